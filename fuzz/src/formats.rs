@@ -11,14 +11,15 @@ use lineside_formats::{Error, Problems, gbfs, gtfs, gtfs_rt, netex, siri};
 /// # Panics
 /// If it does not.
 pub fn gbfs(bytes: &[u8]) {
-    let limits = gbfs::Limits::default();
-    let _ = gbfs::ttl(bytes);
-    let Ok((discovery, _)) = gbfs::decode(bytes, &limits) else { return };
-    let same = gbfs::rewrite(bytes, &limits, |_| None).expect("it was read before");
+    let limits = gbfs::DiscoveryLimits::default();
+    let _ = gbfs::parse_ttl(bytes);
+    let Ok((discovery, _)) = gbfs::decode_discovery(bytes, &limits) else { return };
+    let same = gbfs::rewrite_discovery(bytes, &limits, |_| None).expect("it was read before");
     assert_eq!(same, bytes);
-    let others = gbfs::rewrite(bytes, &limits, |entry| Some(format!("x:{}", entry.name)));
+    let others = gbfs::rewrite_discovery(bytes, &limits, |entry| Some(format!("x:{}", entry.name)));
     let others = others.expect("it was read before");
-    let (again, _) = gbfs::decode(&others, &limits).expect("it was only given other addresses");
+    let (again, _) =
+        gbfs::decode_discovery(&others, &limits).expect("it was only given other addresses");
     assert_eq!(again.entries.len(), discovery.entries.len());
     for (new, old) in again.entries.iter().zip(&discovery.entries) {
         assert_eq!((&new.language, &new.name), (&old.language, &old.name));
@@ -35,13 +36,13 @@ pub fn gbfs_file(bytes: &[u8]) {
     let limits = gbfs::FileLimits::default();
     for kind in gbfs::FileKind::ALL {
         let Ok((file, _)) = gbfs::decode_file(kind, bytes, "en", &limits) else { continue };
-        for version in gbfs::Version::ALL {
+        for version in gbfs::GbfsVersion::ALL {
             let written = gbfs::encode_file(&file.content, &file.head, version, "en");
             let Some(written) = written else { continue };
             let again = gbfs::decode_file(kind, &written.body, "en", &limits);
             let (again, problems) = again.expect("it was written by us");
-            assert_eq!(again.content.n_records(), file.content.n_records());
-            assert!(problems.is_empty(), "{:?}", problems.kept());
+            assert_eq!(again.content.record_count(), file.content.record_count());
+            assert!(problems.is_empty(), "{:?}", problems.retained_problems());
         }
     }
 }
@@ -57,14 +58,14 @@ pub fn gtfs(bytes: &[u8]) {
 /// A schedule as text: `# stops.txt`, then its lines.
 pub fn gtfs_text(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    read_all(&mut gtfs::TextFiles::parse(&text), &small_gtfs());
+    read_all(&mut gtfs::TextFiles::from_sections(&text), &small_gtfs());
 }
 
 /// A timetable that was loaded can be asked everything: no index in it leads out of it.
-fn read_all(files: &mut dyn gtfs::Files, limits: &gtfs::Limits) {
-    let Ok((timetable, problems)) = gtfs::load(files, limits) else { return };
+fn read_all(files: &mut dyn gtfs::FileSet, limits: &gtfs::DatasetLimits) {
+    let Ok((timetable, problems)) = gtfs::load_timetable(files, limits) else { return };
     assert!(
-        problems.total() >= problems.kept().len() as u64,
+        problems.total_count() >= problems.retained_problems().len() as u64,
         "more problems are kept than there were"
     );
     for trip in timetable.trips() {
@@ -74,10 +75,12 @@ fn read_all(files: &mut dyn gtfs::Files, limits: &gtfs::Limits) {
             sequence = Some(call.stop_sequence);
             assert!(!timetable.stop(call.stop).id.is_empty(), "a call is at a stop");
         }
-        let _ = timetable.route(trip.route).name();
+        let _ = timetable.route(trip.route).display_name();
         if let Some(shape) = trip.shape {
             assert!(
-                timetable.shape(shape).all(|(lat, lon)| lat.abs() <= 90.0 && lon.abs() <= 180.0)
+                timetable
+                    .shape_points(shape)
+                    .all(|(lat, lon)| lat.abs() <= 90.0 && lon.abs() <= 180.0)
             );
         }
     }
@@ -88,7 +91,7 @@ fn read_all(files: &mut dyn gtfs::Files, limits: &gtfs::Limits) {
         assert_eq!(timetable.find_stop(stop.id), Some(stop.idx), "a stop is found by its id");
         assert!(
             timetable
-                .children(stop.idx)
+                .child_stops(stop.idx)
                 .iter()
                 .all(|child| timetable.stop(*child).parent == Some(stop.idx))
         );
@@ -104,8 +107,8 @@ fn ask(timetable: &gtfs::Timetable, from: i64) {
         assert!(board.iter().all(|it| (from..=until).contains(&it.departure)));
     }
     for instance in timetable.trip_instances_at(from) {
-        let is_active =
-            timetable.is_active(timetable.trip(instance.trip).service, instance.service_date);
+        let is_active = timetable
+            .is_service_active(timetable.trip(instance.trip).service, instance.service_date);
         assert!(is_active, "only trips of active services are under way");
     }
 }
@@ -116,24 +119,24 @@ pub fn gtfs_rt(bytes: &[u8]) {
     let Ok((shallow, problems)) = gtfs_rt::decode_shallow(body.clone(), &limits) else { return };
     let again =
         gtfs_rt::encode_feed(&shallow.header, shallow.entities.iter().map(|entity| &entity.bytes));
-    let (second, _) = gtfs_rt::decode_shallow(again, &gtfs_rt::Limits::default())
+    let (second, _) = gtfs_rt::decode_shallow(again, &gtfs_rt::FeedMessageLimits::default())
         .expect("what was taken apart can be put together and taken apart again");
-    let hashes = |message: &gtfs_rt::Shallow| {
+    let hashes = |message: &gtfs_rt::ShallowMessage| {
         message.entities.iter().map(|entity| entity.hash).collect::<Vec<_>>()
     };
     assert_eq!(hashes(&shallow), hashes(&second), "entities survive as they were");
 
-    let opened = shallow.entities.iter().filter(|entity| entity.decode().is_ok()).count();
-    let (message, all_problems) =
-        gtfs_rt::decode(body, &limits).expect("a message that can be taken apart can be decoded");
+    let opened = shallow.entities.iter().filter(|entity| entity.decode_entity().is_ok()).count();
+    let (message, all_problems) = gtfs_rt::decode_message(body, &limits)
+        .expect("a message that can be taken apart can be decoded");
     assert_eq!(message.entity.len(), opened, "both ways read the same entities");
-    assert!(all_problems.total() >= problems.total(), "a closer look finds no less");
+    assert!(all_problems.total_count() >= problems.total_count(), "a closer look finds no less");
 
     let mut json = Vec::new();
-    gtfs_rt::to_json(&mut json, &message.header, &message.entity)
+    gtfs_rt::write_json(&mut json, &message.header, &message.entity)
         .expect("memory can be written to");
-    let (twin, _) =
-        gtfs_rt::decode_json(&json, &gtfs_rt::Limits::default()).expect("our own JSON is read");
+    let (twin, _) = gtfs_rt::decode_json(&json, &gtfs_rt::FeedMessageLimits::default())
+        .expect("our own JSON is read");
     assert_eq!(twin.entity.len(), message.entity.len(), "the JSON twin has every entity");
 }
 
@@ -141,10 +144,10 @@ pub fn gtfs_rt(bytes: &[u8]) {
 pub fn gtfs_rt_json(bytes: &[u8]) {
     let Ok((message, _)) = gtfs_rt::decode_json(bytes, &small_gtfs_rt()) else { return };
     let mut json = Vec::new();
-    gtfs_rt::to_json(&mut json, &message.header, &message.entity)
+    gtfs_rt::write_json(&mut json, &message.header, &message.entity)
         .expect("memory can be written to");
-    let (again, _) =
-        gtfs_rt::decode_json(&json, &gtfs_rt::Limits::default()).expect("our own JSON is read");
+    let (again, _) = gtfs_rt::decode_json(&json, &gtfs_rt::FeedMessageLimits::default())
+        .expect("our own JSON is read");
     assert_eq!(again.entity.len(), message.entity.len(), "what was read once is read again");
 }
 
@@ -154,19 +157,21 @@ pub fn gtfs_rt_json(bytes: &[u8]) {
 /// If a journey is neither a trip nor a loss.
 pub fn netex(bytes: &[u8]) {
     let limits = small_netex();
-    let Ok(mut files) = netex::Source::new(bytes, &limits.files) else { return };
-    let Ok((publication, mut problems)) = netex::decode(&mut files, &limits) else { return };
-    let limits = gtfs::Limits::default();
-    let mut tables = (gtfs::MemoryTables::new(), gtfs::LoadedTables::new(limits.clone()));
+    let Ok(mut files) = netex::PublicationSource::new(bytes, &limits.files) else { return };
+    let Ok((publication, mut problems)) = netex::decode_publication(&mut files, &limits) else {
+        return;
+    };
+    let limits = gtfs::DatasetLimits::default();
+    let mut tables = (gtfs::MemoryTables::new(), gtfs::TimetableBuilder::new(limits.clone()));
     let losses = netex::write_gtfs(&publication, &mut tables, &mut problems)
         .expect("memory can be written to");
     let lost = losses.iter().filter(|loss| loss.kind == "ServiceJourney");
     let lost: u64 = lost.map(|loss| loss.count).sum();
-    assert!(lost <= publication.counts().service_journeys as u64, "a journey is lost once");
+    assert!(lost <= publication.record_counts().service_journeys as u64, "a journey is lost once");
     let (mut tables, loaded) = tables;
-    let (timetable, _) = loaded.finish().expect("the tables are those of a schedule");
+    let (timetable, _) = loaded.build_timetable().expect("the tables are those of a schedule");
     let (of_text, _) =
-        gtfs::load(&mut tables, &limits).expect("the tables are those of a schedule");
+        gtfs::load_timetable(&mut tables, &limits).expect("the tables are those of a schedule");
     assert_eq!(timetable.row_counts(), of_text.row_counts(), "the same rows come to the same");
     read_all(&mut tables, &limits);
 }
@@ -183,22 +188,23 @@ pub fn siri_json(bytes: &[u8]) {
 
 /// What was read once is written so that it is read again, and after that stays as it is. The first writing may lose what
 /// XML has no way to say.
-fn siri_message(decoded: Result<(siri::Message, Problems), Error>) {
+fn siri_message(decoded: Result<(siri::SiriMessage, Problems), Error>) {
     let Ok((message, problems)) = decoded else { return };
     assert!(
-        problems.total() >= problems.kept().len() as u64,
+        problems.total_count() >= problems.retained_problems().len() as u64,
         "more problems are kept than there were"
     );
-    let in_envelope = |message: &siri::Message| siri::encode_soap(message, siri::Exchange::Answer);
+    let in_envelope =
+        |message: &siri::SiriMessage| siri::encode_soap(message, siri::SoapExchange::Answer);
     let writers = [siri::encode_xml, siri::encode_json, in_envelope];
     for write in writers {
         let once = siri_again(&write(&message));
-        let n_records = |message: &siri::Message| -> usize {
+        let n_records = |message: &siri::SiriMessage| -> usize {
             let timetables = message.deliveries().flat_map(|it| &it.estimated_timetables);
             timetables.map(|timetable| timetable.journeys().count()).sum()
         };
-        let is_fault = |message: &siri::Message| {
-            message.payloads.iter().any(|it| matches!(it, siri::Payload::Fault(_)))
+        let is_fault = |message: &siri::SiriMessage| {
+            message.payloads.iter().any(|it| matches!(it, siri::MessagePayload::Fault(_)))
         };
         if !is_fault(&message) {
             assert_eq!(n_records(&once), n_records(&message), "every journey is written");
@@ -208,23 +214,40 @@ fn siri_message(decoded: Result<(siri::Message, Problems), Error>) {
     }
 }
 
-fn siri_again(text: &str) -> siri::Message {
-    let decoded = siri::decode(text.as_bytes(), &TimeZone::UTC, &siri::Limits::default());
+fn siri_again(text: &str) -> siri::SiriMessage {
+    let decoded =
+        siri::decode_message(text.as_bytes(), &TimeZone::UTC, &siri::MessageLimits::default());
     decoded.expect("our own message is read").0
 }
 
-fn small_gtfs() -> gtfs::Limits {
-    gtfs::Limits { total_bytes: 8 << 20, entry_bytes: 4 << 20, ..gtfs::Limits::default() }
+fn small_gtfs() -> gtfs::DatasetLimits {
+    gtfs::DatasetLimits {
+        total_bytes: 8 << 20,
+        entry_bytes: 4 << 20,
+        ..gtfs::DatasetLimits::default()
+    }
 }
 
-fn small_gtfs_rt() -> gtfs_rt::Limits {
-    gtfs_rt::Limits { body_bytes: 1 << 20, record_bytes: 16 << 20, ..gtfs_rt::Limits::default() }
+fn small_gtfs_rt() -> gtfs_rt::FeedMessageLimits {
+    gtfs_rt::FeedMessageLimits {
+        body_bytes: 1 << 20,
+        record_bytes: 16 << 20,
+        ..gtfs_rt::FeedMessageLimits::default()
+    }
 }
 
-fn small_netex() -> netex::Limits {
-    netex::Limits { files: small_gtfs(), record_bytes: 16 << 20, ..netex::Limits::default() }
+fn small_netex() -> netex::PublicationLimits {
+    netex::PublicationLimits {
+        files: small_gtfs(),
+        record_bytes: 16 << 20,
+        ..netex::PublicationLimits::default()
+    }
 }
 
-fn small_siri() -> siri::Limits {
-    siri::Limits { body_bytes: 1 << 20, record_bytes: 16 << 20, ..siri::Limits::default() }
+fn small_siri() -> siri::MessageLimits {
+    siri::MessageLimits {
+        body_bytes: 1 << 20,
+        record_bytes: 16 << 20,
+        ..siri::MessageLimits::default()
+    }
 }

@@ -1,8 +1,10 @@
 //! Connections: what clients send over a WebSocket.
 
 use bytes::BytesMut;
-use lineside_wire::centrifuge::{Command, Commands, Format, Reply};
-use lineside_wire::websocket::{Deflater, Event, Inflater, ReadError, Reader, Role};
+use lineside_wire::centrifuge::{Command, CommandReader, ProtocolFormat, Reply};
+use lineside_wire::websocket::{
+    Deflater, EndpointRole, Inflater, ReadError, WebSocketEvent, WebSocketReader,
+};
 
 /// Largest message in these checks.
 const MESSAGE_BYTES_MAX: usize = 4 << 10;
@@ -13,7 +15,7 @@ const READER_BYTES_MAX: usize = 512;
 /// A connection: the first byte says in which pieces it comes, and whether it is a client's and compressed.
 pub fn websocket(bytes: &[u8]) {
     let Some((&how, bytes)) = bytes.split_first() else { return };
-    let role = if how & 1 == 0 { Role::Server } else { Role::Client };
+    let role = if how & 1 == 0 { EndpointRole::Server } else { EndpointRole::Client };
     let deflate = how & 2 == 0;
     let piece = usize::from(how >> 2) + 1;
     let whole = read(role, deflate, [bytes]);
@@ -22,10 +24,10 @@ pub fn websocket(bytes: &[u8]) {
     // What was inflated deflates, and inflates to the same.
     let (mut deflater, mut inflater) = (Deflater::default(), Inflater::default());
     for event in whole.into_iter().flatten() {
-        if let Event::Text(text) = event {
+        if let WebSocketEvent::Text(text) = event {
             let mut payload = Default::default();
-            deflater.deflate(text.as_bytes(), &mut payload);
-            let again = inflater.inflate(&payload, text.len());
+            deflater.deflate_message(text.as_bytes(), &mut payload);
+            let again = inflater.inflate_message(&payload, text.len());
             assert_eq!(again.as_deref(), Ok(text.as_bytes()));
         }
     }
@@ -33,41 +35,41 @@ pub fn websocket(bytes: &[u8]) {
 
 /// A message of commands or replies in JSON.
 pub fn centrifuge_json(bytes: &[u8]) {
-    messages(Format::Json, bytes);
+    messages(ProtocolFormat::Json, bytes);
 }
 
 /// A message of commands or replies in protobuf.
 pub fn centrifuge_protobuf(bytes: &[u8]) {
-    messages(Format::Protobuf, bytes);
+    messages(ProtocolFormat::Protobuf, bytes);
 }
 
 /// What was read once is written so that it is read again, in either format.
-fn messages(format: Format, bytes: &[u8]) {
-    for command in Commands::new(format, bytes).flatten() {
-        if format == Format::Protobuf {
+fn messages(format: ProtocolFormat, bytes: &[u8]) {
+    for command in CommandReader::new(format, bytes).flatten() {
+        if format == ProtocolFormat::Protobuf {
             assert_eq!(through(&command, format), command);
         }
         let mut json = BytesMut::new();
-        if command.write(Format::Json, &mut json).is_err() {
+        if command.write_message(ProtocolFormat::Json, &mut json).is_err() {
             // In protobuf data may be anything.
             continue;
         }
-        let command = through(&command, Format::Json);
-        assert_eq!(through(&command, Format::Protobuf), command);
-        assert_eq!(through(&command, Format::Json), command);
+        let command = through(&command, ProtocolFormat::Json);
+        assert_eq!(through(&command, ProtocolFormat::Protobuf), command);
+        assert_eq!(through(&command, ProtocolFormat::Json), command);
     }
-    for reply in Reply::read_all(format, bytes).flatten() {
+    for reply in Reply::read_replies(format, bytes).flatten() {
         let mut again = BytesMut::new();
-        reply.write(Format::Protobuf, &mut again);
-        let again: Option<Vec<_>> = Reply::read_all(Format::Protobuf, &again).collect();
+        reply.write_message(ProtocolFormat::Protobuf, &mut again);
+        let again: Option<Vec<_>> = Reply::read_replies(ProtocolFormat::Protobuf, &again).collect();
         assert_eq!(again, Some(vec![reply]));
     }
 }
 
-fn through(command: &Command, format: Format) -> Command {
+fn through(command: &Command, format: ProtocolFormat) -> Command {
     let mut message = BytesMut::new();
-    command.write(format, &mut message).expect("it was written before");
-    let mut commands = Commands::new(format, &message[..]);
+    command.write_message(format, &mut message).expect("it was written before");
+    let mut commands = CommandReader::new(format, &message[..]);
     let again = commands.next().expect("a command").expect("well-formed");
     assert!(commands.next().is_none(), "one command is one command");
     again
@@ -75,17 +77,17 @@ fn through(command: &Command, format: Format) -> Command {
 
 /// The events of a connection, and the error that ended it.
 pub fn read<'a>(
-    role: Role,
+    role: EndpointRole,
     deflate: bool,
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> Vec<Result<Event<'static>, ReadError>> {
+) -> Vec<Result<WebSocketEvent<'static>, ReadError>> {
     let (mut reader, mut inflater) =
-        (Reader::new(role, MESSAGE_BYTES_MAX, deflate), Inflater::default());
+        (WebSocketReader::new(role, MESSAGE_BYTES_MAX, deflate), Inflater::default());
     let mut events = Vec::new();
     for piece in pieces {
         let mut piece = piece.to_vec();
         let mut input = piece.as_mut_slice();
-        while let Some(event) = reader.read(&mut input, &mut inflater) {
+        while let Some(event) = reader.next_event(&mut input, &mut inflater) {
             events.push(event.map(owned));
         }
         assert!(input.is_empty(), "a reader takes all it is given");
@@ -94,18 +96,20 @@ pub fn read<'a>(
     events
 }
 
-fn owned(event: Event<'_>) -> Event<'static> {
+fn owned(event: WebSocketEvent<'_>) -> WebSocketEvent<'static> {
     match event {
-        Event::Text(text) => {
+        WebSocketEvent::Text(text) => {
             assert!(text.len() <= MESSAGE_BYTES_MAX);
-            Event::Text(text.into_owned().into())
+            WebSocketEvent::Text(text.into_owned().into())
         }
-        Event::Binary(bytes) => {
+        WebSocketEvent::Binary(bytes) => {
             assert!(bytes.len() <= MESSAGE_BYTES_MAX);
-            Event::Binary(bytes.into_owned().into())
+            WebSocketEvent::Binary(bytes.into_owned().into())
         }
-        Event::Ping(payload) => Event::Ping(payload.into_owned().into()),
-        Event::Pong(payload) => Event::Pong(payload.into_owned().into()),
-        Event::Close { code, reason } => Event::Close { code, reason: reason.into_owned().into() },
+        WebSocketEvent::Ping(payload) => WebSocketEvent::Ping(payload.into_owned().into()),
+        WebSocketEvent::Pong(payload) => WebSocketEvent::Pong(payload.into_owned().into()),
+        WebSocketEvent::Close { code, reason } => {
+            WebSocketEvent::Close { code, reason: reason.into_owned().into() }
+        }
     }
 }

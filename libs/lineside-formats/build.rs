@@ -30,25 +30,25 @@ mod gtfs_rt {
             ".",
             "#[derive(serde::Serialize, serde::Deserialize)] #[serde(default)]",
         );
-        for message in pool.all_messages().filter(is_ours) {
+        for message in pool.all_messages().filter(is_realtime_message) {
             for field in message.fields() {
-                config.field_attribute(path(&field), serde_attribute(&field));
+                config.field_attribute(field_path(&field), serde_attribute(&field));
             }
         }
         config.compile_fds(compiler.file_descriptor_set())?;
 
         let out = PathBuf::from(env::var("OUT_DIR")?);
-        fs::write(out.join("required.rs"), required_table(&pool)?)?;
-        fs::write(out.join("known.rs"), known_table(&pool)?)?;
-        fs::write(out.join("lists.rs"), lists_table(&pool)?)?;
+        fs::write(out.join("required.rs"), required_fields_table(&pool)?)?;
+        fs::write(out.join("known.rs"), known_fields_table(&pool)?)?;
+        fs::write(out.join("lists.rs"), list_fields_table(&pool)?)?;
         Ok(())
     }
 
-    fn is_ours(message: &MessageDescriptor) -> bool {
+    fn is_realtime_message(message: &MessageDescriptor) -> bool {
         message.package_name() == "transit_realtime"
     }
 
-    fn path(field: &FieldDescriptor) -> String {
+    fn field_path(field: &FieldDescriptor) -> String {
         format!(".{}", field.full_name())
     }
 
@@ -102,11 +102,11 @@ mod gtfs_rt {
     }
 
     /// One row per message: all its fields, and which of them are messages again.
-    fn known_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
-        let messages: Vec<_> = pool.all_messages().filter(is_ours).collect();
-        let mut table = "static MESSAGES: &[Message] = &[\n".to_owned();
+    fn known_fields_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
+        let messages: Vec<_> = pool.all_messages().filter(is_realtime_message).collect();
+        let mut table = "static MESSAGES: &[SchemaMessage] = &[\n".to_owned();
         for message in &messages {
-            writeln!(table, "    Message {{ name: {:?}, fields: &[", message.name())?;
+            writeln!(table, "    SchemaMessage {{ name: {:?}, fields: &[", message.name())?;
             for field in message.fields() {
                 let inner = match field.kind() {
                     Kind::Message(inner) => messages.iter().position(|it| *it == inner),
@@ -114,7 +114,7 @@ mod gtfs_rt {
                 };
                 writeln!(
                     table,
-                    "        Field {{ number: {}, name: {:?}, message: {inner:?} }},",
+                    "        SchemaField {{ number: {}, name: {:?}, message: {inner:?} }},",
                     field.number(),
                     field.name(),
                 )?;
@@ -126,16 +126,16 @@ mod gtfs_rt {
     }
 
     /// One row per message: its required fields, and the fields through which required ones are reached.
-    fn required_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
+    fn required_fields_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
         let is_required = |field: &FieldDescriptor| field.cardinality() == Cardinality::Required;
-        table_of(pool, is_required, |field| {
+        build_table(pool, is_required, |field| {
             Ok(format!("name: {:?}, required: {}", field.name(), is_required(field)))
         })
     }
 
     /// One row per message: its lists, with the bytes of one value in memory, and the fields through which lists are reached.
-    fn lists_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
-        table_of(pool, FieldDescriptor::is_list, |field| {
+    fn list_fields_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
+        build_table(pool, FieldDescriptor::is_list, |field| {
             let bytes = match field.kind() {
                 _ if !field.is_list() => "0".to_owned(),
                 Kind::Message(one) => format!("size_of::<{}>()", rust_path(one.full_name())),
@@ -148,18 +148,18 @@ mod gtfs_rt {
     }
 
     /// One row per message: its fields that are wanted, and those through which such are reached, each with what `told` says.
-    fn table_of(
+    fn build_table(
         pool: &DescriptorPool,
         is_wanted: impl Fn(&FieldDescriptor) -> bool,
         told: impl Fn(&FieldDescriptor) -> Result<String, Box<dyn Error>>,
     ) -> Result<String, Box<dyn Error>> {
-        let messages: Vec<_> = pool.all_messages().filter(is_ours).collect();
-        let needs = leading_to(&messages, &is_wanted);
+        let messages: Vec<_> = pool.all_messages().filter(is_realtime_message).collect();
+        let needs = find_messages_leading_to(&messages, &is_wanted);
         let index = |message: &MessageDescriptor| messages.iter().position(|it| it == message);
 
-        let mut table = "static MESSAGES: &[Message] = &[\n".to_owned();
+        let mut table = "static MESSAGES: &[SchemaMessage] = &[\n".to_owned();
         for message in &messages {
-            writeln!(table, "    Message {{ name: {:?}, fields: &[", message.name())?;
+            writeln!(table, "    SchemaMessage {{ name: {:?}, fields: &[", message.name())?;
             for field in message.fields() {
                 let inner = match field.kind() {
                     Kind::Message(inner) => index(&inner).filter(|&inner| needs[inner]),
@@ -169,7 +169,7 @@ mod gtfs_rt {
                     let (number, told) = (field.number(), told(&field)?);
                     writeln!(
                         table,
-                        "        Field {{ number: {number}, {told}, message: {inner:?} }},"
+                        "        SchemaField {{ number: {number}, {told}, message: {inner:?} }},"
                     )?;
                 }
             }
@@ -180,7 +180,7 @@ mod gtfs_rt {
     }
 
     /// Which messages have such a field, by themselves or in one that is in them.
-    fn leading_to(
+    fn find_messages_leading_to(
         messages: &[MessageDescriptor],
         is_wanted: impl Fn(&FieldDescriptor) -> bool,
     ) -> Vec<bool> {

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use lineside_wire::websocket::frame::{self, Opcode};
-use lineside_wire::websocket::{Event, Inflater, Reader, Role, handshake};
+use lineside_wire::websocket::{
+    EndpointRole, Inflater, WebSocketEvent, WebSocketReader, handshake,
+};
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 
@@ -134,11 +136,11 @@ impl Bare {
             return self.reply(row, (head + &body).as_bytes());
         }
         let (mut reader, mut inflater) =
-            (Reader::new(Role::Server, READ_BYTES, false), Inflater::default());
+            (WebSocketReader::new(EndpointRole::Server, READ_BYTES, false), Inflater::default());
         let mut input = bytes;
-        while let Some(event) = reader.read(&mut input, &mut inflater) {
+        while let Some(event) = reader.next_event(&mut input, &mut inflater) {
             match event {
-                Ok(Event::Text(commands)) if commands.contains("\"subscribe\"") => {
+                Ok(WebSocketEvent::Text(commands)) if commands.contains("\"subscribe\"") => {
                     let mut reply = Vec::with_capacity(CANNED.len() + 4);
                     frame::write_head(&mut reply, Opcode::Text, false, CANNED.len());
                     reply.extend_from_slice(CANNED.as_bytes());
@@ -147,14 +149,17 @@ impl Bare {
                         row.listens = true;
                     }
                 }
-                Ok(Event::Close { .. }) | Err(_) => {
+                Ok(WebSocketEvent::Close { .. }) | Err(_) => {
                     self.close(row);
                     return Ok(());
                 }
                 Ok(_) => {}
             }
         }
-        ensure!(reader.is_idle(), "a frame came in pieces, which this server does not gather");
+        ensure!(
+            reader.is_between_messages(),
+            "a frame came in pieces, which this server does not gather"
+        );
         Ok(())
     }
 
@@ -209,9 +214,9 @@ fn accepted(request: &[u8]) -> anyhow::Result<Vec<u8>> {
     let request = str::from_utf8(request)?;
     let headers = request.split("\r\n").skip(1).filter_map(|line| line.split_once(':'));
     let headers = headers.map(|(name, value)| (name, value.trim().as_bytes()));
-    let accepted = handshake::accept("GET", headers)?;
+    let accepted = handshake::accept_request("GET", headers)?;
     let mut reply = String::from("HTTP/1.1 101 Switching Protocols\r\n");
-    for (name, value) in accepted.headers() {
+    for (name, value) in accepted.reply_headers() {
         reply.extend([name, ": ", value, "\r\n"]);
     }
     reply.push_str("\r\n");

@@ -10,12 +10,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use bytes::{Bytes, BytesMut};
 use lineside_hub::{
-    Audience, Channel, Extras, Hub, HubConfig, Listener, ResolveError, RoomKey, SessionLimits,
-    State, StateSource, Workers,
+    Channel, Hub, HubConfig, Listener, PartitionListener, PublicationExtras, ResolveError, RoomKey,
+    RoomState, SessionLimits, StateSource, WorkerPool,
 };
 use lineside_sync::RealClock;
-use lineside_wire::centrifuge::{Client, ClientLimits, Codecs, Connection, Format, Service};
-use lineside_wire::gate::{Gate, Grant, Identity, Refusal};
+use lineside_wire::auth::{Authorizer, ChannelGrant, ClientIdentity, Refusal};
+use lineside_wire::centrifuge::{
+    CentrifugeConnection, CentrifugeService, ClientHandler, ClientLimits, ProtocolFormat,
+    ThreadCodecs,
+};
 use lineside_wire::websocket::frame::{self, Opcode};
 use serde::{Deserialize, Serialize};
 
@@ -69,18 +72,18 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
 /// The process's side.
 pub(super) fn measure(sessions: usize) -> anyhow::Result<()> {
     let hub = Hub::new(HubConfig::default(), Arc::new(Nothing), Arc::new(RealClock::new()), 1);
-    let mut audience = Audience::new(&hub, Arc::new(Nothing), Arc::new(Nothing));
-    let service = Arc::new(Service {
+    let mut audience = PartitionListener::new(&hub, Arc::new(Nothing), Arc::new(Nothing));
+    let service = Arc::new(CentrifugeService {
         hub: Arc::clone(&hub),
         gate: Arc::new(Nothing),
         limits: ClientLimits::default(),
         version: "0",
     });
-    let mut codecs = Codecs::default();
+    let mut codecs = ThreadCodecs::default();
     let mut commands = BytesMut::new();
     frame::write_masked(&mut commands, Opcode::Text, false, COMMANDS, [1, 2, 3, 4]);
     let before = memory("self", "VmRSS:")?;
-    let mut rows: Vec<Box<Connection>> = Vec::with_capacity(sessions);
+    let mut rows: Vec<Box<CentrifugeConnection>> = Vec::with_capacity(sessions);
     let (connecting, connected) = timed(|| {
         for row in 0..sessions {
             rows.push(connect(&audience, &service, row, &commands, &mut codecs)?);
@@ -89,11 +92,11 @@ pub(super) fn measure(sessions: usize) -> anyhow::Result<()> {
     });
     connected?;
     let bytes = (memory("self", "VmRSS:")? - before) / sessions as f64;
-    let channel = Channel::parse(PLAIN)?;
+    let channel = Channel::parse_name(PLAIN)?;
     let mut samples = Samples::default();
     for _ in 0..PUBLICATIONS {
         let start = Instant::now();
-        hub.publish_app(&channel, vec![b'1'; 200].into(), Extras::default())?;
+        hub.publish_app(&channel, vec![b'1'; 200].into(), PublicationExtras::default())?;
         samples.add("publisher", millis(start.elapsed()));
         let written = tell(&mut audience, &mut rows, &mut codecs);
         samples.add("last", millis(start.elapsed()));
@@ -110,42 +113,51 @@ pub(super) fn measure(sessions: usize) -> anyhow::Result<()> {
 }
 
 fn connect(
-    audience: &Audience,
-    service: &Arc<Service>,
+    audience: &PartitionListener,
+    service: &Arc<CentrifugeService>,
     row: usize,
     commands: &[u8],
-    codecs: &mut Codecs,
-) -> anyhow::Result<Box<Connection>> {
-    let session = audience.session(u32::try_from(row)?, SessionLimits::default());
+    codecs: &mut ThreadCodecs,
+) -> anyhow::Result<Box<CentrifugeConnection>> {
+    let session = audience.open_session(u32::try_from(row)?, SessionLimits::default());
     let (service, now) = (Arc::clone(service), Duration::ZERO);
-    let client = Client::new(service, session, Format::Json, false, row as u128, now);
-    let mut connection = Box::new(Connection::new(client, false));
+    let client =
+        ClientHandler::new(service, session, ProtocolFormat::Json, false, row as u128, now);
+    let mut connection = Box::new(CentrifugeConnection::new(client, false));
     let mut replies = VecDeque::new();
-    connection.receive(&mut commands.to_vec(), now, codecs, &mut replies);
-    let subscribed = connection.client().session().subscriptions() == 1;
+    connection.receive_bytes(&mut commands.to_vec(), now, codecs, &mut replies);
+    let subscribed = connection.client().session().subscription_count() == 1;
     ensure!(subscribed, "a session did not get in: {replies:?}");
     give_away(&mut connection, codecs, &mut Vec::new());
     Ok(connection)
 }
 
 /// A partition's turn: which rooms have news, who sits there, and each one's bytes. How many had any.
-fn tell(audience: &mut Audience, rows: &mut [Box<Connection>], codecs: &mut Codecs) -> usize {
+fn tell(
+    audience: &mut PartitionListener,
+    rows: &mut [Box<CentrifugeConnection>],
+    codecs: &mut ThreadCodecs,
+) -> usize {
     let (mut rooms, mut seats, mut pieces) = (Vec::new(), Vec::new(), Vec::new());
-    audience.take_rooms(&mut rooms);
-    rooms.iter().for_each(|room| audience.seats(*room, &mut seats));
+    audience.take_ready_rooms(&mut rooms);
+    rooms.iter().for_each(|room| audience.collect_slots(*room, &mut seats));
     let mut written = 0;
     for seat in seats {
         let row = &mut rows[seat.row as usize];
-        row.client().session().note(seat.subscription);
+        row.client().session().note_news(seat.subscription);
         written += usize::from(give_away(row, codecs, &mut pieces));
     }
     written
 }
 
 /// What a socket would be written; whether there was anything.
-fn give_away(row: &mut Connection, codecs: &mut Codecs, pieces: &mut Vec<Bytes>) -> bool {
+fn give_away(
+    row: &mut CentrifugeConnection,
+    codecs: &mut ThreadCodecs,
+    pieces: &mut Vec<Bytes>,
+) -> bool {
     let mut some = false;
-    while row.client().next(pieces, codecs) {
+    while row.client().next_frames(pieces, codecs) {
         some = true;
         pieces.drain(..).for_each(|piece| _ = black_box(piece));
     }
@@ -169,14 +181,14 @@ impl Listener for Nothing {
     fn signal(&self) {}
 }
 
-impl Workers for Nothing {
-    fn run(&self, job: Box<dyn FnOnce() + Send>) {
+impl WorkerPool for Nothing {
+    fn run_job(&self, job: Box<dyn FnOnce() + Send>) {
         job();
     }
 }
 
 impl StateSource for Nothing {
-    fn resolve(&self, _: &Channel) -> Result<RoomKey, ResolveError> {
+    fn resolve_channel(&self, _: &Channel) -> Result<RoomKey, ResolveError> {
         Err(ResolveError::UnknownFeed)
     }
 
@@ -184,31 +196,36 @@ impl StateSource for Nothing {
         channel.as_str().to_owned()
     }
 
-    fn position(&self, _: &Channel, _: RoomKey) -> Option<lineside_hub::Position> {
+    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<lineside_hub::Position> {
         None
     }
 
-    fn read_state(&self, _: &Channel, _: RoomKey) -> State {
-        State { position: None, parts: Vec::new() }
+    fn read_state(&self, _: &Channel, _: RoomKey) -> RoomState {
+        RoomState { position: None, parts: Vec::new() }
     }
 }
 
-impl Gate for Nothing {
-    fn is_known(&self, _: &str) -> bool {
+impl Authorizer for Nothing {
+    fn is_token_known(&self, _: &str) -> bool {
         true
     }
 
-    fn check(&self, _: &str) {}
+    fn check_token(&self, _: &str) {}
 
-    fn connect(&self, _: Option<&str>) -> Result<Identity, Refusal> {
-        Ok(Identity::default())
+    fn authorize_connect(&self, _: Option<&str>) -> Result<ClientIdentity, Refusal> {
+        Ok(ClientIdentity::default())
     }
 
-    fn subscribe(&self, _: &Identity, _: &Channel, _: Option<&str>) -> Result<Grant, Refusal> {
-        Ok(Grant::default())
+    fn authorize_subscribe(
+        &self,
+        _: &ClientIdentity,
+        _: &Channel,
+        _: Option<&str>,
+    ) -> Result<ChannelGrant, Refusal> {
+        Ok(ChannelGrant::default())
     }
 
-    fn publish(&self, _: &Identity, _: &Channel) -> Result<(), Refusal> {
+    fn authorize_publish(&self, _: &ClientIdentity, _: &Channel) -> Result<(), Refusal> {
         Ok(())
     }
 }

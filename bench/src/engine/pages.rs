@@ -10,9 +10,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use bytes::BytesMut;
-use lineside_wire::centrifuge::Format;
+use lineside_wire::centrifuge::ProtocolFormat;
 use lineside_wire::websocket::frame::{self, Opcode};
-use lineside_wire::websocket::{Event, Inflater, Reader, Role, handshake};
+use lineside_wire::websocket::{
+    EndpointRole, Inflater, WebSocketEvent, WebSocketReader, handshake,
+};
 use mio::{Events, Interest, Poll, Token};
 use serde::{Deserialize, Serialize};
 
@@ -172,7 +174,7 @@ struct Visitor {
 /// A connection with live changes.
 struct Live {
     socket: TcpStream,
-    reader: Reader,
+    reader: WebSocketReader,
 }
 
 impl Visitor {
@@ -229,9 +231,9 @@ fn page(port: u16) -> anyhow::Result<Vec<String>> {
 /// Opens a WebSocket and waits until it is subscribed.
 fn subscribe(port: u16) -> anyhow::Result<Live> {
     let mut socket = connect(port)?;
-    let request = handshake::Request::new(Format::Json, false);
+    let request = handshake::HandshakeRequest::new(ProtocolFormat::Json, false);
     let mut bytes = BytesMut::new();
-    request.write(&format!("127.0.0.1:{port}"), "/connection/websocket", &mut bytes);
+    request.write_request(&format!("127.0.0.1:{port}"), "/connection/websocket", &mut bytes);
     socket.write_all(&bytes)?;
     let mut read = vec![0; READ_BYTES];
     let mut reply = Vec::new();
@@ -244,16 +246,18 @@ fn subscribe(port: u16) -> anyhow::Result<Live> {
         }
     };
     socket.write_all(&masked(COMMANDS))?;
-    let mut reader = Reader::new(Role::Client, MESSAGE_BYTES_MAX, false);
+    let mut reader = WebSocketReader::new(EndpointRole::Client, MESSAGE_BYTES_MAX, false);
     let mut inflater = Inflater::default();
     let mut input = reply.split_off(agreed.head_bytes);
     loop {
         let (mut rest, mut is_there) = (&mut input[..], false);
-        while let Some(event) = reader.read(&mut rest, &mut inflater) {
+        while let Some(event) = reader.next_event(&mut rest, &mut inflater) {
             match event? {
-                Event::Text(text) if text.contains("\"error\"") => bail!("refused: {text}"),
-                Event::Text(text) => is_there |= text.contains("\"subscribe\""),
-                Event::Close { code, .. } => bail!("closed with {code:?}"),
+                WebSocketEvent::Text(text) if text.contains("\"error\"") => {
+                    bail!("refused: {text}")
+                }
+                WebSocketEvent::Text(text) => is_there |= text.contains("\"subscribe\""),
+                WebSocketEvent::Close { code, .. } => bail!("closed with {code:?}"),
                 _ => {}
             }
         }
@@ -277,7 +281,7 @@ fn masked(payload: &[u8]) -> BytesMut {
 fn sit(seats: &mpsc::Receiver<Live>) -> anyhow::Result<(usize, u64)> {
     let mut poll = Poll::new()?;
     let mut events = Events::with_capacity(1_024);
-    let mut rows: Vec<Option<(mio::net::TcpStream, Reader)>> = Vec::new();
+    let mut rows: Vec<Option<(mio::net::TcpStream, WebSocketReader)>> = Vec::new();
     let (mut cut, mut bytes) = (0, 0);
     let (mut read, mut inflater) = (vec![0; READ_BYTES], Inflater::default());
     loop {
@@ -306,7 +310,7 @@ fn sit(seats: &mpsc::Receiver<Live>) -> anyhow::Result<(usize, u64)> {
 
 /// Reads what is there; false when that is the end.
 fn drain(
-    row: &mut Option<(mio::net::TcpStream, Reader)>,
+    row: &mut Option<(mio::net::TcpStream, WebSocketReader)>,
     read: &mut [u8],
     inflater: &mut Inflater,
     bytes: &mut u64,
@@ -321,15 +325,15 @@ fn drain(
         };
         *bytes += n as u64;
         let mut rest = &mut read[..n];
-        while let Some(event) = reader.read(&mut rest, inflater) {
+        while let Some(event) = reader.next_event(&mut rest, inflater) {
             match event {
                 // A ping; a pong is as long as a request, and fits.
-                Ok(Event::Text(text)) if text == "{}" => {
+                Ok(WebSocketEvent::Text(text)) if text == "{}" => {
                     if socket.write(&masked(b"{}")).is_err() {
                         return false;
                     }
                 }
-                Ok(Event::Close { .. }) | Err(_) => return false,
+                Ok(WebSocketEvent::Close { .. }) | Err(_) => return false,
                 Ok(_) => {}
             }
         }

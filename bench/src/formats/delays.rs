@@ -30,7 +30,7 @@ const MEMORY_MAX: f64 = 512.0;
 pub(super) fn run(effort: Effort, report: &mut Report) -> anyhow::Result<()> {
     let place = Place::find()?;
     let folder = place.folder.path().to_owned();
-    let city = City::generate(SEED, CityOptions::starting(now()?));
+    let city = City::generate(SEED, CityOptions::with_start(now()?));
     let zip = folder.join("city.zip");
     city.write_gtfs(fs::File::create(&zip)?)?;
     for users in USERS {
@@ -107,7 +107,7 @@ fn crowd(
 /// The city's trip updates as they are now: a reader finds the former ones or these, and nothing in between.
 fn write(city: &City, file: &Path) -> anyhow::Result<()> {
     let beside = file.with_extension("new");
-    fs::write(&beside, city.realtime(now()?).trip_updates.encode_to_vec())?;
+    fs::write(&beside, city.realtime_feeds(now()?).trip_updates.encode_to_vec())?;
     Ok(fs::rename(&beside, file)?)
 }
 

@@ -6,8 +6,10 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::ensure;
-use lineside_formats::gtfs::Files;
-use lineside_formats::netex::{Limits, Source, decode, load};
+use lineside_formats::gtfs::FileSet;
+use lineside_formats::netex::{
+    PublicationLimits, PublicationSource, decode_publication, load_timetable,
+};
 
 use super::{events, made};
 use crate::child::{Contender, Finding, Kept, measure};
@@ -49,7 +51,7 @@ pub(super) fn run(effort: Effort, report: &mut Report) -> anyhow::Result<()> {
 
 /// The peak of memory of a load, in MB.
 fn compare(name: &str, file: &Path, effort: Effort, report: &mut Report) -> anyhow::Result<f64> {
-    let (body, limits, texts) = (fs::read(file)?, Limits::default(), texts(file)?);
+    let (body, limits, texts) = (fs::read(file)?, PublicationLimits::default(), texts(file)?);
     let mut samples = Samples::default();
     let mut n = 0;
     for _ in 0..effort.rounds {
@@ -57,11 +59,13 @@ fn compare(name: &str, file: &Path, effort: Effort, report: &mut Report) -> anyh
         let (bare, counted) = timed(|| scan_body(&body));
         n = counted?;
         let (records, read) = timed(|| {
-            Source::new(&body, &limits.files).and_then(|mut files| decode(&mut files, &limits))
+            PublicationSource::new(&body, &limits.files)
+                .and_then(|mut files| decode_publication(&mut files, &limits))
         });
         black_box(read?);
         let (timetable, loaded) = timed(|| {
-            Source::new(&body, &limits.files).and_then(|mut files| load(&mut files, &limits))
+            PublicationSource::new(&body, &limits.files)
+                .and_then(|mut files| load_timetable(&mut files, &limits))
         });
         let loaded = loaded?;
         ensure!(
@@ -96,13 +100,13 @@ fn compare(name: &str, file: &Path, effort: Effort, report: &mut Report) -> anyh
 /// All files of a publication, inflated.
 fn texts(file: &Path) -> anyhow::Result<Vec<String>> {
     let body = fs::read(file)?;
-    let mut files = Source::new(&body, &Limits::default().files)?;
-    files.names().iter().map(|name| text(&mut files, name)).collect()
+    let mut files = PublicationSource::new(&body, &PublicationLimits::default().files)?;
+    files.file_names().iter().map(|name| text(&mut files, name)).collect()
 }
 
-fn text(files: &mut dyn Files, name: &str) -> anyhow::Result<String> {
+fn text(files: &mut dyn FileSet, name: &str) -> anyhow::Result<String> {
     let mut text = String::new();
-    if let Some(mut file) = files.open(name)? {
+    if let Some(mut file) = files.open_file(name)? {
         file.read_to_string(&mut text)?;
     }
     Ok(text)
@@ -115,17 +119,17 @@ fn scan(file: &Path) -> anyhow::Result<(Finding, Kept)> {
 
 /// Inflates each file and goes over its events; how many journeys begin.
 fn scan_body(body: &[u8]) -> anyhow::Result<u64> {
-    let mut files = Source::new(body, &Limits::default().files)?;
+    let mut files = PublicationSource::new(body, &PublicationLimits::default().files)?;
     let mut n = 0;
-    for name in files.names() {
+    for name in files.file_names() {
         n += events::count(&text(&mut files, &name)?, "ServiceJourney")?;
     }
     Ok(n)
 }
 
 fn read(file: &Path) -> anyhow::Result<(Finding, Kept)> {
-    let (body, limits) = (fs::read(file)?, Limits::default());
-    let loaded = load(&mut Source::new(&body, &limits.files)?, &limits)?;
+    let (body, limits) = (fs::read(file)?, PublicationLimits::default());
+    let loaded = load_timetable(&mut PublicationSource::new(&body, &limits.files)?, &limits)?;
     let kept_bytes = loaded.timetable.memory_bytes() as u64;
     let finding =
         Finding { n: loaded.counts.service_journeys as u64, kept_bytes, ..Finding::default() };

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use jiff::tz::TimeZone;
-use lineside_formats::siri::{Limits, Message, decode, encode_json, encode_xml};
+use lineside_formats::siri::{MessageLimits, SiriMessage, decode_message, encode_json, encode_xml};
 
 use super::{events, made};
 use crate::report::{Report, Row};
@@ -29,8 +29,8 @@ pub(super) fn run(effort: Effort, report: &mut Report) -> anyhow::Result<()> {
 }
 
 fn compare(name: &str, text: &str, effort: Effort, report: &mut Report) -> anyhow::Result<()> {
-    let limits = Limits::default();
-    let read = || decode(text.as_bytes(), &TimeZone::UTC, &limits);
+    let limits = MessageLimits::default();
+    let read = || decode_message(text.as_bytes(), &TimeZone::UTC, &limits);
     let (message, _) = read()?;
     let n = journeys(&message);
     let expected = events::count(text, "EstimatedVehicleJourney")?;
@@ -62,7 +62,7 @@ fn compare(name: &str, text: &str, effort: Effort, report: &mut Report) -> anyho
     Ok(())
 }
 
-fn journeys(message: &Message) -> u64 {
+fn journeys(message: &SiriMessage) -> u64 {
     let frames = message
         .deliveries()
         .flat_map(|delivery| &delivery.estimated_timetables)

@@ -9,7 +9,7 @@ use anyhow::{Context as _, ensure};
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::proto::FeedMessage;
 use lineside_hub::{Channel, Epoch, Hub, HubConfig, Listener, Session, SessionLimits};
-use lineside_ingest::{Channels, FeedId, Network, NetworkWriter};
+use lineside_ingest::{ChannelStates, FeedId, Network, NetworkWriter};
 use lineside_sync::{Clock as _, SimulatedClock, UnixMillis};
 use prost::Message as _;
 
@@ -177,16 +177,17 @@ impl Poller {
             Arc::new(clock.clone()),
         ));
         let hub = audience.map(|_| {
-            let source = Channels::new(vec![Arc::clone(&network)], SEED, Arc::new(clock.clone()));
+            let source =
+                ChannelStates::new(vec![Arc::clone(&network)], SEED, Arc::new(clock.clone()));
             Hub::new(HubConfig::default(), Arc::new(source), Arc::new(clock.clone()), SEED)
         });
         let mut writer = NetworkWriter::new(network, hub.clone(), SEED);
-        writer.apply_dataset(Arc::clone(&city.dataset), clock.wall());
+        writer.apply_dataset(Arc::clone(&city.dataset), clock.wall_time());
         let mut sessions = Vec::new();
         if let (Some(hub), Some((channels, listeners))) = (hub, audience) {
             for name in channels.iter().cycle().take(listeners) {
-                let channel = Channel::parse(name).with_context(|| name.clone())?;
-                let mut session = hub.session(Arc::new(Asked), SessionLimits::default());
+                let channel = Channel::parse_name(name).with_context(|| name.clone())?;
+                let mut session = hub.open_session(Arc::new(Asked), SessionLimits::default());
                 session.subscribe(&channel, None).with_context(|| name.clone())?;
                 sessions.push(session);
             }

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use gtfs_structures::RawGtfs;
-use lineside_formats::gtfs::{self, Limits, Timetable, ZipFiles};
+use lineside_formats::gtfs::{self, DatasetLimits, Timetable, ZipFiles};
 
 use crate::{
     child::{Contender, Finding, Kept, Outcome, measure},
@@ -116,16 +116,16 @@ fn load_raw(file: &Path) -> anyhow::Result<(Finding, Kept)> {
 }
 
 fn load_timetable(file: &Path) -> anyhow::Result<Timetable> {
-    let limits = Limits::default();
+    let limits = DatasetLimits::default();
     let mut files = ZipFiles::new(open(file)?, &limits)?;
-    let (timetable, _) = gtfs::load(&mut files, &limits)?;
+    let (timetable, _) = gtfs::load_timetable(&mut files, &limits)?;
     Ok(timetable)
 }
 
 fn load(file: &Path) -> anyhow::Result<(Finding, Kept)> {
     let timetable = load_timetable(file)?;
     let finding = Finding {
-        n: timetable.n_stop_times(),
+        n: timetable.stop_time_count(),
         kept_bytes: timetable.memory_bytes() as u64,
         n_bytes: timetable.stop_time_bytes() as u64,
     };

@@ -18,7 +18,7 @@ use lineside_formats::gtfs_rt::proto::{
     trip_update::{StopTimeEvent, StopTimeUpdate},
 };
 use lineside_hub::encode_segment;
-use lineside_ingest::{Cell, Dataset, FeedId};
+use lineside_ingest::{Dataset, FeedId, GeohashCell};
 use lineside_sync::UnixMillis;
 use prost::Message as _;
 
@@ -68,7 +68,7 @@ impl City {
     pub(super) fn load(zip: &Path, n: usize) -> anyhow::Result<City> {
         let bytes = fs::read(zip).with_context(|| format!("{}", zip.display()))?;
         let feed = FeedId::new(SCHEDULE)?;
-        let dataset = Dataset::load(feed, bytes.into(), UnixMillis(0))?;
+        let dataset = Dataset::load_gtfs(feed, bytes.into(), UnixMillis(0))?;
         let timetable = &dataset.timetable;
         let (date, start) = busiest_morning(timetable)?;
         let under_way = timetable.active_trips(start, start + 2 * 3_600);
@@ -134,7 +134,7 @@ impl City {
                     used(format!("stop/{SCHEDULE}/{}", encode_segment(call.stop_id)));
                 }),
                 _ => self.calls(run).for_each(|call| {
-                    let cell = Cell::of(call.place.0, call.place.1, CELL_CHARS);
+                    let cell = GeohashCell::from_point(call.place.0, call.place.1, CELL_CHARS);
                     used(format!("area/{cell}"));
                 }),
             }

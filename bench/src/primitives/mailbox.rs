@@ -5,7 +5,7 @@ mod contenders;
 use std::{collections::BTreeMap, fs, time::Duration};
 
 use anyhow::Context as _;
-use lineside_sync::mailbox::{self, Options};
+use lineside_sync::mailbox::{self, MailboxOptions};
 
 use self::contenders::{
     ConcurrentQueue, Crossbeam, CrossbeamUnbounded, Crossfire, Flume, Kanal, KanalUnbounded, Large,
@@ -130,7 +130,7 @@ fn plot(bench: &mut Bench, name: &'static str, rates: &Rates) -> anyhow::Result<
 
 /// How many messages wait at most, of 16 senders that send as fast as they may.
 fn backlog(bench: &mut Bench) -> anyhow::Result<()> {
-    let options = Options::default();
+    let options = MailboxOptions::default();
     let slots_in_use = 16;
     // As many as may wait in the slots and in the single queue, and as many again in the receiver's hands.
     let bound = 2 * (options.credits + slots_in_use * options.slot_credits);
@@ -145,7 +145,7 @@ fn backlog(bench: &mut Bench) -> anyhow::Result<()> {
 /// What a mailbox costs that nothing was ever sent to. Measured first: memory that others gave back would not count.
 fn idle(bench: &mut Bench) -> anyhow::Result<()> {
     let n = bench.effort.size(2_000, 20_000);
-    let (ours, _all) = bytes_each(n, || mailbox::new::<Word>(Options::default()))?;
+    let (ours, _all) = bytes_each(n, || mailbox::new::<Word>(MailboxOptions::default()))?;
     let (tokio, _all) = bytes_each(n, || tokio::sync::mpsc::channel::<Word>(1_024))?;
     let (kanal, _all) = bytes_each(n, || kanal::bounded::<Word>(1_024))?;
     let (flume, _all) = bytes_each(n, || flume::bounded::<Word>(1_024))?;

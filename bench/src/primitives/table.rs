@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, Cache};
-use lineside_sync::table::{Limits, Table};
+use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
 use parking_lot::{Mutex, RwLock};
 
 use super::{Bench, Series, crowd};
@@ -167,8 +167,8 @@ fn compete<R: FnMut(usize) -> u8>(
 }
 
 fn table(readers: usize, time: Duration) -> Figures {
-    let limits = Limits { entries: 1024, weight: 1024 * VALUE_BYTES, age: None };
-    let table: Table<u64, Value> = Table::new(limits, |_, value| value.len());
+    let limits = CacheLimits { entries: 1024, weight: 1024 * VALUE_BYTES, age: None };
+    let table: LoadingCache<u64, Value> = LoadingCache::new(limits, |_, value| value.len());
     entries().for_each(|(key, value)| table.insert(key, value));
     let reader = || |n| table.pin().get(&HOT).map_or(0, |value| look(value, n));
     compete(readers, time, reader, |value| table.insert(HOT, value))
@@ -289,8 +289,9 @@ async fn load(loads: &AtomicU64) -> Value {
 }
 
 async fn table_misses() -> Figures {
-    let limits = Limits { entries: 16, weight: 16 * VALUE_BYTES, age: None };
-    let table: Arc<Table<u64, Value>> = Arc::new(Table::new(limits, |_, value| value.len()));
+    let limits = CacheLimits { entries: 16, weight: 16 * VALUE_BYTES, age: None };
+    let table: Arc<LoadingCache<u64, Value>> =
+        Arc::new(LoadingCache::new(limits, |_, value| value.len()));
     misses(|loads| {
         let table = Arc::clone(&table);
         async move {

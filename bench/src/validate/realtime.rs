@@ -5,7 +5,7 @@ use std::{fs, hint::black_box, path::Path};
 
 use jiff::civil::date;
 use lineside_formats::{
-    gtfs::Limits,
+    gtfs::DatasetLimits,
     gtfs_rt::proto::{
         FeedEntity, FeedHeader, FeedMessage, Position, TripDescriptor, TripUpdate,
         VehicleDescriptor, VehiclePosition,
@@ -13,9 +13,11 @@ use lineside_formats::{
     },
 };
 use lineside_validate::{
-    Context, Notices,
-    gtfs::{Feed, File, ZipSource, load},
-    rules::gtfs_rt::{History, Subject, Timetable, Version, validate},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, ZipSource, load_feed},
+    rules::gtfs_rt::{
+        AlternateSchedule, MessageHistory, MessageSubject, ScheduleIndex, validate_message,
+    },
 };
 use prost::Message as _;
 
@@ -37,11 +39,11 @@ const AIM: f64 = 2.0;
 
 /// Measures over the schedule in `zip`.
 pub(super) fn run(zip: &Path, effort: Effort, report: &mut Report) -> anyhow::Result<()> {
-    let context = Context { today: date(2026, 1, 1), country: None, threads: 1 };
-    let (bytes, limits) = (fs::read(zip)?, Limits::default());
+    let context = ValidationContext { today: date(2026, 1, 1), country: None, threads: 1 };
+    let (bytes, limits) = (fs::read(zip)?, DatasetLimits::default());
     let source = ZipSource::new(&bytes, &limits)?;
-    let feed = load(&source, &context, &mut Notices::new(0))?;
-    let timetable = Timetable::read(&source, &context)?;
+    let feed = load_feed(&source, &context, &mut Notices::new(0))?;
+    let timetable = ScheduleIndex::read_schedule(&source, &context)?;
     let header = FeedHeader {
         gtfs_realtime_version: "2.0".to_owned(),
         incrementality: Some(0),
@@ -54,9 +56,9 @@ pub(super) fn run(zip: &Path, effort: Effort, report: &mut Report) -> anyhow::Re
     let mut before = message.clone();
     before.entity.reverse();
     let trips = timetable.trip_ids();
-    let versions = [Version { name: "another", trips: &trips }];
-    let mut history = History::default();
-    (0..POLLS_BEFORE).for_each(|_| history.add(&before, MADE as i64 - 30));
+    let versions = [AlternateSchedule { name: "another", trips: &trips }];
+    let mut history = MessageHistory::default();
+    (0..POLLS_BEFORE).for_each(|_| history.add_message(&before, MADE as i64 - 30));
     let (mut decoding, mut judging) = (Vec::new(), Vec::new());
     for _ in 0..effort.rounds * POLLS {
         let (elapsed, decoded) = timed(|| FeedMessage::decode(body.as_slice()));
@@ -64,9 +66,10 @@ pub(super) fn run(zip: &Path, effort: Effort, report: &mut Report) -> anyhow::Re
         decoding.push(elapsed.as_secs_f64() * 1e3);
         let (elapsed, notices) = timed(|| {
             let mut notices = Notices::new(Notices::SAMPLES_MAX);
-            let subject = Subject::new(&decoded, &timetable, MADE as i64).after(Some(&before));
-            let subject = subject.among(&versions).since(Some(&history));
-            validate(&subject, &context, &mut notices);
+            let subject =
+                MessageSubject::new(&decoded, &timetable, MADE as i64).with_previous(Some(&before));
+            let subject = subject.with_versions(&versions).with_history(Some(&history));
+            validate_message(&subject, &context, &mut notices);
             notices
         });
         judging.push(elapsed.as_secs_f64() * 1e3);
@@ -82,17 +85,21 @@ pub(super) fn run(zip: &Path, effort: Effort, report: &mut Report) -> anyhow::Re
 }
 
 /// A trip update and a vehicle for each of the first trips that stop somewhere.
-fn entities(feed: &Feed, n_trips: usize) -> Vec<FeedEntity> {
-    let (trips, times) = (feed.table(File::Trips), feed.table(File::StopTimes));
-    let (ids, trip_ids) = (trips.texts("trip_id"), times.texts("trip_id"));
-    let (stop_ids, sequences) = (times.texts("stop_id"), times.numbers("stop_sequence"));
-    let (shapes, shape_ids) = (trips.texts("shape_id"), feed.table(File::Shapes).texts("shape_id"));
+fn entities(feed: &GtfsFeed, n_trips: usize) -> Vec<FeedEntity> {
+    let (trips, times) = (feed.table(GtfsFile::Trips), feed.table(GtfsFile::StopTimes));
+    let (ids, trip_ids) = (trips.text_column("trip_id"), times.text_column("trip_id"));
+    let (stop_ids, sequences) =
+        (times.text_column("stop_id"), times.number_column("stop_sequence"));
+    let (shapes, shape_ids) =
+        (trips.text_column("shape_id"), feed.table(GtfsFile::Shapes).text_column("shape_id"));
     let (lat, lon) = (
-        feed.table(File::Shapes).floats("shape_pt_lat"),
-        feed.table(File::Shapes).floats("shape_pt_lon"),
+        feed.table(GtfsFile::Shapes).float_column("shape_pt_lat"),
+        feed.table(GtfsFile::Shapes).float_column("shape_pt_lon"),
     );
-    let (groups, points) =
-        (feed.groups(File::StopTimes, "trip_id"), feed.groups(File::Shapes, "shape_id"));
+    let (groups, points) = (
+        feed.row_groups(GtfsFile::StopTimes, "trip_id"),
+        feed.row_groups(GtfsFile::Shapes, "shape_id"),
+    );
     let stop = |(at, &row): (usize, &u32)| StopTimeUpdate {
         stop_sequence: sequences.get(row).map(|sequence| sequence as u32),
         stop_id: stop_ids.get(row).map(str::to_owned),
@@ -102,17 +109,17 @@ fn entities(feed: &Feed, n_trips: usize) -> Vec<FeedEntity> {
     };
     let mut entities = Vec::new();
     for (id, row) in trips.rows().filter_map(|row| Some((ids.get(row)?, row))) {
-        let Some(code) = trip_ids.find(id) else { continue };
+        let Some(code) = trip_ids.find_code(id) else { continue };
         let trip = TripDescriptor {
             trip_id: Some(id.to_owned()),
-            route_id: trips.texts("route_id").get(row).map(str::to_owned),
+            route_id: trips.text_column("route_id").get(row).map(str::to_owned),
             schedule_relationship: Some(0),
             ..TripDescriptor::default()
         };
         let vehicle =
             Some(VehicleDescriptor { id: Some(format!("V{row}")), ..VehicleDescriptor::default() });
-        let shape = shapes.get(row).and_then(|shape| shape_ids.find(shape));
-        let point = shape.and_then(|code| points.rows(code).last().copied());
+        let shape = shapes.get(row).and_then(|shape| shape_ids.find_code(shape));
+        let point = shape.and_then(|code| points.rows_of_code(code).last().copied());
         let position = point.and_then(|row| {
             let (latitude, longitude) = (lat.get(row)? as f32, lon.get(row)? as f32);
             Some(Position { latitude, longitude, speed: Some(9.0), ..Position::default() })
@@ -123,7 +130,7 @@ fn entities(feed: &Feed, n_trips: usize) -> Vec<FeedEntity> {
                 trip: trip.clone(),
                 vehicle: vehicle.clone(),
                 timestamp: Some(MADE),
-                stop_time_update: groups.rows(code).iter().enumerate().map(stop).collect(),
+                stop_time_update: groups.rows_of_code(code).iter().enumerate().map(stop).collect(),
                 ..TripUpdate::default()
             }),
             ..FeedEntity::default()

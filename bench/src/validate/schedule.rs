@@ -4,11 +4,11 @@ use std::{fs, path::Path};
 
 use anyhow::ensure;
 use jiff::civil::date;
-use lineside_formats::gtfs::Limits;
+use lineside_formats::gtfs::DatasetLimits;
 use lineside_validate::{
-    Context, Notices,
-    gtfs::{File, ZipSource, load},
-    rules::gtfs::validate,
+    Notices, ValidationContext,
+    gtfs::{GtfsFile, ZipSource, load_feed},
+    rules::gtfs::validate_feed,
 };
 
 use super::{Subject, reference};
@@ -85,24 +85,24 @@ pub(super) fn run(subject: &Subject, effort: Effort, report: &mut Report) -> any
     Ok(())
 }
 
-fn context(threads: usize) -> Context {
-    Context { today: date(2024, 1, 1), country: None, threads }
+fn context(threads: usize) -> ValidationContext {
+    ValidationContext { today: date(2024, 1, 1), country: None, threads }
 }
 
 fn judge(file: &Path, threads: usize) -> anyhow::Result<(Finding, Kept)> {
-    let (bytes, limits) = (fs::read(file)?, Limits::default());
+    let (bytes, limits) = (fs::read(file)?, DatasetLimits::default());
     let source = ZipSource::new(&bytes, &limits)?;
     let mut notices = Notices::new(Notices::SAMPLES_MAX);
-    let (feed, errors) = validate(&source, &context(threads), &mut notices)?;
+    let (feed, errors) = validate_feed(&source, &context(threads), &mut notices)?;
     ensure!(errors.is_empty(), "rules failed: {errors:?}");
     let n = notices.iter().map(|found| found.total).sum();
     Ok((Finding { n, ..Finding::default() }, Box::new((feed, notices))))
 }
 
 fn only_load(file: &Path) -> anyhow::Result<(Finding, Kept)> {
-    let (bytes, limits) = (fs::read(file)?, Limits::default());
+    let (bytes, limits) = (fs::read(file)?, DatasetLimits::default());
     let source = ZipSource::new(&bytes, &limits)?;
-    let feed = load(&source, &context(1), &mut Notices::new(Notices::SAMPLES_MAX))?;
-    let n = feed.table(File::StopTimes).len().into();
+    let feed = load_feed(&source, &context(1), &mut Notices::new(Notices::SAMPLES_MAX))?;
+    let n = feed.table(GtfsFile::StopTimes).len().into();
     Ok((Finding { n, ..Finding::default() }, Box::new(feed)))
 }

@@ -9,24 +9,24 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_sync::fanout;
 
-use crate::{Hub, Note, Position, Room};
+use crate::{Hub, Position, PublicationNote, Room};
 
-/// What one poll publishes. Made by [`Hub::batch`] *after* the new state has been swapped in.
+/// What one poll publishes. Made by [`Hub::open_batch`] *after* the new state has been swapped in.
 ///
 /// A batch holds everything that its offsets carry: once finished, no later batch of the same group
 /// appends at or below them. Listeners are signaled when it is finished or dropped.
-pub struct Batch<'a> {
+pub struct PublishBatch<'a> {
     hub: &'a Hub,
     number: u64,
     now: Duration,
-    rooms: fanout::Batch<Room>,
+    rooms: fanout::TopicBatch<Room>,
     /// Per group, how far this batch goes.
     reached: BTreeMap<u32, Position>,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> PublishBatch<'a> {
     pub(crate) fn new(hub: &'a Hub, number: u64, now: Duration) -> Self {
-        Self { hub, number, now, rooms: fanout::Batch::open(), reached: BTreeMap::new() }
+        Self { hub, number, now, rooms: fanout::TopicBatch::open(), reached: BTreeMap::new() }
     }
 
     /// Appends to a room: at its network's position, or `None` where the room counts by itself.
@@ -34,24 +34,28 @@ impl<'a> Batch<'a> {
     /// Positions of one room rise; one at or below what the room holds already, by its ring or by the
     /// state it has read, is skipped. An epoch other than the room's begins a new life there: all its
     /// subscribers then get the state, marked as a gap.
-    pub fn append(&mut self, room: &Arc<Room>, at: Option<Position>, data: Bytes) {
+    pub fn append_publication(&mut self, room: &Arc<Room>, at: Option<Position>, data: Bytes) {
         let (now, number, config) = (self.now, self.number, self.hub.config());
-        if self.rooms.change(room, |room| room.append(at, data, now, number, config)) {
+        if self
+            .rooms
+            .change_topic(room, |room| room.append_publication(at, data, now, number, config))
+        {
             self.hub.counters().publications.increment();
         }
-        self.note_reach(room, at);
+        self.note_room_reached(room, at);
     }
 
     /// Appends to a room without a state, at the room's own next offset; `None` when it has been closed.
-    pub(crate) fn note(
+    pub(crate) fn append_note(
         &mut self,
         room: &Arc<Room>,
         data: Bytes,
-        note: Option<Note>,
+        note: Option<PublicationNote>,
     ) -> Option<Position> {
         let (now, number, config) = (self.now, self.number, self.hub.config());
-        let appended =
-            self.rooms.change(room, |room| room.append_next(data, note, now, number, config));
+        let appended = self
+            .rooms
+            .change_topic(room, |room| room.append_at_next_offset(data, note, now, number, config));
         if appended.is_some() {
             self.hub.counters().publications.increment();
         }
@@ -64,27 +68,27 @@ impl<'a> Batch<'a> {
 
     /// Sends each subscriber of the room its state as of now once, without a gap: for a new dataset.
     /// With a position of another epoch it is a new life of the sequence, and a gap.
-    pub fn restate(&mut self, room: &Arc<Room>, at: Option<Position>) {
-        self.rooms.change(room, |room| (room.restate(at, self.number), ()));
-        self.note_reach(room, at);
+    pub fn restate_room(&mut self, room: &Arc<Room>, at: Option<Position>) {
+        self.rooms.change_topic(room, |room| (room.restate_room(at, self.number), ()));
+        self.note_room_reached(room, at);
     }
 
     /// Says that what leads to `at` is not known here: the room goes on from there, and each of its subscribers gets
     /// the state, marked as a gap. For who follows a sequence and has missed a part of it, or begins a new life
     /// of it. A room that has read the state as of `at` already is left alone.
-    pub fn lose(&mut self, room: &Arc<Room>, at: Position) {
-        self.rooms.change(room, |room| (room.lose(at, self.number), ()));
-        self.note_reach(room, Some(at));
+    pub fn mark_gap(&mut self, room: &Arc<Room>, at: Position) {
+        self.rooms.change_topic(room, |room| (room.mark_gap(at, self.number), ()));
+        self.note_room_reached(room, Some(at));
     }
 
     /// Ends the room for good.
-    pub(crate) fn end(&mut self, room: &Arc<Room>) {
-        self.rooms.change(room, |room| (room.end(), ()));
+    pub(crate) fn end_room(&mut self, room: &Arc<Room>) {
+        self.rooms.change_topic(room, |room| (room.end_room(), ()));
     }
 
     /// Says that this batch, with those before, carries everything of the group up to `position`, even
     /// if no room heard of it. So quiet channels keep up, and a later resume still finds them covered.
-    pub fn reach(&mut self, group: u32, position: Position) {
+    pub fn mark_group_reached(&mut self, group: u32, position: Position) {
         let reached = self.reached.entry(group).or_insert(position);
         if reached.epoch != position.epoch || reached.offset < position.offset {
             *reached = position;
@@ -94,40 +98,40 @@ impl<'a> Batch<'a> {
     /// Signals every listener concerned, once each.
     pub fn finish(self) {}
 
-    fn note_reach(&mut self, room: &Arc<Room>, at: Option<Position>) {
+    fn note_room_reached(&mut self, room: &Arc<Room>, at: Option<Position>) {
         if let Some(at) = at {
             let group = room.key().group;
             debug_assert!(
-                !self.hub.group(group).has_published(at),
+                !self.hub.ensure_group(group).has_published_up_to(at),
                 "{at} of {} belongs into the batch that published it",
                 room.channel()
             );
-            self.reach(group, at);
+            self.mark_group_reached(group, at);
         }
     }
 
-    fn publish(&mut self) {
+    fn signal_listeners(&mut self) {
         // Before anybody is signaled: whoever wakes up and drains its rooms may count on it.
         for (&group, &position) in &self.reached {
-            self.hub.group(group).raise_published(position);
+            self.hub.ensure_group(group).raise_published(position);
         }
-        self.rooms.tell();
+        self.rooms.signal_listeners();
         let counters = self.hub.counters();
         let bytes = counters.ring_bytes.load(Ordering::Relaxed)
             + counters.state_bytes.load(Ordering::Relaxed);
         if bytes > self.hub.config().total_bytes {
-            self.hub.shrink();
+            self.hub.shrink_largest_rooms();
         }
     }
 }
 
-impl Drop for Batch<'_> {
+impl Drop for PublishBatch<'_> {
     fn drop(&mut self) {
-        self.publish();
+        self.signal_listeners();
     }
 }
 
-impl fmt::Debug for Batch<'_> {
+impl fmt::Debug for PublishBatch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Batch").field("number", &self.number).field("rooms", &self.rooms).finish()
     }

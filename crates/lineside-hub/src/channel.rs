@@ -46,7 +46,7 @@ impl Channel {
     /// assert!(Channel::parse("vehicle/city-vehicles/4%2F1").is_ok());
     /// assert_eq!(Channel::parse("vehicle/city-vehicles/4%2f1"), Err(BadChannel::Spelling));
     /// ```
-    pub fn parse(name: &str) -> Result<Self, BadChannel> {
+    pub fn parse_name(name: &str) -> Result<Self, BadChannel> {
         if name.len() > CHANNEL_BYTES_MAX {
             return Err(BadChannel::TooLong);
         }
@@ -72,11 +72,11 @@ impl Channel {
             }
             name.push_str(&encode_segment(segment));
         }
-        Self::parse(&name)
+        Self::parse_name(&name)
     }
 
     /// A name that nobody outside can spell: `prefix` ends with a colon.
-    pub(crate) fn hidden(prefix: &str, rest: &str) -> Self {
+    pub(crate) fn new_hidden(prefix: &str, rest: &str) -> Self {
         Self([prefix, rest].concat().into())
     }
 
@@ -86,7 +86,7 @@ impl Channel {
     }
 
     /// The segments, decoded; at least two.
-    pub fn segments(&self) -> impl Iterator<Item = Cow<'_, str>> {
+    pub fn decoded_segments(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.0.split('/').map(|segment| decode_segment(segment).unwrap_or(Cow::Borrowed(segment)))
     }
 }
@@ -149,12 +149,16 @@ fn percent_decode(segment: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.bytes();
     while let Some(byte) = rest.next() {
-        bytes.push(if byte == b'%' { hex(rest.next()?)? << 4 | hex(rest.next()?)? } else { byte });
+        bytes.push(if byte == b'%' {
+            parse_hex_digit(rest.next()?)? << 4 | parse_hex_digit(rest.next()?)?
+        } else {
+            byte
+        });
     }
     String::from_utf8(bytes).ok()
 }
 
-fn hex(digit: u8) -> Option<u8> {
+fn parse_hex_digit(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'A'..=b'F' => Some(digit - b'A' + 10),
@@ -190,13 +194,13 @@ mod tests {
             "feed/%zz",
         ];
         for name in spellings {
-            assert_eq!(Channel::parse(name), Err(BadChannel::Spelling), "{name}");
+            assert_eq!(Channel::parse_name(name), Err(BadChannel::Spelling), "{name}");
         }
         for name in ["", "feed", "/feed", "feed/", "a//b", "/"] {
-            assert_eq!(Channel::parse(name), Err(BadChannel::EmptySegment), "{name}");
+            assert_eq!(Channel::parse_name(name), Err(BadChannel::EmptySegment), "{name}");
         }
         let long = format!("feed/{}", "x".repeat(CHANNEL_BYTES_MAX));
-        assert_eq!(Channel::parse(&long), Err(BadChannel::TooLong));
+        assert_eq!(Channel::parse_name(&long), Err(BadChannel::TooLong));
     }
 
     proptest! {
@@ -205,14 +209,14 @@ mod tests {
             let encoded = encode_segment(&id).into_owned();
             prop_assert_eq!(decode_segment(&encoded).expect("decodes"), id.as_str());
             let channel = Channel::from_segments(["trip", "city", &id]).expect("a channel");
-            let segments: Vec<_> = channel.segments().collect();
+            let segments: Vec<_> = channel.decoded_segments().collect();
             prop_assert_eq!(segments, ["trip", "city", &id]);
         }
 
         #[test]
         fn a_name_that_parses_is_the_only_spelling_of_its_segments(name in "[a%/25F:é ]{1,12}") {
-            if let Ok(channel) = Channel::parse(&name) {
-                let segments: Vec<String> = channel.segments().map(Cow::into_owned).collect();
+            if let Ok(channel) = Channel::parse_name(&name) {
+                let segments: Vec<String> = channel.decoded_segments().map(Cow::into_owned).collect();
                 let again = Channel::from_segments(segments.iter().map(String::as_str));
                 prop_assert_eq!(again, Ok(channel));
             }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::room::Tail;
+use crate::room::RoomTail;
 use crate::{Channel, Hub, Position, Publication, ResolveError};
 
 /// Which part of a channel's past is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HistoryRequest {
+pub struct HistoryQuery {
     /// Most publications; 0 asks for the position only.
     pub limit: usize,
     /// Only what came after it, or before it in reverse.
@@ -18,7 +18,7 @@ pub struct HistoryRequest {
 
 /// A channel's past.
 #[derive(Clone, Debug)]
-pub struct History {
+pub struct ChannelHistory {
     /// Oldest first, unless asked in reverse.
     pub publications: Vec<Arc<Publication>>,
     /// Where the channel is.
@@ -48,27 +48,27 @@ impl Hub {
     ///
     /// # Errors
     /// When there is no such channel, it keeps nothing, or `since` is of another life.
-    pub fn history(
+    pub fn read_history(
         &self,
         channel: &Channel,
-        request: HistoryRequest,
-    ) -> Result<History, HistoryError> {
-        let key = self.resolve(channel)?;
-        let options = match self.namespaces().of(channel) {
+        request: HistoryQuery,
+    ) -> Result<ChannelHistory, HistoryError> {
+        let key = self.resolve_channel(channel)?;
+        let options = match self.namespaces().find_namespace(channel) {
             Some(namespace) => Some(namespace.history.ok_or(HistoryError::NotKept)?),
             None => None,
         };
         let room = if options.is_some() {
-            Some(self.enter(channel, key).ok_or(HistoryError::TooManyRooms)?)
+            Some(self.enter_room(channel, key).ok_or(HistoryError::TooManyRooms)?)
         } else {
             self.find_room(key)
         };
         let Some(room) = room.filter(|room| room.channel() == channel) else {
-            return self.position_only(channel, request);
+            return self.read_position_only(channel, request);
         };
         let after = request.since.filter(|_| !request.reverse).map_or(0, |since| since.offset);
-        let Tail { position, mut publications, .. } = room.kept_after(after);
-        let Some(position) = position else { return self.position_only(channel, request) };
+        let RoomTail { position, mut publications, .. } = room.read_tail_after(after);
+        let Some(position) = position else { return self.read_position_only(channel, request) };
         check_epoch(request, position)?;
         if let Some(since) = request.since.filter(|_| request.reverse) {
             publications.retain(|publication| publication.offset < since.offset);
@@ -86,22 +86,23 @@ impl Hub {
             publications.reverse();
         }
         publications.truncate(request.limit);
-        Ok(History { publications, position })
+        Ok(ChannelHistory { publications, position })
     }
 
-    fn position_only(
+    fn read_position_only(
         &self,
         channel: &Channel,
-        request: HistoryRequest,
-    ) -> Result<History, HistoryError> {
-        let key = self.source().resolve(channel)?;
-        let position = self.source().position(channel, key).ok_or(HistoryError::NotKept)?;
+        request: HistoryQuery,
+    ) -> Result<ChannelHistory, HistoryError> {
+        let key = self.state_source().resolve_channel(channel)?;
+        let position =
+            self.state_source().current_position(channel, key).ok_or(HistoryError::NotKept)?;
         check_epoch(request, position)?;
-        Ok(History { publications: Vec::new(), position })
+        Ok(ChannelHistory { publications: Vec::new(), position })
     }
 }
 
-fn check_epoch(request: HistoryRequest, position: Position) -> Result<(), HistoryError> {
+fn check_epoch(request: HistoryQuery, position: Position) -> Result<(), HistoryError> {
     match request.since {
         Some(since) if since.epoch != position.epoch => Err(HistoryError::OtherEpoch),
         _ => Ok(()),

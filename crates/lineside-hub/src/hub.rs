@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lineside_sync::{Clock, fanout, histogram};
 use parking_lot::{Mutex, RwLock};
 
-use crate::kept::HeadStart;
-use crate::metrics::Counters;
-use crate::namespace::Namespaces;
-use crate::presence::Presence;
+use crate::handoff::HeadStartClock;
+use crate::metrics::HubCounters;
+use crate::namespace::NamespaceIndex;
+use crate::presence::PresenceRegistry;
 use crate::{
-    Batch, Channel, Epoch, HubConfig, Interest, Listener, Metrics, Namespace, ResolveError, Room,
-    RoomKey, Session, SessionLimits, StateSource,
+    Channel, Epoch, GroupInterest, HubConfig, HubMetrics, Listener, Namespace, PublishBatch,
+    ResolveError, Room, RoomKey, Session, SessionLimits, StateSource,
 };
 
 /// The rooms, whoever listens in them, and what they may take.
@@ -25,11 +25,11 @@ pub struct Hub {
     /// Bound: `HubConfig::rooms_max`.
     rooms: papaya::HashMap<RoomKey, Arc<Room>>,
     /// Bound: the source's networks. A group once seen stays until it has [ended](Hub::end_group).
-    groups: papaya::HashMap<u32, Arc<Interest>>,
+    groups: papaya::HashMap<u32, Arc<GroupInterest>>,
     rng: Mutex<fastrand::Rng>,
-    namespaces: Namespaces,
-    presence: Presence,
-    counters: Arc<Counters>,
+    namespaces: NamespaceIndex,
+    presence: PresenceRegistry,
+    counters: Arc<HubCounters>,
     next_batch: AtomicU64,
     next_listener: AtomicU64,
     /// Held by whoever shrinks rooms; nobody waits for it.
@@ -48,13 +48,13 @@ impl Hub {
         seed: u64,
     ) -> Arc<Self> {
         let mut rng = fastrand::Rng::with_seed(seed);
-        let namespaces = Namespaces::new(&config.namespaces, rng.fork().u64(..));
+        let namespaces = NamespaceIndex::new(&config.namespaces, rng.fork().u64(..));
         Arc::new(Self {
             namespaces,
-            presence: Presence::new(config.present_max),
+            presence: PresenceRegistry::new(config.present_max),
             config,
             source,
-            clock: Arc::new(HeadStart(clock)),
+            clock: Arc::new(HeadStartClock(clock)),
             rooms: papaya::HashMap::new(),
             groups: papaya::HashMap::new(),
             rng: Mutex::new(rng),
@@ -68,9 +68,9 @@ impl Hub {
 
     /// What is listened to in a group, for publishers: to be asked for after the new state has been
     /// swapped in, once per poll.
-    pub fn interest(&self, group: u32) -> Arc<Interest> {
-        fanout::order();
-        self.group(group)
+    pub fn group_interest(&self, group: u32) -> Arc<GroupInterest> {
+        fanout::fence_lookup();
+        self.ensure_group(group)
     }
 
     /// The room with this key, if it lives. One probe without a lock. Asked after [`interest`] or
@@ -83,33 +83,33 @@ impl Hub {
     }
 
     /// The living rooms of a kind, in order of their ids.
-    pub fn rooms(&self, group: u32, kind: u8) -> Vec<Arc<Room>> {
-        self.interest(group).rooms_of(kind)
+    pub fn rooms_of_kind(&self, group: u32, kind: u8) -> Vec<Arc<Room>> {
+        self.group_interest(group).rooms_of_kind(kind)
     }
 
     /// All living rooms of a group, by kind and id: what a new dataset has to restate.
     pub fn rooms_of_group(&self, group: u32) -> Vec<Arc<Room>> {
-        self.interest(group).all_rooms()
+        self.group_interest(group).all_rooms()
     }
 
     /// Opens a batch: to be called after the new state has been swapped in and before rooms are
     /// looked up.
-    pub fn batch(&self) -> Batch<'_> {
+    pub fn open_batch(&self) -> PublishBatch<'_> {
         let number = self.next_batch.fetch_add(1, Ordering::Relaxed);
-        Batch::new(self, number, self.clock.monotonic())
+        PublishBatch::new(self, number, self.clock.monotonic())
     }
 
     /// Opens a session whose listener is told when there is something to pull.
-    pub fn session(
+    pub fn open_session(
         self: &Arc<Self>,
         listener: Arc<dyn Listener>,
         limits: SessionLimits,
     ) -> Session {
-        Session::alone(self.clone(), self.next_listener(), listener, limits)
+        Session::with_listener(self.clone(), self.next_listener_number(), listener, limits)
     }
 
     /// The number of a new listener: a session by itself, or a partition.
-    pub(crate) fn next_listener(&self) -> u64 {
+    pub(crate) fn next_listener_number(&self) -> u64 {
         self.next_listener.fetch_add(1, Ordering::Relaxed)
     }
 
@@ -119,13 +119,13 @@ impl Hub {
     /// # Errors
     /// When there is no such channel or feed.
     pub fn sequence_name(&self, channel: &Channel) -> Result<String, ResolveError> {
-        let key = self.resolve(channel)?;
-        Ok(self.sequence_name_of(channel, key))
+        let key = self.resolve_channel(channel)?;
+        Ok(self.sequence_name_for_key(channel, key))
     }
 
     /// What holds for an `app/…` channel; `None` for every other.
-    pub fn namespace(&self, channel: &Channel) -> Option<&Namespace> {
-        self.namespaces.of(channel)
+    pub fn find_namespace(&self, channel: &Channel) -> Option<&Namespace> {
+        self.namespaces.find_namespace(channel)
     }
 
     /// Ends a group: its rooms are closed, and each subscription there [is over](crate::Ended::Over). For a source
@@ -134,14 +134,14 @@ impl Hub {
     /// To be called once the source neither resolves a channel to this group nor has a position for it: who enters
     /// meanwhile is either found here, or sees that and is refused.
     pub fn end_group(&self, group: u32) {
-        let mut batch = self.batch();
-        let interest = self.group(group);
+        let mut batch = self.open_batch();
+        let interest = self.ensure_group(group);
         let mut rooms = interest.lock_rooms();
-        interest.end();
+        interest.end_group();
         let all: Vec<Arc<Room>> = rooms.values().cloned().collect();
         for room in &all {
-            batch.end(room);
-            interest.remove(&mut rooms, room, || {
+            batch.end_room(room);
+            interest.remove_room(&mut rooms, room, || {
                 self.rooms.pin().remove(&room.key());
             });
             self.counters.rooms.fetch_sub(1, Ordering::Relaxed);
@@ -152,16 +152,16 @@ impl Hub {
 
     /// Drops old ring entries and unused states, closes rooms after their linger, and keeps to the
     /// node's byte limit. To be called about once a second; takes time for each living room.
-    pub fn sweep(&self) {
+    pub fn sweep_rooms(&self) {
         let now = self.clock.monotonic();
         for group in self.all_groups() {
             for room in group.all_rooms() {
-                room.trim(now, &self.config);
-                self.close_if_quiet(&group, &room);
+                room.trim_log(now, &self.config);
+                self.close_quiet_room(&group, &room);
             }
         }
-        self.groups.pin().retain(|_, group| !group.is_spent());
-        self.shrink();
+        self.groups.pin().retain(|_, group| !group.is_ended_and_empty());
+        self.shrink_largest_rooms();
     }
 
     /// Tells of each living room how many subscribe to it. Takes time for each, as [`sweep`](Self::sweep) does, and no
@@ -169,19 +169,19 @@ impl Hub {
     pub fn for_each_room(&self, mut tell: impl FnMut(&Channel, usize)) {
         for room in self.all_rooms() {
             if !room.key().is_hidden() {
-                tell(room.channel(), room.subscribers());
+                tell(room.channel(), room.subscriber_count());
             }
         }
     }
 
     /// What it has done and holds.
-    pub fn metrics(&self) -> Metrics {
-        self.counters.read(self.presence.present())
+    pub fn metrics(&self) -> HubMetrics {
+        self.counters.read_metrics(self.presence.present_count())
     }
 
     /// How long publications took from their append to their delivery, in nanoseconds: those that were appended while
     /// the subscription was there, not what a client that came back had missed.
-    pub fn delivery_time(&self) -> histogram::Snapshot {
+    pub fn delivery_time_snapshot(&self) -> histogram::HistogramSnapshot {
         self.counters.delivery_time.snapshot()
     }
 
@@ -191,15 +191,15 @@ impl Hub {
     }
 
     /// Which room a channel is: one of the hub's own, or of the source.
-    pub(crate) fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
-        match self.namespaces.key(channel) {
+    pub(crate) fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+        match self.namespaces.room_key(channel) {
             Some(key) => Ok(key),
-            None => self.source.resolve(channel),
+            None => self.source.resolve_channel(channel),
         }
     }
 
     /// As [`StateSource::sequence_name`]; empty for what nobody can name.
-    pub(crate) fn sequence_name_of(&self, channel: &Channel, key: RoomKey) -> String {
+    pub(crate) fn sequence_name_for_key(&self, channel: &Channel, key: RoomKey) -> String {
         if key.is_hidden() {
             String::new()
         } else if key.has_state() {
@@ -209,15 +209,15 @@ impl Hub {
         }
     }
 
-    pub(crate) fn namespaces(&self) -> &Namespaces {
+    pub(crate) fn namespaces(&self) -> &NamespaceIndex {
         &self.namespaces
     }
 
-    pub(crate) fn presence(&self) -> &Presence {
+    pub(crate) fn presence_registry(&self) -> &PresenceRegistry {
         &self.presence
     }
 
-    pub(crate) fn sealed(&self) -> &RwLock<bool> {
+    pub(crate) fn app_publish_lock(&self) -> &RwLock<bool> {
         &self.sealed
     }
 
@@ -225,7 +225,7 @@ impl Hub {
         self.all_groups().iter().flat_map(|group| group.all_rooms()).collect()
     }
 
-    fn all_groups(&self) -> Vec<Arc<Interest>> {
+    fn all_groups(&self) -> Vec<Arc<GroupInterest>> {
         self.groups.pin().values().cloned().collect()
     }
 
@@ -233,29 +233,29 @@ impl Hub {
         &self.config
     }
 
-    pub(crate) fn source(&self) -> &dyn StateSource {
+    pub(crate) fn state_source(&self) -> &dyn StateSource {
         &*self.source
     }
 
-    pub(crate) fn counters(&self) -> &Counters {
+    pub(crate) fn counters(&self) -> &HubCounters {
         &self.counters
     }
 
-    pub(crate) fn group(&self, group: u32) -> Arc<Interest> {
+    pub(crate) fn ensure_group(&self, group: u32) -> Arc<GroupInterest> {
         self.groups.pin().get_or_insert_with(group, Arc::default).clone()
     }
 
     /// The room of a channel, made if there is none. `None` when there are too many, or its group has ended.
-    pub(crate) fn enter(&self, channel: &Channel, key: RoomKey) -> Option<Arc<Room>> {
+    pub(crate) fn enter_room(&self, channel: &Channel, key: RoomKey) -> Option<Arc<Room>> {
         if let Some(room) = self.find_room(key) {
             return Some(room);
         }
-        let group = self.group(key.group);
+        let group = self.ensure_group(key.group);
         let mut rooms = group.lock_rooms();
         if let Some(room) = self.find_room(key) {
             return Some(room);
         }
-        if group.is_over() {
+        if group.has_ended() {
             return None;
         }
         if self.counters.rooms.fetch_add(1, Ordering::Relaxed) >= self.config.rooms_max {
@@ -263,24 +263,24 @@ impl Hub {
             self.counters.refused_rooms.increment();
             return None;
         }
-        let epoch = key.counts_by_itself().then(|| Epoch::random(&mut self.rng.lock()));
+        let epoch = key.has_own_sequence().then(|| Epoch::random(&mut self.rng.lock()));
         let now = self.clock.monotonic();
-        let keeps = self.namespaces.of(channel).and_then(|namespace| namespace.history);
+        let keeps = self.namespaces.find_namespace(channel).and_then(|namespace| namespace.history);
         let room = Room::new(key, channel.clone(), epoch, keeps, now, self.counters.clone());
-        group.add(&mut rooms, &room, || {
+        group.add_room(&mut rooms, &room, || {
             self.rooms.pin().insert(key, room.clone());
         });
         Some(room)
     }
 
     /// Lock order: a group's rooms, then a room's log.
-    fn close_if_quiet(&self, group: &Interest, room: &Room) {
-        if room.listeners() > 0 {
+    fn close_quiet_room(&self, group: &GroupInterest, room: &Room) {
+        if room.listener_count() > 0 {
             return;
         }
         let mut rooms = group.lock_rooms();
         if room.close_if_quiet(self.clock.monotonic(), self.config.linger) {
-            group.remove(&mut rooms, room, || {
+            group.remove_room(&mut rooms, room, || {
                 self.rooms.pin().remove(&room.key());
             });
             self.counters.rooms.fetch_sub(1, Ordering::Relaxed);
@@ -288,7 +288,7 @@ impl Hub {
     }
 
     /// Halves the largest rooms until the node is an eighth below its byte limit.
-    pub(crate) fn shrink(&self) {
+    pub(crate) fn shrink_largest_rooms(&self) {
         let held = || {
             self.counters.ring_bytes.load(Ordering::Relaxed)
                 + self.counters.state_bytes.load(Ordering::Relaxed)
@@ -300,11 +300,11 @@ impl Hub {
         let enough = self.config.total_bytes - self.config.total_bytes / 8;
         let rooms = self.all_rooms();
         let mut by_size: BinaryHeap<(usize, RoomKey, usize)> =
-            rooms.iter().enumerate().map(|(n, room)| (room.bytes(), room.key(), n)).collect();
+            rooms.iter().enumerate().map(|(n, room)| (room.byte_size(), room.key(), n)).collect();
         while held() > enough {
             let Some((bytes, key, n)) = by_size.pop() else { break };
-            self.counters.shrunk.add(rooms[n].halve());
-            let left = rooms[n].bytes();
+            self.counters.shrunk.add(rooms[n].halve_log());
+            let left = rooms[n].byte_size();
             // Others may append meanwhile; a room is not visited for ever.
             if left > 0 && left < bytes {
                 by_size.push((left, key, n));

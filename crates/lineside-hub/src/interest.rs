@@ -9,7 +9,7 @@ use std::ops::Bound::Included;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lineside_sync::fanout::{self, Reached};
+use lineside_sync::fanout::{self, ReachedPosition};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::{Epoch, Position, Room};
@@ -19,40 +19,40 @@ pub(crate) type GroupRooms = BTreeMap<(u8, u64), Arc<Room>>;
 
 /// One group's share of the rooms, and how far its sequence has been published.
 #[derive(Default)]
-pub struct Interest {
-    kinds: fanout::Interest<256>,
+pub struct GroupInterest {
+    kinds: fanout::TopicInterest<256>,
     rooms: Mutex<GroupRooms>,
     /// How far the group's sequence has been appended to all its rooms; its lives are epochs. One writer,
     /// the group's publisher.
-    reached: Reached,
+    reached: ReachedPosition,
     /// Nothing is published here any more.
     over: AtomicBool,
 }
 
-impl Interest {
+impl GroupInterest {
     /// Whether any room of this kind lives. One atomic load.
-    pub fn any(&self, kind: u8) -> bool {
-        self.kinds.any(usize::from(kind))
+    pub fn has_rooms(&self, kind: u8) -> bool {
+        self.kinds.has_topics(usize::from(kind))
     }
 
     /// How many rooms of this kind live.
-    pub fn count(&self, kind: u8) -> usize {
-        self.kinds.count(usize::from(kind)) as usize
+    pub fn room_count(&self, kind: u8) -> usize {
+        self.kinds.topic_count(usize::from(kind)) as usize
     }
 
     /// Says that nothing is published here any more.
-    pub(crate) fn end(&self) {
+    pub(crate) fn end_group(&self) {
         self.over.store(true, Ordering::Release);
     }
 
     /// Whether nothing is published here any more, so that no room is added.
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
     /// Whether nothing is published here any more and no room lives.
-    pub(crate) fn is_spent(&self) -> bool {
-        self.is_over() && self.rooms.lock().is_empty()
+    pub(crate) fn is_ended_and_empty(&self) -> bool {
+        self.has_ended() && self.rooms.lock().is_empty()
     }
 
     pub(crate) fn lock_rooms(&self) -> MutexGuard<'_, GroupRooms> {
@@ -60,7 +60,7 @@ impl Interest {
     }
 
     /// The rooms of one kind, by id.
-    pub(crate) fn rooms_of(&self, kind: u8) -> Vec<Arc<Room>> {
+    pub(crate) fn rooms_of_kind(&self, kind: u8) -> Vec<Arc<Room>> {
         let range = (Included((kind, 0)), Included((kind, u64::MAX)));
         self.rooms.lock().range(range).map(|(_, room)| room.clone()).collect()
     }
@@ -70,39 +70,41 @@ impl Interest {
     }
 
     /// Enters a room, and lets `insert` put it where publishers and subscribers find it.
-    pub(crate) fn add(&self, rooms: &mut GroupRooms, room: &Arc<Room>, insert: impl FnOnce()) {
+    pub(crate) fn add_room(&self, rooms: &mut GroupRooms, room: &Arc<Room>, insert: impl FnOnce()) {
         let key = room.key();
         rooms.insert((key.kind, key.id), room.clone());
-        self.kinds.enter(usize::from(key.kind), insert);
+        self.kinds.enter_topic(usize::from(key.kind), insert);
     }
 
     /// The reverse.
-    pub(crate) fn remove(&self, rooms: &mut GroupRooms, room: &Room, remove: impl FnOnce()) {
+    pub(crate) fn remove_room(&self, rooms: &mut GroupRooms, room: &Room, remove: impl FnOnce()) {
         let key = room.key();
         rooms.remove(&(key.kind, key.id));
-        self.kinds.leave(usize::from(key.kind), remove);
+        self.kinds.remove_topic(usize::from(key.kind), remove);
     }
 
     /// How far the group has been published to all its rooms: whoever has then been given all that its
     /// room holds, holds everything up to here, also where the room itself saw nothing.
-    pub(crate) fn published(&self) -> Position {
-        let (epoch, offset) = self.reached.read();
+    pub(crate) fn published_position(&self) -> Position {
+        let (epoch, offset) = self.reached.read_position();
         Position { epoch: Epoch::from_bits(epoch), offset }
     }
 
     /// Whether `position` is said to be in every room already.
-    pub(crate) fn has_published(&self, position: Position) -> bool {
-        let published = self.published();
+    pub(crate) fn has_published_up_to(&self, position: Position) -> bool {
+        let published = self.published_position();
         published.epoch == position.epoch && published.offset >= position.offset
     }
 
     pub(crate) fn raise_published(&self, to: Position) {
-        self.reached.raise(to.epoch.bits(), to.offset);
+        self.reached.raise_to(to.epoch.bits(), to.offset);
     }
 }
 
-impl fmt::Debug for Interest {
+impl fmt::Debug for GroupInterest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Interest").field("published", &self.published()).finish_non_exhaustive()
+        f.debug_struct("Interest")
+            .field("published", &self.published_position())
+            .finish_non_exhaustive()
     }
 }

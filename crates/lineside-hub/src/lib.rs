@@ -4,14 +4,14 @@
 //! - [`Channel`], [`Epoch`], [`Position`]: what things are called and where in them one is
 //! - [`StateSource`]: who knows how things are; implemented by whoever owns the records
 //! - [`Room`]: one channel on this node, a bounded ring of publications and at most one encoded state
-//! - [`Interest`]: what anybody listens to, so that what nobody listens to costs nothing
-//! - [`Batch`]: how publishers append; one signal per listener and batch
+//! - [`GroupInterest`]: what anybody listens to, so that what nobody listens to costs nothing
+//! - [`PublishBatch`]: how publishers append; one signal per listener and batch
 //! - [`Session`]: a client's side; it pulls, so a slow one slows only itself
-//! - [`Audience`]: all sessions of a partition as one listener
+//! - [`PartitionListener`]: all sessions of a partition as one listener
 //! - [`Namespace`]: the channels that are the operator's own, `app/…`, which have no state but may keep a
 //!   [`History`]
 //! - [`Member`], [`Membership`]: who is in such a channel
-//! - [`KeptRoom`]: what a hub leaves to the one after it
+//! - [`HandoffRoom`]: what a hub leaves to the one after it
 //! - [`Hub`]: all rooms of this node
 //! - [`bus`]: what several nodes say to each other, so that all have the same rooms
 //!
@@ -23,7 +23,7 @@
 //! A subscriber that applies each state and each change it is given holds what the source holds; if it
 //! missed something, the state that makes up for it says so (`gap`). Two orders keep it:
 //!
-//! - a publisher first swaps its state, then opens a [`Batch`] (which orders the two for all processors)
+//! - a publisher first swaps its state, then opens a [`PublishBatch`] (which orders the two for all processors)
 //!   and looks up rooms;
 //! - a subscriber first enters the room in the table, then reads the state.
 //!
@@ -43,33 +43,37 @@ mod batch;
 mod namespace;
 mod presence;
 mod history;
-mod kept;
+mod handoff;
 mod session;
-mod audience;
+mod partition_listener;
 mod hub;
 pub mod bus;
 
-pub use audience::{Audience, Seat};
-pub use batch::Batch;
+pub use batch::PublishBatch;
 pub use bus::Bus;
 pub use channel::{BadChannel, Channel, decode_segment, encode_segment};
-pub use history::{History, HistoryError, HistoryRequest};
+pub use handoff::{HandoffPublication, HandoffRoom, HandoffRooms};
+pub use history::{ChannelHistory, HistoryError, HistoryQuery};
 pub use hub::Hub;
-pub use interest::Interest;
-pub use kept::{KeptPublication, KeptRoom, KeptRooms};
+pub use interest::GroupInterest;
 pub use limits::{
     APP_DATA_BYTES_MAX, CHANNEL_BYTES_MAX, EXTRAS_BYTES_MAX, HISTORY_SIZE_MAX, HubConfig,
     SessionLimits,
 };
-pub use listener::{Listener, Workers};
-pub use metrics::Metrics;
+pub use listener::{Listener, WorkerPool};
+pub use metrics::HubMetrics;
 pub use namespace::{
-    APP_PREFIX, HistoryOptions, KINDS_OF_HUB, Namespace, PublishError, Published, Who,
+    APP_PREFIX, AccessPolicy, HistoryOptions, KINDS_OF_HUB, Namespace, PublishError, PublishOutcome,
 };
+pub use partition_listener::{PartitionListener, SubscriberSlot};
 pub use position::{BadPosition, Epoch, Position};
-pub use presence::{Member, Membership, PresenceError, PresencePage, PresenceStats};
-pub(crate) use publication::Note;
-pub use publication::{Disconnect, Extras, FRAME_SLOTS, Payload, Publication};
+pub use presence::{Membership, PresenceError, PresenceMember, PresencePage, PresenceStats};
+pub(crate) use publication::PublicationNote;
+pub use publication::{
+    DisconnectOrder, FRAME_SLOTS, FramedPayload, Publication, PublicationExtras,
+};
 pub use room::{EncodedState, Room};
-pub use session::{Delivery, Ended, Framing, Runs, Session, SubscribeError, Subscribed};
-pub use source::{ResolveError, RoomKey, State, StateSource};
+pub use session::{
+    Delivery, FrameInput, RunCache, Session, SubscribeError, SubscribeOutcome, SubscriptionEnd,
+};
+pub use source::{ResolveError, RoomKey, RoomState, StateSource};

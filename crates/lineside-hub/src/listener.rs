@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use lineside_sync::fanout::{self, Listen, Wake};
+use lineside_sync::fanout::{self, TopicListener, WakeHandle};
 
 /// Told that there is something to pull: a task's waker, a partition's poller.
 ///
@@ -14,7 +14,7 @@ pub trait Listener: Send + Sync + 'static {
     fn signal(&self);
 }
 
-impl Wake for dyn Listener {
+impl WakeHandle for dyn Listener {
     fn wake(&self) {
         self.signal();
     }
@@ -25,54 +25,54 @@ impl Wake for dyn Listener {
 pub(crate) type Signal = fanout::Signal<dyn Listener>;
 
 /// A partition's place in one room: all its sessions there are one listener. The key is the room's number
-/// in the partition's [`Audience`](crate::Audience).
-pub(crate) type Place = fanout::Place<u32, dyn Listener>;
+/// in the partition's [`PartitionListener`](crate::Audience).
+pub(crate) type Place = fanout::PartitionPlace<u32, dyn Listener>;
 
 /// Who listens to a room.
 #[derive(Clone)]
-pub(crate) enum Ear {
+pub(crate) enum ListenerHandle {
     /// One session by itself.
     Alone(Arc<Signal>),
     /// All sessions of a partition.
     Partition(Arc<Place>),
 }
 
-impl Ear {
+impl ListenerHandle {
     /// Tells that there is something, outside of a batch.
-    pub(crate) fn notify(&self) {
-        if let Some(signal) = self.note() {
-            signal.tell();
+    pub(crate) fn notify_listener(&self) {
+        if let Some(signal) = self.note_news() {
+            signal.wake_listener();
         }
     }
 }
 
-impl Listen for Ear {
+impl TopicListener for ListenerHandle {
     type Wake = dyn Listener;
 
-    fn number(&self) -> u64 {
+    fn listener_number(&self) -> u64 {
         match self {
-            Self::Alone(signal) => signal.number(),
-            Self::Partition(place) => Listen::number(place),
+            Self::Alone(signal) => signal.listener_number(),
+            Self::Partition(place) => TopicListener::listener_number(place),
         }
     }
 
-    fn note(&self) -> Option<&Arc<Signal>> {
+    fn note_news(&self) -> Option<&Arc<Signal>> {
         match self {
-            Self::Alone(signal) => signal.note(),
-            Self::Partition(place) => place.note(),
+            Self::Alone(signal) => signal.note_news(),
+            Self::Partition(place) => place.note_news(),
         }
     }
 }
 
-impl fmt::Debug for Ear {
+impl fmt::Debug for ListenerHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Ear({})", self.number())
+        write!(f, "Ear({})", self.listener_number())
     }
 }
 
 /// Does work that takes long somewhere else than on a partition's thread.
-pub trait Workers: Send + Sync + 'static {
+pub trait WorkerPool: Send + Sync + 'static {
     /// Does the job soon, on another thread. Jobs are bounded by who hands them in: the hub has at most one per
     /// room under way. A job that is dropped undone harms nobody: it is handed in again.
-    fn run(&self, job: Box<dyn FnOnce() + Send>);
+    fn run_job(&self, job: Box<dyn FnOnce() + Send>);
 }

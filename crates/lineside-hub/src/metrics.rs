@@ -10,7 +10,7 @@ use lineside_sync::histogram::Histogram;
 
 /// Figures at one moment; each has everything that happened before, together they are not of one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Metrics {
+pub struct HubMetrics {
     /// Open sessions.
     pub sessions: usize,
     /// Living rooms.
@@ -59,7 +59,7 @@ pub struct Metrics {
 
 /// The same, counting.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub(crate) struct HubCounters {
     pub(crate) sessions: Gauge,
     pub(crate) rooms: AtomicUsize,
     pub(crate) subscriptions: Gauge,
@@ -85,13 +85,13 @@ pub(crate) struct Counters {
     pub(crate) delivery_time: Histogram,
 }
 
-impl Counters {
+impl HubCounters {
     /// `present` is held elsewhere.
-    pub(crate) fn read(&self, present: usize) -> Metrics {
+    pub(crate) fn read_metrics(&self, present: usize) -> HubMetrics {
         let size = |held: &AtomicUsize| held.load(Ordering::Relaxed);
         // While sessions open and close in several threads the sum may be off by those, and below zero.
         let level = |gauge: &Gauge| usize::try_from(gauge.get()).unwrap_or(0);
-        Metrics {
+        HubMetrics {
             sessions: level(&self.sessions),
             rooms: size(&self.rooms),
             subscriptions: level(&self.subscriptions),

@@ -23,7 +23,7 @@ pub struct RoomKey {
 
 impl RoomKey {
     /// Whether the room counts its own publications.
-    pub fn counts_by_itself(self) -> bool {
+    pub fn has_own_sequence(self) -> bool {
         self.group == 0
     }
 }
@@ -44,7 +44,7 @@ pub enum ResolveError {
 
 /// How things are on a channel.
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct RoomState {
     /// The revision that this is the state at; `None` where the room counts by itself.
     pub position: Option<Position>,
     /// The messages that make it up, in order; a state without any counts as one empty message.
@@ -58,7 +58,7 @@ pub trait StateSource: Send + Sync + 'static {
     /// # Errors
     /// When there is no such channel or feed, or the feed knows all its ids and this is none of them. Any other id that
     /// nothing has is no error but an empty state.
-    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError>;
+    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError>;
 
     /// The name under which a client lists the position in the channel's sequence: the network's id,
     /// or the channel's own name where it counts by itself.
@@ -67,11 +67,11 @@ pub trait StateSource: Send + Sync + 'static {
     /// Where the room's sequence is now; cheap. `None`, or group 0: the room counts by itself.
     ///
     /// Never behind what has been appended: the state is swapped before a batch is opened.
-    fn position(&self, channel: &Channel, key: RoomKey) -> Option<Position>;
+    fn current_position(&self, channel: &Channel, key: RoomKey) -> Option<Position>;
 
     /// The state, at a revision not before [`position`](Self::position) at the time of the call.
     ///
     /// For a room that counts by itself the state may be newer than the room's top; entries after the
     /// top are then applied to it once more, so they must bear that.
-    fn read_state(&self, channel: &Channel, key: RoomKey) -> State;
+    fn read_state(&self, channel: &Channel, key: RoomKey) -> RoomState;
 }

@@ -21,15 +21,16 @@ impl Extent {
     pub fn from_places(places: Vec<(f64, f64)>) -> Option<Extent> {
         let (lats, lons): (Vec<f64>, Vec<f64>) = places.into_iter().unzip();
         let across = lons.iter().map(|&lon| if lon < 0.0 { lon + 360.0 } else { lon }).collect();
-        let latitude = Spread::from_numbers(lats)?;
-        let (direct, across) = (Spread::from_numbers(lons)?, Spread::from_numbers(across)?);
+        let latitude = AxisDistribution::from_numbers(lats)?;
+        let (direct, across) =
+            (AxisDistribution::from_numbers(lons)?, AxisDistribution::from_numbers(across)?);
         // Away from the date line both are the same but for rounding.
-        let is_direct = direct.span() < across.span() + 1.0;
+        let is_direct = direct.axis_span() < across.axis_span() + 1.0;
         let longitude = if is_direct { direct } else { across };
         let (west, east) = longitude.all;
         let (south, north) = latitude.all;
-        let (frame_west, frame_east) = longitude.frame();
-        let (frame_south, frame_north) = latitude.frame();
+        let (frame_west, frame_east) = longitude.framed_range();
+        let (frame_south, frame_north) = latitude.framed_range();
         Some(Extent {
             bounds: [west, south, east, north],
             frame: [frame_west, frame_south, frame_east, frame_north],
@@ -47,32 +48,35 @@ impl Extent {
 
 /// How numbers are spread along an axis.
 #[derive(Clone, Copy, Debug)]
-struct Spread {
+struct AxisDistribution {
     /// The least and the greatest without the half percent at each end.
     all: (f64, f64),
     /// The same without the twentieth at each end.
     most: (f64, f64),
 }
 
-impl Spread {
-    fn from_numbers(mut numbers: Vec<f64>) -> Option<Spread> {
+impl AxisDistribution {
+    fn from_numbers(mut numbers: Vec<f64>) -> Option<AxisDistribution> {
         numbers.sort_by(f64::total_cmp);
         let range = |skip: usize| {
             let last = numbers.len().checked_sub(skip + 1)?;
             Some((*numbers.get(skip)?, *numbers.get(last)?))
         };
-        Some(Spread { all: range(numbers.len() / 200)?, most: range(numbers.len() / 20)? })
+        Some(AxisDistribution {
+            all: range(numbers.len() / 200)?,
+            most: range(numbers.len() / 20)?,
+        })
     }
 
-    fn span(&self) -> f64 {
+    fn axis_span(&self) -> f64 {
         self.all.1 - self.all.0
     }
 
     /// All of it, unless nine tenths lie in less than half of it: then these and a margin.
-    fn frame(&self) -> (f64, f64) {
+    fn framed_range(&self) -> (f64, f64) {
         let (low, high) = self.most;
         let span = high - low;
-        if span * 2.0 >= self.span() {
+        if span * 2.0 >= self.axis_span() {
             return self.all;
         }
         let margin = span * MARGIN;

@@ -6,7 +6,7 @@ use crate::record::Record;
 
 /// Why a record is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum RemovalReason {
     /// The feed no longer has it.
     Gone,
     /// It is now elsewhere, in another route or cell.
@@ -15,37 +15,37 @@ pub enum Why {
     Expired,
 }
 
-impl Why {
+impl RemovalReason {
     /// The word for it in messages.
     pub fn as_str(self) -> &'static str {
         match self {
-            Why::Gone => "gone",
-            Why::Moved => "moved",
-            Why::Expired => "expired",
+            RemovalReason::Gone => "gone",
+            RemovalReason::Moved => "moved",
+            RemovalReason::Expired => "expired",
         }
     }
 }
 
 /// A record that is new, different or gone.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct RecordChange {
     /// What was known before.
     pub old: Option<Arc<Record>>,
     /// What is known from now on.
     pub new: Option<Arc<Record>>,
     /// If nothing is: why.
-    pub why: Why,
+    pub why: RemovalReason,
 }
 
-impl Change {
+impl RecordChange {
     /// `new` in place of `old`.
-    pub(crate) fn upsert(old: Option<Arc<Record>>, new: Arc<Record>) -> Change {
-        Change { old, new: Some(new), why: Why::Gone }
+    pub(crate) fn upsert(old: Option<Arc<Record>>, new: Arc<Record>) -> RecordChange {
+        RecordChange { old, new: Some(new), why: RemovalReason::Gone }
     }
 
     /// `old` is no more.
-    pub(crate) fn removal(old: Arc<Record>, why: Why) -> Change {
-        Change { old: Some(old), new: None, why }
+    pub(crate) fn removal(old: Arc<Record>, why: RemovalReason) -> RecordChange {
+        RecordChange { old: Some(old), new: None, why }
     }
 
     /// The record that is known, else the one that was.

@@ -2,14 +2,14 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use lineside_formats::{Format, begins_as_schedule, gtfs_rt, siri, sniff};
+use lineside_formats::{Format, gtfs_rt, may_be_schedule, siri, sniff_format};
 use smol_str::SmolStr;
 
 use crate::{
-    budget::Rate,
-    external::Program,
     limits::{BODY_BYTES_MAX_DEFAULT, FEED_ID_CHARS_MAX, GBFS_TTL_USUAL},
-    source::{Basic, Location, OAuth2, Secret, SiriSource},
+    rate_limit::RequestRate,
+    source::{BasicAuth, OAuth2Client, Secret, SiriSource, SourceLocation},
+    subprocess::ExternalProgram,
 };
 
 /// The name of a feed in URLs, channels and metrics: 1 to 64 of `A-Z a-z 0-9 . _ -`.
@@ -80,11 +80,11 @@ pub struct FeedConfig {
     /// Its name, unique in the catalog.
     pub id: FeedId,
     /// Where it is polled.
-    pub url: Location,
+    pub url: SourceLocation,
     /// What it is; told from its content where absent.
     pub format: Option<Format>,
     /// What makes that of what its producer sends; it is then the converter's own `to`.
-    pub converter: Option<Arc<Converter>>,
+    pub converter: Option<Arc<FormatConverter>>,
     /// A name for people.
     pub name: Option<String>,
     /// Who publishes it.
@@ -102,9 +102,9 @@ pub struct FeedConfig {
     /// Parameters added to the address; the values are shown nowhere.
     pub query: Vec<(String, Secret)>,
     /// The user and password of each request.
-    pub basic: Option<Basic>,
+    pub basic: Option<BasicAuth>,
     /// Where it gets a token for its requests.
-    pub oauth2: Option<OAuth2>,
+    pub oauth2: Option<OAuth2Client>,
     /// How its producer is asked if it is SIRI; by a plain GET where absent.
     pub siri: Option<Arc<SiriSource>>,
     /// How often it is polled; by its format where absent.
@@ -113,7 +113,7 @@ pub struct FeedConfig {
     /// say.
     pub ttl: Option<Duration>,
     /// How often its producer may be asked, by all feeds of the same host and credential together.
-    pub rate: Option<Rate>,
+    pub rate: Option<RequestRate>,
     /// Whether its host is never asked twice at a time, by whatever feeds.
     pub serial: bool,
     /// How long connecting and the first byte may take, and each further piece.
@@ -137,24 +137,24 @@ pub struct FeedConfig {
 impl FeedConfig {
     /// The largest body that is read, also once inflated: a format that takes less is asked for no more.
     pub(crate) fn body_bytes_max(&self) -> u64 {
-        let promised = self.promised().filter(|_| self.converter.is_none());
+        let promised = self.configured_format().filter(|_| self.converter.is_none());
         let decoded_max = promised.and_then(decoded_bytes_max);
         decoded_max.map_or(self.max_bytes, |decoded_max| self.max_bytes.min(decoded_max))
     }
 
     /// The largest body that begins so: without a promised format, real time is bounded once its first bytes show it.
     pub(crate) fn body_bytes_max_for(&self, head: &[u8]) -> u64 {
-        if self.promised().is_some() || self.converter.is_some() || begins_as_schedule(head) {
+        if self.configured_format().is_some() || self.converter.is_some() || may_be_schedule(head) {
             return self.body_bytes_max();
         }
-        match sniff(head).and_then(decoded_bytes_max) {
+        match sniff_format(head).and_then(decoded_bytes_max) {
             Some(decoded_max) => self.max_bytes.min(decoded_max),
             None => self.max_bytes,
         }
     }
 
     /// A feed with the documented defaults: 15 s timeout, late after 5 min, the poll of its format.
-    pub fn new(id: FeedId, url: Location) -> FeedConfig {
+    pub fn new(id: FeedId, url: SourceLocation) -> FeedConfig {
         FeedConfig {
             id,
             url,
@@ -187,19 +187,19 @@ impl FeedConfig {
     }
 
     /// Whether it is asked for the same bytes as `other` says.
-    pub(crate) fn has_source_of(&self, other: &FeedConfig) -> bool {
+    pub(crate) fn has_same_source(&self, other: &FeedConfig) -> bool {
         let siri = |config: &FeedConfig| config.siri.clone().unwrap_or_default();
-        let asks_alike = siri(self).asks_as(&siri(other));
+        let asks_alike = siri(self).has_same_requests(&siri(other));
         self.url == other.url && self.query == other.query && asks_alike
     }
 
     /// Whether it is a recording that is played.
     pub(crate) fn is_recording(&self) -> bool {
-        matches!(self.url, Location::Replay { .. })
+        matches!(self.url, SourceLocation::Replay { .. })
     }
 
     /// Whether its bytes go out with the same headers as `other` says.
-    pub(crate) fn is_served_as(&self, other: &FeedConfig) -> bool {
+    pub(crate) fn has_same_headers(&self, other: &FeedConfig) -> bool {
         self.licence == other.licence && self.reply_headers == other.reply_headers
     }
 
@@ -209,13 +209,13 @@ impl FeedConfig {
     }
 
     /// What it has to be, as configured.
-    pub fn promised(&self) -> Option<Format> {
+    pub fn configured_format(&self) -> Option<Format> {
         self.format.or(self.siri.as_ref().map(|_| Format::Siri))
     }
 
     /// How often a feed of `format` is polled unless the configuration says otherwise.
     pub fn poll_interval(&self, format: Option<Format>) -> Duration {
-        self.poll.unwrap_or(match self.promised().or(format) {
+        self.poll.unwrap_or(match self.configured_format().or(format) {
             Some(Format::Gtfs | Format::Netex) => Duration::from_secs(60 * 60),
             Some(Format::GtfsRt) => Duration::from_secs(15),
             Some(Format::Siri) => Duration::from_secs(30),
@@ -231,21 +231,21 @@ impl FeedConfig {
 /// The largest body that the decoder of a format takes, where it takes less than feeds may have.
 fn decoded_bytes_max(format: Format) -> Option<u64> {
     match format {
-        Format::Siri => Some(siri::Limits::default().body_bytes as u64),
-        Format::GtfsRt => Some(gtfs_rt::Limits::default().body_bytes as u64),
+        Format::Siri => Some(siri::MessageLimits::default().body_bytes as u64),
+        Format::GtfsRt => Some(gtfs_rt::FeedMessageLimits::default().body_bytes as u64),
         _ => None,
     }
 }
 
 /// What turns a format that is not read here into one that is: a program of the operator's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Converter {
+pub struct FormatConverter {
     /// What a producer sends, by the operator's name for it.
     pub from: SmolStr,
     /// What comes out.
     pub to: Format,
     /// What does it.
-    pub program: Program,
+    pub program: ExternalProgram,
 }
 
 /// A feed's configuration, shared.
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn polls_default_by_format() {
-        let location = Location::parse("feed.zip").unwrap();
+        let location = SourceLocation::parse("feed.zip").unwrap();
         let mut config = FeedConfig::new(FeedId::new("a").unwrap(), location);
         assert_eq!(config.poll_interval(Some(Format::Gtfs)), Duration::from_secs(3600));
         assert_eq!(config.poll_interval(Some(Format::Netex)), Duration::from_secs(3600));

@@ -4,8 +4,8 @@ use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::{
-    Limits, decode_shallow, encode_feed, proto::FeedHeader, proto::feed_header::Incrementality,
-    remove_extensions, to_json,
+    FeedMessageLimits, decode_shallow, encode_feed, proto::FeedHeader,
+    proto::feed_header::Incrementality, remove_extensions, write_json,
 };
 use smol_str::{SmolStr, format_smolstr};
 use xxhash_rust::xxh3::xxh3_128;
@@ -13,12 +13,12 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::{
     departures::is_superseded,
     network::{FeedSlice, NetworkState, PerPart},
-    record::{Kind, Record},
+    record::{Record, RecordKind},
 };
 
 /// Which entities a message holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum ExportPart {
     /// All of them.
     All,
     /// Vehicle positions.
@@ -29,39 +29,39 @@ pub enum Part {
     Alerts,
 }
 
-impl Part {
+impl ExportPart {
     pub(crate) const COUNT: usize = 4;
 
     /// The name of the part in URLs; `None` for the whole.
-    pub fn name(self) -> Option<&'static str> {
+    pub fn url_name(self) -> Option<&'static str> {
         match self {
-            Part::All => None,
-            Part::VehiclePositions => Some("vehicle-positions"),
-            Part::TripUpdates => Some("trip-updates"),
-            Part::Alerts => Some("alerts"),
+            ExportPart::All => None,
+            ExportPart::VehiclePositions => Some("vehicle-positions"),
+            ExportPart::TripUpdates => Some("trip-updates"),
+            ExportPart::Alerts => Some("alerts"),
         }
     }
 
     /// The part of that name.
-    pub fn parse(name: &str) -> Option<Part> {
-        [Part::VehiclePositions, Part::TripUpdates, Part::Alerts]
+    pub fn parse(name: &str) -> Option<ExportPart> {
+        [ExportPart::VehiclePositions, ExportPart::TripUpdates, ExportPart::Alerts]
             .into_iter()
-            .find(|part| part.name() == Some(name))
+            .find(|part| part.url_name() == Some(name))
     }
 
-    fn kinds(self) -> &'static [Kind] {
+    fn record_kinds(self) -> &'static [RecordKind] {
         match self {
-            Part::All => &[Kind::TripUpdate, Kind::Vehicle, Kind::Alert],
-            Part::VehiclePositions => &[Kind::Vehicle],
-            Part::TripUpdates => &[Kind::TripUpdate],
-            Part::Alerts => &[Kind::Alert],
+            ExportPart::All => &[RecordKind::TripUpdate, RecordKind::Vehicle, RecordKind::Alert],
+            ExportPart::VehiclePositions => &[RecordKind::Vehicle],
+            ExportPart::TripUpdates => &[RecordKind::TripUpdate],
+            ExportPart::Alerts => &[RecordKind::Alert],
         }
     }
 }
 
 /// A message ready to be sent.
 #[derive(Clone, Debug)]
-pub struct Export {
+pub struct ExportMessage {
     /// The message.
     pub bytes: Bytes,
     /// Its header's time, Unix seconds: never goes back from one state to the next.
@@ -70,9 +70,9 @@ pub struct Export {
     pub hash: u128,
 }
 
-impl Export {
-    fn new(bytes: Bytes, timestamp: u64) -> Export {
-        Export { hash: xxh3_128(&bytes), bytes, timestamp }
+impl ExportMessage {
+    fn new(bytes: Bytes, timestamp: u64) -> ExportMessage {
+        ExportMessage { hash: xxh3_128(&bytes), bytes, timestamp }
     }
 
     /// A strong entity tag, in quotes.
@@ -84,69 +84,80 @@ impl Export {
 /// The messages of one state, each made when first asked for and then shared.
 #[derive(Debug, Default)]
 pub(crate) struct ExportCache {
-    protobuf: PerPart<Export>,
-    json: PerPart<Export>,
+    protobuf: PerPart<ExportMessage>,
+    json: PerPart<ExportMessage>,
 }
 
 /// The message of a feed, or of a whole network if `id` names it; `None` if the network has no such feed. Before the
 /// first message came it is empty.
-pub fn gtfs_rt(state: &NetworkState, id: &str, part: Part) -> Option<Export> {
-    let source = Source::find(state, id)?;
-    Some(source.cache().protobuf[part as usize].get_or_init(|| source.encode(part)).clone())
+pub fn gtfs_rt_message(state: &NetworkState, id: &str, part: ExportPart) -> Option<ExportMessage> {
+    let source = ExportSource::for_id(state, id)?;
+    Some(
+        source.export_cache().protobuf[part as usize]
+            .get_or_init(|| source.encode_message(part))
+            .clone(),
+    )
 }
 
 /// The JSON twin of the same message; extensions, which JSON cannot name, are left out.
-pub fn gtfs_rt_json(state: &NetworkState, id: &str, part: Part) -> Option<Export> {
-    let source = Source::find(state, id)?;
-    let export = source.cache().json[part as usize].get_or_init(|| {
-        let encoded = source.cache().protobuf[part as usize].get_or_init(|| source.encode(part));
-        Export::new(twin(&encoded.bytes).into(), encoded.timestamp)
+pub fn gtfs_rt_json_message(
+    state: &NetworkState,
+    id: &str,
+    part: ExportPart,
+) -> Option<ExportMessage> {
+    let source = ExportSource::for_id(state, id)?;
+    let export = source.export_cache().json[part as usize].get_or_init(|| {
+        let encoded = source.export_cache().protobuf[part as usize]
+            .get_or_init(|| source.encode_message(part));
+        ExportMessage::new(encode_json(&encoded.bytes).into(), encoded.timestamp)
     });
     Some(export.clone())
 }
 
 /// Where a message comes from.
-enum Source<'a> {
+enum ExportSource<'a> {
     Feed(&'a FeedSlice),
     Network(&'a NetworkState),
 }
 
-impl<'a> Source<'a> {
-    fn find(state: &'a NetworkState, id: &str) -> Option<Source<'a>> {
+impl<'a> ExportSource<'a> {
+    fn for_id(state: &'a NetworkState, id: &str) -> Option<ExportSource<'a>> {
         let names_network = state.feeds.first().is_some_and(|feed| feed.id.as_str() == id);
         if names_network && state.feeds.len() > 1 {
-            return Some(Source::Network(state));
+            return Some(ExportSource::Network(state));
         }
-        state.feed(id).map(|feed| Source::Feed(feed))
+        state.find_feed_slice(id).map(|feed| ExportSource::Feed(feed))
     }
 
-    fn cache(&self) -> &'a ExportCache {
+    fn export_cache(&self) -> &'a ExportCache {
         match self {
-            Source::Feed(feed) => &feed.cache.exports,
-            Source::Network(state) => &state.cache.exports,
+            ExportSource::Feed(feed) => &feed.cache.exports,
+            ExportSource::Network(state) => &state.cache.exports,
         }
     }
 
-    fn feeds(&self) -> Vec<&'a FeedSlice> {
+    fn feed_slices(&self) -> Vec<&'a FeedSlice> {
         match self {
-            Source::Feed(feed) => vec![feed],
-            Source::Network(state) => state.feeds.iter().map(|feed| &**feed).collect(),
+            ExportSource::Feed(feed) => vec![feed],
+            ExportSource::Network(state) => state.feeds.iter().map(|feed| &**feed).collect(),
         }
     }
 
     /// Whether another feed of the network says more of the trip of a record: a message has one update of each.
     fn is_superseded_elsewhere(&self, record: &Record) -> bool {
         match self {
-            Source::Feed(_) => false,
-            Source::Network(state) => is_superseded(state, record, state.at.seconds(), |_| true),
+            ExportSource::Feed(_) => false,
+            ExportSource::Network(state) => {
+                is_superseded(state, record, state.at.unix_seconds(), |_| true)
+            }
         }
     }
 
-    fn encode(&self, part: Part) -> Export {
+    fn encode_message(&self, part: ExportPart) -> ExportMessage {
         let feeds: Vec<&FeedSlice> =
-            self.feeds().into_iter().filter(|feed| feed.header.is_some()).collect();
+            self.feed_slices().into_iter().filter(|feed| feed.header.is_some()).collect();
         let timestamp = match (self, feeds.as_slice()) {
-            (Source::Network(state), [_, _, ..]) => state.timestamp,
+            (ExportSource::Network(state), [_, _, ..]) => state.timestamp,
             (_, feeds) => feeds.iter().map(|feed| feed.timestamp).max().unwrap_or(0),
         };
         let only = match feeds.as_slice() {
@@ -162,48 +173,48 @@ impl<'a> Source<'a> {
         // Ids are unique within a feed only; several feeds in one message keep theirs apart by a prefix.
         let merged = feeds.len() > 1;
         let entities = feeds.iter().flat_map(|feed| {
-            entities_of(feed, part, |record| self.is_superseded_elsewhere(record)).into_iter().map(
-                |entity| match merged {
-                    true => with_prefix(&entity, feed.id.as_str()),
+            collect_entities(feed, part, |record| self.is_superseded_elsewhere(record))
+                .into_iter()
+                .map(|entity| match merged {
+                    true => prefix_entity_id(&entity, feed.id.as_str()),
                     false => entity,
-                },
-            )
+                })
         });
-        Export::new(encode_feed(&header, entities), timestamp)
+        ExportMessage::new(encode_feed(&header, entities), timestamp)
     }
 }
 
 /// The entities of a feed's part, each once; an id that the feed uses for two kinds is told apart. Trip updates that
 /// are superseded are left out.
-fn entities_of(
+fn collect_entities(
     feed: &FeedSlice,
-    part: Part,
+    part: ExportPart,
     is_superseded: impl Fn(&Record) -> bool,
 ) -> Vec<Bytes> {
     let mut entities = Vec::new();
     let mut ids: HashSet<Vec<u8>> = HashSet::new();
     let mut taken: HashSet<*const u8> = HashSet::new();
-    for &kind in part.kinds() {
-        let Some(table) = feed.tables.of(kind) else { continue };
+    for &kind in part.record_kinds() {
+        let Some(table) = feed.tables.for_kind(kind) else { continue };
         for record in table.records() {
-            if part == Part::All && !taken.insert(record.raw.as_ptr()) {
+            if part == ExportPart::All && !taken.insert(record.raw.as_ptr()) {
                 continue;
             }
-            let is_dropped = kind == Kind::TripUpdate && is_superseded(record);
+            let is_dropped = kind == RecordKind::TripUpdate && is_superseded(record);
             let entity = match part {
-                Part::All if is_dropped => {
-                    copy_without(&record.raw, |number| number == TRIP_UPDATE)
+                ExportPart::All if is_dropped => {
+                    copy_without_fields(&record.raw, |number| number == TRIP_UPDATE)
                 }
                 _ if is_dropped => continue,
-                Part::All => record.raw.clone(),
-                _ => only_kind(record),
+                ExportPart::All => record.raw.clone(),
+                _ => strip_other_payloads(record),
             };
-            if is_dropped && !fields(&entity).any(|(number, _)| PAYLOADS.contains(&number)) {
+            if is_dropped && !iter_fields(&entity).any(|(number, _)| PAYLOADS.contains(&number)) {
                 continue;
             }
             let id = entity_id(&entity).to_vec();
             if ids.contains(&id) {
-                let entity = with_prefix(&entity, kind.as_str());
+                let entity = prefix_entity_id(&entity, kind.as_str());
                 ids.insert(entity_id(&entity).to_vec());
                 entities.push(entity);
             } else {
@@ -212,7 +223,7 @@ fn entities_of(
             }
         }
     }
-    if part == Part::All {
+    if part == ExportPart::All {
         entities.extend(feed.others.iter().cloned());
     }
     entities
@@ -224,27 +235,27 @@ const PAYLOADS: std::ops::RangeInclusive<u32> = 3..=5;
 const TRIP_UPDATE: u32 = 3;
 
 /// The entity without payloads of other kinds. Nearly all have one payload and are given as they are.
-fn only_kind(record: &Arc<Record>) -> Bytes {
+fn strip_other_payloads(record: &Arc<Record>) -> Bytes {
     let wanted = match record.kind {
-        Kind::TripUpdate => TRIP_UPDATE,
-        Kind::Vehicle => 4,
+        RecordKind::TripUpdate => TRIP_UPDATE,
+        RecordKind::Vehicle => 4,
         _ => 5,
     };
     let is_other = |number: u32| PAYLOADS.contains(&number) && number != wanted;
-    if !fields(&record.raw).any(|(number, _)| is_other(number)) {
+    if !iter_fields(&record.raw).any(|(number, _)| is_other(number)) {
         return record.raw.clone();
     }
-    copy_without(&record.raw, is_other)
+    copy_without_fields(&record.raw, is_other)
 }
 
 /// The entity without some of its fields.
-fn copy_without(entity: &[u8], is_dropped: impl Fn(u32) -> bool) -> Bytes {
-    let kept = fields(entity).filter(|(number, _)| !is_dropped(*number));
+fn copy_without_fields(entity: &[u8], is_dropped: impl Fn(u32) -> bool) -> Bytes {
+    let kept = iter_fields(entity).filter(|(number, _)| !is_dropped(*number));
     kept.flat_map(|(_, field)| field.iter().copied()).collect::<Vec<u8>>().into()
 }
 
 fn entity_id(entity: &[u8]) -> &[u8] {
-    let field = fields(entity).find(|(number, _)| *number == ID).map(|(_, field)| field);
+    let field = iter_fields(entity).find(|(number, _)| *number == ID).map(|(_, field)| field);
     let Some(mut value) = field.and_then(|field| field.get(1..)) else { return &[] };
     match prost::decode_length_delimiter(&mut value) {
         Ok(length) => value.get(..length).unwrap_or_default(),
@@ -253,7 +264,7 @@ fn entity_id(entity: &[u8]) -> &[u8] {
 }
 
 /// The same entity under the id `<prefix>:<id>`.
-fn with_prefix(entity: &Bytes, prefix: &str) -> Bytes {
+fn prefix_entity_id(entity: &Bytes, prefix: &str) -> Bytes {
     let id = entity_id(entity);
     let length = prefix.len() + 1 + id.len();
     let mut out = Vec::with_capacity(entity.len() + prefix.len() + 4);
@@ -262,7 +273,7 @@ fn with_prefix(entity: &Bytes, prefix: &str) -> Bytes {
     out.extend_from_slice(prefix.as_bytes());
     out.push(b':');
     out.extend_from_slice(id);
-    for (_, field) in fields(entity).filter(|(number, _)| *number != ID) {
+    for (_, field) in iter_fields(entity).filter(|(number, _)| *number != ID) {
         out.extend_from_slice(field);
     }
     out.into()
@@ -270,7 +281,7 @@ fn with_prefix(entity: &Bytes, prefix: &str) -> Bytes {
 
 /// The fields of an encoded message with their bytes, keys included. The entities here were decoded before, so one
 /// that cannot be read ends the list.
-fn fields(message: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
+fn iter_fields(message: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     let mut rest = message;
     std::iter::from_fn(move || {
         let start = rest;
@@ -281,16 +292,20 @@ fn fields(message: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     })
 }
 
-fn twin(message: &Bytes) -> Vec<u8> {
+fn encode_json(message: &Bytes) -> Vec<u8> {
     let mut out = Vec::new();
-    let limits = Limits { body_bytes: usize::MAX, entity_bytes: usize::MAX, ..Limits::default() };
+    let limits = FeedMessageLimits {
+        body_bytes: usize::MAX,
+        entity_bytes: usize::MAX,
+        ..FeedMessageLimits::default()
+    };
     if let Ok((shallow, _)) = decode_shallow(message.clone(), &limits) {
         let entities = shallow.entities.iter().filter_map(|raw| {
-            let mut entity = raw.decode().ok()?;
+            let mut entity = raw.decode_entity().ok()?;
             remove_extensions(&mut entity);
             Some(entity)
         });
-        to_json(&mut out, &shallow.header, entities).expect("a Vec takes every byte");
+        write_json(&mut out, &shallow.header, entities).expect("a Vec takes every byte");
     }
     out
 }

@@ -17,18 +17,18 @@ use tokio::sync::mpsc;
 
 use crate::{
     config::{FeedConfig, FeedId, SharedConfig},
-    fetch::tells_secret,
-    figures::FeedFigures,
-    inbox::Inbox,
+    feed_metrics::FeedMetrics,
+    fetch::contains_secret,
+    gbfs_files::GbfsFeedFile,
+    inbox::FeedInbox,
+    memfd::MemoryFile,
     network::Network,
-    parts::Part,
     poll::Ask,
-    saved::{SavedHead, SnapshotKey},
-    sealed::Sealed,
     service_window::ServiceWindow,
     snapshot::Snapshot,
+    snapshot_store::{SnapshotHead, SnapshotKey},
     source::SiriMode,
-    status::{FeedStatus, Rules},
+    status::{FeedStatus, HealthRules},
 };
 
 /// Under what the bytes are kept that others were made of: a name that no file of a system has, because that ends
@@ -43,35 +43,35 @@ const ORIGINAL: &str = "as sent";
 pub struct Feed {
     config: SharedConfig,
     network: Arc<Network>,
-    shown: Arc<Shown>,
+    shown: Arc<SharedFeedState>,
     /// Its name, if it is a file of a system.
     file: SmolStr,
 }
 
 /// How a feed is doing and what it has, whatever its configuration is.
 #[derive(Debug)]
-struct Shown {
+struct SharedFeedState {
     status: ArcSwap<FeedStatus>,
     /// Those of a system's files are the system's.
-    figures: Arc<FeedFigures>,
-    held: ArcSwapOption<Held>,
+    figures: Arc<FeedMetrics>,
+    held: ArcSwapOption<ServedSnapshot>,
     /// The producer's own bytes, where those that are held were made of them.
-    original: ArcSwapOption<Held>,
+    original: ArcSwapOption<ServedSnapshot>,
     tried: AtomicBool,
     /// The way to its task, once it has one.
     asks: ArcSwapOption<mpsc::Sender<Ask>>,
-    restored: OnceLock<Restored>,
+    restored: OnceLock<RestoredSnapshot>,
     /// Where its producer puts its news, once it has a task.
-    inbox: ArcSwapOption<Inbox>,
+    inbox: ArcSwapOption<FeedInbox>,
     /// Of a system, the files that it has.
-    parts: ArcSwap<Vec<Part>>,
+    parts: ArcSwap<Vec<GbfsFeedFile>>,
     /// The last bytes that were no schedule, until somebody takes them.
-    refused: ArcSwapOption<Refused>,
+    refused: ArcSwapOption<RejectedSchedule>,
 }
 
 /// Bytes that came as a new version of a schedule, and cannot be read as one.
 #[derive(Clone, Debug)]
-pub struct Refused {
+pub struct RejectedSchedule {
     /// The bytes.
     pub bytes: Bytes,
     /// When they came.
@@ -82,24 +82,28 @@ pub struct Refused {
 
 /// What a feed's task finds of an earlier process.
 #[derive(Clone, Debug)]
-pub(crate) struct Restored {
+pub(crate) struct RestoredSnapshot {
     /// What is known of the bytes that were kept.
-    pub(crate) head: SavedHead,
+    pub(crate) head: SnapshotHead,
     /// Whether what they say has still to be decoded.
     pub(crate) is_to_decode: bool,
 }
 
 impl Feed {
     pub(crate) fn new(config: SharedConfig, network: Arc<Network>) -> Feed {
-        Feed::counted_by(config, network, Arc::default())
+        Feed::with_metrics(config, network, Arc::default())
     }
 
-    fn counted_by(config: SharedConfig, network: Arc<Network>, figures: Arc<FeedFigures>) -> Feed {
+    fn with_metrics(
+        config: SharedConfig,
+        network: Arc<Network>,
+        figures: Arc<FeedMetrics>,
+    ) -> Feed {
         let now = network.state().at;
         let reason = "has not been polled yet".to_owned();
-        let format = config.promised();
+        let format = config.configured_format();
         let status = FeedStatus { format, since: now, reason, ..FeedStatus::default() };
-        let shown = Shown {
+        let shown = SharedFeedState {
             status: ArcSwap::from_pointee(status),
             figures,
             held: ArcSwapOption::empty(),
@@ -115,11 +119,11 @@ impl Feed {
     }
 
     /// The same feed, configured otherwise or in another network.
-    pub(crate) fn changed(&self, config: SharedConfig, network: Arc<Network>) -> Feed {
-        if !config.is_served_as(&self.config) {
+    pub(crate) fn with_config(&self, config: SharedConfig, network: Arc<Network>) -> Feed {
+        if !config.has_same_headers(&self.config) {
             for place in [&self.shown.held, &self.shown.original] {
                 if let Some(held) = place.load_full() {
-                    place.store(Some(Arc::new(held.configured(Arc::clone(&config)))));
+                    place.store(Some(Arc::new(held.with_config(Arc::clone(&config)))));
                 }
             }
         }
@@ -127,49 +131,49 @@ impl Feed {
     }
 
     /// A file of this system, which has a name in it.
-    pub(crate) fn part(&self, config: SharedConfig, file: SmolStr) -> Feed {
+    pub(crate) fn for_gbfs_file(&self, config: SharedConfig, file: SmolStr) -> Feed {
         let figures = Arc::clone(&self.shown.figures);
-        Feed { file, ..Feed::counted_by(config, self.network(), figures) }
+        Feed { file, ..Feed::with_metrics(config, self.network(), figures) }
     }
 
     /// Its name in its system, if it is a file of one; else empty.
-    pub(crate) fn file(&self) -> &SmolStr {
+    pub(crate) fn gbfs_file_name(&self) -> &SmolStr {
         &self.file
     }
 
     /// The files of a GBFS system, as its discovery file lists them; else none.
-    pub fn parts(&self) -> Arc<Vec<Part>> {
+    pub fn gbfs_files(&self) -> Arc<Vec<GbfsFeedFile>> {
         self.shown.parts.load_full()
     }
 
     /// Whether a text of its producer's holds what only the producer is to see.
-    pub fn tells_secret(&self, text: &str) -> bool {
-        tells_secret(&self.config, text)
+    pub fn contains_secret(&self, text: &str) -> bool {
+        contains_secret(&self.config, text)
     }
 
     /// Under what its bytes are kept.
-    pub(crate) fn key(&self) -> SnapshotKey {
+    pub(crate) fn snapshot_key(&self) -> SnapshotKey {
         SnapshotKey { feed: self.id().clone(), file: self.file.clone() }
     }
 
-    pub(crate) fn set_parts(&self, parts: Vec<Part>) {
+    pub(crate) fn set_gbfs_files(&self, parts: Vec<GbfsFeedFile>) {
         self.shown.parts.store(Arc::new(parts));
     }
 
     /// Has again what an earlier process kept; its task takes in what that says.
-    pub(crate) fn restore(&self, head: SavedHead, bytes: Bytes, now: UnixMillis) {
-        let snapshot = head.snapshot(bytes);
+    pub(crate) fn restore_snapshot(&self, head: SnapshotHead, bytes: Bytes, now: UnixMillis) {
+        let snapshot = head.to_snapshot(bytes);
         let mut status = FeedStatus {
             last_success: Some(head.confirmed_at),
             format: Some(head.format),
             is_restored: true,
             ..FeedStatus::clone(&self.status())
         };
-        status.judge(now, now, &Rules::of(&self.config));
+        status.update_state(now, now, &HealthRules::from_config(&self.config));
         self.set_status(status);
-        let head = SavedHead { hash: snapshot.hash, ..head };
+        let head = SnapshotHead { hash: snapshot.hash, ..head };
         self.set_snapshot(snapshot);
-        self.set_restored(Restored { head, is_to_decode: true });
+        self.set_restored_snapshot(RestoredSnapshot { head, is_to_decode: true });
     }
 
     /// As it is configured.
@@ -188,13 +192,13 @@ impl Feed {
     }
 
     /// What is counted of it.
-    pub fn figures(&self) -> &FeedFigures {
+    pub fn metrics(&self) -> &FeedMetrics {
         &self.shown.figures
     }
 
     /// What it is: as configured, else as its content shows; `None` before the first good bytes.
     pub fn format(&self) -> Option<Format> {
-        self.config.promised().or(self.shown.status.load().format)
+        self.config.configured_format().or(self.shown.status.load().format)
     }
 
     /// The last good bytes.
@@ -203,31 +207,31 @@ impl Feed {
     }
 
     /// The last good bytes, with what was made ready of them.
-    pub fn held(&self) -> Option<Arc<Held>> {
+    pub fn current(&self) -> Option<Arc<ServedSnapshot>> {
         self.shown.held.load_full()
     }
 
     /// The last good bytes as the producer sent them: those that are held, or what these were made of.
-    pub fn as_sent(&self) -> Option<Arc<Held>> {
-        if self.config.converter.is_some() { self.original() } else { self.held() }
+    pub fn received_snapshot(&self) -> Option<Arc<ServedSnapshot>> {
+        if self.config.converter.is_some() { self.conversion_input() } else { self.current() }
     }
 
     /// The producer's own bytes, where those that are held were made of them.
-    pub(crate) fn original(&self) -> Option<Arc<Held>> {
+    pub(crate) fn conversion_input(&self) -> Option<Arc<ServedSnapshot>> {
         self.shown.original.load_full()
     }
 
     /// Under what these are kept.
-    pub(crate) fn original_key(&self) -> SnapshotKey {
+    pub(crate) fn conversion_input_key(&self) -> SnapshotKey {
         SnapshotKey { feed: self.id().clone(), file: SmolStr::new_static(ORIGINAL) }
     }
 
     /// What is held is what the next bytes that are held will be made of.
-    pub(crate) fn begin_original(&self) {
+    pub(crate) fn keep_as_conversion_input(&self) {
         self.shown.original.store(self.shown.held.load_full());
     }
 
-    pub(crate) fn set_original(&self, held: Option<Held>) {
+    pub(crate) fn set_conversion_input(&self, held: Option<ServedSnapshot>) {
         self.shown.original.store(held.map(Arc::new));
     }
 
@@ -250,14 +254,14 @@ impl Feed {
     }
 
     /// Whether its source was asked at least once.
-    pub fn was_tried(&self) -> bool {
+    pub fn was_polled(&self) -> bool {
         self.shown.tried.load(Ordering::Acquire)
     }
 
     /// Whether it has good bytes of real time and nothing of them is served.
     pub(crate) fn is_empty_message(&self) -> bool {
         let status = self.shown.status.load();
-        let is_real_time = status.format.is_some_and(Format::is_real_time);
+        let is_real_time = status.format.is_some_and(Format::is_realtime);
         let is_message = is_real_time && status.entities == 0;
         is_message && self.shown.held.load().is_some()
     }
@@ -271,77 +275,78 @@ impl Feed {
     }
 
     pub(crate) fn set_snapshot(&self, snapshot: Snapshot) {
-        self.set_held(Held::new(snapshot, Arc::clone(&self.config)));
+        self.set_current(ServedSnapshot::new(snapshot, Arc::clone(&self.config)));
     }
 
-    pub(crate) fn set_held(&self, held: Held) {
+    pub(crate) fn set_current(&self, held: ServedSnapshot) {
         self.shown.held.store(Some(Arc::new(held)));
     }
 
     /// Has the bytes of another, as this one serves them.
-    pub(crate) fn set_held_of(&self, other: &Feed) {
-        if let Some(held) = other.held() {
-            self.set_held(held.configured(Arc::clone(&self.config)));
+    pub(crate) fn copy_current_from(&self, other: &Feed) {
+        if let Some(held) = other.current() {
+            self.set_current(held.with_config(Arc::clone(&self.config)));
         }
     }
 
     /// What of an earlier process its task goes on with.
-    pub(crate) fn restored(&self) -> Option<&Restored> {
+    pub(crate) fn restored_snapshot(&self) -> Option<&RestoredSnapshot> {
         self.shown.restored.get()
     }
 
-    pub(crate) fn set_restored(&self, restored: Restored) {
+    pub(crate) fn set_restored_snapshot(&self, restored: RestoredSnapshot) {
         self.shown.restored.get_or_init(|| restored);
     }
 
     /// The way to its task.
-    pub(crate) fn asks(&self) -> Option<Arc<mpsc::Sender<Ask>>> {
+    pub(crate) fn poll_requests(&self) -> Option<Arc<mpsc::Sender<Ask>>> {
         self.shown.asks.load_full()
     }
 
-    pub(crate) fn set_asks(&self, asks: mpsc::Sender<Ask>) {
+    pub(crate) fn set_poll_requests(&self, asks: mpsc::Sender<Ask>) {
         self.shown.asks.store(Some(Arc::new(asks)));
     }
 
     /// Takes the last bytes that were refused as a schedule, if some came since they were last taken.
-    pub fn take_refused(&self) -> Option<Arc<Refused>> {
+    pub fn take_rejected_schedule(&self) -> Option<Arc<RejectedSchedule>> {
         self.shown.refused.swap(None)
     }
 
     /// Leaves bytes that were refused to whoever looks at them; those before go.
-    pub(crate) fn set_refused(&self, refused: Option<Refused>) {
+    pub(crate) fn set_rejected_schedule(&self, refused: Option<RejectedSchedule>) {
         self.shown.refused.store(refused.map(Arc::new));
     }
 
     /// Where its producer puts its news, if it is asked to bring them by itself.
-    pub fn inbox(&self) -> Option<Arc<Inbox>> {
+    pub fn inbox(&self) -> Option<Arc<FeedInbox>> {
         let siri = self.config.siri.as_ref()?;
         (siri.mode == SiriMode::Subscribe).then(|| self.shown.inbox.load_full())?
     }
 
-    pub(crate) fn set_inbox(&self, inbox: Inbox) {
+    pub(crate) fn set_inbox(&self, inbox: FeedInbox) {
         self.shown.inbox.store(Some(Arc::new(inbox)));
     }
 
-    pub(crate) fn set_tried(&self) {
+    pub(crate) fn set_polled(&self) {
         self.shown.tried.store(true, Ordering::Release);
     }
 }
 
 /// The last good bytes with what their readers made ready of them: both go together.
 #[derive(Debug)]
-pub struct Held {
+pub struct ServedSnapshot {
     snapshot: Arc<Snapshot>,
-    sealed: Option<Arc<Sealed>>,
+    sealed: Option<Arc<MemoryFile>>,
     config: SharedConfig,
     ready: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
-impl Held {
+impl ServedSnapshot {
     /// The bytes, in a file in memory if they are many.
     pub(crate) fn new(snapshot: Snapshot, config: SharedConfig) -> Self {
-        let sealed = Sealed::new(&snapshot.bytes);
-        let bytes = sealed.as_ref().map_or_else(|| snapshot.bytes.clone(), Sealed::bytes);
+        let sealed = MemoryFile::new(&snapshot.bytes);
+        let bytes =
+            sealed.as_ref().map_or_else(|| snapshot.bytes.clone(), MemoryFile::shared_bytes);
         let snapshot = Arc::new(Snapshot { bytes, ..snapshot });
         Self { snapshot, sealed, config, ready: OnceLock::new() }
     }
@@ -352,7 +357,7 @@ impl Held {
     }
 
     /// The file in memory that they lie in, if they lie in one.
-    pub fn sealed(&self) -> Option<&Arc<Sealed>> {
+    pub fn memory_file(&self) -> Option<&Arc<MemoryFile>> {
         self.sealed.as_ref()
     }
 
@@ -366,19 +371,19 @@ impl Held {
     }
 
     /// The same bytes, of which what was made ready by another configuration is not good any more.
-    fn configured(&self, config: SharedConfig) -> Held {
+    fn with_config(&self, config: SharedConfig) -> ServedSnapshot {
         let (snapshot, sealed) = (Arc::clone(&self.snapshot), self.sealed.clone());
-        Held { snapshot, sealed, config, ready: OnceLock::new() }
+        ServedSnapshot { snapshot, sealed, config, ready: OnceLock::new() }
     }
 
     /// What was made ready of the bytes, if it was.
-    pub fn find_ready<T: Any + Send + Sync>(&self) -> Option<&T> {
+    pub fn find_prepared<T: Any + Send + Sync>(&self) -> Option<&T> {
         self.ready.get()?.downcast_ref()
     }
 
     /// What `make` makes ready of the bytes, once for all readers; none if another kind of thing was made of them
     /// before. `make` must be quick: readers that come meanwhile wait for it.
-    pub fn ready<T: Any + Send + Sync>(
+    pub fn get_or_prepare<T: Any + Send + Sync>(
         &self,
         make: impl FnOnce(&Arc<Snapshot>) -> T,
     ) -> Option<&T> {
@@ -395,7 +400,7 @@ mod tests {
     use lineside_sync::{SimulatedClock, UnixMillis};
 
     use super::*;
-    use crate::source::Location;
+    use crate::source::SourceLocation;
 
     fn snapshot() -> Snapshot {
         Snapshot {
@@ -410,7 +415,7 @@ mod tests {
     }
 
     fn config() -> FeedConfig {
-        FeedConfig::new(FeedId::new("a").unwrap(), Location::parse("a.txt").unwrap())
+        FeedConfig::new(FeedId::new("a").unwrap(), SourceLocation::parse("a.txt").unwrap())
     }
 
     #[test]
@@ -420,16 +425,16 @@ mod tests {
         let network = Arc::new(Network::new(id, [], 1, Epoch::from_bits(1), clock));
         let feed = Feed::new(Arc::new(config()), Arc::clone(&network));
         feed.set_snapshot(snapshot());
-        let first = feed.held().unwrap();
-        first.ready(|_| "made").unwrap();
+        let first = feed.current().unwrap();
+        first.get_or_prepare(|_| "made").unwrap();
         let polled = FeedConfig { poll: Some(Duration::from_secs(9)), ..config() };
-        let feed = feed.changed(Arc::new(polled), Arc::clone(&network));
-        assert!(Arc::ptr_eq(&feed.held().unwrap(), &first), "nothing of it is served");
+        let feed = feed.with_config(Arc::new(polled), Arc::clone(&network));
+        assert!(Arc::ptr_eq(&feed.current().unwrap(), &first), "nothing of it is served");
         let licensed = FeedConfig { licence: Some("CC0".to_owned()), ..config() };
-        let feed = feed.changed(Arc::new(licensed), network);
-        let next = feed.held().unwrap();
+        let feed = feed.with_config(Arc::new(licensed), network);
+        let next = feed.current().unwrap();
         assert_eq!(
-            (next.find_ready::<&str>(), next.config().licence.as_deref()),
+            (next.find_prepared::<&str>(), next.config().licence.as_deref()),
             (None, Some("CC0"))
         );
         assert!(Arc::ptr_eq(next.snapshot(), first.snapshot()));
@@ -437,13 +442,13 @@ mod tests {
 
     #[test]
     fn what_is_made_ready_is_made_once_and_goes_with_the_bytes() {
-        let held = Held::new(snapshot(), Arc::new(config()));
-        let made = held.ready(|snapshot| Arc::new(snapshot.hash)).cloned();
-        let again = held.ready(|_| Arc::new(2_u128)).cloned();
+        let held = ServedSnapshot::new(snapshot(), Arc::new(config()));
+        let made = held.get_or_prepare(|snapshot| Arc::new(snapshot.hash)).cloned();
+        let again = held.get_or_prepare(|_| Arc::new(2_u128)).cloned();
         assert_eq!((made.as_deref(), again.as_deref()), (Some(&1), Some(&1)));
-        assert!(held.ready(|_| "of another kind").is_none());
-        assert_eq!(held.find_ready::<Arc<u128>>(), made.as_ref());
-        assert_eq!(held.find_ready::<&str>(), None);
+        assert!(held.get_or_prepare(|_| "of another kind").is_none());
+        assert_eq!(held.find_prepared::<Arc<u128>>(), made.as_ref());
+        assert_eq!(held.find_prepared::<&str>(), None);
         let made = Arc::downgrade(&made.unwrap());
         drop((again, held));
         assert!(made.upgrade().is_none());

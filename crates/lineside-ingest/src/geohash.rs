@@ -14,28 +14,28 @@ pub const CELL_CHARS: std::ops::RangeInclusive<u32> = 4..=6;
 
 /// A cell of 1 to 12 characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Cell {
+pub struct GeohashCell {
     chars: u32,
     bits: u64,
 }
 
-impl Cell {
+impl GeohashCell {
     /// The cell of `chars` characters (1 to 12) that holds a point in degrees.
-    pub fn of(lat: f64, lon: f64, chars: u32) -> Cell {
+    pub fn from_point(lat: f64, lon: f64, chars: u32) -> GeohashCell {
         let n_bits = BITS * chars.clamp(1, 12);
         // Longitude takes the first bit, so it has the odd one.
-        let lon_bits = fraction((lon + 180.0) / 360.0, n_bits.div_ceil(2));
-        let lat_bits = fraction((lat + 90.0) / 180.0, n_bits / 2);
+        let lon_bits = binary_fraction((lon + 180.0) / 360.0, n_bits.div_ceil(2));
+        let lat_bits = binary_fraction((lat + 90.0) / 180.0, n_bits / 2);
         let bits = if n_bits.is_multiple_of(2) {
-            spread(lon_bits) << 1 | spread(lat_bits)
+            interleave_zeros(lon_bits) << 1 | interleave_zeros(lat_bits)
         } else {
-            spread(lon_bits) | spread(lat_bits) << 1
+            interleave_zeros(lon_bits) | interleave_zeros(lat_bits) << 1
         };
-        Cell { chars: chars.clamp(1, 12), bits }
+        GeohashCell { chars: chars.clamp(1, 12), bits }
     }
 
     /// Reads a geohash in lower case.
-    pub fn parse(text: &str) -> Option<Cell> {
+    pub fn parse(text: &str) -> Option<GeohashCell> {
         if !(1..=12).contains(&text.len()) {
             return None;
         }
@@ -44,11 +44,11 @@ impl Cell {
             let value = ALPHABET.iter().position(|&letter| letter == byte)?;
             bits = bits << BITS | value as u64;
         }
-        Some(Cell { chars: text.len() as u32, bits })
+        Some(GeohashCell { chars: text.len() as u32, bits })
     }
 
     /// Number of characters.
-    pub fn chars(self) -> u32 {
+    pub fn char_count(self) -> u32 {
         self.chars
     }
 
@@ -58,19 +58,19 @@ impl Cell {
     }
 
     /// The cell of fewer characters that holds this one.
-    pub fn parent(self, chars: u32) -> Cell {
+    pub fn parent(self, chars: u32) -> GeohashCell {
         let chars = chars.min(self.chars);
-        Cell { chars, bits: self.bits >> (BITS * (self.chars - chars)) }
+        GeohashCell { chars, bits: self.bits >> (BITS * (self.chars - chars)) }
     }
 
     /// The numbers of the cells of `chars` characters within this one.
-    pub(crate) fn range(self, chars: u32) -> std::ops::Range<u64> {
+    pub(crate) fn child_range(self, chars: u32) -> std::ops::Range<u64> {
         let shift = BITS * chars.saturating_sub(self.chars);
         self.bits << shift..(self.bits + 1) << shift
     }
 }
 
-impl fmt::Display for Cell {
+impl fmt::Display for GeohashCell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for place in (0..self.chars).rev() {
             let value = (self.bits >> (BITS * place)) as usize & 31;
@@ -81,14 +81,14 @@ impl fmt::Display for Cell {
 }
 
 /// The first `bits` binary places of a number within 0 and 1.
-fn fraction(value: f64, bits: u32) -> u32 {
+fn binary_fraction(value: f64, bits: u32) -> u32 {
     let scale = (1_u64 << bits) as f64;
     // The upper edge of the earth belongs to its last cell; `as` saturates what lies outside.
     ((value * scale) as u64).min((1 << bits) - 1) as u32
 }
 
 /// Puts a zero bit between the bits.
-fn spread(value: u32) -> u64 {
+fn interleave_zeros(value: u32) -> u64 {
     let mut bits = u64::from(value);
     bits = (bits | bits << 16) & 0x0000_FFFF_0000_FFFF;
     bits = (bits | bits << 8) & 0x00FF_00FF_00FF_00FF;
@@ -112,26 +112,26 @@ mod tests {
             (90.0, 180.0, "zzzzzz"),
             (-90.0, -180.0, "000000"),
         ] {
-            assert_eq!(Cell::of(lat, lon, cell.len() as u32).to_string(), cell);
+            assert_eq!(GeohashCell::from_point(lat, lon, cell.len() as u32).to_string(), cell);
         }
     }
 
     #[test]
     fn what_is_no_geohash_is_refused() {
         for text in ["", "a", "ilo", "U09", "u09tunquegrow", "é"] {
-            assert_eq!(Cell::parse(text), None, "{text}");
+            assert_eq!(GeohashCell::parse(text), None, "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn a_cell_reads_back_and_lies_in_its_parents(lat in -90.0..90.0, lon in -180.0..180.0) {
-            let cell = Cell::of(lat, lon, 6);
-            prop_assert_eq!(Cell::parse(&cell.to_string()), Some(cell));
+            let cell = GeohashCell::from_point(lat, lon, 6);
+            prop_assert_eq!(GeohashCell::parse(&cell.to_string()), Some(cell));
             for chars in CELL_CHARS {
-                let parent = Cell::of(lat, lon, chars);
+                let parent = GeohashCell::from_point(lat, lon, chars);
                 prop_assert_eq!(cell.parent(chars), parent);
-                prop_assert!(parent.range(6).contains(&cell.bits()));
+                prop_assert!(parent.child_range(6).contains(&cell.bits()));
                 prop_assert!(cell.to_string().starts_with(&parent.to_string()));
             }
         }

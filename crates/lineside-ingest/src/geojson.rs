@@ -12,47 +12,47 @@ use serde_json::{Value, json};
 
 use crate::{
     dataset::Dataset,
-    network::{Derived, NetworkState},
-    record::{Hex, Record, rfc3339},
+    network::{DerivedViews, NetworkState},
+    record::{HexColor, Record, format_rfc3339},
 };
 
 /// The vehicles of a feed, or of the whole network if `id` names it, that have a position; `None` if the network has
 /// no such feed. Made once per state.
-pub fn vehicles(state: &NetworkState, id: &str) -> Option<Bytes> {
-    of_feed(
+pub fn encode_vehicles(state: &NetworkState, id: &str) -> Option<Bytes> {
+    cached_for_feed(
         state,
         id,
         |cache| &cache.vehicles_geojson,
         |is_asked| {
             let vehicles = state.vehicles().filter(|record| is_asked(record));
             let rental = state.rental_vehicles().filter(|record| is_asked(record));
-            let vehicles = vehicles.filter_map(|record| vehicle(record));
-            collection(vehicles.chain(rental.filter_map(|record| as_it_is(record))))
+            let vehicles = vehicles.filter_map(|record| vehicle_feature(record));
+            encode_collection(vehicles.chain(rental.filter_map(|record| gbfs_feature(record))))
         },
     )
 }
 
 /// The stations of a GBFS system that have a position; `None` if the network has no such feed. Made once per state.
-pub fn stations(state: &NetworkState, id: &str) -> Option<Bytes> {
-    of_feed(
+pub fn encode_stations(state: &NetworkState, id: &str) -> Option<Bytes> {
+    cached_for_feed(
         state,
         id,
         |cache| &cache.stations_geojson,
         |is_asked| {
             let stations = state.stations().filter(|record| is_asked(record));
-            collection(stations.filter_map(|record| as_it_is(record)))
+            encode_collection(stations.filter_map(|record| gbfs_feature(record)))
         },
     )
 }
 
 /// What is made of a feed's records, or of all if `id` names the network.
-fn of_feed<'a>(
+fn cached_for_feed<'a>(
     state: &'a NetworkState,
     id: &str,
-    cached: impl Fn(&'a Derived) -> &'a OnceLock<Bytes>,
+    cached: impl Fn(&'a DerivedViews) -> &'a OnceLock<Bytes>,
     make: impl FnOnce(&dyn Fn(&Record) -> bool) -> Bytes,
 ) -> Option<Bytes> {
-    let slice = state.feed(id)?;
+    let slice = state.find_feed_slice(id)?;
     let whole = state.feeds.first().is_some_and(|first| Arc::ptr_eq(first, slice));
     let cache = cached(if whole { &state.cache } else { &slice.cache });
     let is_asked = |record: &Record| whole || record.feed.as_str() == id;
@@ -60,29 +60,29 @@ fn of_feed<'a>(
 }
 
 /// A record of a system: its own fields are the properties.
-fn as_it_is(record: &Record) -> Option<Value> {
+fn gbfs_feature(record: &Record) -> Option<Value> {
     let (lat, lon) = record.position()?;
     let Ok(Value::Object(mut properties)) = serde_json::from_slice(record.json()) else {
         return None;
     };
     properties.insert("feed".to_owned(), record.feed.as_str().into());
     properties.insert("id".to_owned(), record.id.as_str().into());
-    Some(point(lat, lon, properties.into()))
+    Some(point_feature(lat, lon, properties.into()))
 }
 
 /// The stops of a schedule that have a position. Made once per dataset.
-pub fn stops(dataset: &Dataset) -> Bytes {
+pub fn encode_stops(dataset: &Dataset) -> Bytes {
     dataset
         .stops_geojson
         .get_or_init(|| {
             let timetable = &dataset.timetable;
-            collection(timetable.stops().filter_map(|stop| {
+            encode_collection(timetable.stops().filter_map(|stop| {
                 let (lat, lon) = (stop.lat?, stop.lon?);
                 let parent = stop.parent.map(|parent| timetable.stop(parent).id);
-                let routes = timetable.routes_of_stop(stop.idx);
+                let routes = timetable.stop_routes(stop.idx);
                 let route_types: BTreeSet<u16> =
                     routes.map(|route| timetable.route(route).kind).collect();
-                Some(point(
+                Some(point_feature(
                     lat,
                     lon,
                     json!({
@@ -102,12 +102,12 @@ pub fn stops(dataset: &Dataset) -> Bytes {
 }
 
 /// The routes of a schedule, each as a few lines. Made once per dataset.
-pub fn routes(dataset: &Dataset) -> Bytes {
+pub fn encode_routes(dataset: &Dataset) -> Bytes {
     dataset
         .routes_geojson
         .get_or_init(|| {
             let timetable = &dataset.timetable;
-            collection(timetable.routes().map(|route| {
+            encode_collection(timetable.routes().map(|route| {
                 let lines: Vec<Vec<[f64; 2]>> = timetable
                     .route_lines(route.idx)
                     .into_iter()
@@ -122,8 +122,8 @@ pub fn routes(dataset: &Dataset) -> Bytes {
                         "route_short_name": route.short_name,
                         "route_long_name": route.long_name,
                         "route_type": route.kind,
-                        "route_color": route.color.map(|color| Hex(color).to_string()),
-                        "route_text_color": route.text_color.map(|color| Hex(color).to_string()),
+                        "route_color": route.color.map(|color| HexColor(color).to_string()),
+                        "route_text_color": route.text_color.map(|color| HexColor(color).to_string()),
                         "route_sort_order": route.sort_order,
                     },
                 })
@@ -132,7 +132,7 @@ pub fn routes(dataset: &Dataset) -> Bytes {
         .clone()
 }
 
-fn vehicle(record: &Record) -> Option<Value> {
+fn vehicle_feature(record: &Record) -> Option<Value> {
     let (lat, lon) = record.position()?;
     let vehicle = record.vehicle()?;
     let position = vehicle.position.as_ref()?;
@@ -148,35 +148,36 @@ fn vehicle(record: &Record) -> Option<Value> {
         "start_date": trip.and_then(|it| it.start_date.as_deref()),
         "bearing": position.bearing,
         "speed": position.speed,
-        "timestamp": at.map(|seconds| rfc3339(UnixMillis::from_seconds(seconds))),
+        "timestamp": at.map(|seconds| format_rfc3339(UnixMillis::from_seconds(seconds))),
     });
     if let (Some(all), Ok(Value::Object(join))) =
         (properties.as_object_mut(), serde_json::to_value(&record.join))
     {
         all.extend(join);
     }
-    Some(point(lat, lon, properties))
+    Some(point_feature(lat, lon, properties))
 }
 
-fn point(lat: f64, lon: f64, properties: Value) -> Value {
+fn point_feature(lat: f64, lon: f64, properties: Value) -> Value {
     json!({
         "type": "Feature",
-        "geometry": {"type": "Point", "coordinates": [rounded(lon), rounded(lat)]},
+        "geometry": {"type": "Point", "coordinates": [round_degrees(lon), round_degrees(lat)]},
         "properties": properties,
     })
 }
 
 /// Seven places are a centimeter; a float made of fewer bits would show digits that nobody measured.
-fn rounded(degrees: f64) -> f64 {
+fn round_degrees(degrees: f64) -> f64 {
     (degrees * 1e7).round() / 1e7
 }
 
-fn collection(features: impl Iterator<Item = Value>) -> Bytes {
+fn encode_collection(features: impl Iterator<Item = Value>) -> Bytes {
     #[derive(Serialize)]
-    struct Collection {
+    struct GeoJsonCollection {
         r#type: &'static str,
         features: Vec<Value>,
     }
-    let collection = Collection { r#type: "FeatureCollection", features: features.collect() };
+    let collection =
+        GeoJsonCollection { r#type: "FeatureCollection", features: features.collect() };
     serde_json::to_vec(&collection).expect("values of JSON are JSON").into()
 }

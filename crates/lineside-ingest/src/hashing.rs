@@ -8,22 +8,22 @@ use std::{
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// A map keyed by text from feeds.
-pub(crate) type TextMap<K, V> = HashMap<K, V, Seeded>;
+pub(crate) type TextMap<K, V> = HashMap<K, V, HashSeed>;
 
 /// Builds hashers with one secret.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seeded(pub(crate) u64);
+pub(crate) struct HashSeed(pub(crate) u64);
 
-impl Seeded {
+impl HashSeed {
     /// Hash of a sequence of texts; a text's end counts, so ("a", "bc") and ("ab", "c") differ.
-    pub(crate) fn of(self, texts: &[&str]) -> u64 {
+    pub(crate) fn hash_texts(self, texts: &[&str]) -> u64 {
         texts.iter().fold(self.0, |seed, text| {
             xxh3_64_with_seed(text.as_bytes(), seed).rotate_left(23) ^ text.len() as u64
         })
     }
 }
 
-impl BuildHasher for Seeded {
+impl BuildHasher for HashSeed {
     type Hasher = SeededHasher;
 
     fn build_hasher(&self) -> SeededHasher {

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use lineside_formats::gtfs_rt::{Payload, Shallow};
+use lineside_formats::gtfs_rt::{EntityPayloads, ShallowMessage};
 use lineside_sync::UnixMillis;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -26,7 +26,7 @@ const STILL_MIN: u32 = 10;
 
 /// What one feed has said so far.
 #[derive(Debug, Default)]
-pub(crate) struct Health {
+pub(crate) struct ContentHistory {
     /// Trips and vehicles that the last message told of.
     told: u32,
     /// Whether any message told of some, also one of an earlier process. What never did may be about something else, such as alerts.
@@ -42,7 +42,7 @@ pub(crate) struct Health {
 
 /// What a feed should be saying, as its judge needs it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Expectation {
+pub(crate) struct ContentExpectation {
     /// Trips that the timetable has under way; none where it is not known.
     pub(crate) under_way: Option<u32>,
     /// Trips and vehicles that the feed usually tells of while so many are; none where it is not known.
@@ -57,19 +57,24 @@ pub(crate) struct Expectation {
     pub(crate) unchanged_since: UnixMillis,
 }
 
-impl Health {
+impl ContentHistory {
     /// Notes that it told of trips or vehicles before this process.
-    pub(crate) fn remember_trips(&mut self) {
+    pub(crate) fn mark_trips_seen(&mut self) {
         self.tells_of_trips = true;
     }
 
     /// Notes what a message says, at a time when so many trips are under way.
-    pub(crate) fn heard(&mut self, message: &Shallow, under_way: Option<u32>, now: UnixMillis) {
+    pub(crate) fn record_message(
+        &mut self,
+        message: &ShallowMessage,
+        under_way: Option<u32>,
+        now: UnixMillis,
+    ) {
         let mut told = 0;
         let mut hashes = Vec::new();
         for entity in message.entities.iter().filter(|entity| !entity.is_deleted) {
-            if entity.payload.contains(Payload::VEHICLE)
-                || entity.payload.contains(Payload::TRIP_UPDATE)
+            if entity.payload.contains(EntityPayloads::VEHICLE)
+                || entity.payload.contains(EntityPayloads::TRIP_UPDATE)
             {
                 told += 1;
                 hashes.extend_from_slice(&entity.hash.to_le_bytes());
@@ -78,7 +83,7 @@ impl Health {
         let tells_of_trips = self.tells_of_trips || told > 0;
         if message.is_differential() {
             // It tells of what has changed, not of all that there is.
-            *self = Health { tells_of_trips, ..Health::default() };
+            *self = ContentHistory { tells_of_trips, ..ContentHistory::default() };
             return;
         }
         self.tells_of_trips = tells_of_trips;
@@ -87,17 +92,17 @@ impl Health {
             self.unchanged_since = now;
         }
         (self.told, self.print, self.heard_at) = (told, print, now);
-        self.learn(under_way, now);
+        self.learn_trip_share(under_way, now);
     }
 
     /// Notes that it says what it said last, in the same bytes.
-    pub(crate) fn heard_the_same(&mut self, now: UnixMillis) {
+    pub(crate) fn record_repeated_message(&mut self, now: UnixMillis) {
         if self.heard_at != UnixMillis::default() {
             self.heard_at = now;
         }
     }
 
-    fn learn(&mut self, under_way: Option<u32>, now: UnixMillis) {
+    fn learn_trip_share(&mut self, under_way: Option<u32>, now: UnixMillis) {
         let Some(under_way) = under_way.filter(|under_way| *under_way >= UNDER_WAY_MIN) else {
             return;
         };
@@ -114,16 +119,20 @@ impl Health {
     }
 
     /// What it should be saying while so many trips are under way.
-    pub(crate) fn expectation(&self, under_way: Option<u32>, now: UnixMillis) -> Expectation {
-        let share = self.share.filter(|(_, since)| now.since(*since) >= LEARN_TIME);
+    pub(crate) fn expected_content(
+        &self,
+        under_way: Option<u32>,
+        now: UnixMillis,
+    ) -> ContentExpectation {
+        let share = self.share.filter(|(_, since)| now.duration_since(*since) >= LEARN_TIME);
         let usual =
             share.zip(under_way).map(|((share, _), under_way)| share * f64::from(under_way));
-        let Health { told, tells_of_trips, heard_at, unchanged_since, .. } = *self;
-        Expectation { under_way, usual, told, tells_of_trips, heard_at, unchanged_since }
+        let ContentHistory { told, tells_of_trips, heard_at, unchanged_since, .. } = *self;
+        ContentExpectation { under_way, usual, told, tells_of_trips, heard_at, unchanged_since }
     }
 }
 
-impl Expectation {
+impl ContentExpectation {
     /// Whether it tells of so little that much is missing.
     pub(crate) fn is_too_little(&self) -> bool {
         let usual = self.usual.filter(|usual| *usual >= USUAL_MIN);
@@ -134,7 +143,7 @@ impl Expectation {
     pub(crate) fn is_frozen(&self, limit: Duration) -> bool {
         self.told >= STILL_MIN
             && self.under_way.is_some_and(|under_way| under_way >= UNDER_WAY_MIN)
-            && self.heard_at.since(self.unchanged_since) > limit
+            && self.heard_at.duration_since(self.unchanged_since) > limit
     }
 }
 
@@ -146,7 +155,7 @@ mod tests {
     use super::*;
 
     /// A message of `n` vehicles; `step` is how far they have come.
-    fn message(n: u32, step: u32) -> Shallow {
+    fn message(n: u32, step: u32) -> ShallowMessage {
         let entity = (0..n).map(|number| proto::FeedEntity {
             id: number.to_string(),
             vehicle: Some(proto::VehiclePosition {
@@ -157,7 +166,7 @@ mod tests {
         });
         let message =
             proto::FeedMessage { entity: entity.collect(), ..proto::FeedMessage::default() };
-        Shallow::of_message(&message)
+        ShallowMessage::from_message(&message)
     }
 
     fn at(seconds: i64) -> UnixMillis {
@@ -165,10 +174,10 @@ mod tests {
     }
 
     /// A feed that told of `n` of 100 trips every 15 s for an hour, ending at second 3,600.
-    fn usual(n: u32) -> Health {
-        let mut health = Health::default();
+    fn usual(n: u32) -> ContentHistory {
+        let mut health = ContentHistory::default();
         for poll in 0..=240 {
-            health.heard(&message(n, poll), Some(100), at(i64::from(poll) * 15));
+            health.record_message(&message(n, poll), Some(100), at(i64::from(poll) * 15));
         }
         health
     }
@@ -176,45 +185,45 @@ mod tests {
     #[test]
     fn a_feed_that_tells_of_half_as_much_as_usual_is_seen() {
         let mut health = usual(80);
-        assert!(!health.expectation(Some(100), at(3_600)).is_too_little());
-        health.heard(&message(41, 0), Some(100), at(3_615));
-        assert!(!health.expectation(Some(100), at(3_615)).is_too_little());
-        health.heard(&message(38, 0), Some(100), at(3_630));
-        assert!(health.expectation(Some(100), at(3_630)).is_too_little());
+        assert!(!health.expected_content(Some(100), at(3_600)).is_too_little());
+        health.record_message(&message(41, 0), Some(100), at(3_615));
+        assert!(!health.expected_content(Some(100), at(3_615)).is_too_little());
+        health.record_message(&message(38, 0), Some(100), at(3_630));
+        assert!(health.expected_content(Some(100), at(3_630)).is_too_little());
     }
 
     #[test]
     fn fewer_vehicles_at_night_are_as_many_as_the_timetable_has() {
         let mut health = usual(80);
-        health.heard(&message(16, 0), Some(20), at(3_615));
-        assert!(!health.expectation(Some(20), at(3_615)).is_too_little());
-        health.heard(&message(0, 0), Some(3), at(3_630));
-        assert!(!health.expectation(Some(3), at(3_630)).is_too_little());
+        health.record_message(&message(16, 0), Some(20), at(3_615));
+        assert!(!health.expected_content(Some(20), at(3_615)).is_too_little());
+        health.record_message(&message(0, 0), Some(3), at(3_630));
+        assert!(!health.expected_content(Some(3), at(3_630)).is_too_little());
         // And one that has always told of little is well with it.
         let few = usual(12);
-        assert!(!few.expectation(Some(100), at(3_600)).is_too_little());
+        assert!(!few.expected_content(Some(100), at(3_600)).is_too_little());
     }
 
     #[test]
     fn nothing_is_missed_before_it_is_known_or_where_nothing_is_counted() {
-        let mut health = Health::default();
-        health.heard(&message(80, 0), Some(100), at(0));
-        health.heard(&message(1, 0), Some(100), at(15));
-        assert!(!health.expectation(Some(100), at(15)).is_too_little(), "too early");
-        let mut alerts = Health::default();
+        let mut health = ContentHistory::default();
+        health.record_message(&message(80, 0), Some(100), at(0));
+        health.record_message(&message(1, 0), Some(100), at(15));
+        assert!(!health.expected_content(Some(100), at(15)).is_too_little(), "too early");
+        let mut alerts = ContentHistory::default();
         for poll in 0..=240 {
-            alerts.heard(&message(0, 0), Some(100), at(poll * 15));
+            alerts.record_message(&message(0, 0), Some(100), at(poll * 15));
         }
-        let expectation = alerts.expectation(Some(100), at(3_600));
+        let expectation = alerts.expected_content(Some(100), at(3_600));
         assert_eq!(
             (expectation.usual, expectation.tells_of_trips),
             (None, false),
             "something else"
         );
-        alerts.heard(&message(1, 0), Some(100), at(3_615));
-        alerts.heard(&message(0, 0), Some(100), at(3_630));
-        assert!(alerts.expectation(None, at(3_630)).tells_of_trips);
-        assert!(!usual(80).expectation(None, at(3_600)).is_too_little(), "no timetable");
+        alerts.record_message(&message(1, 0), Some(100), at(3_615));
+        alerts.record_message(&message(0, 0), Some(100), at(3_630));
+        assert!(alerts.expected_content(None, at(3_630)).tells_of_trips);
+        assert!(!usual(80).expected_content(None, at(3_600)).is_too_little(), "no timetable");
     }
 
     #[test]
@@ -222,17 +231,17 @@ mod tests {
         let limit = Duration::from_secs(300);
         let mut health = usual(80);
         for poll in 0..=20 {
-            health.heard(&message(80, 240), Some(100), at(3_600 + poll * 15));
+            health.record_message(&message(80, 240), Some(100), at(3_600 + poll * 15));
         }
-        assert!(!health.expectation(Some(100), at(3_900)).is_frozen(limit));
-        health.heard(&message(80, 240), Some(100), at(3_915));
-        assert!(health.expectation(Some(100), at(3_915)).is_frozen(limit));
-        assert!(!health.expectation(Some(2), at(3_915)).is_frozen(limit), "at night");
+        assert!(!health.expected_content(Some(100), at(3_900)).is_frozen(limit));
+        health.record_message(&message(80, 240), Some(100), at(3_915));
+        assert!(health.expected_content(Some(100), at(3_915)).is_frozen(limit));
+        assert!(!health.expected_content(Some(2), at(3_915)).is_frozen(limit), "at night");
         let mut same = usual(80);
-        same.heard_the_same(at(3_915));
-        assert!(same.expectation(Some(100), at(3_915)).is_frozen(limit), "in the same bytes");
-        health.heard(&message(80, 241), Some(100), at(3_930));
-        assert!(!health.expectation(Some(100), at(3_930)).is_frozen(limit));
+        same.record_repeated_message(at(3_915));
+        assert!(same.expected_content(Some(100), at(3_915)).is_frozen(limit), "in the same bytes");
+        health.record_message(&message(80, 241), Some(100), at(3_930));
+        assert!(!health.expected_content(Some(100), at(3_930)).is_frozen(limit));
     }
 
     proptest! {
@@ -240,11 +249,11 @@ mod tests {
         fn what_is_usual_lies_between_the_least_and_the_most_that_was_said(
             counts in proptest::collection::vec(1_u32..200, 1..100)
         ) {
-            let mut health = Health::default();
+            let mut health = ContentHistory::default();
             for (poll, n) in counts.iter().enumerate() {
-                health.heard(&message(*n, 0), Some(100), at(poll as i64 * 15));
+                health.record_message(&message(*n, 0), Some(100), at(poll as i64 * 15));
             }
-            let usual = health.expectation(Some(100), at(100_000)).usual.unwrap();
+            let usual = health.expected_content(Some(100), at(100_000)).usual.unwrap();
             let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
             prop_assert!(usual >= f64::from(*least) - 1e-6 && usual <= f64::from(*most) + 1e-6);
         }

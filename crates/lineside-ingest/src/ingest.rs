@@ -11,47 +11,47 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use lineside_hub::{
-    Channel, Epoch, Hub, HubConfig, Position, ResolveError, RoomKey, State, StateSource,
+    Channel, Epoch, Hub, HubConfig, Position, ResolveError, RoomKey, RoomState, StateSource,
 };
 use lineside_sync::{Clock, histogram};
 use tokio::sync::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    archive::Archive,
-    budget::Budgets,
-    catalog::{Catalog, SharedCatalog},
-    channels::{Beside, Channels},
+    archive::PollArchive,
+    catalog::{FeedCatalog, SharedCatalog},
+    channels::{ChannelStates, ExtraChannels},
     config::FeedConfig,
     dataset::LoadLimits,
     feed::Feed,
-    fetch::Sources,
-    inbox::Inboxes,
-    inspector::Inspector,
-    kept::Kept,
+    fetch::FetchContext,
+    handoff::HandoffState,
+    inbox::InboxSettings,
     limits::{READY_AFTER, SEARCH_LIMIT_MAX},
     load_budget::LoadBudget,
+    message_observer::MessageObserver,
     network::{Network, NetworkWriter},
-    poll::{Poller, Shared, Slots},
-    saved::Snapshots,
-    schedule::Spread,
-    search::{CatalogResults, StopHit, StopQuery, catalog, stops},
-    stages::{Stage, StageTimes},
+    poll::{ConverterSlots, FeedPoller, PollerContext},
+    poll_schedule::StartStagger,
+    poll_stages::{PollStage, StageTimes},
+    rate_limit::RateLimiter,
+    search::{CatalogResults, StopHit, StopQuery, search_catalog, search_stops},
+    snapshot_store::SnapshotStore,
 };
 
-pub use self::change::{Changed, PollRefused, Stopping};
-pub use self::restart::KeptNetworks;
-pub(crate) use self::running::Tasks;
+pub use self::change::{ConfigChange, PollRefused, PollingStopped};
+pub use self::restart::WrittenNetworks;
+pub(crate) use self::running::TaskSpawner;
 pub use self::source_test::{SourceTest, SourceTestFailure};
 use self::{
-    groups::{catalog_of, group, unique},
-    restart::Restart,
-    running::{Running, RunningNetwork},
+    groups::{build_catalog, dedup_feeds, group_feeds},
+    restart::RestartPlan,
+    running::{RunningNetwork, RunningTasks},
 };
 
 /// What an [`Ingest`] starts from.
 #[derive(Debug)]
-pub struct Options {
+pub struct IngestOptions {
     /// The feeds; of two with one id the first counts.
     pub feeds: Vec<FeedConfig>,
     /// The time that everything follows.
@@ -66,27 +66,27 @@ pub struct Options {
     /// The `User-Agent` that producers see.
     pub client_name: String,
     /// Where polls and states are remembered.
-    pub archive: Arc<dyn Archive>,
+    pub archive: Arc<dyn PollArchive>,
     /// Where last good bytes are kept for the next process.
-    pub snapshots: Arc<dyn Snapshots>,
+    pub snapshots: Arc<dyn SnapshotStore>,
     /// Channels that no network has and the program fills itself.
-    pub beside: Option<Beside>,
+    pub beside: Option<ExtraChannels>,
     /// Where producers bring what is new by themselves.
-    pub inboxes: Inboxes,
+    pub inboxes: InboxSettings,
     /// Who looks at messages of real time as they pass.
-    pub inspector: Option<Arc<dyn Inspector>>,
+    pub inspector: Option<Arc<dyn MessageObserver>>,
 }
 
 /// The running feeds. Dropping it stops them.
 pub struct Ingest {
     catalog: SharedCatalog,
     hub: Arc<Hub>,
-    channels: Arc<Channels>,
+    channels: Arc<ChannelStates>,
     started: Duration,
-    tasks: Tasks,
+    tasks: TaskSpawner,
     /// Held by whoever changes them, and by nobody who only reads.
-    running: Mutex<Running>,
-    shared: Shared,
+    running: Mutex<RunningTasks>,
+    shared: PollerContext,
     times: StageTimes,
 }
 
@@ -95,8 +95,8 @@ type Members = Vec<Arc<FeedConfig>>;
 
 impl Ingest {
     /// Starts polling on the current tokio runtime.
-    pub fn start(options: Options) -> Arc<Ingest> {
-        Ingest::start_from(options, None)
+    pub fn start(options: IngestOptions) -> Arc<Ingest> {
+        Ingest::start_with_handoff(options, None)
     }
 
     /// The same, going on with what an earlier process has kept, as far as it still holds. Decodes the schedules among
@@ -104,60 +104,61 @@ impl Ingest {
     /// nobody.
     ///
     /// What was kept must not be given to a start once more: clients would take another past for theirs.
-    pub fn start_from(options: Options, kept: Option<Kept>) -> Arc<Ingest> {
-        let Options { feeds, clock, seed, hub, client_name, load_limits, beside, .. } = options;
-        let Options { archive, snapshots, inboxes, inspector, .. } = options;
+    pub fn start_with_handoff(options: IngestOptions, kept: Option<HandoffState>) -> Arc<Ingest> {
+        let IngestOptions { feeds, clock, seed, hub, client_name, load_limits, beside, .. } =
+            options;
+        let IngestOptions { archive, snapshots, inboxes, inspector, .. } = options;
         let mut rng = fastrand::Rng::with_seed(seed);
         let keys = rng.u64(..);
-        let configs = unique(feeds);
-        let groups = group(&configs);
+        let configs = dedup_feeds(feeds);
+        let groups = group_feeds(&configs);
         let (times, mut begun) = (StageTimes::default(), Vec::new());
-        let mut restart = Restart::new(kept, &groups, keys, clock.wall());
-        let networks = networks_of(&groups, &restart, &clock, &times, &mut rng);
+        let mut restart = RestartPlan::new(kept, &groups, keys, clock.wall_time());
+        let networks = build_networks(&groups, &restart, &clock, &times, &mut rng);
         let catalog: SharedCatalog =
-            Arc::new(ArcSwap::from_pointee(Catalog::new(Vec::new(), networks.clone())));
-        let channels = Channels::of(Arc::clone(&catalog), keys, Arc::clone(&clock));
-        let channels = Arc::new(channels.beside(beside));
+            Arc::new(ArcSwap::from_pointee(FeedCatalog::new(Vec::new(), networks.clone())));
+        let channels = ChannelStates::from_catalog(Arc::clone(&catalog), keys, Arc::clone(&clock));
+        let channels = Arc::new(channels.with_extra_channels(beside));
         let source = Arc::clone(&channels) as Arc<dyn StateSource>;
         let hub = Hub::new(hub, source, Arc::clone(&clock), rng.u64(..));
-        let tasks = Tasks { stop: CancellationToken::new(), tracker: TaskTracker::new() };
-        let budgets = Budgets::new(configs.iter().map(|config| &**config));
-        let shared = Shared {
-            sources: Sources::new(&client_name, Arc::clone(&clock), Arc::new(budgets)),
+        let tasks = TaskSpawner { stop: CancellationToken::new(), tracker: TaskTracker::new() };
+        let budgets = RateLimiter::new(configs.iter().map(|config| &**config));
+        let shared = PollerContext {
+            sources: FetchContext::new(&client_name, Arc::clone(&clock), Arc::new(budgets)),
             clock: Arc::clone(&clock),
             loads: Arc::new(LoadBudget::new(load_limits.memory)),
             load_limits: Arc::new(load_limits),
-            slots: Slots::new(),
-            spread: Arc::new(Spread::new(configs.iter().map(|config| &**config), &mut rng)),
+            slots: ConverterSlots::new(),
+            spread: Arc::new(StartStagger::new(configs.iter().map(|config| &**config), &mut rng)),
             archive,
             snapshots,
             tasks: tasks.clone(),
             inboxes,
             inspector,
         };
-        restore::forget_others(&configs, &*shared.snapshots);
+        restore::retain_feeds(&configs, &*shared.snapshots);
         for (at, (network, members)) in networks.iter().zip(&groups).enumerate() {
             let mut writer = NetworkWriter::new(Arc::clone(network), Some(Arc::clone(&hub)), keys);
-            restart.take_over(at, &mut writer, &hub);
-            let feeds = feeds_of(at, network, members, &mut restart);
-            restore::give_back(&feeds, restart.epoch(at).is_some(), &shared);
+            restart.resume_network(at, &mut writer, &hub);
+            let feeds = build_feeds(at, network, members, &mut restart);
+            restore::restore_feeds(&feeds, restart.epoch(at).is_some(), &shared);
             begun.push((writer, feeds));
         }
         // Before anything is published: a log that is put back ends where its network is.
         restart.restore_rooms(&hub, &channels);
         let next_group = groups.len() as u32 + 1;
-        let mut running = Running { networks: Vec::new(), rng, keys, next_group };
+        let mut running = RunningTasks { networks: Vec::new(), rng, keys, next_group };
         for (writer, feeds) in begun {
-            let mut network = RunningNetwork::start(writer, &shared.clock, &tasks);
+            let mut network = RunningNetwork::spawn_network(writer, &shared.clock, &tasks);
             for (number, feed) in feeds.into_iter().enumerate() {
                 let (queue, seed) = (network.queue.clone(), running.rng.u64(..));
-                let poller = Poller::new(Arc::clone(&feed), number, queue, &shared, seed);
-                network.feeds.push(tasks.poll(feed, poller));
+                let poller = FeedPoller::new(Arc::clone(&feed), number, queue, &shared, seed);
+                network.feeds.push(tasks.spawn_poller(feed, poller));
             }
             running.networks.push(network);
         }
         tasks.tracker.close();
-        catalog.store(Arc::new(catalog_of(
+        catalog.store(Arc::new(build_catalog(
             &configs,
             running.networks.iter().map(|it| (&it.network, it.feeds.iter().map(|it| &it.feed))),
         )));
@@ -176,8 +177,8 @@ impl Ingest {
     }
 
     /// The feed of that id.
-    pub fn feed(&self, id: &str) -> Option<Arc<Feed>> {
-        self.catalog.load().feed(id).cloned()
+    pub fn find_feed(&self, id: &str) -> Option<Arc<Feed>> {
+        self.catalog.load().find_feed(id).cloned()
     }
 
     /// The networks, in the order in which the configuration first names them.
@@ -186,25 +187,25 @@ impl Ingest {
     }
 
     /// The network that a feed belongs to.
-    pub fn network_of(&self, feed: &str) -> Option<Arc<Network>> {
-        Some(self.feed(feed)?.network())
+    pub fn find_network_of_feed(&self, feed: &str) -> Option<Arc<Network>> {
+        Some(self.find_feed(feed)?.network())
     }
 
     /// What is remembered of polling.
-    pub fn archive(&self) -> &Arc<dyn Archive> {
+    pub fn archive(&self) -> &Arc<dyn PollArchive> {
         &self.shared.archive
     }
 
     /// Whether each feed was tried once, or long enough was waited for it.
-    pub fn ready(&self) -> bool {
+    pub fn is_ready(&self) -> bool {
         let waited = self.shared.clock.monotonic().saturating_sub(self.started);
-        let is_there = |feed: &Arc<Feed>| feed.was_tried() || feed.config().paused;
+        let is_there = |feed: &Arc<Feed>| feed.was_polled() || feed.config().paused;
         waited >= READY_AFTER || self.catalog.load().feeds.iter().all(is_there)
     }
 
     /// How long a stage of polls has taken, over all feeds, in nanoseconds of the clock.
-    pub fn stage_times(&self, stage: Stage) -> histogram::Snapshot {
-        self.times.snapshot(stage)
+    pub fn stage_durations(&self, stage: PollStage) -> histogram::HistogramSnapshot {
+        self.times.histogram_snapshot(stage)
     }
 
     /// Stops polling; returns when every task has ended. What is known stays readable.
@@ -214,14 +215,14 @@ impl Ingest {
     }
 
     /// Finds stops in all networks.
-    pub fn stops_search(&self, query: &StopQuery) -> Vec<StopHit> {
-        stops(&self.catalog.load().networks, query)
+    pub fn search_stops(&self, query: &StopQuery) -> Vec<StopHit> {
+        search_stops(&self.catalog.load().networks, query)
     }
 
     /// Finds feeds, routes and stops by their names.
-    pub fn catalog_search(&self, query: &str) -> CatalogResults {
+    pub fn search_catalog(&self, query: &str) -> CatalogResults {
         let known = self.catalog.load();
-        catalog(&known.feeds, &known.networks, query, SEARCH_LIMIT_MAX)
+        search_catalog(&known.feeds, &known.networks, query, SEARCH_LIMIT_MAX)
     }
 }
 
@@ -240,26 +241,26 @@ impl fmt::Debug for Ingest {
 
 /// The channels' states are read through the hub; this is for whoever reads one without subscribing.
 impl StateSource for Ingest {
-    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
-        self.channels.resolve(channel)
+    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+        self.channels.resolve_channel(channel)
     }
 
     fn sequence_name(&self, channel: &Channel, key: RoomKey) -> String {
         self.channels.sequence_name(channel, key)
     }
 
-    fn position(&self, channel: &Channel, key: RoomKey) -> Option<Position> {
-        self.channels.position(channel, key)
+    fn current_position(&self, channel: &Channel, key: RoomKey) -> Option<Position> {
+        self.channels.current_position(channel, key)
     }
 
-    fn read_state(&self, channel: &Channel, key: RoomKey) -> State {
+    fn read_state(&self, channel: &Channel, key: RoomKey) -> RoomState {
         self.channels.read_state(channel, key)
     }
 }
 
-fn networks_of(
+fn build_networks(
     groups: &[Members],
-    restart: &Restart,
+    restart: &RestartPlan,
     clock: &Arc<dyn Clock>,
     times: &StageTimes,
     rng: &mut fastrand::Rng,
@@ -271,21 +272,21 @@ fn networks_of(
         let new_life = Epoch::random(rng);
         let epoch = restart.epoch(at).unwrap_or(new_life);
         let network = Network::new(first, ids, group, epoch, Arc::clone(clock));
-        Arc::new(network.timed_by(times))
+        Arc::new(network.with_stage_times(times))
     });
     networks.collect()
 }
 
-fn feeds_of(
+fn build_feeds(
     at: usize,
     network: &Arc<Network>,
     members: &Members,
-    restart: &mut Restart,
+    restart: &mut RestartPlan,
 ) -> Vec<Arc<Feed>> {
     let new = |config| Arc::new(Feed::new(Arc::clone(config), Arc::clone(network)));
     let feeds: Vec<Arc<Feed>> = members.iter().map(new).collect();
     for (number, feed) in feeds.iter().enumerate() {
-        restart.give_back(at, number, feed);
+        restart.restore_feed(at, number, feed);
     }
     network.set_feeds(feeds.iter().map(Arc::downgrade).collect());
     feeds

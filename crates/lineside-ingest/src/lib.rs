@@ -1,23 +1,23 @@
 //! From a source to published changes: source → fetch → snapshot → decode → normalize → diff → publish.
 //!
 //! # Layout
-//! - [`FeedConfig`], [`Location`], [`Secret`]: what is polled
+//! - [`FeedConfig`], [`SourceLocation`], [`Secret`]: what is polled
 //! - [`Ingest`]: all feeds running; one task per feed, one writer per network
 //! - [`Feed`], [`FeedStatus`], [`Snapshot`]: how a feed is doing, and its last good bytes
 //! - [`Network`], [`NetworkState`], [`Record`]: what is known, as immutable values that are swapped
 //! - [`NetworkWriter`]: the pure heart, from a message to changes and publications
 //! - [`departures()`], [`DelayCounts`], [`FeedMatches`], [`exports`], [`geojson`], [`search`](StopQuery): what is derived from a state
-//! - [`Converter`], [`Program`]: what the operator's own programs make of bytes that are not read here
-//! - [`Archive`], [`Availability`]: what is remembered of polling, and what it shows
-//! - [`Snapshots`]: where last good bytes outlive the process
-//! - [`Kept`], [`KeptWriter`]: what one process leaves to the next
+//! - [`FormatConverter`], [`ExternalProgram`]: what the operator's own programs make of bytes that are not read here
+//! - [`PollArchive`], [`FeedAvailability`]: what is remembered of polling, and what it shows
+//! - [`SnapshotStore`]: where last good bytes outlive the process
+//! - [`Kept`], [`HandoffWriter`]: what one process leaves to the next
 //!
 //! # What it promises
 //! Readers never wait for a source or a writer. The same content published again publishes nothing. A bad entity is a
 //! [`Problem`](lineside_formats::Problem), never the end of a feed, and a bad body leaves the last good one in place.
 //! Time and chance are handed in.
 
-mod budget;
+mod rate_limit;
 mod archive;
 mod bounds;
 mod catalog;
@@ -28,9 +28,9 @@ mod dataset;
 mod delays;
 mod departures;
 pub mod exports;
-mod external;
+mod subprocess;
 mod feed;
-mod figures;
+mod feed_metrics;
 mod fetch;
 pub mod geojson;
 mod geohash;
@@ -38,23 +38,23 @@ mod health;
 mod hashing;
 mod inbox;
 mod ingest;
-mod inspector;
-mod kept;
+mod message_observer;
+mod handoff;
 pub mod limits;
 mod load_budget;
-mod matches;
+mod trip_matching;
 mod network;
 mod normalize;
-mod parts;
+mod gbfs_files;
 mod poll;
 mod public_only;
 mod publish;
 mod record;
 mod route_mode;
-mod saved;
-mod schedule;
+mod snapshot_store;
+mod poll_schedule;
 #[cfg(target_os = "linux")]
-mod sealed;
+mod memfd;
 #[cfg(not(target_os = "linux"))]
 #[path = "sealed_elsewhere.rs"]
 mod sealed;
@@ -64,61 +64,73 @@ mod service_calendar;
 mod service_window;
 mod snapshot;
 mod source;
-mod stages;
+mod poll_stages;
 mod status;
 mod trip_run;
-mod under_way;
-mod ways;
+mod active_trips;
+mod route_variants;
 
+pub use active_trips::ActiveTrip;
 pub use archive::{
-    Archive, ArchiveError, Availability, Bin, Incident, Last, Life, MemoryArchive, Poll,
-    PollFailure, PollQuery, Serving, ServingState, SourceState, Span, Stretch,
+    ArchiveError, ArchiveSpan, FeedAvailability, FeedIncident, LastPoll, MemoryArchive,
+    PollArchive, PollBin, PollFailure, PollQuery, PollRecord, ServedContent, ServerRun,
+    ServingState, SourceState, StateStretch,
 };
 pub use bounds::{Bounds, Extent};
-pub use budget::{BadRate, Rate};
-pub use change::{Change, Why};
-pub use channels::{Beside, Channels, kinds::KIND_BESIDE};
-pub use config::{BadFeedId, Converter, FeedConfig, FeedId};
+pub use change::{RecordChange, RemovalReason};
+pub use channels::{ChannelStates, ExtraChannels, kinds::KIND_BESIDE};
+pub use config::{BadFeedId, FeedConfig, FeedId, FormatConverter};
 pub use dataset::{Dataset, LoadLimits};
-pub use delays::{DelayClass, DelayCounts, Selection, Standing, TripStanding, classes};
-pub use departures::{departures, departures_from};
-pub use external::{Cover, Judged, NotMade, Program, run_program, run_validator};
-pub use feed::{Feed, Held, Refused};
-pub use fetch::{FailureCode, FetchFailure, Phase, fetch_into, fetch_once, pack_folder, probe};
-pub use figures::FeedFigures;
-pub use geohash::{CELL_CHARS, Cell};
-pub use inbox::{Inbox, Inboxes, NotTaken, Room};
-pub use ingest::{
-    Changed, Ingest, KeptNetworks, Options, PollRefused, SourceTest, SourceTestFailure, Stopping,
+pub use delays::{
+    DelayClass, DelayCounts, DelayQuery, TripDelay, TripDelayStatus, classify_delays,
 };
-pub use inspector::{Inspector, Passed, SiriPart};
-pub use kept::{Kept, KeptError, KeptNetwork, KeptWriter};
-pub use matches::{FeedMatches, MatchCount, MatchReason, ReasonCount, match_rate, match_trips};
-pub use network::{Applied, BoundingBox, Continued, Network, NetworkState, NetworkWriter};
+pub use departures::{departures, departures_from};
+pub use feed::{Feed, RejectedSchedule, ServedSnapshot};
+pub use feed_metrics::FeedMetrics;
+pub use fetch::{
+    FailureCode, FetchFailure, FetchPhase, fetch_into, fetch_once, pack_folder, probe_format,
+};
+pub use gbfs_files::GbfsFeedFile;
+pub use geohash::{CELL_CHARS, GeohashCell};
+pub use handoff::{HandoffError, HandoffNetwork, HandoffState, HandoffWriter};
+pub use inbox::{DeliveryError, FeedInbox, InboxReservation, InboxSettings};
+pub use ingest::{
+    ConfigChange, Ingest, IngestOptions, PollRefused, PollingStopped, SourceTest,
+    SourceTestFailure, WrittenNetworks,
+};
+pub use memfd::MemoryFile;
+pub use message_observer::{MessageObserver, ObservedMessage, SiriPart};
+pub use network::{
+    ApplyOutcome, BoundingBox, Network, NetworkState, NetworkWriter, ResumedNetwork,
+};
 pub use normalize::{IdKind, IdTable, IdTableError, SiriIds, siri_to_gtfs_rt};
-pub use parts::Part;
+pub use poll_stages::PollStage;
 pub use public_only::{NotPublic, PublicOnly, is_public};
 pub use publish::messages;
+pub use rate_limit::{InvalidRate, RequestRate};
 pub use record::{
-    Body, DatasetRecord, Departure, DepartureStatus, FeedRecord, Join, Kind, Record, RentalVehicle,
-    Station,
+    DatasetRecord, Departure, DepartureStatus, FeedRecord, Record, RecordBody, RecordKind,
+    RentalVehicle, Station, TimetableJoin,
 };
 pub use route_mode::RouteMode;
-pub use saved::{
-    CountChanges, DatasetFacts, Done, MemorySnapshots, SavedHead, SnapshotKey, Snapshots,
-    Validators,
-};
-pub use sealed::Sealed;
+pub use route_variants::{RouteVariant, RouteVariants};
 pub use search::{CatalogHit, CatalogHitKind, CatalogResults, StopHit, StopPage, StopQuery};
 pub use service_calendar::{ServiceCalendar, ServiceDays};
 pub use service_window::{EXPIRES_SOON_DAYS, ServiceEnd, ServiceWindow};
 pub use snapshot::Snapshot;
-pub use source::{
-    BadLocation, Basic, Location, OAuth2, Secret, SiriAnswers, SiriEnvelope, SiriMode, SiriService,
-    SiriSource,
+pub use snapshot_store::{
+    CacheValidators, CountChanges, DatasetFacts, Done, MemorySnapshotStore, SnapshotHead,
+    SnapshotKey, SnapshotStore,
 };
-pub use stages::Stage;
+pub use source::{
+    BadLocation, BasicAuth, OAuth2Client, Secret, SiriAnswers, SiriEnvelope, SiriMode, SiriService,
+    SiriSource, SourceLocation,
+};
 pub use status::{FeedState, FeedStatus};
+pub use subprocess::{
+    ExternalProgram, OutputRedactor, ProgramError, ValidatorOutput, run_program, run_validator,
+};
+pub use trip_matching::{
+    FeedMatches, MatchCount, MatchReason, ReasonCount, match_rate, match_trips,
+};
 pub use trip_run::{TripCall, TripNotFound, TripQuery, TripRun};
-pub use under_way::UnderWay;
-pub use ways::{Way, Ways};

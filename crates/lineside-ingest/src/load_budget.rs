@@ -3,7 +3,7 @@
 use std::{io::Cursor, sync::Arc};
 
 use bytes::Bytes;
-use lineside_formats::gtfs::{Limits, ZipFiles};
+use lineside_formats::gtfs::{DatasetLimits, ZipFiles};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::LOADS_AT_ONCE;
@@ -57,8 +57,8 @@ fn count_permits(bytes: u64) -> u32 {
 /// Estimates the memory that loading a schedule takes, by the inflated sizes of its files. A zip whose files are larger
 /// than its list says is refused by its reader.
 pub(crate) fn estimate_load_bytes(body: &Bytes) -> u64 {
-    let limits = Limits { entries: usize::MAX, ..Limits::default() };
-    let Ok(files) = ZipFiles::paths(Cursor::new(body), &limits) else {
+    let limits = DatasetLimits { entries: usize::MAX, ..DatasetLimits::default() };
+    let Ok(files) = ZipFiles::list_paths(Cursor::new(body), &limits) else {
         return (body.len() as u64).saturating_mul(MEMORY_PER_XML_BYTE);
     };
     let estimate = |(path, bytes): (String, u64)| match path.to_ascii_lowercase().ends_with(".xml")

@@ -1,15 +1,15 @@
 //! The task of a feed: asks its source again and again, and brings what is good to its network.
 
-mod converting;
+mod conversion;
 mod decoding;
-mod file;
-mod go_on;
-mod judging;
-mod keeping;
-mod passing;
+mod gbfs_file;
+mod reconfigure;
+mod health;
+mod persist;
+mod observe;
 mod siri;
 mod system;
-mod taking;
+mod accept;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
@@ -20,32 +20,32 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    converting::Conversions,
-    file::Told,
-    go_on::answer,
-    siri::{Farewell, Siri},
-    system::System,
+    conversion::ConversionState,
+    gbfs_file::NetworkLink,
+    reconfigure::answer_poll_request,
+    siri::{PendingTermination, SiriState},
+    system::SystemPollers,
 };
-pub(crate) use self::{converting::Slots, decoding::decode as decode_message};
+pub(crate) use self::{conversion::ConverterSlots, decoding::decode_message};
 use crate::{
-    archive::{Archive, Ledger},
-    budget::{Booking, Place, Turn},
+    archive::{PollArchive, PollLog},
     config::FeedConfig,
     dataset::LoadLimits,
     feed::Feed,
-    fetch::{Failure, FailureCode, Fetched, Fetcher, Question, Sources},
-    health::Health,
-    inbox::{Delivery, Inbox, Inboxes},
-    ingest::Tasks,
-    inspector::Inspector,
+    fetch::{FailureCode, FetchContext, FetchError, FetchOutcome, SourceFetcher, SourceRequest},
+    health::ContentHistory,
+    inbox::{FeedInbox, InboxDelivery, InboxSettings},
+    ingest::TaskSpawner,
     limits::POLL_MIN,
     load_budget::LoadBudget,
+    message_observer::MessageObserver,
     network::NetworkQueue,
-    saved::{Keeper, Snapshots},
-    schedule::{Asked, Spread},
+    poll_schedule::{PollSchedule, StartStagger},
+    poll_stages::PollStage,
+    rate_limit::{RateLimitBucket, RateLimitPermit, RateLimitReservation},
     snapshot::Snapshot,
-    stages::Stage,
-    status::{FeedStatus, Rules},
+    snapshot_store::{SnapshotStore, SnapshotWriter},
+    status::{FeedStatus, HealthRules},
 };
 
 /// How often a waiting feed looks whether its data have become old.
@@ -58,19 +58,19 @@ pub(crate) type Ask = oneshot::Sender<Result<(), Duration>>;
 
 /// One feed's polling.
 #[derive(Debug)]
-pub(crate) struct Poller {
+pub(crate) struct FeedPoller {
     feed: Arc<Feed>,
     /// The feed's place in its network.
     number: usize,
-    fetcher: Fetcher,
+    fetcher: SourceFetcher,
     /// The way to its network; a file of a system has none, and is not heard of there.
     queue: Option<NetworkQueue>,
     clock: Arc<dyn Clock>,
     rng: fastrand::Rng,
     /// Where its requests are counted.
-    place: Place,
+    place: RateLimitBucket,
     /// The next of them.
-    next: Booking,
+    next: RateLimitReservation,
     /// When it was wanted first.
     due: Duration,
     /// When the last one ended.
@@ -80,91 +80,101 @@ pub(crate) struct Poller {
     _asked_by: mpsc::Sender<Ask>,
     /// What comes next is of another source or another format than what is there.
     anew: bool,
-    rules: Rules,
-    health: Health,
+    rules: HealthRules,
+    health: ContentHistory,
     /// How many schedules may be decoded at once.
     loads: Arc<LoadBudget>,
     load_limits: Arc<LoadLimits>,
-    conversions: Conversions,
+    conversions: ConversionState,
     status: FeedStatus,
     expired: bool,
-    ledger: Ledger,
-    keeper: Keeper,
+    ledger: PollLog,
+    keeper: SnapshotWriter,
     /// Whether what an earlier process left has been looked at.
     is_begun: bool,
     /// Of a system, who polls its other files.
-    system: Option<System>,
+    system: Option<SystemPollers>,
     /// What is known of a producer of SIRI.
-    siri: Siri,
+    siri: SiriState,
     /// The producer of a subscription that it is to be told is over.
-    farewell: Option<Farewell>,
+    farewell: Option<PendingTermination>,
     /// What producers bring by themselves.
-    deliveries: mpsc::Receiver<Delivery>,
+    deliveries: mpsc::Receiver<InboxDelivery>,
     /// Where producers reach this server, and as whom they know it.
-    inboxes: Inboxes,
+    inboxes: InboxSettings,
     /// Who looks at messages as they pass.
-    inspector: Option<Arc<dyn Inspector>>,
+    inspector: Option<Arc<dyn MessageObserver>>,
     /// Whether what is held is a message that an earlier process left, at which nobody has looked since.
     is_unseen: bool,
     /// Of a file of a system, whom it tells what the file says.
-    told: Option<Told>,
+    told: Option<NetworkLink>,
     /// How long the last body is good, by its own word.
     body_ttl: Option<Duration>,
 }
 
 /// What all pollers share.
 #[derive(Clone, Debug)]
-pub(crate) struct Shared {
-    pub(crate) sources: Sources,
+pub(crate) struct PollerContext {
+    pub(crate) sources: FetchContext,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) loads: Arc<LoadBudget>,
     pub(crate) load_limits: Arc<LoadLimits>,
-    pub(crate) slots: Slots,
-    pub(crate) spread: Arc<Spread>,
-    pub(crate) archive: Arc<dyn Archive>,
-    pub(crate) snapshots: Arc<dyn Snapshots>,
-    pub(crate) tasks: Tasks,
-    pub(crate) inboxes: Inboxes,
-    pub(crate) inspector: Option<Arc<dyn Inspector>>,
+    pub(crate) slots: ConverterSlots,
+    pub(crate) spread: Arc<StartStagger>,
+    pub(crate) archive: Arc<dyn PollArchive>,
+    pub(crate) snapshots: Arc<dyn SnapshotStore>,
+    pub(crate) tasks: TaskSpawner,
+    pub(crate) inboxes: InboxSettings,
+    pub(crate) inspector: Option<Arc<dyn MessageObserver>>,
 }
 
-impl Poller {
+impl FeedPoller {
     pub(crate) fn new(
         feed: Arc<Feed>,
         number: usize,
         queue: NetworkQueue,
-        shared: &Shared,
+        shared: &PollerContext,
         seed: u64,
-    ) -> Poller {
-        let first = shared.spread.of(feed.id());
-        let mut poller = Poller::begin(feed, shared, seed, first);
+    ) -> FeedPoller {
+        let first = shared.spread.delay_of_feed(feed.id());
+        let mut poller = FeedPoller::new_detached(feed, shared, seed, first);
         (poller.number, poller.queue) = (number, Some(queue));
         let is_system = poller.feed.config().format == Some(Format::Gbfs);
-        poller.system = is_system.then(|| System::new(shared, poller.way()));
+        poller.system = is_system.then(|| SystemPollers::new(shared, poller.network_link()));
         poller
     }
 
     /// One that is heard of nowhere, as that of a file of a system; it asks for the first time after `first`.
-    fn begin(feed: Arc<Feed>, shared: &Shared, seed: u64, first: Duration) -> Poller {
+    fn new_detached(
+        feed: Arc<Feed>,
+        shared: &PollerContext,
+        seed: u64,
+        first: Duration,
+    ) -> FeedPoller {
         let config = feed.shared_config();
-        let place = shared.sources.place_of(config);
+        let place = shared.sources.bucket_for_feed(config);
         let now = shared.clock.monotonic();
         let due = now + first;
         let (asked_by, asks) = mpsc::channel(ASKS_MAX);
-        feed.set_asks(asked_by.clone());
-        let (inbox, deliveries) = Inbox::new((shared.inboxes.keys)());
+        feed.set_poll_requests(asked_by.clone());
+        let (inbox, deliveries) = FeedInbox::new((shared.inboxes.keys)());
         feed.set_inbox(inbox);
-        Poller {
-            fetcher: Fetcher::new(config, &shared.sources),
-            rules: Rules::of(config),
-            health: Health::default(),
+        FeedPoller {
+            fetcher: SourceFetcher::new(config, &shared.sources),
+            rules: HealthRules::from_config(config),
+            health: ContentHistory::default(),
             status: FeedStatus::clone(&feed.status()),
             clock: Arc::clone(&shared.clock),
             loads: Arc::clone(&shared.loads),
             load_limits: Arc::clone(&shared.load_limits),
-            conversions: Conversions::new(&shared.slots, &feed, &shared.snapshots, &shared.clock),
+            conversions: ConversionState::new(
+                &shared.slots,
+                &feed,
+                &shared.snapshots,
+                &shared.clock,
+            ),
             rng: fastrand::Rng::with_seed(seed),
-            next: place.book(due, now),
+            next: place.reserve_from(due, now),
             due,
             ended_at: None,
             asks,
@@ -173,13 +183,18 @@ impl Poller {
             place,
             // What was taken back because it was too old comes again with the same bytes.
             expired: feed.is_empty_message(),
-            ledger: Ledger::new(&shared.archive, &shared.clock, feed.id()),
-            keeper: Keeper::new(&shared.snapshots, &shared.clock, feed.key(), config),
+            ledger: PollLog::new(&shared.archive, &shared.clock, feed.id()),
+            keeper: SnapshotWriter::new(
+                &shared.snapshots,
+                &shared.clock,
+                feed.snapshot_key(),
+                config,
+            ),
             is_begun: false,
             number: 0,
             queue: None,
             system: None,
-            siri: Siri::new(seed),
+            siri: SiriState::new(seed),
             farewell: None,
             deliveries,
             inboxes: shared.inboxes.clone(),
@@ -193,194 +208,197 @@ impl Poller {
 
     /// Polls until `stop`, or until `retire`: then it can [go on](Poller::go_on) as something else. What has been fetched
     /// by then is taken first.
-    pub(crate) async fn run(
+    pub(crate) async fn run_until_retired(
         mut self,
         stop: CancellationToken,
         retire: CancellationToken,
-    ) -> Option<Poller> {
+    ) -> Option<FeedPoller> {
         let retired = tokio::select! {
             biased;
             () = stop.cancelled() => false,
-            () = self.poll_until(&retire) => true,
+            () = self.poll_until_retired(&retire) => true,
         };
         if !retired {
-            self.unsubscribe().await;
+            self.terminate_subscription().await;
         }
         retired.then_some(self)
     }
 
     /// The same, for a poller that starts others.
     fn run_boxed(self, stop: CancellationToken) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        let run = self.run(stop, CancellationToken::new());
+        let run = self.run_until_retired(stop, CancellationToken::new());
         Box::pin(async move { drop(run.await) })
     }
 
-    async fn poll_until(&mut self, retire: &CancellationToken) {
-        self.say_farewell().await;
-        self.restore().await;
-        self.tell_state();
+    async fn poll_until_retired(&mut self, retire: &CancellationToken) {
+        self.terminate_previous().await;
+        self.restore_snapshot().await;
+        self.archive_state();
         loop {
             let turn = tokio::select! {
                 biased;
                 () = retire.cancelled() => return,
-                turn = self.wait_for_turn() => turn,
+                turn = self.wait_for_permit() => turn,
             };
-            if !self.poll(turn, retire).await {
+            if !self.poll_source(turn, retire).await {
                 return;
             }
-            self.feed.set_tried();
+            self.feed.set_polled();
             let now = self.clock.monotonic();
             self.ended_at = Some(now);
-            self.due = now + self.wait();
-            self.next = self.place.book(self.due, now);
+            self.due = now + self.compute_wait();
+            self.next = self.place.reserve_from(self.due, now);
         }
     }
 
-    async fn wait_for_turn(&mut self) -> Turn {
+    async fn wait_for_permit(&mut self) -> RateLimitPermit {
         if self.feed.config().paused {
-            self.pause().await;
+            self.pause_polling().await;
         }
-        self.rest().await;
-        self.take_turn().await
+        self.sleep_until_next_poll().await;
+        self.take_permit().await
     }
 
     /// Says when the next poll is, and waits for it.
-    async fn rest(&mut self) {
+    async fn sleep_until_next_poll(&mut self) {
         loop {
-            let left = self.next.at().saturating_sub(self.clock.monotonic());
-            self.status.next_poll = Some(self.clock.wall() + left);
+            let left = self.next.reserved_at().saturating_sub(self.clock.monotonic());
+            self.status.next_poll = Some(self.clock.wall_time() + left);
             self.feed.set_status(self.status.clone());
-            let Some(ask) = self.wait_for_next().await else { return };
-            self.hurry(ask);
+            let Some(ask) = self.wait_for_next_poll().await else { return };
+            self.poll_immediately(ask);
         }
     }
 
     /// Waits for the next poll, unless it is asked to poll at once. What its producer brings meanwhile it takes.
-    async fn wait_for_next(&mut self) -> Option<Ask> {
-        while self.clock.monotonic() < self.next.at() {
-            let look = (self.clock.monotonic() + JUDGE_INTERVAL).min(self.next.at());
+    async fn wait_for_next_poll(&mut self) -> Option<Ask> {
+        while self.clock.monotonic() < self.next.reserved_at() {
+            let look = (self.clock.monotonic() + JUDGE_INTERVAL).min(self.next.reserved_at());
             tokio::select! {
                 biased;
                 Some(ask) = self.asks.recv() => return Some(ask),
-                Some(delivery) = self.deliveries.recv() => self.take_delivery(delivery).await,
+                Some(delivery) = self.deliveries.recv() => self.accept_inbox_delivery(delivery).await,
                 () = self.clock.sleep_until(look) => {}
             }
-            self.look().await;
+            self.refresh_health().await;
         }
         None
     }
 
     /// Takes the turn whose time has come; others may still be at it.
-    async fn take_turn(&mut self) -> Turn {
+    async fn take_permit(&mut self) -> RateLimitPermit {
         let next = std::mem::take(&mut self.next);
-        let mut turn = std::pin::pin!(next.turn(Arc::clone(&self.clock)));
+        let mut turn = std::pin::pin!(next.wait_for_permit(Arc::clone(&self.clock)));
         loop {
             let look = self.clock.sleep(JUDGE_INTERVAL);
             tokio::select! {
                 biased;
                 turn = &mut turn => return turn,
                 // It will poll as soon as it may.
-                Some(ask) = self.asks.recv() => answer(ask, Ok(())),
+                Some(ask) = self.asks.recv() => answer_poll_request(ask, Ok(())),
                 () = look => {}
             }
-            self.look().await;
+            self.refresh_health().await;
         }
     }
 
     /// Sees how the feed is doing while it waits; before its first poll there is nothing to say of it.
-    async fn look(&mut self) {
-        if self.feed.was_tried() {
-            self.sweep_when_told().await;
-            self.judge().await;
+    async fn refresh_health(&mut self) {
+        if self.feed.was_polled() {
+            self.remove_unseen_when_complete().await;
+            self.update_health().await;
         }
     }
 
     /// Asks the source once. False when it was told to retire before there was an answer, or before that was converted.
-    async fn poll(&mut self, turn: Turn, retire: &CancellationToken) -> bool {
-        self.status.last_attempt = Some(self.clock.wall());
+    async fn poll_source(&mut self, turn: RateLimitPermit, retire: &CancellationToken) -> bool {
+        self.status.last_attempt = Some(self.clock.wall_time());
         self.status.is_restored = false;
         let network = self.feed.network();
-        let began = network.begin();
-        let mut asked = self.ledger.asked(&self.status);
-        let fetching = stage::within(Stage::Fetch.work(), self.fetch(turn, retire));
+        let began = network.stage_start();
+        let mut asked = self.ledger.begin_poll(&self.status);
+        let fetching =
+            stage::run_in_stage(PollStage::Fetch.thread_stage(), self.fetch_source(turn, retire));
         let Some(fetched) = fetching.await else { return false };
-        let waited = self.fetcher.waited();
-        self.ledger.answered(&mut asked, waited);
-        network.finish(Stage::Fetch, began + waited);
+        let waited = self.fetcher.wait_time();
+        self.ledger.record_answer(&mut asked, waited);
+        network.record_stage(PollStage::Fetch, began + waited);
         if let Some(replay) = self.fetcher.replay_clock() {
-            network.follow(replay);
+            network.follow_replay(replay);
         }
         let outcome = match fetched {
-            Ok(Fetched::NotModified) => {
-                self.confirm();
+            Ok(FetchOutcome::NotModified) => {
+                self.confirm_snapshot();
                 Ok("not_modified")
             }
-            Ok(Fetched::Nothing(status)) => self.take_nothing(status),
-            Ok(Fetched::Body(body)) if self.is_subscribing() => self.take_answered(body).await,
-            Ok(Fetched::Body(body)) => match self.take_reply(body, retire).await {
+            Ok(FetchOutcome::Nothing(status)) => self.accept_empty_reply(status),
+            Ok(FetchOutcome::Body(body)) if self.is_subscribing() => {
+                self.accept_subscription_reply(body).await
+            }
+            Ok(FetchOutcome::Body(body)) => match self.accept_reply(body, retire).await {
                 Some(taken) => taken,
                 None => return false,
             },
             Err(failure) => Err(failure),
         };
-        let outcome = outcome.or_else(|failure| match self.is_unchecked(&failure) {
+        let outcome = outcome.or_else(|failure| match self.is_check_unsupported(&failure) {
             true => Ok("unchecked"),
             false => Err(failure),
         });
         match outcome {
             Ok(outcome) => {
-                self.siri_answered(outcome == "new").await;
-                self.status.count(outcome);
-                self.judge().await;
-                self.ledger.ended(asked, outcome, &self.feed, &self.status);
-                self.inspect_kept(outcome).await;
+                self.record_siri_answer(outcome == "new").await;
+                self.status.count_outcome(outcome);
+                self.update_health().await;
+                self.ledger.end_poll(asked, outcome, &self.feed, &self.status);
+                self.observe_restored(outcome).await;
             }
             Err(failure) => {
-                self.siri_failed();
-                self.fail(failure).await;
-                self.ledger.ended(asked, "", &self.feed, &self.status);
+                self.record_siri_failure();
+                self.record_failure(failure).await;
+                self.ledger.end_poll(asked, "", &self.feed, &self.status);
             }
         }
         true
     }
 
-    async fn fetch(
+    async fn fetch_source(
         &mut self,
-        turn: Turn,
+        turn: RateLimitPermit,
         retire: &CancellationToken,
-    ) -> Option<Result<Fetched, Failure>> {
+    ) -> Option<Result<FetchOutcome, FetchError>> {
         let question = match self.is_subscribing() {
-            true => match self.ask_subscribed().await {
+            true => match self.next_subscription_request().await {
                 Ok(question) => question,
                 Err(failure) => return Some(Err(failure)),
             },
-            false => self.question(),
+            false => self.next_siri_request(),
         };
-        let mut fetched = std::pin::pin!(self.fetcher.fetch(turn, question));
+        let mut fetched = std::pin::pin!(self.fetcher.fetch_source(turn, question));
         loop {
             tokio::select! {
                 biased;
                 () = retire.cancelled() => return None,
                 fetched = &mut fetched => return Some(fetched),
-                Some(ask) = self.asks.recv() => answer(ask, Ok(())),
+                Some(ask) = self.asks.recv() => answer_poll_request(ask, Ok(())),
             }
         }
     }
 
-    async fn fail(&mut self, failure: Failure) {
-        tracing::warn!(feed = %self.feed.key(), code = %failure.code, detail = failure.detail, "the poll failed");
-        self.status.count(&failure.code.to_smolstr());
+    async fn record_failure(&mut self, failure: FetchError) {
+        tracing::warn!(feed = %self.feed.snapshot_key(), code = %failure.code, detail = failure.detail, "the poll failed");
+        self.status.count_outcome(&failure.code.to_smolstr());
         self.status.nothing_since = None;
         self.status.failures += 1;
         self.status.failures_in_a_row = self.status.failures_in_a_row.saturating_add(1);
-        let now = self.clock.wall();
+        let now = self.clock.wall_time();
         self.status.failing_since.get_or_insert(now);
-        self.status.last_error = Some(failure.at(now));
-        self.judge().await;
+        self.status.last_error = Some(failure.into_fetch_failure(now));
+        self.update_health().await;
     }
 
-    fn succeed(&mut self) {
-        self.status.last_success = Some(self.clock.wall());
+    fn record_success(&mut self) {
+        self.status.last_success = Some(self.clock.wall_time());
         self.status.last_error = None;
         self.status.failures_in_a_row = 0;
         self.status.failing_since = None;
@@ -390,37 +408,37 @@ impl Poller {
     }
 
     /// How long until the next poll.
-    fn wait(&mut self) -> Duration {
-        if let Some(due) = self.fetcher.due_in() {
+    fn compute_wait(&mut self) -> Duration {
+        if let Some(due) = self.fetcher.next_frame_in() {
             return due.max(POLL_MIN);
         }
         let is_failing = self.status.failures_in_a_row > 0;
         // Who did not answer when it was to be renewed is asked again as anybody else.
-        if let Some(rest) = self.subscription_rest().filter(|_| !is_failing) {
+        if let Some(rest) = self.subscription_wait().filter(|_| !is_failing) {
             return rest.max(POLL_MIN);
         }
-        if let Some(wait) = self.wait_for_page() {
+        if let Some(wait) = self.next_page_wait() {
             return wait;
         }
         let config = self.feed.config();
-        let mut advice = self.fetcher.advice();
+        let mut advice = self.fetcher.last_advice();
         advice.fresh_for = advice.fresh_for.max(self.body_ttl);
         let own = self.gbfs_interval().filter(|_| config.poll.is_none());
-        let asked = Asked {
+        let asked = PollSchedule {
             interval: own.unwrap_or_else(|| config.poll_interval(self.status.format)),
             ttl: config.ttl.unwrap_or_default(),
             failures_in_a_row: self.status.failures_in_a_row,
             advice,
         };
-        asked.wait(&mut self.rng)
+        asked.next_wait(&mut self.rng)
     }
 }
 
 /// The first request to a source, which for SIRI may be a POST.
-pub(crate) fn first_question(config: &FeedConfig, now: UnixMillis) -> Question {
-    siri::Questions::new(now.0.unsigned_abs()).next(config, now)
+pub(crate) fn first_request(config: &FeedConfig, now: UnixMillis) -> SourceRequest {
+    siri::SiriRequests::new(now.0.unsigned_abs()).next_request(config, now)
 }
 
-fn broken() -> Failure {
-    Failure::new(FailureCode::Decode, "decoding broke off for a fault of our own")
+fn decoder_crash_failure() -> FetchError {
+    FetchError::new(FailureCode::Decode, "decoding broke off for a fault of our own")
 }

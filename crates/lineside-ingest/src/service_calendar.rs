@@ -124,9 +124,9 @@ mod tests {
             # stop_times.txt
             trip_id,arrival_time,departure_time,stop_id,stop_sequence
             T,08:00:00,08:00:00,A,1";
-        let limits = lineside_formats::gtfs::Limits::default();
-        let files = &mut lineside_formats::gtfs::TextFiles::parse(text);
-        let (timetable, _) = lineside_formats::gtfs::load(files, &limits).unwrap();
+        let limits = lineside_formats::gtfs::DatasetLimits::default();
+        let files = &mut lineside_formats::gtfs::TextFiles::from_sections(text);
+        let (timetable, _) = lineside_formats::gtfs::load_timetable(files, &limits).unwrap();
         let today = date(2026, 11, 27);
         let found = ServiceCalendar::from_timetable(&timetable, today).unwrap();
         assert_eq!((found.first, found.last()), (date(2006, 11, 27), date(2046, 11, 27)));

@@ -62,13 +62,13 @@ impl ServiceWindow {
     }
 
     /// The end of service, if it is past.
-    pub fn ended(&self, now: UnixMillis) -> Option<ServiceEnd> {
+    pub fn service_end(&self, now: UnixMillis) -> Option<ServiceEnd> {
         let at = self.end_of_service()?;
         (at <= now).then_some(ServiceEnd { last_day: self.end, at })
     }
 
     /// The days left, if the window ends within [`EXPIRES_SOON_DAYS`] and has not ended yet.
-    pub fn expires_in(&self, now: UnixMillis) -> Option<i64> {
+    pub fn expires_in_days(&self, now: UnixMillis) -> Option<i64> {
         self.days_left(now).filter(|days| (0..=EXPIRES_SOON_DAYS).contains(days))
     }
 }
@@ -88,13 +88,19 @@ mod tests {
         // Auckland is twelve hours ahead in June: its 2 June begins at noon.
         let last_moment = at("2024-06-01T11:59:59Z");
         assert_eq!(window.days_left(last_moment), Some(0));
-        assert_eq!((window.ended(last_moment), window.expires_in(last_moment)), (None, Some(0)));
+        assert_eq!(
+            (window.service_end(last_moment), window.expires_in_days(last_moment)),
+            (None, Some(0))
+        );
         let next_day = at("2024-06-01T12:00:00Z");
         let ended = ServiceEnd { last_day: end, at: next_day };
-        assert_eq!((window.ended(next_day), window.expires_in(next_day)), (Some(ended), None));
+        assert_eq!(
+            (window.service_end(next_day), window.expires_in_days(next_day)),
+            (Some(ended), None)
+        );
         assert_eq!(window.end_of_service(), Some(next_day));
-        assert_eq!(window.expires_in(at("2024-05-25T10:00:00Z")), Some(7));
-        assert_eq!(window.expires_in(at("2024-05-24T10:00:00Z")), None);
+        assert_eq!(window.expires_in_days(at("2024-05-25T10:00:00Z")), Some(7));
+        assert_eq!(window.expires_in_days(at("2024-05-24T10:00:00Z")), None);
         assert_eq!(window.days_left(UnixMillis(i64::MAX)), None);
         // Its 1 January begins an hour earlier than in winter: at 11:00.
         let day_before = at("2023-12-31T10:59:59Z");

@@ -29,12 +29,12 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The hash that tells one body from another.
-    pub(crate) fn hash_of(bytes: &[u8]) -> u128 {
+    pub(crate) fn hash_bytes(bytes: &[u8]) -> u128 {
         xxh3_128(bytes)
     }
 
     /// The same of a body that lies elsewhere, which is read from its beginning.
-    pub(crate) fn hash_of_reader(reader: &mut (impl Read + Seek)) -> io::Result<u128> {
+    pub(crate) fn hash_reader(reader: &mut (impl Read + Seek)) -> io::Result<u128> {
         let mut hasher = Xxh3::new();
         let mut buffer = vec![0; 64 << 10];
         reader.rewind()?;
@@ -64,14 +64,14 @@ impl Snapshot {
     ) -> Option<UnixMillis> {
         let said = said.filter(|at| *at <= now);
         let Some(before) = before else { return said };
-        let least = UnixMillis::from_seconds(before.modified().seconds() + 1);
+        let least = UnixMillis::from_seconds(before.modified_at().unix_seconds() + 1);
         let said = said.filter(|at| *at >= least);
         // A clock that went back, or two versions within a second.
         said.or((now < least).then_some(least))
     }
 
     /// When the content changed: by the source, else when it was first seen.
-    pub fn modified(&self) -> UnixMillis {
+    pub fn modified_at(&self) -> UnixMillis {
         self.last_modified.unwrap_or(self.fetched_at)
     }
 }
@@ -79,7 +79,7 @@ impl Snapshot {
 /// The usual media type of a body of a format.
 pub(crate) fn media_type(format: Format, body: &[u8]) -> &'static str {
     match format {
-        Format::Netex if is_zip(body) => "application/zip",
+        Format::Netex if is_zip_body(body) => "application/zip",
         Format::Gtfs => "application/zip",
         Format::GtfsRt => "application/x-protobuf",
         Format::Netex | Format::Siri => "application/xml",
@@ -89,14 +89,14 @@ pub(crate) fn media_type(format: Format, body: &[u8]) -> &'static str {
 }
 
 /// NeTEx is one file or a zip of many.
-fn is_zip(body: &[u8]) -> bool {
+fn is_zip_body(body: &[u8]) -> bool {
     body.starts_with(b"PK\x03\x04")
 }
 
 /// A file name for a feed whose address ends in none.
 pub(crate) fn default_file_name(feed: &str, format: Format, body: &[u8]) -> String {
     match format {
-        Format::Netex if is_zip(body) => format!("{feed}.zip"),
+        Format::Netex if is_zip_body(body) => format!("{feed}.zip"),
         Format::Gtfs => format!("{feed}.zip"),
         Format::GtfsRt => format!("{feed}.pb"),
         Format::Netex | Format::Siri => format!("{feed}.xml"),
@@ -138,16 +138,16 @@ mod tests {
     fn check(said: Option<i64>, now: i64, before: Option<&Snapshot>, expect: Option<i64>) {
         let changed = Snapshot::changed_at(said.map(at), at(now), before);
         assert_eq!(changed, expect.map(at));
-        let (changed, before) = (changed.unwrap_or(at(now)), before.map(Snapshot::modified));
-        assert!(before.is_none_or(|before| before.seconds() < changed.seconds()));
+        let (changed, before) = (changed.unwrap_or(at(now)), before.map(Snapshot::modified_at));
+        assert!(before.is_none_or(|before| before.unix_seconds() < changed.unix_seconds()));
     }
 
     #[test]
     fn a_hash_is_the_same_wherever_the_bytes_lie() {
         let bytes: Vec<u8> = (0..200_000_u32).map(|n| (n % 251) as u8).collect();
         for part in [&bytes[..0], &bytes[..100], &bytes] {
-            let read = Snapshot::hash_of_reader(&mut io::Cursor::new(part)).unwrap();
-            assert_eq!(read, Snapshot::hash_of(part));
+            let read = Snapshot::hash_reader(&mut io::Cursor::new(part)).unwrap();
+            assert_eq!(read, Snapshot::hash_bytes(part));
         }
     }
 

@@ -7,7 +7,7 @@ use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
 use crate::{
-    config::FeedConfig, fetch::FetchFailure, health::Expectation, service_window::ServiceEnd,
+    config::FeedConfig, fetch::FetchFailure, health::ContentExpectation, service_window::ServiceEnd,
 };
 
 /// The states of a feed.
@@ -137,7 +137,7 @@ pub struct FeedStatus {
 
 impl FeedStatus {
     /// Counts one fetch that ended as `outcome`.
-    pub(crate) fn count(&mut self, outcome: &str) {
+    pub(crate) fn count_outcome(&mut self, outcome: &str) {
         self.fetches += 1;
         match self.outcomes.iter_mut().find(|(name, _)| name == outcome) {
             Some((_, count)) => *count += 1,
@@ -161,7 +161,12 @@ impl FeedStatus {
     /// Judges the state; `since` moves only if it changed.
     ///
     /// `data_now` is the present on the clock of the data, which in a replay is the recorded one.
-    pub(crate) fn judge(&mut self, now: UnixMillis, data_now: UnixMillis, rules: &Rules) {
+    pub(crate) fn update_state(
+        &mut self,
+        now: UnixMillis,
+        data_now: UnixMillis,
+        rules: &HealthRules,
+    ) {
         let (state, reason) = if rules.paused {
             let before =
                 if self.state == FeedState::Paused { FeedState::Unknown } else { self.state };
@@ -169,7 +174,7 @@ impl FeedStatus {
             (FeedState::Paused, PAUSED.to_owned())
         } else {
             self.state_before_pause = None;
-            self.judgement(now, data_now, rules)
+            self.evaluate_state(now, data_now, rules)
         };
         // A timetable that has ended did so on its last day, whenever that was noticed.
         if let Some(end) = rules.ended.filter(|_| state == FeedState::Expired) {
@@ -179,18 +184,18 @@ impl FeedStatus {
         }
         self.state = state;
         self.reason = reason;
-        self.judge_reliability(now, data_now, rules);
+        self.update_reliability(now, data_now, rules);
     }
 
     /// Sets since when the data have not been reliable. The moment stays the same until they are reliable again, whichever
     /// states the feed passes through.
-    fn judge_reliability(&mut self, now: UnixMillis, data_now: UnixMillis, rules: &Rules) {
+    fn update_reliability(&mut self, now: UnixMillis, data_now: UnixMillis, rules: &HealthRules) {
         let late_after = self.data_late_after(rules);
         let age = match (self.data_time, self.last_success) {
-            (Some(at), _) => Some(data_now.since(at)),
-            (None, at) => at.map(|at| now.since(at)),
+            (Some(at), _) => Some(data_now.duration_since(at)),
+            (None, at) => at.map(|at| now.duration_since(at)),
         };
-        let is_live = self.format.is_none_or(|it| it.is_real_time() || it == Format::Gbfs);
+        let is_live = self.format.is_none_or(|it| it.is_realtime() || it == Format::Gbfs);
         let is_unreliable = is_live
             && match self.state {
                 FeedState::Ok | FeedState::Expired => false,
@@ -205,7 +210,7 @@ impl FeedStatus {
         } else if self.unreliable_since.is_none() {
             let is_frozen = rules.expectation.is_frozen(late_after);
             let age = match age {
-                Some(_) if is_frozen => now.since(rules.expectation.unchanged_since),
+                Some(_) if is_frozen => now.duration_since(rules.expectation.unchanged_since),
                 age => age.unwrap_or_default(),
             };
             let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
@@ -217,35 +222,37 @@ impl FeedStatus {
 
     /// From which age on its data are late. What is asked for once per `ttl`, as is usual, and was good for as long when it
     /// came is twice as old at the most.
-    fn data_late_after(&self, rules: &Rules) -> Duration {
+    fn data_late_after(&self, rules: &HealthRules) -> Duration {
         rules.late_after.max(rules.ttl.saturating_mul(2))
     }
 
-    fn judgement(
+    fn evaluate_state(
         &self,
         now: UnixMillis,
         data_now: UnixMillis,
-        rules: &Rules,
+        rules: &HealthRules,
     ) -> (FeedState, String) {
         let late_after = rules.late_after;
         if let Some(failure) = &self.last_error {
             let why = format!("{}: {}", failure.code, failure.detail);
             return match self.last_success {
                 None => (FeedState::Failing, format!("{why}; no data received yet")),
-                Some(at) if rules.max_age.is_some_and(|max_age| now.since(at) > max_age) => {
+                Some(at)
+                    if rules.max_age.is_some_and(|max_age| now.duration_since(at) > max_age) =>
+                {
                     let words = format!("{why}; the last good data are too old to be served");
                     (FeedState::Failing, words)
                 }
-                Some(at) if now.since(at) > late_after => {
-                    let words = format!("{why}; for more than {}", spoken(late_after));
+                Some(at) if now.duration_since(at) > late_after => {
+                    let words = format!("{why}; for more than {}", format_duration(late_after));
                     (FeedState::Failing, words)
                 }
-                Some(_) if let Some(end) = rules.ended => expired(end),
+                Some(_) if let Some(end) = rules.ended => expired_state(end),
                 Some(_) => (FeedState::Stale, format!("{why}; the last good data are served")),
             };
         }
         if self.nothing_since.is_some() {
-            return judgement_of_nothing(&rules.expectation, None);
+            return evaluate_empty_message(&rules.expectation, None);
         }
         if self.is_gathering {
             let words = "answers page by page; the data are not complete yet";
@@ -258,25 +265,25 @@ impl FeedStatus {
             let words = "has not been polled since the start; the last good data are served";
             return (FeedState::Unknown, words.to_owned());
         }
-        self.of_parts.clone().unwrap_or_else(|| self.judgement_of_data(data_now, rules))
+        self.of_parts.clone().unwrap_or_else(|| self.evaluate_data(data_now, rules))
     }
 
     /// How a feed is that answers: by what it says.
-    fn judgement_of_data(&self, data_now: UnixMillis, rules: &Rules) -> (FeedState, String) {
+    fn evaluate_data(&self, data_now: UnixMillis, rules: &HealthRules) -> (FeedState, String) {
         let late_after = self.data_late_after(rules);
-        let age = self.data_time.map(|at| data_now.since(at));
+        let age = self.data_time.map(|at| data_now.duration_since(at));
         match self.format {
             Some(Format::GtfsRt | Format::Siri) if self.has_impossible_time => {
                 return (FeedState::Late, IMPOSSIBLE_TIME.to_owned());
             }
             Some(Format::GtfsRt | Format::Siri) if self.entities == 0 => {
-                return judgement_of_nothing(&rules.expectation, age);
+                return evaluate_empty_message(&rules.expectation, age);
             }
             Some(Format::Gtfs | Format::Netex | Format::Gbfs) if self.entities == 0 => {
                 return (FeedState::Empty, NOTHING.to_owned());
             }
             Some(Format::Gtfs | Format::Netex) if let Some(end) = rules.ended => {
-                return expired(end);
+                return expired_state(end);
             }
             _ => {}
         }
@@ -285,18 +292,20 @@ impl FeedStatus {
             return (FeedState::Empty, words.to_owned());
         }
         match self.data_time {
-            Some(at) if data_now.since(at) > late_after => {
-                judgement_of_age(data_now.since(at), late_after)
+            Some(at) if data_now.duration_since(at) > late_after => {
+                evaluate_data_age(data_now.duration_since(at), late_after)
             }
-            Some(at) if at.since(data_now) > late_after => {
-                let words =
-                    format!("answers, with data dated more than {} ahead", spoken(late_after));
+            Some(at) if at.duration_since(data_now) > late_after => {
+                let words = format!(
+                    "answers, with data dated more than {} ahead",
+                    format_duration(late_after)
+                );
                 (FeedState::Late, words)
             }
             _ if rules.expectation.is_frozen(late_after) => {
                 let words = format!(
                     "answers, but all trips and vehicles have been unchanged for more than {}",
-                    spoken(late_after)
+                    format_duration(late_after)
                 );
                 (FeedState::Late, words)
             }
@@ -310,9 +319,12 @@ impl FeedStatus {
 }
 
 /// The state of a real-time feed whose message is empty, or that answers without a body. `age` is that of the message.
-fn judgement_of_nothing(expectation: &Expectation, age: Option<Duration>) -> (FeedState, String) {
+fn evaluate_empty_message(
+    expectation: &ContentExpectation,
+    age: Option<Duration>,
+) -> (FeedState, String) {
     if let Some(age) = age.filter(|age| *age > EMPTY_STALE_AFTER) {
-        return (FeedState::Stale, format!("{NOTHING}; data are {} old", rounded_age(age)));
+        return (FeedState::Stale, format!("{NOTHING}; data are {} old", format_rounded_age(age)));
     }
     if expectation.under_way == Some(0) {
         return (FeedState::Ok, format!("{NOTHING}, as expected: no trips are running"));
@@ -325,18 +337,20 @@ fn judgement_of_nothing(expectation: &Expectation, age: Option<Duration>) -> (Fe
 }
 
 /// The state of a feed whose data are older than `late_after`.
-fn judgement_of_age(age: Duration, late_after: Duration) -> (FeedState, String) {
+fn evaluate_data_age(age: Duration, late_after: Duration) -> (FeedState, String) {
     let is_stale = age > stale_after(late_after);
     let state = if is_stale { FeedState::Stale } else { FeedState::Late };
     // The words have to stay the same for a while: each new reason is a message to all subscribers.
     let words = match age {
-        age if age < late_after.max(COARSE_STEP) => format!("more than {}", spoken(late_after)),
+        age if age < late_after.max(COARSE_STEP) => {
+            format!("more than {}", format_duration(late_after))
+        }
         age if age < HOUR => {
             let step = COARSE_STEP.as_secs();
             let floor = Duration::from_secs(age.as_secs() / step * step);
-            format!("more than {}", spoken(floor.max(late_after)))
+            format!("more than {}", format_duration(floor.max(late_after)))
         }
-        age => rounded_age(age),
+        age => format_rounded_age(age),
     };
     (state, format!("answers, but data are {words} old"))
 }
@@ -347,7 +361,7 @@ pub(crate) fn stale_after(late_after: Duration) -> Duration {
 }
 
 /// The state of a schedule whose last service day is past.
-fn expired(end: ServiceEnd) -> (FeedState, String) {
+fn expired_state(end: ServiceEnd) -> (FeedState, String) {
     (FeedState::Expired, format!("the timetable ended on {}", end.last_day.strftime("%-d %B %Y")))
 }
 
@@ -366,7 +380,7 @@ const PAUSED: &str = "paused by an admin: the source is not polled, the last dat
 
 /// What a feed is judged by: what its configuration says about age, and what it should be saying.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct HealthRules {
     pub(crate) late_after: Duration,
     pub(crate) max_age: Option<Duration>,
     /// Its source is left alone.
@@ -376,41 +390,41 @@ pub(crate) struct Rules {
     /// How long its data are good by their own word; zero if they have none.
     pub(crate) ttl: Duration,
     /// What it should be saying.
-    pub(crate) expectation: Expectation,
+    pub(crate) expectation: ContentExpectation,
 }
 
-impl Rules {
-    pub(crate) fn of(config: &FeedConfig) -> Rules {
+impl HealthRules {
+    pub(crate) fn from_config(config: &FeedConfig) -> HealthRules {
         let FeedConfig { late_after, max_age, paused, .. } = *config;
-        Rules {
+        HealthRules {
             late_after,
             max_age,
             paused,
             ended: None,
             ttl: Duration::ZERO,
-            expectation: Expectation::default(),
+            expectation: ContentExpectation::default(),
         }
     }
 }
 
 /// An age of an hour or more in whole hours, from two days on in whole days: `2 h`, `3 009 days`.
-fn rounded_age(age: Duration) -> String {
+fn format_rounded_age(age: Duration) -> String {
     match age.as_secs() / 3600 {
         hours if hours < 48 => format!("{hours} h"),
-        hours => format!("{} days", grouped(hours / 24)),
+        hours => format!("{} days", format_grouped(hours / 24)),
     }
 }
 
 /// A number with thin spaces between thousands, as pages show it.
-fn grouped(number: u64) -> String {
+fn format_grouped(number: u64) -> String {
     match number {
         0..1000 => number.to_string(),
-        _ => format!("{}\u{202f}{:03}", grouped(number / 1000), number % 1000),
+        _ => format!("{}\u{202f}{:03}", format_grouped(number / 1000), number % 1000),
     }
 }
 
 /// A duration as people say it: `5 min`, `90 s`, `2 h`.
-fn spoken(duration: Duration) -> String {
+fn format_duration(duration: Duration) -> String {
     match duration.as_secs() {
         0 => format!("{} ms", duration.as_millis()),
         seconds if seconds % 3600 == 0 => format!("{} h", seconds / 3600),

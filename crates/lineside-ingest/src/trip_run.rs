@@ -18,14 +18,15 @@ use smol_str::SmolStr;
 
 use crate::{
     config::FeedId,
-    departures::{Said, gtfs_time, said_of},
+    departures::{RunUpdate, find_run_update, format_gtfs_time},
     limits::TRIP_CALLS_MAX,
     network::NetworkState,
     normalize::{
-        Forecast, Run, TripKey, clamp, given, gtfs_date, is_extra, is_extra_off,
-        nearest_service_date, parse_date,
+        CallForecast, ScheduledRun, TripKey, clamp_to_i32, format_gtfs_date,
+        is_cancelled_extra_trip, is_extra_trip, nearest_service_date, nonempty_text,
+        parse_gtfs_date,
     },
-    record::{DepartureStatus, Kind, Record},
+    record::{DepartureStatus, Record, RecordKind},
 };
 
 /// Which run of a trip is meant.
@@ -100,7 +101,7 @@ pub struct TripCall {
 
 impl TripCall {
     /// When the trip is at the stop, as well as is known, Unix seconds.
-    pub fn time(&self) -> Option<i64> {
+    pub fn best_known_time(&self) -> Option<i64> {
         self.expected.or(self.scheduled)
     }
 }
@@ -110,55 +111,61 @@ impl NetworkState {
     ///
     /// # Errors
     /// [`TripNotFound`] says whether the trip is unknown or does not run on the date.
-    pub fn trip_run(&self, query: TripQuery<'_>, now: UnixMillis) -> Result<TripRun, TripNotFound> {
-        let now = now.seconds();
+    pub fn find_trip_run(
+        &self,
+        query: TripQuery<'_>,
+        now: UnixMillis,
+    ) -> Result<TripRun, TripNotFound> {
+        let now = now.unix_seconds();
         let timetable = self.dataset.as_ref().map(|dataset| &*dataset.timetable);
         let scheduled = timetable.and_then(|it| Some((it, it.find_trip(query.trip_id)?)));
         let Some((timetable, trip)) = scheduled else {
-            return self.extra_run(query, timetable);
+            return self.find_extra_run(query, timetable);
         };
         let date = query.date.unwrap_or_else(|| nearest_service_date(timetable, trip, now));
         let start = query.start_time.filter(|_| timetable.trip(trip).has_frequencies);
         let (start_date, start_time) =
-            (gtfs_date(date), start.map_or_else(SmolStr::default, gtfs_time));
+            (format_gtfs_date(date), start.map_or_else(SmolStr::default, format_gtfs_time));
         let key =
             TripKey { trip_id: query.trip_id, start_date: &start_date, start_time: &start_time };
         // As on boards: a cancellation stands, and predictions that are too old do not.
-        let said =
-            said_of(self, key, now).filter(|said| !said.is_out_of_date(now) || is_off(said.update));
-        if let Some(said) = said.as_ref().filter(|said| is_extra(&said.update.trip)) {
-            return Ok(self.announced_run(said.update, said.feed, Some(timetable)));
+        let said = find_run_update(self, key, now)
+            .filter(|said| !said.is_out_of_date(now) || is_trip_cancelled(said.update));
+        if let Some(said) = said.as_ref().filter(|said| is_extra_trip(&said.update.trip)) {
+            return Ok(self.build_announced_run(said.update, said.feed, Some(timetable)));
         }
-        if !timetable.is_active(timetable.trip(trip).service, date) {
+        if !timetable.is_service_active(timetable.trip(trip).service, date) {
             let has_date = TripQuery { date: Some(date), ..query };
-            return self.extra_run(has_date, Some(timetable)).map_err(|_| TripNotFound::NotOnDate);
+            return self
+                .find_extra_run(has_date, Some(timetable))
+                .map_err(|_| TripNotFound::NotOnDate);
         }
-        let run = Run::new(timetable, trip, date, start);
-        let mut shown = scheduled_run(run, trip, date, start_time.clone(), said.as_ref());
-        shown.vehicle = self.vehicle_of(key);
+        let run = ScheduledRun::new(timetable, trip, date, start);
+        let mut shown = build_scheduled_run(run, trip, date, start_time.clone(), said.as_ref());
+        shown.vehicle = self.find_vehicle_of_trip(key);
         Ok(shown)
     }
 
     /// A trip that only real-time feeds know.
-    fn extra_run(
+    fn find_extra_run(
         &self,
         query: TripQuery<'_>,
         timetable: Option<&Timetable>,
     ) -> Result<TripRun, TripNotFound> {
-        let date = query.date.map(gtfs_date);
+        let date = query.date.map(format_gtfs_date);
         let is_on_date = |update: &TripUpdate| {
-            let said = given(&update.trip.start_date);
+            let said = nonempty_text(&update.trip.start_date);
             date.as_deref().zip(said).is_none_or(|(wanted, said)| wanted == said)
         };
         let extra = self.feeds.iter().flat_map(|feed| {
             let records = feed.tables.trip_updates.extra_trips();
-            let named = feed.tables.trip_updates.of_trip(query.trip_id);
+            let named = feed.tables.trip_updates.records_by_trip(query.trip_id);
             records.chain(named).filter_map(move |record| Some((&feed.id, record.trip_update()?)))
         });
         let mut found = Err(TripNotFound::UnknownTrip);
-        for (feed, update) in extra.filter(|(_, update)| is_called(update, query.trip_id)) {
+        for (feed, update) in extra.filter(|(_, update)| has_trip_name(update, query.trip_id)) {
             if is_on_date(update) {
-                return Ok(self.announced_run(update, feed, timetable));
+                return Ok(self.build_announced_run(update, feed, timetable));
             }
             found = Err(TripNotFound::NotOnDate);
         }
@@ -166,74 +173,82 @@ impl NetworkState {
     }
 
     /// The calls as a trip update announces them.
-    fn announced_run(
+    fn build_announced_run(
         &self,
         update: &TripUpdate,
         feed: &FeedId,
         timetable: Option<&Timetable>,
     ) -> TripRun {
-        let is_off = is_extra_off(update) || is_off(update);
+        let is_off = is_cancelled_extra_trip(update) || is_trip_cancelled(update);
         let calls = update.stop_time_update.iter();
         let calls: Vec<TripCall> = calls
             .take(TRIP_CALLS_MAX)
-            .map(|call| announced_call(call, timetable, is_off))
+            .map(|call| build_announced_call(call, timetable, is_off))
             .collect();
         let own = update.trip_properties.as_ref();
         let last = calls.last().and_then(|call| Some(timetable?.stop(call.stop?).name));
-        let headsign = own.and_then(|own| given(&own.trip_headsign)).or(last);
-        let trip_id = own.and_then(|own| given(&own.trip_id)).or(given(&update.trip.trip_id));
+        let headsign = own.and_then(|own| nonempty_text(&own.trip_headsign)).or(last);
+        let trip_id =
+            own.and_then(|own| nonempty_text(&own.trip_id)).or(nonempty_text(&update.trip.trip_id));
         TripRun {
             trip_id: trip_id.map(SmolStr::new).unwrap_or_default(),
-            date: given(&update.trip.start_date).and_then(parse_date),
-            start_time: given(&update.trip.start_time).map(SmolStr::new).unwrap_or_default(),
-            route_id: given(&update.trip.route_id).map(SmolStr::new),
+            date: nonempty_text(&update.trip.start_date).and_then(parse_gtfs_date),
+            start_time: nonempty_text(&update.trip.start_time)
+                .map(SmolStr::new)
+                .unwrap_or_default(),
+            route_id: nonempty_text(&update.trip.route_id).map(SmolStr::new),
             headsign: headsign.filter(|name| !name.is_empty()).map(SmolStr::new),
             is_scheduled: false,
             is_cancelled: is_off,
             source: Some(feed.clone()),
             n_left_out: update.stop_time_update.len().saturating_sub(calls.len()),
             calls,
-            vehicle: TripKey::of(&update.trip).and_then(|key| self.vehicle_of(key)),
+            vehicle: TripKey::from_descriptor(&update.trip)
+                .and_then(|key| self.find_vehicle_of_trip(key)),
         }
     }
 
     /// The vehicle that runs a trip.
-    fn vehicle_of(&self, key: TripKey<'_>) -> Option<Arc<Record>> {
-        let vehicles = self.by_trip(key.trip_id).filter(|record| record.kind == Kind::Vehicle);
+    fn find_vehicle_of_trip(&self, key: TripKey<'_>) -> Option<Arc<Record>> {
+        let vehicles =
+            self.records_by_trip(key.trip_id).filter(|record| record.kind == RecordKind::Vehicle);
         let is_its = |record: &&Arc<Record>| {
-            record.trip().and_then(TripKey::of).is_some_and(|other| other.may_be(key))
+            record
+                .trip_descriptor()
+                .and_then(TripKey::from_descriptor)
+                .is_some_and(|other| other.may_be_same_run(key))
         };
         vehicles.into_iter().find(is_its).cloned()
     }
 }
 
 /// Whether a trip update is about an added trip that is called so.
-fn is_called(update: &TripUpdate, trip_id: &str) -> bool {
-    let own = update.trip_properties.as_ref().and_then(|own| given(&own.trip_id));
-    own.or(given(&update.trip.trip_id)) == Some(trip_id)
+fn has_trip_name(update: &TripUpdate, trip_id: &str) -> bool {
+    let own = update.trip_properties.as_ref().and_then(|own| nonempty_text(&own.trip_id));
+    own.or(nonempty_text(&update.trip.trip_id)) == Some(trip_id)
 }
 
-fn scheduled_run(
-    run: Run<'_>,
+fn build_scheduled_run(
+    run: ScheduledRun<'_>,
     trip: TripIdx,
     date: Date,
     start_time: SmolStr,
-    said: Option<&Said<'_>>,
+    said: Option<&RunUpdate<'_>>,
 ) -> TripRun {
     let timetable = run.timetable;
     let row = timetable.trip(trip);
-    let is_cancelled = said.is_some_and(|said| is_off(said.update));
+    let is_cancelled = said.is_some_and(|said| is_trip_cancelled(said.update));
     let n_calls = timetable.stop_times(trip).len();
     let update = said.map(|said| said.update).filter(|_| !is_cancelled);
-    let mut forecasts = update.map(|update| run.forecasts(update)).into_iter().flatten();
-    let calls = run.calls().take(TRIP_CALLS_MAX).map(|(_, call)| {
-        let mut shown = scheduled_call(run, &call);
+    let mut forecasts = update.map(|update| run.forecast_calls(update)).into_iter().flatten();
+    let calls = run.numbered_calls().take(TRIP_CALLS_MAX).map(|(_, call)| {
+        let mut shown = build_scheduled_call(run, &call);
         if is_cancelled {
             shown.status = DepartureStatus::Cancelled;
         } else if let Some((forecast, own)) = forecasts.next() {
-            put_forecast(&mut shown, forecast);
+            apply_forecast(&mut shown, forecast);
             if let Some(own) = own {
-                put_platform(&mut shown, own, Some(timetable));
+                apply_platform(&mut shown, own, Some(timetable));
             }
         }
         shown
@@ -257,32 +272,32 @@ fn scheduled_run(
 }
 
 /// Whether an update says that the whole trip does not run.
-fn is_off(update: &TripUpdate) -> bool {
+fn is_trip_cancelled(update: &TripUpdate) -> bool {
     let relationship = update.trip.schedule_relationship();
     matches!(relationship, ScheduleRelationship::Canceled | ScheduleRelationship::Deleted)
 }
 
 /// A call as the timetable has it.
-fn scheduled_call(run: Run<'_>, call: &StopTime<'_>) -> TripCall {
+fn build_scheduled_call(run: ScheduledRun<'_>, call: &StopTime<'_>) -> TripCall {
     let stop = run.timetable.stop(call.stop);
     TripCall {
         stop_id: SmolStr::new(stop.id),
         stop: Some(call.stop),
         platform: stop.platform_code.map(SmolStr::new),
         scheduled_platform: None,
-        arrival: run.arrival(call),
-        scheduled: run.departure(call),
+        arrival: run.scheduled_arrival(call),
+        scheduled: run.scheduled_departure(call),
         expected: None,
         delay: None,
         status: DepartureStatus::Scheduled,
     }
 }
 
-fn put_forecast(shown: &mut TripCall, forecast: Forecast) {
+fn apply_forecast(shown: &mut TripCall, forecast: CallForecast) {
     match forecast {
-        Forecast::Unknown => {}
-        Forecast::Skipped => shown.status = DepartureStatus::Skipped,
-        Forecast::Predicted { departure, delay } => {
+        CallForecast::Unknown => {}
+        CallForecast::Skipped => shown.status = DepartureStatus::Skipped,
+        CallForecast::Predicted { departure, delay } => {
             shown.status = DepartureStatus::Realtime;
             shown.expected = Some(departure);
             shown.delay = Some(delay);
@@ -291,8 +306,12 @@ fn put_forecast(shown: &mut TripCall, forecast: Forecast) {
 }
 
 /// A call of an added trip.
-fn announced_call(call: &StopTimeUpdate, timetable: Option<&Timetable>, is_off: bool) -> TripCall {
-    let stop_id = given(&call.stop_id).unwrap_or_default();
+fn build_announced_call(
+    call: &StopTimeUpdate,
+    timetable: Option<&Timetable>,
+    is_off: bool,
+) -> TripCall {
+    let stop_id = nonempty_text(&call.stop_id).unwrap_or_default();
     let stop = timetable.and_then(|timetable| timetable.find_stop(stop_id));
     let event = call.departure.as_ref().or(call.arrival.as_ref());
     let expected = event.and_then(|event| event.time).filter(|time| *time > 0);
@@ -311,36 +330,36 @@ fn announced_call(call: &StopTimeUpdate, timetable: Option<&Timetable>, is_off: 
     let mut shown = TripCall {
         stop_id: SmolStr::new(stop_id),
         stop,
-        platform: stop.and_then(|stop| platform(timetable?, stop)),
+        platform: stop.and_then(|stop| platform_code(timetable?, stop)),
         scheduled_platform: None,
         arrival: announced(call.arrival.as_ref()),
         scheduled,
         expected,
-        delay: expected.zip(scheduled).map(|(expected, planned)| clamp(expected - planned)),
+        delay: expected.zip(scheduled).map(|(expected, planned)| clamp_to_i32(expected - planned)),
         status,
     };
-    put_platform(&mut shown, call, timetable);
+    apply_platform(&mut shown, call, timetable);
     shown
 }
 
 /// Puts the platform that is assigned to a call in the place of the scheduled one.
-fn put_platform(shown: &mut TripCall, call: &StopTimeUpdate, timetable: Option<&Timetable>) {
+fn apply_platform(shown: &mut TripCall, call: &StopTimeUpdate, timetable: Option<&Timetable>) {
     let Some(properties) = &call.stop_time_properties else { return };
     let before = shown.platform.clone();
-    let assigned = given(&properties.assigned_stop_id);
+    let assigned = nonempty_text(&properties.assigned_stop_id);
     let assigned = timetable.and_then(|it| Some((it, it.find_stop(assigned?)?)));
     if let Some((timetable, stop)) = assigned {
         shown.stop_id = SmolStr::new(timetable.stop(stop).id);
         shown.stop = Some(stop);
-        shown.platform = platform(timetable, stop);
+        shown.platform = platform_code(timetable, stop);
     }
-    if let Some(name) = given(&properties.platform) {
+    if let Some(name) = nonempty_text(&properties.platform) {
         shown.platform = Some(SmolStr::new(name));
     }
     shown.scheduled_platform = before.filter(|before| shown.platform.as_ref() != Some(before));
 }
 
-fn platform(timetable: &Timetable, stop: StopIdx) -> Option<SmolStr> {
+fn platform_code(timetable: &Timetable, stop: StopIdx) -> Option<SmolStr> {
     timetable.stop(stop).platform_code.map(SmolStr::new)
 }
 
@@ -348,7 +367,7 @@ fn platform(timetable: &Timetable, stop: StopIdx) -> Option<SmolStr> {
 mod tests {
     use lineside_formats::{
         Problems,
-        gtfs::{Limits, TextFiles, load},
+        gtfs::{DatasetLimits, TextFiles, load_timetable},
     };
 
     use super::*;
@@ -380,7 +399,7 @@ t,08:20:00,08:20:00,s3,3
 ";
 
     fn timetable() -> Timetable {
-        load(&mut TextFiles::parse(TOWN), &Limits::default()).unwrap().0
+        load_timetable(&mut TextFiles::from_sections(TOWN), &DatasetLimits::default()).unwrap().0
     }
 
     fn update(calls: Vec<StopTimeUpdate>) -> TripUpdate {
@@ -405,9 +424,9 @@ t,08:20:00,08:20:00,s3,3
         let trip = timetable.find_trip("t").unwrap();
         let date = Date::constant(2026, 11, 23);
         let feed = FeedId::new("live").unwrap();
-        let said = Said { feed: &feed, update, made_at: 0, message_at: None };
-        let run = Run::new(&timetable, trip, date, None);
-        scheduled_run(run, trip, date, SmolStr::default(), Some(&said))
+        let said = RunUpdate { feed: &feed, update, made_at: 0, message_at: None };
+        let run = ScheduledRun::new(&timetable, trip, date, None);
+        build_scheduled_run(run, trip, date, SmolStr::default(), Some(&said))
     }
 
     #[test]
@@ -424,12 +443,13 @@ t,08:20:00,08:20:00,s3,3
     fn one_pass_says_the_same_of_each_call_as_a_question_for_it_alone() {
         let timetable = timetable();
         let trip = timetable.find_trip("t").unwrap();
-        let run = Run::new(&timetable, trip, Date::constant(2026, 11, 23), None);
+        let run = ScheduledRun::new(&timetable, trip, Date::constant(2026, 11, 23), None);
         let all = [vec![], vec![call(2, Some(60))], vec![call(1, None), call(3, Some(-30))]];
         for calls in all {
             let update = TripUpdate { delay: Some(90), ..update(calls) };
-            let alone = (0..3).map(|index| run.forecast(&update, index)).collect::<Vec<_>>();
-            let at_once: Vec<_> = run.forecasts(&update).map(|(forecast, _)| forecast).collect();
+            let alone = (0..3).map(|index| run.forecast_call(&update, index)).collect::<Vec<_>>();
+            let at_once: Vec<_> =
+                run.forecast_calls(&update).map(|(forecast, _)| forecast).collect();
             assert_eq!(at_once, alone, "{update:?}");
         }
     }
@@ -448,7 +468,8 @@ t,08:20:00,08:20:00,s3,3
     fn an_unknown_trip_and_a_day_without_the_trip_are_told_apart() {
         let feed = FeedId::new("town").unwrap();
         let now = UnixMillis::from_seconds(1_795_435_200);
-        let dataset = Dataset::of(feed.clone(), timetable(), Problems::default(), 1, now);
+        let dataset =
+            Dataset::from_timetable(feed.clone(), timetable(), Problems::default(), 1, now);
         let clock = Arc::new(lineside_sync::RealClock::new());
         let network =
             crate::network::Network::new(feed, [], 1, lineside_hub::Epoch::from_bits(1), clock);
@@ -456,7 +477,7 @@ t,08:20:00,08:20:00,s3,3
         let state = NetworkState {
             revision: 1,
             at: now,
-            board_at: now.seconds(),
+            board_at: now.unix_seconds(),
             dataset: Some(Arc::new(dataset)),
             dataset_record: None,
             feeds: empty.feeds.clone(),
@@ -464,7 +485,7 @@ t,08:20:00,08:20:00,s3,3
             cache: Default::default(),
         };
         let ask = |trip_id, date| {
-            state.trip_run(TripQuery { trip_id, date: Some(date), start_time: None }, now)
+            state.find_trip_run(TripQuery { trip_id, date: Some(date), start_time: None }, now)
         };
         let (monday, sunday) = (Date::constant(2026, 11, 23), Date::constant(2026, 11, 22));
         assert_eq!(ask("none", monday).err(), Some(TripNotFound::UnknownTrip));

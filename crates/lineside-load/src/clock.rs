@@ -10,11 +10,11 @@ pub(crate) type Nanos = u64;
 pub(crate) const SECOND: Nanos = 1_000_000_000;
 
 /// The time now. A clock that the kernel always has; without one everything would seem to take no time.
-pub(crate) fn now() -> Nanos {
-    read(ClockId::CLOCK_MONOTONIC)
+pub(crate) fn now_nanos() -> Nanos {
+    read_clock(ClockId::CLOCK_MONOTONIC)
 }
 
-fn read(clock: ClockId) -> Nanos {
+fn read_clock(clock: ClockId) -> Nanos {
     let Ok(time) = clock_gettime(clock) else { return 0 };
     let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
     let nanos = u64::try_from(time.tv_nsec()).unwrap_or(0);
@@ -28,21 +28,23 @@ pub(crate) struct WallTime {
 }
 
 impl WallTime {
-    pub(crate) fn observed_now() -> Self {
-        Self { wall_ahead: i128::from(read(ClockId::CLOCK_REALTIME)) - i128::from(now()) }
+    pub(crate) fn sample_clocks() -> Self {
+        Self {
+            wall_ahead: i128::from(read_clock(ClockId::CLOCK_REALTIME)) - i128::from(now_nanos()),
+        }
     }
 
     /// The monotonic time of milliseconds since 1970; `None` before the machine was started.
-    pub(crate) fn monotonic(self, unix_millis: u64) -> Option<Nanos> {
+    pub(crate) fn to_monotonic(self, unix_millis: u64) -> Option<Nanos> {
         u64::try_from(i128::from(unix_millis) * 1_000_000 - self.wall_ahead).ok()
     }
 }
 
-pub(crate) fn seconds(nanos: Nanos) -> f64 {
+pub(crate) fn nanos_to_seconds(nanos: Nanos) -> f64 {
     nanos as f64 / SECOND as f64
 }
 
-pub(crate) fn nanos(duration: std::time::Duration) -> Nanos {
+pub(crate) fn duration_to_nanos(duration: std::time::Duration) -> Nanos {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -52,12 +54,12 @@ mod tests {
 
     #[test]
     fn the_time_of_day_is_found_on_the_monotonic_clock() {
-        let before = now();
-        let wall = WallTime::observed_now();
-        let unix_millis = read(ClockId::CLOCK_REALTIME) / 1_000_000;
-        let found = wall.monotonic(unix_millis).expect("a time after the machine's start");
+        let before = now_nanos();
+        let wall = WallTime::sample_clocks();
+        let unix_millis = read_clock(ClockId::CLOCK_REALTIME) / 1_000_000;
+        let found = wall.to_monotonic(unix_millis).expect("a time after the machine's start");
         let far = found.abs_diff(before);
         assert!(far < SECOND, "{far} ns apart");
-        assert_eq!(wall.monotonic(0), None);
+        assert_eq!(wall.to_monotonic(0), None);
     }
 }

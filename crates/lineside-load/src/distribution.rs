@@ -1,6 +1,6 @@
 //! How values were distributed, as plain data that travels between processes.
 
-use lineside_sync::histogram::{BITS, Snapshot};
+use lineside_sync::histogram::{BITS, HistogramSnapshot};
 use serde::{Deserialize, Serialize};
 
 /// Buckets of a histogram that hold something, with the exact least and greatest value.
@@ -15,7 +15,7 @@ pub struct Distribution {
 }
 
 /// Where the buckets of a histogram end: each value below 2^(BITS + 1) by itself, then 2^BITS to a power of two.
-pub(crate) fn bounds() -> Vec<u64> {
+pub(crate) fn bucket_bounds() -> Vec<u64> {
     let exact = 0..1_u64 << (BITS + 1);
     let powers = 1..=63 - BITS;
     let wide = powers.flat_map(|shift| {
@@ -26,12 +26,12 @@ pub(crate) fn bounds() -> Vec<u64> {
 
 impl Distribution {
     /// What a histogram held; `bounds` are [`bounds`], which is worth making once.
-    pub(crate) fn of(snapshot: &Snapshot, bounds: &[u64]) -> Self {
+    pub(crate) fn from_snapshot(snapshot: &HistogramSnapshot, bounds: &[u64]) -> Self {
         let (Some(min), Some(max)) = (snapshot.min(), snapshot.max()) else {
             return Self::default();
         };
         let mut below = 0;
-        let counts = snapshot.cumulative(bounds).into_iter().map(|count| {
+        let counts = snapshot.cumulative_counts(bounds).into_iter().map(|count| {
             let within = count - below;
             below = count;
             within
@@ -41,7 +41,7 @@ impl Distribution {
     }
 
     /// Of a few values.
-    pub(crate) fn of_values(values: impl IntoIterator<Item = u64>) -> Self {
+    pub(crate) fn from_values(values: impl IntoIterator<Item = u64>) -> Self {
         let mut values: Vec<u64> = values.into_iter().collect();
         values.sort_unstable();
         let (Some(&min), Some(&max)) = (values.first(), values.last()) else {
@@ -53,7 +53,7 @@ impl Distribution {
 
     /// How many values there are.
     #[must_use]
-    pub fn count(&self) -> u64 {
+    pub fn value_count(&self) -> u64 {
         self.buckets.iter().map(|(_, count)| count).sum()
     }
 
@@ -72,7 +72,7 @@ impl Distribution {
     /// The least value that the share `q` of all values does not exceed.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<u64> {
-        let count = self.count();
+        let count = self.value_count();
         let rank = ((q * count as f64).ceil() as u64).clamp(1, count.max(1));
         let mut seen = 0;
         let found = self.buckets.iter().find(|(_, within)| {
@@ -83,7 +83,7 @@ impl Distribution {
     }
 
     /// Takes in all values of another.
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge_values(&mut self, other: &Self) {
         if other.buckets.is_empty() {
             return;
         }
@@ -113,7 +113,7 @@ mod tests {
     fn recorded(values: impl IntoIterator<Item = u64>) -> Distribution {
         let histogram = Histogram::new();
         values.into_iter().for_each(|value| histogram.record(value));
-        Distribution::of(&histogram.snapshot(), &bounds())
+        Distribution::from_snapshot(&histogram.snapshot(), &bucket_bounds())
     }
 
     #[test]
@@ -121,8 +121,8 @@ mod tests {
         let histogram = Histogram::new();
         (1..=100_000).for_each(|n| histogram.record(n * n));
         let snapshot = histogram.snapshot();
-        let distribution = Distribution::of(&snapshot, &bounds());
-        assert_eq!(distribution.count(), 100_000);
+        let distribution = Distribution::from_snapshot(&snapshot, &bucket_bounds());
+        assert_eq!(distribution.value_count(), 100_000);
         assert_eq!((distribution.min(), distribution.max()), (snapshot.min(), snapshot.max()));
         for q in [0.0, 0.001, 0.5, 0.99, 0.999, 1.0] {
             assert_eq!(distribution.quantile(q), snapshot.quantile(q), "{q}");
@@ -132,27 +132,27 @@ mod tests {
     #[test]
     fn every_value_has_its_bucket() {
         let extremes = recorded([0, 63, 64, u64::MAX]);
-        assert_eq!((extremes.count(), extremes.max()), (4, Some(u64::MAX)));
-        assert_eq!(bounds().last(), Some(&u64::MAX));
-        assert!(bounds().is_sorted());
+        assert_eq!((extremes.value_count(), extremes.max()), (4, Some(u64::MAX)));
+        assert_eq!(bucket_bounds().last(), Some(&u64::MAX));
+        assert!(bucket_bounds().is_sorted());
     }
 
     #[test]
     fn two_parts_merge_to_the_whole() {
         let mut merged = Distribution::default();
-        merged.merge(&recorded((0..5_000).map(|n| n * 977)));
-        merged.merge(&Distribution::default());
-        merged.merge(&recorded((5_000..9_000).map(|n| n * 977)));
+        merged.merge_values(&recorded((0..5_000).map(|n| n * 977)));
+        merged.merge_values(&Distribution::default());
+        merged.merge_values(&recorded((5_000..9_000).map(|n| n * 977)));
         assert_eq!(merged, recorded((0..9_000).map(|n| n * 977)));
     }
 
     #[test]
     fn nothing_has_no_quantiles() {
         let nothing = Distribution::default();
-        assert_eq!((nothing.count(), nothing.min(), nothing.quantile(0.5)), (0, None, None));
-        let few = Distribution::of_values([7, 3, 7]);
+        assert_eq!((nothing.value_count(), nothing.min(), nothing.quantile(0.5)), (0, None, None));
+        let few = Distribution::from_values([7, 3, 7]);
         assert_eq!(
-            (few.count(), few.min(), few.quantile(0.5), few.max()),
+            (few.value_count(), few.min(), few.quantile(0.5), few.max()),
             (3, Some(3), Some(7), Some(7))
         );
     }

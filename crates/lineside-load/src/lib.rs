@@ -21,15 +21,15 @@ mod tally;
 mod workers;
 
 pub use distribution::Distribution;
-pub use plan::{Format, Plan, Publishing, Secret, Target, Transport};
-pub use process::Usage;
-pub use report::{Costs, Latency, Report};
-pub use run::run;
-pub use workers::work;
+pub use plan::{ApiKey, LoadPlan, MessageFormat, PublishPlan, SessionTransport, TargetServer};
+pub use process::ProcessUsage;
+pub use report::{LatencyReport, LoadReport, ProcessCosts};
+pub use run::run_load;
+pub use workers::run_worker;
 
 /// Why a run could not be made. The text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum LoadError {
     /// What was asked for makes no sense.
     #[error("{0}")]
     Usage(String),

@@ -8,8 +8,8 @@ use lineside_wire::centrifuge;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::Failure;
-use crate::clock::{Nanos, nanos};
+use crate::LoadError;
+use crate::clock::{Nanos, duration_to_nanos};
 use crate::limits::{
     CHANNELS_MAX, DURATION_MAX, PROCESSES_MAX, PUBLICATION_BYTES_MAX, PUBLICATIONS_MAX, SLICE_MIN,
     SLICES_MAX,
@@ -18,7 +18,7 @@ use crate::limits::{
 /// How sessions are connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Transport {
+pub enum SessionTransport {
     /// The Centrifuge client protocol at `/connection/websocket`.
     WebSocket,
     /// Server-sent events at `/events`.
@@ -28,14 +28,14 @@ pub enum Transport {
 /// How messages over WebSocket are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Format {
+pub enum MessageFormat {
     /// A JSON object per message.
     Json,
     /// Protobuf.
     Protobuf,
 }
 
-impl fmt::Display for Transport {
+impl fmt::Display for SessionTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::WebSocket => "websocket",
@@ -44,7 +44,7 @@ impl fmt::Display for Transport {
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for MessageFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Json => "json",
@@ -53,18 +53,18 @@ impl fmt::Display for Format {
     }
 }
 
-impl Format {
-    pub(crate) fn on_the_wire(self) -> centrifuge::Format {
+impl MessageFormat {
+    pub(crate) fn to_protocol_format(self) -> centrifuge::ProtocolFormat {
         match self {
-            Self::Json => centrifuge::Format::Json,
-            Self::Protobuf => centrifuge::Format::Protobuf,
+            Self::Json => centrifuge::ProtocolFormat::Json,
+            Self::Protobuf => centrifuge::ProtocolFormat::Protobuf,
         }
     }
 }
 
 /// The server: where it is, and how it is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Target {
+pub struct TargetServer {
     /// As it was given, without a slash at the end.
     pub url: String,
     /// Its name, for the Host header and its certificate.
@@ -77,13 +77,13 @@ pub struct Target {
     prefix: String,
 }
 
-impl Target {
+impl TargetServer {
     /// Reads and resolves a server's address: `http`, `https`, `ws` or `wss`.
     ///
     /// # Errors
     /// When it is no such address, or its name cannot be resolved.
-    pub fn find(text: &str) -> Result<Self, Failure> {
-        let usage = |why: String| Failure::Usage(format!("{text}: {why}"));
+    pub fn resolve_url(text: &str) -> Result<Self, LoadError> {
+        let usage = |why: String| LoadError::Usage(format!("{text}: {why}"));
         let url = Url::parse(text).map_err(|error| {
             usage(format!("{error}; give the server's address as in http://127.0.0.1:8080"))
         })?;
@@ -99,7 +99,7 @@ impl Target {
         let name = host.trim_start_matches('[').trim_end_matches(']');
         let address = (name, port).to_socket_addrs().ok().and_then(|mut found| found.next());
         let address = address.ok_or_else(|| {
-            Failure::Unreachable(format!(
+            LoadError::Unreachable(format!(
                 "{text}: the name {name} cannot be resolved; is it spelled right?"
             ))
         })?;
@@ -118,7 +118,7 @@ impl Target {
     }
 
     /// Its name and port, as a request says them.
-    pub(crate) fn authority(&self) -> String {
+    pub(crate) fn host_authority(&self) -> String {
         let port = self.address.port();
         if self.host.contains(':') {
             format!("[{}]:{port}", self.host)
@@ -128,34 +128,34 @@ impl Target {
     }
 
     /// One of the server's paths.
-    pub(crate) fn path(&self, path: &str) -> String {
+    pub(crate) fn join_path(&self, path: &str) -> String {
         format!("{}{path}", self.prefix)
     }
 
     /// The first lines of a request, up to and with the Host header.
-    pub(crate) fn request(&self, method: &str, path: &str) -> String {
-        let (path, authority) = (self.path(path), self.authority());
+    pub(crate) fn request_head(&self, method: &str, path: &str) -> String {
+        let (path, authority) = (self.join_path(path), self.host_authority());
         format!("{method} {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: lineside-load\r\n")
     }
 }
 
 /// What is published during a run, through the server API.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Publishing {
+pub struct PublishPlan {
     /// Publications a second, over all channels.
     pub rate: f64,
     /// Bytes of each one's data.
     pub bytes: usize,
     /// What the server API asks for. Never printed.
     #[serde(skip)]
-    pub key: Secret,
+    pub key: ApiKey,
 }
 
 /// A key that is not shown.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Secret(pub String);
+pub struct ApiKey(pub String);
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
     }
@@ -163,23 +163,23 @@ impl fmt::Debug for Secret {
 
 /// A whole run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct LoadPlan {
     /// The server.
-    pub target: Target,
+    pub target: TargetServer,
     /// How many sessions, over all processes.
     pub sessions: usize,
     /// What each session subscribes to.
     pub channels: Vec<String>,
     /// How sessions are connected.
-    pub transport: Transport,
+    pub transport: SessionTransport,
     /// How WebSocket messages are written.
-    pub format: Format,
+    pub format: MessageFormat,
     /// How long deliveries are measured once all sessions are there.
     pub duration: Duration,
     /// Sessions opened a second, over all processes; as fast as the server answers without it.
     pub ramp: Option<f64>,
     /// What is published meanwhile; nothing if the channels change by themselves.
-    pub publishing: Option<Publishing>,
+    pub publishing: Option<PublishPlan>,
     /// At least so many processes.
     pub processes: usize,
     /// The server's process, where it cannot be found by its port.
@@ -188,14 +188,14 @@ pub struct Plan {
     pub awake: bool,
 }
 
-impl Plan {
+impl LoadPlan {
     /// Whether the operator's own back end publishes there, as we do here.
-    pub(crate) fn is_ours(channel: &str) -> bool {
+    pub(crate) fn is_own_channel(channel: &str) -> bool {
         channel.starts_with("app/")
     }
 
     /// How many publications of ours each channel gets; the last of a round may miss some channels.
-    pub(crate) fn publications(&self) -> u64 {
+    pub(crate) fn publications_per_channel(&self) -> u64 {
         let publishing = self.publishing.as_ref();
         publishing.map_or(0, |publishing| {
             (publishing.rate * self.duration.as_secs_f64()).round().max(1.0) as u64
@@ -203,28 +203,28 @@ impl Plan {
     }
 
     /// How long a slice of the course is.
-    pub(crate) fn slice(&self) -> Nanos {
-        (nanos(self.duration) / u64::from(SLICES_MAX)).max(nanos(SLICE_MIN))
+    pub(crate) fn slice_nanos(&self) -> Nanos {
+        (duration_to_nanos(self.duration) / u64::from(SLICES_MAX)).max(duration_to_nanos(SLICE_MIN))
     }
 
     /// The channels that we publish into.
     pub(crate) fn own_channels(&self) -> impl Iterator<Item = (usize, &str)> {
         let publishes = self.publishing.is_some();
         let all = self.channels.iter().map(String::as_str).enumerate();
-        all.filter(move |(_, channel)| publishes && Self::is_ours(channel))
+        all.filter(move |(_, channel)| publishes && Self::is_own_channel(channel))
     }
 
     /// # Errors
     /// When it asks for what makes no sense, or for more than one run may have.
-    pub fn check(&self) -> Result<(), Failure> {
-        let refuse = |why: String| Err(Failure::Usage(why));
+    pub fn validate_plan(&self) -> Result<(), LoadError> {
+        let refuse = |why: String| Err(LoadError::Usage(why));
         if self.sessions == 0 {
             return refuse("--sessions 0 measures nothing: give at least 1".to_owned());
         }
         if self.channels.is_empty() || self.channels.len() > CHANNELS_MAX {
             return refuse(format!("give between 1 and {CHANNELS_MAX} channels with --channel"));
         }
-        if let Some(twice) = named_twice(&self.channels) {
+        if let Some(twice) = find_duplicate_channel(&self.channels) {
             return refuse(format!("--channel {twice} is given twice; once is enough"));
         }
         if self.processes == 0 || self.processes > PROCESSES_MAX {
@@ -233,7 +233,7 @@ impl Plan {
         if self.duration.is_zero() || self.duration > DURATION_MAX {
             return refuse("--duration must be more than 0 s and at most 24 h".to_owned());
         }
-        if self.transport == Transport::Sse && self.format == Format::Protobuf {
+        if self.transport == SessionTransport::Sse && self.format == MessageFormat::Protobuf {
             return refuse(
                 "server-sent events are text: --format protobuf needs --transport websocket"
                     .to_owned(),
@@ -245,7 +245,7 @@ impl Plan {
         }
         if !publishing.rate.is_finite()
             || publishing.rate <= 0.0
-            || self.publications() > PUBLICATIONS_MAX
+            || self.publications_per_channel() > PUBLICATIONS_MAX
         {
             return refuse(format!(
                 "--publish must be above 0, and at most {PUBLICATIONS_MAX} publications in one run"
@@ -258,7 +258,7 @@ impl Plan {
     }
 }
 
-fn named_twice(channels: &[String]) -> Option<&String> {
+fn find_duplicate_channel(channels: &[String]) -> Option<&String> {
     channels
         .iter()
         .enumerate()
@@ -268,8 +268,8 @@ fn named_twice(channels: &[String]) -> Option<&String> {
 
 /// One process's part of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Share {
-    pub(crate) plan: Plan,
+pub(crate) struct PlanShare {
+    pub(crate) plan: LoadPlan,
     /// The first of its sessions, counted over all processes.
     pub(crate) first: usize,
     /// How many it has.
@@ -279,13 +279,13 @@ pub(crate) struct Share {
 }
 
 /// Splits a run over `processes`, as evenly as it goes.
-pub(crate) fn shares(plan: &Plan, processes: usize) -> Vec<Share> {
+pub(crate) fn split_plan(plan: &LoadPlan, processes: usize) -> Vec<PlanShare> {
     let ramp = plan.ramp.map(|ramp| ramp / processes as f64);
-    let plan = Plan { ramp, ..plan.clone() };
+    let plan = LoadPlan { ramp, ..plan.clone() };
     let begin = |process: usize| plan.sessions * process / processes;
     // Ports of a run before this one are not free for a minute, and looking for others takes long.
     let loopback = Ipv4Addr::new(127, fastrand::u8(1..=250), fastrand::u8(..), 1);
-    let share = |process| Share {
+    let share = |process| PlanShare {
         plan: plan.clone(),
         first: begin(process),
         sessions: begin(process + 1) - begin(process),
@@ -298,13 +298,13 @@ pub(crate) fn shares(plan: &Plan, processes: usize) -> Vec<Share> {
 pub(crate) mod tests {
     use super::*;
 
-    pub(crate) fn plan(url: &str) -> Plan {
-        Plan {
-            target: Target::find(url).expect("a server's address"),
+    pub(crate) fn test_plan(url: &str) -> LoadPlan {
+        LoadPlan {
+            target: TargetServer::resolve_url(url).expect("a server's address"),
             sessions: 10,
             channels: vec!["feed/city".to_owned()],
-            transport: Transport::Sse,
-            format: Format::Json,
+            transport: SessionTransport::Sse,
+            format: MessageFormat::Json,
             duration: Duration::from_secs(1),
             ramp: None,
             publishing: None,
@@ -314,47 +314,47 @@ pub(crate) mod tests {
         }
     }
 
-    fn refusal(change: impl Fn(&mut Plan)) -> String {
-        let mut plan = plan("http://127.0.0.1:8080");
+    fn check_refusal(change: impl Fn(&mut LoadPlan)) -> String {
+        let mut plan = test_plan("http://127.0.0.1:8080");
         change(&mut plan);
-        plan.check().expect_err("it makes no sense").to_string()
+        plan.validate_plan().expect_err("it makes no sense").to_string()
     }
 
-    fn publishing(rate: f64) -> Option<Publishing> {
-        Some(Publishing { rate, bytes: 200, key: Secret::default() })
+    fn publish_plan(rate: f64) -> Option<PublishPlan> {
+        Some(PublishPlan { rate, bytes: 200, key: ApiKey::default() })
     }
 
     #[test]
     fn an_address_is_read() {
-        let target = Target::find("https://127.0.0.1/lineside/").expect("an address");
+        let target = TargetServer::resolve_url("https://127.0.0.1/lineside/").expect("an address");
         assert!(target.tls && target.is_on_loopback() == cfg!(target_os = "linux"));
         assert_eq!(target.address.port(), 443);
-        let request = target.request("GET", "/events");
+        let request = target.request_head("GET", "/events");
         assert!(
             request.starts_with("GET /lineside/events HTTP/1.1\r\nHost: 127.0.0.1:443\r\n"),
             "{request}"
         );
         assert!(
-            Target::find("http://[::1]:80")
-                .is_ok_and(|target| target.request("GET", "/").contains("Host: [::1]:80"))
+            TargetServer::resolve_url("http://[::1]:80")
+                .is_ok_and(|target| target.request_head("GET", "/").contains("Host: [::1]:80"))
         );
-        assert!(matches!(Target::find("ftp://127.0.0.1"), Err(Failure::Usage(_))));
-        assert!(matches!(Target::find("127.0.0.1:80"), Err(Failure::Usage(_))));
+        assert!(matches!(TargetServer::resolve_url("ftp://127.0.0.1"), Err(LoadError::Usage(_))));
+        assert!(matches!(TargetServer::resolve_url("127.0.0.1:80"), Err(LoadError::Usage(_))));
     }
 
     #[test]
     fn what_makes_no_sense_is_refused_with_what_to_do() {
-        assert!(plan("http://127.0.0.1:8080").check().is_ok());
-        assert!(refusal(|plan| plan.sessions = 0).contains("at least 1"));
-        assert!(refusal(|plan| plan.channels.clear()).contains("--channel"));
-        assert!(refusal(|plan| plan.channels = vec!["a/b".to_owned(); 2]).contains("twice"));
-        assert!(refusal(|plan| plan.processes = 65).contains("64"));
-        assert!(refusal(|plan| plan.format = Format::Protobuf).contains("websocket"));
-        assert!(refusal(|plan| plan.publishing = publishing(10.0)).contains("app/load/1"));
+        assert!(test_plan("http://127.0.0.1:8080").validate_plan().is_ok());
+        assert!(check_refusal(|plan| plan.sessions = 0).contains("at least 1"));
+        assert!(check_refusal(|plan| plan.channels.clear()).contains("--channel"));
+        assert!(check_refusal(|plan| plan.channels = vec!["a/b".to_owned(); 2]).contains("twice"));
+        assert!(check_refusal(|plan| plan.processes = 65).contains("64"));
+        assert!(check_refusal(|plan| plan.format = MessageFormat::Protobuf).contains("websocket"));
+        assert!(check_refusal(|plan| plan.publishing = publish_plan(10.0)).contains("app/load/1"));
         let into_ours = |rate| {
-            refusal(|plan| {
+            check_refusal(|plan| {
                 plan.channels = vec!["app/load/1".to_owned()];
-                plan.publishing = publishing(rate);
+                plan.publishing = publish_plan(rate);
             })
         };
         assert!(into_ours(f64::NAN).contains("above 0"));
@@ -363,8 +363,9 @@ pub(crate) mod tests {
 
     #[test]
     fn shares_cover_all_sessions_once() {
-        let plan = Plan { sessions: 25_001, ramp: Some(900.0), ..plan("http://127.0.0.1:8080") };
-        let shares = shares(&plan, 3);
+        let plan =
+            LoadPlan { sessions: 25_001, ramp: Some(900.0), ..test_plan("http://127.0.0.1:8080") };
+        let shares = split_plan(&plan, 3);
         let next = shares.iter().fold(0, |next, share| {
             assert_eq!(share.first, next);
             assert_eq!(share.plan.ramp, Some(300.0));
@@ -375,7 +376,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_key_is_not_shown() {
-        let secret = Secret("correct horse".to_owned());
+        let secret = ApiKey("correct horse".to_owned());
         assert!(!format!("{secret:?}").contains("horse"));
     }
 }

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 /// A process whose figures can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Process(u32);
+pub(crate) struct ProcessHandle(u32);
 
 /// What a process had used at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
+pub struct ProcessUsage {
     /// CPU of all its threads since it began, in nanoseconds.
     pub cpu_nanos: u64,
     /// Memory that is resident, in bytes.
@@ -22,43 +22,46 @@ pub struct Usage {
     pub resident_bytes_peak: u64,
 }
 
-impl Process {
-    pub(crate) fn of_id(id: u32) -> Self {
+impl ProcessHandle {
+    pub(crate) fn from_id(id: u32) -> Self {
         Self(id)
     }
 
-    pub(crate) fn own() -> Self {
+    pub(crate) fn for_self() -> Self {
         Self(std::process::id())
     }
 
     /// Who listens there: the holder of the listening socket, if it is on this machine and may be looked at.
-    pub(crate) fn listening_on(address: SocketAddr) -> Option<Self> {
+    pub(crate) fn find_listener(address: SocketAddr) -> Option<Self> {
         // Only an address of this machine can be bound; who listens on the same port here is somebody else.
         UdpSocket::bind((address.ip(), 0)).ok()?;
         let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
         let inode = tables.iter().find_map(|table| {
             let table = fs::read_to_string(table).ok()?;
-            table.lines().skip(1).find_map(|line| listener_inode(line, address).map(str::to_owned))
+            table
+                .lines()
+                .skip(1)
+                .find_map(|line| parse_listener_inode(line, address).map(str::to_owned))
         })?;
         let socket = format!("socket:[{inode}]");
         let ids = fs::read_dir("/proc").ok()?.flatten();
         let mut ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        ids.find(|id| holds(*id, &socket)).map(Self)
+        ids.find(|id| holds_socket(*id, &socket)).map(Self)
     }
 
-    pub(crate) fn id(self) -> u32 {
+    pub(crate) fn process_id(self) -> u32 {
         self.0
     }
 
     /// What it has used so far; `None` once it is gone, or where there is no /proc.
-    pub(crate) fn usage(self) -> Option<Usage> {
+    pub(crate) fn read_usage(self) -> Option<ProcessUsage> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.0)).ok()?;
         let field = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;
             line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
         };
-        Some(Usage {
-            cpu_nanos: self.cpu_nanos()?,
+        Some(ProcessUsage {
+            cpu_nanos: self.read_cpu_nanos()?,
             resident_bytes: field("VmRSS:")?,
             resident_bytes_peak: field("VmHWM:")?,
         })
@@ -66,7 +69,7 @@ impl Process {
 
     /// Also of threads that have ended, to the nanosecond.
     #[cfg(target_os = "linux")]
-    fn cpu_nanos(self) -> Option<u64> {
+    fn read_cpu_nanos(self) -> Option<u64> {
         let id = nix::unistd::Pid::from_raw(i32::try_from(self.0).ok()?);
         let time = nix::time::clock_getcpuclockid(id).ok()?.now().ok()?;
         let (seconds, nanos) = (u64::try_from(time.tv_sec()), u64::try_from(time.tv_nsec()));
@@ -80,18 +83,18 @@ impl Process {
 }
 
 /// The inode in a line of /proc/net/tcp that describes a listener there.
-fn listener_inode(line: &str, address: SocketAddr) -> Option<&str> {
+fn parse_listener_inode(line: &str, address: SocketAddr) -> Option<&str> {
     const LISTENING: &str = "0A";
     let fields: Vec<&str> = line.split_whitespace().collect();
     let (ip, port) = fields.get(1)?.split_once(':')?;
     let is_there = fields.get(3) == Some(&LISTENING)
         && u16::from_str_radix(port, 16) == Ok(address.port())
-        && (ip.bytes().all(|digit| digit == b'0') || ip == kernel_hex(address.ip()));
+        && (ip.bytes().all(|digit| digit == b'0') || ip == format_kernel_hex(address.ip()));
     is_there.then(|| fields.get(9).copied()).flatten()
 }
 
 /// As the kernel prints it: each 32-bit word in the machine's own order.
-fn kernel_hex(ip: IpAddr) -> String {
+fn format_kernel_hex(ip: IpAddr) -> String {
     let octets = match ip {
         IpAddr::V4(ip) => ip.octets().to_vec(),
         IpAddr::V6(ip) => ip.octets().to_vec(),
@@ -100,14 +103,14 @@ fn kernel_hex(ip: IpAddr) -> String {
     words.map(|word| format!("{:08X}", u32::from_ne_bytes(word))).collect()
 }
 
-fn holds(id: u32, socket: &str) -> bool {
+fn holds_socket(id: u32, socket: &str) -> bool {
     let Ok(descriptors) = fs::read_dir(format!("/proc/{id}/fd")) else { return false };
     let mut targets = descriptors.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
     targets.any(|target| target.as_os_str() == socket)
 }
 
 /// Allows this process as many descriptors as its hard limit does, and says how many that are.
-pub(crate) fn raise_descriptors() -> io::Result<u64> {
+pub(crate) fn raise_descriptor_limit() -> io::Result<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     if soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_err() {
         return Ok(soft);
@@ -126,31 +129,36 @@ mod tests {
         for ip in ["127.0.0.1", "127.0.0.9", "0.0.0.0"] {
             let listener = TcpListener::bind((ip, 0)).expect("a free port");
             let mut address = listener.local_addr().expect("an address");
-            assert_eq!(Process::listening_on(address), Some(Process::own()), "{ip}");
+            assert_eq!(
+                ProcessHandle::find_listener(address),
+                Some(ProcessHandle::for_self()),
+                "{ip}"
+            );
             address.set_ip("127.0.0.1".parse().expect("an address"));
             let elsewhere = ip == "127.0.0.9";
-            assert_eq!(Process::listening_on(address).is_none(), elsewhere, "{ip}");
+            assert_eq!(ProcessHandle::find_listener(address).is_none(), elsewhere, "{ip}");
             // An address for documentation (RFC 5737), which no machine has.
             address.set_ip("192.0.2.1".parse().expect("an address"));
-            assert_eq!(Process::listening_on(address), None, "{ip}");
+            assert_eq!(ProcessHandle::find_listener(address), None, "{ip}");
         }
     }
 
     #[test]
     fn a_process_knows_what_it_uses() {
-        let before = Process::own().usage().expect("own figures");
+        let before = ProcessHandle::for_self().read_usage().expect("own figures");
         let mut sum = 0_u64;
-        while Process::own().usage().expect("own figures").cpu_nanos < before.cpu_nanos + 5_000_000
+        while ProcessHandle::for_self().read_usage().expect("own figures").cpu_nanos
+            < before.cpu_nanos + 5_000_000
         {
             sum = std::hint::black_box(sum + 1);
         }
         assert!(before.resident_bytes > 100_000, "{before:?}");
         assert!(before.resident_bytes_peak >= before.resident_bytes);
-        assert_eq!(Process::of_id(u32::MAX).usage(), None);
+        assert_eq!(ProcessHandle::from_id(u32::MAX).read_usage(), None);
     }
 
     #[test]
     fn descriptors_can_be_raised() {
-        assert!(raise_descriptors().expect("a limit") >= 64);
+        assert!(raise_descriptor_limit().expect("a limit") >= 64);
     }
 }

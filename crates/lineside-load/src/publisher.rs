@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Failure;
+use crate::LoadError;
 use crate::clock::{self, Nanos, SECOND};
-use crate::engine::{Tls, count};
+use crate::engine::{TlsClient, count_reason};
 use crate::limits::{ANSWER_BYTES_MAX, PUBLISH_ANSWER_MAX};
-use crate::message::own_data;
-use crate::plan::{Plan, Publishing};
-use crate::run::advice;
+use crate::message::write_own_data;
+use crate::plan::{LoadPlan, PublishPlan};
+use crate::run::failure_advice;
 
 /// How long a connection may take to open.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -26,7 +26,7 @@ const ON_TIME: Nanos = 1_000_000;
 
 /// What became of the publications.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Published {
+pub(crate) struct PublishTotals {
     /// Accepted by the server, by channel of the plan.
     pub(crate) accepted: Vec<u64>,
     /// Not accepted, by reason.
@@ -34,69 +34,71 @@ pub(crate) struct Published {
 }
 
 /// The number of a channel's last publication, when `all` are dealt out in turn to `channels` channels.
-pub(crate) fn last_number(all: u64, channels: u64, place: u64) -> u64 {
+pub(crate) fn last_publication_number(all: u64, channels: u64, place: u64) -> u64 {
     (all + channels - 1 - place) / channels
 }
 
-trait Connection: Read + Write + Send {}
-impl<T: Read + Write + Send> Connection for T {}
+trait ByteStream: Read + Write + Send {}
+impl<T: Read + Write + Send> ByteStream for T {}
 
 /// A connection to the server API that has been tried.
-pub(crate) struct Publisher {
-    plan: Plan,
-    publishing: Publishing,
-    connection: Box<dyn Connection>,
+pub(crate) struct ApiPublisher {
+    plan: LoadPlan,
+    publishing: PublishPlan,
+    connection: Box<dyn ByteStream>,
     /// The reply being read. Bound: [`ANSWER_BYTES_MAX`].
     answer: Vec<u8>,
 }
 
-impl Publisher {
+impl ApiPublisher {
     /// Connects and asks something harmless, so that a wrong key is noticed before thousands of sessions are there.
-    pub(crate) fn open(plan: &Plan) -> Result<Option<Self>, Failure> {
+    pub(crate) fn open_connection(plan: &LoadPlan) -> Result<Option<Self>, LoadError> {
         let Some(publishing) = plan.publishing.clone() else { return Ok(None) };
-        let connection = connect(plan)?;
+        let connection = connect_to_api(plan)?;
         let answer = Vec::new();
         let mut publisher = Self { plan: plan.clone(), publishing, connection, answer };
         let first = plan.own_channels().next().map_or("", |(_, channel)| channel).to_owned();
         let question = serde_json::json!({ "channel": first }).to_string();
-        match publisher.ask("/api/presence_stats", question.as_bytes()) {
+        match publisher.send_request("/api/presence_stats", question.as_bytes()) {
             Ok((200, _)) => Ok(Some(publisher)),
-            Ok((401 | 403, _)) => Err(Failure::Usage(
+            Ok((401 | 403, _)) => Err(LoadError::Usage(
                 "the server does not accept the key in LINESIDE_API_KEY: give it the one of its [api] section".to_owned(),
             )),
-            Ok((404, _)) => Err(Failure::Usage(
+            Ok((404, _)) => Err(LoadError::Usage(
                 "the server has no server API to publish through: give it [api] key = …, or leave out --publish".to_owned(),
             )),
-            Ok((status, _)) => Err(Failure::Unreachable(format!(
+            Ok((status, _)) => Err(LoadError::Unreachable(format!(
                 "the server API answered {status}; look into the server's log"
             ))),
             Err(error) => {
                 let why = error.to_string();
-                let advice = advice(&why);
-                Err(Failure::Unreachable(format!("the server API does not answer: {why}; {advice}")))
+                let advice = failure_advice(&why);
+                Err(LoadError::Unreachable(format!("the server API does not answer: {why}; {advice}")))
             }
         }
     }
 
     /// Publishes from `start` on, on a thread of its own.
-    pub(crate) fn begin(self, start: Nanos) -> io::Result<JoinHandle<Published>> {
-        thread::Builder::new().name("publisher".to_owned()).spawn(move || self.publish(start))
+    pub(crate) fn spawn_publisher(self, start: Nanos) -> io::Result<JoinHandle<PublishTotals>> {
+        thread::Builder::new()
+            .name("publisher".to_owned())
+            .spawn(move || self.publish_until_end(start))
     }
 
-    fn publish(mut self, start: Nanos) -> Published {
+    fn publish_until_end(mut self, start: Nanos) -> PublishTotals {
         let channels: Vec<(usize, String)> = self
             .plan
             .own_channels()
             .map(|(index, channel)| (index, serde_json::Value::from(channel).to_string()))
             .collect();
         let mut published =
-            Published { accepted: vec![0; self.plan.channels.len()], failed: Vec::new() };
+            PublishTotals { accepted: vec![0; self.plan.channels.len()], failed: Vec::new() };
         let (mut data, mut body) = (Vec::new(), Vec::new());
-        for n in 0..self.plan.publications() {
+        for n in 0..self.plan.publications_per_channel() {
             let due = start + (n as f64 / self.publishing.rate * SECOND as f64) as Nanos;
-            let sent = wait_until(due);
+            let sent = wait_until_due(due);
             let (index, channel) = &channels[n as usize % channels.len()];
-            own_data(n / channels.len() as u64 + 1, sent, self.publishing.bytes, &mut data);
+            write_own_data(n / channels.len() as u64 + 1, sent, self.publishing.bytes, &mut data);
             body.clear();
             body.extend_from_slice(b"{\"channel\":");
             body.extend_from_slice(channel.as_bytes());
@@ -105,18 +107,18 @@ impl Publisher {
             body.push(b'}');
             match self.publish_one(&body) {
                 Ok(()) => published.accepted[*index] += 1,
-                Err(why) => count(&mut published.failed, &why, 1),
+                Err(why) => count_reason(&mut published.failed, &why, 1),
             }
         }
         published
     }
 
     fn publish_one(&mut self, body: &[u8]) -> Result<(), String> {
-        let (status, answer) = match self.ask("/api/publish", body) {
+        let (status, answer) = match self.send_request("/api/publish", body) {
             Ok(answered) => answered,
             Err(error) => {
                 // A server that was restarted takes the next one.
-                if let Ok(connection) = connect(&self.plan) {
+                if let Ok(connection) = connect_to_api(&self.plan) {
                     self.connection = connection;
                 }
                 return Err(error.to_string());
@@ -134,8 +136,8 @@ impl Publisher {
     }
 
     /// A request, and its answer's status and body.
-    fn ask(&mut self, path: &str, body: &[u8]) -> io::Result<(u16, Vec<u8>)> {
-        let head = self.plan.target.request("POST", path);
+    fn send_request(&mut self, path: &str, body: &[u8]) -> io::Result<(u16, Vec<u8>)> {
+        let head = self.plan.target.request_head("POST", path);
         let key = &self.publishing.key.0;
         let length = body.len();
         let mut request = format!(
@@ -145,15 +147,15 @@ impl Publisher {
         request.extend_from_slice(body);
         self.connection.write_all(&request)?;
         self.connection.flush()?;
-        self.read_answer()
+        self.read_response()
     }
 
-    fn read_answer(&mut self) -> io::Result<(u16, Vec<u8>)> {
+    fn read_response(&mut self) -> io::Result<(u16, Vec<u8>)> {
         let unreadable =
             || io::Error::new(io::ErrorKind::InvalidData, "an answer that cannot be read");
         self.answer.clear();
         loop {
-            if let Some((status, body)) = split(&self.answer).ok_or_else(unreadable)? {
+            if let Some((status, body)) = split_response(&self.answer).ok_or_else(unreadable)? {
                 return Ok((status, body.to_vec()));
             }
             if self.answer.len() > ANSWER_BYTES_MAX {
@@ -170,7 +172,7 @@ impl Publisher {
 }
 
 /// Status and body of an answer with a length; `Some(None)` while it is not whole, `None` if it never will be.
-fn split(answer: &[u8]) -> Option<Option<(u16, &[u8])>> {
+fn split_response(answer: &[u8]) -> Option<Option<(u16, &[u8])>> {
     let Some(end) = memchr::memmem::find(answer, b"\r\n\r\n") else { return Some(None) };
     let head = std::str::from_utf8(&answer[..end]).ok()?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
@@ -181,7 +183,7 @@ fn split(answer: &[u8]) -> Option<Option<(u16, &[u8])>> {
     Some((body.len() >= length).then(|| (status, &body[..length])))
 }
 
-fn connect(plan: &Plan) -> Result<Box<dyn Connection>, Failure> {
+fn connect_to_api(plan: &LoadPlan) -> Result<Box<dyn ByteStream>, LoadError> {
     let target = &plan.target;
     let open = || {
         let socket = TcpStream::connect_timeout(&target.address, CONNECT_MAX)?;
@@ -191,7 +193,7 @@ fn connect(plan: &Plan) -> Result<Box<dyn Connection>, Failure> {
         Ok(socket)
     };
     let unreachable = |error: io::Error| {
-        Failure::Unreachable(format!(
+        LoadError::Unreachable(format!(
             "{} cannot be reached: {error}; does the server run?",
             target.url
         ))
@@ -200,15 +202,15 @@ fn connect(plan: &Plan) -> Result<Box<dyn Connection>, Failure> {
     if !target.tls {
         return Ok(Box::new(socket));
     }
-    let connection = Tls::to(&target.host)?.connection();
+    let connection = TlsClient::for_host(&target.host)?.new_connection();
     let connection = connection.map_err(|error| unreachable(io::Error::other(error)))?;
     Ok(Box::new(rustls::StreamOwned::new(connection, socket)))
 }
 
 /// Waits, and says as of when what follows is sent.
-fn wait_until(due: Nanos) -> Nanos {
+fn wait_until_due(due: Nanos) -> Nanos {
     loop {
-        let now = clock::now();
+        let now = clock::now_nanos();
         match due.checked_sub(now) {
             None | Some(0) if now - due > ON_TIME => return due,
             None | Some(0) => return now,
@@ -225,29 +227,30 @@ mod tests {
     fn publications_are_dealt_out_in_turn() {
         for all in 0..20 {
             for channels in 1..5 {
-                let counts = (0..channels).map(|place| last_number(all, channels, place));
+                let counts =
+                    (0..channels).map(|place| last_publication_number(all, channels, place));
                 assert_eq!(counts.sum::<u64>(), all);
             }
         }
-        assert_eq!((last_number(5, 2, 0), last_number(5, 2, 1)), (3, 2));
+        assert_eq!((last_publication_number(5, 2, 0), last_publication_number(5, 2, 1)), (3, 2));
     }
 
     #[test]
     fn an_answer_is_whole_when_its_length_says_so() {
         let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
-        assert_eq!(split(answer), Some(Some((200, &b"{}"[..]))));
+        assert_eq!(split_response(answer), Some(Some((200, &b"{}"[..]))));
         for end in 0..answer.len() {
-            assert_eq!(split(&answer[..end]), Some(None), "{end}");
+            assert_eq!(split_response(&answer[..end]), Some(None), "{end}");
         }
-        assert_eq!(split(b"hello\r\n\r\n"), None);
-        assert_eq!(split(b"HTTP/1.1 204 No Content\r\n\r\n"), Some(Some((204, &b""[..]))));
+        assert_eq!(split_response(b"hello\r\n\r\n"), None);
+        assert_eq!(split_response(b"HTTP/1.1 204 No Content\r\n\r\n"), Some(Some((204, &b""[..]))));
     }
 
     #[test]
     fn who_is_late_says_when_it_was_due() {
-        let now = clock::now();
-        assert_eq!(wait_until(now - 5 * ON_TIME), now - 5 * ON_TIME);
+        let now = clock::now_nanos();
+        assert_eq!(wait_until_due(now - 5 * ON_TIME), now - 5 * ON_TIME);
         let due = now + 2 * ON_TIME;
-        assert!(wait_until(due) >= due);
+        assert!(wait_until_due(due) >= due);
     }
 }

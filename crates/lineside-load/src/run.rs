@@ -3,15 +3,15 @@
 use std::io;
 use std::process::Command;
 
-use crate::Failure;
+use crate::LoadError;
 use crate::clock::{self, Nanos};
-use crate::engine::{Connected, count};
+use crate::engine::{ConnectOutcome, count_reason};
 use crate::limits::{DESCRIPTORS_KEPT, PROCESSES_MAX, SESSIONS_PER_PROCESS_MAX};
-use crate::plan::{Plan, shares};
-use crate::process::{Process, raise_descriptors};
-use crate::publisher::{Published, Publisher};
-use crate::report::{Findings, Report};
-use crate::workers::Workers;
+use crate::plan::{LoadPlan, split_plan};
+use crate::process::{ProcessHandle, raise_descriptor_limit};
+use crate::publisher::{ApiPublisher, PublishTotals};
+use crate::report::{LoadReport, RunResults};
+use crate::workers::WorkerSet;
 
 /// Between the last session's readiness and the first publication.
 const BREATH: Nanos = 100_000_000;
@@ -21,46 +21,46 @@ const BREATH: Nanos = 100_000_000;
 ///
 /// # Errors
 /// When the plan makes no sense, or no session could be opened.
-pub fn run(
-    plan: &Plan,
+pub fn run_load(
+    plan: &LoadPlan,
     worker: &dyn Fn() -> io::Result<Command>,
     note: &mut dyn FnMut(&str),
-) -> Result<Report, Failure> {
-    plan.check()?;
-    let processes = processes_for(plan)?;
-    let server = plan.server_process.map(Process::of_id);
-    let server = server.or_else(|| Process::listening_on(plan.target.address));
-    if plan.server_process.is_some() && server.and_then(Process::usage).is_none() {
-        return Err(Failure::Usage(
+) -> Result<LoadReport, LoadError> {
+    plan.validate_plan()?;
+    let processes = choose_process_count(plan)?;
+    let server = plan.server_process.map(ProcessHandle::from_id);
+    let server = server.or_else(|| ProcessHandle::find_listener(plan.target.address));
+    if plan.server_process.is_some() && server.and_then(ProcessHandle::read_usage).is_none() {
+        return Err(LoadError::Usage(
             "--server-pid names no process that can be looked at".to_owned(),
         ));
     }
-    let usage = || server.and_then(Process::usage);
-    let publisher = Publisher::open(plan)?;
+    let usage = || server.and_then(ProcessHandle::read_usage);
+    let publisher = ApiPublisher::open_connection(plan)?;
     let before = usage();
-    note(&format!("opening {} sessions from {}", plan.sessions, in_words(processes)));
-    let mut workers = Workers::start(shares(plan, processes), worker)?;
-    let connected = workers.connect()?;
+    note(&format!("opening {} sessions from {}", plan.sessions, format_process_count(processes)));
+    let mut workers = WorkerSet::start_workers(split_plan(plan, processes), worker)?;
+    let connected = workers.connect_sessions()?;
     let ready: u64 = connected.iter().map(|connected| connected.ready).sum();
     if ready == 0 {
-        return Err(nobody_came_in(plan, &connected));
+        return Err(no_session_error(plan, &connected));
     }
     let idle = usage();
     note(&format!("{ready} sessions are there; measuring for {:?}", plan.duration));
-    let start = clock::now() + BREATH;
-    let publishing = publisher.map(|publisher| publisher.begin(start)).transpose();
+    let start = clock::now_nanos() + BREATH;
+    let publishing = publisher.map(|publisher| publisher.spawn_publisher(start)).transpose();
     let publishing = publishing
-        .map_err(|error| Failure::Unreachable(format!("no thread for the publisher: {error}")))?;
-    let (measured, holding) = workers.measure(start)?;
+        .map_err(|error| LoadError::Unreachable(format!("no thread for the publisher: {error}")))?;
+    let (measured, holding) = workers.measure_deliveries(start)?;
     let after = usage();
     drop(holding);
     let published =
-        publishing.map(|publishing| publishing.join().unwrap_or_else(|_| Published::default()));
-    Ok(Report::of(
+        publishing.map(|publishing| publishing.join().unwrap_or_else(|_| PublishTotals::default()));
+    Ok(LoadReport::from_results(
         plan,
-        Findings {
+        RunResults {
             processes,
-            server: server.map(Process::id),
+            server: server.map(ProcessHandle::process_id),
             before,
             idle,
             after,
@@ -73,13 +73,13 @@ pub fn run(
 }
 
 /// As many as were asked for, or as descriptors demand.
-fn processes_for(plan: &Plan) -> Result<usize, Failure> {
-    let descriptors = raise_descriptors().unwrap_or(DESCRIPTORS_KEPT * 2);
+fn choose_process_count(plan: &LoadPlan) -> Result<usize, LoadError> {
+    let descriptors = raise_descriptor_limit().unwrap_or(DESCRIPTORS_KEPT * 2);
     let each = usize::try_from(descriptors.saturating_sub(DESCRIPTORS_KEPT)).unwrap_or(usize::MAX);
     let each = each.clamp(1, SESSIONS_PER_PROCESS_MAX);
     let processes = plan.sessions.div_ceil(each).max(plan.processes).min(plan.sessions);
     if processes > PROCESSES_MAX {
-        return Err(Failure::Usage(format!(
+        return Err(LoadError::Usage(format!(
             "{} sessions need more than {PROCESSES_MAX} processes with {descriptors} descriptors each: raise `ulimit -n`",
             plan.sessions
         )));
@@ -87,23 +87,23 @@ fn processes_for(plan: &Plan) -> Result<usize, Failure> {
     Ok(processes)
 }
 
-fn in_words(processes: usize) -> String {
+fn format_process_count(processes: usize) -> String {
     if processes == 1 { "1 process".to_owned() } else { format!("{processes} processes") }
 }
 
-fn nobody_came_in(plan: &Plan, connected: &[Connected]) -> Failure {
+fn no_session_error(plan: &LoadPlan, connected: &[ConnectOutcome]) -> LoadError {
     let mut reasons = Vec::new();
     for (reason, times) in connected.iter().flat_map(|connected| &connected.failed) {
-        count(&mut reasons, reason, *times);
+        count_reason(&mut reasons, reason, *times);
     }
     let given_up = |(reason, _): &&(String, u64)| !reason.starts_with("given up");
     let most = reasons.iter().filter(given_up).max_by_key(|(_, times)| *times);
     let why = most.map_or("no session got through", |(reason, _)| reason.as_str());
-    Failure::Unreachable(format!("{}: {why}; {}", plan.target.url, advice(why)))
+    LoadError::Unreachable(format!("{}: {why}; {}", plan.target.url, failure_advice(why)))
 }
 
 /// What to do about it.
-pub(crate) fn advice(why: &str) -> &'static str {
+pub(crate) fn failure_advice(why: &str) -> &'static str {
     let all = |words: &[&str]| words.iter().all(|word| why.contains(word));
     if all(&["listens"]) {
         "start it, or correct the address"
@@ -124,9 +124,10 @@ mod tests {
 
     #[test]
     fn what_to_do_follows_from_what_went_wrong() {
-        let refused = advice("the server refused feed/nowhere with code 102 (unknown channel)");
+        let refused =
+            failure_advice("the server refused feed/nowhere with code 102 (unknown channel)");
         assert!(refused.starts_with("correct the channel"), "{refused}");
-        assert_eq!(advice("nobody listens there"), "start it, or correct the address");
-        assert_eq!(advice("whatever else"), "look into the server's log");
+        assert_eq!(failure_advice("nobody listens there"), "start it, or correct the address");
+        assert_eq!(failure_advice("whatever else"), "look into the server's log");
     }
 }

@@ -6,85 +6,90 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::Failure;
+use crate::LoadError;
 use crate::clock::Nanos;
-use crate::engine::{Connected, Engine, Held, Measured};
+use crate::engine::{ConnectOutcome, LoadEngine, MeasureOutcome, OpenConnections};
 use crate::limits::REPORT_BYTES_MAX;
-use crate::plan::Share;
+use crate::plan::PlanShare;
 
 /// Everyone who holds sessions.
-pub(crate) enum Workers {
-    Here(Box<Engine>),
+pub(crate) enum WorkerSet {
+    Here(Box<LoadEngine>),
     /// Bound: `PROCESSES_MAX`.
-    Others(Vec<Worker>),
+    Others(Vec<WorkerProcess>),
 }
 
 /// Who still holds the sessions of a run that has measured.
-pub(crate) enum Holding {
-    Here(#[expect(dead_code, reason = "held, and let go of")] Held),
-    Others(#[expect(dead_code, reason = "held, and let go of")] Vec<Worker>),
+pub(crate) enum SessionHolder {
+    Here(#[expect(dead_code, reason = "held, and let go of")] OpenConnections),
+    Others(#[expect(dead_code, reason = "held, and let go of")] Vec<WorkerProcess>),
 }
 
 /// One line from a worker.
 #[derive(Serialize, Deserialize)]
-enum Told<T> {
+enum WorkerReply<T> {
     Done(T),
     Usage(String),
     Unreachable(String),
 }
 
 /// A process of its own; ended if it is left behind.
-pub(crate) struct Worker {
+pub(crate) struct WorkerProcess {
     child: Child,
     orders: ChildStdin,
     reports: BufReader<ChildStdout>,
 }
 
-impl Workers {
+impl WorkerSet {
     /// `command` starts another process that calls [`work`].
-    pub(crate) fn start(
-        mut shares: Vec<Share>,
+    pub(crate) fn start_workers(
+        mut shares: Vec<PlanShare>,
         command: &dyn Fn() -> io::Result<Command>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, LoadError> {
         if shares.len() == 1 {
             let share = shares.remove(0);
-            return Ok(Self::Here(Box::new(Engine::new(share)?)));
+            return Ok(Self::Here(Box::new(LoadEngine::new(share)?)));
         }
-        let start = |share: &Share| {
-            let mut worker = Worker::start(command).map_err(|error| lost(&error))?;
-            worker.order(share)?;
+        let start = |share: &PlanShare| {
+            let mut worker =
+                WorkerProcess::spawn_process(command).map_err(|error| worker_lost_error(&error))?;
+            worker.send_order(share)?;
             Ok(worker)
         };
-        Ok(Self::Others(shares.iter().map(start).collect::<Result<_, Failure>>()?))
+        Ok(Self::Others(shares.iter().map(start).collect::<Result<_, LoadError>>()?))
     }
 
     /// Opens all sessions.
-    pub(crate) fn connect(&mut self) -> Result<Vec<Connected>, Failure> {
+    pub(crate) fn connect_sessions(&mut self) -> Result<Vec<ConnectOutcome>, LoadError> {
         match self {
-            Self::Here(engine) => Ok(vec![engine.connect()?]),
+            Self::Here(engine) => Ok(vec![engine.connect_sessions()?]),
             // They began when they were told their share.
-            Self::Others(workers) => workers.iter_mut().map(Worker::report).collect(),
+            Self::Others(workers) => workers.iter_mut().map(WorkerProcess::read_report).collect(),
         }
     }
 
     /// Measures, from the same moment on. The sessions end when what comes with the findings is dropped.
-    pub(crate) fn measure(self, start: Nanos) -> Result<(Vec<Measured>, Holding), Failure> {
+    pub(crate) fn measure_deliveries(
+        self,
+        start: Nanos,
+    ) -> Result<(Vec<MeasureOutcome>, SessionHolder), LoadError> {
         match self {
             Self::Here(engine) => {
-                let (measured, held) = engine.measure(start)?;
-                Ok((vec![measured], Holding::Here(held)))
+                let (measured, held) = engine.measure_deliveries(start)?;
+                Ok((vec![measured], SessionHolder::Here(held)))
             }
             Self::Others(mut workers) => {
-                workers.iter_mut().try_for_each(|worker| worker.order(&start))?;
-                let measured = workers.iter_mut().map(Worker::report).collect::<Result<_, _>>()?;
-                Ok((measured, Holding::Others(workers)))
+                workers.iter_mut().try_for_each(|worker| worker.send_order(&start))?;
+                let measured =
+                    workers.iter_mut().map(WorkerProcess::read_report).collect::<Result<_, _>>()?;
+                Ok((measured, SessionHolder::Others(workers)))
             }
         }
     }
 }
 
-impl Worker {
-    fn start(command: &dyn Fn() -> io::Result<Command>) -> io::Result<Self> {
+impl WorkerProcess {
+    fn spawn_process(command: &dyn Fn() -> io::Result<Command>) -> io::Result<Self> {
         let mut child = command()?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (orders, reports) = (child.stdin.take(), child.stdout.take());
         let (Some(orders), Some(reports)) = (orders, reports) else {
@@ -93,20 +98,20 @@ impl Worker {
         Ok(Self { child, orders, reports: BufReader::new(reports) })
     }
 
-    fn order(&mut self, order: &impl Serialize) -> Result<(), Failure> {
-        write_line(&mut self.orders, order).map_err(|error| lost(&error))
+    fn send_order(&mut self, order: &impl Serialize) -> Result<(), LoadError> {
+        write_line(&mut self.orders, order).map_err(|error| worker_lost_error(&error))
     }
 
-    fn report<T: DeserializeOwned>(&mut self) -> Result<T, Failure> {
-        match read_line(&mut self.reports).map_err(|error| lost(&error))? {
-            Told::Done(report) => Ok(report),
-            Told::Usage(why) => Err(Failure::Usage(why)),
-            Told::Unreachable(why) => Err(Failure::Unreachable(why)),
+    fn read_report<T: DeserializeOwned>(&mut self) -> Result<T, LoadError> {
+        match read_line(&mut self.reports).map_err(|error| worker_lost_error(&error))? {
+            WorkerReply::Done(report) => Ok(report),
+            WorkerReply::Usage(why) => Err(LoadError::Usage(why)),
+            WorkerReply::Unreachable(why) => Err(LoadError::Unreachable(why)),
         }
     }
 }
 
-impl Drop for Worker {
+impl Drop for WorkerProcess {
     fn drop(&mut self) {
         // One that has told everything ends by itself; one that has not is of no more use.
         _ = self.child.kill();
@@ -114,8 +119,8 @@ impl Drop for Worker {
     }
 }
 
-fn lost(error: &io::Error) -> Failure {
-    Failure::Unreachable(format!(
+fn worker_lost_error(error: &io::Error) -> LoadError {
+    LoadError::Unreachable(format!(
         "a process of this run cannot be started or was lost: {error}; try fewer --sessions"
     ))
 }
@@ -124,32 +129,35 @@ fn lost(error: &io::Error) -> Failure {
 ///
 /// # Errors
 /// When nobody gives orders, or nobody listens.
-pub fn work(mut orders: impl BufRead, mut reports: impl Write) -> io::Result<()> {
-    let share: Share = read_line(&mut orders)?;
-    let opened = crate::process::raise_descriptors()
-        .map_err(|error| lost(&error))
-        .and_then(|_| Engine::new(share))
-        .and_then(|mut engine| Ok((engine.connect()?, engine)));
+pub fn run_worker(mut orders: impl BufRead, mut reports: impl Write) -> io::Result<()> {
+    let share: PlanShare = read_line(&mut orders)?;
+    let opened = crate::process::raise_descriptor_limit()
+        .map_err(|error| worker_lost_error(&error))
+        .and_then(|_| LoadEngine::new(share))
+        .and_then(|mut engine| Ok((engine.connect_sessions()?, engine)));
     let (connected, engine) = match opened {
         Ok(opened) => opened,
-        Err(failure) => return tell::<Connected>(&mut reports, Err(failure)),
+        Err(failure) => return write_report::<ConnectOutcome>(&mut reports, Err(failure)),
     };
-    tell(&mut reports, Ok(connected))?;
+    write_report(&mut reports, Ok(connected))?;
     let start = read_line(&mut orders)?;
-    let (measured, _held) = match engine.measure(start) {
+    let (measured, _held) = match engine.measure_deliveries(start) {
         Ok((measured, held)) => (Ok(measured), Some(held)),
         Err(failure) => (Err(failure), None),
     };
-    tell(&mut reports, measured)?;
+    write_report(&mut reports, measured)?;
     // The sessions stay until whoever gives the orders has looked at the server.
     io::copy(&mut orders, &mut io::sink()).map(|_| ())
 }
 
-fn tell<T: Serialize>(reports: &mut impl Write, report: Result<T, Failure>) -> io::Result<()> {
+fn write_report<T: Serialize>(
+    reports: &mut impl Write,
+    report: Result<T, LoadError>,
+) -> io::Result<()> {
     let told = match report {
-        Ok(report) => Told::Done(report),
-        Err(Failure::Usage(why)) => Told::Usage(why),
-        Err(Failure::Unreachable(why)) => Told::Unreachable(why),
+        Ok(report) => WorkerReply::Done(report),
+        Err(LoadError::Usage(why)) => WorkerReply::Usage(why),
+        Err(LoadError::Unreachable(why)) => WorkerReply::Unreachable(why),
     };
     write_line(reports, &told)
 }

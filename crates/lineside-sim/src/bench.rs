@@ -28,7 +28,7 @@ const START_DATE: &str = "20261118";
 /// # Errors
 /// Those of the file system.
 pub fn write_benchmark_city(folder: &Path, stop_times: usize) -> io::Result<PathBuf> {
-    let options = CityOptions { stop_times: Some(stop_times), ..CityOptions::starting(START) };
+    let options = CityOptions { stop_times: Some(stop_times), ..CityOptions::with_start(START) };
     let city = City::generate(SEED, options);
     let path = folder.join(format!("city-{stop_times}.zip"));
     let writer = BufWriter::new(File::create(&path)?);
@@ -36,20 +36,20 @@ pub fn write_benchmark_city(folder: &Path, stop_times: usize) -> io::Result<Path
     Ok(path)
 }
 
-fn header(round: u64) -> proto::FeedHeader {
+fn build_feed_header(round: u64) -> proto::FeedHeader {
     proto::FeedHeader {
         gtfs_realtime_version: "2.0".to_owned(),
         incrementality: Some(0),
-        timestamp: Some(timestamp(round)),
+        timestamp: Some(round_timestamp(round)),
         feed_version: None,
     }
 }
 
-fn timestamp(round: u64) -> u64 {
-    START.seconds() as u64 + round * ROUND
+fn round_timestamp(round: u64) -> u64 {
+    START.unix_seconds() as u64 + round * ROUND
 }
 
-fn trip(n: usize) -> proto::TripDescriptor {
+fn build_trip_descriptor(n: usize) -> proto::TripDescriptor {
     proto::TripDescriptor {
         trip_id: Some(format!("trip-{n}")),
         route_id: Some(format!("route-{}", n % ROUTES)),
@@ -62,7 +62,7 @@ fn trip(n: usize) -> proto::TripDescriptor {
 /// Trip updates of `n_trips` trips with `n_stops` stops each. From one round to the next exactly `changed_share` of
 /// the entities (0 to 1, rounded to whole entities) change and all others are the same bytes.
 #[must_use]
-pub fn bench_trip_updates(
+pub fn generate_bench_trip_updates(
     n_trips: usize,
     n_stops: usize,
     changed_share: f64,
@@ -80,7 +80,7 @@ pub fn bench_trip_updates(
             } else {
                 (n as u64 + (times - 1) * n_trips as u64) / changed + 1
             };
-            let update = trip_update(n, n_stops, last);
+            let update = build_trip_update(n, n_stops, last);
             proto::FeedEntity {
                 id: format!("update-{n}"),
                 trip_update: Some(update),
@@ -88,12 +88,12 @@ pub fn bench_trip_updates(
             }
         })
         .collect();
-    proto::FeedMessage { header: header(round), entity }
+    proto::FeedMessage { header: build_feed_header(round), entity }
 }
 
-fn trip_update(n: usize, n_stops: usize, round: u64) -> proto::TripUpdate {
-    let delay = (noise::share(noise::mix(n as u64, round)) * 600.0) as i64 - 60;
-    let begin = timestamp(0) as i64 + (n as i64 % 3_600);
+fn build_trip_update(n: usize, n_stops: usize, round: u64) -> proto::TripUpdate {
+    let delay = (noise::unit_share(noise::mix_bits(n as u64, round)) * 600.0) as i64 - 60;
+    let begin = round_timestamp(0) as i64 + (n as i64 % 3_600);
     let stop_time_update = (0..n_stops)
         .map(|k| {
             let time = begin + 90 * k as i64 + delay;
@@ -112,16 +112,16 @@ fn trip_update(n: usize, n_stops: usize, round: u64) -> proto::TripUpdate {
         })
         .collect();
     proto::TripUpdate {
-        trip: trip(n),
+        trip: build_trip_descriptor(n),
         stop_time_update,
-        vehicle: Some(vehicle_descriptor(n)),
-        timestamp: Some(timestamp(round)),
+        vehicle: Some(build_vehicle_descriptor(n)),
+        timestamp: Some(round_timestamp(round)),
         delay: Some(delay as i32),
         trip_properties: None,
     }
 }
 
-fn vehicle_descriptor(n: usize) -> proto::VehicleDescriptor {
+fn build_vehicle_descriptor(n: usize) -> proto::VehicleDescriptor {
     proto::VehicleDescriptor {
         id: Some(format!("vehicle-{n}")),
         label: Some(format!("{n}")),
@@ -131,19 +131,19 @@ fn vehicle_descriptor(n: usize) -> proto::VehicleDescriptor {
 
 /// Positions of `n` vehicles, every one of which moves a little each round, round in wide circles.
 #[must_use]
-pub fn bench_vehicles(n: usize, round: u64) -> proto::FeedMessage {
+pub fn generate_bench_vehicles(n: usize, round: u64) -> proto::FeedMessage {
     let (lat, lon) = plan::ORIGIN;
     let entity = (0..n)
         .map(|i| {
-            let share = |k: u64| noise::share(noise::mix(i as u64, k));
+            let share = |k: u64| noise::unit_share(noise::mix_bits(i as u64, k));
             let (radius, turn) = (0.004 + share(1) * 0.012, share(2) * std::f64::consts::TAU);
             let angle = turn + round as f64 * 0.02;
             let (sin, cos) = angle.sin_cos();
             let (middle_lat, middle_lon) =
                 (lat + (share(3) - 0.5) * 0.2, lon + (share(4) - 0.5) * 0.35);
             let vehicle = proto::VehiclePosition {
-                trip: Some(trip(i)),
-                vehicle: Some(vehicle_descriptor(i)),
+                trip: Some(build_trip_descriptor(i)),
+                vehicle: Some(build_vehicle_descriptor(i)),
                 position: Some(proto::Position {
                     latitude: (middle_lat + radius * sin) as f32,
                     longitude: (middle_lon + radius * cos * 1.7) as f32,
@@ -154,7 +154,7 @@ pub fn bench_vehicles(n: usize, round: u64) -> proto::FeedMessage {
                 current_stop_sequence: Some((round / 6 % 20) as u32 + 1),
                 stop_id: Some(format!("stop-{}", (i * 7 + round as usize / 6 % 20) % STOPS)),
                 current_status: Some(2),
-                timestamp: Some(timestamp(round)),
+                timestamp: Some(round_timestamp(round)),
                 ..Default::default()
             };
             proto::FeedEntity {
@@ -164,7 +164,7 @@ pub fn bench_vehicles(n: usize, round: u64) -> proto::FeedMessage {
             }
         })
         .collect();
-    proto::FeedMessage { header: header(round), entity }
+    proto::FeedMessage { header: build_feed_header(round), entity }
 }
 
 #[cfg(test)]
@@ -174,8 +174,8 @@ mod tests {
     #[test]
     fn exactly_the_wanted_share_of_trip_updates_changes_each_round() {
         for round in 0..30 {
-            let before = bench_trip_updates(500, 3, 0.05, round);
-            let after = bench_trip_updates(500, 3, 0.05, round + 1);
+            let before = generate_bench_trip_updates(500, 3, 0.05, round);
+            let after = generate_bench_trip_updates(500, 3, 0.05, round + 1);
             let changed = before.entity.iter().zip(&after.entity).filter(|(a, b)| a != b).count();
             assert_eq!(changed, 25, "round {round}");
         }
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn every_vehicle_moves_each_round_and_stays_near() {
-        let (before, after) = (bench_vehicles(200, 4), bench_vehicles(200, 5));
+        let (before, after) = (generate_bench_vehicles(200, 4), generate_bench_vehicles(200, 5));
         for (a, b) in before.entity.iter().zip(&after.entity) {
             let place =
                 |e: &proto::FeedEntity| e.vehicle.as_ref().and_then(|v| v.position).unwrap();

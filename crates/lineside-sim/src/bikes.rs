@@ -9,14 +9,16 @@ use lineside_formats::gbfs::records::{
     PricingPlan, Rate, StationInformation, StationStatus, SystemInformation, VehicleStatus,
     VehicleType,
 };
-use lineside_formats::gbfs::values::{FormFactor, InLanguage, Languages, Texts, Time, TypeCount};
-use lineside_formats::gbfs::{Content, Head, Version, encode_discovery, encode_file};
+use lineside_formats::gbfs::values::{
+    FormFactor, GbfsTime, InLanguage, LanguageList, LocalizedTexts, TypeCount,
+};
+use lineside_formats::gbfs::{FileContent, FileHeader, GbfsVersion, encode_discovery, encode_file};
 use lineside_sync::UnixMillis;
 
 use crate::city::City;
-use crate::geography::plane::{Point, at};
+use crate::geography::plane::{Point, point_from_xy};
 use crate::gtfs::{FOREIGN, SITE};
-use crate::network::Place;
+use crate::network::StopPlace;
 use crate::noise;
 use crate::time::HOUR;
 
@@ -59,7 +61,7 @@ impl BikesFile {
         Self::VehicleStatus,
     ];
 
-    fn name(self) -> &'static str {
+    fn file_name(self) -> &'static str {
         match self {
             Self::Discovery => "gbfs",
             Self::SystemInformation => "system_information",
@@ -72,12 +74,12 @@ impl BikesFile {
     }
 
     /// The file at an address below the system's own.
-    pub(crate) fn parse(path: &str) -> Option<Self> {
+    pub(crate) fn from_path(path: &str) -> Option<Self> {
         let name = path.strip_suffix(".json")?;
-        Self::ALL.into_iter().find(|file| file.name() == name)
+        Self::ALL.into_iter().find(|file| file.file_name() == name)
     }
 
-    fn ttl(self) -> u32 {
+    fn ttl_seconds(self) -> u32 {
         match self {
             Self::StationStatus | Self::VehicleStatus => TTL_STATUS,
             _ => TTL_INFORMATION,
@@ -86,7 +88,7 @@ impl BikesFile {
 }
 
 /// A kind of vehicle.
-struct Kind {
+struct VehicleKind {
     id: &'static str,
     name: &'static str,
     form: &'static str,
@@ -95,16 +97,16 @@ struct Kind {
     range: Option<f64>,
 }
 
-const KINDS: [Kind; 3] = [
-    Kind { id: "bike", name: "Bike", form: "bicycle", propulsion: "human", range: None },
-    Kind {
+const KINDS: [VehicleKind; 3] = [
+    VehicleKind { id: "bike", name: "Bike", form: "bicycle", propulsion: "human", range: None },
+    VehicleKind {
         id: "e-bike",
         name: "E-bike",
         form: "bicycle",
         propulsion: "electric_assist",
         range: Some(60_000.0),
     },
-    Kind {
+    VehicleKind {
         id: "scooter",
         name: "Scooter",
         form: "scooter_standing",
@@ -115,9 +117,9 @@ const KINDS: [Kind; 3] = [
 const PLAN: &str = "ride";
 
 /// A station with its docks.
-struct Station<'a> {
+struct DockStation<'a> {
     id: String,
-    place: &'a Place,
+    place: &'a StopPlace,
     point: Point,
     docks: u32,
     key: u64,
@@ -126,52 +128,56 @@ struct Station<'a> {
 impl City {
     /// A file of the shared bikes at an instant, and when it last changed, Unix seconds. `base` is the address of the
     /// system, with a slash at its end; with `foreign`, stations are told of that nobody knows.
-    pub(crate) fn bikes_file(
+    pub(crate) fn encode_bikes_file(
         &self,
         file: BikesFile,
         base: &str,
         now: UnixMillis,
         foreign: bool,
     ) -> (Vec<u8>, i64) {
-        let now = now.seconds();
+        let now = now.unix_seconds();
         let since = match file {
             BikesFile::StationStatus | BikesFile::VehicleStatus => now,
-            _ => self.start().seconds(),
+            _ => self.start_instant().unix_seconds(),
         };
-        let head = Head { last_updated: Some(since), ttl: Some(file.ttl()), version: None };
+        let head =
+            FileHeader { last_updated: Some(since), ttl: Some(file.ttl_seconds()), version: None };
         let content = match file {
             BikesFile::Discovery => {
                 let files = BikesFile::ALL.into_iter().skip(1);
-                let files = files.map(|file| (file.name(), format!("{base}{}.json", file.name())));
+                let files = files
+                    .map(|file| (file.file_name(), format!("{base}{}.json", file.file_name())));
                 let listed = [("en".to_owned(), files.collect())];
-                return (encode_discovery(&listed, &head, Version::Three), since);
+                return (encode_discovery(&listed, &head, GbfsVersion::Three), since);
             }
-            BikesFile::SystemInformation => Content::SystemInformation(self.bikes_system().into()),
+            BikesFile::SystemInformation => {
+                FileContent::SystemInformation(self.system_information().into())
+            }
             BikesFile::VehicleTypes => {
-                Content::VehicleTypes(KINDS.iter().map(vehicle_type).collect())
+                FileContent::VehicleTypes(KINDS.iter().map(build_vehicle_type).collect())
             }
-            BikesFile::PricingPlans => Content::PricingPlans(vec![plan()]),
-            BikesFile::StationInformation => Content::StationInformation(
-                self.bikes_stations().map(|it| self.about(&it)).collect(),
+            BikesFile::PricingPlans => FileContent::PricingPlans(vec![build_pricing_plan()]),
+            BikesFile::StationInformation => FileContent::StationInformation(
+                self.list_bike_stations().map(|it| self.station_information(&it)).collect(),
             ),
             BikesFile::StationStatus => {
-                let status = |it: Station<'_>| self.station_status(&it, now, foreign);
-                Content::StationStatus(self.bikes_stations().map(status).collect())
+                let status = |it: DockStation<'_>| self.station_status(&it, now, foreign);
+                FileContent::StationStatus(self.list_bike_stations().map(status).collect())
             }
-            BikesFile::VehicleStatus => {
-                Content::VehicleStatus((0..LOOSE).filter_map(|n| self.loose(n, now)).collect())
-            }
+            BikesFile::VehicleStatus => FileContent::VehicleStatus(
+                (0..LOOSE).filter_map(|n| self.free_vehicle_status(n, now)).collect(),
+            ),
         };
-        let written = encode_file(&content, &head, Version::Three, "en");
+        let written = encode_file(&content, &head, GbfsVersion::Three, "en");
         (written.map(|written| written.body).unwrap_or_default(), since)
     }
 
-    fn bikes_system(&self) -> SystemInformation {
+    fn system_information(&self) -> SystemInformation {
         SystemInformation {
             system_id: "lindhaven-bikes".into(),
-            languages: Languages(vec!["en".into()]),
-            name: english(&format!("{} Bikes", self.name())),
-            operator: english(&format!("{} Bikes (simulated)", self.name())),
+            languages: LanguageList(vec!["en".into()]),
+            name: english_text(&format!("{} Bikes", self.city_name())),
+            operator: english_text(&format!("{} Bikes (simulated)", self.city_name())),
             opening_hours: Some("24/7".into()),
             url: Some(format!("{SITE}/bikes").into()),
             feed_contact_email: Some("bikes@lindhaven.example.org".into()),
@@ -182,32 +188,32 @@ impl City {
     }
 
     fn bikes_key(&self) -> u64 {
-        noise::key(self.seed(), "bikes")
+        noise::key_for_purpose(self.seed(), "bikes")
     }
 
-    fn bikes_stations(&self) -> impl Iterator<Item = Station<'_>> {
+    fn list_bike_stations(&self) -> impl Iterator<Item = DockStation<'_>> {
         let key = self.bikes_key();
         let places = self.network().places.iter().enumerate();
         let served = places.filter(|(_, place)| !place.stops.is_empty());
         let stations = served.filter_map(move |(n, place)| {
-            let key = noise::mix(key, n as u64);
-            let has_bikes = place.is_station || noise::share(key) < CORNERS;
-            has_bikes.then(|| Station {
+            let key = noise::mix_bits(key, n as u64);
+            let has_bikes = place.is_station || noise::unit_share(key) < CORNERS;
+            has_bikes.then(|| DockStation {
                 id: format!("bikes-{}", place.id),
                 place,
-                point: nearby(place.point, noise::mix(key, 1), 25.0),
-                docks: 10 + (noise::share(noise::mix(key, 2)) * 21.0) as u32,
+                point: random_point_near(place.point, noise::mix_bits(key, 1), 25.0),
+                docks: 10 + (noise::unit_share(noise::mix_bits(key, 2)) * 21.0) as u32,
                 key,
             })
         });
         stations.take(STATIONS_MAX)
     }
 
-    fn about(&self, station: &Station<'_>) -> StationInformation {
-        let (lat, lon) = self.bikes_place(station.point);
+    fn station_information(&self, station: &DockStation<'_>) -> StationInformation {
+        let (lat, lon) = self.rounded_lat_lon(station.point);
         StationInformation {
             station_id: station.id.clone().into(),
-            name: english(&station.place.name),
+            name: english_text(&station.place.name),
             lat: Some(lat),
             lon: Some(lon),
             capacity: Some(station.docks),
@@ -216,15 +222,17 @@ impl City {
         }
     }
 
-    fn station_status(&self, station: &Station<'_>, now: i64, foreign: bool) -> StationStatus {
-        let beat = (noise::share(noise::mix(station.key, 3)) * REPORTS_EVERY as f64) as i64;
+    fn station_status(&self, station: &DockStation<'_>, now: i64, foreign: bool) -> StationStatus {
+        let beat =
+            (noise::unit_share(noise::mix_bits(station.key, 3)) * REPORTS_EVERY as f64) as i64;
         let reported = now - (now + beat).rem_euclid(REPORTS_EVERY);
-        let bikes = self.bikes_at(station, reported);
-        let broken = u32::from(noise::share(noise::mix(station.key, 4)) < 0.3).min(bikes);
+        let bikes = self.count_bikes_at(station, reported);
+        let broken = u32::from(noise::unit_share(noise::mix_bits(station.key, 4)) < 0.3).min(bikes);
         let fit = bikes - broken;
-        let electric =
-            (f64::from(fit) * (0.2 + 0.3 * noise::share(noise::mix(station.key, 5)))) as u32;
-        let of = |kind: &Kind, count: u32| TypeAvailable {
+        let electric = (f64::from(fit)
+            * (0.2 + 0.3 * noise::unit_share(noise::mix_bits(station.key, 5))))
+            as u32;
+        let of = |kind: &VehicleKind, count: u32| TypeAvailable {
             vehicle_type_id: kind.id.into(),
             count: Some(count),
         };
@@ -244,50 +252,51 @@ impl City {
             is_installed: Some(true),
             is_renting: Some(true),
             is_returning: Some(true),
-            last_reported: Some(Time(reported)),
+            last_reported: Some(GbfsTime(reported)),
         }
     }
 
     /// How many bikes stand at a station: in the old town many by day, outside of it by night.
-    fn bikes_at(&self, station: &Station<'_>, instant: i64) -> u32 {
-        let day = self.time().day(instant);
-        let hour = self.time().seconds(day, instant as f64) / f64::from(HOUR);
+    fn count_bikes_at(&self, station: &DockStation<'_>, instant: i64) -> u32 {
+        let day = self.city_time().service_day_at(instant);
+        let hour = self.city_time().seconds_of_day(day, instant as f64) / f64::from(HOUR);
         // Most people are at work at half past one.
         let by_day = ((hour - 13.5) / 24.0 * std::f64::consts::TAU).cos();
         let tide = if station.point.length() < INNER { by_day } else { -by_day };
-        let chance = noise::wave(noise::mix(station.key, 6), instant as f64 / 900.0)
-            + 0.5 * noise::wave(noise::mix(station.key, 7), instant as f64 / 110.0)
+        let chance = noise::noise_1d(noise::mix_bits(station.key, 6), instant as f64 / 900.0)
+            + 0.5 * noise::noise_1d(noise::mix_bits(station.key, 7), instant as f64 / 110.0)
             - 0.75;
         let full = (0.5 + 0.27 * tide + 0.35 * chance).clamp(0.0, 1.0);
         ((f64::from(station.docks) * full).round() as u32).min(station.docks)
     }
 
     /// A vehicle outside of stations; none while it is ridden.
-    fn loose(&self, number: u64, now: i64) -> Option<VehicleStatus> {
-        let key = noise::mix(noise::key(self.seed(), "loose"), number);
+    fn free_vehicle_status(&self, number: u64, now: i64) -> Option<VehicleStatus> {
+        let key = noise::mix_bits(noise::key_for_purpose(self.seed(), "loose"), number);
         // From one rental to the next.
-        let period = 1_500.0 + noise::share(key) * 3_600.0;
-        let turns = now as f64 / period + noise::share(noise::mix(key, 1));
-        let rental = noise::mix(key, turns.floor() as i64 as u64);
-        let ridden = 0.15 + 0.25 * noise::share(noise::mix(rental, 2));
+        let period = 1_500.0 + noise::unit_share(key) * 3_600.0;
+        let turns = now as f64 / period + noise::unit_share(noise::mix_bits(key, 1));
+        let rental = noise::mix_bits(key, turns.floor() as i64 as u64);
+        let ridden = 0.15 + 0.25 * noise::unit_share(noise::mix_bits(rental, 2));
         if turns.fract() < ridden {
             return None;
         }
         let stops = &self.network().stops;
-        let stop =
-            stops.get((noise::share(noise::mix(rental, 3)) * stops.len() as f64) as usize)?;
-        let (lat, lon) = self.bikes_place(nearby(stop.point, noise::mix(rental, 4), 30.0));
+        let stop = stops
+            .get((noise::unit_share(noise::mix_bits(rental, 3)) * stops.len() as f64) as usize)?;
+        let (lat, lon) =
+            self.rounded_lat_lon(random_point_near(stop.point, noise::mix_bits(rental, 4), 30.0));
         let kind = &KINDS[number as usize % KINDS.len()];
-        let left = noise::share(noise::mix(rental, 5));
+        let left = noise::unit_share(noise::mix_bits(rental, 5));
         let since = (now as f64 - (turns.fract() - ridden) * period) as i64;
         Some(VehicleStatus {
-            vehicle_id: format!("{:016x}", noise::mix(rental, 6)).into(),
+            vehicle_id: format!("{:016x}", noise::mix_bits(rental, 6)).into(),
             lat: Some(lat),
             lon: Some(lon),
             is_reserved: Some(turns.fract() > 0.97),
             is_disabled: Some(kind.range.is_some() && left < EMPTY),
             vehicle_type_id: Some(kind.id.into()),
-            last_reported: Some(Time(since)),
+            last_reported: Some(GbfsTime(since)),
             current_range_meters: kind.range.map(|range| (range * left / 100.0).round() * 100.0),
             pricing_plan_id: Some(PLAN.into()),
             ..VehicleStatus::default()
@@ -295,40 +304,40 @@ impl City {
     }
 
     /// Latitude and longitude with six decimals: a tenth of a metre.
-    fn bikes_place(&self, point: Point) -> (f64, f64) {
-        let (lat, lon) = self.geography().projection.lat_lon(point);
+    fn rounded_lat_lon(&self, point: Point) -> (f64, f64) {
+        let (lat, lon) = self.geography().projection.to_lat_lon(point);
         let rounded = |degrees: f64| (degrees * 1e6).round() / 1e6;
         (rounded(lat), rounded(lon))
     }
 }
 
 /// A point so many metres away, in a direction by chance.
-fn nearby(point: Point, key: u64, metres: f64) -> Point {
-    let (sin, cos) = (noise::share(key) * std::f64::consts::TAU).sin_cos();
-    point + at(cos * metres, sin * metres)
+fn random_point_near(point: Point, key: u64, metres: f64) -> Point {
+    let (sin, cos) = (noise::unit_share(key) * std::f64::consts::TAU).sin_cos();
+    point + point_from_xy(cos * metres, sin * metres)
 }
 
-fn vehicle_type(kind: &Kind) -> VehicleType {
+fn build_vehicle_type(kind: &VehicleKind) -> VehicleType {
     VehicleType {
         vehicle_type_id: kind.id.into(),
         form_factor: Some(FormFactor(kind.form.into())),
         propulsion_type: Some(kind.propulsion.into()),
         max_range_meters: kind.range,
-        name: english(kind.name),
+        name: english_text(kind.name),
         return_constraint: Some("hybrid".into()),
         default_pricing_plan_id: Some(PLAN.into()),
         ..VehicleType::default()
     }
 }
 
-fn plan() -> PricingPlan {
+fn build_pricing_plan() -> PricingPlan {
     PricingPlan {
         plan_id: PLAN.into(),
-        name: english("Single ride"),
+        name: english_text("Single ride"),
         currency: Some("EUR".into()),
         price: Some(1.0),
         is_taxable: Some(false),
-        description: english("To unlock, and for each quarter of an hour."),
+        description: english_text("To unlock, and for each quarter of an hour."),
         per_min_pricing: vec![Rate {
             start: Some(0.0),
             rate: Some(0.5),
@@ -339,6 +348,6 @@ fn plan() -> PricingPlan {
     }
 }
 
-fn english(text: &str) -> Texts {
-    Texts(vec![InLanguage { text: text.into(), language: "en".into() }])
+fn english_text(text: &str) -> LocalizedTexts {
+    LocalizedTexts(vec![InLanguage { text: text.into(), language: "en".into() }])
 }

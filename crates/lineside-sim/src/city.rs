@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use crate::geography::{Geography, plan};
 use crate::limits;
-use crate::network::Network;
+use crate::network::TransitNetwork;
 use crate::noise;
-use crate::realtime::Model;
+use crate::realtime::RealtimeModel;
 use crate::time::CityTime;
-use crate::timetable::{Template, Timetable, Trip};
+use crate::timetable::{Timetable, Trip, TripTemplate};
 
 /// The fleet that the plan's own routes are made for.
 const VEHICLES: usize = 300;
@@ -34,7 +34,7 @@ pub struct CityOptions {
 impl CityOptions {
     /// The usual city of 300 vehicles, starting its day at an instant.
     #[must_use]
-    pub fn starting(start: UnixMillis) -> Self {
+    pub fn with_start(start: UnixMillis) -> Self {
         Self { start, vehicles: VEHICLES, stop_times: None }
     }
 }
@@ -57,17 +57,17 @@ pub struct CitySize {
 /// A simulated city with its public transport. Immutable; all that happens in it is a function of the time.
 #[derive(Debug)]
 pub struct City {
-    parts: Parts,
+    parts: CityParts,
     time: CityTime,
-    model: Model,
+    model: RealtimeModel,
     version: String,
 }
 
 /// What was built once from the seed.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct CityParts {
     pub(crate) geography: Geography,
-    pub(crate) network: Network,
+    pub(crate) network: TransitNetwork,
     pub(crate) timetable: Timetable,
 }
 
@@ -77,59 +77,63 @@ impl City {
     /// Takes about a second of one core, and about 40 bytes per trip.
     #[must_use]
     pub fn generate(seed: u64, options: CityOptions) -> Self {
-        let geography = Geography::build(seed);
+        let geography = Geography::build_geography(seed);
         let (network, timetable) = match options.stop_times {
-            Some(target) => with_stop_times(seed, &geography, target),
-            None => with_vehicles(seed, &geography, options.vehicles),
+            Some(target) => generate_for_stop_times(seed, &geography, target),
+            None => generate_for_vehicles(seed, &geography, options.vehicles),
         };
-        let parts = Parts { geography, network, timetable };
-        let time = CityTime::starting(options.start);
-        let version = format!("{}-{:08x}", time.date(0), noise::key(seed, "version") >> 32);
-        let model = Model::new(seed, &parts);
+        let parts = CityParts { geography, network, timetable };
+        let time = CityTime::with_start(options.start);
+        let version = format!(
+            "{}-{:08x}",
+            time.calendar_date(0),
+            noise::key_for_purpose(seed, "version") >> 32
+        );
+        let model = RealtimeModel::new(seed, &parts);
         Self { parts, time, model, version }
     }
 
     /// The city's name.
     #[must_use]
-    pub fn name(&self) -> &'static str {
+    pub fn city_name(&self) -> &'static str {
         plan::CITY
     }
 
     /// The IANA name of its time zone, chosen so that the start is about 07:30 local time.
     #[must_use]
     pub fn time_zone(&self) -> &'static str {
-        self.time.zone()
+        self.time.time_zone()
     }
 
     /// `feed_version` of the schedule and of the real-time feeds that go with it.
     #[must_use]
-    pub fn version(&self) -> &str {
+    pub fn feed_version(&self) -> &str {
         &self.version
     }
 
     /// The instant of the start.
     #[must_use]
-    pub fn start(&self) -> UnixMillis {
-        self.time.start()
+    pub fn start_instant(&self) -> UnixMillis {
+        self.time.start_instant()
     }
 
     /// Longitude and latitude of the middle of the old town, degrees.
     #[must_use]
-    pub fn centre(&self) -> (f64, f64) {
+    pub fn town_centre(&self) -> (f64, f64) {
         let (lat, lon) = plan::ORIGIN;
         (lon, lat)
     }
 
     /// How large it is.
     #[must_use]
-    pub fn size(&self) -> CitySize {
+    pub fn city_size(&self) -> CitySize {
         let timetable = &self.parts.timetable;
         let plain = timetable.trips.iter().filter(|t| t.template == crate::timetable::NONE).count();
         CitySize {
             routes: self.parts.network.routes.len(),
             stops: self.parts.network.stops.len(),
             trips: plain + timetable.templates.len(),
-            stop_times: timetable.n_stop_times(&self.parts.network),
+            stop_times: timetable.count_stop_times(&self.parts.network),
             vehicles: timetable.fleet_size() as usize,
         }
     }
@@ -142,9 +146,9 @@ impl City {
     /// (motorway, main, avenue, collector, lane, street), `rail` (rail), `district` (core, inner, suburb, town; points).
     /// The sea is what is not land.
     #[must_use]
-    pub fn base_map(&self) -> Value {
+    pub fn base_map_geojson(&self) -> Value {
         let rails: Vec<_> = self.parts.network.rail_lines().collect();
-        self.parts.geography.base_map(&rails)
+        self.parts.geography.build_base_map(&rails)
     }
 
     pub(crate) fn seed(&self) -> u64 {
@@ -155,7 +159,7 @@ impl City {
         &self.parts.geography
     }
 
-    pub(crate) fn network(&self) -> &Network {
+    pub(crate) fn network(&self) -> &TransitNetwork {
         &self.parts.network
     }
 
@@ -163,11 +167,11 @@ impl City {
         &self.parts.timetable
     }
 
-    pub(crate) fn time(&self) -> &CityTime {
+    pub(crate) fn city_time(&self) -> &CityTime {
         &self.time
     }
 
-    pub(crate) fn model(&self) -> &Model {
+    pub(crate) fn realtime_model(&self) -> &RealtimeModel {
         &self.model
     }
 
@@ -175,34 +179,42 @@ impl City {
     pub(crate) fn scheduled_trip_id(&self, trip: &Trip) -> String {
         let pattern = &self.parts.network.patterns[trip.pattern as usize];
         let route = &self.parts.network.routes[pattern.route as usize];
-        format!("{}.{}.{}", route.id, trip.service.id(), trip.number)
+        format!("{}.{}.{}", route.id, trip.service.service_id(), trip.number)
     }
 
     /// The `trip_id` of a trip that is repeated by headway.
-    pub(crate) fn template_id(&self, template: &Template) -> String {
+    pub(crate) fn template_id(&self, template: &TripTemplate) -> String {
         let pattern = &self.parts.network.patterns[template.pattern as usize];
         let route = &self.parts.network.routes[pattern.route as usize];
-        format!("{}.{}.f{}", route.id, template.service.id(), pattern.direction)
+        format!("{}.{}.f{}", route.id, template.service.service_id(), pattern.direction)
     }
 }
 
-fn with_vehicles(seed: u64, geography: &Geography, vehicles: usize) -> (Network, Timetable) {
+fn generate_for_vehicles(
+    seed: u64,
+    geography: &Geography,
+    vehicles: usize,
+) -> (TransitNetwork, Timetable) {
     let vehicles = vehicles.clamp(*limits::VEHICLES.start(), *limits::VEHICLES.end());
     let more =
         (vehicles.saturating_sub(VEHICLES) / VEHICLES_PER_BUS_ROUTE).min(limits::MORE_BUSES_MAX);
-    let network = Network::build(seed, geography, more);
-    let timetable = Timetable::build(seed, &network, geography, vehicles);
+    let network = TransitNetwork::build_network(seed, geography, more);
+    let timetable = Timetable::build_timetable(seed, &network, geography, vehicles);
     (network, timetable)
 }
 
 /// Stop times grow about evenly with the fleet, so a few tries come near.
-fn with_stop_times(seed: u64, geography: &Geography, target: usize) -> (Network, Timetable) {
+fn generate_for_stop_times(
+    seed: u64,
+    geography: &Geography,
+    target: usize,
+) -> (TransitNetwork, Timetable) {
     let target = target.clamp(*limits::STOP_TIMES.start(), *limits::STOP_TIMES.end());
     let mut vehicles = VEHICLES;
     let mut tries = 0;
     loop {
-        let (network, timetable) = with_vehicles(seed, geography, vehicles);
-        let ratio = target as f64 / timetable.n_stop_times(&network).max(1) as f64;
+        let (network, timetable) = generate_for_vehicles(seed, geography, vehicles);
+        let ratio = target as f64 / timetable.count_stop_times(&network).max(1) as f64;
         tries += 1;
         let next = (vehicles as f64 * ratio).round() as usize;
         if (ratio - 1.0).abs() < NEAR_ENOUGH || next == vehicles || tries == FITTINGS {

@@ -8,11 +8,11 @@ use lineside_sync::UnixMillis;
 use parking_lot::RwLock;
 
 use crate::limits;
-use crate::origin::FeedId;
+use crate::origin::CityFeed;
 
 /// A way to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fault {
+pub enum FeedFault {
     /// The connection is taken and nothing ever comes.
     Hang,
     /// Status 500.
@@ -29,7 +29,7 @@ pub enum Fault {
     Ids,
 }
 
-impl Fault {
+impl FeedFault {
     /// All of them.
     pub const ALL: [Self; 7] =
         [Self::Hang, Self::Http500, Self::Html, Self::Truncate, Self::Empty, Self::Skew, Self::Ids];
@@ -49,18 +49,18 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for FeedFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl FromStr for Fault {
-    type Err = BadFault;
+impl FromStr for FeedFault {
+    type Err = FaultParseError;
 
-    fn from_str(text: &str) -> Result<Self, BadFault> {
+    fn from_str(text: &str) -> Result<Self, FaultParseError> {
         let known = Self::ALL.into_iter().find(|fault| fault.as_str() == text);
-        known.ok_or_else(|| BadFault::new(text, format!("{text:?} is no fault")))
+        known.ok_or_else(|| FaultParseError::new(text, format!("{text:?} is no fault")))
     }
 }
 
@@ -71,12 +71,12 @@ impl FromStr for Fault {
      <city|city-vehicles|city-trips|city-alerts|city-bikes|twin|twin-et|twin-vm|twin-sx>:<hang|500|html|truncate|empty|skew|ids>@<start>+<length>, \
      times in seconds or with s, m or h, such as city-trips:hang@30s+2m"
 )]
-pub struct BadFault {
+pub struct FaultParseError {
     spec: String,
     why: String,
 }
 
-impl BadFault {
+impl FaultParseError {
     fn new(spec: &str, why: impl Into<String>) -> Self {
         Self { spec: spec.chars().take(120).collect(), why: why.into() }
     }
@@ -85,25 +85,25 @@ impl BadFault {
 /// A fault of one feed from some time after the start on, for some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptedFault {
-    feed: FeedId,
-    fault: Fault,
+    feed: CityFeed,
+    fault: FeedFault,
     start: Duration,
     length: Duration,
 }
 
 impl FromStr for ScriptedFault {
-    type Err = BadFault;
+    type Err = FaultParseError;
 
     /// Reads `<feed>:<fault>@<start>+<length>`.
-    fn from_str(spec: &str) -> Result<Self, BadFault> {
-        let bad = |why: &str| BadFault::new(spec, why);
+    fn from_str(spec: &str) -> Result<Self, FaultParseError> {
+        let bad = |why: &str| FaultParseError::new(spec, why);
         let (feed, rest) = spec.split_once(':').ok_or_else(|| bad("no colon after the feed"))?;
         let (fault, rest) = rest.split_once('@').ok_or_else(|| bad("no @ before the start"))?;
         let (start, length) = rest.split_once('+').ok_or_else(|| bad("no + before the length"))?;
-        let feed = FeedId::parse(feed).ok_or_else(|| bad(&format!("{feed:?} is no feed")))?;
+        let feed = CityFeed::from_id(feed).ok_or_else(|| bad(&format!("{feed:?} is no feed")))?;
         let fault = fault.parse().map_err(|_| bad(&format!("{fault:?} is no fault")))?;
         let time = |name: &str, text: &str| {
-            duration(text).ok_or_else(|| bad(&format!("{text:?} is no {name}")))
+            parse_duration(text).ok_or_else(|| bad(&format!("{text:?} is no {name}")))
         };
         let (start, length) = (time("start", start)?, time("length", length)?);
         if length.is_zero() {
@@ -114,7 +114,7 @@ impl FromStr for ScriptedFault {
 }
 
 /// `90`, `90s`, `2m` or `1h`.
-fn duration(text: &str) -> Option<Duration> {
+fn parse_duration(text: &str) -> Option<Duration> {
     let (digits, unit) = match text.strip_suffix(['s', 'm', 'h']) {
         Some(digits) => (digits, &text[digits.len()..]),
         None => (text, "s"),
@@ -140,7 +140,9 @@ impl FaultPlan {
     ///
     /// # Errors
     /// The first script that cannot be read, or more than [`limits::FAULTS_MAX`] of them.
-    pub fn parse<'a>(specs: impl IntoIterator<Item = &'a str>) -> Result<Self, BadFault> {
+    pub fn parse_specs<'a>(
+        specs: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, FaultParseError> {
         Self::new(specs.into_iter().map(str::parse).collect::<Result<_, _>>()?)
     }
 
@@ -148,21 +150,22 @@ impl FaultPlan {
     ///
     /// # Errors
     /// More than [`limits::FAULTS_MAX`] of them.
-    pub fn new(scripted: Vec<ScriptedFault>) -> Result<Self, BadFault> {
+    pub fn new(scripted: Vec<ScriptedFault>) -> Result<Self, FaultParseError> {
         match scripted.len() {
-            n if n > limits::FAULTS_MAX => {
-                Err(BadFault::new("…", format!("{n} faults are more than {}", limits::FAULTS_MAX)))
-            }
+            n if n > limits::FAULTS_MAX => Err(FaultParseError::new(
+                "…",
+                format!("{n} faults are more than {}", limits::FAULTS_MAX),
+            )),
             _ => Ok(Self { scripted }),
         }
     }
 
     /// The feeds that it has faults of.
-    pub fn feeds(&self) -> impl Iterator<Item = FeedId> {
+    pub fn faulty_feeds(&self) -> impl Iterator<Item = CityFeed> {
         self.scripted.iter().map(|fault| fault.feed)
     }
 
-    fn at(&self, feed: FeedId, since_start: Duration) -> Option<Fault> {
+    fn fault_at(&self, feed: CityFeed, since_start: Duration) -> Option<FeedFault> {
         let active = |f: &&ScriptedFault| {
             f.feed == feed && f.start <= since_start && since_start < f.start + f.length
         };
@@ -172,48 +175,48 @@ impl FaultPlan {
 
 /// Who decides about a feed's health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Switch {
+enum FaultSwitch {
     Script,
-    Fixed(Option<Fault>),
+    Fixed(Option<FeedFault>),
 }
 
 /// The faults of a running city: the plan, and switches that overrule it.
 #[derive(Debug)]
-pub struct Faults {
+pub struct FaultControl {
     start: UnixMillis,
     plan: FaultPlan,
-    switches: RwLock<[Switch; FeedId::ALL.len()]>,
+    switches: RwLock<[FaultSwitch; CityFeed::ALL.len()]>,
 }
 
-impl Faults {
+impl FaultControl {
     /// Scripted times count from `start`.
     #[must_use]
     pub fn new(start: UnixMillis, plan: FaultPlan) -> Self {
-        Self { start, plan, switches: RwLock::new([Switch::Script; FeedId::ALL.len()]) }
+        Self { start, plan, switches: RwLock::new([FaultSwitch::Script; CityFeed::ALL.len()]) }
     }
 
     /// Switches a feed to a fault, or to health, whatever the script says, until it is switched again.
-    pub fn set(&self, feed: FeedId, fault: Option<Fault>) {
-        self.switches.write()[feed as usize] = Switch::Fixed(fault);
+    pub fn set_fault(&self, feed: CityFeed, fault: Option<FeedFault>) {
+        self.switches.write()[feed as usize] = FaultSwitch::Fixed(fault);
     }
 
     /// Lets the script decide about a feed again.
-    pub fn follow_script(&self, feed: FeedId) {
-        self.switches.write()[feed as usize] = Switch::Script;
+    pub fn follow_script(&self, feed: CityFeed) {
+        self.switches.write()[feed as usize] = FaultSwitch::Script;
     }
 
     /// Whether a feed was switched by hand and does not follow the script.
     #[must_use]
-    pub fn is_switched(&self, feed: FeedId) -> bool {
-        self.switches.read()[feed as usize] != Switch::Script
+    pub fn is_switched(&self, feed: CityFeed) -> bool {
+        self.switches.read()[feed as usize] != FaultSwitch::Script
     }
 
     /// The fault of a feed at an instant.
     #[must_use]
-    pub fn active(&self, feed: FeedId, now: UnixMillis) -> Option<Fault> {
+    pub fn active_fault(&self, feed: CityFeed, now: UnixMillis) -> Option<FeedFault> {
         match self.switches.read()[feed as usize] {
-            Switch::Fixed(fault) => fault,
-            Switch::Script => self.plan.at(feed, now.since(self.start)),
+            FaultSwitch::Fixed(fault) => fault,
+            FaultSwitch::Script => self.plan.fault_at(feed, now.duration_since(self.start)),
         }
     }
 }
@@ -222,10 +225,12 @@ impl Faults {
 mod tests {
     use super::*;
 
-    fn active(specs: &[&str], seconds: i64) -> Option<Fault> {
-        let faults =
-            Faults::new(UnixMillis(1_000), FaultPlan::parse(specs.iter().copied()).unwrap());
-        faults.active(FeedId::Trips, UnixMillis(1_000 + seconds * 1_000))
+    fn active(specs: &[&str], seconds: i64) -> Option<FeedFault> {
+        let faults = FaultControl::new(
+            UnixMillis(1_000),
+            FaultPlan::parse_specs(specs.iter().copied()).unwrap(),
+        );
+        faults.active_fault(CityFeed::Trips, UnixMillis(1_000 + seconds * 1_000))
     }
 
     #[test]
@@ -233,24 +238,28 @@ mod tests {
         let plan = ["city-trips:hang@90s+2m"];
         assert_eq!(
             [0, 89, 90, 209, 210].map(|s| active(&plan, s)),
-            [None, None, Some(Fault::Hang), Some(Fault::Hang), None]
+            [None, None, Some(FeedFault::Hang), Some(FeedFault::Hang), None]
         );
         assert_eq!(active(&["city-vehicles:500@0+1h"], 5), None);
-        assert_eq!(active(&["city-trips:500@0+60", "city-trips:ids@10+5"], 12), Some(Fault::Ids));
+        assert_eq!(
+            active(&["city-trips:500@0+60", "city-trips:ids@10+5"], 12),
+            Some(FeedFault::Ids)
+        );
     }
 
     #[test]
     fn a_switch_overrules_the_script_until_it_follows_again() {
-        let faults = Faults::new(UnixMillis(0), FaultPlan::parse(["city:html@0+1h"]).unwrap());
+        let faults =
+            FaultControl::new(UnixMillis(0), FaultPlan::parse_specs(["city:html@0+1h"]).unwrap());
         let now = UnixMillis(5_000);
-        assert_eq!(faults.active(FeedId::City, now), Some(Fault::Html));
-        faults.set(FeedId::City, None);
-        assert_eq!(faults.active(FeedId::City, now), None);
-        faults.set(FeedId::City, Some(Fault::Empty));
-        assert_eq!(faults.active(FeedId::City, now), Some(Fault::Empty));
-        assert!(faults.is_switched(FeedId::City) && !faults.is_switched(FeedId::Alerts));
-        faults.follow_script(FeedId::City);
-        assert_eq!(faults.active(FeedId::City, now), Some(Fault::Html));
+        assert_eq!(faults.active_fault(CityFeed::City, now), Some(FeedFault::Html));
+        faults.set_fault(CityFeed::City, None);
+        assert_eq!(faults.active_fault(CityFeed::City, now), None);
+        faults.set_fault(CityFeed::City, Some(FeedFault::Empty));
+        assert_eq!(faults.active_fault(CityFeed::City, now), Some(FeedFault::Empty));
+        assert!(faults.is_switched(CityFeed::City) && !faults.is_switched(CityFeed::Alerts));
+        faults.follow_script(CityFeed::City);
+        assert_eq!(faults.active_fault(CityFeed::City, now), Some(FeedFault::Html));
     }
 
     #[test]
@@ -278,6 +287,6 @@ mod tests {
     #[test]
     fn a_plan_has_its_bound() {
         let many = vec!["city:hang@1+1"; limits::FAULTS_MAX + 1];
-        assert!(FaultPlan::parse(many).is_err());
+        assert!(FaultPlan::parse_specs(many).is_err());
     }
 }

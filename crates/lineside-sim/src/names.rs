@@ -237,7 +237,7 @@ const LANES: [&str; 4] = ["Lane", "Moor", "Lane", "Bank"];
 
 /// What a street is, as far as its name goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum StreetKind {
     /// A main road with its place in the plan.
     Main(usize),
     Quay,
@@ -246,37 +246,37 @@ pub(crate) enum Kind {
 
 /// Hands out names, each once as long as there are any.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct NamePool {
     rng: fastrand::Rng,
     taken: HashSet<String>,
     quays: usize,
 }
 
-impl Names {
+impl NamePool {
     pub(crate) fn new(seed: u64) -> Self {
         Self { rng: fastrand::Rng::with_seed(seed), taken: HashSet::new(), quays: 0 }
     }
 
-    pub(crate) fn street(&mut self, kind: Kind) -> String {
+    pub(crate) fn next_street_name(&mut self, kind: StreetKind) -> String {
         let endings: &[&str] = match kind {
-            Kind::Main(i) => return MAIN_ROADS[i % MAIN_ROADS.len()].to_owned(),
-            Kind::Quay => {
+            StreetKind::Main(i) => return MAIN_ROADS[i % MAIN_ROADS.len()].to_owned(),
+            StreetKind::Quay => {
                 self.quays += 1;
                 match QUAYS.get(self.quays - 1) {
                     Some(name) => return (*name).to_owned(),
                     None => &["Quay"],
                 }
             }
-            Kind::Other(StreetClass::Main | StreetClass::Avenue | StreetClass::Motorway) => {
+            StreetKind::Other(StreetClass::Main | StreetClass::Avenue | StreetClass::Motorway) => {
                 &AVENUES
             }
-            Kind::Other(StreetClass::Collector | StreetClass::Street) => &COLLECTORS,
-            Kind::Other(StreetClass::Lane) => &LANES,
+            StreetKind::Other(StreetClass::Collector | StreetClass::Street) => &COLLECTORS,
+            StreetKind::Other(StreetClass::Lane) => &LANES,
         };
-        self.unique(endings)
+        self.next_unique_name(endings)
     }
 
-    fn unique(&mut self, endings: &[&str]) -> String {
+    fn next_unique_name(&mut self, endings: &[&str]) -> String {
         let mut name = String::new();
         for attempt in 0..40 {
             let stem = STEMS[self.rng.usize(..STEMS.len())];
@@ -298,7 +298,7 @@ impl Names {
     }
 
     /// Takes a name for a stop if nobody has it.
-    pub(crate) fn claim(&mut self, name: &str) -> bool {
+    pub(crate) fn claim_name(&mut self, name: &str) -> bool {
         self.taken.insert(format!("stop: {name}"))
     }
 }
@@ -309,10 +309,10 @@ mod tests {
 
     #[test]
     fn a_thousand_streets_have_a_thousand_names() {
-        let mut names = Names::new(1);
+        let mut names = NamePool::new(1);
         let kinds = [StreetClass::Avenue, StreetClass::Collector, StreetClass::Lane];
         let all: HashSet<String> =
-            (0..1_000).map(|i| names.street(Kind::Other(kinds[i % 3]))).collect();
+            (0..1_000).map(|i| names.next_street_name(StreetKind::Other(kinds[i % 3]))).collect();
         assert!(all.len() > 990, "{} names", all.len());
     }
 }

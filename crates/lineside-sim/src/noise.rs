@@ -2,7 +2,7 @@
 //! same answer. Generation uses a seeded generator where order is fixed; everything that depends on time uses this.
 
 /// Mixes two numbers into one that looks random (the finalizer of SplitMix64).
-pub(crate) const fn mix(a: u64, b: u64) -> u64 {
+pub(crate) const fn mix_bits(a: u64, b: u64) -> u64 {
     let mut z = a ^ b.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -10,46 +10,47 @@ pub(crate) const fn mix(a: u64, b: u64) -> u64 {
 }
 
 /// A key for a purpose: a hash of its name, so that purposes never share their chance.
-pub(crate) const fn key(seed: u64, purpose: &str) -> u64 {
+pub(crate) const fn key_for_purpose(seed: u64, purpose: &str) -> u64 {
     let bytes = purpose.as_bytes();
-    let mut hash = mix(seed, 0x5EED);
+    let mut hash = mix_bits(seed, 0x5EED);
     let mut i = 0;
     while i < bytes.len() {
-        hash = mix(hash, bytes[i] as u64 + 1);
+        hash = mix_bits(hash, bytes[i] as u64 + 1);
         i += 1;
     }
     hash
 }
 
 /// 0 ≤ share < 1 from a key.
-pub(crate) fn share(key: u64) -> f64 {
-    (mix(key, 0x51A2) >> 11) as f64 / (1_u64 << 53) as f64
+pub(crate) fn unit_share(key: u64) -> f64 {
+    (mix_bits(key, 0x51A2) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// Smooth noise in 0..1 along one axis: a new independent value at each whole `x`, eased between them.
-pub(crate) fn wave(key: u64, x: f64) -> f64 {
+pub(crate) fn noise_1d(key: u64, x: f64) -> f64 {
     let cell = x.floor();
-    let corner = |offset: i64| share(mix(key, (cell as i64 + offset) as u64));
-    let t = ease(x - cell);
+    let corner = |offset: i64| unit_share(mix_bits(key, (cell as i64 + offset) as u64));
+    let t = ease_in_out(x - cell);
     corner(0) * (1.0 - t) + corner(1) * t
 }
 
 /// Smooth noise in 0..1 over a plane.
-pub(crate) fn field(key: u64, x: f64, y: f64) -> f64 {
+pub(crate) fn noise_2d(key: u64, x: f64, y: f64) -> f64 {
     let row = y.floor();
-    let line = |offset: i64| wave(mix(key, (row as i64 + offset) as u64), x);
-    let t = ease(y - row);
+    let line = |offset: i64| noise_1d(mix_bits(key, (row as i64 + offset) as u64), x);
+    let t = ease_in_out(y - row);
     line(0) * (1.0 - t) + line(1) * t
 }
 
 /// Several octaves of [`field`], each half as wide and half as strong: about −1..1.
-pub(crate) fn rough(key: u64, x: f64, y: f64, octaves: u32) -> f64 {
+pub(crate) fn fractal_noise(key: u64, x: f64, y: f64, octaves: u32) -> f64 {
     let mut sum = 0.0;
     let mut strength = 1.0;
     let mut total = 0.0;
     for octave in 0..octaves {
         let scale = f64::from(1_u32 << octave);
-        sum += (field(mix(key, u64::from(octave)), x * scale, y * scale) * 2.0 - 1.0) * strength;
+        sum += (noise_2d(mix_bits(key, u64::from(octave)), x * scale, y * scale) * 2.0 - 1.0)
+            * strength;
         total += strength;
         strength *= 0.5;
     }
@@ -57,7 +58,7 @@ pub(crate) fn rough(key: u64, x: f64, y: f64, octaves: u32) -> f64 {
 }
 
 /// Goes from 0 to 1 with no slope at either end.
-pub(crate) fn ease(t: f64) -> f64 {
+pub(crate) fn ease_in_out(t: f64) -> f64 {
     t * t * (3.0 - 2.0 * t)
 }
 
@@ -67,15 +68,24 @@ mod tests {
 
     #[test]
     fn the_same_keys_give_the_same_number_and_others_another() {
-        assert_eq!(share(key(1, "delay")), share(key(1, "delay")));
-        assert_ne!(share(key(1, "delay")), share(key(2, "delay")));
-        assert_ne!(share(key(1, "delay")), share(key(1, "dwell")));
+        assert_eq!(
+            unit_share(key_for_purpose(1, "delay")),
+            unit_share(key_for_purpose(1, "delay"))
+        );
+        assert_ne!(
+            unit_share(key_for_purpose(1, "delay")),
+            unit_share(key_for_purpose(2, "delay"))
+        );
+        assert_ne!(
+            unit_share(key_for_purpose(1, "delay")),
+            unit_share(key_for_purpose(1, "dwell"))
+        );
     }
 
     #[test]
     fn shares_fill_their_range_evenly() {
         let n = 10_000;
-        let mean = (0..n).map(|i| share(mix(7, i))).sum::<f64>() / n as f64;
+        let mean = (0..n).map(|i| unit_share(mix_bits(7, i))).sum::<f64>() / n as f64;
         assert!((mean - 0.5).abs() < 0.02, "mean {mean}");
     }
 
@@ -83,7 +93,7 @@ mod tests {
     fn noise_is_smooth_and_stays_in_range() {
         for i in 0..2_000 {
             let x = f64::from(i) * 0.013 - 7.0;
-            let (a, b) = (field(3, x, x * 0.7), field(3, x + 1e-4, x * 0.7));
+            let (a, b) = (noise_2d(3, x, x * 0.7), noise_2d(3, x + 1e-4, x * 0.7));
             assert!((0.0..=1.0).contains(&a));
             assert!((a - b).abs() < 1e-2);
         }

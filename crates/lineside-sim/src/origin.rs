@@ -17,9 +17,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::bikes::BikesFile;
 use crate::city::City;
-use crate::faults::{Fault, FaultPlan, Faults};
-use crate::gtfs::{FOREIGN, Variant};
-use crate::siri::{self, Delivery, Scene, Service, Subscriptions};
+use crate::faults::{FaultControl, FaultPlan, FeedFault};
+use crate::gtfs::{FOREIGN, ScheduleVariant};
+use crate::siri::{self, CityScene, SiriDelivery, SiriFeedKind, SubscriptionStore};
 
 /// A feed with old timestamps is so many seconds old.
 const SKEW_SECONDS: i64 = 40 * 60;
@@ -30,7 +30,7 @@ const ALERTS_EVERY: i64 = 15;
 
 /// The feeds of the city.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FeedId {
+pub enum CityFeed {
     /// The schedule, a GTFS zip.
     City,
     /// Vehicle positions.
@@ -51,7 +51,7 @@ pub enum FeedId {
     TwinSituations,
 }
 
-impl FeedId {
+impl CityFeed {
     /// All of them, the schedule first.
     pub const ALL: [Self; 9] = [
         Self::City,
@@ -83,7 +83,7 @@ impl FeedId {
 
     /// The feed with an id.
     #[must_use]
-    pub fn parse(id: &str) -> Option<Self> {
+    pub fn from_id(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|feed| feed.as_str() == id)
     }
 
@@ -104,19 +104,19 @@ impl FeedId {
     }
 
     /// The feed whose file has a path, and which of its files that is.
-    fn at(path: &str) -> Option<(Self, BikesFile)> {
+    fn find_by_path(path: &str) -> Option<(Self, BikesFile)> {
         let whole = Self::ALL.into_iter().find(|feed| feed.file_name() == path);
-        let of_bikes = || Some((Self::Bikes, BikesFile::parse(path.strip_prefix("gbfs/")?)?));
+        let of_bikes = || Some((Self::Bikes, BikesFile::from_path(path.strip_prefix("gbfs/")?)?));
         whole.map(|feed| (feed, BikesFile::Discovery)).or_else(of_bikes)
     }
 
     /// What it is of SIRI, if it is.
     #[must_use]
-    pub fn service(self) -> Option<Service> {
+    pub fn siri_service(self) -> Option<SiriFeedKind> {
         match self {
-            Self::TwinTimetables => Some(Service::Timetables),
-            Self::TwinVehicles => Some(Service::Vehicles),
-            Self::TwinSituations => Some(Service::Situations),
+            Self::TwinTimetables => Some(SiriFeedKind::Timetables),
+            Self::TwinVehicles => Some(SiriFeedKind::Vehicles),
+            Self::TwinSituations => Some(SiriFeedKind::Situations),
             _ => None,
         }
     }
@@ -137,18 +137,18 @@ impl FeedId {
 
 /// What is answered to a request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reply {
+pub struct OriginReply {
     /// HTTP status.
     pub status: u16,
     /// Names in lower case.
     pub headers: Vec<(&'static str, String)>,
     /// What follows them.
-    pub body: Body,
+    pub body: ReplyBody,
 }
 
-/// The body of a [`Reply`].
+/// The body of a [`OriginReply`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum Body {
+pub enum ReplyBody {
     /// These bytes, perhaps none.
     Bytes(Bytes),
     /// Nothing is ever sent, not even the head; the connection stays open.
@@ -157,7 +157,7 @@ pub enum Body {
 
 /// A feed's bytes with their validators.
 #[derive(Clone, Debug)]
-struct Edition {
+struct FeedEdition {
     bytes: Bytes,
     etag: String,
     modified: Timestamp,
@@ -165,42 +165,42 @@ struct Edition {
 
 /// Answers requests for a city's feeds.
 #[derive(Debug)]
-pub struct Origin {
+pub struct FeedOrigin {
     city: Arc<City>,
-    faults: Faults,
+    faults: FaultControl,
     /// The schedule as it is, old, and with ids of its own; each made when first asked for.
-    schedules: [OnceLock<Edition>; 3],
-    latest: Mutex<[Option<Latest>; FeedId::ALL.len()]>,
-    subscriptions: Subscriptions,
+    schedules: [OnceLock<FeedEdition>; 3],
+    latest: Mutex<[Option<LatestEdition>; CityFeed::ALL.len()]>,
+    subscriptions: SubscriptionStore,
     /// Where it stands, with a slash at its end: some feeds name their other files by whole addresses.
     base: OnceLock<String>,
 }
 
 /// The last edition of a real-time feed, with what it was made for.
 #[derive(Debug)]
-struct Latest {
+struct LatestEdition {
     seconds: i64,
-    fault: Option<Fault>,
-    edition: Edition,
+    fault: Option<FeedFault>,
+    edition: FeedEdition,
 }
 
-impl Origin {
+impl FeedOrigin {
     /// An origin whose scripted faults count from the city's start.
     #[must_use]
     pub fn new(city: Arc<City>, plan: FaultPlan) -> Self {
-        let faults = Faults::new(city.start(), plan);
+        let faults = FaultControl::new(city.start_instant(), plan);
         Self {
             city,
             faults,
             schedules: Default::default(),
             latest: Mutex::default(),
-            subscriptions: Subscriptions::default(),
+            subscriptions: SubscriptionStore::default(),
             base: OnceLock::new(),
         }
     }
 
     /// Says at what address it stands, with a slash at its end. The first word counts.
-    pub fn stands_at(&self, base: &str) {
+    pub fn set_base_url(&self, base: &str) {
         self.base.get_or_init(|| base.to_owned());
     }
 
@@ -212,7 +212,7 @@ impl Origin {
 
     /// The faults, to be looked at and switched.
     #[must_use]
-    pub fn faults(&self) -> &Faults {
+    pub fn fault_control(&self) -> &FaultControl {
         &self.faults
     }
 
@@ -221,46 +221,46 @@ impl Origin {
     /// Takes a few milliseconds for a real-time feed that nobody has asked for in this second, and up to seconds for
     /// the first request of the schedule of a large city.
     #[must_use]
-    pub fn respond(
+    pub fn respond_to_feed(
         &self,
-        feed: FeedId,
+        feed: CityFeed,
         now: UnixMillis,
         if_none_match: Option<&str>,
         if_modified_since: Option<&str>,
-    ) -> Reply {
-        self.respond_with(feed, BikesFile::Discovery, now, if_none_match, if_modified_since)
+    ) -> OriginReply {
+        self.respond_with_file(feed, BikesFile::Discovery, now, if_none_match, if_modified_since)
     }
 
-    /// Answers a GET for a path as [`FeedId::file_name`] has it, or for a file that a feed names; none if there is nothing.
+    /// Answers a GET for a path as [`CityFeed::file_name`] has it, or for a file that a feed names; none if there is nothing.
     #[must_use]
-    pub fn respond_at(
+    pub fn respond_to_path(
         &self,
         path: &str,
         now: UnixMillis,
         if_none_match: Option<&str>,
         if_modified_since: Option<&str>,
-    ) -> Option<Reply> {
-        let (feed, file) = FeedId::at(path)?;
-        Some(self.respond_with(feed, file, now, if_none_match, if_modified_since))
+    ) -> Option<OriginReply> {
+        let (feed, file) = CityFeed::find_by_path(path)?;
+        Some(self.respond_with_file(feed, file, now, if_none_match, if_modified_since))
     }
 
-    fn respond_with(
+    fn respond_with_file(
         &self,
-        feed: FeedId,
+        feed: CityFeed,
         file: BikesFile,
         now: UnixMillis,
         if_none_match: Option<&str>,
         if_modified_since: Option<&str>,
-    ) -> Reply {
-        let fault = self.faults.active(feed, now);
+    ) -> OriginReply {
+        let fault = self.faults.active_fault(feed, now);
         match fault {
-            None | Some(Fault::Skew | Fault::Ids) => {
-                let edition = self.edition(feed, file, now, fault);
-                conditional(feed, edition, if_none_match, if_modified_since)
+            None | Some(FeedFault::Skew | FeedFault::Ids) => {
+                let edition = self.current_edition(feed, file, now, fault);
+                conditional_reply(feed, edition, if_none_match, if_modified_since)
             }
             Some(fault) => {
-                let whole = || self.edition(feed, file, now, None).bytes;
-                broken(fault, feed.content_type(), whole)
+                let whole = || self.current_edition(feed, file, now, None).bytes;
+                faulty_reply(fault, feed.content_type(), whole)
             }
         }
     }
@@ -268,82 +268,89 @@ impl Origin {
     /// Answers a message of SIRI that is posted to a path; none where nothing takes any. What it asks for is answered
     /// wherever it is posted, and the faults are those of the feed with that path.
     #[must_use]
-    pub fn answer_at(&self, path: &str, now: UnixMillis, body: &[u8]) -> Option<Reply> {
-        let (feed, _) = FeedId::at(path)?;
-        let door = feed.service()?;
-        let fault = self.faults.active(feed, now);
-        let answer = || siri::answer(self.scene(fault, now), &self.subscriptions, door, body);
+    pub fn answer_message(&self, path: &str, now: UnixMillis, body: &[u8]) -> Option<OriginReply> {
+        let (feed, _) = CityFeed::find_by_path(path)?;
+        let door = feed.siri_service()?;
+        let fault = self.faults.active_fault(feed, now);
+        let answer = || {
+            siri::answer_message(self.scene_with_fault(fault, now), &self.subscriptions, door, body)
+        };
         Some(match fault {
-            None | Some(Fault::Skew | Fault::Ids) => answer(),
-            Some(fault) => broken(fault, siri::XML, || match answer().body {
-                Body::Bytes(bytes) => bytes,
-                Body::Hang => Bytes::new(),
+            None | Some(FeedFault::Skew | FeedFault::Ids) => answer(),
+            Some(fault) => faulty_reply(fault, siri::XML, || match answer().body {
+                ReplyBody::Bytes(bytes) => bytes,
+                ReplyBody::Hang => Bytes::new(),
             }),
         })
     }
 
     /// What is to be posted to those who subscribed. Whether it was taken is to be [told](Self::settle).
     #[must_use]
-    pub fn deliveries(&self, now: UnixMillis) -> Vec<Delivery> {
-        let fault_at = |door: Service| {
-            let feed = FeedId::ALL.into_iter().find(|feed| feed.service() == Some(door));
-            feed.and_then(|feed| self.faults.active(feed, now))
+    pub fn list_due_deliveries(&self, now: UnixMillis) -> Vec<SiriDelivery> {
+        let fault_at = |door: SiriFeedKind| {
+            let feed = CityFeed::ALL.into_iter().find(|feed| feed.siri_service() == Some(door));
+            feed.and_then(|feed| self.faults.active_fault(feed, now))
         };
         // Who fails in any other way than by old or foreign data brings nothing at all.
-        self.subscriptions.due(now, |door| match fault_at(door) {
-            fault @ (None | Some(Fault::Skew | Fault::Ids)) => Some(self.scene(fault, now)),
+        self.subscriptions.due_deliveries(now, |door| match fault_at(door) {
+            fault @ (None | Some(FeedFault::Skew | FeedFault::Ids)) => {
+                Some(self.scene_with_fault(fault, now))
+            }
             Some(_) => None,
         })
     }
 
     /// Takes in whether a consumer took what it was brought.
-    pub fn settle(&self, delivery: &Delivery, is_taken: bool) {
-        self.subscriptions.settle(delivery, is_taken);
+    pub fn settle_delivery(&self, delivery: &SiriDelivery, is_taken: bool) {
+        self.subscriptions.settle_delivery(delivery, is_taken);
     }
 
-    fn scene(&self, fault: Option<Fault>, now: UnixMillis) -> Scene<'_> {
-        let old = if fault == Some(Fault::Skew) { SKEW_SECONDS } else { 0 };
-        let at = UnixMillis::from_seconds(now.seconds() - old);
-        Scene { city: &self.city, at, foreign: fault == Some(Fault::Ids) }
+    fn scene_with_fault(&self, fault: Option<FeedFault>, now: UnixMillis) -> CityScene<'_> {
+        let old = if fault == Some(FeedFault::Skew) { SKEW_SECONDS } else { 0 };
+        let at = UnixMillis::from_seconds(now.unix_seconds() - old);
+        CityScene { city: &self.city, at, foreign: fault == Some(FeedFault::Ids) }
     }
 
-    fn edition(
+    fn current_edition(
         &self,
-        feed: FeedId,
+        feed: CityFeed,
         file: BikesFile,
         now: UnixMillis,
-        fault: Option<Fault>,
-    ) -> Edition {
+        fault: Option<FeedFault>,
+    ) -> FeedEdition {
         if feed.is_schedule() {
-            return self.schedule(fault);
+            return self.schedule_edition(fault);
         }
-        if feed == FeedId::Bikes {
-            let Scene { city, at, foreign } = self.scene(fault, now);
+        if feed == CityFeed::Bikes {
+            let CityScene { city, at, foreign } = self.scene_with_fault(fault, now);
             let base = self.base.get().map_or("", String::as_str);
-            let (bytes, modified) = city.bikes_file(file, &format!("{base}gbfs/"), at, foreign);
-            return edition(bytes.into(), modified);
+            let (bytes, modified) =
+                city.encode_bikes_file(file, &format!("{base}gbfs/"), at, foreign);
+            return new_edition(bytes.into(), modified);
         }
         let every = match feed {
-            FeedId::Alerts | FeedId::TwinSituations => ALERTS_EVERY,
+            CityFeed::Alerts | CityFeed::TwinSituations => ALERTS_EVERY,
             _ => 1,
         };
-        let seconds = now.seconds().div_euclid(every) * every;
+        let seconds = now.unix_seconds().div_euclid(every) * every;
         let mut latest = self.latest.lock();
         if let Some(last) = &latest[feed as usize]
             && (last.seconds, last.fault) == (seconds, fault)
         {
             return last.edition.clone();
         }
-        let edition = self.real_time(feed, seconds, fault);
-        latest[feed as usize] = Some(Latest { seconds, fault, edition: edition.clone() });
+        let edition = self.realtime_edition(feed, seconds, fault);
+        latest[feed as usize] = Some(LatestEdition { seconds, fault, edition: edition.clone() });
         edition
     }
 
-    fn schedule(&self, fault: Option<Fault>) -> Edition {
+    fn schedule_edition(&self, fault: Option<FeedFault>) -> FeedEdition {
         let (place, variant) = match fault {
-            Some(Fault::Skew) => (1, Variant { days_old: SKEW_DAYS, foreign_ids: false }),
-            Some(Fault::Ids) => (2, Variant { days_old: 0, foreign_ids: true }),
-            _ => (0, Variant::default()),
+            Some(FeedFault::Skew) => {
+                (1, ScheduleVariant { days_old: SKEW_DAYS, foreign_ids: false })
+            }
+            Some(FeedFault::Ids) => (2, ScheduleVariant { days_old: 0, foreign_ids: true }),
+            _ => (0, ScheduleVariant::default()),
         };
         let make = || {
             let written = self.city.write_gtfs_variant(Cursor::new(Vec::new()), variant);
@@ -351,63 +358,76 @@ impl Origin {
                 .expect("memory takes every write and the zip stays below its limits")
                 .into_inner();
             let age = i64::from(variant.days_old) * 86_400;
-            edition(bytes.into(), self.city.start().seconds() - age)
+            new_edition(bytes.into(), self.city.start_instant().unix_seconds() - age)
         };
         self.schedules[place].get_or_init(make).clone()
     }
 
-    fn real_time(&self, feed: FeedId, seconds: i64, fault: Option<Fault>) -> Edition {
-        let scene = self.scene(fault, UnixMillis::from_seconds(seconds));
-        if let Some(service) = feed.service() {
-            return edition(siri::document(scene, service), scene.at.seconds());
+    fn realtime_edition(
+        &self,
+        feed: CityFeed,
+        seconds: i64,
+        fault: Option<FeedFault>,
+    ) -> FeedEdition {
+        let scene = self.scene_with_fault(fault, UnixMillis::from_seconds(seconds));
+        if let Some(service) = feed.siri_service() {
+            return new_edition(siri::encode_document(scene, service), scene.at.unix_seconds());
         }
         let mut message = match feed {
-            FeedId::Trips => self.city.trip_updates(scene.at),
-            FeedId::Alerts => self.city.alerts(scene.at),
-            _ => self.city.vehicle_positions(scene.at),
+            CityFeed::Trips => self.city.trip_updates_feed(scene.at),
+            CityFeed::Alerts => self.city.alerts_feed(scene.at),
+            _ => self.city.vehicle_positions_feed(scene.at),
         };
         if scene.foreign {
-            make_foreign(&mut message);
+            make_ids_foreign(&mut message);
         }
-        edition(message.encode_to_vec().into(), scene.at.seconds())
+        new_edition(message.encode_to_vec().into(), scene.at.unix_seconds())
     }
 }
 
 /// What a fault makes of an answer; skew and foreign ids change what is in it, and nothing here.
-fn broken(fault: Fault, content_type: &str, whole: impl FnOnce() -> Bytes) -> Reply {
+fn faulty_reply(
+    fault: FeedFault,
+    content_type: &str,
+    whole: impl FnOnce() -> Bytes,
+) -> OriginReply {
     match fault {
-        Fault::Hang => Reply { status: 200, headers: Vec::new(), body: Body::Hang },
-        Fault::Http500 => plain(500, "text/plain", Bytes::from_static(b"internal server error\n")),
-        Fault::Html => plain(200, "text/html; charset=utf-8", Bytes::from_static(MAINTENANCE)),
-        Fault::Empty => plain(200, content_type, Bytes::new()),
-        Fault::Truncate => {
-            let bytes = whole();
-            plain(200, content_type, bytes.slice(..bytes.len() * 3 / 5))
+        FeedFault::Hang => OriginReply { status: 200, headers: Vec::new(), body: ReplyBody::Hang },
+        FeedFault::Http500 => {
+            plain_reply(500, "text/plain", Bytes::from_static(b"internal server error\n"))
         }
-        Fault::Skew | Fault::Ids => plain(200, content_type, whole()),
+        FeedFault::Html => {
+            plain_reply(200, "text/html; charset=utf-8", Bytes::from_static(MAINTENANCE))
+        }
+        FeedFault::Empty => plain_reply(200, content_type, Bytes::new()),
+        FeedFault::Truncate => {
+            let bytes = whole();
+            plain_reply(200, content_type, bytes.slice(..bytes.len() * 3 / 5))
+        }
+        FeedFault::Skew | FeedFault::Ids => plain_reply(200, content_type, whole()),
     }
 }
 
-fn edition(bytes: Bytes, modified: i64) -> Edition {
+fn new_edition(bytes: Bytes, modified: i64) -> FeedEdition {
     let etag = format!("\"{:016x}\"", xxh3_64(&bytes));
-    Edition { bytes, etag, modified: Timestamp::from_second(modified).unwrap_or_default() }
+    FeedEdition { bytes, etag, modified: Timestamp::from_second(modified).unwrap_or_default() }
 }
 
-fn plain(status: u16, content_type: &str, bytes: Bytes) -> Reply {
-    Reply {
+fn plain_reply(status: u16, content_type: &str, bytes: Bytes) -> OriginReply {
+    OriginReply {
         status,
         headers: vec![("content-type", content_type.to_owned())],
-        body: Body::Bytes(bytes),
+        body: ReplyBody::Bytes(bytes),
     }
 }
 
 /// 304 where the client has this edition already (RFC 9110: If-None-Match decides alone where it is given).
-fn conditional(
-    feed: FeedId,
-    edition: Edition,
+fn conditional_reply(
+    feed: CityFeed,
+    edition: FeedEdition,
     if_none_match: Option<&str>,
     if_modified_since: Option<&str>,
-) -> Reply {
+) -> OriginReply {
     let known = match (if_none_match, if_modified_since) {
         (Some(tags), _) => tags.split(',').any(|tag| {
             let tag = tag.trim();
@@ -424,14 +444,14 @@ fn conditional(
         headers.push(("last-modified", date));
     }
     if known {
-        return Reply { status: 304, headers, body: Body::Bytes(Bytes::new()) };
+        return OriginReply { status: 304, headers, body: ReplyBody::Bytes(Bytes::new()) };
     }
     headers.push(("content-type", feed.content_type().to_owned()));
-    Reply { status: 200, headers, body: Body::Bytes(edition.bytes) }
+    OriginReply { status: 200, headers, body: ReplyBody::Bytes(edition.bytes) }
 }
 
 /// Gives every trip, route and stop an id that the schedule does not have.
-fn make_foreign(message: &mut proto::FeedMessage) {
+fn make_ids_foreign(message: &mut proto::FeedMessage) {
     let foreign = |id: &mut Option<String>| {
         if let Some(id) = id {
             id.insert_str(0, FOREIGN);

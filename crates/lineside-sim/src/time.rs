@@ -70,8 +70,8 @@ pub(crate) struct CityTime {
 
 impl CityTime {
     /// `start` is the instant that is 07:30 in the city.
-    pub(crate) fn starting(start: UnixMillis) -> Self {
-        let start_seconds = start.seconds();
+    pub(crate) fn with_start(start: UnixMillis) -> Self {
+        let start_seconds = start.unix_seconds();
         let wanted = i64::from(START_OF_DAY);
         let hour = i64::from(HOUR);
         let ahead = (wanted - start_seconds).rem_euclid(DAY);
@@ -81,7 +81,7 @@ impl CityTime {
         let midnight_days = (local - wanted + hour).div_euclid(DAY);
         let late = local - midnight_days * DAY - wanted;
         let shift = late.div_euclid(60) * 60;
-        let first_date = date_of(midnight_days);
+        let first_date = date_from_days(midnight_days);
         let week_turn = match first_date.weekday() {
             Weekday::Saturday => 2,
             Weekday::Sunday => 1,
@@ -98,28 +98,28 @@ impl CityTime {
     }
 
     /// The instant of the start.
-    pub(crate) fn start(&self) -> UnixMillis {
+    pub(crate) fn start_instant(&self) -> UnixMillis {
         self.start
     }
 
     /// The IANA name of the agency's time zone.
-    pub(crate) fn zone(&self) -> &'static str {
+    pub(crate) fn time_zone(&self) -> &'static str {
         let at = usize::try_from(self.offset_hours + ZONES_WEST).unwrap_or_default();
         ZONES.get(at).copied().unwrap_or("Etc/UTC")
     }
 
     /// The instant of a timetable time on a day, Unix seconds.
-    pub(crate) fn instant(&self, day: Day, seconds: f64) -> f64 {
+    pub(crate) fn instant_on_day(&self, day: Day, seconds: f64) -> f64 {
         (self.first_midnight + i64::from(day) * DAY + i64::from(self.shift)) as f64 + seconds
     }
 
     /// The timetable's time of an instant (Unix seconds), seen from a day; beyond 24 hours on the days after it.
-    pub(crate) fn seconds(&self, day: Day, instant: f64) -> f64 {
-        instant - self.instant(day, 0.0)
+    pub(crate) fn seconds_of_day(&self, day: Day, instant: f64) -> f64 {
+        instant - self.instant_on_day(day, 0.0)
     }
 
     /// The day whose timetable midnight is the last one before an instant.
-    pub(crate) fn day(&self, instant: i64) -> Day {
+    pub(crate) fn service_day_at(&self, instant: i64) -> Day {
         (instant - self.first_midnight - i64::from(self.shift)).div_euclid(DAY) as Day
     }
 
@@ -128,39 +128,39 @@ impl CityTime {
         seconds + self.shift
     }
 
-    pub(crate) fn date(&self, day: Day) -> Date {
+    pub(crate) fn calendar_date(&self, day: Day) -> Date {
         self.first_date.saturating_add(i64::from(day).days())
     }
 
     /// The city's weekday, which is the real one unless the start was on a weekend.
-    pub(crate) fn weekday(&self, day: Day) -> Weekday {
-        self.date(day).weekday().wrapping_add(self.week_turn)
+    pub(crate) fn city_weekday(&self, day: Day) -> Weekday {
+        self.calendar_date(day).weekday().wrapping_add(self.week_turn)
     }
 
     /// The city's weekday on dates that are a real `weekday`.
-    pub(crate) fn weekday_on(&self, weekday: Weekday) -> Weekday {
+    pub(crate) fn weekday_for_real(&self, weekday: Weekday) -> Weekday {
         weekday.wrapping_add(self.week_turn)
     }
 
     /// The first and last day of the calendar.
-    pub(crate) fn calendar(&self) -> (Day, Day) {
+    pub(crate) fn calendar_range(&self) -> (Day, Day) {
         (-DAYS_BEFORE as Day, DAYS_AFTER as Day)
     }
 }
 
-fn date_of(days: i64) -> Date {
+fn date_from_days(days: i64) -> Date {
     let noon = Timestamp::from_second(days.saturating_mul(DAY).saturating_add(DAY / 2))
         .unwrap_or_default();
     jiff::tz::TimeZone::UTC.to_datetime(noon).date()
 }
 
 /// `20261121`
-pub(crate) fn compact(date: Date) -> String {
+pub(crate) fn format_compact_date(date: Date) -> String {
     format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
 }
 
 /// `25:07:30`
-pub(crate) fn clock(seconds: i32) -> String {
+pub(crate) fn format_clock_time(seconds: i32) -> String {
     format!("{:02}:{:02}:{:02}", seconds / HOUR, seconds / 60 % 60, seconds % 60)
 }
 
@@ -172,20 +172,24 @@ mod tests {
 
     fn check(start: &str) -> CityTime {
         let start: Timestamp = start.parse().unwrap();
-        let time = CityTime::starting(UnixMillis(start.as_millisecond()));
-        let zone = TimeZone::get(time.zone()).unwrap();
+        let time = CityTime::with_start(UnixMillis(start.as_millisecond()));
+        let zone = TimeZone::get(time.time_zone()).unwrap();
         let local = zone.to_datetime(start);
-        assert_eq!(local.date(), time.date(0), "{start}: {local}");
+        assert_eq!(local.date(), time.calendar_date(0), "{start}: {local}");
         let minutes = local.hour() as i32 * 60 + i32::from(local.minute());
         assert!((7 * 60..=8 * 60).contains(&minutes), "{start}: {local}");
         // A GTFS reader's arithmetic: noon of the date in the zone, minus 12 hours, plus the feed's time.
-        let noon = time.date(0).at(12, 0, 0, 0).to_zoned(zone).unwrap().timestamp().as_second();
+        let noon =
+            time.calendar_date(0).at(12, 0, 0, 0).to_zoned(zone).unwrap().timestamp().as_second();
         let read = noon - 12 * 3_600 + i64::from(time.feed_seconds(START_OF_DAY));
         assert!((0..60).contains(&(start.as_second() - read)), "{start}");
-        assert_eq!(time.instant(0, f64::from(START_OF_DAY)) as i64, read);
-        assert_eq!(time.day(start.as_second()), 0);
-        assert!((time.seconds(0, start.as_second() as f64) - f64::from(START_OF_DAY)).abs() < 60.0);
-        let weekday = time.weekday(0);
+        assert_eq!(time.instant_on_day(0, f64::from(START_OF_DAY)) as i64, read);
+        assert_eq!(time.service_day_at(start.as_second()), 0);
+        assert!(
+            (time.seconds_of_day(0, start.as_second() as f64) - f64::from(START_OF_DAY)).abs()
+                < 60.0
+        );
+        let weekday = time.city_weekday(0);
         assert!(!matches!(weekday, Weekday::Saturday | Weekday::Sunday), "{start}: {weekday:?}");
         time
     }
@@ -202,25 +206,25 @@ mod tests {
     #[test]
     fn a_start_at_half_past_seven_utc_shifts_nothing() {
         let time = check("2026-11-18T07:30:00Z");
-        assert_eq!((time.zone(), time.shift), ("Etc/UTC", 0));
-        assert_eq!(time.weekday(0), Weekday::Wednesday);
+        assert_eq!((time.time_zone(), time.shift), ("Etc/UTC", 0));
+        assert_eq!(time.city_weekday(0), Weekday::Wednesday);
     }
 
     #[test]
     fn a_weekend_start_turns_the_week() {
         let time = check("2026-11-21T14:00:00Z");
-        assert_eq!(time.date(0).weekday(), Weekday::Saturday);
-        assert_eq!(time.weekday(0), Weekday::Monday);
-        assert_eq!(time.weekday_on(Weekday::Saturday), Weekday::Monday);
-        assert_eq!(time.weekday(5), Weekday::Saturday);
+        assert_eq!(time.calendar_date(0).weekday(), Weekday::Saturday);
+        assert_eq!(time.city_weekday(0), Weekday::Monday);
+        assert_eq!(time.weekday_for_real(Weekday::Saturday), Weekday::Monday);
+        assert_eq!(time.city_weekday(5), Weekday::Saturday);
     }
 
     #[test]
     fn hours_later_the_day_and_its_seconds_go_on() {
         let time = check("2026-11-18T23:55:00Z");
-        let later = time.instant(0, 0.0) + 25.5 * 3_600.0;
-        assert_eq!(time.day(later as i64), 1);
-        assert_eq!(time.seconds(0, later), 25.5 * 3_600.0);
-        assert_eq!(time.seconds(1, later), 1.5 * 3_600.0);
+        let later = time.instant_on_day(0, 0.0) + 25.5 * 3_600.0;
+        assert_eq!(time.service_day_at(later as i64), 1);
+        assert_eq!(time.seconds_of_day(0, later), 25.5 * 3_600.0);
+        assert_eq!(time.seconds_of_day(1, later), 1.5 * 3_600.0);
     }
 }

@@ -8,15 +8,15 @@
 use std::{env, path::PathBuf, sync::Arc, sync::mpsc::channel, time::Duration, time::Instant};
 
 use bytes::Bytes;
-use lineside_ingest::{FeedId, SavedHead, SnapshotKey, Snapshots as _, Validators};
-use lineside_store::{Keep, Store};
+use lineside_ingest::{CacheValidators, FeedId, SnapshotHead, SnapshotKey, SnapshotStore as _};
+use lineside_store::{RetentionPolicy, Store};
 use lineside_sync::{RealClock, UnixMillis};
 
 /// Sizes of bodies, with how many feeds bring one at the same moment.
 const CASES: [(usize, usize); 6] =
     [(2_000, 1), (200_000, 1), (4_000_000, 1), (2_000, 50), (200_000, 50), (4_000_000, 8)];
 const ROUNDS: u64 = 40;
-const KEEP: Keep = Keep {
+const KEEP: RetentionPolicy = RetentionPolicy {
     availability: Duration::from_secs(86_400),
     versions: 1,
     versions_age: Duration::from_secs(86_400),
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut waits = Vec::new();
         let began = Instant::now();
         for round in 0..ROUNDS {
-            waits.extend(save(&store, size, n_feeds, round)?);
+            waits.extend(save_round(&store, size, n_feeds, round)?);
         }
         let took = began.elapsed().as_secs_f64();
         waits.sort();
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// All feeds bring a body at once. Gives how long each waited.
-fn save(
+fn save_round(
     store: &Store,
     size: usize,
     n_feeds: usize,
@@ -61,12 +61,12 @@ fn save(
     let began = Instant::now();
     for (feed, body) in bodies.into_iter().enumerate() {
         let told = told.clone();
-        let key = SnapshotKey::of(&FeedId::new(&format!("feed-{feed}"))?);
+        let key = SnapshotKey::for_feed(&FeedId::new(&format!("feed-{feed}"))?);
         let done = Box::new(move |is_saved| {
             // Whoever measures waits for all of them.
             let _ = told.send((is_saved, began.elapsed()));
         });
-        store.save(&key, head(), body, None, done);
+        store.save_snapshot(&key, sample_head(), body, None, done);
     }
     drop(told);
     let ended: Vec<(bool, Duration)> = ended.iter().collect();
@@ -76,16 +76,16 @@ fn save(
     Ok(ended.into_iter().map(|(_, wait)| wait).collect())
 }
 
-fn head() -> SavedHead {
-    SavedHead {
+fn sample_head() -> SnapshotHead {
+    SnapshotHead {
         source: "https://example.org/a".to_owned(),
         hash: 0,
-        format: SavedHead::parse_format("raw").expect("a format of ours"),
+        format: SnapshotHead::parse_format("raw").expect("a format of ours"),
         content_type: "application/x-protobuf".to_owned(),
         file_name: "a.pb".to_owned(),
         fetched_at: UnixMillis(1),
         last_modified: None,
-        validators: Validators::default(),
+        validators: CacheValidators::default(),
         confirmed_at: UnixMillis(1),
     }
 }

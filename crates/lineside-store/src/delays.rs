@@ -4,7 +4,7 @@ use lineside_ingest::{ArchiveError, FeedId};
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, Row, Transaction, params};
 
-use crate::{Store, limits::DELAYS_MAX, writer::Told};
+use crate::{Store, limits::DELAYS_MAX, writer::WriteRequest};
 
 /// What was seen in a quarter of an hour, added up over its looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,9 +25,9 @@ pub struct DelayRow {
 
 impl Store {
     /// Keeps what was seen in a quarter, in the place of what was kept of it before.
-    pub fn keep_delays(&self, rows: Vec<DelayRow>) {
+    pub fn store_delays(&self, rows: Vec<DelayRow>) {
         if !rows.is_empty() {
-            self.tell(Told::Delays(rows));
+            self.send_to_writer(WriteRequest::Delays(rows));
         }
     }
 
@@ -36,12 +36,12 @@ impl Store {
     /// # Errors
     /// If it cannot be read.
     pub fn list_delays(&self, from: UnixMillis) -> Result<Vec<DelayRow>, ArchiveError> {
-        self.read(|connection| list(connection, from))
+        self.with_reader(|connection| select_rows(connection, from))
     }
 }
 
 /// Writes a row in the place of the one before.
-pub(crate) fn put(
+pub(crate) fn upsert_row(
     transaction: &Transaction<'_>,
     feed: i64,
     row: &DelayRow,
@@ -57,17 +57,17 @@ pub(crate) fn put(
     Ok(())
 }
 
-fn list(connection: &Connection, from: UnixMillis) -> rusqlite::Result<Vec<DelayRow>> {
+fn select_rows(connection: &Connection, from: UnixMillis) -> rusqlite::Result<Vec<DelayRow>> {
     let mut rows = connection.prepare_cached(
         "SELECT name, line, start, trips, late, cancelled FROM delay JOIN feed ON feed.id = delay.feed \
          WHERE start >= ?1 ORDER BY start LIMIT ?2",
     )?;
-    let found = rows.query_map(params![from.0, DELAYS_MAX], read)?;
+    let found = rows.query_map(params![from.0, DELAYS_MAX], parse_row)?;
     found.filter_map(Result::transpose).collect()
 }
 
 /// The row, unless its feed has a name that is none any more.
-fn read(row: &Row<'_>) -> rusqlite::Result<Option<DelayRow>> {
+fn parse_row(row: &Row<'_>) -> rusqlite::Result<Option<DelayRow>> {
     let name: String = row.get(0)?;
     let Ok(feed) = FeedId::new(&name) else { return Ok(None) };
     let line: String = row.get(1)?;

@@ -17,7 +17,7 @@ use crate::{
 
 /// One change of what is laid over one feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
+pub struct OverrideEdit {
     /// The feed.
     pub feed: FeedId,
     /// When.
@@ -35,7 +35,7 @@ pub struct Edit {
 }
 
 /// An edit of the history, with its number: they rise, and none is given twice.
-pub type NumberedEdit = (i64, Edit);
+pub type NumberedEdit = (i64, OverrideEdit);
 
 impl Store {
     /// Puts an edit into the history and what it leads to in force; returns its number once neither a crash nor a power cut
@@ -43,9 +43,9 @@ impl Store {
     ///
     /// # Errors
     /// If the disk does not take it: then nothing has changed.
-    pub fn record_edit(&self, edit: &Edit) -> Result<i64, StoreError> {
+    pub fn commit_edit(&self, edit: &OverrideEdit) -> Result<i64, StoreError> {
         let write = || -> rusqlite::Result<i64> {
-            let mut connection = schema::open_writer(self.path(), EDIT_WAIT)?;
+            let mut connection = schema::open_writer(self.database_path(), EDIT_WAIT)?;
             connection.pragma_update(None, "synchronous", "FULL")?;
             let transaction =
                 connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -78,15 +78,15 @@ impl Store {
             self.is_read_only.store(false, Ordering::Release);
             Ok(number)
         };
-        write().map_err(|error| StoreError::of(self.path(), &error))
+        write().map_err(|error| StoreError::from_sqlite(self.database_path(), &error))
     }
 
     /// What is laid over each feed.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn list_laid_over(&self) -> Result<Vec<(FeedId, Secret)>, ArchiveError> {
-        let rows: Vec<(String, String)> = self.read(|connection| {
+    pub fn list_overrides(&self) -> Result<Vec<(FeedId, Secret)>, ArchiveError> {
+        let rows: Vec<(String, String)> = self.with_reader(|connection| {
             let mut rows = connection.prepare_cached("SELECT feed, body FROM laid_over")?;
             rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         })?;
@@ -105,12 +105,12 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<NumberedEdit>, ArchiveError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.read(|connection| {
+        self.with_reader(|connection| {
             let mut rows = connection.prepare_cached(
                 "SELECT n, at, who, what, before, after, undoes FROM edit \
                  WHERE feed = ?1 ORDER BY n DESC LIMIT ?2",
             )?;
-            let edit = |row: &Row<'_>| edit_of(feed, row);
+            let edit = |row: &Row<'_>| parse_edit(feed, row);
             rows.query_map(params![feed.as_str(), limit], edit)?.collect()
         })
     }
@@ -125,14 +125,14 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<NumberedEdit>, ArchiveError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let edits: Vec<Option<NumberedEdit>> = self.read(|connection| {
+        let edits: Vec<Option<NumberedEdit>> = self.with_reader(|connection| {
             let mut rows = connection.prepare_cached(
                 "SELECT n, at, who, what, before, after, undoes, feed FROM edit \
                  WHERE n < ?1 ORDER BY n DESC LIMIT ?2",
             )?;
             // Only we write it, so each is a feed's id.
             let edit = |row: &Row<'_>| match FeedId::new(&row.get::<_, String>(7)?) {
-                Ok(feed) => edit_of(&feed, row).map(Some),
+                Ok(feed) => parse_edit(&feed, row).map(Some),
                 Err(_) => Ok(None),
             };
             rows.query_map(params![before, limit], edit)?.collect()
@@ -149,18 +149,18 @@ impl Store {
         feed: &FeedId,
         number: i64,
     ) -> Result<Option<NumberedEdit>, ArchiveError> {
-        self.read(|connection| {
+        self.with_reader(|connection| {
             let mut row = connection.prepare_cached(
                 "SELECT n, at, who, what, before, after, undoes FROM edit \
                  WHERE feed = ?1 AND n = ?2",
             )?;
-            row.query_row(params![feed.as_str(), number], |row| edit_of(feed, row)).optional()
+            row.query_row(params![feed.as_str(), number], |row| parse_edit(feed, row)).optional()
         })
     }
 }
 
-fn edit_of(feed: &FeedId, row: &Row<'_>) -> rusqlite::Result<NumberedEdit> {
-    let edit = Edit {
+fn parse_edit(feed: &FeedId, row: &Row<'_>) -> rusqlite::Result<NumberedEdit> {
+    let edit = OverrideEdit {
         feed: feed.clone(),
         at: UnixMillis(row.get(1)?),
         who: row.get(2)?,

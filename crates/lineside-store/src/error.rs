@@ -51,7 +51,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// In the words of this file.
-    pub(crate) fn of(path: &Path, error: &rusqlite::Error) -> StoreError {
+    pub(crate) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> StoreError {
         let (path, reason) = (path.to_owned(), error.to_string());
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
@@ -61,13 +61,13 @@ impl StoreError {
         }
     }
 
-    pub(crate) fn unusable(path: &Path, error: &std::io::Error) -> StoreError {
+    pub(crate) fn from_io(path: &Path, error: &std::io::Error) -> StoreError {
         StoreError::Unusable { path: path.to_owned(), reason: error.to_string() }
     }
 }
 
 /// Whether the same may succeed when it is tried again.
-pub(crate) fn may_pass(error: &rusqlite::Error) -> bool {
+pub(crate) fn is_transient(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
         Some(

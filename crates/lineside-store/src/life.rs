@@ -19,7 +19,7 @@ pub(crate) fn insert_life(
 }
 
 /// Notes that the server still runs.
-pub(crate) fn note_life(
+pub(crate) fn touch_life(
     transaction: &Transaction<'_>,
     life: i64,
     now: UnixMillis,

@@ -26,7 +26,7 @@ pub(crate) const LIST: &str = "SELECT target, name, kind, word, at, pending FROM
      JOIN feed ON feed.id = notification.feed ORDER BY at";
 
 /// The row, unless its feed has a name that is none any more.
-pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Option<NotificationRow>> {
+pub(crate) fn parse_row(row: &Row<'_>) -> rusqlite::Result<Option<NotificationRow>> {
     let name: String = row.get(1)?;
     let Ok(feed) = FeedId::new(&name) else { return Ok(None) };
     Ok(Some(NotificationRow {
@@ -40,7 +40,7 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Option<NotificationRow>> {
 }
 
 /// Writes it in the place of what was told before.
-pub(crate) fn write(
+pub(crate) fn upsert_row(
     transaction: &Transaction<'_>,
     feed: i64,
     row: &NotificationRow,

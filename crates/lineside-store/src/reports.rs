@@ -4,7 +4,7 @@ use lineside_ingest::{ArchiveError, FeedId};
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
-use crate::{limits::REFUSED_REPORTS_MAX, store::Store, writer::Told};
+use crate::{limits::REFUSED_REPORTS_MAX, store::Store, writer::WriteRequest};
 
 /// What was found in one version of a feed's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct ReportRow {
 
 /// A report in a list of many.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReportBrief {
+pub struct ReportSummaryRow {
     /// Which version it is about.
     pub version: String,
     /// What it comes to, in JSON; empty where an older version of the program kept it.
@@ -36,8 +36,8 @@ pub struct ReportBrief {
 
 impl Store {
     /// Keeps what was found in a version of a feed's data.
-    pub fn keep_report(&self, row: ReportRow) {
-        self.tell(Told::Report(row));
+    pub fn store_report(&self, row: ReportRow) {
+        self.send_to_writer(WriteRequest::Report(row));
     }
 
     /// Reports of a feed, the latest first.
@@ -50,34 +50,36 @@ impl Store {
         subject: &str,
         limit: usize,
     ) -> Result<Vec<ReportRow>, ArchiveError> {
-        self.read(|connection| list(connection, feed.as_str(), subject, limit))
+        self.with_reader(|connection| select_rows(connection, feed.as_str(), subject, limit))
     }
 
     /// What reports of a feed come to, the latest first.
     ///
     /// # Errors
     /// If they cannot be read.
-    pub fn list_report_briefs(
+    pub fn list_report_summaries(
         &self,
         feed: &FeedId,
         subject: &str,
         limit: usize,
-    ) -> Result<Vec<ReportBrief>, ArchiveError> {
-        self.read(|connection| list_briefs(connection, feed.as_str(), subject, limit))
+    ) -> Result<Vec<ReportSummaryRow>, ArchiveError> {
+        self.with_reader(|connection| select_summaries(connection, feed.as_str(), subject, limit))
     }
 
     /// Reports of one version whose subjects begin so, in their order, at most so many.
     ///
     /// # Errors
     /// If they cannot be read.
-    pub fn list_reports_of(
+    pub fn list_version_reports(
         &self,
         feed: &FeedId,
         subjects: &str,
         version: &str,
         limit: usize,
     ) -> Result<Vec<ReportRow>, ArchiveError> {
-        self.read(|connection| list_of(connection, feed.as_str(), subjects, version, limit))
+        self.with_reader(|connection| {
+            select_version_rows(connection, feed.as_str(), subjects, version, limit)
+        })
     }
 
     /// The report of one version.
@@ -90,13 +92,13 @@ impl Store {
         subject: &str,
         version: &str,
     ) -> Result<Option<ReportRow>, ArchiveError> {
-        self.read(|connection| find(connection, feed.as_str(), subject, version))
+        self.with_reader(|connection| find_row(connection, feed.as_str(), subject, version))
     }
 }
 
 /// Takes the place of what was found in that version before. What is refused may be other bytes each time, so those that are too many
 /// go at once.
-pub(crate) fn put(
+pub(crate) fn upsert_row(
     transaction: &Transaction<'_>,
     feed: i64,
     row: &ReportRow,
@@ -122,7 +124,7 @@ pub(crate) fn put(
 }
 
 /// Lets go of those that are too many, of each feed and subject the oldest. What was refused takes no place of the others.
-pub(crate) fn trim(transaction: &Transaction<'_>, most: usize) -> rusqlite::Result<()> {
+pub(crate) fn trim_rows(transaction: &Transaction<'_>, most: usize) -> rusqlite::Result<()> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     transaction
         .prepare_cached(
@@ -135,7 +137,7 @@ pub(crate) fn trim(transaction: &Transaction<'_>, most: usize) -> rusqlite::Resu
 }
 
 /// Lets go of all of a feed.
-pub(crate) fn forget(transaction: &Transaction<'_>, feed: i64) -> rusqlite::Result<()> {
+pub(crate) fn delete_feed(transaction: &Transaction<'_>, feed: i64) -> rusqlite::Result<()> {
     transaction.prepare_cached("DELETE FROM report WHERE feed = ?1")?.execute([feed])?;
     Ok(())
 }
@@ -144,7 +146,7 @@ const COLUMNS: &str = "SELECT name, subject, version, at, refused, brief, body F
      WHERE name = ?1 AND subject = ?2";
 
 /// Of a feed, the latest first.
-fn list(
+fn select_rows(
     connection: &Connection,
     feed: &str,
     subject: &str,
@@ -153,30 +155,30 @@ fn list(
     let sql = format!("{COLUMNS} ORDER BY at DESC, report.id DESC LIMIT ?3");
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut rows = connection.prepare_cached(&sql)?;
-    let found = rows.query_map(params![feed, subject, limit], read)?;
+    let found = rows.query_map(params![feed, subject, limit], parse_row)?;
     found.filter_map(Result::transpose).collect()
 }
 
 /// Of a feed, the latest first, without what was found.
-fn list_briefs(
+fn select_summaries(
     connection: &Connection,
     feed: &str,
     subject: &str,
     limit: usize,
-) -> rusqlite::Result<Vec<ReportBrief>> {
+) -> rusqlite::Result<Vec<ReportSummaryRow>> {
     let mut rows = connection.prepare_cached(
         "SELECT version, brief FROM report JOIN feed ON feed.id = report.feed \
          WHERE name = ?1 AND subject = ?2 ORDER BY at DESC, report.id DESC LIMIT ?3",
     )?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let found = rows.query_map(params![feed, subject, limit], |row| {
-        Ok(ReportBrief { version: row.get(0)?, brief: row.get(1)? })
+        Ok(ReportSummaryRow { version: row.get(0)?, brief: row.get(1)? })
     })?;
     found.collect()
 }
 
 /// That of one version.
-fn find(
+fn find_row(
     connection: &Connection,
     feed: &str,
     subject: &str,
@@ -184,11 +186,11 @@ fn find(
 ) -> rusqlite::Result<Option<ReportRow>> {
     let sql = format!("{COLUMNS} AND version = ?3");
     let mut found = connection.prepare_cached(&sql)?;
-    Ok(found.query_row(params![feed, subject, version], read).optional()?.flatten())
+    Ok(found.query_row(params![feed, subject, version], parse_row).optional()?.flatten())
 }
 
 /// Those of one version whose subjects begin so, in their order.
-fn list_of(
+fn select_version_rows(
     connection: &Connection,
     feed: &str,
     subjects: &str,
@@ -200,12 +202,12 @@ fn list_of(
         "SELECT name, subject, version, at, refused, brief, body FROM report JOIN feed ON feed.id = report.feed \
          WHERE name = ?1 AND substr(subject, 1, length(?2)) = ?2 AND version = ?3 ORDER BY subject LIMIT ?4",
     )?;
-    let found = rows.query_map(params![feed, subjects, version, limit], read)?;
+    let found = rows.query_map(params![feed, subjects, version, limit], parse_row)?;
     found.filter_map(Result::transpose).collect()
 }
 
 /// The row, unless its feed has a name that is none any more.
-fn read(row: &Row<'_>) -> rusqlite::Result<Option<ReportRow>> {
+fn parse_row(row: &Row<'_>) -> rusqlite::Result<Option<ReportRow>> {
     let name: String = row.get(0)?;
     let Ok(feed) = FeedId::new(&name) else { return Ok(None) };
     Ok(Some(ReportRow {

@@ -186,7 +186,7 @@ const STEPS: &[&str] = &["
 "];
 
 /// The latest version of the tables.
-pub(crate) fn latest() -> i64 {
+pub(crate) fn latest_version() -> i64 {
     i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
 }
 
@@ -195,49 +195,49 @@ pub(crate) fn latest() -> i64 {
 ///
 /// # Errors
 /// If it is damaged, newer, or not to be had; or what `begin` says.
-pub(crate) fn open(
+pub(crate) fn open_or_create(
     path: &Path,
     begin: impl FnOnce() -> Result<(), StoreError>,
 ) -> Result<Connection, StoreError> {
     // SQLite would make it readable for everybody; what it puts beside it is as the file is.
     let made = OpenOptions::new().create(true).append(true).mode(MODE).open(path);
-    made.map_err(|error| StoreError::unusable(path, &error))?;
-    let fails = |error: rusqlite::Error| StoreError::of(path, &error);
+    made.map_err(|error| StoreError::from_io(path, &error))?;
+    let fails = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
     let mut connection = open_writer(path, BUSY).map_err(fails)?;
-    let found = version(&connection).map_err(fails)?;
+    let found = read_version(&connection).map_err(fails)?;
     // Before anything is changed: whoever wrote it may come back.
-    if found > latest() {
-        return Err(StoreError::Newer { path: path.to_owned(), found, known: latest() });
+    if found > latest_version() {
+        return Err(StoreError::Newer { path: path.to_owned(), found, known: latest_version() });
     }
     if found == 0 {
         begin()?;
     }
-    prepare(&mut connection, found).map_err(fails)?;
+    prepare_tables(&mut connection, found).map_err(fails)?;
     Ok(connection)
 }
 
 /// Opens for writing a file that could only be read when the store was opened.
-pub(crate) fn reopen(path: &Path) -> rusqlite::Result<Connection> {
+pub(crate) fn reopen_for_writing(path: &Path) -> rusqlite::Result<Connection> {
     let mut connection = open_writer(path, BUSY)?;
-    let found = version(&connection)?;
-    prepare(&mut connection, found)?;
+    let found = read_version(&connection)?;
+    prepare_tables(&mut connection, found)?;
     Ok(connection)
 }
 
 /// Switches to WAL, and brings the tables to the latest version.
-fn prepare(connection: &mut Connection, found: i64) -> rusqlite::Result<()> {
+fn prepare_tables(connection: &mut Connection, found: i64) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    migrate(connection, found)
+    migrate_tables(connection, found)
 }
 
 /// Tells whether the file has tables that can be read by themselves: an earlier process closed it and left no WAL with
 /// newer rows.
-pub(crate) fn is_readable_alone(path: &Path) -> bool {
+pub(crate) fn is_readable_without_wal(path: &Path) -> bool {
     let mut wal = OsString::from(path);
     wal.push("-wal");
     let has_wal = fs::metadata(wal).is_ok_and(|wal| wal.len() > 0);
-    let found = || version(&open_immutable(path)?);
-    !has_wal && found().is_ok_and(|found| (1..=latest()).contains(&found))
+    let found = || read_version(&open_immutable(path)?);
+    !has_wal && found().is_ok_and(|found| (1..=latest_version()).contains(&found))
 }
 
 /// Moves the rows of a WAL into the file, as far as the disk has room. An exclusive connection has its index in memory, so
@@ -286,11 +286,11 @@ pub(crate) fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
     Connection::open_with_flags(uri, flags)
 }
 
-fn version(connection: &Connection) -> rusqlite::Result<i64> {
+fn read_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-fn migrate(connection: &mut Connection, from: i64) -> rusqlite::Result<()> {
+fn migrate_tables(connection: &mut Connection, from: i64) -> rusqlite::Result<()> {
     let done = usize::try_from(from).unwrap_or(0);
     for (step, sql) in STEPS.iter().enumerate().skip(done) {
         let transaction = connection.transaction()?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use lineside_ingest::{DatasetFacts, FeedId, SavedHead, SnapshotKey, Validators};
+use lineside_ingest::{CacheValidators, DatasetFacts, FeedId, SnapshotHead, SnapshotKey};
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
@@ -12,7 +12,7 @@ use crate::{blobs::BlobHash, limits::UNUSED, reports, versions};
 #[derive(Clone, Debug)]
 pub(crate) struct SnapshotRow {
     pub(crate) key: SnapshotKey,
-    pub(crate) head: SavedHead,
+    pub(crate) head: SnapshotHead,
     pub(crate) blob: BlobHash,
     pub(crate) size: u64,
     /// What it says of itself, if it is a version of a schedule.
@@ -20,7 +20,7 @@ pub(crate) struct SnapshotRow {
 }
 
 /// Puts it in place of what was before. Gives the blob of that, if it is another.
-pub(crate) fn put(
+pub(crate) fn upsert_row(
     transaction: &Transaction<'_>,
     feed: i64,
     row: &SnapshotRow,
@@ -39,7 +39,7 @@ pub(crate) fn put(
         .execute(params![
             feed,
             row.key.file.as_str(),
-            row.blob.bytes(),
+            row.blob.as_bytes(),
             i64::try_from(row.size).unwrap_or(i64::MAX),
             head.hash.to_be_bytes(),
             head.source,
@@ -53,18 +53,18 @@ pub(crate) fn put(
             head.confirmed_at.0,
         ])?;
     if let Some(facts) = &row.facts {
-        versions::put(transaction, feed, row, facts)?;
+        versions::upsert_row(transaction, feed, row, facts)?;
     }
-    Ok(before.and_then(|bytes| BlobHash::of_bytes(&bytes)).filter(|before| *before != row.blob))
+    Ok(before.and_then(|bytes| BlobHash::from_digest(&bytes)).filter(|before| *before != row.blob))
 }
 
 /// The source has confirmed the bytes.
-pub(crate) fn confirm(
+pub(crate) fn confirm_row(
     transaction: &Transaction<'_>,
     feed: i64,
     key: &SnapshotKey,
     at: UnixMillis,
-    validators: &Validators,
+    validators: &CacheValidators,
 ) -> rusqlite::Result<()> {
     transaction
         .prepare_cached(
@@ -78,11 +78,15 @@ pub(crate) fn confirm(
             validators.etag,
             validators.last_modified
         ])?;
-    if key.file.is_empty() { versions::confirm(transaction, feed, at) } else { Ok(()) }
+    if key.file.is_empty() { versions::confirm_row(transaction, feed, at) } else { Ok(()) }
 }
 
 /// Lets go of the bytes of a file.
-pub(crate) fn forget(transaction: &Transaction<'_>, feed: i64, file: &str) -> rusqlite::Result<()> {
+pub(crate) fn delete_row(
+    transaction: &Transaction<'_>,
+    feed: i64,
+    file: &str,
+) -> rusqlite::Result<()> {
     transaction
         .prepare_cached("DELETE FROM snapshot WHERE feed = ?1 AND file = ?2")?
         .execute(params![feed, file])?;
@@ -90,7 +94,7 @@ pub(crate) fn forget(transaction: &Transaction<'_>, feed: i64, file: &str) -> ru
 }
 
 /// Lets go of feeds that are no longer there, once nobody has confirmed their bytes for long.
-pub(crate) fn retain(
+pub(crate) fn retain_feeds(
     transaction: &Transaction<'_>,
     feeds: &[FeedId],
     now: UnixMillis,
@@ -106,36 +110,37 @@ pub(crate) fn retain(
     let known: HashSet<&str> = feeds.iter().map(FeedId::as_str).collect();
     for (number, _) in old.iter().filter(|(_, name)| !known.contains(name.as_str())) {
         transaction.prepare_cached("DELETE FROM snapshot WHERE feed = ?1")?.execute([number])?;
-        versions::forget(transaction, *number)?;
-        reports::forget(transaction, *number)?;
+        versions::delete_feed(transaction, *number)?;
+        reports::delete_feed(transaction, *number)?;
     }
     Ok(())
 }
 
 /// What is known of a feed's bytes, and their blob.
-pub(crate) fn find(
+pub(crate) fn find_row(
     connection: &Connection,
     key: &SnapshotKey,
-) -> rusqlite::Result<Option<(SavedHead, BlobHash)>> {
+) -> rusqlite::Result<Option<(SnapshotHead, BlobHash)>> {
     let found = connection
         .prepare_cached(
             "SELECT blob, hash, source, format, content_type, file_name, fetched, modified, etag, last_modified, \
              confirmed FROM snapshot WHERE feed = (SELECT id FROM feed WHERE name = ?1) AND file = ?2",
         )?
-        .query_row(params![key.feed.as_str(), key.file.as_str()], head)
+        .query_row(params![key.feed.as_str(), key.file.as_str()], parse_head)
         .optional()?;
     Ok(found.flatten())
 }
 
 /// What we never write is as if it were not there.
-fn head(row: &Row<'_>) -> rusqlite::Result<Option<(SavedHead, BlobHash)>> {
+fn parse_head(row: &Row<'_>) -> rusqlite::Result<Option<(SnapshotHead, BlobHash)>> {
     let blob: Vec<u8> = row.get(0)?;
     let format: String = row.get(3)?;
-    let Some((blob, format)) = BlobHash::of_bytes(&blob).zip(SavedHead::parse_format(&format))
+    let Some((blob, format)) =
+        BlobHash::from_digest(&blob).zip(SnapshotHead::parse_format(&format))
     else {
         return Ok(None);
     };
-    let head = SavedHead {
+    let head = SnapshotHead {
         hash: u128::from_be_bytes(row.get(1)?),
         source: row.get(2)?,
         format,
@@ -143,7 +148,7 @@ fn head(row: &Row<'_>) -> rusqlite::Result<Option<(SavedHead, BlobHash)>> {
         file_name: row.get(5)?,
         fetched_at: UnixMillis(row.get(6)?),
         last_modified: row.get::<_, Option<i64>>(7)?.map(UnixMillis),
-        validators: Validators { etag: row.get(8)?, last_modified: row.get(9)? },
+        validators: CacheValidators { etag: row.get(8)?, last_modified: row.get(9)? },
         confirmed_at: UnixMillis(row.get(10)?),
     };
     Ok(Some((head, blob)))
@@ -155,17 +160,17 @@ pub(crate) fn is_referenced(connection: &Connection, hash: &BlobHash) -> rusqlit
         .prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM snapshot WHERE blob = ?1) OR EXISTS (SELECT 1 FROM version WHERE blob = ?1)",
         )?
-        .query_row([hash.bytes()], |row| row.get(0))
+        .query_row([hash.as_bytes()], |row| row.get(0))
 }
 
 /// All blobs that something refers to.
-pub(crate) fn referenced(connection: &Connection) -> rusqlite::Result<HashSet<BlobHash>> {
+pub(crate) fn referenced_blobs(connection: &Connection) -> rusqlite::Result<HashSet<BlobHash>> {
     let mut blobs =
         connection.prepare_cached("SELECT blob FROM snapshot UNION SELECT blob FROM version")?;
     let blobs = blobs.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
     let mut hashes = HashSet::new();
     for blob in blobs {
-        hashes.extend(BlobHash::of_bytes(&blob?));
+        hashes.extend(BlobHash::from_digest(&blob?));
     }
     Ok(hashes)
 }

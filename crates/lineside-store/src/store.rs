@@ -13,25 +13,26 @@ use std::{
 
 use bytes::Bytes;
 use lineside_ingest::{
-    Archive, ArchiveError, Bin, DatasetFacts, Done, FeedId, FeedState, Incident, Last, Life, Phase,
-    Poll, PollFailure, PollQuery, SavedHead, Serving, SnapshotKey, Snapshots, Span, Validators,
+    ArchiveError, ArchiveSpan, CacheValidators, DatasetFacts, Done, FeedId, FeedIncident,
+    FeedState, FetchPhase, LastPoll, PollArchive, PollBin, PollFailure, PollQuery, PollRecord,
+    ServedContent, ServerRun, SnapshotHead, SnapshotKey, SnapshotStore,
 };
 use lineside_sync::{Clock, UnixMillis};
 use rusqlite::{Connection, Row, params};
 
 use crate::{
     blobs::{
-        BlobHash, Blobs,
-        saving::{Save, Saving, Shelf, end},
+        BlobFolder, BlobHash,
+        snapshot_saver::{SaveRequest, SaverShared, SnapshotSaver, join_with_timeout},
     },
     error::StoreError,
     limits::{FLUSH_FAILING_MAX, FLUSH_MAX, FLUSH_STEP, QUEUE_MAX},
     notification::{self, NotificationRow},
-    readers::Readers,
+    reader_pool::ReaderPool,
     schema, snapshots,
-    versions::{self, Version},
+    versions::{self, ScheduleVersion},
     writable_file::WritableFile,
-    writer::{Counts, Told, Writer},
+    writer::{DatabaseWriter, WriteRequest, WriterCounters},
 };
 
 /// Where bodies are, beside the file.
@@ -44,20 +45,20 @@ pub struct Store {
     clock: Arc<dyn Clock>,
     /// Whether the file has not been opened for writing yet, because the disk did not take it.
     pub(crate) is_read_only: Arc<AtomicBool>,
-    readers: Arc<Readers>,
-    counts: Arc<Counts>,
-    shelf: Arc<Shelf>,
-    saving: Saving,
+    readers: Arc<ReaderPool>,
+    counts: Arc<WriterCounters>,
+    shelf: Arc<SaverShared>,
+    saving: SnapshotSaver,
     /// The row of this start of the server, once it is written.
     life: Arc<OnceLock<i64>>,
     /// None once it is being dropped, which ends the writer.
-    queue: Option<SyncSender<Told>>,
+    queue: Option<SyncSender<WriteRequest>>,
     writing: Option<JoinHandle<()>>,
 }
 
 /// What is kept for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keep {
+pub struct RetentionPolicy {
     /// Failed polls, states of feeds and what polls came to by the hour.
     pub availability: Duration,
     /// Versions of each schedule, the one that is served among them.
@@ -70,7 +71,7 @@ pub struct Keep {
 
 /// What a store counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Figures {
+pub struct StoreMetrics {
     /// Things told that are written.
     pub written: u64,
     /// Things told that are not, and will not be.
@@ -99,36 +100,42 @@ impl Store {
     ///
     /// # Errors
     /// If the file is damaged, newer, or not to be had.
-    pub fn open(path: &Path, clock: Arc<dyn Clock>, keep: Keep) -> Result<Store, StoreError> {
+    pub fn open(
+        path: &Path,
+        clock: Arc<dyn Clock>,
+        keep: RetentionPolicy,
+    ) -> Result<Store, StoreError> {
         let folder = path.with_file_name(BLOBS);
-        let connection = match schema::open(path, || set_aside(path, &folder)) {
+        let connection = match schema::open_or_create(path, || move_blobs_aside(path, &folder)) {
             // As on a full disk: what is known holds, and the writer opens the file once there is room.
             Err(StoreError::Unusable { .. })
-                if schema::is_readable_alone(path)
-                    || schema::merge_wal(path).is_ok() && schema::is_readable_alone(path) =>
+                if schema::is_readable_without_wal(path)
+                    || schema::merge_wal(path).is_ok() && schema::is_readable_without_wal(path) =>
             {
                 None
             }
             opened => Some(opened?),
         };
         let is_read_only = Arc::new(AtomicBool::new(connection.is_none()));
-        let counts = Arc::new(Counts::default());
+        let counts = Arc::new(WriterCounters::default());
         let (writing_clock, writing_counts) = (Arc::clone(&clock), Arc::clone(&counts));
         let file = WritableFile::new(path, connection, Arc::clone(&is_read_only));
-        let writer = Writer::begin(file, writing_clock, keep, writing_counts)
-            .map_err(|error| StoreError::of(path, &error))?;
-        let life = writer.life();
-        let (queue, told): (_, Receiver<Told>) = sync_channel(QUEUE_MAX);
+        let writer =
+            DatabaseWriter::open_and_record_start(file, writing_clock, keep, writing_counts)
+                .map_err(|error| StoreError::from_sqlite(path, &error))?;
+        let life = writer.life_row();
+        let (queue, told): (_, Receiver<WriteRequest>) = sync_channel(QUEUE_MAX);
         let writing = thread::Builder::new()
             .name("store".to_owned())
-            .spawn(move || writer.run(&told))
-            .map_err(|error| StoreError::unusable(path, &error))?;
-        let readers = Arc::new(Readers::new(path, Arc::clone(&is_read_only)));
-        let blobs = Blobs::open(folder);
+            .spawn(move || writer.run_until_closed(&told))
+            .map_err(|error| StoreError::from_io(path, &error))?;
+        let readers = Arc::new(ReaderPool::new(path, Arc::clone(&is_read_only)));
+        let blobs = BlobFolder::open_folder(folder);
         // It reads by itself: keeping must not wait for whoever looks at long lists.
-        let own_readers = Readers::new(path, Arc::clone(&is_read_only));
-        let shelf = Arc::new(Shelf::new(blobs, own_readers, &clock, queue.clone()));
-        let saving = Saving::begin(&shelf).map_err(|error| StoreError::unusable(path, &error))?;
+        let own_readers = ReaderPool::new(path, Arc::clone(&is_read_only));
+        let shelf = Arc::new(SaverShared::new(blobs, own_readers, &clock, queue.clone()));
+        let saving = SnapshotSaver::start_threads(&shelf)
+            .map_err(|error| StoreError::from_io(path, &error))?;
         Ok(Store {
             path: path.to_owned(),
             clock,
@@ -144,7 +151,7 @@ impl Store {
     }
 
     /// Where it is.
-    pub fn path(&self) -> &Path {
+    pub fn database_path(&self) -> &Path {
         &self.path
     }
 
@@ -152,19 +159,21 @@ impl Store {
     ///
     /// # Errors
     /// If the disk does not take it in time.
-    pub fn flush(&self) -> Result<(), StoreError> {
-        let is_saved = self.saving.flush();
+    pub fn flush_writes(&self) -> Result<(), StoreError> {
+        let is_saved = self.saving.flush_saves();
         let (reply, done) = sync_channel(1);
-        let sent =
-            self.queue.as_ref().is_some_and(|queue| queue.try_send(Told::Flush(reply)).is_ok());
-        if sent && self.is_written(&done) && is_saved {
+        let sent = self
+            .queue
+            .as_ref()
+            .is_some_and(|queue| queue.try_send(WriteRequest::Flush(reply)).is_ok());
+        if sent && self.wait_until_written(&done) && is_saved {
             return Ok(());
         }
         Err(StoreError::NotWritten { path: self.path.clone() })
     }
 
     /// Waits until the writer says that it has written. A disk that takes nothing, such as a full one, is given up sooner.
-    fn is_written(&self, done: &Receiver<()>) -> bool {
+    fn wait_until_written(&self, done: &Receiver<()>) -> bool {
         for step in 0..FLUSH_MAX.as_millis() / FLUSH_STEP.as_millis() {
             match done.recv_timeout(FLUSH_STEP) {
                 Ok(()) => return true,
@@ -180,8 +189,8 @@ impl Store {
     }
 
     /// Notes what a target of notifications was told, or that it has taken it.
-    pub fn keep_notification(&self, row: NotificationRow) {
-        self.tell(Told::Notification(row));
+    pub fn store_notification(&self, row: NotificationRow) {
+        self.send_to_writer(WriteRequest::Notification(row));
     }
 
     /// What targets were told, the latest last.
@@ -189,17 +198,18 @@ impl Store {
     /// # Errors
     /// If it cannot be read.
     pub fn list_notifications(&self) -> Result<Vec<NotificationRow>, ArchiveError> {
-        self.read(|connection| {
+        self.with_reader(|connection| {
             let mut rows = connection.prepare_cached(notification::LIST)?;
-            let read =
-                rows.query_map([], notification::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
+            let read = rows
+                .query_map([], notification::parse_row)?
+                .collect::<rusqlite::Result<Vec<_>>>()?;
             Ok(read.into_iter().flatten().collect())
         })
     }
 
     /// What it counts.
-    pub fn figures(&self) -> Figures {
-        Figures {
+    pub fn metrics(&self) -> StoreMetrics {
+        StoreMetrics {
             written: self.counts.written.load(Ordering::Relaxed),
             lost: self.counts.lost.load(Ordering::Relaxed),
             failures: self.counts.failures.load(Ordering::Relaxed),
@@ -208,86 +218,86 @@ impl Store {
             snapshots: self.shelf.counts.saved.load(Ordering::Relaxed),
             snapshots_failed: self.shelf.counts.failed.load(Ordering::Relaxed),
             snapshots_failing: self.shelf.counts.is_failing.load(Ordering::Relaxed),
-            blob_bytes: self.shelf.blobs.n_bytes(),
+            blob_bytes: self.shelf.blobs.total_bytes(),
         }
     }
 
-    pub(crate) fn tell(&self, told: Told) {
+    pub(crate) fn send_to_writer(&self, told: WriteRequest) {
         let is_taken = self.queue.as_ref().is_some_and(|queue| queue.try_send(told).is_ok());
         if !is_taken {
             self.counts.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    pub(crate) fn read<T>(
+    pub(crate) fn with_reader<T>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, ArchiveError> {
         self.readers
-            .with(read)
-            .map_err(|error| ArchiveError(StoreError::of(&self.path, &error).to_string()))
+            .with_connection(read)
+            .map_err(|error| ArchiveError(StoreError::from_sqlite(&self.path, &error).to_string()))
     }
 }
 
 impl Drop for Store {
     fn drop(&mut self) {
-        self.saving.end();
-        self.shelf.close();
+        self.saving.stop_threads();
+        self.shelf.close_tables();
         // Only a writer that is the last to close the file writes the WAL back and removes it.
-        self.readers.close();
+        self.readers.close_idle();
         self.counts.is_closing.store(true, Ordering::Relaxed);
         drop(self.queue.take());
         if let Some(writing) = self.writing.take() {
             // It may be waiting to try again.
             writing.thread().unpark();
-            end(writing, "the thread that writes lineside.db");
+            join_with_timeout(writing, "the thread that writes lineside.db");
         }
     }
 }
 
-impl Snapshots for Store {
-    fn save(
+impl SnapshotStore for Store {
+    fn save_snapshot(
         &self,
         key: &SnapshotKey,
-        head: SavedHead,
+        head: SnapshotHead,
         bytes: Bytes,
         facts: Option<DatasetFacts>,
         done: Done,
     ) {
-        let save = Save { key: key.clone(), head, bytes, facts, done };
-        self.saving.tell(save, &self.shelf.counts);
+        let save = SaveRequest { key: key.clone(), head, bytes, facts, done };
+        self.saving.enqueue_save(save, &self.shelf.counts);
     }
 
-    fn confirm(&self, key: &SnapshotKey, at: UnixMillis, validators: Validators) {
-        self.tell(Told::Confirmed { key: key.clone(), at, validators });
+    fn confirm_snapshot(&self, key: &SnapshotKey, at: UnixMillis, validators: CacheValidators) {
+        self.send_to_writer(WriteRequest::Confirmed { key: key.clone(), at, validators });
     }
 
-    fn find(&self, key: &SnapshotKey) -> Option<SavedHead> {
+    fn find_head(&self, key: &SnapshotKey) -> Option<SnapshotHead> {
         self.find_blob(key).map(|(head, _)| head)
     }
 
-    fn read(&self, key: &SnapshotKey) -> Option<(SavedHead, Bytes)> {
+    fn read_snapshot(&self, key: &SnapshotKey) -> Option<(SnapshotHead, Bytes)> {
         let (head, hash) = self.find_blob(key)?;
-        match self.shelf.blobs.read(&hash) {
+        match self.shelf.blobs.read_blob(&hash) {
             Ok(bytes) => Some((head, bytes)),
             Err(error) => {
                 tracing::warn!(
-                    feed = %key.feed, file = %self.shelf.blobs.path_of(&hash).display(), %error,
+                    feed = %key.feed, file = %self.shelf.blobs.blob_path(&hash).display(), %error,
                     "the last good bytes of the feed are not used: it begins without them"
                 );
                 // So that the same bytes are written anew when they come again.
-                let _ = self.shelf.blobs.remove(&hash);
+                let _ = self.shelf.blobs.remove_blob(&hash);
                 None
             }
         }
     }
 
-    fn forget(&self, key: &SnapshotKey) {
-        self.tell(Told::Forgotten(key.clone()));
+    fn forget_snapshot(&self, key: &SnapshotKey) {
+        self.send_to_writer(WriteRequest::Forgotten(key.clone()));
     }
 
-    fn retain(&self, feeds: &[FeedId]) {
-        self.tell(Told::Feeds(feeds.to_vec()));
+    fn retain_feeds(&self, feeds: &[FeedId]) {
+        self.send_to_writer(WriteRequest::Feeds(feeds.to_vec()));
     }
 }
 
@@ -301,8 +311,10 @@ impl Store {
         feed: &FeedId,
         offset: usize,
         limit: usize,
-    ) -> Result<Vec<Version>, ArchiveError> {
-        self.read(|connection| versions::list(connection, feed.as_str(), offset, limit))
+    ) -> Result<Vec<ScheduleVersion>, ArchiveError> {
+        self.with_reader(|connection| {
+            versions::select_rows(connection, feed.as_str(), offset, limit)
+        })
     }
 
     /// One of them.
@@ -313,17 +325,17 @@ impl Store {
         &self,
         feed: &FeedId,
         hash: &BlobHash,
-    ) -> Result<Option<Version>, ArchiveError> {
-        self.read(|connection| versions::find(connection, feed.as_str(), hash))
+    ) -> Result<Option<ScheduleVersion>, ArchiveError> {
+        self.with_reader(|connection| versions::find_row(connection, feed.as_str(), hash))
     }
 
     /// Where the bytes with this hash are, if they are kept.
     pub fn blob_path(&self, hash: &BlobHash) -> PathBuf {
-        self.shelf.blobs.path_of(hash)
+        self.shelf.blobs.blob_path(hash)
     }
 
-    fn find_blob(&self, key: &SnapshotKey) -> Option<(SavedHead, BlobHash)> {
-        match self.readers.with(|tables| snapshots::find(tables, key)) {
+    fn find_blob(&self, key: &SnapshotKey) -> Option<(SnapshotHead, BlobHash)> {
+        match self.readers.with_connection(|tables| snapshots::find_row(tables, key)) {
             Ok(found) => found,
             Err(error) => {
                 tracing::warn!(feed = %key.feed, %error, "what is known of its last good bytes cannot be read");
@@ -335,8 +347,9 @@ impl Store {
 
 /// Moves away the bodies that a file from before referred to: nothing in a new one does, so they would be taken for what
 /// nobody needs. Whoever puts that file back has them.
-fn set_aside(path: &Path, folder: &Path) -> Result<(), StoreError> {
-    let aside = Blobs::set_aside(folder).map_err(|error| StoreError::unusable(folder, &error))?;
+fn move_blobs_aside(path: &Path, folder: &Path) -> Result<(), StoreError> {
+    let aside = BlobFolder::move_folder_aside(folder)
+        .map_err(|error| StoreError::from_io(folder, &error))?;
     if let Some(aside) = aside {
         tracing::warn!(
             "{} is new, and {} holds bodies that belong to an earlier one: they are kept as {}. To have them back, put both in \
@@ -349,46 +362,53 @@ fn set_aside(path: &Path, folder: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-impl Archive for Store {
-    fn record_poll(&self, feed: &FeedId, poll: Poll) {
-        self.tell(Told::Poll { feed: feed.clone(), poll });
+impl PollArchive for Store {
+    fn record_poll(&self, feed: &FeedId, poll: PollRecord) {
+        self.send_to_writer(WriteRequest::Poll { feed: feed.clone(), poll });
     }
 
-    fn record_pause(&self, feed: &FeedId, at: UnixMillis, serving: Serving) {
-        self.tell(Told::Pause { feed: feed.clone(), at, serving });
+    fn record_pause(&self, feed: &FeedId, at: UnixMillis, serving: ServedContent) {
+        self.send_to_writer(WriteRequest::Pause { feed: feed.clone(), at, serving });
     }
 
     fn begin_state(&self, feed: &FeedId, state: FeedState, reason: &str, since: UnixMillis) {
-        self.tell(Told::State { feed: feed.clone(), state, reason: reason.to_owned(), since });
+        self.send_to_writer(WriteRequest::State {
+            feed: feed.clone(),
+            state,
+            reason: reason.to_owned(),
+            since,
+        });
     }
 
     fn list_bins(
         &self,
         feed: &FeedId,
-        span: Span,
+        span: ArchiveSpan,
         from: UnixMillis,
-    ) -> Result<Vec<Bin>, ArchiveError> {
-        self.read(|connection| {
+    ) -> Result<Vec<PollBin>, ArchiveError> {
+        self.with_reader(|connection| {
             let mut bins = connection.prepare_cached(
                 "WITH mine AS (SELECT * FROM bin WHERE feed = (SELECT id FROM feed WHERE name = ?1) AND width = ?2) \
                  SELECT start, polls, failed, stale, unserved, bytes, took, last_failed, last_serving FROM mine \
                  WHERE start >= COALESCE((SELECT MAX(start) FROM mine WHERE start < ?3), ?3) ORDER BY start",
             )?;
-            bins.query_map(params![feed.as_str(), span.bin_s(), from.0], bin)?.collect()
+            bins.query_map(params![feed.as_str(), span.bin_seconds(), from.0], parse_bin)?.collect()
         })
     }
 
-    fn list_polls(&self, feed: &FeedId, query: PollQuery) -> Result<Vec<Poll>, ArchiveError> {
+    fn list_polls(&self, feed: &FeedId, query: PollQuery) -> Result<Vec<PollRecord>, ArchiveError> {
         let filter = if query.only_failed { "AND words IS NOT NULL" } else { "" };
         let sql = format!(
             "SELECT at, took, bytes, outcome, serving, words, phase, status, head FROM poll \
              WHERE feed = (SELECT id FROM feed WHERE name = ?1) AND at >= ?2 {filter} \
              ORDER BY at DESC, id DESC LIMIT ?3 OFFSET ?4"
         );
-        let (limit, offset) = (whole(query.limit), whole(query.offset));
-        self.read(|connection| {
+        let (limit, offset) = (saturate_to_i64(query.limit), saturate_to_i64(query.offset));
+        self.with_reader(|connection| {
             let mut polls = connection.prepare_cached(&sql)?;
-            polls.query_map(params![feed.as_str(), query.from.0, limit, offset], poll)?.collect()
+            polls
+                .query_map(params![feed.as_str(), query.from.0, limit, offset], parse_poll)?
+                .collect()
         })
     }
 
@@ -397,14 +417,14 @@ impl Archive for Store {
         feed: &FeedId,
         from: UnixMillis,
         limit: usize,
-    ) -> Result<Vec<Incident>, ArchiveError> {
-        self.read(|connection| {
+    ) -> Result<Vec<FeedIncident>, ArchiveError> {
+        self.with_reader(|connection| {
             let mut incidents = connection.prepare_cached(
                 "SELECT state, reason, began, ended FROM incident \
                  WHERE feed = (SELECT id FROM feed WHERE name = ?1) AND (ended IS NULL OR ended >= ?2) \
                  ORDER BY id DESC LIMIT ?3",
             )?;
-            incidents.query_map(params![feed.as_str(), from.0, whole(limit)], incident)?.collect()
+            incidents.query_map(params![feed.as_str(), from.0, saturate_to_i64(limit)], parse_incident)?.collect()
         })
     }
 
@@ -412,73 +432,73 @@ impl Archive for Store {
         &self,
         from: UnixMillis,
         limit: usize,
-    ) -> Result<Vec<(FeedId, Incident)>, ArchiveError> {
+    ) -> Result<Vec<(FeedId, FeedIncident)>, ArchiveError> {
         // States that are no trouble, as `FeedState::is_trouble` has it.
         let [ok, paused, unknown] =
             [FeedState::Ok, FeedState::Paused, FeedState::Unknown].map(FeedState::as_str);
-        self.read(|connection| {
+        self.with_reader(|connection| {
             let mut troubles = connection.prepare_cached(
                 "SELECT state, reason, began, ended, name FROM incident JOIN feed ON feed.id = incident.feed \
                  WHERE (ended IS NULL OR ended >= ?1) AND state NOT IN (?3, ?4, ?5) ORDER BY incident.id DESC LIMIT ?2",
             )?;
-            let read = |row: &Row<'_>| Ok((row.get::<_, String>(4)?, incident(row)?));
-            let rows = troubles.query_map(params![from.0, whole(limit), ok, paused, unknown], read)?;
+            let read = |row: &Row<'_>| Ok((row.get::<_, String>(4)?, parse_incident(row)?));
+            let rows = troubles.query_map(params![from.0, saturate_to_i64(limit), ok, paused, unknown], read)?;
             let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
             let named = rows.into_iter().filter_map(|(name, it)| Some((FeedId::new(&name).ok()?, it)));
             Ok(named.collect())
         })
     }
 
-    fn list_lives(&self, from: UnixMillis) -> Result<Vec<Life>, ArchiveError> {
-        let now = self.clock.wall();
-        self.read(|connection| {
+    fn list_server_runs(&self, from: UnixMillis) -> Result<Vec<ServerRun>, ArchiveError> {
+        let now = self.clock.wall_time();
+        self.with_reader(|connection| {
             let mut lives = connection.prepare_cached(
                 "SELECT began, CASE id WHEN ?1 THEN MAX(seen, ?2) ELSE seen END AS known FROM life \
                  WHERE known >= ?3 ORDER BY id",
             )?;
             let life = |row: &Row<'_>| {
-                Ok(Life { began: UnixMillis(row.get(0)?), seen: UnixMillis(row.get(1)?) })
+                Ok(ServerRun { began: UnixMillis(row.get(0)?), seen: UnixMillis(row.get(1)?) })
             };
             lives.query_map(params![self.life.get(), now.0, from.0], life)?.collect()
         })
     }
 }
 
-fn bin(row: &Row<'_>) -> rusqlite::Result<Bin> {
-    Ok(Bin {
+fn parse_bin(row: &Row<'_>) -> rusqlite::Result<PollBin> {
+    Ok(PollBin {
         start: UnixMillis(row.get(0)?),
         polls: row.get(1)?,
         failed: row.get(2)?,
         stale: row.get(3)?,
         nothing: row.get(4)?,
         bytes: row.get::<_, i64>(5)?.unsigned_abs(),
-        took: duration(row.get(6)?),
-        last: Last::of_number(row.get(7)?).unwrap_or(Last::Answered),
-        last_serving: serving(row.get(8)?),
+        took: duration_from_millis(row.get(6)?),
+        last: LastPoll::from_number(row.get(7)?).unwrap_or(LastPoll::Answered),
+        last_serving: parse_serving(row.get(8)?),
     })
 }
 
-fn poll(row: &Row<'_>) -> rusqlite::Result<Poll> {
-    Ok(Poll {
+fn parse_poll(row: &Row<'_>) -> rusqlite::Result<PollRecord> {
+    Ok(PollRecord {
         at: UnixMillis(row.get(0)?),
-        took: duration(row.get(1)?),
+        took: duration_from_millis(row.get(1)?),
         bytes: row.get::<_, i64>(2)?.unsigned_abs(),
         outcome: row.get::<_, String>(3)?.into(),
-        serving: serving(row.get(4)?),
-        failure: failure(row)?,
+        serving: parse_serving(row.get(4)?),
+        failure: parse_failure(row)?,
     })
 }
 
-fn failure(row: &Row<'_>) -> rusqlite::Result<Option<PollFailure>> {
+fn parse_failure(row: &Row<'_>) -> rusqlite::Result<Option<PollFailure>> {
     let Some(words) = row.get(5)? else { return Ok(None) };
     let phase: Option<String> = row.get(6)?;
-    let phase = phase.and_then(|phase| Phase::parse(&phase));
+    let phase = phase.and_then(|phase| FetchPhase::parse(&phase));
     Ok(Some(PollFailure { words, phase, status: row.get(7)?, head: row.get(8)? }))
 }
 
-fn incident(row: &Row<'_>) -> rusqlite::Result<Incident> {
+fn parse_incident(row: &Row<'_>) -> rusqlite::Result<FeedIncident> {
     let state: String = row.get(0)?;
-    Ok(Incident {
+    Ok(FeedIncident {
         state: FeedState::parse(&state).unwrap_or_default(),
         reason: row.get(1)?,
         began: UnixMillis(row.get(2)?),
@@ -487,14 +507,14 @@ fn incident(row: &Row<'_>) -> rusqlite::Result<Incident> {
 }
 
 /// What the file says, which only we write; nothing is promised of anything else.
-fn serving(number: i64) -> Serving {
-    Serving::of_number(number).unwrap_or(Serving::Nothing)
+fn parse_serving(number: i64) -> ServedContent {
+    ServedContent::from_number(number).unwrap_or(ServedContent::Nothing)
 }
 
-fn duration(millis: i64) -> Duration {
+fn duration_from_millis(millis: i64) -> Duration {
     Duration::from_millis(u64::try_from(millis).unwrap_or(0))
 }
 
-fn whole(number: usize) -> i64 {
+fn saturate_to_i64(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -4,11 +4,11 @@ use lineside_ingest::DatasetFacts;
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
-use crate::{Keep, blobs::BlobHash, snapshots::SnapshotRow};
+use crate::{RetentionPolicy, blobs::BlobHash, snapshots::SnapshotRow};
 
 /// One version of a feed's schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version {
+pub struct ScheduleVersion {
     /// The SHA-256 of its bytes.
     pub hash: BlobHash,
     /// How many there are.
@@ -28,7 +28,7 @@ const COLUMNS: &str = "blob, size, first_seen, last_seen, \
     label, valid_from, valid_until, routes, stops, trips, service_start, service_end";
 
 /// This version is the feed's now. It may have been there before.
-pub(crate) fn put(
+pub(crate) fn upsert_row(
     transaction: &Transaction<'_>,
     feed: i64,
     row: &SnapshotRow,
@@ -44,7 +44,7 @@ pub(crate) fn put(
         )?
         .execute(params![
             feed,
-            row.blob.bytes(),
+            row.blob.as_bytes(),
             whole(row.size),
             row.head.fetched_at.0,
             row.head.confirmed_at.0,
@@ -61,7 +61,7 @@ pub(crate) fn put(
 }
 
 /// The source has confirmed the version that is served.
-pub(crate) fn confirm(
+pub(crate) fn confirm_row(
     transaction: &Transaction<'_>,
     feed: i64,
     at: UnixMillis,
@@ -76,9 +76,9 @@ pub(crate) fn confirm(
 }
 
 /// Lets go of versions that are too old or too many. The one that is served stays.
-pub(crate) fn trim(
+pub(crate) fn trim_rows(
     transaction: &Transaction<'_>,
-    keep: &Keep,
+    keep: &RetentionPolicy,
     now: UnixMillis,
 ) -> rusqlite::Result<()> {
     transaction
@@ -96,47 +96,47 @@ pub(crate) fn trim(
 }
 
 /// Lets go of all of a feed.
-pub(crate) fn forget(transaction: &Transaction<'_>, feed: i64) -> rusqlite::Result<()> {
+pub(crate) fn delete_feed(transaction: &Transaction<'_>, feed: i64) -> rusqlite::Result<()> {
     transaction.prepare_cached("DELETE FROM version WHERE feed = ?1")?.execute([feed])?;
     Ok(())
 }
 
 /// Versions of a feed, the one seen last first.
-pub(crate) fn list(
+pub(crate) fn select_rows(
     connection: &Connection,
     feed: &str,
     offset: usize,
     limit: usize,
-) -> rusqlite::Result<Vec<Version>> {
+) -> rusqlite::Result<Vec<ScheduleVersion>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM version WHERE feed = (SELECT id FROM feed WHERE name = ?1) \
          ORDER BY is_current DESC, last_seen DESC, id DESC LIMIT ?2 OFFSET ?3"
     );
     let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
     let mut versions = connection.prepare_cached(&sql)?;
-    let found = versions.query_map(params![feed, whole(limit), whole(offset)], version)?;
+    let found = versions.query_map(params![feed, whole(limit), whole(offset)], parse_row)?;
     found.filter_map(Result::transpose).collect()
 }
 
 /// One of them.
-pub(crate) fn find(
+pub(crate) fn find_row(
     connection: &Connection,
     feed: &str,
     hash: &BlobHash,
-) -> rusqlite::Result<Option<Version>> {
+) -> rusqlite::Result<Option<ScheduleVersion>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM version WHERE feed = (SELECT id FROM feed WHERE name = ?1) AND blob = ?2"
     );
     let mut found = connection.prepare_cached(&sql)?;
-    Ok(found.query_row(params![feed, hash.bytes()], version).optional()?.flatten())
+    Ok(found.query_row(params![feed, hash.as_bytes()], parse_row).optional()?.flatten())
 }
 
 /// What we never write is as if it were not there.
-fn version(row: &Row<'_>) -> rusqlite::Result<Option<Version>> {
+fn parse_row(row: &Row<'_>) -> rusqlite::Result<Option<ScheduleVersion>> {
     let blob: Vec<u8> = row.get(0)?;
-    let Some(hash) = BlobHash::of_bytes(&blob) else { return Ok(None) };
+    let Some(hash) = BlobHash::from_digest(&blob) else { return Ok(None) };
     let count = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
-    Ok(Some(Version {
+    Ok(Some(ScheduleVersion {
         hash,
         size: count(1)?,
         first_seen: UnixMillis(row.get(2)?),

@@ -31,7 +31,7 @@ impl WritableFile {
         WritableFile { path: path.to_owned(), connection, is_read_only }
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub(crate) fn file_path(&self) -> &Path {
         &self.path
     }
 
@@ -39,11 +39,11 @@ impl WritableFile {
     ///
     /// # Errors
     /// If the disk still does not take it.
-    pub(crate) fn open(&mut self) -> rusqlite::Result<&mut Connection> {
+    pub(crate) fn ensure_open(&mut self) -> rusqlite::Result<&mut Connection> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
-                let connection = schema::reopen(&self.path)?;
+                let connection = schema::reopen_for_writing(&self.path)?;
                 // Before anything is written, which readers without a WAL would not see.
                 self.is_read_only.store(false, Ordering::Release);
                 connection

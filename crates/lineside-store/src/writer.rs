@@ -13,39 +13,40 @@ use std::{
 };
 
 use lineside_ingest::{
-    Bin, FeedId, FeedState, Phase, Poll, Serving, SnapshotKey, Span, Validators,
+    ArchiveSpan, CacheValidators, FeedId, FeedState, FetchPhase, PollBin, PollRecord,
+    ServedContent, SnapshotKey,
 };
 use lineside_sync::{Clock, UnixMillis};
 use rusqlite::{Transaction, params};
 
 use crate::{
-    Keep,
+    RetentionPolicy,
     blobs::BlobHash,
     delays::{self, DelayRow},
-    error::may_pass,
-    keeping::purge,
-    life::{insert_life, note_life},
+    error::is_transient,
+    life::{insert_life, touch_life},
     limits::{BATCH_MAX, HEARTBEAT, PURGE_INTERVAL, RETRY},
     notification::{self, NotificationRow},
     reports::{self, ReportRow},
+    retention::purge_expired,
     snapshots::{self, SnapshotRow},
     writable_file::WritableFile,
 };
 
 /// Something told.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum WriteRequest {
     /// A poll has ended.
-    Poll { feed: FeedId, poll: Poll },
+    Poll { feed: FeedId, poll: PollRecord },
     /// A feed is paused, and this is served.
-    Pause { feed: FeedId, at: UnixMillis, serving: Serving },
+    Pause { feed: FeedId, at: UnixMillis, serving: ServedContent },
     /// A feed is in another state.
     State { feed: FeedId, state: FeedState, reason: String, since: UnixMillis },
     /// Last good bytes lie on the disk and are these feeds' now. Whoever waits is told the blobs that were before; what
     /// fails is not tried again, because newer bytes may come meanwhile.
     Snapshots { rows: Vec<SnapshotRow>, reply: SyncSender<Result<Vec<BlobHash>, String>> },
     /// A source has confirmed the last good bytes.
-    Confirmed { key: SnapshotKey, at: UnixMillis, validators: Validators },
+    Confirmed { key: SnapshotKey, at: UnixMillis, validators: CacheValidators },
     /// The bytes of a file that its system no longer has.
     Forgotten(SnapshotKey),
     /// These are all feeds.
@@ -60,23 +61,23 @@ pub(crate) enum Told {
     Flush(SyncSender<()>),
 }
 
-impl Told {
+impl WriteRequest {
     /// Whether it has to outlive a power cut, and not only the process.
-    fn must_last(&self) -> bool {
+    fn must_be_durable(&self) -> bool {
         matches!(
             self,
-            Told::State { .. }
-                | Told::Snapshots { .. }
-                | Told::Notification(_)
-                | Told::Report(_)
-                | Told::Flush(_)
+            WriteRequest::State { .. }
+                | WriteRequest::Snapshots { .. }
+                | WriteRequest::Notification(_)
+                | WriteRequest::Report(_)
+                | WriteRequest::Flush(_)
         )
     }
 }
 
 /// What the writer counts.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct WriterCounters {
     pub(crate) written: AtomicU64,
     /// Of what was told, how much is lost.
     pub(crate) lost: AtomicU64,
@@ -89,11 +90,11 @@ pub(crate) struct Counts {
 
 /// The writer's thread, as a value.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct DatabaseWriter {
     file: WritableFile,
     clock: Arc<dyn Clock>,
-    keep: Keep,
-    counts: Arc<Counts>,
+    keep: RetentionPolicy,
+    counts: Arc<WriterCounters>,
     /// The numbers of feeds in the file.
     feeds: HashMap<FeedId, i64>,
     /// The row of this start of the server, once it is written.
@@ -108,20 +109,20 @@ pub(crate) struct Writer {
     purged: Option<UnixMillis>,
 }
 
-impl Writer {
+impl DatabaseWriter {
     /// Records this start of the server in the file, and closes what the last one left open. On a disk that takes
     /// nothing for now, the first commit that succeeds does so.
     ///
     /// # Errors
     /// If writing fails for a reason that does not pass.
-    pub(crate) fn begin(
+    pub(crate) fn open_and_record_start(
         file: WritableFile,
         clock: Arc<dyn Clock>,
-        keep: Keep,
-        counts: Arc<Counts>,
-    ) -> rusqlite::Result<Writer> {
-        let now = clock.wall();
-        let mut writer = Writer {
+        keep: RetentionPolicy,
+        counts: Arc<WriterCounters>,
+    ) -> rusqlite::Result<DatabaseWriter> {
+        let now = clock.wall_time();
+        let mut writer = DatabaseWriter {
             file,
             clock,
             keep,
@@ -134,14 +135,14 @@ impl Writer {
             purged: None,
         };
         match writer.record_start() {
-            Err(error) if may_pass(&error) => writer.note_failure(&error),
+            Err(error) if is_transient(&error) => writer.note_failure(&error),
             started => started?,
         }
         Ok(writer)
     }
 
     fn record_start(&mut self) -> rusqlite::Result<()> {
-        let transaction = self.file.open()?.transaction()?;
+        let transaction = self.file.ensure_open()?.transaction()?;
         let life = insert_life(&transaction, self.started_at)?;
         transaction.commit()?;
         _ = self.life.set(life);
@@ -149,26 +150,26 @@ impl Writer {
     }
 
     /// The row of this start of the server, once it is written.
-    pub(crate) fn life(&self) -> Arc<OnceLock<i64>> {
+    pub(crate) fn life_row(&self) -> Arc<OnceLock<i64>> {
         Arc::clone(&self.life)
     }
 
     /// Writes until nobody can tell it anything any more, and then what is left.
-    pub(crate) fn run(mut self, told: &Receiver<Told>) {
+    pub(crate) fn run_until_closed(mut self, told: &Receiver<WriteRequest>) {
         let mut batch = Vec::new();
         loop {
-            let is_end = gather(told, &mut batch);
-            let now = self.clock.wall();
-            let is_due = is_end || now.since(self.seen) >= HEARTBEAT;
+            let is_end = gather_batch(told, &mut batch);
+            let now = self.clock.wall_time();
+            let is_due = is_end || now.duration_since(self.seen) >= HEARTBEAT;
             if batch.is_empty() && !is_due {
-                self.purge(now);
-            } else if self.write(&mut batch, now) {
+                self.purge_expired(now);
+            } else if self.write_batch(&mut batch, now) {
                 if is_end {
                     return;
                 }
-                self.purge(now);
+                self.purge_expired(now);
             } else if is_end || self.counts.is_closing.load(Ordering::Relaxed) {
-                self.lose(&mut batch);
+                self.drop_batch(&mut batch);
                 return;
             } else {
                 thread::park_timeout(RETRY);
@@ -177,20 +178,20 @@ impl Writer {
     }
 
     /// Writes the batch, which is empty afterwards unless the same may succeed later. Tells whether it did succeed.
-    fn write(&mut self, batch: &mut Vec<Told>, now: UnixMillis) -> bool {
-        match self.commit(batch, now) {
+    fn write_batch(&mut self, batch: &mut Vec<WriteRequest>, now: UnixMillis) -> bool {
+        match self.commit_batch(batch, now) {
             Ok(mut before) => {
                 self.seen = now;
-                self.counts.written.fetch_add(to_write(batch), Ordering::Relaxed);
+                self.counts.written.fetch_add(count_records(batch), Ordering::Relaxed);
                 self.note_size();
                 if self.counts.is_failing.swap(false, Ordering::Relaxed) {
-                    tracing::info!(file = %self.file.path().display(), "can be written again");
+                    tracing::info!(file = %self.file.file_path().display(), "can be written again");
                 }
                 for told in batch.drain(..) {
                     // Who asked may have given up.
                     match told {
-                        Told::Flush(reply) => drop(reply.try_send(())),
-                        Told::Snapshots { reply, .. } => {
+                        WriteRequest::Flush(reply) => drop(reply.try_send(())),
+                        WriteRequest::Snapshots { reply, .. } => {
                             drop(reply.try_send(Ok(before.pop_front().unwrap_or_default())));
                         }
                         _ => {}
@@ -203,8 +204,8 @@ impl Writer {
                 self.feeds.clear();
                 self.note_failure(&error);
                 refuse_snapshots(batch, &error);
-                if !may_pass(&error) {
-                    self.lose(batch);
+                if !is_transient(&error) {
+                    self.drop_batch(batch);
                 }
                 false
             }
@@ -215,26 +216,27 @@ impl Writer {
         self.counts.failures.fetch_add(1, Ordering::Relaxed);
         if !self.counts.is_failing.swap(true, Ordering::Relaxed) {
             tracing::warn!(
-                file = %self.file.path().display(), %error,
+                file = %self.file.file_path().display(), %error,
                 "cannot be written: polling and serving continue, history is lost until it can"
             );
         }
     }
 
-    fn lose(&self, batch: &mut Vec<Told>) {
-        self.counts.lost.fetch_add(to_write(batch), Ordering::Relaxed);
+    fn drop_batch(&self, batch: &mut Vec<WriteRequest>) {
+        self.counts.lost.fetch_add(count_records(batch), Ordering::Relaxed);
         batch.clear();
     }
 
-    /// Writes all in one transaction. Gives, for each [`Told::Snapshots`], the blobs that were before.
-    fn commit(
+    /// Writes all in one transaction. Gives, for each [`WriteRequest::Snapshots`], the blobs that were before.
+    fn commit_batch(
         &mut self,
-        batch: &[Told],
+        batch: &[WriteRequest],
         now: UnixMillis,
     ) -> rusqlite::Result<VecDeque<Vec<BlobHash>>> {
         let mut before = VecDeque::new();
-        let synchronous = if batch.iter().any(Told::must_last) { "FULL" } else { "NORMAL" };
-        let connection = self.file.open()?;
+        let synchronous =
+            if batch.iter().any(WriteRequest::must_be_durable) { "FULL" } else { "NORMAL" };
+        let connection = self.file.ensure_open()?;
         connection.pragma_update(None, "synchronous", synchronous)?;
         let transaction = connection.transaction()?;
         let life = match self.life.get() {
@@ -243,124 +245,126 @@ impl Writer {
         };
         for told in batch {
             match told {
-                Told::Poll { feed, poll } => {
-                    let feed = number(&transaction, &mut self.feeds, feed)?;
+                WriteRequest::Poll { feed, poll } => {
+                    let feed = feed_number(&transaction, &mut self.feeds, feed)?;
                     insert_poll(&transaction, feed, poll)?;
-                    insert_bins(&transaction, feed, |span| Bin::of(poll, span))?;
+                    insert_bins(&transaction, feed, |span| PollBin::from_poll(poll, span))?;
                 }
-                Told::Pause { feed, at, serving } => {
-                    let feed = number(&transaction, &mut self.feeds, feed)?;
-                    insert_bins(&transaction, feed, |span| Bin::of_pause(*at, *serving, span))?;
+                WriteRequest::Pause { feed, at, serving } => {
+                    let feed = feed_number(&transaction, &mut self.feeds, feed)?;
+                    insert_bins(&transaction, feed, |span| {
+                        PollBin::from_pause(*at, *serving, span)
+                    })?;
                 }
-                Told::State { feed, state, reason, since } => {
-                    let feed = number(&transaction, &mut self.feeds, feed)?;
+                WriteRequest::State { feed, state, reason, since } => {
+                    let feed = feed_number(&transaction, &mut self.feeds, feed)?;
                     insert_incident(&transaction, feed, *state, reason, *since)?;
                 }
-                Told::Snapshots { rows, .. } => {
+                WriteRequest::Snapshots { rows, .. } => {
                     // A version more may be one too many.
                     self.purged = self.purged.filter(|_| rows.iter().all(|it| it.facts.is_none()));
-                    before.push_back(put_snapshots(&transaction, &mut self.feeds, rows)?);
+                    before.push_back(upsert_snapshots(&transaction, &mut self.feeds, rows)?);
                 }
-                Told::Confirmed { key, at, validators } => {
-                    let feed = number(&transaction, &mut self.feeds, &key.feed)?;
-                    snapshots::confirm(&transaction, feed, key, *at, validators)?;
+                WriteRequest::Confirmed { key, at, validators } => {
+                    let feed = feed_number(&transaction, &mut self.feeds, &key.feed)?;
+                    snapshots::confirm_row(&transaction, feed, key, *at, validators)?;
                 }
-                Told::Forgotten(key) => {
-                    let feed = number(&transaction, &mut self.feeds, &key.feed)?;
-                    snapshots::forget(&transaction, feed, &key.file)?;
+                WriteRequest::Forgotten(key) => {
+                    let feed = feed_number(&transaction, &mut self.feeds, &key.feed)?;
+                    snapshots::delete_row(&transaction, feed, &key.file)?;
                 }
-                Told::Feeds(feeds) => {
-                    snapshots::retain(&transaction, feeds, now)?;
+                WriteRequest::Feeds(feeds) => {
+                    snapshots::retain_feeds(&transaction, feeds, now)?;
                     self.configured = Some(feeds.clone());
                 }
-                Told::Notification(row) => {
-                    let feed = number(&transaction, &mut self.feeds, &row.feed)?;
-                    notification::write(&transaction, feed, row)?;
+                WriteRequest::Notification(row) => {
+                    let feed = feed_number(&transaction, &mut self.feeds, &row.feed)?;
+                    notification::upsert_row(&transaction, feed, row)?;
                 }
-                Told::Report(row) => put_report(&transaction, &mut self.feeds, row)?,
-                Told::Delays(rows) => put_delays(&transaction, &mut self.feeds, rows)?,
-                Told::Flush(_) => {}
+                WriteRequest::Report(row) => upsert_report(&transaction, &mut self.feeds, row)?,
+                WriteRequest::Delays(rows) => upsert_delays(&transaction, &mut self.feeds, rows)?,
+                WriteRequest::Flush(_) => {}
             }
         }
-        note_life(&transaction, life, now)?;
+        touch_life(&transaction, life, now)?;
         transaction.commit()?;
         _ = self.life.set(life);
         Ok(before)
     }
 
     fn note_size(&self) {
-        if let Ok(file) = std::fs::metadata(self.file.path()) {
+        if let Ok(file) = std::fs::metadata(self.file.file_path()) {
             self.counts.bytes.store(file.len(), Ordering::Relaxed);
         }
     }
 
-    fn purge(&mut self, now: UnixMillis) {
-        if self.purged.is_some_and(|at| now.since(at) < PURGE_INTERVAL) {
+    fn purge_expired(&mut self, now: UnixMillis) {
+        if self.purged.is_some_and(|at| now.duration_since(at) < PURGE_INTERVAL) {
             return;
         }
         let purged = self
             .file
-            .open()
-            .and_then(|file| purge(file, now, &self.keep, self.configured.as_deref()));
+            .ensure_open()
+            .and_then(|file| purge_expired(file, now, &self.keep, self.configured.as_deref()));
         match purged {
             Ok(is_all) => self.purged = is_all.then_some(now),
             Err(error) => {
                 // Later: whether the disk fails shows when something is to be written.
                 self.purged = Some(now);
-                tracing::warn!(file = %self.file.path().display(), %error, "old rows cannot be deleted");
+                tracing::warn!(file = %self.file.file_path().display(), %error, "old rows cannot be deleted");
             }
         }
     }
 }
 
 /// Writes the snapshots, and gives the blobs that they replace.
-fn put_snapshots(
+fn upsert_snapshots(
     transaction: &Transaction<'_>,
     feeds: &mut HashMap<FeedId, i64>,
     rows: &[SnapshotRow],
 ) -> rusqlite::Result<Vec<BlobHash>> {
     let mut replaced = Vec::new();
     for row in rows {
-        let feed = number(transaction, feeds, &row.key.feed)?;
-        replaced.extend(snapshots::put(transaction, feed, row)?);
+        let feed = feed_number(transaction, feeds, &row.key.feed)?;
+        replaced.extend(snapshots::upsert_row(transaction, feed, row)?);
     }
     Ok(replaced)
 }
 
-fn put_report(
+fn upsert_report(
     transaction: &Transaction<'_>,
     feeds: &mut HashMap<FeedId, i64>,
     row: &ReportRow,
 ) -> rusqlite::Result<()> {
-    let feed = number(transaction, feeds, &row.feed)?;
-    reports::put(transaction, feed, row)
+    let feed = feed_number(transaction, feeds, &row.feed)?;
+    reports::upsert_row(transaction, feed, row)
 }
 
-fn put_delays(
+fn upsert_delays(
     transaction: &Transaction<'_>,
     feeds: &mut HashMap<FeedId, i64>,
     rows: &[DelayRow],
 ) -> rusqlite::Result<()> {
     for row in rows {
-        let feed = number(transaction, feeds, &row.feed)?;
-        delays::put(transaction, feed, row)?;
+        let feed = feed_number(transaction, feeds, &row.feed)?;
+        delays::upsert_row(transaction, feed, row)?;
     }
     Ok(())
 }
 
 /// How many things of a batch are polls, states and reports.
-fn to_write(batch: &[Told]) -> u64 {
-    batch.iter().filter(|told| is_counted(told)).count() as u64
+fn count_records(batch: &[WriteRequest]) -> u64 {
+    batch.iter().filter(|told| is_counted_record(told)).count() as u64
 }
 
-fn is_counted(told: &Told) -> bool {
-    matches!(told, Told::Poll { .. } | Told::State { .. } | Told::Report(_))
+fn is_counted_record(told: &WriteRequest) -> bool {
+    matches!(told, WriteRequest::Poll { .. } | WriteRequest::State { .. } | WriteRequest::Report(_))
 }
 
 /// Takes the snapshots out of a batch that could not be written, and says so to those who wait.
-fn refuse_snapshots(batch: &mut Vec<Told>, error: &rusqlite::Error) {
+fn refuse_snapshots(batch: &mut Vec<WriteRequest>, error: &rusqlite::Error) {
     batch.retain(|told| match told {
-        Told::Snapshots { reply, .. } => {
+        WriteRequest::Snapshots { reply, .. } => {
             drop(reply.try_send(Err(format!("the file lineside.db cannot be written: {error}"))));
             false
         }
@@ -369,7 +373,7 @@ fn refuse_snapshots(batch: &mut Vec<Told>, error: &rusqlite::Error) {
 }
 
 /// Waits for something told, and takes what is there besides. Tells whether nothing can come any more.
-fn gather(told: &Receiver<Told>, batch: &mut Vec<Told>) -> bool {
+fn gather_batch(told: &Receiver<WriteRequest>, batch: &mut Vec<WriteRequest>) -> bool {
     let mut patience = if batch.is_empty() { HEARTBEAT } else { Duration::ZERO };
     while batch.len() < BATCH_MAX {
         match told.recv_timeout(patience) {
@@ -382,7 +386,7 @@ fn gather(told: &Receiver<Told>, batch: &mut Vec<Told>) -> bool {
     false
 }
 
-fn number(
+fn feed_number(
     transaction: &Transaction<'_>,
     feeds: &mut HashMap<FeedId, i64>,
     feed: &FeedId,
@@ -400,7 +404,11 @@ fn number(
     Ok(number)
 }
 
-fn insert_poll(transaction: &Transaction<'_>, feed: i64, poll: &Poll) -> rusqlite::Result<()> {
+fn insert_poll(
+    transaction: &Transaction<'_>,
+    feed: i64,
+    poll: &PollRecord,
+) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(
         "INSERT INTO poll (feed, at, took, bytes, outcome, serving, words, phase, status, head) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -409,12 +417,12 @@ fn insert_poll(transaction: &Transaction<'_>, feed: i64, poll: &Poll) -> rusqlit
     insert.execute(params![
         feed,
         poll.at.0,
-        millis(poll.took),
-        whole(poll.bytes),
+        duration_to_millis(poll.took),
+        saturate_to_i64(poll.bytes),
         poll.outcome.as_str(),
-        poll.serving.number(),
+        poll.serving.to_number(),
         failure.map(|failure| failure.words.as_str()),
-        failure.and_then(|failure| failure.phase).map(Phase::as_str),
+        failure.and_then(|failure| failure.phase).map(FetchPhase::as_str),
         failure.and_then(|failure| failure.status),
         failure.and_then(|failure| failure.head.as_deref()),
     ])?;
@@ -425,17 +433,19 @@ fn insert_poll(transaction: &Transaction<'_>, feed: i64, poll: &Poll) -> rusqlit
 fn insert_bins(
     transaction: &Transaction<'_>,
     feed: i64,
-    bin: impl Fn(Span) -> Bin,
+    bin: impl Fn(ArchiveSpan) -> PollBin,
 ) -> rusqlite::Result<()> {
-    Span::ALL.into_iter().try_for_each(|span| insert_bin(transaction, feed, span, &bin(span)))
+    ArchiveSpan::ALL
+        .into_iter()
+        .try_for_each(|span| insert_bin(transaction, feed, span, &bin(span)))
 }
 
 /// Adds to a bin. `last_failed` is the number of what came last in it, which for polls is whether they failed.
 fn insert_bin(
     transaction: &Transaction<'_>,
     feed: i64,
-    span: Span,
-    bin: &Bin,
+    span: ArchiveSpan,
+    bin: &PollBin,
 ) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(
         "INSERT INTO bin (feed, width, start, polls, failed, stale, unserved, bytes, took, last_failed, last_serving) \
@@ -447,16 +457,16 @@ fn insert_bin(
     )?;
     insert.execute(params![
         feed,
-        span.bin_s(),
+        span.bin_seconds(),
         bin.start.0,
         bin.polls,
         bin.failed,
         bin.stale,
         bin.nothing,
-        whole(bin.bytes),
-        millis(bin.took),
-        bin.last.number(),
-        bin.last_serving.number(),
+        saturate_to_i64(bin.bytes),
+        duration_to_millis(bin.took),
+        bin.last.to_number(),
+        bin.last_serving.to_number(),
     ])?;
     Ok(())
 }
@@ -481,10 +491,10 @@ fn insert_incident(
     Ok(())
 }
 
-fn millis(duration: Duration) -> i64 {
+fn duration_to_millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn whole(number: u64) -> i64 {
+fn saturate_to_i64(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -13,9 +13,10 @@ use std::{
 };
 
 use lineside_ingest::{
-    Archive as _, FeedId, FeedState, Phase, Poll, PollFailure, PollQuery, Secret, Serving, Span,
+    ArchiveSpan, FeedId, FeedState, FetchPhase, PollArchive as _, PollFailure, PollQuery,
+    PollRecord, Secret, ServedContent,
 };
-use lineside_store::{Edit, Keep, Store};
+use lineside_store::{OverrideEdit, RetentionPolicy, Store};
 use lineside_sync::{SimulatedClock, UnixMillis};
 use rusqlite::Connection;
 
@@ -25,7 +26,7 @@ const ACKNOWLEDGED_MAX: usize = 12;
 /// Things told between two times that the writer waits for the disk, at most.
 const BETWEEN_MAX: u64 = 60;
 const SEED: u64 = 4;
-const KEEP: Keep = Keep {
+const KEEP: RetentionPolicy = RetentionPolicy {
     availability: Duration::from_secs(30 * 86_400),
     versions: 3,
     versions_age: Duration::from_secs(90 * 86_400),
@@ -56,32 +57,32 @@ fn open(file: &Path) -> Store {
     Store::open(file, clock, KEEP).expect("a file that a killed process left can be opened")
 }
 
-fn poll(n: u64) -> Poll {
+fn poll(n: u64) -> PollRecord {
     let failed = n.is_multiple_of(3);
-    Poll {
+    PollRecord {
         at: START + Duration::from_secs(n),
         took: Duration::from_millis(n % 100),
         bytes: n,
         outcome: if failed { "timeout".into() } else { "new".into() },
         failure: failed.then(|| PollFailure {
             words: "no answer within 15 s".to_owned(),
-            phase: Some(Phase::Wait),
+            phase: Some(FetchPhase::Wait),
             status: None,
             head: None,
         }),
-        serving: if failed { Serving::Stale } else { Serving::Fresh },
+        serving: if failed { ServedContent::Stale } else { ServedContent::Fresh },
     }
 }
 
 /// What is laid over the feed, which is a number here.
 fn laid_over(store: &Store) -> Option<Secret> {
-    let all = store.list_laid_over().expect("it can be read");
+    let all = store.list_overrides().expect("it can be read");
     all.into_iter().next().map(|(_, body)| body)
 }
 
 /// Lays the number over the feed.
 fn edit(store: &Store, next: u64) {
-    let edit = Edit {
+    let edit = OverrideEdit {
         feed: feed(),
         at: START + Duration::from_secs(next),
         who: "admin".to_owned(),
@@ -90,7 +91,7 @@ fn edit(store: &Store, next: u64) {
         after: Some(Secret::new(next.to_string())),
         undoes: None,
     };
-    store.record_edit(&edit).expect("the disk takes it");
+    store.commit_edit(&edit).expect("the disk takes it");
 }
 
 /// Checks that the edits are one chain that ends in what is laid over, and that none that was acknowledged is missing.
@@ -117,7 +118,7 @@ fn write_for_ever(file: &Path, mut next: u64) {
         }
         let state = FeedState::ALL[rng.usize(..FeedState::ALL.len())];
         store.begin_state(&feed(), state, "told", START + Duration::from_secs(next));
-        store.flush().expect("the disk takes it");
+        store.flush_writes().expect("the disk takes it");
         edit(&store, next);
         // Whoever killed this process no longer listens.
         let said = writeln!(output, "{next}").and_then(|()| output.flush());
@@ -178,7 +179,7 @@ fn look(file: &Path, acknowledged: u64, edited: u64, round: usize) -> u64 {
         assert_eq!(*found, poll(n), "round {round}");
     }
     // A transaction is there whole or not at all: what is counted by hours and minutes is what there is.
-    for span in Span::ALL {
+    for span in ArchiveSpan::ALL {
         let bins = store.list_bins(&feed(), span, UnixMillis(0)).expect("bins can be read");
         let counted: u64 = bins.iter().map(|bin| u64::from(bin.polls)).sum();
         let failed: u64 = bins.iter().map(|bin| u64::from(bin.failed)).sum();

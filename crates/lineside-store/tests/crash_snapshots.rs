@@ -15,8 +15,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use lineside_ingest::{FeedId, SavedHead, SnapshotKey, Snapshots as _, Validators};
-use lineside_store::{Keep, Store};
+use lineside_ingest::{CacheValidators, FeedId, SnapshotHead, SnapshotKey, SnapshotStore as _};
+use lineside_store::{RetentionPolicy, Store};
 use lineside_sync::{SimulatedClock, UnixMillis};
 
 const ROUNDS: usize = 40;
@@ -26,7 +26,7 @@ const FEEDS: usize = 3;
 /// Sizes of bodies: below and above what has a thread of its own.
 const SIZES: [usize; FEEDS] = [2_000, 200_000, 9 << 20];
 const SEED: u64 = 5;
-const KEEP: Keep = Keep {
+const KEEP: RetentionPolicy = RetentionPolicy {
     availability: Duration::from_secs(30 * 86_400),
     versions: 3,
     versions_age: Duration::from_secs(90 * 86_400),
@@ -49,7 +49,7 @@ fn open(file: &Path) -> Store {
 }
 
 fn key(feed: usize) -> SnapshotKey {
-    SnapshotKey::of(&FeedId::new(&format!("feed{feed}")).expect("a plain name"))
+    SnapshotKey::for_feed(&FeedId::new(&format!("feed{feed}")).expect("a plain name"))
 }
 
 /// A body that shows its number, and whether it is whole.
@@ -59,16 +59,16 @@ fn body(feed: usize, number: u64) -> Bytes {
     body.into()
 }
 
-fn head(number: u64) -> SavedHead {
-    SavedHead {
+fn head(number: u64) -> SnapshotHead {
+    SnapshotHead {
         source: "https://example.org/a".to_owned(),
         hash: u128::from(number),
-        format: SavedHead::parse_format("raw").expect("a format"),
+        format: SnapshotHead::parse_format("raw").expect("a format"),
         content_type: String::new(),
         file_name: number.to_string(),
         fetched_at: UnixMillis(1),
         last_modified: None,
-        validators: Validators::default(),
+        validators: CacheValidators::default(),
         confirmed_at: UnixMillis(1),
     }
 }
@@ -91,7 +91,7 @@ fn save_one_feed(store: &Store, feed: usize, next: u64) {
     for number in next.. {
         let (reply, done) = sync_channel(1);
         let told = Box::new(move |is_saved| reply.send(is_saved).expect("somebody waits"));
-        store.save(&key(feed), head(number), body(feed, number), None, told);
+        store.save_snapshot(&key(feed), head(number), body(feed, number), None, told);
         assert!(done.recv().expect("an answer"), "the disk takes it");
         // Whoever killed this process no longer listens.
         let mut output = std::io::stdout().lock();
@@ -159,7 +159,7 @@ fn look(file: &Path, kept: [u64; FEEDS], round: usize) -> u64 {
     let mut highest = 0;
     let mut bytes = 0;
     for (feed, kept) in kept.into_iter().enumerate() {
-        let Some((head, found)) = store.read(&key(feed)) else {
+        let Some((head, found)) = store.read_snapshot(&key(feed)) else {
             assert_eq!(kept, 0, "round {round}: feed {feed} is gone");
             continue;
         };

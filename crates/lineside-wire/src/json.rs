@@ -18,7 +18,7 @@ pub(crate) fn write_string(text: &str, into: &mut BytesMut) {
 
 /// The same JSON on one line. A raw line break can only stand between tokens, where a space does as
 /// well; in an event stream it would end the field. Nothing at all becomes `null`.
-pub(crate) fn on_one_line(data: &Bytes) -> Bytes {
+pub(crate) fn to_single_line(data: &Bytes) -> Bytes {
     if data.is_empty() {
         return Bytes::from_static(b"null");
     }
@@ -37,9 +37,9 @@ mod tests {
     #[test]
     fn data_without_line_breaks_is_not_copied() {
         let data = Bytes::from_static(b"{\"at\":1}");
-        assert_eq!(on_one_line(&data).as_ptr(), data.as_ptr());
-        assert_eq!(&on_one_line(&Bytes::from_static(b"{\r\n\"at\":1\n}"))[..], b"{  \"at\":1 }");
-        assert_eq!(&on_one_line(&Bytes::new())[..], b"null");
+        assert_eq!(to_single_line(&data).as_ptr(), data.as_ptr());
+        assert_eq!(&to_single_line(&Bytes::from_static(b"{\r\n\"at\":1\n}"))[..], b"{  \"at\":1 }");
+        assert_eq!(&to_single_line(&Bytes::new())[..], b"null");
     }
 
     proptest! {

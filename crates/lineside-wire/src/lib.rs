@@ -8,7 +8,7 @@
 pub mod partition;
 pub mod sse;
 pub mod websocket;
-pub mod gate;
+pub mod auth;
 pub mod centrifuge;
 
 mod frames;

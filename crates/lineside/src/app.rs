@@ -8,22 +8,25 @@ use lineside_hub::Hub;
 use lineside_ingest::Ingest;
 use lineside_store::Store;
 use lineside_sync::{Clock, UnixMillis};
-use lineside_wire::partition::Partitions;
+use lineside_wire::partition::PartitionSet;
 
-use crate::admin::Admin;
+use crate::admin::AdminAuth;
+use crate::auth::TokenAuthorizer;
 use crate::config::{Config, MapSource};
-use crate::delays::Delays;
+use crate::delays::DelayReports;
 use crate::demo::Demo;
-use crate::gate::Gate;
-use crate::http::{Admission, Compressed, Desk, Proxies, Published, Subscriptions};
-use crate::metrics::Metrics;
+use crate::external_validators::ExternalValidators;
+use crate::http::{
+    AdmissionControl, AnswerCache, CompressedBodies, IdempotencyCache, SubscriptionRegistry,
+    TrustedProxies,
+};
+use crate::metrics::HttpMetrics;
 use crate::notifications;
-use crate::ops::Ops;
-use crate::reports::Reports;
-use crate::settings::Settings;
+use crate::ops::OpsDashboard;
+use crate::reports::LatestReports;
+use crate::settings::LiveSettings;
 use crate::shutdown::Shutdown;
-use crate::validators::Validators;
-use crate::visitors;
+use crate::uploads;
 
 /// Where the program serves the map's own files.
 pub const BASE_MAP_PATH: &str = "/map/base-map.geojson";
@@ -34,15 +37,15 @@ pub const MAP_TILES_PATH: &str = "/map/tiles.pmtiles";
 
 /// The running server, as handlers see it.
 #[derive(Clone, Debug)]
-pub struct App(Arc<Parts>);
+pub struct App(Arc<AppParts>);
 
 /// What an [`App`] is made of.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct AppParts {
     /// The feeds and what they hold.
     pub(crate) ingest: Arc<Ingest>,
     /// The configuration in force.
-    pub(crate) settings: Settings,
+    pub(crate) settings: LiveSettings,
     /// The time that city and server share; the wall clock unless a demo runs faster.
     pub(crate) clock: Arc<dyn Clock>,
     /// When the server started, on that clock.
@@ -56,37 +59,37 @@ pub(crate) struct Parts {
     /// Land, water and streets to draw under everything, as GeoJSON.
     pub(crate) base_map: Option<Bytes>,
     /// Counters of the HTTP room.
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: HttpMetrics,
     /// What was said to those who are told of trouble.
-    pub(crate) notifications: Arc<notifications::Counts>,
+    pub(crate) notifications: Arc<notifications::NotificationCounts>,
     /// Who may what.
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) gate: Arc<TokenAuthorizer>,
     /// Who may change how the server runs.
-    pub(crate) admin: Admin,
+    pub(crate) admin: AdminAuth,
     /// Whose word on a client's address is taken.
-    pub(crate) proxies: Proxies,
+    pub(crate) proxies: TrustedProxies,
     /// How everything is doing, for who watches.
-    pub(crate) ops: Arc<Ops>,
+    pub(crate) ops: Arc<OpsDashboard>,
     /// What is wrong with feeds.
-    pub(crate) reports: Arc<Reports>,
+    pub(crate) reports: Arc<LatestReports>,
     /// What the operator's own validators say of them.
-    pub(crate) validators: Validators,
+    pub(crate) validators: ExternalValidators,
     /// Which trips are late, as it was answered last.
-    pub(crate) delays: Delays,
+    pub(crate) delays: DelayReports,
     /// What the server API was asked to publish once.
-    pub(crate) published: Published,
+    pub(crate) published: IdempotencyCache,
     /// What visitors bring to be validated.
-    pub(crate) visitors: Arc<visitors::Desk>,
+    pub(crate) visitors: Arc<uploads::UploadService>,
     /// What was answered in SIRI, and to whom.
-    pub(crate) siri: Desk,
+    pub(crate) siri: AnswerCache,
     /// Who is sent what changes, in SIRI.
-    pub(crate) subscriptions: Subscriptions,
+    pub(crate) subscriptions: SubscriptionRegistry,
     /// Compressed replies, kept for the next client.
-    pub(crate) compressed: Compressed,
+    pub(crate) compressed: CompressedBodies,
     /// The places for connections.
-    pub(crate) admission: Arc<Admission>,
+    pub(crate) admission: Arc<AdmissionControl>,
     /// The threads that own the sockets of sessions.
-    pub(crate) partitions: Arc<Partitions>,
+    pub(crate) partitions: Arc<PartitionSet>,
     /// Connections that can be open at once.
     pub(crate) connections: usize,
 }
@@ -104,7 +107,7 @@ pub struct MapLinks {
 
 impl App {
     /// Wraps the parts.
-    pub(crate) fn new(parts: Parts) -> Self {
+    pub(crate) fn new(parts: AppParts) -> Self {
         Self(Arc::new(parts))
     }
 
@@ -123,11 +126,11 @@ impl App {
     /// The configuration in force.
     #[must_use]
     pub fn config(&self) -> Arc<Config> {
-        self.0.settings.in_force()
+        self.0.settings.current_config()
     }
 
     /// The same, with how it came about.
-    pub(crate) fn settings(&self) -> &Settings {
+    pub(crate) fn settings(&self) -> &LiveSettings {
         &self.0.settings
     }
 
@@ -140,12 +143,12 @@ impl App {
     /// Now, as the data count it.
     #[must_use]
     pub fn now(&self) -> UnixMillis {
-        self.0.clock.wall()
+        self.0.clock.wall_time()
     }
 
     /// When the server started, as the data count time.
     #[must_use]
-    pub fn started(&self) -> UnixMillis {
+    pub fn started_at(&self) -> UnixMillis {
         self.0.started
     }
 
@@ -181,8 +184,8 @@ impl App {
     pub fn base_url(&self, headers: &HeaderMap) -> String {
         let server = &self.config().server;
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        match host.filter(|host| server.public_url.is_none() && is_host(host)) {
-            Some(host) => format!("{}://{host}", server.scheme()),
+        match host.filter(|host| server.public_url.is_none() && is_valid_host(host)) {
+            Some(host) => format!("{}://{host}", server.url_scheme()),
             None => server.base_url(),
         }
     }
@@ -211,78 +214,78 @@ impl App {
     }
 
     /// Counters of the HTTP room.
-    pub(crate) fn metrics(&self) -> &Metrics {
+    pub(crate) fn metrics(&self) -> &HttpMetrics {
         &self.0.metrics
     }
 
     /// What was said to those who are told of trouble.
-    pub(crate) fn notifications(&self) -> &Arc<notifications::Counts> {
+    pub(crate) fn notification_counts(&self) -> &Arc<notifications::NotificationCounts> {
         &self.0.notifications
     }
 
     /// Who may what.
-    pub(crate) fn gate(&self) -> &Arc<Gate> {
+    pub(crate) fn authorizer(&self) -> &Arc<TokenAuthorizer> {
         &self.0.gate
     }
 
     /// Who may change how the server runs.
-    pub(crate) fn admin(&self) -> &Admin {
+    pub(crate) fn admin(&self) -> &AdminAuth {
         &self.0.admin
     }
 
     /// What is wrong with feeds.
-    pub(crate) fn reports(&self) -> &Arc<Reports> {
+    pub(crate) fn reports(&self) -> &Arc<LatestReports> {
         &self.0.reports
     }
 
     /// What the operator's own validators say of feeds.
-    pub(crate) fn validators(&self) -> &Validators {
+    pub(crate) fn external_validators(&self) -> &ExternalValidators {
         &self.0.validators
     }
 
     /// How everything is doing, for who watches.
-    pub(crate) fn ops(&self) -> &Arc<Ops> {
+    pub(crate) fn ops_dashboard(&self) -> &Arc<OpsDashboard> {
         &self.0.ops
     }
 
     /// Whose word on a client's address is taken.
-    pub(crate) fn proxies(&self) -> &Proxies {
+    pub(crate) fn trusted_proxies(&self) -> &TrustedProxies {
         &self.0.proxies
     }
 
     /// Which trips are late, as it was answered last.
-    pub(crate) fn delays(&self) -> &Delays {
+    pub(crate) fn delays(&self) -> &DelayReports {
         &self.0.delays
     }
 
     /// What the server API was asked to publish once.
-    pub(crate) fn published(&self) -> &Published {
+    pub(crate) fn idempotency_cache(&self) -> &IdempotencyCache {
         &self.0.published
     }
 
     /// Who is sent what changes, in SIRI.
-    pub(crate) fn subscriptions(&self) -> &Subscriptions {
+    pub(crate) fn siri_subscriptions(&self) -> &SubscriptionRegistry {
         &self.0.subscriptions
     }
 
     /// What visitors bring to be validated.
-    pub(crate) fn visitors(&self) -> &Arc<visitors::Desk> {
+    pub(crate) fn uploads(&self) -> &Arc<uploads::UploadService> {
         &self.0.visitors
     }
 
     /// What was answered in SIRI, and to whom.
-    pub(crate) fn siri(&self) -> &Desk {
+    pub(crate) fn siri_answers(&self) -> &AnswerCache {
         &self.0.siri
     }
 
     /// Compressed replies, kept for the next client.
-    pub(crate) fn compressed(&self) -> &Compressed {
+    pub(crate) fn compressed_bodies(&self) -> &CompressedBodies {
         &self.0.compressed
     }
 
     /// Connections that can be open at once: what the configuration says, or what the system allows.
     #[must_use]
-    pub fn connections(&self) -> usize {
+    pub fn max_connections(&self) -> usize {
         self.0.connections
     }
 
@@ -292,18 +295,18 @@ impl App {
     }
 
     /// The threads that own the sockets of sessions.
-    pub(crate) fn partitions(&self) -> &Arc<Partitions> {
+    pub(crate) fn partitions(&self) -> &Arc<PartitionSet> {
         &self.0.partitions
     }
 
     /// The places for connections.
-    pub(crate) fn admission(&self) -> &Arc<Admission> {
+    pub(crate) fn admission(&self) -> &Arc<AdmissionControl> {
         &self.0.admission
     }
 }
 
 /// Whether a `Host` header can stand in a link: a name or an address, and a port.
-fn is_host(host: &str) -> bool {
+fn is_valid_host(host: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
     !host.is_empty() && host.len() <= 255 && host.bytes().all(allowed)
 }

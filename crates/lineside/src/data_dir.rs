@@ -17,17 +17,17 @@ const NAME_CHARS: usize = 12;
 
 /// A data folder that is ours until this is dropped, or the process ends in whatever way.
 #[derive(Debug)]
-pub(crate) struct Claim {
+pub(crate) struct DataDirLock {
     _lock: File,
     folder: PathBuf,
 }
 
-impl Claim {
+impl DataDirLock {
     /// Makes the folder if it is absent, and claims it.
     ///
     /// # Errors
     /// If it cannot be written to, or another server has it.
-    pub(crate) fn take(folder: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn acquire(folder: &Path) -> anyhow::Result<Self> {
         let shown = folder.display();
         // What lies in it is not for other users of this machine. A folder that is there keeps the mode that it was given.
         let mut maker = DirBuilder::new();
@@ -54,13 +54,13 @@ impl Claim {
     ///
     /// # Errors
     /// If there is none yet and it cannot be written.
-    pub(crate) fn name(&self) -> anyhow::Result<String> {
+    pub(crate) fn server_name(&self) -> anyhow::Result<String> {
         let path = self.folder.join(NAME_FILE);
         let known = fs::read_to_string(&path).unwrap_or_default();
-        if is_name(known.trim()) {
+        if is_valid_server_name(known.trim()) {
             return Ok(known.trim().to_owned());
         }
-        let name = new_name();
+        let name = generate_server_name();
         fs::write(&path, format!("{name}\n"))
             .with_context(|| format!("cannot write {}", path.display()))?;
         Ok(name)
@@ -68,14 +68,14 @@ impl Claim {
 }
 
 /// A name that no other server has.
-pub(crate) fn new_name() -> String {
+pub(crate) fn generate_server_name() -> String {
     let chance = random_text();
     let chance = chance.chars().filter(char::is_ascii_alphanumeric).take(NAME_CHARS);
     format!("lineside-{}", chance.collect::<String>().to_ascii_lowercase())
 }
 
 /// Whether a text may stand as a name in a request.
-fn is_name(text: &str) -> bool {
+fn is_valid_server_name(text: &str) -> bool {
     let rest = text.strip_prefix("lineside-").unwrap_or_default();
     (1..=NAME_CHARS).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
@@ -91,7 +91,7 @@ mod tests {
 
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join("a/b");
-        let _claim = Claim::take(&folder).unwrap();
+        let _claim = DataDirLock::acquire(&folder).unwrap();
         assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
     }
 
@@ -99,24 +99,26 @@ mod tests {
     fn a_data_folder_has_one_server_at_a_time() {
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join("data");
-        let first = Claim::take(&folder).unwrap();
-        let refused = Claim::take(&folder).unwrap_err().to_string();
+        let first = DataDirLock::acquire(&folder).unwrap();
+        let refused = DataDirLock::acquire(&folder).unwrap_err().to_string();
         assert!(refused.contains("another server"), "{refused}");
         drop(first);
-        Claim::take(&folder).unwrap();
+        DataDirLock::acquire(&folder).unwrap();
     }
 
     #[test]
     fn a_data_folder_keeps_its_name_and_no_other_has_it() {
         let parent = tempfile::tempdir().unwrap();
-        let name = |folder: &str| Claim::take(&parent.path().join(folder)).unwrap().name().unwrap();
+        let name = |folder: &str| {
+            DataDirLock::acquire(&parent.path().join(folder)).unwrap().server_name().unwrap()
+        };
         let (one, other) = (name("one"), name("other"));
-        assert!(is_name(&one) && one != other, "{one} {other}");
+        assert!(is_valid_server_name(&one) && one != other, "{one} {other}");
         assert_eq!(name("one"), one);
         // What stands there may have been cut off, or be somebody else's.
         for broken in ["", "lineside-", "lineside-<a/>", &"x".repeat(9_999)] {
             fs::write(parent.path().join("one").join(NAME_FILE), broken).unwrap();
-            assert!(is_name(&name("one")), "{broken}");
+            assert!(is_valid_server_name(&name("one")), "{broken}");
         }
     }
 }

@@ -17,7 +17,7 @@
 //! - `watch`: the terminal's client. `queue`: who waits for one of a few slots. `metrics`, `latencies`, `shutdown`, `data_dir`,
 //!   `kept_file`, `patience`: as named.
 
-mod address;
+mod client_network;
 mod admin;
 mod app;
 mod check;
@@ -25,25 +25,25 @@ pub mod cli;
 mod config;
 mod convert;
 mod data_dir;
-mod kept_file;
+mod handoff_file;
 mod demo;
 mod delays;
-mod descriptors;
-mod gate;
+mod rlimit;
+mod auth;
 mod http;
 mod json;
 mod last_stops;
-mod latencies;
-mod ledger;
-mod matches;
+mod histogram;
+mod storage;
+mod trip_matching;
 mod metrics;
 mod overrides;
 mod ops;
 mod notifications;
 mod pages;
-mod patience;
+mod timeout;
 mod profile;
-mod queue;
+mod job_queue;
 mod reports;
 mod server;
 mod settings;
@@ -52,16 +52,17 @@ mod spelling;
 #[cfg(test)]
 mod test_schedule;
 mod token;
-mod validators;
-mod visitors;
+mod external_validators;
+mod uploads;
 mod watch;
 
 pub use app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH, MapLinks};
 pub use config::feeds_from_arguments;
 pub use config::{
-    Admin, Api, Config, ConfigError, ConfigErrors, FeedArgument, Limits, Logo, Map, MapSource,
-    Server, Site, Source, Token, TokenKey, Visitors,
+    AdminConfig, ApiConfig, Config, ConfigError, ConfigErrors, ConfigSource, FeedArgument,
+    LimitsConfig, MapConfig, MapSource, ServerConfig, SiteConfig, SiteLogo, TokenConfig, TokenKey,
+    UploadsConfig,
 };
-pub use demo::{Asking, Demo, DemoOptions, start_demo, start_demo_by};
-pub use server::{Running, Start, start};
+pub use demo::{Demo, DemoOptions, DemoSiriMode, start_demo, start_demo_with_clock};
+pub use server::{RunningServer, ServerOptions, start_server};
 pub use shutdown::Shutdown;

@@ -21,11 +21,11 @@ fn main() -> ExitCode {
         .build();
     match runtime {
         Ok(runtime) => {
-            let code = runtime.block_on(cli::run(cli));
+            let code = runtime.block_on(cli::run_command(cli));
             // A decoder may still be busy with a large feed: nothing waits for it.
             runtime.shutdown_background();
             code
         }
-        Err(error) => cli::cannot_start(&error),
+        Err(error) => cli::report_start_failure(&error),
     }
 }

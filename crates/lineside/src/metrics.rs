@@ -3,9 +3,9 @@
 //! The rooms keep their figures themselves; a scrape reads them and writes them out. Feed ids are the
 //! only labels that an operator chooses, and their number is the configuration's.
 
-mod addresses;
-mod classic;
-mod form;
+mod endpoint_families;
+mod prometheus_text;
+mod exposition_format;
 mod queues;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
-use lineside_ingest::Stage;
-use lineside_store::Figures;
+use lineside_ingest::PollStage;
+use lineside_store::StoreMetrics;
 use lineside_sync::counter;
 use lineside_sync::histogram::Histogram;
-use lineside_wire::partition::Closed;
+use lineside_wire::partition::CloseReason;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::{prometheus_protobuf, text};
 use prometheus_client::metrics::counter::Counter;
@@ -26,26 +26,26 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use crate::app::App;
-use crate::http::Admission;
-use crate::latencies::Latencies;
+use crate::histogram::LatencyHistograms;
+use crate::http::AdmissionControl;
 use crate::notifications;
 use crate::reports;
 
-pub(crate) use self::addresses::Addresses;
-pub(crate) use self::form::Form;
+pub(crate) use self::endpoint_families::EndpointFamily;
+pub(crate) use self::exposition_format::ExpositionFormat;
 
 /// The classes of status: five values, not sixty.
 const STATUS_CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// Counters of the HTTP room, which has nobody else to keep them.
 #[derive(Debug, Default)]
-pub(crate) struct Metrics {
+pub(crate) struct HttpMetrics {
     /// As [`STATUS_CLASSES`].
     requests: [counter::Counter; STATUS_CLASSES.len()],
     /// How long they took, as [`Addresses::ALL`]. Until the head of the answer: a body goes as fast as it is read.
-    request_times: [Histogram; Addresses::ALL.len()],
+    request_times: [Histogram; EndpointFamily::ALL.len()],
     /// Streams over HTTP/2 that ended, as [`Closed::ALL`]. The partitions count their own.
-    closed: [counter::Counter; Closed::ALL.len()],
+    closed: [counter::Counter; CloseReason::ALL.len()],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -54,7 +54,7 @@ struct StatusLabel {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct AddressesLabel {
+struct EndpointLabel {
     addresses: &'static str,
 }
 
@@ -85,77 +85,83 @@ struct OutcomeLabel {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OutcomeLabels {
+struct FeedOutcomeLabels {
     feed: String,
     outcome: String,
 }
 
 type FloatGauge = Gauge<f64, AtomicU64>;
 
-impl Metrics {
+impl HttpMetrics {
     /// Counts a request by how it was answered, and how long that took.
-    pub(crate) fn count_request(&self, asked: Addresses, status: StatusCode, took: Duration) {
+    pub(crate) fn count_request(&self, asked: EndpointFamily, status: StatusCode, took: Duration) {
         let class = usize::from(status.as_u16() / 100).clamp(1, STATUS_CLASSES.len());
         self.requests[class - 1].increment();
         self.request_times[asked as usize].record_duration(took);
     }
 
     /// Requests answered, whatever the answer.
-    pub(crate) fn requests(&self) -> u64 {
+    pub(crate) fn request_count(&self) -> u64 {
         self.requests.iter().map(counter::Counter::get).sum()
     }
 
     /// Counts a stream that ended, by why.
-    pub(crate) fn count_closed(&self, why: Closed) {
+    pub(crate) fn count_closed_stream(&self, why: CloseReason) {
         self.closed[why as usize].increment();
     }
 }
 
 /// All figures, in this form.
-pub(crate) fn figures(app: &App, form: Form) -> Bytes {
-    let registry = registry(app);
+pub(crate) fn encode_metrics(app: &App, form: ExpositionFormat) -> Bytes {
+    let registry = build_registry(app);
     match form {
-        Form::Text => open_metrics(&registry).into(),
-        Form::Classic => classic::from_open_metrics(&open_metrics(&registry)).into(),
-        Form::Messages => {
+        ExpositionFormat::Text => encode_open_metrics(&registry).into(),
+        ExpositionFormat::Classic => {
+            prometheus_text::from_open_metrics(&encode_open_metrics(&registry)).into()
+        }
+        ExpositionFormat::Messages => {
             let messages = prometheus_protobuf::encode_to_vec(&registry);
             messages.expect("writing to memory does not fail").into()
         }
     }
 }
 
-fn open_metrics(registry: &Registry) -> String {
+fn encode_open_metrics(registry: &Registry) -> String {
     let mut text = String::new();
     text::encode(&mut text, registry).expect("writing to memory does not fail");
     text
 }
 
-fn registry(app: &App) -> Registry {
+fn build_registry(app: &App) -> Registry {
     let mut registry = Registry::with_prefix("lineside");
-    http(&mut registry, app.metrics());
-    partitions(&mut registry, app);
-    admission(&mut registry, app.admission());
+    register_http(&mut registry, app.metrics());
+    register_partitions(&mut registry, app);
+    register_admission(&mut registry, app.admission());
     let subscriptions: Gauge = Gauge::default();
-    subscriptions.set(i64::try_from(app.subscriptions().count()).unwrap_or(i64::MAX));
+    subscriptions.set(i64::try_from(app.siri_subscriptions().count_active()).unwrap_or(i64::MAX));
     registry.register("siri_subscriptions", "Subscriptions to SIRI", subscriptions);
-    hub(&mut registry, &app.hub().metrics());
-    visitors(&mut registry, app);
-    latencies(&mut registry, app);
-    feeds(&mut registry, app);
-    service_ends(&mut registry, app);
-    inboxes(&mut registry, app);
-    settings(&mut registry, app);
-    queues::register(&mut registry, &queues::SCHEDULES, app.reports().figures());
-    queues::register(&mut registry, &queues::VALIDATORS, app.validators().figures());
-    messages(&mut registry, app.reports().messages().figures());
-    notifications(&mut registry, app.notifications());
+    register_hub(&mut registry, &app.hub().metrics());
+    register_uploads(&mut registry, app);
+    register_latencies(&mut registry, app);
+    register_feeds(&mut registry, app);
+    register_service_ends(&mut registry, app);
+    register_inboxes(&mut registry, app);
+    register_settings(&mut registry, app);
+    queues::register_queue(&mut registry, &queues::SCHEDULES, app.reports().queue_stats());
+    queues::register_queue(
+        &mut registry,
+        &queues::VALIDATORS,
+        app.external_validators().queue_stats(),
+    );
+    register_message_checks(&mut registry, app.reports().message_checks().check_counts());
+    register_notifications(&mut registry, app.notification_counts());
     if let Some(store) = app.store() {
-        remembered(&mut registry, store.figures());
+        register_store(&mut registry, store.metrics());
     }
     registry
 }
 
-fn http(registry: &mut Registry, metrics: &Metrics) {
+fn register_http(registry: &mut Registry, metrics: &HttpMetrics) {
     let requests: Family<StatusLabel, Counter> = Family::default();
     for (status, counted) in STATUS_CLASSES.into_iter().zip(&metrics.requests) {
         let n = counted.get();
@@ -165,34 +171,42 @@ fn http(registry: &mut Registry, metrics: &Metrics) {
         }
     }
     registry.register("http_requests", "Requests answered, by class of status", requests);
-    let times = Addresses::ALL.into_iter().zip(&metrics.request_times);
+    let times = EndpointFamily::ALL.into_iter().zip(&metrics.request_times);
     let times = times.map(|(addresses, times)| {
-        (AddressesLabel { addresses: addresses.name() }, times.snapshot())
+        (EndpointLabel { addresses: addresses.label_value() }, times.snapshot())
     });
     let help = "From a request until the head of its answer, by family of addresses";
-    registry.register("http_request_seconds", help, Latencies::labeled(times.collect()));
+    registry.register(
+        "http_request_seconds",
+        help,
+        LatencyHistograms::from_labeled(times.collect()),
+    );
 }
 
-fn partitions(registry: &mut Registry, app: &App) {
+fn register_partitions(registry: &mut Registry, app: &App) {
     let partitions = app.partitions().metrics();
     let closed: Family<ReasonLabel, Counter> = Family::default();
     // Each reason is there from the start, so that a rate over it has a beginning.
-    for why in Closed::ALL {
-        let n = partitions.closed(why) + app.metrics().closed[why as usize].get();
-        closed.get_or_create(&ReasonLabel { reason: why.name() }).inc_by(n);
+    for why in CloseReason::ALL {
+        let n = partitions.closed_count(why) + app.metrics().closed[why as usize].get();
+        closed.get_or_create(&ReasonLabel { reason: why.metric_label() }).inc_by(n);
     }
     registry.register("wire_closed", "Sessions that ended, by reason", closed);
     let gauges = [
-        ("wire_connections", "Connections of sessions, except HTTP/2", partitions.connections()),
+        (
+            "wire_connections",
+            "Connections of sessions, except HTTP/2",
+            partitions.connection_count(),
+        ),
         (
             "wire_newcomers_waiting",
             "Connections in the mailboxes of those who will own them",
-            partitions.newcomers_waiting(),
+            partitions.pending_connections(),
         ),
         (
             "wire_states_waiting",
             "Sessions that wait for their turn to be given a state",
-            partitions.states_waiting(),
+            partitions.pending_snapshots(),
         ),
     ];
     for (name, help, value) in gauges {
@@ -201,30 +215,30 @@ fn partitions(registry: &mut Registry, app: &App) {
         registry.register(name, help, gauge);
     }
     let help = "Times that a socket accepted less than there was to send";
-    registry.register("wire_blocked", help, counter(partitions.blocked()));
+    registry.register("wire_blocked", help, counter_with_value(partitions.blocked_count()));
 }
 
-fn admission(registry: &mut Registry, admission: &Admission) {
+fn register_admission(registry: &mut Registry, admission: &AdmissionControl) {
     let open: Gauge = Gauge::default();
-    open.set(i64::from(admission.n_open()));
+    open.set(i64::from(admission.open_connections()));
     registry.register("http_connections", "Open connections", open);
     let refused: Family<ReasonLabel, Counter> = Family::default();
-    for (reason, count) in admission.refused() {
+    for (reason, count) in admission.refused_counts() {
         refused.get_or_create(&ReasonLabel { reason }).inc_by(count);
     }
     let unsent: Gauge = Gauge::default();
-    unsent.set(i64::try_from(admission.unsent().bytes()).unwrap_or(i64::MAX));
+    unsent.set(i64::try_from(admission.unsent_budget().unsent_bytes()).unwrap_or(i64::MAX));
     let help = "Bytes of unsent replies that were each made for one request";
     registry.register("http_unsent_bytes", help, unsent);
     let shared: Gauge = Gauge::default();
-    shared.set(i64::try_from(admission.unsent().shared_bytes()).unwrap_or(i64::MAX));
+    shared.set(i64::try_from(admission.unsent_budget().shared_bytes()).unwrap_or(i64::MAX));
     let help = "Bytes of feeds' bodies that are no longer served and that clients have not read";
     registry.register("http_unsent_shared_bytes", help, shared);
     let help = "Connections and replies refused, by the limit that they met";
     registry.register("http_refused", help, refused);
 }
 
-fn hub(registry: &mut Registry, hub: &lineside_hub::Metrics) {
+fn register_hub(registry: &mut Registry, hub: &lineside_hub::HubMetrics) {
     let gauges = [
         ("wire_sessions", "Open sessions", hub.sessions),
         ("hub_rooms", "Rooms with subscribers, or with some a moment ago", hub.rooms),
@@ -268,7 +282,7 @@ fn hub(registry: &mut Registry, hub: &lineside_hub::Metrics) {
         ("hub_shrunk", "Publications dropped early for the byte limit", hub.shrunk_total),
     ];
     for (name, help, value) in counters {
-        registry.register(name, help, counter(value));
+        registry.register(name, help, counter_with_value(value));
     }
     let gaps: Family<ReasonLabel, Counter> = Family::default();
     let reasons = [
@@ -282,13 +296,13 @@ fn hub(registry: &mut Registry, hub: &lineside_hub::Metrics) {
     registry.register("hub_gaps", "States that replaced missed changes, by reason", gaps);
 }
 
-fn settings(registry: &mut Registry, app: &App) {
+fn register_settings(registry: &mut Registry, app: &App) {
     let reads: Family<OutcomeLabel, Counter> = Family::default();
-    for (outcome, n) in app.settings().reads() {
+    for (outcome, n) in app.settings().reload_counts() {
         reads.get_or_create(&OutcomeLabel { outcome }).inc_by(n);
     }
     registry.register("config_reads", "Reloads of the configuration", reads);
-    let state = app.settings().state();
+    let state = app.settings().reload_state();
     let refused: Gauge = Gauge::default();
     refused.set(i64::from(state.refused.is_some()));
     let help = "Whether the configuration file is invalid and an older one is in force";
@@ -302,23 +316,25 @@ fn settings(registry: &mut Registry, app: &App) {
     registry.register("config_read_time_seconds", help, read);
 }
 
-fn visitors(registry: &mut Registry, app: &App) {
+fn register_uploads(registry: &mut Registry, app: &App) {
     let open: Gauge = Gauge::default();
-    open.set(i64::try_from(app.visitors().n_open()).unwrap_or(i64::MAX));
+    open.set(i64::try_from(app.uploads().count_active()).unwrap_or(i64::MAX));
     let help = "Uploaded files that are being received, queued or validated";
     registry.register("visitors_files", help, open);
 }
 
-fn latencies(registry: &mut Registry, app: &App) {
+fn register_latencies(registry: &mut Registry, app: &App) {
     let help = "From a publication until a session could send it";
-    let delivery = Latencies::alone(app.hub().delivery_time());
+    let delivery = LatencyHistograms::without_labels(app.hub().delivery_time_snapshot());
     registry.register("wire_delivery_seconds", help, delivery);
-    let of = |stage: Stage| (StageLabel { stage: stage.name() }, app.ingest().stage_times(stage));
-    let stages = Latencies::labeled(Stage::ALL.map(of).into());
+    let of = |stage: PollStage| {
+        (StageLabel { stage: stage.name() }, app.ingest().stage_durations(stage))
+    };
+    let stages = LatencyHistograms::from_labeled(PollStage::ALL.map(of).into());
     registry.register("ingest_stage_seconds", "Durations of the stages of polls", stages);
 }
 
-fn messages(registry: &mut Registry, figures: reports::MessageFigures) {
+fn register_message_checks(registry: &mut Registry, figures: reports::MessageCheckCounts) {
     let counters = [
         ("validation_messages", "Messages of real time that were validated", figures.looked),
         (
@@ -328,11 +344,11 @@ fn messages(registry: &mut Registry, figures: reports::MessageFigures) {
         ),
     ];
     for (name, help, value) in counters {
-        registry.register(name, help, counter(value));
+        registry.register(name, help, counter_with_value(value));
     }
 }
 
-fn remembered(registry: &mut Registry, figures: Figures) {
+fn register_store(registry: &mut Registry, figures: StoreMetrics) {
     let counters = [
         ("store_writes", "Polls, states and reports of feeds that were written", figures.written),
         (
@@ -349,7 +365,7 @@ fn remembered(registry: &mut Registry, figures: Figures) {
         ),
     ];
     for (name, help, value) in counters {
-        registry.register(name, help, counter(value));
+        registry.register(name, help, counter_with_value(value));
     }
     let whole = |bytes| i64::try_from(bytes).unwrap_or(i64::MAX);
     let gauges = [
@@ -369,14 +385,14 @@ fn remembered(registry: &mut Registry, figures: Figures) {
     }
 }
 
-fn notifications(registry: &mut Registry, counts: &notifications::Counts) {
+fn register_notifications(registry: &mut Registry, counts: &notifications::NotificationCounts) {
     let counters = [
         ("notifications_sent", "Notifications that targets have accepted", &counts.sent),
         ("notifications_failures", "Attempts to send notifications that failed", &counts.failed),
         ("notifications_lost", "Notifications that were dropped", &counts.lost),
     ];
     for (name, help, value) in counters {
-        registry.register(name, help, counter(value.load(Ordering::Relaxed)));
+        registry.register(name, help, counter_with_value(value.load(Ordering::Relaxed)));
     }
     let pending: Gauge = Gauge::default();
     pending.set(i64::try_from(counts.pending.load(Ordering::Relaxed)).unwrap_or(i64::MAX));
@@ -389,14 +405,14 @@ fn outcome_label(outcome: &str) -> String {
     class.map_or_else(|| outcome.to_owned(), |class| format!("http_{class}xx"))
 }
 
-fn counter(value: u64) -> Counter {
+fn counter_with_value(value: u64) -> Counter {
     let counter = Counter::default();
     counter.inc_by(value);
     counter
 }
 
-fn feeds(registry: &mut Registry, app: &App) {
-    let fetches: Family<OutcomeLabels, Counter> = Family::default();
+fn register_feeds(registry: &mut Registry, app: &App) {
+    let fetches: Family<FeedOutcomeLabels, Counter> = Family::default();
     let ages: Family<FeedLabel, FloatGauge> = Family::default();
     let entities: Family<FeedLabel, Gauge> = Family::default();
     let problems: Family<FeedLabel, Gauge> = Family::default();
@@ -404,21 +420,21 @@ fn feeds(registry: &mut Registry, app: &App) {
     let states: Family<FeedStateLabels, Gauge> = Family::default();
     let served: [Family<FeedLabel, Counter>; 3] = Default::default();
     for feed in app.ingest().feeds() {
-        let status = feed.status_with_parts();
+        let status = feed.status_with_files();
         let id = feed.config().id.as_str().to_owned();
         let label = FeedLabel { feed: id.clone() };
         for (outcome, count) in &status.outcomes {
-            let labels = OutcomeLabels { feed: id.clone(), outcome: outcome_label(outcome) };
+            let labels = FeedOutcomeLabels { feed: id.clone(), outcome: outcome_label(outcome) };
             fetches.get_or_create(&labels).inc_by(*count);
         }
         if let Some(at) = status.last_success {
-            ages.get_or_create(&label).set(app.now().since(at).as_secs_f64());
+            ages.get_or_create(&label).set(app.now().duration_since(at).as_secs_f64());
         }
         entities.get_or_create(&label).set(status.entities.cast_signed());
-        problems.get_or_create(&label).set(status.problems.total().cast_signed());
+        problems.get_or_create(&label).set(status.problems.total_count().cast_signed());
         bytes.get_or_create(&label).inc_by(status.bytes);
-        let figures = feed.figures();
-        let counted = [figures.requests(), figures.not_modified(), figures.bytes()];
+        let figures = feed.metrics();
+        let counted = [figures.request_count(), figures.not_modified_count(), figures.bytes_sent()];
         for (family, n) in served.iter().zip(counted) {
             family.get_or_create(&label).inc_by(n);
         }
@@ -444,28 +460,28 @@ fn feeds(registry: &mut Registry, app: &App) {
 }
 
 /// When timetables end.
-fn service_ends(registry: &mut Registry, app: &App) {
+fn register_service_ends(registry: &mut Registry, app: &App) {
     let ends: Family<FeedLabel, Gauge> = Family::default();
     for feed in app.ingest().feeds() {
         let Some(end) = feed.service_window().and_then(|window| window.end_of_service()) else {
             continue;
         };
         let label = FeedLabel { feed: feed.config().id.as_str().to_owned() };
-        ends.get_or_create(&label).set(end.seconds());
+        ends.get_or_create(&label).set(end.unix_seconds());
     }
     let help = "End of the timetable's last service day, in seconds since 1970";
     registry.register("ingest_service_end_timestamp_seconds", help, ends);
 }
 
 /// Of feeds whose producers bring news by themselves.
-fn inboxes(registry: &mut Registry, app: &App) {
+fn register_inboxes(registry: &mut Registry, app: &App) {
     let bytes: Family<FeedLabel, Gauge> = Family::default();
     let refused: Family<FeedLabel, Counter> = Family::default();
     for feed in app.ingest().feeds() {
         let Some(inbox) = feed.inbox() else { continue };
         let label = FeedLabel { feed: feed.config().id.as_str().to_owned() };
-        bytes.get_or_create(&label).set(inbox.bytes().cast_signed());
-        refused.get_or_create(&label).inc_by(inbox.refused());
+        bytes.get_or_create(&label).set(inbox.pending_bytes().cast_signed());
+        refused.get_or_create(&label).inc_by(inbox.refused_count());
     }
     let help = "Bytes that producers are sending, that are queued, or are being read";
     registry.register("ingest_inbox_bytes", help, bytes);

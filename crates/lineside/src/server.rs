@@ -8,34 +8,36 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bytes::Bytes;
 use lineside_hub::{Hub, HubConfig, SessionLimits};
-use lineside_ingest::{Beside, Inboxes, Ingest, LoadLimits, Options, Sealed, Secret};
+use lineside_ingest::{
+    ExtraChannels, InboxSettings, Ingest, IngestOptions, LoadLimits, MemoryFile, Secret,
+};
 use lineside_store::Store;
 use lineside_sync::{Clock, RealClock};
-use lineside_wire::centrifuge::{ClientLimits, Service};
-use lineside_wire::partition::{self, Partitions};
+use lineside_wire::centrifuge::{CentrifugeService, ClientLimits};
+use lineside_wire::partition::{self, PartitionSet};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::admin::{self, Admin};
-use crate::app::{App, Parts};
+use crate::admin::{self, AdminAuth};
+use crate::app::{App, AppParts};
+use crate::auth::TokenAuthorizer;
 use crate::config::Config;
-use crate::data_dir::{Claim, new_name};
-use crate::delays::{self, Delays};
+use crate::data_dir::{DataDirLock, generate_server_name};
+use crate::delays::{self, DelayReports};
 use crate::demo::Demo;
-use crate::descriptors;
-use crate::gate::Gate;
+use crate::external_validators::{self, ExternalValidators};
+use crate::handoff_file::{self, HandoffFileWriter};
 use crate::http;
-use crate::kept_file::{self, Keeping};
-use crate::ledger::Ledger;
-use crate::metrics::Metrics;
+use crate::metrics::HttpMetrics;
 use crate::notifications;
-use crate::ops::{self, Ops};
-use crate::patience::within;
-use crate::reports::{self, Reports, Rooms};
-use crate::settings::{self, Settings};
-use crate::shutdown::{Shutdown, survive_file_size_limit};
-use crate::validators::{self, Validators};
-use crate::visitors;
+use crate::ops::{self, OpsDashboard};
+use crate::reports::{self, LatestReports, ServerChannels};
+use crate::rlimit;
+use crate::settings::{self, LiveSettings};
+use crate::shutdown::{Shutdown, ignore_file_size_signal};
+use crate::storage::ServerStorage;
+use crate::timeout::run_within;
+use crate::uploads;
 
 /// How often lingering rooms, old log entries and old compressed replies are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -56,7 +58,7 @@ const STATE_WORKERS: usize = 2;
 
 /// What a server starts from besides its configuration.
 #[derive(Debug)]
-pub struct Start {
+pub struct ServerOptions {
     /// The checked configuration.
     pub config: Config,
     /// The time that the data follow.
@@ -71,7 +73,7 @@ pub struct Start {
 
 /// A server that runs.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningServer {
     app: App,
     address: SocketAddr,
     serving: JoinHandle<()>,
@@ -80,25 +82,30 @@ pub struct Running {
     /// Where a clean stop leaves what the next start goes on with.
     keeps: Option<PathBuf>,
     /// Held until the server is gone.
-    _data_dir: Option<Claim>,
+    _data_dir: Option<DataDirLock>,
 }
 
 /// Opens the listener and begins to poll.
 ///
 /// # Errors
 /// If the data folder or the address is not to be had.
-pub async fn start(start: Start) -> anyhow::Result<Running> {
-    let Start { config, clock, seed, demo, base_map } = start;
-    let (data_dir, tls) = (prepare(&config)?, read_tls(&config)?);
-    let (listener, address) = listen(config.server.listen).await?;
+pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer> {
+    let ServerOptions { config, clock, seed, demo, base_map } = start;
+    let (data_dir, tls) = (prepare_process(&config)?, read_tls_config(&config)?);
+    let (listener, address) = open_listener(config.server.listen).await?;
     let (limits, shutdown) = (connection_limits(&config), Shutdown::new(config.server.drain));
     // A simulated city begins anew, at another time than the one that it ended at.
     let keeps = config.server.data_dir.clone().filter(|_| demo.is_none());
-    let ledger = Ledger::open(&config, &clock).await?;
-    let settings = Settings::open(config.clone(), ledger.store.as_ref(), clock.wall()).await?;
-    let (ops, reports) = (Arc::new(Ops::default()), reports_of(&config, &ledger));
-    let options = Options {
-        feeds: settings.feeds(),
+    let ledger = ServerStorage::open_or_in_memory(&config, &clock).await?;
+    let settings = LiveSettings::with_stored_overrides(
+        config.clone(),
+        ledger.store.as_ref(),
+        clock.wall_time(),
+    )
+    .await?;
+    let (ops, reports) = (Arc::new(OpsDashboard::default()), create_reports(&config, &ledger));
+    let options = IngestOptions {
+        feeds: settings.effective_feeds(),
         clock: Arc::clone(&clock),
         seed,
         hub: hub_config(&config),
@@ -106,80 +113,83 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         load_limits: LoadLimits::for_memory(config.limits.load_memory),
         archive: ledger.archive,
         snapshots: ledger.snapshots,
-        beside: Some(beside(&ops, &reports)),
-        inspector: Some(Arc::clone(reports.messages()) as _),
-        inboxes: inboxes(&config, demo.is_some().then_some(address), data_dir.as_ref())?,
+        beside: Some(extra_channels(&ops, &reports)),
+        inspector: Some(Arc::clone(reports.message_checks()) as _),
+        inboxes: configure_inboxes(&config, demo.is_some().then_some(address), data_dir.as_ref())?,
     };
     let ingest = start_ingest(options, keeps.clone()).await?;
-    reports.begin(&ingest);
-    let gate = Arc::new(Gate::new(&config, ingest.hub(), &clock));
-    let partitions = Arc::new(partitions(ingest.hub(), &gate, &config, seed)?);
-    let app = App::new(Parts {
+    reports.attach_ingest(&ingest);
+    let gate = Arc::new(TokenAuthorizer::new(&config, ingest.hub(), &clock));
+    let partitions = Arc::new(start_partitions(ingest.hub(), &gate, &config, seed)?);
+    let app = App::new(AppParts {
         gate,
         ops,
         reports,
-        validators: Validators::default(),
-        admin: Admin::new(&config.admin, Arc::new(RealClock::new())),
-        proxies: http::Proxies::new(config.server.trusted_proxies.clone()),
-        published: http::Published::default(),
-        delays: Delays::default(),
-        visitors: visitors::Desk::open(config.server.data_dir.as_deref())?,
-        siri: http::Desk::default(),
-        subscriptions: http::Subscriptions::default(),
+        validators: ExternalValidators::default(),
+        admin: AdminAuth::new(&config.admin, Arc::new(RealClock::new())),
+        proxies: http::TrustedProxies::new(config.server.trusted_proxies.clone()),
+        published: http::IdempotencyCache::default(),
+        delays: DelayReports::default(),
+        visitors: uploads::UploadService::open(config.server.data_dir.as_deref())?,
+        siri: http::AnswerCache::default(),
+        subscriptions: http::SubscriptionRegistry::default(),
         ingest,
         settings,
-        started: clock.wall(),
+        started: clock.wall_time(),
         clock,
         shutdown: shutdown.clone(),
         demo,
         base_map,
-        metrics: Metrics::default(),
+        metrics: HttpMetrics::default(),
         notifications: Arc::default(),
-        compressed: http::Compressed::default(),
-        admission: Arc::new(http::Admission::new(limits)),
+        compressed: http::CompressedBodies::default(),
+        admission: Arc::new(http::AdmissionControl::new(limits)),
         partitions,
         connections: limits.total,
         store: ledger.store,
     });
     let (router, admission) = (http::router(&app), Arc::clone(app.admission()));
-    let sessions = http::Sessions::of(&app, tls);
-    let telling = begin_chores(&app, sessions.tls.as_ref());
-    let serving = tokio::spawn(http::serve(listener, router, admission, Some(sessions), shutdown));
-    Ok(Running { app, address, serving, telling, keeps, _data_dir: data_dir })
+    let sessions = http::ListenerContext::for_app(&app, tls);
+    let telling = spawn_background_tasks(&app, sessions.tls.as_ref());
+    let serving =
+        tokio::spawn(http::serve_listener(listener, router, admission, Some(sessions), shutdown));
+    Ok(RunningServer { app, address, serving, telling, keeps, _data_dir: data_dir })
 }
 
 /// Readies the process, and claims the data folder.
-fn prepare(config: &Config) -> anyhow::Result<Option<Claim>> {
-    survive_file_size_limit().context("cannot handle SIGXFSZ")?;
+fn prepare_process(config: &Config) -> anyhow::Result<Option<DataDirLock>> {
+    ignore_file_size_signal().context("cannot handle SIGXFSZ")?;
     if let Some(key) = &config.api.key {
         admin::warn_if_short("the key of [api]", key);
     }
-    config.server.data_dir.as_deref().map(Claim::take).transpose()
+    config.server.data_dir.as_deref().map(DataDirLock::acquire).transpose()
 }
 
 /// What is wrong with feeds, of which nothing is known yet. It does not keep the store open.
-fn reports_of(config: &Config, ledger: &Ledger) -> Arc<Reports> {
+fn create_reports(config: &Config, ledger: &ServerStorage) -> Arc<LatestReports> {
     let store = ledger.store.as_ref().map(Arc::downgrade).unwrap_or_default();
-    Arc::new(Reports::new(&config.validation, store))
+    Arc::new(LatestReports::new(&config.validation, store))
 }
 
 /// The channels that the program fills itself.
-fn beside(ops: &Arc<Ops>, reports: &Arc<Reports>) -> Beside {
-    Beside(Arc::new(Rooms { ops: Arc::clone(ops), reports: Arc::clone(reports) }))
+fn extra_channels(ops: &Arc<OpsDashboard>, reports: &Arc<LatestReports>) -> ExtraChannels {
+    ExtraChannels(Arc::new(ServerChannels { ops: Arc::clone(ops), reports: Arc::clone(reports) }))
 }
 
 /// Where producers bring what is new, and as whom this server asks for it.
 ///
 /// # Errors
 /// If the data folder has no name yet and takes none.
-fn inboxes(
+fn configure_inboxes(
     config: &Config,
     demo: Option<SocketAddr>,
-    data_dir: Option<&Claim>,
-) -> anyhow::Result<Inboxes> {
-    Ok(Inboxes {
+    data_dir: Option<&DataDirLock>,
+) -> anyhow::Result<InboxSettings> {
+    Ok(InboxSettings {
         address: inbox_address(config, demo),
-        subscriber: data_dir.map_or_else(|| Ok(new_name()), Claim::name)?.into(),
+        subscriber: data_dir
+            .map_or_else(|| Ok(generate_server_name()), DataDirLock::server_name)?
+            .into(),
         keys: Arc::new(|| Secret::new(admin::random_text())),
     })
 }
@@ -191,49 +201,57 @@ fn inbox_address(config: &Config, beside_city: Option<SocketAddr>) -> Option<Arc
 }
 
 /// Opens the listener; says its address, whose port the system may have chosen.
-async fn listen(at: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
+async fn open_listener(at: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(at).await.with_context(|| format!("cannot listen on {at}"))?;
     let address = listener.local_addr().context("a listener without an address")?;
     Ok((listener, address))
 }
 
 /// What connections are encrypted with, if they are.
-fn read_tls(config: &Config) -> anyhow::Result<Option<Arc<http::Tls>>> {
-    let tls = config.server.tls.clone().map(http::Tls::new).transpose();
+fn read_tls_config(config: &Config) -> anyhow::Result<Option<Arc<http::ServerTls>>> {
+    let tls = config.server.tls.clone().map(http::ServerTls::new).transpose();
     Ok(tls.context("[server.tls]")?.map(Arc::new))
 }
 
 /// What is done again and again until the server stops. Gives the one that ends with something to keep.
-fn begin_chores(app: &App, tls: Option<&Arc<http::Tls>>) -> JoinHandle<()> {
-    tokio::spawn(sweep(app.clone()));
-    tokio::spawn(tick(app.clone()));
-    tokio::spawn(ops::run(app.clone()));
-    tokio::spawn(reports::watch(app.clone()));
-    tokio::spawn(validators::watch(app.clone()));
-    tokio::spawn(delays::watch(app.clone()));
-    tokio::spawn(notifications::watch(app.clone()));
-    tokio::task::spawn_blocking(visitors::sweep);
+fn spawn_background_tasks(app: &App, tls: Option<&Arc<http::ServerTls>>) -> JoinHandle<()> {
+    tokio::spawn(sweep_caches(app.clone()));
+    tokio::spawn(tick_hub(app.clone()));
+    tokio::spawn(ops::run_collector(app.clone()));
+    tokio::spawn(reports::run_scheduler(app.clone()));
+    tokio::spawn(external_validators::run_scheduler(app.clone()));
+    tokio::spawn(delays::sample_delays(app.clone()));
+    tokio::spawn(notifications::watch_feeds(app.clone()));
+    tokio::task::spawn_blocking(uploads::delete_orphans);
     if let Some(tls) = tls {
-        tokio::spawn(reload(Arc::clone(tls), app.shutdown().clone()));
+        tokio::spawn(reload_certificate(Arc::clone(tls), app.shutdown().clone()));
     }
     if app.demo().is_none() {
-        tokio::spawn(settings::watch(app.clone()));
+        tokio::spawn(settings::watch_config_files(app.clone()));
     }
-    tokio::spawn(reports::tell(app.clone()))
+    tokio::spawn(reports::run_reporter(app.clone()))
 }
 
 /// Goes on with what the last stop left, if it left something. Who connects meanwhile waits: the listener is there.
-async fn start_ingest(options: Options, keeps: Option<PathBuf>) -> anyhow::Result<Arc<Ingest>> {
-    let start = move || Ingest::start_from(options, keeps.as_deref().and_then(kept_file::take));
+async fn start_ingest(
+    options: IngestOptions,
+    keeps: Option<PathBuf>,
+) -> anyhow::Result<Arc<Ingest>> {
+    let start = move || {
+        Ingest::start_with_handoff(
+            options,
+            keeps.as_deref().and_then(handoff_file::load_and_delete),
+        )
+    };
     tokio::task::spawn_blocking(start).await.context("the start broke off")
 }
 
 /// As configured, as far as the system has the descriptors.
 fn connection_limits(config: &Config) -> http::ConnectionLimits {
     let wanted = config.limits.connections;
-    let descriptors = descriptors::raise();
-    Sealed::allow(descriptors::sealed(descriptors));
-    let total = descriptors::connections(wanted, descriptors);
+    let descriptors = rlimit::raise_descriptor_limit();
+    MemoryFile::set_max_files(rlimit::max_memfds(descriptors));
+    let total = rlimit::max_connections(wanted, descriptors);
     if total < wanted {
         let descriptors = descriptors.unwrap_or_default();
         tracing::warn!(
@@ -249,24 +267,24 @@ fn connection_limits(config: &Config) -> http::ConnectionLimits {
 }
 
 /// Starts the threads that own the sockets of sessions.
-fn partitions(
+fn start_partitions(
     hub: &Arc<Hub>,
-    gate: &Arc<Gate>,
+    gate: &Arc<TokenAuthorizer>,
     config: &Config,
     seed: u64,
-) -> anyhow::Result<Partitions> {
-    let threads = partition::Config {
+) -> anyhow::Result<PartitionSet> {
+    let threads = partition::PartitionSetConfig {
         partitions: std::thread::available_parallelism().map_or(1, usize::from),
         workers: STATE_WORKERS,
         sessions: SessionLimits { channels_max: config.limits.channels_per_session },
     };
-    let service = Arc::new(Service {
+    let service = Arc::new(CentrifugeService {
         hub: Arc::clone(hub),
-        gate: Arc::<Gate>::clone(gate),
+        gate: Arc::<TokenAuthorizer>::clone(gate),
         limits: ClientLimits { message_bytes_max: config.limits.frame, ..ClientLimits::default() },
         version: env!("CARGO_PKG_VERSION"),
     });
-    Partitions::start(&service, Arc::new(RealClock::new()), threads, seed)
+    PartitionSet::start_threads(&service, Arc::new(RealClock::new()), threads, seed)
         .context("cannot start the threads for sessions")
 }
 
@@ -284,62 +302,62 @@ fn hub_config(config: &Config) -> HubConfig {
 }
 
 /// Lets go of rooms that nobody listens to any more and of replies that grew old, until the server stops.
-async fn sweep(app: App) {
+async fn sweep_caches(app: App) {
     let clock = Arc::clone(app.clock());
     while !app.shutdown().is_draining() {
         tokio::select! {
             () = clock.sleep(SWEEP_INTERVAL) => {
-                app.hub().sweep();
+                app.hub().sweep_rooms();
                 let now = clock.monotonic();
-                app.compressed().sweep(now);
-                app.gate().sweep(now);
-                app.published().sweep(now);
-                app.delays().sweep(now);
-                app.siri().sweep(now);
+                app.compressed_bodies().evict_expired(now);
+                app.authorizer().evict_old_tokens(now);
+                app.idempotency_cache().evict_expired(now);
+                app.delays().evict_expired(now);
+                app.siri_answers().evict_expired(now);
             }
-            () = app.shutdown().draining() => {}
+            () = app.shutdown().wait_until_draining() => {}
         }
     }
 }
 
 /// Has subscribers told who came and went, until the server stops.
-async fn tick(app: App) {
+async fn tick_hub(app: App) {
     while !app.shutdown().is_draining() {
         tokio::select! {
-            () = app.clock().sleep(TICK_INTERVAL) => app.hub().tick(),
-            () = app.shutdown().draining() => {}
+            () = app.clock().sleep(TICK_INTERVAL) => app.hub().publish_presence_changes(),
+            () = app.shutdown().wait_until_draining() => {}
         }
     }
 }
 
 /// Takes a new certificate when its files have changed, until the server stops. One that is no good is told of, once,
 /// and the old one stays.
-async fn reload(tls: Arc<http::Tls>, shutdown: Shutdown) {
-    let mut known = tls.fingerprint();
+async fn reload_certificate(tls: Arc<http::ServerTls>, shutdown: Shutdown) {
+    let mut known = tls.files_fingerprint();
     while !shutdown.is_draining() {
         tokio::select! {
-            () = crate::patience::pause(CERTIFICATE_INTERVAL) => {}
-            () = shutdown.draining() => return,
+            () = crate::timeout::sleep_for(CERTIFICATE_INTERVAL) => {}
+            () = shutdown.wait_until_draining() => return,
         }
         let read = Arc::clone(&tls);
-        let Ok(found) = tokio::task::spawn_blocking(move || read.fingerprint()).await else {
+        let Ok(found) = tokio::task::spawn_blocking(move || read.files_fingerprint()).await else {
             return;
         };
         if found == known {
             continue;
         }
         known = found;
-        match tls.reload() {
+        match tls.reload_certificate() {
             Ok(()) => tracing::info!("the certificate was read again"),
             Err(error) => tracing::warn!("the certificate stays as it was: {error:#}"),
         }
     }
 }
 
-impl Running {
+impl RunningServer {
     /// The address it listens on.
     #[must_use]
-    pub fn address(&self) -> SocketAddr {
+    pub fn listen_address(&self) -> SocketAddr {
         self.address
     }
 
@@ -352,22 +370,23 @@ impl Running {
     /// Stops: readiness says no, polling ends, sessions are let go over the drain time, requests
     /// under way end, and what subscribers may come back to is left for the next start. At most 5 s, and longer only
     /// where the disk takes longer for that, or where a look at a message is under way that may take so long.
-    pub async fn stop(self) {
+    pub async fn shut_down(self) {
         let shutdown = self.app.shutdown();
-        shutdown.begin();
-        let drain = shutdown.drain();
+        shutdown.begin_drain();
+        let drain = shutdown.drain_time();
         // A little before the end, so that who is let go last is gone by then.
-        self.app.partitions().drain(drain.mul_f64(0.9));
-        let (keeping, ()) = tokio::join!(self.stop_polling(drain), crate::patience::pause(drain));
-        shutdown.close();
+        self.app.partitions().drain_connections(drain.mul_f64(0.9));
+        let (keeping, ()) =
+            tokio::join!(self.stop_polling(drain), crate::timeout::sleep_for(drain));
+        shutdown.stop_accepting();
         if let Err(error) = self.serving.await {
             tracing::error!(%error, "the accept loop failed");
         }
         let partitions = Arc::clone(self.app.partitions());
-        let ended = tokio::task::spawn_blocking(move || partitions.join());
+        let ended = tokio::task::spawn_blocking(move || partitions.join_threads());
         let (sessions, visitors) = tokio::join!(
-            within(SESSIONS_STOP_MAX, ended),
-            within(VISITORS_STOP_MAX, self.app.visitors().stop())
+            run_within(SESSIONS_STOP_MAX, ended),
+            run_within(VISITORS_STOP_MAX, self.app.uploads().stop_jobs())
         );
         if sessions.is_none() {
             tracing::info!("sessions that did not read their last words are dropped");
@@ -377,37 +396,38 @@ impl Running {
         }
         if let Some(keeping) = keeping {
             let ingest = Arc::clone(self.app.ingest());
-            keep(move || keeping.finish(&ingest)).await;
+            write_handoff_part(move || keeping.finish_with_logs(&ingest)).await;
         }
-        delays::keep(&self.app);
-        if within(KEEP_TIME_MAX, self.telling).await.is_none() {
+        delays::save_quarter(&self.app);
+        if run_within(KEEP_TIME_MAX, self.telling).await.is_none() {
             tracing::warn!("the last reports of real time may not be remembered");
         }
         if let Some(store) = self.app.store() {
-            remember(Arc::clone(store)).await;
+            flush_store(Arc::clone(store)).await;
         }
         if let Some(demo) = self.app.demo() {
-            demo.stop().await;
+            demo.stop_city().await;
         }
     }
 }
 
-impl Running {
+impl RunningServer {
     /// Ends polling, and writes what is known, while sessions are let go.
-    async fn stop_polling(&self, drain: Duration) -> Option<Keeping> {
+    async fn stop_polling(&self, drain: Duration) -> Option<HandoffFileWriter> {
         let ingest = Arc::clone(self.app.ingest());
-        if within(drain.max(POLLING_STOP_MAX), ingest.shut_down()).await.is_none() {
+        if run_within(drain.max(POLLING_STOP_MAX), ingest.shut_down()).await.is_none() {
             tracing::info!("a poll did not end and is dropped");
         }
         let (folder, now) = (self.keeps.clone()?, self.app.now());
-        keep(move || Keeping::begin(folder, &ingest, now)).await
+        write_handoff_part(move || HandoffFileWriter::start_with_networks(folder, &ingest, now))
+            .await
     }
 }
 
 /// Waits until what was told of the last polls is on the disk.
-async fn remember(store: Arc<Store>) {
-    let flush = tokio::task::spawn_blocking(move || store.flush());
-    let failed = match within(KEEP_TIME_MAX, flush).await {
+async fn flush_store(store: Arc<Store>) {
+    let flush = tokio::task::spawn_blocking(move || store.flush_writes());
+    let failed = match run_within(KEEP_TIME_MAX, flush).await {
         Some(Ok(Err(error))) => error.to_string(),
         None => format!("it took longer than {} s", KEEP_TIME_MAX.as_secs()),
         Some(_) => return,
@@ -416,10 +436,10 @@ async fn remember(store: Arc<Store>) {
 }
 
 /// Does a part of what is kept for the next start.
-async fn keep<T: Send + 'static>(
+async fn write_handoff_part<T: Send + 'static>(
     part: impl FnOnce() -> std::io::Result<T> + Send + 'static,
 ) -> Option<T> {
-    let failed = match within(KEEP_TIME_MAX, tokio::task::spawn_blocking(part)).await {
+    let failed = match run_within(KEEP_TIME_MAX, tokio::task::spawn_blocking(part)).await {
         Some(Ok(Ok(done))) => return Some(done),
         Some(Ok(Err(error))) => error.to_string(),
         Some(Err(error)) => error.to_string(),

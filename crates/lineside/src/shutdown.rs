@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::patience::pause;
-use crate::server::Running;
+use crate::server::RunningServer;
+use crate::timeout::sleep_for;
 
 /// Shared by everything that must know that the server is stopping.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ impl Shutdown {
     }
 
     /// Begins to stop; returns at once, and may be called more than once.
-    pub fn begin(&self) {
+    pub fn begin_drain(&self) {
         self.draining.cancel();
     }
 
@@ -36,22 +36,22 @@ impl Shutdown {
     }
 
     /// Ends when the server begins to stop.
-    pub async fn draining(&self) {
+    pub async fn wait_until_draining(&self) {
         self.draining.cancelled().await;
     }
 
     /// The time over which sessions are let go.
     #[must_use]
-    pub fn drain(&self) -> Duration {
+    pub fn drain_time(&self) -> Duration {
         self.drain
     }
 
     /// Ends when no new connection is taken any more.
-    pub(crate) async fn closing(&self) {
+    pub(crate) async fn wait_until_closing(&self) {
         self.closing.cancelled().await;
     }
 
-    pub(crate) fn close(&self) {
+    pub(crate) fn stop_accepting(&self) {
         self.closing.cancel();
     }
 }
@@ -60,17 +60,17 @@ impl Shutdown {
 const ONE_ASKING: Duration = Duration::from_millis(200);
 
 /// Lets a server run until the process is asked to stop, then stops it; asked again, does not wait.
-pub(crate) async fn run_until_asked(running: Running, mut signals: Signals) {
-    signals.asked_to_stop().await;
+pub(crate) async fn run_until_signal(running: RunningServer, mut signals: TerminationSignals) {
+    signals.wait_for_signal().await;
     let asked_again = async {
-        pause(ONE_ASKING).await;
-        match Signals::listen() {
-            Ok(mut signals) => signals.asked_to_stop().await,
+        sleep_for(ONE_ASKING).await;
+        match TerminationSignals::register_handlers() {
+            Ok(mut signals) => signals.wait_for_signal().await,
             Err(_) => std::future::pending().await,
         }
     };
     tokio::select! {
-        () = running.stop() => {}
+        () = running.shut_down() => {}
         () = asked_again => {}
     }
 }
@@ -80,29 +80,29 @@ pub(crate) async fn run_until_asked(running: Running, mut signals: Signals) {
 ///
 /// # Errors
 /// If the system does not let us handle the signal.
-pub(crate) fn survive_file_size_limit() -> std::io::Result<()> {
+pub(crate) fn ignore_file_size_signal() -> std::io::Result<()> {
     signal(SignalKind::from_raw(nix::libc::SIGXFSZ)).map(drop)
 }
 
 /// SIGTERM and SIGINT, which from here on end the process no more by themselves.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub(crate) struct TerminationSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-impl Signals {
+impl TerminationSignals {
     /// Listens from now on: what comes before it is asked for is not lost.
     ///
     /// # Errors
     /// If the system does not let us listen.
-    pub(crate) fn listen() -> std::io::Result<Self> {
+    pub(crate) fn register_handlers() -> std::io::Result<Self> {
         let terminate = signal(SignalKind::terminate())?;
         Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
     }
 
     /// Ends when the process is asked to stop.
-    pub(crate) async fn asked_to_stop(&mut self) {
+    pub(crate) async fn wait_for_signal(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

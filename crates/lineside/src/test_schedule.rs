@@ -1,6 +1,6 @@
 //! Loads the small schedules of unit tests.
 
-use lineside_formats::gtfs::{self, Limits, TextFiles, Timetable};
+use lineside_formats::gtfs::{self, DatasetLimits, TextFiles, Timetable};
 
 /// An agency in Oslo, its line `r`, and the service `d`, which runs on each day of 2026.
 const LINE: &str = "\
@@ -17,6 +17,6 @@ d,1,1,1,1,1,1,1,20260101,20261231
 
 /// Loads a schedule of the line `r` with these tables: stops, trips, times.
 pub(crate) fn load_line(tables: &str) -> Timetable {
-    let mut files = TextFiles::parse(&format!("{LINE}{tables}"));
-    gtfs::load(&mut files, &Limits::default()).expect("the schedule is sound").0
+    let mut files = TextFiles::from_sections(&format!("{LINE}{tables}"));
+    gtfs::load_timetable(&mut files, &DatasetLimits::default()).expect("the schedule is sound").0
 }

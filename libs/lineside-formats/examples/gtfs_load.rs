@@ -15,7 +15,7 @@ use std::{
 
 use lineside_formats::{
     Problems,
-    gtfs::{self, Files, Limits, ZipFiles, fields::FILES, rows::Rows},
+    gtfs::{self, DatasetLimits, FileSet, ZipFiles, fields::FILES, rows::TableReader},
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,55 +24,57 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mode = arguments.next().unwrap_or_else(|| "load".into());
     let started = Instant::now();
     match mode.as_str() {
-        "load" => load(&path)?,
-        "rows" => rows(&path)?,
-        "floor" => floor(&path)?,
-        "raw" => raw(&path)?,
+        "load" => measure_load(&path)?,
+        "rows" => measure_rows(&path)?,
+        "floor" => measure_read_floor(&path)?,
+        "raw" => measure_raw_read(&path)?,
         other => return Err(format!("{other} is no mode").into()),
     }
-    println!("{mode}: {:.3} s, peak {} KiB", started.elapsed().as_secs_f64(), peak_kib()?);
+    println!("{mode}: {:.3} s, peak {} KiB", started.elapsed().as_secs_f64(), peak_memory_kib()?);
     Ok(())
 }
 
-fn load(path: &str) -> Result<(), Box<dyn std::error::Error>> {
-    let limits = Limits::default();
+fn measure_load(path: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let limits = DatasetLimits::default();
     let mut files = ZipFiles::new(BufReader::new(fs::File::open(path)?), &limits)?;
-    let (timetable, problems) = gtfs::load(&mut files, &limits)?;
-    let n_stop_times = timetable.n_stop_times().max(1);
+    let (timetable, problems) = gtfs::load_timetable(&mut files, &limits)?;
+    let n_stop_times = timetable.stop_time_count().max(1);
     println!("{:?}", timetable.row_counts());
     println!(
         "{} patterns, {n_stop_times} stop times in {} bytes, {:.2} each; timetable {} bytes",
-        timetable.n_patterns(),
+        timetable.pattern_count(),
         timetable.stop_time_bytes(),
         timetable.stop_time_bytes() as f64 / n_stop_times as f64,
         timetable.memory_bytes(),
     );
-    println!("{} problems", problems.total());
-    for (file, code, n) in problems.counts() {
+    println!("{} problems", problems.total_count());
+    for (file, code, n) in problems.problem_counts() {
         println!("  {file} {code} {n}");
     }
-    for problem in problems.kept().iter().take(20) {
+    for problem in problems.retained_problems().iter().take(20) {
         println!("  {problem}");
     }
     Ok(())
 }
 
-fn rows(path: &str) -> Result<(), Box<dyn std::error::Error>> {
-    let limits = Limits::default();
+fn measure_rows(path: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let limits = DatasetLimits::default();
     let mut files = ZipFiles::new(BufReader::new(fs::File::open(path)?), &limits)?;
     let mut problems = Problems::new();
     let mut n_rows = 0;
     for spec in FILES {
-        let Some(reader) = files.open(spec.name)? else { continue };
-        let Some(mut rows) = Rows::new(reader, spec, &limits, &mut problems)? else { continue };
+        let Some(reader) = files.open_file(spec.name)? else { continue };
+        let Some(mut rows) = TableReader::new(reader, spec, &limits, &mut problems)? else {
+            continue;
+        };
         while rows.next_row(&mut problems)?.is_some() {}
-        n_rows += rows.count();
+        n_rows += rows.row_count();
     }
-    println!("{n_rows} rows, {} problems", problems.total());
+    println!("{n_rows} rows, {} problems", problems.total_count());
     Ok(())
 }
 
-fn floor(path: &str) -> Result<(), Box<dyn std::error::Error>> {
+fn measure_read_floor(path: &str) -> Result<(), Box<dyn std::error::Error>> {
     let mut archive = zip::ZipArchive::new(BufReader::new(fs::File::open(path)?))?;
     let mut n_records = 0_u64;
     for entry in 0..archive.len() {
@@ -87,14 +89,14 @@ fn floor(path: &str) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn raw(path: &str) -> Result<(), Box<dyn std::error::Error>> {
+fn measure_raw_read(path: &str) -> Result<(), Box<dyn std::error::Error>> {
     let raw = gtfs_structures::RawGtfs::from_path(path)?;
     println!("{} stop times", raw.stop_times.map_or(0, |rows| rows.len()));
     Ok(())
 }
 
 /// The process's greatest resident size so far, as Linux tells it.
-fn peak_kib() -> Result<u64, Box<dyn std::error::Error>> {
+fn peak_memory_kib() -> Result<u64, Box<dyn std::error::Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmHWM")).ok_or("no VmHWM")?;
     Ok(line.split_whitespace().nth(1).ok_or("no figure")?.parse()?)

@@ -12,7 +12,7 @@ use std::{
 };
 
 use jiff::tz::TimeZone;
-use lineside_formats::siri::{Limits, decode};
+use lineside_formats::siri::{MessageLimits, decode_message};
 use quick_xml::{NsReader, Reader, events::Event};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,16 +21,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rounds: u32 = arguments.next().map_or(Ok(30), |rounds| rounds.parse())?;
     let body = fs::read(&path)?;
     let text = std::str::from_utf8(&body)?;
-    let (message, problems) = decode(&body, &TimeZone::UTC, &Limits::default())?;
-    println!("{} payloads, {} problems", message.payloads.len(), problems.total());
+    let (message, problems) = decode_message(&body, &TimeZone::UTC, &MessageLimits::default())?;
+    println!("{} payloads, {} problems", message.payloads.len(), problems.total_count());
 
     let (mut bare, mut resolved, mut ours) = (Duration::MAX, Duration::MAX, Duration::MAX);
     let mut n_events = 0;
     for _ in 0..rounds {
-        bare = bare.min(time(|| n_events = events(text)));
-        resolved = resolved.min(time(|| n_events = resolved_events(text)));
-        ours =
-            ours.min(time(|| drop(black_box(decode(&body, &TimeZone::UTC, &Limits::default())))));
+        bare = bare.min(measure_time(|| n_events = count_events(text)));
+        resolved = resolved.min(measure_time(|| n_events = count_resolved_events(text)));
+        ours = ours.min(measure_time(|| {
+            drop(black_box(decode_message(&body, &TimeZone::UTC, &MessageLimits::default())))
+        }));
     }
     println!("{} bytes, {n_events} events", body.len());
     println!("events: {bare:?}; with namespaces: {resolved:?}; records: {ours:?}");
@@ -43,13 +44,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn time(run: impl FnOnce()) -> Duration {
+fn measure_time(run: impl FnOnce()) -> Duration {
     let started = Instant::now();
     run();
     started.elapsed()
 }
 
-fn events(text: &str) -> usize {
+fn count_events(text: &str) -> usize {
     let mut reader = Reader::from_str(text);
     let mut n = 0;
     while let Ok(event) = reader.read_event() {
@@ -61,7 +62,7 @@ fn events(text: &str) -> usize {
     n
 }
 
-fn resolved_events(text: &str) -> usize {
+fn count_resolved_events(text: &str) -> usize {
     let mut reader = NsReader::from_str(text);
     let mut n = 0;
     while let Ok(event) = reader.read_resolved_event() {

@@ -9,10 +9,10 @@ use std::{error, fmt, io};
 /// text is one sentence without a full stop that names the file inside the archive where there is
 /// one.
 #[derive(Debug)]
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct ErrorInner {
     kind: ErrorKind,
     file: Option<Box<str>>,
     detail: Box<str>,
@@ -69,13 +69,13 @@ impl ErrorKind {
 impl Error {
     /// A refusal of `kind`; `detail` says what is wrong, lower case and without a full stop.
     pub fn new(kind: ErrorKind, detail: impl Into<Box<str>>) -> Error {
-        Error(Box::new(Inner { kind, file: None, detail: detail.into(), source: None }))
+        Error(Box::new(ErrorInner { kind, file: None, detail: detail.into(), source: None }))
     }
 
     /// A failure of the reader underneath. An unexpected end counts as [`ErrorKind::Truncated`],
     /// data that the reader calls invalid (a damaged deflate stream) as [`ErrorKind::Decode`]. A
     /// refusal that a reader passed on inside an I/O error comes out as it went in.
-    pub fn io(source: io::Error) -> Error {
+    pub fn from_io(source: io::Error) -> Error {
         let source = match source.downcast::<Error>() {
             Ok(refusal) => return refusal,
             Err(source) => source,
@@ -86,12 +86,12 @@ impl Error {
             _ => ErrorKind::Io,
         };
         let detail = format!("cannot be read: {source}").into_boxed_str();
-        Error(Box::new(Inner { kind, file: None, detail, source: Some(source) }))
+        Error(Box::new(ErrorInner { kind, file: None, detail, source: Some(source) }))
     }
 
     /// The same refusal, naming the file that it concerns.
     #[must_use]
-    pub fn in_file(mut self, file: &str) -> Error {
+    pub fn with_file(mut self, file: &str) -> Error {
         self.0.file = Some(file.into());
         self
     }
@@ -102,7 +102,7 @@ impl Error {
     }
 
     /// The file inside the archive that the refusal concerns.
-    pub fn file(&self) -> Option<&str> {
+    pub fn file_name(&self) -> Option<&str> {
         self.0.file.as_deref()
     }
 }

@@ -8,7 +8,7 @@
 
 mod error;
 #[cfg(feature = "loss")]
-mod loss;
+mod conversion_report;
 mod problem;
 mod sniff;
 #[cfg(feature = "gbfs")]
@@ -22,12 +22,14 @@ pub mod netex;
 #[cfg(feature = "siri")]
 pub mod siri;
 #[cfg(any(feature = "netex", feature = "siri"))]
-mod span;
+mod xsd_duration;
 #[cfg(any(feature = "netex", feature = "siri"))]
 mod xml;
 
-pub use error::{Error, ErrorKind};
 #[cfg(feature = "loss")]
-pub use loss::{Loss, Losses};
+pub use conversion_report::{ConversionReport, DroppedField};
+pub use error::{Error, ErrorKind};
 pub use problem::{Problem, Problems};
-pub use sniff::{Format, begins_as_schedule, is_json_twin, looks_like_html, sniff, sniff_schedule};
+pub use sniff::{
+    Format, is_gtfs_rt_json, looks_like_html, may_be_schedule, sniff_format, sniff_schedule,
+};

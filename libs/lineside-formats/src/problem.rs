@@ -45,21 +45,21 @@ impl Problem {
 
     /// The same problem, at `line`.
     #[must_use]
-    pub fn at_line(mut self, line: u64) -> Problem {
+    pub fn with_line(mut self, line: u64) -> Problem {
         self.line = Some(line);
         self
     }
 
     /// The same problem, in the record with that id, cut to [`Problem::VALUE_CHARS_MAX`] characters.
     #[must_use]
-    pub fn in_record(mut self, id: &str) -> Problem {
-        self.id = Some(shortened(id));
+    pub fn with_record(mut self, id: &str) -> Problem {
+        self.id = Some(shorten_value(id));
         self
     }
 
     /// The same problem, in `field`.
     #[must_use]
-    pub fn in_field(mut self, field: &str) -> Problem {
+    pub fn with_field(mut self, field: &str) -> Problem {
         self.field = Some(field.into());
         self
     }
@@ -67,13 +67,13 @@ impl Problem {
     /// The same problem, quoting `value`, cut to [`Problem::VALUE_CHARS_MAX`] characters.
     #[must_use]
     pub fn with_value(mut self, value: &str) -> Problem {
-        self.value = Some(shortened(value));
+        self.value = Some(shorten_value(value));
         self
     }
 }
 
 /// The text, cut to [`Problem::VALUE_CHARS_MAX`] characters.
-pub(crate) fn shortened(text: &str) -> Box<str> {
+pub(crate) fn shorten_value(text: &str) -> Box<str> {
     match text.char_indices().nth(Problem::VALUE_CHARS_MAX - 1) {
         Some((cut, last)) if cut + last.len_utf8() < text.len() => {
             format!("{}…", &text[..cut]).into()
@@ -126,21 +126,26 @@ impl Problems {
 
     /// Counts `problem`, and keeps it while there is room.
     pub fn push(&mut self, problem: Problem) {
-        if self.count(&problem.file, problem.code, 1) {
+        if self.count_problem(&problem.file, problem.code, 1) {
             self.kept.push(problem);
         }
     }
 
     /// Counts a problem of `code` in `file` and builds it only if it is to be kept: cheap when a
     /// million rows share one fault.
-    pub fn push_with(&mut self, file: &str, code: &'static str, problem: impl FnOnce() -> Problem) {
-        if self.count(file, code, 1) {
+    pub fn push_lazily(
+        &mut self,
+        file: &str,
+        code: &'static str,
+        problem: impl FnOnce() -> Problem,
+    ) {
+        if self.count_problem(file, code, 1) {
             self.kept.push(problem());
         }
     }
 
     /// Counts, and tells whether a problem of this kind would still be kept.
-    fn count(&mut self, file: &str, code: &'static str, n: u64) -> bool {
+    fn count_problem(&mut self, file: &str, code: &'static str, n: u64) -> bool {
         self.total += n;
         let codes = match self.counts.get_mut(file) {
             Some(codes) => codes,
@@ -152,7 +157,7 @@ impl Problems {
     }
 
     /// How many there were, kept or not.
-    pub fn total(&self) -> u64 {
+    pub fn total_count(&self) -> u64 {
         self.total
     }
 
@@ -162,12 +167,12 @@ impl Problems {
     }
 
     /// The ones that were kept, in the order in which they were found.
-    pub fn kept(&self) -> &[Problem] {
+    pub fn retained_problems(&self) -> &[Problem] {
         &self.kept
     }
 
     /// How many there were of each code in each file, ordered by file and code.
-    pub fn counts(&self) -> impl Iterator<Item = (&str, &'static str, u64)> {
+    pub fn problem_counts(&self) -> impl Iterator<Item = (&str, &'static str, u64)> {
         self.counts
             .iter()
             .flat_map(|(file, codes)| codes.iter().map(move |(&code, &n)| (&**file, code, n)))
@@ -175,7 +180,13 @@ impl Problems {
 
     /// Takes back the problems of one field that are told in other words: those that were kept, and `n` of the count.
     #[cfg(feature = "netex")]
-    pub(crate) fn take_back(&mut self, file: &str, code: &'static str, field: &str, n: u64) {
+    pub(crate) fn retract_field_problems(
+        &mut self,
+        file: &str,
+        code: &'static str,
+        field: &str,
+        n: u64,
+    ) {
         let is_it = |it: &Problem| {
             *it.file == *file && it.code == code && it.field.as_deref() == Some(field)
         };
@@ -192,7 +203,7 @@ impl Problems {
 
     /// The same problems, told of `file`.
     #[must_use]
-    pub fn of_file(self, file: &str) -> Problems {
+    pub fn relabel_file(self, file: &str) -> Problems {
         let mut told = Problems { total: self.total, ..Problems::default() };
         told.kept = self.kept.into_iter().map(|it| Problem { file: file.into(), ..it }).collect();
         for (code, n) in self.counts.into_values().flatten() {
@@ -215,7 +226,7 @@ impl Problems {
         }
         for (file, codes) in other.counts {
             for (code, n) in codes {
-                self.count(&file, code, n);
+                self.count_problem(&file, code, n);
             }
         }
     }
@@ -228,15 +239,15 @@ mod tests {
     #[test]
     fn a_problem_reads_as_one_sentence() {
         let problem = Problem::new("stops.txt", "invalid_float", "not a number")
-            .at_line(7)
-            .in_field("stop_lat")
+            .with_line(7)
+            .with_field("stop_lat")
             .with_value("abc");
         assert_eq!(problem.to_string(), "stops.txt line 7, stop_lat: not a number: \"abc\"");
         assert_eq!(
             Problem::new("trips.txt", "missing_required_file", "is missing").to_string(),
             "trips.txt: is missing"
         );
-        let problem = Problem::new("Line", "invalid_integer", "no whole number").in_record("L 1");
+        let problem = Problem::new("Line", "invalid_integer", "no whole number").with_record("L 1");
         assert_eq!(problem.with_value("x").to_string(), "Line: no whole number (L 1): \"x\"");
     }
 
@@ -253,14 +264,15 @@ mod tests {
     fn few_are_kept_and_all_are_counted() {
         let mut problems = Problems::new();
         for line in 0..10_000 {
-            problems.push(Problem::new("stops.txt", "invalid_float", "not a number").at_line(line));
+            problems
+                .push(Problem::new("stops.txt", "invalid_float", "not a number").with_line(line));
         }
-        problems.push_with("trips.txt", "duplicate_key", || {
+        problems.push_lazily("trips.txt", "duplicate_key", || {
             Problem::new("trips.txt", "duplicate_key", "again")
         });
-        assert_eq!(problems.total(), 10_001);
-        assert_eq!(problems.kept().len(), Problems::KEPT_PER_CODE_MAX + 1);
-        let counts: Vec<_> = problems.counts().collect();
+        assert_eq!(problems.total_count(), 10_001);
+        assert_eq!(problems.retained_problems().len(), Problems::KEPT_PER_CODE_MAX + 1);
+        let counts: Vec<_> = problems.problem_counts().collect();
         assert_eq!(
             counts,
             [("stops.txt", "invalid_float", 10_000), ("trips.txt", "duplicate_key", 1)]
@@ -271,17 +283,17 @@ mod tests {
     #[test]
     fn what_is_taken_back_was_never_there() {
         let mut problems = Problems::new();
-        let wrong = |field: &str| Problem::new("agency.txt", "empty", "is empty").in_field(field);
+        let wrong = |field: &str| Problem::new("agency.txt", "empty", "is empty").with_field(field);
         for _ in 0..60 {
             problems.push(wrong("url"));
         }
         let mut others = Problems::new();
         others.push(wrong("name"));
         problems.merge(others.clone());
-        problems.take_back("agency.txt", "empty", "url", 60);
-        assert_eq!(problems.counts().collect::<Vec<_>>(), [("agency.txt", "empty", 1)]);
-        assert_eq!((problems.total(), problems.kept().len()), (1, 0));
-        others.take_back("agency.txt", "empty", "name", 2);
+        problems.retract_field_problems("agency.txt", "empty", "url", 60);
+        assert_eq!(problems.problem_counts().collect::<Vec<_>>(), [("agency.txt", "empty", 1)]);
+        assert_eq!((problems.total_count(), problems.retained_problems().len()), (1, 0));
+        others.retract_field_problems("agency.txt", "empty", "name", 2);
         assert_eq!(others, Problems::new());
     }
 
@@ -289,14 +301,18 @@ mod tests {
     fn problems_of_one_file_are_told_of_it_by_another_name() {
         let mut problems = Problems::new();
         for (file, code) in [("a", "bad"), ("a", "odd"), ("b", "bad")] {
-            problems.push(Problem::new(file, code, "is wrong").in_field("x"));
+            problems.push(Problem::new(file, code, "is wrong").with_field("x"));
         }
-        let told = problems.of_file("fr/a.json");
-        let counts: Vec<_> = told.counts().collect();
+        let told = problems.relabel_file("fr/a.json");
+        let counts: Vec<_> = told.problem_counts().collect();
         assert_eq!(counts, [("fr/a.json", "bad", 2), ("fr/a.json", "odd", 1)]);
-        assert_eq!((told.total(), told.kept().len()), (3, 3));
-        assert!(told.kept().iter().all(|it| &*it.file == "fr/a.json" && it.field.is_some()));
-        assert!(Problems::new().of_file("a").is_empty());
+        assert_eq!((told.total_count(), told.retained_problems().len()), (3, 3));
+        assert!(
+            told.retained_problems()
+                .iter()
+                .all(|it| &*it.file == "fr/a.json" && it.field.is_some())
+        );
+        assert!(Problems::new().relabel_file("a").is_empty());
     }
 
     #[test]
@@ -307,14 +323,14 @@ mod tests {
             for line in 0..60 {
                 one.push(
                     Problem::new(format!("{file}.txt"), "invalid_float", "not a number")
-                        .at_line(line),
+                        .with_line(line),
                 );
             }
             all.merge(one.clone());
             all.merge(one);
         }
-        assert_eq!(all.total(), 30 * 120);
-        assert_eq!(all.kept().len(), Problems::KEPT_MAX);
-        assert!(all.counts().all(|(_, _, n)| n == 120));
+        assert_eq!(all.total_count(), 30 * 120);
+        assert_eq!(all.retained_problems().len(), Problems::KEPT_MAX);
+        assert!(all.problem_counts().all(|(_, _, n)| n == 120));
     }
 }

@@ -51,12 +51,12 @@ impl Format {
     }
 
     /// Whether it says how service runs now: vehicles, journeys, what passengers should know.
-    pub fn is_real_time(self) -> bool {
+    pub fn is_realtime(self) -> bool {
         matches!(self, Format::GtfsRt | Format::Siri)
     }
 
     /// The format of that [name](Format::as_str).
-    pub fn parse(name: &str) -> Option<Format> {
+    pub fn from_name(name: &str) -> Option<Format> {
         Format::ALL.into_iter().find(|format| format.as_str() == name)
     }
 }
@@ -67,7 +67,7 @@ impl Format {
 /// Cost: a few hundred bytes are looked at, in a zip its tail, and of a zip of XML files the list of
 /// its files and the beginning of a few. Any zip counts as GTFS when it holds a name such as
 /// `stops.txt`.
-pub fn sniff(body: &[u8]) -> Option<Format> {
+pub fn sniff_format(body: &[u8]) -> Option<Format> {
     let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     if start.iter().all(u8::is_ascii_whitespace) {
         return None;
@@ -76,9 +76,9 @@ pub fn sniff(body: &[u8]) -> Option<Format> {
         Format::Gtfs
     } else if is_feed_message(body) || is_feed_message_json(start) {
         Format::GtfsRt
-    } else if is_netex(Cursor::new(body)).unwrap_or(false) {
+    } else if is_netex_schedule(Cursor::new(body)).unwrap_or(false) {
         Format::Netex
-    } else if is_siri(body) {
+    } else if is_siri_message(body) {
         Format::Siri
     } else {
         Format::Raw
@@ -103,20 +103,20 @@ pub fn sniff_schedule(mut reader: impl Read + Seek) -> io::Result<Option<Format>
     let head = look(0, TEXT_LOOK_BYTES)?;
     if is_zip(&head) {
         let tail = look(length.saturating_sub(TAIL_BYTES as u64), TAIL_BYTES)?;
-        if names_tables(&head, &tail) {
+        if mentions_gtfs_tables(&head, &tail) {
             return Ok(Some(Format::Gtfs));
         }
     }
-    Ok(is_netex(reader)?.then_some(Format::Netex))
+    Ok(is_netex_schedule(reader)?.then_some(Format::Netex))
 }
 
 /// Whether a body that begins so may be a schedule, however it goes on: a zip, or one XML file of NeTEx.
-pub fn begins_as_schedule(start: &[u8]) -> bool {
-    is_zip(start) || is_publication(start)
+pub fn may_be_schedule(start: &[u8]) -> bool {
+    is_zip(start) || is_netex_publication(start)
 }
 
 #[cfg(feature = "netex")]
-fn is_netex(reader: impl Read + Seek) -> io::Result<bool> {
+fn is_netex_schedule(reader: impl Read + Seek) -> io::Result<bool> {
     crate::netex::looks_like_netex(reader)
 }
 
@@ -127,8 +127,8 @@ fn is_netex(_: impl Read + Seek) -> io::Result<bool> {
 }
 
 #[cfg(feature = "netex")]
-fn is_publication(start: &[u8]) -> bool {
-    crate::netex::is_publication(start)
+fn is_netex_publication(start: &[u8]) -> bool {
+    crate::netex::is_publication_delivery(start)
 }
 
 /// Likewise.
@@ -138,7 +138,7 @@ fn is_publication(_: &[u8]) -> bool {
 }
 
 #[cfg(feature = "siri")]
-fn is_siri(body: &[u8]) -> bool {
+fn is_siri_message(body: &[u8]) -> bool {
     crate::siri::looks_like_siri(body)
 }
 
@@ -177,14 +177,14 @@ const TABLE_NAMES: [&[u8]; 5] =
 fn is_zip_of_tables(body: &[u8]) -> bool {
     let tail = &body[body.len().saturating_sub(TAIL_BYTES)..];
     let head = &body[..body.len().min(TEXT_LOOK_BYTES)];
-    is_zip(body) && names_tables(head, tail)
+    is_zip(body) && mentions_gtfs_tables(head, tail)
 }
 
 fn is_zip(body: &[u8]) -> bool {
     body.starts_with(b"PK\x03\x04") || body.starts_with(b"PK\x05\x06")
 }
 
-fn names_tables(head: &[u8], tail: &[u8]) -> bool {
+fn mentions_gtfs_tables(head: &[u8], tail: &[u8]) -> bool {
     // The central directory with all names is the archive's tail; 64 KiB of it hold hundreds of
     // names. An archive that was cut off has no tail, but its first local header shows a name too.
     // Tables are read whichever letters are capitals.
@@ -194,23 +194,23 @@ fn names_tables(head: &[u8], tail: &[u8]) -> bool {
     TABLE_NAMES.iter().any(|name| has(tail, name) || has(head, name))
 }
 
-fn contains(bytes: &[u8], needle: &[u8]) -> bool {
+fn contains_bytes(bytes: &[u8], needle: &[u8]) -> bool {
     bytes.windows(needle.len()).any(|window| window == needle)
 }
 
 /// Whether a body that is a message of GTFS-Realtime is its JSON twin, and not protobuf: whose first byte is a line feed, after which
 /// a header of 123 bytes has a brace.
-pub fn is_json_twin(body: &[u8]) -> bool {
+pub fn is_gtfs_rt_json(body: &[u8]) -> bool {
     body.trim_ascii_start().starts_with(b"{") && !is_feed_message(body)
 }
 
 fn is_feed_message_json(start: &[u8]) -> bool {
     let start = start.trim_ascii_start();
     let look = start.get(..TEXT_LOOK_BYTES).unwrap_or(start);
-    let message = look.starts_with(b"{") && contains(look, b"\"header\"");
+    let message = look.starts_with(b"{") && contains_bytes(look, b"\"header\"");
     message
-        && (contains(look, b"\"gtfs_realtime_version\"")
-            || contains(look, b"\"gtfsRealtimeVersion\""))
+        && (contains_bytes(look, b"\"gtfs_realtime_version\"")
+            || contains_bytes(look, b"\"gtfsRealtimeVersion\""))
 }
 
 /// Whether the bytes read as a protobuf message whose field 1 is a message with a version text in
@@ -218,7 +218,7 @@ fn is_feed_message_json(start: &[u8]) -> bool {
 fn is_feed_message(body: &[u8]) -> bool {
     let mut rest = body;
     for _ in 0..FIELDS_LOOK_MAX {
-        match next_field(&mut rest) {
+        match take_protobuf_field(&mut rest) {
             Some((1, Some(header))) => {
                 return header.len() <= HEADER_BYTES_MAX && is_feed_header(header);
             }
@@ -232,7 +232,7 @@ fn is_feed_message(body: &[u8]) -> bool {
 
 fn is_feed_header(mut header: &[u8]) -> bool {
     while !header.is_empty() {
-        match next_field(&mut header) {
+        match take_protobuf_field(&mut header) {
             Some((1, Some(version))) => {
                 return (1..=16).contains(&version.len())
                     && version[0].is_ascii_digit()
@@ -246,18 +246,18 @@ fn is_feed_header(mut header: &[u8]) -> bool {
 }
 
 /// Takes one protobuf field off `rest`: its number, and its bytes if it is length-delimited.
-fn next_field<'a>(rest: &mut &'a [u8]) -> Option<(u64, Option<&'a [u8]>)> {
-    let key = next_varint(rest)?;
+fn take_protobuf_field<'a>(rest: &mut &'a [u8]) -> Option<(u64, Option<&'a [u8]>)> {
+    let key = take_varint(rest)?;
     let skip = |rest: &mut &'a [u8], n: u64| -> Option<&'a [u8]> {
         let (taken, after) = rest.split_at_checked(usize::try_from(n).ok()?)?;
         *rest = after;
         Some(taken)
     };
     let bytes = match key & 7 {
-        0 => next_varint(rest).map(|_| None)?,
+        0 => take_varint(rest).map(|_| None)?,
         1 => skip(rest, 8).map(|_| None)?,
         2 => {
-            let length = next_varint(rest)?;
+            let length = take_varint(rest)?;
             Some(skip(rest, length)?)
         }
         5 => skip(rest, 4).map(|_| None)?,
@@ -266,7 +266,7 @@ fn next_field<'a>(rest: &mut &'a [u8]) -> Option<(u64, Option<&'a [u8]>)> {
     (key >> 3 != 0).then_some((key >> 3, bytes))
 }
 
-fn next_varint(rest: &mut &[u8]) -> Option<u64> {
+fn take_varint(rest: &mut &[u8]) -> Option<u64> {
     let mut value = 0_u64;
     for shift in (0..64).step_by(7) {
         let (&byte, after) = rest.split_first()?;
@@ -285,21 +285,21 @@ mod tests {
 
     fn check(body: &[u8], expected: Option<Format>) {
         let shown = String::from_utf8_lossy(body);
-        assert_eq!(sniff(body), expected, "{shown:?}");
+        assert_eq!(sniff_format(body), expected, "{shown:?}");
         let schedule = expected.filter(|format| format.is_schedule());
         assert_eq!(sniff_schedule(Cursor::new(body)).unwrap(), schedule, "{shown:?}");
-        assert!(schedule.is_none() || begins_as_schedule(body), "{shown:?}");
+        assert!(schedule.is_none() || may_be_schedule(body), "{shown:?}");
     }
 
     #[test]
     fn protobuf_is_not_taken_for_its_json_twin() {
-        assert!(is_json_twin(b"\n {\"header\": {\"gtfs_realtime_version\": \"2.0\"}}"));
-        assert!(!is_json_twin(b"\x0A\x05\x0A\x032.0"));
+        assert!(is_gtfs_rt_json(b"\n {\"header\": {\"gtfs_realtime_version\": \"2.0\"}}"));
+        assert!(!is_gtfs_rt_json(b"\x0A\x05\x0A\x032.0"));
         // A header as long as a brace is a number: 123 bytes.
         let mut message = b"\x0A\x7B\x0A\x032.0\x22\x74".to_vec();
         message.resize(2 + 123, b'v');
-        assert_eq!(sniff(&message), Some(Format::GtfsRt));
-        assert!(!is_json_twin(&message));
+        assert_eq!(sniff_format(&message), Some(Format::GtfsRt));
+        assert!(!is_gtfs_rt_json(&message));
     }
 
     #[test]
@@ -336,15 +336,15 @@ mod tests {
     #[test]
     fn names_and_formats_match() {
         for format in Format::ALL {
-            assert_eq!(Format::parse(format.as_str()), Some(format));
+            assert_eq!(Format::from_name(format.as_str()), Some(format));
         }
-        assert_eq!(Format::parse("hafas"), None);
+        assert_eq!(Format::from_name("hafas"), None);
     }
 
     proptest::proptest! {
         #[test]
         fn any_bytes_are_sniffed(body: Vec<u8>) {
-            sniff(&body);
+            sniff_format(&body);
             looks_like_html(&body);
         }
     }

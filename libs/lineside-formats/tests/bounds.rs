@@ -20,17 +20,21 @@ type Decode = fn(Vec<u8>) -> Result<(), Error>;
 
 const DECODERS: [(&str, Decode); 5] = [
     ("siri, JSON", |body| {
-        siri::decode_json(&body, &TimeZone::UTC, &siri::Limits::default()).map(drop)
+        siri::decode_json(&body, &TimeZone::UTC, &siri::MessageLimits::default()).map(drop)
     }),
     ("siri, XML", |body| {
-        siri::decode_xml(&body, &TimeZone::UTC, &siri::Limits::default()).map(drop)
+        siri::decode_xml(&body, &TimeZone::UTC, &siri::MessageLimits::default()).map(drop)
     }),
-    ("gtfs-rt, JSON", |body| gtfs_rt::decode_json(&body, &gtfs_rt::Limits::default()).map(drop)),
+    ("gtfs-rt, JSON", |body| {
+        gtfs_rt::decode_json(&body, &gtfs_rt::FeedMessageLimits::default()).map(drop)
+    }),
     ("gbfs, a file", |body| {
         let limits = gbfs::FileLimits::default();
         gbfs::decode_file(gbfs::FileKind::StationStatus, &body, "en", &limits).map(drop)
     }),
-    ("gbfs, the discovery file", |body| gbfs::decode(&body, &gbfs::Limits::default()).map(drop)),
+    ("gbfs, the discovery file", |body| {
+        gbfs::decode_discovery(&body, &gbfs::DiscoveryLimits::default()).map(drop)
+    }),
 ];
 
 #[test]

@@ -4,7 +4,7 @@
 
 use lineside_formats::{
     ErrorKind,
-    gbfs::{Discovery, Entry, Limits, decode, rewrite},
+    gbfs::{DiscoveryEntry, DiscoveryFile, DiscoveryLimits, decode_discovery, rewrite_discovery},
 };
 use proptest::prelude::*;
 
@@ -28,22 +28,24 @@ const TWO: &str = r#"{"last_updated":1640887163,"ttl":3600,"version":"2.3","x":1
 const THREE: &str = r#"{"last_updated":"2023-07-17T13:34:13+02:00","ttl":0,"version":"3.0",
 "data":{"feeds":[{"name":"system_information","url":"https://a.example/3/system_information"},{"name":"vehicle_status.json","url":"https://a.example/3/vehicle_status.json"}]}}"#;
 
-fn read(body: &str) -> Discovery {
-    let (discovery, problems) = decode(body.as_bytes(), &Limits::default()).unwrap();
-    assert!(problems.is_empty(), "{:?}", problems.kept());
+fn read(body: &str) -> DiscoveryFile {
+    let (discovery, problems) =
+        decode_discovery(body.as_bytes(), &DiscoveryLimits::default()).unwrap();
+    assert!(problems.is_empty(), "{:?}", problems.retained_problems());
     discovery
 }
 
-fn names(discovery: &Discovery) -> Vec<(Option<&str>, &str)> {
+fn names(discovery: &DiscoveryFile) -> Vec<(Option<&str>, &str)> {
     discovery.entries.iter().map(|entry| (entry.language.as_deref(), &*entry.name)).collect()
 }
 
 /// Puts `ours/<language>/<name>` into each place.
 fn ours(body: &str) -> String {
-    let url = |entry: &Entry| {
+    let url = |entry: &DiscoveryEntry| {
         Some(format!("ours/{}/{}", entry.language.as_deref().unwrap_or("-"), entry.name))
     };
-    String::from_utf8(rewrite(body.as_bytes(), &Limits::default(), url).unwrap()).unwrap()
+    String::from_utf8(rewrite_discovery(body.as_bytes(), &DiscoveryLimits::default(), url).unwrap())
+        .unwrap()
 }
 
 #[test]
@@ -55,9 +57,9 @@ fn version_one_has_files_by_language() {
         (Some("fr"), "system_information"),
     ];
     assert_eq!(names(&discovery), expect);
-    assert_eq!(discovery.languages(), ["en", "fr"]);
+    assert_eq!(discovery.list_languages(), ["en", "fr"]);
     assert_eq!(&*discovery.entries[0].url, "https://www.example.com/gbfs/1/en/system_information");
-    let of = |language, name| discovery.find(language, name).map(|entry| &*entry.url);
+    let of = |language, name| discovery.find_entry(language, name).map(|entry| &*entry.url);
     assert_eq!(of(None, "system_information"), Some(&*discovery.entries[0].url));
     assert_eq!(of(Some("fr"), "system_information"), Some(&*discovery.entries[2].url));
     assert_eq!(of(Some("fr"), "station_information"), None);
@@ -91,13 +93,13 @@ fn version_two_keeps_everything_but_the_addresses() {
 fn version_three_has_no_languages() {
     let discovery = read(THREE);
     assert_eq!(names(&discovery), [(None, "system_information"), (None, "vehicle_status")]);
-    assert!(discovery.find(Some("en"), "system_information").is_none());
+    assert!(discovery.find_entry(Some("en"), "system_information").is_none());
     assert!(ours(THREE).contains(r#""name":"vehicle_status.json","url":"ours/-/vehicle_status""#));
 }
 
 #[test]
 fn a_file_that_is_not_ours_keeps_its_address() {
-    let body = rewrite(TWO.as_bytes(), &Limits::default(), |entry| {
+    let body = rewrite_discovery(TWO.as_bytes(), &DiscoveryLimits::default(), |entry| {
         (&*entry.name == "gbfs").then(|| "\"quoted\"\n".to_owned())
     });
     let body = String::from_utf8(body.unwrap()).unwrap();
@@ -108,12 +110,15 @@ fn a_file_that_is_not_ours_keeps_its_address() {
 #[track_caller]
 fn check(feeds: &str, code: &str, left: &[&str]) {
     let body = format!("{{\"data\":{{\"feeds\":[{feeds}]}}}}");
-    let (discovery, problems) = decode(body.as_bytes(), &Limits::default()).unwrap();
-    let codes: Vec<_> = problems.counts().map(|(_, code, _)| code).collect();
+    let (discovery, problems) =
+        decode_discovery(body.as_bytes(), &DiscoveryLimits::default()).unwrap();
+    let codes: Vec<_> = problems.problem_counts().map(|(_, code, _)| code).collect();
     assert_eq!(codes, [code], "{feeds}");
     assert_eq!(names(&discovery), left.iter().map(|name| (None, *name)).collect::<Vec<_>>());
     // Whatever it is, it can be written again.
-    let written = rewrite(body.as_bytes(), &Limits::default(), |_| Some("x".to_owned())).unwrap();
+    let written =
+        rewrite_discovery(body.as_bytes(), &DiscoveryLimits::default(), |_| Some("x".to_owned()))
+            .unwrap();
     serde_json::from_slice::<serde_json::Value>(&written).unwrap();
 }
 
@@ -139,14 +144,17 @@ fn too_many_files_are_left_out() {
     let many: Vec<String> =
         (0..1_000).map(|n| format!(r#"{{"name":"f{n}","url":"https://a.example/{n}"}}"#)).collect();
     let body = format!("{{\"data\":{{\"feeds\":[{}]}}}}", many.join(","));
-    let (discovery, problems) = decode(body.as_bytes(), &Limits::default()).unwrap();
-    assert_eq!(discovery.entries.len(), Limits::default().files);
-    assert_eq!(problems.kept()[0].code, "too_many_files");
+    let (discovery, problems) =
+        decode_discovery(body.as_bytes(), &DiscoveryLimits::default()).unwrap();
+    assert_eq!(discovery.entries.len(), DiscoveryLimits::default().files);
+    assert_eq!(problems.retained_problems()[0].code, "too_many_files");
 }
 
 #[test]
 fn what_lists_nothing_is_refused() {
-    let kind = |body: &str| decode(body.as_bytes(), &Limits::default()).unwrap_err().kind();
+    let kind = |body: &str| {
+        decode_discovery(body.as_bytes(), &DiscoveryLimits::default()).unwrap_err().kind()
+    };
     assert_eq!(kind("  "), ErrorKind::Empty);
     assert_eq!(kind(&ONE[..100]), ErrorKind::Truncated);
     for body in [
@@ -159,8 +167,8 @@ fn what_lists_nothing_is_refused() {
     ] {
         assert_eq!(kind(body), ErrorKind::Decode, "{body}");
     }
-    let small = Limits { body_bytes: 10, ..Limits::default() };
-    assert_eq!(decode(ONE.as_bytes(), &small).unwrap_err().kind(), ErrorKind::TooLarge);
+    let small = DiscoveryLimits { body_bytes: 10, ..DiscoveryLimits::default() };
+    assert_eq!(decode_discovery(ONE.as_bytes(), &small).unwrap_err().kind(), ErrorKind::TooLarge);
     // A system that has nothing yet is one.
     assert!(read("{\"data\":{}}").entries.is_empty());
     assert!(read("{\"data\":{\"en\":{\"feeds\":[]}}}").entries.is_empty());
@@ -169,20 +177,20 @@ fn what_lists_nothing_is_refused() {
 #[test]
 fn a_depth_that_would_break_a_reader_is_refused() {
     let deep = format!("{{\"data\":{}", "{\"a\":".repeat(100_000));
-    assert!(decode(deep.as_bytes(), &Limits::default()).is_err());
+    assert!(decode_discovery(deep.as_bytes(), &DiscoveryLimits::default()).is_err());
     let deep = format!("{{\"data\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-    assert!(decode(deep.as_bytes(), &Limits::default()).is_err());
+    assert!(decode_discovery(deep.as_bytes(), &DiscoveryLimits::default()).is_err());
 }
 
 proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let _ = decode(&bytes, &Limits::default());
-        let _ = rewrite(&bytes, &Limits::default(), |_| Some("x".to_owned()));
+        let _ = decode_discovery(&bytes, &DiscoveryLimits::default());
+        let _ = rewrite_discovery(&bytes, &DiscoveryLimits::default(), |_| Some("x".to_owned()));
     }
 
     #[test]
     fn a_file_that_is_cut_anywhere_is_refused(at in 1..ONE.len()) {
-        prop_assert!(decode(&ONE.as_bytes()[..at], &Limits::default()).is_err());
+        prop_assert!(decode_discovery(&ONE.as_bytes()[..at], &DiscoveryLimits::default()).is_err());
     }
 }

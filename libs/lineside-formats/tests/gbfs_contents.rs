@@ -3,23 +3,23 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use lineside_formats::gbfs::{
-    Content, File, FileKind, FileLimits, Version, decode_file, encode_file,
+    FileContent, FileKind, FileLimits, GbfsFile, GbfsVersion, decode_file, encode_file,
 };
 use serde_json::{Value, json};
 
 #[track_caller]
-fn read(kind: FileKind, version: &str, data: Value) -> File {
+fn read(kind: FileKind, version: &str, data: Value) -> GbfsFile {
     let body =
         json!({ "last_updated": 1_609_866_109, "ttl": 60, "version": version, "data": data });
     let (file, problems) =
         decode_file(kind, body.to_string().as_bytes(), "en", &FileLimits::default()).unwrap();
-    assert!(problems.is_empty(), "{:?}", problems.kept());
+    assert!(problems.is_empty(), "{:?}", problems.retained_problems());
     assert_eq!(file.head.version.as_deref(), Some(version));
     file
 }
 
 /// What stands in a file's `data` in a version, and what was lost.
-fn written(file: &File, version: Version) -> (Value, Vec<(String, u64)>) {
+fn written(file: &GbfsFile, version: GbfsVersion) -> (Value, Vec<(String, u64)>) {
     let written = encode_file(&file.content, &file.head, version, "en").unwrap();
     let mut body: Value = serde_json::from_slice(&written.body).unwrap();
     assert_eq!(body["version"], version.as_str());
@@ -37,19 +37,19 @@ fn stations_of_2_0() {
         "rental_uris": { "android": "https://www.example.com/app?sid=1" }
     }] });
     let file = read(FileKind::StationInformation, "2.0", information.clone());
-    let Content::StationInformation(stations) = &file.content else { panic!("{file:?}") };
+    let FileContent::StationInformation(stations) = &file.content else { panic!("{file:?}") };
     let station = &stations[0];
     assert_eq!((station.station_id.as_str(), station.capacity), ("s1", Some(9)));
     assert_eq!((station.lat, station.lon), (Some(12.345_678), Some(45.678_901)));
-    assert_eq!(station.name.find(Some("en")), Some("Parking garage A"));
+    assert_eq!(station.name.find_text(Some("en")), Some("Parking garage A"));
     let methods: Vec<&str> = station.rental_methods.iter().map(|it| it.0.as_str()).collect();
     assert_eq!(methods, ["key", "creditcard"]);
     assert_eq!(station.station_area.as_ref().unwrap().0[0][0][1], [46.0, 12.0]);
     let mut expected = information;
     expected["stations"][0]["rental_methods"] = json!(["key", "creditcard"]);
-    assert_eq!(written(&file, Version::Two), (expected.clone(), Vec::new()));
+    assert_eq!(written(&file, GbfsVersion::Two), (expected.clone(), Vec::new()));
     expected["stations"][0]["name"] = json!([{ "text": "Parking garage A", "language": "en" }]);
-    assert_eq!(written(&file, Version::Three), (expected, Vec::new()));
+    assert_eq!(written(&file, GbfsVersion::Three), (expected, Vec::new()));
 
     let status = json!({ "stations": [{
         "station_id": "s1", "is_installed": true, "is_renting": true, "is_returning": false,
@@ -57,12 +57,12 @@ fn stations_of_2_0() {
         "num_bikes_available": 5, "num_bikes_disabled": 2
     }] });
     let file = read(FileKind::StationStatus, "2.0", status.clone());
-    let Content::StationStatus(all) = &file.content else { panic!("{file:?}") };
+    let FileContent::StationStatus(all) = &file.content else { panic!("{file:?}") };
     assert_eq!((all[0].num_vehicles_available, all[0].num_docks_disabled), (Some(5), Some(1)));
     assert_eq!((all[0].is_returning, all[0].is_renting), (Some(false), Some(true)));
     assert_eq!(all[0].last_reported.map(|at| at.0), Some(1_609_866_125));
-    assert_eq!(written(&file, Version::Two), (status, Vec::new()));
-    let (three, lost) = written(&file, Version::Three);
+    assert_eq!(written(&file, GbfsVersion::Two), (status, Vec::new()));
+    let (three, lost) = written(&file, GbfsVersion::Three);
     let station = &three["stations"][0];
     assert_eq!(
         (&station["num_vehicles_available"], &station["num_vehicles_disabled"]),
@@ -79,12 +79,12 @@ fn bikes_of_2_0() {
         { "bike_id": "b2", "lat": 12.5, "lon": 56.75, "is_reserved": true, "is_disabled": false }
     ] });
     let file = read(FileKind::VehicleStatus, "2.0", bikes.clone());
-    let Content::VehicleStatus(all) = &file.content else { panic!("{file:?}") };
+    let FileContent::VehicleStatus(all) = &file.content else { panic!("{file:?}") };
     let ids: Vec<&str> = all.iter().map(|bike| bike.vehicle_id.as_str()).collect();
     assert_eq!(ids, ["b1", "b2"]);
     assert_eq!((all[0].is_disabled, all[1].is_reserved), (Some(true), Some(true)));
-    assert_eq!(written(&file, Version::Two), (bikes, Vec::new()));
-    let (three, lost) = written(&file, Version::Three);
+    assert_eq!(written(&file, GbfsVersion::Two), (bikes, Vec::new()));
+    let (three, lost) = written(&file, GbfsVersion::Three);
     assert_eq!(three["vehicles"][1]["vehicle_id"], "b2");
     assert_eq!((three["vehicles"][0]["is_disabled"].as_bool(), lost), (Some(true), Vec::new()));
 }
@@ -96,11 +96,11 @@ fn kinds_and_vehicles_of_2_1() {
         { "vehicle_type_id": "def456", "form_factor": "car", "propulsion_type": "combustion", "name": "Four-door Sedan", "max_range_meters": 523_992 }
     ] });
     let file = read(FileKind::VehicleTypes, "2.1", types.clone());
-    let Content::VehicleTypes(all) = &file.content else { panic!("{file:?}") };
+    let FileContent::VehicleTypes(all) = &file.content else { panic!("{file:?}") };
     assert_eq!(all[1].max_range_meters, Some(523_992.0));
     assert_eq!(all[0].form_factor.as_ref().map(|it| it.0.as_str()), Some("bicycle"));
-    assert_eq!(written(&file, Version::Two), (types, Vec::new()));
-    let (three, _) = written(&file, Version::Three);
+    assert_eq!(written(&file, GbfsVersion::Two), (types, Vec::new()));
+    let (three, _) = written(&file, GbfsVersion::Three);
     assert_eq!(
         three["vehicle_types"][0]["name"],
         json!([{ "text": "Example Basic Bike", "language": "en" }])
@@ -112,11 +112,11 @@ fn kinds_and_vehicles_of_2_1() {
         "station_id": "86", "pricing_plan_id": "plan3"
     }] });
     let file = read(FileKind::VehicleStatus, "2.1", bikes.clone());
-    let Content::VehicleStatus(all) = &file.content else { panic!("{file:?}") };
+    let FileContent::VehicleStatus(all) = &file.content else { panic!("{file:?}") };
     assert_eq!(all[0].current_range_meters, Some(6_543.0));
     assert_eq!(all[0].pricing_plan_id.as_deref(), Some("plan3"));
-    assert_eq!(written(&file, Version::Two), (bikes, Vec::new()));
-    let (three, _) = written(&file, Version::Three);
+    assert_eq!(written(&file, GbfsVersion::Two), (bikes, Vec::new()));
+    let (three, _) = written(&file, GbfsVersion::Three);
     assert_eq!(three["vehicles"][0]["last_reported"], "2021-01-05T17:01:49Z");
 }
 
@@ -134,8 +134,8 @@ fn stations_by_kinds_of_vehicles_of_2_1() {
         &FileLimits::default(),
     )
     .unwrap();
-    let Content::StationInformation(stations) = &file.content else { panic!("{file:?}") };
-    assert!(problems.is_empty(), "{:?}", problems.kept());
+    let FileContent::StationInformation(stations) = &file.content else { panic!("{file:?}") };
+    assert!(problems.is_empty(), "{:?}", problems.retained_problems());
     assert_eq!(stations[0].is_valet_station, Some(true));
     let status = json!({ "stations": [{
         "station_id": "s1", "is_installed": true, "is_renting": true, "is_returning": true,
@@ -144,9 +144,9 @@ fn stations_by_kinds_of_vehicles_of_2_1() {
         "vehicle_docks_available": [{ "vehicle_type_ids": ["abc123"], "count": 4 }]
     }] });
     let file = read(FileKind::StationStatus, "2.1", status.clone());
-    let Content::StationStatus(all) = &file.content else { panic!("{file:?}") };
+    let FileContent::StationStatus(all) = &file.content else { panic!("{file:?}") };
     let counts: Vec<_> = all[0].vehicle_types_available.iter().map(|it| it.count).collect();
     assert_eq!(counts, [Some(2), Some(1)]);
     assert_eq!(all[0].vehicle_docks_available[0].vehicle_type_ids[0].as_str(), "abc123");
-    assert_eq!(written(&file, Version::Two), (status, Vec::new()));
+    assert_eq!(written(&file, GbfsVersion::Two), (status, Vec::new()));
 }

@@ -14,7 +14,10 @@ use std::{
 
 use lineside_formats::{
     Problems,
-    gbfs::{self, Content, File, FileKind, FileLimits, Limits, Version, decode_file, encode_file},
+    gbfs::{
+        self, DiscoveryLimits, FileContent, FileKind, FileLimits, GbfsFile, GbfsVersion,
+        decode_file, encode_file,
+    },
 };
 use serde_json::Value as Json;
 
@@ -112,14 +115,14 @@ fn n_records(json: &Json) -> usize {
     }
 }
 
-fn read(kind: FileKind, body: &[u8]) -> (File, Problems) {
+fn read(kind: FileKind, body: &[u8]) -> (GbfsFile, Problems) {
     decode_file(kind, body, "en", &FileLimits::default()).unwrap()
 }
 
 /// The same in the words of version 3, which has two for a scooter.
-fn in_new_words(content: Content) -> Content {
+fn in_new_words(content: FileContent) -> FileContent {
     let mut content = content;
-    if let Content::VehicleTypes(types) = &mut content {
+    if let FileContent::VehicleTypes(types) = &mut content {
         for form in types.iter_mut().filter_map(|it| it.form_factor.as_mut()) {
             if form.0 == "scooter" {
                 form.0 = "scooter_standing".into();
@@ -134,25 +137,26 @@ fn real_files_hold_what_is_counted_in_them() {
     for path in support::real_files("gbfs", None) {
         let body = fs::read(&path).unwrap();
         let name = name_of(&path);
-        let Some(kind) = FileKind::of_name(name) else {
+        let Some(kind) = FileKind::from_name(name) else {
             assert_eq!(name, "gbfs", "{}", path.display());
-            let (_, problems) = gbfs::decode(&body, &Limits::default()).unwrap();
-            assert!(problems.is_empty(), "{}: {:?}", path.display(), problems.kept());
+            let (_, problems) = gbfs::decode_discovery(&body, &DiscoveryLimits::default()).unwrap();
+            assert!(problems.is_empty(), "{}: {:?}", path.display(), problems.retained_problems());
             continue;
         };
         let (file, problems) = read(kind, &body);
-        let told: Vec<String> = problems.kept().iter().map(ToString::to_string).collect();
-        println!("{}: {} {told:?}", path.display(), file.content.n_records());
+        let told: Vec<String> =
+            problems.retained_problems().iter().map(ToString::to_string).collect();
+        println!("{}: {} {told:?}", path.display(), file.content.record_count());
         let json = tree(&body, kind);
-        assert_eq!(file.content.n_records(), n_records(&json), "{}", path.display());
-        if kind.name(3).is_none() {
+        assert_eq!(file.content.record_count(), n_records(&json), "{}", path.display());
+        if kind.file_name(3).is_none() {
             continue;
         }
-        let again = encode_file(&file.content, &file.head, Version::Three, "en").unwrap();
+        let again = encode_file(&file.content, &file.head, GbfsVersion::Three, "en").unwrap();
         let counted = counts(&serde_json::from_slice(&again.body).unwrap());
         assert_eq!(counted, counts(&json), "{}: {told:?}", path.display());
         let (same, problems) = read(kind, &again.body);
-        assert!(problems.is_empty(), "{}: {:?}", path.display(), problems.kept());
+        assert!(problems.is_empty(), "{}: {:?}", path.display(), problems.retained_problems());
         assert_eq!(same.content, in_new_words(file.content), "{}", path.display());
     }
 }
@@ -188,10 +192,10 @@ const KNOWN: &[(&str, &str, &str)] = &[
 fn every_problem_of_the_real_files_is_known() {
     let mut told: Vec<(String, String, String)> = Vec::new();
     for path in support::real_files("gbfs", None) {
-        let Some(kind) = FileKind::of_name(name_of(&path)) else { continue };
+        let Some(kind) = FileKind::from_name(name_of(&path)) else { continue };
         let (_, problems) = read(kind, &fs::read(&path).unwrap());
         let folder = path.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
-        for problem in problems.kept() {
+        for problem in problems.retained_problems() {
             // Of each record alike.
             let field = problem.field.as_deref().unwrap_or_default();
             let field = field.rsplit(['.', ']']).next().unwrap_or_default().to_owned();

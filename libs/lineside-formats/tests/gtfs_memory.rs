@@ -7,7 +7,7 @@ use std::io::{Read, repeat};
 
 use lineside_formats::{
     Error,
-    gtfs::{self, Files, Limits, TextFiles},
+    gtfs::{self, DatasetLimits, FileSet, TextFiles},
 };
 
 /// A small dataset with one endless file.
@@ -18,14 +18,14 @@ struct WithLongLine {
     bytes: u64,
 }
 
-impl Files for WithLongLine {
-    fn names(&mut self) -> Vec<String> {
-        self.files.names()
+impl FileSet for WithLongLine {
+    fn file_names(&mut self) -> Vec<String> {
+        self.files.file_names()
     }
 
-    fn open<'a>(&'a mut self, name: &str) -> Result<Option<Box<dyn Read + 'a>>, Error> {
+    fn open_file<'a>(&'a mut self, name: &str) -> Result<Option<Box<dyn Read + 'a>>, Error> {
         if name != "shapes.txt" {
-            return self.files.open(name);
+            return self.files.open_file(name);
         }
         let long = self.start.as_bytes().chain(repeat(self.fill).take(self.bytes));
         Ok(Some(Box::new(long.chain(&b"\na,59.1,10.1,2\n"[..]))))
@@ -40,7 +40,7 @@ fn peak_kib() -> u64 {
 
 #[test]
 fn two_gigabytes_of_one_line_are_a_problem_and_no_memory() {
-    let files = TextFiles::parse(
+    let files = TextFiles::from_sections(
         "
         # agency.txt
         agency_name,agency_url,agency_timezone
@@ -64,12 +64,17 @@ fn two_gigabytes_of_one_line_are_a_problem_and_no_memory() {
         ("shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence\na,59,10,1\n\"", b','),
     ] {
         let mut files = WithLongLine { files: files.clone(), start, fill, bytes: 2 << 30 };
-        let (timetable, problems) = gtfs::load(&mut files, &Limits::default()).unwrap();
+        let (timetable, problems) =
+            gtfs::load_timetable(&mut files, &DatasetLimits::default()).unwrap();
         assert_eq!(timetable.row_counts()["shapes.txt"], 3);
-        let points: Vec<_> = timetable.shapes().flat_map(|shape| timetable.shape(shape)).collect();
+        let points: Vec<_> =
+            timetable.shapes().flat_map(|shape| timetable.shape_points(shape)).collect();
         assert_eq!(points, [(59.0, 10.0), (59.1, 10.1)]);
-        let long: Vec<_> =
-            problems.kept().iter().filter(|problem| problem.code == "row_too_long").collect();
+        let long: Vec<_> = problems
+            .retained_problems()
+            .iter()
+            .filter(|problem| problem.code == "row_too_long")
+            .collect();
         assert_eq!(long.len(), 1);
         assert_eq!((&*long[0].file, long[0].line), ("shapes.txt", Some(3)));
     }

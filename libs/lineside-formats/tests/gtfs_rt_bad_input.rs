@@ -5,7 +5,10 @@
 use bytes::Bytes;
 use lineside_formats::{
     ErrorKind, Problems,
-    gtfs_rt::{Limits, Payload, decode, decode_json, decode_shallow, encode_feed, proto, to_json},
+    gtfs_rt::{
+        EntityPayloads, FeedMessageLimits, decode_json, decode_message, decode_shallow,
+        encode_feed, proto, write_json,
+    },
 };
 use prost::Message as _;
 
@@ -24,12 +27,12 @@ fn header() -> proto::FeedHeader {
 }
 
 fn check_refused(body: impl Into<Bytes>, kind: ErrorKind, sentence: &str) {
-    let error = decode(body.into(), &Limits::default()).unwrap_err();
+    let error = decode_message(body.into(), &FeedMessageLimits::default()).unwrap_err();
     assert_eq!((error.kind(), &*error.to_string()), (kind, sentence));
 }
 
 fn check_json_refused(body: &str, kind: ErrorKind, words: &str) {
-    let error = decode_json(body.as_bytes(), &Limits::default()).unwrap_err();
+    let error = decode_json(body.as_bytes(), &FeedMessageLimits::default()).unwrap_err();
     assert_eq!(error.kind(), kind, "{error}");
     assert!(error.to_string().contains(words), "{error}");
 }
@@ -38,7 +41,7 @@ fn check_json_refused(body: &str, kind: ErrorKind, words: &str) {
 fn check_dropped(entity: &[u8], sentence: &str) {
     let sound: &[u8] = b"\x0A\x05sound";
     let body = encode_feed(&header(), [sound, entity, sound]);
-    let (message, problems) = decode(body, &Limits::default()).unwrap();
+    let (message, problems) = decode_message(body, &FeedMessageLimits::default()).unwrap();
     assert_eq!(message.entity.len(), 2);
     assert_eq!(sentences(&problems), [sentence]);
 }
@@ -47,13 +50,13 @@ fn check_json_dropped(entity: &str, sentence: &str) {
     let body = format!(
         r#"{{"header": {{"gtfs_realtime_version": "2.0"}}, "entity": [{{"id": "a"}}, {entity}, {{"id": "b"}}]}}"#
     );
-    let (message, problems) = decode_json(body.as_bytes(), &Limits::default()).unwrap();
+    let (message, problems) = decode_json(body.as_bytes(), &FeedMessageLimits::default()).unwrap();
     assert_eq!(message.entity.len(), 2);
     assert_eq!(sentences(&problems), [sentence]);
 }
 
 fn sentences(problems: &Problems) -> Vec<String> {
-    problems.kept().iter().map(ToString::to_string).collect()
+    problems.retained_problems().iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -149,7 +152,7 @@ fn a_vehicle_that_is_nowhere_is_dropped() {
 #[test]
 fn an_entity_that_is_no_message_costs_only_itself() {
     let (message, problems) =
-        decode(body(b"\x10\x01\x12\x03\x0A\x01a"), &Limits::default()).unwrap();
+        decode_message(body(b"\x10\x01\x12\x03\x0A\x01a"), &FeedMessageLimits::default()).unwrap();
     assert_eq!(message.entity.len(), 1);
     assert_eq!(
         sentences(&problems),
@@ -159,7 +162,8 @@ fn an_entity_that_is_no_message_costs_only_itself() {
 
 #[test]
 fn a_header_without_a_version_is_a_problem() {
-    let (message, problems) = decode(b"\x0A\x02\x18\x07"[..].into(), &Limits::default()).unwrap();
+    let (message, problems) =
+        decode_message(b"\x0A\x02\x18\x07"[..].into(), &FeedMessageLimits::default()).unwrap();
     assert_eq!(message.header.timestamp, Some(7));
     assert_eq!(
         sentences(&problems),
@@ -170,7 +174,7 @@ fn a_header_without_a_version_is_a_problem() {
 #[test]
 fn a_header_in_pieces_is_one_header() {
     let pieces = body(b"\x0A\x07\x0A\x031.0\x18\x07");
-    let (shallow, _) = decode_shallow(pieces, &Limits::default()).unwrap();
+    let (shallow, _) = decode_shallow(pieces, &FeedMessageLimits::default()).unwrap();
     assert_eq!(shallow.header.gtfs_realtime_version, "1.0");
     assert_eq!(shallow.header.timestamp, Some(7));
 }
@@ -179,11 +183,12 @@ fn a_header_in_pieces_is_one_header() {
 fn unknown_fields_groups_and_extensions_are_passed_over_and_kept() {
     // Field 1001 of the entity, a group in field 1002, and field 99, which nobody has defined.
     let entity = b"\x0A\x01x\xCA\x3E\x03abc\xD3\x3E\x08\x01\xD4\x3E\x98\x06\x05\x22\x00";
-    let (shallow, problems) = decode_shallow(with_entity(entity), &Limits::default()).unwrap();
+    let (shallow, problems) =
+        decode_shallow(with_entity(entity), &FeedMessageLimits::default()).unwrap();
     assert!(problems.is_empty());
     let raw = &shallow.entities[0];
-    assert_eq!((raw.id(), raw.payload), ("x", Payload::VEHICLE));
-    assert!(raw.decode().unwrap().vehicle.is_some());
+    assert_eq!((raw.entity_id(), raw.payload), ("x", EntityPayloads::VEHICLE));
+    assert!(raw.decode_entity().unwrap().vehicle.is_some());
     assert_eq!(encode_feed(&shallow.header, [&raw.bytes]), with_entity(entity));
 }
 
@@ -198,7 +203,7 @@ fn deep_nesting_ends_in_a_problem_instead_of_a_deep_stack() {
 fn a_differential_message_says_so() {
     let (shallow, problems) = decode_shallow(
         b"\x0A\x07\x0A\x032.0\x10\x01\x12\x05\x0A\x01x\x10\x01"[..].into(),
-        &Limits::default(),
+        &FeedMessageLimits::default(),
     )
     .unwrap();
     assert!(problems.is_empty());
@@ -211,18 +216,23 @@ fn a_differential_message_says_so() {
 fn values_that_the_schema_does_not_know_are_kept_as_numbers() {
     // trip.schedule_relationship = 77
     let body = with_entity(b"\x0A\x01x\x1A\x04\x0A\x02\x20\x4D");
-    let (message, problems) = decode(body, &Limits::default()).unwrap();
+    let (message, problems) = decode_message(body, &FeedMessageLimits::default()).unwrap();
     assert!(problems.is_empty());
     let mut text = Vec::new();
-    to_json(&mut text, &message.header, &message.entity).unwrap();
+    write_json(&mut text, &message.header, &message.entity).unwrap();
     let text = String::from_utf8(text).unwrap();
     assert!(text.contains(r#""schedule_relationship":77"#), "{text}");
-    assert_eq!(decode_json(text.as_bytes(), &Limits::default()).unwrap().0, message);
+    assert_eq!(decode_json(text.as_bytes(), &FeedMessageLimits::default()).unwrap().0, message);
 }
 
 #[test]
 fn limits_are_kept() {
-    let limits = Limits { body_bytes: 100, entity_bytes: 10, entities: 2, ..Limits::default() };
+    let limits = FeedMessageLimits {
+        body_bytes: 100,
+        entity_bytes: 10,
+        entities: 2,
+        ..FeedMessageLimits::default()
+    };
     let refused = |body: Bytes| decode_shallow(body, &limits).unwrap_err().to_string();
     assert_eq!(refused(body(&[0; 100])), "the message has 107 bytes, more than 100");
     let entities: [&[u8]; 3] = [b"\x0A\x01a"; 3];
@@ -247,9 +257,9 @@ fn trips_of_calls(n_trips: usize, n_calls: usize, call: &[u8]) -> Vec<Vec<u8>> {
 #[test]
 fn a_message_of_calls_that_say_nothing_is_refused_for_its_memory() {
     let empty = encode_feed(&header(), trips_of_calls(300, 32_000, b"\x12\x00"));
-    assert!(empty.len() < Limits::default().body_bytes);
+    assert!(empty.len() < FeedMessageLimits::default().body_bytes);
     let words = "the records of the message take more than 536870912 bytes of memory";
-    let error = decode_shallow(empty.clone(), &Limits::default()).unwrap_err();
+    let error = decode_shallow(empty.clone(), &FeedMessageLimits::default()).unwrap_err();
     assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::TooLarge, words));
     check_refused(empty, ErrorKind::TooLarge, words);
 
@@ -257,7 +267,7 @@ fn a_message_of_calls_that_say_nothing_is_refused_for_its_memory() {
     check_refused(many, ErrorKind::TooLarge, words);
 
     // One by one, each counts as much as in protobuf.
-    let limits = Limits { record_bytes: 1 << 20, ..Limits::default() };
+    let limits = FeedMessageLimits { record_bytes: 1 << 20, ..FeedMessageLimits::default() };
     let json = |n_calls: usize| {
         let calls = vec!["{}"; n_calls].join(",");
         let update = format!("{{\"trip\": {{}}, \"stop_time_update\": [{calls}]}}");
@@ -267,7 +277,7 @@ fn a_message_of_calls_that_say_nothing_is_refused_for_its_memory() {
         format!("{{\"header\": {header}, \"entity\": [{entities}]}}")
     };
     let (message, problems) = decode_json(json(100).as_bytes(), &limits).unwrap();
-    assert_eq!((message.entity.len(), problems.total()), (10, 0));
+    assert_eq!((message.entity.len(), problems.total_count()), (10, 0));
     let error = decode_json(json(1_000).as_bytes(), &limits).unwrap_err();
     let words = "the records of the message take more than 1048576 bytes of memory";
     assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::TooLarge, words));
@@ -283,13 +293,13 @@ fn a_message_of_a_whole_country_is_within_the_limits() {
     let call = [b"\x12", &[call.len() as u8][..], &*call].concat();
     let body = encode_feed(&header(), trips_of_calls(20_000, 60, &call));
     assert!(body.len() > 70_000_000, "{}", body.len());
-    let (shallow, problems) = decode_shallow(body.clone(), &Limits::default()).unwrap();
-    assert_eq!((shallow.entities.len(), problems.total()), (20_000, 0));
-    let entity = shallow.entities[0].decode().unwrap();
+    let (shallow, problems) = decode_shallow(body.clone(), &FeedMessageLimits::default()).unwrap();
+    assert_eq!((shallow.entities.len(), problems.total_count()), (20_000, 0));
+    let entity = shallow.entities[0].decode_entity().unwrap();
     assert_eq!(entity.trip_update.unwrap().stop_time_update.len(), 60);
     // It takes three quarters of what it may.
-    let most = Limits::default().record_bytes;
-    let limits = Limits { record_bytes: most / 4 * 3, ..Limits::default() };
+    let most = FeedMessageLimits::default().record_bytes;
+    let limits = FeedMessageLimits { record_bytes: most / 4 * 3, ..FeedMessageLimits::default() };
     assert!(decode_shallow(body, &limits).is_ok());
 }
 
@@ -320,7 +330,8 @@ fn a_trip_with_500_calls_that_say_everything_is_within_the_limits() {
         ..Default::default()
     };
     let (message, problems) =
-        decode(with_entity(&entity.encode_to_vec()), &Limits::default()).unwrap();
+        decode_message(with_entity(&entity.encode_to_vec()), &FeedMessageLimits::default())
+            .unwrap();
     assert!(problems.is_empty(), "{:?}", sentences(&problems));
     assert_eq!(message.entity, [entity]);
 }
@@ -335,7 +346,7 @@ fn json_that_is_no_message_is_refused_with_the_reason() {
     check_json_refused(r#"{"header": {"#, ErrorKind::Truncated, "cut off");
     check_json_refused("\u{1}\u{2}", ErrorKind::Decode, "no JSON twin");
     let latin_1 = b"{\"header\": {}, \"entity\": [{\"id\": \"Z\xFCrich\"}]}";
-    let error = decode_json(latin_1, &Limits::default()).unwrap_err();
+    let error = decode_json(latin_1, &FeedMessageLimits::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Encoding);
     let deep = format!(r#"{{"header": {{}}, "entity": {}"#, "[".repeat(200_000));
     check_json_refused(&deep, ErrorKind::Truncated, "cut off");

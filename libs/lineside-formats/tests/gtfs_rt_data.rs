@@ -10,7 +10,10 @@ use std::{fs, path::Path};
 use bytes::Bytes;
 use lineside_formats::{
     ErrorKind,
-    gtfs_rt::{Limits, decode, decode_json, decode_shallow, encode_feed, proto, to_json},
+    gtfs_rt::{
+        FeedMessageLimits, decode_json, decode_message, decode_shallow, encode_feed, proto,
+        write_json,
+    },
 };
 use prost::Message as _;
 
@@ -19,22 +22,22 @@ use support::real_files;
 /// What prost by itself makes of the same bytes is what ours must make of them, shallow or in full.
 fn check_sound(path: &Path, body: &Bytes, expected: &proto::FeedMessage) {
     let name = path.display();
-    let limits = Limits::default();
+    let limits = FeedMessageLimits::default();
     let (shallow, problems) = decode_shallow(body.clone(), &limits).unwrap();
-    assert!(problems.is_empty(), "{name}: {:?}", problems.kept());
+    assert!(problems.is_empty(), "{name}: {:?}", problems.retained_problems());
     assert_eq!(shallow.header, expected.header, "{name}");
     assert_eq!(shallow.entities.len(), expected.entity.len(), "{name}");
-    let (message, problems) = decode(body.clone(), &limits).unwrap();
-    assert!(problems.is_empty(), "{name}: {:?}", problems.kept());
+    let (message, problems) = decode_message(body.clone(), &limits).unwrap();
+    assert!(problems.is_empty(), "{name}: {:?}", problems.retained_problems());
     assert_eq!(&message, expected, "{name}");
 
     let again = encode_feed(&shallow.header, shallow.entities.iter().map(|raw| &raw.bytes));
     assert_eq!(&proto::FeedMessage::decode(again).unwrap(), expected, "{name}");
 
     let mut text = Vec::new();
-    to_json(&mut text, &message.header, &message.entity).unwrap();
+    write_json(&mut text, &message.header, &message.entity).unwrap();
     let (twin, problems) = decode_json(&text, &limits).unwrap();
-    assert!(problems.is_empty(), "{name}: {:?}", problems.kept());
+    assert!(problems.is_empty(), "{name}: {:?}", problems.retained_problems());
     assert_eq!(&twin, expected, "{name}");
 }
 
@@ -51,7 +54,8 @@ fn real_messages_mean_what_prost_says_they_mean() {
             }
             _ => {
                 n_refused += 1;
-                let error = decode(body.clone(), &Limits::default()).unwrap_err();
+                let error =
+                    decode_message(body.clone(), &FeedMessageLimits::default()).unwrap_err();
                 let kind = if body.is_empty() { ErrorKind::Empty } else { error.kind() };
                 assert!(!error.to_string().is_empty() && kind == error.kind());
                 println!("{}: {error}", path.display());
@@ -64,18 +68,19 @@ fn real_messages_mean_what_prost_says_they_mean() {
 #[test]
 fn real_json_twins_mean_what_their_protobuf_says() {
     for path in real_files("gtfs-rt", Some("json")) {
-        let (message, problems) = match decode_json(&fs::read(&path).unwrap(), &Limits::default()) {
-            Ok(decoded) => decoded,
-            Err(error) => {
-                println!("{}: {error}", path.display());
-                continue;
-            }
-        };
+        let (message, problems) =
+            match decode_json(&fs::read(&path).unwrap(), &FeedMessageLimits::default()) {
+                Ok(decoded) => decoded,
+                Err(error) => {
+                    println!("{}: {error}", path.display());
+                    continue;
+                }
+            };
         println!(
             "{}: {} entities, {} problems",
             path.display(),
             message.entity.len(),
-            problems.total()
+            problems.total_count()
         );
         let text = path.to_string_lossy();
         let twin = text.replace("/soundtransit/", "/soundtransit-pb/").replace(".json", ".pb");

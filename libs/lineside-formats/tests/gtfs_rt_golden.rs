@@ -4,7 +4,9 @@
 
 use std::{fs, path::PathBuf};
 
-use lineside_formats::gtfs_rt::{Limits, decode, decode_json, proto, to_json};
+use lineside_formats::gtfs_rt::{
+    FeedMessageLimits, decode_json, decode_message, proto, write_json,
+};
 use prost::Message as _;
 use serde_json::Value as Json;
 
@@ -14,14 +16,14 @@ fn golden(name: &str) -> String {
 }
 
 fn read(text: &str) -> proto::FeedMessage {
-    let (message, problems) = decode_json(text.as_bytes(), &Limits::default()).unwrap();
-    assert!(problems.is_empty(), "{:?}", problems.kept());
+    let (message, problems) = decode_json(text.as_bytes(), &FeedMessageLimits::default()).unwrap();
+    assert!(problems.is_empty(), "{:?}", problems.retained_problems());
     message
 }
 
 fn written(message: &proto::FeedMessage) -> String {
     let mut text = Vec::new();
-    to_json(&mut text, &message.header, &message.entity).unwrap();
+    write_json(&mut text, &message.header, &message.entity).unwrap();
     let json: Json = serde_json::from_slice(&text).unwrap();
     serde_json::to_string_pretty(&json).unwrap() + "\n"
 }
@@ -30,8 +32,9 @@ fn written(message: &proto::FeedMessage) -> String {
 fn check(name: &str) {
     let text = golden(name);
     let message = read(&text);
-    let (again, problems) = decode(message.encode_to_vec().into(), &Limits::default()).unwrap();
-    assert!(problems.is_empty(), "{:?}", problems.kept());
+    let (again, problems) =
+        decode_message(message.encode_to_vec().into(), &FeedMessageLimits::default()).unwrap();
+    assert!(problems.is_empty(), "{:?}", problems.retained_problems());
     assert_eq!(written(&again), sorted(&text), "{name}");
 }
 
@@ -70,7 +73,7 @@ fn the_spellings_of_other_libraries_mean_the_same() {
 fn fields_are_written_in_the_order_of_the_schema_and_absent_ones_not_at_all() {
     let message = read(&golden("vehicle_positions.json"));
     let mut text = Vec::new();
-    to_json(&mut text, &message.header, &message.entity[1..]).unwrap();
+    write_json(&mut text, &message.header, &message.entity[1..]).unwrap();
     assert_eq!(
         String::from_utf8(text).unwrap(),
         r#"{"header":{"gtfs_realtime_version":"2.0","incrementality":"FULL_DATASET","timestamp":1700000000},"#

@@ -8,7 +8,10 @@
 use bytes::Bytes;
 use lineside_formats::{
     ErrorKind,
-    gtfs_rt::{Limits, Shallow, decode, decode_json, decode_shallow, encode_feed, proto, to_json},
+    gtfs_rt::{
+        FeedMessageLimits, ShallowMessage, decode_json, decode_message, decode_shallow,
+        encode_feed, proto, write_json,
+    },
 };
 use proptest::prelude::*;
 use protox::{
@@ -86,20 +89,25 @@ fn random_bytes(seed: u64) -> (DynamicMessage, Bytes) {
 }
 
 fn sound(bytes: Bytes) -> proto::FeedMessage {
-    let (message, problems) = decode(bytes, &Limits::default()).unwrap();
-    assert!(problems.is_empty(), "{:?}", problems.kept());
+    let (message, problems) = decode_message(bytes, &FeedMessageLimits::default()).unwrap();
+    assert!(problems.is_empty(), "{:?}", problems.retained_problems());
     message
 }
 
 fn twin(message: &proto::FeedMessage) -> Vec<u8> {
     let mut text = Vec::new();
-    to_json(&mut text, &message.header, &message.entity).unwrap();
+    write_json(&mut text, &message.header, &message.entity).unwrap();
     text
 }
 
 fn sound_twin(text: &[u8]) -> proto::FeedMessage {
-    let (message, problems) = decode_json(text, &Limits::default()).unwrap();
-    assert!(problems.is_empty(), "{:?} in {}", problems.kept(), String::from_utf8_lossy(text));
+    let (message, problems) = decode_json(text, &FeedMessageLimits::default()).unwrap();
+    assert!(
+        problems.is_empty(),
+        "{:?} in {}",
+        problems.retained_problems(),
+        String::from_utf8_lossy(text)
+    );
     message
 }
 
@@ -143,16 +151,16 @@ proptest! {
     fn the_shallow_look_sees_what_is_there(seed: u64) {
         let (_, bytes) = random_bytes(seed);
         let message = sound(bytes.clone());
-        let (shallow, _) = decode_shallow(bytes.clone(), &Limits::default()).unwrap();
+        let (shallow, _) = decode_shallow(bytes.clone(), &FeedMessageLimits::default()).unwrap();
         prop_assert_eq!(&shallow.header, &message.header);
-        let same = Shallow::of_message(&message);
+        let same = ShallowMessage::from_message(&message);
         prop_assert_eq!(shallow.entities.len(), same.entities.len());
         for ((raw, same), entity) in shallow.entities.iter().zip(&same.entities).zip(&message.entity) {
-            prop_assert_eq!(raw.id(), &entity.id);
+            prop_assert_eq!(raw.entity_id(), &entity.id);
             prop_assert_eq!(raw.is_deleted, entity.is_deleted());
-            prop_assert_eq!((raw.id(), raw.payload, raw.number), (same.id(), same.payload, same.number));
+            prop_assert_eq!((raw.entity_id(), raw.payload, raw.number), (same.entity_id(), same.payload, same.number));
             prop_assert_eq!((&raw.bytes, raw.hash), (&same.bytes, same.hash));
-            prop_assert_eq!(&raw.decode().unwrap(), entity);
+            prop_assert_eq!(&raw.decode_entity().unwrap(), entity);
         }
         let again = encode_feed(&shallow.header, shallow.entities.iter().map(|raw| &raw.bytes));
         prop_assert_eq!(again, bytes);
@@ -172,16 +180,16 @@ proptest! {
     #[test]
     fn a_message_cut_anywhere_is_refused_or_shorter(seed: u64) {
         let (_, bytes) = random_bytes(seed);
-        let (whole, _) = decode_shallow(bytes.clone(), &Limits::default()).unwrap();
+        let (whole, _) = decode_shallow(bytes.clone(), &FeedMessageLimits::default()).unwrap();
         for end in 0..bytes.len() {
-            match decode_shallow(bytes.slice(..end), &Limits::default()) {
+            match decode_shallow(bytes.slice(..end), &FeedMessageLimits::default()) {
                 Err(error) => {
                     let kind = if end == 0 { ErrorKind::Empty } else { ErrorKind::Truncated };
                     prop_assert_eq!(error.kind(), kind, "cut at {}", end);
                 }
                 Ok((part, problems)) => {
                     prop_assert!(problems.is_empty());
-                    let hashes = |shallow: &Shallow| -> Vec<_> {
+                    let hashes = |shallow: &ShallowMessage| -> Vec<_> {
                         shallow.entities.iter().map(|raw| raw.hash).collect()
                     };
                     prop_assert!(hashes(&whole).starts_with(&hashes(&part)), "cut at {}", end);
@@ -195,7 +203,7 @@ proptest! {
         let (_, bytes) = random_bytes(seed);
         let text = twin(&sound(bytes));
         for end in 0..text.len() {
-            let error = decode_json(&text[..end], &Limits::default()).unwrap_err();
+            let error = decode_json(&text[..end], &FeedMessageLimits::default()).unwrap_err();
             let kind = if end == 0 { ErrorKind::Empty } else { ErrorKind::Truncated };
             prop_assert_eq!(error.kind(), kind, "cut at {}", end);
         }
@@ -231,14 +239,14 @@ proptest! {
     fn any_entity_is_taken(entities: Vec<Vec<u8>>) {
         let header = proto::FeedHeader::default();
         let body = encode_feed(&header, &entities);
-        let (message, problems) = decode(body, &Limits::default()).unwrap();
-        prop_assert_eq!(message.entity.len() as u64 + problems.total(), entities.len() as u64);
+        let (message, problems) = decode_message(body, &FeedMessageLimits::default()).unwrap();
+        prop_assert_eq!(message.entity.len() as u64 + problems.total_count(), entities.len() as u64);
     }
 }
 
 fn take_everything(body: &[u8]) {
-    let limits = Limits::default();
-    if let Ok((message, _)) = decode(Bytes::copy_from_slice(body), &limits) {
+    let limits = FeedMessageLimits::default();
+    if let Ok((message, _)) = decode_message(Bytes::copy_from_slice(body), &limits) {
         assert_eq!(sound(message.encode_to_vec().into()).encode_to_vec(), message.encode_to_vec());
     }
     if let Ok((message, _)) = decode_json(body, &limits) {

@@ -9,7 +9,9 @@ mod support;
 use std::{collections::BTreeMap, fs};
 
 use jiff::tz::TimeZone;
-use lineside_formats::siri::{Call, Limits, Message, VehicleJourney, decode};
+use lineside_formats::siri::{
+    MessageLimits, SiriCall, SiriMessage, VehicleJourney, decode_message,
+};
 use serde_json::Value as Json;
 
 /// The elements whose number is compared.
@@ -78,7 +80,7 @@ fn count_json(json: &Json, counts: &mut Counts) {
     }
 }
 
-fn count_records(message: &Message) -> Counts {
+fn count_records(message: &SiriMessage) -> Counts {
     let mut counts = Counts::new();
     let mut add = |name: &'static str, n: usize| {
         *counts.entry(name).or_default() += n;
@@ -125,7 +127,7 @@ fn count_monitored(journey: Option<&VehicleJourney>, add: &mut impl FnMut(&'stat
 }
 
 fn count_calls(journey: &VehicleJourney, add: &mut impl FnMut(&'static str, usize)) {
-    let lists: [(&'static str, &[Call]); 4] = [
+    let lists: [(&'static str, &[SiriCall]); 4] = [
         ("RecordedCall", &journey.recorded_calls),
         ("EstimatedCall", &journey.estimated_calls),
         ("PreviousCall", &journey.previous_calls),
@@ -175,7 +177,7 @@ fn every_message_decodes_and_nothing_of_it_is_lost() {
     for path in &paths {
         let body = fs::read(path).unwrap();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let (message, problems) = match decode(&body, &zone, &Limits::default()) {
+        let (message, problems) = match decode_message(&body, &zone, &MessageLimits::default()) {
             Ok(decoded) => decoded,
             Err(error) => {
                 println!("{}: {error}", path.display());
@@ -183,11 +185,15 @@ fn every_message_decodes_and_nothing_of_it_is_lost() {
                 continue;
             }
         };
-        println!("{name}: {} payloads, {} problems", message.payloads.len(), problems.total());
-        for problem in problems.kept() {
+        println!(
+            "{name}: {} payloads, {} problems",
+            message.payloads.len(),
+            problems.total_count()
+        );
+        for problem in problems.retained_problems() {
             println!("  {problem}");
         }
-        for (of, code, count) in problems.counts() {
+        for (of, code, count) in problems.problem_counts() {
             *wrong.entry((of.to_owned(), code)).or_default() += count;
         }
         let counts = count_records(&message);

@@ -16,7 +16,7 @@ mod primitive;
 pub mod ring;
 pub mod semaphore;
 pub mod stage;
-pub mod table;
+pub mod loading_cache;
 
 #[cfg(feature = "tokio")]
 pub use clock::real::{RealClock, ScaledClock};

@@ -25,7 +25,7 @@ thread_local! {
 /// A part of the server's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Stage {
+pub enum WorkStage {
     /// Nothing that was said.
     Other,
     /// Asking a source.
@@ -48,7 +48,7 @@ pub enum Stage {
     Handshake,
 }
 
-impl Stage {
+impl WorkStage {
     /// All, in the order of their numbers.
     pub const ALL: [Self; 10] = [
         Self::Other,
@@ -64,7 +64,7 @@ impl Stage {
     ];
 
     /// One word for it.
-    pub const fn name(self) -> &'static str {
+    pub const fn stage_name(self) -> &'static str {
         match self {
             Self::Other => "other",
             Self::Fetch => "fetch",
@@ -80,31 +80,31 @@ impl Stage {
     }
 
     /// The stage with this number; [`Other`](Self::Other) where there is none.
-    pub fn numbered(number: u8) -> Self {
+    pub fn from_number(number: u8) -> Self {
         Self::ALL.get(usize::from(number)).copied().unwrap_or(Self::Other)
     }
 }
 
 /// What the calling thread is at.
 #[inline]
-pub fn here() -> Stage {
-    Stage::numbered(HERE.get())
+pub fn current_stage() -> WorkStage {
+    WorkStage::from_number(HERE.get())
 }
 
 /// The thread is at `stage` until what is returned is dropped; then again at what it was before.
 #[inline]
 #[must_use = "the stage ends when this is dropped"]
-pub fn enter(stage: Stage) -> Entered {
-    Entered { before: HERE.replace(stage as u8), thread: PhantomData }
+pub fn enter_stage(stage: WorkStage) -> StageGuard {
+    StageGuard { before: HERE.replace(stage as u8), thread: PhantomData }
 }
 
 /// Whoever polls `work` is at `stage` meanwhile, and between two polls at what it was before.
 ///
 /// Cancel safety: that of `work`, which is dropped with this.
-pub async fn within<F: Future>(stage: Stage, work: F) -> F::Output {
+pub async fn run_in_stage<F: Future>(stage: WorkStage, work: F) -> F::Output {
     let mut work = pin!(work);
     poll_fn(|cx| {
-        let _entered = enter(stage);
+        let _entered = enter_stage(stage);
         work.as_mut().poll(cx)
     })
     .await
@@ -112,13 +112,13 @@ pub async fn within<F: Future>(stage: Stage, work: F) -> F::Output {
 
 /// Ends a stage when it is dropped.
 #[derive(Debug)]
-pub struct Entered {
+pub struct StageGuard {
     before: u8,
     /// What it puts back belongs to the thread that it was made on.
     thread: PhantomData<*const ()>,
 }
 
-impl Drop for Entered {
+impl Drop for StageGuard {
     fn drop(&mut self) {
         HERE.set(self.before);
     }
@@ -133,51 +133,55 @@ mod tests {
 
     #[test]
     fn a_stage_ends_where_it_began_also_after_a_panic() {
-        let outer = enter(Stage::Http);
+        let outer = enter_stage(WorkStage::Http);
         let fell = panic::catch_unwind(|| {
-            let _inner = enter(Stage::Handshake);
+            let _inner = enter_stage(WorkStage::Handshake);
             panic!("on purpose, to see that the stage ends");
         });
         assert!(fell.is_err());
-        assert_eq!(here(), Stage::Http);
+        assert_eq!(current_stage(), WorkStage::Http);
         drop(outer);
-        assert_eq!(here(), Stage::Other);
+        assert_eq!(current_stage(), WorkStage::Other);
     }
 
     #[test]
     fn a_task_is_at_its_stage_only_while_it_is_polled() {
         let mut polls = 0;
-        let mut work = pin!(within(
-            Stage::Fetch,
+        let mut work = pin!(run_in_stage(
+            WorkStage::Fetch,
             poll_fn(|_| {
-                assert_eq!(here(), Stage::Fetch);
+                assert_eq!(current_stage(), WorkStage::Fetch);
                 polls += 1;
                 if polls == 2 { Poll::Ready(7) } else { Poll::Pending }
             })
         ));
         let mut cx = Context::from_waker(Waker::noop());
         assert_eq!(work.as_mut().poll(&mut cx), Poll::Pending);
-        assert_eq!(here(), Stage::Other);
+        assert_eq!(current_stage(), WorkStage::Other);
         assert_eq!(work.as_mut().poll(&mut cx), Poll::Ready(7));
-        assert_eq!(here(), Stage::Other);
+        assert_eq!(current_stage(), WorkStage::Other);
     }
 
     #[test]
     fn stages_are_numbered_as_they_stand_and_named_apart() {
-        for (number, stage) in Stage::ALL.into_iter().enumerate() {
+        for (number, stage) in WorkStage::ALL.into_iter().enumerate() {
             assert_eq!(stage as usize, number);
-            assert_eq!(Stage::numbered(number as u8), stage);
-            assert!(Stage::ALL.iter().all(|it| *it == stage || it.name() != stage.name()));
+            assert_eq!(WorkStage::from_number(number as u8), stage);
+            assert!(
+                WorkStage::ALL
+                    .iter()
+                    .all(|it| *it == stage || it.stage_name() != stage.stage_name())
+            );
         }
-        assert_eq!(Stage::numbered(u8::MAX), Stage::Other);
+        assert_eq!(WorkStage::from_number(u8::MAX), WorkStage::Other);
     }
 
     #[test]
     fn each_thread_has_its_own() {
-        let _entered = enter(Stage::Deliver);
+        let _entered = enter_stage(WorkStage::Deliver);
         std::thread::scope(|scope| {
-            scope.spawn(|| assert_eq!(here(), Stage::Other));
+            scope.spawn(|| assert_eq!(current_stage(), WorkStage::Other));
         });
-        assert_eq!(here(), Stage::Deliver);
+        assert_eq!(current_stage(), WorkStage::Deliver);
     }
 }

@@ -8,9 +8,10 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use lineside_sync::fanout::{
-    Batch, Interest, Listen, Listeners, Place, Reached, Ready, Signal, Signals, Topic, Wake,
+    FanoutTopic, ListenerSet, PartitionPlace, ReachedPosition, ReadyTopics, Signal, SignalBatch,
+    TopicBatch, TopicInterest, TopicListener, WakeHandle,
 };
-use lineside_sync::ring::{Bounds, Cursor, HasRing, Missed, Ring, Shared};
+use lineside_sync::ring::{HasRing, MissedEntries, Ring, RingBounds, RingCursor, SharedRing};
 use proptest::prelude::*;
 
 const TOPICS: usize = 40;
@@ -29,7 +30,7 @@ impl Bell {
     }
 }
 
-impl Wake for Bell {
+impl WakeHandle for Bell {
     fn wake(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
@@ -37,7 +38,7 @@ impl Wake for Bell {
 
 struct Inside<L> {
     ring: Ring<[u64; 1]>,
-    listeners: Listeners<L>,
+    listeners: ListenerSet<L>,
 }
 
 impl<L> HasRing for Inside<L> {
@@ -52,23 +53,26 @@ impl<L> HasRing for Inside<L> {
     }
 }
 
-struct News<L>(Shared<Inside<L>>);
+struct News<L>(SharedRing<Inside<L>>);
 
-impl<L: Listen> News<L> {
+impl<L: TopicListener> News<L> {
     fn new() -> Arc<Self> {
-        Arc::new(Self(Shared::new(Inside { ring: Ring::new(0), listeners: Listeners::new() })))
+        Arc::new(Self(SharedRing::new(Inside {
+            ring: Ring::new(0),
+            listeners: ListenerSet::new(),
+        })))
     }
 
     fn append(&self, revision: u64) -> (bool, ()) {
-        (self.0.push(revision, Arc::new([revision]), Bounds::NONE), ())
+        (self.0.push(revision, Arc::new([revision]), RingBounds::NONE), ())
     }
 }
 
-impl<L: Listen> Topic for News<L> {
+impl<L: TopicListener> FanoutTopic for News<L> {
     type Wake = L::Wake;
 
-    fn gather(&self, signals: &mut Signals<L::Wake>) {
-        self.0.lock().listeners.gather(signals);
+    fn gather_signals(&self, signals: &mut SignalBatch<L::Wake>) {
+        self.0.lock().listeners.gather_signals(signals);
     }
 }
 
@@ -78,45 +82,45 @@ fn a_listener_of_many_topics_is_told_once_a_batch() {
     let signal = Signal::new(1, bell.clone());
     let topics: Vec<_> = (0..3).map(|_| News::new()).collect();
     topics.iter().for_each(|topic| topic.0.lock().listeners.insert(signal.clone()));
-    let mut batch = Batch::open();
-    topics.iter().for_each(|topic| batch.change(topic, |topic| topic.append(1)));
-    assert_eq!((batch.touched(), bell.rung()), (3, 0), "not before the batch is whole");
+    let mut batch = TopicBatch::open();
+    topics.iter().for_each(|topic| batch.change_topic(topic, |topic| topic.append(1)));
+    assert_eq!((batch.touched_topics(), bell.rung()), (3, 0), "not before the batch is whole");
     drop(batch);
     assert_eq!(bell.rung(), 1);
-    Batch::open().change(&topics[0], |topic| topic.append(2));
+    TopicBatch::open().change_topic(&topics[0], |topic| topic.append(2));
     assert_eq!(bell.rung(), 0, "it has not looked since");
-    assert!(signal.take() && !signal.take());
-    Batch::open().change(&topics[0], |topic| topic.append(3));
+    assert!(signal.take_note() && !signal.take_note());
+    TopicBatch::open().change_topic(&topics[0], |topic| topic.append(3));
     assert_eq!(bell.rung(), 1);
     topics[0].0.lock().listeners.remove(1);
-    assert!(signal.take());
-    Batch::open().change(&topics[0], |topic| topic.append(4));
+    assert!(signal.take_note());
+    TopicBatch::open().change_topic(&topics[0], |topic| topic.append(4));
     assert_eq!(bell.rung(), 0, "it has left");
 }
 
 #[test]
 fn a_partition_is_told_which_of_its_topics_have_news() {
     let bell = Arc::new(Bell::default());
-    let mut ready = Ready::new(1, bell.clone());
+    let mut ready = ReadyTopics::new(1, bell.clone());
     let topics: Vec<_> = (0..3).map(|_| News::new()).collect();
     for (key, topic) in topics.iter().enumerate() {
-        topic.0.lock().listeners.insert(ready.place(key));
+        topic.0.lock().listeners.insert(ready.new_place(key));
     }
     let publish = |concerned: &[usize], revision| {
-        let mut batch = Batch::open();
+        let mut batch = TopicBatch::open();
         for &key in concerned {
-            batch.change(&topics[key], |topic| topic.append(revision));
+            batch.change_topic(&topics[key], |topic| topic.append(revision));
         }
     };
     let mut keys = Vec::new();
     publish(&[2, 0], 1);
     publish(&[2], 2);
     assert_eq!(bell.rung(), 1);
-    ready.take(&mut keys);
+    ready.take_ready(&mut keys);
     assert_eq!(keys, [2, 0]);
     publish(&[1], 3);
     keys.clear();
-    ready.take(&mut keys);
+    ready.take_ready(&mut keys);
     assert_eq!((bell.rung(), &keys[..]), (1, &[1][..]));
     drop(ready);
     publish(&[0, 1, 2], 4);
@@ -125,22 +129,24 @@ fn a_partition_is_told_which_of_its_topics_have_news() {
 
 #[test]
 fn a_kind_without_topics_is_passed_over() {
-    let interest = Interest::<2>::new();
-    interest.enter(1, || assert!(interest.any(1), "counted before it can be found"));
-    assert!(!interest.any(0) && interest.count(1) == 1);
-    interest.leave(1, || assert!(interest.any(1), "counted until it can no longer be found"));
-    assert!(!interest.any(1));
+    let interest = TopicInterest::<2>::new();
+    interest.enter_topic(1, || assert!(interest.has_topics(1), "counted before it can be found"));
+    assert!(!interest.has_topics(0) && interest.topic_count(1) == 1);
+    interest.remove_topic(1, || {
+        assert!(interest.has_topics(1), "counted until it can no longer be found")
+    });
+    assert!(!interest.has_topics(1));
 }
 
 #[test]
 fn what_has_been_reached_rises_and_starts_again_with_a_new_life() {
-    let reached = Reached::new();
-    assert_eq!(reached.read(), (0, 0));
-    reached.raise(7, 5);
-    reached.raise(7, 3);
-    assert_eq!(reached.read(), (7, 5));
-    reached.raise(8, 1);
-    assert_eq!(reached.read(), (8, 1));
+    let reached = ReachedPosition::new();
+    assert_eq!(reached.read_position(), (0, 0));
+    reached.raise_to(7, 5);
+    reached.raise_to(7, 3);
+    assert_eq!(reached.read_position(), (7, 5));
+    reached.raise_to(8, 1);
+    assert_eq!(reached.read_position(), (8, 1));
 }
 
 proptest! {
@@ -167,15 +173,15 @@ proptest! {
                     prop_assert_eq!(left, joined[topic].remove(&who).is_some());
                 }
                 2 => {
-                    prop_assert_eq!(signals[who as usize].take(), told[who as usize]);
+                    prop_assert_eq!(signals[who as usize].take_note(), told[who as usize]);
                     told[who as usize] = false;
                 }
                 _ => {
-                    let mut batch = Batch::open();
+                    let mut batch = TopicBatch::open();
                     for topic in &topics[..=topic] {
-                        batch.change(topic, |topic| topic.append(revision));
+                        batch.change_topic(topic, |topic| topic.append(revision));
                     }
-                    batch.tell();
+                    batch.signal_listeners();
                     for who in joined[..=topic].iter().flat_map(BTreeMap::keys) {
                         let rung = bells[*who as usize].rung();
                         prop_assert_eq!(rung, u64::from(!told[*who as usize]));
@@ -186,7 +192,7 @@ proptest! {
             }
             for (topic, joined) in topics.iter().zip(&joined) {
                 let inside = topic.0.lock();
-                prop_assert!(inside.listeners.iter().map(|it| it.number()).eq(joined.keys().copied()));
+                prop_assert!(inside.listeners.iter().map(|it| it.listener_number()).eq(joined.keys().copied()));
                 prop_assert_eq!(inside.listeners.len(), joined.len());
             }
         }
@@ -198,7 +204,7 @@ struct Unparks {
     wakes: AtomicU64,
 }
 
-impl Wake for Unparks {
+impl WakeHandle for Unparks {
     fn wake(&self) {
         self.wakes.fetch_add(1, Ordering::Release);
         self.thread.unpark();
@@ -210,17 +216,17 @@ fn concerns(revision: u64, topic: usize) -> bool {
     revision == REVISIONS || revision.wrapping_mul(topic as u64 + 7).is_multiple_of(11)
 }
 
-type Placed = Arc<Place<usize, Unparks>>;
+type Placed = Arc<PartitionPlace<usize, Unparks>>;
 
 /// Its rows' cursors, and up to where each topic was taken.
 fn run_partition(number: u64, topics: &[Arc<News<Placed>>], started: &AtomicU64) {
     let wake = Arc::new(Unparks { thread: thread::current(), wakes: AtomicU64::new(0) });
-    let mut ready = Ready::new(number, wake.clone());
+    let mut ready = ReadyTopics::new(number, wake.clone());
     for (key, topic) in topics.iter().enumerate() {
-        topic.0.lock().listeners.insert(ready.place(key));
+        topic.0.lock().listeners.insert(ready.new_place(key));
     }
     started.fetch_add(1, Ordering::Release);
-    let mut cursors = vec![Cursor::at(0); topics.len()];
+    let mut cursors = vec![RingCursor::at_offset(0); topics.len()];
     let mut rows: Vec<(usize, u64)> = (0..ROWS).map(|row| (row % topics.len(), 0)).collect();
     let (mut keys, mut taken, mut seen) = (Vec::new(), Vec::new(), 0);
     while cursors.iter().any(|cursor| cursor.offset() < REVISIONS) {
@@ -234,10 +240,10 @@ fn run_partition(number: u64, topics: &[Arc<News<Placed>>], started: &AtomicU64)
         });
         assert!(woken, "a wake-up was lost");
         seen = wake.wakes.load(Ordering::Acquire);
-        ready.take(&mut keys);
+        ready.take_ready(&mut keys);
         for key in keys.drain(..) {
             let missed = topics[key].0.take_after(&mut cursors[key], usize::MAX, &mut taken);
-            assert_eq!(missed, Missed::Nothing);
+            assert_eq!(missed, MissedEntries::Nothing);
             for entry in taken.drain(..) {
                 for (_, held) in rows.iter_mut().filter(|(topic, _)| *topic == key) {
                     let skipped = (*held + 1..entry.offset).find(|it| concerns(*it, key));
@@ -262,10 +268,10 @@ fn rows_of_every_partition_get_every_revision() {
             thread::yield_now();
         }
         for revision in 1..=REVISIONS {
-            let mut batch = Batch::open();
+            let mut batch = TopicBatch::open();
             for (number, topic) in topics.iter().enumerate() {
                 if concerns(revision, number) {
-                    batch.change(topic, |topic| topic.append(revision));
+                    batch.change_topic(topic, |topic| topic.append(revision));
                 }
             }
             drop(batch);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lineside_sync::hashring::{HashRing, Member, POINTS_MAX, POINTS_PER_WEIGHT, SEED};
+use lineside_sync::hashring::{HashRing, POINTS_MAX, POINTS_PER_WEIGHT, RingMember, SEED};
 use proptest::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -13,7 +13,7 @@ const KEYS: usize = if cfg!(miri) { 8 } else { 1_000 };
 const MEMBERS_END: usize = if cfg!(miri) { 4 } else { 8 };
 
 fn ring(members: &[(&str, u16)]) -> HashRing {
-    let members = members.iter().map(|(name, weight)| Member::new(name, *weight));
+    let members = members.iter().map(|(name, weight)| RingMember::new(name, *weight));
     HashRing::new(members).expect("names differ")
 }
 
@@ -39,9 +39,9 @@ fn keys_are_where_the_contract_puts_them() {
         (long.as_str(), "node-c node-d node-a node-b"),
     ];
     for (key, owners) in expected {
-        let found: Vec<_> = ring.owners(key.as_bytes()).collect();
+        let found: Vec<_> = ring.owners_in_order(key.as_bytes()).collect();
         assert_eq!(found.join(" "), owners, "{key:?}");
-        assert_eq!(ring.owner(key.as_bytes()), Some(found[0]), "{key:?}");
+        assert_eq!(ring.find_owner(key.as_bytes()), Some(found[0]), "{key:?}");
     }
 }
 
@@ -62,7 +62,7 @@ fn owner_by_the_rule(members: &BTreeMap<String, u16>, key: &[u8]) -> Option<Stri
 }
 
 fn build(members: &BTreeMap<String, u16>) -> HashRing {
-    let members = members.iter().map(|(name, weight)| Member::new(name, *weight));
+    let members = members.iter().map(|(name, weight)| RingMember::new(name, *weight));
     HashRing::new(members).expect("names differ")
 }
 
@@ -78,8 +78,8 @@ proptest! {
         let ring = build(&members);
         for key in keys {
             let expected = owner_by_the_rule(&members, key.as_bytes());
-            prop_assert_eq!(ring.owner(key.as_bytes()), expected.as_deref());
-            prop_assert_eq!(ring.owners(key.as_bytes()).next(), expected.as_deref());
+            prop_assert_eq!(ring.find_owner(key.as_bytes()), expected.as_deref());
+            prop_assert_eq!(ring.owners_in_order(key.as_bytes()).next(), expected.as_deref());
         }
     }
 
@@ -90,7 +90,7 @@ proptest! {
         more.insert(name.clone(), weight);
         let after = build(&more);
         for key in keys(KEYS) {
-            let (was, is) = (before.owner(key.as_bytes()), after.owner(key.as_bytes()));
+            let (was, is) = (before.find_owner(key.as_bytes()), after.find_owner(key.as_bytes()));
             prop_assert!(was == is || is == Some(name.as_str()), "{} moved from {:?} to {:?}", key, was, is);
         }
     }
@@ -103,8 +103,8 @@ proptest! {
         fewer.remove(&gone);
         let after = build(&fewer);
         for key in keys(KEYS) {
-            let expected = before.owners(key.as_bytes()).find(|owner| *owner != gone);
-            prop_assert_eq!(after.owner(key.as_bytes()), expected);
+            let expected = before.owners_in_order(key.as_bytes()).find(|owner| *owner != gone);
+            prop_assert_eq!(after.find_owner(key.as_bytes()), expected);
         }
     }
 
@@ -116,7 +116,7 @@ proptest! {
         let was = changed.insert(name.clone(), weight).unwrap();
         let after = build(&changed);
         for key in keys(KEYS) {
-            let (old, new) = (before.owner(key.as_bytes()), after.owner(key.as_bytes()));
+            let (old, new) = (before.find_owner(key.as_bytes()), after.find_owner(key.as_bytes()));
             let gains = if weight >= was { new } else { old };
             prop_assert!(old == new || gains == Some(name.as_str()));
         }
@@ -125,7 +125,7 @@ proptest! {
     #[test]
     fn owners_are_all_members_with_weight_each_once(members in members(), key in ".{0,12}") {
         let ring = build(&members);
-        let mut owners: Vec<_> = ring.owners(key.as_bytes()).collect();
+        let mut owners: Vec<_> = ring.owners_in_order(key.as_bytes()).collect();
         owners.sort_unstable();
         let with_weight = members.iter().filter(|(_, weight)| **weight > 0);
         let expected: Vec<_> = with_weight.map(|(name, _)| name.as_str()).collect();
@@ -137,22 +137,29 @@ proptest! {
 fn the_order_of_the_members_does_not_matter() {
     let one = ring(&[("a", 1), ("b", 2), ("c", 1)]);
     let other = ring(&[("c", 1), ("a", 1), ("b", 2)]);
-    assert!(keys(KEYS).all(|key| one.owner(key.as_bytes()) == other.owner(key.as_bytes())));
+    assert!(
+        keys(KEYS).all(|key| one.find_owner(key.as_bytes()) == other.find_owner(key.as_bytes()))
+    );
 }
 
 #[test]
 fn a_member_moves_about_its_share_when_it_comes() {
     let names: Vec<_> = (0..10).map(|n| format!("node-{n}")).collect();
-    let members = |n: usize| names.iter().take(n).map(|name| Member::new(name, 1));
+    let members = |n: usize| names.iter().take(n).map(|name| RingMember::new(name, 1));
     let (nine, ten) = (HashRing::new(members(9)).unwrap(), HashRing::new(members(10)).unwrap());
     let n_keys = if cfg!(miri) { 10 } else { 20_000 };
-    let moved = keys(n_keys).filter(|key| nine.owner(key.as_bytes()) != ten.owner(key.as_bytes()));
+    let moved = keys(n_keys)
+        .filter(|key| nine.find_owner(key.as_bytes()) != ten.find_owner(key.as_bytes()));
     let moved = moved.count() as f64 / n_keys as f64;
     if cfg!(miri) {
         // Too few to count.
         return;
     }
-    assert!((moved - ten.share("node-9")).abs() < 0.01, "{moved} beside {}", ten.share("node-9"));
+    assert!(
+        (moved - ten.owned_share("node-9")).abs() < 0.01,
+        "{moved} beside {}",
+        ten.owned_share("node-9")
+    );
     assert!((0.07..0.13).contains(&moved), "{moved} of all keys moved, 0.1 would be even");
 }
 
@@ -162,35 +169,35 @@ fn shares_follow_the_weights() {
     let ring = ring(&[("one", unit), ("two", 2 * unit), ("none", 0), ("four", 4 * unit)]);
     for (name, fair) in [("one", 1.0 / 7.0), ("two", 2.0 / 7.0), ("none", 0.0), ("four", 4.0 / 7.0)]
     {
-        let share = ring.share(name);
+        let share = ring.owned_share(name);
         // Few points lie less evenly.
         let most = fair * if cfg!(miri) { 0.4 } else { 0.15 };
         assert!((share - fair).abs() <= most, "{name} owns {share} instead of {fair}");
     }
-    let whole: f64 = ring.members().iter().map(|member| ring.share(&member.name)).sum();
+    let whole: f64 = ring.members().iter().map(|member| ring.owned_share(&member.name)).sum();
     assert!((whole - 1.0).abs() < 1e-9, "{whole}");
-    assert_eq!(ring.share("stranger"), 0.0);
+    assert_eq!(ring.owned_share("stranger"), 0.0);
 }
 
 #[test]
 fn without_weight_nobody_owns() {
-    assert_eq!(ring(&[]).owner(b"key"), None);
-    assert_eq!(ring(&[("a", 0)]).owner(b"key"), None);
-    assert_eq!(ring(&[("a", 0)]).owners(b"key").count(), 0);
+    assert_eq!(ring(&[]).find_owner(b"key"), None);
+    assert_eq!(ring(&[("a", 0)]).find_owner(b"key"), None);
+    assert_eq!(ring(&[("a", 0)]).owners_in_order(b"key").count(), 0);
 }
 
 #[test]
 fn alone_one_owns_everything() {
     let ring = ring(&[("a", 1)]);
-    assert!(keys(100).all(|key| ring.owner(key.as_bytes()) == Some("a")));
-    assert!((ring.share("a") - 1.0).abs() < 1e-9);
+    assert!(keys(100).all(|key| ring.find_owner(key.as_bytes()) == Some("a")));
+    assert!((ring.owned_share("a") - 1.0).abs() < 1e-9);
 }
 
 #[test]
 fn members_that_make_no_ring_are_refused() {
-    let twice = HashRing::new([Member::new("a", 1), Member::new("a", 2)]).unwrap_err();
+    let twice = HashRing::new([RingMember::new("a", 1), RingMember::new("a", 2)]).unwrap_err();
     assert_eq!(twice.to_string(), "two members are called \"a\"");
     let n_members = POINTS_MAX / (u16::MAX as usize * POINTS_PER_WEIGHT as usize) + 1;
-    let heavy = (0..n_members).map(|n| Member::new(&n.to_string(), u16::MAX));
+    let heavy = (0..n_members).map(|n| RingMember::new(&n.to_string(), u16::MAX));
     assert!(HashRing::new(heavy).unwrap_err().to_string().contains("points"));
 }

@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use lineside_sync::histogram::{Exponential, Histogram, Snapshot};
+use lineside_sync::histogram::{ExponentialBuckets, Histogram, HistogramSnapshot};
 use proptest::prelude::*;
 
 // Miri goes through every bucket one instruction at a time: it gets few of them, and is asked for little.
@@ -28,10 +28,10 @@ const QUANTILES: &[f64] = if cfg!(miri) {
 };
 
 /// Holds a snapshot against the values themselves.
-fn check<const PRECISION: u32>(snapshot: &Snapshot<PRECISION>, values: &[u64]) {
+fn check<const PRECISION: u32>(snapshot: &HistogramSnapshot<PRECISION>, values: &[u64]) {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
-    assert_eq!(snapshot.count(), sorted.len() as u64);
+    assert_eq!(snapshot.value_count(), sorted.len() as u64);
     assert_eq!((snapshot.min(), snapshot.max()), (sorted.first().copied(), sorted.last().copied()));
     assert_eq!(snapshot.sum(), sorted.iter().fold(0, |sum: u64, value| sum.wrapping_add(*value)));
     for &q in QUANTILES {
@@ -56,14 +56,14 @@ fn a_histogram_is_exact_in_number_after_its_threads_have_ended() {
                 if n % 2 == 0 {
                     (0..RECORDS).for_each(|value| histogram.record(value * (n + 1)));
                 } else {
-                    let histogram = histogram.local();
+                    let histogram = histogram.local_handle();
                     (0..RECORDS).for_each(|value| histogram.record(value * (n + 1)));
                 }
             });
         }
     });
     let snapshot = histogram.snapshot();
-    assert_eq!(snapshot.count(), THREADS * RECORDS);
+    assert_eq!(snapshot.value_count(), THREADS * RECORDS);
     assert_eq!(snapshot.sum(), (1..=THREADS).sum::<u64>() * (RECORDS * (RECORDS - 1) / 2));
     assert_eq!((snapshot.min(), snapshot.max()), (Some(0), Some(THREADS * (RECORDS - 1))));
 }
@@ -85,13 +85,13 @@ fn snapshots_hold_together_while_threads_come_and_go() {
         let mut last = 0;
         while !writers.is_finished() {
             let now = histogram.snapshot();
-            assert!(now.count() >= last);
-            assert!(now.sum() >= now.count(), "what is counted is in the sum");
-            assert!(now.count() == 0 || now.min() == Some(1) && now.max() <= Some(50));
-            last = now.count();
+            assert!(now.value_count() >= last);
+            assert!(now.sum() >= now.value_count(), "what is counted is in the sum");
+            assert!(now.value_count() == 0 || now.min() == Some(1) && now.max() <= Some(50));
+            last = now.value_count();
         }
     });
-    assert_eq!(histogram.snapshot().count(), generations * 4 * 50);
+    assert_eq!(histogram.snapshot().value_count(), generations * 4 * 50);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn nothing_recorded_has_no_quantiles() {
     let snapshot = Histogram::new().snapshot();
     check(&snapshot, &[]);
     assert_eq!((snapshot.quantile(0.5), snapshot.mean()), (None, None));
-    assert_eq!(snapshot, Snapshot::default());
+    assert_eq!(snapshot, HistogramSnapshot::default());
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_new_histogram_is_empty_where_another_was() {
 fn a_duration_counts_in_nanoseconds() {
     let histogram = Histogram::new();
     histogram.record_duration(Duration::from_micros(3));
-    histogram.local().record_duration(Duration::MAX);
+    histogram.local_handle().record_duration(Duration::MAX);
     let snapshot = histogram.snapshot();
     assert_eq!((snapshot.min(), snapshot.max()), (Some(3_000), Some(u64::MAX)));
 }
@@ -135,8 +135,11 @@ fn cumulative_buckets_count_what_ends_below_their_bound() {
         histogram.record(value);
     }
     let snapshot = histogram.snapshot();
-    assert_eq!(snapshot.cumulative(&[0, 1, 10, 500_000, 1_031_250, u64::MAX]), [0, 1, 2, 3, 4, 5]);
-    assert_eq!(snapshot.cumulative(&[]), [0; 0]);
+    assert_eq!(
+        snapshot.cumulative_counts(&[0, 1, 10, 500_000, 1_031_250, u64::MAX]),
+        [0, 1, 2, 3, 4, 5]
+    );
+    assert_eq!(snapshot.cumulative_counts(&[]), [0; 0]);
 }
 
 #[test]
@@ -145,14 +148,17 @@ fn exponential_buckets_are_runs_and_differences() {
     for value in [0, 1, 1, 2, 3, 64] {
         histogram.record(value);
     }
-    let exponential = histogram.snapshot().exponential(0, 1.0);
+    let exponential = histogram.snapshot().to_exponential(0, 1.0);
     // 64 counts as the end of its bucket, 65, and so beyond the 64 that ends the bucket before.
-    assert_eq!(exponential.counts(), [(0, 2), (1, 1), (2, 1), (7, 1)]);
-    assert_eq!((exponential.zeros(), exponential.greatest(7)), (1, 128.0));
-    assert_eq!(exponential.spans(), [(0, 3), (4, 1)]);
-    assert_eq!(exponential.deltas(), [2, -1, 0, 0]);
-    let none = Histogram::new().snapshot().exponential(99, 1e9);
-    assert_eq!((none.schema(), none.zeros(), none.spans(), none.deltas()), (8, 0, vec![], vec![]));
+    assert_eq!(exponential.bucket_counts(), [(0, 2), (1, 1), (2, 1), (7, 1)]);
+    assert_eq!((exponential.zero_count(), exponential.upper_bound(7)), (1, 128.0));
+    assert_eq!(exponential.bucket_spans(), [(0, 3), (4, 1)]);
+    assert_eq!(exponential.bucket_deltas(), [2, -1, 0, 0]);
+    let none = Histogram::new().snapshot().to_exponential(99, 1e9);
+    assert_eq!(
+        (none.schema(), none.zero_count(), none.bucket_spans(), none.bucket_deltas()),
+        (8, 0, vec![], vec![])
+    );
 }
 
 fn values() -> impl Strategy<Value = Vec<u64>> {
@@ -162,10 +168,10 @@ fn values() -> impl Strategy<Value = Vec<u64>> {
 }
 
 /// That runs, differences and buckets say the same, and count every value.
-fn check_form(exponential: &Exponential, count: u64) {
+fn check_form(exponential: &ExponentialBuckets, count: u64) {
     let mut indexes = Vec::new();
     let mut next = 0;
-    for (gap, length) in exponential.spans() {
+    for (gap, length) in exponential.bucket_spans() {
         assert!(
             length > 0 && (indexes.is_empty() || gap > 0),
             "a run ends where a bucket is empty"
@@ -173,18 +179,18 @@ fn check_form(exponential: &Exponential, count: u64) {
         indexes.extend((next + gap..).take(length as usize));
         next += gap + length.cast_signed();
     }
-    let counts = exponential.deltas().into_iter().scan(0, |n, delta| {
+    let counts = exponential.bucket_deltas().into_iter().scan(0, |n, delta| {
         *n += delta;
         Some(*n)
     });
     let unpacked: Vec<(i32, i64)> = indexes.into_iter().zip(counts).collect();
-    let packed = exponential.counts().iter().map(|&(index, n)| (index, n.cast_signed()));
+    let packed = exponential.bucket_counts().iter().map(|&(index, n)| (index, n.cast_signed()));
     assert_eq!(unpacked, packed.collect::<Vec<_>>());
     let total: i64 = unpacked.iter().map(|(_, n)| n).sum();
-    assert_eq!(total.cast_unsigned() + exponential.zeros(), count);
+    assert_eq!(total.cast_unsigned() + exponential.zero_count(), count);
 }
 
-fn recorded<const PRECISION: u32>(values: &[u64]) -> Snapshot<PRECISION> {
+fn recorded<const PRECISION: u32>(values: &[u64]) -> HistogramSnapshot<PRECISION> {
     let histogram = Histogram::with_precision();
     values.iter().for_each(|&value| histogram.record(value));
     histogram.snapshot()
@@ -203,7 +209,7 @@ proptest! {
     #[test]
     fn merging_is_the_union(one in values(), other in values()) {
         let mut merged = recorded::<USUAL>(&one);
-        merged.merge(&recorded(&other));
+        merged.merge_values(&recorded(&other));
         let both = [one, other].concat();
         check(&merged, &both);
         prop_assert_eq!(merged, recorded(&both));
@@ -214,15 +220,15 @@ proptest! {
         values in values(),
         schema in -4..=8_i32,
     ) {
-        let exponential = recorded::<USUAL>(&values).exponential(schema, NANOS_PER_SECOND);
+        let exponential = recorded::<USUAL>(&values).to_exponential(schema, NANOS_PER_SECOND);
         check_form(&exponential, values.len() as u64);
         let mut rising: Vec<f64> = values.iter().map(|&value| value as f64).collect();
         rising.sort_unstable_by(f64::total_cmp);
-        let ends = exponential.counts().iter().flat_map(|&(index, n)| {
-            std::iter::repeat_n(exponential.greatest(index) * NANOS_PER_SECOND, n as usize)
+        let ends = exponential.bucket_counts().iter().flat_map(|&(index, n)| {
+            std::iter::repeat_n(exponential.upper_bound(index) * NANOS_PER_SECOND, n as usize)
         });
-        let ends = std::iter::repeat_n(0.0, exponential.zeros() as usize).chain(ends);
-        let width = exponential.greatest(1) * (1.0 + 1.0 / f64::from(1 << USUAL));
+        let ends = std::iter::repeat_n(0.0, exponential.zero_count() as usize).chain(ends);
+        let width = exponential.upper_bound(1) * (1.0 + 1.0 / f64::from(1 << USUAL));
         for (value, end) in rising.into_iter().zip(ends) {
             prop_assert!(end >= value / ROUNDING && end <= value * width * ROUNDING, "{value}: {end}");
         }
@@ -233,11 +239,11 @@ proptest! {
         value in 1..u64::MAX,
         schema in -4..=WIDER_THAN_USUAL,
     ) {
-        let exponential = recorded::<USUAL>(&[value]).exponential(schema, NANOS_PER_SECOND);
-        let &[(index, 1)] = exponential.counts() else { panic!("{exponential:?}") };
+        let exponential = recorded::<USUAL>(&[value]).to_exponential(schema, NANOS_PER_SECOND);
+        let &[(index, 1)] = exponential.bucket_counts() else { panic!("{exponential:?}") };
         let value = value as f64 / NANOS_PER_SECOND;
-        prop_assert!(value <= exponential.greatest(index) * ROUNDING);
-        prop_assert!(value >= exponential.greatest(index - 2) / ROUNDING);
+        prop_assert!(value <= exponential.upper_bound(index) * ROUNDING);
+        prop_assert!(value >= exponential.upper_bound(index - 2) / ROUNDING);
     }
 
     #[test]
@@ -245,9 +251,9 @@ proptest! {
         bounds.sort_unstable();
         bounds.push(u64::MAX);
         let snapshot = recorded::<USUAL>(&values);
-        let cumulative = snapshot.cumulative(&bounds);
+        let cumulative = snapshot.cumulative_counts(&bounds);
         prop_assert!(cumulative.is_sorted());
-        prop_assert_eq!(cumulative.last(), Some(&snapshot.count()));
+        prop_assert_eq!(cumulative.last(), Some(&snapshot.value_count()));
         for (bound, n) in bounds.iter().zip(cumulative) {
             let at_most = values.iter().filter(|value| *value <= bound).count() as u64;
             let surely = values.iter().filter(|value| **value + (**value >> USUAL).min(u64::MAX - **value) <= *bound).count();

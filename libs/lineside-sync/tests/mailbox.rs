@@ -14,7 +14,7 @@ use std::{
 };
 
 use lineside_sync::mailbox::{
-    self, Options, Receiver, RecvTimeoutError, Sender, TryRecvError, TrySendError,
+    self, MailboxOptions, Receiver, RecvTimeoutError, Sender, TryRecvError, TrySendError,
 };
 use proptest::prelude::*;
 
@@ -68,7 +68,7 @@ impl Plain {
 }
 
 fn check(credits: usize, steps: Vec<Step>) {
-    let (sender, mut receiver) = mailbox::new(Options::with_credits(credits));
+    let (sender, mut receiver) = mailbox::new(MailboxOptions::with_credits(credits));
     let mut senders: Vec<(usize, Sender<Numbered>)> = vec![(0, sender)];
     let mut plain = Plain { waiting: vec![VecDeque::new()], sent: vec![0] };
     let mut is_closed = false;
@@ -155,7 +155,7 @@ proptest! {
 }
 
 /// Slots that open at the first contention and close whenever little comes.
-const NERVOUS: Options = Options {
+const NERVOUS: MailboxOptions = MailboxOptions {
     credits: 256,
     slot_credits: 64,
     contended_weight: 1_000,
@@ -167,7 +167,7 @@ const NERVOUS: Options = Options {
 /// Many threads send; asserts that all of it comes, in order per sender. Tells how often the mode was seen to
 /// change.
 fn stress(
-    options: Options,
+    options: MailboxOptions,
     n_senders: usize,
     mut receive: impl FnMut(&mut Receiver<(u32, u32)>) -> Option<(u32, u32)>,
 ) -> usize {
@@ -198,7 +198,7 @@ fn stress(
 
 #[test]
 fn many_senders_are_received_in_order_and_completely() {
-    stress(Options::default(), if cfg!(miri) { 3 } else { 24 }, Receiver::recv);
+    stress(MailboxOptions::default(), if cfg!(miri) { 3 } else { 24 }, Receiver::recv);
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_task_receives_what_threads_send() {
 
 #[test]
 fn a_full_queue_refuses_at_once() {
-    let (sender, mut receiver) = mailbox::new(Options::with_credits(2));
+    let (sender, mut receiver) = mailbox::new(MailboxOptions::with_credits(2));
     sender.try_send(1).unwrap();
     let mut more = VecDeque::from([2, 3, 4]);
     assert_eq!(sender.try_send_all(&mut more), Err(TrySendError::Full(())));
@@ -229,7 +229,7 @@ fn a_full_queue_refuses_at_once() {
 
 #[test]
 fn a_wait_ends_with_its_time() {
-    let (sender, mut receiver) = mailbox::new::<u8>(Options::default());
+    let (sender, mut receiver) = mailbox::new::<u8>(MailboxOptions::default());
     let brief = Duration::from_millis(2);
     assert_eq!(receiver.recv_timeout(brief), Err(RecvTimeoutError::Timeout));
     sender.try_send(1).unwrap();
@@ -250,23 +250,23 @@ impl Wake for Woken {
 
 #[test]
 fn a_sleeper_is_woken_once() {
-    let (sender, mut receiver) = mailbox::new(Options::default());
+    let (sender, mut receiver) = mailbox::new(MailboxOptions::default());
     let woken = Arc::new(Woken::default());
     let waker = Waker::from(Arc::clone(&woken));
-    assert!(receiver.wake_by(&waker));
+    assert!(receiver.register_waker(&waker));
     (0..10).for_each(|n| sender.try_send(n).unwrap());
     assert_eq!(woken.0.load(Ordering::Relaxed), 1);
-    assert!(!receiver.wake_by(&waker), "something waits");
+    assert!(!receiver.register_waker(&waker), "something waits");
     assert_eq!(receiver.drain().count(), 10);
-    assert!(receiver.wake_by(&waker));
+    assert!(receiver.register_waker(&waker));
     drop(sender);
     assert_eq!(woken.0.load(Ordering::Relaxed), 2);
-    assert!(!receiver.wake_by(&waker), "nothing will come");
+    assert!(!receiver.register_waker(&waker), "nothing will come");
 }
 
 #[test]
 fn a_receive_that_is_given_up_loses_nothing() {
-    let (sender, mut receiver) = mailbox::new(Options::default());
+    let (sender, mut receiver) = mailbox::new(MailboxOptions::default());
     let woken = Arc::new(Woken::default());
     let waker = Waker::from(Arc::clone(&woken));
     {
@@ -281,7 +281,7 @@ fn a_receive_that_is_given_up_loses_nothing() {
 #[test]
 fn a_receiver_that_goes_drops_what_nobody_received() {
     let message = Arc::new(());
-    let (sender, mut receiver) = mailbox::new(Options::default());
+    let (sender, mut receiver) = mailbox::new(MailboxOptions::default());
     (0..4).for_each(|_| sender.try_send(Arc::clone(&message)).unwrap());
     assert!(receiver.recv().is_some());
     sender.try_send(Arc::clone(&message)).unwrap();

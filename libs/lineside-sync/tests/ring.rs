@@ -8,7 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use lineside_sync::ring::{
-    Bounds, Cursor, Entry, HasRing as _, Item, Missed, Ring, SLOTS_MIN, Shared,
+    HasRing as _, MissedEntries, Ring, RingBounds, RingCursor, RingEntry, RingItem, SLOTS_MIN,
+    SharedRing,
 };
 use proptest::prelude::*;
 
@@ -21,12 +22,12 @@ struct Paper {
     at: Duration,
 }
 
-impl Item for Paper {
-    fn bytes(&self) -> usize {
+impl RingItem for Paper {
+    fn byte_size(&self) -> usize {
         self.bytes
     }
 
-    fn at(&self) -> Duration {
+    fn created_at(&self) -> Duration {
         self.at
     }
 }
@@ -35,13 +36,13 @@ fn paper(offset: u64, bytes: usize) -> Arc<Paper> {
     Arc::new(Paper { bytes, at: Duration::from_secs(offset) })
 }
 
-fn push(ring: &mut Ring<Paper>, offset: u64, bounds: Bounds) -> bool {
+fn push(ring: &mut Ring<Paper>, offset: u64, bounds: RingBounds) -> bool {
     ring.push(offset, paper(offset, 10), bounds)
 }
 
 fn offsets(ring: &Ring<Paper>, mut from: u64) -> Vec<u64> {
     std::iter::from_fn(|| {
-        let (entry, _) = ring.after(from)?;
+        let (entry, _) = ring.first_after(from)?;
         from = entry.offset;
         Some(from)
     })
@@ -51,13 +52,16 @@ fn offsets(ring: &Ring<Paper>, mut from: u64) -> Vec<u64> {
 #[test]
 fn offsets_need_not_be_consecutive_but_must_rise() {
     let mut ring = Ring::new(5);
-    assert!(!push(&mut ring, 5, Bounds::NONE), "the floor's own offset is in the state already");
-    assert!(push(&mut ring, 8, Bounds::NONE) && push(&mut ring, 20, Bounds::NONE));
-    assert!(!push(&mut ring, 20, Bounds::NONE));
+    assert!(
+        !push(&mut ring, 5, RingBounds::NONE),
+        "the floor's own offset is in the state already"
+    );
+    assert!(push(&mut ring, 8, RingBounds::NONE) && push(&mut ring, 20, RingBounds::NONE));
+    assert!(!push(&mut ring, 20, RingBounds::NONE));
     assert_eq!(offsets(&ring, 5), [8, 20]);
     assert_eq!(offsets(&ring, 10), [20]);
-    assert!(ring.after(8).is_some_and(|(entry, last)| entry.offset == 20 && last));
-    assert!(ring.after(20).is_none());
+    assert!(ring.first_after(8).is_some_and(|(entry, last)| entry.offset == 20 && last));
+    assert!(ring.first_after(20).is_none());
 }
 
 #[test]
@@ -65,10 +69,10 @@ fn a_full_ring_overwrites_its_oldest() {
     let mut ring = Ring::new(0);
     for offset in 1..=5 {
         ring.start_batch();
-        push(&mut ring, offset, Bounds { entries: 2, ..Bounds::NONE });
+        push(&mut ring, offset, RingBounds { entries: 2, ..RingBounds::NONE });
     }
     assert_eq!(offsets(&ring, 0), [4, 5]);
-    assert!(ring.covers(3) && !ring.covers(2) && ring.has_lost(2));
+    assert!(ring.covers_offset(3) && !ring.covers_offset(2) && ring.has_lost_entries(2));
 }
 
 #[test]
@@ -76,19 +80,23 @@ fn bytes_and_age_bound_it_too() {
     let mut ring = Ring::new(0);
     for offset in 1..=5 {
         ring.start_batch();
-        push(&mut ring, offset, Bounds { bytes: 30, ..Bounds::NONE });
+        push(&mut ring, offset, RingBounds { bytes: 30, ..RingBounds::NONE });
     }
-    assert_eq!((offsets(&ring, 0), ring.bytes()), (vec![3, 4, 5], 30));
-    ring.trim(Bounds { since: Duration::from_secs(5), ..Bounds::NONE });
-    assert_eq!((offsets(&ring, 0), ring.floor()), (vec![5], 4));
-    ring.trim(Bounds { since: Duration::from_secs(6), ..Bounds::NONE });
-    assert_eq!((ring.len(), ring.bytes(), ring.floor()), (0, 0, 5), "age spares no batch");
+    assert_eq!((offsets(&ring, 0), ring.byte_size()), (vec![3, 4, 5], 30));
+    ring.trim_to_bounds(RingBounds { since: Duration::from_secs(5), ..RingBounds::NONE });
+    assert_eq!((offsets(&ring, 0), ring.floor_offset()), (vec![5], 4));
+    ring.trim_to_bounds(RingBounds { since: Duration::from_secs(6), ..RingBounds::NONE });
+    assert_eq!(
+        (ring.len(), ring.byte_size(), ring.floor_offset()),
+        (0, 0, 5),
+        "age spares no batch"
+    );
 }
 
 #[test]
 fn the_last_batch_is_kept_whole() {
     let mut ring = Ring::new(0);
-    let tight = Bounds { entries: 2, bytes: 1, ..Bounds::NONE };
+    let tight = RingBounds { entries: 2, bytes: 1, ..RingBounds::NONE };
     ring.start_batch();
     for offset in 1..=4 {
         push(&mut ring, offset, tight);
@@ -97,55 +105,58 @@ fn the_last_batch_is_kept_whole() {
     ring.start_batch();
     push(&mut ring, 9, tight);
     assert_eq!(offsets(&ring, 0), [9]);
-    assert_eq!(ring.shrink(0), 1);
-    assert!(ring.has_lost(8) && ring.covers(9));
+    assert_eq!(ring.shrink_to_bytes(0), 1);
+    assert!(ring.has_lost_entries(8) && ring.covers_offset(9));
 }
 
 #[test]
 fn after_a_restatement_readers_need_the_state_but_have_lost_nothing() {
     let mut ring = Ring::new(0);
-    push(&mut ring, 3, Bounds::NONE);
-    ring.restate(7);
-    assert!(!ring.covers(3) && !ring.has_lost(3) && ring.covers(7));
-    assert_eq!((ring.top(), ring.bytes()), (7, 0));
-    assert_eq!(ring.missed(&Cursor::at(3)), Missed::Uncounted);
+    push(&mut ring, 3, RingBounds::NONE);
+    ring.restate_up_to(7);
+    assert!(!ring.covers_offset(3) && !ring.has_lost_entries(3) && ring.covers_offset(7));
+    assert_eq!((ring.top_offset(), ring.byte_size()), (7, 0));
+    assert_eq!(ring.missed_since(&RingCursor::at_offset(3)), MissedEntries::Uncounted);
     ring.start_batch();
-    push(&mut ring, 8, Bounds::NONE);
-    ring.shrink(0);
-    assert!(ring.has_lost(3) && ring.has_lost(7) && !ring.has_lost(8));
-    assert_eq!(ring.missed(&Cursor::at(7)), Missed::Entries(1));
+    push(&mut ring, 8, RingBounds::NONE);
+    ring.shrink_to_bytes(0);
+    assert!(ring.has_lost_entries(3) && ring.has_lost_entries(7) && !ring.has_lost_entries(8));
+    assert_eq!(ring.missed_since(&RingCursor::at_offset(7)), MissedEntries::Entries(1));
 }
 
 #[test]
 fn a_new_life_covers_nothing_of_the_old() {
     let mut ring = Ring::new(0);
-    let mut cursor = Cursor::at(0);
-    push(&mut ring, 3, Bounds::NONE);
+    let mut cursor = RingCursor::at_offset(0);
+    push(&mut ring, 3, RingBounds::NONE);
     let _ = ring.take_after(&mut cursor, 1, &mut Vec::new());
-    ring.renew(40);
-    assert_eq!((ring.len(), ring.bytes(), ring.top(), ring.floor()), (0, 0, 40, 40));
-    assert_eq!(ring.missed(&cursor), Missed::Uncounted);
+    ring.restart_from(40);
+    assert_eq!(
+        (ring.len(), ring.byte_size(), ring.top_offset(), ring.floor_offset()),
+        (0, 0, 40, 40)
+    );
+    assert_eq!(ring.missed_since(&cursor), MissedEntries::Uncounted);
 }
 
 #[test]
 fn a_reader_may_take_a_part_and_come_back() {
-    let log = Shared::new(Ring::new(0));
+    let log = SharedRing::new(Ring::new(0));
     for _ in 0..5 {
-        log.append(Arc::new([0_u8; 1]), Bounds::NONE);
+        log.append_next(Arc::new([0_u8; 1]), RingBounds::NONE);
     }
-    let (mut cursor, mut taken) = (Cursor::at(1), Vec::new());
-    assert_eq!(log.take_after(&mut cursor, 2, &mut taken), Missed::Nothing);
+    let (mut cursor, mut taken) = (RingCursor::at_offset(1), Vec::new());
+    assert_eq!(log.take_after(&mut cursor, 2, &mut taken), MissedEntries::Nothing);
     assert!(cursor.offset() == 3 && log.has_news(&cursor));
-    assert_eq!(log.take_after(&mut cursor, 2, &mut taken), Missed::Nothing);
+    assert_eq!(log.take_after(&mut cursor, 2, &mut taken), MissedEntries::Nothing);
     assert!(cursor.offset() == 5 && !log.has_news(&cursor));
     assert_eq!(taken.iter().map(|entry| entry.offset).collect::<Vec<_>>(), [2, 3, 4, 5]);
 }
 
 /// Counts its drops, and in the log's lock it could not be asked.
-struct Tells(Arc<AtomicUsize>, std::sync::Weak<Shared<Ring<Tells>>>);
+struct Tells(Arc<AtomicUsize>, std::sync::Weak<SharedRing<Ring<Tells>>>);
 
-impl Item for Tells {
-    fn bytes(&self) -> usize {
+impl RingItem for Tells {
+    fn byte_size(&self) -> usize {
         1
     }
 }
@@ -163,17 +174,17 @@ impl Drop for Tells {
 #[test]
 fn what_is_overwritten_is_dropped_once_and_without_the_lock() {
     let dropped = Arc::new(AtomicUsize::new(0));
-    let log: Arc<Shared<Ring<Tells>>> = Arc::new(Shared::new(Ring::new(0)));
+    let log: Arc<SharedRing<Ring<Tells>>> = Arc::new(SharedRing::new(Ring::new(0)));
     let item = || Arc::new(Tells(dropped.clone(), Arc::downgrade(&log)));
-    let two = Bounds { entries: 2, ..Bounds::NONE };
+    let two = RingBounds { entries: 2, ..RingBounds::NONE };
     (0..5).for_each(|_| {
-        log.append(item(), two);
+        log.append_next(item(), two);
     });
     assert_eq!(dropped.load(Ordering::Relaxed), 3);
-    log.lock().ring_mut().restate(9);
+    log.lock().ring_mut().restate_up_to(9);
     assert_eq!(dropped.load(Ordering::Relaxed), 5);
-    log.append(item(), two);
-    log.lock().renew(0);
+    log.append_next(item(), two);
+    log.lock().restart_from(0);
     assert_eq!(dropped.load(Ordering::Relaxed), 6);
 }
 
@@ -209,7 +220,7 @@ struct Model {
 }
 
 impl Model {
-    fn trim(&mut self, bounds: Bounds) {
+    fn trim(&mut self, bounds: RingBounds) {
         let full = |kept: &VecDeque<(u64, usize)>| {
             kept.len() > bounds.entries
                 || kept.iter().map(|entry| entry.1).sum::<usize>() > bounds.bytes
@@ -233,13 +244,13 @@ proptest! {
         entries in 1..12_usize,
         slots in prop_oneof![Just(SLOTS_MIN), 1..40_usize],
     ) {
-        let bounds = Bounds { entries, bytes: 150, ..Bounds::NONE };
+        let bounds = RingBounds { entries, bytes: 150, ..RingBounds::NONE };
         let mut ring = Ring::with_slots(0, slots);
         let mut model = Model::default();
-        let mut cursors = [Cursor::at(0); READERS];
+        let mut cursors = [RingCursor::at_offset(0); READERS];
         for cursor in &mut cursors {
             // From here on they are counted.
-            prop_assert_eq!(ring.take_after(cursor, 0, &mut Vec::new()), Missed::Nothing);
+            prop_assert_eq!(ring.take_after(cursor, 0, &mut Vec::new()), MissedEntries::Nothing);
         }
         for step in steps {
             match step {
@@ -257,28 +268,28 @@ proptest! {
                     model.top += by;
                     model.restated = model.top;
                     model.kept.clear();
-                    ring.restate(model.top);
+                    ring.restate_up_to(model.top);
                 }
                 Step::Shrink(bytes) => {
                     let before = model.overwritten.len();
                     while model.kept.iter().map(|entry| entry.1).sum::<usize>() > bytes {
                         model.drop_oldest();
                     }
-                    prop_assert_eq!(ring.shrink(bytes), (model.overwritten.len() - before) as u64);
+                    prop_assert_eq!(ring.shrink_to_bytes(bytes), (model.overwritten.len() - before) as u64);
                 }
                 Step::Take(reader, most) => {
                     let cursor = &mut cursors[reader];
                     let held = cursor.offset();
                     let missed: Vec<u64> =
                         model.overwritten.iter().copied().filter(|offset| *offset > held).collect();
-                    let mut taken: Vec<Entry<Paper>> = Vec::new();
+                    let mut taken: Vec<RingEntry<Paper>> = Vec::new();
                     let told = ring.take_after(cursor, most, &mut taken);
                     let expected = if held < model.restated {
-                        Missed::Uncounted
+                        MissedEntries::Uncounted
                     } else if missed.is_empty() {
-                        Missed::Nothing
+                        MissedEntries::Nothing
                     } else {
-                        Missed::Entries(missed.len() as u64)
+                        MissedEntries::Entries(missed.len() as u64)
                     };
                     prop_assert_eq!(told, expected);
                     let given: Vec<u64> = taken.iter().map(|entry| entry.offset).collect();
@@ -288,11 +299,11 @@ proptest! {
             }
             let kept: Vec<u64> = model.kept.iter().map(|entry| entry.0).collect();
             prop_assert_eq!(offsets(&ring, 0), kept);
-            prop_assert_eq!(ring.bytes(), model.kept.iter().map(|entry| entry.1).sum::<usize>());
-            prop_assert_eq!(ring.top(), model.top);
+            prop_assert_eq!(ring.byte_size(), model.kept.iter().map(|entry| entry.1).sum::<usize>());
+            prop_assert_eq!(ring.top_offset(), model.top);
             for held in 0..=model.top {
                 prop_assert_eq!(
-                    ring.has_lost(held),
+                    ring.has_lost_entries(held),
                     model.overwritten.last().is_some_and(|last| *last > held)
                 );
             }
@@ -302,23 +313,25 @@ proptest! {
 
 #[test]
 fn readers_account_for_every_entry_of_a_fast_writer() {
-    let log: Shared<Ring<[u64; 1]>> = Shared::new(Ring::new(0));
+    let log: SharedRing<Ring<[u64; 1]>> = SharedRing::new(Ring::new(0));
     let over = AtomicBool::new(false);
-    let bounds = Bounds { entries: 64, ..Bounds::NONE };
+    let bounds = RingBounds { entries: 64, ..RingBounds::NONE };
     let (log, over) = (&log, &over);
     thread::scope(|scope| {
         for reader in 0..READERS {
             scope.spawn(move || {
-                let (mut cursor, mut taken, mut at) = (Cursor::at(0), Vec::new(), 0);
+                let (mut cursor, mut taken, mut at) = (RingCursor::at_offset(0), Vec::new(), 0);
                 loop {
                     // In this order: what was written before it was over is still looked for.
                     let last = over.load(Ordering::Acquire);
                     if log.has_news(&cursor) {
                         let most = if reader == 0 { 7 } else { usize::MAX };
                         match log.take_after(&mut cursor, most, &mut taken) {
-                            Missed::Nothing => {}
-                            Missed::Entries(entries) => at += entries,
-                            Missed::Uncounted => panic!("a ring that counts knows what it dropped"),
+                            MissedEntries::Nothing => {}
+                            MissedEntries::Entries(entries) => at += entries,
+                            MissedEntries::Uncounted => {
+                                panic!("a ring that counts knows what it dropped")
+                            }
                         }
                     } else if last {
                         break;
@@ -336,7 +349,7 @@ fn readers_account_for_every_entry_of_a_fast_writer() {
             });
         }
         for offset in 1..=ENTRIES {
-            assert_eq!(log.append(Arc::new([!offset]), bounds), offset);
+            assert_eq!(log.append_next(Arc::new([!offset]), bounds), offset);
         }
         over.store(true, Ordering::Release);
     });
@@ -345,12 +358,12 @@ fn readers_account_for_every_entry_of_a_fast_writer() {
 #[test]
 fn a_ring_grows_from_few_slots_and_back() {
     let mut ring: Ring<[u8; 8]> = Ring::new(0);
-    assert!(ring.slots() <= 2 * SLOTS_MIN, "{} slots for nothing", ring.slots());
+    assert!(ring.slot_count() <= 2 * SLOTS_MIN, "{} slots for nothing", ring.slot_count());
     (0..1_000).for_each(|_| {
-        ring.append(Arc::default(), Bounds::NONE);
+        ring.append_next(Arc::default(), RingBounds::NONE);
     });
-    assert!(ring.slots() >= 1_000);
-    ring.shrink(8);
-    ring.append(Arc::default(), Bounds { entries: 1, ..Bounds::NONE });
-    assert!(ring.slots() <= 2 * SLOTS_MIN, "{} slots for one entry", ring.slots());
+    assert!(ring.slot_count() >= 1_000);
+    ring.shrink_to_bytes(8);
+    ring.append_next(Arc::default(), RingBounds { entries: 1, ..RingBounds::NONE });
+    assert!(ring.slot_count() <= 2 * SLOTS_MIN, "{} slots for one entry", ring.slot_count());
 }

@@ -56,12 +56,12 @@ proptest! {
             if now > held {
                 prop_assert!(now <= limit as usize);
             }
-            prop_assert_eq!(semaphore.held() as usize, now);
+            prop_assert_eq!(semaphore.permits_held() as usize, now);
             prop_assert_eq!(semaphore.limit(), limit);
-            prop_assert_eq!(semaphore.refused(), refused);
+            prop_assert_eq!(semaphore.refused_count(), refused);
         }
         drop((borrowed, owned));
-        prop_assert_eq!(semaphore.held(), 0);
+        prop_assert_eq!(semaphore.permits_held(), 0);
     }
 }
 
@@ -86,8 +86,8 @@ fn many_threads_never_exceed_the_limit_and_lose_no_permit() {
             });
         }
     });
-    assert_eq!(semaphore.held(), 0);
-    assert_eq!(given.into_inner() + semaphore.refused(), 24 * asks);
+    assert_eq!(semaphore.permits_held(), 0);
+    assert_eq!(given.into_inner() + semaphore.refused_count(), 24 * asks);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn an_owned_permit_is_one_pointer() {
 fn a_limit_of_zero_refuses_everybody() {
     let semaphore = Semaphore::new(0);
     assert!(semaphore.try_acquire().is_none());
-    assert_eq!((semaphore.held(), semaphore.refused()), (0, 1));
+    assert_eq!((semaphore.permits_held(), semaphore.refused_count()), (0, 1));
 }
 
 #[test]
@@ -116,5 +116,5 @@ fn the_largest_limit_is_a_limit() {
     let semaphore = Semaphore::new(u32::MAX);
     let permits = [semaphore.try_acquire(), semaphore.try_acquire()];
     assert!(permits.iter().all(Option::is_some));
-    assert_eq!((semaphore.limit(), semaphore.held()), (u32::MAX, 2));
+    assert_eq!((semaphore.limit(), semaphore.permits_held()), (u32::MAX, 2));
 }

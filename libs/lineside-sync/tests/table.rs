@@ -10,10 +10,10 @@ use std::thread;
 use std::time::Duration;
 
 use futures_executor::block_on;
-use lineside_sync::table::{Limits, Table};
+use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
 use proptest::prelude::*;
 
-const ROOMY: Limits = Limits { entries: usize::MAX, weight: usize::MAX, age: None };
+const ROOMY: CacheLimits = CacheLimits { entries: usize::MAX, weight: usize::MAX, age: None };
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -51,7 +51,7 @@ impl Plain {
         self.entries.retain(|(found, _, _)| *found != key);
     }
 
-    fn insert(&mut self, key: u8, weight: usize, limits: &Limits) {
+    fn insert(&mut self, key: u8, weight: usize, limits: &CacheLimits) {
         self.remove(key);
         if weight > limits.weight {
             return;
@@ -76,8 +76,8 @@ proptest! {
     #[test]
     fn it_holds_what_a_plain_map_would(steps in steps()) {
         const AGE: u64 = 6;
-        let limits = Limits { entries: 4, weight: 20, age: Some(Duration::from_secs(AGE)) };
-        let table: Table<u8, usize, ()> = Table::new(limits, |_, weight| *weight);
+        let limits = CacheLimits { entries: 4, weight: 20, age: Some(Duration::from_secs(AGE)) };
+        let table: LoadingCache<u8, usize, ()> = LoadingCache::new(limits, |_, weight| *weight);
         let (mut plain, mut now) = (Plain::default(), 0);
         for step in steps {
             match step {
@@ -105,7 +105,7 @@ proptest! {
                 }
                 Step::Sweep(later) => {
                     now += later;
-                    table.sweep(Duration::from_secs(now));
+                    table.sweep_aged(Duration::from_secs(now));
                     plain.sweep(now, AGE);
                 }
             }
@@ -114,8 +114,8 @@ proptest! {
             for key in 0..6 {
                 prop_assert_eq!(pinned.get(&key), expected.get(&key));
             }
-            prop_assert_eq!((table.len(), table.weight()), (plain.entries.len(), plain.weight()));
-            prop_assert!(table.len() <= limits.entries && table.weight() <= limits.weight);
+            prop_assert_eq!((table.len(), table.total_weight()), (plain.entries.len(), plain.weight()));
+            prop_assert!(table.len() <= limits.entries && table.total_weight() <= limits.weight);
         }
     }
 }
@@ -123,7 +123,7 @@ proptest! {
 #[test]
 fn sixty_four_who_miss_one_key_load_it_once() {
     const ASKERS: usize = if cfg!(miri) { 4 } else { 64 };
-    let table: Table<u32, u32> = Table::new(ROOMY, |_, _| 1);
+    let table: LoadingCache<u32, u32> = LoadingCache::new(ROOMY, |_, _| 1);
     let (loads, start) = (AtomicU32::new(0), Barrier::new(ASKERS));
     thread::scope(|scope| {
         for asker in 0..ASKERS {
@@ -147,7 +147,7 @@ fn sixty_four_who_miss_one_key_load_it_once() {
 
 #[test]
 fn loads_of_different_keys_do_not_wait_for_each_other() {
-    let table: Table<u32, u32> = Table::new(ROOMY, |_, _| 1);
+    let table: LoadingCache<u32, u32> = LoadingCache::new(ROOMY, |_, _| 1);
     let mut stuck = Box::pin(table.load(1, pending));
     assert!(stuck.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     assert_eq!(table.load_blocking(2, || Ok(2)), Ok(2));
@@ -155,7 +155,7 @@ fn loads_of_different_keys_do_not_wait_for_each_other() {
 
 #[test]
 fn a_canceled_load_is_taken_over_by_whoever_waits() {
-    let table: Table<u32, u32> = Table::new(ROOMY, |_, _| 1);
+    let table: LoadingCache<u32, u32> = LoadingCache::new(ROOMY, |_, _| 1);
     let mut canceled = Box::pin(table.load(7, pending));
     assert!(canceled.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     let mut waits = Box::pin(table.load(7, async || Ok(1)));
@@ -167,7 +167,7 @@ fn a_canceled_load_is_taken_over_by_whoever_waits() {
 
 #[test]
 fn a_failure_is_told_to_all_who_wait_and_not_kept() {
-    let table: Table<u32, u32, &str> = Table::new(ROOMY, |_, _| 1);
+    let table: LoadingCache<u32, u32, &str> = LoadingCache::new(ROOMY, |_, _| 1);
     let mut turns = 0;
     let fails = async || {
         std::future::poll_fn(|context| {
@@ -189,40 +189,40 @@ fn a_failure_is_told_to_all_who_wait_and_not_kept() {
 
 #[test]
 fn what_is_inserted_wins_over_a_load_that_began_before() {
-    let table: Table<u32, u32> = Table::new(ROOMY, |_, _| 1);
+    let table: LoadingCache<u32, u32> = LoadingCache::new(ROOMY, |_, _| 1);
     let loaded = table.load_blocking(7, || {
         table.insert(7, 2);
         Ok(1)
     });
     assert_eq!(loaded, Ok(1), "whoever asked is told what was loaded");
     assert_eq!(table.pin().get(&7), Some(&2), "but the newer value stays");
-    assert_eq!((table.len(), table.weight()), (1, 1));
+    assert_eq!((table.len(), table.total_weight()), (1, 1));
 }
 
 #[test]
 fn what_is_heavier_than_everything_may_be_is_told_and_not_kept() {
-    let limits = Limits { weight: 10, ..ROOMY };
-    let table: Table<u32, usize> = Table::new(limits, |_, weight| *weight);
+    let limits = CacheLimits { weight: 10, ..ROOMY };
+    let table: LoadingCache<u32, usize> = LoadingCache::new(limits, |_, weight| *weight);
     table.insert(1, 4);
     assert_eq!(table.load_blocking(2, || Ok(11)), Ok(11));
-    assert_eq!((table.len(), table.weight()), (1, 4), "nothing went for its sake");
+    assert_eq!((table.len(), table.total_weight()), (1, 4), "nothing went for its sake");
 }
 
 #[test]
 fn an_entry_lives_its_age_and_two_sweeps_at_most() {
     let seconds = Duration::from_secs;
-    let limits = Limits { age: Some(seconds(60)), ..ROOMY };
-    let table: Table<u32, u32> = Table::new(limits, |_, _| 1);
-    table.sweep(seconds(10));
+    let limits = CacheLimits { age: Some(seconds(60)), ..ROOMY };
+    let table: LoadingCache<u32, u32> = LoadingCache::new(limits, |_, _| 1);
+    table.sweep_aged(seconds(10));
     table.insert(1, 1);
-    table.sweep(seconds(20));
+    table.sweep_aged(seconds(20));
     table.insert(2, 2);
-    table.sweep(seconds(79));
+    table.sweep_aged(seconds(79));
     assert_eq!(table.len(), 2);
-    table.sweep(seconds(80));
+    table.sweep_aged(seconds(80));
     assert_eq!(table.pin().get(&1), None);
     assert_eq!(table.pin().get(&2), Some(&2), "met first at 79");
-    table.sweep(seconds(139));
+    table.sweep_aged(seconds(139));
     assert!(table.is_empty());
 }
 
@@ -232,7 +232,7 @@ struct Checked([u64; 64]);
 #[test]
 fn readers_beside_a_writer_see_whole_values_that_never_go_back() {
     let n_swaps = if cfg!(miri) { 20 } else { 20_000 };
-    let table: Table<&str, Arc<Checked>> = Table::new(ROOMY, |_, _| 1);
+    let table: LoadingCache<&str, Arc<Checked>> = LoadingCache::new(ROOMY, |_, _| 1);
     table.insert("hot", Arc::new(Checked([0; 64])));
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -253,14 +253,14 @@ fn readers_beside_a_writer_see_whole_values_that_never_go_back() {
         }
         done.store(true, Relaxed);
     });
-    assert_eq!((table.len(), table.weight()), (1, 1));
+    assert_eq!((table.len(), table.total_weight()), (1, 1));
 }
 
 #[test]
 fn loads_insertions_and_removals_at_once_leave_the_books_right() {
     let (n_threads, n_steps) = if cfg!(miri) { (3, 20) } else { (8, 20_000) };
-    let limits = Limits { entries: 8, weight: 40, age: Some(Duration::ZERO) };
-    let table: Table<u8, usize> = Table::new(limits, |_, weight| *weight);
+    let limits = CacheLimits { entries: 8, weight: 40, age: Some(Duration::ZERO) };
+    let table: LoadingCache<u8, usize> = LoadingCache::new(limits, |_, weight| *weight);
     thread::scope(|scope| {
         for seed in 0..n_threads {
             let table = &table;
@@ -271,23 +271,23 @@ fn loads_insertions_and_removals_at_once_leave_the_books_right() {
                     match rng.u8(..8) {
                         0 => table.insert(key, weight),
                         1 => table.remove(&key),
-                        2 if seed == 0 => table.sweep(Duration::from_secs(step)),
+                        2 if seed == 0 => table.sweep_aged(Duration::from_secs(step)),
                         3 => assert!(block_on(table.load(key, async || Ok(weight))).is_ok()),
                         _ => assert!(table.load_blocking(key, || Ok(weight)).is_ok()),
                     }
-                    assert!(table.weight() <= limits.weight);
+                    assert!(table.total_weight() <= limits.weight);
                 }
             });
         }
     });
     let held: Vec<_> = (0..16).filter_map(|key| table.pin().get(&key).copied()).collect();
-    assert_eq!((held.len(), held.iter().sum()), (table.len(), table.weight()));
+    assert_eq!((held.len(), held.iter().sum()), (table.len(), table.total_weight()));
     assert!(table.len() <= limits.entries);
 }
 
 #[test]
 fn a_load_can_be_sent() {
     fn is_send<T: Send>(_: &T) {}
-    let table: Table<Arc<str>, Arc<str>, Arc<str>> = Table::new(ROOMY, |_, _| 1);
+    let table: LoadingCache<Arc<str>, Arc<str>, Arc<str>> = LoadingCache::new(ROOMY, |_, _| 1);
     is_send(&table.load("key".into(), async || Ok("value".into())));
 }

@@ -5,8 +5,10 @@
 use std::{error::Error, fs};
 
 use jiff::civil::Date;
-use lineside_formats::gtfs::Limits;
-use lineside_validate::{Context, Notices, gtfs::ZipSource, report, rules::gtfs::validate};
+use lineside_formats::gtfs::DatasetLimits;
+use lineside_validate::{
+    Notices, ValidationContext, gtfs::ZipSource, report, rules::gtfs::validate_feed,
+};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -14,12 +16,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let today: Date = arguments.next().as_deref().unwrap_or("2026-01-01").parse()?;
     let threads: usize = arguments.next().as_deref().unwrap_or("2").parse()?;
     let bytes = fs::read(path)?;
-    let limits = Limits::default();
+    let limits = DatasetLimits::default();
     let source = ZipSource::new(&bytes, &limits)?;
-    let context = Context { today, country: None, threads };
+    let context = ValidationContext { today, country: None, threads };
     let mut notices = Notices::new(3);
-    let (_, errors) = validate(&source, &context, &mut notices)?;
-    println!("{}", serde_json::to_string_pretty(&report::notices(&notices))?);
+    let (_, errors) = validate_feed(&source, &context, &mut notices)?;
+    println!("{}", serde_json::to_string_pretty(&report::report_notices(&notices))?);
     for error in errors {
         println!("{error:?}");
     }

@@ -16,16 +16,16 @@ pub mod gtfs;
 pub mod notice;
 pub mod report;
 pub mod rules;
-mod stop;
+mod cancel;
 
-pub use notice::{Kind, Notices, Severity};
-pub use stop::{Rows, Stop};
+pub use cancel::{CancelToken, RowNumbers};
+pub use notice::{NoticeKind, Notices, Severity};
 
 use jiff::civil::Date;
 
 /// What rules are told besides the data.
 #[derive(Clone, Copy, Debug)]
-pub struct Context {
+pub struct ValidationContext {
     /// The day on which the data is judged, in no particular zone.
     pub today: Date,
     /// The country whose telephone numbers are expected (ISO 3166, capitals); unknown: numbers are

@@ -18,7 +18,7 @@ pub enum Severity {
 
 impl Severity {
     /// As written in reports: `ERROR`, `WARNING` or `INFO`.
-    pub fn name(self) -> &'static str {
+    pub fn report_name(self) -> &'static str {
         match self {
             Severity::Info => "INFO",
             Severity::Warning => "WARNING",
@@ -29,13 +29,13 @@ impl Severity {
 
 impl Serialize for Severity {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
+        serializer.serialize_str(self.report_name())
     }
 }
 
 /// A kind of notice: one code with its page.
 #[derive(Debug)]
-pub struct Kind {
+pub struct NoticeKind {
     /// In snake_case, as the reference validator names it.
     pub code: &'static str,
     /// How bad each of its notices is.
@@ -47,26 +47,26 @@ pub struct Kind {
     pub page: &'static str,
 }
 
-impl Kind {
+impl NoticeKind {
     /// The page's first paragraph: what is wrong, in a sentence or two.
-    pub fn summary(&self) -> &'static str {
+    pub fn page_summary(&self) -> &'static str {
         let mut paragraphs = self.page.split("\n\n").map(str::trim);
         paragraphs.find(|paragraph| !paragraph.starts_with('#')).unwrap_or_default()
     }
 }
 
-/// The fields of one notice, in the order of its [`Kind`].
+/// The fields of one notice, in the order of its [`NoticeKind`].
 #[derive(Debug, Default)]
-pub struct Sample {
+pub struct NoticeSample {
     fields: Map<String, Value>,
 }
 
-impl Sample {
+impl NoticeSample {
     /// Says what a field holds. A value that is not there stays out.
-    pub fn put(&mut self, name: &'static str, value: impl Into<Value>) -> &mut Sample {
+    pub fn set_field(&mut self, name: &'static str, value: impl Into<Value>) -> &mut NoticeSample {
         let value = value.into();
         if !value.is_null() {
-            self.fields.insert(name.to_owned(), shortened(value));
+            self.fields.insert(name.to_owned(), shorten_value(value));
         }
         self
     }
@@ -75,7 +75,7 @@ impl Sample {
 /// The longest text that a notice quotes, in characters.
 const TEXT_CHARS_MAX: usize = 500;
 
-fn shortened(value: Value) -> Value {
+fn shorten_value(value: Value) -> Value {
     match value {
         Value::String(text) => match text.char_indices().nth(TEXT_CHARS_MAX) {
             Some((cut, _)) => Value::String(format!("{}…", &text[..cut])),
@@ -87,9 +87,9 @@ fn shortened(value: Value) -> Value {
 
 /// The notices of one kind.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct NoticeGroup {
     /// Their kind.
-    pub kind: &'static Kind,
+    pub kind: &'static NoticeKind,
     /// How many there were, kept or not.
     pub total: u64,
     /// The first of them.
@@ -99,7 +99,7 @@ pub struct Found {
 /// What was found: exact totals of each kind, and the first few notices of it.
 #[derive(Clone, Debug)]
 pub struct Notices {
-    found: BTreeMap<&'static str, Found>,
+    found: BTreeMap<&'static str, NoticeGroup>,
     samples_max: usize,
     left_off: BTreeSet<&'static str>,
 }
@@ -114,12 +114,12 @@ impl Notices {
     }
 
     /// Counts a notice, and has its fields filled in if it is one of those that are kept.
-    pub fn add(&mut self, kind: &'static Kind, fill: impl FnOnce(&mut Sample)) {
+    pub fn add_notice(&mut self, kind: &'static NoticeKind, fill: impl FnOnce(&mut NoticeSample)) {
         let samples_max = self.samples_max;
-        let found = self.found_of(kind);
+        let found = self.group_for_kind(kind);
         found.total += 1;
         if found.samples.len() < samples_max {
-            let mut sample = Sample::default();
+            let mut sample = NoticeSample::default();
             fill(&mut sample);
             found.samples.push(sample.fields);
         }
@@ -127,42 +127,42 @@ impl Notices {
 
     /// Counts `n` notices, and has the fields filled in of those that are kept; `fill` is told which
     /// of the `n` it is, from 0. For pairs, of which there may be more than there is time.
-    pub fn add_many(
+    pub fn add_notices(
         &mut self,
-        kind: &'static Kind,
+        kind: &'static NoticeKind,
         n: usize,
-        mut fill: impl FnMut(usize, &mut Sample),
+        mut fill: impl FnMut(usize, &mut NoticeSample),
     ) {
         if n == 0 {
             return;
         }
         let samples_max = self.samples_max;
-        let found = self.found_of(kind);
+        let found = self.group_for_kind(kind);
         found.total += n as u64;
         for at in 0..n.min(samples_max.saturating_sub(found.samples.len())) {
-            let mut sample = Sample::default();
+            let mut sample = NoticeSample::default();
             fill(at, &mut sample);
             found.samples.push(sample.fields);
         }
     }
 
     /// Says that there may be more of a kind than is counted, as looking further would take too much.
-    pub fn leave_off(&mut self, kind: &'static Kind) {
+    pub fn mark_incomplete(&mut self, kind: &'static NoticeKind) {
         self.left_off.insert(kind.code);
     }
 
     /// The codes of which there may be more than is counted.
-    pub fn left_off(&self) -> impl Iterator<Item = &'static str> {
+    pub fn incomplete_codes(&self) -> impl Iterator<Item = &'static str> {
         self.left_off.iter().copied()
     }
 
-    fn found_of(&mut self, kind: &'static Kind) -> &mut Found {
-        let nothing = || Found { kind, total: 0, samples: Vec::new() };
+    fn group_for_kind(&mut self, kind: &'static NoticeKind) -> &mut NoticeGroup {
+        let nothing = || NoticeGroup { kind, total: 0, samples: Vec::new() };
         self.found.entry(kind.code).or_insert_with(nothing)
     }
 
     /// Adds what others found after these.
-    pub fn merge(&mut self, others: Notices) {
+    pub fn merge_notices(&mut self, others: Notices) {
         self.left_off.extend(others.left_off);
         for (code, other) in others.found {
             match self.found.get_mut(code) {
@@ -179,27 +179,27 @@ impl Notices {
     }
 
     /// Lets go of all but these kinds.
-    pub fn retain(&mut self, is_wanted: impl Fn(&'static Kind) -> bool) {
+    pub fn retain_kinds(&mut self, is_wanted: impl Fn(&'static NoticeKind) -> bool) {
         self.found.retain(|_, found| is_wanted(found.kind));
     }
 
     /// An empty one with the same bound.
-    pub fn sibling(&self) -> Notices {
+    pub fn new_empty_like(&self) -> Notices {
         Notices::new(self.samples_max)
     }
 
     /// What was found, ordered by code.
-    pub fn iter(&self) -> impl Iterator<Item = &Found> {
+    pub fn iter(&self) -> impl Iterator<Item = &NoticeGroup> {
         self.found.values()
     }
 
     /// What was found of one code.
-    pub fn get(&self, code: &str) -> Option<&Found> {
+    pub fn get(&self, code: &str) -> Option<&NoticeGroup> {
         self.found.get(code)
     }
 
     /// How many notices of this severity there are.
-    pub fn count(&self, severity: Severity) -> u64 {
+    pub fn count_by_severity(&self, severity: Severity) -> u64 {
         self.iter().filter(|found| found.kind.severity == severity).map(|found| found.total).sum()
     }
 }

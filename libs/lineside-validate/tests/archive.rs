@@ -3,19 +3,20 @@
 use std::io::{Cursor, Write as _};
 
 use jiff::civil::date;
-use lineside_formats::gtfs::Limits;
+use lineside_formats::gtfs::DatasetLimits;
 use lineside_validate::{
-    Context, Notices,
-    gtfs::{Source, TextSource, ZipSource},
-    rules::{gtfs::validate, gtfs_rt::Timetable},
+    Notices, ValidationContext,
+    gtfs::{FileSource, TextSource, ZipSource},
+    rules::{gtfs::validate_feed, gtfs_rt::ScheduleIndex},
 };
 
-const CONTEXT: Context = Context { today: date(2026, 6, 15), country: None, threads: 2 };
+const CONTEXT: ValidationContext =
+    ValidationContext { today: date(2026, 6, 15), country: None, threads: 2 };
 const IN_MEMORY: &str = "what lies in memory can be read and written";
 
-fn total(source: &dyn Source, code: &str) -> u64 {
+fn total(source: &dyn FileSource, code: &str) -> u64 {
     let mut notices = Notices::new(10);
-    validate(source, &CONTEXT, &mut notices).expect(IN_MEMORY);
+    validate_feed(source, &CONTEXT, &mut notices).expect(IN_MEMORY);
     notices.get(code).map_or(0, |found| found.total)
 }
 
@@ -31,12 +32,12 @@ fn zip(files: &[(&str, &str)]) -> Vec<u8> {
 #[test]
 fn files_in_a_sub_directory_are_named_and_not_read() {
     let nested = zip(&[("feed/stops.txt", "stop_id\nS1\n"), ("readme.txt", "hello")]);
-    let source = ZipSource::new(&nested, &Limits::default()).unwrap();
+    let source = ZipSource::new(&nested, &DatasetLimits::default()).unwrap();
     assert_eq!(total(&source, "invalid_input_files_in_subfolder"), 1);
     assert_eq!(total(&source, "missing_required_file"), 5);
     assert_eq!(total(&source, "unknown_file"), 1);
     let flat = zip(&[("stops.txt", "stop_id\nS1\n"), ("docs/readme.txt", "hello")]);
-    let source = ZipSource::new(&flat, &Limits::default()).unwrap();
+    let source = ZipSource::new(&flat, &DatasetLimits::default()).unwrap();
     assert_eq!(total(&source, "invalid_input_files_in_subfolder"), 0);
     assert_eq!(total(&source, "missing_required_file"), 4);
 }
@@ -46,25 +47,28 @@ fn messages_are_held_against_a_schedule_in_a_folder_too() {
     let trips = "trip_id,route_id,service_id\nT1,R,S\n";
     let nested = zip(&[("feed/stops.txt", "stop_id\nS1\n"), ("feed/trips.txt", trips)]);
     let read = |bytes: &[u8]| {
-        let source = ZipSource::in_any_folder(bytes, &Limits::default()).unwrap();
-        let timetable = Timetable::read(&source, &CONTEXT).unwrap();
-        timetable.trip_ids().has("T1")
+        let source = ZipSource::new_in_any_folder(bytes, &DatasetLimits::default()).unwrap();
+        let timetable = ScheduleIndex::read_schedule(&source, &CONTEXT).unwrap();
+        timetable.trip_ids().has_trip_id("T1")
     };
     assert!(read(&nested));
     assert!(read(&zip(&[("stops.txt", "stop_id\nS1\n"), ("trips.txt", trips)])));
     let two = zip(&[("a/trips.txt", trips), ("b/trips.txt", trips)]);
-    assert!(ZipSource::in_any_folder(&two, &Limits::default()).is_err(), "which one is it?");
+    assert!(
+        ZipSource::new_in_any_folder(&two, &DatasetLimits::default()).is_err(),
+        "which one is it?"
+    );
 }
 
 #[test]
 fn paths_with_backslashes_are_in_a_folder_for_all() {
     let nested = zip(&[(r"feed\stops.txt", "stop_id\nS1\n"), (r"feed\trips.txt", "trip_id\nT1\n")]);
-    let source = ZipSource::new(&nested, &Limits::default()).unwrap();
+    let source = ZipSource::new(&nested, &DatasetLimits::default()).unwrap();
     assert_eq!(total(&source, "invalid_input_files_in_subfolder"), 1);
     assert_eq!(total(&source, "unknown_file"), 0);
-    let source = ZipSource::in_any_folder(&nested, &Limits::default()).unwrap();
+    let source = ZipSource::new_in_any_folder(&nested, &DatasetLimits::default()).unwrap();
     assert!(source.is_in_a_folder());
-    assert_eq!(source.list(), [("stops.txt".to_owned(), 11), ("trips.txt".to_owned(), 11)]);
+    assert_eq!(source.list_files(), [("stops.txt".to_owned(), 11), ("trips.txt".to_owned(), 11)]);
 }
 
 #[test]
@@ -72,8 +76,8 @@ fn messages_are_held_against_files_whatever_their_case() {
     let trips = "trip_id,route_id,service_id\nT1,R,S\n";
     let has = |files: &[(&str, &str)]| {
         let bytes = zip(files);
-        let source = ZipSource::in_any_folder(&bytes, &Limits::default()).unwrap();
-        Timetable::read(&source, &CONTEXT).unwrap().trip_ids().has("T1")
+        let source = ZipSource::new_in_any_folder(&bytes, &DatasetLimits::default()).unwrap();
+        ScheduleIndex::read_schedule(&source, &CONTEXT).unwrap().trip_ids().has_trip_id("T1")
     };
     assert!(has(&[("stops.txt", "stop_id\n"), ("Trips.txt", trips)]));
     assert!(has(&[("Stops.txt", "stop_id\n"), ("Trips.txt", trips)]));
@@ -86,14 +90,14 @@ fn messages_are_held_against_files_whatever_their_case() {
 #[test]
 fn what_is_no_archive_is_refused() {
     for bytes in [&b""[..], b"stop_id\nS1\n", b"<html>", b"PK\x03\x04 and then nothing"] {
-        assert!(ZipSource::new(bytes, &Limits::default()).is_err());
+        assert!(ZipSource::new(bytes, &DatasetLimits::default()).is_err());
     }
 }
 
 #[test]
 fn a_quote_that_never_ends_is_said() {
     let row = format!("S1,\"{}\n", "x".repeat(2 << 20));
-    let source = TextSource::default().with("stops.txt", format!("stop_id,stop_name\n{row}"));
+    let source = TextSource::default().with_file("stops.txt", format!("stop_id,stop_name\n{row}"));
     assert_eq!(total(&source, "csv_parsing_failed"), 1);
 }
 
@@ -110,11 +114,11 @@ fn blocks(n: usize, with_small: bool) -> TextSource {
     let calendar = "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n\
                     S,1,1,1,1,1,1,1,20260101,20261231\n";
     TextSource::default()
-        .with("routes.txt", "route_id,route_short_name,route_type\nR,1,3\n")
-        .with("trips.txt", trips)
-        .with("stop_times.txt", times)
-        .with("calendar.txt", calendar)
-        .with("calendar_dates.txt", "service_id,date,exception_type\n")
+        .with_file("routes.txt", "route_id,route_short_name,route_type\nR,1,3\n")
+        .with_file("trips.txt", trips)
+        .with_file("stop_times.txt", times)
+        .with_file("calendar.txt", calendar)
+        .with_file("calendar_dates.txt", "service_id,date,exception_type\n")
 }
 
 #[test]
@@ -122,7 +126,7 @@ fn a_block_used_for_everything_says_so_and_hides_no_other() {
     let code = "block_trips_with_overlapping_stop_times";
     let counted = |n: usize, with_small: bool| {
         let mut notices = Notices::new(3);
-        let looked = validate(&blocks(n, with_small), &CONTEXT, &mut notices);
+        let looked = validate_feed(&blocks(n, with_small), &CONTEXT, &mut notices);
         let (_, faults) = looked.expect(IN_MEMORY);
         let is_told = faults.iter().any(|fault| fault.rule == code);
         (notices.get(code).map_or(0, |found| found.total), is_told)
@@ -137,9 +141,9 @@ fn a_block_used_for_everything_says_so_and_hides_no_other() {
 fn a_million_findings_are_counted_and_few_are_kept() {
     let rows: String = (0..100_000).map(|n| format!("T{n},x,y,z,w\n")).collect();
     let header = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n";
-    let source = TextSource::default().with("stop_times.txt", format!("{header}{rows}"));
+    let source = TextSource::default().with_file("stop_times.txt", format!("{header}{rows}"));
     let mut notices = Notices::new(10);
-    validate(&source, &CONTEXT, &mut notices).unwrap();
+    validate_feed(&source, &CONTEXT, &mut notices).unwrap();
     let found = notices.get("invalid_time").unwrap();
     assert_eq!((found.total, found.samples.len()), (200_000, 10));
 }
@@ -147,9 +151,9 @@ fn a_million_findings_are_counted_and_few_are_kept() {
 #[test]
 fn lines_that_begin_with_a_hash_are_remarks() {
     let stops = "# a remark, with \"a quote\nstop_id,stop_lat,stop_lon\n#S1,x\nS2,59.9,10.7\nS2,59.9,10.7\n#";
-    let source = TextSource::default().with("stops.txt", stops);
+    let source = TextSource::default().with_file("stops.txt", stops);
     let mut notices = Notices::new(10);
-    validate(&source, &CONTEXT, &mut notices).unwrap();
+    validate_feed(&source, &CONTEXT, &mut notices).unwrap();
     assert!(notices.get("invalid_row_length").is_none());
     let found = notices.get("duplicate_key").unwrap();
     assert_eq!(found.samples[0]["newCsvRowNumber"], 5);
@@ -159,10 +163,10 @@ fn lines_that_begin_with_a_hash_are_remarks() {
 fn reading_ends_at_what_is_too_large() {
     for row in [format!("S1,{}", "é".repeat(4_097)), ",".repeat(512)] {
         let source =
-            TextSource::default().with("stops.txt", format!("stop_id,stop_name\n{row}\nx\n"));
+            TextSource::default().with_file("stops.txt", format!("stop_id,stop_name\n{row}\nx\n"));
         assert_eq!(total(&source, "csv_parsing_failed"), 1);
         assert_eq!(total(&source, "invalid_row_length"), 0);
     }
     let fits = format!("stop_id,stop_name\nS1,{}\n", "é".repeat(4_096));
-    assert_eq!(total(&TextSource::default().with("stops.txt", fits), "csv_parsing_failed"), 0);
+    assert_eq!(total(&TextSource::default().with_file("stops.txt", fits), "csv_parsing_failed"), 0);
 }

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 
 use lineside_validate::{
     Notices,
-    notice::Kind,
-    rules::gbfs::{System, kinds, validate},
+    notice::NoticeKind,
+    rules::gbfs::{SystemFiles, notice_kinds, validate_system},
 };
 use serde_json::{Value, json};
 
@@ -254,16 +254,16 @@ impl Case {
         for (name, file) in self.before.iter().flatten() {
             before.insert(name, serde_json::to_vec(file).expect("JSON"));
         }
-        let system = System {
+        let system = SystemFiles {
             before: before.iter().map(|(name, body)| (*name, &body[..])).collect(),
             files: bodies.iter().map(|(name, body)| (*name, &body[..])).collect(),
             unread: self.unread.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect(),
             is_whole: self.is_whole,
             now: NOW,
-            ..System::default()
+            ..SystemFiles::default()
         };
         let mut notices = Notices::new(100);
-        let errors = validate(&system, &mut notices);
+        let errors = validate_system(&system, &mut notices);
         assert!(errors.is_empty(), "{errors:?}");
         notices
     }
@@ -298,7 +298,7 @@ fn cases(page: &str) -> Vec<Case> {
     support::cases(page, case, block, line)
 }
 
-fn check(kind: &Kind) -> Result<(), String> {
+fn check(kind: &NoticeKind) -> Result<(), String> {
     let cases = cases(kind.page);
     let expected: Vec<&[Value]> = cases.iter().map(|case| case.expected.as_slice()).collect();
     support::has_both(&expected, false)?;
@@ -309,12 +309,12 @@ fn check(kind: &Kind) -> Result<(), String> {
 
 #[test]
 fn every_page_holds() {
-    support::check_all(kinds(), check);
+    support::check_all(notice_kinds(), check);
 }
 
 #[test]
 fn each_kind_has_one_page_and_each_field_is_described() {
-    support::describe_all(kinds(), "src/rules/gbfs");
+    support::describe_all(notice_kinds(), "src/rules/gbfs");
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn the_systems_that_cases_start_from_have_no_faults() {
 #[test]
 fn no_system_breaks_a_look() {
     let mut random = fastrand::Rng::with_seed(7);
-    let pages: Vec<Case> = kinds().flat_map(|kind| cases(kind.page)).collect();
+    let pages: Vec<Case> = notice_kinds().flat_map(|kind| cases(kind.page)).collect();
     for _ in 0..3_000 {
         let page = &pages[random.usize(..pages.len())];
         let mut broken = case("");
@@ -362,6 +362,6 @@ fn the_papers_list_each_kind() {
          a further language names its file as `fr/system_information.json`. A file that a further language lists by the address of the first language's file is reported\n\
          once. A file that `gbfs.json` lists and that is not in the validated folder is `unreachable_file`, like a file that cannot be fetched.\n\
          The finding has [the names](../guide/checking.md#systems-in-folders) under which the folder was searched.\n",
-        kinds(),
+        notice_kinds(),
     );
 }

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use lineside_validate::{
     Notices,
-    rules::gbfs::{System, validate},
+    rules::gbfs::{SystemFiles, validate_system},
 };
 
 use looked_at::Tally;
@@ -110,9 +110,9 @@ fn real_systems_get_the_counts_that_were_looked_at() {
     let mut tally = Tally::default();
     for (name, files, is_whole) in folders.into_iter().flat_map(|folder| systems(&data, folder)) {
         let files = files.iter().map(|(name, body)| (name.as_str(), &body[..])).collect();
-        let system = System { files, is_whole, now: NOW, ..System::default() };
+        let system = SystemFiles { files, is_whole, now: NOW, ..SystemFiles::default() };
         let mut notices = Notices::new(5);
-        let errors = validate(&system, &mut notices);
+        let errors = validate_system(&system, &mut notices);
         assert!(errors.is_empty(), "{name}: {errors:?}");
         tally.add(&name, &name, &notices);
     }

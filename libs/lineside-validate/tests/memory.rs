@@ -5,11 +5,11 @@
 use std::{fmt::Write as _, process::Command};
 
 use jiff::civil::date;
-use lineside_formats::gtfs::fields::{FileSpec, Kind, find_file};
+use lineside_formats::gtfs::fields::{FieldKind, FileSpec, find_file_spec};
 use lineside_validate::{
-    Context, Notices,
-    gtfs::{TextSource, memory_of},
-    rules::{gtfs::validate, gtfs_rt::Timetable},
+    Notices, ValidationContext,
+    gtfs::{TextSource, estimate_memory},
+    rules::{gtfs::validate_feed, gtfs_rt::ScheduleIndex},
 };
 
 /// Just above a power of two times seven eighths, where hash tables have grown last.
@@ -29,21 +29,23 @@ fn short(row: usize) -> String {
     text
 }
 
-fn cell(kind: Kind, row: usize) -> String {
+fn cell(kind: FieldKind, row: usize) -> String {
     match kind {
-        Kind::Url => format!("http://a.de/{}", short(row)),
-        Kind::Email => format!("{}@a.de", short(row)),
-        Kind::Phone => row.to_string(),
-        Kind::Color => format!("{row:06X}"),
-        Kind::Date => "20260101".to_owned(),
-        Kind::Time | Kind::LocalTime => "8:00:00".to_owned(),
-        Kind::Latitude | Kind::Longitude => (row % 80 + 1).to_string(),
-        Kind::Float(_) | Kind::Integer(_) | Kind::Enum(_) | Kind::Amount => "1".to_owned(),
-        Kind::RouteType => "3".to_owned(),
-        Kind::Currency => "EUR".to_owned(),
-        Kind::Language => "de".to_owned(),
-        Kind::Timezone => "UTC".to_owned(),
-        Kind::Id | Kind::Ref(_) | Kind::Text => short(row),
+        FieldKind::Url => format!("http://a.de/{}", short(row)),
+        FieldKind::Email => format!("{}@a.de", short(row)),
+        FieldKind::Phone => row.to_string(),
+        FieldKind::Color => format!("{row:06X}"),
+        FieldKind::Date => "20260101".to_owned(),
+        FieldKind::Time | FieldKind::LocalTime => "8:00:00".to_owned(),
+        FieldKind::Latitude | FieldKind::Longitude => (row % 80 + 1).to_string(),
+        FieldKind::Float(_) | FieldKind::Integer(_) | FieldKind::Enum(_) | FieldKind::Amount => {
+            "1".to_owned()
+        }
+        FieldKind::RouteType => "3".to_owned(),
+        FieldKind::Currency => "EUR".to_owned(),
+        FieldKind::Language => "de".to_owned(),
+        FieldKind::Timezone => "UTC".to_owned(),
+        FieldKind::Id | FieldKind::Ref(_) | FieldKind::Text => short(row),
     }
 }
 
@@ -52,7 +54,7 @@ fn file(spec: &FileSpec, columns: &[&str]) -> String {
     let mut text = columns.join(",");
     for row in 0..ROWS {
         for (at, name) in columns.iter().enumerate() {
-            let field = spec.find_field(name).unwrap();
+            let field = spec.find_field_spec(name).unwrap();
             let end = if at == 0 { '\n' } else { ',' };
             write!(text, "{end}{}", cell(field.kind, row)).unwrap();
         }
@@ -70,13 +72,13 @@ fn memory(name: &str) -> u64 {
 /// A schedule of one file, of the shapes that take the most.
 fn schedule(shape: &str) -> (&'static str, String) {
     let some =
-        |name: &'static str, columns: &[&str]| (name, file(find_file(name).unwrap(), columns));
+        |name: &'static str, columns: &[&str]| (name, file(find_file_spec(name).unwrap(), columns));
     let all = |name: &'static str| {
-        let fields = find_file(name).unwrap().fields;
+        let fields = find_file_spec(name).unwrap().fields;
         some(name, &fields.iter().map(|field| field.name).collect::<Vec<_>>())
     };
     let twice = |name: &'static str| {
-        let fields = find_file(name).unwrap().fields;
+        let fields = find_file_spec(name).unwrap().fields;
         let names = fields.iter().chain(fields.first()).map(|field| field.name);
         some(name, &names.collect::<Vec<_>>())
     };
@@ -136,14 +138,14 @@ fn zone() -> String {
 fn look(shape: &str, for_messages: bool) -> (u64, u64) {
     let (name, text) = schedule(shape);
     let size = text.len() as u64;
-    let source = TextSource::default().with(name, text);
-    let reckoned = memory_of(&source, name, size).unwrap().unwrap();
-    let context = Context { today: date(2026, 6, 15), country: None, threads: 1 };
+    let source = TextSource::default().with_file(name, text);
+    let reckoned = estimate_memory(&source, name, size).unwrap().unwrap();
+    let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
     let before = memory("VmRSS:");
     if for_messages {
-        drop(Timetable::read(&source, &context).unwrap());
+        drop(ScheduleIndex::read_schedule(&source, &context).unwrap());
     } else {
-        drop(validate(&source, &context, &mut Notices::new(1)).unwrap());
+        drop(validate_feed(&source, &context, &mut Notices::new(1)).unwrap());
     }
     (memory("VmHWM:").saturating_sub(before), reckoned)
 }

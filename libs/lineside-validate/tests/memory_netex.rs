@@ -7,12 +7,12 @@ use std::{fmt::Write as _, process::Command};
 use jiff::civil::date;
 use lineside_formats::{
     Error, Problems,
-    gtfs::Tables,
-    netex::{Limits, Source, decode_readable, write_gtfs},
+    gtfs::TableWriter,
+    netex::{PublicationLimits, PublicationSource, decode_readable_files, write_gtfs},
 };
 use lineside_validate::{
-    Context, Notices, Stop,
-    rules::netex::{Extent, memory_of, validate_until},
+    CancelToken, Notices, ValidationContext,
+    rules::netex::{PublicationExtent, estimate_memory, validate_until},
 };
 
 /// Just above a power of two times seven eighths, where hash tables have grown last; elements that are nested go up in it.
@@ -141,12 +141,12 @@ fn memory(name: &str) -> u64 {
 /// Tables that nobody reads.
 struct Nowhere;
 
-impl Tables for Nowhere {
-    fn begin(&mut self, _: &'static str, _: &[&str]) -> Result<(), Error> {
+impl TableWriter for Nowhere {
+    fn begin_table(&mut self, _: &'static str, _: &[&str]) -> Result<(), Error> {
         Ok(())
     }
 
-    fn row(&mut self, _: &[&str]) -> Result<(), Error> {
+    fn write_row(&mut self, _: &[&str]) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -154,20 +154,21 @@ impl Tables for Nowhere {
 /// Looks at a publication as the program does; how much memory that took at most, and how much was reckoned.
 fn look(shape: &str) -> (u64, u64) {
     let body = publication(shape);
-    let limits = Limits::default();
-    let source = || Source::new(&body, &limits.files).unwrap();
-    let reckoned = memory_of(&mut source()).unwrap();
-    let context = Context { today: date(2026, 6, 15), country: None, threads: 1 };
+    let limits = PublicationLimits::default();
+    let source = || PublicationSource::new(&body, &limits.files).unwrap();
+    let reckoned = estimate_memory(&mut source()).unwrap();
+    let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
     // What it took to make the publication is no matter.
     _ = std::fs::write("/proc/self/clear_refs", "5");
     let before = memory("VmRSS:");
-    let read = decode_readable(&mut source(), &limits, &|| true).unwrap();
+    let read = decode_readable_files(&mut source(), &limits, &|| true).unwrap();
     assert!(read.refused.is_empty(), "{:?}", read.refused);
     write_gtfs(&read.publication, &mut Nowhere, &mut Problems::new()).unwrap();
     drop(read);
-    let (stop, mut notices) = (Stop::default(), Notices::new(1));
+    let (stop, mut notices) = (CancelToken::default(), Notices::new(1));
     let mut files = source();
-    validate_until(&mut files, Extent::Whole, &limits, &context, &stop, &mut notices).unwrap();
+    validate_until(&mut files, PublicationExtent::Whole, &limits, &context, &stop, &mut notices)
+        .unwrap();
     (memory("VmHWM:").saturating_sub(before), reckoned)
 }
 

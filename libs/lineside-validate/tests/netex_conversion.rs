@@ -14,10 +14,12 @@ use std::{
 use jiff::civil::Date;
 use lineside_formats::{
     Problems,
-    gtfs::{Limits, TextFiles, ZipTables},
+    gtfs::{DatasetLimits, TextFiles, ZipTables},
     netex,
 };
-use lineside_validate::{Context, Notices, Severity, gtfs::ZipSource, rules::gtfs::validate};
+use lineside_validate::{
+    Notices, Severity, ValidationContext, gtfs::ZipSource, rules::gtfs::validate_feed,
+};
 
 /// The files in a folder and its folders, and those folders that `is_one` takes as they are.
 fn find_paths(root: &Path, is_one: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
@@ -40,32 +42,36 @@ fn find_paths(root: &Path, is_one: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
 fn read_folder(folder: &Path) -> TextFiles {
     let paths = find_paths(folder, &|_| false);
     paths.iter().fold(TextFiles::new(), |files, path| {
-        files.with(&path.display().to_string(), fs::read(path).unwrap())
+        files.with_file(&path.display().to_string(), fs::read(path).unwrap())
     })
 }
 
 /// The GTFS zip of a publication.
 fn convert(path: &Path) -> Vec<u8> {
-    let limits = netex::Limits::default();
+    let limits = netex::PublicationLimits::default();
     let (publication, _) = if path.is_dir() {
-        netex::decode(&mut read_folder(path), &limits).unwrap()
+        netex::decode_publication(&mut read_folder(path), &limits).unwrap()
     } else {
         let body = fs::read(path).unwrap();
-        netex::decode(&mut netex::Source::new(&body, &limits.files).unwrap(), &limits).unwrap()
+        netex::decode_publication(
+            &mut netex::PublicationSource::new(&body, &limits.files).unwrap(),
+            &limits,
+        )
+        .unwrap()
     };
     let mut tables = ZipTables::new(Cursor::new(Vec::new()));
     netex::write_gtfs(&publication, &mut tables, &mut Problems::new()).unwrap();
-    tables.finish().unwrap().into_inner()
+    tables.finish_archive().unwrap().into_inner()
 }
 
 /// The codes of errors in a GTFS zip.
 fn find_errors(zip: &[u8]) -> Vec<&'static str> {
-    let limits = Limits::default();
+    let limits = DatasetLimits::default();
     let source = ZipSource::new(zip, &limits).unwrap();
     let today = Date::constant(2026, 11, 27);
-    let context = Context { today, country: None, threads: 1 };
+    let context = ValidationContext { today, country: None, threads: 1 };
     let mut notices = Notices::new(1);
-    let (_, faults) = validate(&source, &context, &mut notices).unwrap();
+    let (_, faults) = validate_feed(&source, &context, &mut notices).unwrap();
     assert!(faults.is_empty(), "{faults:?}");
     let errors = notices.iter().filter(|found| found.kind.severity == Severity::Error);
     errors.map(|found| found.kind.code).collect()

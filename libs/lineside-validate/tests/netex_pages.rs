@@ -7,15 +7,16 @@ mod list;
 mod support;
 
 use jiff::civil::date;
-use lineside_formats::{gtfs::TextFiles, netex::Limits};
+use lineside_formats::{gtfs::TextFiles, netex::PublicationLimits};
 use lineside_validate::{
-    Context, Notices,
-    notice::Kind,
-    rules::netex::{kinds, validate},
+    Notices, ValidationContext,
+    notice::NoticeKind,
+    rules::netex::{notice_kinds, validate_publication},
 };
 use serde_json::Value;
 
-const CONTEXT: Context = Context { today: date(2026, 6, 15), country: None, threads: 1 };
+const CONTEXT: ValidationContext =
+    ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
 
 #[derive(Default)]
 struct Case {
@@ -45,16 +46,17 @@ fn file(content: &str) -> String {
 fn found(files: &[String]) -> Notices {
     let mut source = TextFiles::new();
     for (content, name) in files.iter().zip(["a.xml", "b.xml", "c.xml"]) {
-        source = source.with(name, file(content));
+        source = source.with_file(name, file(content));
     }
     let mut notices = Notices::new(100);
-    let errors = validate(&mut source, &Limits::default(), &CONTEXT, &mut notices);
+    let errors =
+        validate_publication(&mut source, &PublicationLimits::default(), &CONTEXT, &mut notices);
     let errors = errors.expect("a publication");
     assert!(errors.is_empty(), "{errors:?}");
     notices
 }
 
-fn check(kind: &Kind) -> Result<(), String> {
+fn check(kind: &NoticeKind) -> Result<(), String> {
     let cases = cases(kind.page);
     let expected: Vec<&[Value]> = cases.iter().map(|case| case.expected.as_slice()).collect();
     support::has_both(&expected, false)?;
@@ -65,18 +67,18 @@ fn check(kind: &Kind) -> Result<(), String> {
 
 #[test]
 fn every_page_holds() {
-    support::check_all(kinds(), check);
+    support::check_all(notice_kinds(), check);
 }
 
 #[test]
 fn each_kind_has_one_page_and_each_field_is_described() {
-    support::describe_all(kinds(), "src/rules/netex");
+    support::describe_all(notice_kinds(), "src/rules/netex");
 }
 
 #[test]
 fn no_publication_breaks_a_look() {
     let mut random = fastrand::Rng::with_seed(7);
-    let pages: Vec<Case> = kinds().flat_map(|kind| cases(kind.page)).collect();
+    let pages: Vec<Case> = notice_kinds().flat_map(|kind| cases(kind.page)).collect();
     let mut n_read = 0;
     for _ in 0..3_000 {
         let Some(content) = pages[random.usize(..pages.len())].files.first() else { continue };
@@ -85,8 +87,13 @@ fn no_publication_breaks_a_look() {
             let at = random.usize(..body.len());
             body[at] = b"0123456789-+.TZ e\"<>/"[random.usize(..21)];
         }
-        let mut source = TextFiles::new().with("a.xml", body);
-        let looked = validate(&mut source, &Limits::default(), &CONTEXT, &mut Notices::new(10));
+        let mut source = TextFiles::new().with_file("a.xml", body);
+        let looked = validate_publication(
+            &mut source,
+            &PublicationLimits::default(),
+            &CONTEXT,
+            &mut Notices::new(10),
+        );
         let Ok(errors) = looked else { continue };
         n_read += 1;
         assert!(errors.is_empty(), "{errors:?}");
@@ -101,6 +108,6 @@ fn the_papers_list_each_kind() {
         "NeTEx publications",
         "Rules for every profile: elements that all profiles require, and values that are impossible. Data that cannot be read are reported under the codes\n\
          of the decoder, and not as missing.",
-        kinds(),
+        notice_kinds(),
     );
 }

@@ -7,12 +7,13 @@ mod looked_at;
 use std::fs;
 
 use jiff::civil::date;
-use lineside_formats::netex::{Limits, Source};
-use lineside_validate::{Context, Notices, rules::netex::validate};
+use lineside_formats::netex::{PublicationLimits, PublicationSource};
+use lineside_validate::{Notices, ValidationContext, rules::netex::validate_publication};
 
 use looked_at::Tally;
 
-const CONTEXT: Context = Context { today: date(2026, 1, 1), country: None, threads: 1 };
+const CONTEXT: ValidationContext =
+    ValidationContext { today: date(2026, 1, 1), country: None, threads: 1 };
 
 /// Folder or file, code, how often.
 const EXPECTED: &[(&str, &str, u64)] = &[
@@ -47,10 +48,12 @@ fn real_publications_get_the_counts_that_were_looked_at() {
     let mut tally = Tally::default();
     for (name, path) in looked_at::files(&data) {
         let body = fs::read(&path).expect("a file");
-        let limits = Limits::default();
-        let Ok(mut source) = Source::new(&body, &limits.files) else { continue };
+        let limits = PublicationLimits::default();
+        let Ok(mut source) = PublicationSource::new(&body, &limits.files) else { continue };
         let mut notices = Notices::new(3);
-        let Ok(errors) = validate(&mut source, &limits, &CONTEXT, &mut notices) else { continue };
+        let Ok(errors) = validate_publication(&mut source, &limits, &CONTEXT, &mut notices) else {
+            continue;
+        };
         assert!(errors.is_empty(), "{name}: {errors:?}");
         let set = name.split('/').next().unwrap_or_default();
         tally.add(set, &name, &notices);

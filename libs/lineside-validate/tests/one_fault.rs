@@ -5,12 +5,12 @@
 use jiff::{civil::date, tz::TimeZone};
 use lineside_formats::{
     Error, Problems,
-    gtfs::{Tables, TextFiles},
+    gtfs::{TableWriter, TextFiles},
     netex as publications,
-    siri::{Limits, decode},
+    siri::{MessageLimits, decode_message},
 };
 use lineside_validate::{
-    Context, Notices,
+    Notices, ValidationContext,
     rules::{netex, siri},
 };
 
@@ -21,9 +21,13 @@ fn told(notices: &Notices, problems: &[&Problems]) -> Vec<String> {
         told.extend((0..found.total).map(|_| found.kind.code.to_owned()));
     }
     for problems in problems {
-        assert_eq!(problems.kept().len() as u64, problems.total(), "few enough to be kept");
+        assert_eq!(
+            problems.retained_problems().len() as u64,
+            problems.total_count(),
+            "few enough to be kept"
+        );
         let field = |field: &str| field.rsplit('/').next().unwrap_or_default().to_owned();
-        told.extend(problems.kept().iter().map(|it| match &it.field {
+        told.extend(problems.retained_problems().iter().map(|it| match &it.field {
             Some(name) => format!("{} {}", it.code, field(name)),
             None => it.code.to_owned(),
         }));
@@ -80,9 +84,10 @@ fn of_siri(delivery: &str) -> Vec<String> {
         "<Siri xmlns=\"http://www.siri.org.uk/siri\"><ServiceDelivery>{delivery}</ServiceDelivery></Siri>"
     );
     let (message, problems) =
-        decode(body.as_bytes(), &TimeZone::UTC, &Limits::default()).expect("a message");
+        decode_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default())
+            .expect("a message");
     let mut notices = Notices::new(10);
-    assert!(siri::validate(&message, &mut notices).is_empty());
+    assert!(siri::validate_message(&message, &mut notices).is_empty());
     told(&notices, &[&problems])
 }
 
@@ -102,7 +107,7 @@ fn a_value_of_siri_that_cannot_be_read_is_told_once() {
          </AffectedStopPoint></StopPoints></Affects></PtSituationElement>",
     );
     assert_eq!(of_siri(&shown), [""; 0]);
-    let long = "x".repeat(Limits::default().text_bytes + 1);
+    let long = "x".repeat(MessageLimits::default().text_bytes + 1);
     // Times.
     for (delivery, elements) in [
         (
@@ -245,12 +250,12 @@ const PUBLICATION: &str = "<CompositeFrame id=\"C\" version=\"1\">\
 /// Tables that nobody reads.
 struct Nowhere;
 
-impl Tables for Nowhere {
-    fn begin(&mut self, _: &'static str, _: &[&str]) -> Result<(), Error> {
+impl TableWriter for Nowhere {
+    fn begin_table(&mut self, _: &'static str, _: &[&str]) -> Result<(), Error> {
         Ok(())
     }
 
-    fn row(&mut self, _: &[&str]) -> Result<(), Error> {
+    fn write_row(&mut self, _: &[&str]) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -261,13 +266,13 @@ fn of_netex(content: &str) -> Result<Vec<String>, Error> {
         "<PublicationDelivery xmlns=\"http://www.netex.org.uk/netex\" version=\"1.1\"><dataObjects>{content}\
          </dataObjects></PublicationDelivery>"
     );
-    let mut files = TextFiles::new().with("a.xml", body);
-    let limits = publications::Limits::default();
-    let (publication, mut problems) = publications::decode(&mut files, &limits)?;
+    let mut files = TextFiles::new().with_file("a.xml", body);
+    let limits = publications::PublicationLimits::default();
+    let (publication, mut problems) = publications::decode_publication(&mut files, &limits)?;
     publications::write_gtfs(&publication, &mut Nowhere, &mut problems)?;
     let mut notices = Notices::new(10);
-    let context = Context { today: date(2026, 6, 15), country: None, threads: 1 };
-    let errors = netex::validate(&mut files, &limits, &context, &mut notices)?;
+    let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
+    let errors = netex::validate_publication(&mut files, &limits, &context, &mut notices)?;
     assert!(errors.is_empty(), "{errors:?}");
     Ok(told(&notices, &[&problems]))
 }
@@ -275,7 +280,7 @@ fn of_netex(content: &str) -> Result<Vec<String>, Error> {
 #[test]
 fn a_value_of_netex_that_cannot_be_read_is_told_once() {
     assert_eq!(of_netex(PUBLICATION).unwrap(), [""; 0]);
-    let long = "x".repeat(publications::Limits::default().text_bytes + 1);
+    let long = "x".repeat(publications::PublicationLimits::default().text_bytes + 1);
     for (good, bad, code) in [
         ("23:50:00", "25:99:00", "invalid_time DepartureTime"),
         ("00:10:00", "midnight", "invalid_time ArrivalTime"),
@@ -309,7 +314,7 @@ fn a_value_of_netex_that_cannot_be_read_is_told_once() {
 
 #[test]
 fn what_is_not_there_in_netex_is_missing_all_the_same() {
-    let long = "x".repeat(publications::Limits::default().text_bytes + 1);
+    let long = "x".repeat(publications::PublicationLimits::default().text_bytes + 1);
     for (good, bad, codes) in [
         (
             "<DepartureTime>23:50:00</DepartureTime>",

@@ -2,7 +2,7 @@
 //!
 //! A case is a `##` heading. Its blocks name files (```` ```csv stops.txt ````), which replace those of
 //! a small schedule without faults; `Without: shapes.txt` takes one away, `Today: 2026-01-02` and
-//! `Country: NO` set the context. A `json` block lists the notices of the page's code that must come,
+//! `PhoneCountry: NO` set the context. A `json` block lists the notices of the page's code that must come,
 //! with the fields that matter; without one the rule must keep quiet.
 
 mod support;
@@ -11,11 +11,11 @@ use std::{fs, path::Path};
 
 use jiff::civil::{Date, date};
 use lineside_validate::{
-    Context, Notices,
-    gtfs::{Source, TextSource},
-    notice::Kind,
+    Notices, ValidationContext,
+    gtfs::{FileSource, TextSource},
+    notice::NoticeKind,
     rules::{
-        gtfs::{file_of_lines, kinds, validate},
+        gtfs::{file_of_notice_lines, notice_kinds, validate_feed},
         gtfs_rt,
     },
 };
@@ -75,7 +75,7 @@ struct Case {
 }
 
 fn base() -> TextSource {
-    BASE.iter().fold(TextSource::default(), |source, (name, text)| source.with(name, *text))
+    BASE.iter().fold(TextSource::default(), |source, (name, text)| source.with_file(name, *text))
 }
 
 /// The cases of a page.
@@ -85,7 +85,7 @@ fn cases(page: &str) -> Vec<Case> {
         Case { heading, source: base(), today: TODAY, country: None, expected: Vec::new() }
     };
     let block = |case: &mut Case, info: &str, text: &str| match info.split_once(' ') {
-        Some((_, name)) => case.source = case.source.clone().with(name, unescaped(text)),
+        Some((_, name)) => case.source = case.source.clone().with_file(name, unescaped(text)),
         None if info == "json" => {
             case.expected = serde_json::from_str(text).expect("the JSON is a list");
         }
@@ -94,7 +94,7 @@ fn cases(page: &str) -> Vec<Case> {
     let line = |case: &mut Case, line: &str| match line.split_once(": ") {
         Some(("Without", names)) => {
             for name in names.split(", ") {
-                case.source = case.source.clone().without(name);
+                case.source = case.source.clone().without_file(name);
             }
         }
         Some(("Today", today)) => case.today = today.parse().expect("a date"),
@@ -120,14 +120,14 @@ fn unescaped(text: &str) -> Vec<u8> {
     bytes
 }
 
-fn check(kind: &Kind) -> Result<(), String> {
+fn check(kind: &NoticeKind) -> Result<(), String> {
     let cases = cases(kind.page);
     let expected: Vec<&[Value]> = cases.iter().map(|case| case.expected.as_slice()).collect();
     support::has_both(&expected, TOO_LARGE.contains(&kind.code))?;
     for case in &cases {
-        let context = Context { today: case.today, country: case.country, threads: 2 };
+        let context = ValidationContext { today: case.today, country: case.country, threads: 2 };
         let mut notices = Notices::new(100);
-        let (_, errors) = validate(&case.source, &context, &mut notices)
+        let (_, errors) = validate_feed(&case.source, &context, &mut notices)
             .map_err(|error| format!("{}: {error}", case.heading))?;
         if !errors.is_empty() {
             return Err(format!("{}: {errors:?}", case.heading));
@@ -141,40 +141,40 @@ fn check(kind: &Kind) -> Result<(), String> {
 
 /// Where a kind's lines are said to be in one file, that file has to be there, and to have that line.
 fn is_where_it_is_said(
-    kind: &Kind,
+    kind: &NoticeKind,
     source: &TextSource,
     row: &Map<String, Value>,
 ) -> Result<(), String> {
-    let Some(file) = file_of_lines(kind) else { return Ok(()) };
+    let Some(file) = file_of_notice_lines(kind) else { return Ok(()) };
     let lines = row.iter().filter(|(field, _)| field.to_lowercase().contains("csvrownumber"));
     let last = lines.filter_map(|(_, line)| line.as_u64()).max().unwrap_or_default();
     let mut text = String::new();
     source
-        .read(file.name(), &mut |read| {
+        .read_file(file.file_name(), &mut |read| {
             text = read.and_then(|read| std::io::read_to_string(read).ok()).unwrap_or_default();
         })
         .map_err(|error| error.to_string())?;
     match (text.lines().count() as u64) < last {
-        true => Err(format!("{} has no line {last}", file.name())),
+        true => Err(format!("{} has no line {last}", file.file_name())),
         false => Ok(()),
     }
 }
 
 #[test]
 fn every_page_holds() {
-    support::check_all(kinds(), check);
+    support::check_all(notice_kinds(), check);
 }
 
 #[test]
 fn each_rule_has_one_page_and_each_field_is_described() {
-    support::describe_all(kinds(), "src/rules/gtfs");
+    support::describe_all(notice_kinds(), "src/rules/gtfs");
 }
 
 #[test]
 fn the_schedule_that_cases_start_from_has_no_faults() {
-    let context = Context { today: TODAY, country: None, threads: 1 };
+    let context = ValidationContext { today: TODAY, country: None, threads: 1 };
     let mut notices = Notices::new(10);
-    validate(&base(), &context, &mut notices).unwrap();
+    validate_feed(&base(), &context, &mut notices).unwrap();
     let found: Vec<_> = notices.iter().map(|found| (found.kind.code, &found.samples)).collect();
     assert!(found.is_empty(), "{found:?}");
 }
@@ -188,9 +188,9 @@ fn list() -> String {
          Other formats: [GBFS](gbfs.md), [SIRI](siri.md), [NeTEx](netex.md); [data that cannot be decoded](decoding.md).\n\n\
          ## Schedules\n\n",
     );
-    rows(&mut list, "gtfs", kinds().collect());
+    rows(&mut list, "gtfs", notice_kinds().collect());
     let (words, numbered): (Vec<_>, Vec<_>) =
-        gtfs_rt::kinds().partition(|kind| kind.code.contains('_'));
+        gtfs_rt::notice_kinds().partition(|kind| kind.code.contains('_'));
     list.push_str("\n## Real time\n\nThe codes of the reference's real-time validator, for GTFS-Realtime.\n\n");
     rows(&mut list, "gtfs_rt", numbered);
     list.push_str(
@@ -201,7 +201,7 @@ fn list() -> String {
     list
 }
 
-fn rows(list: &mut String, format: &str, mut kinds: Vec<&Kind>) {
+fn rows(list: &mut String, format: &str, mut kinds: Vec<&NoticeKind>) {
     list.push_str("| code | severity | what is wrong |\n|---|---|---|\n");
     let rules = "libs/lineside-validate/src/rules";
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules").join(format);
@@ -215,11 +215,11 @@ fn rows(list: &mut String, format: &str, mut kinds: Vec<&Kind>) {
         // A page of no family stands beside them.
         let name = family.and_then(|family| family.file_name()?.to_str());
         let name = name.map_or(String::new(), |name| format!("{name}/"));
-        let summary = kind.summary().replace('\n', " ").replace('|', "\\|");
+        let summary = kind.page_summary().replace('\n', " ").replace('|', "\\|");
         list.push_str(&format!(
             "| [`{}`](../../{rules}/{format}/{name}{page}) | {} | {summary} |\n",
             kind.code,
-            kind.severity.name(),
+            kind.severity.report_name(),
         ));
     }
 }

@@ -11,14 +11,14 @@
 mod support;
 
 use jiff::civil::date;
-use lineside_formats::gtfs_rt::{Limits, decode_json, proto::FeedMessage};
+use lineside_formats::gtfs_rt::{FeedMessageLimits, decode_json, proto::FeedMessage};
 use lineside_validate::{
-    Context, Notices,
+    Notices, ValidationContext,
     gtfs::TextSource,
-    notice::{Kind, Severity},
+    notice::{NoticeKind, Severity},
     rules::gtfs_rt::{
-        History, Scope, Subject, Timetable, Version, kinds, validate, validate_schedule,
-        validate_while,
+        AlternateSchedule, MessageHistory, MessageSubject, RuleScope, ScheduleIndex, notice_kinds,
+        validate_message, validate_schedule, validate_while,
     },
 };
 use prost::Message as _;
@@ -74,7 +74,8 @@ const SCHEDULE: &[(&str, &str)] = &[
 /// When the message without faults was made: 2026-01-01, 07:46:40 in Oslo.
 const MADE: i64 = 1_767_250_000;
 
-const CONTEXT: Context = Context { today: date(2026, 1, 1), country: None, threads: 1 };
+const CONTEXT: ValidationContext =
+    ValidationContext { today: date(2026, 1, 1), country: None, threads: 1 };
 
 struct Case {
     heading: String,
@@ -92,7 +93,7 @@ fn base() -> Case {
     let empty = TextSource::default();
     Case {
         heading: String::new(),
-        schedule: SCHEDULE.iter().fold(empty, |source, (name, text)| source.with(name, *text)),
+        schedule: SCHEDULE.iter().fold(empty, |source, (name, text)| source.with_file(name, *text)),
         message: json!({"entity": [
             {"id": "1", "trip_update": {
                 "trip": {"trip_id": "T1", "route_id": "R1", "start_date": "20260101",
@@ -134,7 +135,7 @@ fn message(value: &Value, made: i64) -> FeedMessage {
     });
     value.as_object_mut().expect("an object").entry("header").or_insert(version);
     let text = serde_json::to_vec(&value).expect("JSON");
-    let (message, problems) = decode_json(&text, &Limits::default()).expect("a message");
+    let (message, problems) = decode_json(&text, &FeedMessageLimits::default()).expect("a message");
     assert!(problems.is_empty(), "{problems:?}");
     message
 }
@@ -156,10 +157,10 @@ fn put_block(case: &mut Case, info: &str, text: &str) {
         Some(("csv", name)) if name.starts_with("before/") => {
             let name = name.trim_start_matches("before/");
             let before = case.before.take().unwrap_or_else(|| base().schedule);
-            case.before = Some(before.with(name, text.as_bytes()));
+            case.before = Some(before.with_file(name, text.as_bytes()));
         }
         Some(("csv", name)) => {
-            case.schedule = case.schedule.clone().with(name, text.as_bytes());
+            case.schedule = case.schedule.clone().with_file(name, text.as_bytes());
         }
         Some(("json", "message")) => case.message = value(),
         Some(("json", "previous")) => case.previous = Some(value()),
@@ -175,34 +176,34 @@ fn put_block(case: &mut Case, info: &str, text: &str) {
 }
 
 fn found(case: &Case) -> Notices {
-    let timetable = Timetable::read(&case.schedule, &CONTEXT).expect("a schedule");
+    let timetable = ScheduleIndex::read_schedule(&case.schedule, &CONTEXT).expect("a schedule");
     let judged = message(&case.message, MADE);
     let previous = case.previous.as_ref().map(|value| message(value, MADE - 30));
     let others: Vec<FeedMessage> = case.others.iter().map(|value| message(value, MADE)).collect();
     let others: Vec<&FeedMessage> = others.iter().collect();
-    let before = case
-        .before
-        .as_ref()
-        .map(|source| Timetable::read(source, &CONTEXT).expect("a schedule").trip_ids());
-    let versions: Vec<Version<'_>> =
-        before.iter().map(|trips| Version { name: "before", trips }).collect();
-    let mut history = History::default();
+    let before = case.before.as_ref().map(|source| {
+        ScheduleIndex::read_schedule(source, &CONTEXT).expect("a schedule").trip_ids()
+    });
+    let versions: Vec<AlternateSchedule<'_>> =
+        before.iter().map(|trips| AlternateSchedule { name: "before", trips }).collect();
+    let mut history = MessageHistory::default();
     for (made, received) in &case.history {
         let mut earlier = judged.clone();
         earlier.header.timestamp = Some(*made);
-        history.add(&earlier, *received);
+        history.add_message(&earlier, *received);
     }
-    let subject =
-        Subject::new(&judged, &timetable, case.now).after(previous.as_ref()).beside(&others);
-    let subject = subject.among(&versions).since(Some(&history));
+    let subject = MessageSubject::new(&judged, &timetable, case.now)
+        .with_previous(previous.as_ref())
+        .with_other_feeds(&others);
+    let subject = subject.with_versions(&versions).with_history(Some(&history));
     let mut notices = Notices::new(100);
-    let errors = validate(&subject, &CONTEXT, &mut notices);
+    let errors = validate_message(&subject, &CONTEXT, &mut notices);
     assert!(errors.is_empty(), "{errors:?}");
     validate_schedule(&timetable, &mut notices);
     notices
 }
 
-fn check(kind: &Kind) -> Result<(), String> {
+fn check(kind: &NoticeKind) -> Result<(), String> {
     let cases = cases(kind.page);
     let expected: Vec<&[Value]> = cases.iter().map(|case| case.expected.as_slice()).collect();
     support::has_both(&expected, false)?;
@@ -213,13 +214,13 @@ fn check(kind: &Kind) -> Result<(), String> {
 
 #[test]
 fn every_page_holds() {
-    support::check_all(kinds(), check);
+    support::check_all(notice_kinds(), check);
 }
 
 #[test]
 fn each_rule_has_one_page_and_each_field_is_described() {
-    support::describe_all(kinds(), "src/rules/gtfs_rt");
-    for kind in kinds() {
+    support::describe_all(notice_kinds(), "src/rules/gtfs_rt");
+    for kind in notice_kinds() {
         // The reference's codes are a letter and a number; ours are words.
         let letter = if kind.severity == Severity::Error { 'E' } else { 'W' };
         let is_word = kind.code.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase());
@@ -236,27 +237,29 @@ fn a_schedule_without_files_judges_what_it_can() {
 
 #[test]
 fn without_a_schedule_nothing_is_held_against_it_and_the_rest_is_said_all_the_same() {
-    let scope = Scope { has_schedule: false, ..Scope::default() };
-    let timetable = Timetable::none();
+    let scope = RuleScope { has_schedule: false, ..RuleScope::default() };
+    let timetable = ScheduleIndex::empty_schedule();
     let mut loud = Vec::new();
-    for kind in kinds() {
+    for kind in notice_kinds() {
         for case in cases(kind.page) {
             let judged = message(&case.message, MADE);
             let previous = case.previous.as_ref().map(|value| message(value, MADE - 30));
             let others = case.others.iter().map(|value| message(value, MADE));
             let others: Vec<FeedMessage> = others.collect();
             let others: Vec<&FeedMessage> = others.iter().collect();
-            let mut history = History::default();
+            let mut history = MessageHistory::default();
             for (made, received) in &case.history {
                 let mut earlier = judged.clone();
                 earlier.header.timestamp = Some(*made);
-                history.add(&earlier, *received);
+                history.add_message(&earlier, *received);
             }
-            let subject = Subject::new(&judged, &timetable, case.now).after(previous.as_ref());
-            let subject = subject.beside(&others).since(Some(&history)).within(scope);
+            let subject =
+                MessageSubject::new(&judged, &timetable, case.now).with_previous(previous.as_ref());
+            let subject =
+                subject.with_other_feeds(&others).with_history(Some(&history)).with_scope(scope);
             let mut notices = Notices::new(1);
-            assert!(validate(&subject, &CONTEXT, &mut notices).is_empty());
-            assert!(notices.iter().all(|found| scope.has(found.kind.code)), "{notices:?}");
+            assert!(validate_message(&subject, &CONTEXT, &mut notices).is_empty());
+            assert!(notices.iter().all(|found| scope.has_code(found.kind.code)), "{notices:?}");
             let is_said = notices.get(kind.code).is_some();
             assert!(!is_said || !case.expected.is_empty(), "{} in {}", kind.code, case.heading);
             if is_said {
@@ -264,15 +267,15 @@ fn without_a_schedule_nothing_is_held_against_it_and_the_rest_is_said_all_the_sa
             }
         }
     }
-    for kind in kinds().filter(|kind| scope.has(kind.code)) {
+    for kind in notice_kinds().filter(|kind| scope.has_code(kind.code)) {
         assert!(loud.contains(&kind.code), "{} is never said", kind.code);
     }
 }
 
 #[test]
 fn no_message_breaks_a_rule() {
-    let timetable = Timetable::read(&base().schedule, &CONTEXT).unwrap();
-    let pages = kinds().flat_map(|kind| cases(kind.page));
+    let timetable = ScheduleIndex::read_schedule(&base().schedule, &CONTEXT).unwrap();
+    let pages = notice_kinds().flat_map(|kind| cases(kind.page));
     let messages: Vec<FeedMessage> = pages.map(|case| message(&case.message, MADE)).collect();
     let mut random = fastrand::Rng::with_seed(7);
     let mut previous: Option<FeedMessage> = None;
@@ -284,9 +287,9 @@ fn no_message_breaks_a_rule() {
         }
         let Ok(broken) = FeedMessage::decode(bytes.as_slice()) else { continue };
         let others: Vec<&FeedMessage> = previous.iter().collect();
-        let subject = Subject::new(&broken, &timetable, MADE);
-        let subject = subject.after(previous.as_ref()).beside(&others);
-        let errors = validate(&subject, &CONTEXT, &mut Notices::new(10));
+        let subject = MessageSubject::new(&broken, &timetable, MADE);
+        let subject = subject.with_previous(previous.as_ref()).with_other_feeds(&others);
+        let errors = validate_message(&subject, &CONTEXT, &mut Notices::new(10));
         assert!(errors.is_empty(), "{errors:?} in {broken:?}");
         previous = Some(broken);
     }
@@ -294,9 +297,9 @@ fn no_message_breaks_a_rule() {
 
 #[test]
 fn what_there_is_no_time_for_is_left_out_and_said() {
-    let timetable = Timetable::read(&base().schedule, &CONTEXT).unwrap();
+    let timetable = ScheduleIndex::read_schedule(&base().schedule, &CONTEXT).unwrap();
     let broken = message(&json!({"entity": [{"id": "1", "trip_update": {"trip": {}}}]}), MADE);
-    let subject = Subject::new(&broken, &timetable, MADE);
+    let subject = MessageSubject::new(&broken, &timetable, MADE);
     let codes = |looks: usize| {
         let left = std::cell::Cell::new(looks);
         let goes_on = || left.replace(left.get().saturating_sub(1)) > 0;

@@ -12,13 +12,13 @@ use std::{
 
 use jiff::civil::date;
 use lineside_formats::{
-    gtfs::Limits as ScheduleLimits,
-    gtfs_rt::{Limits, decode, proto::FeedMessage},
+    gtfs::DatasetLimits as ScheduleLimits,
+    gtfs_rt::{FeedMessageLimits, decode_message, proto::FeedMessage},
 };
 use lineside_validate::{
-    Context, Notices,
+    Notices, ValidationContext,
     gtfs::ZipSource,
-    rules::gtfs_rt::{Subject, Timetable, kinds, validate},
+    rules::gtfs_rt::{MessageSubject, ScheduleIndex, notice_kinds, validate_message},
 };
 use serde_json::Value;
 
@@ -28,7 +28,8 @@ const KNOWN: &[(&str, &str, u64, u64)] = &[];
 /// The clock of the reference at the first file of a folder, and how far it went on with each.
 const CLOCK_S: (i64, i64) = (1_700_000_000, 60);
 
-const CONTEXT: Context = Context { today: date(2024, 1, 1), country: None, threads: 1 };
+const CONTEXT: ValidationContext =
+    ValidationContext { today: date(2024, 1, 1), country: None, threads: 1 };
 
 type Counts = BTreeMap<String, u64>;
 
@@ -59,7 +60,8 @@ fn messages(data: &Path, group: &str) -> Vec<(String, i64, FeedMessage)> {
         if bytes == last {
             continue;
         }
-        if let Ok((message, problems)) = decode(bytes.clone().into(), &Limits::default())
+        if let Ok((message, problems)) =
+            decode_message(bytes.clone().into(), &FeedMessageLimits::default())
             && problems.is_empty()
         {
             let name = path.file_name().expect("a name").to_string_lossy();
@@ -71,16 +73,16 @@ fn messages(data: &Path, group: &str) -> Vec<(String, i64, FeedMessage)> {
     messages
 }
 
-fn timetable(path: &Path) -> Timetable {
+fn timetable(path: &Path) -> ScheduleIndex {
     let bytes = fs::read(path).expect("a file");
     let limits = ScheduleLimits::default();
     let source = ZipSource::new(&bytes, &limits).expect("a zip");
-    Timetable::read(&source, &CONTEXT).expect("a schedule")
+    ScheduleIndex::read_schedule(&source, &CONTEXT).expect("a schedule")
 }
 
-fn counts(subject: &Subject<'_>) -> Counts {
+fn counts(subject: &MessageSubject<'_>) -> Counts {
     let mut notices = Notices::new(3);
-    let errors = validate(subject, &CONTEXT, &mut notices);
+    let errors = validate_message(subject, &CONTEXT, &mut notices);
     assert!(errors.is_empty(), "{errors:?}");
     // Codes in words are ours, and the reference has none of them.
     let theirs = notices.iter().filter(|found| found.kind.code.starts_with(['E', 'W']));
@@ -109,7 +111,7 @@ fn real_messages_get_the_counts_of_the_reference() {
         let messages = messages(&shared.join("data/gtfs-rt"), group);
         let mut previous = None;
         for (name, now, message) in &messages {
-            let subject = Subject::new(message, &timetable, *now).after(previous);
+            let subject = MessageSubject::new(message, &timetable, *now).with_previous(previous);
             previous = Some(message);
             if part.as_deref().is_some_and(|part| !name.contains(part)) {
                 continue;
@@ -128,7 +130,7 @@ fn real_messages_get_the_counts_of_the_reference() {
             }
         }
     }
-    let n_kinds = kinds().count();
+    let n_kinds = notice_kinds().count();
     eprintln!("{compared} messages compared, {n_kinds} kinds, {} differences", wrong.len());
     assert!(compared > 0, "there are expected counts, and no message that they are of");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

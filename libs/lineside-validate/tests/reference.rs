@@ -6,11 +6,11 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use jiff::civil::Date;
-use lineside_formats::gtfs::Limits;
+use lineside_formats::gtfs::DatasetLimits;
 use lineside_validate::{
-    Context, Notices,
+    Notices, ValidationContext,
     gtfs::ZipSource,
-    rules::gtfs::{kinds, validate},
+    rules::gtfs::{notice_kinds, validate_feed},
 };
 use serde_json::Value;
 
@@ -23,12 +23,12 @@ type Counts = BTreeMap<String, u64>;
 /// What is counted, and all that is kept of it: the places above all.
 fn ours(path: &Path, today: Date, threads: usize) -> Result<(Counts, String), String> {
     let bytes = fs::read(path).map_err(|error| error.to_string())?;
-    let limits = Limits::default();
+    let limits = DatasetLimits::default();
     let source = ZipSource::new(&bytes, &limits).map_err(|error| error.to_string())?;
-    let context = Context { today, country: None, threads };
+    let context = ValidationContext { today, country: None, threads };
     let mut notices = Notices::new(3);
     let (_, errors) =
-        validate(&source, &context, &mut notices).map_err(|error| error.to_string())?;
+        validate_feed(&source, &context, &mut notices).map_err(|error| error.to_string())?;
     if let Some(error) = errors.first() {
         return Err(format!("{error:?}"));
     }
@@ -84,7 +84,7 @@ fn real_feeds_get_the_counts_of_the_reference() {
             }
         }
     }
-    let n_kinds = kinds().count();
+    let n_kinds = notice_kinds().count();
     eprintln!("{compared} feeds compared, {n_kinds} kinds, {} differences", wrong.len());
     assert!(compared > 0, "there are expected counts, and no feed that they are of");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

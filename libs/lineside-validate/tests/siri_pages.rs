@@ -8,13 +8,13 @@ mod list;
 mod support;
 
 use jiff::tz::TimeZone;
-use lineside_formats::siri::{Limits, decode};
+use lineside_formats::siri::{MessageLimits, decode_message};
 use lineside_validate::{
     Notices,
-    notice::Kind,
+    notice::NoticeKind,
     rules::{
         gtfs_rt,
-        siri::{kinds, validate, validate_while},
+        siri::{notice_kinds, validate_message, validate_while},
     },
 };
 use serde_json::Value;
@@ -52,15 +52,16 @@ fn message(delivery: &str) -> String {
 fn found(delivery: &str) -> Notices {
     let body = message(delivery);
     let (message, problems) =
-        decode(body.as_bytes(), &TimeZone::UTC, &Limits::default()).expect("a message");
+        decode_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default())
+            .expect("a message");
     assert!(problems.is_empty(), "{problems:?}");
     let mut notices = Notices::new(100);
-    let errors = validate(&message, &mut notices);
+    let errors = validate_message(&message, &mut notices);
     assert!(errors.is_empty(), "{errors:?}");
     notices
 }
 
-fn check(kind: &Kind) -> Result<(), String> {
+fn check(kind: &NoticeKind) -> Result<(), String> {
     let cases = cases(kind.page);
     let expected: Vec<&[Value]> = cases.iter().map(|case| case.expected.as_slice()).collect();
     support::has_both(&expected, false)?;
@@ -77,18 +78,18 @@ fn check(kind: &Kind) -> Result<(), String> {
 
 #[test]
 fn every_page_holds() {
-    support::check_all(kinds(), check);
+    support::check_all(notice_kinds(), check);
 }
 
 #[test]
 fn each_kind_has_one_page_and_each_field_is_described() {
-    support::describe_all(kinds(), "src/rules/siri");
+    support::describe_all(notice_kinds(), "src/rules/siri");
 }
 
 #[test]
 fn no_message_breaks_a_look() {
     let mut random = fastrand::Rng::with_seed(7);
-    let pages: Vec<Case> = kinds().flat_map(|kind| cases(kind.page)).collect();
+    let pages: Vec<Case> = notice_kinds().flat_map(|kind| cases(kind.page)).collect();
     let mut n_read = 0;
     for _ in 0..3_000 {
         let mut body = message(&pages[random.usize(..pages.len())].delivery).into_bytes();
@@ -96,9 +97,12 @@ fn no_message_breaks_a_look() {
             let at = random.usize(..body.len());
             body[at] = b"0123456789-+.TZ e"[random.usize(..17)];
         }
-        let Ok((message, _)) = decode(&body, &TimeZone::UTC, &Limits::default()) else { continue };
+        let Ok((message, _)) = decode_message(&body, &TimeZone::UTC, &MessageLimits::default())
+        else {
+            continue;
+        };
         n_read += 1;
-        let errors = validate(&message, &mut Notices::new(10));
+        let errors = validate_message(&message, &mut Notices::new(10));
         assert!(errors.is_empty(), "{errors:?} in {}", String::from_utf8_lossy(&body));
     }
     assert!(n_read > 300, "{n_read}");
@@ -112,7 +116,7 @@ fn the_papers_list_each_kind() {
         "Estimated timetables, vehicle monitoring, stop monitoring and situation exchange of 2.0 and 2.1. Times are compared\n\
          with the `ResponseTimestamp` of the message, not with the clock. Data that cannot be read are reported under the codes\n\
          of the decoder, and not as missing.",
-        kinds(),
+        notice_kinds(),
     );
 }
 
@@ -122,7 +126,8 @@ fn what_there_is_no_time_for_is_left_out_and_said() {
     let delivery =
         format!("<VehicleMonitoringDelivery>{}</VehicleMonitoringDelivery>", vehicle.repeat(200));
     let body = message(&delivery);
-    let (message, _) = decode(body.as_bytes(), &TimeZone::UTC, &Limits::default()).unwrap();
+    let (message, _) =
+        decode_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
     let looked = |looks: usize| {
         let left = std::cell::Cell::new(looks);
         let goes_on = || left.replace(left.get().saturating_sub(1)) > 0;
@@ -139,7 +144,7 @@ fn what_there_is_no_time_for_is_left_out_and_said() {
 
 #[test]
 fn no_code_is_one_of_another_formats_messages() {
-    for kind in kinds() {
-        assert!(gtfs_rt::kinds().all(|other| other.code != kind.code), "{}", kind.code);
+    for kind in notice_kinds() {
+        assert!(gtfs_rt::notice_kinds().all(|other| other.code != kind.code), "{}", kind.code);
     }
 }

@@ -7,8 +7,8 @@ mod looked_at;
 use std::fs;
 
 use jiff::tz::TimeZone;
-use lineside_formats::siri::{Limits, decode};
-use lineside_validate::{Notices, rules::siri::validate};
+use lineside_formats::siri::{MessageLimits, decode_message};
+use lineside_validate::{Notices, rules::siri::validate_message};
 
 use looked_at::Tally;
 
@@ -37,9 +37,12 @@ fn real_messages_get_the_counts_that_were_looked_at() {
     let mut tally = Tally::default();
     for (name, path) in looked_at::files(&data) {
         let body = fs::read(&path).expect("a file");
-        let Ok((message, _)) = decode(&body, &TimeZone::UTC, &Limits::default()) else { continue };
+        let Ok((message, _)) = decode_message(&body, &TimeZone::UTC, &MessageLimits::default())
+        else {
+            continue;
+        };
         let mut notices = Notices::new(2);
-        let errors = validate(&message, &mut notices);
+        let errors = validate_message(&message, &mut notices);
         assert!(errors.is_empty(), "{name}: {errors:?}");
         let set = name.split('/').next().unwrap_or_default();
         tally.add(set, &name, &notices);

@@ -15,14 +15,16 @@ use std::{
 
 use anyhow::Context as _;
 use lineside_sync::{
-    fanout::{Batch, Listeners, Place, Ready, Signals, Topic, Wake},
-    ring::{Bounds, Cursor, HasRing, Ring, Shared},
+    fanout::{
+        FanoutTopic, ListenerSet, PartitionPlace, ReadyTopics, SignalBatch, TopicBatch, WakeHandle,
+    },
+    ring::{HasRing, Ring, RingBounds, RingCursor, SharedRing},
 };
 
 use super::{EVENT_BYTES, Event, FanOut, Finish};
 
 const PARTITIONS: usize = 2;
-const BOUNDS: Bounds = Bounds { entries: 64, ..Bounds::NONE };
+const BOUNDS: RingBounds = RingBounds { entries: 64, ..RingBounds::NONE };
 /// What a row that is pushed to keeps.
 const QUEUE: usize = 16;
 
@@ -37,7 +39,7 @@ pub(super) enum Receiving {
 
 struct Unparks(Thread);
 
-impl Wake for Unparks {
+impl WakeHandle for Unparks {
     fn wake(&self) {
         self.0.unpark();
     }
@@ -45,7 +47,7 @@ impl Wake for Unparks {
 
 struct Log {
     ring: Ring<[u8; EVENT_BYTES]>,
-    listeners: Listeners<Arc<Place<usize, Unparks>>>,
+    listeners: ListenerSet<Arc<PartitionPlace<usize, Unparks>>>,
 }
 
 impl HasRing for Log {
@@ -60,13 +62,13 @@ impl HasRing for Log {
     }
 }
 
-struct Room(Shared<Log>);
+struct Room(SharedRing<Log>);
 
-impl Topic for Room {
+impl FanoutTopic for Room {
     type Wake = Unparks;
 
-    fn gather(&self, signals: &mut Signals<Unparks>) {
-        self.0.lock().listeners.gather(signals);
+    fn gather_signals(&self, signals: &mut SignalBatch<Unparks>) {
+        self.0.lock().listeners.gather_signals(signals);
     }
 }
 
@@ -87,9 +89,9 @@ pub(super) struct Owned {
 impl Owned {
     pub(super) fn new(rows: usize, rooms: usize, receiving: Receiving) -> anyhow::Result<Owned> {
         let share = (rows / rooms / PARTITIONS).max(1);
-        let log = || Log { ring: Ring::new(0), listeners: Listeners::new() };
+        let log = || Log { ring: Ring::new(0), listeners: ListenerSet::new() };
         let rooms: Arc<[Arc<Room>]> =
-            (0..rooms).map(|_| Arc::new(Room(Shared::new(log())))).collect();
+            (0..rooms).map(|_| Arc::new(Room(SharedRing::new(log())))).collect();
         let finish = Finish::new(share * rooms.len() * PARTITIONS);
         let over = Arc::new(AtomicBool::new(false));
         let (started, starts) = mpsc::sync_channel(PARTITIONS);
@@ -114,11 +116,11 @@ impl Owned {
 impl FanOut for Owned {
     fn publish(&mut self, event: Event) -> anyhow::Result<(Instant, Instant)> {
         let start = Instant::now();
-        let mut batch = Batch::open();
+        let mut batch = TopicBatch::open();
         for room in &*self.rooms {
-            batch.change(room, |room| (true, room.0.append(event.clone(), BOUNDS)));
+            batch.change_topic(room, |room| (true, room.0.append_next(event.clone(), BOUNDS)));
         }
-        batch.tell();
+        batch.signal_listeners();
         Ok((start, Instant::now()))
     }
 
@@ -141,8 +143,8 @@ impl Drop for Owned {
 /// One thread's rows, those of one room beside each other.
 struct Partition {
     rooms: Arc<[Arc<Room>]>,
-    ready: Ready<usize, Unparks>,
-    cursors: Vec<Cursor>,
+    ready: ReadyTopics<usize, Unparks>,
+    cursors: Vec<RingCursor>,
     rows: Vec<Row>,
     share: usize,
     receiving: Receiving,
@@ -157,11 +159,11 @@ impl Partition {
         receiving: Receiving,
         finish: Arc<Finish>,
     ) -> Partition {
-        let ready = Ready::new(number as u64, Arc::new(Unparks(thread::current())));
+        let ready = ReadyTopics::new(number as u64, Arc::new(Unparks(thread::current())));
         for (key, room) in rooms.iter().enumerate() {
-            room.0.lock().listeners.insert(ready.place(key));
+            room.0.lock().listeners.insert(ready.new_place(key));
         }
-        let cursors = vec![Cursor::at(0); rooms.len()];
+        let cursors = vec![RingCursor::at_offset(0); rooms.len()];
         let rows = vec![Row::default(); rooms.len() * share];
         Partition { rooms, ready, cursors, rows, share, receiving, finish }
     }
@@ -173,7 +175,7 @@ impl Partition {
             if over.load(Ordering::Acquire) {
                 return;
             }
-            self.ready.take(&mut keys);
+            self.ready.take_ready(&mut keys);
             for key in keys.drain(..) {
                 let cursor = &mut self.cursors[key];
                 let _nothing = self.rooms[key].0.take_after(cursor, usize::MAX, &mut entries);

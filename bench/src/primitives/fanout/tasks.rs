@@ -2,7 +2,7 @@
 
 use std::{hint::black_box, sync::Arc, time::Instant};
 
-use lineside_sync::ring::{Bounds, Cursor, Ring, Shared};
+use lineside_sync::ring::{Ring, RingBounds, RingCursor, SharedRing};
 use tokio::{
     runtime::{Builder, Runtime},
     sync::{broadcast, mpsc, watch},
@@ -113,18 +113,18 @@ impl FanOut for Broadcast {
 pub(super) struct WatchAndLog {
     runtime: Runtime,
     finish: Arc<Finish>,
-    log: Arc<Shared<Ring<[u8; EVENT_BYTES]>>>,
+    log: Arc<SharedRing<Ring<[u8; EVENT_BYTES]>>>,
     top: Arc<watch::Sender<u64>>,
 }
 
 impl WatchAndLog {
     pub(super) fn new(rows: usize) -> anyhow::Result<WatchAndLog> {
         let (runtime, finish) = (runtime()?, Finish::new(rows));
-        let (log, top) = (Arc::new(Shared::new(Ring::new(0))), watch::Sender::new(0));
+        let (log, top) = (Arc::new(SharedRing::new(Ring::new(0))), watch::Sender::new(0));
         for _ in 0..rows {
             let (finish, log, mut top) = (finish.clone(), Arc::clone(&log), top.subscribe());
             runtime.spawn(async move {
-                let (mut cursor, mut taken) = (Cursor::at(0), Vec::new());
+                let (mut cursor, mut taken) = (RingCursor::at_offset(0), Vec::new());
                 while top.changed().await.is_ok() {
                     let _nothing = log.take_after(&mut cursor, usize::MAX, &mut taken);
                     finish.arrive(taken.len());
@@ -140,7 +140,7 @@ impl FanOut for WatchAndLog {
     fn publish(&mut self, event: Event) -> anyhow::Result<(Instant, Instant)> {
         let (log, top) = (self.log.clone(), self.top.clone());
         as_task(&self.runtime, move || {
-            let offset = log.append(event, Bounds { entries: KEPT, ..Bounds::NONE });
+            let offset = log.append_next(event, RingBounds { entries: KEPT, ..RingBounds::NONE });
             top.send_replace(offset);
         })
     }

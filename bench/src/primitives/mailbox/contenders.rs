@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lineside_sync::mailbox::{self, Options};
+use lineside_sync::mailbox::{self, MailboxOptions};
 
 /// Room of every bounded queue, in messages; ours has as many per slot.
 const ROOM: usize = 1_024;
@@ -133,7 +133,7 @@ impl<M: Message, const SINGLY: bool> Queue<M> for Ours<SINGLY> {
     type Receiver = mailbox::Receiver<M>;
 
     fn open() -> (Self::Sender, Self::Receiver) {
-        mailbox::new(Options::default())
+        mailbox::new(MailboxOptions::default())
     }
 
     fn send(sender: &Self::Sender, message: M) {
@@ -146,7 +146,7 @@ impl<M: Message, const SINGLY: bool> Queue<M> for Ours<SINGLY> {
                 take(message);
             }
         } else {
-            while receiver.wait() {
+            while receiver.wait_ready() {
                 receiver.drain().for_each(&mut take);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use lineside_sync::ring::{Bounds, Cursor, Entry, Ring, Shared};
+use lineside_sync::ring::{Ring, RingBounds, RingCursor, RingEntry, SharedRing};
 use parking_lot::Mutex;
 
 use super::{Content, ITEM_BYTES};
@@ -27,21 +27,21 @@ pub(super) trait Buffer {
 
 /// Ours. It is read by cursor: what is pulled stays for other readers, until it is overwritten.
 pub(super) struct Lineside {
-    log: Shared<Ring<Content>>,
-    bounds: Bounds,
-    cursor: Cursor,
-    taken: Vec<Entry<Content>>,
+    log: SharedRing<Ring<Content>>,
+    bounds: RingBounds,
+    cursor: RingCursor,
+    taken: Vec<RingEntry<Content>>,
 }
 
 impl Buffer for Lineside {
     type Item = Arc<Content>;
-    type Pulled = Option<Entry<Content>>;
+    type Pulled = Option<RingEntry<Content>>;
 
     fn new(capacity: usize) -> Self {
         Lineside {
-            log: Shared::new(Ring::with_slots(0, capacity + 1)),
-            bounds: Bounds { entries: capacity, ..Bounds::NONE },
-            cursor: Cursor::at(0),
+            log: SharedRing::new(Ring::with_slots(0, capacity + 1)),
+            bounds: RingBounds { entries: capacity, ..RingBounds::NONE },
+            cursor: RingCursor::at_offset(0),
             taken: Vec::with_capacity(1),
         }
     }
@@ -51,10 +51,10 @@ impl Buffer for Lineside {
     }
 
     fn push(&mut self, item: Arc<Content>) {
-        self.log.append(item, self.bounds);
+        self.log.append_next(item, self.bounds);
     }
 
-    fn pull(&mut self) -> Option<Entry<Content>> {
+    fn pull(&mut self) -> Option<RingEntry<Content>> {
         // A reader that was overtaken goes on at the oldest, which is what the others pull.
         let _missed = self.log.take_after(&mut self.cursor, 1, &mut self.taken);
         self.taken.pop()

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lineside_sync::ring::{Bounds, Cursor, Missed, Ring, Shared};
+use lineside_sync::ring::{MissedEntries, Ring, RingBounds, RingCursor, SharedRing};
 use tokio::sync::broadcast::{self, error::TryRecvError};
 
 use super::{Bench, Content, ITEM_BYTES};
@@ -60,18 +60,18 @@ fn against<R: FnMut(&AtomicBool) -> u64 + Send>(
 }
 
 fn ours(readers: usize, span: Duration) -> f64 {
-    let log: Shared<Ring<Content>> = Shared::new(Ring::new(0));
+    let log: SharedRing<Ring<Content>> = SharedRing::new(Ring::new(0));
     let log = &log;
     let reader = || {
         move |over: &AtomicBool| {
-            let (mut cursor, mut entries, mut taken) = (Cursor::at(0), Vec::new(), 0);
+            let (mut cursor, mut entries, mut taken) = (RingCursor::at_offset(0), Vec::new(), 0);
             while !over.load(Ordering::Acquire) {
                 if !log.has_news(&cursor) {
                     thread::yield_now();
                     continue;
                 }
                 let missed = log.take_after(&mut cursor, usize::MAX, &mut entries);
-                debug_assert_ne!(missed, Missed::Uncounted);
+                debug_assert_ne!(missed, MissedEntries::Uncounted);
                 taken += entries.len() as u64;
                 entries.clear();
             }
@@ -80,7 +80,7 @@ fn ours(readers: usize, span: Duration) -> f64 {
     };
     let event: Arc<Content> = Arc::new([7; ITEM_BYTES]);
     against((0..readers).map(|_| reader()).collect(), span, || {
-        log.append(event.clone(), Bounds { entries: KEPT, ..Bounds::NONE });
+        log.append_next(event.clone(), RingBounds { entries: KEPT, ..RingBounds::NONE });
     })
 }
 

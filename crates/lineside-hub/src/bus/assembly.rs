@@ -2,23 +2,23 @@
 
 use bytes::Bytes;
 
-use super::message::Part;
+use super::message::MessagePart;
 
 /// Bound: `PARTS_MAX` parts of `PART_BYTES_MAX`, checked before a part comes here.
 #[derive(Debug)]
-pub(super) struct Assembly {
+pub(super) struct PartAssembly {
     parts: Vec<Option<Bytes>>,
     missing: usize,
     bytes: usize,
 }
 
-impl Assembly {
+impl PartAssembly {
     pub(super) fn new(count: u32) -> Self {
         Self { parts: vec![None; count as usize], missing: count as usize, bytes: 0 }
     }
 
     /// Says whether the part is one that was missing.
-    pub(super) fn add(&mut self, part: Part) -> bool {
+    pub(super) fn add_part(&mut self, part: MessagePart) -> bool {
         if part.count as usize != self.parts.len() {
             return false;
         }
@@ -29,16 +29,16 @@ impl Assembly {
         true
     }
 
-    pub(super) fn is_whole(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.missing == 0
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn byte_size(&self) -> usize {
         self.bytes
     }
 
     /// The first part that has not come.
-    pub(super) fn first_missing(&self) -> u32 {
+    pub(super) fn first_missing_part(&self) -> u32 {
         self.parts.iter().take_while(|part| part.is_some()).count() as u32
     }
 
@@ -54,15 +54,18 @@ mod tests {
 
     #[test]
     fn parts_come_in_any_order_and_more_than_once() {
-        let part =
-            |index, data: &'static [u8]| Part { index, count: 3, data: Bytes::from_static(data) };
-        let mut assembly = Assembly::new(3);
-        assert!(assembly.add(part(2, b"c")) && assembly.add(part(0, b"a")));
-        assert!(!assembly.add(part(2, b"c")), "it is there");
-        assert!(!assembly.add(Part { count: 2, ..part(1, b"b") }), "of something else");
-        assert_eq!((assembly.first_missing(), assembly.is_whole()), (1, false));
-        assert!(assembly.add(part(1, b"b")) && assembly.is_whole());
-        assert_eq!(assembly.bytes(), 3);
+        let part = |index, data: &'static [u8]| MessagePart {
+            index,
+            count: 3,
+            data: Bytes::from_static(data),
+        };
+        let mut assembly = PartAssembly::new(3);
+        assert!(assembly.add_part(part(2, b"c")) && assembly.add_part(part(0, b"a")));
+        assert!(!assembly.add_part(part(2, b"c")), "it is there");
+        assert!(!assembly.add_part(MessagePart { count: 2, ..part(1, b"b") }), "of something else");
+        assert_eq!((assembly.first_missing_part(), assembly.is_complete()), (1, false));
+        assert!(assembly.add_part(part(1, b"b")) && assembly.is_complete());
+        assert_eq!(assembly.byte_size(), 3);
         assert_eq!(assembly.into_parts(), ["a", "b", "c"]);
     }
 }

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Outside;
-use super::assembly::Assembly;
+use super::NodeContext;
+use super::assembly::PartAssembly;
 use super::limits::{ASK_AGAIN, EARLY_BYTES_MAX, EARLY_PUBLICATIONS_MAX};
-use super::message::{Ask, Body, Head, Part, To};
+use super::message::{CatchUpRequest, MessageBody, MessagePart, MessageRecipient, NetworkHead};
 use crate::{Epoch, Position};
 
 #[derive(Debug)]
-pub(super) struct Follower {
+pub(super) struct NetworkFollower {
     network: Arc<str>,
     /// The highest that was heard of; 0 before.
     term: u64,
@@ -25,10 +25,10 @@ pub(super) struct Follower {
     owed: u64,
     /// What builds upon a revision that is not held yet, or is not whole, by that revision.
     /// Bound: [`EARLY_PUBLICATIONS_MAX`], [`EARLY_BYTES_MAX`].
-    early: BTreeMap<u64, Early>,
+    early: BTreeMap<u64, EarlyChanges>,
     early_bytes: usize,
     /// The state that is coming in.
-    state: Option<Coming>,
+    state: Option<IncomingState>,
     /// What comes next cannot be read: only a state helps.
     is_stuck: bool,
     /// When it last asked, or was last given something of what it had asked for.
@@ -36,19 +36,19 @@ pub(super) struct Follower {
 }
 
 #[derive(Debug)]
-struct Early {
+struct EarlyChanges {
     revision: u64,
-    parts: Assembly,
+    parts: PartAssembly,
 }
 
 #[derive(Debug)]
-struct Coming {
+struct IncomingState {
     edition: u64,
     revision: u64,
-    parts: Assembly,
+    parts: PartAssembly,
 }
 
-impl Follower {
+impl NetworkFollower {
     /// Knows nothing yet but that there was a term.
     pub(super) fn new(network: Arc<str>, term: u64) -> Self {
         Self {
@@ -65,15 +65,15 @@ impl Follower {
         }
     }
 
-    pub(super) fn term(&self) -> u64 {
+    pub(super) fn known_term(&self) -> u64 {
         self.term
     }
 
     /// Where the network is on this node, once it holds something of the term.
-    pub(super) fn head(&self) -> Option<Head> {
+    pub(super) fn current_head(&self) -> Option<NetworkHead> {
         let (_, epoch) = self.owner.as_ref()?;
         let at = Position { epoch: *epoch, offset: self.held? };
-        Some(Head { network: self.network.clone(), term: self.term, at })
+        Some(NetworkHead { network: self.network.clone(), term: self.term, at })
     }
 
     /// Whether it has missed something that it knows of, or has nothing at all.
@@ -82,49 +82,54 @@ impl Follower {
     }
 
     /// There is such a term, whoever owns the network in it.
-    pub(super) fn learn(&mut self, term: u64) {
+    pub(super) fn learn_term(&mut self, term: u64) {
         if term > self.term {
             *self = Self::new(self.network.clone(), term);
         }
     }
 
     /// The owner says where it is.
-    pub(super) fn hear(&mut self, from: &Arc<str>, head: &Head, outside: &mut Outside<'_>) {
-        if self.accept(from, head, outside) {
+    pub(super) fn hear_heartbeat(
+        &mut self,
+        from: &Arc<str>,
+        head: &NetworkHead,
+        outside: &mut NodeContext<'_>,
+    ) {
+        if self.accept_owner(from, head, outside) {
             self.owed = self.owed.max(head.at.offset);
-            self.ask_if_behind(outside);
+            self.request_if_behind(outside);
         }
     }
 
     pub(super) fn take_changes(
         &mut self,
         from: &Arc<str>,
-        head: &Head,
+        head: &NetworkHead,
         previous: u64,
-        part: Part,
-        outside: &mut Outside<'_>,
+        part: MessagePart,
+        outside: &mut NodeContext<'_>,
     ) {
         let revision = head.at.offset;
-        if !self.takes(from, head, previous < revision && part.is_sound(), outside) {
+        if !self.accept_message(from, head, previous < revision && part.is_sound(), outside) {
             return;
         }
         self.owed = self.owed.max(previous);
-        if self.keep(previous, revision, part) {
-            self.advance(outside);
+        if self.store_part(previous, revision, part) {
+            self.apply_complete(outside);
         }
-        self.ask_if_behind(outside);
+        self.request_if_behind(outside);
     }
 
     pub(super) fn take_state(
         &mut self,
         from: &Arc<str>,
-        head: &Head,
+        head: &NetworkHead,
         edition: u64,
-        part: Part,
-        outside: &mut Outside<'_>,
+        part: MessagePart,
+        outside: &mut NodeContext<'_>,
     ) {
         let revision = head.at.offset;
-        if !self.takes(from, head, part.is_sound(), outside) {
+        if !self.accept_message(from, head, part.is_sound(), outside) {
             return;
         }
         if self.state.as_ref().is_some_and(|coming| edition < coming.edition) {
@@ -133,40 +138,40 @@ impl Follower {
         }
         let mut coming = match self.state.take() {
             Some(coming) if coming.edition == edition => coming,
-            _ => Coming { edition, revision, parts: Assembly::new(part.count) },
+            _ => IncomingState { edition, revision, parts: PartAssembly::new(part.count) },
         };
-        if coming.parts.add(part) {
+        if coming.parts.add_part(part) {
             self.asked = Some(outside.now);
         }
-        if !coming.parts.is_whole() {
+        if !coming.parts.is_complete() {
             self.state = Some(coming);
             return;
         }
-        match outside.replica.replace(&self.network, head.at, &coming.parts.into_parts()) {
+        match outside.replica.replace_state(&self.network, head.at, &coming.parts.into_parts()) {
             Ok(()) => {
                 outside.metrics.states_taken_total += 1;
                 self.held = Some(revision);
                 self.is_stuck = false;
-                self.advance(outside);
-                self.ask_if_behind(outside);
+                self.apply_complete(outside);
+                self.request_if_behind(outside);
             }
             Err(_) => outside.metrics.unreadable_total += 1,
         }
     }
 
-    pub(super) fn tick(&mut self, outside: &mut Outside<'_>) {
-        self.ask_if_behind(outside);
+    pub(super) fn run_due_work(&mut self, outside: &mut NodeContext<'_>) {
+        self.request_if_behind(outside);
     }
 
     /// Whether the owner sends something that can be read and is not held already.
-    fn takes(
+    fn accept_message(
         &mut self,
         from: &Arc<str>,
-        head: &Head,
+        head: &NetworkHead,
         is_sound: bool,
-        outside: &mut Outside<'_>,
+        outside: &mut NodeContext<'_>,
     ) -> bool {
-        if !self.accept(from, head, outside) {
+        if !self.accept_owner(from, head, outside) {
             return false;
         }
         let is_held = self.held.is_some_and(|held| head.at.offset <= held);
@@ -179,15 +184,23 @@ impl Follower {
     }
 
     /// Whether it is the owner of the highest term that says this. A higher term begins anew.
-    fn accept(&mut self, from: &Arc<str>, head: &Head, outside: &mut Outside<'_>) -> bool {
+    fn accept_owner(
+        &mut self,
+        from: &Arc<str>,
+        head: &NetworkHead,
+        outside: &mut NodeContext<'_>,
+    ) -> bool {
         let outdated = head.term.cmp(&self.term) == Ordering::Less || head.term == 0;
         if outdated {
             outside.metrics.refused_total += 1;
             let (network, term) = (self.network.clone(), self.term);
-            outside.send(To::One(from.clone()), Body::Outdated { network, term });
+            outside.send_body(
+                MessageRecipient::One(from.clone()),
+                MessageBody::Outdated { network, term },
+            );
             return false;
         }
-        self.learn(head.term);
+        self.learn_term(head.term);
         let (owner, epoch) = self.owner.get_or_insert_with(|| (from.clone(), head.at.epoch));
         let is_owners = owner == from && *epoch == head.at.epoch;
         if !is_owners {
@@ -197,7 +210,7 @@ impl Follower {
     }
 
     /// Puts a part where it belongs; false when there is no place for it or it is there already.
-    fn keep(&mut self, previous: u64, revision: u64, part: Part) -> bool {
+    fn store_part(&mut self, previous: u64, revision: u64, part: MessagePart) -> bool {
         let is_next = self.held == Some(previous);
         let is_full = self.early.len() >= EARLY_PUBLICATIONS_MAX
             || self.early_bytes + part.data.len() > EARLY_BYTES_MAX;
@@ -208,8 +221,8 @@ impl Follower {
         let early = self
             .early
             .entry(previous)
-            .or_insert_with(|| Early { revision, parts: Assembly::new(part.count) });
-        let added = early.revision == revision && early.parts.add(part);
+            .or_insert_with(|| EarlyChanges { revision, parts: PartAssembly::new(part.count) });
+        let added = early.revision == revision && early.parts.add_part(part);
         if added {
             self.early_bytes += bytes;
         }
@@ -217,18 +230,19 @@ impl Follower {
     }
 
     /// Applies all that is whole and builds upon what is held.
-    fn advance(&mut self, outside: &mut Outside<'_>) {
+    fn apply_complete(&mut self, outside: &mut NodeContext<'_>) {
         let Some((_, epoch)) = self.owner else { return };
         while let Some(held) = self.held {
-            self.forget_before(held);
+            self.drop_before_revision(held);
             let Some(next) = self.early.first_entry() else { return };
-            if *next.key() != held || !next.get().parts.is_whole() {
+            if *next.key() != held || !next.get().parts.is_complete() {
                 return;
             }
-            let Early { revision, parts } = next.remove();
-            self.early_bytes -= parts.bytes();
+            let EarlyChanges { revision, parts } = next.remove();
+            self.early_bytes -= parts.byte_size();
             let at = Position { epoch, offset: revision };
-            if outside.replica.apply(&self.network, held, at, &parts.into_parts()).is_err() {
+            if outside.replica.apply_changes(&self.network, held, at, &parts.into_parts()).is_err()
+            {
                 outside.metrics.unreadable_total += 1;
                 self.is_stuck = true;
                 self.owed = self.owed.max(revision);
@@ -243,14 +257,14 @@ impl Follower {
         }
     }
 
-    fn forget_before(&mut self, held: u64) {
+    fn drop_before_revision(&mut self, held: u64) {
         while let Some(first) = self.early.first_entry().filter(|first| *first.key() < held) {
-            self.early_bytes -= first.remove().parts.bytes();
+            self.early_bytes -= first.remove().parts.byte_size();
         }
     }
 
     /// Asks the owner, once per [`ASK_AGAIN`] in which nothing comes.
-    fn ask_if_behind(&mut self, outside: &mut Outside<'_>) {
+    fn request_if_behind(&mut self, outside: &mut NodeContext<'_>) {
         if !self.is_behind() {
             self.asked = None;
             return;
@@ -261,13 +275,13 @@ impl Follower {
         }
         self.asked = Some(outside.now);
         outside.metrics.asked_total += 1;
-        let ask = Ask {
+        let ask = CatchUpRequest {
             network: self.network.clone(),
             term: self.term,
             held: self.held.map(|offset| Position { epoch: *epoch, offset }),
             is_stuck: self.is_stuck,
-            unfinished: self.state.as_ref().map(|it| (it.edition, it.parts.first_missing())),
+            unfinished: self.state.as_ref().map(|it| (it.edition, it.parts.first_missing_part())),
         };
-        outside.send(To::One(owner.clone()), Body::Ask(ask));
+        outside.send_body(MessageRecipient::One(owner.clone()), MessageBody::Ask(ask));
     }
 }

@@ -10,11 +10,11 @@ use parking_lot::Mutex;
 
 use super::Bus;
 use super::limits::WAITING_MAX;
-use super::message::{Message, To};
+use super::message::{BusMessage, MessageRecipient};
 
 /// How badly messages travel. Each chance is one in a thousand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Faults {
+pub struct BusFaults {
     /// Lost.
     pub lost: u16,
     /// Delivered twice, the second time later.
@@ -28,21 +28,21 @@ pub struct Faults {
 /// A bus for nodes in one process. Without faults messages arrive at once, and from each sender in order.
 pub struct MemoryBus {
     clock: Arc<dyn Clock>,
-    state: Mutex<State>,
+    state: Mutex<MemoryBusState>,
 }
 
-struct State {
+struct MemoryBusState {
     rng: fastrand::Rng,
-    faults: Faults,
-    nodes: BTreeMap<Arc<str>, Mailbox>,
+    faults: BusFaults,
+    nodes: BTreeMap<Arc<str>, NodeMailbox>,
     sent: u64,
     lost: u64,
 }
 
 #[derive(Default)]
-struct Mailbox {
+struct NodeMailbox {
     /// By when they arrive, and the order in which they were sent. Bound: [`WAITING_MAX`].
-    waiting: BTreeMap<(Duration, u64), Message>,
+    waiting: BTreeMap<(Duration, u64), BusMessage>,
     /// When the last message of each sender that keeps its order arrives.
     arrived: BTreeMap<Arc<str>, Duration>,
     /// Nothing reaches the node, nor leaves it.
@@ -52,9 +52,9 @@ struct Mailbox {
 impl MemoryBus {
     /// A bus without nodes and without faults. The seed decides what the faults will strike.
     pub fn new(clock: Arc<dyn Clock>, seed: u64) -> Arc<Self> {
-        let state = State {
+        let state = MemoryBusState {
             rng: fastrand::Rng::with_seed(seed),
-            faults: Faults::default(),
+            faults: BusFaults::default(),
             nodes: BTreeMap::new(),
             sent: 0,
             lost: 0,
@@ -63,29 +63,29 @@ impl MemoryBus {
     }
 
     /// From here on messages travel like this.
-    pub fn set_faults(&self, faults: Faults) {
+    pub fn set_faults(&self, faults: BusFaults) {
         self.state.lock().faults = faults;
     }
 
     /// Lets a node receive; what waited for one of that name is lost.
-    pub fn join(&self, name: &str) {
-        self.state.lock().nodes.insert(name.into(), Mailbox::default());
+    pub fn join_node(&self, name: &str) {
+        self.state.lock().nodes.insert(name.into(), NodeMailbox::default());
     }
 
     /// Ends that.
-    pub fn leave(&self, name: &str) {
+    pub fn leave_node(&self, name: &str) {
         self.state.lock().nodes.remove(name);
     }
 
     /// Cuts a node off from the others, or lets it reach them again. What is under way to it arrives.
-    pub fn cut_off(&self, name: &str, is_cut_off: bool) {
+    pub fn set_cut_off(&self, name: &str, is_cut_off: bool) {
         if let Some(mailbox) = self.state.lock().nodes.get_mut(name) {
             mailbox.is_cut_off = is_cut_off;
         }
     }
 
     /// The next message that has arrived for a node.
-    pub fn receive(&self, name: &str) -> Option<Message> {
+    pub fn receive_message(&self, name: &str) -> Option<BusMessage> {
         let now = self.clock.monotonic();
         let mut state = self.state.lock();
         let first = state.nodes.get_mut(name)?.waiting.first_entry()?;
@@ -93,35 +93,39 @@ impl MemoryBus {
     }
 
     /// How many messages were lost, for whatever reason.
-    pub fn lost(&self) -> u64 {
+    pub fn lost_messages(&self) -> u64 {
         self.state.lock().lost
     }
 }
 
 impl Bus for MemoryBus {
-    fn send(&self, to: To, message: Message) {
+    fn send_message(&self, to: MessageRecipient, message: BusMessage) {
         let now = self.clock.monotonic();
         let mut state = self.state.lock();
         let receivers: Vec<Arc<str>> = match to {
-            To::One(name) => vec![name],
-            To::All => state.nodes.keys().filter(|name| **name != message.from).cloned().collect(),
+            MessageRecipient::One(name) => vec![name],
+            MessageRecipient::All => {
+                state.nodes.keys().filter(|name| **name != message.from).cloned().collect()
+            }
         };
         for receiver in receivers {
-            state.carry(&receiver, &message, now);
+            state.carry_message(&receiver, &message, now);
         }
     }
 }
 
-impl State {
-    fn carry(&mut self, receiver: &Arc<str>, message: &Message, now: Duration) {
-        let is_cut_off = |name| self.nodes.get(name).is_none_or(|node: &Mailbox| node.is_cut_off);
-        if is_cut_off(receiver) || is_cut_off(&message.from) || self.strikes(self.faults.lost) {
+impl MemoryBusState {
+    fn carry_message(&mut self, receiver: &Arc<str>, message: &BusMessage, now: Duration) {
+        let is_cut_off =
+            |name| self.nodes.get(name).is_none_or(|node: &NodeMailbox| node.is_cut_off);
+        if is_cut_off(receiver) || is_cut_off(&message.from) || self.fault_strikes(self.faults.lost)
+        {
             self.lost += 1;
             return;
         }
-        let mut due = now + self.delay();
-        let keeps_order = !self.strikes(self.faults.reordered);
-        let again = self.strikes(self.faults.repeated).then(|| due + self.delay());
+        let mut due = now + self.random_delay();
+        let keeps_order = !self.fault_strikes(self.faults.reordered);
+        let again = self.fault_strikes(self.faults.repeated).then(|| due + self.random_delay());
         self.sent += 1;
         let number = self.sent;
         let Some(mailbox) = self.nodes.get_mut(receiver) else { return };
@@ -139,11 +143,11 @@ impl State {
         }
     }
 
-    fn strikes(&mut self, chance: u16) -> bool {
+    fn fault_strikes(&mut self, chance: u16) -> bool {
         chance > 0 && self.rng.u16(..1_000) < chance
     }
 
-    fn delay(&mut self) -> Duration {
+    fn random_delay(&mut self) -> Duration {
         let longest = u64::try_from(self.faults.delay.as_micros()).unwrap_or(u64::MAX);
         Duration::from_micros(self.rng.u64(..=longest))
     }
@@ -166,47 +170,50 @@ mod tests {
     use lineside_sync::{SimulatedClock, UnixMillis};
 
     use super::*;
-    use crate::bus::message::Body;
+    use crate::bus::message::MessageBody;
 
     const MESSAGES: u64 = 1_000;
 
-    fn message(term: u64) -> Message {
-        Message { from: "a".into(), body: Body::Outdated { network: "n".into(), term } }
+    fn message(term: u64) -> BusMessage {
+        BusMessage { from: "a".into(), body: MessageBody::Outdated { network: "n".into(), term } }
     }
 
     /// What b receives of a thousand messages, in its order.
-    fn received(faults: Faults, seed: u64) -> Vec<u64> {
+    fn received(faults: BusFaults, seed: u64) -> Vec<u64> {
         let clock = SimulatedClock::new(UnixMillis(0));
         let bus = MemoryBus::new(Arc::new(clock.clone()), seed);
-        ["a", "b"].iter().for_each(|name| bus.join(name));
+        ["a", "b"].iter().for_each(|name| bus.join_node(name));
         bus.set_faults(faults);
         for term in 1..=MESSAGES {
-            bus.send(To::All, message(term));
+            bus.send_message(MessageRecipient::All, message(term));
         }
         clock.advance(faults.delay * 2);
-        assert!(bus.receive("a").is_none(), "nobody hears itself");
-        let terms = std::iter::from_fn(|| bus.receive("b")).map(|message| match message.body {
-            Body::Outdated { term, .. } => term,
-            _ => 0,
-        });
+        assert!(bus.receive_message("a").is_none(), "nobody hears itself");
+        let terms =
+            std::iter::from_fn(|| bus.receive_message("b")).map(|message| match message.body {
+                MessageBody::Outdated { term, .. } => term,
+                _ => 0,
+            });
         terms.collect()
     }
 
     #[test]
     fn without_faults_all_arrive_in_order() {
         let delay = Duration::from_millis(10);
-        assert!(received(Faults::default(), 1).into_iter().eq(1..=MESSAGES));
-        assert!(received(Faults { delay, ..Faults::default() }, 1).into_iter().eq(1..=MESSAGES));
+        assert!(received(BusFaults::default(), 1).into_iter().eq(1..=MESSAGES));
+        assert!(
+            received(BusFaults { delay, ..BusFaults::default() }, 1).into_iter().eq(1..=MESSAGES)
+        );
     }
 
     #[test]
     fn each_fault_strikes_as_often_as_told_and_the_same_for_a_seed() {
         let delay = Duration::from_millis(10);
-        let lost = received(Faults { lost: 200, ..Faults::default() }, 2);
+        let lost = received(BusFaults { lost: 200, ..BusFaults::default() }, 2);
         assert!((700..900).contains(&lost.len()) && lost.is_sorted(), "{}", lost.len());
-        let repeated = received(Faults { repeated: 200, delay, ..Faults::default() }, 2);
+        let repeated = received(BusFaults { repeated: 200, delay, ..BusFaults::default() }, 2);
         assert!((1_100..1_300).contains(&repeated.len()), "{}", repeated.len());
-        let reordered = Faults { reordered: 200, delay, ..Faults::default() };
+        let reordered = BusFaults { reordered: 200, delay, ..BusFaults::default() };
         let terms = received(reordered, 2);
         assert!(terms.len() == MESSAGES as usize && !terms.is_sorted());
         assert_eq!(terms, received(reordered, 2));
@@ -217,14 +224,14 @@ mod tests {
     fn what_is_cut_off_or_gone_hears_nothing() {
         let clock = SimulatedClock::new(UnixMillis(0));
         let bus = MemoryBus::new(Arc::new(clock), 1);
-        ["a", "b", "c"].iter().for_each(|name| bus.join(name));
-        bus.cut_off("b", true);
-        bus.leave("c");
-        bus.send(To::All, message(1));
-        bus.cut_off("b", false);
-        bus.send(To::One("b".into()), message(2));
-        assert_eq!(bus.receive("b"), Some(message(2)));
-        assert!(bus.receive("b").is_none() && bus.receive("c").is_none());
-        assert_eq!(bus.lost(), 1);
+        ["a", "b", "c"].iter().for_each(|name| bus.join_node(name));
+        bus.set_cut_off("b", true);
+        bus.leave_node("c");
+        bus.send_message(MessageRecipient::All, message(1));
+        bus.set_cut_off("b", false);
+        bus.send_message(MessageRecipient::One("b".into()), message(2));
+        assert_eq!(bus.receive_message("b"), Some(message(2)));
+        assert!(bus.receive_message("b").is_none() && bus.receive_message("c").is_none());
+        assert_eq!(bus.lost_messages(), 1);
     }
 }

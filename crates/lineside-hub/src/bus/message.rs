@@ -9,16 +9,16 @@ use crate::Position;
 
 /// One message between nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct BusMessage {
     /// The node that sent it.
     pub from: Arc<str>,
     /// What it says.
-    pub body: Body,
+    pub body: MessageBody,
 }
 
 /// Where a network is, as its owner says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct NetworkHead {
     /// The network's id.
     pub network: Arc<str>,
     /// Which ownership this is: of two that claim a network the higher is right. From 1.
@@ -29,7 +29,7 @@ pub struct Head {
 
 /// One piece of a publication or a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct MessagePart {
     /// Which piece, from 0.
     pub index: u32,
     /// How many there are; at most [`PARTS_MAX`].
@@ -40,29 +40,29 @@ pub struct Part {
 
 /// What a message says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Body {
+pub enum MessageBody {
     /// From an owner to all: what leads from one revision to another.
     Changes {
         /// Where they lead.
-        head: Head,
+        head: NetworkHead,
         /// The revision that they build upon.
         previous: u64,
         /// This piece of them.
-        part: Part,
+        part: MessagePart,
     },
     /// From an owner to who asked: all that the network holds.
     State {
         /// Where the network was.
-        head: Head,
+        head: NetworkHead,
         /// Which of the states that the owner has read in this term: parts of two are never one state.
         edition: u64,
         /// This piece of it.
-        part: Part,
+        part: MessagePart,
     },
     /// From an owner to all, every [`HEARTBEAT`](super::HEARTBEAT): where its networks are.
-    Heartbeat(Vec<Head>),
+    Heartbeat(Vec<NetworkHead>),
     /// From a follower to the owner: it has missed something.
-    Ask(Ask),
+    Ask(CatchUpRequest),
     /// To who claims a network: there is a later term.
     Outdated {
         /// The network's id.
@@ -74,7 +74,7 @@ pub enum Body {
 
 /// What a follower needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct CatchUpRequest {
     /// The network's id.
     pub network: Arc<str>,
     /// The term that it follows.
@@ -89,14 +89,14 @@ pub struct Ask {
 
 /// Who a message goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum To {
+pub enum MessageRecipient {
     /// Every other node.
     All,
     /// That node.
     One(Arc<str>),
 }
 
-impl Part {
+impl MessagePart {
     /// Whether it is one that a node may have sent.
     pub(super) fn is_sound(&self) -> bool {
         self.index < self.count
@@ -107,7 +107,7 @@ impl Part {
 
 /// Cuts what is too large for a message; none becomes one that is empty. The pieces are otherwise as given, so
 /// that who reads them finds whole records where the writer put whole records.
-pub(super) fn cut(pieces: Vec<Bytes>) -> Vec<Bytes> {
+pub(super) fn split_pieces(pieces: Vec<Bytes>) -> Vec<Bytes> {
     if pieces.is_empty() {
         return vec![Bytes::new()];
     }
@@ -125,9 +125,13 @@ pub(super) fn cut(pieces: Vec<Bytes>) -> Vec<Bytes> {
 }
 
 /// The parts from `first` on, numbered.
-pub(super) fn numbered(parts: &[Bytes], first: usize) -> impl Iterator<Item = Part> {
+pub(super) fn number_parts(parts: &[Bytes], first: usize) -> impl Iterator<Item = MessagePart> {
     let count = parts.len() as u32;
-    (0..).zip(parts).skip(first).map(move |(index, data)| Part { index, count, data: data.clone() })
+    (0..).zip(parts).skip(first).map(move |(index, data)| MessagePart {
+        index,
+        count,
+        data: data.clone(),
+    })
 }
 
 #[cfg(test)]
@@ -136,11 +140,11 @@ mod tests {
 
     #[test]
     fn only_what_is_too_large_is_cut() {
-        assert_eq!(cut(Vec::new()), [Bytes::new()]);
+        assert_eq!(split_pieces(Vec::new()), [Bytes::new()]);
         let small = vec![Bytes::from_static(b"a"), Bytes::from_static(b"b")];
-        assert_eq!(cut(small.clone()), small);
+        assert_eq!(split_pieces(small.clone()), small);
         let large = Bytes::from(vec![7; 2 * PART_BYTES_MAX + 1]);
-        let parts = cut(vec![small[0].clone(), large.clone(), small[1].clone()]);
+        let parts = split_pieces(vec![small[0].clone(), large.clone(), small[1].clone()]);
         let lengths: Vec<usize> = parts.iter().map(Bytes::len).collect();
         assert_eq!(lengths, [1, PART_BYTES_MAX, PART_BYTES_MAX, 1, 1]);
         assert_eq!(parts[1..4].concat(), large);

@@ -1,11 +1,11 @@
 //! Many nodes: a network is owned by one, and the others follow it.
 //!
 //! # Layout
-//! - [`Ownership`]: which node owns a network, by the hash ring of the nodes that there are
+//! - [`NetworkOwnership`]: which node owns a network, by the hash ring of the nodes that there are
 //! - [`Bus`]: what carries messages between nodes; [`MemoryBus`] does so within a process, badly if told to
-//! - [`Message`]: what they say to each other
-//! - [`Replica`]: who holds the networks' records; what the bus moves are bytes to the hub
-//! - [`Node`]: a node's part in it: owner of some networks, follower of the others
+//! - [`BusMessage`]: what they say to each other
+//! - [`NetworkReplica`]: who holds the networks' records; what the bus moves are bytes to the hub
+//! - [`ClusterNode`]: a node's part in it: owner of some networks, follower of the others
 //!
 //! # What it must not know
 //! What is in a network, which broker carries the messages, and threads: everything here is driven by calls.
@@ -35,30 +35,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::limits::{ASK_AGAIN, HEARTBEAT, PART_BYTES_MAX, PARTS_MAX, WAITING_MAX};
-pub use self::memory::{Faults, MemoryBus};
-pub use self::message::{Ask, Body, Head, Message, Part, To};
-pub use self::node::{Node, NodeMetrics, Refused, Surroundings};
-pub use self::ownership::{Ownership, Roster};
-pub use self::replica::{NetworkState, Replica, Unreadable};
+pub use self::memory::{BusFaults, MemoryBus};
+pub use self::message::{
+    BusMessage, CatchUpRequest, MessageBody, MessagePart, MessageRecipient, NetworkHead,
+};
+pub use self::node::{BusPublishError, ClusterNode, ClusterNodeMetrics, NodeDependencies};
+pub use self::ownership::{NetworkOwnership, NodeRoster};
+pub use self::replica::{NetworkReplica, ReplicaDecodeError, ReplicaState};
 
 /// Carries messages between nodes, each at most once. It may lose them, and never waits: whoever is too slow loses.
 pub trait Bus: Send + Sync + 'static {
     /// Sends a message.
-    fn send(&self, to: To, message: Message);
+    fn send_message(&self, to: MessageRecipient, message: BusMessage);
 }
 
 /// What one call of a node may reach.
-struct Outside<'a> {
+struct NodeContext<'a> {
     name: &'a Arc<str>,
     bus: &'a dyn Bus,
-    replica: &'a dyn Replica,
+    replica: &'a dyn NetworkReplica,
     now: Duration,
-    metrics: &'a mut NodeMetrics,
+    metrics: &'a mut ClusterNodeMetrics,
 }
 
-impl Outside<'_> {
-    fn send(&mut self, to: To, body: Body) {
+impl NodeContext<'_> {
+    fn send_body(&mut self, to: MessageRecipient, body: MessageBody) {
         self.metrics.sent_total += 1;
-        self.bus.send(to, Message { from: self.name.clone(), body });
+        self.bus.send_message(to, BusMessage { from: self.name.clone(), body });
     }
 }

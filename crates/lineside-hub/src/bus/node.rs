@@ -8,27 +8,27 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_sync::Clock;
 
-use super::follower::Follower;
+use super::follower::NetworkFollower;
 use super::limits::HEADS_MAX;
-use super::message::{Body, Head, Message, To};
-use super::owner::Owner;
-use super::{Bus, HEARTBEAT, Outside, Ownership, Replica};
+use super::message::{BusMessage, MessageBody, MessageRecipient, NetworkHead};
+use super::owner::NetworkOwner;
+use super::{Bus, HEARTBEAT, NetworkOwnership, NetworkReplica, NodeContext};
 use crate::{Epoch, Position};
 
 /// What a node needs of others.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct NodeDependencies {
     /// Carries its messages.
     pub bus: Arc<dyn Bus>,
     /// Holds the networks' records.
-    pub replica: Arc<dyn Replica>,
+    pub replica: Arc<dyn NetworkReplica>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// Says which node owns a network.
-    pub ownership: Arc<Ownership>,
+    pub ownership: Arc<NetworkOwnership>,
 }
 
-impl fmt::Debug for Surroundings {
+impl fmt::Debug for NodeDependencies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Surroundings").field("ownership", &self.ownership).finish_non_exhaustive()
     }
@@ -36,7 +36,7 @@ impl fmt::Debug for Surroundings {
 
 /// Why a publication was not said to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum BusPublishError {
     /// This node does not own the network, or no longer in that epoch. Whoever published followed an order to stop too
     /// late; the node's rooms will get the owner's state.
     #[error("another node owns the network")]
@@ -48,7 +48,7 @@ pub enum Refused {
 
 /// What a node has said and heard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NodeMetrics {
+pub struct ClusterNodeMetrics {
     /// Messages handed to the bus; one to all nodes counts once.
     pub sent_total: u64,
     /// Publications of networks that it owns.
@@ -78,37 +78,37 @@ pub struct NodeMetrics {
 }
 
 #[derive(Debug)]
-enum Role {
-    Owner(Box<Owner>),
-    Follower(Box<Follower>),
+enum NetworkRole {
+    Owner(Box<NetworkOwner>),
+    Follower(Box<NetworkFollower>),
 }
 
 /// One node. A plain value, driven by whoever has its messages and its time.
-pub struct Node {
+pub struct ClusterNode {
     name: Arc<str>,
-    around: Surroundings,
+    around: NodeDependencies,
     /// Draws epochs.
     rng: fastrand::Rng,
     /// Bound: the networks named at its making.
-    networks: BTreeMap<Arc<str>, Role>,
+    networks: BTreeMap<Arc<str>, NetworkRole>,
     /// The number of the roster that its roles were last decided by.
     decided: u64,
     next_heartbeat: Duration,
-    metrics: NodeMetrics,
+    metrics: ClusterNodeMetrics,
 }
 
-impl Node {
+impl ClusterNode {
     /// A node that follows all networks, until a roster says which ones it owns. Its name is the one in the
     /// roster; `seed` is to come from the system's randomness, except where runs are to be repeated.
     pub fn new<'a>(
         name: &str,
         networks: impl IntoIterator<Item = &'a str>,
-        around: Surroundings,
+        around: NodeDependencies,
         seed: u64,
     ) -> Self {
         let follow = |network: &str| {
             let network: Arc<str> = network.into();
-            (network.clone(), Role::Follower(Box::new(Follower::new(network, 0))))
+            (network.clone(), NetworkRole::Follower(Box::new(NetworkFollower::new(network, 0))))
         };
         Self {
             name: name.into(),
@@ -117,38 +117,38 @@ impl Node {
             rng: fastrand::Rng::with_seed(seed),
             networks: networks.into_iter().map(follow).collect(),
             decided: 0,
-            metrics: NodeMetrics::default(),
+            metrics: ClusterNodeMetrics::default(),
         }
     }
 
     /// What it is called.
-    pub fn name(&self) -> &Arc<str> {
+    pub fn node_name(&self) -> &Arc<str> {
         &self.name
     }
 
     /// Whether it owns the network, as far as it knows.
-    pub fn owns(&self, network: &str) -> bool {
-        matches!(self.networks.get(network), Some(Role::Owner(_)))
+    pub fn owns_network(&self, network: &str) -> bool {
+        matches!(self.networks.get(network), Some(NetworkRole::Owner(_)))
     }
 
     /// Where the network is on this node, and in which term; `None` before it has anything of the term.
-    pub fn head(&self, network: &str) -> Option<Head> {
+    pub fn network_head(&self, network: &str) -> Option<NetworkHead> {
         match self.networks.get(network)? {
-            Role::Owner(owner) => Some(owner.head().clone()),
-            Role::Follower(follower) => follower.head(),
+            NetworkRole::Owner(owner) => Some(owner.current_head().clone()),
+            NetworkRole::Follower(follower) => follower.current_head(),
         }
     }
 
     /// Whether it knows that it has missed something of the network.
-    pub fn is_behind(&self, network: &str) -> bool {
+    pub fn is_behind_on(&self, network: &str) -> bool {
         match self.networks.get(network) {
-            Some(Role::Follower(follower)) => follower.is_behind(),
+            Some(NetworkRole::Follower(follower)) => follower.is_behind(),
             _ => false,
         }
     }
 
     /// What it has said and heard.
-    pub fn metrics(&self) -> NodeMetrics {
+    pub fn metrics(&self) -> ClusterNodeMetrics {
         self.metrics
     }
 
@@ -157,96 +157,98 @@ impl Node {
     ///
     /// # Errors
     /// When this node does not own the network in that epoch, or has said it already.
-    pub fn publish(
+    pub fn publish_changes(
         &mut self,
         network: &str,
         at: Position,
         changes: Vec<Bytes>,
-    ) -> Result<(), Refused> {
-        self.with(network, |role, _, outside| {
-            let Role::Owner(owner) = role else { return Err(Refused::NotOwner) };
-            if owner.is_next(at) {
-                owner.publish(at.offset, changes, outside);
+    ) -> Result<(), BusPublishError> {
+        self.with_role(network, |role, _, outside| {
+            let NetworkRole::Owner(owner) = role else { return Err(BusPublishError::NotOwner) };
+            if owner.is_next_position(at) {
+                owner.publish_changes(at.offset, changes, outside);
                 Ok(())
-            } else if at.epoch == owner.head().at.epoch {
-                Err(Refused::NotNext)
+            } else if at.epoch == owner.current_head().at.epoch {
+                Err(BusPublishError::NotNext)
             } else {
-                Err(Refused::NotOwner)
+                Err(BusPublishError::NotOwner)
             }
         })
-        .unwrap_or(Err(Refused::NotOwner))
+        .unwrap_or(Err(BusPublishError::NotOwner))
     }
 
     /// Takes a message from the bus.
-    pub fn receive(&mut self, message: Message) {
-        let Message { from, body } = message;
+    pub fn receive_message(&mut self, message: BusMessage) {
+        let BusMessage { from, body } = message;
         if from == self.name {
             return;
         }
         match body {
-            Body::Changes { head, previous, part } => {
+            MessageBody::Changes { head, previous, part } => {
                 self.with_follower(&from, &head, |follower, outside| {
                     follower.take_changes(&from, &head, previous, part, outside);
                 });
             }
-            Body::State { head, edition, part } => {
+            MessageBody::State { head, edition, part } => {
                 self.with_follower(&from, &head, |follower, outside| {
                     follower.take_state(&from, &head, edition, part, outside);
                 })
             }
-            Body::Heartbeat(heads) => {
+            MessageBody::Heartbeat(heads) => {
                 for head in &heads {
                     self.with_follower(&from, head, |follower, outside| {
-                        follower.hear(&from, head, outside);
+                        follower.hear_heartbeat(&from, head, outside);
                     });
                 }
             }
-            Body::Ask(ask) => {
-                self.with(&ask.network, |role, _, outside| match role {
-                    Role::Owner(owner) if owner.head().term == ask.term => {
-                        owner.answer(&from, &ask, outside);
+            MessageBody::Ask(ask) => {
+                self.with_role(&ask.network, |role, _, outside| match role {
+                    NetworkRole::Owner(owner) if owner.current_head().term == ask.term => {
+                        owner.answer_follower(&from, &ask, outside);
                     }
                     // It will hear of the term that there is now.
                     _ => {}
                 });
             }
-            Body::Outdated { network, term } => self.learn(&network, term),
+            MessageBody::Outdated { network, term } => self.learn_term(&network, term),
         }
     }
 
     /// Does what is due: takes up what a new roster gives it, says where its networks are, asks again. To be
     /// called about ten times a second.
-    pub fn tick(&mut self) {
-        let number = self.around.ownership.load().number();
+    pub fn run_due_work(&mut self) {
+        let number = self.around.ownership.load_roster().roster_number();
         if number > self.decided {
             self.decided = number;
-            self.decide();
+            self.apply_roster();
         }
         let names: Vec<Arc<str>> = self.networks.keys().cloned().collect();
         for network in &names {
-            self.with(network, |role, _, outside| match role {
-                Role::Owner(owner) => owner.tick(outside.now),
-                Role::Follower(follower) => follower.tick(outside),
+            self.with_role(network, |role, _, outside| match role {
+                NetworkRole::Owner(owner) => owner.trim_log(outside.now),
+                NetworkRole::Follower(follower) => follower.run_due_work(outside),
             });
         }
-        self.beat();
+        self.send_heartbeats();
     }
 
     /// Lets each network's owner be who the roster says.
-    fn decide(&mut self) {
+    fn apply_roster(&mut self) {
         let (ownership, name) = (self.around.ownership.clone(), self.name.clone());
-        let roster = ownership.load();
+        let roster = ownership.load_roster();
         let names: Vec<Arc<str>> = self.networks.keys().cloned().collect();
         for network in &names {
             let is_owner = roster.is_owner(network, &name);
-            self.with(network, |role, rng, outside| match role {
+            self.with_role(network, |role, rng, outside| match role {
                 // Whoever heard of a later term knows a roster to be over that it has not seen the end of.
-                Role::Follower(follower) if is_owner && follower.term() < roster.number() => {
-                    lead(role, network, roster.number(), rng, outside);
+                NetworkRole::Follower(follower)
+                    if is_owner && follower.known_term() < roster.roster_number() =>
+                {
+                    begin_term(role, network, roster.roster_number(), rng, outside);
                 }
-                Role::Owner(owner) if !is_owner => {
-                    let term = owner.head().term;
-                    depose(role, network, term, outside);
+                NetworkRole::Owner(owner) if !is_owner => {
+                    let term = owner.current_head().term;
+                    end_term(role, network, term, outside);
                 }
                 _ => {}
             });
@@ -255,21 +257,21 @@ impl Node {
 
     /// There is such a term. Who owned the network in an earlier one takes it up again, if the roster still says
     /// so and is later, and follows otherwise.
-    fn learn(&mut self, network: &str, term: u64) {
+    fn learn_term(&mut self, network: &str, term: u64) {
         let (ownership, name) = (self.around.ownership.clone(), self.name.clone());
-        let roster = ownership.load();
-        self.with(network, |role, rng, outside| match role {
-            Role::Follower(follower) => follower.learn(term),
-            Role::Owner(owner) if owner.head().term < term => {
-                let network = owner.head().network.clone();
-                if roster.is_owner(&network, &name) && roster.number() > term {
+        let roster = ownership.load_roster();
+        self.with_role(network, |role, rng, outside| match role {
+            NetworkRole::Follower(follower) => follower.learn_term(term),
+            NetworkRole::Owner(owner) if owner.current_head().term < term => {
+                let network = owner.current_head().network.clone();
+                if roster.is_owner(&network, &name) && roster.roster_number() > term {
                     outside.metrics.deposed_total += 1;
-                    lead(role, &network, roster.number(), rng, outside);
+                    begin_term(role, &network, roster.roster_number(), rng, outside);
                 } else {
-                    depose(role, &network, term, outside);
+                    end_term(role, &network, term, outside);
                 }
             }
-            Role::Owner(_) => {}
+            NetworkRole::Owner(_) => {}
         });
     }
 
@@ -278,49 +280,54 @@ impl Node {
     fn with_follower(
         &mut self,
         from: &Arc<str>,
-        head: &Head,
-        hear: impl FnOnce(&mut Follower, &mut Outside<'_>),
+        head: &NetworkHead,
+        hear: impl FnOnce(&mut NetworkFollower, &mut NodeContext<'_>),
     ) {
-        if self.owns(&head.network) {
-            self.learn(&head.network, head.term);
+        if self.owns_network(&head.network) {
+            self.learn_term(&head.network, head.term);
         }
-        self.with(&head.network, |role, _, outside| match role {
-            Role::Follower(follower) => hear(follower, outside),
-            Role::Owner(owner) => {
+        self.with_role(&head.network, |role, _, outside| match role {
+            NetworkRole::Follower(follower) => hear(follower, outside),
+            NetworkRole::Owner(owner) => {
                 outside.metrics.refused_total += 1;
-                let (network, term) = (head.network.clone(), owner.head().term);
-                outside.send(To::One(from.clone()), Body::Outdated { network, term });
+                let (network, term) = (head.network.clone(), owner.current_head().term);
+                outside.send_body(
+                    MessageRecipient::One(from.clone()),
+                    MessageBody::Outdated { network, term },
+                );
             }
         });
     }
 
     /// Says every [`HEARTBEAT`] where its networks are.
-    fn beat(&mut self) {
+    fn send_heartbeats(&mut self) {
         let now = self.around.clock.monotonic();
         if now < self.next_heartbeat {
             return;
         }
         self.next_heartbeat = now + HEARTBEAT;
         let owned = self.networks.values().filter_map(|role| match role {
-            Role::Owner(owner) => Some(owner.head().clone()),
-            Role::Follower(_) => None,
+            NetworkRole::Owner(owner) => Some(owner.current_head().clone()),
+            NetworkRole::Follower(_) => None,
         });
-        let heads: Vec<Head> = owned.collect();
+        let heads: Vec<NetworkHead> = owned.collect();
         for heads in heads.chunks(HEADS_MAX) {
             self.metrics.sent_total += 1;
-            let body = Body::Heartbeat(heads.to_vec());
-            self.around.bus.send(To::All, Message { from: self.name.clone(), body });
+            let body = MessageBody::Heartbeat(heads.to_vec());
+            self.around
+                .bus
+                .send_message(MessageRecipient::All, BusMessage { from: self.name.clone(), body });
         }
     }
 
     /// Calls with a network's role; `None` when there is no such network.
-    fn with<R>(
+    fn with_role<R>(
         &mut self,
         network: &str,
-        call: impl FnOnce(&mut Role, &mut fastrand::Rng, &mut Outside<'_>) -> R,
+        call: impl FnOnce(&mut NetworkRole, &mut fastrand::Rng, &mut NodeContext<'_>) -> R,
     ) -> Option<R> {
         let role = self.networks.get_mut(network)?;
-        let mut outside = Outside {
+        let mut outside = NodeContext {
             name: &self.name,
             bus: &*self.around.bus,
             replica: &*self.around.replica,
@@ -332,29 +339,29 @@ impl Node {
 }
 
 /// Begins a term, in an epoch of its own, and says so.
-fn lead(
-    role: &mut Role,
+fn begin_term(
+    role: &mut NetworkRole,
     network: &Arc<str>,
     term: u64,
     rng: &mut fastrand::Rng,
-    outside: &mut Outside<'_>,
+    outside: &mut NodeContext<'_>,
 ) {
     let epoch = Epoch::random(rng);
-    let offset = outside.replica.lead(network, epoch);
-    let head = Head { network: network.clone(), term, at: Position { epoch, offset } };
+    let offset = outside.replica.become_owner(network, epoch);
+    let head = NetworkHead { network: network.clone(), term, at: Position { epoch, offset } };
     outside.metrics.led_total += 1;
-    outside.send(To::All, Body::Heartbeat(vec![head.clone()]));
-    *role = Role::Owner(Box::new(Owner::new(head)));
+    outside.send_body(MessageRecipient::All, MessageBody::Heartbeat(vec![head.clone()]));
+    *role = NetworkRole::Owner(Box::new(NetworkOwner::new(head)));
 }
 
 /// Ends it; `term` is the highest that is known.
-fn depose(role: &mut Role, network: &Arc<str>, term: u64, outside: &mut Outside<'_>) {
+fn end_term(role: &mut NetworkRole, network: &Arc<str>, term: u64, outside: &mut NodeContext<'_>) {
     outside.metrics.deposed_total += 1;
-    outside.replica.follow(network);
-    *role = Role::Follower(Box::new(Follower::new(network.clone(), term)));
+    outside.replica.become_follower(network);
+    *role = NetworkRole::Follower(Box::new(NetworkFollower::new(network.clone(), term)));
 }
 
-impl fmt::Debug for Node {
+impl fmt::Debug for ClusterNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Node")
             .field("name", &self.name)

@@ -9,39 +9,39 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use lineside_sync::hashring::{Error, HashRing, Member};
+use lineside_sync::hashring::{HashRing, HashRingError, RingMember};
 
 /// The nodes that there are, at one time.
 #[derive(Debug)]
-pub struct Roster {
+pub struct NodeRoster {
     number: u64,
     ring: HashRing,
 }
 
-impl Roster {
+impl NodeRoster {
     /// Which roster this is; 0 is the one before there was any.
-    pub fn number(&self) -> u64 {
+    pub fn roster_number(&self) -> u64 {
         self.number
     }
 
     /// Who owns a network; nobody, when no node has weight. One hash and a binary search.
-    pub fn owner(&self, network: &str) -> Option<&str> {
-        self.ring.owner(network.as_bytes())
+    pub fn find_owner(&self, network: &str) -> Option<&str> {
+        self.ring.find_owner(network.as_bytes())
     }
 
     /// Whether it is this node that owns the network.
     pub fn is_owner(&self, network: &str, node: &str) -> bool {
-        self.owner(network) == Some(node)
+        self.find_owner(network) == Some(node)
     }
 
     /// The nodes, by name, with their weights.
-    pub fn nodes(&self) -> &[Member] {
+    pub fn member_nodes(&self) -> &[RingMember] {
         self.ring.members()
     }
 
     /// The part of all networks that a node may expect to own, from 0 to 1.
-    pub fn share(&self, node: &str) -> f64 {
-        self.ring.share(node)
+    pub fn expected_share(&self, node: &str) -> f64 {
+        self.ring.owned_share(node)
     }
 }
 
@@ -60,15 +60,18 @@ impl Roster {
 /// assert!(ownership.load().owner("oslo").is_some_and(|next| Some(next) != owner.as_deref()));
 /// # Ok::<(), lineside_sync::hashring::Error>(())
 /// ```
-pub struct Ownership(ArcSwap<Roster>);
+pub struct NetworkOwnership(ArcSwap<NodeRoster>);
 
-impl Ownership {
+impl NetworkOwnership {
     /// Begins with a roster; with number 0 and no nodes, nobody owns anything yet.
     ///
     /// # Errors
     /// As [`replace`](Self::replace).
-    pub fn new(number: u64, nodes: impl IntoIterator<Item = Member>) -> Result<Arc<Self>, Error> {
-        let roster = Roster { number, ring: HashRing::new(nodes)? };
+    pub fn new(
+        number: u64,
+        nodes: impl IntoIterator<Item = RingMember>,
+    ) -> Result<Arc<Self>, HashRingError> {
+        let roster = NodeRoster { number, ring: HashRing::new(nodes)? };
         Ok(Arc::new(Self(ArcSwap::from_pointee(roster))))
     }
 
@@ -77,25 +80,25 @@ impl Ownership {
     ///
     /// # Errors
     /// When two nodes have one name, or the weights are too large together.
-    pub fn replace(
+    pub fn replace_roster(
         &self,
         number: u64,
-        nodes: impl IntoIterator<Item = Member>,
-    ) -> Result<bool, Error> {
-        let next = Arc::new(Roster { number, ring: HashRing::new(nodes)? });
+        nodes: impl IntoIterator<Item = RingMember>,
+    ) -> Result<bool, HashRingError> {
+        let next = Arc::new(NodeRoster { number, ring: HashRing::new(nodes)? });
         let before = self.0.rcu(|now| if now.number < number { next.clone() } else { now.clone() });
         Ok(before.number < number)
     }
 
     /// The roster of the moment. To be borrowed from and let go.
-    pub fn load(&self) -> arc_swap::Guard<Arc<Roster>> {
+    pub fn load_roster(&self) -> arc_swap::Guard<Arc<NodeRoster>> {
         self.0.load()
     }
 }
 
-impl fmt::Debug for Ownership {
+impl fmt::Debug for NetworkOwnership {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Ownership").field(&self.load()).finish()
+        f.debug_tuple("Ownership").field(&self.load_roster()).finish()
     }
 }
 
@@ -105,46 +108,51 @@ mod tests {
 
     const NETWORKS: u32 = 1_000;
 
-    fn nodes(weights: &[(&str, u16)]) -> Vec<Member> {
-        weights.iter().map(|(name, weight)| Member::new(name, *weight)).collect()
+    fn nodes(weights: &[(&str, u16)]) -> Vec<RingMember> {
+        weights.iter().map(|(name, weight)| RingMember::new(name, *weight)).collect()
     }
 
-    fn owners(ownership: &Ownership) -> Vec<Option<String>> {
-        let roster = ownership.load();
-        (0..NETWORKS).map(|n| roster.owner(&format!("network {n}")).map(str::to_owned)).collect()
+    fn owners(ownership: &NetworkOwnership) -> Vec<Option<String>> {
+        let roster = ownership.load_roster();
+        (0..NETWORKS)
+            .map(|n| roster.find_owner(&format!("network {n}")).map(str::to_owned))
+            .collect()
     }
 
     #[test]
     fn when_a_node_leaves_only_its_networks_move() {
-        let ownership = Ownership::new(0, []).expect("no nodes");
+        let ownership = NetworkOwnership::new(0, []).expect("no nodes");
         assert!(owners(&ownership).iter().all(Option::is_none));
-        assert_eq!(ownership.replace(1, nodes(&[("a", 1), ("b", 1), ("c", 1)])), Ok(true));
+        assert_eq!(ownership.replace_roster(1, nodes(&[("a", 1), ("b", 1), ("c", 1)])), Ok(true));
         let before = owners(&ownership);
-        assert_eq!(ownership.replace(2, nodes(&[("a", 1), ("b", 0), ("c", 1)])), Ok(true));
+        assert_eq!(ownership.replace_roster(2, nodes(&[("a", 1), ("b", 0), ("c", 1)])), Ok(true));
         let after = owners(&ownership);
         assert!(!after.contains(&Some("b".into())));
         for (before, after) in before.iter().zip(&after) {
             assert!(before == after || before.as_deref() == Some("b"));
         }
-        assert!(!ownership.load().is_owner("network 1", "b"));
+        assert!(!ownership.load_roster().is_owner("network 1", "b"));
     }
 
     #[test]
     fn a_node_owns_in_proportion_to_its_weight() {
-        let ownership = Ownership::new(0, []).expect("no nodes");
-        ownership.replace(1, nodes(&[("a", 1), ("b", 3)])).expect("a ring");
+        let ownership = NetworkOwnership::new(0, []).expect("no nodes");
+        ownership.replace_roster(1, nodes(&[("a", 1), ("b", 3)])).expect("a ring");
         let of_b = owners(&ownership).iter().filter(|it| it.as_deref() == Some("b")).count();
         assert!((600..900).contains(&of_b), "{of_b}");
-        assert!((0.6..0.9).contains(&ownership.load().share("b")));
+        assert!((0.6..0.9).contains(&ownership.load_roster().expected_share("b")));
     }
 
     #[test]
     fn an_older_roster_changes_nothing() {
-        let ownership = Ownership::new(0, []).expect("no nodes");
-        assert_eq!(ownership.replace(5, nodes(&[("a", 1)])), Ok(true));
-        assert_eq!(ownership.replace(4, nodes(&[("b", 1)])), Ok(false));
-        assert_eq!(ownership.replace(5, nodes(&[("b", 1)])), Ok(false));
-        assert_eq!((ownership.load().number(), ownership.load().owner("x")), (5, Some("a")));
-        assert!(ownership.replace(6, nodes(&[("a", 1), ("a", 1)])).is_err());
+        let ownership = NetworkOwnership::new(0, []).expect("no nodes");
+        assert_eq!(ownership.replace_roster(5, nodes(&[("a", 1)])), Ok(true));
+        assert_eq!(ownership.replace_roster(4, nodes(&[("b", 1)])), Ok(false));
+        assert_eq!(ownership.replace_roster(5, nodes(&[("b", 1)])), Ok(false));
+        assert_eq!(
+            (ownership.load_roster().roster_number(), ownership.load_roster().find_owner("x")),
+            (5, Some("a"))
+        );
+        assert!(ownership.replace_roster(6, nodes(&[("a", 1), ("a", 1)])).is_err());
     }
 }

@@ -7,11 +7,11 @@ use crate::{Epoch, Position};
 /// What was sent cannot be read; the state is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot be read")]
-pub struct Unreadable;
+pub struct ReplicaDecodeError;
 
 /// All that a network holds, at one position.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NetworkState {
+pub struct ReplicaState {
     /// Where the network was.
     pub at: Position,
     /// What it held, in pieces as its owner likes.
@@ -22,37 +22,42 @@ pub struct NetworkState {
 ///
 /// Called by the node's driver only, one call at a time. Pieces come as their owner gave them, but for those above
 /// [`PART_BYTES_MAX`](super::PART_BYTES_MAX), which are cut.
-pub trait Replica: Send + Sync + 'static {
+pub trait NetworkReplica: Send + Sync + 'static {
     /// All that a network holds now; `None` when nothing is held yet.
-    fn state(&self, network: &str) -> Option<NetworkState>;
+    fn network_state(&self, network: &str) -> Option<ReplicaState>;
 
     /// Takes what leads from revision `previous`, where the network is, to `at`: swaps the state, then appends to
-    /// this node's rooms in one [`Batch`](crate::Batch), at the epoch and the offsets at which the owner
+    /// this node's rooms in one [`PublishBatch`](crate::Batch), at the epoch and the offsets at which the owner
     /// appends, which therefore follow from what is given here alone; and lets the batch
     /// [reach](crate::Batch::reach) `at`.
     ///
     /// # Errors
     /// When the changes cannot be read; nothing has changed then.
-    fn apply(
+    fn apply_changes(
         &self,
         network: &str,
         previous: u64,
         at: Position,
         changes: &[Bytes],
-    ) -> Result<(), Unreadable>;
+    ) -> Result<(), ReplicaDecodeError>;
 
     /// Puts a state in the place of all that the network held: swaps it, then tells each of this node's rooms of
     /// the network that it [lost](crate::Batch::lose) what came between.
     ///
     /// # Errors
     /// When the state cannot be read; nothing has changed then.
-    fn replace(&self, network: &str, at: Position, state: &[Bytes]) -> Result<(), Unreadable>;
+    fn replace_state(
+        &self,
+        network: &str,
+        at: Position,
+        state: &[Bytes],
+    ) -> Result<(), ReplicaDecodeError>;
 
     /// This node owns the network from here on: what it holds goes on in a new epoch, of which each of its rooms
-    /// of the network is told ([`Batch::lose`](crate::Batch::lose)), and its writer may publish. Says at
+    /// of the network is told ([`PublishBatch::lose`](crate::Batch::lose)), and its writer may publish. Says at
     /// which revision.
-    fn lead(&self, network: &str, epoch: Epoch) -> u64;
+    fn become_owner(&self, network: &str, epoch: Epoch) -> u64;
 
     /// Another node owns the network from here on: its writer publishes no more.
-    fn follow(&self, network: &str);
+    fn become_follower(&self, network: &str);
 }

@@ -12,7 +12,7 @@ mod publish;
 use std::hash::Hasher;
 use std::time::Duration;
 
-pub use self::publish::{PublishError, Published};
+pub use self::publish::{PublishError, PublishOutcome};
 
 use crate::{Channel, RoomKey};
 
@@ -44,9 +44,9 @@ pub struct Namespace {
     /// Whether subscribers are told who comes and goes.
     pub join_leave: bool,
     /// Who may subscribe without a token for the channel.
-    pub subscribe: Who,
+    pub subscribe: AccessPolicy,
     /// Who of the clients may publish.
-    pub publish: Who,
+    pub publish: AccessPolicy,
 }
 
 /// How much of a channel is kept for who asks later.
@@ -60,7 +60,7 @@ pub struct HistoryOptions {
 
 /// Who may do something without being named for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Who {
+pub enum AccessPolicy {
     /// Every connection.
     Anyone,
     /// Connections whose token names a user.
@@ -70,9 +70,9 @@ pub enum Who {
     Nobody,
 }
 
-impl Who {
+impl AccessPolicy {
     /// Whether a connection may; `user` is empty where no token names one.
-    pub fn includes(self, user: &str) -> bool {
+    pub fn allows_user(self, user: &str) -> bool {
         match self {
             Self::Anyone => true,
             Self::Users => !user.is_empty(),
@@ -89,22 +89,22 @@ impl Default for Namespace {
             history: None,
             presence: false,
             join_leave: false,
-            subscribe: Who::Anyone,
-            publish: Who::Nobody,
+            subscribe: AccessPolicy::Anyone,
+            publish: AccessPolicy::Nobody,
         }
     }
 }
 
 /// All namespaces, and the keys of the rooms of their channels.
 #[derive(Debug)]
-pub(crate) struct Namespaces {
+pub(crate) struct NamespaceIndex {
     /// Longest prefix first; the last one holds for every `app/…`.
     by_length: Vec<Namespace>,
     /// Without it a key cannot be guessed, nor two names with one key be found.
     seed: u64,
 }
 
-impl Namespaces {
+impl NamespaceIndex {
     pub(crate) fn new(namespaces: &[Namespace], seed: u64) -> Self {
         let mut by_length = namespaces.to_vec();
         if !by_length.iter().any(|namespace| namespace.prefix == APP_PREFIX) {
@@ -115,7 +115,7 @@ impl Namespaces {
     }
 
     /// Cost: one comparison per namespace.
-    pub(crate) fn of(&self, channel: &Channel) -> Option<&Namespace> {
+    pub(crate) fn find_namespace(&self, channel: &Channel) -> Option<&Namespace> {
         let name = channel.as_str();
         if !name.starts_with(APP_PREFIX) {
             return None;
@@ -124,7 +124,7 @@ impl Namespaces {
     }
 
     /// The room of a channel of the hub's own; `None` for those of the source.
-    pub(crate) fn key(&self, channel: &Channel) -> Option<RoomKey> {
+    pub(crate) fn room_key(&self, channel: &Channel) -> Option<RoomKey> {
         let name = channel.as_str();
         let kind = if name.starts_with(APP_PREFIX) {
             KIND_APP
@@ -156,13 +156,13 @@ impl RoomKey {
 
 impl Channel {
     /// Where is said who comes to this channel and who leaves it.
-    pub(crate) fn members(&self) -> Self {
-        Self::hidden(MEMBERS_OF, self.as_str())
+    pub(crate) fn members_channel(&self) -> Self {
+        Self::new_hidden(MEMBERS_OF, self.as_str())
     }
 
     /// Where is said what concerns all sessions of a user.
-    pub(crate) fn of_user(user: &str) -> Self {
-        Self::hidden(USER, user)
+    pub(crate) fn for_user(user: &str) -> Self {
+        Self::new_hidden(USER, user)
     }
 }
 
@@ -170,14 +170,14 @@ impl Channel {
 mod tests {
     use super::*;
 
-    fn namespaces(prefixes: &[&str]) -> Namespaces {
+    fn namespaces(prefixes: &[&str]) -> NamespaceIndex {
         let named =
             |prefix: &&str| Namespace { prefix: (*prefix).to_owned(), ..Default::default() };
-        Namespaces::new(&prefixes.iter().map(named).collect::<Vec<_>>(), 7)
+        NamespaceIndex::new(&prefixes.iter().map(named).collect::<Vec<_>>(), 7)
     }
 
     fn channel(name: &str) -> Channel {
-        Channel::parse(name).expect("a channel")
+        Channel::parse_name(name).expect("a channel")
     }
 
     #[test]
@@ -188,22 +188,23 @@ mod tests {
             ("app/chat/1", "app/chat/"),
             ("app/chatter", "app/"),
         ] {
-            let found = namespaces.of(&channel(name)).map(|namespace| &*namespace.prefix);
+            let found =
+                namespaces.find_namespace(&channel(name)).map(|namespace| &*namespace.prefix);
             assert_eq!(found, Some(prefix), "{name}");
         }
-        assert_eq!(namespaces.of(&channel("feed/city")), None);
-        assert_eq!(namespaces.of(&channel("apple/x")), None);
+        assert_eq!(namespaces.find_namespace(&channel("feed/city")), None);
+        assert_eq!(namespaces.find_namespace(&channel("apple/x")), None);
     }
 
     #[test]
     fn what_cannot_be_named_has_another_room_than_what_can() {
         let namespaces = namespaces(&[]);
         let chat = channel("app/chat");
-        let keys = [&chat, &chat.members(), &Channel::of_user("app/chat")]
-            .map(|channel| namespaces.key(channel).expect("the hub's own"));
+        let keys = [&chat, &chat.members_channel(), &Channel::for_user("app/chat")]
+            .map(|channel| namespaces.room_key(channel).expect("the hub's own"));
         assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2]);
         assert!(!keys[0].is_hidden() && keys[1].is_hidden() && keys[2].is_hidden());
-        assert!(Channel::parse(chat.members().as_str()).is_err());
-        assert_eq!(namespaces.key(&channel("feed/city")), None);
+        assert!(Channel::parse_name(chat.members_channel().as_str()).is_err());
+        assert_eq!(namespaces.room_key(&channel("feed/city")), None);
     }
 }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::limits::{APP_DATA_BYTES_MAX, EXTRAS_BYTES_MAX};
-use crate::{Batch, Channel, Disconnect, Extras, Hub, Note, Position};
+use crate::{
+    Channel, DisconnectOrder, Hub, Position, PublicationExtras, PublicationNote, PublishBatch,
+};
 
 /// What became of a publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Published {
+pub struct PublishOutcome {
     /// Its place in the channel's sequence; `None` where nobody listens and nothing is kept.
     pub position: Option<Position>,
 }
@@ -46,29 +48,34 @@ impl Hub {
         &self,
         channel: &Channel,
         data: Bytes,
-        extras: Extras,
-    ) -> Result<Published, PublishError> {
-        self.batch().publish_app(channel, data, extras)
+        extras: PublicationExtras,
+    ) -> Result<PublishOutcome, PublishError> {
+        self.open_batch().publish_app(channel, data, extras)
     }
 
     /// Has connections of a user closed: each that [listens](crate::Session::subscribe_user) is given the
     /// order as a delivery.
-    pub fn disconnect_user(&self, user: &str, order: Disconnect) {
-        let note = Note::Disconnect(Arc::new(order));
-        Self::say(&mut self.batch(), self, &Channel::of_user(user), note);
+    pub fn disconnect_user(&self, user: &str, order: DisconnectOrder) {
+        let note = PublicationNote::Disconnect(Arc::new(order));
+        Self::publish_note(&mut self.open_batch(), self, &Channel::for_user(user), note);
     }
 
     /// Says something in a room that nobody can name; to nobody if there is none.
-    pub(crate) fn say(batch: &mut Batch<'_>, hub: &Self, channel: &Channel, note: Note) {
-        let key = hub.namespaces().key(channel);
+    pub(crate) fn publish_note(
+        batch: &mut PublishBatch<'_>,
+        hub: &Self,
+        channel: &Channel,
+        note: PublicationNote,
+    ) {
+        let key = hub.namespaces().room_key(channel);
         let room = key.and_then(|key| hub.find_room(key));
         if let Some(room) = room.filter(|room| room.channel() == channel) {
-            batch.note(&room, Bytes::new(), Some(note));
+            batch.append_note(&room, Bytes::new(), Some(note));
         }
     }
 }
 
-impl Batch<'_> {
+impl PublishBatch<'_> {
     /// As [`Hub::publish_app`], for several channels: a listener is told once for all of them.
     ///
     /// # Errors
@@ -77,35 +84,38 @@ impl Batch<'_> {
         &mut self,
         channel: &Channel,
         data: Bytes,
-        extras: Extras,
-    ) -> Result<Published, PublishError> {
-        let namespace = self.hub().namespaces().of(channel).ok_or(PublishError::NotApp)?;
-        if data.len() > APP_DATA_BYTES_MAX || extras.bytes() > EXTRAS_BYTES_MAX {
+        extras: PublicationExtras,
+    ) -> Result<PublishOutcome, PublishError> {
+        let namespace =
+            self.hub().namespaces().find_namespace(channel).ok_or(PublishError::NotApp)?;
+        if data.len() > APP_DATA_BYTES_MAX || extras.byte_size() > EXTRAS_BYTES_MAX {
             return Err(PublishError::TooLarge);
         }
-        let sealed = self.hub().sealed().read();
+        let sealed = self.hub().app_publish_lock().read();
         if *sealed {
             return Err(PublishError::Stopping);
         }
         let keep = namespace.history.is_some();
-        let key = self.hub().namespaces().key(channel).ok_or(PublishError::NotApp)?;
+        let key = self.hub().namespaces().room_key(channel).ok_or(PublishError::NotApp)?;
         loop {
             let room = if keep {
-                self.hub().enter(channel, key).ok_or(PublishError::TooManyRooms)?
+                self.hub().enter_room(channel, key).ok_or(PublishError::TooManyRooms)?
             } else if let Some(room) = self.hub().find_room(key) {
                 room
             } else {
-                return Ok(Published { position: None });
+                return Ok(PublishOutcome { position: None });
             };
             if room.channel() != channel {
                 return Err(PublishError::KeyTaken);
             }
             // A room that has just been closed is on its way out of the table.
-            if let Some(position) = self.note(&room, data.clone(), extras.clone().into_note()) {
-                return Ok(Published { position: Some(position) });
+            if let Some(position) =
+                self.append_note(&room, data.clone(), extras.clone().into_note())
+            {
+                return Ok(PublishOutcome { position: Some(position) });
             }
             if !keep {
-                return Ok(Published { position: None });
+                return Ok(PublishOutcome { position: None });
             }
             std::hint::spin_loop();
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 
-use super::{Common, Member, PresencePage, PresenceStats};
+use super::{PresenceMember, PresencePage, PresenceShared, PresenceStats};
 use crate::Channel;
 use crate::limits::{CHANGES_PENDING_MAX, CHANGES_TOLD_MAX, CHANGES_TOLD_MIN, CHANGES_TOLD_TO_MAX};
 
@@ -14,25 +14,25 @@ use crate::limits::{CHANGES_PENDING_MAX, CHANGES_TOLD_MAX, CHANGES_TOLD_MIN, CHA
 const HOLES_PER_PAGE_MAX: usize = 4_096;
 
 #[derive(Debug)]
-pub(super) struct Members {
+pub(super) struct ChannelMembers {
     channel: Channel,
     /// Whether comings and goings are told.
     told: bool,
-    common: Arc<Common>,
-    inner: Mutex<Inner>,
+    common: Arc<PresenceShared>,
+    inner: Mutex<MemberTable>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct MemberTable {
     /// Bound: the node's limit of those present.
-    slots: Vec<Option<Arc<Member>>>,
+    slots: Vec<Option<Arc<PresenceMember>>>,
     /// Places in `slots` that may be taken; some may lie beyond its end.
     free: Vec<u32>,
     present: usize,
     /// How many connections each user has here.
     users: HashMap<Arc<str>, usize>,
     /// Who came (true) or went, and has not come to nothing since. Bound: `CHANGES_PENDING_MAX`.
-    changes: VecDeque<Option<(bool, Arc<Member>)>>,
+    changes: VecDeque<Option<(bool, Arc<PresenceMember>)>>,
     /// The number of the first of `changes`, and which number is a client's.
     changes_before: u64,
     change_of: HashMap<Arc<str>, u64>,
@@ -42,14 +42,14 @@ struct Inner {
     closed: bool,
 }
 
-pub(super) enum Entered {
+pub(super) enum EnterOutcome {
     Slot(u32),
     Full,
     Closed,
 }
 
-impl Members {
-    pub(super) fn new(channel: Channel, told: bool, common: Arc<Common>) -> Self {
+impl ChannelMembers {
+    pub(super) fn new(channel: Channel, told: bool, common: Arc<PresenceShared>) -> Self {
         Self { channel, told, common, inner: Mutex::default() }
     }
 
@@ -57,27 +57,27 @@ impl Members {
         &self.channel
     }
 
-    pub(super) fn enter(self: &Arc<Self>, member: &Arc<Member>) -> Entered {
+    pub(super) fn enter_member(self: &Arc<Self>, member: &Arc<PresenceMember>) -> EnterOutcome {
         let common = &self.common;
         let mut inner = self.inner.lock();
         if inner.closed {
-            return Entered::Closed;
+            return EnterOutcome::Closed;
         }
         if common.present.fetch_add(1, Ordering::Relaxed) >= common.present_max {
             common.present.fetch_sub(1, Ordering::Relaxed);
-            return Entered::Full;
+            return EnterOutcome::Full;
         }
-        let Some(slot) = inner.place(member) else {
+        let Some(slot) = inner.assign_slot(member) else {
             common.present.fetch_sub(1, Ordering::Relaxed);
-            return Entered::Full;
+            return EnterOutcome::Full;
         };
         inner.present += 1;
         *inner.users.entry(member.user.clone()).or_default() += 1;
-        self.changed(&mut inner, true, member);
-        Entered::Slot(slot)
+        self.note_change(&mut inner, true, member);
+        EnterOutcome::Slot(slot)
     }
 
-    pub(super) fn leave(self: &Arc<Self>, slot: u32) {
+    pub(super) fn remove_member(self: &Arc<Self>, slot: u32) {
         let mut inner = self.inner.lock();
         let Some(member) = inner.slots.get_mut(slot as usize).and_then(Option::take) else {
             return;
@@ -97,15 +97,15 @@ impl Members {
                 inner.users.remove(&member.user);
             }
         }
-        self.changed(&mut inner, false, &member);
+        self.note_change(&mut inner, false, &member);
     }
 
-    pub(super) fn stats(&self) -> PresenceStats {
+    pub(super) fn presence_stats(&self) -> PresenceStats {
         let inner = self.inner.lock();
         PresenceStats { clients: inner.present, users: inner.users.len() }
     }
 
-    pub(super) fn page(&self, from: u32, limit: usize) -> PresencePage {
+    pub(super) fn presence_page(&self, from: u32, limit: usize) -> PresencePage {
         let inner = self.inner.lock();
         let mut page = PresencePage::default();
         let mut holes = 0;
@@ -124,7 +124,7 @@ impl Members {
 
     /// What is to be told now, and how many changes will never be. What is too much for one tick stays for
     /// the next: in a full channel each change is many deliveries.
-    pub(super) fn take_changes(self: &Arc<Self>) -> (Vec<(bool, Arc<Member>)>, u64) {
+    pub(super) fn take_changes(self: &Arc<Self>) -> (Vec<(bool, Arc<PresenceMember>)>, u64) {
         let mut inner = self.inner.lock();
         let most = CHANGES_TOLD_TO_MAX / inner.present.max(1);
         let most = most.clamp(CHANGES_TOLD_MIN, CHANGES_TOLD_MAX);
@@ -140,7 +140,7 @@ impl Members {
         }
         inner.dirty = false;
         if !inner.changes.is_empty() {
-            self.to_look_at(&mut inner);
+            self.mark_dirty(&mut inner);
         }
         (taken, std::mem::take(&mut inner.dropped))
     }
@@ -151,16 +151,21 @@ impl Members {
         inner.closed
     }
 
-    fn changed(self: &Arc<Self>, inner: &mut Inner, joined: bool, member: &Arc<Member>) {
+    fn note_change(
+        self: &Arc<Self>,
+        inner: &mut MemberTable,
+        joined: bool,
+        member: &Arc<PresenceMember>,
+    ) {
         if self.told {
-            inner.note(joined, member);
+            inner.record_change(joined, member);
         }
         if self.told || inner.present == 0 {
-            self.to_look_at(inner);
+            self.mark_dirty(inner);
         }
     }
 
-    fn to_look_at(self: &Arc<Self>, inner: &mut Inner) {
+    fn mark_dirty(self: &Arc<Self>, inner: &mut MemberTable) {
         if !inner.dirty {
             inner.dirty = true;
             self.common.dirty.lock().push(self.clone());
@@ -168,8 +173,8 @@ impl Members {
     }
 }
 
-impl Inner {
-    fn place(&mut self, member: &Arc<Member>) -> Option<u32> {
+impl MemberTable {
+    fn assign_slot(&mut self, member: &Arc<PresenceMember>) -> Option<u32> {
         while let Some(slot) = self.free.pop() {
             if let Some(place) = self.slots.get_mut(slot as usize)
                 && place.is_none()
@@ -184,7 +189,7 @@ impl Inner {
     }
 
     /// Notes a change, unless it takes back the one that is noted of the same client.
-    fn note(&mut self, joined: bool, member: &Arc<Member>) {
+    fn record_change(&mut self, joined: bool, member: &Arc<PresenceMember>) {
         if let Some(number) = self.change_of.get(&member.client) {
             let index = usize::try_from(number - self.changes_before).unwrap_or(usize::MAX);
             let noted = self.changes.get_mut(index);

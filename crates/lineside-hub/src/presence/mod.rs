@@ -14,12 +14,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use self::members::Members;
-use crate::{Channel, Hub, Note};
+use self::members::ChannelMembers;
+use crate::{Channel, Hub, PublicationNote};
 
 /// What others may know of a subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Member {
+pub struct PresenceMember {
     /// The connection's id, unlike any other's.
     pub client: Arc<str>,
     /// Whose connection it is; empty without a token that says so.
@@ -30,8 +30,8 @@ pub struct Member {
     pub channel_info: Bytes,
 }
 
-impl Member {
-    pub(crate) fn bytes(&self) -> usize {
+impl PresenceMember {
+    pub(crate) fn byte_size(&self) -> usize {
         self.client.len() + self.user.len() + self.connection_info.len() + self.channel_info.len()
     }
 }
@@ -49,7 +49,7 @@ pub struct PresenceStats {
 #[derive(Clone, Debug, Default)]
 pub struct PresencePage {
     /// In no particular order.
-    pub members: Vec<Arc<Member>>,
+    pub members: Vec<Arc<PresenceMember>>,
     /// Where the next page begins, if there is one. Who is there throughout is on one page exactly; who comes or
     /// goes meanwhile may be on none.
     pub next: Option<u32>,
@@ -69,13 +69,13 @@ pub enum PresenceError {
 /// Stands for one subscriber in one channel; dropped, it has left.
 #[must_use]
 pub struct Membership {
-    members: Arc<Members>,
+    members: Arc<ChannelMembers>,
     slot: u32,
 }
 
 impl Drop for Membership {
     fn drop(&mut self) {
-        Members::leave(&self.members, self.slot);
+        ChannelMembers::remove_member(&self.members, self.slot);
     }
 }
 
@@ -87,48 +87,54 @@ impl fmt::Debug for Membership {
 
 /// All channels in which somebody is.
 #[derive(Debug)]
-pub(crate) struct Presence {
+pub(crate) struct PresenceRegistry {
     /// Bound: one for each member at most.
-    channels: papaya::HashMap<Channel, Arc<Members>>,
-    common: Arc<Common>,
+    channels: papaya::HashMap<Channel, Arc<ChannelMembers>>,
+    common: Arc<PresenceShared>,
 }
 
 /// What all channels share.
 #[derive(Debug)]
-pub(super) struct Common {
+pub(super) struct PresenceShared {
     /// Channels with something to tell, or with nobody left. Bound: each once.
-    dirty: Mutex<Vec<Arc<Members>>>,
+    dirty: Mutex<Vec<Arc<ChannelMembers>>>,
     present: AtomicUsize,
     present_max: usize,
 }
 
-impl Presence {
+impl PresenceRegistry {
     pub(crate) fn new(present_max: usize) -> Self {
-        let common = Common { dirty: Mutex::default(), present: AtomicUsize::new(0), present_max };
+        let common =
+            PresenceShared { dirty: Mutex::default(), present: AtomicUsize::new(0), present_max };
         Self { channels: papaya::HashMap::new(), common: Arc::new(common) }
     }
 
-    pub(crate) fn present(&self) -> usize {
+    pub(crate) fn present_count(&self) -> usize {
         self.common.present.load(Ordering::Relaxed)
     }
 
-    fn find(&self, channel: &Channel) -> Option<Arc<Members>> {
+    fn find_channel(&self, channel: &Channel) -> Option<Arc<ChannelMembers>> {
         self.channels.pin().get(channel).cloned()
     }
 
-    fn enter(&self, channel: &Channel, member: Arc<Member>, told: bool) -> Option<Membership> {
+    fn enter_channel(
+        &self,
+        channel: &Channel,
+        member: Arc<PresenceMember>,
+        told: bool,
+    ) -> Option<Membership> {
         loop {
             let members = self.channels.pin();
             let members = members.get_or_insert_with(channel.clone(), || {
-                Arc::new(Members::new(channel.clone(), told, self.common.clone()))
+                Arc::new(ChannelMembers::new(channel.clone(), told, self.common.clone()))
             });
             // One that has just been closed is on its way out of the table.
-            match Members::enter(members, &member) {
-                members::Entered::Slot(slot) => {
+            match ChannelMembers::enter_member(members, &member) {
+                members::EnterOutcome::Slot(slot) => {
                     return Some(Membership { members: members.clone(), slot });
                 }
-                members::Entered::Full => return None,
-                members::Entered::Closed => std::hint::spin_loop(),
+                members::EnterOutcome::Full => return None,
+                members::EnterOutcome::Closed => std::hint::spin_loop(),
             }
         }
     }
@@ -142,12 +148,12 @@ impl Hub {
     pub fn enter_presence(
         &self,
         channel: &Channel,
-        member: Arc<Member>,
+        member: Arc<PresenceMember>,
     ) -> Result<Membership, PresenceError> {
-        let namespace = self.namespaces().of(channel);
+        let namespace = self.namespaces().find_namespace(channel);
         let namespace = namespace.filter(|it| it.presence || it.join_leave);
         let told = namespace.ok_or(PresenceError::NotKept)?.join_leave;
-        self.presence().enter(channel, member, told).ok_or_else(|| {
+        self.presence_registry().enter_channel(channel, member, told).ok_or_else(|| {
             self.counters().refused_presence.increment();
             PresenceError::Full
         })
@@ -159,7 +165,11 @@ impl Hub {
     /// When nobody counts there.
     pub fn presence_stats(&self, channel: &Channel) -> Result<PresenceStats, PresenceError> {
         self.check_presence(channel)?;
-        Ok(self.presence().find(channel).map(|members| members.stats()).unwrap_or_default())
+        Ok(self
+            .presence_registry()
+            .find_channel(channel)
+            .map(|members| members.presence_stats())
+            .unwrap_or_default())
     }
 
     /// At most `limit` of those who are in the channel: the first ones, or those from where an earlier page
@@ -174,36 +184,37 @@ impl Hub {
         limit: usize,
     ) -> Result<PresencePage, PresenceError> {
         self.check_presence(channel)?;
-        let members = self.presence().find(channel);
-        Ok(members.map(|members| members.page(from, limit)).unwrap_or_default())
+        let members = self.presence_registry().find_channel(channel);
+        Ok(members.map(|members| members.presence_page(from, limit)).unwrap_or_default())
     }
 
     /// Tells listeners who came and went since the last tick. To be called a few times a second; costs
     /// nothing where nobody did.
-    pub fn tick(&self) {
-        let dirty = std::mem::take(&mut *self.presence().common.dirty.lock());
+    pub fn publish_presence_changes(&self) {
+        let dirty = std::mem::take(&mut *self.presence_registry().common.dirty.lock());
         if dirty.is_empty() {
             return;
         }
-        let mut batch = self.batch();
+        let mut batch = self.open_batch();
         for members in dirty {
-            let (changes, dropped) = Members::take_changes(&members);
+            let (changes, dropped) = ChannelMembers::take_changes(&members);
             self.counters().member_changes.add(changes.len() as u64);
             self.counters().member_changes_dropped.add(dropped);
-            let heard_in = members.channel().members();
+            let heard_in = members.channel().members_channel();
             for (joined, member) in changes {
                 let channel = members.channel().clone();
-                let note = Note::Member { channel, joined, member };
-                Self::say(&mut batch, self, &heard_in, note);
+                let note = PublicationNote::Member { channel, joined, member };
+                Self::publish_note(&mut batch, self, &heard_in, note);
             }
             if members.close_if_empty() {
-                self.presence().channels.pin().remove(members.channel());
+                self.presence_registry().channels.pin().remove(members.channel());
             }
         }
     }
 
     fn check_presence(&self, channel: &Channel) -> Result<(), PresenceError> {
-        let kept = self.namespaces().of(channel).is_some_and(|namespace| namespace.presence);
+        let kept =
+            self.namespaces().find_namespace(channel).is_some_and(|namespace| namespace.presence);
         if kept { Ok(()) } else { Err(PresenceError::NotKept) }
     }
 }

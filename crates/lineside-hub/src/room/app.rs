@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_sync::ring::{Bounds, Cursor};
+use lineside_sync::ring::{RingBounds, RingCursor};
 
 use super::Room;
 use crate::limits::KEPT_LINGER;
 use crate::publication::Publication;
-use crate::{HubConfig, KeptRoom, Note, Position};
+use crate::{HandoffRoom, HubConfig, Position, PublicationNote};
 
 /// What a room has of its past.
-pub(crate) struct Tail {
+pub(crate) struct RoomTail {
     /// `None` while it has no life yet.
     pub(crate) position: Option<Position>,
     /// Nothing is missing of what came after this offset.
@@ -27,56 +27,56 @@ pub(crate) struct Tail {
 impl Room {
     /// Appends at the room's own next offset. Says whether it is the room's first change in this batch, and
     /// where it was appended; `None` when the room has been closed.
-    pub(crate) fn append_next(
+    pub(crate) fn append_at_next_offset(
         &self,
         data: Bytes,
-        note: Option<Note>,
+        note: Option<PublicationNote>,
         now: Duration,
         batch: u64,
         config: &HubConfig,
     ) -> (bool, Option<Position>) {
-        self.change(|log| {
+        self.change_log(|log| {
             let Some(epoch) = log.epoch.filter(|_| !log.closed) else { return (false, None) };
             let first = log.enter_batch(batch);
-            let offset = log.ring.top().saturating_add(1);
-            log.push(offset, Publication::noted(offset, data, note, now), now, config);
+            let offset = log.ring.top_offset().saturating_add(1);
+            log.push(offset, Publication::with_note(offset, data, note, now), now, config);
             (first, Some(Position { epoch, offset }))
         })
     }
 
     /// What its ring holds after an offset, oldest first, and where the room is. Takes time and an
     /// `Arc` for each.
-    pub(crate) fn kept_after(&self, offset: u64) -> Tail {
+    pub(crate) fn read_tail_after(&self, offset: u64) -> RoomTail {
         let mut entries = Vec::new();
         let log = self.log.lock();
-        let floor = log.ring.floor();
-        let mut cursor = Cursor::at(offset.max(floor));
+        let floor = log.ring.floor_offset();
+        let mut cursor = RingCursor::at_offset(offset.max(floor));
         let _whole = log.ring.take_after(&mut cursor, usize::MAX, &mut entries);
-        let position = log.epoch.map(|epoch| Position { epoch, offset: log.ring.top() });
+        let position = log.epoch.map(|epoch| Position { epoch, offset: log.ring.top_offset() });
         let state_bytes = log.state_bytes_last;
         drop(log);
         let publications = entries.into_iter().map(|entry| entry.item).collect();
-        Tail { position, floor, state_bytes, publications }
+        RoomTail { position, floor, state_bytes, publications }
     }
 
     /// Takes over the log of its channel, which was taken `away` ago.
-    pub(crate) fn restore(
+    pub(crate) fn restore_log(
         &self,
-        kept: KeptRoom,
+        kept: HandoffRoom,
         away: Duration,
         now: Duration,
         config: &HubConfig,
     ) {
-        self.change(|log| {
-            log.renew(Position { epoch: kept.epoch, offset: kept.floor });
+        self.change_log(|log| {
+            log.begin_epoch(Position { epoch: kept.epoch, offset: kept.floor });
             log.state_bytes_last = kept.state_bytes;
             for publication in kept.publications {
                 let publication = publication.into_publication(away, now);
-                log.ring.push(publication.offset, publication, Bounds::NONE);
+                log.ring.push(publication.offset, publication, RingBounds::NONE);
             }
             // They are no batch of this process, whose readers all would have to be given it whole.
             log.ring.start_batch();
-            log.trim(now, config);
+            log.trim_ring(now, config);
             log.quiet_since = now + KEPT_LINGER.saturating_sub(config.linger);
         });
     }

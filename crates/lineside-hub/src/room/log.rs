@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_sync::fanout::Listeners;
-use lineside_sync::ring::{Bounds, HasRing, Ring};
+use lineside_sync::fanout::ListenerSet;
+use lineside_sync::ring::{HasRing, Ring, RingBounds};
 
 use super::EncodedState;
 use crate::limits::RING_STATES_MAX;
-use crate::listener::Ear;
+use crate::listener::ListenerHandle;
 use crate::publication::Publication;
 use crate::{Epoch, HistoryOptions, HubConfig, Position};
 
 #[derive(Debug)]
-pub(super) struct Log {
+pub(super) struct RoomLog {
     /// `None` until the first position or publication of its network is known.
     pub(super) epoch: Option<Epoch>,
     pub(super) ring: Ring<Publication>,
@@ -30,9 +30,9 @@ pub(super) struct Log {
     /// Somebody reads the state.
     pub(super) reading: bool,
     /// Who is to be told when the read ends, each once.
-    pub(super) waiters: Listeners<Ear>,
+    pub(super) waiters: ListenerSet<ListenerHandle>,
     /// Bound: the program's limit of sessions.
-    pub(super) listeners: Listeners<Ear>,
+    pub(super) listeners: ListenerSet<ListenerHandle>,
     /// When the last listener left, or the room was made.
     pub(super) quiet_since: Duration,
     pub(super) closed: bool,
@@ -40,7 +40,7 @@ pub(super) struct Log {
     pub(super) keeps: Option<HistoryOptions>,
 }
 
-impl HasRing for Log {
+impl HasRing for RoomLog {
     type Item = Publication;
 
     fn ring(&self) -> &Ring<Publication> {
@@ -52,7 +52,7 @@ impl HasRing for Log {
     }
 }
 
-impl Log {
+impl RoomLog {
     pub(super) fn new(epoch: Option<Epoch>, keeps: Option<HistoryOptions>, now: Duration) -> Self {
         Self {
             epoch,
@@ -63,8 +63,8 @@ impl Log {
             state_used: now,
             state_bytes_last: 0,
             reading: false,
-            waiters: Listeners::new(),
-            listeners: Listeners::new(),
+            waiters: ListenerSet::new(),
+            listeners: ListenerSet::new(),
             quiet_since: now,
             closed: false,
             keeps,
@@ -72,7 +72,7 @@ impl Log {
     }
 
     pub(super) fn state_bytes(&self) -> usize {
-        self.state.as_ref().map_or(0, |state| state.bytes())
+        self.state.as_ref().map_or(0, |state| state.byte_size())
     }
 
     /// True for the first call with this batch.
@@ -85,7 +85,7 @@ impl Log {
         first
     }
 
-    pub(super) fn append(
+    pub(super) fn append_publication(
         &mut self,
         at: Option<Position>,
         data: Bytes,
@@ -93,48 +93,48 @@ impl Log {
         config: &HubConfig,
     ) -> bool {
         let offset = match at {
-            None => self.ring.top().saturating_add(1),
+            None => self.ring.top_offset().saturating_add(1),
             Some(at) => {
                 // Whoever appends is never behind the room: an unknown epoch is a newer one. What
                 // came before this offset was not appended here, so nothing earlier is covered.
                 if self.epoch != Some(at.epoch) {
-                    self.renew(Position { offset: at.offset.saturating_sub(1), ..at });
+                    self.begin_epoch(Position { offset: at.offset.saturating_sub(1), ..at });
                 }
                 at.offset
             }
         };
         let appended = self.push(offset, Publication::new(offset, data, now), now, config);
         if appended {
-            self.forget_uncovered_state();
+            self.drop_uncovered_state();
         } else {
             // A state that was read already is a reason not to take it; a later publication is none.
             debug_assert!(
-                self.ring.newest().is_none_or(|newest| newest.offset < offset),
+                self.ring.newest_entry().is_none_or(|newest| newest.offset < offset),
                 "offset {offset} came after {:?}",
-                self.ring.newest()
+                self.ring.newest_entry()
             );
         }
         appended
     }
 
-    pub(super) fn restate(&mut self, at: Option<Position>) {
+    pub(super) fn restate_at(&mut self, at: Option<Position>) {
         let offset = match at {
-            None => self.ring.top().saturating_add(1),
-            Some(at) if self.epoch != Some(at.epoch) => return self.renew(at),
+            None => self.ring.top_offset().saturating_add(1),
+            Some(at) if self.epoch != Some(at.epoch) => return self.begin_epoch(at),
             Some(at) => at.offset,
         };
         // A room made after the swap has read the new state already.
-        if offset > self.ring.floor() && offset >= self.ring.top() {
-            self.ring.restate(offset);
-            self.forget_uncovered_state();
+        if offset > self.ring.floor_offset() && offset >= self.ring.top_offset() {
+            self.ring.restate_up_to(offset);
+            self.drop_uncovered_state();
         }
     }
 
     /// Begins a new life at `position`; what is there belongs to the old one.
-    pub(super) fn renew(&mut self, position: Position) {
+    pub(super) fn begin_epoch(&mut self, position: Position) {
         self.epoch = Some(position.epoch);
-        self.ring.renew(position.offset);
-        self.give_up_state();
+        self.ring.restart_from(position.offset);
+        self.drop_state();
     }
 
     /// Adds to the ring at an offset above its top, and drops what is then too much.
@@ -145,44 +145,48 @@ impl Log {
         now: Duration,
         config: &HubConfig,
     ) -> bool {
-        let pushed = self.ring.push(offset, publication, self.bounds(now, config));
+        let pushed = self.ring.push(offset, publication, self.ring_bounds(now, config));
         self.trim_to_history(config);
         pushed
     }
 
-    pub(super) fn trim(&mut self, now: Duration, config: &HubConfig) {
-        self.ring.trim(self.bounds(now, config));
+    pub(super) fn trim_ring(&mut self, now: Duration, config: &HubConfig) {
+        self.ring.trim_to_bounds(self.ring_bounds(now, config));
         self.trim_to_history(config);
-        self.forget_uncovered_state();
+        self.drop_uncovered_state();
     }
 
     /// A history is kept whole, as far as any ring may grow. What lies before it only helps readers who fell behind, and
     /// takes no more than it would in any other room.
     fn trim_to_history(&mut self, config: &HubConfig) {
         let Some(keeps) = self.keeps else { return };
-        while self.ring.bytes() > config.ring_bytes_min && self.ring.len() > keeps.size.max(1) {
+        while self.ring.byte_size() > config.ring_bytes_min && self.ring.len() > keeps.size.max(1) {
             let before = self.ring.len();
-            self.ring.trim(Bounds { entries: before - 1, ..Bounds::NONE });
+            self.ring.trim_to_bounds(RingBounds { entries: before - 1, ..RingBounds::NONE });
             if self.ring.len() == before {
                 return;
             }
         }
     }
 
-    pub(super) fn forget_uncovered_state(&mut self) {
-        if self.state.as_ref().is_some_and(|state| !self.ring.covers(state.position().offset)) {
-            self.give_up_state();
+    pub(super) fn drop_uncovered_state(&mut self) {
+        if self
+            .state
+            .as_ref()
+            .is_some_and(|state| !self.ring.covers_offset(state.position().offset))
+        {
+            self.drop_state();
         }
     }
 
-    pub(super) fn give_up_state(&mut self) {
+    pub(super) fn drop_state(&mut self) {
         self.spent_state = self.state.take().or(self.spent_state.take());
     }
 
-    pub(super) fn close(&mut self) {
+    pub(super) fn close_log(&mut self) {
         self.closed = true;
-        self.ring.renew(self.ring.top());
-        self.give_up_state();
+        self.ring.restart_from(self.ring.top_offset());
+        self.drop_state();
     }
 
     /// Whether there is something that who comes later may ask for.
@@ -190,17 +194,17 @@ impl Log {
         self.keeps.is_some() && !self.ring.is_empty()
     }
 
-    fn bounds(&self, now: Duration, config: &HubConfig) -> Bounds {
+    fn ring_bounds(&self, now: Duration, config: &HubConfig) -> RingBounds {
         if let Some(keeps) = self.keeps {
             // At least what lets a reader fall behind a little.
-            return Bounds {
+            return RingBounds {
                 entries: config.ring_publications.max(keeps.size).max(1),
                 bytes: config.ring_bytes_max,
                 since: now.saturating_sub(keeps.ttl.max(config.linger)),
             };
         }
         let bytes = self.state_bytes_last.saturating_mul(RING_STATES_MAX);
-        Bounds {
+        RingBounds {
             entries: config.ring_publications.max(1),
             bytes: bytes.max(config.ring_bytes_min).min(config.ring_bytes_max),
             since: now.saturating_sub(config.ring_age),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Channel, Disconnect, EncodedState, Epoch, Member, Note, Payload, Position, Publication,
-    ResolveError,
+    Channel, DisconnectOrder, EncodedState, Epoch, FramedPayload, Position, PresenceMember,
+    Publication, PublicationNote, ResolveError,
 };
 
 /// Why a subscription was refused.
@@ -29,7 +29,7 @@ pub enum SubscribeError {
 
 /// What a subscription begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Subscribed {
+pub struct SubscribeOutcome {
     /// The position asked for is covered: what was missed follows, and no state.
     pub recovered: bool,
     /// What the client holds before anything is delivered: the position asked for, or offset 0 of the
@@ -39,7 +39,7 @@ pub struct Subscribed {
 
 /// Why a subscription ended from this side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum SubscriptionEnd {
     /// The reader was overtaken again and again: its connection is to be closed.
     Slow,
     /// The reader of a channel without a state was overtaken: what it missed is not to be had any more.
@@ -78,7 +78,7 @@ pub enum Delivery {
         /// Has come.
         joined: bool,
         /// Who.
-        member: Arc<Member>,
+        member: Arc<PresenceMember>,
         /// For the frames that are made of it: it has no data.
         publication: Arc<Publication>,
     },
@@ -87,14 +87,14 @@ pub enum Delivery {
         /// Where it came from.
         channel: Channel,
         /// Which, and how.
-        order: Arc<Disconnect>,
+        order: Arc<DisconnectOrder>,
     },
     /// The subscription is over; nothing more comes of it.
     Ended {
         /// The channel.
         channel: Channel,
         /// Why.
-        why: Ended,
+        why: SubscriptionEnd,
     },
 }
 
@@ -124,7 +124,7 @@ impl Delivery {
     }
 
     /// What is to be sent; `None` for an end, or for what tells of no data.
-    pub fn payload(&self) -> Option<&Payload> {
+    pub fn payload(&self) -> Option<&FramedPayload> {
         match self {
             Self::State { state, part, .. } => state.parts().get(*part),
             Self::Publication { publication, .. } => Some(&publication.payload),
@@ -132,22 +132,22 @@ impl Delivery {
         }
     }
 
-    pub(super) fn of_publication(
+    pub(super) fn from_publication(
         heard_in: &Channel,
         epoch: Epoch,
         publication: Arc<Publication>,
     ) -> Self {
         match publication.note() {
-            Some(Note::Member { channel, joined, member }) => Self::Member {
+            Some(PublicationNote::Member { channel, joined, member }) => Self::Member {
                 channel: channel.clone(),
                 joined: *joined,
                 member: member.clone(),
                 publication,
             },
-            Some(Note::Disconnect(order)) => {
+            Some(PublicationNote::Disconnect(order)) => {
                 Self::Disconnect { channel: heard_in.clone(), order: order.clone() }
             }
-            Some(Note::Extras(_)) | None => {
+            Some(PublicationNote::Extras(_)) | None => {
                 Self::Publication { channel: heard_in.clone(), epoch, publication }
             }
         }

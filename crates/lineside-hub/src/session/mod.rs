@@ -4,11 +4,11 @@
 //! takes one delivery at a time, rooms in turn. A session that does not pull keeps its cursors and
 //! costs nobody anything.
 
-mod beside;
+mod extra_channels;
 mod delivery;
-mod run;
+mod run_cache;
 mod sequence;
-mod side;
+mod listen_mode;
 mod subscription;
 
 use std::collections::VecDeque;
@@ -18,21 +18,21 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lineside_sync::fanout;
 
-pub use self::delivery::{Delivery, Ended, SubscribeError, Subscribed};
-pub use self::run::{Framing, Runs};
+pub use self::delivery::{Delivery, SubscribeError, SubscribeOutcome, SubscriptionEnd};
+pub use self::run_cache::{FrameInput, RunCache};
 
-use self::sequence::Sequences;
-use self::side::Side;
-use self::subscription::{From, Step, Subscription};
-use crate::audience::{Chair, Member};
+use self::listen_mode::ListenMode;
+use self::sequence::SequenceTable;
+use self::subscription::{DeliveryStep, StartPoint, Subscription};
 use crate::listener::Signal;
-use crate::room::Claim;
+use crate::partition_listener::{PartitionMember, SlotId};
+use crate::room::PositionClaim;
 use crate::{Channel, Epoch, Hub, Listener, Position, ResolveError, Room, RoomKey, SessionLimits};
 
 /// A room that a session sits in.
-struct Entered {
+struct JoinedRoom {
     room: Arc<Room>,
-    chair: Option<Chair>,
+    chair: Option<SlotId>,
     /// Where its sequence is; `None` where it counts by itself.
     now: Option<Position>,
 }
@@ -40,11 +40,11 @@ struct Entered {
 /// A client's subscriptions. Dropping it leaves all rooms.
 pub struct Session {
     hub: Arc<Hub>,
-    side: Side,
+    side: ListenMode,
     limits: SessionLimits,
     /// By number; a number that is free is taken again. Bound: `SessionLimits::channels_max`.
     subscriptions: Vec<Option<Subscription>>,
-    sequences: Sequences,
+    sequences: SequenceTable,
     /// Whose turn it is, where all are looked at.
     turn: usize,
     /// Those with news, in turn, where the partition says which. Bound: each once.
@@ -53,28 +53,32 @@ pub struct Session {
 
 impl Session {
     /// A session that has a listener of its own.
-    pub(crate) fn alone(
+    pub(crate) fn with_listener(
         hub: Arc<Hub>,
         number: u64,
         listener: Arc<dyn Listener>,
         limits: SessionLimits,
     ) -> Self {
-        Self::new(hub, Side::Alone(Signal::new(number, listener)), limits)
+        Self::new(hub, ListenMode::Alone(Signal::new(number, listener)), limits)
     }
 
     /// A session of a partition.
-    pub(crate) fn seated(hub: Arc<Hub>, member: Member, limits: SessionLimits) -> Self {
-        Self::new(hub, Side::Seated(member), limits)
+    pub(crate) fn for_partition(
+        hub: Arc<Hub>,
+        member: PartitionMember,
+        limits: SessionLimits,
+    ) -> Self {
+        Self::new(hub, ListenMode::Seated(member), limits)
     }
 
-    fn new(hub: Arc<Hub>, side: Side, limits: SessionLimits) -> Self {
+    fn new(hub: Arc<Hub>, side: ListenMode, limits: SessionLimits) -> Self {
         hub.counters().sessions.add(1);
         Self {
             hub,
             side,
             limits,
             subscriptions: Vec::new(),
-            sequences: Sequences::default(),
+            sequences: SequenceTable::default(),
             turn: 0,
             news: VecDeque::new(),
         }
@@ -89,37 +93,38 @@ impl Session {
         &mut self,
         channel: &Channel,
         from: Option<Position>,
-    ) -> Result<Subscribed, SubscribeError> {
-        if self.find(channel).is_some() {
+    ) -> Result<SubscribeOutcome, SubscribeError> {
+        if self.find_subscription(channel).is_some() {
             return Err(SubscribeError::AlreadySubscribed);
         }
-        let key = self.hub.resolve(channel)?;
-        if !key.is_hidden() && self.subscriptions() >= self.limits.channels_max {
+        let key = self.hub.resolve_channel(channel)?;
+        if !key.is_hidden() && self.subscription_count() >= self.limits.channels_max {
             return Err(SubscribeError::TooManyChannels);
         }
         let free = self.subscriptions.iter().position(Option::is_none);
         let number = free.unwrap_or(self.subscriptions.len());
-        let Entered { room, chair, now } = self.enter_settled(channel, key, number as u32)?;
+        let JoinedRoom { room, chair, now } =
+            self.enter_settled_room(channel, key, number as u32)?;
         let key = room.key();
         let now_is_enough = !key.has_state();
         // Whoever holds nothing misses nothing; where there is no state, nothing is the beginning.
         let from = from.filter(|from| from.offset > 0 || now_is_enough);
-        let from = match from.map(|from| (room.judge(from, now), from)) {
-            Some((Claim::Covered, from)) => From::Covered(from),
-            _ if now_is_enough => From::Now(room.top()),
-            None => From::Nothing,
-            Some((Claim::Gone, from)) => From::Refused(from),
+        let from = match from.map(|from| (room.judge_claim(from, now), from)) {
+            Some((PositionClaim::Covered, from)) => StartPoint::Covered(from),
+            _ if now_is_enough => StartPoint::Now(room.top_position()),
+            None => StartPoint::Nothing,
+            Some((PositionClaim::Gone, from)) => StartPoint::Refused(from),
             // Not to be listed again: one day it would pass for true.
-            Some((Claim::Ahead, _)) => From::Refused(Position::NOWHERE),
+            Some((PositionClaim::Ahead, _)) => StartPoint::Refused(Position::NOWHERE),
         };
-        let name = self.hub.sequence_name_of(channel, key);
-        let interest = (!key.counts_by_itself()).then(|| self.hub.group(key.group));
-        let sequence = self.sequences.enter(&name, interest, from);
+        let name = self.hub.sequence_name_for_key(channel, key);
+        let interest = (!key.has_own_sequence()).then(|| self.hub.ensure_group(key.group));
+        let sequence = self.sequences.enter_channel(&name, interest, from);
         let position = match from {
-            From::Covered(position) | From::Now(Some(position)) => position,
-            _ => Position { epoch: room.epoch().unwrap_or(Epoch::from_bits(0)), offset: 0 },
+            StartPoint::Covered(position) | StartPoint::Now(Some(position)) => position,
+            _ => Position { epoch: room.current_epoch().unwrap_or(Epoch::from_bits(0)), offset: 0 },
         };
-        let recovered = matches!(from, From::Covered(_));
+        let recovered = matches!(from, StartPoint::Covered(_));
         let since = self.hub.clock().monotonic();
         room.count_subscriber();
         let subscription = Subscription::new(room, chair, sequence, since, from);
@@ -127,27 +132,27 @@ impl Session {
             Some(free) => *free = Some(subscription),
             None => self.subscriptions.push(Some(subscription)),
         }
-        self.note(number as u32);
+        self.note_news(number as u32);
         let counters = self.hub.counters();
         counters.subscriptions.add(1);
         if recovered {
             counters.resumed.increment();
         }
-        Ok(Subscribed { recovered, position })
+        Ok(SubscribeOutcome { recovered, position })
     }
 
     /// Stops listening; false when it did not listen.
     pub fn unsubscribe(&mut self, channel: &Channel) -> bool {
-        let number = self.find(channel);
+        let number = self.find_subscription(channel);
         if let Some(number) = number {
-            self.end(number);
+            self.remove_subscription(number);
             self.unsubscribe_members(channel);
         }
         number.is_some()
     }
 
     /// How many channels it listens to.
-    pub fn subscriptions(&self) -> usize {
+    pub fn subscription_count(&self) -> usize {
         self.channels().count()
     }
 
@@ -158,9 +163,9 @@ impl Session {
     }
 
     /// Says that a subscription may have news: to be called for each seat that the session's
-    /// [`Audience`](crate::Audience) names. A session with a listener of its own needs it not.
-    pub fn note(&mut self, subscription: u32) {
-        if let Side::Alone(_) = self.side {
+    /// [`PartitionListener`](crate::Audience) names. A session with a listener of its own needs it not.
+    pub fn note_news(&mut self, subscription: u32) {
+        if let ListenMode::Alone(_) = self.side {
             return;
         }
         if let Some(Some(it)) = self.subscriptions.get_mut(subscription as usize)
@@ -173,7 +178,7 @@ impl Session {
 
     /// Whether something to send may be part of a state. Asked between deliveries, by who limits how many
     /// states are under way.
-    pub fn is_given_state(&self) -> bool {
+    pub fn is_receiving_state(&self) -> bool {
         let noted = self.news.iter().filter_map(|number| self.subscriptions.get(*number as usize));
         noted.flatten().any(Subscription::wants_state)
     }
@@ -182,8 +187,8 @@ impl Session {
     /// there is. To be called until it says `None`; until then no signal comes.
     pub fn next_delivery(&mut self) -> Option<Delivery> {
         match self.side {
-            Side::Alone(_) => self.next_of_all(),
-            Side::Seated(_) => self.next_of_news(),
+            ListenMode::Alone(_) => self.next_from_all(),
+            ListenMode::Seated(_) => self.next_from_news(),
         }
     }
 
@@ -194,19 +199,24 @@ impl Session {
     pub fn next_run(
         &mut self,
         slot: usize,
-        runs: &mut Runs,
-        mut frame: impl FnMut(Framing<'_>) -> Bytes,
+        runs: &mut RunCache,
+        mut frame: impl FnMut(FrameInput<'_>) -> Bytes,
     ) -> Option<Bytes> {
-        let Side::Seated(member) = &self.side else { return None };
+        let ListenMode::Seated(member) = &self.side else { return None };
         let number = *self.news.front()?;
         let subscription = self.subscriptions.get_mut(number as usize)?.as_mut()?;
-        let (room, from) = subscription.stands_at()?;
-        let sequence = self.sequences.name(subscription.sequence);
-        let run = runs.after(room, from, (slot, member.heard()), |position, publication| {
-            frame(Framing { channel: room.channel(), sequence, position, publication })
-        })?;
-        subscription.take(run, &self.hub);
-        self.sequences.touch(subscription.sequence);
+        let (room, from) = subscription.pending_from()?;
+        let sequence = self.sequences.sequence_name(subscription.sequence);
+        let run = runs.find_or_build_run(
+            room,
+            from,
+            (slot, member.signal_count()),
+            |position, publication| {
+                frame(FrameInput { channel: room.channel(), sequence, position, publication })
+            },
+        )?;
+        subscription.take_run(run, &self.hub);
+        self.sequences.touch_sequence(subscription.sequence);
         self.news.pop_front();
         subscription.noted = run.seen.is_none();
         if subscription.noted {
@@ -217,12 +227,12 @@ impl Session {
 
     /// The next thing to send of one channel, out of turn: for a reply that carries what was missed.
     /// `None` when there is nothing now. All are then to be pulled as ever.
-    pub fn next_delivery_of(&mut self, channel: &Channel) -> Option<Delivery> {
-        let number = self.find(channel)?;
-        match self.step(number) {
-            Step::Nothing => None,
-            Step::Deliver(delivery) => Some(delivery),
-            Step::End(why) => self.ended(number, why),
+    pub fn next_channel_delivery(&mut self, channel: &Channel) -> Option<Delivery> {
+        let number = self.find_subscription(channel)?;
+        match self.step_subscription(number) {
+            DeliveryStep::Nothing => None,
+            DeliveryStep::Deliver(delivery) => Some(delivery),
+            DeliveryStep::End(why) => self.end_with_reason(number, why),
         }
     }
 
@@ -233,36 +243,37 @@ impl Session {
     /// A sequence is left out until each of its channels has its state; while one gets its state
     /// again, the position stays where that one was before. Once a subscription has ended it speaks
     /// for the remaining ones only.
-    pub fn held(&mut self) -> impl Iterator<Item = (&str, Position)> {
-        if let Side::Seated(_) = self.side {
-            self.sequences.mark();
+    pub fn held_positions(&mut self) -> impl Iterator<Item = (&str, Position)> {
+        if let ListenMode::Seated(_) = self.side {
+            self.sequences.mark_published();
             let at_top = self.subscriptions.iter_mut().flatten().filter(|it| it.is_at_top());
-            self.sequences.raise(at_top);
+            self.sequences.raise_to_mark(at_top);
         }
-        self.sequences.held(self.subscriptions.iter().flatten())
+        self.sequences.held_positions(self.subscriptions.iter().flatten())
     }
 
     /// The name of the channel's sequence, as in [`held`](Self::held); `None` where it does not listen.
-    pub fn sequence_of(&self, channel: &Channel) -> Option<&str> {
-        let subscription = self.subscriptions.get(self.find(channel)?)?.as_ref()?;
-        Some(self.sequences.name(subscription.sequence))
+    pub fn sequence_name(&self, channel: &Channel) -> Option<&str> {
+        let subscription = self.subscriptions.get(self.find_subscription(channel)?)?.as_ref()?;
+        Some(self.sequences.sequence_name(subscription.sequence))
     }
 
-    fn find(&self, channel: &Channel) -> Option<usize> {
+    fn find_subscription(&self, channel: &Channel) -> Option<usize> {
         let listens =
             |it: &Option<Subscription>| it.as_ref().is_some_and(|it| it.room.channel() == channel);
         self.subscriptions.iter().position(listens)
     }
 
-    fn enter(
+    fn enter_room(
         &self,
         channel: &Channel,
         key: RoomKey,
         number: u32,
-    ) -> Result<(Arc<Room>, Option<Chair>), SubscribeError> {
+    ) -> Result<(Arc<Room>, Option<SlotId>), SubscribeError> {
         loop {
-            let room = self.hub.enter(channel, key).ok_or_else(|| {
-                let is_over = !key.counts_by_itself() && self.hub.group(key.group).is_over();
+            let room = self.hub.enter_room(channel, key).ok_or_else(|| {
+                let is_over =
+                    !key.has_own_sequence() && self.hub.ensure_group(key.group).has_ended();
                 if is_over {
                     ResolveError::UnknownFeed.into()
                 } else {
@@ -272,7 +283,7 @@ impl Session {
             if room.channel() != channel {
                 return Err(SubscribeError::KeyTaken);
             }
-            if let Some(chair) = self.side.join(&room, number) {
+            if let Some(chair) = self.side.join_room(&room, number) {
                 return Ok((room, chair));
             }
         }
@@ -280,24 +291,24 @@ impl Session {
 
     /// Enters the channel's room and tells it where its sequence is. A sequence that has just ended may go on under
     /// another group's number.
-    fn enter_settled(
+    fn enter_settled_room(
         &self,
         channel: &Channel,
         key: RoomKey,
         number: u32,
-    ) -> Result<Entered, SubscribeError> {
+    ) -> Result<JoinedRoom, SubscribeError> {
         let mut key = key;
         loop {
-            let entered = self.enter(channel, key, number).and_then(|(room, chair)| {
-                let now = self.settle(&room);
+            let entered = self.enter_room(channel, key, number).and_then(|(room, chair)| {
+                let now = self.settle_room(&room);
                 if now.is_err() {
-                    self.side.leave(&room, chair, &self.hub);
+                    self.side.leave_room(&room, chair, &self.hub);
                 }
-                Ok(Entered { now: now?, room, chair })
+                Ok(JoinedRoom { now: now?, room, chair })
             });
             match entered {
                 Err(error @ SubscribeError::Unresolved(_)) => {
-                    let again = self.hub.resolve(channel)?;
+                    let again = self.hub.resolve_channel(channel)?;
                     if again == key {
                         return Err(error);
                     }
@@ -309,46 +320,46 @@ impl Session {
     }
 
     /// Tells the room where its sequence is; `None` where it counts by itself.
-    fn settle(&self, room: &Room) -> Result<Option<Position>, SubscribeError> {
-        if room.key().counts_by_itself() {
+    fn settle_room(&self, room: &Room) -> Result<Option<Position>, SubscribeError> {
+        if room.key().has_own_sequence() {
             return Ok(None);
         }
-        fanout::order();
+        fanout::fence_lookup();
         loop {
-            let before = room.epoch();
-            let position = self.hub.source().position(room.channel(), room.key());
+            let before = room.current_epoch();
+            let position = self.hub.state_source().current_position(room.channel(), room.key());
             let Some(position) = position else {
                 return Err(ResolveError::UnknownFeed.into());
             };
-            if room.settle(before, position) {
+            if room.settle_position(before, position) {
                 return Ok(Some(position));
             }
         }
     }
 
     /// Looks at all rooms, because its signal does not say which has something.
-    fn next_of_all(&mut self) -> Option<Delivery> {
+    fn next_from_all(&mut self) -> Option<Delivery> {
         loop {
-            self.sequences.mark();
-            if let Some(delivery) = self.scan() {
+            self.sequences.mark_published();
+            if let Some(delivery) = self.scan_subscriptions() {
                 return Some(delivery);
             }
-            if !matches!(&self.side, Side::Alone(signal) if signal.take()) {
-                self.sequences.raise(self.subscriptions.iter_mut().flatten());
+            if !matches!(&self.side, ListenMode::Alone(signal) if signal.take_note()) {
+                self.sequences.raise_to_mark(self.subscriptions.iter_mut().flatten());
                 return None;
             }
         }
     }
 
-    fn scan(&mut self) -> Option<Delivery> {
+    fn scan_subscriptions(&mut self) -> Option<Delivery> {
         let n = self.subscriptions.len();
         for _ in 0..n {
             let number = self.turn % n;
             self.turn = number + 1;
-            match self.step(number) {
-                Step::Nothing => {}
-                Step::Deliver(delivery) => return Some(delivery),
-                Step::End(why) => return self.ended(number, why),
+            match self.step_subscription(number) {
+                DeliveryStep::Nothing => {}
+                DeliveryStep::Deliver(delivery) => return Some(delivery),
+                DeliveryStep::End(why) => return self.end_with_reason(number, why),
             }
         }
         None
@@ -356,54 +367,56 @@ impl Session {
 
     /// Looks at those that were noted. One that has been looked at in vain is noted again when there is
     /// something: the partition took its list before.
-    fn next_of_news(&mut self) -> Option<Delivery> {
+    fn next_from_news(&mut self) -> Option<Delivery> {
         while let Some(number) = self.news.pop_front() {
-            match self.step(number as usize) {
-                Step::Nothing => {
+            match self.step_subscription(number as usize) {
+                DeliveryStep::Nothing => {
                     if let Some(it) = &mut self.subscriptions[number as usize] {
                         it.noted = false;
                     }
                 }
-                Step::Deliver(delivery) => {
+                DeliveryStep::Deliver(delivery) => {
                     self.news.push_back(number);
                     return Some(delivery);
                 }
-                Step::End(why) => return self.ended(number as usize, why),
+                DeliveryStep::End(why) => return self.end_with_reason(number as usize, why),
             }
         }
         None
     }
 
-    fn step(&mut self, number: usize) -> Step {
-        let Some(subscription) = &mut self.subscriptions[number] else { return Step::Nothing };
-        let step = subscription.step(&self.hub, &self.side);
-        if let Step::Deliver(_) = step {
-            self.sequences.touch(subscription.sequence);
+    fn step_subscription(&mut self, number: usize) -> DeliveryStep {
+        let Some(subscription) = &mut self.subscriptions[number] else {
+            return DeliveryStep::Nothing;
+        };
+        let step = subscription.take_step(&self.hub, &self.side);
+        if let DeliveryStep::Deliver(_) = step {
+            self.sequences.touch_sequence(subscription.sequence);
             self.hub.counters().deliveries.increment();
         }
         step
     }
 
-    fn ended(&mut self, number: usize, why: Ended) -> Option<Delivery> {
-        let channel = self.end(number)?.room.channel().clone();
+    fn end_with_reason(&mut self, number: usize, why: SubscriptionEnd) -> Option<Delivery> {
+        let channel = self.remove_subscription(number)?.room.channel().clone();
         self.unsubscribe_members(&channel);
         Some(Delivery::Ended { channel, why })
     }
 
-    fn end(&mut self, number: usize) -> Option<Subscription> {
+    fn remove_subscription(&mut self, number: usize) -> Option<Subscription> {
         let subscription = self.subscriptions.get_mut(number)?.take()?;
         self.news.retain(|it| *it != number as u32);
-        self.sequences.leave(subscription.sequence);
-        self.side.leave(&subscription.room, subscription.chair, &self.hub);
+        self.sequences.leave_channel(subscription.sequence);
+        self.side.leave_room(&subscription.room, subscription.chair, &self.hub);
         self.hub.counters().subscriptions.subtract(1);
-        subscription.room.discount_subscriber();
+        subscription.room.uncount_subscriber();
         Some(subscription)
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        (0..self.subscriptions.len()).for_each(|number| drop(self.end(number)));
+        (0..self.subscriptions.len()).for_each(|number| drop(self.remove_subscription(number)));
         self.hub.counters().sessions.subtract(1);
     }
 }
@@ -411,7 +424,7 @@ impl Drop for Session {
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
-            .field("subscriptions", &self.subscriptions())
+            .field("subscriptions", &self.subscription_count())
             .finish_non_exhaustive()
     }
 }

@@ -15,18 +15,18 @@
 
 use std::sync::Arc;
 
-use super::subscription::{From, Subscription};
-use crate::{Interest, Position};
+use super::subscription::{StartPoint, Subscription};
+use crate::{GroupInterest, Position};
 
 /// Bound: one per subscription.
 #[derive(Debug, Default)]
-pub(super) struct Sequences(Vec<Sequence>);
+pub(super) struct SequenceTable(Vec<Sequence>);
 
 #[derive(Debug)]
 struct Sequence {
     name: Box<str>,
     /// How far its publisher is; none for a channel that counts by itself.
-    interest: Option<Arc<Interest>>,
+    interest: Option<Arc<GroupInterest>>,
     /// What had been published before the present look.
     mark: Option<Position>,
     held: Option<Position>,
@@ -35,19 +35,19 @@ struct Sequence {
     changed: bool,
 }
 
-impl Sequences {
+impl SequenceTable {
     /// Adds a channel. What its client honestly claimed to hold can be listed at once.
-    pub(super) fn enter(
+    pub(super) fn enter_channel(
         &mut self,
         name: &str,
-        interest: Option<Arc<Interest>>,
-        from: From,
+        interest: Option<Arc<GroupInterest>>,
+        from: StartPoint,
     ) -> usize {
         let claim = match from {
-            From::Nothing => None,
-            From::Covered(position) => Some(position),
-            From::Now(position) => position,
-            From::Refused(position) => Some(position),
+            StartPoint::Nothing => None,
+            StartPoint::Covered(position) => Some(position),
+            StartPoint::Now(position) => position,
+            StartPoint::Refused(position) => Some(position),
         };
         let living = self.0.iter_mut().position(|it| it.channels > 0 && *it.name == *name);
         if let Some(index) = living {
@@ -88,40 +88,44 @@ impl Sequences {
         }
     }
 
-    pub(super) fn leave(&mut self, index: usize) {
+    pub(super) fn leave_channel(&mut self, index: usize) {
         self.0[index].channels -= 1;
         self.0[index].changed = true;
     }
 
     /// What it is called.
-    pub(super) fn name(&self, index: usize) -> &str {
+    pub(super) fn sequence_name(&self, index: usize) -> &str {
         self.0.get(index).map_or("", |sequence| &sequence.name)
     }
 
     /// A channel of it has moved.
-    pub(super) fn touch(&mut self, index: usize) {
+    pub(super) fn touch_sequence(&mut self, index: usize) {
         self.0[index].changed = true;
     }
 
     /// Notes what has been published before rooms are looked at.
-    pub(super) fn mark(&mut self) {
+    pub(super) fn mark_published(&mut self) {
         for sequence in &mut self.0 {
-            sequence.mark = sequence.interest.as_ref().map(|interest| interest.published());
+            sequence.mark =
+                sequence.interest.as_ref().map(|interest| interest.published_position());
         }
     }
 
     /// For subscriptions in whose rooms a look after the mark found nothing: whoever is not waiting for a state
     /// holds everything up to the mark.
-    pub(super) fn raise<'a>(&mut self, subscriptions: impl Iterator<Item = &'a mut Subscription>) {
+    pub(super) fn raise_to_mark<'a>(
+        &mut self,
+        subscriptions: impl Iterator<Item = &'a mut Subscription>,
+    ) {
         for subscription in subscriptions {
             let sequence = &mut self.0[subscription.sequence];
             if let Some(mark) = sequence.mark {
-                sequence.changed |= subscription.raise(mark);
+                sequence.changed |= subscription.raise_cursor(mark);
             }
         }
     }
 
-    pub(super) fn held<'a>(
+    pub(super) fn held_positions<'a>(
         &mut self,
         subscriptions: impl Iterator<Item = &'a Subscription> + Clone,
     ) -> impl Iterator<Item = (&str, Position)> {
@@ -132,7 +136,7 @@ impl Sequences {
             let mut cursors =
                 subscriptions.clone().filter(|it| it.sequence == index).map(Subscription::cursor);
             let least = cursors.next().flatten();
-            sequence.held = match cursors.fold(least, least_of) {
+            sequence.held = match cursors.fold(least, least_position) {
                 // A channel without a state; what was listed stays good for the others.
                 None => sequence.held,
                 // Offset 0 holds nothing and need not be listed, but what was before is over.
@@ -147,7 +151,7 @@ impl Sequences {
 }
 
 /// The lesser of two positions in one life; none where one is missing, nowhere if the lives differ.
-fn least_of(a: Option<Position>, b: Option<Position>) -> Option<Position> {
+fn least_position(a: Option<Position>, b: Option<Position>) -> Option<Position> {
     let (a, b) = (a?, b?);
     match a.epoch == b.epoch {
         true => Some(if b.offset < a.offset { b } else { a }),

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::run::Run;
-use super::side::Side;
-use super::{Delivery, Ended};
-use crate::audience::Chair;
+use super::listen_mode::ListenMode;
+use super::run_cache::PublicationRun;
+use super::{Delivery, SubscriptionEnd};
 use crate::limits::GAPS_MAX;
-use crate::room::Look;
+use crate::partition_listener::SlotId;
+use crate::room::NextPublication;
 use crate::{EncodedState, Hub, Position, Room};
 
 #[derive(Debug)]
 pub(super) struct Subscription {
     pub(super) room: Arc<Room>,
     /// Where it sits, if its session is a partition's.
-    pub(super) chair: Option<Chair>,
+    pub(super) chair: Option<SlotId>,
     pub(super) sequence: usize,
     /// It waits for its turn among those with news.
     pub(super) noted: bool,
@@ -26,13 +26,13 @@ pub(super) struct Subscription {
     cursor: Option<Position>,
     /// The claim was not accepted: the state to come makes up for what was missed.
     refused: bool,
-    phase: Phase,
+    phase: SubscriptionPhase,
     /// States given because the ring had overtaken the cursor, since the top was last reached.
     gaps: u8,
 }
 
 #[derive(Debug)]
-enum Phase {
+enum SubscriptionPhase {
     /// Needs the state.
     Wanting,
     /// Is being given this state.
@@ -43,7 +43,7 @@ enum Phase {
 
 /// What a subscription builds upon.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum From {
+pub(super) enum StartPoint {
     Nothing,
     Covered(Position),
     /// Where the room is: for one without a state.
@@ -52,41 +52,43 @@ pub(super) enum From {
     Refused(Position),
 }
 
-pub(super) enum Step {
+pub(super) enum DeliveryStep {
     Nothing,
     Deliver(Delivery),
-    End(Ended),
+    End(SubscriptionEnd),
 }
 
 impl Subscription {
     pub(super) fn new(
         room: Arc<Room>,
-        chair: Option<Chair>,
+        chair: Option<SlotId>,
         sequence: usize,
         since: Duration,
-        from: From,
+        from: StartPoint,
     ) -> Self {
         let (cursor, refused) = match from {
-            From::Nothing => (None, false),
-            From::Covered(position) => (Some(position), false),
-            From::Now(position) => (position, false),
-            From::Refused(position) => (Some(position), true),
+            StartPoint::Nothing => (None, false),
+            StartPoint::Covered(position) => (Some(position), false),
+            StartPoint::Now(position) => (position, false),
+            StartPoint::Refused(position) => (Some(position), true),
         };
         let phase = match from {
-            From::Covered(_) | From::Now(_) => Phase::Following { seen: None },
-            From::Nothing | From::Refused(_) => Phase::Wanting,
+            StartPoint::Covered(_) | StartPoint::Now(_) => {
+                SubscriptionPhase::Following { seen: None }
+            }
+            StartPoint::Nothing | StartPoint::Refused(_) => SubscriptionPhase::Wanting,
         };
         Self { room, chair, sequence, noted: false, since, cursor, refused, phase, gaps: 0 }
     }
 
     /// Whether a state is under way to the client, or needed.
     pub(super) fn wants_state(&self) -> bool {
-        !matches!(self.phase, Phase::Following { .. })
+        !matches!(self.phase, SubscriptionPhase::Following { .. })
     }
 
     /// Whether its room holds nothing that it has not been given. One load.
     pub(super) fn is_at_top(&self) -> bool {
-        matches!(self.phase, Phase::Following { seen: Some(seen) } if seen == self.room.version())
+        matches!(self.phase, SubscriptionPhase::Following { seen: Some(seen) } if seen == self.room.log_version())
     }
 
     pub(super) fn cursor(&self) -> Option<Position> {
@@ -95,9 +97,9 @@ impl Subscription {
 
     /// Takes the cursor up to a position that is known to hold nothing more for this channel.
     /// Says whether that moved it.
-    pub(super) fn raise(&mut self, to: Position) -> bool {
+    pub(super) fn raise_cursor(&mut self, to: Position) -> bool {
         match (&mut self.cursor, &self.phase) {
-            (Some(cursor), Phase::Following { .. })
+            (Some(cursor), SubscriptionPhase::Following { .. })
                 if cursor.epoch == to.epoch && cursor.offset < to.offset =>
             {
                 cursor.offset = to.offset;
@@ -108,26 +110,26 @@ impl Subscription {
     }
 
     /// Its room, and where it is there, if something may have come since.
-    pub(super) fn stands_at(&self) -> Option<(&Arc<Room>, Position)> {
+    pub(super) fn pending_from(&self) -> Option<(&Arc<Room>, Position)> {
         let may_go_on = !self.wants_state() && !self.is_at_top() && !self.room.key().is_hidden();
         self.cursor.filter(|_| may_go_on).map(|cursor| (&self.room, cursor))
     }
 
     /// Goes on to the end of what follows where it stands.
-    pub(super) fn take(&mut self, run: &Run, hub: &Hub) {
+    pub(super) fn take_run(&mut self, run: &PublicationRun, hub: &Hub) {
         if let Some(cursor) = &mut self.cursor {
             cursor.offset = run.to;
         }
         if run.seen.is_some() {
             self.gaps = 0;
         }
-        self.phase = Phase::Following { seen: run.seen };
-        self.measure(hub, &run.appended);
+        self.phase = SubscriptionPhase::Following { seen: run.seen };
+        self.measure_delivery_time(hub, &run.appended);
         hub.counters().deliveries.add(run.appended.len() as u64);
     }
 
     /// Measures how long it took since these were appended.
-    fn measure(&self, hub: &Hub, appended: &[Duration]) {
+    fn measure_delivery_time(&self, hub: &Hub, appended: &[Duration]) {
         let now = hub.clock().monotonic();
         // What was appended before is old because the client was away.
         for at in appended.iter().filter(|at| **at >= self.since) {
@@ -136,75 +138,75 @@ impl Subscription {
     }
 
     /// One step further, if there is one.
-    pub(super) fn step(&mut self, hub: &Arc<Hub>, side: &Side) -> Step {
-        if let Phase::Following { seen } = self.phase {
-            if seen == Some(self.room.version()) {
-                return Step::Nothing;
+    pub(super) fn take_step(&mut self, hub: &Arc<Hub>, side: &ListenMode) -> DeliveryStep {
+        if let SubscriptionPhase::Following { seen } = self.phase {
+            if seen == Some(self.room.log_version()) {
+                return DeliveryStep::Nothing;
             }
-            if self.room.is_over() {
-                return self.over(hub);
+            if self.room.has_ended() {
+                return self.end_as_over(hub);
             }
-            match self.follow(hub) {
-                Follow::Step(step) => return step,
-                Follow::NeedsState => self.phase = Phase::Wanting,
+            match self.follow_room(hub) {
+                FollowStep::Step(step) => return step,
+                FollowStep::NeedsState => self.phase = SubscriptionPhase::Wanting,
             }
         }
-        if self.room.is_over() {
-            return self.over(hub);
+        if self.room.has_ended() {
+            return self.end_as_over(hub);
         }
-        if let Some(end) = self.want_state(hub, side) {
+        if let Some(end) = self.obtain_state(hub, side) {
             return end;
         }
-        self.next_part()
+        self.next_state_part()
     }
 
     /// What it waits for, or was just given, will not be gone on with.
-    fn over(&self, hub: &Hub) -> Step {
+    fn end_as_over(&self, hub: &Hub) -> DeliveryStep {
         hub.counters().ended_over.increment();
-        Step::End(Ended::Over)
+        DeliveryStep::End(SubscriptionEnd::Over)
     }
 
-    fn follow(&mut self, hub: &Hub) -> Follow {
+    fn follow_room(&mut self, hub: &Hub) -> FollowStep {
         let has_state = self.room.key().has_state();
-        let Some(cursor) = &mut self.cursor else { return Follow::NeedsState };
-        match self.room.look(*cursor) {
-            Look::Publication(publication, last) => {
+        let Some(cursor) = &mut self.cursor else { return FollowStep::NeedsState };
+        match self.room.find_next(*cursor) {
+            NextPublication::Publication(publication, last) => {
                 cursor.offset = publication.offset;
                 if last.is_some() {
                     self.gaps = 0;
                 }
-                self.phase = Phase::Following { seen: last };
+                self.phase = SubscriptionPhase::Following { seen: last };
                 let epoch = cursor.epoch;
-                self.measure(hub, &[publication.at]);
-                let delivery = Delivery::of_publication(self.room.channel(), epoch, publication);
-                Follow::Step(Step::Deliver(delivery))
+                self.measure_delivery_time(hub, &[publication.at]);
+                let delivery = Delivery::from_publication(self.room.channel(), epoch, publication);
+                FollowStep::Step(DeliveryStep::Deliver(delivery))
             }
-            Look::Nothing(version) => {
+            NextPublication::Nothing(version) => {
                 self.gaps = 0;
-                self.phase = Phase::Following { seen: Some(version) };
-                Follow::Step(Step::Nothing)
+                self.phase = SubscriptionPhase::Following { seen: Some(version) };
+                FollowStep::Step(DeliveryStep::Nothing)
             }
-            Look::NotCovered if !has_state => Follow::Step(self.lose(hub)),
-            Look::NotCovered => Follow::NeedsState,
+            NextPublication::NotCovered if !has_state => FollowStep::Step(self.skip_or_end(hub)),
+            NextPublication::NotCovered => FollowStep::NeedsState,
         }
     }
 
     /// There is no state that could make up for what was missed.
-    fn lose(&mut self, hub: &Hub) -> Step {
+    fn skip_or_end(&mut self, hub: &Hub) -> DeliveryStep {
         if self.room.key().is_hidden() {
-            self.cursor = self.room.top();
-            self.phase = Phase::Following { seen: None };
-            return Step::Nothing;
+            self.cursor = self.room.top_position();
+            self.phase = SubscriptionPhase::Following { seen: None };
+            return DeliveryStep::Nothing;
         }
         hub.counters().ended_lost.increment();
-        Step::End(Ended::Lost)
+        DeliveryStep::End(SubscriptionEnd::Lost)
     }
 
     /// Gets hold of the state if it is wanted. Says so when there is none yet, or never will be.
-    fn want_state(&mut self, hub: &Arc<Hub>, side: &Side) -> Option<Step> {
-        let Phase::Wanting = self.phase else { return None };
-        let Some(taken) = side.state(hub, &self.room, self.chair, self.cursor) else {
-            return Some(Step::Nothing);
+    fn obtain_state(&mut self, hub: &Arc<Hub>, side: &ListenMode) -> Option<DeliveryStep> {
+        let SubscriptionPhase::Wanting = self.phase else { return None };
+        let Some(taken) = side.request_state(hub, &self.room, self.chair, self.cursor) else {
+            return Some(DeliveryStep::Nothing);
         };
         let counters = hub.counters();
         if self.refused {
@@ -215,18 +217,20 @@ impl Subscription {
             self.gaps += 1;
             if self.gaps >= GAPS_MAX {
                 counters.ended_slow.increment();
-                return Some(Step::End(Ended::Slow));
+                return Some(DeliveryStep::End(SubscriptionEnd::Slow));
             }
             counters.gaps_slow.increment();
         }
         counters.states_begun.increment();
         let gap = self.refused || taken.other_epoch || taken.lost;
-        self.phase = Phase::Stating { state: taken.state, part: 0, gap };
+        self.phase = SubscriptionPhase::Stating { state: taken.state, part: 0, gap };
         None
     }
 
-    fn next_part(&mut self) -> Step {
-        let Phase::Stating { state, part, gap } = &mut self.phase else { return Step::Nothing };
+    fn next_state_part(&mut self) -> DeliveryStep {
+        let SubscriptionPhase::Stating { state, part, gap } = &mut self.phase else {
+            return DeliveryStep::Nothing;
+        };
         let delivery = Delivery::State {
             channel: self.room.channel().clone(),
             state: state.clone(),
@@ -237,13 +241,13 @@ impl Subscription {
         if *part == state.parts().len() {
             self.cursor = Some(state.position());
             self.refused = false;
-            self.phase = Phase::Following { seen: None };
+            self.phase = SubscriptionPhase::Following { seen: None };
         }
-        Step::Deliver(delivery)
+        DeliveryStep::Deliver(delivery)
     }
 }
 
-enum Follow {
-    Step(Step),
+enum FollowStep {
+    Step(DeliveryStep),
     NeedsState,
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::{
-    APP_DATA_BYTES_MAX, Disconnect, Extras, HistoryError, HistoryOptions, HistoryRequest,
-    HubConfig, Member, Namespace, Position, PublishError,
+    APP_DATA_BYTES_MAX, DisconnectOrder, HistoryError, HistoryOptions, HistoryQuery, HubConfig,
+    Namespace, Position, PresenceMember, PublicationExtras, PublishError,
 };
 
 use crate::script::{Stage, drain, held, name, stage, stage_with};
 
-const ALL: HistoryRequest = HistoryRequest { limit: usize::MAX, since: None, reverse: false };
+const ALL: HistoryQuery = HistoryQuery { limit: usize::MAX, since: None, reverse: false };
 
 /// `app/…` keeps nothing, `app/kept/…` three publications for a minute.
 fn app_stage() -> Stage {
@@ -32,15 +32,18 @@ impl Stage {
     fn say(&self, channel: &str, texts: &[&'static str]) -> Option<Position> {
         let mut last = None;
         for text in texts {
-            let published =
-                self.hub.publish_app(&name(channel), Bytes::from(*text), Extras::default());
+            let published = self.hub.publish_app(
+                &name(channel),
+                Bytes::from(*text),
+                PublicationExtras::default(),
+            );
             last = published.expect("published").position;
         }
         last
     }
 
-    fn history(&self, channel: &str, request: HistoryRequest) -> Vec<String> {
-        let history = self.hub.history(&name(channel), request).expect("a history");
+    fn history(&self, channel: &str, request: HistoryQuery) -> Vec<String> {
+        let history = self.hub.read_history(&name(channel), request).expect("a history");
         let text = |it: &Bytes| String::from_utf8_lossy(it).into_owned();
         history.publications.iter().map(|it| text(it.payload.data())).collect()
     }
@@ -106,7 +109,7 @@ fn a_reader_that_was_overtaken_is_told_by_the_end_of_its_subscription() {
     let (mut session, _) = stage.on("app/x", None);
     stage.say("app/x", &["1", "2", "3", "4", "5"]);
     assert_eq!(drain(&mut session), "lost");
-    assert_eq!(session.subscriptions(), 0);
+    assert_eq!(session.subscription_count(), 0);
     assert_eq!(stage.hub.metrics().ended_lost_total, 1);
 }
 
@@ -121,7 +124,11 @@ fn a_history_of_large_publications_is_all_that_its_room_keeps() {
     });
     let publish = || {
         let data = Bytes::from(vec![b'x'; EACH]);
-        stage.hub.publish_app(&name("app/x"), data, Extras::default()).expect("published").position
+        stage
+            .hub
+            .publish_app(&name("app/x"), data, PublicationExtras::default())
+            .expect("published")
+            .position
     };
     let first = publish().expect("a position");
     assert_eq!((2..=16).filter_map(|_| publish()).count(), 15);
@@ -152,13 +159,13 @@ fn a_history_holds_so_many_for_so_long() {
     stage.say("app/kept/x", &["1", "2", "3", "4"]);
     assert_eq!(stage.history("app/kept/x", ALL), ["2", "3", "4"]);
     stage.clock.advance(Duration::from_secs(59));
-    stage.hub.sweep();
+    stage.hub.sweep_rooms();
     stage.say("app/kept/x", &["5"]);
     assert_eq!(stage.history("app/kept/x", ALL), ["3", "4", "5"]);
     stage.clock.advance(Duration::from_secs(2));
     assert_eq!(stage.history("app/kept/x", ALL), ["5"]);
     stage.clock.advance(Duration::from_secs(60));
-    stage.hub.sweep();
+    stage.hub.sweep_rooms();
     assert_eq!(stage.hub.metrics().rooms, 0, "there is nothing left to keep");
 }
 
@@ -167,24 +174,24 @@ fn a_part_of_a_history_can_be_asked_for() {
     let stage = app_stage();
     let at = stage.say("app/kept/x", &["1", "2", "3"]).expect("a position");
     let since = Some(Position { offset: 1, ..at });
-    assert_eq!(stage.history("app/kept/x", HistoryRequest { since, ..ALL }), ["2", "3"]);
-    assert_eq!(stage.history("app/kept/x", HistoryRequest { limit: 2, ..ALL }), ["1", "2"]);
-    let newest = HistoryRequest { limit: 2, reverse: true, since: None };
+    assert_eq!(stage.history("app/kept/x", HistoryQuery { since, ..ALL }), ["2", "3"]);
+    assert_eq!(stage.history("app/kept/x", HistoryQuery { limit: 2, ..ALL }), ["1", "2"]);
+    let newest = HistoryQuery { limit: 2, reverse: true, since: None };
     assert_eq!(stage.history("app/kept/x", newest), ["3", "2"]);
-    let before = HistoryRequest { limit: 9, reverse: true, since: Some(at) };
+    let before = HistoryQuery { limit: 9, reverse: true, since: Some(at) };
     assert_eq!(stage.history("app/kept/x", before), ["2", "1"]);
-    let nothing = HistoryRequest { limit: 0, ..ALL };
-    let top = stage.hub.history(&name("app/kept/x"), nothing).expect("a history");
+    let nothing = HistoryQuery { limit: 0, ..ALL };
+    let top = stage.hub.read_history(&name("app/kept/x"), nothing).expect("a history");
     assert_eq!((top.publications.len(), top.position), (0, at));
 }
 
 #[test]
 fn a_history_that_is_not_kept_or_of_another_life_is_refused() {
     let stage = app_stage();
-    let refused = |channel, request| stage.hub.history(&name(channel), request).err();
+    let refused = |channel, request| stage.hub.read_history(&name(channel), request).err();
     assert_eq!(refused("app/x", ALL), Some(HistoryError::NotKept));
     let since = Some(Position { epoch: crate::script::OTHER_EPOCH, offset: 1 });
-    let other = HistoryRequest { since, ..ALL };
+    let other = HistoryQuery { since, ..ALL };
     assert_eq!(refused("app/kept/x", other), Some(HistoryError::OtherEpoch));
 }
 
@@ -194,10 +201,10 @@ fn the_history_of_a_transit_channel_is_its_ring() {
     let (mut session, _) = stage.on("route/1", None);
     drain(&mut session);
     stage.publish(11..=12, &[1]);
-    let history = stage.hub.history(&name("route/1"), ALL).expect("a history");
+    let history = stage.hub.read_history(&name("route/1"), ALL).expect("a history");
     let offsets: Vec<u64> = history.publications.iter().map(|it| it.offset).collect();
     assert_eq!((offsets, history.position.offset), (vec![11, 12], 12));
-    let quiet = stage.hub.history(&name("route/2"), ALL).expect("a position");
+    let quiet = stage.hub.read_history(&name("route/2"), ALL).expect("a position");
     assert_eq!((quiet.publications.len(), quiet.position.offset), (0, 12));
 }
 
@@ -205,8 +212,12 @@ fn the_history_of_a_transit_channel_is_its_ring() {
 fn what_comes_beside_the_data_comes_along() {
     let stage = app_stage();
     let (mut session, _) = stage.on("app/kept/x", None);
-    let member = Arc::new(Member { client: "c1".into(), user: "42".into(), ..Member::default() });
-    let extras = Extras {
+    let member = Arc::new(PresenceMember {
+        client: "c1".into(),
+        user: "42".into(),
+        ..PresenceMember::default()
+    });
+    let extras = PublicationExtras {
         publisher: Some(member.clone()),
         tags: vec![("kind".into(), "typing".into())],
         skip_history: true,
@@ -228,12 +239,12 @@ fn what_is_too_large_or_elsewhere_is_refused() {
     let publish = |channel, bytes: usize, extras| {
         stage.hub.publish_app(&name(channel), vec![b'1'; bytes].into(), extras).err()
     };
-    assert_eq!(publish("route/1", 1, Extras::default()), Some(PublishError::NotApp));
-    assert_eq!(publish("app/x", APP_DATA_BYTES_MAX, Extras::default()), None);
-    let too_large = publish("app/x", APP_DATA_BYTES_MAX + 1, Extras::default());
+    assert_eq!(publish("route/1", 1, PublicationExtras::default()), Some(PublishError::NotApp));
+    assert_eq!(publish("app/x", APP_DATA_BYTES_MAX, PublicationExtras::default()), None);
+    let too_large = publish("app/x", APP_DATA_BYTES_MAX + 1, PublicationExtras::default());
     assert_eq!(too_large, Some(PublishError::TooLarge));
     let tags = vec![("name".into(), "x".repeat(9_000).into())];
-    let extras = Extras { tags, ..Extras::default() };
+    let extras = PublicationExtras { tags, ..PublicationExtras::default() };
     assert_eq!(publish("app/x", 1, extras), Some(PublishError::TooLarge));
 }
 
@@ -242,9 +253,11 @@ fn a_batch_signals_once_for_several_channels() {
     let stage = app_stage();
     let (mut session, signals) = stage.on("app/1", None);
     session.subscribe(&name("app/2"), None).expect("subscribed");
-    let mut batch = stage.hub.batch();
+    let mut batch = stage.hub.open_batch();
     for channel in ["app/1", "app/2"] {
-        batch.publish_app(&name(channel), Bytes::from_static(b"x"), Extras::default()).expect("ok");
+        batch
+            .publish_app(&name(channel), Bytes::from_static(b"x"), PublicationExtras::default())
+            .expect("ok");
     }
     batch.finish();
     assert_eq!(signals.take(), 1);
@@ -259,11 +272,12 @@ fn a_users_sessions_are_told_to_end() {
         session.subscribe_user(user).expect("subscribed");
         session
     });
-    let order = Disconnect { code: 3503, except: vec!["c".into()], ..Disconnect::default() };
-    assert!(order.concerns("b") && !order.concerns("c"));
-    assert!(!Disconnect { client: Some("a".into()), ..order.clone() }.concerns("b"));
+    let order =
+        DisconnectOrder { code: 3503, except: vec!["c".into()], ..DisconnectOrder::default() };
+    assert!(order.applies_to_client("b") && !order.applies_to_client("c"));
+    assert!(!DisconnectOrder { client: Some("a".into()), ..order.clone() }.applies_to_client("b"));
     stage.hub.disconnect_user("1", order);
     assert_eq!(sessions.each_mut().map(drain), ["x3503", ""]);
-    assert_eq!(sessions[0].subscriptions(), 0, "it is no channel");
+    assert_eq!(sessions[0].subscription_count(), 0, "it is no channel");
     assert_eq!(held(&mut sessions[0]), [""; 0]);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lineside_hub::{
-    Channel, Delivery, Ended, Framing, Hub, Position, Runs, Session, SessionLimits,
+    Channel, Delivery, FrameInput, Hub, Position, RunCache, Session, SessionLimits, SubscriptionEnd,
 };
 
 use crate::partition::{Desk, Partition};
@@ -57,7 +57,7 @@ impl Client {
     /// Says that a subscription may have news.
     pub(crate) fn note(&mut self, subscription: u32) {
         if let Some(session) = &mut self.session {
-            session.note(subscription);
+            session.note_news(subscription);
             self.idle = false;
         }
     }
@@ -89,14 +89,14 @@ impl Client {
         self.desk = partition.desk.clone();
         let mut session = match row {
             Some(row) => partition.session(row),
-            None => hub.session(self.signaled.clone(), SessionLimits::default()),
+            None => hub.open_session(self.signaled.clone(), SessionLimits::default()),
         };
         if forget {
             self.listed.clear();
             self.channels.values_mut().for_each(|holding| *holding = Holding::default());
         }
         for (name, holding) in &mut self.channels {
-            let channel = Channel::parse(name).map_err(|why| format!("{name}: {why}"))?;
+            let channel = Channel::parse_name(name).map_err(|why| format!("{name}: {why}"))?;
             let mut from = match self.resumes {
                 Resumes::ByChannel => holding.position,
                 Resumes::BySequence => {
@@ -137,7 +137,7 @@ impl Client {
             return Ok(());
         };
         if !self.channels.contains_key(name) {
-            let channel = Channel::parse(name).map_err(|why| why.to_string())?;
+            let channel = Channel::parse_name(name).map_err(|why| why.to_string())?;
             session.subscribe(&channel, None).map_err(|why| format!("{name}: refused: {why}"))?;
             self.channels.insert(name.to_owned(), Holding::default());
             self.idle = false;
@@ -153,7 +153,7 @@ impl Client {
         if self.channels.len() > 1
             && let Some(name) = self.channels.keys().nth(n % self.channels.len()).cloned()
         {
-            let channel = Channel::parse(&name).map_err(|why| why.to_string())?;
+            let channel = Channel::parse_name(&name).map_err(|why| why.to_string())?;
             if !session.unsubscribe(&channel) {
                 return Err(format!("{name}: was not subscribed"));
             }
@@ -166,7 +166,7 @@ impl Client {
     pub(crate) fn pull(
         &mut self,
         world: &World,
-        runs: Option<&mut Runs>,
+        runs: Option<&mut RunCache>,
     ) -> Result<String, Violation> {
         self.signaled.clear();
         let Some(session) = &mut self.session else { return Ok("offline".into()) };
@@ -185,7 +185,7 @@ impl Client {
         holding.take(&name, &delivery, world).map_err(|why| format!("{name}: {why}"))?;
         let told = tell(&delivery);
         match delivery {
-            Delivery::Ended { why: Ended::Slow, .. } => self.session = None,
+            Delivery::Ended { why: SubscriptionEnd::Slow, .. } => self.session = None,
             _ => self.note_listed(world, Some((&name, delivery.position())))?,
         }
         Ok(format!("{name} {told}"))
@@ -219,7 +219,8 @@ impl Client {
     ) -> Result<(), Violation> {
         let Some(session) = &mut self.session else { return Ok(()) };
         let before = std::mem::take(&mut self.listed);
-        self.listed = session.held().map(|(name, position)| (name.to_owned(), position)).collect();
+        self.listed =
+            session.held_positions().map(|(name, position)| (name.to_owned(), position)).collect();
         // Who comes back without its position is taken as new, and is not told of its gap.
         if self.resumes == Resumes::BySequence
             && let Some((name, position)) =
@@ -280,12 +281,12 @@ impl Holding {
                 let position = delivery.position().ok_or("a publication without position")?;
                 self.take_publication(name, position, publication.payload.data(), world)?;
             }
-            Delivery::Ended { why: Ended::Slow, .. } => {
+            Delivery::Ended { why: SubscriptionEnd::Slow, .. } => {
                 if self.gaps < 2 {
                     return Err(format!("called slow after {} gaps", self.gaps));
                 }
             }
-            Delivery::Ended { why: Ended::Lost | Ended::Over, .. }
+            Delivery::Ended { why: SubscriptionEnd::Lost | SubscriptionEnd::Over, .. }
             | Delivery::Member { .. }
             | Delivery::Disconnect { .. } => {
                 return Err(format!("{} on a channel with a state", tell(delivery)));
@@ -353,7 +354,7 @@ impl Holding {
 }
 
 /// A publication on a line of its own.
-fn frame(it: &Framing<'_>) -> Bytes {
+fn frame(it: &FrameInput<'_>) -> Bytes {
     let text = String::from_utf8_lossy(it.publication.payload.data());
     format!("{}\t{}\t{text}\n", it.channel, it.position).into()
 }

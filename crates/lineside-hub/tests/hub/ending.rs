@@ -29,7 +29,7 @@ fn every_subscription_of_a_group_that_ends_is_over() {
     assert_eq!(drain(&mut following), "over");
     assert_eq!(drain(&mut waiting), "over");
     assert_eq!(drain(&mut elsewhere), "");
-    assert_eq!((following.subscriptions(), elsewhere.subscriptions()), (0, 1));
+    assert_eq!((following.subscription_count(), elsewhere.subscription_count()), (0, 1));
     let metrics = stage.hub.metrics();
     assert_eq!((metrics.ended_over_total, metrics.rooms), (2, 1));
     assert_eq!((metrics.ring_bytes, metrics.state_bytes), (0, 5));
@@ -54,7 +54,7 @@ fn who_subscribes_while_its_group_ends_is_refused_or_comes_to_the_next_one() {
         match next {
             None => {
                 assert!(subscribed.is_err());
-                assert_eq!(session.subscriptions(), 0);
+                assert_eq!(session.subscription_count(), 0);
             }
             Some(_) => {
                 assert_eq!(subscribed.map(|it| it.position), Ok(there(0)));
@@ -80,8 +80,8 @@ fn who_held_a_place_in_a_group_that_ended_gets_a_gap_in_the_next_one() {
     assert_eq!(again.map(|it| (it.recovered, it.position)), Ok((false, there(0))));
     assert_eq!(drain(&mut session), "over g3");
     // The quiet channel goes on with its new group.
-    let mut batch = stage.hub.batch();
-    batch.reach(NEXT_GROUP, there(7));
+    let mut batch = stage.hub.open_batch();
+    batch.mark_group_reached(NEXT_GROUP, there(7));
     batch.finish();
     assert_eq!(drain(&mut session), "");
     assert_eq!(held(&mut session), ["city@7"]);
@@ -92,13 +92,13 @@ fn what_is_left_of_a_group_that_ended_is_swept_away() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", None);
     assert_eq!(drain(&mut session), "s10");
-    let before = stage.hub.interest(GROUP);
-    stage.hub.sweep();
-    assert!(Arc::ptr_eq(&before, &stage.hub.interest(GROUP)));
+    let before = stage.hub.group_interest(GROUP);
+    stage.hub.sweep_rooms();
+    assert!(Arc::ptr_eq(&before, &stage.hub.group_interest(GROUP)));
     *stage.source.group.lock() = None;
     stage.hub.end_group(GROUP);
     assert_eq!(drain(&mut session), "over");
     drop(session);
-    stage.hub.sweep();
-    assert!(!Arc::ptr_eq(&before, &stage.hub.interest(GROUP)));
+    stage.hub.sweep_rooms();
+    assert!(!Arc::ptr_eq(&before, &stage.hub.group_interest(GROUP)));
 }

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use lineside_hub::{Audience, Hub, Listener, Runs, Session, SessionLimits, Workers};
+use lineside_hub::{
+    Hub, Listener, PartitionListener, RunCache, Session, SessionLimits, WorkerPool,
+};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -21,8 +23,8 @@ impl Listener for Desk {
     }
 }
 
-impl Workers for Desk {
-    fn run(&self, job: Job) {
+impl WorkerPool for Desk {
+    fn run_job(&self, job: Job) {
         self.jobs.lock().expect("jobs").push_back(job);
     }
 }
@@ -36,20 +38,20 @@ impl Desk {
 
 pub(crate) struct Partition {
     pub(crate) desk: Arc<Desk>,
-    audience: Audience,
+    audience: PartitionListener,
     /// What its rows were sent last.
-    pub(crate) runs: Runs,
+    pub(crate) runs: RunCache,
 }
 
 impl Partition {
     pub(crate) fn new(hub: &Arc<Hub>) -> Self {
         let desk = Arc::new(Desk::default());
-        let audience = Audience::new(hub, desk.clone(), desk.clone());
-        Self { desk, audience, runs: Runs::default() }
+        let audience = PartitionListener::new(hub, desk.clone(), desk.clone());
+        Self { desk, audience, runs: RunCache::default() }
     }
 
     pub(crate) fn session(&self, row: u32) -> Session {
-        self.audience.session(row, SessionLimits::default())
+        self.audience.open_session(row, SessionLimits::default())
     }
 
     /// Does one job; false when there is none.
@@ -68,8 +70,8 @@ impl Partition {
     pub(crate) fn turn(&mut self, mut note: impl FnMut(u32, u32)) {
         if self.desk.signaled.swap(false, Ordering::AcqRel) {
             let (mut rooms, mut seats) = (Vec::new(), Vec::new());
-            self.audience.take_rooms(&mut rooms);
-            rooms.iter().for_each(|room| self.audience.seats(*room, &mut seats));
+            self.audience.take_ready_rooms(&mut rooms);
+            rooms.iter().for_each(|room| self.audience.collect_slots(*room, &mut seats));
             seats.iter().for_each(|seat| note(seat.row, seat.subscription));
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lineside_hub::{
-    HubConfig, Member, Membership, Namespace, PresenceError, PresenceStats, Session,
+    HubConfig, Membership, Namespace, PresenceError, PresenceMember, PresenceStats, Session,
 };
 use proptest::prelude::*;
 
@@ -26,8 +26,12 @@ fn presence_stage(present_max: usize) -> Stage {
     })
 }
 
-fn member(client: &str, user: &str) -> Arc<Member> {
-    Arc::new(Member { client: client.into(), user: user.into(), ..Member::default() })
+fn member(client: &str, user: &str) -> Arc<PresenceMember> {
+    Arc::new(PresenceMember {
+        client: client.into(),
+        user: user.into(),
+        ..PresenceMember::default()
+    })
 }
 
 impl Stage {
@@ -69,17 +73,17 @@ fn comings_and_goings_are_told_at_the_tick_and_take_no_offsets() {
     let mut session = stage.listener("app/told/x");
     let a = stage.enter("app/told/x", "a", "1");
     assert_eq!(drain(&mut session), "");
-    stage.hub.tick();
+    stage.hub.publish_presence_changes();
     assert_eq!(drain(&mut session), "+a");
     drop(a);
     let _b = stage.enter("app/told/x", "b", "1");
     stage.hub.publish_app(&name("app/told/x"), "1".into(), Default::default()).expect("published");
-    stage.hub.tick();
+    stage.hub.publish_presence_changes();
     let told = drain(&mut session);
     let mut told: Vec<&str> = told.split(' ').collect();
     told.sort_unstable();
     assert_eq!(told, ["+b", "-a", "1"], "the publication is the first of its sequence");
-    assert_eq!(session.subscriptions(), 1);
+    assert_eq!(session.subscription_count(), 1);
 }
 
 #[test]
@@ -87,12 +91,12 @@ fn a_client_that_left_and_came_back_within_a_tick_has_done_neither() {
     let stage = presence_stage(10);
     let mut session = stage.listener("app/told/x");
     let a = stage.enter("app/told/x", "a", "1");
-    stage.hub.tick();
+    stage.hub.publish_presence_changes();
     drain(&mut session);
     drop(a);
     let _a = stage.enter("app/told/x", "a", "1");
     drop(stage.enter("app/told/x", "b", "1"));
-    stage.hub.tick();
+    stage.hub.publish_presence_changes();
     assert_eq!(drain(&mut session), "");
 }
 
@@ -102,7 +106,7 @@ fn who_unsubscribes_hears_no_more_of_the_members() {
     let mut session = stage.listener("app/told/x");
     assert!(session.unsubscribe(&name("app/told/x")));
     let _a = stage.enter("app/told/x", "a", "1");
-    stage.hub.tick();
+    stage.hub.publish_presence_changes();
     assert_eq!(drain(&mut session), "");
     assert!(!session.unsubscribe_members(&name("app/told/x")));
 }
@@ -113,13 +117,13 @@ fn a_storm_of_joins_is_told_little_by_little() {
     let mut session = stage.listener("app/told/x");
     let members: Vec<Membership> =
         (0..8_000).map(|n| stage.enter("app/told/x", &format!("{n}"), "")).collect();
-    stage.hub.tick();
+    stage.hub.publish_presence_changes();
     let told = drain(&mut session).split(' ').count();
     assert_eq!(told, 16, "each is a delivery to thousands");
     drop(members);
     let mut rest = 0;
     for _ in 0..8_000 {
-        stage.hub.tick();
+        stage.hub.publish_presence_changes();
         rest += drain(&mut session).split_terminator(' ').count();
     }
     assert_eq!(rest, 16, "what was not told yet has come to nothing");
@@ -171,7 +175,7 @@ fn from_many_threads_what_is_told_is_who_is_there() {
     let mut session = stage.listener("app/told/x");
     let mut known = std::collections::BTreeSet::new();
     let mut follow = || {
-        stage.hub.tick();
+        stage.hub.publish_presence_changes();
         for word in drain(&mut session).split_terminator(' ') {
             let (sign, client) = word.split_at(1);
             let changed =
@@ -236,13 +240,13 @@ proptest! {
                     there.insert(client, stage.enter("app/told/x", &client.to_string(), ""));
                 }
                 1 => drop(there.remove(&client)),
-                2 => stage.hub.tick(),
+                2 => stage.hub.publish_presence_changes(),
                 _ => {}
             }
             follow(&mut session);
             prop_assert_eq!(stage.count("app/told/x").0, there.len());
         }
-        stage.hub.tick();
+        stage.hub.publish_presence_changes();
         let known = follow(&mut session);
         let names: std::collections::BTreeSet<String> = there.keys().map(u8::to_string).collect();
         prop_assert_eq!(known, names);

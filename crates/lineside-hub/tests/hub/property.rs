@@ -52,8 +52,8 @@ impl Run {
                 self.top += 1;
                 self.published.clear();
                 self.stage.swap(at(self.top));
-                let mut batch = self.stage.hub.batch();
-                batch.restate(&self.stage.room(1), Some(at(self.top)));
+                let mut batch = self.stage.hub.open_batch();
+                batch.restate_room(&self.stage.room(1), Some(at(self.top)));
             }
             Act::Pull(n) => {
                 for _ in 0..n {
@@ -68,7 +68,7 @@ impl Run {
             }
             Act::Sweep(seconds) => {
                 self.stage.clock.advance(std::time::Duration::from_secs(seconds));
-                self.stage.hub.sweep();
+                self.stage.hub.sweep_rooms();
             }
         }
         Ok(())
@@ -78,9 +78,13 @@ impl Run {
         let offsets: Vec<u64> = (1..=u64::from(n)).map(|k| self.top + k * step).collect();
         self.top = offsets[offsets.len() - 1];
         self.stage.swap(at(self.top));
-        let mut batch = self.stage.hub.batch();
+        let mut batch = self.stage.hub.open_batch();
         for offset in &offsets {
-            batch.append(&self.stage.room(1), Some(at(*offset)), Bytes::from_static(b"change"));
+            batch.append_publication(
+                &self.stage.room(1),
+                Some(at(*offset)),
+                Bytes::from_static(b"change"),
+            );
         }
         self.published.extend(offsets);
     }

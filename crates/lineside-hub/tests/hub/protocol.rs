@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_hub::{Position, Subscribed};
+use lineside_hub::{Position, SubscribeOutcome};
 
 use crate::script::{EPOCH, GROUP, OTHER_EPOCH, at, brief, drain, held, name, stage};
 
@@ -14,7 +14,7 @@ fn a_fresh_subscriber_gets_the_state_and_then_what_comes() {
     stage.parts(&[5, 5]);
     let (mut session, _) = stage.session();
     let subscribed = session.subscribe(&name("route/1"), None);
-    assert_eq!(subscribed, Ok(Subscribed { recovered: false, position: at(0) }));
+    assert_eq!(subscribed, Ok(SubscribeOutcome { recovered: false, position: at(0) }));
     assert_eq!(drain(&mut session), "s. s10");
     stage.publish([11, 13], &[1]);
     assert_eq!(drain(&mut session), "11 13");
@@ -29,8 +29,8 @@ fn publications_at_or_below_the_state_are_skipped() {
     let (mut session, _) = stage.on("route/1", None);
     // The writer of 12 has swapped, but not appended yet.
     assert_eq!(drain(&mut session), "s12");
-    let mut batch = stage.hub.batch();
-    batch.append(&stage.room(1), Some(at(12)), Bytes::from_static(b"late"));
+    let mut batch = stage.hub.open_batch();
+    batch.append_publication(&stage.room(1), Some(at(12)), Bytes::from_static(b"late"));
     batch.finish();
     assert_eq!(drain(&mut session), "");
 }
@@ -42,7 +42,7 @@ fn a_covered_position_is_resumed_without_a_state() {
     stage.publish([11, 12, 13], &[1]);
     let (mut session, _) = stage.session();
     let subscribed = session.subscribe(&name("route/1"), Some(at(11)));
-    assert_eq!(subscribed, Ok(Subscribed { recovered: true, position: at(11) }));
+    assert_eq!(subscribed, Ok(SubscribeOutcome { recovered: true, position: at(11) }));
     assert_eq!(drain(&mut session), "12 13");
     let (mut at_the_top, _) = stage.on("route/1", Some(at(13)));
     assert_eq!(drain(&mut at_the_top), "");
@@ -78,7 +78,7 @@ fn a_position_ahead_of_the_present_is_neither_resumed_nor_listed_again() {
     let subscribed = session.subscribe(&name("route/1"), Some(at(11))).expect("subscribed");
     assert!(!subscribed.recovered);
     // What is listed leads nowhere: who comes back with it is told of its gap, also once there is an 11.
-    let listed: Vec<_> = session.held().map(|(name, at)| (name.to_owned(), at)).collect();
+    let listed: Vec<_> = session.held_positions().map(|(name, at)| (name.to_owned(), at)).collect();
     assert_eq!(listed, [("city".to_owned(), Position::NOWHERE)]);
     assert_eq!(drain(&mut session), "g10");
     assert_eq!(held(&mut session), ["city@10"]);
@@ -98,14 +98,17 @@ fn while_a_new_life_has_reached_some_channels_only_no_life_is_listed() {
     assert_eq!(held(&mut session), ["city@10"]);
     let renewed = Position { epoch: OTHER_EPOCH, offset: 3 };
     stage.swap(renewed);
-    let mut batch = stage.hub.batch();
-    [1, 2].iter().for_each(|id| batch.lose(&stage.room(*id), renewed));
+    let mut batch = stage.hub.open_batch();
+    [1, 2].iter().for_each(|id| batch.mark_gap(&stage.room(*id), renewed));
     batch.finish();
     assert!(session.next_delivery().is_some(), "one channel has its state");
-    let listed: Vec<_> = session.held().map(|(_, position)| position).collect();
+    let listed: Vec<_> = session.held_positions().map(|(_, position)| position).collect();
     assert_eq!(listed, [Position::NOWHERE], "another node may know the old life still");
     assert_eq!(drain(&mut session), "g3");
-    assert_eq!(session.held().map(|(_, position)| position).collect::<Vec<_>>(), [renewed]);
+    assert_eq!(
+        session.held_positions().map(|(_, position)| position).collect::<Vec<_>>(),
+        [renewed]
+    );
 }
 
 #[test]
@@ -114,9 +117,9 @@ fn an_attentive_reader_outlives_a_batch_larger_than_the_ring() {
     let (mut session, _) = stage.on("route/1", None);
     assert_eq!(drain(&mut session), "s10");
     stage.swap(at(17));
-    let mut batch = stage.hub.batch();
+    let mut batch = stage.hub.open_batch();
     for offset in 11..=17 {
-        batch.append(&stage.room(1), Some(at(offset)), Bytes::from_static(b"change"));
+        batch.append_publication(&stage.room(1), Some(at(offset)), Bytes::from_static(b"change"));
     }
     batch.finish();
     assert_eq!(drain(&mut session), "11 12 13 14 15 16 17");
@@ -135,7 +138,7 @@ fn a_slow_reader_gets_the_state_again_and_is_ended_at_the_third_gap() {
     assert_eq!(pull(&mut session), "g30");
     stage.publish(31..=40, &[1]);
     assert_eq!(drain(&mut session), "slow");
-    assert_eq!((session.subscriptions(), stage.room(1).listeners()), (0, 0));
+    assert_eq!((session.subscription_count(), stage.room(1).listener_count()), (0, 0));
     let metrics = stage.hub.metrics();
     assert_eq!((metrics.gaps_slow_total, metrics.ended_slow_total), (2, 1));
 }
@@ -162,8 +165,8 @@ fn a_new_dataset_bsignals_the_state_once_without_a_gap() {
     stage.publish([11], &[1]);
     assert_eq!(drain(&mut session), "11");
     stage.swap(at(12));
-    let mut batch = stage.hub.batch();
-    batch.restate(&stage.room(1), Some(at(12)));
+    let mut batch = stage.hub.open_batch();
+    batch.restate_room(&stage.room(1), Some(at(12)));
     batch.finish();
     assert_eq!(drain(&mut session), "s12");
     assert_eq!(drain(&mut behind), "s12");
@@ -180,8 +183,8 @@ fn who_was_overtaken_before_the_new_dataset_is_told_of_the_gap() {
     drain(&mut session);
     stage.publish(11..=20, &[1]);
     stage.swap(at(21));
-    let mut batch = stage.hub.batch();
-    batch.restate(&stage.room(1), Some(at(21)));
+    let mut batch = stage.hub.open_batch();
+    batch.restate_room(&stage.room(1), Some(at(21)));
     drop(batch);
     assert_eq!(drain(&mut session), "g21");
 }
@@ -195,7 +198,7 @@ fn a_new_life_is_a_gap_for_all() {
     assert_eq!(signals.take(), 1);
     assert_eq!(drain(&mut session), "g3");
     assert_eq!(stage.hub.metrics().gaps_epoch_total, 1);
-    assert!(session.held().all(|(_, position)| position.epoch == OTHER_EPOCH));
+    assert!(session.held_positions().all(|(_, position)| position.epoch == OTHER_EPOCH));
 }
 
 #[test]
@@ -213,7 +216,7 @@ fn a_position_read_before_a_new_life_is_read_again() {
     let (mut late, _) = stage.session();
     let subscribed = late.subscribe(&name("route/1"), None).expect("subscribed");
     assert_eq!(subscribed.position, Position { epoch: OTHER_EPOCH, offset: 0 });
-    assert_eq!(stage.room(1).top(), Some(new_life), "the old life did not come back");
+    assert_eq!(stage.room(1).top_position(), Some(new_life), "the old life did not come back");
     assert_eq!(drain(&mut session), "g3");
     assert_eq!(drain(&mut late), "s3");
 }
@@ -247,12 +250,12 @@ fn a_room_that_lingers_can_be_resumed_and_one_that_is_gone_cannot() {
     drop(session);
     stage.publish([11], &[1]);
     stage.clock.advance(Duration::from_secs(9));
-    stage.hub.sweep();
+    stage.hub.sweep_rooms();
     let (mut session, _) = stage.on("route/1", Some(at(10)));
     assert_eq!(drain(&mut session), "11");
     drop(session);
     stage.clock.advance(Duration::from_secs(10));
-    stage.hub.sweep();
+    stage.hub.sweep_rooms();
     stage.swap(at(12));
     let (mut session, _) = stage.on("route/1", Some(at(11)));
     assert_eq!(drain(&mut session), "g12");
@@ -264,16 +267,16 @@ fn a_room_that_counts_by_itself_has_an_epoch_per_life() {
     let (mut session, _) = stage.session();
     let first = session.subscribe(&name("area/1"), None).expect("subscribed").position.epoch;
     assert_eq!(drain(&mut session), "s0");
-    let room = stage.hub.rooms(0, 3).remove(0);
-    let mut batch = stage.hub.batch();
-    batch.append(&room, None, Bytes::from_static(b"one"));
-    batch.append(&room, None, Bytes::from_static(b"two"));
+    let room = stage.hub.rooms_of_kind(0, 3).remove(0);
+    let mut batch = stage.hub.open_batch();
+    batch.append_publication(&room, None, Bytes::from_static(b"one"));
+    batch.append_publication(&room, None, Bytes::from_static(b"two"));
     batch.finish();
     assert_eq!(drain(&mut session), "1 2");
     assert_eq!(held(&mut session), ["area/1@2"]);
     drop(session);
     stage.clock.advance(Duration::from_secs(10));
-    stage.hub.sweep();
+    stage.hub.sweep_rooms();
     let (mut session, _) = stage.session();
     let from = Position { epoch: first, offset: 2 };
     let second = session.subscribe(&name("area/1"), Some(from)).expect("subscribed");
@@ -351,8 +354,8 @@ fn quiet_networks_are_followed_where_the_publisher_says_how_far_it_is() {
     let (mut session, _) = stage.on("route/1", None);
     drain(&mut session);
     stage.swap(at(25));
-    let mut batch = stage.hub.batch();
-    batch.reach(GROUP, at(25));
+    let mut batch = stage.hub.open_batch();
+    batch.mark_group_reached(GROUP, at(25));
     batch.finish();
     assert_eq!(drain(&mut session), "");
     assert_eq!(held(&mut session), ["city@25"]);
@@ -367,8 +370,8 @@ fn a_room_that_lost_a_part_of_its_sequence_says_so() {
     assert_eq!(drain(&mut session), "11");
     signals.take();
     stage.swap(at(20));
-    let mut batch = stage.hub.batch();
-    batch.lose(&stage.room(1), at(20));
+    let mut batch = stage.hub.open_batch();
+    batch.mark_gap(&stage.room(1), at(20));
     batch.finish();
     assert_eq!(signals.take(), 1);
     assert_eq!(drain(&mut session), "g20");
@@ -378,8 +381,8 @@ fn a_room_that_lost_a_part_of_its_sequence_says_so() {
     stage.swap(at(30));
     let (mut fresh, _) = stage.on("route/2", None);
     assert_eq!(drain(&mut fresh), "s30");
-    let mut batch = stage.hub.batch();
-    batch.lose(&stage.room(2), at(30));
+    let mut batch = stage.hub.open_batch();
+    batch.mark_gap(&stage.room(2), at(30));
     batch.finish();
     assert_eq!(drain(&mut fresh), "");
 }
@@ -390,6 +393,6 @@ fn the_epoch_of_the_script_is_the_one_that_is_listed() {
     let (mut session, _) = stage.on("route/1", None);
     drain(&mut session);
     let listed: Vec<_> =
-        session.held().map(|(name, position)| format!("{name}@{position}")).collect();
+        session.held_positions().map(|(name, position)| format!("{name}@{position}")).collect();
     assert_eq!(listed, [format!("city@{EPOCH}:10")]);
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_hub::{
     BadChannel, Channel, Delivery, Epoch, Hub, HubConfig, Listener, Position, ResolveError,
-    RoomKey, Session, SessionLimits, State, StateSource,
+    RoomKey, RoomState, Session, SessionLimits, StateSource,
 };
 use lineside_sync::{SimulatedClock, UnixMillis};
 
@@ -34,8 +34,8 @@ impl Counter {
 }
 
 impl StateSource for Counter {
-    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
-        let id = channel.segments().nth(1).and_then(|id| id.parse().ok());
+    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+        let id = channel.decoded_segments().nth(1).and_then(|id| id.parse().ok());
         Ok(key(id.ok_or(BadChannel::UnknownForm)?))
     }
 
@@ -43,12 +43,12 @@ impl StateSource for Counter {
         "counter".into()
     }
 
-    fn position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
         Some(self.now())
     }
 
-    fn read_state(&self, _: &Channel, _: RoomKey) -> State {
-        State { position: Some(self.now()), parts: vec![Bytes::from_static(b"state")] }
+    fn read_state(&self, _: &Channel, _: RoomKey) -> RoomState {
+        RoomState { position: Some(self.now()), parts: vec![Bytes::from_static(b"state")] }
     }
 }
 
@@ -78,13 +78,13 @@ fn publish(source: &Counter, hub: &Hub, done: &[AtomicU64]) {
     for revision in 2..=ROUNDS * ROUND {
         source.0.store(revision, Ordering::Relaxed);
         let at = Position { epoch: EPOCH, offset: revision };
-        let mut batch = hub.batch();
-        let interest = hub.interest(GROUP);
+        let mut batch = hub.open_batch();
+        let interest = hub.group_interest(GROUP);
         for route in (0..ROUTES).filter(|route| concerns(revision, *route)) {
-            if interest.any(route as u8)
+            if interest.has_rooms(route as u8)
                 && let Some(room) = hub.find_room(key(route))
             {
-                batch.append(&room, Some(at), Bytes::from_static(b"change"));
+                batch.append_publication(&room, Some(at), Bytes::from_static(b"change"));
             }
         }
         batch.finish();
@@ -141,19 +141,19 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// On two of the routes.
     fn new(hub: &'a Arc<Hub>, number: u64) -> Self {
-        let channel = |route| Channel::parse(&format!("c/{route}")).expect("a name");
+        let channel = |route| Channel::parse_name(&format!("c/{route}")).expect("a name");
         let held =
             [number, number + 1].map(|route| Held { channel: channel(route), route, cursor: 0 });
         let listener =
             Arc::new(Unparks { thread: thread::current(), signaled: AtomicBool::new(false) });
-        let session = hub.session(listener.clone(), SessionLimits::default());
+        let session = hub.open_session(listener.clone(), SessionLimits::default());
         let mut reader = Self { hub, listener, session, held: held.into(), listed: None };
         reader.open();
         reader
     }
 
     fn open(&mut self) {
-        self.session = self.hub.session(self.listener.clone(), SessionLimits::default());
+        self.session = self.hub.open_session(self.listener.clone(), SessionLimits::default());
         for held in &mut self.held {
             let subscribed =
                 self.session.subscribe(&held.channel, self.listed).expect("subscribed");
@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
     }
 
     fn note_listed(&mut self) {
-        self.listed = self.session.held().next().map(|(_, position)| position);
+        self.listed = self.session.held_positions().next().map(|(_, position)| position);
     }
 }
 
@@ -232,7 +232,7 @@ fn publishing_and_making_rooms_at_once_lose_nothing() {
         scope.spawn(|| publish(&source, &hub, &done));
         scope.spawn(|| {
             while !over.load(Ordering::Acquire) {
-                hub.sweep();
+                hub.sweep_rooms();
                 thread::yield_now();
             }
         });
@@ -240,7 +240,7 @@ fn publishing_and_making_rooms_at_once_lose_nothing() {
         over.store(true, Ordering::Release);
         results.into_iter().for_each(|result| result.expect("a reader without complaint"));
     });
-    hub.sweep();
+    hub.sweep_rooms();
     let metrics = hub.metrics();
     assert_eq!((metrics.sessions, metrics.rooms, metrics.ring_bytes), (0, 0, 0));
 }

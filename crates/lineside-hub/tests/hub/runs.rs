@@ -1,7 +1,7 @@
 //! Publications that sessions of a partition are sent together.
 
 use bytes::Bytes;
-use lineside_hub::{Framing, HubConfig, Session};
+use lineside_hub::{FrameInput, HubConfig, Session};
 
 use crate::partition::Partition;
 use crate::script::{Stage, at, name, stage_with};
@@ -36,15 +36,19 @@ impl Hall {
 
     fn turn(&mut self) {
         let Self { partition, sessions, .. } = self;
-        partition.turn(|row, subscription| sessions[row as usize].note(subscription));
+        partition.turn(|row, subscription| sessions[row as usize].note_news(subscription));
     }
 
     /// Publishes so many bytes at each of the offsets.
     fn publish(&self, offsets: impl IntoIterator<Item = u64>, bytes: usize) {
         for offset in offsets {
             self.stage.swap(at(offset));
-            let mut batch = self.stage.hub.batch();
-            batch.append(&self.stage.room(1), Some(at(offset)), vec![b'x'; bytes].into());
+            let mut batch = self.stage.hub.open_batch();
+            batch.append_publication(
+                &self.stage.room(1),
+                Some(at(offset)),
+                vec![b'x'; bytes].into(),
+            );
         }
     }
 
@@ -64,7 +68,7 @@ impl Hall {
 /// A frame: its offset, and filling that takes as much as the data.
 const FRAME_BYTES: usize = 10_000;
 
-fn frame(it: &Framing<'_>) -> Bytes {
+fn frame(it: &FrameInput<'_>) -> Bytes {
     assert_eq!((it.channel, it.sequence), (&name("route/1"), "city"));
     assert_eq!(it.position, at(it.publication.offset));
     let mut frame = it.position.offset.to_le_bytes().to_vec();
@@ -139,7 +143,7 @@ fn a_state_comes_before_what_follows_it() {
     let mut hall = Hall::new(1);
     hall.publish([11], 100);
     hall.stage.swap(at(12));
-    hall.stage.hub.batch().restate(&hall.stage.room(1), Some(at(12)));
+    hall.stage.hub.open_batch().restate_room(&hall.stage.room(1), Some(at(12)));
     hall.publish([13], 100);
     hall.turn();
     let Hall { sessions, partition, .. } = &mut hall;

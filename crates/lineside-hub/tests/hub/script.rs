@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::{
-    BadChannel, Channel, Delivery, Ended, Epoch, Hub, HubConfig, Listener, Position, ResolveError,
-    Room, RoomKey, Session, SessionLimits, State, StateSource,
+    BadChannel, Channel, Delivery, Epoch, Hub, HubConfig, Listener, Position, ResolveError, Room,
+    RoomKey, RoomState, Session, SessionLimits, StateSource, SubscriptionEnd,
 };
 use lineside_sync::{Clock, SimulatedClock, Sleep, UnixMillis};
 use parking_lot::Mutex;
@@ -42,8 +42,8 @@ pub(crate) fn route(id: u64) -> RoomKey {
 
 impl StateSource for Script {
     /// `route/<n>` counts with the network, `area/<n>` by itself, `twin/<n>` has the key of `route/<n>`.
-    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
-        let segments: Vec<_> = channel.segments().collect();
+    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+        let segments: Vec<_> = channel.decoded_segments().collect();
         let id = segments[1].parse().map_err(|_| ResolveError::UnknownFeed)?;
         match &*segments[0] {
             "route" | "twin" => {
@@ -56,23 +56,23 @@ impl StateSource for Script {
     }
 
     fn sequence_name(&self, channel: &Channel, key: RoomKey) -> String {
-        if key.counts_by_itself() { channel.to_string() } else { "city".into() }
+        if key.has_own_sequence() { channel.to_string() } else { "city".into() }
     }
 
-    fn position(&self, _: &Channel, key: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &Channel, key: RoomKey) -> Option<Position> {
         let now = *self.now.lock();
         let hook = self.in_position.lock().pop_front();
         hook.into_iter().for_each(|hook| hook());
-        let is_known = key.counts_by_itself() || Some(key.group) == *self.group.lock();
+        let is_known = key.has_own_sequence() || Some(key.group) == *self.group.lock();
         is_known.then_some(now)
     }
 
-    fn read_state(&self, _: &Channel, _: RoomKey) -> State {
+    fn read_state(&self, _: &Channel, _: RoomKey) -> RoomState {
         let now = *self.now.lock();
         let parts = self.part_bytes.lock().iter().map(|bytes| vec![b's'; *bytes].into()).collect();
         let hook = self.in_read.lock().pop_front();
         hook.into_iter().for_each(|hook| hook());
-        State { position: Some(now), parts }
+        RoomState { position: Some(now), parts }
     }
 }
 
@@ -146,7 +146,7 @@ impl Clock for Interruption {
         Duration::ZERO
     }
 
-    fn wall(&self) -> UnixMillis {
+    fn wall_time(&self) -> UnixMillis {
         UnixMillis(0)
     }
 
@@ -164,7 +164,7 @@ pub(crate) fn interrupted_stage() -> (Stage, Arc<Interruption>) {
 impl Stage {
     pub(crate) fn session(&self) -> (Session, Arc<Signals>) {
         let signals = Arc::new(Signals::default());
-        (self.hub.session(signals.clone(), SessionLimits::default()), signals)
+        (self.hub.open_session(signals.clone(), SessionLimits::default()), signals)
     }
 
     /// A session on one channel, from a position if there is one.
@@ -195,16 +195,16 @@ impl Stage {
 
     pub(crate) fn publish_at(&self, at: Position, routes: &[u64]) {
         self.swap(at);
-        let mut batch = self.hub.batch();
+        let mut batch = self.hub.open_batch();
         for id in routes {
-            batch.append(&self.room(*id), Some(at), Bytes::from_static(b"change"));
+            batch.append_publication(&self.room(*id), Some(at), Bytes::from_static(b"change"));
         }
         batch.finish();
     }
 }
 
 pub(crate) fn name(channel: &str) -> Channel {
-    Channel::parse(channel).expect("a channel")
+    Channel::parse_name(channel).expect("a channel")
 }
 
 /// All that a session has to deliver, each in a few letters: `s12` a last part of a state at 12, `g12`
@@ -225,12 +225,12 @@ pub(crate) fn brief(delivery: &Delivery) -> String {
             format!("{}{}", if *joined { '+' } else { '-' }, member.client)
         }
         Delivery::Disconnect { order, .. } => format!("x{}", order.code),
-        Delivery::Ended { why: Ended::Slow, .. } => "slow".into(),
-        Delivery::Ended { why: Ended::Lost, .. } => "lost".into(),
-        Delivery::Ended { why: Ended::Over, .. } => "over".into(),
+        Delivery::Ended { why: SubscriptionEnd::Slow, .. } => "slow".into(),
+        Delivery::Ended { why: SubscriptionEnd::Lost, .. } => "lost".into(),
+        Delivery::Ended { why: SubscriptionEnd::Over, .. } => "over".into(),
     }
 }
 
 pub(crate) fn held(session: &mut Session) -> Vec<String> {
-    session.held().map(|(name, position)| format!("{name}@{}", position.offset)).collect()
+    session.held_positions().map(|(name, position)| format!("{name}@{}", position.offset)).collect()
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lineside_hub::{Delivery, HubConfig, Metrics, ResolveError, SessionLimits, SubscribeError};
+use lineside_hub::{Delivery, HubConfig, HubMetrics, ResolveError, SessionLimits, SubscribeError};
 use parking_lot::Mutex;
 
 use crate::script::{
@@ -146,26 +146,29 @@ fn the_time_to_delivery_is_measured_for_those_who_were_there() {
     assert_eq!(drain(&mut present), "11 12");
     let (mut back_again, _) = stage.on("route/1", Some(at(10)));
     assert_eq!(drain(&mut back_again), "11 12");
-    let times = stage.hub.delivery_time();
-    assert_eq!((times.count(), times.min(), times.max()), (2, Some(3_000_000), Some(3_000_000)));
+    let times = stage.hub.delivery_time_snapshot();
+    assert_eq!(
+        (times.value_count(), times.min(), times.max()),
+        (2, Some(3_000_000), Some(3_000_000))
+    );
     assert_eq!(stage.hub.metrics().deliveries_total, 5);
 }
 
 #[test]
 fn what_nobody_listens_to_is_seen_by_one_look_at_the_interest() {
     let stage = stage();
-    let interest = stage.hub.interest(GROUP);
-    assert!(!interest.any(ROUTE) && stage.hub.find_room(route(1)).is_none());
+    let interest = stage.hub.group_interest(GROUP);
+    assert!(!interest.has_rooms(ROUTE) && stage.hub.find_room(route(1)).is_none());
     let (session, _) = stage.on("route/1", None);
-    assert!(interest.any(ROUTE) && !interest.any(ROUTE + 1));
-    assert_eq!(stage.hub.rooms(GROUP, ROUTE).len(), 1);
+    assert!(interest.has_rooms(ROUTE) && !interest.has_rooms(ROUTE + 1));
+    assert_eq!(stage.hub.rooms_of_kind(GROUP, ROUTE).len(), 1);
     drop(session);
-    stage.hub.sweep();
-    assert!(interest.any(ROUTE), "a room lingers");
+    stage.hub.sweep_rooms();
+    assert!(interest.has_rooms(ROUTE), "a room lingers");
     stage.clock.advance(Duration::from_secs(10));
-    stage.hub.sweep();
-    assert!(!interest.any(ROUTE) && stage.hub.find_room(route(1)).is_none());
-    assert!(stage.hub.rooms(GROUP, ROUTE).is_empty());
+    stage.hub.sweep_rooms();
+    assert!(!interest.has_rooms(ROUTE) && stage.hub.find_room(route(1)).is_none());
+    assert!(stage.hub.rooms_of_kind(GROUP, ROUTE).is_empty());
 }
 
 #[test]
@@ -183,11 +186,11 @@ fn refusals_name_their_reason() {
     assert_eq!(session.subscribe(&name("route/2"), None), Err(SubscribeError::TooManyRooms));
     assert_eq!(stage.hub.metrics().refused_rooms_total, 1);
     assert!(session.unsubscribe(&name("area/1")) && !session.unsubscribe(&name("area/1")));
-    stage.hub.sweep();
+    stage.hub.sweep_rooms();
     assert!(session.subscribe(&name("route/2"), None).is_ok());
 
     let mut narrow =
-        stage.hub.session(Arc::new(Signals::default()), SessionLimits { channels_max: 1 });
+        stage.hub.open_session(Arc::new(Signals::default()), SessionLimits { channels_max: 1 });
     assert!(narrow.subscribe(&route, None).is_ok());
     assert_eq!(narrow.subscribe(&name("route/2"), None), Err(SubscribeError::TooManyChannels));
 }
@@ -203,8 +206,8 @@ fn nothing_is_left_of_a_session_that_is_dropped() {
     stage.publish([11], &[1, 2]);
     drop(session);
     stage.clock.advance(Duration::from_secs(10));
-    stage.hub.sweep();
-    let Metrics { sessions, rooms, subscriptions, ring_bytes, state_bytes, .. } =
+    stage.hub.sweep_rooms();
+    let HubMetrics { sessions, rooms, subscriptions, ring_bytes, state_bytes, .. } =
         stage.hub.metrics();
     assert_eq!((sessions, rooms, subscriptions, ring_bytes, state_bytes), (0, 0, 0, 0, 0));
 }
@@ -229,7 +232,7 @@ fn the_ring_grows_with_its_state_and_forgets_with_time() {
     let large = bytes(&stage);
     assert!(large <= 10_000 && large > 9_000, "{large}");
     stage.clock.advance(Duration::from_secs(61));
-    stage.hub.sweep();
+    stage.hub.sweep_rooms();
     assert_eq!(bytes(&stage), 0);
 }
 
@@ -240,7 +243,7 @@ fn an_unused_state_is_let_go() {
     drain(&mut session);
     assert_eq!(stage.hub.metrics().state_bytes, 5);
     stage.clock.advance(Duration::from_secs(10));
-    stage.hub.sweep();
+    stage.hub.sweep_rooms();
     assert_eq!(stage.hub.metrics().state_bytes, 0);
 }
 

@@ -1,6 +1,6 @@
 //! The storm over many seeds. `LINESIDE_SIM_SEEDS` runs more of them, `LINESIDE_SIM_SEED` just one.
 
-use lineside_hub::Metrics;
+use lineside_hub::HubMetrics;
 
 use crate::storm::Storm;
 use crate::support::{check_mistakes, check_seeds, check_traces};
@@ -23,7 +23,7 @@ fn the_same_seed_twice_gives_the_same_trace() {
 #[test]
 fn the_storm_reaches_what_is_rare() {
     let runs: Vec<_> = (0..200).filter_map(|seed| Storm::run(seed, Mistake::None).ok()).collect();
-    let happened = |what: &str, count: fn(&Metrics) -> u64| {
+    let happened = |what: &str, count: fn(&HubMetrics) -> u64| {
         let times: u64 = runs.iter().map(|run| count(&run.metrics)).sum();
         assert!(times > 0, "{what} did not happen");
     };

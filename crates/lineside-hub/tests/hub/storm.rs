@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lineside_hub::{Hub, HubConfig, Metrics};
+use lineside_hub::{Hub, HubConfig, HubMetrics};
 use lineside_sync::{SimulatedClock, UnixMillis};
 
 use crate::client::Client;
@@ -25,7 +25,7 @@ pub(crate) struct Report {
     /// Of all that happened, in order.
     pub(crate) digest: u64,
     /// Since the last restart.
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: HubMetrics,
 }
 
 pub(crate) struct Storm {
@@ -146,7 +146,7 @@ impl Storm {
             982..986 => self.jump(network, n)?,
             986..990 => {
                 self.clock.advance(Duration::from_millis(self.rng.u64(..8_000)));
-                self.hub.sweep();
+                self.hub.sweep_rooms();
                 self.check_bounds()?;
             }
             990..995 => self.begin(network, Poll::Dataset),
@@ -223,8 +223,12 @@ impl Storm {
         let rooms = (0..=NETWORKS as u32).flat_map(|group| self.hub.rooms_of_group(group));
         for room in rooms {
             // A batch stays whole, and brings a room three publications at most.
-            if room.publications() > self.ring_publications.max(3) {
-                return Err(format!("{}: {} publications", room.channel(), room.publications()));
+            if room.publication_count() > self.ring_publications.max(3) {
+                return Err(format!(
+                    "{}: {} publications",
+                    room.channel(),
+                    room.publication_count()
+                ));
             }
         }
         Ok(())

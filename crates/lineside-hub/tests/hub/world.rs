@@ -9,7 +9,7 @@ use std::task::{self, Context, Waker};
 
 use bytes::Bytes;
 use lineside_hub::{
-    BadChannel, Channel, Epoch, Hub, Position, ResolveError, RoomKey, State, StateSource,
+    BadChannel, Channel, Epoch, Hub, Position, ResolveError, RoomKey, RoomState, StateSource,
 };
 use parking_lot::Mutex;
 
@@ -370,16 +370,16 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
         swap();
         pause().await;
     }
-    let mut batch = hub.batch();
-    let _ = hub.interest(network as u32 + 1);
+    let mut batch = hub.open_batch();
+    let _ = hub.group_interest(network as u32 + 1);
     for (revision, chunk) in (first..).zip(&chunks) {
         for (channel, text) in chunk {
             let key = key(channel).expect("a channel of this world");
             let Some(room) = hub.find_room(key) else { continue };
-            let at = (!key.counts_by_itself())
+            let at = (!key.has_own_sequence())
                 .then_some(Position { epoch: next.epoch, offset: revision });
-            batch.append(&room, at, Bytes::from(text.clone().into_bytes()));
-            if let Some(top) = room.top().filter(|_| at.is_none()) {
+            batch.append_publication(&room, at, Bytes::from(text.clone().into_bytes()));
+            if let Some(top) = room.top_position().filter(|_| at.is_none()) {
                 world.write(channel.clone(), top.epoch, top.offset, false);
             }
             pause().await;
@@ -388,15 +388,15 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
     if matches!(poll, Poll::Dataset | Poll::NewLife | Poll::Jump) {
         for room in hub.rooms_of_group(network as u32 + 1) {
             if poll == Poll::Jump && world.mistake != Mistake::JumpNotMarked {
-                batch.lose(&room, at);
+                batch.mark_gap(&room, at);
             } else {
-                batch.restate(&room, Some(at));
+                batch.restate_room(&room, Some(at));
             }
             pause().await;
         }
-        for room in hub.rooms(0, AREA) {
-            batch.restate(&room, None);
-            let top = room.top().expect("a room that counts by itself");
+        for room in hub.rooms_of_kind(0, AREA) {
+            batch.restate_room(&room, None);
+            let top = room.top_position().expect("a room that counts by itself");
             world.write(room.channel().to_string(), top.epoch, top.offset, true);
             pause().await;
         }
@@ -405,7 +405,7 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
         swap();
     }
     if world.chance(2) {
-        batch.reach(network as u32 + 1, at);
+        batch.mark_group_reached(network as u32 + 1, at);
     }
     pause().await;
     batch.finish();
@@ -450,7 +450,7 @@ fn key(channel: &str) -> Option<RoomKey> {
 }
 
 impl StateSource for World {
-    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
         let networks = self.networks.lock().clone();
         *self.earlier.lock() = networks;
         self.interrupt();
@@ -458,10 +458,10 @@ impl StateSource for World {
     }
 
     fn sequence_name(&self, channel: &Channel, key: RoomKey) -> String {
-        if key.counts_by_itself() { channel.to_string() } else { format!("{}", key.group - 1) }
+        if key.has_own_sequence() { channel.to_string() } else { format!("{}", key.group - 1) }
     }
 
-    fn position(&self, _: &Channel, key: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &Channel, key: RoomKey) -> Option<Position> {
         self.interrupt();
         let network = &self.seen()[key.group as usize - 1];
         let position = Position { epoch: network.epoch, offset: network.revision };
@@ -469,11 +469,11 @@ impl StateSource for World {
         Some(position)
     }
 
-    fn read_state(&self, channel: &Channel, key: RoomKey) -> State {
+    fn read_state(&self, channel: &Channel, key: RoomKey) -> RoomState {
         self.interrupt();
         let networks = self.seen();
         self.interrupt();
-        let position = (!key.counts_by_itself()).then(|| {
+        let position = (!key.has_own_sequence()).then(|| {
             let network = &networks[key.group as usize - 1];
             Position { epoch: network.epoch, offset: network.revision }
         });
@@ -486,7 +486,7 @@ impl StateSource for World {
         if parts.is_empty() {
             parts.push(Bytes::new());
         }
-        State { position, parts }
+        RoomState { position, parts }
     }
 }
 

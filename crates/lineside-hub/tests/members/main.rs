@@ -6,7 +6,7 @@ mod support;
 mod reader;
 mod storm;
 
-use lineside_hub::Metrics;
+use lineside_hub::HubMetrics;
 
 use crate::storm::{Mistake, Storm};
 use crate::support::{check_mistakes, check_seeds, check_traces};
@@ -33,7 +33,7 @@ mod simulation {
         let runs: Vec<_> =
             (0..100).filter_map(|seed| Storm::run(seed, Mistake::None).ok()).collect();
         assert_eq!(runs.len(), 100);
-        let counted = |what: &str, count: fn(&Metrics) -> u64| {
+        let counted = |what: &str, count: fn(&HubMetrics) -> u64| {
             assert!(runs.iter().any(|run| count(&run.metrics) > 0), "{what} did not happen");
         };
         counted("a member too many", |it| it.refused_presence_total);

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use lineside_hub::{
-    Channel, Delivery, Ended, Hub, Membership, Position, Session, SessionLimits, SubscribeError,
+    Channel, Delivery, Hub, Membership, Position, Session, SessionLimits, SubscribeError,
+    SubscriptionEnd,
 };
 
 use crate::support::{Signaled, Violation};
@@ -16,7 +17,7 @@ pub(crate) type Said = HashMap<(String, String, u64), String>;
 pub(crate) type Told = BTreeMap<String, Vec<(bool, String)>>;
 
 pub(crate) fn name(channel: &str) -> Channel {
-    Channel::parse(channel).expect("a channel")
+    Channel::parse_name(channel).expect("a channel")
 }
 
 /// What a client knows of a channel.
@@ -71,7 +72,7 @@ impl Reader {
     pub(crate) fn connect(&mut self, hub: &Arc<Hub>, channels_max: usize) {
         self.disconnect();
         let listener = Arc::new(Signaled::default());
-        let session = hub.session(listener.clone(), SessionLimits { channels_max });
+        let session = hub.open_session(listener.clone(), SessionLimits { channels_max });
         self.session = Some((session, listener));
     }
 
@@ -195,7 +196,7 @@ impl Reader {
                 subscription.members = Some(from + index + 1);
                 format!("{channel}: {heard:?}")
             }
-            Delivery::Ended { why: Ended::Lost, .. } => {
+            Delivery::Ended { why: SubscriptionEnd::Lost, .. } => {
                 self.leave(&channel);
                 self.held.remove(&channel);
                 format!("{channel}: lost")

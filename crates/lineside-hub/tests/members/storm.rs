@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::{
-    BadChannel, Channel, Delivery, Extras, HistoryOptions, Hub, HubConfig, Member, Metrics,
-    Namespace, Position, PresenceError, PublishError, ResolveError, RoomKey, State, StateSource,
-    SubscribeError,
+    BadChannel, Channel, Delivery, HistoryOptions, Hub, HubConfig, HubMetrics, Namespace, Position,
+    PresenceError, PresenceMember, PublicationExtras, PublishError, ResolveError, RoomKey,
+    RoomState, StateSource, SubscribeError,
 };
 use lineside_sync::{SimulatedClock, UnixMillis};
 
@@ -48,7 +48,7 @@ pub(crate) enum Mistake {
 pub(crate) struct Report {
     /// Of all that happened, in order.
     pub(crate) digest: u64,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: HubMetrics,
     /// What is rare and did happen.
     pub(crate) happened: BTreeSet<&'static str>,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Report {
 struct Nothing;
 
 impl StateSource for Nothing {
-    fn resolve(&self, _: &Channel) -> Result<RoomKey, ResolveError> {
+    fn resolve_channel(&self, _: &Channel) -> Result<RoomKey, ResolveError> {
         Err(BadChannel::UnknownForm.into())
     }
 
@@ -65,12 +65,12 @@ impl StateSource for Nothing {
         channel.as_str().to_owned()
     }
 
-    fn position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
         None
     }
 
-    fn read_state(&self, _: &Channel, _: RoomKey) -> State {
-        State { position: None, parts: Vec::new() }
+    fn read_state(&self, _: &Channel, _: RoomKey) -> RoomState {
+        RoomState { position: None, parts: Vec::new() }
     }
 }
 
@@ -267,7 +267,7 @@ impl Storm {
         channels.retain(|channel| !client.memberships.contains_key(channel));
         let Some(channel) = self.rng.choice(&channels) else { return Ok(()) };
         let (id, user) = (client.id.as_str().into(), client.user.as_str().into());
-        let member = Arc::new(Member { client: id, user, ..Member::default() });
+        let member = Arc::new(PresenceMember { client: id, user, ..PresenceMember::default() });
         let is_full = self.present() >= self.present_max;
         let entered = self.hub.enter_presence(&name(channel), member);
         self.note(format!("{n} enters {channel}: {:?}", entered.as_ref().err()));
@@ -295,7 +295,7 @@ impl Storm {
         let text = "x".repeat(self.rng.usize(1..BYTES_MAX)) + &self.rng.u16(..).to_string();
         let rooms = self.hub.metrics().rooms;
         let data = Bytes::from(text.clone());
-        match self.hub.publish_app(&name(channel), data, Extras::default()) {
+        match self.hub.publish_app(&name(channel), data, PublicationExtras::default()) {
             Ok(published) => {
                 let Some(at) = published.position else { return Ok(()) };
                 self.note(format!("{channel} at {}", at.offset));
@@ -320,7 +320,7 @@ impl Storm {
     /// What is told is who has come or gone since the last tick, and has not gone or come again.
     fn tick(&mut self) -> Result<(), Violation> {
         self.note("tick".into());
-        self.hub.tick();
+        self.hub.publish_presence_changes();
         let mut heard = self.hear()?;
         for channel in told_channels() {
             let there = self.there(channel);
@@ -380,7 +380,7 @@ impl Storm {
     /// *Bounded memory*: all rooms together.
     fn sweep(&mut self) -> Result<(), Violation> {
         self.clock.advance(Duration::from_millis(self.rng.u64(..8_000)));
-        self.hub.sweep();
+        self.hub.sweep_rooms();
         let metrics = self.hub.metrics();
         let bytes = metrics.ring_bytes + metrics.state_bytes;
         if bytes > TOTAL_BYTES {

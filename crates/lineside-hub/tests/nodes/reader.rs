@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lineside_hub::{Channel, Delivery, Ended, Hub, Position, Session, SessionLimits};
+use lineside_hub::{Channel, Delivery, Hub, Position, Session, SessionLimits, SubscriptionEnd};
 
 use crate::records::{Holdings, Truth, apply};
 use crate::storm::Mistake;
@@ -65,9 +65,9 @@ impl Reader {
     pub(crate) fn connect(&mut self, node: usize, hub: &Arc<Hub>) -> Result<(), Violation> {
         self.signaled = Arc::default();
         self.idle = false;
-        let mut session = hub.session(self.signaled.clone(), SessionLimits::default());
+        let mut session = hub.open_session(self.signaled.clone(), SessionLimits::default());
         for (name, holding) in &mut self.channels {
-            let channel = Channel::parse(name).map_err(|why| why.to_string())?;
+            let channel = Channel::parse_name(name).map_err(|why| why.to_string())?;
             let from = match self.resumes {
                 Resumes::ByChannel => holding.cursor.filter(|from| from.offset > 0),
                 Resumes::BySequence => {
@@ -111,7 +111,8 @@ impl Reader {
         if let Delivery::Ended { .. } = delivery {
             self.session = None;
         } else {
-            self.listed = session.held().map(|(name, at)| (name.to_owned(), at)).collect();
+            self.listed =
+                session.held_positions().map(|(name, at)| (name.to_owned(), at)).collect();
         }
         Ok(format!("{name} {told}"))
     }
@@ -176,7 +177,7 @@ impl Holding {
                 self.reach(name, position, truth)?;
                 Ok(position.to_string())
             }
-            Delivery::Ended { why: Ended::Slow, .. } => Ok("slow".into()),
+            Delivery::Ended { why: SubscriptionEnd::Slow, .. } => Ok("slow".into()),
             _ => Err(format!("{name}: not on a channel with a state")),
         }
     }

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use lineside_hub::bus::{NetworkState, Replica, Unreadable};
+use lineside_hub::bus::{NetworkReplica, ReplicaDecodeError, ReplicaState};
 use lineside_hub::{
-    BadChannel, Channel, Epoch, Hub, Position, ResolveError, RoomKey, State, StateSource,
+    BadChannel, Channel, Epoch, Hub, Position, ResolveError, RoomKey, RoomState, StateSource,
 };
 use parking_lot::Mutex;
 
@@ -112,16 +112,16 @@ impl Copies {
         }
         self.swap(network, at, records);
         let Some(hub) = self.hub() else { return at };
-        let mut batch = hub.batch();
+        let mut batch = hub.open_batch();
         for (at, messages) in told {
             for (channel, text) in messages {
                 let key = key_of(&channel).expect("a channel of this world");
                 if let Some(room) = hub.find_room(key) {
-                    batch.append(&room, Some(at), text.into());
+                    batch.append_publication(&room, Some(at), text.into());
                 }
             }
         }
-        batch.reach(group_of(network), at);
+        batch.mark_group_reached(group_of(network), at);
         batch.finish();
         at
     }
@@ -135,35 +135,35 @@ impl Copies {
     /// Tells every room that it goes on at `at`.
     fn jump(&self, network: usize, at: Position) {
         let Some(hub) = self.hub() else { return };
-        let mut batch = hub.batch();
+        let mut batch = hub.open_batch();
         for room in hub.rooms_of_group(group_of(network)) {
             if self.mistake == Mistake::JumpNotMarked {
-                batch.restate(&room, Some(at));
+                batch.restate_room(&room, Some(at));
             } else {
-                batch.lose(&room, at);
+                batch.mark_gap(&room, at);
             }
         }
-        batch.reach(group_of(network), at);
+        batch.mark_group_reached(group_of(network), at);
         batch.finish();
     }
 }
 
-impl Replica for Copies {
-    fn state(&self, network: &str) -> Option<NetworkState> {
+impl NetworkReplica for Copies {
+    fn network_state(&self, network: &str) -> Option<ReplicaState> {
         let (at, records) = self.held(number_of(network));
         let all: Vec<Change> = records.iter().map(|(key, it)| (*key, Some(*it))).collect();
         let pieces = pieces(&mut self.rng.lock(), &encode(&[all]));
-        Some(NetworkState { at, pieces })
+        Some(ReplicaState { at, pieces })
     }
 
-    fn apply(
+    fn apply_changes(
         &self,
         name: &str,
         previous: u64,
         at: Position,
         changes: &[Bytes],
-    ) -> Result<(), Unreadable> {
-        let revisions = decode(changes).ok_or(Unreadable)?;
+    ) -> Result<(), ReplicaDecodeError> {
+        let revisions = decode(changes).ok_or(ReplicaDecodeError)?;
         let network = number_of(name);
         let before = Position { offset: previous, ..at };
         let (held, _) = self.held(network);
@@ -178,8 +178,13 @@ impl Replica for Copies {
         Ok(())
     }
 
-    fn replace(&self, name: &str, at: Position, state: &[Bytes]) -> Result<(), Unreadable> {
-        let revisions = decode(state).ok_or(Unreadable)?;
+    fn replace_state(
+        &self,
+        name: &str,
+        at: Position,
+        state: &[Bytes],
+    ) -> Result<(), ReplicaDecodeError> {
+        let revisions = decode(state).ok_or(ReplicaDecodeError)?;
         let mut records = Records::new();
         revisions.into_iter().flatten().for_each(|change| put(&mut records, change));
         let network = number_of(name);
@@ -192,7 +197,7 @@ impl Replica for Copies {
         Ok(())
     }
 
-    fn lead(&self, name: &str, epoch: Epoch) -> u64 {
+    fn become_owner(&self, name: &str, epoch: Epoch) -> u64 {
         let network = number_of(name);
         let (before, records) = self.held(network);
         let at = Position { epoch, ..before };
@@ -203,13 +208,13 @@ impl Replica for Copies {
         at.offset
     }
 
-    fn follow(&self, network: &str) {
+    fn become_follower(&self, network: &str) {
         self.networks.lock()[number_of(network)].leads = false;
     }
 }
 
 impl StateSource for Copies {
-    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
         key_of(channel.as_str()).ok_or(BadChannel::UnknownForm.into())
     }
 
@@ -217,16 +222,16 @@ impl StateSource for Copies {
         channel.as_str().split('/').nth(1).unwrap_or_default().to_owned()
     }
 
-    fn position(&self, _: &Channel, key: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &Channel, key: RoomKey) -> Option<Position> {
         Some(self.held(key.group as usize - 1).0)
     }
 
-    fn read_state(&self, channel: &Channel, key: RoomKey) -> State {
+    fn read_state(&self, channel: &Channel, key: RoomKey) -> RoomState {
         let (position, records) = self.held(key.group as usize - 1);
         let (_, route) = parse_channel(channel.as_str()).expect("a channel of this world");
         let upserts: Vec<String> =
             holdings(&records, route).iter().map(|(key, it)| format!("{key}={it};")).collect();
         let parts = upserts.chunks(RECORDS_PER_PART).map(|part| part.concat().into()).collect();
-        State { position: Some(position), parts }
+        RoomState { position: Some(position), parts }
     }
 }

@@ -1,7 +1,7 @@
 //! The storm over many seeds. `LINESIDE_SIM_SEEDS` runs more of them, `LINESIDE_SIM_SEED` just one.
 
-use lineside_hub::Metrics;
-use lineside_hub::bus::NodeMetrics;
+use lineside_hub::HubMetrics;
+use lineside_hub::bus::ClusterNodeMetrics;
 
 use crate::storm::{Mistake, Storm};
 use crate::support::{check_mistakes, check_seeds, check_traces};
@@ -24,10 +24,10 @@ fn the_same_seed_twice_gives_the_same_trace() {
 fn the_storm_reaches_what_is_rare() {
     let runs: Vec<_> = (0..60).filter_map(|seed| Storm::run(seed, Mistake::None).ok()).collect();
     let sum = |what: &str, times: u64| assert!(times > 0, "{what} did not happen");
-    let nodes = |count: fn(&NodeMetrics) -> u64| -> u64 {
+    let nodes = |count: fn(&ClusterNodeMetrics) -> u64| -> u64 {
         runs.iter().flat_map(|run| &run.nodes).map(count).sum()
     };
-    let hubs = |count: fn(&Metrics) -> u64| -> u64 {
+    let hubs = |count: fn(&HubMetrics) -> u64| -> u64 {
         runs.iter().flat_map(|run| &run.hubs).map(count).sum()
     };
     sum("a publication of another node", nodes(|it| it.applied_total));

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lineside_hub::bus::{Body, Head, MemoryBus, Message, Node, Ownership, Surroundings};
+use lineside_hub::bus::{
+    BusMessage, ClusterNode, MemoryBus, MessageBody, NetworkHead, NetworkOwnership,
+    NodeDependencies,
+};
 use lineside_hub::{Hub, HubConfig};
 use lineside_sync::SimulatedClock;
-use lineside_sync::hashring::Member;
+use lineside_sync::hashring::RingMember;
 
 use crate::records::{NETWORKS, Truth};
 use crate::replica::Copies;
@@ -16,8 +19,8 @@ use crate::storm::Mistake;
 pub(crate) struct Process {
     pub(crate) hub: Arc<Hub>,
     pub(crate) copies: Arc<Copies>,
-    pub(crate) node: Node,
-    pub(crate) ownership: Arc<Ownership>,
+    pub(crate) node: ClusterNode,
+    pub(crate) ownership: Arc<NetworkOwnership>,
 }
 
 pub(crate) struct Station {
@@ -53,22 +56,22 @@ impl Station {
         };
         let hub = Hub::new(config, copies.clone(), clock.clone(), rng.u64(..));
         copies.publish_into(&hub);
-        let ownership = Ownership::new(0, []).expect("no nodes");
-        let around = Surroundings {
+        let ownership = NetworkOwnership::new(0, []).expect("no nodes");
+        let around = NodeDependencies {
             bus: site.bus.clone(),
             replica: copies.clone(),
             clock,
             ownership: ownership.clone(),
         };
         let seed = if site.mistake == Mistake::EpochNotDrawn { 1 } else { rng.u64(..) };
-        let node = Node::new(&self.name, NETWORKS, around, seed);
-        site.bus.join(&self.name);
+        let node = ClusterNode::new(&self.name, NETWORKS, around, seed);
+        site.bus.join_node(&self.name);
         self.process = Some(Process { hub, copies, node, ownership });
         (self.is_paused, self.is_cut_off) = (false, false);
     }
 
     pub(crate) fn stop(&mut self, site: &Site) {
-        site.bus.leave(&self.name);
+        site.bus.leave_node(&self.name);
         self.process = None;
     }
 
@@ -81,31 +84,34 @@ impl Station {
         self.is_running() && !self.is_cut_off
     }
 
-    pub(crate) fn member(&self) -> Member {
-        Member::new(&self.name, self.weight)
+    pub(crate) fn member(&self) -> RingMember {
+        RingMember::new(&self.name, self.weight)
     }
 
     pub(crate) fn owns(&self, network: &str) -> bool {
-        self.process.as_ref().is_some_and(|process| process.node.owns(network))
+        self.process.as_ref().is_some_and(|process| process.node.owns_network(network))
     }
 
-    pub(crate) fn head(&self, network: &str) -> Option<Head> {
-        self.process.as_ref()?.node.head(network)
+    pub(crate) fn head(&self, network: &str) -> Option<NetworkHead> {
+        self.process.as_ref()?.node.network_head(network)
     }
 }
 
 /// What a mistake makes of a message on its way to a station; nothing, if it swallows it.
 pub(crate) fn spoil(
     mistake: Mistake,
-    mut message: Message,
+    mut message: BusMessage,
     stations: &[Station],
     receiver: usize,
-) -> Option<Message> {
+) -> Option<BusMessage> {
     let receiver = &stations[receiver];
     match (mistake, &mut message.body) {
-        (Mistake::HeartbeatOff, Body::Heartbeat(_))
-        | (Mistake::OutdatedNotTold, Body::Outdated { .. }) => return None,
-        (Mistake::LowerTermAccepted, Body::Changes { head, .. } | Body::State { head, .. }) => {
+        (Mistake::HeartbeatOff, MessageBody::Heartbeat(_))
+        | (Mistake::OutdatedNotTold, MessageBody::Outdated { .. }) => return None,
+        (
+            Mistake::LowerTermAccepted,
+            MessageBody::Changes { head, .. } | MessageBody::State { head, .. },
+        ) => {
             let known = receiver.head(&head.network);
             if let Some(known) = known.filter(|known| known.term > head.term) {
                 let is_owner = |it: &&Station| {
@@ -119,13 +125,13 @@ pub(crate) fn spoil(
                 }
             }
         }
-        (Mistake::GapNotNoticed, Body::Changes { head, previous, .. }) => {
+        (Mistake::GapNotNoticed, MessageBody::Changes { head, previous, .. }) => {
             let held = receiver.head(&head.network).filter(|held| held.term == head.term);
             if let Some(held) = held {
                 *previous = held.at.offset;
             }
         }
-        (Mistake::PartsNotCounted, Body::Changes { part, .. }) => {
+        (Mistake::PartsNotCounted, MessageBody::Changes { part, .. }) => {
             (part.index, part.count) = (0, 1);
         }
         _ => {}

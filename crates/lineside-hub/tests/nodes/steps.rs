@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::bus::{
-    ASK_AGAIN, Ask, Body, HEARTBEAT, Head, Message, NetworkState, Node, Ownership, PART_BYTES_MAX,
-    Part, Refused, Replica, Surroundings, To, Unreadable,
+    ASK_AGAIN, BusMessage, BusPublishError, CatchUpRequest, ClusterNode, HEARTBEAT, MessageBody,
+    MessagePart, MessageRecipient, NetworkHead, NetworkOwnership, NetworkReplica, NodeDependencies,
+    PART_BYTES_MAX, ReplicaDecodeError, ReplicaState,
 };
 use lineside_hub::{Bus, Epoch, Position};
-use lineside_sync::hashring::Member;
+use lineside_sync::hashring::RingMember;
 use lineside_sync::{SimulatedClock, UnixMillis};
 use parking_lot::Mutex;
 
@@ -18,10 +19,10 @@ const NETWORK: &str = "oslo";
 
 /// Keeps what is sent until somebody carries it.
 #[derive(Default)]
-struct Tray(Mutex<Vec<(To, Message)>>);
+struct Tray(Mutex<Vec<(MessageRecipient, BusMessage)>>);
 
 impl Bus for Tray {
-    fn send(&self, to: To, message: Message) {
+    fn send_message(&self, to: MessageRecipient, message: BusMessage) {
         self.0.lock().push((to, message));
     }
 }
@@ -50,46 +51,51 @@ fn text(pieces: &[Bytes]) -> String {
     if text.len() > 20 { format!("{} bytes in {}", text.len(), pieces.len()) } else { text }
 }
 
-impl Replica for Notes {
-    fn state(&self, _: &str) -> Option<NetworkState> {
-        Some(NetworkState { at: *self.at.lock(), pieces: self.pieces.lock().clone() })
+impl NetworkReplica for Notes {
+    fn network_state(&self, _: &str) -> Option<ReplicaState> {
+        Some(ReplicaState { at: *self.at.lock(), pieces: self.pieces.lock().clone() })
     }
 
-    fn apply(
+    fn apply_changes(
         &self,
         _: &str,
         previous: u64,
         at: Position,
         changes: &[Bytes],
-    ) -> Result<(), Unreadable> {
+    ) -> Result<(), ReplicaDecodeError> {
         let text = text(changes);
         if text == self.secret {
-            return Err(Unreadable);
+            return Err(ReplicaDecodeError);
         }
         self.note(format!("{previous}>{} {text}", at.offset));
         Ok(())
     }
 
-    fn replace(&self, _: &str, at: Position, state: &[Bytes]) -> Result<(), Unreadable> {
+    fn replace_state(
+        &self,
+        _: &str,
+        at: Position,
+        state: &[Bytes],
+    ) -> Result<(), ReplicaDecodeError> {
         self.note(format!("={} {}", at.offset, text(state)));
         Ok(())
     }
 
-    fn lead(&self, _: &str, epoch: Epoch) -> u64 {
+    fn become_owner(&self, _: &str, epoch: Epoch) -> u64 {
         self.note("leads".into());
         self.at.lock().epoch = epoch;
         self.at.lock().offset
     }
 
-    fn follow(&self, _: &str) {
+    fn become_follower(&self, _: &str) {
         self.note("follows".into());
     }
 }
 
 struct Side {
-    node: Node,
+    node: ClusterNode,
     notes: Arc<Notes>,
-    ownership: Arc<Ownership>,
+    ownership: Arc<NetworkOwnership>,
 }
 
 struct Pair {
@@ -106,15 +112,15 @@ fn side(name: &str, clock: &SimulatedClock, tray: &Arc<Tray>) -> Side {
         pieces: Mutex::new(vec!["all".into()]),
         secret: "secret",
     });
-    let ownership = Ownership::new(1, [Member::new("a", 1)]).expect("a ring");
-    let around = Surroundings {
+    let ownership = NetworkOwnership::new(1, [RingMember::new("a", 1)]).expect("a ring");
+    let around = NodeDependencies {
         bus: tray.clone(),
         replica: notes.clone(),
         clock: Arc::new(clock.clone()),
         ownership: ownership.clone(),
     };
     Side {
-        node: Node::new(name, [NETWORK], around, name.bytes().map(u64::from).sum()),
+        node: ClusterNode::new(name, [NETWORK], around, name.bytes().map(u64::from).sum()),
         notes,
         ownership,
     }
@@ -126,7 +132,7 @@ fn pair() -> Pair {
     let tray = Arc::new(Tray::default());
     let (owner, follower) = (side("a", &clock, &tray), side("b", &clock, &tray));
     let mut pair = Pair { clock, tray, owner, follower };
-    pair.owner.node.tick();
+    pair.owner.node.run_due_work();
     pair.settle();
     assert_eq!(pair.owner.notes.take(), ["leads"]);
     assert_eq!(pair.follower.notes.take(), ["=10 all"]);
@@ -135,7 +141,7 @@ fn pair() -> Pair {
 
 impl Pair {
     /// What is on the tray.
-    fn take(&self) -> Vec<Message> {
+    fn take(&self) -> Vec<BusMessage> {
         std::mem::take(&mut *self.tray.0.lock()).into_iter().map(|(_, message)| message).collect()
     }
 
@@ -150,20 +156,20 @@ impl Pair {
         }
     }
 
-    fn carry(&mut self, message: Message) {
+    fn carry(&mut self, message: BusMessage) {
         let to = if *message.from == *"a" { &mut self.follower } else { &mut self.owner };
-        to.node.receive(message);
+        to.node.receive_message(message);
     }
 
     fn publish(&mut self, revision: u64, changes: &[&str]) {
         let at = self.at(revision);
         *self.owner.notes.at.lock() = at;
         let changes = changes.iter().map(|it| Bytes::copy_from_slice(it.as_bytes())).collect();
-        self.owner.node.publish(NETWORK, at, changes).expect("it is the owner");
+        self.owner.node.publish_changes(NETWORK, at, changes).expect("it is the owner");
     }
 
     /// Publishes, and takes what is said from the tray.
-    fn said(&mut self, revision: u64, changes: &str) -> Message {
+    fn said(&mut self, revision: u64, changes: &str) -> BusMessage {
         let already = self.tray.0.lock().len();
         self.publish(revision, &[changes]);
         let said = self.tray.0.lock().split_off(already);
@@ -172,20 +178,20 @@ impl Pair {
     }
 
     fn at(&self, offset: u64) -> Position {
-        let head = self.owner.node.head(NETWORK).expect("it is the owner");
+        let head = self.owner.node.network_head(NETWORK).expect("it is the owner");
         Position { offset, ..head.at }
     }
 
     fn pass(&mut self, time: Duration) {
         self.clock.advance(time);
-        self.owner.node.tick();
-        self.follower.node.tick();
+        self.owner.node.run_due_work();
+        self.follower.node.run_due_work();
     }
 
     /// A message that `a` might have sent in this term.
-    fn changes(&self, previous: u64, revision: u64, part: Part) -> Message {
-        let head = Head { network: NETWORK.into(), term: 1, at: self.at(revision) };
-        Message { from: "a".into(), body: Body::Changes { head, previous, part } }
+    fn changes(&self, previous: u64, revision: u64, part: MessagePart) -> BusMessage {
+        let head = NetworkHead { network: NETWORK.into(), term: 1, at: self.at(revision) };
+        BusMessage { from: "a".into(), body: MessageBody::Changes { head, previous, part } }
     }
 
     fn told(&self) -> Vec<String> {
@@ -193,16 +199,16 @@ impl Pair {
     }
 }
 
-fn asks(messages: &[Message]) -> Vec<&Ask> {
+fn asks(messages: &[BusMessage]) -> Vec<&CatchUpRequest> {
     let ask = |message| match message {
-        &Message { body: Body::Ask(ref ask), .. } => Some(ask),
+        &BusMessage { body: MessageBody::Ask(ref ask), .. } => Some(ask),
         _ => None,
     };
     messages.iter().filter_map(ask).collect()
 }
 
-fn whole(data: &'static str) -> Part {
-    Part { index: 0, count: 1, data: data.into() }
+fn whole(data: &'static str) -> MessagePart {
+    MessagePart { index: 0, count: 1, data: data.into() }
 }
 
 #[test]
@@ -211,7 +217,7 @@ fn a_publication_is_one_message_to_all() {
     pair.publish(13, &["x"]);
     let sent = std::mem::take(&mut *pair.tray.0.lock());
     let expected = pair.changes(10, 13, whole("x"));
-    assert_eq!(sent, [(To::All, expected.clone())]);
+    assert_eq!(sent, [(MessageRecipient::All, expected.clone())]);
     pair.carry(expected);
     assert_eq!(pair.told(), ["10>13 x"]);
     assert!(pair.take().is_empty(), "there is nothing to say to it");
@@ -234,10 +240,10 @@ fn what_comes_early_waits_for_what_goes_before_it() {
     let messages = [pair.said(11, "x"), pair.said(12, "y"), pair.said(13, "z")];
     pair.carry(messages[2].clone());
     pair.carry(messages[1].clone());
-    assert!(pair.told().is_empty() && pair.follower.node.is_behind(NETWORK));
+    assert!(pair.told().is_empty() && pair.follower.node.is_behind_on(NETWORK));
     pair.carry(messages[0].clone());
     assert_eq!(pair.told(), ["10>11 x", "11>12 y", "12>13 z"]);
-    assert!(!pair.follower.node.is_behind(NETWORK));
+    assert!(!pair.follower.node.is_behind_on(NETWORK));
 }
 
 #[test]
@@ -250,7 +256,13 @@ fn what_is_missing_is_asked_for_once_a_second_and_told_again() {
     }
     let held = Some(pair.at(10));
     let asked = pair.take();
-    let ask = Ask { network: NETWORK.into(), term: 1, held, is_stuck: false, unfinished: None };
+    let ask = CatchUpRequest {
+        network: NETWORK.into(),
+        term: 1,
+        held,
+        is_stuck: false,
+        unfinished: None,
+    };
     assert_eq!(asks(&asked), [&ask], "it asks once");
     pair.pass(ASK_AGAIN - Duration::from_millis(1));
     assert!(asks(&pair.take()).is_empty());
@@ -271,14 +283,14 @@ fn while_an_answer_comes_in_it_does_not_ask_again_and_what_is_new_is_no_answer()
     for message in &lost[..2] {
         pair.clock.advance(most);
         pair.carry(message.clone());
-        pair.follower.node.tick();
+        pair.follower.node.run_due_work();
         assert!(asks(&pair.take()).is_empty(), "the answer is on its way");
     }
     pair.clock.advance(most);
     let early = pair.said(15, "e");
     pair.carry(early);
     pair.clock.advance(Duration::from_millis(1));
-    pair.follower.node.tick();
+    pair.follower.node.run_due_work();
     assert_eq!(asks(&pair.take()).len(), 1, "the rest was lost");
     pair.carry(lost[2].clone());
     assert_eq!(pair.told(), ["10>11 a", "11>12 b", "12>13 c", "13>14 d", "14>15 e"]);
@@ -346,7 +358,7 @@ fn of_a_state_only_what_is_missing_is_sent_again() {
     pair.carry(parts[0].clone());
     pair.carry(parts[2].clone());
     pair.clock.advance(ASK_AGAIN);
-    pair.follower.node.tick();
+    pair.follower.node.run_due_work();
     let ask = pair.take();
     assert_eq!(asks(&ask)[0].unfinished.map(|(_, first)| first), Some(1));
     ask.into_iter().for_each(|message| pair.carry(message));
@@ -359,9 +371,9 @@ fn of_a_state_only_what_is_missing_is_sent_again() {
 fn parts_of_two_states_are_never_one() {
     let mut pair = pair();
     let state = |pair: &Pair, edition, index, data: &'static str| {
-        let head = Head { network: NETWORK.into(), term: 1, at: pair.at(20) };
-        let part = Part { index, count: 2, data: data.into() };
-        Message { from: "a".into(), body: Body::State { head, edition, part } }
+        let head = NetworkHead { network: NETWORK.into(), term: 1, at: pair.at(20) };
+        let part = MessagePart { index, count: 2, data: data.into() };
+        BusMessage { from: "a".into(), body: MessageBody::State { head, edition, part } }
     };
     let messages = [(7, 0, "old"), (8, 1, "two"), (7, 1, "old"), (8, 0, "one")];
     for (edition, index, data) in messages {
@@ -387,22 +399,28 @@ fn what_cannot_be_read_is_made_up_for_by_a_later_state() {
 fn a_term_that_is_over_is_ignored_and_its_owner_told() {
     let mut pair = pair();
     // Others agree that b owns the network; a does not know it yet.
-    let moved = pair.follower.ownership.replace(2, [Member::new("b", 1)]);
+    let moved = pair.follower.ownership.replace_roster(2, [RingMember::new("b", 1)]);
     assert_eq!(moved, Ok(true));
-    pair.follower.node.tick();
+    pair.follower.node.run_due_work();
     let claim = pair.take();
     assert_eq!(pair.told(), ["leads"]);
-    assert_ne!(pair.follower.node.head(NETWORK).expect("it leads").at.epoch, pair.at(10).epoch);
+    assert_ne!(
+        pair.follower.node.network_head(NETWORK).expect("it leads").at.epoch,
+        pair.at(10).epoch
+    );
     let stale = pair.said(11, "x");
     pair.carry(stale);
     assert!(pair.told().is_empty());
     let answers = pair.take();
-    let outdated = Body::Outdated { network: NETWORK.into(), term: 2 };
-    assert_eq!(answers, [Message { from: "b".into(), body: outdated }]);
+    let outdated = MessageBody::Outdated { network: NETWORK.into(), term: 2 };
+    assert_eq!(answers, [BusMessage { from: "b".into(), body: outdated }]);
     answers.into_iter().for_each(|message| pair.carry(message));
     assert_eq!(pair.owner.notes.take(), ["follows"]);
     let at = Position { epoch: Epoch::from_bits(0), offset: 12 };
-    assert_eq!(pair.owner.node.publish(NETWORK, at, Vec::new()), Err(Refused::NotOwner));
+    assert_eq!(
+        pair.owner.node.publish_changes(NETWORK, at, Vec::new()),
+        Err(BusPublishError::NotOwner)
+    );
     claim.into_iter().for_each(|message| pair.carry(message));
     pair.settle();
     assert_eq!(pair.owner.notes.take(), ["=10 all"]);
@@ -413,13 +431,13 @@ fn an_owner_that_missed_an_interlude_takes_a_later_term() {
     let mut pair = pair();
     let before = pair.at(10).epoch;
     let ownership = &pair.owner.ownership;
-    assert_eq!(ownership.replace(3, [Member::new("a", 1)]), Ok(true));
-    pair.owner.node.tick();
+    assert_eq!(ownership.replace_roster(3, [RingMember::new("a", 1)]), Ok(true));
+    pair.owner.node.run_due_work();
     assert!(pair.owner.notes.take().is_empty(), "as far as it knows, nothing has changed");
-    let outdated = Body::Outdated { network: NETWORK.into(), term: 2 };
-    pair.owner.node.receive(Message { from: "b".into(), body: outdated });
+    let outdated = MessageBody::Outdated { network: NETWORK.into(), term: 2 };
+    pair.owner.node.receive_message(BusMessage { from: "b".into(), body: outdated });
     assert_eq!(pair.owner.notes.take(), ["leads"]);
-    let head = pair.owner.node.head(NETWORK).expect("it leads");
+    let head = pair.owner.node.network_head(NETWORK).expect("it leads");
     assert!(head.term == 3 && head.at.epoch != before);
     pair.settle();
     assert_eq!(pair.told(), ["=10 all"]);
@@ -429,18 +447,22 @@ fn an_owner_that_missed_an_interlude_takes_a_later_term() {
 fn what_is_not_next_is_not_published() {
     let mut pair = pair();
     let at = pair.at(10);
-    let publish = |pair: &mut Pair, name: &str, at| pair.owner.node.publish(name, at, Vec::new());
-    assert_eq!(publish(&mut pair, NETWORK, at), Err(Refused::NotNext));
-    assert_eq!(publish(&mut pair, "bergen", at), Err(Refused::NotOwner));
+    let publish =
+        |pair: &mut Pair, name: &str, at| pair.owner.node.publish_changes(name, at, Vec::new());
+    assert_eq!(publish(&mut pair, NETWORK, at), Err(BusPublishError::NotNext));
+    assert_eq!(publish(&mut pair, "bergen", at), Err(BusPublishError::NotOwner));
     let other_life = Position { epoch: Epoch::from_bits(1), offset: 11 };
-    assert_eq!(publish(&mut pair, NETWORK, other_life), Err(Refused::NotOwner));
-    assert_eq!(pair.follower.node.publish(NETWORK, at, Vec::new()), Err(Refused::NotOwner));
+    assert_eq!(publish(&mut pair, NETWORK, other_life), Err(BusPublishError::NotOwner));
+    assert_eq!(
+        pair.follower.node.publish_changes(NETWORK, at, Vec::new()),
+        Err(BusPublishError::NotOwner)
+    );
 }
 
 #[test]
 fn nothing_that_a_node_is_sent_makes_it_panic_or_grow() {
     let mut pair = pair();
-    let part = |index, count, len| Part { index, count, data: Bytes::from(vec![0; len]) };
+    let part = |index, count, len| MessagePart { index, count, data: Bytes::from(vec![0; len]) };
     let unsound =
         [part(0, 0, 0), part(1, 1, 0), part(0, u32::MAX, 0), part(0, 1, PART_BYTES_MAX + 1)];
     for part in unsound {

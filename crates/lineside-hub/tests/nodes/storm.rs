@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lineside_hub::bus::{Faults, MemoryBus, NodeMetrics};
-use lineside_hub::{Metrics, Position};
-use lineside_sync::hashring::Member;
+use lineside_hub::bus::{BusFaults, ClusterNodeMetrics, MemoryBus};
+use lineside_hub::{HubMetrics, Position};
+use lineside_sync::hashring::RingMember;
 use lineside_sync::{SimulatedClock, UnixMillis};
 
 use crate::reader::Reader;
@@ -53,8 +53,8 @@ pub(crate) enum Mistake {
 pub(crate) struct Report {
     /// Of all that happened, in order.
     pub(crate) digest: u64,
-    pub(crate) nodes: Vec<NodeMetrics>,
-    pub(crate) hubs: Vec<Metrics>,
+    pub(crate) nodes: Vec<ClusterNodeMetrics>,
+    pub(crate) hubs: Vec<HubMetrics>,
     pub(crate) resumed_elsewhere: u64,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Storm {
     stations: Vec<Station>,
     /// The roster of the moment, as whoever keeps the list gave it out.
     number: u64,
-    members: Vec<Member>,
+    members: Vec<RingMember>,
     readers: Vec<Reader>,
     trace: Trace,
 }
@@ -151,7 +151,7 @@ impl Storm {
             }
             _ => {
                 if let Some(process) = &self.stations[n].process {
-                    process.hub.sweep();
+                    process.hub.sweep_rooms();
                 }
             }
         }
@@ -165,20 +165,22 @@ impl Storm {
         }
         let learns = all || self.rng.u8(..4) == 0 && !self.stations[n].is_cut_off;
         if let Some(process) = self.stations[n].process.as_ref().filter(|_| learns) {
-            let taken = process.ownership.replace(self.number, self.members.iter().cloned());
+            let taken = process.ownership.replace_roster(self.number, self.members.iter().cloned());
             assert!(taken.is_ok(), "names differ and weights are small");
         }
         let most = if all { usize::MAX } else { self.rng.usize(..30) };
         for _ in 0..most {
-            let Some(message) = self.site.bus.receive(&self.stations[n].name) else { break };
+            let Some(message) = self.site.bus.receive_message(&self.stations[n].name) else {
+                break;
+            };
             let message = spoil(self.site.mistake, message, &self.stations, n);
             if let (Some(message), Some(process)) = (message, &mut self.stations[n].process) {
-                process.node.receive(message);
+                process.node.receive_message(message);
             }
         }
         let ticks = all || self.rng.bool();
         if let Some(process) = self.stations[n].process.as_mut().filter(|_| ticks) {
-            process.node.tick();
+            process.node.run_due_work();
         }
     }
 
@@ -192,7 +194,7 @@ impl Storm {
             }
             let Some(process) = &mut station.process else { continue };
             let (at, changes) = process.copies.poll(network);
-            if let Err(why) = process.node.publish(name, at, changes) {
+            if let Err(why) = process.node.publish_changes(name, at, changes) {
                 self.site.truth.complain(format!("node {}: {name} {at}: {why}", n + 1));
             }
             self.note(format!("node {} publishes {name} {at}", n + 1));
@@ -225,7 +227,7 @@ impl Storm {
     /// Whoever keeps the list of nodes looks who there is.
     fn count_members(&mut self) {
         let reachable = self.stations.iter().filter(|station| station.is_reachable());
-        let mut members: Vec<Member> = reachable.map(Station::member).collect();
+        let mut members: Vec<RingMember> = reachable.map(Station::member).collect();
         // Somebody has to.
         if let Some(first) = members.first_mut().filter(|first| first.weight == 0) {
             first.weight = 1;
@@ -235,7 +237,7 @@ impl Storm {
         }
     }
 
-    fn give_out(&mut self, members: Vec<Member>) {
+    fn give_out(&mut self, members: Vec<RingMember>) {
         self.number += 1;
         self.members = members;
         let names: Vec<&str> = self.members.iter().map(|it| &*it.name).collect();
@@ -261,13 +263,13 @@ impl Storm {
 
     fn cut_off(&mut self, n: usize, is_cut_off: bool) {
         self.stations[n].is_cut_off = is_cut_off;
-        self.site.bus.cut_off(&self.stations[n].name, is_cut_off);
+        self.site.bus.set_cut_off(&self.stations[n].name, is_cut_off);
     }
 
     fn set_faults(&mut self) {
         let rng = &mut self.rng;
         let mut chance = |most: u16| if rng.bool() { 0 } else { rng.u16(..most) };
-        let faults = Faults {
+        let faults = BusFaults {
             lost: chance(400),
             repeated: chance(300),
             reordered: chance(400),
@@ -279,7 +281,7 @@ impl Storm {
 
     /// The last fault is over: within a few seconds all hold the same, and so do their readers.
     fn calm(&mut self) -> Result<(), Violation> {
-        self.site.bus.set_faults(Faults::default());
+        self.site.bus.set_faults(BusFaults::default());
         for n in 0..self.stations.len() {
             self.cut_off(n, false);
             self.stations[n].is_paused = false;
@@ -334,12 +336,12 @@ impl Storm {
             let (owner, held) = self.owner(network).ok_or(format!("nobody owns {name}"))?;
             for (n, station) in self.stations.iter().enumerate() {
                 let Some(process) = &station.process else { continue };
-                if process.node.owns(name) != (n == owner)
-                    || process.ownership.load().is_owner(name, &station.name) != (n == owner)
+                if process.node.owns_network(name) != (n == owner)
+                    || process.ownership.load_roster().is_owner(name, &station.name) != (n == owner)
                 {
                     return Err(format!("nodes {} and {} own {name}", owner + 1, n + 1));
                 }
-                if process.copies.held(network) != held || process.node.is_behind(name) {
+                if process.copies.held(network) != held || process.node.is_behind_on(name) {
                     let (has, is) = (process.copies.held(network), held);
                     return Err(format!("node {}: {name} is {has:?} instead of {is:?}", n + 1));
                 }
@@ -352,7 +354,7 @@ impl Storm {
         for station in &self.stations {
             let Some(process) = &station.process else { continue };
             for name in NETWORKS {
-                if process.copies.leads(name) != process.node.owns(name) {
+                if process.copies.leads(name) != process.node.owns_network(name) {
                     return Err(format!(
                         "{}: {name} has a writer that it should not",
                         station.name

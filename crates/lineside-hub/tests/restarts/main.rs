@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::{
-    BadChannel, Channel, Delivery, Epoch, Extras, HistoryOptions, HistoryRequest, Hub, HubConfig,
-    KeptRooms, Listener, Member, Namespace, Position, PublishError, ResolveError, RoomKey, Session,
-    SessionLimits, State, StateSource,
+    BadChannel, Channel, Delivery, Epoch, HandoffRooms, HistoryOptions, HistoryQuery, Hub,
+    HubConfig, Listener, Namespace, Position, PresenceMember, PublicationExtras, PublishError,
+    ResolveError, RoomKey, RoomState, Session, SessionLimits, StateSource,
 };
 use lineside_sync::{SimulatedClock, UnixMillis};
 use parking_lot::Mutex;
@@ -29,8 +29,8 @@ impl Network {
 }
 
 impl StateSource for Network {
-    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
-        let mut segments = channel.segments();
+    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+        let mut segments = channel.decoded_segments();
         match (segments.next().as_deref(), segments.next()) {
             (Some("route"), Some(id)) => {
                 let id = id.parse().ok().filter(|id| *id < ROUTES);
@@ -44,14 +44,14 @@ impl StateSource for Network {
         "city".to_owned()
     }
 
-    fn position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
         Some(self.position())
     }
 
-    fn read_state(&self, channel: &Channel, _: RoomKey) -> State {
+    fn read_state(&self, channel: &Channel, _: RoomKey) -> RoomState {
         let at = self.position();
         let more = " ".repeat(self.1.load(Ordering::Relaxed));
-        State { position: Some(at), parts: vec![format!("{channel} at {at}{more}").into()] }
+        RoomState { position: Some(at), parts: vec![format!("{channel} at {at}{more}").into()] }
     }
 }
 
@@ -95,23 +95,23 @@ impl Process {
         Self { network, clock, hub }
     }
 
-    fn kept(&self, bytes_max: usize) -> KeptRooms {
-        self.hub.seal();
-        self.hub.kept_rooms(bytes_max, |_, _| true)
+    fn kept(&self, bytes_max: usize) -> HandoffRooms {
+        self.hub.stop_app_publishing();
+        self.hub.export_rooms(bytes_max, |_, _| true)
     }
 
     /// The process that starts `away` later, whose clock begins anew.
-    fn next(&self, kept: KeptRooms, away: Duration) -> Self {
+    fn next(&self, kept: HandoffRooms, away: Duration) -> Self {
         let next = Self::with(self.network.clone(), SimulatedClock::new(UnixMillis(0)), 2);
         for room in kept.rooms {
             assert_eq!(next.hub.restore_room(room, away), Ok(true));
         }
-        next.hub.continue_at(1, self.network.position());
+        next.hub.resume_group_at(1, self.network.position());
         next
     }
 
     fn session(&self) -> Session {
-        self.hub.session(Arc::new(Nobody), SessionLimits::default())
+        self.hub.open_session(Arc::new(Nobody), SessionLimits::default())
     }
 
     /// A change of a route: the state first, then the room, if it lives.
@@ -126,16 +126,21 @@ impl Process {
             *revision += 1;
             Position { epoch: EPOCH, offset: *revision }
         };
-        let mut batch = self.hub.batch();
-        batch.reach(1, at);
+        let mut batch = self.hub.open_batch();
+        batch.mark_group_reached(1, at);
         if let Some(room) = self.hub.find_room(RoomKey { group: 1, kind: 5, id: route }) {
             let more = " ".repeat(more);
-            batch.append(&room, Some(at), format!("change {}{more}", at.offset).into());
+            batch.append_publication(&room, Some(at), format!("change {}{more}", at.offset).into());
         }
         batch.finish();
     }
 
-    fn say(&self, channel: &str, text: &str, extras: Extras) -> Result<(), PublishError> {
+    fn say(
+        &self,
+        channel: &str,
+        text: &str,
+        extras: PublicationExtras,
+    ) -> Result<(), PublishError> {
         self.hub.publish_app(&name(channel), Bytes::from(text.to_owned()), extras).map(drop)
     }
 
@@ -148,7 +153,7 @@ impl Process {
 }
 
 fn name(channel: &str) -> Channel {
-    Channel::parse(channel).expect("a channel")
+    Channel::parse_name(channel).expect("a channel")
 }
 
 fn told(session: &mut Session) -> String {
@@ -166,7 +171,7 @@ fn told(session: &mut Session) -> String {
         });
     }
     let held: Vec<String> =
-        session.held().map(|(name, position)| format!("{name}@{position}")).collect();
+        session.held_positions().map(|(name, position)| format!("{name}@{position}")).collect();
     format!("{} held {}", told.join("; "), held.join(","))
 }
 
@@ -201,8 +206,8 @@ proptest! {
             match step {
                 Step::Change(route) => first.change(route),
                 Step::Say(channel, what) => {
-                    let publisher = Member { client: "c".into(), ..Member::default() };
-                    let extras = Extras {
+                    let publisher = PresenceMember { client: "c".into(), ..PresenceMember::default() };
+                    let extras = PublicationExtras {
                         publisher: (what % 3 == 0).then(|| Arc::new(publisher)),
                         tags: vec![("tag".into(), what.to_string().into())],
                         skip_history: what % 5 == 0,
@@ -211,13 +216,13 @@ proptest! {
                 }
                 Step::Wait(seconds) => {
                     first.clock.advance(Duration::from_secs(seconds));
-                    first.hub.sweep();
+                    first.hub.sweep_rooms();
                 }
             }
         }
         let held: Vec<Option<Position>> = listening.iter_mut().map(|session| {
             told(session);
-            session.held().next().map(|(_, position)| position)
+            session.held_positions().next().map(|(_, position)| position)
         }).collect();
         let next = first.next(first.kept(usize::MAX), Duration::ZERO);
         for (channel, held) in CHANNELS.iter().zip(held) {
@@ -225,9 +230,9 @@ proptest! {
             let from = Position { offset: held.offset.saturating_sub(back), ..held };
             prop_assert_eq!(next.come_back(channel, from), first.come_back(channel, from), "{}", channel);
         }
-        let all = HistoryRequest { limit: 100, since: None, reverse: false };
+        let all = HistoryQuery { limit: 100, since: None, reverse: false };
         let history = |hub: &Hub, channel| {
-            let told = hub.history(&name(channel), all).expect("a history");
+            let told = hub.read_history(&name(channel), all).expect("a history");
             let texts: Vec<Bytes> =
                 told.publications.iter().map(|it| it.payload.data().clone()).collect();
             (told.position.offset, texts)
@@ -267,7 +272,7 @@ fn a_log_of_a_large_state_stays_as_large() {
         first.change_of(1, 40 << 10);
     }
     let next = first.next(first.kept(usize::MAX), Duration::ZERO);
-    next.hub.sweep();
+    next.hub.sweep_rooms();
     next.change(2);
     let told = next.come_back("route/1", from);
     assert!(told.contains("recovered: true"), "{}", &told[..200]);
@@ -276,9 +281,9 @@ fn a_log_of_a_large_state_stays_as_large() {
 #[test]
 fn a_sealed_hub_publishes_nothing_more() {
     let first = Process::first();
-    first.say("app/kept/x", "before", Extras::default()).expect("published");
+    first.say("app/kept/x", "before", PublicationExtras::default()).expect("published");
     let kept = first.kept(usize::MAX);
-    let after = first.say("app/kept/x", "after", Extras::default());
+    let after = first.say("app/kept/x", "after", PublicationExtras::default());
     assert_eq!(after, Err(PublishError::Stopping));
     assert_eq!(kept.rooms.len(), 1);
     assert_eq!(kept.rooms[0].publications.len(), 1);
@@ -290,7 +295,9 @@ fn where_there_is_no_place_the_newest_are_kept() {
     let first = Process::first();
     for second in 0..3 {
         for channel in ["app/kept/x", "app/kept/y"] {
-            first.say(channel, &format!("second {second}"), Extras::default()).expect("published");
+            first
+                .say(channel, &format!("second {second}"), PublicationExtras::default())
+                .expect("published");
         }
         first.clock.advance(Duration::from_secs(1));
     }
@@ -310,13 +317,13 @@ fn where_there_is_no_place_the_newest_are_kept() {
 #[test]
 fn what_is_kept_grows_old_while_nothing_runs() {
     let first = Process::first();
-    first.say("app/kept/x", "old", Extras::default()).expect("published");
+    first.say("app/kept/x", "old", PublicationExtras::default()).expect("published");
     first.clock.advance(Duration::from_secs(40));
-    first.say("app/kept/x", "new", Extras::default()).expect("published");
+    first.say("app/kept/x", "new", PublicationExtras::default()).expect("published");
     let next = first.next(first.kept(usize::MAX), Duration::from_secs(30));
-    let all = HistoryRequest { limit: 100, since: None, reverse: false };
+    let all = HistoryQuery { limit: 100, since: None, reverse: false };
     let texts = |expected: &[&str]| {
-        let told = next.hub.history(&name("app/kept/x"), all).expect("a history");
+        let told = next.hub.read_history(&name("app/kept/x"), all).expect("a history");
         let texts: Vec<&[u8]> = told.publications.iter().map(|it| &it.payload.data()[..]).collect();
         let expected: Vec<&[u8]> = expected.iter().map(|text| text.as_bytes()).collect();
         assert_eq!(texts, expected);
@@ -335,7 +342,7 @@ fn a_room_waits_for_the_clients_of_the_process_before() {
     let next = first.next(first.kept(usize::MAX), Duration::ZERO);
     for (seconds, rooms) in [(100, 1), (31, 0)] {
         next.clock.advance(Duration::from_secs(seconds));
-        next.hub.sweep();
+        next.hub.sweep_rooms();
         assert_eq!(next.hub.metrics().rooms, rooms, "after {seconds} s more");
     }
 }

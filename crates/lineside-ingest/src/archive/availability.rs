@@ -2,7 +2,7 @@
 
 use lineside_sync::UnixMillis;
 
-use super::{Archive, ArchiveError, Bin, Last, Life, Serving, Span};
+use super::{ArchiveError, ArchiveSpan, LastPoll, PollArchive, PollBin, ServedContent, ServerRun};
 use crate::config::FeedId;
 
 /// How a source was in a piece of time.
@@ -69,7 +69,7 @@ impl ServingState {
 
 /// A stretch of time that was the same throughout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch<S> {
+pub struct StateStretch<S> {
     /// Where it begins.
     pub from: UnixMillis,
     /// Where it ends.
@@ -84,74 +84,77 @@ pub struct Stretch<S> {
 
 /// A feed's strips over a span.
 #[derive(Clone, Debug)]
-pub struct Availability {
+pub struct FeedAvailability {
     /// How far back they go.
-    pub span: Span,
+    pub span: ArchiveSpan,
     /// Where they begin.
     pub from: UnixMillis,
     /// Where they end: the present.
     pub until: UnixMillis,
     /// Whether the source answered; without gaps, in order.
-    pub source: Vec<Stretch<SourceState>>,
+    pub source: Vec<StateStretch<SourceState>>,
     /// What clients were given; without gaps, in order.
-    pub serving: Vec<Stretch<ServingState>>,
+    pub serving: Vec<StateStretch<ServingState>>,
     /// Each piece of time in which the source was asked, in order.
-    pub bins: Vec<Bin>,
+    pub bins: Vec<PollBin>,
 }
 
-impl Availability {
+impl FeedAvailability {
     /// Reads a feed's strips as they are at `now`. May take its time.
     ///
     /// # Errors
     /// If what is remembered cannot be read.
-    pub fn read(
-        archive: &dyn Archive,
+    pub fn read_from_archive(
+        archive: &dyn PollArchive,
         feed: &FeedId,
-        span: Span,
+        span: ArchiveSpan,
         now: UnixMillis,
-    ) -> Result<Availability, ArchiveError> {
-        let from = span.begin(now);
+    ) -> Result<FeedAvailability, ArchiveError> {
+        let from = span.first_bin_start(now);
         let bins = archive.list_bins(feed, span, from)?;
         let minutes = match span {
-            Span::Day => Vec::new(),
-            Span::Month => archive.list_bins(feed, Span::Day, Span::Day.begin(now))?,
+            ArchiveSpan::Day => Vec::new(),
+            ArchiveSpan::Month => {
+                archive.list_bins(feed, ArchiveSpan::Day, ArchiveSpan::Day.first_bin_start(now))?
+            }
         };
-        let lives = archive.list_lives(from)?;
-        Ok(Availability::of(bins, &minutes, &lives, span, now))
+        let lives = archive.list_server_runs(from)?;
+        Ok(FeedAvailability::from_bins(bins, &minutes, &lives, span, now))
     }
 
     /// The strips of bins in their order, of which the first may lie before the span. The last day is told by the minute in
     /// any span, so that two spans do not tell two things of it.
-    fn of(
-        bins: Vec<Bin>,
-        minutes: &[Bin],
-        lives: &[Life],
-        span: Span,
+    fn from_bins(
+        bins: Vec<PollBin>,
+        minutes: &[PollBin],
+        lives: &[ServerRun],
+        span: ArchiveSpan,
         now: UnixMillis,
-    ) -> Availability {
-        let from = span.begin(now);
+    ) -> FeedAvailability {
+        let from = span.first_bin_start(now);
         let before = bins.iter().rfind(|bin| bin.start < from);
-        let mut strips = Strips {
-            known: before.map(|bin| (after_source(bin), after_serving(bin))),
+        let mut strips = StripBuilder {
+            known: before.map(|bin| (source_after_bin(bin), serving_after_bin(bin))),
             source: Vec::new(),
             serving: Vec::new(),
         };
         // From the first hour of the last day on a month is told by the minute.
-        let last_day = Span::Day.begin(now).0.saturating_add(span.bin_ms() - 1);
-        let closely = span.start_of(UnixMillis(last_day));
+        let last_day =
+            ArchiveSpan::Day.first_bin_start(now).0.saturating_add(span.bin_millis() - 1);
+        let closely = span.bin_start(UnixMillis(last_day));
         let mut start = from;
         while start <= now {
-            let (of, known) = match span == Span::Day || start < closely {
+            let (of, known) = match span == ArchiveSpan::Day || start < closely {
                 true => (span, &bins[..]),
-                false => (Span::Day, minutes),
+                false => (ArchiveSpan::Day, minutes),
             };
-            let end = UnixMillis(start.0 + of.bin_ms());
+            let end = UnixMillis(start.0 + of.bin_millis());
             let bin = known.binary_search_by_key(&start, |bin| bin.start).ok();
-            strips.put(start, end.min(now), bin.and_then(|at| known.get(at)), lives);
+            strips.put_piece(start, end.min(now), bin.and_then(|at| known.get(at)), lives);
             start = end;
         }
         let bins = bins.into_iter().filter(|bin| bin.start >= from && bin.polls > 0).collect();
-        Availability {
+        FeedAvailability {
             span,
             from,
             until: now,
@@ -163,18 +166,24 @@ impl Availability {
 }
 
 /// Strips while they are made.
-struct Strips {
+struct StripBuilder {
     /// How things are until the source is asked again.
     known: Option<(SourceState, ServingState)>,
-    source: Vec<Stretch<SourceState>>,
-    serving: Vec<Stretch<ServingState>>,
+    source: Vec<StateStretch<SourceState>>,
+    serving: Vec<StateStretch<ServingState>>,
 }
 
-impl Strips {
+impl StripBuilder {
     /// Puts a piece of time, with the bin of it if the source was asked in it. What of it no life of the server was there for
     /// does not count as what the bin says.
-    fn put(&mut self, start: UnixMillis, end: UnixMillis, bin: Option<&Bin>, lives: &[Life]) {
-        let mut watched = watched(lives, start, end);
+    fn put_piece(
+        &mut self,
+        start: UnixMillis,
+        end: UnixMillis,
+        bin: Option<&PollBin>,
+        lives: &[ServerRun],
+    ) {
+        let mut watched = watched_spans(lives, start, end);
         if watched.is_empty() && bin.is_some() {
             watched.push((start, end));
         }
@@ -191,34 +200,39 @@ impl Strips {
     fn put_watched(
         &mut self,
         (from, until): (UnixMillis, UnixMillis),
-        bin: Option<&Bin>,
-        counted: Option<&Bin>,
+        bin: Option<&PollBin>,
+        counted: Option<&PollBin>,
     ) {
         if let Some(bin) = bin {
-            self.known = Some((after_source(bin), after_serving(bin)));
+            self.known = Some((source_after_bin(bin), serving_after_bin(bin)));
         }
         let usual = self.known.unwrap_or((SourceState::Unknown, ServingState::Unknown));
-        let (of_source, of_serving) = bin.map_or(usual, |bin| (bin.source(), bin.serving()));
-        extend(&mut self.source, from, until, of_source, counted);
-        extend(&mut self.serving, from, until, of_serving, counted);
+        let (of_source, of_serving) =
+            bin.map_or(usual, |bin| (bin.source_state(), bin.serving_state()));
+        extend_strip(&mut self.source, from, until, of_source, counted);
+        extend_strip(&mut self.serving, from, until, of_serving, counted);
     }
 
     /// Puts a time in which the server did not run. What was known does not hold for the one that runs next.
     fn put_off(&mut self, from: UnixMillis, until: UnixMillis) {
         if from < until {
             self.known = None;
-            extend(&mut self.source, from, until, SourceState::Off, None);
-            extend(&mut self.serving, from, until, ServingState::Off, None);
+            extend_strip(&mut self.source, from, until, SourceState::Off, None);
+            extend_strip(&mut self.serving, from, until, ServingState::Off, None);
         }
     }
 }
 
 /// The parts of a piece of time in which the server ran, in order, to the minute: one in which it ran at all counts whole.
-fn watched(lives: &[Life], start: UnixMillis, end: UnixMillis) -> Vec<(UnixMillis, UnixMillis)> {
-    let within = |life: &Life| {
-        let last = Span::Day.start_of(life.seen);
-        let until = UnixMillis(last.0.saturating_add(Span::Day.bin_ms())).min(end);
-        (Span::Day.start_of(life.began).max(start), until)
+fn watched_spans(
+    lives: &[ServerRun],
+    start: UnixMillis,
+    end: UnixMillis,
+) -> Vec<(UnixMillis, UnixMillis)> {
+    let within = |life: &ServerRun| {
+        let last = ArchiveSpan::Day.bin_start(life.seen);
+        let until = UnixMillis(last.0.saturating_add(ArchiveSpan::Day.bin_millis())).min(end);
+        (ArchiveSpan::Day.bin_start(life.began).max(start), until)
     };
     let mut parts: Vec<_> = lives.iter().map(within).filter(|(from, to)| from < to).collect();
     parts.sort_unstable();
@@ -233,12 +247,12 @@ fn watched(lives: &[Life], start: UnixMillis, end: UnixMillis) -> Vec<(UnixMilli
 }
 
 /// Appends a piece of time; what goes on as it was is one stretch.
-fn extend<S: PartialEq>(
-    strip: &mut Vec<Stretch<S>>,
+fn extend_strip<S: PartialEq>(
+    strip: &mut Vec<StateStretch<S>>,
     from: UnixMillis,
     until: UnixMillis,
     state: S,
-    bin: Option<&Bin>,
+    bin: Option<&PollBin>,
 ) {
     let polls = bin.map_or(0, |bin| u64::from(bin.polls));
     let failed = bin.map_or(0, |bin| u64::from(bin.failed));
@@ -248,32 +262,32 @@ fn extend<S: PartialEq>(
             last.polls += polls;
             last.failed += failed;
         }
-        _ => strip.push(Stretch { from, until, state, polls, failed }),
+        _ => strip.push(StateStretch { from, until, state, polls, failed }),
     }
 }
 
 /// How it was from a bin on, until it is asked again.
-fn after_source(bin: &Bin) -> SourceState {
+fn source_after_bin(bin: &PollBin) -> SourceState {
     match bin.last {
-        Last::Answered => SourceState::Answered,
-        Last::Failed => SourceState::Failed,
-        Last::Paused => SourceState::Paused,
+        LastPoll::Answered => SourceState::Answered,
+        LastPoll::Failed => SourceState::Failed,
+        LastPoll::Paused => SourceState::Paused,
     }
 }
 
-fn after_serving(bin: &Bin) -> ServingState {
+fn serving_after_bin(bin: &PollBin) -> ServingState {
     match bin.last_serving {
-        Serving::Fresh => ServingState::Fresh,
-        Serving::Stale => ServingState::Stale,
-        Serving::Nothing => ServingState::Nothing,
+        ServedContent::Fresh => ServingState::Fresh,
+        ServedContent::Stale => ServingState::Stale,
+        ServedContent::Nothing => ServingState::Nothing,
     }
 }
 
-impl Bin {
+impl PollBin {
     /// How the source was in it.
-    pub fn source(&self) -> SourceState {
+    pub fn source_state(&self) -> SourceState {
         match self.failed {
-            _ if self.polls == 0 => after_source(self),
+            _ if self.polls == 0 => source_after_bin(self),
             0 => SourceState::Answered,
             failed if failed == self.polls => SourceState::Failed,
             _ => SourceState::Mixed,
@@ -281,9 +295,9 @@ impl Bin {
     }
 
     /// What was served in it.
-    pub fn serving(&self) -> ServingState {
+    pub fn serving_state(&self) -> ServingState {
         match (self.nothing, self.stale) {
-            _ if self.polls == 0 => after_serving(self),
+            _ if self.polls == 0 => serving_after_bin(self),
             (0, 0) => ServingState::Fresh,
             (0, _) => ServingState::Stale,
             (nothing, _) if nothing == self.polls => ServingState::Nothing,
@@ -298,42 +312,47 @@ mod tests {
 
     use super::*;
     use crate::{
-        archive::{Poll, PollFailure},
-        fetch::Phase,
+        archive::{PollFailure, PollRecord},
+        fetch::FetchPhase,
     };
 
     const NOW: UnixMillis = UnixMillis(1_772_607_600_000 + 90_000);
 
     fn minute(n: i64) -> UnixMillis {
-        UnixMillis(Span::Day.begin(NOW).0 + n * 60_000)
+        UnixMillis(ArchiveSpan::Day.first_bin_start(NOW).0 + n * 60_000)
     }
 
-    fn bin(at: UnixMillis, failures: &[bool]) -> Bin {
+    fn bin(at: UnixMillis, failures: &[bool]) -> PollBin {
         let polls = failures.iter().map(|failed| {
-            let poll = Poll {
+            let poll = PollRecord {
                 at,
                 took: Duration::from_millis(10),
                 bytes: 3,
                 outcome: if *failed { "http_500".into() } else { "new".into() },
                 failure: failed.then(|| PollFailure {
                     words: "the answer was 500".to_owned(),
-                    phase: Some(Phase::Wait),
+                    phase: Some(FetchPhase::Wait),
                     status: Some(500),
                     head: None,
                 }),
-                serving: if *failed { Serving::Stale } else { Serving::Fresh },
+                serving: if *failed { ServedContent::Stale } else { ServedContent::Fresh },
             };
-            Bin::of(&poll, Span::Day)
+            PollBin::from_poll(&poll, ArchiveSpan::Day)
         });
         let sum = polls.reduce(|mut sum, later| {
-            sum.add(&later);
+            sum.merge_later(&later);
             sum
         });
         sum.unwrap()
     }
 
-    fn check(bins: &[Bin], lives: &[Life], source: &[(i64, &str)], serving: &[(i64, &str)]) {
-        let strips = Availability::of(bins.to_vec(), &[], lives, Span::Day, NOW);
+    fn check(
+        bins: &[PollBin],
+        lives: &[ServerRun],
+        source: &[(i64, &str)],
+        serving: &[(i64, &str)],
+    ) {
+        let strips = FeedAvailability::from_bins(bins.to_vec(), &[], lives, ArchiveSpan::Day, NOW);
         let words: Vec<_> =
             strips.source.iter().map(|stretch| (stretch.from, stretch.state.as_str())).collect();
         let expect: Vec<_> = source.iter().map(|(n, word)| (minute(*n), *word)).collect();
@@ -343,7 +362,7 @@ mod tests {
         let expect: Vec<_> = serving.iter().map(|(n, word)| (minute(*n), *word)).collect();
         assert_eq!(words, expect);
         // Without gaps, from the beginning to the present.
-        assert_eq!(strips.source[0].from, Span::Day.begin(NOW));
+        assert_eq!(strips.source[0].from, ArchiveSpan::Day.first_bin_start(NOW));
         assert_eq!(strips.source.last().unwrap().until, NOW);
         for pair in strips.source.windows(2) {
             assert_eq!(pair[0].until, pair[1].from);
@@ -352,7 +371,7 @@ mod tests {
 
     #[test]
     fn what_a_poll_said_holds_until_the_next_one() {
-        let lives = [Life { began: minute(0), seen: NOW }];
+        let lives = [ServerRun { began: minute(0), seen: NOW }];
         let bins =
             [bin(minute(10), &[false]), bin(minute(70), &[true]), bin(minute(130), &[false])];
         check(
@@ -365,7 +384,7 @@ mod tests {
 
     #[test]
     fn a_single_failed_poll_is_seen() {
-        let lives = [Life { began: minute(0), seen: NOW }];
+        let lives = [ServerRun { began: minute(0), seen: NOW }];
         let bins = [bin(minute(-3), &[false]), bin(minute(5), &[false, true, false])];
         check(
             &bins,
@@ -378,8 +397,8 @@ mod tests {
     #[test]
     fn a_server_that_did_not_run_is_told_apart_from_a_source_that_failed() {
         let lives = [
-            Life { began: minute(-90), seen: UnixMillis(minute(20).0 + 5_000) },
-            Life { began: minute(40), seen: NOW },
+            ServerRun { began: minute(-90), seen: UnixMillis(minute(20).0 + 5_000) },
+            ServerRun { began: minute(40), seen: NOW },
         ];
         let bins = [bin(minute(-1), &[true]), bin(minute(41), &[false])];
         check(
@@ -393,13 +412,17 @@ mod tests {
 
     #[test]
     fn a_pause_is_neither_an_answer_nor_a_failure_and_shows_what_was_served() {
-        let lives = [Life { began: minute(0), seen: NOW }];
+        let lives = [ServerRun { began: minute(0), seen: NOW }];
         let mut pausing = bin(minute(20), &[false]);
-        pausing.add(&Bin::of_pause(minute(20), Serving::Fresh, Span::Day));
+        pausing.merge_later(&PollBin::from_pause(
+            minute(20),
+            ServedContent::Fresh,
+            ArchiveSpan::Day,
+        ));
         let bins = [
             bin(minute(10), &[false]),
             pausing,
-            Bin::of_pause(minute(80), Serving::Nothing, Span::Day),
+            PollBin::from_pause(minute(80), ServedContent::Nothing, ArchiveSpan::Day),
             bin(minute(130), &[false]),
         ];
         check(
@@ -408,69 +431,69 @@ mod tests {
             &[(0, "unknown"), (10, "answered"), (21, "paused"), (130, "answered")],
             &[(0, "unknown"), (10, "fresh"), (80, "nothing"), (130, "fresh")],
         );
-        let strips = Availability::of(bins.to_vec(), &[], &lives, Span::Day, NOW);
+        let strips = FeedAvailability::from_bins(bins.to_vec(), &[], &lives, ArchiveSpan::Day, NOW);
         assert_eq!(strips.bins.len(), 3, "in the others it was asked");
     }
 
     #[test]
     fn polls_are_counted_by_stretch() {
-        let lives = [Life { began: minute(0), seen: NOW }];
+        let lives = [ServerRun { began: minute(0), seen: NOW }];
         let bins =
             vec![bin(minute(0), &[true, true]), bin(minute(1), &[true]), bin(minute(2), &[false])];
-        let strips = Availability::of(bins, &[], &lives, Span::Day, NOW);
+        let strips = FeedAvailability::from_bins(bins, &[], &lives, ArchiveSpan::Day, NOW);
         let counts: Vec<_> =
             strips.source.iter().map(|stretch| (stretch.polls, stretch.failed)).collect();
         assert_eq!(counts, [(3, 3), (1, 0)]);
     }
 
     /// How many seconds of a strip are so.
-    fn seconds(strip: &[Stretch<ServingState>], state: ServingState) -> u64 {
+    fn seconds(strip: &[StateStretch<ServingState>], state: ServingState) -> u64 {
         let so = strip.iter().filter(|stretch| stretch.state == state);
-        so.map(|stretch| stretch.until.since(stretch.from).as_secs()).sum()
+        so.map(|stretch| stretch.until.duration_since(stretch.from).as_secs()).sum()
     }
 
     #[test]
     fn a_day_is_told_alike_in_both_spans() {
-        let minute_before = |n: i64| UnixMillis(Span::Day.start_of(NOW).0 - n * 60_000);
-        let lives = [Life { began: minute_before(17), seen: NOW }];
+        let minute_before = |n: i64| UnixMillis(ArchiveSpan::Day.bin_start(NOW).0 - n * 60_000);
+        let lives = [ServerRun { began: minute_before(17), seen: NOW }];
         let fails = [false, true];
         let minutes = vec![
             bin(minute_before(17), &[false]),
             bin(minute_before(5), &fails),
             bin(minute_before(4), &[false]),
         ];
-        let mut hours: Vec<Bin> = Vec::new();
+        let mut hours: Vec<PollBin> = Vec::new();
         for minute in &minutes {
-            let start = Span::Month.start_of(minute.start);
+            let start = ArchiveSpan::Month.bin_start(minute.start);
             match hours.last_mut().filter(|hour| hour.start == start) {
-                Some(hour) => hour.add(minute),
-                None => hours.push(Bin { start, ..*minute }),
+                Some(hour) => hour.merge_later(minute),
+                None => hours.push(PollBin { start, ..*minute }),
             }
         }
-        let day = Availability::of(minutes.clone(), &[], &lives, Span::Day, NOW);
-        let month = Availability::of(hours, &minutes, &lives, Span::Month, NOW);
+        let day = FeedAvailability::from_bins(minutes.clone(), &[], &lives, ArchiveSpan::Day, NOW);
+        let month = FeedAvailability::from_bins(hours, &minutes, &lives, ArchiveSpan::Month, NOW);
         for state in [ServingState::Fresh, ServingState::Stale] {
             let (of_day, of_month) = (seconds(&day.serving, state), seconds(&month.serving, state));
             assert_eq!(of_day, of_month, "{state:?}");
         }
         assert_eq!(seconds(&month.serving, ServingState::Stale), 60);
-        let polls = |it: &Availability| it.source.iter().map(|part| part.polls).sum::<u64>();
+        let polls = |it: &FeedAvailability| it.source.iter().map(|part| part.polls).sum::<u64>();
         assert_eq!((polls(&day), polls(&month)), (4, 4));
-        assert_eq!(month.source[0].from, Span::Month.begin(NOW));
+        assert_eq!(month.source[0].from, ArchiveSpan::Month.first_bin_start(NOW));
         assert_eq!(month.source.last().unwrap().until, NOW);
     }
 
     #[test]
     fn of_an_hour_counts_what_the_server_ran_of_it() {
-        let hour = |n: i64| UnixMillis(Span::Month.begin(NOW).0 + n * 3_600_000);
+        let hour = |n: i64| UnixMillis(ArchiveSpan::Month.first_bin_start(NOW).0 + n * 3_600_000);
         let minutes_after = |at: UnixMillis, n: i64| UnixMillis(at.0 + n * 60_000);
         let lives = [
-            Life { began: minutes_after(hour(10), 50), seen: minutes_after(hour(11), 19) },
-            Life { began: minutes_after(hour(11), 40), seen: minutes_after(hour(12), 9) },
+            ServerRun { began: minutes_after(hour(10), 50), seen: minutes_after(hour(11), 19) },
+            ServerRun { began: minutes_after(hour(11), 40), seen: minutes_after(hour(12), 9) },
         ];
-        let of = |at: UnixMillis| Bin { start: at, ..bin(at, &[false]) };
+        let of = |at: UnixMillis| PollBin { start: at, ..bin(at, &[false]) };
         let bins = vec![of(hour(10)), of(hour(11)), of(hour(12))];
-        let strips = Availability::of(bins, &[], &lives, Span::Month, NOW);
+        let strips = FeedAvailability::from_bins(bins, &[], &lives, ArchiveSpan::Month, NOW);
         assert_eq!(seconds(&strips.serving, ServingState::Fresh), (10 + 20 + 20 + 10) * 60);
         assert_eq!(strips.source.iter().map(|part| part.polls).sum::<u64>(), 3);
         for pair in strips.source.windows(2) {

@@ -7,51 +7,54 @@ use std::{
 
 use lineside_sync::{Clock, UnixMillis};
 
-use super::{Archive, ArchiveError, Bin, Incident, Life, Poll, PollQuery, Serving, Span};
+use super::{
+    ArchiveError, ArchiveSpan, FeedIncident, PollArchive, PollBin, PollQuery, PollRecord,
+    ServedContent, ServerRun,
+};
 use crate::{
     config::FeedId,
     limits::{MEMORY_BINS_MAX, MEMORY_INCIDENTS_MAX, MEMORY_POLLS_MAX},
     status::FeedState,
 };
 
-/// An [`Archive`] without a disk: bounded, and gone with the process.
+/// An [`PollArchive`] without a disk: bounded, and gone with the process.
 ///
 /// Of each feed it has the bins of both spans, and the last few polls, failed polls and states.
 #[derive(Debug)]
 pub struct MemoryArchive {
     clock: Arc<dyn Clock>,
     began: UnixMillis,
-    feeds: Mutex<HashMap<FeedId, Remembered>>,
+    feeds: Mutex<HashMap<FeedId, FeedHistory>>,
 }
 
 #[derive(Debug, Default)]
-struct Remembered {
-    /// In order; as [`Span::ALL`].
-    bins: [VecDeque<Bin>; Span::ALL.len()],
-    polls: VecDeque<Poll>,
-    failed: VecDeque<Poll>,
-    incidents: VecDeque<Incident>,
+struct FeedHistory {
+    /// In order; as [`ArchiveSpan::ALL`].
+    bins: [VecDeque<PollBin>; ArchiveSpan::ALL.len()],
+    polls: VecDeque<PollRecord>,
+    failed: VecDeque<PollRecord>,
+    incidents: VecDeque<FeedIncident>,
 }
 
 impl MemoryArchive {
     /// One that remembers nothing yet.
     pub fn new(clock: Arc<dyn Clock>) -> MemoryArchive {
-        let began = clock.wall();
+        let began = clock.wall_time();
         MemoryArchive { clock, began, feeds: Mutex::default() }
     }
 
-    fn feeds(&self) -> MutexGuard<'_, HashMap<FeedId, Remembered>> {
+    fn lock_feeds(&self) -> MutexGuard<'_, HashMap<FeedId, FeedHistory>> {
         // What a writer that broke left is at worst one poll short.
         self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with<T>(&self, feed: &FeedId, read: impl FnOnce(&Remembered) -> T) -> Option<T> {
-        self.feeds().get(feed).map(read)
+    fn with_feed<T>(&self, feed: &FeedId, read: impl FnOnce(&FeedHistory) -> T) -> Option<T> {
+        self.lock_feeds().get(feed).map(read)
     }
 }
 
 /// Appends, and drops what is oldest beyond `most`.
-fn push<T>(list: &mut VecDeque<T>, new: T, most: usize) {
+fn push_bounded<T>(list: &mut VecDeque<T>, new: T, most: usize) {
     if list.len() >= most {
         list.pop_front();
     }
@@ -60,69 +63,69 @@ fn push<T>(list: &mut VecDeque<T>, new: T, most: usize) {
 
 /// Adds to a feed's bins of each span.
 fn add_bins<'a>(
-    feeds: &'a mut HashMap<FeedId, Remembered>,
+    feeds: &'a mut HashMap<FeedId, FeedHistory>,
     feed: &FeedId,
-    new: impl Fn(Span) -> Bin,
-) -> &'a mut Remembered {
+    new: impl Fn(ArchiveSpan) -> PollBin,
+) -> &'a mut FeedHistory {
     // With very many feeds each remembers less, so that all of them have their bound.
     let fair = MEMORY_BINS_MAX / (feeds.len() + 1);
     let remembered = feeds.entry(feed.clone()).or_default();
-    for (span, bins) in Span::ALL.into_iter().zip(&mut remembered.bins) {
+    for (span, bins) in ArchiveSpan::ALL.into_iter().zip(&mut remembered.bins) {
         let new = new(span);
         match bins.back_mut() {
             // A wall clock that stepped back adds to the last one: they stay in order.
-            Some(last) if last.start >= new.start => last.add(&new),
-            _ => push(bins, new, span.n_bins().min(fair).max(1)),
+            Some(last) if last.start >= new.start => last.merge_later(&new),
+            _ => push_bounded(bins, new, span.bin_count().min(fair).max(1)),
         }
     }
     remembered
 }
 
-impl Archive for MemoryArchive {
-    fn record_poll(&self, feed: &FeedId, poll: Poll) {
-        let mut feeds = self.feeds();
-        let remembered = add_bins(&mut feeds, feed, |span| Bin::of(&poll, span));
+impl PollArchive for MemoryArchive {
+    fn record_poll(&self, feed: &FeedId, poll: PollRecord) {
+        let mut feeds = self.lock_feeds();
+        let remembered = add_bins(&mut feeds, feed, |span| PollBin::from_poll(&poll, span));
         if poll.has_failed() {
-            push(&mut remembered.failed, poll.clone(), MEMORY_POLLS_MAX);
+            push_bounded(&mut remembered.failed, poll.clone(), MEMORY_POLLS_MAX);
         }
-        push(&mut remembered.polls, poll, MEMORY_POLLS_MAX);
+        push_bounded(&mut remembered.polls, poll, MEMORY_POLLS_MAX);
     }
 
-    fn record_pause(&self, feed: &FeedId, at: UnixMillis, serving: Serving) {
-        add_bins(&mut self.feeds(), feed, |span| Bin::of_pause(at, serving, span));
+    fn record_pause(&self, feed: &FeedId, at: UnixMillis, serving: ServedContent) {
+        add_bins(&mut self.lock_feeds(), feed, |span| PollBin::from_pause(at, serving, span));
     }
 
     fn begin_state(&self, feed: &FeedId, state: FeedState, reason: &str, since: UnixMillis) {
-        let mut feeds = self.feeds();
+        let mut feeds = self.lock_feeds();
         let incidents = &mut feeds.entry(feed.clone()).or_default().incidents;
         if let Some(last) = incidents.back_mut() {
             last.ended = Some(since.max(last.began));
         }
-        let new = Incident { state, reason: reason.to_owned(), began: since, ended: None };
-        push(incidents, new, MEMORY_INCIDENTS_MAX);
+        let new = FeedIncident { state, reason: reason.to_owned(), began: since, ended: None };
+        push_bounded(incidents, new, MEMORY_INCIDENTS_MAX);
     }
 
     fn list_bins(
         &self,
         feed: &FeedId,
-        span: Span,
+        span: ArchiveSpan,
         from: UnixMillis,
-    ) -> Result<Vec<Bin>, ArchiveError> {
-        let read = |remembered: &Remembered| {
+    ) -> Result<Vec<PollBin>, ArchiveError> {
+        let read = |remembered: &FeedHistory| {
             let bins = &remembered.bins[span as usize];
             let first = bins.partition_point(|bin| bin.start < from);
             bins.iter().skip(first.saturating_sub(1)).copied().collect()
         };
-        Ok(self.with(feed, read).unwrap_or_default())
+        Ok(self.with_feed(feed, read).unwrap_or_default())
     }
 
-    fn list_polls(&self, feed: &FeedId, query: PollQuery) -> Result<Vec<Poll>, ArchiveError> {
-        let read = |remembered: &Remembered| {
+    fn list_polls(&self, feed: &FeedId, query: PollQuery) -> Result<Vec<PollRecord>, ArchiveError> {
+        let read = |remembered: &FeedHistory| {
             let polls = if query.only_failed { &remembered.failed } else { &remembered.polls };
             let asked = polls.iter().rev().filter(|poll| poll.at >= query.from);
             asked.skip(query.offset).take(query.limit).cloned().collect()
         };
-        Ok(self.with(feed, read).unwrap_or_default())
+        Ok(self.with_feed(feed, read).unwrap_or_default())
     }
 
     fn list_incidents(
@@ -130,22 +133,22 @@ impl Archive for MemoryArchive {
         feed: &FeedId,
         from: UnixMillis,
         limit: usize,
-    ) -> Result<Vec<Incident>, ArchiveError> {
-        let read = |remembered: &Remembered| {
+    ) -> Result<Vec<FeedIncident>, ArchiveError> {
+        let read = |remembered: &FeedHistory| {
             let incidents = remembered.incidents.iter().rev();
             let asked = incidents.filter(|incident| incident.ended.is_none_or(|end| end >= from));
             asked.take(limit).cloned().collect()
         };
-        Ok(self.with(feed, read).unwrap_or_default())
+        Ok(self.with_feed(feed, read).unwrap_or_default())
     }
 
     fn list_troubles(
         &self,
         from: UnixMillis,
         limit: usize,
-    ) -> Result<Vec<(FeedId, Incident)>, ArchiveError> {
-        let mut found: Vec<(FeedId, Incident)> = Vec::new();
-        for (feed, remembered) in &*self.feeds() {
+    ) -> Result<Vec<(FeedId, FeedIncident)>, ArchiveError> {
+        let mut found: Vec<(FeedId, FeedIncident)> = Vec::new();
+        for (feed, remembered) in &*self.lock_feeds() {
             let asked = remembered.incidents.iter().filter(|incident| {
                 incident.state.is_trouble() && incident.ended.is_none_or(|end| end >= from)
             });
@@ -156,8 +159,8 @@ impl Archive for MemoryArchive {
         Ok(found)
     }
 
-    fn list_lives(&self, _from: UnixMillis) -> Result<Vec<Life>, ArchiveError> {
-        Ok(vec![Life { began: self.began, seen: self.clock.wall() }])
+    fn list_server_runs(&self, _from: UnixMillis) -> Result<Vec<ServerRun>, ArchiveError> {
+        Ok(vec![ServerRun { began: self.began, seen: self.clock.wall_time() }])
     }
 }
 
@@ -169,8 +172,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        archive::{PollFailure, Serving},
-        fetch::Phase,
+        archive::{PollFailure, ServedContent},
+        fetch::FetchPhase,
     };
 
     fn archive() -> MemoryArchive {
@@ -181,19 +184,19 @@ mod tests {
         FeedId::new("city").unwrap()
     }
 
-    fn poll(at_s: i64, failed: bool) -> Poll {
-        Poll {
+    fn poll(at_s: i64, failed: bool) -> PollRecord {
+        PollRecord {
             at: UnixMillis::from_seconds(at_s),
             took: Duration::from_millis(5),
             bytes: 10,
             outcome: if failed { "http_503".into() } else { "new".into() },
             failure: failed.then(|| PollFailure {
                 words: "the answer was 503".to_owned(),
-                phase: Some(Phase::Wait),
+                phase: Some(FetchPhase::Wait),
                 status: Some(503),
                 head: None,
             }),
-            serving: Serving::Fresh,
+            serving: ServedContent::Fresh,
         }
     }
 
@@ -211,9 +214,9 @@ mod tests {
         let failed = archive.list_polls(&feed(), failed).unwrap();
         assert_eq!((failed.len(), failed[0].outcome.as_str()), (1, "http_503"));
         assert_eq!(failed[0].at, UnixMillis::from_seconds(2_996 * 60));
-        let bins = archive.list_bins(&feed(), Span::Day, UnixMillis(0)).unwrap();
-        assert_eq!(bins.len(), Span::Day.n_bins());
-        let hours = archive.list_bins(&feed(), Span::Month, UnixMillis(0)).unwrap();
+        let bins = archive.list_bins(&feed(), ArchiveSpan::Day, UnixMillis(0)).unwrap();
+        assert_eq!(bins.len(), ArchiveSpan::Day.bin_count());
+        let hours = archive.list_bins(&feed(), ArchiveSpan::Month, UnixMillis(0)).unwrap();
         assert_eq!((hours.len(), hours[0].polls, hours[0].failed), (50, 60, 30));
     }
 
@@ -224,8 +227,8 @@ mod tests {
             archive.record_poll(&feed(), poll(at, false));
         }
         let from = UnixMillis::from_seconds(700);
-        let starts: Vec<_> = archive.list_bins(&feed(), Span::Day, from).unwrap();
-        let starts: Vec<_> = starts.iter().map(|bin| bin.start.seconds()).collect();
+        let starts: Vec<_> = archive.list_bins(&feed(), ArchiveSpan::Day, from).unwrap();
+        let starts: Vec<_> = starts.iter().map(|bin| bin.start.unix_seconds()).collect();
         assert_eq!(starts, [600, 1_200]);
     }
 

@@ -1,11 +1,11 @@
 //! What is remembered of polling: every poll, how each feed was, when this server ran.
 //!
-//! Tasks of feeds tell an [`Archive`] what happened and never wait for it. Whoever shows it asks in the same words,
+//! Tasks of feeds tell an [`PollArchive`] what happened and never wait for it. Whoever shows it asks in the same words,
 //! whether it lies in memory ([`MemoryArchive`]) or on a disk, which ingest does not know.
 
 mod availability;
-mod bin;
-mod ledger;
+mod poll_bin;
+mod poll_log;
 mod memory;
 
 use std::{fmt, time::Duration};
@@ -15,18 +15,18 @@ use smol_str::SmolStr;
 
 use crate::{
     config::FeedId,
-    fetch::{FetchFailure, Phase},
+    fetch::{FetchFailure, FetchPhase},
     status::FeedState,
 };
 
-pub use availability::{Availability, ServingState, SourceState, Stretch};
-pub use bin::{Bin, Last, Serving, Span};
-pub(crate) use ledger::Ledger;
+pub use availability::{FeedAvailability, ServingState, SourceState, StateStretch};
 pub use memory::MemoryArchive;
+pub use poll_bin::{ArchiveSpan, LastPoll, PollBin, ServedContent};
+pub(crate) use poll_log::PollLog;
 
 /// One poll that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Poll {
+pub struct PollRecord {
     /// When the source was asked.
     pub at: UnixMillis,
     /// How long it took to answer in full, or to fail.
@@ -39,10 +39,10 @@ pub struct Poll {
     /// What went wrong, if it failed.
     pub failure: Option<PollFailure>,
     /// What clients were given once it had ended.
-    pub serving: Serving,
+    pub serving: ServedContent,
 }
 
-impl Poll {
+impl PollRecord {
     /// Whether it brought nothing that could be used.
     pub fn has_failed(&self) -> bool {
         self.failure.is_some()
@@ -55,7 +55,7 @@ pub struct PollFailure {
     /// What happened, in words; shows no secret.
     pub words: String,
     /// How far the poll came; none for what lies on a disk.
-    pub phase: Option<Phase>,
+    pub phase: Option<FetchPhase>,
     /// The status of the reply, if one came over HTTP.
     pub status: Option<u16>,
     /// How the reply's body began, as it is safe to show.
@@ -75,7 +75,7 @@ impl From<&FetchFailure> for PollFailure {
 
 /// A time during which a feed was in one state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Incident {
+pub struct FeedIncident {
     /// The state.
     pub state: FeedState,
     /// Why, as it was said when it began.
@@ -88,7 +88,7 @@ pub struct Incident {
 
 /// A time during which this server ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Life {
+pub struct ServerRun {
     /// When it started.
     pub began: UnixMillis,
     /// When it was last known to run.
@@ -117,12 +117,12 @@ pub struct ArchiveError(pub String);
 ///
 /// Telling returns at once, whatever becomes of it: polling never waits for a disk, and never fails with one. Reading may
 /// take its time and is to be done where that blocks nobody.
-pub trait Archive: Send + Sync + fmt::Debug + 'static {
+pub trait PollArchive: Send + Sync + fmt::Debug + 'static {
     /// A poll has ended.
-    fn record_poll(&self, feed: &FeedId, poll: Poll);
+    fn record_poll(&self, feed: &FeedId, poll: PollRecord);
 
     /// A feed's source is not asked any more until the next poll, while this is served; told again when that is another.
-    fn record_pause(&self, feed: &FeedId, at: UnixMillis, serving: Serving);
+    fn record_pause(&self, feed: &FeedId, at: UnixMillis, serving: ServedContent);
 
     /// A feed is in another state than before, which ends there.
     fn begin_state(&self, feed: &FeedId, state: FeedState, reason: &str, since: UnixMillis);
@@ -134,15 +134,15 @@ pub trait Archive: Send + Sync + fmt::Debug + 'static {
     fn list_bins(
         &self,
         feed: &FeedId,
-        span: Span,
+        span: ArchiveSpan,
         from: UnixMillis,
-    ) -> Result<Vec<Bin>, ArchiveError>;
+    ) -> Result<Vec<PollBin>, ArchiveError>;
 
     /// Polls, newest first.
     ///
     /// # Errors
     /// If they cannot be read.
-    fn list_polls(&self, feed: &FeedId, query: PollQuery) -> Result<Vec<Poll>, ArchiveError>;
+    fn list_polls(&self, feed: &FeedId, query: PollQuery) -> Result<Vec<PollRecord>, ArchiveError>;
 
     /// The states that a feed was in at `from` or later, newest first, at most `limit`.
     ///
@@ -153,7 +153,7 @@ pub trait Archive: Send + Sync + fmt::Debug + 'static {
         feed: &FeedId,
         from: UnixMillis,
         limit: usize,
-    ) -> Result<Vec<Incident>, ArchiveError>;
+    ) -> Result<Vec<FeedIncident>, ArchiveError>;
 
     /// The states in which any feed was in trouble at `from` or later, newest first, at most `limit`.
     ///
@@ -163,11 +163,11 @@ pub trait Archive: Send + Sync + fmt::Debug + 'static {
         &self,
         from: UnixMillis,
         limit: usize,
-    ) -> Result<Vec<(FeedId, Incident)>, ArchiveError>;
+    ) -> Result<Vec<(FeedId, FeedIncident)>, ArchiveError>;
 
     /// When this server ran, at `from` or later, in order.
     ///
     /// # Errors
     /// If it cannot be read.
-    fn list_lives(&self, from: UnixMillis) -> Result<Vec<Life>, ArchiveError>;
+    fn list_server_runs(&self, from: UnixMillis) -> Result<Vec<ServerRun>, ArchiveError>;
 }

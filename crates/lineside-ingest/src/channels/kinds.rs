@@ -2,7 +2,7 @@
 
 use lineside_hub::RoomKey;
 
-use crate::{geohash::Cell, hashing::Seeded};
+use crate::{geohash::GeohashCell, hashing::HashSeed};
 
 /// What sort of channel a room is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,20 +41,20 @@ pub(crate) const GROUP_ALONE: u32 = 0;
 pub(crate) const WHOLE_NETWORK: u64 = u64::MAX;
 
 /// A room of one of a network's feeds; `number` is the feed's place in the network.
-pub(crate) fn of_feed(seed: Seeded, number: usize, id: &str) -> u64 {
-    Seeded(seed.0 ^ (number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)).of(&[id])
+pub(crate) fn feed_room_id(seed: HashSeed, number: usize, id: &str) -> u64 {
+    HashSeed(seed.0 ^ (number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)).hash_texts(&[id])
 }
 
 /// A room of a whole network: a route or a stop.
-pub(crate) fn of_network(seed: Seeded, id: &str) -> u64 {
-    seed.of(&[id])
+pub(crate) fn network_room_id(seed: HashSeed, id: &str) -> u64 {
+    seed.hash_texts(&[id])
 }
 
 /// The room of a cell.
-pub(crate) fn of_cell(cell: Cell) -> u64 {
-    u64::from(cell.chars()) << 60 | cell.bits()
+pub(crate) fn cell_room_id(cell: GeohashCell) -> u64 {
+    u64::from(cell.char_count()) << 60 | cell.bits()
 }
 
-pub(crate) fn key(group: u32, kind: RoomKind, id: u64) -> RoomKey {
+pub(crate) fn room_key(group: u32, kind: RoomKind, id: u64) -> RoomKey {
     RoomKey { group, kind: kind as u8, id }
 }

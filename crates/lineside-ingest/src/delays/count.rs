@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Standing, TripStanding};
+use super::{TripDelay, TripDelayStatus};
 
 /// Nearer than this to the timetable a trip is on time to the minute; earlier it is early. Seconds.
 const EARLY: i64 = 60;
@@ -32,26 +32,29 @@ pub struct DelayCounts {
 
 impl DelayCounts {
     /// Counts trips; one that is `late_after` behind the timetable is late, one that is less is not.
-    pub fn of<'a>(trips: impl IntoIterator<Item = &'a TripStanding>, late_after: Duration) -> Self {
+    pub fn from_trips<'a>(
+        trips: impl IntoIterator<Item = &'a TripDelay>,
+        late_after: Duration,
+    ) -> Self {
         let mut counts = DelayCounts::default();
         for trip in trips {
-            counts.add(trip.standing, late_after);
+            counts.add_trip(trip.standing, late_after);
         }
         counts
     }
 
-    fn add(&mut self, standing: Standing, late_after: Duration) {
+    fn add_trip(&mut self, standing: TripDelayStatus, late_after: Duration) {
         self.trips += 1;
         match standing {
-            Standing::Cancelled => self.cancelled += 1,
-            Standing::Unknown => self.unknown += 1,
-            Standing::Untold => {
+            TripDelayStatus::Cancelled => self.cancelled += 1,
+            TripDelayStatus::Unknown => self.unknown += 1,
+            TripDelayStatus::Untold => {
                 self.unknown += 1;
                 self.untold += 1;
             }
-            Standing::Behind(delay) => {
+            TripDelayStatus::Behind(delay) => {
                 self.worst = self.worst.max(Some(delay));
-                if is_late(delay, late_after) {
+                if is_late_delay(delay, late_after) {
                     self.late += 1;
                 } else if i64::from(delay) <= -EARLY {
                     self.early += 1;
@@ -63,12 +66,12 @@ impl DelayCounts {
     }
 
     /// Whether enough is known to say that nothing is late: of half of the trips at least.
-    pub fn tell(&self) -> bool {
+    pub fn is_conclusive(&self) -> bool {
         self.trips > 0 && self.unknown.saturating_mul(2) <= self.trips
     }
 }
 
-fn is_late(delay: i32, late_after: Duration) -> bool {
+fn is_late_delay(delay: i32, late_after: Duration) -> bool {
     u64::try_from(delay).is_ok_and(|delay| delay >= late_after.as_secs())
 }
 
@@ -86,8 +89,8 @@ pub struct DelayClass {
 }
 
 /// The trips with known delays by classes, from early to late. The threshold is always where a class begins.
-pub fn classes<'a>(
-    trips: impl IntoIterator<Item = &'a TripStanding>,
+pub fn classify_delays<'a>(
+    trips: impl IntoIterator<Item = &'a TripDelay>,
     late_after: Duration,
 ) -> Vec<DelayClass> {
     let threshold = i64::try_from(late_after.as_secs()).unwrap_or(i64::MAX);
@@ -104,7 +107,7 @@ pub fn classes<'a>(
         })
         .collect();
     for trip in trips {
-        if let Standing::Behind(delay) = trip.standing {
+        if let TripDelayStatus::Behind(delay) = trip.standing {
             let class = edges.partition_point(|&edge| edge <= i64::from(delay));
             classes[class].trips += 1;
         }
@@ -119,8 +122,8 @@ mod tests {
     use super::*;
     use crate::config::FeedId;
 
-    fn trips(standings: &[Standing]) -> Vec<TripStanding> {
-        let trip = |&standing: &Standing| TripStanding {
+    fn trips(standings: &[TripDelayStatus]) -> Vec<TripDelay> {
+        let trip = |&standing: &TripDelayStatus| TripDelay {
             feed: FeedId::new("a").unwrap(),
             trip_id: SmolStr::default(),
             start_time: SmolStr::default(),
@@ -146,18 +149,18 @@ mod tests {
     #[test]
     fn early_is_not_late_and_the_threshold_is() {
         let all = [
-            Standing::Behind(-3600),
-            Standing::Behind(-60),
-            Standing::Behind(-59),
-            Standing::Behind(0),
-            Standing::Behind(299),
-            Standing::Behind(300),
-            Standing::Behind(4000),
-            Standing::Cancelled,
-            Standing::Unknown,
-            Standing::Untold,
+            TripDelayStatus::Behind(-3600),
+            TripDelayStatus::Behind(-60),
+            TripDelayStatus::Behind(-59),
+            TripDelayStatus::Behind(0),
+            TripDelayStatus::Behind(299),
+            TripDelayStatus::Behind(300),
+            TripDelayStatus::Behind(4000),
+            TripDelayStatus::Cancelled,
+            TripDelayStatus::Unknown,
+            TripDelayStatus::Untold,
         ];
-        let counts = DelayCounts::of(&trips(&all), FIVE);
+        let counts = DelayCounts::from_trips(&trips(&all), FIVE);
         let expect = DelayCounts {
             trips: 10,
             late: 2,
@@ -169,34 +172,44 @@ mod tests {
             worst: Some(4000),
         };
         assert_eq!(counts, expect);
-        let exact = DelayCounts::of(&trips(&all), Duration::from_secs(301));
+        let exact = DelayCounts::from_trips(&trips(&all), Duration::from_secs(301));
         assert_eq!((exact.late, exact.on_time), (1, 4));
     }
 
     #[test]
     fn what_says_nothing_of_the_times_of_most_trips_tells_nothing() {
-        let tells = |standings: &[Standing]| DelayCounts::of(&trips(standings), FIVE).tell();
+        let tells = |standings: &[TripDelayStatus]| {
+            DelayCounts::from_trips(&trips(standings), FIVE).is_conclusive()
+        };
         assert!(!tells(&[]));
-        assert!(!tells(&[Standing::Unknown]));
-        assert!(tells(&[Standing::Unknown, Standing::Cancelled]));
-        assert!(!tells(&[Standing::Unknown, Standing::Cancelled, Standing::Unknown]));
-        assert!(tells(&[Standing::Behind(-5)]));
-        assert!(tells(&[Standing::Behind(-5), Standing::Untold]));
-        assert!(!tells(&[Standing::Behind(-5), Standing::Untold, Standing::Unknown]));
+        assert!(!tells(&[TripDelayStatus::Unknown]));
+        assert!(tells(&[TripDelayStatus::Unknown, TripDelayStatus::Cancelled]));
+        assert!(!tells(&[
+            TripDelayStatus::Unknown,
+            TripDelayStatus::Cancelled,
+            TripDelayStatus::Unknown
+        ]));
+        assert!(tells(&[TripDelayStatus::Behind(-5)]));
+        assert!(tells(&[TripDelayStatus::Behind(-5), TripDelayStatus::Untold]));
+        assert!(!tells(&[
+            TripDelayStatus::Behind(-5),
+            TripDelayStatus::Untold,
+            TripDelayStatus::Unknown
+        ]));
     }
 
     #[test]
     fn every_known_delay_is_in_one_class_and_late_classes_begin_at_the_threshold() {
         let delays = [i32::MIN, -60, -59, 0, 59, 60, 239, 240, 299, 300, 1_800, i32::MAX];
-        let standings = delays.map(Standing::Behind);
+        let standings = delays.map(TripDelayStatus::Behind);
         for late_after in [60, 240, 300, 301, 86_400] {
             let trips = trips(&standings);
             let late_after = Duration::from_secs(late_after);
-            let classes = classes(&trips, late_after);
+            let classes = classify_delays(&trips, late_after);
             assert_eq!(classes.iter().map(|class| class.trips).sum::<usize>(), delays.len());
             let late: usize =
                 classes.iter().filter(|class| class.is_late).map(|class| class.trips).sum();
-            assert_eq!(late, DelayCounts::of(&trips, late_after).late, "{late_after:?}");
+            assert_eq!(late, DelayCounts::from_trips(&trips, late_after).late, "{late_after:?}");
             assert_eq!(classes[0].until, Some(-59), "who is a minute early is early");
             assert_eq!(classes[0].trips, 2);
         }

@@ -7,7 +7,7 @@
 //! names the feeds that are.
 
 mod count;
-mod untold;
+mod scheduled_only;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -21,20 +21,22 @@ use lineside_formats::{
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
-pub use count::{DelayClass, DelayCounts, classes};
+pub use count::{DelayClass, DelayCounts, classify_delays};
 
 use crate::{
     config::FeedId,
-    departures::{departures, is_mere_delay},
+    departures::{departures, is_delay_only},
     limits::{BOARD_HORIZON, BOARD_LINGER, DELAYS_OF_STOP_MAX},
     network::{FeedSlice, NetworkState},
-    normalize::{Run, TripKey, given, is_extra, parse_date, seconds},
+    normalize::{
+        ScheduledRun, TripKey, is_extra_trip, nonempty_text, nonzero_seconds, parse_gtfs_date,
+    },
     record::{Departure, DepartureStatus, Record},
 };
 
 /// How a trip stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum TripDelayStatus {
     /// It runs so many seconds behind the timetable; negative is early.
     Behind(i32),
     /// It does not run, or does not stop where it is asked for.
@@ -47,7 +49,7 @@ pub enum Standing {
 
 /// One trip, and how it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TripStanding {
+pub struct TripDelay {
     /// The feed that says so; of what only the timetable knows, its own.
     pub feed: FeedId,
     /// `trip_id`, as far as it is known.
@@ -77,22 +79,22 @@ pub struct TripStanding {
     /// The name of that stop.
     pub first_stop_name: Option<SmolStr>,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: TripDelayStatus,
     /// Whether nothing more is told of it than how late its vehicle is.
     pub is_mere_delay: bool,
 }
 
-impl TripStanding {
+impl TripDelay {
     /// Which run it is, if its feed says so.
-    fn key(&self) -> Option<TripKey<'_>> {
-        let TripStanding { trip_id, start_date, start_time, .. } = self;
+    fn trip_key(&self) -> Option<TripKey<'_>> {
+        let TripDelay { trip_id, start_date, start_time, .. } = self;
         (!trip_id.is_empty()).then_some(TripKey { trip_id, start_date, start_time })
     }
 }
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Selection<'a> {
+pub struct DelayQuery<'a> {
     /// The feeds that are to be believed.
     pub feeds: &'a [FeedId],
     /// Only trips of this route.
@@ -103,8 +105,8 @@ pub struct Selection<'a> {
     pub all_lines: bool,
 }
 
-impl Selection<'_> {
-    fn holds(&self, feed: &FeedId) -> bool {
+impl DelayQuery<'_> {
+    fn includes_feed(&self, feed: &FeedId) -> bool {
         self.feeds.contains(feed)
     }
 }
@@ -112,19 +114,19 @@ impl Selection<'_> {
 /// The trips of one feed, made once per state of the feed.
 #[derive(Debug, Default)]
 pub(crate) struct FeedDelays {
-    trips: Vec<Arc<TripStanding>>,
+    trips: Vec<Arc<TripDelay>>,
     /// All lines that are told of, also those of whose trips none counts now.
     by_route: HashMap<SmolStr, Vec<u32>>,
 }
 
 impl FeedDelays {
-    fn of(slice: &FeedSlice, timetable: Option<&Timetable>) -> FeedDelays {
-        let header = slice.header.as_ref().and_then(|header| seconds(header.timestamp));
+    fn from_slice(slice: &FeedSlice, timetable: Option<&Timetable>) -> FeedDelays {
+        let header = slice.header.as_ref().and_then(|header| nonzero_seconds(header.timestamp));
         let at = header.or(i64::try_from(slice.timestamp).ok()).unwrap_or_default();
         let mut made = FeedDelays::default();
         let records = slice.tables.trip_updates.records();
         for record in records {
-            let trip = standing_of(record, timetable, at);
+            let trip = trip_delay_at(record, timetable, at);
             if let Some(route) = &record.join.route_id {
                 let number = u32::try_from(made.trips.len()).unwrap_or(u32::MAX);
                 let of_route = made.by_route.entry(route.clone()).or_default();
@@ -135,7 +137,7 @@ impl FeedDelays {
         made
     }
 
-    fn of_route(&self, route: &str) -> impl Iterator<Item = &Arc<TripStanding>> {
+    fn delays_by_route(&self, route: &str) -> impl Iterator<Item = &Arc<TripDelay>> {
         let numbers = self.by_route.get(route).map_or(&[][..], Vec::as_slice);
         numbers.iter().filter_map(|&number| self.trips.get(number as usize))
     }
@@ -146,68 +148,70 @@ impl NetworkState {
     /// line those under way. Of what is told it costs a clone of a pointer for each; the first call at a state of a feed looks
     /// at all of its trips, and the first in a minute for what is under way. Of a stop it costs as much as its board. `now` is
     /// the present of the network's data.
-    pub fn standings(&self, selection: Selection<'_>, now: UnixMillis) -> Vec<Arc<TripStanding>> {
+    pub fn trip_delays(&self, selection: DelayQuery<'_>, now: UnixMillis) -> Vec<Arc<TripDelay>> {
         if let Some(stop) = selection.stop {
-            return self.standings_at(stop, selection, now);
+            return self.trip_delays_at_stop(stop, selection, now);
         }
-        let mut trips = self.told_standings(selection);
-        trips.extend(self.untold(selection, now));
+        let mut trips = self.reported_trip_delays(selection);
+        trips.extend(self.scheduled_only_trips(selection, now));
         trips
     }
 
     /// The trips of the network or of a line that the feeds of a selection tell of.
-    pub fn told_standings(&self, selection: Selection<'_>) -> Vec<Arc<TripStanding>> {
+    pub fn reported_trip_delays(&self, selection: DelayQuery<'_>) -> Vec<Arc<TripDelay>> {
         let mut trips = Vec::new();
-        for slice in self.feeds.iter().filter(|slice| selection.holds(&slice.id)) {
-            let made = self.delays_of(slice);
+        for slice in self.feeds.iter().filter(|slice| selection.includes_feed(&slice.id)) {
+            let made = self.feed_delays(slice);
             match selection.route {
-                Some(route) => add(&mut trips, made.of_route(route)),
-                None => add(&mut trips, made.trips.iter()),
+                Some(route) => merge_trip_delays(&mut trips, made.delays_by_route(route)),
+                None => merge_trip_delays(&mut trips, made.trips.iter()),
             }
         }
         trips
     }
 
-    fn standings_at(
+    fn trip_delays_at_stop(
         &self,
         stop: &str,
-        selection: Selection<'_>,
+        selection: DelayQuery<'_>,
         now: UnixMillis,
-    ) -> Vec<Arc<TripStanding>> {
+    ) -> Vec<Arc<TripDelay>> {
         let board = departures(self, stop, now, DELAYS_OF_STOP_MAX, BOARD_HORIZON);
         let board = board.into_iter().flatten().filter(|departure| {
             let counts = match departure.status {
-                DepartureStatus::Scheduled => self.is_missed(selection, departure, now),
-                _ => selection.holds(&departure.source),
+                DepartureStatus::Scheduled => {
+                    self.counts_as_scheduled_only(selection, departure, now)
+                }
+                _ => selection.includes_feed(&departure.source),
             };
             counts && selection.route.is_none_or(|route| route == departure.route_id)
         });
-        board.map(|departure| Arc::new(standing_there(departure))).collect()
+        board.map(|departure| Arc::new(delay_at_stop(departure))).collect()
     }
 
     /// The trips of one feed.
-    fn delays_of<'a>(&'a self, slice: &'a FeedSlice) -> &'a FeedDelays {
+    fn feed_delays<'a>(&'a self, slice: &'a FeedSlice) -> &'a FeedDelays {
         let timetable = self.dataset.as_ref().map(|dataset| &*dataset.timetable);
-        slice.cache.delays.get_or_init(|| FeedDelays::of(slice, timetable))
+        slice.cache.delays.get_or_init(|| FeedDelays::from_slice(slice, timetable))
     }
 
     /// Whether a feed says anything of trips.
-    pub fn tells_of_trips(&self, feed: &str) -> bool {
-        let slice = self.feed(feed);
+    pub fn reports_trips(&self, feed: &str) -> bool {
+        let slice = self.find_feed_slice(feed);
         slice.is_some_and(|slice| !slice.tables.trip_updates.records().is_empty())
     }
 
     /// How many records a feed has.
-    pub fn n_records_of(&self, feed: &str) -> usize {
-        self.feed(feed).map_or(0, |slice| slice.n_records())
+    pub fn feed_record_count(&self, feed: &str) -> usize {
+        self.find_feed_slice(feed).map_or(0, |slice| slice.record_count())
     }
 }
 
 /// Adds the trips of a further feed. One that another feed tells of too, as vehicles do beside estimates, counts once, and
 /// what tells of calls or of the whole trip before what tells no more than how late its vehicle is, as on boards.
-fn add<'a>(
-    trips: &mut Vec<Arc<TripStanding>>,
-    further: impl Iterator<Item = &'a Arc<TripStanding>>,
+fn merge_trip_delays<'a>(
+    trips: &mut Vec<Arc<TripDelay>>,
+    further: impl Iterator<Item = &'a Arc<TripDelay>>,
 ) {
     let mut known: HashMap<SmolStr, Vec<usize>> = HashMap::new();
     for (number, trip) in trips.iter().enumerate().filter(|(_, trip)| !trip.trip_id.is_empty()) {
@@ -216,8 +220,8 @@ fn add<'a>(
     for trip in further {
         let runs = known.get(&trip.trip_id).map_or(&[][..], Vec::as_slice);
         let is_it = |&&number: &&usize| {
-            let other = trips[number].key();
-            trip.key().zip(other).is_some_and(|(own, other)| own.may_be(other))
+            let other = trips[number].trip_key();
+            trip.trip_key().zip(other).is_some_and(|(own, other)| own.may_be_same_run(other))
         };
         match runs.iter().find(is_it) {
             None => trips.push(Arc::clone(trip)),
@@ -230,33 +234,35 @@ fn add<'a>(
 }
 
 /// How a trip stands at `at`, Unix seconds; none if it is over, or not near yet, or taken out of the timetable.
-fn standing_of(record: &Record, timetable: Option<&Timetable>, at: i64) -> Option<TripStanding> {
+fn trip_delay_at(record: &Record, timetable: Option<&Timetable>, at: i64) -> Option<TripDelay> {
     let update = record.trip_update()?;
     let standing = match (update.trip.schedule_relationship(), record.join.delay) {
         (ScheduleRelationship::Deleted, _) => return None,
-        (ScheduleRelationship::Canceled, _) => Standing::Cancelled,
-        (_, Some(delay)) => Standing::Behind(delay),
-        (_, None) => Standing::Unknown,
+        (ScheduleRelationship::Canceled, _) => TripDelayStatus::Cancelled,
+        (_, Some(delay)) => TripDelayStatus::Behind(delay),
+        (_, None) => TripDelayStatus::Unknown,
     };
-    let run = span(update, timetable);
+    let run = trip_span(update, timetable);
     let span = run.or_else(|| {
         // What does not run has no delay that would show that it is of now.
-        (standing == Standing::Cancelled).then(|| day(update, timetable)).flatten()
+        (standing == TripDelayStatus::Cancelled)
+            .then(|| service_day_span(update, timetable))
+            .flatten()
     });
     if let Some((first, last)) = span {
         let late = match standing {
-            Standing::Behind(delay) => i64::from(delay.max(0)),
-            Standing::Cancelled | Standing::Unknown | Standing::Untold => 0,
+            TripDelayStatus::Behind(delay) => i64::from(delay.max(0)),
+            TripDelayStatus::Cancelled | TripDelayStatus::Unknown | TripDelayStatus::Untold => 0,
         };
-        let is_over = last.saturating_add(late) < at - whole(BOARD_LINGER);
-        if is_over || first > at.saturating_add(whole(BOARD_HORIZON)) {
+        let is_over = last.saturating_add(late) < at - whole_seconds(BOARD_LINGER);
+        if is_over || first > at.saturating_add(whole_seconds(BOARD_HORIZON)) {
             return None;
         }
     }
-    let beginning = Beginning::of(update, timetable);
+    let beginning = FirstDeparture::from_update(update, timetable);
     let join = &record.join;
-    let text = |text: &Option<String>| given(text).map(SmolStr::new).unwrap_or_default();
-    Some(TripStanding {
+    let text = |text: &Option<String>| nonempty_text(text).map(SmolStr::new).unwrap_or_default();
+    Some(TripDelay {
         feed: record.feed.clone(),
         trip_id: text(&update.trip.trip_id),
         start_date: text(&update.trip.start_date),
@@ -272,19 +278,19 @@ fn standing_of(record: &Record, timetable: Option<&Timetable>, at: i64) -> Optio
         begins: beginning.at,
         first_stop_name: beginning.stop_name,
         standing,
-        is_mere_delay: is_mere_delay(update),
+        is_mere_delay: is_delay_only(update),
     })
 }
 
 /// When a trip begins and ends, Unix seconds: by the timetable, else as it is announced.
-fn span(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64, i64)> {
+fn trip_span(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64, i64)> {
     let scheduled = || {
-        let (timetable, key) = (timetable?, TripKey::of(&update.trip)?);
-        let trip = timetable.find_trip(key.trip_id).filter(|_| !is_extra(&update.trip))?;
-        let run = Run::named(timetable, trip, key.start_date, key.start_time)?;
+        let (timetable, key) = (timetable?, TripKey::from_descriptor(&update.trip)?);
+        let trip = timetable.find_trip(key.trip_id).filter(|_| !is_extra_trip(&update.trip))?;
+        let run = ScheduledRun::from_descriptor(timetable, trip, key.start_date, key.start_time)?;
         let first = timetable.stop_time(trip, 0)?;
         let last = timetable.stop_times(trip).last()?;
-        Some((run.departure(&first)?, run.arrival(&last)?))
+        Some((run.scheduled_departure(&first)?, run.scheduled_arrival(&last)?))
     };
     let announced = || {
         let mut times = update.stop_time_update.iter().filter_map(announced_time);
@@ -296,43 +302,45 @@ fn span(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64, i64)
 
 /// Where and when a trip should leave its first stop, as far as that is known.
 #[derive(Default)]
-struct Beginning {
+struct FirstDeparture {
     at: Option<i64>,
     stop_name: Option<SmolStr>,
 }
 
-impl Beginning {
+impl FirstDeparture {
     /// By the timetable; of an extra trip as it is announced, if its first call is: many producers let go of calls that are over.
-    fn of(update: &TripUpdate, timetable: Option<&Timetable>) -> Self {
-        let Some(timetable) = timetable else { return Self::announced(update, None) };
-        let id = given(&update.trip.trip_id).filter(|_| !is_extra(&update.trip));
+    fn from_update(update: &TripUpdate, timetable: Option<&Timetable>) -> Self {
+        let Some(timetable) = timetable else { return Self::from_announced_calls(update, None) };
+        let id = nonempty_text(&update.trip.trip_id).filter(|_| !is_extra_trip(&update.trip));
         let Some(trip) = id.and_then(|id| timetable.find_trip(id)) else {
-            return Self::announced(update, Some(timetable));
+            return Self::from_announced_calls(update, Some(timetable));
         };
         let Some(first) = timetable.stop_time(trip, 0) else { return Self::default() };
-        let run = TripKey::of(&update.trip)
-            .and_then(|key| Run::named(timetable, trip, key.start_date, key.start_time));
-        let at = run.and_then(|run| run.departure(&first));
-        Self { at, stop_name: name(timetable, first.stop) }
+        let run = TripKey::from_descriptor(&update.trip).and_then(|key| {
+            ScheduledRun::from_descriptor(timetable, trip, key.start_date, key.start_time)
+        });
+        let at = run.and_then(|run| run.scheduled_departure(&first));
+        Self { at, stop_name: stop_name(timetable, first.stop) }
     }
 
-    fn announced(update: &TripUpdate, timetable: Option<&Timetable>) -> Self {
+    fn from_announced_calls(update: &TripUpdate, timetable: Option<&Timetable>) -> Self {
         let first = update.stop_time_update.first();
         let is_first = |call: &&StopTimeUpdate| call.stop_sequence.is_some_and(|it| it <= 1);
         let Some(first) = first.filter(is_first) else { return Self::default() };
-        let stop = timetable
-            .and_then(|timetable| name(timetable, timetable.find_stop(given(&first.stop_id)?)?));
-        Self { at: planned_time(first), stop_name: stop }
+        let stop = timetable.and_then(|timetable| {
+            stop_name(timetable, timetable.find_stop(nonempty_text(&first.stop_id)?)?)
+        });
+        Self { at: planned_departure(first), stop_name: stop }
     }
 }
 
-fn name(timetable: &Timetable, stop: StopIdx) -> Option<SmolStr> {
+fn stop_name(timetable: &Timetable, stop: StopIdx) -> Option<SmolStr> {
     let name = timetable.stop(stop).name;
     (!name.is_empty()).then(|| SmolStr::new(name))
 }
 
 /// When an announced call should be left, late or not.
-fn planned_time(call: &StopTimeUpdate) -> Option<i64> {
+fn planned_departure(call: &StopTimeUpdate) -> Option<i64> {
     let event = call.departure.as_ref().or(call.arrival.as_ref())?;
     let behind = event.delay.map_or(0, i64::from);
     let expected = event.time.map(|time| time.saturating_sub(behind));
@@ -340,9 +348,9 @@ fn planned_time(call: &StopTimeUpdate) -> Option<i64> {
 }
 
 /// When a trip's day begins and ends where it is, Unix seconds; without a timetable by UTC.
-fn day(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64, i64)> {
+fn service_day_span(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64, i64)> {
     let zone = timetable.map_or(TimeZone::UTC, |timetable| timetable.timezone().clone());
-    let date = parse_date(given(&update.trip.start_date)?)?;
+    let date = parse_gtfs_date(nonempty_text(&update.trip.start_date)?)?;
     let begins = |date: Date| {
         let midnight = date.to_zoned(zone.clone()).ok()?;
         Some(midnight.timestamp().as_second())
@@ -359,18 +367,20 @@ fn announced_time(call: &StopTimeUpdate) -> Option<i64> {
     time(&call.departure).or_else(|| time(&call.arrival))
 }
 
-fn standing_there(departure: Departure) -> TripStanding {
+fn delay_at_stop(departure: Departure) -> TripDelay {
     let standing = match departure.status {
-        DepartureStatus::Cancelled | DepartureStatus::Skipped => Standing::Cancelled,
-        DepartureStatus::Realtime => departure.delay.map_or(Standing::Unknown, Standing::Behind),
-        DepartureStatus::Scheduled => Standing::Untold,
+        DepartureStatus::Cancelled | DepartureStatus::Skipped => TripDelayStatus::Cancelled,
+        DepartureStatus::Realtime => {
+            departure.delay.map_or(TripDelayStatus::Unknown, TripDelayStatus::Behind)
+        }
+        DepartureStatus::Scheduled => TripDelayStatus::Untold,
     };
     // `<trip_id>:<start_date>:<start_time>:<stop_sequence>`: a date and a number hold no colon.
     let rest = departure.id.strip_prefix(departure.trip_id.as_str());
     let rest = rest.and_then(|rest| rest.strip_prefix(':')).unwrap_or_default();
     let (date, rest) = rest.split_once(':').unwrap_or_default();
     let (time, _) = rest.rsplit_once(':').unwrap_or_default();
-    TripStanding {
+    TripDelay {
         start_date: SmolStr::new(date),
         start_time: SmolStr::new(time),
         feed: departure.source,
@@ -391,6 +401,6 @@ fn standing_there(departure: Departure) -> TripStanding {
     }
 }
 
-fn whole(span: Duration) -> i64 {
+fn whole_seconds(span: Duration) -> i64 {
     i64::try_from(span.as_secs()).unwrap_or(i64::MAX)
 }

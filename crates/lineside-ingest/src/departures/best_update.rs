@@ -2,18 +2,22 @@
 
 use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
 
-use super::Said;
+use super::RunUpdate;
 use crate::{
     config::FeedId,
     network::NetworkState,
-    normalize::{TripKey, seconds},
+    normalize::{TripKey, nonzero_seconds},
     record::Record,
 };
 
 /// What is said about a run; of two updates the later one, but what tells of calls, or of the whole run, before what tells
 /// no more than how late the vehicle is. One that says no time is as new as `now`, and what comes of a message that is too
 /// old for boards counts only where nothing else does.
-pub(crate) fn said_of<'a>(state: &'a NetworkState, key: TripKey<'a>, now: i64) -> Option<Said<'a>> {
+pub(crate) fn find_run_update<'a>(
+    state: &'a NetworkState,
+    key: TripKey<'a>,
+    now: i64,
+) -> Option<RunUpdate<'a>> {
     find_best_update(state, key, now, |_| true)
 }
 
@@ -29,7 +33,7 @@ pub(crate) fn is_superseded(
     if update.trip.schedule_relationship() == ScheduleRelationship::Duplicated {
         return false;
     }
-    let key = TripKey::of(&update.trip);
+    let key = TripKey::from_descriptor(&update.trip);
     let said = key.and_then(|key| find_best_update(state, key, now, takes));
     said.is_some_and(|said| *said.feed != record.feed)
 }
@@ -39,21 +43,21 @@ fn find_best_update<'a>(
     key: TripKey<'a>,
     now: i64,
     takes: impl Fn(&FeedId) -> bool,
-) -> Option<Said<'a>> {
+) -> Option<RunUpdate<'a>> {
     let feeds = state.feeds.iter().filter(|feed| takes(&feed.id));
     let all = feeds.flat_map(|feed| {
-        let updates = feed.tables.trip_updates.of_trip(key.trip_id);
+        let updates = feed.tables.trip_updates.records_by_trip(key.trip_id);
         updates.filter_map(move |record| Some((feed, record.trip_update()?)))
     });
     let of_this_run = all.filter(|(_, update)| {
-        let other = TripKey::of(&update.trip);
+        let other = TripKey::from_descriptor(&update.trip);
         let duplicate = update.trip.schedule_relationship() == ScheduleRelationship::Duplicated;
-        !duplicate && other.is_some_and(|other| key.may_be(other))
+        !duplicate && other.is_some_and(|other| key.may_be_same_run(other))
     });
     let said = of_this_run.map(|(feed, update)| {
-        let header = feed.header.as_ref().and_then(|header| seconds(header.timestamp));
-        let made_at = seconds(update.timestamp).or(header).unwrap_or(now);
-        Said { feed: &feed.id, update, made_at, message_at: header }
+        let header = feed.header.as_ref().and_then(|header| nonzero_seconds(header.timestamp));
+        let made_at = nonzero_seconds(update.timestamp).or(header).unwrap_or(now);
+        RunUpdate { feed: &feed.id, update, made_at, message_at: header }
     });
-    said.max_by_key(|said| said.weight(now))
+    said.max_by_key(|said| said.precedence_key(now))
 }

@@ -5,48 +5,50 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, StatusCode, header};
 use lineside_sync::UnixMillis;
 
-use super::http::{parse_date, text};
-use crate::schedule::Advice;
+use super::http::{header_text, parse_http_date};
+use crate::poll_schedule::PollAdvice;
 
 /// Reads the advice of a reply that came at `now`.
-pub(super) fn advice(status: StatusCode, headers: &HeaderMap, now: UnixMillis) -> Advice {
+pub(super) fn parse_advice(status: StatusCode, headers: &HeaderMap, now: UnixMillis) -> PollAdvice {
     // The producer's own clock, so that one that is wrong does not shift what it says.
-    let date = text(headers, header::DATE).as_deref().and_then(parse_date).unwrap_or(now);
+    let date =
+        header_text(headers, header::DATE).as_deref().and_then(parse_http_date).unwrap_or(now);
     match status {
         StatusCode::OK | StatusCode::NOT_MODIFIED => {
-            Advice { fresh_for: fresh_for(headers, date), retry_after: None }
+            PollAdvice { fresh_for: parse_freshness(headers, date), retry_after: None }
         }
-        _ => Advice { fresh_for: None, retry_after: retry_after(headers, date) },
+        _ => PollAdvice { fresh_for: None, retry_after: parse_retry_after(headers, date) },
     }
 }
 
 /// As for any cache that many read from: `s-maxage` before `max-age` before `Expires`, less the age that the reply
 /// already has.
-fn fresh_for(headers: &HeaderMap, date: UnixMillis) -> Option<Duration> {
-    let directives = directives(headers);
+fn parse_freshness(headers: &HeaderMap, date: UnixMillis) -> Option<Duration> {
+    let directives = parse_cache_control(headers);
     let has = |name: &str| directives.iter().any(|(known, _)| known == name);
     if has("no-cache") || has("no-store") {
         return None;
     }
     let said = |name: &str| {
         let value = directives.iter().find(|(known, _)| known == name)?.1.as_deref()?;
-        seconds(value.trim_matches('"'))
+        parse_seconds(value.trim_matches('"'))
     };
     let lifetime = said("s-maxage").or_else(|| said("max-age")).or_else(|| {
-        let expires = text(headers, header::EXPIRES)?;
-        Some(parse_date(&expires)?.since(date))
+        let expires = header_text(headers, header::EXPIRES)?;
+        Some(parse_http_date(&expires)?.duration_since(date))
     })?;
-    let age = text(headers, header::AGE).as_deref().and_then(seconds).unwrap_or_default();
+    let age =
+        header_text(headers, header::AGE).as_deref().and_then(parse_seconds).unwrap_or_default();
     Some(lifetime.saturating_sub(age)).filter(|left| !left.is_zero())
 }
 
-fn retry_after(headers: &HeaderMap, date: UnixMillis) -> Option<Duration> {
-    let said = text(headers, header::RETRY_AFTER)?;
-    seconds(&said).or_else(|| Some(parse_date(&said)?.since(date)))
+fn parse_retry_after(headers: &HeaderMap, date: UnixMillis) -> Option<Duration> {
+    let said = header_text(headers, header::RETRY_AFTER)?;
+    parse_seconds(&said).or_else(|| Some(parse_http_date(&said)?.duration_since(date)))
 }
 
 /// `Cache-Control` over all its lines: names in lower case, with their values.
-fn directives(headers: &HeaderMap) -> Vec<(String, Option<String>)> {
+fn parse_cache_control(headers: &HeaderMap) -> Vec<(String, Option<String>)> {
     let name: HeaderName = header::CACHE_CONTROL;
     let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
     let directives = lines.flat_map(|line| line.split(',')).map(|directive| {
@@ -60,7 +62,7 @@ fn directives(headers: &HeaderMap) -> Vec<(String, Option<String>)> {
 }
 
 /// Whole seconds; more than fit are as many as fit.
-fn seconds(text: &str) -> Option<Duration> {
+fn parse_seconds(text: &str) -> Option<Duration> {
     let text = text.trim();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -75,19 +77,20 @@ mod tests {
     /// Wednesday 4 March 2026, 07:00:00 GMT.
     const NOW: i64 = 1_772_607_600;
 
-    fn of(status: u16, headers: &[(&str, &str)]) -> Advice {
+    fn of(status: u16, headers: &[(&str, &str)]) -> PollAdvice {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
             map.append(name, value.parse().unwrap());
         }
-        advice(StatusCode::from_u16(status).unwrap(), &map, UnixMillis::from_seconds(NOW))
+        parse_advice(StatusCode::from_u16(status).unwrap(), &map, UnixMillis::from_seconds(NOW))
     }
 
     #[track_caller]
     fn check_fresh(headers: &[(&str, &str)], expect: Option<u64>) {
         for status in [200, 304] {
-            let expect = Advice { fresh_for: expect.map(Duration::from_secs), retry_after: None };
+            let expect =
+                PollAdvice { fresh_for: expect.map(Duration::from_secs), retry_after: None };
             assert_eq!(of(status, headers), expect, "{headers:?}");
         }
         assert_eq!(of(500, headers).fresh_for, None, "a refusal is never fresh");
@@ -99,7 +102,7 @@ mod tests {
             let expect = expect.map(Duration::from_secs);
             assert_eq!(of(status, headers).retry_after, expect, "{headers:?}");
         }
-        assert_eq!(of(200, headers), Advice::default(), "only who refuses asks for a pause");
+        assert_eq!(of(200, headers), PollAdvice::default(), "only who refuses asks for a pause");
     }
 
     #[test]

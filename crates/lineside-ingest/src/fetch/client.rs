@@ -22,16 +22,16 @@ use reqwest::{
 };
 use url::Url;
 
-use super::{Failure, FailureCode, Phase, Post, failure::root_cause};
+use super::{FailureCode, FetchError, FetchPhase, PostRequest, failure::root_cause};
 use crate::{
     config::FeedConfig,
     limits::{CONNECT_SHARE, CONNECT_TIME_MAX},
-    public_only::{Judge, NoAddress, NotPublic, PublicOnly},
+    public_only::{AddressPolicy, NotPublic, PublicOnly, UnknownHost},
 };
 
 /// Which hosts a request may reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum HostReach {
     /// Any host: the operator named the address.
     Anywhere,
     /// Hosts of the public internet: a stranger named the address, or a public producer leads there.
@@ -61,7 +61,7 @@ pub(crate) struct HttpClient {
     by_time: Clients<reqwest::Client>,
     /// For addresses that strangers named.
     public_only: Clients<PublicOnly>,
-    judge: Judge,
+    judge: AddressPolicy,
     /// Whether the environment names a proxy: then the peer of a connection is the proxy.
     has_proxy: bool,
 }
@@ -75,32 +75,32 @@ impl HttpClient {
             name: named.unwrap_or(usual),
             by_time: Arc::default(),
             public_only: Arc::default(),
-            judge: Judge::default(),
+            judge: AddressPolicy::default(),
             has_proxy: has_proxy(|name| std::env::var_os(name)),
         }
     }
 
     /// The same, where strangers may name other addresses than those of the internet.
     #[cfg(test)]
-    pub(super) fn judged_by(self, judge: Judge) -> HttpClient {
+    pub(super) fn with_address_policy(self, judge: AddressPolicy) -> HttpClient {
         HttpClient { judge, has_proxy: false, ..self }
     }
 
     /// The same, as if a proxy of the environment connected.
     #[cfg(test)]
-    pub(super) fn behind_proxy(self) -> HttpClient {
+    pub(super) fn with_proxy(self) -> HttpClient {
         HttpClient { has_proxy: true, ..self }
     }
 
     /// How far requests of this feed may reach at first.
-    pub(super) fn initial_reach(feed: &FeedConfig) -> Reach {
-        if feed.public_only { Reach::PublicOnly } else { Reach::Anywhere }
+    pub(super) fn initial_reach(feed: &FeedConfig) -> HostReach {
+        if feed.public_only { HostReach::PublicOnly } else { HostReach::Anywhere }
     }
 
     /// How far the next request may reach after this reply. A host of the public internet must not lead to private
     /// addresses, neither by a redirect nor by its name: whoever runs it would read the operator's network by it.
-    pub(super) async fn reach_after(&self, response: &Response, reach: Reach) -> Reach {
-        if reach != Reach::Anywhere {
+    pub(super) async fn reach_after(&self, response: &Response, reach: HostReach) -> HostReach {
+        if reach != HostReach::Anywhere {
             return reach;
         }
         let peer = response.remote_addr().filter(|_| !self.has_proxy);
@@ -110,9 +110,9 @@ impl HttpClient {
             None => self.judge.is_public_host(response.url()).await.unwrap_or(true),
         };
         match (is_public, self.has_proxy) {
-            (false, _) => Reach::Anywhere,
-            (true, false) => Reach::PublicOnly,
-            (true, true) => Reach::PublicByProxy,
+            (false, _) => HostReach::Anywhere,
+            (true, false) => HostReach::PublicOnly,
+            (true, true) => HostReach::PublicByProxy,
         }
     }
 
@@ -120,29 +120,29 @@ impl HttpClient {
     ///
     /// # Errors
     /// If there is no client, or the address is out of reach.
-    pub(super) async fn get(
+    pub(super) async fn begin_get(
         &self,
         timeout: Duration,
         url: &Url,
-        reach: Reach,
-    ) -> Result<RequestBuilder, Failure> {
-        if reach == Reach::PublicOnly {
-            return self.public_only(timeout)?.get(url).map_err(not_public);
+        reach: HostReach,
+    ) -> Result<RequestBuilder, FetchError> {
+        if reach == HostReach::PublicOnly {
+            return self.public_only_client(timeout)?.begin_get(url).map_err(not_public_failure);
         }
         self.check_reach(url, reach).await?;
-        Ok(self.within(timeout)?.get(url.clone()))
+        Ok(self.client_with_timeout(timeout)?.get(url.clone()))
     }
 
-    fn public_only(&self, timeout: Duration) -> Result<PublicOnly, Failure> {
-        client(&self.public_only, timeout, |connecting| {
-            PublicOnly::without_redirects(self.judge.clone(), self.builder(connecting))
+    fn public_only_client(&self, timeout: Duration) -> Result<PublicOnly, FetchError> {
+        cached_client(&self.public_only, timeout, |connecting| {
+            PublicOnly::without_redirects(self.judge.clone(), self.client_builder(connecting))
         })
     }
 
-    async fn check_reach(&self, url: &Url, reach: Reach) -> Result<(), Failure> {
-        let is_judged = reach == Reach::PublicByProxy;
+    async fn check_reach(&self, url: &Url, reach: HostReach) -> Result<(), FetchError> {
+        let is_judged = reach == HostReach::PublicByProxy;
         if is_judged && self.judge.is_public_host(url).await == Some(false) {
-            return Err(not_public(NotPublic::Host));
+            return Err(not_public_failure(NotPublic::Host));
         }
         Ok(())
     }
@@ -151,22 +151,22 @@ impl HttpClient {
     ///
     /// # Errors
     /// If there is no client, or a stranger named the address.
-    pub(super) async fn post(
+    pub(super) async fn begin_post(
         &self,
         feed: &FeedConfig,
         url: &Url,
-        post: &Post,
-        reach: Reach,
-    ) -> Result<RequestBuilder, Failure> {
+        post: &PostRequest,
+        reach: HostReach,
+    ) -> Result<RequestBuilder, FetchError> {
         if feed.public_only {
             let detail = "not asked: nothing is sent to addresses of strangers";
-            return Err(Failure::new(FailureCode::Connect, detail));
+            return Err(FetchError::new(FailureCode::Connect, detail));
         }
-        let request = if reach == Reach::PublicOnly {
-            self.public_only(feed.timeout)?.post(url).map_err(not_public)?
+        let request = if reach == HostReach::PublicOnly {
+            self.public_only_client(feed.timeout)?.begin_post(url).map_err(not_public_failure)?
         } else {
             self.check_reach(url, reach).await?;
-            self.within(feed.timeout)?.post(url.clone())
+            self.client_with_timeout(feed.timeout)?.post(url.clone())
         };
         let request = request.header(http::header::CONTENT_TYPE, post.content_type);
         let request = match post.action {
@@ -181,14 +181,17 @@ impl HttpClient {
     ///
     /// # Errors
     /// If there is none.
-    pub(super) fn within(&self, timeout: Duration) -> Result<reqwest::Client, Failure> {
-        client(&self.by_time, timeout, |connecting| {
-            let builder = self.builder(connecting).redirect(Policy::none());
-            builder.dns_resolver(Arc::new(Resolver)).build()
+    pub(super) fn client_with_timeout(
+        &self,
+        timeout: Duration,
+    ) -> Result<reqwest::Client, FetchError> {
+        cached_client(&self.by_time, timeout, |connecting| {
+            let builder = self.client_builder(connecting).redirect(Policy::none());
+            builder.dns_resolver(Arc::new(SystemResolver)).build()
         })
     }
 
-    fn builder(&self, connecting: Duration) -> ClientBuilder {
+    fn client_builder(&self, connecting: Duration) -> ClientBuilder {
         reqwest::Client::builder()
             .user_agent(self.name.clone())
             .default_headers(HeaderMap::from_iter([(CLIENT_NAME, self.name.clone())]))
@@ -205,7 +208,7 @@ fn has_proxy(variable: impl Fn(&str) -> Option<OsString>) -> bool {
 }
 
 /// Takes the user and the password out of an address, as they are sent.
-pub(super) fn take_user(url: &mut Url) -> Option<(String, Option<String>)> {
+pub(super) fn take_url_credentials(url: &mut Url) -> Option<(String, Option<String>)> {
     let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let (user, password) = (decode(url.username()), url.password().map(decode));
     if user.is_empty() && password.is_none() {
@@ -218,22 +221,22 @@ pub(super) fn take_user(url: &mut Url) -> Option<(String, Option<String>)> {
 }
 
 /// The client for this timeout, built if there is none yet.
-fn client<C: Clone>(
+fn cached_client<C: Clone>(
     clients: &Clients<C>,
     timeout: Duration,
     build: impl FnOnce(Duration) -> reqwest::Result<C>,
-) -> Result<C, Failure> {
+) -> Result<C, FetchError> {
     let connecting = CONNECT_TIME_MAX.min(timeout.mul_f64(CONNECT_SHARE));
     let mut clients = clients.lock();
     let build = || build(connecting).map_err(|error| root_cause(&error).into());
     let client = clients.entry(connecting).or_insert_with(build);
-    client
-        .clone()
-        .map_err(|why| Failure::new(FailureCode::Tls, format!("no client could be set up: {why}")))
+    client.clone().map_err(|why| {
+        FetchError::new(FailureCode::Tls, format!("no client could be set up: {why}"))
+    })
 }
 
-fn not_public(why: NotPublic) -> Failure {
-    Failure::new(FailureCode::Connect, format!("not asked: {why}"))
+fn not_public_failure(why: NotPublic) -> FetchError {
+    FetchError::new(FailureCode::Connect, format!("not asked: {why}"))
 }
 
 tokio::task_local! {
@@ -250,21 +253,21 @@ pub(crate) fn lookup_marker() -> Arc<AtomicBool> {
 ///
 /// # Errors
 /// Which step of connecting failed, or that no answer came.
-pub(super) async fn send(request: RequestBuilder) -> Result<Response, Failure> {
+pub(super) async fn send_request(request: RequestBuilder) -> Result<Response, FetchError> {
     let looks_up = Arc::new(AtomicBool::new(false));
     let answer = LOOKS_UP.scope(Arc::clone(&looks_up), request.send()).await;
-    answer.map_err(|error| classify(error.without_url(), looks_up.load(Ordering::Relaxed)))
+    answer.map_err(|error| classify_error(error.without_url(), looks_up.load(Ordering::Relaxed)))
 }
 
 /// The system's resolver, with failures that can be told from other failures to connect.
 #[derive(Debug)]
-struct Resolver;
+struct SystemResolver;
 
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct DnsFailure(String);
 
-impl Resolve for Resolver {
+impl Resolve for SystemResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let looks_up = lookup_marker();
         Box::pin(async move {
@@ -279,41 +282,41 @@ impl Resolve for Resolver {
     }
 }
 
-fn classify(error: reqwest::Error, looks_up: bool) -> Failure {
+fn classify_error(error: reqwest::Error, looks_up: bool) -> FetchError {
     if error.is_timeout() {
         let (phase, what) = match looks_up {
-            true => (Phase::Dns, "finding the host's address took too long"),
-            false => (Phase::Connect, "connecting took too long"),
+            true => (FetchPhase::Dns, "finding the host's address took too long"),
+            false => (FetchPhase::Connect, "connecting took too long"),
         };
-        return Failure::new(FailureCode::Timeout, what).in_phase(phase);
+        return FetchError::new(FailureCode::Timeout, what).with_phase(phase);
     }
-    if let Some(failure) = known_cause(&error) {
+    if let Some(failure) = find_known_cause(&error) {
         return failure;
     }
     let cause = root_cause(&error);
     if error.is_connect() {
-        return Failure::new(FailureCode::Connect, format!("cannot connect: {cause}"));
+        return FetchError::new(FailureCode::Connect, format!("cannot connect: {cause}"));
     }
     let detail = format!("no answer on the connection: {cause}");
-    Failure::new(FailureCode::Connect, detail).in_phase(Phase::Wait)
+    FetchError::new(FailureCode::Connect, detail).with_phase(FetchPhase::Wait)
 }
 
 /// Looks for a cause that has a code of its own, layer by layer.
-fn known_cause(error: &(dyn Error + 'static)) -> Option<Failure> {
-    if error.is::<DnsFailure>() || error.is::<NoAddress>() {
+fn find_known_cause(error: &(dyn Error + 'static)) -> Option<FetchError> {
+    if error.is::<DnsFailure>() || error.is::<UnknownHost>() {
         let detail = format!("the host has no address: {error}");
-        return Some(Failure::new(FailureCode::Dns, detail));
+        return Some(FetchError::new(FailureCode::Dns, detail));
     }
     if let Some(why) = error.downcast_ref::<NotPublic>() {
-        return Some(not_public(*why));
+        return Some(not_public_failure(*why));
     }
     if error.is::<rustls::Error>() {
-        return Some(Failure::new(FailureCode::Tls, format!("no trusted connection: {error}")));
+        return Some(FetchError::new(FailureCode::Tls, format!("no trusted connection: {error}")));
     }
     // What an io::Error wraps is not its source, so it is looked into by itself.
     let wrapped = error.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
-    let wrapped = wrapped.and_then(|error| known_cause(error));
-    wrapped.or_else(|| error.source().and_then(known_cause))
+    let wrapped = wrapped.and_then(|error| find_known_cause(error));
+    wrapped.or_else(|| error.source().and_then(find_known_cause))
 }
 
 #[cfg(test)]

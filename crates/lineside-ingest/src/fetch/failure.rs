@@ -63,20 +63,20 @@ impl fmt::Display for FailureCode {
 
 impl FailureCode {
     /// Where such a failure happens, unless it is known better. What is read from a disk has no phases.
-    fn phase(self) -> Option<Phase> {
+    fn default_phase(self) -> Option<FetchPhase> {
         match self {
-            FailureCode::Dns => Some(Phase::Dns),
-            FailureCode::Connect => Some(Phase::Connect),
-            FailureCode::Tls => Some(Phase::Tls),
-            FailureCode::Http(_) | FailureCode::Timeout => Some(Phase::Wait),
+            FailureCode::Dns => Some(FetchPhase::Dns),
+            FailureCode::Connect => Some(FetchPhase::Connect),
+            FailureCode::Tls => Some(FetchPhase::Tls),
+            FailureCode::Http(_) | FailureCode::Timeout => Some(FetchPhase::Wait),
             FailureCode::Empty | FailureCode::Truncated | FailureCode::TooLarge => {
-                Some(Phase::Body)
+                Some(FetchPhase::Body)
             }
             FailureCode::Html
             | FailureCode::Decode
             | FailureCode::NoRows
             | FailureCode::Refused
-            | FailureCode::Convert => Some(Phase::Decode),
+            | FailureCode::Convert => Some(FetchPhase::Decode),
             FailureCode::File => None,
         }
     }
@@ -84,7 +84,7 @@ impl FailureCode {
 
 /// How far a poll came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Phase {
+pub enum FetchPhase {
     /// Finding the host's address.
     Dns,
     /// Reaching the host; a handshake that takes too long is among it.
@@ -99,30 +99,36 @@ pub enum Phase {
     Decode,
 }
 
-impl Phase {
+impl FetchPhase {
     /// The phases in their order.
-    pub const ALL: [Phase; 6] =
-        [Phase::Dns, Phase::Connect, Phase::Tls, Phase::Wait, Phase::Body, Phase::Decode];
+    pub const ALL: [FetchPhase; 6] = [
+        FetchPhase::Dns,
+        FetchPhase::Connect,
+        FetchPhase::Tls,
+        FetchPhase::Wait,
+        FetchPhase::Body,
+        FetchPhase::Decode,
+    ];
 
     /// The phase that a word means.
-    pub fn parse(word: &str) -> Option<Phase> {
-        Phase::ALL.into_iter().find(|phase| phase.as_str() == word)
+    pub fn parse(word: &str) -> Option<FetchPhase> {
+        FetchPhase::ALL.into_iter().find(|phase| phase.as_str() == word)
     }
 
     /// The word for it, in messages and pages.
     pub fn as_str(self) -> &'static str {
         match self {
-            Phase::Dns => "dns",
-            Phase::Connect => "connect",
-            Phase::Tls => "tls",
-            Phase::Wait => "wait",
-            Phase::Body => "body",
-            Phase::Decode => "decode",
+            FetchPhase::Dns => "dns",
+            FetchPhase::Connect => "connect",
+            FetchPhase::Tls => "tls",
+            FetchPhase::Wait => "wait",
+            FetchPhase::Body => "body",
+            FetchPhase::Decode => "decode",
         }
     }
 }
 
-impl fmt::Display for Phase {
+impl fmt::Display for FetchPhase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -138,7 +144,7 @@ pub struct FetchFailure {
     /// When.
     pub at: UnixMillis,
     /// How far it came; `None` for what lies on this machine's disk.
-    pub phase: Option<Phase>,
+    pub phase: Option<FetchPhase>,
     /// The status of the reply, if one came over HTTP.
     pub status: Option<u16>,
     /// Bytes of the body that came.
@@ -150,74 +156,79 @@ pub struct FetchFailure {
 
 /// A failure on its way to its [`FetchFailure`], which adds the time.
 #[derive(Clone, Debug)]
-pub(crate) struct Failure {
+pub(crate) struct FetchError {
     pub(crate) code: FailureCode,
     pub(crate) detail: String,
-    phase: Option<Phase>,
+    phase: Option<FetchPhase>,
     status: Option<u16>,
     bytes: u64,
     head: Option<String>,
 }
 
-impl Failure {
-    pub(crate) fn new(code: FailureCode, detail: impl Into<String>) -> Failure {
+impl FetchError {
+    pub(crate) fn new(code: FailureCode, detail: impl Into<String>) -> FetchError {
         let mut detail = detail.into();
         if let Some((cut, _)) = detail.char_indices().nth(FAILURE_CHARS_MAX) {
             detail.truncate(cut);
             detail.push('…');
         }
-        Failure { code, detail, phase: code.phase(), status: None, bytes: 0, head: None }
+        FetchError { code, detail, phase: code.default_phase(), status: None, bytes: 0, head: None }
     }
 
     /// The same, known to have happened in this phase.
-    pub(crate) fn in_phase(self, phase: Phase) -> Failure {
-        Failure { phase: Some(phase), ..self }
+    pub(crate) fn with_phase(self, phase: FetchPhase) -> FetchError {
+        FetchError { phase: Some(phase), ..self }
     }
 
     /// The same, with the reply that came: its status, how much of its body, and the beginning of that.
-    pub(crate) fn of_reply(self, status: Option<u16>, bytes: u64, head: Option<String>) -> Failure {
+    pub(crate) fn with_reply(
+        self,
+        status: Option<u16>,
+        bytes: u64,
+        head: Option<String>,
+    ) -> FetchError {
         let head = self.head.clone().or(head).filter(|head| !head.is_empty());
-        Failure { status, bytes, head, ..self }
+        FetchError { status, bytes, head, ..self }
     }
 
     /// The same, with the words of whoever failed, which are shown instead of the beginning of a reply.
-    pub(crate) fn saying(self, head: String) -> Failure {
-        Failure { head: Some(head).filter(|head| !head.is_empty()), ..self }
+    pub(crate) fn with_head(self, head: String) -> FetchError {
+        FetchError { head: Some(head).filter(|head| !head.is_empty()), ..self }
     }
 
     /// The same, told with what it was about.
-    pub(crate) fn prefixed(self, what: &str) -> Failure {
-        let told = Failure::new(self.code, format!("{what}{}", self.detail));
-        Failure { detail: told.detail, ..self }
+    pub(crate) fn with_prefix(self, what: &str) -> FetchError {
+        let told = FetchError::new(self.code, format!("{what}{}", self.detail));
+        FetchError { detail: told.detail, ..self }
     }
 
     /// The failure with `detail` in place of the words that it came with.
-    pub(crate) fn without_detail(self, detail: &str) -> Failure {
-        Failure { detail: detail.to_owned(), head: None, ..self }
+    pub(crate) fn without_detail(self, detail: &str) -> FetchError {
+        FetchError { detail: detail.to_owned(), head: None, ..self }
     }
 
-    pub(crate) fn at(self, at: UnixMillis) -> FetchFailure {
-        let Failure { code, detail, phase, status, bytes, head } = self;
+    pub(crate) fn into_fetch_failure(self, at: UnixMillis) -> FetchFailure {
+        let FetchError { code, detail, phase, status, bytes, head } = self;
         FetchFailure { code, detail, at, phase, status, bytes, head }
     }
 
-    pub(crate) fn too_large(max: u64) -> Failure {
-        Failure::new(FailureCode::TooLarge, format!("the body exceeds {max} bytes"))
+    pub(crate) fn body_too_large(max: u64) -> FetchError {
+        FetchError::new(FailureCode::TooLarge, format!("the body exceeds {max} bytes"))
     }
 
-    pub(crate) fn io(what: &str, error: &io::Error) -> Failure {
-        Failure::new(FailureCode::File, format!("{what} cannot be read: {error}"))
+    pub(crate) fn from_io(what: &str, error: &io::Error) -> FetchError {
+        FetchError::new(FailureCode::File, format!("{what} cannot be read: {error}"))
     }
 
     /// Every entity of a message was refused for one of these problems.
-    pub(crate) fn of_entities(problems: &Problems) -> Failure {
-        let first = problems.kept().first().map_or("", |problem| &*problem.detail);
+    pub(crate) fn from_entity_problems(problems: &Problems) -> FetchError {
+        let first = problems.retained_problems().first().map_or("", |problem| &*problem.detail);
         let detail = format!("every entity of the message was refused; the first {first}");
-        Failure::new(FailureCode::Decode, detail)
+        FetchError::new(FailureCode::Decode, detail)
     }
 
     /// A decoder's refusal.
-    pub(crate) fn refused(error: &lineside_formats::Error) -> Failure {
+    pub(crate) fn from_decoder_error(error: &lineside_formats::Error) -> FetchError {
         let code = match error.kind() {
             ErrorKind::Empty => FailureCode::Empty,
             ErrorKind::Html => FailureCode::Html,
@@ -225,7 +236,7 @@ impl Failure {
             ErrorKind::Truncated => FailureCode::Truncated,
             _ => FailureCode::Decode,
         };
-        Failure::new(code, error.to_string()).in_phase(Phase::Decode)
+        FetchError::new(code, error.to_string()).with_phase(FetchPhase::Decode)
     }
 }
 

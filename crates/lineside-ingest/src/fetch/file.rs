@@ -10,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use lineside_sync::UnixMillis;
 
-use super::{Body, Failure, Fetched, blocking};
+use super::{FetchError, FetchOutcome, FetchedBody, run_blocking};
 
 /// Reads a file again when its size or time changed.
 #[derive(Debug)]
@@ -28,25 +28,25 @@ impl FileFetcher {
         FileFetcher { path, max, seen: None }
     }
 
-    pub(super) fn forget(&mut self) {
+    pub(super) fn forget_version(&mut self) {
         self.seen = None;
     }
 
-    pub(super) async fn fetch(&mut self) -> Result<Fetched, Failure> {
+    pub(super) async fn fetch_file(&mut self) -> Result<FetchOutcome, FetchError> {
         let (path, max, seen) = (self.path.clone(), self.max, self.seen);
-        let (fetched, stamp) = blocking(move || {
-            let stamp = stamp(&path)?;
+        let (fetched, stamp) = run_blocking(move || {
+            let stamp = read_stamp(&path)?;
             if seen == Some(stamp) {
-                return Ok((Fetched::NotModified, stamp));
+                return Ok((FetchOutcome::NotModified, stamp));
             }
-            let body = Body {
-                bytes: read(&path, max)?,
+            let body = FetchedBody {
+                bytes: read_file(&path, max)?,
                 content_type: None,
-                last_modified: stamp.1.and_then(unix_millis),
+                last_modified: stamp.1.and_then(to_unix_millis),
                 file_name: path.file_name().and_then(|name| name.to_str()).map(str::to_owned),
                 status: None,
             };
-            Ok((Fetched::Body(body), stamp))
+            Ok((FetchOutcome::Body(body), stamp))
         })
         .await?;
         self.seen = Some(stamp);
@@ -54,14 +54,15 @@ impl FileFetcher {
     }
 }
 
-pub(super) fn stamp(path: &Path) -> Result<Stamp, Failure> {
-    let metadata = fs::metadata(path).map_err(|error| Failure::io(&shown(path), &error))?;
+pub(super) fn read_stamp(path: &Path) -> Result<Stamp, FetchError> {
+    let metadata =
+        fs::metadata(path).map_err(|error| FetchError::from_io(&display_path(path), &error))?;
     Ok((metadata.len(), metadata.modified().ok()))
 }
 
 /// Reads a file whole, unless it is too large.
-pub(super) fn read(path: &Path, max: u64) -> Result<Bytes, Failure> {
-    let fail = |error: std::io::Error| Failure::io(&shown(path), &error);
+pub(super) fn read_file(path: &Path, max: u64) -> Result<Bytes, FetchError> {
+    let fail = |error: std::io::Error| FetchError::from_io(&display_path(path), &error);
     let file = File::open(path).map_err(fail)?;
     // One byte more than allowed tells a file at the limit from one beyond it, also while it grows.
     let most = max.saturating_add(1);
@@ -69,7 +70,7 @@ pub(super) fn read(path: &Path, max: u64) -> Result<Bytes, Failure> {
     // over and over, into memory that the system has to clear first.
     let size = file.metadata().map_err(fail)?.len();
     if size > max {
-        return Err(Failure::too_large(max));
+        return Err(FetchError::body_too_large(max));
     }
     let size = size.saturating_add(1);
     let mut bytes = Vec::new();
@@ -77,16 +78,16 @@ pub(super) fn read(path: &Path, max: u64) -> Result<Bytes, Failure> {
     room.ok_or_else(|| fail(io::ErrorKind::OutOfMemory.into()))?;
     file.take(most).read_to_end(&mut bytes).map_err(fail)?;
     if bytes.len() as u64 > max {
-        return Err(Failure::too_large(max));
+        return Err(FetchError::body_too_large(max));
     }
     Ok(bytes.into())
 }
 
-pub(super) fn unix_millis(time: SystemTime) -> Option<UnixMillis> {
+pub(super) fn to_unix_millis(time: SystemTime) -> Option<UnixMillis> {
     let since = time.duration_since(UNIX_EPOCH).ok()?;
     i64::try_from(since.as_millis()).ok().map(UnixMillis)
 }
 
-pub(super) fn shown(path: &Path) -> String {
+pub(super) fn display_path(path: &Path) -> String {
     path.display().to_string()
 }

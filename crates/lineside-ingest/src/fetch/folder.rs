@@ -7,12 +7,13 @@ use std::{
     time::SystemTime,
 };
 
-use lineside_formats::{Format, gtfs::fields::find_file};
+use lineside_formats::{Format, gtfs::fields::find_file_spec};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
 use super::{
-    Body, Failure, Fetched, blocking,
-    file::{Stamp, shown, stamp, unix_millis},
+    FetchError, FetchOutcome, FetchedBody,
+    file::{Stamp, display_path, read_stamp, to_unix_millis},
+    run_blocking,
 };
 
 /// Files of a GTFS folder that are looked at; GTFS names some 35.
@@ -35,30 +36,30 @@ impl FolderFetcher {
         FolderFetcher { path, max, seen: None }
     }
 
-    pub(super) fn forget(&mut self) {
+    pub(super) fn forget_version(&mut self) {
         self.seen = None;
     }
 
-    pub(super) async fn fetch(&mut self) -> Result<Fetched, Failure> {
+    pub(super) async fn fetch_folder(&mut self) -> Result<FetchOutcome, FetchError> {
         let (path, max, seen) = (self.path.clone(), self.max, self.seen.clone());
-        let (fetched, listing) = blocking(move || {
-            let listing = list(&path)?;
+        let (fetched, listing) = run_blocking(move || {
+            let listing = list_files(&path)?;
             if seen.as_ref() == Some(&listing) {
-                return Ok((Fetched::NotModified, listing));
+                return Ok((FetchOutcome::NotModified, listing));
             }
             let newest: Option<SystemTime> =
                 listing.iter().filter_map(|(_, (_, time))| *time).max();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("schedule");
             let mut zip = Cursor::new(Vec::new());
-            pack(&path, &listing, max, &mut zip)?;
-            let body = Body {
+            pack_files(&path, &listing, max, &mut zip)?;
+            let body = FetchedBody {
                 bytes: zip.into_inner().into(),
                 content_type: Some("application/zip".to_owned()),
-                last_modified: newest.and_then(unix_millis),
+                last_modified: newest.and_then(to_unix_millis),
                 file_name: Some(format!("{name}.zip")),
                 status: None,
             };
-            Ok((Fetched::Body(body), listing))
+            Ok((FetchOutcome::Body(body), listing))
         })
         .await?;
         self.seen = Some(listing);
@@ -72,29 +73,29 @@ impl FolderFetcher {
 /// # Errors
 /// If a file cannot be read, if they are larger than `max`, or if the zip cannot be written.
 pub fn pack_folder(folder: &Path, max: u64, into: &mut (impl Write + Seek)) -> io::Result<()> {
-    let packed = list(folder).and_then(|files| pack(folder, &files, max, into));
+    let packed = list_files(folder).and_then(|files| pack_files(folder, &files, max, into));
     packed.map_err(|failure| io::Error::other(failure.detail))
 }
 
 /// What a folder holds by the names of its files; one without either is taken for GTFS, whose reader says what is missing.
-pub(super) fn format_of(folder: &Path) -> Option<Format> {
-    let files = list(folder).ok()?;
-    let is_netex = files.first().is_some_and(|(name, _)| is_xml(name));
+pub(super) fn detect_folder_format(folder: &Path) -> Option<Format> {
+    let files = list_files(folder).ok()?;
+    let is_netex = files.first().is_some_and(|(name, _)| is_xml_file(name));
     Some(if is_netex { Format::Netex } else { Format::Gtfs })
 }
 
 /// The schedule's files by name. A folder with tables is GTFS, whatever XML lies beside them.
-fn list(folder: &Path) -> Result<Vec<(String, Stamp)>, Failure> {
+fn list_files(folder: &Path) -> Result<Vec<(String, Stamp)>, FetchError> {
     let mut files = Vec::new();
     // Whichever letters are capitals, as in a zip.
     let is_of_gtfs = |name: &str| {
         let name = name.to_ascii_lowercase();
         name.ends_with(".txt") || name.ends_with(".geojson")
     };
-    walk(folder, "", 1, &is_of_gtfs, TABLES_MAX, &mut files)?;
-    if !files.iter().any(|(name, _)| find_file(&name.to_ascii_lowercase()).is_some()) {
+    walk_files(folder, "", 1, &is_of_gtfs, TABLES_MAX, &mut files)?;
+    if !files.iter().any(|(name, _)| find_file_spec(&name.to_ascii_lowercase()).is_some()) {
         let mut xml = Vec::new();
-        walk(folder, "", XML_DEPTH_MAX, &is_xml, XML_FILES_MAX, &mut xml)?;
+        walk_files(folder, "", XML_DEPTH_MAX, &is_xml_file, XML_FILES_MAX, &mut xml)?;
         if !xml.is_empty() {
             files = xml;
         }
@@ -103,22 +104,22 @@ fn list(folder: &Path) -> Result<Vec<(String, Stamp)>, Failure> {
     Ok(files)
 }
 
-fn is_xml(name: &str) -> bool {
+fn is_xml_file(name: &str) -> bool {
     name.len() >= 4 && name.as_bytes()[name.len() - 4..].eq_ignore_ascii_case(b".xml")
 }
 
 /// Lists files by their paths from `top`, so many folders deep; those in links to folders are left out, which may lead in
 /// a circle.
-fn walk(
+fn walk_files(
     top: &Path,
     inside: &str,
     depth: usize,
     is_wanted: &dyn Fn(&str) -> bool,
     most: usize,
     files: &mut Vec<(String, Stamp)>,
-) -> Result<(), Failure> {
+) -> Result<(), FetchError> {
     let folder = top.join(inside);
-    let fail = |error: io::Error| Failure::io(&shown(&folder), &error);
+    let fail = |error: io::Error| FetchError::from_io(&display_path(&folder), &error);
     for entry in fs::read_dir(&folder).map_err(fail)? {
         let entry = entry.map_err(fail)?;
         let name = entry.file_name();
@@ -126,21 +127,21 @@ fn walk(
         let name = if inside.is_empty() { name.to_owned() } else { format!("{inside}/{name}") };
         let path = entry.path();
         if depth > 1 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            walk(top, &name, depth - 1, is_wanted, most, files)?;
+            walk_files(top, &name, depth - 1, is_wanted, most, files)?;
         } else if is_wanted(&name) && path.is_file() && files.len() < most {
-            files.push((name, stamp(&path)?));
+            files.push((name, read_stamp(&path)?));
         }
     }
     Ok(())
 }
 
 /// The same files always give the same bytes, so that an unchanged folder keeps its hash.
-fn pack(
+fn pack_files(
     folder: &Path,
     files: &[(String, Stamp)],
     max: u64,
     into: &mut (impl Write + Seek),
-) -> Result<(), Failure> {
+) -> Result<(), FetchError> {
     let mut zip = ZipWriter::new(into);
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
@@ -149,7 +150,7 @@ fn pack(
     for (name, (bytes, _)) in files {
         let options = options.large_file(*bytes >= u64::from(u32::MAX));
         let path = folder.join(name);
-        let fail = |error: io::Error| Failure::io(&shown(&path), &error);
+        let fail = |error: io::Error| FetchError::from_io(&display_path(&path), &error);
         zip.start_file(name.as_str(), options).map_err(|error| fail(error.into()))?;
         let mut file = File::open(&path).map_err(fail)?;
         let mut buffer = [0; 64 * 1024];
@@ -158,10 +159,10 @@ fn pack(
             if n == 0 {
                 break;
             }
-            left = left.checked_sub(n as u64).ok_or_else(|| Failure::too_large(max))?;
+            left = left.checked_sub(n as u64).ok_or_else(|| FetchError::body_too_large(max))?;
             zip.write_all(&buffer[..n]).map_err(fail)?;
         }
     }
-    zip.finish().map_err(|error| Failure::io(&shown(folder), &error.into()))?;
+    zip.finish().map_err(|error| FetchError::from_io(&display_path(folder), &error.into()))?;
     Ok(())
 }

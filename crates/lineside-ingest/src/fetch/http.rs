@@ -11,23 +11,23 @@ use reqwest::{RequestBuilder, Response};
 use url::Url;
 
 use super::{
-    Body, Failure, FailureCode, Fetched, Phase, Question, Sources,
-    advice::advice,
-    client::{self, Reach},
+    FailureCode, FetchContext, FetchError, FetchOutcome, FetchPhase, FetchedBody, SourceRequest,
+    advice::parse_advice,
+    client::{self, HostReach},
     failure::root_cause,
-    inflate::Collector,
-    shown::Hidden,
-    spool::Spool,
-    token::{Asker, Token, TokenSource},
-    waits::Waits,
+    inflate::BodyCollector,
+    permit_waits::PermitWaits,
+    redact::Redactor,
+    spool::BodySpool,
+    token::{AccessToken, TokenRequester, TokenSource},
 };
 use crate::{
-    budget::Turn,
     config::SharedConfig,
     limits::{BODY_RATE_MIN, FETCH_TIME_MAX, PROBE_BYTES, REPLY_HEAD_TIME_MAX},
     normalize::siri_refusal,
-    saved::Validators,
-    schedule::Advice,
+    poll_schedule::PollAdvice,
+    rate_limit::RateLimitPermit,
+    snapshot_store::CacheValidators,
     source::Secret,
 };
 
@@ -35,38 +35,38 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct HttpFetcher {
     pub(super) url: Url,
-    pub(super) question: Question,
+    pub(super) question: SourceRequest,
     pub(super) config: SharedConfig,
-    pub(super) shared: Sources,
+    pub(super) shared: FetchContext,
     /// Where its tokens come from.
     tokens: Option<Arc<TokenSource>>,
     /// The tokens that it has shown in its last fetch: a producer may repeat them, also once they are renewed.
-    sent: Vec<Arc<Token>>,
+    sent: Vec<Arc<AccessToken>>,
     etag: Option<HeaderValue>,
     last_modified: Option<HeaderValue>,
     /// What the last reply said about the next request.
-    advice: Advice,
+    advice: PollAdvice,
     /// What the last fetch waited for turns.
-    waits: Arc<Waits>,
+    waits: Arc<PermitWaits>,
     /// Where the next body goes instead of into memory.
-    spool: Option<Spool>,
+    spool: Option<BodySpool>,
     /// Whether the last reply came from another host than the feed's, by a redirect.
     pub(super) other_host: Option<String>,
     /// How far requests to the feed's own origin may reach since a public host answered there.
-    pub(super) public_reach: Option<Reach>,
+    pub(super) public_reach: Option<HostReach>,
 }
 
 impl HttpFetcher {
-    pub(super) fn new(url: Url, config: SharedConfig, shared: Sources) -> HttpFetcher {
+    pub(super) fn new(url: Url, config: SharedConfig, shared: FetchContext) -> HttpFetcher {
         let mut url = url;
         if !config.query.is_empty() {
             let secrets = config.query.iter().map(|(name, value)| (name.as_str(), value.reveal()));
             url.query_pairs_mut().extend_pairs(secrets);
         }
-        let tokens = config.oauth2.as_ref().map(|oauth2| shared.tokens.of(oauth2));
-        let (sent, etag, last_modified, advice) = (Vec::new(), None, None, Advice::default());
+        let tokens = config.oauth2.as_ref().map(|oauth2| shared.tokens.source_for_client(oauth2));
+        let (sent, etag, last_modified, advice) = (Vec::new(), None, None, PollAdvice::default());
         let waits = Arc::default();
-        let question = Question::Plain;
+        let question = SourceRequest::Plain;
         HttpFetcher {
             url,
             question,
@@ -85,35 +85,35 @@ impl HttpFetcher {
     }
 
     /// Lets the next body go elsewhere, piece by piece; what the fetch then gives as the body is only its end.
-    pub(super) fn spool_to(&mut self, spool: Spool) {
+    pub(super) fn spool_next_body(&mut self, spool: BodySpool) {
         self.spool = Some(spool);
     }
 
     /// The same address under another configuration.
-    pub(super) fn go_on(&mut self, config: SharedConfig, shared: &Sources) {
-        self.tokens = config.oauth2.as_ref().map(|oauth2| shared.tokens.of(oauth2));
+    pub(super) fn reconfigure(&mut self, config: SharedConfig, shared: &FetchContext) {
+        self.tokens = config.oauth2.as_ref().map(|oauth2| shared.tokens.source_for_client(oauth2));
         self.config = config;
     }
 
-    pub(super) fn waited(&self) -> Duration {
-        self.waits.until(self.shared.clock.monotonic())
+    pub(super) fn wait_time(&self) -> Duration {
+        self.waits.total_wait(self.shared.clock.monotonic())
     }
 
-    pub(super) fn advice(&self) -> Advice {
+    pub(super) fn last_advice(&self) -> PollAdvice {
         self.advice
     }
 
-    pub(super) fn forget(&mut self) {
+    pub(super) fn forget_validators(&mut self) {
         self.etag = None;
         self.last_modified = None;
     }
 
-    pub(super) fn validators(&self) -> Validators {
+    pub(super) fn validators(&self) -> CacheValidators {
         let bytes = |value: &Option<HeaderValue>| value.as_ref().map(|it| it.as_bytes().to_vec());
-        Validators { etag: bytes(&self.etag), last_modified: bytes(&self.last_modified) }
+        CacheValidators { etag: bytes(&self.etag), last_modified: bytes(&self.last_modified) }
     }
 
-    pub(super) fn remember(&mut self, validators: &Validators) {
+    pub(super) fn set_validators(&mut self, validators: &CacheValidators) {
         let header = |bytes: &Option<Vec<u8>>| HeaderValue::from_bytes(bytes.as_deref()?).ok();
         self.etag = header(&validators.etag);
         self.last_modified = header(&validators.last_modified);
@@ -121,8 +121,12 @@ impl HttpFetcher {
 
     /// The first bytes of a reply, without the feed's secrets. Empty for a reply of another host: a redirect must not
     /// publish what only this machine can read there.
-    pub(super) fn shown(&self, bytes: &[u8], key: Option<&Secret>) -> String {
-        if self.other_host.is_some() { String::new() } else { self.hidden(key).show(bytes) }
+    pub(super) fn redact_head(&self, bytes: &[u8], key: Option<&Secret>) -> String {
+        if self.other_host.is_some() {
+            String::new()
+        } else {
+            self.reply_redactor(key).redact_bytes(bytes)
+        }
     }
 
     /// The host that the last reply came from, if it is not the feed's.
@@ -130,139 +134,147 @@ impl HttpFetcher {
         self.other_host.as_deref()
     }
 
-    fn hidden(&self, key: Option<&Secret>) -> Hidden {
+    fn reply_redactor(&self, key: Option<&Secret>) -> Redactor {
         let posted = match &self.question {
-            Question::Post(post) => post.secret.as_ref(),
+            SourceRequest::Post(post) => post.secret.as_ref(),
             _ => None,
         };
         let tokens: Vec<&Secret> =
             self.sent.iter().map(|token| &token.text).chain(posted).chain(key).collect();
-        Hidden::of(&self.config, &tokens)
+        Redactor::for_feed(&self.config, &tokens)
     }
 
-    pub(super) async fn fetch(
+    pub(super) async fn fetch_url(
         &mut self,
-        turn: Turn,
-        question: Question,
-    ) -> Result<Fetched, Failure> {
+        turn: RateLimitPermit,
+        question: SourceRequest,
+    ) -> Result<FetchOutcome, FetchError> {
         self.question = question;
-        self.advice = Advice::default();
-        let (clock, waits) = (Arc::clone(&self.shared.clock), Arc::new(Waits::default()));
+        self.advice = PollAdvice::default();
+        let (clock, waits) = (Arc::clone(&self.shared.clock), Arc::new(PermitWaits::default()));
         self.waits = Arc::clone(&waits);
         let fetching = self.fetch_once(turn);
-        let fetched = waits.within(&clock, FETCH_TIME_MAX, "the whole fetch", fetching).await;
+        let fetched = waits.within_limit(&clock, FETCH_TIME_MAX, "the whole fetch", fetching).await;
         // Everything before the body ends sooner.
-        fetched.map_err(|failure| failure.in_phase(Phase::Body))?
+        fetched.map_err(|failure| failure.with_phase(FetchPhase::Body))?
     }
 
-    async fn fetch_once(&mut self, turn: Turn) -> Result<Fetched, Failure> {
+    async fn fetch_once(&mut self, turn: RateLimitPermit) -> Result<FetchOutcome, FetchError> {
         // The turn ends with the last byte of the reply.
-        let (response, _turn) = self.send(turn).await?;
+        let (response, _turn) = self.send_authorized(turn).await?;
         let status = response.status();
-        self.advice = advice(status, response.headers(), self.shared.clock.wall());
+        self.advice = parse_advice(status, response.headers(), self.shared.clock.wall_time());
         if status == StatusCode::NOT_MODIFIED
             && (self.etag.is_some() || self.last_modified.is_some())
         {
-            return Ok(Fetched::NotModified);
+            return Ok(FetchOutcome::NotModified);
         }
         if status == StatusCode::NO_CONTENT {
-            return Ok(Fetched::Nothing(status.as_u16()));
+            return Ok(FetchOutcome::Nothing(status.as_u16()));
         }
         if status != StatusCode::OK {
-            let answer = self.refused(response).await;
+            let answer = self.explain_refusal(response).await;
             if answer.is_ok() {
-                self.forget();
+                self.forget_validators();
             }
             return answer;
         }
         let headers = response.headers().clone();
-        let (bytes, is_empty) = self.read(response).await?;
+        let (bytes, is_empty) = self.read_body(response).await?;
         if is_empty {
-            return Ok(Fetched::Nothing(status.as_u16()));
+            return Ok(FetchOutcome::Nothing(status.as_u16()));
         }
-        if !matches!(self.question, Question::Plain) {
-            self.forget();
-            return Ok(Fetched::Body(self.body(&headers, status, bytes)));
+        if !matches!(self.question, SourceRequest::Plain) {
+            self.forget_validators();
+            return Ok(FetchOutcome::Body(self.build_body(&headers, status, bytes)));
         }
         self.etag = headers.get(header::ETAG).cloned();
         self.last_modified = headers.get(header::LAST_MODIFIED).cloned();
-        Ok(Fetched::Body(self.body(&headers, status, bytes)))
+        Ok(FetchOutcome::Body(self.build_body(&headers, status, bytes)))
     }
 
-    fn body(&self, headers: &HeaderMap, status: StatusCode, bytes: Bytes) -> Body {
-        Body {
+    fn build_body(&self, headers: &HeaderMap, status: StatusCode, bytes: Bytes) -> FetchedBody {
+        FetchedBody {
             bytes,
             status: Some(status.as_u16()),
-            content_type: text(headers, header::CONTENT_TYPE),
-            last_modified: text(headers, header::LAST_MODIFIED).as_deref().and_then(parse_date),
+            content_type: header_text(headers, header::CONTENT_TYPE),
+            last_modified: header_text(headers, header::LAST_MODIFIED)
+                .as_deref()
+                .and_then(parse_http_date),
             file_name: self.config.url.file_name().map(str::to_owned),
         }
     }
 
     /// Sends the request with all that its producer wants to be shown, until an answer begins. A token that is refused
     /// is renewed once.
-    async fn send(&mut self, turn: Turn) -> Result<(Response, Turn), Failure> {
+    async fn send_authorized(
+        &mut self,
+        turn: RateLimitPermit,
+    ) -> Result<(Response, RateLimitPermit), FetchError> {
         self.sent.clear();
-        let Some(tokens) = self.tokens.clone() else { return self.follow(turn, None).await };
-        let held = tokens.find_held(self.shared.clock.monotonic());
+        let Some(tokens) = self.tokens.clone() else {
+            return self.follow_redirects(turn, None).await;
+        };
+        let held = tokens.find_cached(self.shared.clock.monotonic());
         let (token, turn) = match held {
             Some(token) => (token, turn),
             None => {
                 // Whoever gives it out may be the host of the turn.
-                turn.give_back();
-                self.renew(&tokens, None).await?
+                turn.return_unused();
+                self.renew_token(&tokens, None).await?
             }
         };
         self.sent.push(Arc::clone(&token));
-        let (response, turn) = self.follow(turn, Some(&token)).await?;
+        let (response, turn) = self.follow_redirects(turn, Some(&token)).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok((response, turn));
         }
         drop((response, turn));
-        let (token, turn) = self.renew(&tokens, Some(&token)).await?;
+        let (token, turn) = self.renew_token(&tokens, Some(&token)).await?;
         self.sent.push(Arc::clone(&token));
-        self.follow(turn, Some(&token)).await
+        self.follow_redirects(turn, Some(&token)).await
     }
 
     /// Gets a token, and then a turn to show it in. There must be none before: whoever gives tokens out may be the same
     /// host.
-    async fn renew(
+    async fn renew_token(
         &self,
         tokens: &TokenSource,
-        refused: Option<&Arc<Token>>,
-    ) -> Result<(Arc<Token>, Turn), Failure> {
-        let asker = Asker { shared: &self.shared, feed: &self.config, waits: &self.waits };
-        let token = tokens.get(refused, asker).await?;
-        Ok((token, self.turn_at(&self.url).await))
+        refused: Option<&Arc<AccessToken>>,
+    ) -> Result<(Arc<AccessToken>, RateLimitPermit), FetchError> {
+        let asker = TokenRequester { shared: &self.shared, feed: &self.config, waits: &self.waits };
+        let token = tokens.get_token(refused, asker).await?;
+        Ok((token, self.wait_for_permit(&self.url).await))
     }
 
-    pub(super) async fn turn_at(&self, url: &Url) -> Turn {
-        let turn = self.shared.turn_at(&self.config, url);
-        self.waits.during(&*self.shared.clock, turn).await
+    pub(super) async fn wait_for_permit(&self, url: &Url) -> RateLimitPermit {
+        let turn = self.shared.wait_for_permit(&self.config, url);
+        self.waits.track_wait(&*self.shared.clock, turn).await
     }
 
     /// Sends the request to one address. `reach` limits which hosts may answer.
-    pub(super) async fn send_to(
+    pub(super) async fn send_to_url(
         &self,
         url: &Url,
-        token: Option<&Token>,
-        reach: Reach,
-    ) -> Result<Response, Failure> {
+        token: Option<&AccessToken>,
+        reach: HostReach,
+    ) -> Result<Response, FetchError> {
         let is_own = url.origin() == self.url.origin();
         let mut url = url.clone();
         // An address to which the producer leads has no user of ours.
-        let own_user = is_own.then(|| client::take_user(&mut self.url.clone())).flatten();
-        let user = if is_own { client::take_user(&mut url).or(own_user) } else { None };
-        if let Question::Parameter(name, value) = &self.question
+        let own_user =
+            is_own.then(|| client::take_url_credentials(&mut self.url.clone())).flatten();
+        let user = if is_own { client::take_url_credentials(&mut url).or(own_user) } else { None };
+        if let SourceRequest::Parameter(name, value) = &self.question
             && is_own
         {
             url.query_pairs_mut().append_pair(name, value);
         }
         let mut request = match &self.question {
-            Question::Post(post) if is_own => {
-                self.shared.client.post(&self.config, &url, post, reach).await?
+            SourceRequest::Post(post) if is_own => {
+                self.shared.client.begin_post(&self.config, &url, post, reach).await?
             }
-            _ => self.shared.client.get(self.config.timeout, &url, reach).await?,
+            _ => self.shared.client.begin_get(self.config.timeout, &url, reach).await?,
         };
         request = request.header(header::ACCEPT_ENCODING, "gzip");
         if let Some((user, password)) = user {
@@ -271,8 +283,8 @@ impl HttpFetcher {
         if is_own {
             request = self.with_credentials(request, token)?;
         }
-        if !matches!(self.question, Question::Plain) {
-            return self.within("the answer", client::send(request)).await?;
+        if !matches!(self.question, SourceRequest::Plain) {
+            return self.within_feed_timeout("the answer", client::send_request(request)).await?;
         }
         if let Some(etag) = &self.etag {
             request = request.header(header::IF_NONE_MATCH, etag);
@@ -280,14 +292,14 @@ impl HttpFetcher {
         if let Some(date) = &self.last_modified {
             request = request.header(header::IF_MODIFIED_SINCE, date);
         }
-        self.within("the answer", client::send(request)).await?
+        self.within_feed_timeout("the answer", client::send_request(request)).await?
     }
 
     fn with_credentials(
         &self,
         request: RequestBuilder,
-        token: Option<&Token>,
-    ) -> Result<RequestBuilder, Failure> {
+        token: Option<&AccessToken>,
+    ) -> Result<RequestBuilder, FetchError> {
         let mut request = request.headers(self.secret_headers()?);
         if let Some(basic) = &self.config.basic {
             request = request.basic_auth(&basic.user, Some(basic.password.reveal()));
@@ -298,14 +310,14 @@ impl HttpFetcher {
         Ok(request)
     }
 
-    fn secret_headers(&self) -> Result<HeaderMap, Failure> {
+    fn secret_headers(&self) -> Result<HeaderMap, FetchError> {
         let mut headers = HeaderMap::new();
         for (name, value) in &self.config.headers {
             let header = HeaderName::from_bytes(name.as_bytes()).ok();
             let value = HeaderValue::from_str(value.reveal()).ok();
             let (Some(header), Some(mut value)) = (header, value) else {
                 let detail = format!("the configured header {name:?} cannot be sent");
-                return Err(Failure::new(FailureCode::Connect, detail));
+                return Err(FetchError::new(FailureCode::Connect, detail));
             };
             value.set_sensitive(true);
             headers.append(header, value);
@@ -315,25 +327,27 @@ impl HttpFetcher {
 
     /// A reply whose status says that it is no data: why that is, with the little of it that says so. One exception is an
     /// answer in SIRI, which SOAP has its producers send with status 500 when they refuse.
-    async fn refused(&self, response: Response) -> Result<Fetched, Failure> {
+    async fn explain_refusal(&self, response: Response) -> Result<FetchOutcome, FetchError> {
         let (status, headers) = (response.status(), response.headers().clone());
         let code = FailureCode::Http(status.as_u16());
-        let hidden = self.hidden(None);
-        let is_siri = self.config.promised() == Some(Format::Siri);
+        let hidden = self.reply_redactor(None);
+        let is_siri = self.config.configured_format() == Some(Format::Siri);
         let may_answer = is_siri && status == StatusCode::INTERNAL_SERVER_ERROR;
         let short = REPLY_HEAD_TIME_MAX.min(self.config.timeout);
         let (enough, limit) = match may_answer {
             true => (usize::MAX, self.config.timeout),
             false if is_siri => (FAULT_BYTES_MAX, short),
-            false => (hidden.bytes_looked_at(), short),
+            false => (hidden.lookahead_bytes(), short),
         };
         let mut response = response;
-        let mut collector =
-            Collector::new(is_gzip(&response).unwrap_or(false), self.config.body_bytes_max());
+        let mut collector = BodyCollector::new(
+            is_gzip_encoded(&response).unwrap_or(false),
+            self.config.body_bytes_max(),
+        );
         let reading = async {
-            while collector.head().len() < enough {
+            while collector.body_head().len() < enough {
                 match response.chunk().await {
-                    Ok(Some(piece)) if collector.take(&piece).is_ok() => {}
+                    Ok(Some(piece)) if collector.push_piece(&piece).is_ok() => {}
                     Ok(None) => return true,
                     _ => return false,
                 }
@@ -341,76 +355,78 @@ impl HttpFetcher {
             false
         };
         // Whatever comes late or broken is left out: the status has said it.
-        let read = within(&self.shared.clock, limit, "the body", reading).await;
-        let taken = collector.taken();
-        let (body, is_whole) = match collector.finish() {
+        let read = within_limit(&self.shared.clock, limit, "the body", reading).await;
+        let taken = collector.bytes_taken();
+        let (body, is_whole) = match collector.finish_body() {
             Ok(body) => (body, matches!(read, Ok(true))),
-            Err(_) => (collector.head().to_vec(), false),
+            Err(_) => (collector.body_head().to_vec(), false),
         };
-        if may_answer && is_whole && is_answer(&body) {
-            return Ok(Fetched::Body(self.body(&headers, status, body.into())));
+        if may_answer && is_whole && is_siri_answer(&body) {
+            return Ok(FetchOutcome::Body(self.build_body(&headers, status, body.into())));
         }
-        let why = why_refused(&body).filter(|_| is_siri && self.other_host.is_none());
-        let why = why.map(|why| format!(": {}", hidden.show(why.as_bytes()))).unwrap_or_default();
+        let why = siri_refusal_reason(&body).filter(|_| is_siri && self.other_host.is_none());
+        let why =
+            why.map(|why| format!(": {}", hidden.redact_bytes(why.as_bytes()))).unwrap_or_default();
         let detail = format!("the answer was {status}{why}");
-        let head = self.shown(&body, None);
-        Err(Failure::new(code, detail).of_reply(Some(status.as_u16()), taken, Some(head)))
+        let head = self.redact_head(&body, None);
+        Err(FetchError::new(code, detail).with_reply(Some(status.as_u16()), taken, Some(head)))
     }
 
     /// Reads a body, and tells whether it is empty. Where it is spooled, the last of it is given.
-    async fn read(&mut self, response: Response) -> Result<(Bytes, bool), Failure> {
+    async fn read_body(&mut self, response: Response) -> Result<(Bytes, bool), FetchError> {
         let mut response = response;
         let mut spool = self.spool.take();
         let status = response.status().as_u16();
         let max = self.config.body_bytes_max();
         if response.content_length().is_some_and(|length| length > max) {
-            return Err(Failure::too_large(max).of_reply(Some(status), 0, None));
+            return Err(FetchError::body_too_large(max).with_reply(Some(status), 0, None));
         }
-        let gzip = is_gzip(&response).map_err(|failure| failure.of_reply(Some(status), 0, None))?;
-        let mut collector = Collector::new(gzip, max);
-        let outcome = self.collect(&mut response, &mut collector, spool.as_mut()).await;
+        let gzip = is_gzip_encoded(&response)
+            .map_err(|failure| failure.with_reply(Some(status), 0, None))?;
+        let mut collector = BodyCollector::new(gzip, max);
+        let outcome = self.collect_body(&mut response, &mut collector, spool.as_mut()).await;
         let finished = outcome.and_then(|()| {
-            let rest = collector.finish()?;
-            spool.as_mut().map_or(Ok(()), |spool| spool.take(&rest))?;
-            Ok((Bytes::from(rest), collector.taken()))
+            let rest = collector.finish_body()?;
+            spool.as_mut().map_or(Ok(()), |spool| spool.write_piece(&rest))?;
+            Ok((Bytes::from(rest), collector.bytes_taken()))
         });
         let finished = finished.map(|(rest, taken)| {
             let is_empty = rest.is_empty() && (spool.is_none() || taken == 0);
             (rest, is_empty)
         });
         finished.map_err(|failure| {
-            let head = self.shown(collector.head(), None);
-            failure.of_reply(Some(status), collector.taken(), Some(head))
+            let head = self.redact_head(collector.body_head(), None);
+            failure.with_reply(Some(status), collector.bytes_taken(), Some(head))
         })
     }
 
-    async fn collect(
+    async fn collect_body(
         &self,
         response: &mut Response,
-        collector: &mut Collector,
-        mut spool: Option<&mut Spool>,
-    ) -> Result<(), Failure> {
+        collector: &mut BodyCollector,
+        mut spool: Option<&mut BodySpool>,
+    ) -> Result<(), FetchError> {
         let began = self.shared.clock.monotonic();
         let mut is_probed = false;
         loop {
-            let piece = self.within("more of the body", response.chunk()).await;
-            match piece.map_err(|failure| failure.in_phase(Phase::Body))? {
+            let piece = self.within_feed_timeout("more of the body", response.chunk()).await;
+            match piece.map_err(|failure| failure.with_phase(FetchPhase::Body))? {
                 Ok(Some(piece)) => {
-                    collector.take(&piece)?;
-                    if !is_probed && collector.head().len() >= PROBE_BYTES {
+                    collector.push_piece(&piece)?;
+                    if !is_probed && collector.body_head().len() >= PROBE_BYTES {
                         is_probed = true;
-                        collector.lower_max(self.config.body_bytes_max_for(collector.head()));
+                        collector.lower_max(self.config.body_bytes_max_for(collector.body_head()));
                     }
-                    self.check_pace(began, collector.taken())?;
+                    self.check_pace(began, collector.bytes_taken())?;
                     if let Some(spool) = spool.as_deref_mut() {
-                        spool.take(&collector.drain())?;
+                        spool.write_piece(&collector.drain_body())?;
                     }
                 }
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     let cause = root_cause(&error.without_url());
                     let detail = format!("the body broke off: {cause}");
-                    return Err(Failure::new(FailureCode::Truncated, detail));
+                    return Err(FetchError::new(FailureCode::Truncated, detail));
                 }
             }
         }
@@ -418,19 +434,23 @@ impl HttpFetcher {
 
     /// A body that takes longer than the timeout has to come at a least rate: one that drips would be served as fresh for
     /// minutes without an end.
-    fn check_pace(&self, began: Duration, taken: u64) -> Result<(), Failure> {
+    fn check_pace(&self, began: Duration, taken: u64) -> Result<(), FetchError> {
         let elapsed = self.shared.clock.monotonic().saturating_sub(began);
         let least = elapsed.as_millis().saturating_mul(BODY_RATE_MIN) / 1000;
         if elapsed <= self.config.timeout || u128::from(taken) >= least {
             return Ok(());
         }
         let detail = format!("the body comes slower than {BODY_RATE_MIN} bytes per second");
-        Err(Failure::new(FailureCode::Timeout, detail).in_phase(Phase::Body))
+        Err(FetchError::new(FailureCode::Timeout, detail).with_phase(FetchPhase::Body))
     }
 
     /// Waits for `future` no longer than the feed's timeout.
-    async fn within<T>(&self, what: &str, future: impl Future<Output = T>) -> Result<T, Failure> {
-        within(&self.shared.clock, self.config.timeout, what, future).await
+    async fn within_feed_timeout<T>(
+        &self,
+        what: &str,
+        future: impl Future<Output = T>,
+    ) -> Result<T, FetchError> {
+        within_limit(&self.shared.clock, self.config.timeout, what, future).await
     }
 }
 
@@ -438,57 +458,58 @@ impl HttpFetcher {
 const FAULT_BYTES_MAX: usize = 64 << 10;
 
 /// Whether a body says in SIRI, or in the words of SOAP, what the producer has to say. Of a long one how it begins counts.
-fn is_answer(body: &[u8]) -> bool {
+fn is_siri_answer(body: &[u8]) -> bool {
     if body.len() > FAULT_BYTES_MAX {
         return siri::looks_like_siri(body);
     }
-    let decoded = siri::decode(body, &TimeZone::UTC, &siri::Limits::default());
+    let decoded = siri::decode_message(body, &TimeZone::UTC, &siri::MessageLimits::default());
     decoded.is_ok_and(|(message, _)| !message.payloads.is_empty())
 }
 
 /// What a producer of SIRI says of why it gives nothing.
-fn why_refused(body: &[u8]) -> Option<String> {
-    let (message, _) = siri::decode(body, &TimeZone::UTC, &siri::Limits::default()).ok()?;
+fn siri_refusal_reason(body: &[u8]) -> Option<String> {
+    let (message, _) =
+        siri::decode_message(body, &TimeZone::UTC, &siri::MessageLimits::default()).ok()?;
     siri_refusal(&message)
 }
 
 /// Waits for `future` no longer than `limit`.
-pub(super) async fn within<T>(
+pub(super) async fn within_limit<T>(
     clock: &Arc<dyn Clock>,
     limit: Duration,
     what: &str,
     future: impl Future<Output = T>,
-) -> Result<T, Failure> {
+) -> Result<T, FetchError> {
     let deadline = clock.sleep_until(clock.monotonic() + limit);
     tokio::select! {
         biased;
         done = future => Ok(done),
-        () = deadline => Err(too_late(what, limit)),
+        () = deadline => Err(timeout_failure(what, limit)),
     }
 }
 
-pub(super) fn too_late(what: &str, limit: Duration) -> Failure {
+pub(super) fn timeout_failure(what: &str, limit: Duration) -> FetchError {
     let detail = format!("{what} did not come within {} s", limit.as_secs_f32());
-    Failure::new(FailureCode::Timeout, detail)
+    FetchError::new(FailureCode::Timeout, detail)
 }
 
-fn is_gzip(response: &Response) -> Result<bool, Failure> {
-    let encoding = text(response.headers(), header::CONTENT_ENCODING).unwrap_or_default();
+fn is_gzip_encoded(response: &Response) -> Result<bool, FetchError> {
+    let encoding = header_text(response.headers(), header::CONTENT_ENCODING).unwrap_or_default();
     match encoding.trim().to_ascii_lowercase().as_str() {
         "" | "identity" => Ok(false),
         "gzip" | "x-gzip" => Ok(true),
         other => {
             let detail = format!("the body is encoded as {other:?}, which was not asked for");
-            Err(Failure::new(FailureCode::Decode, detail))
+            Err(FetchError::new(FailureCode::Decode, detail))
         }
     }
 }
 
-pub(super) fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+pub(super) fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)
 }
 
-pub(super) fn parse_date(text: &str) -> Option<UnixMillis> {
+pub(super) fn parse_http_date(text: &str) -> Option<UnixMillis> {
     let time = httpdate::parse_http_date(text).ok()?;
     let since = time.duration_since(std::time::UNIX_EPOCH).ok()?;
     i64::try_from(since.as_millis()).ok().map(UnixMillis)

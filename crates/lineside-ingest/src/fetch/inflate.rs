@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use flate2::write::MultiGzDecoder;
 
-use super::{Failure, FailureCode};
+use super::{FailureCode, FetchError};
 
 /// What comes out may exceed what went in by this factor; gzip's own limit is about 1,030, text and protobuf stay below 50.
 const RATIO_MAX: u64 = 200;
@@ -13,14 +13,14 @@ const RATIO_FREE_BYTES: u64 = 4 << 20;
 
 /// Collects a body, inflating it on the way if it is compressed. What is collected may be [drained](Collector::drain) meanwhile.
 #[derive(Debug)]
-pub(super) enum Collector {
+pub(super) enum BodyCollector {
     Plain { bytes: Vec<u8>, drained: u64, max: u64 },
-    Gzip { decoder: Box<MultiGzDecoder<Capped>>, taken: u64, max: u64 },
+    Gzip { decoder: Box<MultiGzDecoder<CappedBuffer>>, taken: u64, max: u64 },
 }
 
 /// A buffer that refuses to grow past its limit.
 #[derive(Debug)]
-pub(super) struct Capped {
+pub(super) struct CappedBuffer {
     bytes: Vec<u8>,
     /// How many bytes were taken out of it.
     drained: u64,
@@ -28,7 +28,7 @@ pub(super) struct Capped {
     overflowed: bool,
 }
 
-impl Write for Capped {
+impl Write for CappedBuffer {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         if self.drained + self.bytes.len() as u64 + piece.len() as u64 > self.limit {
             self.overflowed = true;
@@ -43,35 +43,36 @@ impl Write for Capped {
     }
 }
 
-impl Collector {
-    pub(super) fn new(gzip: bool, max: u64) -> Collector {
+impl BodyCollector {
+    pub(super) fn new(gzip: bool, max: u64) -> BodyCollector {
         if gzip {
-            let capped = Capped { bytes: Vec::new(), drained: 0, limit: 0, overflowed: false };
-            Collector::Gzip { decoder: Box::new(MultiGzDecoder::new(capped)), taken: 0, max }
+            let capped =
+                CappedBuffer { bytes: Vec::new(), drained: 0, limit: 0, overflowed: false };
+            BodyCollector::Gzip { decoder: Box::new(MultiGzDecoder::new(capped)), taken: 0, max }
         } else {
-            Collector::Plain { bytes: Vec::new(), drained: 0, max }
+            BodyCollector::Plain { bytes: Vec::new(), drained: 0, max }
         }
     }
 
     /// Takes the next piece of the body.
-    pub(super) fn take(&mut self, piece: &[u8]) -> Result<(), Failure> {
+    pub(super) fn push_piece(&mut self, piece: &[u8]) -> Result<(), FetchError> {
         match self {
-            Collector::Plain { bytes, drained, max } => {
+            BodyCollector::Plain { bytes, drained, max } => {
                 if *drained + bytes.len() as u64 + piece.len() as u64 > *max {
-                    return Err(Failure::too_large(*max));
+                    return Err(FetchError::body_too_large(*max));
                 }
                 bytes.extend_from_slice(piece);
                 Ok(())
             }
-            Collector::Gzip { decoder, taken, max } => {
+            BodyCollector::Gzip { decoder, taken, max } => {
                 *taken += piece.len() as u64;
                 if *taken > *max {
-                    return Err(Failure::too_large(*max));
+                    return Err(FetchError::body_too_large(*max));
                 }
                 decoder.get_mut().limit = inflated_max(*taken, *max);
                 match decoder.write_all(piece) {
                     Ok(()) => Ok(()),
-                    Err(error) => Err(refusal(decoder.get_ref(), *max, &error)),
+                    Err(error) => Err(inflate_failure(decoder.get_ref(), *max, &error)),
                 }
             }
         }
@@ -79,24 +80,24 @@ impl Collector {
 
     /// Lowers the bound to `max` bytes for the rest of the body.
     pub(super) fn lower_max(&mut self, lower: u64) {
-        let (Collector::Plain { max, .. } | Collector::Gzip { max, .. }) = self;
+        let (BodyCollector::Plain { max, .. } | BodyCollector::Gzip { max, .. }) = self;
         *max = lower.min(*max);
     }
 
     /// How many bytes of it came.
-    pub(super) fn taken(&self) -> u64 {
+    pub(super) fn bytes_taken(&self) -> u64 {
         match self {
-            Collector::Plain { bytes, drained, .. } => *drained + bytes.len() as u64,
-            Collector::Gzip { taken, .. } => *taken,
+            BodyCollector::Plain { bytes, drained, .. } => *drained + bytes.len() as u64,
+            BodyCollector::Gzip { taken, .. } => *taken,
         }
     }
 
     /// Takes out what is there of the body, inflated, to be kept elsewhere. The limits go on to count it.
-    pub(super) fn drain(&mut self) -> Vec<u8> {
+    pub(super) fn drain_body(&mut self) -> Vec<u8> {
         let (bytes, drained) = match self {
-            Collector::Plain { bytes, drained, .. } => (bytes, drained),
-            Collector::Gzip { decoder, .. } => {
-                let Capped { bytes, drained, .. } = decoder.get_mut();
+            BodyCollector::Plain { bytes, drained, .. } => (bytes, drained),
+            BodyCollector::Gzip { decoder, .. } => {
+                let CappedBuffer { bytes, drained, .. } = decoder.get_mut();
                 (bytes, drained)
             }
         };
@@ -105,27 +106,28 @@ impl Collector {
     }
 
     /// What of the body is there already, at least its beginning.
-    pub(super) fn head(&self) -> &[u8] {
+    pub(super) fn body_head(&self) -> &[u8] {
         match self {
-            Collector::Plain { bytes, .. } => bytes,
-            Collector::Gzip { decoder, .. } => &decoder.get_ref().bytes,
+            BodyCollector::Plain { bytes, .. } => bytes,
+            BodyCollector::Gzip { decoder, .. } => &decoder.get_ref().bytes,
         }
     }
 
     /// The whole body, or what of it was not drained, which is taken out.
-    pub(super) fn finish(&mut self) -> Result<Vec<u8>, Failure> {
+    pub(super) fn finish_body(&mut self) -> Result<Vec<u8>, FetchError> {
         match self {
-            Collector::Plain { bytes, .. } => Ok(std::mem::take(bytes)),
-            Collector::Gzip { taken: 0, .. } => Ok(Vec::new()),
-            Collector::Gzip { decoder, max, .. } => match decoder.try_finish() {
+            BodyCollector::Plain { bytes, .. } => Ok(std::mem::take(bytes)),
+            BodyCollector::Gzip { taken: 0, .. } => Ok(Vec::new()),
+            BodyCollector::Gzip { decoder, max, .. } => match decoder.try_finish() {
                 Ok(()) => Ok(std::mem::take(&mut decoder.get_mut().bytes)),
                 Err(error) if decoder.get_ref().overflowed => {
-                    Err(refusal(decoder.get_ref(), *max, &error))
+                    Err(inflate_failure(decoder.get_ref(), *max, &error))
                 }
                 // What came could be inflated, so it is the rest that is missing.
-                Err(_) => {
-                    Err(Failure::new(FailureCode::Truncated, "the compressed body ends too early"))
-                }
+                Err(_) => Err(FetchError::new(
+                    FailureCode::Truncated,
+                    "the compressed body ends too early",
+                )),
             },
         }
     }
@@ -135,15 +137,15 @@ fn inflated_max(taken: u64, max: u64) -> u64 {
     max.min(taken.saturating_mul(RATIO_MAX).max(RATIO_FREE_BYTES))
 }
 
-fn refusal(capped: &Capped, max: u64, error: &io::Error) -> Failure {
+fn inflate_failure(capped: &CappedBuffer, max: u64, error: &io::Error) -> FetchError {
     if capped.overflowed {
         let why = if capped.limit < max { "inflates like a bomb" } else { "inflates too far" };
-        return Failure::new(
+        return FetchError::new(
             FailureCode::TooLarge,
             format!("the body {why}: more than {} bytes", capped.limit),
         );
     }
-    Failure::new(FailureCode::Decode, format!("the body is no gzip: {error}"))
+    FetchError::new(FailureCode::Decode, format!("the body is no gzip: {error}"))
 }
 
 #[cfg(test)]
@@ -159,11 +161,11 @@ mod tests {
     }
 
     fn collect(body: &[u8], gzip: bool, max: u64) -> Result<Vec<u8>, FailureCode> {
-        let mut collector = Collector::new(gzip, max);
+        let mut collector = BodyCollector::new(gzip, max);
         for piece in body.chunks(7) {
-            collector.take(piece).map_err(|failure| failure.code)?;
+            collector.push_piece(piece).map_err(|failure| failure.code)?;
         }
-        collector.finish().map_err(|failure| failure.code)
+        collector.finish_body().map_err(|failure| failure.code)
     }
 
     #[test]
@@ -177,13 +179,13 @@ mod tests {
     fn what_is_drained_meanwhile_is_the_body_and_counts() {
         let body: Vec<u8> = (0..100_000_u32).flat_map(|n| n.to_le_bytes()).collect();
         let drain = |sent: &[u8], is_gzip, max| {
-            let mut collector = Collector::new(is_gzip, max);
+            let mut collector = BodyCollector::new(is_gzip, max);
             let mut all = Vec::new();
             for piece in sent.chunks(1_000) {
-                collector.take(piece).map_err(|failure| failure.code)?;
-                all.extend(collector.drain());
+                collector.push_piece(piece).map_err(|failure| failure.code)?;
+                all.extend(collector.drain_body());
             }
-            all.extend(collector.finish().map_err(|failure| failure.code)?);
+            all.extend(collector.finish_body().map_err(|failure| failure.code)?);
             Ok(all)
         };
         let zipped = gzip(&body);
@@ -203,11 +205,11 @@ mod tests {
     #[test]
     fn a_bomb_is_refused_long_before_the_size_limit() {
         let bomb = gzip(&vec![0; 64 << 20]);
-        let mut collector = Collector::new(true, 1 << 30);
+        let mut collector = BodyCollector::new(true, 1 << 30);
         let mut taken = 0;
         let refused = bomb.chunks(1024).find_map(|piece| {
             taken += piece.len();
-            collector.take(piece).err()
+            collector.push_piece(piece).err()
         });
         assert_eq!(refused.unwrap().code, FailureCode::TooLarge);
         assert!(taken < bomb.len() / 2, "{taken} of {}", bomb.len());

@@ -14,12 +14,12 @@ mod path;
 mod probe;
 mod redirect;
 mod replay;
-mod shown;
+mod redact;
 mod spool;
 #[cfg(test)]
 mod strangers_tests;
 mod token;
-mod waits;
+mod permit_waits;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -29,37 +29,37 @@ use tokio::sync::Semaphore;
 use url::Url;
 
 pub(crate) use client::lookup_marker;
-pub(crate) use failure::Failure;
-pub use failure::{FailureCode, FetchFailure, Phase};
+pub(crate) use failure::FetchError;
+pub use failure::{FailureCode, FetchFailure, FetchPhase};
 pub use folder::pack_folder;
-pub use probe::{fetch_into, fetch_once, probe};
+pub use probe::{fetch_into, fetch_once, probe_format};
+pub(crate) use redact::Redactor;
 pub(crate) use replay::ReplayClock;
-pub(crate) use shown::Hidden;
 
-use self::{client::HttpClient, token::Tokens};
+use self::{client::HttpClient, token::TokenSources};
 use crate::{
-    budget::{Budgets, Place, Turn},
     config::{FeedConfig, SharedConfig},
-    saved::Validators,
-    schedule::Advice,
-    source::{Location, Secret, host_of},
+    poll_schedule::PollAdvice,
+    rate_limit::{RateLimitBucket, RateLimitPermit, RateLimiter},
+    snapshot_store::CacheValidators,
+    source::{Secret, SourceLocation, url_host},
 };
 
 /// How a source is asked, beyond its address.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Question {
+pub(crate) enum SourceRequest {
     /// By its address alone.
     #[default]
     Plain,
     /// With one more parameter in the address, by name and value. Answers are of the moment: none is conditional.
     Parameter(&'static str, String),
     /// By POST.
-    Post(Post),
+    Post(PostRequest),
 }
 
 /// What is sent to a source.
 #[derive(Clone)]
-pub(crate) struct Post {
+pub(crate) struct PostRequest {
     pub(crate) body: Bytes,
     pub(crate) content_type: &'static str,
     /// The operation of SOAP that it asks for.
@@ -69,7 +69,7 @@ pub(crate) struct Post {
 }
 
 /// What is sent may hold who asks, which is a secret.
-impl fmt::Debug for Post {
+impl fmt::Debug for PostRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Post").field("action", &self.action).finish_non_exhaustive()
     }
@@ -77,18 +77,18 @@ impl fmt::Debug for Post {
 
 /// What a fetch brought.
 #[derive(Debug)]
-pub(crate) enum Fetched {
-    /// The source says that nothing changed since the last [`Fetched::Body`].
+pub(crate) enum FetchOutcome {
+    /// The source says that nothing changed since the last [`FetchOutcome::FetchedBody`].
     NotModified,
     /// The source answered with this status, and with nothing in the body.
     Nothing(u16),
     /// A whole body.
-    Body(Body),
+    Body(FetchedBody),
 }
 
 /// A body with what the source said about it.
 #[derive(Debug)]
-pub(crate) struct Body {
+pub(crate) struct FetchedBody {
     pub(crate) bytes: Bytes,
     pub(crate) content_type: Option<String>,
     pub(crate) last_modified: Option<UnixMillis>,
@@ -99,185 +99,189 @@ pub(crate) struct Body {
 
 /// What all fetchers share.
 #[derive(Clone, Debug)]
-pub(crate) struct Sources {
+pub(crate) struct FetchContext {
     client: HttpClient,
     clock: Arc<dyn Clock>,
-    budgets: Arc<Budgets>,
-    tokens: Arc<Tokens>,
+    budgets: Arc<RateLimiter>,
+    tokens: Arc<TokenSources>,
     /// One source test at a time: a national schedule takes hundreds of megabytes while it is decoded.
     pub(crate) test_slot: Arc<Semaphore>,
 }
 
-impl Sources {
+impl FetchContext {
     /// Fetchers that ask as `client_name`, within these budgets.
-    pub(crate) fn new(client_name: &str, clock: Arc<dyn Clock>, budgets: Arc<Budgets>) -> Sources {
+    pub(crate) fn new(
+        client_name: &str,
+        clock: Arc<dyn Clock>,
+        budgets: Arc<RateLimiter>,
+    ) -> FetchContext {
         let (client, test_slot) = (HttpClient::new(client_name), Arc::new(Semaphore::new(1)));
-        Sources { client, clock, budgets, tokens: Arc::default(), test_slot }
+        FetchContext { client, clock, budgets, tokens: Arc::default(), test_slot }
     }
 
     /// How much producers are asked.
-    pub(crate) fn budgets(&self) -> &Budgets {
+    pub(crate) fn rate_limiter(&self) -> &RateLimiter {
         &self.budgets
     }
 
     /// Where a feed's requests to its own host are counted.
-    pub(crate) fn place_of(&self, feed: &FeedConfig) -> Place {
-        self.budgets.place(feed, feed.url.host().as_deref())
+    pub(crate) fn bucket_for_feed(&self, feed: &FeedConfig) -> RateLimitBucket {
+        self.budgets.bucket_for_feed(feed, feed.url.host_with_port().as_deref())
     }
 
     /// Waits for a turn at the host of `url`, for one request for the sake of `feed`.
-    async fn turn_at(&self, feed: &FeedConfig, url: &Url) -> Turn {
-        let place = self.budgets.place(feed, host_of(url).as_deref());
+    async fn wait_for_permit(&self, feed: &FeedConfig, url: &Url) -> RateLimitPermit {
+        let place = self.budgets.bucket_for_feed(feed, url_host(url).as_deref());
         let now = self.clock.monotonic();
-        let booking = place.book(now, now);
-        self.clock.sleep_until(booking.at()).await;
-        booking.turn(Arc::clone(&self.clock)).await
+        let booking = place.reserve_from(now, now);
+        self.clock.sleep_until(booking.reserved_at()).await;
+        booking.wait_for_permit(Arc::clone(&self.clock)).await
     }
 }
 
 /// One source's fetcher; it remembers the validators of the last body.
 #[derive(Debug)]
-pub(crate) enum Fetcher {
+pub(crate) enum SourceFetcher {
     Http(Box<http::HttpFetcher>),
     Path(Box<path::PathFetcher>),
     Replay(replay::ReplayFetcher),
 }
 
-impl Fetcher {
-    pub(crate) fn new(config: &SharedConfig, shared: &Sources) -> Fetcher {
+impl SourceFetcher {
+    pub(crate) fn new(config: &SharedConfig, shared: &FetchContext) -> SourceFetcher {
         let max = config.body_bytes_max();
         match &config.url {
-            Location::Http(url) => {
+            SourceLocation::Http(url) => {
                 let (url, config) = (url.clone(), Arc::clone(config));
-                Fetcher::Http(Box::new(http::HttpFetcher::new(url, config, shared.clone())))
+                SourceFetcher::Http(Box::new(http::HttpFetcher::new(url, config, shared.clone())))
             }
-            Location::Path(path) => {
-                Fetcher::Path(Box::new(path::PathFetcher::new(path.clone(), max)))
+            SourceLocation::Path(path) => {
+                SourceFetcher::Path(Box::new(path::PathFetcher::new(path.clone(), max)))
             }
-            Location::Replay { dir, speed } => {
+            SourceLocation::Replay { dir, speed } => {
                 let (dir, clock) = (dir.clone(), Arc::clone(&shared.clock));
-                Fetcher::Replay(replay::ReplayFetcher::new(dir, *speed, max, clock))
+                SourceFetcher::Replay(replay::ReplayFetcher::new(dir, *speed, max, clock))
             }
         }
     }
 
     /// Goes on with the same source under another configuration; the validators stay.
-    pub(crate) fn go_on(&mut self, config: &SharedConfig, shared: &Sources) {
+    pub(crate) fn reconfigure(&mut self, config: &SharedConfig, shared: &FetchContext) {
         let max = config.body_bytes_max();
         match self {
-            Fetcher::Http(fetcher) => fetcher.go_on(Arc::clone(config), shared),
-            Fetcher::Path(fetcher) => fetcher.bound(max),
-            Fetcher::Replay(fetcher) => fetcher.max = max,
+            SourceFetcher::Http(fetcher) => fetcher.reconfigure(Arc::clone(config), shared),
+            SourceFetcher::Path(fetcher) => fetcher.set_max_bytes(max),
+            SourceFetcher::Replay(fetcher) => fetcher.max = max,
         }
     }
 
     /// How much of the last fetch went by while it waited for turns of ours.
-    pub(crate) fn waited(&self) -> Duration {
+    pub(crate) fn wait_time(&self) -> Duration {
         match self {
-            Fetcher::Http(fetcher) => fetcher.waited(),
+            SourceFetcher::Http(fetcher) => fetcher.wait_time(),
             _ => Duration::ZERO,
         }
     }
 
     /// Asks the source once, in the `turn` that the feed has with it. What is not asked over HTTP has no questions. A failure leaves the fetcher as it was.
-    pub(crate) async fn fetch(
+    pub(crate) async fn fetch_source(
         &mut self,
-        turn: Turn,
-        question: Question,
-    ) -> Result<Fetched, Failure> {
+        turn: RateLimitPermit,
+        question: SourceRequest,
+    ) -> Result<FetchOutcome, FetchError> {
         match self {
-            Fetcher::Http(fetcher) => fetcher.fetch(turn, question).await,
-            Fetcher::Path(fetcher) => fetcher.fetch().await,
-            Fetcher::Replay(fetcher) => fetcher.fetch().await,
+            SourceFetcher::Http(fetcher) => fetcher.fetch_url(turn, question).await,
+            SourceFetcher::Path(fetcher) => fetcher.fetch_path().await,
+            SourceFetcher::Replay(fetcher) => fetcher.fetch_frame().await,
         }
     }
 
     /// The body could not be used: ask for it whole the next time.
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn forget_version(&mut self) {
         match self {
-            Fetcher::Http(fetcher) => fetcher.forget(),
-            Fetcher::Path(fetcher) => fetcher.forget(),
-            Fetcher::Replay(_) => {}
+            SourceFetcher::Http(fetcher) => fetcher.forget_validators(),
+            SourceFetcher::Path(fetcher) => fetcher.forget_version(),
+            SourceFetcher::Replay(_) => {}
         }
     }
 
     /// Lets the next body go elsewhere, where it comes over HTTP.
-    fn spool_to(&mut self, spool: spool::Spool) {
-        if let Fetcher::Http(fetcher) = self {
-            fetcher.spool_to(spool);
+    fn spool_next_body(&mut self, spool: spool::BodySpool) {
+        if let SourceFetcher::Http(fetcher) = self {
+            fetcher.spool_next_body(spool);
         }
     }
 
     /// What the source said of the last body, for whoever keeps it.
-    pub(crate) fn validators(&self) -> Validators {
+    pub(crate) fn validators(&self) -> CacheValidators {
         match self {
-            Fetcher::Http(fetcher) => fetcher.validators(),
-            _ => Validators::default(),
+            SourceFetcher::Http(fetcher) => fetcher.validators(),
+            _ => CacheValidators::default(),
         }
     }
 
     /// Goes on as after the body that these belong to.
-    pub(crate) fn remember(&mut self, validators: &Validators) {
-        if let Fetcher::Http(fetcher) = self {
-            fetcher.remember(validators);
+    pub(crate) fn set_validators(&mut self, validators: &CacheValidators) {
+        if let SourceFetcher::Http(fetcher) = self {
+            fetcher.set_validators(validators);
         }
     }
 
     /// When the source itself knows that it will have something new.
-    pub(crate) fn due_in(&self) -> Option<Duration> {
+    pub(crate) fn next_frame_in(&self) -> Option<Duration> {
         match self {
-            Fetcher::Replay(fetcher) => fetcher.due_in(),
+            SourceFetcher::Replay(fetcher) => fetcher.next_frame_in(),
             _ => None,
         }
     }
 
     /// The first bytes of a body that could not be used, as text that is safe to show.
     /// Nor does it show `key`, if there is one, whatever was asked last.
-    pub(crate) fn shown(&self, bytes: &[u8], key: Option<&Secret>) -> String {
+    pub(crate) fn redact_head(&self, bytes: &[u8], key: Option<&Secret>) -> String {
         match self {
-            Fetcher::Http(fetcher) => fetcher.shown(bytes, key),
-            _ => shown::Hidden::default().show(bytes),
+            SourceFetcher::Http(fetcher) => fetcher.redact_head(bytes, key),
+            _ => redact::Redactor::default().redact_bytes(bytes),
         }
     }
 
     /// The host that the last reply came from by a redirect, if it is not the feed's.
     pub(crate) fn other_host(&self) -> Option<&str> {
         match self {
-            Fetcher::Http(fetcher) => fetcher.other_host(),
+            SourceFetcher::Http(fetcher) => fetcher.other_host(),
             _ => None,
         }
     }
 
     /// What the source said, in its last reply, about the next request.
-    pub(crate) fn advice(&self) -> Advice {
+    pub(crate) fn last_advice(&self) -> PollAdvice {
         match self {
-            Fetcher::Http(fetcher) => fetcher.advice(),
-            _ => Advice::default(),
+            SourceFetcher::Http(fetcher) => fetcher.last_advice(),
+            _ => PollAdvice::default(),
         }
     }
 
     /// The recorded time that passes in a replay.
     pub(crate) fn replay_clock(&self) -> Option<ReplayClock> {
         match self {
-            Fetcher::Replay(fetcher) => fetcher.clock(),
+            SourceFetcher::Replay(fetcher) => fetcher.replay_clock(),
             _ => None,
         }
     }
 }
 
 /// Whether a text holds what only a feed's producer is to see.
-pub(crate) fn tells_secret(feed: &FeedConfig, text: &str) -> bool {
-    shown::Hidden::of(feed, &[]).is_in(text)
+pub(crate) fn contains_secret(feed: &FeedConfig, text: &str) -> bool {
+    redact::Redactor::for_feed(feed, &[]).finds_secret(text)
 }
 
 /// Runs disk work where it may block. A panic there is a failure of this fetch alone.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-) -> Result<T, Failure> {
+async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, FetchError> + Send + 'static,
+) -> Result<T, FetchError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) => {
-            Err(Failure::new(FailureCode::Connect, format!("reading broke off: {error}")))
+            Err(FetchError::new(FailureCode::Connect, format!("reading broke off: {error}")))
         }
     }
 }

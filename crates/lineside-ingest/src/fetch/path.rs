@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Failure, Fetched, blocking, file::FileFetcher, folder::FolderFetcher};
+use super::{FetchError, FetchOutcome, file::FileFetcher, folder::FolderFetcher, run_blocking};
 
 /// Looks anew each time at what stands there: a folder may come after the server, as one that is mounted or unpacked
 /// later does, and a zip may take its place.
@@ -20,25 +20,25 @@ impl PathFetcher {
         PathFetcher { path, file, folder }
     }
 
-    pub(super) fn bound(&mut self, max: u64) {
+    pub(super) fn set_max_bytes(&mut self, max: u64) {
         self.file.max = max;
         self.folder.max = max;
     }
 
-    pub(super) fn forget(&mut self) {
-        self.file.forget();
-        self.folder.forget();
+    pub(super) fn forget_version(&mut self) {
+        self.file.forget_version();
+        self.folder.forget_version();
     }
 
-    pub(super) async fn fetch(&mut self) -> Result<Fetched, Failure> {
+    pub(super) async fn fetch_path(&mut self) -> Result<FetchOutcome, FetchError> {
         let path = self.path.clone();
         // What was seen of the one says nothing of what stands there after the other.
-        if blocking(move || Ok(path.is_dir())).await? {
-            self.file.forget();
-            self.folder.fetch().await
+        if run_blocking(move || Ok(path.is_dir())).await? {
+            self.file.forget_version();
+            self.folder.fetch_folder().await
         } else {
-            self.folder.forget();
-            self.file.fetch().await
+            self.folder.forget_version();
+            self.file.fetch_file().await
         }
     }
 }
@@ -54,23 +54,27 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("plan");
         let mut fetcher = PathFetcher::new(path.clone(), 1_000);
-        assert!(fetcher.fetch().await.is_err());
+        assert!(fetcher.fetch_path().await.is_err());
 
         fs::create_dir(&path).unwrap();
         fs::write(path.join("stops.txt"), "stop_id\nS\n").unwrap();
-        let Ok(Fetched::Body(folder)) = fetcher.fetch().await else { panic!("the folder is read") };
+        let Ok(FetchOutcome::Body(folder)) = fetcher.fetch_path().await else {
+            panic!("the folder is read")
+        };
         assert_eq!(folder.file_name.as_deref(), Some("plan.zip"));
-        assert!(matches!(fetcher.fetch().await, Ok(Fetched::NotModified)));
+        assert!(matches!(fetcher.fetch_path().await, Ok(FetchOutcome::NotModified)));
 
         fs::rename(&path, home.path().join("old")).unwrap();
         fs::write(&path, &folder.bytes).unwrap();
-        let Ok(Fetched::Body(file)) = fetcher.fetch().await else { panic!("the zip is read") };
+        let Ok(FetchOutcome::Body(file)) = fetcher.fetch_path().await else {
+            panic!("the zip is read")
+        };
         assert_eq!(file.bytes, folder.bytes);
-        assert!(matches!(fetcher.fetch().await, Ok(Fetched::NotModified)));
+        assert!(matches!(fetcher.fetch_path().await, Ok(FetchOutcome::NotModified)));
 
         // The same folder as before is news after the zip.
         fs::remove_file(&path).unwrap();
         fs::rename(home.path().join("old"), &path).unwrap();
-        assert!(matches!(fetcher.fetch().await, Ok(Fetched::Body(_))));
+        assert!(matches!(fetcher.fetch_path().await, Ok(FetchOutcome::Body(_))));
     }
 }

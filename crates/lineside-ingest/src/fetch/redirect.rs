@@ -7,28 +7,31 @@
 use http::{StatusCode, header};
 use reqwest::Response;
 
-use super::{Failure, FailureCode, Question, client::HttpClient, http::HttpFetcher, token::Token};
-use crate::{budget::Turn, limits::REDIRECTS_MAX, source::host_of};
+use super::{
+    FailureCode, FetchError, SourceRequest, client::HttpClient, http::HttpFetcher,
+    token::AccessToken,
+};
+use crate::{limits::REDIRECTS_MAX, rate_limit::RateLimitPermit, source::url_host};
 
 impl HttpFetcher {
     /// Sends the request and follows redirects until an answer begins.
     ///
     /// # Errors
     /// If a host is not reached or not to be reached, or there are too many redirects.
-    pub(super) async fn follow(
+    pub(super) async fn follow_redirects(
         &mut self,
-        turn: Turn,
-        token: Option<&Token>,
-    ) -> Result<(Response, Turn), Failure> {
+        turn: RateLimitPermit,
+        token: Option<&AccessToken>,
+    ) -> Result<(Response, RateLimitPermit), FetchError> {
         let mut turn = turn;
         let mut url = self.url.clone();
         let first_reach = HttpClient::initial_reach(&self.config);
         let mut own_reach = self.public_reach.unwrap_or(first_reach);
         let mut reach = own_reach;
         for _ in 0..=REDIRECTS_MAX {
-            let response = self.send_to(&url, token, reach).await?;
-            let is_other = host_of(&url) != host_of(&self.url);
-            self.other_host = host_of(&url).filter(|_| is_other);
+            let response = self.send_to_url(&url, token, reach).await?;
+            let is_other = url_host(&url) != url_host(&self.url);
+            self.other_host = url_host(&url).filter(|_| is_other);
             let next_reach = self.shared.client.reach_after(&response, reach).await;
             if url.origin() == self.url.origin() && next_reach != own_reach {
                 own_reach = next_reach;
@@ -36,7 +39,9 @@ impl HttpFetcher {
             }
             let location = response.headers().get(header::LOCATION);
             let next = match location.and_then(|location| location.to_str().ok()) {
-                Some(location) if self.is_followed(response.status()) => url.join(location).ok(),
+                Some(location) if self.is_redirect_followed(response.status()) => {
+                    url.join(location).ok()
+                }
                 _ => return Ok((response, turn)),
             };
             match next {
@@ -48,9 +53,9 @@ impl HttpFetcher {
             reach = if is_own { own_reach } else { next_reach };
             // The next host may have its own limit, so the turn at this one ends first.
             drop((response, turn));
-            turn = self.turn_at(&url).await;
+            turn = self.wait_for_permit(&url).await;
         }
-        Err(Failure::new(
+        Err(FetchError::new(
             FailureCode::Http(StatusCode::FOUND.as_u16()),
             format!("more than {REDIRECTS_MAX} redirects"),
         ))
@@ -58,9 +63,9 @@ impl HttpFetcher {
 
     /// Whether a reply with this status is a redirect to follow. A body is sent to the host that the operator named, and
     /// only where the producer says that it is to be sent there again.
-    fn is_followed(&self, status: StatusCode) -> bool {
+    fn is_redirect_followed(&self, status: StatusCode) -> bool {
         match self.question {
-            Question::Post(_) => matches!(status.as_u16(), 307 | 308),
+            SourceRequest::Post(_) => matches!(status.as_u16(), 307 | 308),
             _ => matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308),
         }
     }

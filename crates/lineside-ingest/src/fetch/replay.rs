@@ -10,12 +10,13 @@ use std::{
     time::Duration,
 };
 
-use lineside_formats::{Format, gtfs_rt, is_json_twin, sniff};
+use lineside_formats::{Format, gtfs_rt, is_gtfs_rt_json, sniff_format};
 use lineside_sync::{Clock, UnixMillis};
 
 use super::{
-    Body, Failure, FailureCode, Fetched, blocking,
-    file::{read, shown, stamp, unix_millis},
+    FailureCode, FetchError, FetchOutcome, FetchedBody,
+    file::{display_path, read_file, read_stamp, to_unix_millis},
+    run_blocking,
 };
 use crate::limits::REPLAY_FILES_MAX;
 
@@ -36,17 +37,17 @@ pub(crate) struct ReplayFetcher {
 
 /// The recorded time that passes while a folder is played.
 #[derive(Clone, Debug)]
-pub(crate) struct ReplayClock(Arc<Tape>);
+pub(crate) struct ReplayClock(Arc<ReplayTape>);
 
 #[derive(Debug)]
-struct Tape {
+struct ReplayTape {
     started: Duration,
     speed: f64,
-    frames: Vec<Frame>,
+    frames: Vec<ReplayFrame>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Frame {
+struct ReplayFrame {
     /// When it was recorded.
     at: UnixMillis,
     path: PathBuf,
@@ -56,15 +57,15 @@ struct Frame {
 
 impl ReplayClock {
     /// The recorded time when the clock that plays it shows `monotonic`.
-    pub(crate) fn at(&self, monotonic: Duration) -> UnixMillis {
-        let passed = self.passed(monotonic);
+    pub(crate) fn recorded_time(&self, monotonic: Duration) -> UnixMillis {
+        let passed = self.elapsed_time(monotonic);
         let frames = &self.0.frames;
         let next = frames.partition_point(|frame| frame.offset <= passed);
         let Some(frame) = frames.get(next.saturating_sub(1)) else { return UnixMillis(0) };
         frame.at + passed.saturating_sub(frame.offset)
     }
 
-    fn passed(&self, monotonic: Duration) -> Duration {
+    fn elapsed_time(&self, monotonic: Duration) -> Duration {
         monotonic.saturating_sub(self.0.started).mul_f64(self.0.speed)
     }
 }
@@ -74,34 +75,34 @@ impl ReplayFetcher {
         ReplayFetcher { dir, speed, max, clock, tape: OnceLock::new(), played: 0 }
     }
 
-    pub(super) fn clock(&self) -> Option<ReplayClock> {
+    pub(super) fn replay_clock(&self) -> Option<ReplayClock> {
         self.tape.get().cloned()
     }
 
     /// Time until the next frame; `None` when all were played.
-    pub(super) fn due_in(&self) -> Option<Duration> {
+    pub(super) fn next_frame_in(&self) -> Option<Duration> {
         let tape = self.tape.get()?;
         let next = tape.0.frames.get(self.played)?;
-        let wait = next.offset.saturating_sub(tape.passed(self.clock.monotonic()));
+        let wait = next.offset.saturating_sub(tape.elapsed_time(self.clock.monotonic()));
         Some(wait.div_f64(self.speed))
     }
 
-    pub(super) async fn fetch(&mut self) -> Result<Fetched, Failure> {
+    pub(super) async fn fetch_frame(&mut self) -> Result<FetchOutcome, FetchError> {
         if self.tape.get().is_none() {
             let (dir, max) = (self.dir.clone(), self.max);
-            let frames = blocking(move || find_frames(&dir, max)).await?;
-            let tape = Tape { started: self.clock.monotonic(), speed: self.speed, frames };
+            let frames = run_blocking(move || find_frames(&dir, max)).await?;
+            let tape = ReplayTape { started: self.clock.monotonic(), speed: self.speed, frames };
             self.tape.get_or_init(|| ReplayClock(Arc::new(tape)));
         }
-        let due = self.due_in() == Some(Duration::ZERO);
+        let due = self.next_frame_in() == Some(Duration::ZERO);
         let frame = self.tape.get().and_then(|tape| tape.0.frames.get(self.played)).cloned();
-        let Some(frame) = frame.filter(|_| due) else { return Ok(Fetched::NotModified) };
+        let Some(frame) = frame.filter(|_| due) else { return Ok(FetchOutcome::NotModified) };
         // A frame that cannot be read is passed over, or it would stop the tape.
         self.played += 1;
         let max = self.max;
-        blocking(move || {
-            Ok(Fetched::Body(Body {
-                bytes: read(&frame.path, max)?,
+        run_blocking(move || {
+            Ok(FetchOutcome::Body(FetchedBody {
+                bytes: read_file(&frame.path, max)?,
                 content_type: None,
                 last_modified: Some(frame.at),
                 file_name: frame.path.file_name().and_then(|name| name.to_str()).map(str::to_owned),
@@ -113,8 +114,8 @@ impl ReplayFetcher {
 }
 
 /// The folder's snapshots in the order of their times.
-fn find_frames(dir: &Path, max: u64) -> Result<Vec<Frame>, Failure> {
-    let fail = |error: std::io::Error| Failure::io(&shown(dir), &error);
+fn find_frames(dir: &Path, max: u64) -> Result<Vec<ReplayFrame>, FetchError> {
+    let fail = |error: std::io::Error| FetchError::from_io(&display_path(dir), &error);
     let mut frames = Vec::new();
     for entry in fs::read_dir(dir).map_err(fail)? {
         let path = entry.map_err(fail)?.path();
@@ -124,26 +125,26 @@ fn find_frames(dir: &Path, max: u64) -> Result<Vec<Frame>, Failure> {
             continue;
         }
         if frames.len() == REPLAY_FILES_MAX {
-            let detail = format!("{} holds more than {REPLAY_FILES_MAX} files", shown(dir));
-            return Err(Failure::new(FailureCode::TooLarge, detail));
+            let detail = format!("{} holds more than {REPLAY_FILES_MAX} files", display_path(dir));
+            return Err(FetchError::new(FailureCode::TooLarge, detail));
         }
         let at = recorded_at(&path, max)?;
-        frames.push(Frame { at, path, offset: Duration::ZERO });
+        frames.push(ReplayFrame { at, path, offset: Duration::ZERO });
     }
     if frames.is_empty() {
-        let detail = format!("{} holds no snapshots", shown(dir));
-        return Err(Failure::new(FailureCode::Empty, detail));
+        let detail = format!("{} holds no snapshots", display_path(dir));
+        return Err(FetchError::new(FailureCode::Empty, detail));
     }
     frames.sort();
     for i in 1..frames.len() {
-        let hole = frames[i].at.since(frames[i - 1].at);
+        let hole = frames[i].at.duration_since(frames[i - 1].at);
         frames[i].offset = frames[i - 1].offset + hole.min(HOLE_MAX);
     }
     Ok(frames)
 }
 
 /// The time that the snapshot gives itself, else the Unix time in its name, else the file's own.
-fn recorded_at(path: &Path, max: u64) -> Result<UnixMillis, Failure> {
+fn recorded_at(path: &Path, max: u64) -> Result<UnixMillis, FetchError> {
     if let Some(at) = header_time(path, max) {
         return Ok(at);
     }
@@ -151,16 +152,16 @@ fn recorded_at(path: &Path, max: u64) -> Result<UnixMillis, Failure> {
     if let Some(at) = time_in_name(name) {
         return Ok(at);
     }
-    Ok(stamp(path)?.1.and_then(unix_millis).unwrap_or_default())
+    Ok(read_stamp(path)?.1.and_then(to_unix_millis).unwrap_or_default())
 }
 
 fn header_time(path: &Path, max: u64) -> Option<UnixMillis> {
-    let bytes = read(path, max).ok()?;
-    if sniff(&bytes) != Some(Format::GtfsRt) {
+    let bytes = read_file(path, max).ok()?;
+    if sniff_format(&bytes) != Some(Format::GtfsRt) {
         return None;
     }
-    let limits = gtfs_rt::Limits::default();
-    let header = if is_json_twin(&bytes) {
+    let limits = gtfs_rt::FeedMessageLimits::default();
+    let header = if is_gtfs_rt_json(&bytes) {
         gtfs_rt::decode_json(&bytes, &limits).ok()?.0.header
     } else {
         gtfs_rt::decode_shallow(bytes, &limits).ok()?.0.header
@@ -182,25 +183,25 @@ mod tests {
     use super::*;
 
     fn tape(times: &[i64], speed: f64) -> ReplayClock {
-        let mut frames: Vec<Frame> = times
+        let mut frames: Vec<ReplayFrame> = times
             .iter()
-            .map(|&at| Frame {
+            .map(|&at| ReplayFrame {
                 at: UnixMillis::from_seconds(at),
                 path: PathBuf::new(),
                 offset: Duration::ZERO,
             })
             .collect();
         for i in 1..frames.len() {
-            let hole = frames[i].at.since(frames[i - 1].at).min(HOLE_MAX);
+            let hole = frames[i].at.duration_since(frames[i - 1].at).min(HOLE_MAX);
             frames[i].offset = frames[i - 1].offset + hole;
         }
-        ReplayClock(Arc::new(Tape { started: Duration::from_secs(5), speed, frames }))
+        ReplayClock(Arc::new(ReplayTape { started: Duration::from_secs(5), speed, frames }))
     }
 
     #[test]
     fn recorded_time_passes_at_its_speed_and_jumps_over_holes() {
         let clock = tape(&[1_000, 1_060, 100_000], 10.0);
-        let at = |seconds| clock.at(Duration::from_secs(seconds)).seconds();
+        let at = |seconds| clock.recorded_time(Duration::from_secs(seconds)).unix_seconds();
         assert_eq!(at(0), 1_000);
         assert_eq!(at(5), 1_000);
         assert_eq!(at(8), 1_030);
@@ -230,13 +231,16 @@ mod tests {
             ReplayFetcher::new(dir.path().into(), 10.0, 1 << 20, Arc::clone(&clock) as _);
         let mut played = Vec::new();
         for _ in 0..30 {
-            if let Fetched::Body(body) = fetcher.fetch().await.unwrap() {
-                played.push((clock.monotonic().as_millis(), body.last_modified.unwrap().seconds()));
+            if let FetchOutcome::Body(body) = fetcher.fetch_frame().await.unwrap() {
+                played.push((
+                    clock.monotonic().as_millis(),
+                    body.last_modified.unwrap().unix_seconds(),
+                ));
             }
             clock.advance(Duration::from_millis(100));
         }
         assert_eq!(played, [(0, 1_700_000_000), (1_000, 1_700_000_010), (2_000, 1_700_000_020)]);
-        assert_eq!(fetcher.due_in(), None);
+        assert_eq!(fetcher.next_frame_in(), None);
     }
 
     #[tokio::test]
@@ -244,6 +248,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(SimulatedClock::new(UnixMillis(0)));
         let mut fetcher = ReplayFetcher::new(dir.path().into(), 1.0, 1, clock);
-        assert_eq!(fetcher.fetch().await.unwrap_err().code, FailureCode::Empty);
+        assert_eq!(fetcher.fetch_frame().await.unwrap_err().code, FailureCode::Empty);
     }
 }

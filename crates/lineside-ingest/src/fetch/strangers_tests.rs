@@ -14,12 +14,15 @@ use tokio::{
     net::TcpListener,
 };
 
-use super::{Failure, FailureCode, Fetched, Fetcher, Post, Question, Sources, client::HttpClient};
+use super::{
+    FailureCode, FetchContext, FetchError, FetchOutcome, PostRequest, SourceFetcher, SourceRequest,
+    client::HttpClient,
+};
 use crate::{
     config::{FeedConfig, FeedId},
     limits::REDIRECTS_MAX,
-    public_only::Judge,
-    source::Location,
+    public_only::AddressPolicy,
+    source::SourceLocation,
 };
 
 /// The one address that counts as public here, and its neighbour.
@@ -50,57 +53,63 @@ async fn server(address: Ipv4Addr, status: &str, headers: &str) -> (u16, Arc<Ato
 }
 
 /// Fetches an address that a stranger named.
-async fn fetch(url: &str) -> Result<Fetched, Failure> {
+async fn fetch(url: &str) -> Result<FetchOutcome, FetchError> {
     fetch_as(true, url).await
 }
 
 /// Fetches an address that the operator named.
-async fn fetch_for_operator(url: &str) -> Result<Fetched, Failure> {
+async fn fetch_for_operator(url: &str) -> Result<FetchOutcome, FetchError> {
     fetch_as(false, url).await
 }
 
-async fn fetch_as(public_only: bool, url: &str) -> Result<Fetched, Failure> {
-    let client = |client: HttpClient| client.judged_by(Judge::of(is_public));
-    Source::new(public_only, url, client).fetch(Question::Plain).await
+async fn fetch_as(public_only: bool, url: &str) -> Result<FetchOutcome, FetchError> {
+    let client =
+        |client: HttpClient| client.with_address_policy(AddressPolicy::for_addresses(is_public));
+    Source::new(public_only, url, client).fetch(SourceRequest::Plain).await
 }
 
 /// A feed's source, which is fetched several times.
 struct Source {
-    sources: Sources,
+    sources: FetchContext,
     config: Arc<FeedConfig>,
-    fetcher: Fetcher,
+    fetcher: SourceFetcher,
 }
 
 impl Source {
     fn new(public_only: bool, url: &str, client: impl Fn(HttpClient) -> HttpClient) -> Source {
         let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
-        let mut sources = Sources::new("", clock, Arc::default());
+        let mut sources = FetchContext::new("", clock, Arc::default());
         sources.client = client(sources.client);
-        let url = Location::parse(url).unwrap();
+        let url = SourceLocation::parse(url).unwrap();
         let config = FeedConfig { public_only, ..FeedConfig::new(FeedId::new("a").unwrap(), url) };
         let config = Arc::new(config);
-        let fetcher = Fetcher::new(&config, &sources);
+        let fetcher = SourceFetcher::new(&config, &sources);
         Source { sources, config, fetcher }
     }
 
-    async fn fetch(&mut self, question: Question) -> Result<Fetched, Failure> {
+    async fn fetch(&mut self, question: SourceRequest) -> Result<FetchOutcome, FetchError> {
         let clock = Arc::clone(&self.sources.clock);
         let now = clock.monotonic();
-        let turn = self.sources.place_of(&self.config).book(now, now).turn(clock).await;
-        self.fetcher.fetch(turn, question).await
+        let turn = self
+            .sources
+            .bucket_for_feed(&self.config)
+            .reserve_from(now, now)
+            .wait_for_permit(clock)
+            .await;
+        self.fetcher.fetch_source(turn, question).await
     }
 }
 
 /// A source whose name leads to the public address at first and to the private one from the second lookup on.
 fn rebound(port: u16) -> Source {
-    let judge = Judge::of(is_public).leading_to(IpAddr::V4(PRIVATE));
+    let judge = AddressPolicy::for_addresses(is_public).with_fixed_address(IpAddr::V4(PRIVATE));
     Source::new(false, &format!("http://localhost:{port}/"), move |client| {
-        client.judged_by(judge.clone())
+        client.with_address_policy(judge.clone())
     })
 }
 
 #[track_caller]
-fn assert_refused(fetched: Result<Fetched, Failure>) {
+fn assert_refused(fetched: Result<FetchOutcome, FetchError>) {
     let failure = fetched.unwrap_err();
     assert_eq!(failure.code, FailureCode::Connect);
     assert_eq!(failure.detail, "not asked: the host is not on the public internet");
@@ -110,7 +119,7 @@ fn assert_refused(fetched: Result<Fetched, Failure>) {
 async fn what_is_public_is_fetched() {
     let (port, asked) = server(PUBLIC, "200 OK", "").await;
     let fetched = fetch(&format!("http://{PUBLIC}:{port}/")).await.unwrap();
-    assert!(matches!(fetched, Fetched::Body(body) if body.bytes == "{}"));
+    assert!(matches!(fetched, FetchOutcome::Body(body) if body.bytes == "{}"));
     assert_eq!(asked.load(Ordering::SeqCst), 1);
 }
 
@@ -157,23 +166,23 @@ async fn a_private_producer_may_lead_to_a_private_host() {
     let location = format!("location: http://{PRIVATE}:{port}/\r\n");
     let (first, _) = server(PRIVATE, "302 Found", &location).await;
     let fetched = fetch_for_operator(&format!("http://{PRIVATE}:{first}/")).await.unwrap();
-    assert!(matches!(fetched, Fetched::Body(body) if body.bytes == "{}"));
+    assert!(matches!(fetched, FetchOutcome::Body(body) if body.bytes == "{}"));
     assert_eq!(requests.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]
 async fn a_public_producer_leads_to_no_private_host_by_its_own_name() {
     let (port, asked) = server(PUBLIC, "302 Found", "location: /again\r\n").await;
-    assert_refused(rebound(port).fetch(Question::Plain).await);
+    assert_refused(rebound(port).fetch(SourceRequest::Plain).await);
     assert_eq!(asked.load(Ordering::SeqCst), 1);
     // Nor at the next poll, whatever is sent.
     let (port, asked) = server(PUBLIC, "200 OK", "").await;
     let mut source = rebound(port);
-    source.fetch(Question::Plain).await.unwrap();
-    assert_refused(source.fetch(Question::Plain).await);
+    source.fetch(SourceRequest::Plain).await.unwrap();
+    assert_refused(source.fetch(SourceRequest::Plain).await);
     let (body, content_type) = (bytes::Bytes::from_static(b"{}"), "application/json");
-    let post = Post { body, content_type, action: None, secret: None };
-    assert_refused(source.fetch(Question::Post(post)).await);
+    let post = PostRequest { body, content_type, action: None, secret: None };
+    assert_refused(source.fetch(SourceRequest::Post(post)).await);
     assert_eq!(asked.load(Ordering::SeqCst), 1);
 }
 
@@ -183,15 +192,17 @@ async fn where_a_proxy_connects_the_host_of_the_address_is_judged() {
     let location = format!("location: http://{PRIVATE}:{port}/\r\n");
     let (public, _) = server(PUBLIC, "302 Found", &location).await;
     let proxied = |url: &str| {
-        let client = |client: HttpClient| client.judged_by(Judge::of(is_public)).behind_proxy();
+        let client = |client: HttpClient| {
+            client.with_address_policy(AddressPolicy::for_addresses(is_public)).with_proxy()
+        };
         Source::new(false, url, client)
     };
     let url = format!("http://{PUBLIC}:{public}/");
-    assert_refused(proxied(&url).fetch(Question::Plain).await);
+    assert_refused(proxied(&url).fetch(SourceRequest::Plain).await);
     assert_eq!(asked.load(Ordering::SeqCst), 0);
     let (first, _) = server(PRIVATE, "302 Found", &location).await;
     let url = format!("http://{PRIVATE}:{first}/");
-    proxied(&url).fetch(Question::Plain).await.unwrap();
+    proxied(&url).fetch(SourceRequest::Plain).await.unwrap();
     assert_eq!(asked.load(Ordering::SeqCst), 1);
 }
 
@@ -199,7 +210,8 @@ async fn where_a_proxy_connects_the_host_of_the_address_is_judged() {
 async fn a_user_in_the_address_is_shown_to_a_public_host_at_every_poll() {
     let listener = TcpListener::bind((PUBLIC, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let client = |client: HttpClient| client.judged_by(Judge::of(is_public));
+    let client =
+        |client: HttpClient| client.with_address_policy(AddressPolicy::for_addresses(is_public));
     let url = format!("http://me:a%20key@{PUBLIC}:{port}/");
     let mut source = Source::new(false, &url, client);
     for _ in 0..2 {
@@ -211,7 +223,7 @@ async fn a_user_in_the_address_is_shown_to_a_public_host_at_every_poll() {
             socket.write_all(reply).await.unwrap();
             String::from_utf8_lossy(&request[..length]).to_lowercase()
         };
-        let (fetched, request) = tokio::join!(source.fetch(Question::Plain), answering);
+        let (fetched, request) = tokio::join!(source.fetch(SourceRequest::Plain), answering);
         fetched.unwrap();
         // The name and the password in base 64, in small letters here.
         let sent: Vec<_> =
@@ -224,10 +236,10 @@ async fn a_user_in_the_address_is_shown_to_a_public_host_at_every_poll() {
 async fn bytes_of_another_host_are_not_shown() {
     let (port, _) = server(PUBLIC, "404 Not Found", "").await;
     let own = fetch_for_operator(&format!("http://{PUBLIC}:{port}/")).await.unwrap_err();
-    assert_eq!(own.at(UnixMillis(0)).head.as_deref(), Some("{}"));
+    assert_eq!(own.into_fetch_failure(UnixMillis(0)).head.as_deref(), Some("{}"));
     let location = format!("location: http://{PUBLIC}:{port}/\r\n");
     let (first, _) = server(PUBLIC, "302 Found", &location).await;
     let other = fetch_for_operator(&format!("http://{PUBLIC}:{first}/")).await.unwrap_err();
-    let other = other.at(UnixMillis(0));
+    let other = other.into_fetch_failure(UnixMillis(0));
     assert_eq!((other.code, other.head), (FailureCode::Http(404), None));
 }

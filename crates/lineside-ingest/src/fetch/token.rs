@@ -22,14 +22,14 @@ use tokio::sync::Mutex;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::{
-    Failure, FailureCode, Phase, Sources, advice::advice as advice_of, client, http::within,
-    waits::Waits,
+    FailureCode, FetchContext, FetchError, FetchPhase, advice::parse_advice as advice_of, client,
+    http::within_limit, permit_waits::PermitWaits,
 };
 use crate::{
     config::FeedConfig,
     limits::{TOKEN_BYTES_MAX, TOKEN_LIFE_USUAL, TOKEN_RENEW_BEFORE_MAX, TOKEN_RETRY},
-    schedule::{Advice, retry_in},
-    source::{OAuth2, Secret},
+    poll_schedule::{PollAdvice, retry_delay},
+    source::{OAuth2Client, Secret},
 };
 
 /// A token is renewed when this part of its life is left, or [`TOKEN_RENEW_BEFORE_MAX`] if that is shorter.
@@ -38,14 +38,14 @@ const RENEW_BEFORE_PART: u32 = 10;
 const WORD_CHARS_MAX: usize = 64;
 
 /// What a feed shows its producer.
-pub(super) struct Token {
+pub(super) struct AccessToken {
     pub(super) header: HeaderValue,
     pub(super) text: Secret,
     /// When it is to be renewed.
     until: Duration,
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for AccessToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Token").field("until", &self.until).finish_non_exhaustive()
     }
@@ -53,11 +53,11 @@ impl fmt::Debug for Token {
 
 /// The clients of all feeds. Bound: one per feed.
 #[derive(Debug, Default)]
-pub(crate) struct Tokens(parking_lot::Mutex<Vec<Arc<TokenSource>>>);
+pub(crate) struct TokenSources(parking_lot::Mutex<Vec<Arc<TokenSource>>>);
 
-impl Tokens {
+impl TokenSources {
     /// The source that all feeds with this client share.
-    pub(super) fn of(&self, oauth2: &OAuth2) -> Arc<TokenSource> {
+    pub(super) fn source_for_client(&self, oauth2: &OAuth2Client) -> Arc<TokenSource> {
         let mut sources = self.0.lock();
         // Of feeds that are gone, or have another client now.
         sources.retain(|known| known.oauth2 == *oauth2 || Arc::strong_count(known) > 1);
@@ -78,41 +78,41 @@ impl Tokens {
 /// One client, and the token that it has.
 #[derive(Debug)]
 pub(crate) struct TokenSource {
-    oauth2: OAuth2,
-    held: ArcSwapOption<Token>,
+    oauth2: OAuth2Client,
+    held: ArcSwapOption<AccessToken>,
     /// Held by whoever asks.
-    asks: Mutex<Failures>,
+    asks: Mutex<TokenFailures>,
     /// Whether the server wants the client's secret in the body and not in a header.
     in_body: AtomicBool,
 }
 
 /// How often there was no token, one time after another.
 #[derive(Debug, Default)]
-struct Failures {
+struct TokenFailures {
     in_a_row: u32,
     /// The last of them, and until when nobody asks again.
-    last: Option<(Duration, Failure)>,
+    last: Option<(Duration, FetchError)>,
 }
 
 /// What a request for a token is made with.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asker<'a> {
-    pub(super) shared: &'a Sources,
+pub(super) struct TokenRequester<'a> {
+    pub(super) shared: &'a FetchContext,
     /// Whoever asks for its sake.
     pub(super) feed: &'a FeedConfig,
     /// What that has waited for turns.
-    pub(super) waits: &'a Waits,
+    pub(super) waits: &'a PermitWaits,
 }
 
-impl Asker<'_> {
-    fn now(&self) -> Duration {
+impl TokenRequester<'_> {
+    fn monotonic_now(&self) -> Duration {
         self.shared.clock.monotonic()
     }
 }
 
 impl TokenSource {
     /// The token, unless it is time to renew it.
-    pub(super) fn find_held(&self, now: Duration) -> Option<Arc<Token>> {
+    pub(super) fn find_cached(&self, now: Duration) -> Option<Arc<AccessToken>> {
         self.held.load_full().filter(|token| now < token.until)
     }
 
@@ -120,25 +120,25 @@ impl TokenSource {
     ///
     /// # Errors
     /// Why there is none, in words without secrets.
-    pub(super) async fn get(
+    pub(super) async fn get_token(
         &self,
-        refused: Option<&Arc<Token>>,
-        asker: Asker<'_>,
-    ) -> Result<Arc<Token>, Failure> {
-        let mut asks = asker.waits.during(&*asker.shared.clock, self.asks.lock()).await;
-        let held = self.find_held(asker.now());
+        refused: Option<&Arc<AccessToken>>,
+        asker: TokenRequester<'_>,
+    ) -> Result<Arc<AccessToken>, FetchError> {
+        let mut asks = asker.waits.track_wait(&*asker.shared.clock, self.asks.lock()).await;
+        let held = self.find_cached(asker.monotonic_now());
         if let Some(held) = held.filter(|held| !refused.is_some_and(|it| Arc::ptr_eq(it, held))) {
             return Ok(held);
         }
         if let Some((until, failure)) = &asks.last
-            && asker.now() < *until
+            && asker.monotonic_now() < *until
         {
             return Err(failure.clone());
         }
-        let mut advice = Advice::default();
-        match self.ask(asker, asks.in_a_row, &mut advice).await {
+        let mut advice = PollAdvice::default();
+        match self.request_token(asker, asks.in_a_row, &mut advice).await {
             Ok(token) => {
-                *asks = Failures::default();
+                *asks = TokenFailures::default();
                 let token = Arc::new(token);
                 self.held.store(Some(Arc::clone(&token)));
                 Ok(token)
@@ -146,10 +146,10 @@ impl TokenSource {
             Err(failure) => {
                 self.held.store(None);
                 let host = self.oauth2.token_url.host_str().unwrap_or_default();
-                let failure = failure.prefixed(&format!("no token from {host}: "));
+                let failure = failure.with_prefix(&format!("no token from {host}: "));
                 asks.in_a_row = asks.in_a_row.saturating_add(1);
-                let wait = retry_in(TOKEN_RETRY, asks.in_a_row, advice);
-                asks.last = Some((asker.now() + wait, failure.clone()));
+                let wait = retry_delay(TOKEN_RETRY, asks.in_a_row, advice);
+                asks.last = Some((asker.monotonic_now() + wait, failure.clone()));
                 Err(failure)
             }
         }
@@ -157,24 +157,25 @@ impl TokenSource {
 
     /// Servers have to take the client's secret in a header, and some take it in the body alone. One that has refused both is
     /// asked once at a time, now so and now so.
-    async fn ask(
+    async fn request_token(
         &self,
-        asker: Asker<'_>,
+        asker: TokenRequester<'_>,
         failures: u32,
-        advice: &mut Advice,
-    ) -> Result<Token, Failure> {
+        advice: &mut PollAdvice,
+    ) -> Result<AccessToken, FetchError> {
         let in_body = self.in_body.load(Ordering::Relaxed);
         if failures > 0 {
             let in_body = in_body ^ (failures % 2 == 1);
-            let token = self.ask_once(in_body, asker, advice).await?;
+            let token = self.request_token_once(in_body, asker, advice).await?;
             self.in_body.store(in_body, Ordering::Relaxed);
             return Ok(token);
         }
-        let first = self.ask_once(in_body, asker, advice).await;
-        let is_refused = |failure: &Failure| matches!(failure.code, FailureCode::Http(400 | 401));
+        let first = self.request_token_once(in_body, asker, advice).await;
+        let is_refused =
+            |failure: &FetchError| matches!(failure.code, FailureCode::Http(400 | 401));
         match first {
             Err(failure) if is_refused(&failure) => {
-                match self.ask_once(!in_body, asker, advice).await {
+                match self.request_token_once(!in_body, asker, advice).await {
                     Ok(token) => {
                         self.in_body.store(!in_body, Ordering::Relaxed);
                         Ok(token)
@@ -186,15 +187,15 @@ impl TokenSource {
         }
     }
 
-    async fn ask_once(
+    async fn request_token_once(
         &self,
         in_body: bool,
-        asker: Asker<'_>,
-        advice: &mut Advice,
-    ) -> Result<Token, Failure> {
-        let OAuth2 { token_url, client_id, client_secret, .. } = &self.oauth2;
+        asker: TokenRequester<'_>,
+        advice: &mut PollAdvice,
+    ) -> Result<AccessToken, FetchError> {
+        let OAuth2Client { token_url, client_id, client_secret, .. } = &self.oauth2;
         let (clock, limit) = (&asker.shared.clock, asker.feed.timeout);
-        let mut request = asker.shared.client.within(limit)?.post(token_url.clone());
+        let mut request = asker.shared.client.client_with_timeout(limit)?.post(token_url.clone());
         if !in_body {
             let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
             request = request.basic_auth(encoded(client_id), Some(encoded(client_secret.reveal())));
@@ -202,22 +203,23 @@ impl TokenSource {
         let request = request
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
             .header(header::ACCEPT, "application/json")
-            .body(self.form(in_body));
-        let turn = asker.shared.turn_at(asker.feed, token_url);
-        let _turn = asker.waits.during(&**clock, turn).await;
-        let began = asker.now();
-        let mut response = within(clock, limit, "the answer", client::send(request)).await??;
+            .body(self.encode_form(in_body));
+        let turn = asker.shared.wait_for_permit(asker.feed, token_url);
+        let _turn = asker.waits.track_wait(&**clock, turn).await;
+        let began = asker.monotonic_now();
+        let mut response =
+            within_limit(clock, limit, "the answer", client::send_request(request)).await??;
         let status = response.status();
-        *advice = advice_of(status, response.headers(), clock.wall());
-        let body = read(&mut response, (clock, limit)).await?;
+        *advice = advice_of(status, response.headers(), clock.wall_time());
+        let body = read_response(&mut response, (clock, limit)).await?;
         if status != StatusCode::OK {
-            return Err(refusal(status, &body));
+            return Err(token_refusal(status, &body));
         }
-        token(&body, began)
+        parse_token(&body, began)
     }
 
-    fn form(&self, in_body: bool) -> String {
-        let OAuth2 { client_id, client_secret, scope, audience, .. } = &self.oauth2;
+    fn encode_form(&self, in_body: bool) -> String {
+        let OAuth2Client { client_id, client_secret, scope, audience, .. } = &self.oauth2;
         let mut form = Serializer::new(String::new());
         form.append_pair("grant_type", "client_credentials");
         for (name, value) in [("scope", scope), ("audience", audience)] {
@@ -233,19 +235,19 @@ impl TokenSource {
     }
 }
 
-async fn read(
+async fn read_response(
     response: &mut Response,
     (clock, limit): (&Arc<dyn Clock>, Duration),
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>, FetchError> {
     let mut body = Vec::new();
     loop {
-        let piece = within(clock, limit, "more of the answer", response.chunk()).await?;
+        let piece = within_limit(clock, limit, "more of the answer", response.chunk()).await?;
         let Ok(piece) = piece else {
-            return Err(Failure::new(FailureCode::Truncated, "the answer broke off"));
+            return Err(FetchError::new(FailureCode::Truncated, "the answer broke off"));
         };
         let Some(piece) = piece else { return Ok(body) };
         if body.len() + piece.len() > TOKEN_BYTES_MAX {
-            return Err(Failure::too_large(TOKEN_BYTES_MAX as u64));
+            return Err(FetchError::body_too_large(TOKEN_BYTES_MAX as u64));
         }
         body.extend_from_slice(&piece);
     }
@@ -253,23 +255,23 @@ async fn read(
 
 /// What stands in an answer. Never printed.
 #[derive(Deserialize)]
-struct Granted {
+struct TokenResponse {
     access_token: String,
     token_type: Option<String>,
-    expires_in: Option<Seconds>,
+    expires_in: Option<TokenLifetime>,
 }
 
 /// Some write the number as text.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Seconds {
+enum TokenLifetime {
     Number(f64),
     Text(String),
 }
 
-fn token(body: &[u8], now: Duration) -> Result<Token, Failure> {
-    let refuse = |why: &str| Failure::new(FailureCode::Decode, why);
-    let granted: Granted = serde_json::from_slice(body)
+fn parse_token(body: &[u8], now: Duration) -> Result<AccessToken, FetchError> {
+    let refuse = |why: &str| FetchError::new(FailureCode::Decode, why);
+    let granted: TokenResponse = serde_json::from_slice(body)
         .map_err(|_| refuse("the answer has no access_token as it should"))?;
     if granted.token_type.is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
         return Err(refuse("the token is not one for bearers"));
@@ -278,23 +280,23 @@ fn token(body: &[u8], now: Duration) -> Result<Token, Failure> {
     let mut header = header.map_err(|_| refuse("the token holds what no header can carry"))?;
     header.set_sensitive(true);
     let seconds = match granted.expires_in {
-        Some(Seconds::Number(seconds)) => Some(seconds),
-        Some(Seconds::Text(text)) => text.trim().parse().ok(),
+        Some(TokenLifetime::Number(seconds)) => Some(seconds),
+        Some(TokenLifetime::Text(text)) => text.trim().parse().ok(),
         None => None,
     };
     let life = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let life = life.unwrap_or(TOKEN_LIFE_USUAL);
     let renew_before = (life / RENEW_BEFORE_PART).min(TOKEN_RENEW_BEFORE_MAX);
     let until = now.saturating_add(life - renew_before);
-    Ok(Token { header, text: Secret::new(granted.access_token), until })
+    Ok(AccessToken { header, text: Secret::new(granted.access_token), until })
 }
 
-fn refusal(status: StatusCode, body: &[u8]) -> Failure {
+fn token_refusal(status: StatusCode, body: &[u8]) -> FetchError {
     #[derive(Deserialize)]
-    struct Refused {
+    struct OAuthError {
         error: String,
     }
-    let said = serde_json::from_slice::<Refused>(body).ok().map(|refused| refused.error);
+    let said = serde_json::from_slice::<OAuthError>(body).ok().map(|refused| refused.error);
     let is_word = |word: &String| {
         word.len() <= WORD_CHARS_MAX
             && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
@@ -303,7 +305,7 @@ fn refusal(status: StatusCode, body: &[u8]) -> Failure {
         Some(word) => format!("the answer was {status}, {word}"),
         None => format!("the answer was {status}"),
     };
-    Failure::new(FailureCode::Http(status.as_u16()), words).in_phase(Phase::Wait)
+    FetchError::new(FailureCode::Http(status.as_u16()), words).with_phase(FetchPhase::Wait)
 }
 
 #[cfg(test)]
@@ -311,7 +313,7 @@ mod tests {
     use super::*;
 
     fn until(body: &str) -> Result<u64, String> {
-        let token = token(body.as_bytes(), Duration::from_secs(1_000));
+        let token = parse_token(body.as_bytes(), Duration::from_secs(1_000));
         token.map(|token| token.until.as_secs()).map_err(|failure| failure.detail)
     }
 
@@ -340,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_told_in_the_servers_word_if_it_is_one() {
-        let said = |body: &str| refusal(StatusCode::UNAUTHORIZED, body.as_bytes()).detail;
+        let said = |body: &str| token_refusal(StatusCode::UNAUTHORIZED, body.as_bytes()).detail;
         assert!(
             said("{\"error\":\"invalid_client\"}").ends_with("401 Unauthorized, invalid_client")
         );

@@ -15,24 +15,23 @@ use lineside_hub::Epoch;
 use tokio::sync::{mpsc::error::TrySendError, oneshot};
 
 use super::{
-    Ingest, Members, catalog_of, group,
-    restore::forget_others,
-    running::{Running, RunningNetwork},
-    unique,
+    Ingest, Members, build_catalog, dedup_feeds, group_feeds,
+    restore::retain_feeds,
+    running::{RunningNetwork, RunningTasks},
 };
 use crate::{
-    catalog::Catalog,
+    catalog::FeedCatalog,
     config::{FeedConfig, FeedId},
     feed::Feed,
-    network::{Inherited, Network, NetworkWriter},
-    poll::{Poller, Shared},
+    network::{InheritedNetwork, Network, NetworkWriter},
+    poll::{FeedPoller, PollerContext},
+    poll_schedule::StartStagger,
     record::FeedRecord,
-    schedule::Spread,
 };
 
 /// What another list of feeds comes to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changed {
+pub struct ConfigChange {
     /// Feeds that were not there before.
     pub added: Vec<FeedId>,
     /// Feeds that are no more.
@@ -43,17 +42,17 @@ pub struct Changed {
     pub networks: Vec<FeedId>,
 }
 
-impl Changed {
+impl ConfigChange {
     /// Whether everything stays as it is.
-    pub fn is_nothing(&self) -> bool {
-        *self == Changed::default()
+    pub fn is_unchanged(&self) -> bool {
+        *self == ConfigChange::default()
     }
 
-    fn between(before: &Catalog, configs: &Members, groups: &[Members]) -> Changed {
+    fn compare_feeds(before: &FeedCatalog, configs: &Members, groups: &[Members]) -> ConfigChange {
         let now: HashSet<&FeedId> = configs.iter().map(|config| &config.id).collect();
-        let mut changed = Changed::default();
+        let mut changed = ConfigChange::default();
         for config in configs {
-            match before.feed(config.id.as_str()) {
+            match before.find_feed(config.id.as_str()) {
                 None => changed.added.push(config.id.clone()),
                 Some(feed) if feed.config() != &**config => changed.changed.push(config.id.clone()),
                 Some(_) => {}
@@ -72,7 +71,7 @@ impl Changed {
 /// Polling has ended for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the server is stopping")]
-pub struct Stopping;
+pub struct PollingStopped;
 
 /// Why a source is not asked at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -93,9 +92,9 @@ pub enum PollRefused {
 
 impl Ingest {
     /// What [`change`](Ingest::change) would come to.
-    pub fn preview(&self, feeds: Vec<FeedConfig>) -> Changed {
-        let configs = unique(feeds);
-        Changed::between(&self.catalog.load(), &configs, &group(&configs))
+    pub fn preview_change(&self, feeds: Vec<FeedConfig>) -> ConfigChange {
+        let configs = dedup_feeds(feeds);
+        ConfigChange::compare_feeds(&self.catalog.load(), &configs, &group_feeds(&configs))
     }
 
     /// Goes on with these feeds, and returns once readers find them. One change at a time; one that was begun ends, also if
@@ -103,10 +102,14 @@ impl Ingest {
     ///
     /// # Errors
     /// If polling has ended.
-    pub async fn change(self: &Arc<Self>, feeds: Vec<FeedConfig>) -> Result<Changed, Stopping> {
+    pub async fn apply_change(
+        self: &Arc<Self>,
+        feeds: Vec<FeedConfig>,
+    ) -> Result<ConfigChange, PollingStopped> {
         let this = Arc::clone(self);
-        let work = self.tasks.tracker.spawn(async move { this.change_to(unique(feeds)).await });
-        work.await.map_err(|_| Stopping)?
+        let work =
+            self.tasks.tracker.spawn(async move { this.change_members(dedup_feeds(feeds)).await });
+        work.await.map_err(|_| PollingStopped)?
     }
 
     /// Asks a feed's source at once, within its `rate` and its host's turn.
@@ -114,11 +117,11 @@ impl Ingest {
     /// # Errors
     /// Why it is not asked.
     pub async fn poll_now(&self, id: &str) -> Result<(), PollRefused> {
-        let feed = self.feed(id).ok_or(PollRefused::UnknownFeed)?;
+        let feed = self.find_feed(id).ok_or(PollRefused::UnknownFeed)?;
         if feed.config().paused {
             return Err(PollRefused::Paused);
         }
-        let asks = feed.asks().ok_or(PollRefused::NotNow)?;
+        let asks = feed.poll_requests().ok_or(PollRefused::NotNow)?;
         let (ask, answer) = oneshot::channel();
         match asks.try_send(ask) {
             Ok(()) => {}
@@ -132,27 +135,27 @@ impl Ingest {
         }
     }
 
-    async fn change_to(&self, configs: Members) -> Result<Changed, Stopping> {
+    async fn change_members(&self, configs: Members) -> Result<ConfigChange, PollingStopped> {
         let mut running = self.running.lock().await;
         let before = self.catalog.load_full();
-        let groups = group(&configs);
-        let changed = Changed::between(&before, &configs, &groups);
-        self.shared.sources.budgets().change(configs.iter().map(|config| &**config));
+        let groups = group_feeds(&configs);
+        let changed = ConfigChange::compare_feeds(&before, &configs, &groups);
+        self.shared.sources.rate_limiter().update_feeds(configs.iter().map(|config| &**config));
         let by_id = configs.iter().map(|config| (config.id.clone(), Arc::clone(config))).collect();
-        let stays = staying(&running, &groups);
+        let stays = find_staying_networks(&running, &groups);
         let mut retired = self.retire_feeds(&mut running, &by_id, &stays).await?;
         let old = self.retire_networks(&mut running, &stays).await?;
         // From here on nothing fails: what was ended has to go on.
-        let ending = old_groups(&running, &stays);
-        let mut next = self.next_networks(&mut running, groups, &stays, &before, &by_id);
-        let made = self.write_anew(&next, old, by_id, running.keys).await;
+        let ending = list_ended_groups(&running, &stays);
+        let mut next = self.plan_networks(&mut running, groups, &stays, &before, &by_id);
+        let made = self.build_writers(&next, old, by_id, running.keys).await;
         if made.is_none() {
-            retired.pollers.values_mut().for_each(Poller::forget);
+            retired.pollers.values_mut().for_each(FeedPoller::forget_content);
         }
-        self.show(&configs, &mut next, &ending, made);
+        self.publish_catalog(&configs, &mut next, &ending, made);
         let keys = running.keys;
-        running.networks = self.go_on(next, retired, &changed, (&mut running.rng, keys));
-        forget_others(&configs, &*self.shared.snapshots);
+        running.networks = self.start_networks(next, retired, &changed, (&mut running.rng, keys));
+        retain_feeds(&configs, &*self.shared.snapshots);
         tracing::info!(?changed, "the feeds are others now");
         Ok(changed)
     }
@@ -160,17 +163,17 @@ impl Ingest {
     /// Ends the polling of feeds that are gone, configured otherwise, counted elsewhere, or in a network that ends.
     async fn retire_feeds(
         &self,
-        running: &mut Running,
+        running: &mut RunningTasks,
         configs: &Configs,
         stays: &[Option<usize>],
-    ) -> Result<Retired, Stopping> {
+    ) -> Result<RetiredFeeds, PollingStopped> {
         let mut retiring = Vec::new();
         for (at, network) in running.networks.iter_mut().enumerate() {
             let network_stays = stays.contains(&Some(at));
             for feed in &mut network.feeds {
                 let goes_on = configs.get(feed.feed.id()).is_some_and(|config| {
                     feed.feed.config() == &**config
-                        && self.shared.sources.place_of(config).is(&feed.place)
+                        && self.shared.sources.bucket_for_feed(config).is_same_bucket(&feed.place)
                         && !feed.task.is_finished()
                 });
                 if !(network_stays && goes_on) {
@@ -179,12 +182,12 @@ impl Ingest {
                 }
             }
         }
-        let mut retired = Retired::default();
+        let mut retired = RetiredFeeds::default();
         for feed in retiring {
             let id = feed.feed.id().clone();
             match (&mut feed.task).await {
                 Ok(Some(poller)) => drop(retired.pollers.insert(id.clone(), poller)),
-                Ok(None) => return Err(Stopping),
+                Ok(None) => return Err(PollingStopped),
                 // Its task broke; it gets another one.
                 Err(_) => {}
             }
@@ -196,9 +199,9 @@ impl Ingest {
     /// Ends the writers of networks that do not stay as they are.
     async fn retire_networks(
         &self,
-        running: &mut Running,
+        running: &mut RunningTasks,
         stays: &[Option<usize>],
-    ) -> Result<Vec<NetworkWriter>, Stopping> {
+    ) -> Result<Vec<NetworkWriter>, PollingStopped> {
         let mut ending: Vec<&mut RunningNetwork> = Vec::new();
         for (at, network) in running.networks.iter_mut().enumerate() {
             if !stays.contains(&Some(at)) {
@@ -212,39 +215,39 @@ impl Ingest {
         }
         // The writers of a server that stops stay where they are kept from.
         if self.tasks.stop.is_cancelled() {
-            return Err(Stopping);
+            return Err(PollingStopped);
         }
         Ok(ending.iter().filter_map(|network| network.ended.lock().take()).collect())
     }
 
-    fn next_networks(
+    fn plan_networks(
         &self,
-        running: &mut Running,
+        running: &mut RunningTasks,
         groups: Vec<Members>,
         stays: &[Option<usize>],
-        before: &Catalog,
+        before: &FeedCatalog,
         configs: &Configs,
-    ) -> Vec<Next> {
+    ) -> Vec<NextNetwork> {
         let were = mem::take(&mut running.networks);
         let mut were: Vec<Option<RunningNetwork>> = were.into_iter().map(Some).collect();
         let next = groups.into_iter().zip(stays).map(|(members, stays)| {
             let same = stays.and_then(|at| were.get_mut(at)?.take());
             let network = match &same {
                 Some(same) => Arc::clone(&same.network),
-                None => self.new_network(running, &members),
+                None => self.create_network(running, &members),
             };
             let ids: Vec<FeedId> = network.feed_ids().to_vec();
             let feeds: Vec<Arc<Feed>> = ids
                 .iter()
-                .filter_map(|id| Some(as_configured(configs.get(id)?, before, &network)))
+                .filter_map(|id| Some(reuse_or_build_feed(configs.get(id)?, before, &network)))
                 .collect();
             network.set_feeds(feeds.iter().map(Arc::downgrade).collect());
-            Next { network, feeds, same, writer: None }
+            NextNetwork { network, feeds, same, writer: None }
         });
         next.collect()
     }
 
-    fn new_network(&self, running: &mut Running, members: &Members) -> Arc<Network> {
+    fn create_network(&self, running: &mut RunningTasks, members: &Members) -> Arc<Network> {
         let group = running.next_group;
         running.next_group += 1;
         let epoch = Epoch::random(&mut running.rng);
@@ -252,23 +255,23 @@ impl Ingest {
         let others = others.iter().map(|config| config.id.clone());
         let clock = Arc::clone(&self.shared.clock);
         let network = Network::new(first.id.clone(), others, group, epoch, clock);
-        Arc::new(network.timed_by(&self.times))
+        Arc::new(network.with_stage_times(&self.times))
     }
 
     /// Makes the writers of new networks, with what the `old` ones knew. None where that broke for a fault of our own:
     /// they then know nothing.
-    async fn write_anew(
+    async fn build_writers(
         &self,
-        next: &[Next],
+        next: &[NextNetwork],
         old: Vec<NetworkWriter>,
         configs: Configs,
         keys: u64,
     ) -> Option<Made> {
-        let (hub, now) = (Arc::clone(&self.hub), self.shared.clock.wall());
+        let (hub, now) = (Arc::clone(&self.hub), self.shared.clock.wall_time());
         let new = next.iter().filter(|next| next.same.is_none());
         let new: Vec<(Arc<Network>, Vec<FeedRecord>)> = new
             .map(|next| {
-                let doing = next.feeds.iter().map(|feed| FeedRecord::of(&feed.status()));
+                let doing = next.feeds.iter().map(|feed| FeedRecord::from_status(&feed.status()));
                 (Arc::clone(&next.network), doing.collect())
             })
             .collect();
@@ -278,13 +281,13 @@ impl Ingest {
                 let ids = writer.network().feed_ids().to_vec();
                 for (number, id) in ids.iter().enumerate() {
                     if !configs.contains_key(id) {
-                        writer.clear(number, now);
+                        writer.clear_feed(number, now);
                     }
                 }
             }
             let made = new.into_iter().map(|(network, doing)| {
                 let mut writer = NetworkWriter::new(network, Some(Arc::clone(&hub)), keys);
-                let inherited = writer.inherit(&old, doing, now);
+                let inherited = writer.inherit_networks(&old, doing, now);
                 (writer, inherited)
             });
             made.collect()
@@ -299,36 +302,46 @@ impl Ingest {
     }
 
     /// From here on readers find the next networks, and what listened to the old ones is told that they have ended.
-    fn show(&self, configs: &Members, next: &mut [Next], ending: &[u32], made: Option<Made>) {
-        self.catalog.store(Arc::new(catalog_of(
+    fn publish_catalog(
+        &self,
+        configs: &Members,
+        next: &mut [NextNetwork],
+        ending: &[u32],
+        made: Option<Made>,
+    ) {
+        self.catalog.store(Arc::new(build_catalog(
             configs,
             next.iter().map(|next| (&next.network, next.feeds.iter())),
         )));
         ending.iter().for_each(|group| self.hub.end_group(*group));
         let new = next.iter_mut().filter(|next| next.same.is_none());
         for (next, (mut writer, inherited)) in new.zip(made.into_iter().flatten()) {
-            writer.tell_areas(&inherited);
+            writer.announce_areas(&inherited);
             next.writer = Some(writer);
         }
     }
 
     /// Starts what does not run already.
-    fn go_on(
+    fn start_networks(
         &self,
-        next: Vec<Next>,
-        mut retired: Retired,
-        changed: &Changed,
+        next: Vec<NextNetwork>,
+        mut retired: RetiredFeeds,
+        changed: &ConfigChange,
         (rng, keys): (&mut fastrand::Rng, u64),
     ) -> Vec<RunningNetwork> {
         let catalog = self.catalog.load();
-        let added = changed.added.iter().filter_map(|id| catalog.feed(id.as_str()));
-        let spread = Arc::new(Spread::new(added.map(|feed| feed.config()), rng));
-        let shared = Shared { spread, ..self.shared.clone() };
+        let added = changed.added.iter().filter_map(|id| catalog.find_feed(id.as_str()));
+        let spread = Arc::new(StartStagger::new(added.map(|feed| feed.config()), rng));
+        let shared = PollerContext { spread, ..self.shared.clone() };
         let mut networks = Vec::new();
-        for Next { network, feeds, same, writer } in next {
+        for NextNetwork { network, feeds, same, writer } in next {
             let mut running = same.unwrap_or_else(|| {
                 let new = || NetworkWriter::new(network, Some(Arc::clone(&self.hub)), keys);
-                RunningNetwork::start(writer.unwrap_or_else(new), &shared.clock, &self.tasks)
+                RunningNetwork::spawn_network(
+                    writer.unwrap_or_else(new),
+                    &shared.clock,
+                    &self.tasks,
+                )
             });
             for (number, feed) in feeds.into_iter().enumerate() {
                 let is_new = number >= running.feeds.len();
@@ -337,10 +350,10 @@ impl Ingest {
                 }
                 let queue = running.queue.clone();
                 let poller = match retired.pollers.remove(feed.id()) {
-                    Some(poller) => poller.go_on(Arc::clone(&feed), number, queue, &shared),
-                    None => Poller::new(Arc::clone(&feed), number, queue, &shared, rng.u64(..)),
+                    Some(poller) => poller.reconfigure(Arc::clone(&feed), number, queue, &shared),
+                    None => FeedPoller::new(Arc::clone(&feed), number, queue, &shared, rng.u64(..)),
                 };
-                let polls = self.tasks.poll(feed, poller);
+                let polls = self.tasks.spawn_poller(feed, poller);
                 match running.feeds.get_mut(number) {
                     Some(place) => *place = polls,
                     None => running.feeds.push(polls),
@@ -350,7 +363,7 @@ impl Ingest {
         }
         // What is left is of feeds that are gone.
         for poller in retired.pollers.into_values() {
-            self.tasks.tracker.spawn(poller.end());
+            self.tasks.tracker.spawn(poller.end_polling());
         }
         networks
     }
@@ -360,19 +373,19 @@ impl Ingest {
 type Configs = HashMap<FeedId, Arc<FeedConfig>>;
 
 /// The writers of new networks, with what they took over.
-type Made = Vec<(NetworkWriter, Inherited)>;
+type Made = Vec<(NetworkWriter, InheritedNetwork)>;
 
 /// Feeds that are not polled any more.
 #[derive(Debug, Default)]
-struct Retired {
+struct RetiredFeeds {
     ids: HashSet<FeedId>,
     /// What goes on. One whose task broke is missing.
-    pollers: HashMap<FeedId, Poller>,
+    pollers: HashMap<FeedId, FeedPoller>,
 }
 
 /// A network on its way into the catalog.
 #[derive(Debug)]
-struct Next {
+struct NextNetwork {
     network: Arc<Network>,
     /// In the order of its ids.
     feeds: Vec<Arc<Feed>>,
@@ -382,13 +395,13 @@ struct Next {
 }
 
 /// For each of the groups, which of the running networks it is.
-fn staying(running: &Running, groups: &[Members]) -> Vec<Option<usize>> {
+fn find_staying_networks(running: &RunningTasks, groups: &[Members]) -> Vec<Option<usize>> {
     let find = |members| running.networks.iter().position(|it| has_members(&it.network, members));
     groups.iter().map(find).collect()
 }
 
 /// The groups of networks that do not stay.
-fn old_groups(running: &Running, stays: &[Option<usize>]) -> Vec<u32> {
+fn list_ended_groups(running: &RunningTasks, stays: &[Option<usize>]) -> Vec<u32> {
     let numbered = running.networks.iter().enumerate();
     let ending = numbered.filter(|(at, _)| !stays.contains(&Some(*at)));
     ending.map(|(_, it)| it.network.group()).collect()
@@ -402,12 +415,16 @@ fn has_members(network: &Network, members: &Members) -> bool {
 }
 
 /// The feed as it is configured now: the known one, if nothing of it differs.
-fn as_configured(config: &Arc<FeedConfig>, before: &Catalog, network: &Arc<Network>) -> Arc<Feed> {
-    match before.feed(config.id.as_str()) {
+fn reuse_or_build_feed(
+    config: &Arc<FeedConfig>,
+    before: &FeedCatalog,
+    network: &Arc<Network>,
+) -> Arc<Feed> {
+    match before.find_feed(config.id.as_str()) {
         Some(known) if known.config() == &**config && Arc::ptr_eq(&known.network(), network) => {
             Arc::clone(known)
         }
-        Some(known) => Arc::new(known.changed(Arc::clone(config), Arc::clone(network))),
+        Some(known) => Arc::new(known.with_config(Arc::clone(config), Arc::clone(network))),
         None => Arc::new(Feed::new(Arc::clone(config), Arc::clone(network))),
     }
 }

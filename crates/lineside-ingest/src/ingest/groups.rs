@@ -4,14 +4,14 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::Members;
 use crate::{
-    catalog::Catalog,
+    catalog::FeedCatalog,
     config::{FeedConfig, FeedId},
     feed::Feed,
     network::Network,
 };
 
 /// Of two feeds with one id the first counts.
-pub(super) fn unique(feeds: Vec<FeedConfig>) -> Members {
+pub(super) fn dedup_feeds(feeds: Vec<FeedConfig>) -> Members {
     let mut unique: Members = Vec::new();
     for config in feeds {
         if unique.iter().all(|known| known.id != config.id) {
@@ -23,7 +23,7 @@ pub(super) fn unique(feeds: Vec<FeedConfig>) -> Members {
 
 /// Puts real-time feeds to the schedule that they name. A feed that names none, or one that is not there or belongs to
 /// another itself, is a network of its own.
-pub(super) fn group(configs: &Members) -> Vec<Members> {
+pub(super) fn group_feeds(configs: &Members) -> Vec<Members> {
     let owner_of = |config: &Arc<FeedConfig>| {
         let named = config.static_feed.as_ref()?;
         let owner = configs.iter().find(|other| other.id == *named)?;
@@ -42,15 +42,15 @@ pub(super) fn group(configs: &Members) -> Vec<Members> {
 }
 
 /// The catalog of these networks with their feeds, which stand there in the order of the configurations.
-pub(super) fn catalog_of<'a, F: Iterator<Item = &'a Arc<Feed>>>(
+pub(super) fn build_catalog<'a, F: Iterator<Item = &'a Arc<Feed>>>(
     configs: &Members,
     networks: impl Iterator<Item = (&'a Arc<Network>, F)>,
-) -> Catalog {
+) -> FeedCatalog {
     let (mut by_id, mut all) = (HashMap::new(), Vec::new());
     for (network, feeds) in networks {
         all.push(Arc::clone(network));
         by_id.extend(feeds.map(|feed| (feed.id().clone(), Arc::clone(feed))));
     }
     let feeds = configs.iter().filter_map(|config| by_id.remove(&config.id));
-    Catalog::new(feeds.collect(), all)
+    FeedCatalog::new(feeds.collect(), all)
 }

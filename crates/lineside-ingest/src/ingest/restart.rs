@@ -9,29 +9,29 @@ use std::{
 
 use bytes::Bytes;
 use lineside_formats::Format;
-use lineside_hub::{Channel, Hub, KINDS_OF_HUB, KeptRoom, RoomKey, StateSource};
+use lineside_hub::{Channel, HandoffRoom, Hub, KINDS_OF_HUB, RoomKey, StateSource};
 use lineside_sync::UnixMillis;
 
 use super::{Ingest, Members, RunningNetwork};
 use crate::{
     channels::{
-        Channels,
+        ChannelStates,
         kinds::{GROUP_ALONE, RoomKind},
     },
     config::FeedId,
     dataset::{Dataset, LoadLimits},
     feed::Feed,
-    kept::{Kept, KeptNetwork, KeptWriter, form},
+    handoff::{HandoffNetwork, HandoffState, HandoffWriter, schema},
     limits::{KEPT_RINGS_BYTES_MAX, LOADS_AT_ONCE},
-    network::{Continued, Network, NetworkWriter},
+    network::{Network, NetworkWriter, ResumedNetwork},
     snapshot::Snapshot,
-    source::Location,
+    source::SourceLocation,
     status::{FeedState, FeedStatus},
 };
 
-/// The networks that a file holds, for [`Ingest::keep_rooms`].
+/// The networks that a file holds, for [`Ingest::write_rooms`].
 #[derive(Debug)]
-pub struct KeptNetworks(Vec<u32>);
+pub struct WrittenNetworks(Vec<u32>);
 
 impl Ingest {
     /// Writes the networks as they are now; to be called after [`shut_down`](Ingest::shut_down). One that still takes
@@ -39,16 +39,19 @@ impl Ingest {
     ///
     /// # Errors
     /// What the writer says.
-    pub fn keep_networks<W: Write>(&self, into: &mut KeptWriter<W>) -> io::Result<KeptNetworks> {
+    pub fn write_networks<W: Write>(
+        &self,
+        into: &mut HandoffWriter<W>,
+    ) -> io::Result<WrittenNetworks> {
         let mut kept = Vec::new();
         let Ok(running) = self.running.try_lock() else {
             tracing::warn!("feeds were just being changed: no network is kept for the next start");
-            return Ok(KeptNetworks(kept));
+            return Ok(WrittenNetworks(kept));
         };
         for RunningNetwork { network, ended, .. } in &running.networks {
-            match may_be_kept(network, ended.lock().as_ref()) {
+            match check_handoff(network, ended.lock().as_ref()) {
                 Ok(writer) => {
-                    writer.keep(into)?;
+                    writer.write_handoff(into)?;
                     kept.push(network.group());
                 }
                 Err(reason) => {
@@ -56,7 +59,7 @@ impl Ingest {
                 }
             }
         }
-        Ok(KeptNetworks(kept))
+        Ok(WrittenNetworks(kept))
     }
 
     /// Writes the logs of channels, the newest publications up to [`KEPT_RINGS_BYTES_MAX`], and lets nothing more be
@@ -64,21 +67,21 @@ impl Ingest {
     ///
     /// # Errors
     /// What the writer says.
-    pub fn keep_rooms<W: Write>(
+    pub fn write_rooms<W: Write>(
         &self,
-        networks: &KeptNetworks,
-        into: &mut KeptWriter<W>,
+        networks: &WrittenNetworks,
+        into: &mut HandoffWriter<W>,
     ) -> io::Result<()> {
-        self.hub.seal();
+        self.hub.stop_app_publishing();
         let all = networks.0.len() == self.catalog.load().networks.len();
         let is_kept = |_: &Channel, key: RoomKey| match key.group {
             // A cell holds vehicles of every network.
             GROUP_ALONE => key.kind >= KINDS_OF_HUB || all,
             group => networks.0.contains(&group),
         };
-        let kept = self.hub.kept_rooms(KEPT_RINGS_BYTES_MAX, is_kept);
+        let kept = self.hub.export_rooms(KEPT_RINGS_BYTES_MAX, is_kept);
         for room in &kept.rooms {
-            into.room(room)?;
+            into.write_room(room)?;
         }
         tracing::info!(
             networks = networks.0.len(),
@@ -90,7 +93,7 @@ impl Ingest {
     }
 }
 
-fn may_be_kept<'a>(
+fn check_handoff<'a>(
     network: &Network,
     writer: Option<&'a NetworkWriter>,
 ) -> Result<&'a NetworkWriter, &'static str> {
@@ -101,23 +104,23 @@ fn may_be_kept<'a>(
     }
     let bytes = feeds.first().and_then(|feed| feed.snapshot());
     match network.dataset() {
-        Some(dataset) if bytes.is_none_or(|bytes| !dataset.is_of(bytes.hash)) => {
+        Some(dataset) if bytes.is_none_or(|bytes| !dataset.matches_hash(bytes.hash)) => {
             Err("its schedule was just changing")
         }
         _ => Ok(writer),
     }
 }
 
-fn is_replay(url: &Location) -> bool {
-    matches!(url, Location::Replay { .. })
+fn is_replay(url: &SourceLocation) -> bool {
+    matches!(url, SourceLocation::Replay { .. })
 }
 
 /// What of an earlier process can be gone on with.
 #[derive(Debug)]
-pub(super) struct Restart {
+pub(super) struct RestartPlan {
     /// In the order of the groups.
-    networks: Vec<Option<Again>>,
-    rooms: Vec<KeptRoom>,
+    networks: Vec<Option<ResumableNetwork>>,
+    rooms: Vec<HandoffRoom>,
     away: Duration,
     is_of_this_program: bool,
     /// Every network is gone on with, and there were no others.
@@ -126,52 +129,52 @@ pub(super) struct Restart {
 
 /// A network that goes on.
 #[derive(Debug)]
-struct Again {
-    continued: Option<Continued>,
+struct ResumableNetwork {
+    continued: Option<ResumedNetwork>,
     epoch: lineside_hub::Epoch,
-    feeds: Vec<FeedAgain>,
+    feeds: Vec<ResumableFeed>,
 }
 
 /// How its feed was doing, and its last good bytes.
 #[derive(Debug)]
-struct FeedAgain {
+struct ResumableFeed {
     status: FeedStatus,
     snapshot: Option<Snapshot>,
 }
 
 /// A network on its way.
-struct Job<'a> {
+struct RestoreJob<'a> {
     members: &'a Members,
-    kept: Option<KeptNetwork>,
-    again: Option<Again>,
+    kept: Option<HandoffNetwork>,
+    again: Option<ResumableNetwork>,
 }
 
-impl Restart {
+impl RestartPlan {
     /// Looks through what was kept. Decodes schedules, which may take seconds. `groups` are the networks as they are
     /// configured now, `keys` the seed of their writers.
     pub(super) fn new(
-        kept: Option<Kept>,
+        kept: Option<HandoffState>,
         groups: &[Members],
         keys: u64,
         now: UnixMillis,
-    ) -> Restart {
+    ) -> RestartPlan {
         let Some(mut kept) = kept else {
             let networks = groups.iter().map(|_| None).collect();
             let away = Duration::ZERO;
             let rooms = Vec::new();
-            return Restart { networks, rooms, away, is_of_this_program: false, whole: false };
+            return RestartPlan { networks, rooms, away, is_of_this_program: false, whole: false };
         };
-        let mut jobs: Vec<Job<'_>> = groups
+        let mut jobs: Vec<RestoreJob<'_>> = groups
             .iter()
             .map(|members| {
                 let kept = members.first().and_then(|first| kept.take_network(&first.id));
-                Job { members, kept, again: None }
+                RestoreJob { members, kept, again: None }
             })
             .collect();
         for some in jobs.chunks_mut(LOADS_AT_ONCE) {
             thread::scope(|scope| {
                 let running: Vec<_> =
-                    some.iter_mut().map(|job| scope.spawn(|| job.run(keys))).collect();
+                    some.iter_mut().map(|job| scope.spawn(|| job.run_restore(keys))).collect();
                 for job in running {
                     if job.join().is_err() {
                         tracing::error!(
@@ -181,13 +184,14 @@ impl Restart {
                 }
             });
         }
-        let networks: Vec<Option<Again>> = jobs.into_iter().map(|job| job.again).collect();
-        Restart {
-            whole: kept.n_networks() == 0 && networks.iter().all(Option::is_some),
+        let networks: Vec<Option<ResumableNetwork>> =
+            jobs.into_iter().map(|job| job.again).collect();
+        RestartPlan {
+            whole: kept.network_count() == 0 && networks.iter().all(Option::is_some),
             networks,
             rooms: kept.take_rooms(),
-            away: kept.away(now),
-            is_of_this_program: kept.is_of_this_program(),
+            away: kept.elapsed_since_write(now),
+            is_of_this_program: kept.is_same_version(),
         }
     }
 
@@ -197,19 +201,19 @@ impl Restart {
     }
 
     /// Brings a network's writer and its sequence to where they were.
-    pub(super) fn take_over(&mut self, network: usize, writer: &mut NetworkWriter, hub: &Hub) {
+    pub(super) fn resume_network(&mut self, network: usize, writer: &mut NetworkWriter, hub: &Hub) {
         let again = self.networks.get_mut(network).and_then(Option::as_mut);
         if let Some(continued) = again.and_then(|again| again.continued.take()) {
-            writer.take_over(continued);
+            writer.resume_network(continued);
             let network = writer.network();
-            hub.continue_at(network.group(), network.position());
+            hub.resume_group_at(network.group(), network.position());
             let revision = network.position().offset;
             tracing::info!(network = %network.id(), revision, "the network resumes");
         }
     }
 
     /// Gives a feed back what was known of it.
-    pub(super) fn give_back(&mut self, network: usize, number: usize, feed: &Feed) {
+    pub(super) fn restore_feed(&mut self, network: usize, number: usize, feed: &Feed) {
         let again = self.networks.get_mut(network).and_then(Option::as_mut);
         if let Some(kept) = again.and_then(|again| again.feeds.get_mut(number)) {
             feed.set_status(std::mem::take(&mut kept.status));
@@ -220,10 +224,10 @@ impl Restart {
     }
 
     /// Puts the logs of channels back.
-    pub(super) fn restore_rooms(&mut self, hub: &Hub, channels: &Channels) {
+    pub(super) fn restore_rooms(&mut self, hub: &Hub, channels: &ChannelStates) {
         let rooms = std::mem::take(&mut self.rooms);
         let n_kept = rooms.len();
-        let fit = rooms.into_iter().filter(|room| self.fits(room, hub, channels));
+        let fit = rooms.into_iter().filter(|room| self.is_room_current(room, hub, channels));
         let restored = fit.filter_map(|room| hub.restore_room(room, self.away).ok());
         let n_restored = restored.filter(|restored| *restored).count();
         if n_kept > 0 {
@@ -232,11 +236,11 @@ impl Restart {
     }
 
     /// Whether what a log leads to is what its channel holds now.
-    fn fits(&self, room: &KeptRoom, hub: &Hub, channels: &Channels) -> bool {
-        if hub.namespace(&room.channel).is_some() {
+    fn is_room_current(&self, room: &HandoffRoom, hub: &Hub, channels: &ChannelStates) -> bool {
+        if hub.find_namespace(&room.channel).is_some() {
             return true;
         }
-        let Ok(key) = channels.resolve(&room.channel) else { return false };
+        let Ok(key) = channels.resolve_channel(&room.channel) else { return false };
         if key.group == GROUP_ALONE {
             return self.whole;
         }
@@ -247,10 +251,10 @@ impl Restart {
     }
 }
 
-impl Job<'_> {
-    fn run(&mut self, keys: u64) {
+impl RestoreJob<'_> {
+    fn run_restore(&mut self, keys: u64) {
         let Some(kept) = self.kept.take() else { return };
-        match again(self.members, kept, keys) {
+        match prepare_network(self.members, kept, keys) {
             Ok(again) => self.again = Some(again),
             Err(reason) => {
                 let network = self.members.first().map(|first| first.id.to_string());
@@ -264,13 +268,17 @@ impl Job<'_> {
     }
 }
 
-fn again(members: &Members, mut kept: KeptNetwork, keys: u64) -> Result<Again, &'static str> {
+fn prepare_network(
+    members: &Members,
+    mut kept: HandoffNetwork,
+    keys: u64,
+) -> Result<ResumableNetwork, &'static str> {
     if members.iter().any(|config| is_replay(&config.url)) {
         return Err("a recording plays from its beginning");
     }
-    let is_other = |(config, kept): (&Arc<crate::FeedConfig>, &crate::kept::KeptFeed)| {
-        let was = kept.feed.format.as_deref().and_then(Format::parse);
-        config.promised().is_some() && was.is_some() && config.promised() != was
+    let is_other = |(config, kept): (&Arc<crate::FeedConfig>, &crate::handoff::HandoffFeed)| {
+        let was = kept.feed.format.as_deref().and_then(Format::from_name);
+        config.configured_format().is_some() && was.is_some() && config.configured_format() != was
     };
     if members.iter().zip(&kept.feeds).any(is_other) {
         return Err("the format of a feed is another now");
@@ -279,8 +287,8 @@ fn again(members: &Members, mut kept: KeptNetwork, keys: u64) -> Result<Again, &
     let mut feeds = Vec::new();
     for feed in &mut kept.feeds {
         let snapshot = feed.snapshot.take().zip(feed.feed.snapshot.as_ref());
-        let snapshot = snapshot.map(|(bytes, form)| snapshot_of(bytes, form)).transpose()?;
-        feeds.push(FeedAgain { status: status_of(&feed.feed), snapshot });
+        let snapshot = snapshot.map(|(bytes, form)| decode_snapshot(bytes, form)).transpose()?;
+        feeds.push(ResumableFeed { status: decode_status(&feed.feed), snapshot });
     }
     let zip = feeds.first().and_then(|first| first.snapshot.as_ref());
     let dataset = match (kept.network.dataset_at, zip, ids.first()) {
@@ -288,7 +296,7 @@ fn again(members: &Members, mut kept: KeptNetwork, keys: u64) -> Result<Again, &
             let (id, bytes) = (id.clone(), zip.bytes.clone());
             // It was accepted before.
             let limits = LoadLimits::default();
-            let dataset = Dataset::load_as(id, bytes, zip.format, UnixMillis(at), &limits);
+            let dataset = Dataset::load_format(id, bytes, zip.format, UnixMillis(at), &limits);
             Some(Arc::new(dataset.map_err(|_| "its schedule can no longer be read")?))
         }
         _ => None,
@@ -296,14 +304,14 @@ fn again(members: &Members, mut kept: KeptNetwork, keys: u64) -> Result<Again, &
     if let (Some(dataset), Some(first)) = (&dataset, feeds.first_mut()) {
         first.status.problems = Arc::clone(&dataset.problems);
     }
-    let continued = kept.restore(&ids, dataset, keys)?;
-    Ok(Again { epoch: continued.epoch(), continued: Some(continued), feeds })
+    let continued = kept.restore_network(&ids, dataset, keys)?;
+    Ok(ResumableNetwork { epoch: continued.epoch(), continued: Some(continued), feeds })
 }
 
-fn snapshot_of(bytes: Bytes, form: &form::Snapshot) -> Result<Snapshot, &'static str> {
+fn decode_snapshot(bytes: Bytes, form: &schema::SnapshotProto) -> Result<Snapshot, &'static str> {
     Ok(Snapshot {
-        hash: Snapshot::hash_of(&bytes),
-        format: Format::parse(&form.format).ok_or("a format is unknown here")?,
+        hash: Snapshot::hash_bytes(&bytes),
+        format: Format::from_name(&form.format).ok_or("a format is unknown here")?,
         content_type: form.content_type.clone(),
         file_name: form.file_name.clone(),
         fetched_at: UnixMillis(form.fetched_at),
@@ -313,7 +321,7 @@ fn snapshot_of(bytes: Bytes, form: &form::Snapshot) -> Result<Snapshot, &'static
 }
 
 /// What it said of itself. What was counted begins anew with the process.
-fn status_of(form: &form::Feed) -> FeedStatus {
+fn decode_status(form: &schema::FeedProto) -> FeedStatus {
     FeedStatus {
         state: FeedState::parse(&form.state).unwrap_or_default(),
         reason: form.reason.clone(),
@@ -323,7 +331,7 @@ fn status_of(form: &form::Feed) -> FeedStatus {
         last_success: form.last_success.map(UnixMillis),
         data_time: form.data_time.map(UnixMillis),
         entities: form.entities,
-        format: form.format.as_deref().and_then(Format::parse),
+        format: form.format.as_deref().and_then(Format::from_name),
         is_restored: true,
         ..FeedStatus::default()
     }

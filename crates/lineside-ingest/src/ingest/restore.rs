@@ -8,58 +8,63 @@ use std::sync::Arc;
 
 use crate::{
     config::{FeedConfig, FeedId},
-    feed::{Feed, Held, Restored},
-    poll::Shared,
-    saved::{SavedHead, Snapshots, source_of},
-    source::Location,
+    feed::{Feed, RestoredSnapshot, ServedSnapshot},
+    poll::PollerContext,
+    snapshot_store::{SnapshotHead, SnapshotStore, describe_source},
+    source::SourceLocation,
 };
 
 /// What is kept of feeds that are no longer there may go in time.
-pub(super) fn forget_others(configs: &[Arc<FeedConfig>], snapshots: &dyn Snapshots) {
+pub(super) fn retain_feeds(configs: &[Arc<FeedConfig>], snapshots: &dyn SnapshotStore) {
     let ids: Vec<FeedId> = configs.iter().map(|config| config.id.clone()).collect();
-    snapshots.retain(&ids);
+    snapshots.retain_feeds(&ids);
 }
 
 /// Gives the feeds of a network back what was kept of them.
-pub(super) fn give_back(feeds: &[Arc<Feed>], is_continued: bool, shared: &Shared) {
-    let (snapshots, now) = (&shared.snapshots, shared.clock.wall());
+pub(super) fn restore_feeds(feeds: &[Arc<Feed>], is_continued: bool, shared: &PollerContext) {
+    let (snapshots, now) = (&shared.snapshots, shared.clock.wall_time());
     for feed in feeds {
-        give_back_original(feed, snapshots.as_ref());
-        let key = feed.key();
-        let Some(head) = snapshots.find(&key).filter(|head| is_of(feed, head)) else { continue };
+        restore_conversion_input(feed, snapshots.as_ref());
+        let key = feed.snapshot_key();
+        let Some(head) = snapshots.find_head(&key).filter(|head| matches_feed(feed, head)) else {
+            continue;
+        };
         if is_continued {
             if feed.snapshot().is_some_and(|snapshot| snapshot.hash == head.hash) {
-                feed.set_restored(Restored { head, is_to_decode: false });
+                feed.set_restored_snapshot(RestoredSnapshot { head, is_to_decode: false });
             }
-        } else if let Some((head, bytes)) = snapshots.read(&key) {
-            feed.restore(head, bytes, now);
+        } else if let Some((head, bytes)) = snapshots.read_snapshot(&key) {
+            feed.restore_snapshot(head, bytes, now);
         }
     }
 }
 
 /// Gives back what the bytes of a feed were made of. Its producer is asked for it again, and it is converted again. Where it is
 /// not converted any more, nobody will ask for them.
-fn give_back_original(feed: &Feed, snapshots: &dyn Snapshots) {
+fn restore_conversion_input(feed: &Feed, snapshots: &dyn SnapshotStore) {
     let config = feed.shared_config();
     if config.converter.is_none() {
-        if snapshots.find(&feed.original_key()).is_some() {
-            snapshots.forget(&feed.original_key());
+        if snapshots.find_head(&feed.conversion_input_key()).is_some() {
+            snapshots.forget_snapshot(&feed.conversion_input_key());
         }
         return;
     }
-    if let Some((head, bytes)) = snapshots.read(&feed.original_key())
-        && head.source == source_of(config)
+    if let Some((head, bytes)) = snapshots.read_snapshot(&feed.conversion_input_key())
+        && head.source == describe_source(config)
     {
-        feed.set_original(Some(Held::new(head.snapshot(bytes), Arc::clone(config))));
+        feed.set_conversion_input(Some(ServedSnapshot::new(
+            head.to_snapshot(bytes),
+            Arc::clone(config),
+        )));
     }
 }
 
 /// Whether it still is what the feed is.
-fn is_of(feed: &Feed, head: &SavedHead) -> bool {
+fn matches_feed(feed: &Feed, head: &SnapshotHead) -> bool {
     let config = feed.config();
-    let is_recording = matches!(config.url, Location::Replay { .. });
-    let is_same = head.source == source_of(config)
-        && config.promised().is_none_or(|format| format == head.format);
+    let is_recording = matches!(config.url, SourceLocation::Replay { .. });
+    let is_same = head.source == describe_source(config)
+        && config.configured_format().is_none_or(|format| format == head.format);
     if !is_same && !is_recording {
         tracing::info!(feed = %feed.id(), "the kept bytes are of another address or format, and are not used");
     }

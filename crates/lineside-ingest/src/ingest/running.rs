@@ -8,31 +8,31 @@ use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    budget::Place,
     feed::Feed,
-    network::{Network, NetworkQueue, NetworkWriter, run},
-    poll::Poller,
+    network::{Network, NetworkQueue, NetworkWriter, run_network},
+    poll::FeedPoller,
+    rate_limit::RateLimitBucket,
 };
 
 /// Where tasks run, and what ends them all.
 #[derive(Clone, Debug)]
-pub(crate) struct Tasks {
+pub(crate) struct TaskSpawner {
     pub(crate) stop: CancellationToken,
     pub(crate) tracker: TaskTracker,
 }
 
-impl Tasks {
+impl TaskSpawner {
     /// Lets a feed poll.
-    pub(super) fn poll(&self, feed: Arc<Feed>, poller: Poller) -> RunningFeed {
-        let (retire, place) = (CancellationToken::new(), poller.place().clone());
-        let task = self.tracker.spawn(poller.run(self.stop.clone(), retire.clone()));
+    pub(super) fn spawn_poller(&self, feed: Arc<Feed>, poller: FeedPoller) -> RunningFeed {
+        let (retire, place) = (CancellationToken::new(), poller.rate_limit_bucket().clone());
+        let task = self.tracker.spawn(poller.run_until_retired(self.stop.clone(), retire.clone()));
         RunningFeed { feed, place, retire, task }
     }
 }
 
 /// What runs.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct RunningTasks {
     /// In the order in which the configuration first names them.
     pub(super) networks: Vec<RunningNetwork>,
     pub(super) rng: fastrand::Rng,
@@ -57,15 +57,15 @@ pub(super) struct RunningNetwork {
 
 impl RunningNetwork {
     /// Starts a network's task; it has no feeds yet.
-    pub(super) fn start(
+    pub(super) fn spawn_network(
         writer: NetworkWriter,
         clock: &Arc<dyn Clock>,
-        tasks: &Tasks,
+        tasks: &TaskSpawner,
     ) -> RunningNetwork {
         let network = Arc::clone(writer.network());
         let (queue, inputs) = NetworkQueue::new(clock);
         let retire = tasks.stop.child_token();
-        let running = run(writer, inputs, Arc::clone(clock), retire.clone());
+        let running = run_network(writer, inputs, Arc::clone(clock), retire.clone());
         let ended = Arc::new(Mutex::new(None));
         let end = Arc::clone(&ended);
         let task = tasks.tracker.spawn(async move {
@@ -81,8 +81,8 @@ impl RunningNetwork {
 pub(super) struct RunningFeed {
     pub(super) feed: Arc<Feed>,
     /// Where its requests are counted.
-    pub(super) place: Place,
+    pub(super) place: RateLimitBucket,
     pub(super) retire: CancellationToken,
     /// Gives its poller back when it was told to retire.
-    pub(super) task: JoinHandle<Option<Poller>>,
+    pub(super) task: JoinHandle<Option<FeedPoller>>,
 }

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use jiff::tz::TimeZone;
 use lineside_formats::{
     Format, gbfs,
-    gtfs_rt::{Payload, Shallow},
-    looks_like_html, siri, sniff,
+    gtfs_rt::{EntityPayloads, ShallowMessage},
+    looks_like_html, siri, sniff_format,
 };
 use lineside_sync::UnixMillis;
 use tokio::sync::OwnedSemaphorePermit;
@@ -16,11 +16,11 @@ use super::Ingest;
 use crate::{
     config::FeedConfig,
     dataset::{Dataset, LoadLimits},
-    fetch::{Body, Failure, FailureCode, FetchFailure, Fetched, Fetcher},
+    fetch::{FailureCode, FetchError, FetchFailure, FetchOutcome, FetchedBody, SourceFetcher},
     limits::SOURCE_TEST_WAIT_MAX,
     load_budget::estimate_load_bytes,
-    normalize::seconds,
-    poll::{decode_message, first_question},
+    normalize::nonzero_seconds,
+    poll::{decode_message, first_request},
     source::{SiriMode, SiriSource},
 };
 
@@ -72,25 +72,26 @@ impl Ingest {
         let slot = slot.map_err(|_| SourceTestFailure::Busy)?;
         let clock = Arc::clone(&self.shared.clock);
         let config = Arc::new(testable(config));
-        let (began, place) = (clock.monotonic(), self.shared.sources.place_of(&config));
-        let booking = place.book(began, began);
-        let wait = booking.at().saturating_sub(began);
+        let (began, place) = (clock.monotonic(), self.shared.sources.bucket_for_feed(&config));
+        let booking = place.reserve_from(began, began);
+        let wait = booking.reserved_at().saturating_sub(began);
         if wait > SOURCE_TEST_WAIT_MAX {
             return Err(SourceTestFailure::RateLimited(wait));
         }
-        clock.sleep_until(booking.at()).await;
-        let turn = booking.turn(Arc::clone(&clock)).await;
-        let mut fetcher = Fetcher::new(&config, &self.shared.sources);
+        clock.sleep_until(booking.reserved_at()).await;
+        let turn = booking.wait_for_permit(Arc::clone(&clock)).await;
+        let mut fetcher = SourceFetcher::new(&config, &self.shared.sources);
         let asked = clock.monotonic();
-        let fetched = fetcher.fetch(turn, first_question(&config, clock.wall())).await;
+        let fetched = fetcher.fetch_source(turn, first_request(&config, clock.wall_time())).await;
         let took = clock.monotonic().saturating_sub(asked);
-        let failed =
-            |failure: Failure| SourceTestFailure::Failed(Box::new(failure.at(clock.wall())));
+        let failed = |failure: FetchError| {
+            SourceTestFailure::Failed(Box::new(failure.into_fetch_failure(clock.wall_time())))
+        };
         let body = match fetched.map_err(failed)? {
-            Fetched::Body(body) => body,
-            Fetched::Nothing(status) => return Ok(empty(&config, status, took)),
-            Fetched::NotModified => {
-                return Err(failed(Failure::new(FailureCode::Empty, "the answer has no body")));
+            FetchOutcome::Body(body) => body,
+            FetchOutcome::Nothing(status) => return Ok(empty(&config, status, took)),
+            FetchOutcome::NotModified => {
+                return Err(failed(FetchError::new(FailureCode::Empty, "the answer has no body")));
             }
         };
         let (status, bytes) = (body.status, body.bytes.clone());
@@ -98,8 +99,8 @@ impl Ingest {
         let body_bytes = bytes.clone();
         let estimate = tokio::task::spawn_blocking(move || estimate_load_bytes(&body_bytes)).await;
         let _load = self.shared.loads.admit(estimate.unwrap_or(u64::MAX)).await;
-        let result = read(&config, body, took, clock.wall(), slot, limits).await;
-        result.map_err(|failure| failed(failure.of_reply(status, bytes.len() as u64, None)))
+        let result = read(&config, body, took, clock.wall_time(), slot, limits).await;
+        result.map_err(|failure| failed(failure.with_reply(status, bytes.len() as u64, None)))
     }
 }
 
@@ -119,7 +120,7 @@ fn empty(config: &FeedConfig, status: u16, took: Duration) -> SourceTest {
     SourceTest {
         status: Some(status),
         content_type: None,
-        format: config.promised(),
+        format: config.configured_format(),
         bytes: 0,
         took,
         contents: Vec::new(),
@@ -130,13 +131,13 @@ fn empty(config: &FeedConfig, status: u16, took: Duration) -> SourceTest {
 
 async fn read(
     config: &FeedConfig,
-    body: Body,
+    body: FetchedBody,
     took: Duration,
     now: UnixMillis,
     slot: OwnedSemaphorePermit,
     limits: Arc<LoadLimits>,
-) -> Result<SourceTest, Failure> {
-    let Body { bytes, content_type, status, .. } = body;
+) -> Result<SourceTest, FetchError> {
+    let FetchedBody { bytes, content_type, status, .. } = body;
     let is_converted = config.converter.is_some();
     let format = format_of(config, &bytes)?;
     let mut test = SourceTest {
@@ -154,9 +155,10 @@ async fn read(
         _ if is_converted => {}
         Some(Format::GtfsRt) => {
             let (message, problems) = decode_message(bytes, config.max_bytes).await?;
-            test.data_time = seconds(message.header.timestamp).map(UnixMillis::from_seconds);
+            test.data_time =
+                nonzero_seconds(message.header.timestamp).map(UnixMillis::from_seconds);
             test.contents = count_entities(&message);
-            test.problems = problems.total();
+            test.problems = problems.total_count();
         }
         Some(format @ (Format::Gtfs | Format::Netex | Format::Siri | Format::Gbfs)) => {
             let id = config.id.clone();
@@ -165,14 +167,18 @@ async fn read(
                 match format {
                     Format::Siri => count_siri(&bytes),
                     Format::Gbfs => count_files(&bytes),
-                    _ => Dataset::load_as(id, bytes, format, now, &limits)
+                    _ => Dataset::load_format(id, bytes, format, now, &limits)
                         .map(|it| count_schedule(&it)),
                 }
             };
             let decoded = tokio::task::spawn_blocking(decode).await.map_err(|_| {
-                Failure::new(FailureCode::Decode, "decoding stopped because of a bug in Lineside")
+                FetchError::new(
+                    FailureCode::Decode,
+                    "decoding stopped because of a bug in Lineside",
+                )
             })?;
-            (test.contents, test.problems) = decoded.map_err(|error| Failure::refused(&error))?;
+            (test.contents, test.problems) =
+                decoded.map_err(|error| FetchError::from_decoder_error(&error))?;
         }
         Some(Format::Raw) | None => {}
     }
@@ -180,25 +186,25 @@ async fn read(
 }
 
 /// The format of the bytes, unless they are not what was configured.
-fn format_of(config: &FeedConfig, bytes: &Bytes) -> Result<Option<Format>, Failure> {
+fn format_of(config: &FeedConfig, bytes: &Bytes) -> Result<Option<Format>, FetchError> {
     if bytes.is_empty() {
-        return Err(Failure::new(FailureCode::Empty, "the body is empty"));
+        return Err(FetchError::new(FailureCode::Empty, "the body is empty"));
     }
-    if config.promised() != Some(Format::Raw) && looks_like_html(bytes) {
-        return Err(Failure::new(FailureCode::Html, "a web page came instead of data"));
+    if config.configured_format() != Some(Format::Raw) && looks_like_html(bytes) {
+        return Err(FetchError::new(FailureCode::Html, "a web page came instead of data"));
     }
-    Ok(config.promised().or_else(|| sniff(bytes)))
+    Ok(config.configured_format().or_else(|| sniff_format(bytes)))
 }
 
 type Counted = (Vec<(&'static str, u64)>, u64);
 
-fn count_entities(message: &Shallow) -> Vec<(&'static str, u64)> {
+fn count_entities(message: &ShallowMessage) -> Vec<(&'static str, u64)> {
     let kinds = [
-        ("trip updates", Payload::TRIP_UPDATE),
-        ("vehicles", Payload::VEHICLE),
-        ("alerts", Payload::ALERT),
+        ("trip updates", EntityPayloads::TRIP_UPDATE),
+        ("vehicles", EntityPayloads::VEHICLE),
+        ("alerts", EntityPayloads::ALERT),
     ];
-    let count = |payload: Payload| {
+    let count = |payload: EntityPayloads| {
         message.entities.iter().filter(|entity| entity.payload.contains(payload)).count() as u64
     };
     kinds.map(|(name, payload)| (name, count(payload))).to_vec()
@@ -211,11 +217,12 @@ fn count_schedule(dataset: &Dataset) -> Counted {
         ("stops", timetable.stops().len() as u64),
         ("trips", timetable.trips().len() as u64),
     ];
-    (contents, dataset.problems.total())
+    (contents, dataset.problems.total_count())
 }
 
 fn count_siri(bytes: &Bytes) -> Result<Counted, lineside_formats::Error> {
-    let (message, problems) = siri::decode(bytes, &TimeZone::UTC, &siri::Limits::default())?;
+    let (message, problems) =
+        siri::decode_message(bytes, &TimeZone::UTC, &siri::MessageLimits::default())?;
     let (mut journeys, mut vehicles, mut visits, mut situations) = (0, 0, 0, 0);
     for delivery in message.deliveries() {
         let frames = delivery.estimated_timetables.iter().flat_map(|it| &it.frames);
@@ -233,21 +240,21 @@ fn count_siri(bytes: &Bytes) -> Result<Counted, lineside_formats::Error> {
         ("stop visits", visits),
         ("situations", situations),
     ];
-    Ok((counts.map(|(name, n)| (name, n as u64)).to_vec(), problems.total()))
+    Ok((counts.map(|(name, n)| (name, n as u64)).to_vec(), problems.total_count()))
 }
 
 fn count_files(bytes: &Bytes) -> Result<Counted, lineside_formats::Error> {
-    let (discovery, problems) = gbfs::decode(bytes, &gbfs::Limits::default())?;
-    Ok((vec![("files", discovery.entries.len() as u64)], problems.total()))
+    let (discovery, problems) = gbfs::decode_discovery(bytes, &gbfs::DiscoveryLimits::default())?;
+    Ok((vec![("files", discovery.entries.len() as u64)], problems.total_count()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{config::FeedId, source::Location};
+    use crate::{config::FeedId, source::SourceLocation};
 
     fn config(format: Option<Format>) -> FeedConfig {
-        let url = Location::parse("https://a.example/x").unwrap();
+        let url = SourceLocation::parse("https://a.example/x").unwrap();
         FeedConfig { format, ..FeedConfig::new(FeedId::new("a").unwrap(), url) }
     }
 

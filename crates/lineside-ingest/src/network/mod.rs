@@ -3,12 +3,12 @@
 //! Readers take the [`NetworkState`] of the moment and hold no lock; the writer makes the next one and swaps it in.
 //! The writer is a plain value ([`NetworkWriter`]) that knows neither tasks nor sockets; `task` runs it.
 
-mod closed;
-mod links;
+mod closed_alerts;
+mod trip_links;
 mod state;
 mod table;
 mod task;
-mod working;
+mod entity_table;
 mod writer;
 
 use std::{
@@ -23,10 +23,10 @@ use lineside_hub::{Epoch, Position};
 use lineside_sync::{Clock, UnixMillis};
 
 pub use state::{BoundingBox, NetworkState};
-pub(crate) use state::{Derived, FeedSlice, PerPart};
-pub(crate) use task::{Input, NetworkGone, NetworkQueue, run};
-pub(crate) use writer::Inherited;
-pub use writer::{Applied, Continued, NetworkWriter};
+pub(crate) use state::{DerivedViews, FeedSlice, PerPart};
+pub(crate) use task::{NetworkGone, NetworkInput, NetworkQueue, run_network};
+pub(crate) use writer::InheritedNetwork;
+pub use writer::{ApplyOutcome, NetworkWriter, ResumedNetwork};
 
 use crate::{
     config::FeedId,
@@ -35,9 +35,9 @@ use crate::{
     feed::Feed,
     fetch::ReplayClock,
     limits::BOARD_HORIZON,
-    publish::empty_feed_record,
+    poll_stages::{PollStage, StageTimes},
+    publish::build_empty_feed_record,
     record::Departure,
-    stages::{Stage, StageTimes},
 };
 
 /// A network as readers see it.
@@ -65,15 +65,15 @@ impl Network {
         epoch: Epoch,
         clock: Arc<dyn Clock>,
     ) -> Network {
-        let now = clock.wall();
+        let now = clock.wall_time();
         let feed_ids: Vec<FeedId> = [id.clone()].into_iter().chain(others).collect();
-        let slices = feed_ids
-            .iter()
-            .map(|id| Arc::new(FeedSlice::new(id.clone(), Arc::new(empty_feed_record(id, now)))));
+        let slices = feed_ids.iter().map(|id| {
+            Arc::new(FeedSlice::new(id.clone(), Arc::new(build_empty_feed_record(id, now))))
+        });
         let state = NetworkState {
             revision: 0,
             at: now,
-            board_at: now.seconds(),
+            board_at: now.unix_seconds(),
             dataset: None,
             dataset_record: None,
             feeds: slices.collect(),
@@ -94,7 +94,7 @@ impl Network {
     }
 
     /// The same, recording how long its stages take where other networks do.
-    pub(crate) fn timed_by(self, times: &StageTimes) -> Network {
+    pub(crate) fn with_stage_times(self, times: &StageTimes) -> Network {
         Network { times: times.clone(), ..self }
     }
 
@@ -157,27 +157,27 @@ impl Network {
     }
 
     /// The present of its data: the wall clock, except where a recording is played.
-    pub fn now(&self) -> UnixMillis {
-        self.replay_time().unwrap_or_else(|| self.clock.wall())
+    pub fn data_now(&self) -> UnixMillis {
+        self.replay_time().unwrap_or_else(|| self.clock.wall_time())
     }
 
     /// The present of its data where a recording is played; `None` where time is the wall clock's.
     pub fn replay_time(&self) -> Option<UnixMillis> {
         let replay = self.replay.load();
-        Some(replay.as_ref()?.at(self.clock.monotonic()))
+        Some(replay.as_ref()?.recorded_time(self.clock.monotonic()))
     }
 
-    /// The day of [`Network::now`] in the zone of its timetable, or in UTC without one.
+    /// The day of [`Network::data_now`] in the zone of its timetable, or in UTC without one.
     pub fn today(&self) -> Date {
         let timetable = self.timetable();
         let zone = timetable.map_or(TimeZone::UTC, |timetable| timetable.timezone().clone());
-        let now = Timestamp::from_millisecond(self.now().0).unwrap_or_default();
+        let now = Timestamp::from_millisecond(self.data_now().0).unwrap_or_default();
         now.to_zoned(zone).date()
     }
 
     /// The next departures from a stop or station within two hours, at most `limit`, as of `now` (Unix seconds, on the
-    /// clock of [`Network::now`]); `None` if there is no such stop.
-    pub fn departures(&self, stop_id: &str, now: i64, limit: usize) -> Option<Vec<Departure>> {
+    /// clock of [`Network::data_now`]); `None` if there is no such stop.
+    pub fn next_departures(&self, stop_id: &str, now: i64, limit: usize) -> Option<Vec<Departure>> {
         let now = UnixMillis::from_seconds(now);
         departures(&self.state(), stop_id, now, limit, BOARD_HORIZON)
     }
@@ -188,41 +188,41 @@ impl Network {
 
     pub(crate) fn set_feeds(&self, feeds: Vec<Weak<Feed>>) {
         self.feeds.store(Arc::new(feeds));
-        if !self.plays() {
+        if !self.has_replay() {
             self.replay.store(None);
         }
     }
 
     /// Whether any of its feeds is a recording.
-    pub(crate) fn plays(&self) -> bool {
+    pub(crate) fn has_replay(&self) -> bool {
         let feeds = self.feeds.load();
         feeds.iter().filter_map(Weak::upgrade).any(|feed| feed.config().is_recording())
     }
 
     /// The recording that gives it its time.
-    pub(crate) fn replay(&self) -> Option<ReplayClock> {
+    pub(crate) fn replay_clock(&self) -> Option<ReplayClock> {
         self.replay.load().as_deref().cloned()
     }
 
     /// The first recording that plays in a network gives it its time.
-    pub(crate) fn follow(&self, replay: ReplayClock) {
+    pub(crate) fn follow_replay(&self, replay: ReplayClock) {
         if self.replay.load().is_none() {
             self.replay.store(Some(Arc::new(replay)));
         }
     }
 
     /// The time from which a stage is measured.
-    pub(crate) fn begin(&self) -> Duration {
+    pub(crate) fn stage_start(&self) -> Duration {
         self.clock.monotonic()
     }
 
     /// Records how long a stage took that began at `began`.
-    pub(crate) fn finish(&self, stage: Stage, began: Duration) {
-        self.times.record(stage, self.clock.monotonic().saturating_sub(began));
+    pub(crate) fn record_stage(&self, stage: PollStage, began: Duration) {
+        self.times.record_duration(stage, self.clock.monotonic().saturating_sub(began));
     }
 
     /// The number of a feed within the network.
-    pub(crate) fn number_of(&self, feed: &str) -> Option<usize> {
+    pub(crate) fn feed_number(&self, feed: &str) -> Option<usize> {
         self.feed_ids.iter().position(|id| id.as_str() == feed)
     }
 }

@@ -6,15 +6,15 @@ use bytes::Bytes;
 use lineside_formats::gtfs_rt::proto::FeedHeader;
 use lineside_sync::UnixMillis;
 
-use super::{closed::Closed, table::Tables};
+use super::{closed_alerts::ClosedAlerts, table::FeedTables};
 use crate::{
     config::FeedId,
     dataset::Dataset,
     delays::FeedDelays,
-    exports::{ExportCache, Part},
-    geohash::Cell,
-    matches::FeedMatches,
-    record::{Kind, Record},
+    exports::{ExportCache, ExportPart},
+    geohash::GeohashCell,
+    record::{Record, RecordKind},
+    trip_matching::FeedMatches,
 };
 
 /// A network at one revision. Cheap to hold, never changes; indexes and exports are made when first asked for.
@@ -33,12 +33,12 @@ pub struct NetworkState {
     pub(crate) feeds: Vec<Arc<FeedSlice>>,
     /// The time that exports of the whole network give, Unix seconds: never goes back.
     pub(crate) timestamp: u64,
-    pub(crate) cache: Derived,
+    pub(crate) cache: DerivedViews,
 }
 
 /// What is made of a state when first asked for, and then shared.
 #[derive(Debug, Default)]
-pub(crate) struct Derived {
+pub(crate) struct DerivedViews {
     pub(crate) exports: ExportCache,
     pub(crate) vehicles_geojson: OnceLock<Bytes>,
     /// Of one feed only.
@@ -57,12 +57,12 @@ pub(crate) struct FeedSlice {
     pub(crate) header: Option<FeedHeader>,
     /// The time that exports give this slice, Unix seconds: never goes back, rises when the content changes.
     pub(crate) timestamp: u64,
-    pub(crate) tables: Tables,
+    pub(crate) tables: FeedTables,
     /// Entities that make no record: shapes, stops, detours.
     pub(crate) others: Arc<[Bytes]>,
     /// Alerts that were gone lately.
-    pub(crate) closed: Arc<Closed>,
-    pub(crate) cache: Derived,
+    pub(crate) closed: Arc<ClosedAlerts>,
+    pub(crate) cache: DerivedViews,
 }
 
 impl FeedSlice {
@@ -72,21 +72,21 @@ impl FeedSlice {
             record,
             header: None,
             timestamp: 0,
-            tables: Tables::default(),
+            tables: FeedTables::default(),
             others: Arc::new([]),
             closed: Arc::default(),
-            cache: Derived::default(),
+            cache: DerivedViews::default(),
         }
     }
 
     /// Its vehicles and stations within a cell.
-    pub(crate) fn in_cell(&self, cell: Cell) -> impl Iterator<Item = &Arc<Record>> {
-        self.tables.placed().into_iter().flat_map(move |table| table.in_cell(cell))
+    pub(crate) fn records_in_cell(&self, cell: GeohashCell) -> impl Iterator<Item = &Arc<Record>> {
+        self.tables.located_tables().into_iter().flat_map(move |table| table.records_in_cell(cell))
     }
 
     /// How many records the feed has.
-    pub(crate) fn n_records(&self) -> usize {
-        self.tables.all().iter().map(|table| table.records().len()).sum()
+    pub(crate) fn record_count(&self) -> usize {
+        self.tables.all_tables().iter().map(|table| table.records().len()).sum()
     }
 }
 
@@ -123,48 +123,54 @@ impl NetworkState {
 
     /// The record of that kind and id, of the first feed that has it. One probe per feed; the first one at a revision
     /// builds the index.
-    pub fn find(&self, kind: Kind, id: &str) -> Option<&Arc<Record>> {
-        self.feeds.iter().find_map(|feed| feed.tables.of(kind)?.find(id))
+    pub fn find_record(&self, kind: RecordKind, id: &str) -> Option<&Arc<Record>> {
+        self.feeds.iter().find_map(|feed| feed.tables.for_kind(kind)?.find_record(id))
     }
 
     /// The vehicles, trip updates and alerts that concern a route.
-    pub fn by_route<'a>(&'a self, route_id: &'a str) -> impl Iterator<Item = &'a Arc<Record>> {
-        self.tables().flat_map(|table| table.of_route(route_id))
+    pub fn records_by_route<'a>(
+        &'a self,
+        route_id: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Record>> {
+        self.tables().flat_map(|table| table.records_by_route(route_id))
     }
 
     /// The vehicles, trip updates and alerts that concern a trip, on whatever date.
-    pub fn by_trip<'a>(&'a self, trip_id: &'a str) -> impl Iterator<Item = &'a Arc<Record>> {
-        self.tables().flat_map(|table| table.of_trip(trip_id))
+    pub fn records_by_trip<'a>(
+        &'a self,
+        trip_id: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Record>> {
+        self.tables().flat_map(|table| table.records_by_trip(trip_id))
     }
 
     /// The alerts that name a stop, one of its parents or one of its platforms. Looks at every alert.
-    pub fn by_stop<'a>(&'a self, stop_id: &'a str) -> impl Iterator<Item = &'a Arc<Record>> {
-        let related = self.related_stops(stop_id);
-        self.alerts().filter(move |record| names_stop(record, stop_id, &related))
+    pub fn alerts_by_stop<'a>(&'a self, stop_id: &'a str) -> impl Iterator<Item = &'a Arc<Record>> {
+        let related = self.related_stop_ids(stop_id);
+        self.alerts().filter(move |record| alert_names_stop(record, stop_id, &related))
     }
 
     /// Whether an alert names a stop, one of its parents or one of its platforms.
-    pub(crate) fn is_of_stop(&self, record: &Record, stop_id: &str) -> bool {
-        names_stop(record, stop_id, &self.related_stops(stop_id))
+    pub(crate) fn concerns_stop(&self, record: &Record, stop_id: &str) -> bool {
+        alert_names_stop(record, stop_id, &self.related_stop_ids(stop_id))
     }
 
     /// The vehicles within a box of degrees, edges included. Looks at every vehicle.
-    pub fn in_bbox(&self, bbox: BoundingBox) -> impl Iterator<Item = &Arc<Record>> {
+    pub fn vehicles_in_bbox(&self, bbox: BoundingBox) -> impl Iterator<Item = &Arc<Record>> {
         self.vehicles().filter(move |record| {
             record.position().is_some_and(|(lat, lon)| bbox.contains(lat, lon))
         })
     }
 
     /// The vehicles and stations within a geohash cell of at most six characters.
-    pub fn in_cell(&self, cell: Cell) -> impl Iterator<Item = &Arc<Record>> {
-        self.feeds.iter().flat_map(move |feed| feed.in_cell(cell))
+    pub fn records_in_cell(&self, cell: GeohashCell) -> impl Iterator<Item = &Arc<Record>> {
+        self.feeds.iter().flat_map(move |feed| feed.records_in_cell(cell))
     }
 
-    fn tables(&self) -> impl Iterator<Item = &super::table::Table> {
-        self.feeds.iter().flat_map(|feed| feed.tables.all()).map(|table| &**table)
+    fn tables(&self) -> impl Iterator<Item = &super::table::RecordTable> {
+        self.feeds.iter().flat_map(|feed| feed.tables.all_tables()).map(|table| &**table)
     }
 
-    fn related_stops(&self, stop_id: &str) -> Vec<String> {
+    fn related_stop_ids(&self, stop_id: &str) -> Vec<String> {
         let Some(timetable) = self.dataset.as_ref().map(|dataset| &dataset.timetable) else {
             return Vec::new();
         };
@@ -184,15 +190,15 @@ impl NetworkState {
 
     /// Whether a feed is of this network.
     pub fn has_feed(&self, id: &str) -> bool {
-        self.feed(id).is_some()
+        self.find_feed_slice(id).is_some()
     }
 
-    pub(crate) fn feed(&self, id: &str) -> Option<&Arc<FeedSlice>> {
+    pub(crate) fn find_feed_slice(&self, id: &str) -> Option<&Arc<FeedSlice>> {
         self.feeds.iter().find(|feed| feed.id.as_str() == id)
     }
 }
 
-fn names_stop(record: &Record, stop_id: &str, related: &[String]) -> bool {
+fn alert_names_stop(record: &Record, stop_id: &str, related: &[String]) -> bool {
     let informed = record.alert().into_iter().flat_map(|alert| &alert.informed_entity);
     let mut stops = informed.filter_map(|entity| entity.stop_id.as_deref());
     stops.any(|stop| stop == stop_id || related.iter().any(|other| other == stop))
@@ -235,7 +241,7 @@ impl BoundingBox {
 }
 
 /// A value for each part of an export, made once.
-pub(crate) type PerPart<T> = [OnceLock<T>; Part::COUNT];
+pub(crate) type PerPart<T> = [OnceLock<T>; ExportPart::COUNT];
 
 #[cfg(test)]
 mod tests {

@@ -8,10 +8,10 @@ use std::{
     sync::Arc,
 };
 
-use lineside_formats::{Problems, gtfs_rt::Shallow};
+use lineside_formats::{Problems, gtfs_rt::ShallowMessage};
 use lineside_sync::{
     Clock, UnixMillis,
-    mailbox::{self, Options, TrySendError},
+    mailbox::{self, MailboxOptions, TrySendError},
 };
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -19,11 +19,11 @@ use tokio_util::sync::CancellationToken;
 use super::NetworkWriter;
 use crate::{
     dataset::Dataset,
-    fetch::Failure,
+    fetch::FetchError,
     limits::{BOARD_LOOK, INPUT_RETRY, INPUTS_MAX},
     normalize::SystemFile,
     record::FeedRecord,
-    status::{FeedStatus, Rules},
+    status::{FeedStatus, HealthRules},
 };
 
 /// The way to a network's writer.
@@ -33,12 +33,12 @@ use crate::{
 /// taken, for the queue to be full. The feed then keeps its input and comes again; it polls nothing meanwhile.
 #[derive(Clone, Debug)]
 pub(crate) struct NetworkQueue {
-    inputs: mailbox::Sender<Input>,
+    inputs: mailbox::Sender<NetworkInput>,
     clock: Arc<dyn Clock>,
 }
 
 /// What a network's writer takes in, in the order of each feed.
-pub(crate) type Inputs = mailbox::Receiver<Input>;
+pub(crate) type Inputs = mailbox::Receiver<NetworkInput>;
 
 /// The network is gone, or going.
 #[derive(Debug)]
@@ -47,12 +47,12 @@ pub(crate) struct NetworkGone;
 impl NetworkQueue {
     /// The queue and its end. Each feed has a clone: what one feed sends stays in order.
     pub(crate) fn new(clock: &Arc<dyn Clock>) -> (NetworkQueue, Inputs) {
-        let (inputs, receiver) = mailbox::new(Options::with_credits(INPUTS_MAX));
+        let (inputs, receiver) = mailbox::new(MailboxOptions::with_credits(INPUTS_MAX));
         (NetworkQueue { inputs, clock: Arc::clone(clock) }, receiver)
     }
 
     /// Brings `input`, as soon as there is room. Cancel safety: what was not brought is dropped.
-    pub(crate) async fn send(&self, input: Input) -> Result<(), NetworkGone> {
+    pub(crate) async fn send_input(&self, input: NetworkInput) -> Result<(), NetworkGone> {
         let mut input = input;
         loop {
             match self.inputs.try_send(input) {
@@ -67,18 +67,18 @@ impl NetworkQueue {
 
 /// What a feed's task brings.
 #[derive(Debug)]
-pub(crate) enum Input {
+pub(crate) enum NetworkInput {
     /// A real-time message. The status comes back judged, with the records counted, unless every entity was refused.
     Message {
         number: usize,
-        message: Box<Shallow>,
+        message: Box<ShallowMessage>,
         problems: Problems,
         status: Box<FeedStatus>,
-        rules: Rules,
+        rules: HealthRules,
         now: UnixMillis,
         /// The present on the clock of the feed's data.
         data_now: UnixMillis,
-        reply: oneshot::Sender<Result<FeedStatus, Failure>>,
+        reply: oneshot::Sender<Result<FeedStatus, FetchError>>,
     },
     /// A new schedule.
     Dataset {
@@ -99,7 +99,7 @@ pub(crate) enum Input {
 }
 
 /// Runs a network until `stop`, and gives its writer back. None when its work was lost with the runtime.
-pub(crate) async fn run(
+pub(crate) async fn run_network(
     writer: NetworkWriter,
     mut inputs: Inputs,
     clock: Arc<dyn Clock>,
@@ -113,20 +113,20 @@ pub(crate) async fn run(
             // Cancel safe: an input that this did not hand over is still in the mailbox.
             input = inputs.recv_async() => match input {
                 Some(input) => Box::new(move |writer| {
-                    take(writer, input);
+                    apply_input(writer, input);
                     // Where inputs come faster than the looks below, those never come.
-                    writer.tick();
+                    writer.advance_boards();
                 }),
                 None => return Some(writer),
             },
             () = clock.sleep(BOARD_LOOK) => {
-                if !writer.is_tick_due() {
+                if !writer.is_board_advance_due() {
                     continue;
                 }
-                Box::new(|writer| { writer.tick(); })
+                Box::new(|writer| { writer.advance_boards(); })
             }
         };
-        match tokio::task::spawn_blocking(move || guarded(writer, work)).await {
+        match tokio::task::spawn_blocking(move || run_guarded(writer, work)).await {
             Ok(back) => writer = back,
             // The runtime is shutting down.
             Err(_) => return None,
@@ -135,29 +135,38 @@ pub(crate) async fn run(
 }
 
 /// A fault of ours in one input must not be the end of the network: it starts anew, empty, and says so.
-fn guarded(
+fn run_guarded(
     mut writer: NetworkWriter,
     work: Box<dyn FnOnce(&mut NetworkWriter) + Send>,
 ) -> NetworkWriter {
     let network = Arc::clone(writer.network());
     if catch_unwind(AssertUnwindSafe(|| work(&mut writer))).is_err() {
         tracing::error!(network = %network.id(), "the network's writer failed and restarts");
-        writer.start_anew();
+        writer.reset_network();
     }
     writer
 }
 
-fn take(writer: &mut NetworkWriter, input: Input) {
+fn apply_input(writer: &mut NetworkWriter, input: NetworkInput) {
     match input {
-        Input::Message { number, message, problems, status, rules, now, data_now, reply } => {
+        NetworkInput::Message {
+            number,
+            message,
+            problems,
+            status,
+            rules,
+            now,
+            data_now,
+            reply,
+        } => {
             let mut status = *status;
             let applied = writer.apply_message(number, &message, problems, now, |n_records| {
                 status.entities = n_records as u64;
-                status.judge(now, data_now, &rules);
-                Some(FeedRecord::of(&status))
+                status.update_state(now, data_now, &rules);
+                Some(FeedRecord::from_status(&status))
             });
             let told = if applied.is_refused {
-                Err(Failure::of_entities(&applied.problems))
+                Err(FetchError::from_entity_problems(&applied.problems))
             } else {
                 status.problems = Arc::new(applied.problems);
                 Ok(status)
@@ -165,14 +174,16 @@ fn take(writer: &mut NetworkWriter, input: Input) {
             // The feed's task may be gone already.
             let _ = reply.send(told);
         }
-        Input::Dataset { number, dataset, record, now, reply } => {
-            writer.apply_dataset_of(Some((number, record)), dataset, now);
+        NetworkInput::Dataset { number, dataset, record, now, reply } => {
+            writer.apply_feed_dataset(Some((number, record)), dataset, now);
             let _ = reply.send(());
         }
-        Input::File { number, file, now } => writer.apply_file(number, file, now),
-        Input::Status { number, record, now } => writer.apply_feed_record(number, record, now),
-        Input::Expire { number, record, now } => writer.expire(number, record, now),
-        Input::Clear { number, now } => writer.clear(number, now),
+        NetworkInput::File { number, file, now } => writer.apply_system_file(number, file, now),
+        NetworkInput::Status { number, record, now } => {
+            writer.apply_feed_record(number, record, now)
+        }
+        NetworkInput::Expire { number, record, now } => writer.expire_feed(number, record, now),
+        NetworkInput::Clear { number, now } => writer.clear_feed(number, now),
     }
 }
 
@@ -208,11 +219,12 @@ mod tests {
         let id = FeedId::new("city").unwrap();
         let epoch = Epoch::from_bits(1);
         let network = Network::new(id.clone(), [], 1, epoch, Arc::clone(clock));
-        let mut files = TextFiles::parse(SCHEDULE);
-        let (timetable, problems) = gtfs::load(&mut files, &gtfs::Limits::default()).unwrap();
-        let dataset = Dataset::of(id, timetable, problems, 1, clock.wall());
+        let mut files = TextFiles::from_sections(SCHEDULE);
+        let (timetable, problems) =
+            gtfs::load_timetable(&mut files, &gtfs::DatasetLimits::default()).unwrap();
+        let dataset = Dataset::from_timetable(id, timetable, problems, 1, clock.wall_time());
         let mut writer = NetworkWriter::new(Arc::new(network), None, 1);
-        writer.apply_dataset(Arc::new(dataset), clock.wall());
+        writer.apply_dataset(Arc::new(dataset), clock.wall_time());
         writer
     }
 
@@ -236,11 +248,11 @@ mod tests {
         let network = Arc::clone(writer.network());
         let (queue, inputs) = NetworkQueue::new(&clock);
         let stop = CancellationToken::new();
-        let task = tokio::spawn(run(writer, inputs, Arc::clone(&clock), stop.clone()));
+        let task = tokio::spawn(run_network(writer, inputs, Arc::clone(&clock), stop.clone()));
         let first = network.state().board_at;
         for n in 0..10_000 {
-            let input = Input::Status { number: 0, record: word(n), now: clock.wall() };
-            queue.send(input).await.unwrap();
+            let input = NetworkInput::Status { number: 0, record: word(n), now: clock.wall_time() };
+            queue.send_input(input).await.unwrap();
             if network.state().board_at > first + 60 {
                 break;
             }
@@ -254,20 +266,22 @@ mod tests {
     async fn a_feed_that_finds_the_queue_full_comes_again() {
         let clock: Arc<dyn Clock> = Arc::new(ScaledClock::new(UnixMillis(0), 1_000.0));
         let (queue, mut inputs) = NetworkQueue::new(&clock);
-        let status = |n| Input::Status { number: n, record: word(0), now: UnixMillis(0) };
+        let status = |n| NetworkInput::Status { number: n, record: word(0), now: UnixMillis(0) };
         let feed = queue.clone();
         let sends = tokio::spawn(async move {
             for n in 0..2 * INPUTS_MAX {
-                feed.send(status(n)).await.unwrap();
+                feed.send_input(status(n)).await.unwrap();
             }
         });
         for expected in 0..2 * INPUTS_MAX {
             let input = inputs.recv_async().await;
-            assert!(matches!(input, Some(Input::Status { number, .. }) if number == expected));
+            assert!(
+                matches!(input, Some(NetworkInput::Status { number, .. }) if number == expected)
+            );
         }
         sends.await.unwrap();
         drop(inputs);
-        assert!(queue.send(status(0)).await.is_err());
+        assert!(queue.send_input(status(0)).await.is_err());
     }
 
     #[tokio::test]
@@ -275,10 +289,10 @@ mod tests {
         let clock: Arc<dyn Clock> = Arc::new(ScaledClock::new(UnixMillis(0), 1.0));
         let writer = writer(&clock);
         let revision = writer.network().state().revision;
-        let mut writer = guarded(writer, Box::new(|_| panic!("a fault for this test")));
+        let mut writer = run_guarded(writer, Box::new(|_| panic!("a fault for this test")));
         assert_eq!(writer.network().state().revision, revision + 1);
         assert!(writer.network().timetable().is_some());
-        writer.apply_feed_record(0, word(1), clock.wall());
+        writer.apply_feed_record(0, word(1), clock.wall_time());
         assert_eq!(writer.network().state().revision, revision + 2);
     }
 }

@@ -1,54 +1,54 @@
 //! The one writer of a network: takes messages, datasets and feed states, makes the next state, publishes the
 //! difference. A plain value: it runs the same in a task, a test and a benchmark.
 
-mod anew;
-mod kept;
+mod rejoin;
+mod handoff;
 
 use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
 use lineside_formats::{
     Error, Problems,
-    gtfs_rt::{Limits, Shallow, decode_shallow, proto::FeedHeader},
+    gtfs_rt::{FeedMessageLimits, ShallowMessage, decode_shallow, proto::FeedHeader},
 };
 use lineside_hub::Hub;
 use lineside_sync::{UnixMillis, stage};
 
-pub(crate) use anew::Inherited;
-pub use kept::Continued;
+pub use handoff::ResumedNetwork;
+pub(crate) use rejoin::InheritedNetwork;
 
 use super::{
     Network, NetworkState,
-    links::Links,
+    entity_table::{EntityTable, PollContext},
     state::FeedSlice,
-    working::{Poll, Working},
+    trip_links::TripLinks,
 };
 use crate::{
-    change::{Change, Why},
+    change::{RecordChange, RemovalReason},
     dataset::Dataset,
-    hashing::Seeded,
+    hashing::HashSeed,
     limits::{BOARD_TICK, MESSAGE_BYTES_MAX},
-    normalize::{self, Context, SystemFile, given},
-    publish::{Boards, MESSAGE_OVERHEAD, Outcome, Publisher},
-    record::{FeedRecord, Kind, Record},
-    stages::Stage,
+    normalize::{self, NormalizeContext, SystemFile, nonempty_text},
+    poll_stages::PollStage,
+    publish::{AffectedBoards, MESSAGE_OVERHEAD, NetworkPublisher, PollOutcome},
+    record::{FeedRecord, Record, RecordKind},
 };
 
 /// Takes what feeds bring, in any order, from one caller at a time.
 #[derive(Debug)]
 pub struct NetworkWriter {
     network: Arc<Network>,
-    publisher: Option<Publisher>,
-    workings: Vec<Working>,
-    links: Links,
-    seed: Seeded,
+    publisher: Option<NetworkPublisher>,
+    workings: Vec<EntityTable>,
+    links: TripLinks,
+    seed: HashSeed,
 }
 
 /// What came of one message.
 #[derive(Debug, Default)]
-pub struct Applied {
+pub struct ApplyOutcome {
     /// What differs from the state before.
-    pub changes: Vec<Change>,
+    pub changes: Vec<RecordChange>,
     /// What is wrong with the message.
     pub problems: Problems,
     /// Records that the feed has now.
@@ -62,11 +62,12 @@ pub struct Applied {
 impl NetworkWriter {
     /// The writer of a network. Without a hub it publishes nothing. `seed` keys its maps: take it from chance.
     pub fn new(network: Arc<Network>, hub: Option<Arc<Hub>>, seed: u64) -> NetworkWriter {
-        let seed = Seeded(seed);
+        let seed = HashSeed(seed);
         let feeds = network.feed_ids().iter().zip(0..);
-        let workings = feeds.map(|(id, number)| Working::new(id.clone(), number, seed)).collect();
-        let publisher = hub.map(|hub| Publisher::new(hub, Arc::clone(&network), seed));
-        NetworkWriter { network, publisher, workings, links: Links::new(seed), seed }
+        let workings =
+            feeds.map(|(id, number)| EntityTable::new(id.clone(), number, seed)).collect();
+        let publisher = hub.map(|hub| NetworkPublisher::new(hub, Arc::clone(&network), seed));
+        NetworkWriter { network, publisher, workings, links: TripLinks::new(seed), seed }
     }
 
     /// The network that it writes.
@@ -84,23 +85,25 @@ impl NetworkWriter {
         feed: &str,
         body: Bytes,
         now: UnixMillis,
-    ) -> Result<Applied, Error> {
-        self.apply_snapshot_judged(feed, body, now, |_| None)
+    ) -> Result<ApplyOutcome, Error> {
+        self.apply_snapshot_with_health(feed, body, now, |_| None)
     }
 
     /// The same; `judge` says how the feed is doing with that many records, which is published along.
     ///
     /// # Errors
     /// As [`apply_snapshot`](NetworkWriter::apply_snapshot).
-    pub fn apply_snapshot_judged(
+    pub fn apply_snapshot_with_health(
         &mut self,
         feed: &str,
         body: Bytes,
         now: UnixMillis,
         judge: impl FnOnce(usize) -> Option<FeedRecord>,
-    ) -> Result<Applied, Error> {
-        let (message, problems) = decode_shallow(body, &Limits::default())?;
-        let Some(number) = self.network.number_of(feed) else { return Ok(Applied::default()) };
+    ) -> Result<ApplyOutcome, Error> {
+        let (message, problems) = decode_shallow(body, &FeedMessageLimits::default())?;
+        let Some(number) = self.network.feed_number(feed) else {
+            return Ok(ApplyOutcome::default());
+        };
         Ok(self.apply_message(number, &message, problems, now, judge))
     }
 
@@ -108,23 +111,23 @@ impl NetworkWriter {
     pub(crate) fn apply_message(
         &mut self,
         number: usize,
-        message: &Shallow,
+        message: &ShallowMessage,
         problems: Problems,
         now: UnixMillis,
         judge: impl FnOnce(usize) -> Option<FeedRecord>,
-    ) -> Applied {
-        let _at = stage::enter(Stage::Apply.work());
-        let began = self.network.begin();
-        let mut applied = Applied { problems, ..Applied::default() };
+    ) -> ApplyOutcome {
+        let _at = stage::enter_stage(PollStage::Apply.thread_stage());
+        let began = self.network.stage_start();
+        let mut applied = ApplyOutcome { problems, ..ApplyOutcome::default() };
         let before = self.network.state();
-        self.take_message(number, message, before.dataset.as_deref(), &mut applied);
+        self.merge_message(number, message, before.dataset.as_deref(), &mut applied);
         if applied.is_refused {
-            applied.records = before.feeds[number].n_records();
+            applied.records = before.feeds[number].record_count();
             return applied;
         }
         self.rejoin_vehicles(before.dataset.as_deref(), &mut applied.changes);
         let changed = self.workings[number].is_dirty();
-        let mut feeds = self.slices(&before);
+        let mut feeds = self.build_slices(&before);
         let slice = &before.feeds[number];
         let mut next = FeedSlice {
             header: Some(message.header.clone()),
@@ -136,14 +139,14 @@ impl NetworkWriter {
             closed: Arc::clone(&slice.closed),
             cache: Default::default(),
         };
-        applied.records = next.n_records();
-        if let Some(change) = judge(applied.records).and_then(|it| feed_change(&mut next, it)) {
+        applied.records = next.record_count();
+        if let Some(change) = judge(applied.records).and_then(|it| put_feed_record(&mut next, it)) {
             applied.changes.push(change);
         }
         feeds[number] = Arc::new(next);
-        let (next, outcome) = self.swap_in(&before, feeds, &applied.changes, now);
-        self.network.finish(Stage::Apply, began);
-        self.publish(&before, &next, &applied.changes, &outcome);
+        let (next, outcome) = self.swap_in_state(&before, feeds, &applied.changes, now);
+        self.network.record_stage(PollStage::Apply, began);
+        self.publish_changes(&before, &next, &applied.changes, &outcome);
         applied
     }
 
@@ -151,70 +154,70 @@ impl NetworkWriter {
     pub(crate) fn apply_feed_record(&mut self, number: usize, record: FeedRecord, now: UnixMillis) {
         let before = self.network.state();
         let mut slice = clone_slice(&before.feeds[number]);
-        let Some(change) = feed_change(&mut slice, record) else { return };
+        let Some(change) = put_feed_record(&mut slice, record) else { return };
         let mut feeds = before.feeds.clone();
         feeds[number] = Arc::new(slice);
-        self.commit(&before, feeds, &[change], now);
+        self.commit_state(&before, feeds, &[change], now);
     }
 
     /// Takes a file of a GBFS system, and publishes what changed in its stations or vehicles.
-    pub(crate) fn apply_file(&mut self, number: usize, file: SystemFile, now: UnixMillis) {
-        let _at = stage::enter(Stage::Apply.work());
-        let began = self.network.begin();
+    pub(crate) fn apply_system_file(&mut self, number: usize, file: SystemFile, now: UnixMillis) {
+        let _at = stage::enter_stage(PollStage::Apply.thread_stage());
+        let began = self.network.stage_start();
         let before = self.network.state();
         let mut changes = Vec::new();
-        self.workings[number].take_file(file, &mut changes);
+        self.workings[number].apply_system_file(file, &mut changes);
         if !changes.is_empty() {
-            let feeds = self.slices(&before);
-            self.commit(&before, feeds, &changes, now);
+            let feeds = self.build_slices(&before);
+            self.commit_state(&before, feeds, &changes, now);
         }
-        self.network.finish(Stage::Apply, began);
+        self.network.record_stage(PollStage::Apply, began);
     }
 
     /// Drops what a feed said, because it is too old to be served.
-    pub(crate) fn expire(&mut self, number: usize, record: FeedRecord, now: UnixMillis) {
+    pub(crate) fn expire_feed(&mut self, number: usize, record: FeedRecord, now: UnixMillis) {
         let before = self.network.state();
         let mut changes = Vec::new();
-        self.workings[number].clear(Why::Expired, &mut self.links, &mut changes);
+        self.workings[number].clear(RemovalReason::Expired, &mut self.links, &mut changes);
         self.rejoin_vehicles(before.dataset.as_deref(), &mut changes);
-        let mut feeds = self.slices(&before);
+        let mut feeds = self.build_slices(&before);
         let mut slice = clone_slice(&feeds[number]);
-        changes.extend(feed_change(&mut slice, record));
+        changes.extend(put_feed_record(&mut slice, record));
         feeds[number] = Arc::new(slice);
-        self.commit(&before, feeds, &changes, now);
+        self.commit_state(&before, feeds, &changes, now);
     }
 
     /// Takes a new schedule: everything is joined anew, and each room gets its state once.
-    pub fn apply_dataset(&mut self, dataset: Arc<Dataset>, now: UnixMillis) -> Applied {
-        self.apply_dataset_of(None, dataset, now)
+    pub fn apply_dataset(&mut self, dataset: Arc<Dataset>, now: UnixMillis) -> ApplyOutcome {
+        self.apply_feed_dataset(None, dataset, now)
     }
 
-    pub(crate) fn apply_dataset_of(
+    pub(crate) fn apply_feed_dataset(
         &mut self,
         record: Option<(usize, FeedRecord)>,
         dataset: Arc<Dataset>,
         now: UnixMillis,
-    ) -> Applied {
-        let _at = stage::enter(Stage::Apply.work());
-        let began = self.network.begin();
+    ) -> ApplyOutcome {
+        let _at = stage::enter_stage(PollStage::Apply.thread_stage());
+        let began = self.network.stage_start();
         let before = self.network.state();
-        let mut applied = Applied::default();
+        let mut applied = ApplyOutcome::default();
         if before.dataset.as_ref().is_some_and(|known| known.version == dataset.version) {
             if let Some((number, record)) = record {
                 self.apply_feed_record(number, record, now);
             }
             return applied;
         }
-        let mut feeds = self.decode_anew(&before, Some(&dataset), &mut applied);
+        let mut feeds = self.redecode_entities(&before, Some(&dataset), &mut applied);
         if let Some((number, record)) = record {
             let mut slice = clone_slice(&feeds[number]);
-            applied.changes.extend(feed_change(&mut slice, record));
+            applied.changes.extend(put_feed_record(&mut slice, record));
             feeds[number] = Arc::new(slice);
         }
         let next = self.swap_dataset(&before, Some(dataset), feeds, now);
-        self.network.finish(Stage::Apply, began);
+        self.network.record_stage(PollStage::Apply, began);
         if let Some(publisher) = &mut self.publisher {
-            publisher.restate(&before, &next, &applied.changes);
+            publisher.publish_full_state(&before, &next, &applied.changes);
         }
         applied
     }
@@ -223,15 +226,15 @@ impl NetworkWriter {
     ///
     /// While nobody listens to a stop the boards move on all the same, so that the first look is fresh; but then not
     /// if somebody listens to the whole network, whom it would cost a message that says nothing.
-    pub fn tick(&mut self) -> bool {
-        if !self.is_tick_due() {
+    pub fn advance_boards(&mut self) -> bool {
+        if !self.is_board_advance_due() {
             return false;
         }
         let before = self.network.state();
-        let board_at = self.network.now().seconds();
+        let board_at = self.network.data_now().unix_seconds();
         let next = Arc::new(NetworkState {
             revision: before.revision + 1,
-            at: before.at.max(self.network.clock.wall()),
+            at: before.at.max(self.network.clock.wall_time()),
             board_at,
             dataset: before.dataset.clone(),
             dataset_record: before.dataset_record.clone(),
@@ -243,29 +246,34 @@ impl NetworkWriter {
         if let Some(publisher) = &mut self.publisher {
             // One publication without changes: the network's own channel hears of every revision.
             let chunks = std::iter::once(0..0).collect();
-            publisher.publish(&before, &next, &[], &Outcome { boards: Boards::All, chunks });
+            publisher.publish_revision(
+                &before,
+                &next,
+                &[],
+                &PollOutcome { boards: AffectedBoards::All, chunks },
+            );
         }
         true
     }
 
-    /// Whether [`NetworkWriter::tick`] would move the boards on.
-    pub(crate) fn is_tick_due(&self) -> bool {
+    /// Whether [`NetworkWriter::advance_boards`] would move the boards on.
+    pub(crate) fn is_board_advance_due(&self) -> bool {
         let state = self.network.state();
-        let passed = self.network.now().seconds().abs_diff(state.board_at);
+        let passed = self.network.data_now().unix_seconds().abs_diff(state.board_at);
         if state.dataset.is_none() || passed < BOARD_TICK.as_secs() {
             return false;
         }
-        let heard = self.publisher.as_ref().map(Publisher::hears);
+        let heard = self.publisher.as_ref().map(NetworkPublisher::listener_status);
         heard.is_none_or(|heard| heard.stops || !heard.network)
     }
 
     /// Forgets everything but the schedule; the next messages bring it back.
-    pub(crate) fn start_anew(&mut self) {
+    pub(crate) fn reset_network(&mut self) {
         let before = self.network.state();
         let feeds = self.network.feed_ids().iter().zip(0..);
         self.workings =
-            feeds.map(|(id, number)| Working::new(id.clone(), number, self.seed)).collect();
-        self.links = Links::new(self.seed);
+            feeds.map(|(id, number)| EntityTable::new(id.clone(), number, self.seed)).collect();
+        self.links = TripLinks::new(self.seed);
         let slices = before.feeds.iter().map(|slice| {
             let mut empty = FeedSlice::new(slice.id.clone(), Arc::clone(&slice.record));
             empty.timestamp = slice.timestamp;
@@ -283,22 +291,22 @@ impl NetworkWriter {
         });
         self.network.state.store(Arc::clone(&next));
         if let Some(publisher) = &mut self.publisher {
-            publisher.restate(&before, &next, &[]);
+            publisher.publish_full_state(&before, &next, &[]);
         }
     }
 
-    fn take_message(
+    fn merge_message(
         &mut self,
         number: usize,
-        message: &Shallow,
+        message: &ShallowMessage,
         dataset: Option<&Dataset>,
-        applied: &mut Applied,
+        applied: &mut ApplyOutcome,
     ) {
-        let now = self.network.now().seconds();
-        let message_time = normalize::seconds(message.header.timestamp).unwrap_or(now);
+        let now = self.network.data_now().unix_seconds();
+        let message_time = normalize::nonzero_seconds(message.header.timestamp).unwrap_or(now);
         let timetable = dataset.map(|dataset| &*dataset.timetable);
-        let mut poll = Poll {
-            context: Context { timetable, message_time },
+        let mut poll = PollContext {
+            context: NormalizeContext { timetable, message_time },
             now,
             links: &mut self.links,
             changes: &mut applied.changes,
@@ -306,28 +314,30 @@ impl NetworkWriter {
             decoded: 0,
             is_refused: false,
         };
-        self.workings[number].apply(message, &mut poll);
+        self.workings[number].apply_message(message, &mut poll);
         applied.decoded += poll.decoded;
         applied.is_refused = poll.is_refused;
     }
 
     /// Joins the vehicles anew whose trip update changed.
-    fn rejoin_vehicles(&mut self, dataset: Option<&Dataset>, changes: &mut Vec<Change>) {
+    fn rejoin_vehicles(&mut self, dataset: Option<&Dataset>, changes: &mut Vec<RecordChange>) {
         let timetable = dataset.map(|dataset| &*dataset.timetable);
         for at in 0..changes.len() {
             let change = &changes[at];
-            if change.record().is_none_or(|record| record.kind != Kind::TripUpdate) {
+            if change.record().is_none_or(|record| record.kind != RecordKind::TripUpdate) {
                 continue;
             }
-            let trip_of = |record: &Record| Some(given(&record.trip()?.trip_id)?.to_owned());
+            let trip_of = |record: &Record| {
+                Some(nonempty_text(&record.trip_descriptor()?.trip_id)?.to_owned())
+            };
             let old = change.old.as_deref().and_then(trip_of);
             let new =
                 change.new.as_deref().and_then(trip_of).filter(|new| Some(new) != old.as_ref());
             for trip in [old, new].into_iter().flatten() {
-                for (feed, item) in self.links.vehicles_of(&trip).to_vec() {
+                for (feed, item) in self.links.find_vehicles(&trip).to_vec() {
                     let working = &mut self.workings[usize::from(feed)];
                     let message_time = working.message_time;
-                    let context = Context { timetable, message_time };
+                    let context = NormalizeContext { timetable, message_time };
                     working.rejoin_vehicle(item, context, &self.links, changes);
                 }
             }
@@ -337,20 +347,20 @@ impl NetworkWriter {
     /// The time that exports of the whole network give: when Lineside put its content together.
     fn later_network_timestamp(&self, before: &NetworkState, feeds: &[Arc<FeedSlice>]) -> u64 {
         let same = feeds.iter().zip(&before.feeds).all(|(new, old)| Arc::ptr_eq(new, old));
-        let now = u64::try_from(self.network.now().seconds()).unwrap_or(0);
+        let now = u64::try_from(self.network.data_now().unix_seconds()).unwrap_or(0);
         if same { before.timestamp } else { before.timestamp.max(now) }
     }
 
     /// The feeds' slices with the tables that the workings hold now.
-    fn slices(&mut self, before: &NetworkState) -> Vec<Arc<FeedSlice>> {
+    fn build_slices(&mut self, before: &NetworkState) -> Vec<Arc<FeedSlice>> {
         let workings = self.workings.iter_mut();
         let slices = workings.zip(&before.feeds).map(|(working, slice)| {
             if !working.is_dirty() {
                 return Arc::clone(slice);
             }
             let mut next = clone_slice(slice);
-            next.tables = working.tables(&slice.tables);
-            if let Some(others) = working.changed_others() {
+            next.tables = working.build_tables(&slice.tables);
+            if let Some(others) = working.take_changed_others() {
                 next.others = others;
             }
             Arc::new(next)
@@ -359,43 +369,44 @@ impl NetworkWriter {
     }
 
     /// Swaps the next state in and publishes the changes.
-    fn commit(
+    fn commit_state(
         &mut self,
         before: &Arc<NetworkState>,
         feeds: Vec<Arc<FeedSlice>>,
-        changes: &[Change],
+        changes: &[RecordChange],
         now: UnixMillis,
     ) {
-        let (next, outcome) = self.swap_in(before, feeds, changes, now);
-        self.publish(before, &next, changes, &outcome);
+        let (next, outcome) = self.swap_in_state(before, feeds, changes, now);
+        self.publish_changes(before, &next, changes, &outcome);
     }
 
     /// Makes and swaps in the next state, and says what of it is to be published.
-    fn swap_in(
+    fn swap_in_state(
         &self,
         before: &NetworkState,
         mut feeds: Vec<Arc<FeedSlice>>,
-        changes: &[Change],
+        changes: &[RecordChange],
         now: UnixMillis,
-    ) -> (Arc<NetworkState>, Outcome) {
-        close(&mut feeds, changes, now);
-        let chunks = cut(changes);
-        let is_update =
-            |change: &Change| change.record().is_some_and(|record| record.kind == Kind::TripUpdate);
-        let present = self.network.now().seconds();
+    ) -> (Arc<NetworkState>, PollOutcome) {
+        remember_closed_alerts(&mut feeds, changes, now);
+        let chunks = split_publications(changes);
+        let is_update = |change: &RecordChange| {
+            change.record().is_some_and(|record| record.kind == RecordKind::TripUpdate)
+        };
+        let present = self.network.data_now().unix_seconds();
         let boards = if !changes.iter().any(is_update) {
-            Boards::Same
+            AffectedBoards::Same
         } else if present.abs_diff(before.board_at) >= BOARD_TICK.as_secs() {
-            Boards::All
+            AffectedBoards::All
         } else {
             // Between two ticks only what the changes touch can differ, because the moment shown is the same.
-            Boards::Touched
+            AffectedBoards::Touched
         };
         let next = Arc::new(NetworkState {
             revision: before.revision + chunks.len() as u64,
             // A wall clock that steps back does not lower what we say.
             at: before.at.max(now),
-            board_at: if boards == Boards::All { present } else { before.board_at },
+            board_at: if boards == AffectedBoards::All { present } else { before.board_at },
             dataset: before.dataset.clone(),
             dataset_record: before.dataset_record.clone(),
             timestamp: self.later_network_timestamp(before, &feeds),
@@ -403,20 +414,20 @@ impl NetworkWriter {
             cache: Default::default(),
         });
         self.network.state.store(Arc::clone(&next));
-        (next, Outcome { boards, chunks })
+        (next, PollOutcome { boards, chunks })
     }
 
-    fn publish(
+    fn publish_changes(
         &mut self,
         before: &NetworkState,
         next: &Arc<NetworkState>,
-        changes: &[Change],
-        outcome: &Outcome,
+        changes: &[RecordChange],
+        outcome: &PollOutcome,
     ) {
         if let Some(publisher) = &mut self.publisher
             && !outcome.chunks.is_empty()
         {
-            publisher.publish(before, next, changes, outcome);
+            publisher.publish_revision(before, next, changes, outcome);
         }
     }
 }
@@ -438,30 +449,30 @@ fn clone_slice(slice: &FeedSlice) -> FeedSlice {
 }
 
 /// Remembers in each feed's slice which of its alerts are gone by these changes.
-fn close(feeds: &mut [Arc<FeedSlice>], changes: &[Change], now: UnixMillis) {
+fn remember_closed_alerts(feeds: &mut [Arc<FeedSlice>], changes: &[RecordChange], now: UnixMillis) {
     for slice in feeds {
         let own = changes.iter();
         let own = own.filter(|change| change.record().is_some_and(|it| it.feed == slice.id));
-        if let Some(closed) = slice.closed.after(own, now) {
+        if let Some(closed) = slice.closed.after_changes(own, now) {
             *slice = Arc::new(FeedSlice { closed: Arc::new(closed), ..clone_slice(slice) });
         }
     }
 }
 
 /// Puts a feed's state into its slice; a change if it says something new.
-fn feed_change(slice: &mut FeedSlice, record: FeedRecord) -> Option<Change> {
-    let record = crate::publish::feed_record(&slice.id, record);
-    if slice.record.says_the_same(&record) {
+fn put_feed_record(slice: &mut FeedSlice, record: FeedRecord) -> Option<RecordChange> {
+    let record = crate::publish::build_feed_record(&slice.id, record);
+    if slice.record.content_eq(&record) {
         return None;
     }
     let record = Arc::new(record);
     let old = std::mem::replace(&mut slice.record, Arc::clone(&record));
-    Some(Change::upsert(Some(old), record))
+    Some(RecordChange::upsert(Some(old), record))
 }
 
 /// The time that exports give a feed: the producer's, but never going back, and rising whenever the content changes.
 fn later_timestamp(known: u64, header: &FeedHeader, changed: bool, now: UnixMillis) -> u64 {
-    let fetched = u64::try_from(now.seconds()).unwrap_or(0);
+    let fetched = u64::try_from(now.unix_seconds()).unwrap_or(0);
     // A clock far ahead would keep the time from ever rising again.
     let believed = 1..=fetched.saturating_add(AHEAD_SECONDS_MAX);
     let said = header.timestamp.filter(|seconds| believed.contains(seconds)).unwrap_or(fetched);
@@ -469,7 +480,7 @@ fn later_timestamp(known: u64, header: &FeedHeader, changed: bool, now: UnixMill
 }
 
 /// Cuts changes into publications by the bounds of their sizes.
-fn cut(changes: &[Change]) -> Vec<Range<usize>> {
+fn split_publications(changes: &[RecordChange]) -> Vec<Range<usize>> {
     let mut chunks = Vec::new();
     let (mut start, mut bytes) = (0, MESSAGE_OVERHEAD);
     for (at, change) in changes.iter().enumerate() {

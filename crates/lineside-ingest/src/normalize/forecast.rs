@@ -10,11 +10,11 @@ use lineside_formats::{
     },
 };
 
-use super::given;
+use super::nonempty_text;
 
 /// A trip on a service date, or one run of a repeated trip, with its times as Unix seconds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Run<'a> {
+pub(crate) struct ScheduledRun<'a> {
     pub(crate) timetable: &'a Timetable,
     pub(crate) trip: TripIdx,
     /// The second from which the calls' times count.
@@ -23,7 +23,7 @@ pub(crate) struct Run<'a> {
 
 /// What is known about one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Forecast {
+pub(crate) enum CallForecast {
     /// Nothing.
     Unknown,
     /// The call is left out.
@@ -32,70 +32,70 @@ pub(crate) enum Forecast {
     Predicted { departure: i64, delay: i32 },
 }
 
-impl<'a> Run<'a> {
+impl<'a> ScheduledRun<'a> {
     /// The run on a service date; `start_time` is that of a repeated trip, in seconds after noon minus 12 h.
     pub(crate) fn new(
         timetable: &'a Timetable,
         trip: TripIdx,
         date: Date,
         start_time: Option<i32>,
-    ) -> Run<'a> {
+    ) -> ScheduledRun<'a> {
         let start = timetable.trip_start(trip);
         let shift = match (start_time, start) {
             (Some(run), Some(start)) => i64::from(run) - i64::from(start),
             _ => 0,
         };
-        Run { timetable, trip, zero: timetable.service_time(date, 0) + shift }
+        ScheduledRun { timetable, trip, zero: timetable.service_time(date, 0) + shift }
     }
 
     /// The run that a descriptor names by GTFS date and time.
-    pub(crate) fn named(
+    pub(crate) fn from_descriptor(
         timetable: &'a Timetable,
         trip: TripIdx,
         start_date: &str,
         start_time: &str,
-    ) -> Option<Run<'a>> {
-        let date = parse_date(start_date)?;
+    ) -> Option<ScheduledRun<'a>> {
+        let date = parse_gtfs_date(start_date)?;
         let repeated = timetable.trip(trip).has_frequencies;
-        let start = parse_time(start_time).filter(|_| repeated);
-        Some(Run::new(timetable, trip, date, start))
+        let start = parse_gtfs_time(start_time).filter(|_| repeated);
+        Some(ScheduledRun::new(timetable, trip, date, start))
     }
 
     /// The calls with their numbers.
-    pub(crate) fn calls(&self) -> impl Iterator<Item = (usize, StopTime<'a>)> + use<'a> {
+    pub(crate) fn numbered_calls(&self) -> impl Iterator<Item = (usize, StopTime<'a>)> + use<'a> {
         self.timetable.stop_times(self.trip).enumerate()
     }
 
     /// Scheduled departure (else arrival) of a call, Unix seconds.
-    pub(crate) fn departure(&self, call: &StopTime<'_>) -> Option<i64> {
+    pub(crate) fn scheduled_departure(&self, call: &StopTime<'_>) -> Option<i64> {
         Some(self.zero + i64::from(call.departure.or(call.arrival)?))
     }
 
     /// Scheduled arrival (else departure) of a call, Unix seconds.
-    pub(crate) fn arrival(&self, call: &StopTime<'_>) -> Option<i64> {
+    pub(crate) fn scheduled_arrival(&self, call: &StopTime<'_>) -> Option<i64> {
         Some(self.zero + i64::from(call.arrival.or(call.departure)?))
     }
 
     /// What `update` says about call number `index`.
-    pub(crate) fn forecast(&self, update: &TripUpdate, index: usize) -> Forecast {
+    pub(crate) fn forecast_call(&self, update: &TripUpdate, index: usize) -> CallForecast {
         let Some(call) = self.timetable.stop_time(self.trip, index) else {
-            return Forecast::Unknown;
+            return CallForecast::Unknown;
         };
-        let Some(scheduled) = self.departure(&call) else { return Forecast::Unknown };
-        let predicted = |departure: i64| Forecast::Predicted {
+        let Some(scheduled) = self.scheduled_departure(&call) else { return CallForecast::Unknown };
+        let predicted = |departure: i64| CallForecast::Predicted {
             departure,
-            delay: clamp(departure.saturating_sub(scheduled)),
+            delay: clamp_to_i32(departure.saturating_sub(scheduled)),
         };
         let mut carried = match update.stop_time_update.is_empty() {
             true => update.delay.map(i64::from),
             false => None,
         };
-        for (at, stop_time) in self.aligned(update) {
+        for (at, stop_time) in self.aligned_updates(update) {
             if at > index {
                 break;
             }
             let known = match stop_time.schedule_relationship() {
-                ScheduleRelationship::Skipped if at == index => return Forecast::Skipped,
+                ScheduleRelationship::Skipped if at == index => return CallForecast::Skipped,
                 // A stop that is left out says nothing about the stops after it.
                 ScheduleRelationship::Skipped => continue,
                 ScheduleRelationship::NoData => None,
@@ -103,41 +103,44 @@ impl<'a> Run<'a> {
             };
             carried = known;
         }
-        carried.map_or(Forecast::Unknown, |delay| predicted(scheduled.saturating_add(delay)))
+        carried.map_or(CallForecast::Unknown, |delay| predicted(scheduled.saturating_add(delay)))
     }
 
     /// What `update` says about each call in order, with the stop time update of the call itself: [`forecast`](Self::forecast)
     /// for all calls in one pass.
-    pub(crate) fn forecasts<'u>(
+    pub(crate) fn forecast_calls<'u>(
         self,
         update: &'u TripUpdate,
-    ) -> impl Iterator<Item = (Forecast, Option<&'u StopTimeUpdate>)> + use<'a, 'u> {
-        let mut aligned = self.aligned(update).peekable();
+    ) -> impl Iterator<Item = (CallForecast, Option<&'u StopTimeUpdate>)> + use<'a, 'u> {
+        let mut aligned = self.aligned_updates(update).peekable();
         let mut carried =
             update.delay.map(i64::from).filter(|_| update.stop_time_update.is_empty());
-        self.calls().map(move |(index, call)| {
+        self.numbered_calls().map(move |(index, call)| {
             let own = aligned.next_if(|(at, _)| *at == index).map(|(_, own)| own);
             let relationship = own.map(StopTimeUpdate::schedule_relationship);
-            let scheduled = self.departure(&call);
+            let scheduled = self.scheduled_departure(&call);
             match (own, relationship) {
                 (_, Some(ScheduleRelationship::Skipped)) if scheduled.is_some() => {
-                    return (Forecast::Skipped, own);
+                    return (CallForecast::Skipped, own);
                 }
-                (_, Some(ScheduleRelationship::Skipped)) => return (Forecast::Unknown, own),
+                (_, Some(ScheduleRelationship::Skipped)) => return (CallForecast::Unknown, own),
                 (_, Some(ScheduleRelationship::NoData)) => carried = None,
                 (Some(own), _) => carried = self.delay_at(index, own).or(carried),
                 (None, _) => {}
             }
             let forecast = carried.zip(scheduled).map(|(delay, scheduled)| {
                 let departure = scheduled.saturating_add(delay);
-                Forecast::Predicted { departure, delay: clamp(departure.saturating_sub(scheduled)) }
+                CallForecast::Predicted {
+                    departure,
+                    delay: clamp_to_i32(departure.saturating_sub(scheduled)),
+                }
             });
-            (forecast.unwrap_or(Forecast::Unknown), own)
+            (forecast.unwrap_or(CallForecast::Unknown), own)
         })
     }
 
     /// The stop time updates with the numbers of their calls, in order; those that fit no call are passed over.
-    pub(crate) fn aligned<'u>(
+    pub(crate) fn aligned_updates<'u>(
         &self,
         update: &'u TripUpdate,
     ) -> impl Iterator<Item = (usize, &'u StopTimeUpdate)> + use<'a, 'u> {
@@ -145,12 +148,14 @@ impl<'a> Run<'a> {
         let n_calls = timetable.stop_times(trip).len();
         let mut next = 0;
         update.stop_time_update.iter().filter_map(move |stop_time| {
-            let fits =
-                |call: &StopTime<'_>| match (stop_time.stop_sequence, given(&stop_time.stop_id)) {
-                    (Some(sequence), _) => call.stop_sequence == sequence,
-                    (None, Some(stop)) => timetable.stop(call.stop).id == stop,
-                    (None, None) => false,
-                };
+            let fits = |call: &StopTime<'_>| match (
+                stop_time.stop_sequence,
+                nonempty_text(&stop_time.stop_id),
+            ) {
+                (Some(sequence), _) => call.stop_sequence == sequence,
+                (None, Some(stop)) => timetable.stop(call.stop).id == stop,
+                (None, None) => false,
+            };
             let found = (next..n_calls)
                 .find(|&at| timetable.stop_time(trip, at).is_some_and(|call| fits(&call)))?;
             next = found + 1;
@@ -163,14 +168,16 @@ impl<'a> Run<'a> {
         let call = self.timetable.stop_time(self.trip, at)?;
         let departs = stop_time.departure.as_ref();
         let arrives = stop_time.arrival.as_ref();
-        let by_departure = departs.and_then(|event| event_delay(event, self.departure(&call)));
-        by_departure.or_else(|| arrives.and_then(|event| event_delay(event, self.arrival(&call))))
+        let by_departure =
+            departs.and_then(|event| event_delay(event, self.scheduled_departure(&call)));
+        by_departure
+            .or_else(|| arrives.and_then(|event| event_delay(event, self.scheduled_arrival(&call))))
     }
 
     /// When the vehicle is through with a call, as `stop_time` has it; Unix seconds.
-    pub(crate) fn expected(&self, at: usize, stop_time: &StopTimeUpdate) -> Option<i64> {
+    pub(crate) fn expected_time(&self, at: usize, stop_time: &StopTimeUpdate) -> Option<i64> {
         let call = self.timetable.stop_time(self.trip, at)?;
-        Some(self.departure(&call)?.saturating_add(self.delay_at(at, stop_time)?))
+        Some(self.scheduled_departure(&call)?.saturating_add(self.delay_at(at, stop_time)?))
     }
 }
 
@@ -189,12 +196,12 @@ fn event_delay(event: &StopTimeEvent, scheduled: Option<i64>) -> Option<i64> {
 }
 
 /// Seconds as an i32, saturating.
-pub(crate) fn clamp(seconds: i64) -> i32 {
+pub(crate) fn clamp_to_i32(seconds: i64) -> i32 {
     seconds.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
 }
 
 /// Reads a date as GTFS writes it.
-pub(crate) fn parse_date(text: &str) -> Option<Date> {
+pub(crate) fn parse_gtfs_date(text: &str) -> Option<Date> {
     if text.len() != 8 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
@@ -203,7 +210,7 @@ pub(crate) fn parse_date(text: &str) -> Option<Date> {
 }
 
 /// `HH:MM:SS`, hours beyond 24 allowed, as seconds.
-pub(crate) fn parse_time(text: &str) -> Option<i32> {
+pub(crate) fn parse_gtfs_time(text: &str) -> Option<i32> {
     let mut parts = text.split(':').map(|part| part.parse::<i32>().ok().filter(|part| *part >= 0));
     let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
     (parts.next().is_none() && hours < 1000).then(|| hours * 3600 + minutes * 60 + seconds)

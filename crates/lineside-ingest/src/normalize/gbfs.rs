@@ -4,8 +4,8 @@ use bytes::Bytes;
 use lineside_formats::{
     Error, Problem, Problems,
     gbfs::{
-        Content, FileKind, FileLimits, decode_file, records, station_object, status_object,
-        vehicle_object,
+        FileContent, FileKind, FileLimits, decode_file, encode_station, encode_station_status,
+        encode_vehicle, records,
     },
 };
 use lineside_sync::UnixMillis;
@@ -18,7 +18,7 @@ use crate::{
 
 /// What a file says of one station or vehicle.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Piece {
+pub(crate) struct RecordFragment {
     pub(crate) id: SmolStr,
     /// An object with the words of GBFS 3.
     pub(crate) json: Bytes,
@@ -31,7 +31,7 @@ pub(crate) struct Piece {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SystemFile {
     pub(crate) kind: SystemKind,
-    pub(crate) pieces: Vec<Piece>,
+    pub(crate) pieces: Vec<RecordFragment>,
 }
 
 /// Which file.
@@ -50,8 +50,8 @@ impl SystemKind {
         [SystemKind::Information, SystemKind::Status, SystemKind::Vehicles];
 
     /// Of a file with that name.
-    pub(crate) fn of_name(name: &str) -> Option<SystemKind> {
-        match FileKind::of_name(name)? {
+    pub(crate) fn from_file_name(name: &str) -> Option<SystemKind> {
+        match FileKind::from_name(name)? {
             FileKind::StationInformation => Some(SystemKind::Information),
             FileKind::StationStatus => Some(SystemKind::Status),
             FileKind::VehicleStatus => Some(SystemKind::Vehicles),
@@ -62,7 +62,7 @@ impl SystemKind {
 
 /// What came of reading a file.
 #[derive(Debug, Default)]
-pub(crate) struct ReadFile {
+pub(crate) struct ParsedSystemFile {
     pub(crate) problems: Problems,
     /// What makes records of it, if it is such a file.
     pub(crate) file: Option<SystemFile>,
@@ -74,26 +74,35 @@ pub(crate) struct ReadFile {
 ///
 /// # Errors
 /// If it is no such file: nothing of it is to be taken over.
-pub(crate) fn read_file(kind: FileKind, body: &[u8], language: &str) -> Result<ReadFile, Error> {
+pub(crate) fn read_system_file(
+    kind: FileKind,
+    body: &[u8],
+    language: &str,
+) -> Result<ParsedSystemFile, Error> {
     let body_bytes = usize::try_from(GBFS_FILE_BYTES_MAX).unwrap_or(usize::MAX);
     let limits = FileLimits { body_bytes, ..FileLimits::default() };
     let (file, mut problems) = decode_file(kind, body, language, &limits)?;
     let told_at = match &file.content {
-        Content::StationStatus(_) | Content::VehicleStatus(_) => file.head.last_updated,
+        FileContent::StationStatus(_) | FileContent::VehicleStatus(_) => file.head.last_updated,
         // What seldom changes may have been said long ago.
         _ => None,
     };
-    let file = pieces(&file.content, &mut problems);
-    Ok(ReadFile { problems, file, told_at: told_at.map(UnixMillis::from_seconds) })
+    let file = collect_fragments(&file.content, &mut problems);
+    Ok(ParsedSystemFile { problems, file, told_at: told_at.map(UnixMillis::from_seconds) })
 }
 
-fn pieces(content: &Content, problems: &mut Problems) -> Option<SystemFile> {
-    let (kind, pieces): (SystemKind, Vec<Piece>) = match content {
-        Content::StationInformation(all) => {
-            (SystemKind::Information, all.iter().map(|it| information(it, problems)).collect())
+fn collect_fragments(content: &FileContent, problems: &mut Problems) -> Option<SystemFile> {
+    let (kind, pieces): (SystemKind, Vec<RecordFragment>) = match content {
+        FileContent::StationInformation(all) => (
+            SystemKind::Information,
+            all.iter().map(|it| station_information(it, problems)).collect(),
+        ),
+        FileContent::StationStatus(all) => {
+            (SystemKind::Status, all.iter().map(station_status).collect())
         }
-        Content::StationStatus(all) => (SystemKind::Status, all.iter().map(status).collect()),
-        Content::VehicleStatus(all) => (SystemKind::Vehicles, all.iter().map(vehicle).collect()),
+        FileContent::VehicleStatus(all) => {
+            (SystemKind::Vehicles, all.iter().map(vehicle_status).collect())
+        }
         _ => return None,
     };
     let (mut file, mut n) = (SystemFile { kind, pieces }, 0);
@@ -104,30 +113,33 @@ fn pieces(content: &Content, problems: &mut Problems) -> Option<SystemFile> {
     });
     for _ in 0..n {
         let detail = format!("would take more than {SYSTEM_PIECE_BYTES_MAX} bytes in a message");
-        problems.push(Problem::new(name_of(kind), "record_too_large", detail));
+        problems.push(Problem::new(kind_name(kind), "record_too_large", detail));
     }
     Some(file)
 }
 
-fn name_of(kind: SystemKind) -> &'static str {
+fn kind_name(kind: SystemKind) -> &'static str {
     let kind = match kind {
         SystemKind::Information => FileKind::StationInformation,
         SystemKind::Status => FileKind::StationStatus,
         SystemKind::Vehicles => FileKind::VehicleStatus,
     };
-    kind.name(3).unwrap_or_default()
+    kind.file_name(3).unwrap_or_default()
 }
 
-fn information(station: &records::StationInformation, problems: &mut Problems) -> Piece {
-    let mut json = station_object(station);
+fn station_information(
+    station: &records::StationInformation,
+    problems: &mut Problems,
+) -> RecordFragment {
+    let mut json = encode_station(station);
     if json.len() > SYSTEM_PIECE_BYTES_MAX && station.station_area.is_some() {
         let detail = "the station's area is too long for a message: left out";
-        let problem = Problem::new(name_of(SystemKind::Information), "record_too_large", detail);
-        problems.push(problem.in_field("station_area").with_value(&station.station_id));
+        let problem = Problem::new(kind_name(SystemKind::Information), "record_too_large", detail);
+        problems.push(problem.with_field("station_area").with_value(&station.station_id));
         let plain = records::StationInformation { station_area: None, ..station.clone() };
-        json = station_object(&plain);
+        json = encode_station(&plain);
     }
-    Piece {
+    RecordFragment {
         id: station.station_id.clone(),
         json: json.into(),
         place: station.lat.zip(station.lon),
@@ -135,22 +147,22 @@ fn information(station: &records::StationInformation, problems: &mut Problems) -
     }
 }
 
-fn status(station: &records::StationStatus) -> Piece {
+fn station_status(station: &records::StationStatus) -> RecordFragment {
     let is_closed = station.is_renting == Some(false) || station.is_installed == Some(false);
     let available = station.num_vehicles_available.filter(|_| !is_closed);
-    Piece {
+    RecordFragment {
         id: station.station_id.clone(),
-        json: status_object(station).into(),
+        json: encode_station_status(station).into(),
         place: None,
         available: available.unwrap_or_default(),
     }
 }
 
-fn vehicle(vehicle: &records::VehicleStatus) -> Piece {
+fn vehicle_status(vehicle: &records::VehicleStatus) -> RecordFragment {
     let is_taken = vehicle.is_reserved == Some(true) || vehicle.is_disabled == Some(true);
-    Piece {
+    RecordFragment {
         id: vehicle.vehicle_id.clone(),
-        json: vehicle_object(vehicle).into(),
+        json: encode_vehicle(vehicle).into(),
         place: vehicle.lat.zip(vehicle.lon),
         available: u32::from(!is_taken && vehicle.station_id.is_none()),
     }
@@ -160,13 +172,13 @@ fn vehicle(vehicle: &records::VehicleStatus) -> Piece {
 mod tests {
     use super::*;
 
-    fn read(kind: FileKind, list: &str, records: &str) -> ReadFile {
+    fn read(kind: FileKind, list: &str, records: &str) -> ParsedSystemFile {
         let body = format!("{{\"version\":\"2.3\",\"data\":{{\"{list}\":[{records}]}}}}");
-        read_file(kind, body.as_bytes(), "en").unwrap()
+        read_system_file(kind, body.as_bytes(), "en").unwrap()
     }
 
-    fn codes(read: &ReadFile) -> Vec<&'static str> {
-        read.problems.kept().iter().map(|it| it.code).collect()
+    fn codes(read: &ParsedSystemFile) -> Vec<&'static str> {
+        read.problems.retained_problems().iter().map(|it| it.code).collect()
     }
 
     #[test]
@@ -189,10 +201,13 @@ mod tests {
             [r#"{"error":"maintenance"}"#, r#"{"stations":"unavailable"}"#, r#"{"stations":{}}"#]
         {
             let body = format!("{{\"version\":\"2.3\",\"data\":{data}}}");
-            assert!(read_file(FileKind::StationStatus, body.as_bytes(), "en").is_err(), "{data}");
+            assert!(
+                read_system_file(FileKind::StationStatus, body.as_bytes(), "en").is_err(),
+                "{data}"
+            );
         }
         let none = br#"{"version":"2.3","data":{"stations":null}}"#;
-        let read = read_file(FileKind::StationStatus, none, "en").unwrap();
+        let read = read_system_file(FileKind::StationStatus, none, "en").unwrap();
         assert_eq!(read.file.unwrap().pieces, []);
     }
 
@@ -203,7 +218,7 @@ mod tests {
         let station = format!("{{\"station_id\":\"a\",\"station_area\":{area},\"capacity\":3}}");
         let read = read(FileKind::StationInformation, "stations", &station);
         assert_eq!(codes(&read), ["record_too_large"]);
-        assert_eq!(read.problems.kept()[0].field.as_deref(), Some("station_area"));
+        assert_eq!(read.problems.retained_problems()[0].field.as_deref(), Some("station_area"));
         let json = &read.file.unwrap().pieces[0].json;
         assert_eq!(&json[..], br#"{"station_id":"a","capacity":3}"#);
     }

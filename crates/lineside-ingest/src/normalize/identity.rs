@@ -8,7 +8,7 @@ use lineside_formats::gtfs_rt::proto::{
 use smol_str::{SmolStr, format_smolstr};
 
 use super::{
-    Context, given,
+    NormalizeContext, nonempty_text,
     service_date::{nearest_service_date, planned_service_date},
 };
 
@@ -22,16 +22,16 @@ pub(crate) struct TripKey<'a> {
 
 impl<'a> TripKey<'a> {
     /// The trip that a descriptor names, if it names one.
-    pub(crate) fn of(trip: &'a TripDescriptor) -> Option<TripKey<'a>> {
+    pub(crate) fn from_descriptor(trip: &'a TripDescriptor) -> Option<TripKey<'a>> {
         Some(TripKey {
-            trip_id: given(&trip.trip_id)?,
-            start_date: given(&trip.start_date).unwrap_or_default(),
-            start_time: given(&trip.start_time).unwrap_or_default(),
+            trip_id: nonempty_text(&trip.trip_id)?,
+            start_date: nonempty_text(&trip.start_date).unwrap_or_default(),
+            start_time: nonempty_text(&trip.start_time).unwrap_or_default(),
         })
     }
 
     /// Whether both may be the same run: what one of them leaves out does not tell them apart.
-    pub(crate) fn may_be(self, other: TripKey<'_>) -> bool {
+    pub(crate) fn may_be_same_run(self, other: TripKey<'_>) -> bool {
         let agree = |a: &str, b: &str| a.is_empty() || b.is_empty() || a == b;
         self.trip_id == other.trip_id
             && agree(self.start_date, other.start_date)
@@ -40,7 +40,7 @@ impl<'a> TripKey<'a> {
 }
 
 /// Writes a date as GTFS does.
-pub(crate) fn gtfs_date(date: Date) -> String {
+pub(crate) fn format_gtfs_date(date: Date) -> String {
     format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
 }
 
@@ -50,27 +50,27 @@ pub(crate) fn gtfs_date(date: Date) -> String {
 pub(super) fn fill_start_date(
     trip: &mut TripDescriptor,
     calls: &[StopTimeUpdate],
-    context: Context<'_>,
+    context: NormalizeContext<'_>,
     at: i64,
 ) {
-    if given(&trip.start_date).is_some() {
+    if nonempty_text(&trip.start_date).is_some() {
         return;
     }
-    let known = context
-        .timetable
-        .and_then(|timetable| Some((timetable, timetable.find_trip(given(&trip.trip_id)?)?)));
+    let known = context.timetable.and_then(|timetable| {
+        Some((timetable, timetable.find_trip(nonempty_text(&trip.trip_id)?)?))
+    });
     if let Some((timetable, idx)) = known {
         let planned = planned_service_date(timetable, idx, calls);
         let date = planned.unwrap_or_else(|| nearest_service_date(timetable, idx, at));
-        trip.start_date = Some(gtfs_date(date));
+        trip.start_date = Some(format_gtfs_date(date));
     }
 }
 
 pub(super) fn vehicle_id(vehicle: &VehiclePosition, entity_id: &str) -> SmolStr {
-    if let Some(id) = vehicle.vehicle.as_ref().and_then(|vehicle| given(&vehicle.id)) {
+    if let Some(id) = vehicle.vehicle.as_ref().and_then(|vehicle| nonempty_text(&vehicle.id)) {
         return SmolStr::new(id);
     }
-    match vehicle.trip.as_ref().and_then(TripKey::of) {
+    match vehicle.trip.as_ref().and_then(TripKey::from_descriptor) {
         Some(key) => {
             format_smolstr!("trip:{}:{}:{}", key.trip_id, key.start_date, key.start_time)
         }
@@ -85,11 +85,15 @@ pub(crate) fn trip_update_id(update: &TripUpdate, entity_id: &str) -> SmolStr {
         .as_ref()
         .filter(|_| update.trip.schedule_relationship() == ScheduleRelationship::Duplicated)
         .and_then(|own| {
-            let date = given(&own.start_date).unwrap_or_default();
-            let time = given(&own.start_time).unwrap_or_default();
-            Some(TripKey { trip_id: given(&own.trip_id)?, start_date: date, start_time: time })
+            let date = nonempty_text(&own.start_date).unwrap_or_default();
+            let time = nonempty_text(&own.start_time).unwrap_or_default();
+            Some(TripKey {
+                trip_id: nonempty_text(&own.trip_id)?,
+                start_date: date,
+                start_time: time,
+            })
         });
-    match own.or_else(|| TripKey::of(&update.trip)) {
+    match own.or_else(|| TripKey::from_descriptor(&update.trip)) {
         Some(key) => format_smolstr!("{}:{}:{}", key.trip_id, key.start_date, key.start_time),
         None => format_smolstr!("entity:{entity_id}"),
     }

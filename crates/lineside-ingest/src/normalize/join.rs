@@ -13,35 +13,43 @@ use lineside_formats::{
 };
 use smol_str::SmolStr;
 
-use super::{Context, Forecast, Run, TripKey, forecast::clamp, given, gtfs_rt::seconds};
-use crate::record::Join;
+use super::{
+    CallForecast, NormalizeContext, ScheduledRun, TripKey, forecast::clamp_to_i32,
+    gtfs_rt::nonzero_seconds, nonempty_text,
+};
+use crate::record::TimetableJoin;
 
 /// The join of an alert: it names its routes and stops itself.
-pub(crate) fn join_alert() -> Join {
-    Join::default()
+pub(crate) fn join_alert() -> TimetableJoin {
+    TimetableJoin::default()
 }
 
 /// The join of a trip update: its next call is the first that is not over when the update was made.
-pub(crate) fn join_trip_update(update: &TripUpdate, context: Context<'_>) -> Join {
+pub(crate) fn join_trip_update(
+    update: &TripUpdate,
+    context: NormalizeContext<'_>,
+) -> TimetableJoin {
     let (mut join, trip) = join_trip(Some(&update.trip), context.timetable);
-    if let Some(own) = update.trip_properties.as_ref().and_then(|own| given(&own.trip_headsign)) {
+    if let Some(own) =
+        update.trip_properties.as_ref().and_then(|own| nonempty_text(&own.trip_headsign))
+    {
         join.headsign = Some(SmolStr::new(own));
     }
     if join.headsign.is_none() {
         join.headsign = last_stop_name(update, context.timetable);
     }
-    if is_off(&update.trip) {
+    if is_cancelled_trip(&update.trip) {
         return join;
     }
-    let at = seconds(update.timestamp).unwrap_or(context.message_time);
-    let run = run_of(context.timetable, trip, Some(&update.trip));
+    let at = nonzero_seconds(update.timestamp).unwrap_or(context.message_time);
+    let run = find_run(context.timetable, trip, Some(&update.trip));
     let next = match run {
-        Some(run) => next_call(run, update, at),
-        None => next_unmatched(update, at),
+        Some(run) => find_next_call(run, update, at),
+        None => find_next_unmatched_call(update, at),
     };
     if let Some((stop, delay)) = next {
         join.delay = delay;
-        put_stop(&mut join, context.timetable, stop);
+        put_next_stop(&mut join, context.timetable, stop);
     } else if update.stop_time_update.is_empty() {
         join.delay = update.delay;
     }
@@ -52,27 +60,27 @@ pub(crate) fn join_trip_update(update: &TripUpdate, context: Context<'_>) -> Joi
 pub(crate) fn join_vehicle(
     vehicle: &VehiclePosition,
     update: Option<&TripUpdate>,
-    context: Context<'_>,
-) -> Join {
+    context: NormalizeContext<'_>,
+) -> TimetableJoin {
     let trip = vehicle.trip.as_ref();
     let (mut join, idx) = join_trip(trip, context.timetable);
     if join.headsign.is_none() {
         join.headsign = update.and_then(|update| last_stop_name(update, context.timetable));
     }
-    if trip.is_some_and(is_off) {
+    if trip.is_some_and(is_cancelled_trip) {
         return join;
     }
-    let at = seconds(vehicle.timestamp).unwrap_or(context.message_time);
-    let Some(run) = run_of(context.timetable, idx, trip) else {
-        let unmatched = update.and_then(|update| next_unmatched(update, at));
-        let stop = given(&vehicle.stop_id).map(SmolStr::new);
+    let at = nonzero_seconds(vehicle.timestamp).unwrap_or(context.message_time);
+    let Some(run) = find_run(context.timetable, idx, trip) else {
+        let unmatched = update.and_then(|update| find_next_unmatched_call(update, at));
+        let stop = nonempty_text(&vehicle.stop_id).map(SmolStr::new);
         join.delay = unmatched.as_ref().and_then(|(_, delay)| *delay);
         if let Some(stop) = stop.or(unmatched.map(|(stop, _)| stop)) {
-            put_stop(&mut join, context.timetable, stop);
+            put_next_stop(&mut join, context.timetable, stop);
         }
         return join;
     };
-    match current_call(run, vehicle) {
+    match find_current_call(run, vehicle) {
         Some(call) => {
             let next = if vehicle.current_status() == VehicleStopStatus::StoppedAt {
                 call + 1
@@ -84,15 +92,15 @@ pub(crate) fn join_vehicle(
             if let Some(stop_time) = stop_time {
                 put_known_stop(&mut join, run.timetable, stop_time.stop);
             }
-            let forecast = update.map(|update| run.forecast(update, call));
-            if let Some(Forecast::Predicted { delay, .. }) = forecast {
+            let forecast = update.map(|update| run.forecast_call(update, call));
+            if let Some(CallForecast::Predicted { delay, .. }) = forecast {
                 join.delay = Some(delay);
             }
         }
         None => {
-            if let Some((stop, delay)) = update.and_then(|update| next_call(run, update, at)) {
+            if let Some((stop, delay)) = update.and_then(|update| find_next_call(run, update, at)) {
                 join.delay = delay;
-                put_stop(&mut join, context.timetable, stop);
+                put_next_stop(&mut join, context.timetable, stop);
             }
         }
     }
@@ -102,7 +110,7 @@ pub(crate) fn join_vehicle(
     join
 }
 
-fn is_off(trip: &TripDescriptor) -> bool {
+fn is_cancelled_trip(trip: &TripDescriptor) -> bool {
     use trip_descriptor::ScheduleRelationship::{Canceled, Deleted};
     matches!(trip.schedule_relationship(), Canceled | Deleted)
 }
@@ -111,15 +119,15 @@ fn is_off(trip: &TripDescriptor) -> bool {
 fn join_trip(
     trip: Option<&TripDescriptor>,
     timetable: Option<&Timetable>,
-) -> (Join, Option<TripIdx>) {
-    let mut join = Join::default();
+) -> (TimetableJoin, Option<TripIdx>) {
+    let mut join = TimetableJoin::default();
     let Some(descriptor) = trip else { return (join, None) };
-    let named_route = given(&descriptor.route_id);
+    let named_route = nonempty_text(&descriptor.route_id);
     let Some(timetable) = timetable else {
         join.route_id = named_route.map(SmolStr::new);
         return (join, None);
     };
-    let trip = given(&descriptor.trip_id).and_then(|id| timetable.find_trip(id));
+    let trip = nonempty_text(&descriptor.trip_id).and_then(|id| timetable.find_trip(id));
     let route = match trip {
         Some(trip) => Some(timetable.trip(trip).route),
         None => named_route.and_then(|id| timetable.find_route(id)),
@@ -128,7 +136,7 @@ fn join_trip(
         Some(route) => {
             let route = timetable.route(route);
             join.route_id = Some(SmolStr::new(route.id));
-            join.route_short_name = Some(SmolStr::new(route.name()));
+            join.route_short_name = Some(SmolStr::new(route.display_name()));
             join.route_color = route.color;
             join.route_text_color = route.text_color;
             join.route_type = Some(route.kind);
@@ -144,31 +152,35 @@ fn join_trip(
     (join, trip)
 }
 
-fn run_of<'a>(
+fn find_run<'a>(
     timetable: Option<&'a Timetable>,
     trip: Option<TripIdx>,
     descriptor: Option<&TripDescriptor>,
-) -> Option<Run<'a>> {
-    let key = TripKey::of(descriptor?)?;
-    Run::named(timetable?, trip?, key.start_date, key.start_time)
+) -> Option<ScheduledRun<'a>> {
+    let key = TripKey::from_descriptor(descriptor?)?;
+    ScheduledRun::from_descriptor(timetable?, trip?, key.start_date, key.start_time)
 }
 
 /// The number of the call that a vehicle is at or heads for.
-fn current_call(run: Run<'_>, vehicle: &VehiclePosition) -> Option<usize> {
+fn find_current_call(run: ScheduledRun<'_>, vehicle: &VehiclePosition) -> Option<usize> {
     let by_sequence = vehicle.current_stop_sequence.and_then(|sequence| {
-        run.calls().find(|(_, call)| call.stop_sequence == sequence).map(|(at, _)| at)
+        run.numbered_calls().find(|(_, call)| call.stop_sequence == sequence).map(|(at, _)| at)
     });
     by_sequence.or_else(|| {
-        let stop = run.timetable.find_stop(given(&vehicle.stop_id)?)?;
-        run.calls().find(|(_, call)| call.stop == stop).map(|(at, _)| at)
+        let stop = run.timetable.find_stop(nonempty_text(&vehicle.stop_id)?)?;
+        run.numbered_calls().find(|(_, call)| call.stop == stop).map(|(at, _)| at)
     })
 }
 
 /// Stop and delay of the first call that is not over at `at`.
-fn next_call(run: Run<'_>, update: &TripUpdate, at: i64) -> Option<(SmolStr, Option<i32>)> {
-    let calls = run.aligned(update).filter(|(_, stop_time)| is_served(stop_time));
+fn find_next_call(
+    run: ScheduledRun<'_>,
+    update: &TripUpdate,
+    at: i64,
+) -> Option<(SmolStr, Option<i32>)> {
+    let calls = run.aligned_updates(update).filter(|(_, stop_time)| is_call_served(stop_time));
     let expected = calls.filter_map(|(call, stop_time)| {
-        Some((call, run.expected(call, stop_time)?, run.delay_at(call, stop_time)?))
+        Some((call, run.expected_time(call, stop_time)?, run.delay_at(call, stop_time)?))
     });
     let mut last = None;
     for (call, expected, delay) in expected {
@@ -179,12 +191,12 @@ fn next_call(run: Run<'_>, update: &TripUpdate, at: i64) -> Option<(SmolStr, Opt
     }
     let (call, delay) = last?;
     let stop = run.timetable.stop_time(run.trip, call)?.stop;
-    Some((SmolStr::new(run.timetable.stop(stop).id), Some(clamp(delay))))
+    Some((SmolStr::new(run.timetable.stop(stop).id), Some(clamp_to_i32(delay))))
 }
 
 /// The same for a trip that the timetable does not hold: only what the update says itself.
-fn next_unmatched(update: &TripUpdate, at: i64) -> Option<(SmolStr, Option<i32>)> {
-    let served = || update.stop_time_update.iter().filter(|stop_time| is_served(stop_time));
+fn find_next_unmatched_call(update: &TripUpdate, at: i64) -> Option<(SmolStr, Option<i32>)> {
+    let served = || update.stop_time_update.iter().filter(|stop_time| is_call_served(stop_time));
     let time = |stop_time: &StopTimeUpdate| {
         let departs = stop_time.departure.as_ref().and_then(|event| event.time);
         departs.or_else(|| stop_time.arrival.as_ref().and_then(|event| event.time))
@@ -193,10 +205,10 @@ fn next_unmatched(update: &TripUpdate, at: i64) -> Option<(SmolStr, Option<i32>)
     let next = next.or_else(|| served().next_back())?;
     let departs = next.departure.as_ref().and_then(|event| event.delay);
     let delay = departs.or_else(|| next.arrival.as_ref().and_then(|event| event.delay));
-    Some((SmolStr::new(given(&next.stop_id)?), delay))
+    Some((SmolStr::new(nonempty_text(&next.stop_id)?), delay))
 }
 
-fn is_served(stop_time: &StopTimeUpdate) -> bool {
+fn is_call_served(stop_time: &StopTimeUpdate) -> bool {
     stop_time.schedule_relationship() != stop_time_update::ScheduleRelationship::Skipped
 }
 
@@ -204,18 +216,18 @@ fn is_served(stop_time: &StopTimeUpdate) -> bool {
 fn last_stop_name(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<SmolStr> {
     let timetable = timetable?;
     let last = update.stop_time_update.last()?;
-    let name = timetable.stop(timetable.find_stop(given(&last.stop_id)?)?).name;
+    let name = timetable.stop(timetable.find_stop(nonempty_text(&last.stop_id)?)?).name;
     (!name.is_empty()).then(|| SmolStr::new(name))
 }
 
-fn put_stop(join: &mut Join, timetable: Option<&Timetable>, id: SmolStr) {
+fn put_next_stop(join: &mut TimetableJoin, timetable: Option<&Timetable>, id: SmolStr) {
     match timetable.and_then(|timetable| Some((timetable, timetable.find_stop(&id)?))) {
         Some((timetable, stop)) => put_known_stop(join, timetable, stop),
         None => join.next_stop_id = Some(id),
     }
 }
 
-fn put_known_stop(join: &mut Join, timetable: &Timetable, stop: StopIdx) {
+fn put_known_stop(join: &mut TimetableJoin, timetable: &Timetable, stop: StopIdx) {
     let stop = timetable.stop(stop);
     join.next_stop_id = Some(SmolStr::new(stop.id));
     join.next_stop_name = (!stop.name.is_empty()).then(|| SmolStr::new(stop.name));

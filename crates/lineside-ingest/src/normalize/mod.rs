@@ -6,7 +6,7 @@ mod gbfs;
 mod gtfs_rt;
 mod identity;
 mod join;
-mod place;
+mod vehicle_position;
 mod service_date;
 mod siri;
 
@@ -19,28 +19,31 @@ use lineside_formats::{
     },
 };
 
-pub(crate) use forecast::{Forecast, Run, clamp, event_time, parse_date, parse_time};
-pub(crate) use gbfs::{Piece, ReadFile, SystemFile, SystemKind, read_file};
-pub(crate) use gtfs_rt::{Draft, drafts_of, says_newer, seconds};
-pub(crate) use identity::{TripKey, gtfs_date};
+pub(crate) use forecast::{
+    CallForecast, ScheduledRun, clamp_to_i32, event_time, parse_gtfs_date, parse_gtfs_time,
+};
+pub(crate) use gbfs::{ParsedSystemFile, RecordFragment, SystemFile, SystemKind, read_system_file};
+pub(crate) use gtfs_rt::{RecordDraft, draft_records, nonzero_seconds, supersedes_record};
+pub(crate) use identity::{TripKey, format_gtfs_date};
 pub(crate) use join::{join_alert, join_trip_update, join_vehicle};
 pub(crate) use service_date::nearest_service_date;
 pub(crate) use siri::{
-    Cancelled, Mark, Marks, Normalized, Rules as SiriRules, SiriEntity, TripPart, TripRef,
-    header as siri_header, normalize as normalize_siri, refusal as siri_refusal,
+    CancelledEntity, JourneyMark, JourneyMarks, MappingRules as SiriRules, NormalizedMessage,
+    SiriEntity, TripPart, TripRef, feed_header as siri_header, message_refusal as siri_refusal,
+    normalize_message as normalize_siri,
 };
 pub use siri::{IdKind, IdTable, IdTableError, SiriIds, siri_to_gtfs_rt};
 
 /// What normalization knows besides the entity.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context<'a> {
+pub(crate) struct NormalizeContext<'a> {
     pub(crate) timetable: Option<&'a Timetable>,
     /// The message's own time, else the present of the data; Unix seconds.
     pub(crate) message_time: i64,
 }
 
 /// Whether the schedule does not hold the trip as it runs, so that its calls come from the trip update alone.
-pub(crate) fn is_extra(trip: &TripDescriptor) -> bool {
+pub(crate) fn is_extra_trip(trip: &TripDescriptor) -> bool {
     matches!(
         trip.schedule_relationship(),
         ScheduleRelationship::Added
@@ -53,7 +56,7 @@ pub(crate) fn is_extra(trip: &TripDescriptor) -> bool {
 
 /// Whether an update is of a trip that was to run on top of the schedule and does not run after all: it is cancelled, and its
 /// calls say all the same when they would have been.
-pub(crate) fn is_extra_off(update: &TripUpdate) -> bool {
+pub(crate) fn is_cancelled_extra_trip(update: &TripUpdate) -> bool {
     let is_planned = |event: &Option<StopTimeEvent>| {
         event.as_ref().is_some_and(|event| event.scheduled_time.is_some())
     };
@@ -65,6 +68,6 @@ pub(crate) fn is_extra_off(update: &TripUpdate) -> bool {
 }
 
 /// A text, unless it is empty: producers write both for "not given".
-pub(crate) fn given(text: &Option<String>) -> Option<&str> {
+pub(crate) fn nonempty_text(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.is_empty())
 }

@@ -6,14 +6,14 @@ use lineside_formats::{
     gtfs_rt::proto::trip_update::{StopTimeEvent, StopTimeUpdate},
 };
 
-use super::given;
+use super::nonempty_text;
 
 /// The date on which the trip runs nearest to `at` (Unix seconds): the one whose span holds it, else whose span is
 /// closest. Yesterday's trip still runs after midnight, tomorrow's may be announced before it.
 pub(crate) fn nearest_service_date(timetable: &Timetable, trip: TripIdx, at: i64) -> Date {
     let today = timetable.local_date(at);
     let service = timetable.trip(trip).service;
-    let (start, end) = span(timetable, trip);
+    let (start, end) = service_span(timetable, trip);
     let near = [
         today.yesterday().and_then(Date::yesterday),
         today.yesterday(),
@@ -22,7 +22,7 @@ pub(crate) fn nearest_service_date(timetable: &Timetable, trip: TripIdx, at: i64
     ];
     near.into_iter()
         .flatten()
-        .filter(|&date| timetable.is_active(service, date))
+        .filter(|&date| timetable.is_service_active(service, date))
         .min_by_key(|&date| {
             let zero = timetable.service_time(date, 0);
             let (start, end) = (zero + i64::from(start), zero + i64::from(end));
@@ -42,19 +42,23 @@ pub(super) fn planned_service_date(
     if timetable.trip(trip).has_frequencies {
         return None;
     }
-    let (offset, aimed) = calls.iter().find_map(|call| aimed(timetable, trip, call))?;
+    let (offset, aimed) = calls.iter().find_map(|call| aimed_call_times(timetable, trip, call))?;
     let day = timetable.local_date(aimed.saturating_sub(i64::from(offset)));
     let service = timetable.trip(trip).service;
     let near = [day.yesterday(), Ok(day), day.tomorrow()];
     near.into_iter()
         .flatten()
-        .filter(|&date| timetable.is_active(service, date))
+        .filter(|&date| timetable.is_service_active(service, date))
         .min_by_key(|&date| timetable.service_time(date, offset).abs_diff(aimed))
 }
 
 /// When a call is by the timetable, in seconds of the service day, and when by the message, Unix seconds.
-fn aimed(timetable: &Timetable, trip: TripIdx, call: &StopTimeUpdate) -> Option<(i32, i64)> {
-    let stop = given(&call.stop_id);
+fn aimed_call_times(
+    timetable: &Timetable,
+    trip: TripIdx,
+    call: &StopTimeUpdate,
+) -> Option<(i32, i64)> {
+    let stop = nonempty_text(&call.stop_id);
     let known = timetable.stop_times(trip).find(|known| match call.stop_sequence {
         Some(sequence) => known.stop_sequence == sequence,
         None => stop.is_some_and(|stop| timetable.stop(known.stop).id == stop),
@@ -69,7 +73,7 @@ fn aimed(timetable: &Timetable, trip: TripIdx, call: &StopTimeUpdate) -> Option<
 }
 
 /// First departure and last arrival in seconds of the service day, over all its runs.
-fn span(timetable: &Timetable, trip: TripIdx) -> (i32, i32) {
+fn service_span(timetable: &Timetable, trip: TripIdx) -> (i32, i32) {
     let mut calls = timetable.stop_times(trip);
     let first = calls.next();
     let last = calls.last().or(first);

@@ -1,27 +1,32 @@
 //! From the bytes of a real-time message to its entities.
 
 use bytes::Bytes;
-use lineside_formats::{Problems, gtfs_rt, is_json_twin};
+use lineside_formats::{Problems, gtfs_rt, is_gtfs_rt_json};
 use lineside_sync::stage;
 
-use super::{Failure, broken};
-use crate::stages::Stage;
+use super::{FetchError, decoder_crash_failure};
+use crate::poll_stages::PollStage;
 
 /// Takes a message apart: protobuf, or its JSON twin.
-pub(crate) async fn decode(body: Bytes, max: u64) -> Result<(gtfs_rt::Shallow, Problems), Failure> {
+pub(crate) async fn decode_message(
+    body: Bytes,
+    max: u64,
+) -> Result<(gtfs_rt::ShallowMessage, Problems), FetchError> {
     let body_bytes = usize::try_from(max).unwrap_or(usize::MAX);
-    let usual = gtfs_rt::Limits::default();
-    let limits = gtfs_rt::Limits { body_bytes: body_bytes.min(usual.body_bytes), ..usual };
-    if !is_json_twin(&body) {
-        return gtfs_rt::decode_shallow(body, &limits).map_err(|error| Failure::refused(&error));
+    let usual = gtfs_rt::FeedMessageLimits::default();
+    let limits =
+        gtfs_rt::FeedMessageLimits { body_bytes: body_bytes.min(usual.body_bytes), ..usual };
+    if !is_gtfs_rt_json(&body) {
+        return gtfs_rt::decode_shallow(body, &limits)
+            .map_err(|error| FetchError::from_decoder_error(&error));
     }
     let decoded = tokio::task::spawn_blocking(move || {
-        let _at = stage::enter(Stage::Decode.work());
+        let _at = stage::enter_stage(PollStage::Decode.thread_stage());
         let (message, problems) = gtfs_rt::decode_json(&body, &limits)?;
-        Ok((gtfs_rt::Shallow::of_message(&message), problems))
+        Ok((gtfs_rt::ShallowMessage::from_message(&message), problems))
     });
     match decoded.await {
-        Ok(result) => result.map_err(|error| Failure::refused(&error)),
-        Err(_) => Err(broken()),
+        Ok(result) => result.map_err(|error| FetchError::from_decoder_error(&error)),
+        Err(_) => Err(decoder_crash_failure()),
     }
 }

@@ -3,8 +3,8 @@
 //! An answer may be one page of several, or only what changed since the one before. What the network is brought is in any
 //! case all that holds now, as if a message of GTFS-Realtime had said it; so the rest of the way knows nothing of pages.
 
-mod held;
-mod question;
+mod entity_store;
+mod requests;
 mod subscription;
 
 use std::time::Duration;
@@ -14,27 +14,27 @@ use jiff::tz::TimeZone;
 use lineside_formats::{
     Format, Problem, Problems,
     gtfs::Timetable,
-    gtfs_rt::{RawEntity, Shallow},
-    siri::{self, Limits, Message},
+    gtfs_rt::{RawEntity, ShallowMessage},
+    siri::{self, MessageLimits, SiriMessage},
 };
 use lineside_sync::{UnixMillis, stage};
 use smol_str::SmolStr;
 
 use self::{
-    held::{Held, Put},
-    subscription::{Subscription, Word},
+    entity_store::{EntityStore, PutOutcome},
+    subscription::{SiriSubscription, SubscriptionEvent},
 };
-pub(super) use self::{question::Questions, subscription::Farewell};
-use super::{Poller, broken, passing::Passing};
+pub(super) use self::{requests::SiriRequests, subscription::PendingTermination};
+use super::{FeedPoller, decoder_crash_failure, observe::PendingObservation};
 use crate::{
     config::FeedConfig,
-    fetch::{Failure, FailureCode, Question},
-    inbox::Inbox,
-    inspector::SiriPart,
-    normalize::{Normalized, SiriEntity, SiriRules, normalize_siri, siri_header},
-    schedule::Asked,
+    fetch::{FailureCode, FetchError, SourceRequest},
+    inbox::FeedInbox,
+    message_observer::SiriPart,
+    normalize::{NormalizedMessage, SiriEntity, SiriRules, normalize_siri, siri_header},
+    poll_schedule::PollSchedule,
+    poll_stages::PollStage,
     source::SiriService,
-    stages::Stage,
 };
 
 /// Most pages of one answer that are asked for one after the other, without the feed's interval between them.
@@ -50,10 +50,10 @@ const MEMORY_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// What is known of a producer of SIRI from one answer to the next.
 #[derive(Debug)]
-pub(super) struct Siri {
-    held: Held,
-    pub(super) questions: Questions,
-    subscription: Subscription,
+pub(super) struct SiriState {
+    held: EntityStore,
+    pub(super) questions: SiriRequests,
+    subscription: SiriSubscription,
     /// How many pages of the present answer have come, if there are more.
     pages: u32,
     /// Whether the last answer had more pages than are asked for.
@@ -72,12 +72,12 @@ pub(super) struct Siri {
     read_with: Option<Option<SmolStr>>,
 }
 
-impl Siri {
-    pub(super) fn new(seed: u64) -> Siri {
-        Siri {
-            held: Held::default(),
-            questions: Questions::new(seed),
-            subscription: Subscription::default(),
+impl SiriState {
+    pub(super) fn new(seed: u64) -> SiriState {
+        SiriState {
+            held: EntityStore::default(),
+            questions: SiriRequests::new(seed),
+            subscription: SiriSubscription::default(),
             pages: 0,
             is_cut_off: false,
             wants_all: true,
@@ -96,17 +96,17 @@ impl Siri {
         self.is_whole = false;
         self.began_at = None;
         self.tells_parts = false;
-        self.begin_anew();
+        self.request_full_state();
     }
 
     /// Whether what is held is a part of the first answer: what is not in it may be in the pages to come, and is not gone.
-    fn is_gathering(&self) -> bool {
+    fn is_gathering_pages(&self) -> bool {
         self.pages > 0 && !self.is_whole
     }
 
     /// A page has come, and the producer says whether it has another one. Whether what it has not told by the last one is
     /// gone, depends on whether answers hold changes: the rest of these comes with the next answer.
-    fn turn_page(&mut self, has_next: bool, answers_changes: bool) {
+    fn advance_page(&mut self, has_next: bool, answers_changes: bool) {
         if has_next && self.pages < PAGES_MAX {
             self.pages += 1;
             return;
@@ -115,7 +115,7 @@ impl Siri {
         self.is_cut_off = has_next;
         if !answers_changes || (self.wants_all && !has_next) {
             self.wants_all = false;
-            self.held.sweep();
+            self.held.remove_unseen();
         }
     }
 
@@ -130,67 +130,67 @@ impl Siri {
     }
 
     /// The producer is to say all that there is. What is known stays until it has.
-    pub(super) fn begin_anew(&mut self) {
+    pub(super) fn request_full_state(&mut self) {
         self.pages = 0;
         self.wants_all = true;
-        self.subscription = Subscription::default();
-        self.questions.begin_anew();
-        self.held.begin_anew();
+        self.subscription = SiriSubscription::default();
+        self.questions.request_full_state();
+        self.held.begin_full_refresh();
     }
 }
 
 /// What an answer says, ready to be held.
-struct Answer {
+struct DecodedAnswer {
     /// As it was decoded, for whoever looks at it.
-    message: Option<Box<Message>>,
+    message: Option<Box<SiriMessage>>,
     entities: Vec<(SiriEntity, RawEntity)>,
-    normalized: Normalized,
+    normalized: NormalizedMessage,
     problems: Problems,
     has_more: bool,
 }
 
 /// What a producer says.
-enum Said {
+enum ProducerMessage {
     /// News.
-    Answer(Box<Answer>),
+    Answer(Box<DecodedAnswer>),
     /// Something of the subscription.
-    Word(Word),
+    Word(SubscriptionEvent),
 }
 
 /// Why what a producer says is not taken.
-enum NotRead {
+enum SiriReadError {
     /// It refuses, with these words, in which nothing is hidden.
     Refused(String),
-    Failed(Failure),
+    Failed(FetchError),
 }
 
-impl From<Failure> for NotRead {
-    fn from(failure: Failure) -> NotRead {
-        NotRead::Failed(failure)
+impl From<FetchError> for SiriReadError {
+    fn from(failure: FetchError) -> SiriReadError {
+        SiriReadError::Failed(failure)
     }
 }
 
-impl Poller {
+impl FeedPoller {
     /// What is asked now, where nothing is subscribed to.
-    pub(super) fn question(&mut self) -> Question {
-        if self.is_read_with_another_schedule() {
-            self.siri.begin_anew();
-            self.fetcher.forget();
+    pub(super) fn next_siri_request(&mut self) -> SourceRequest {
+        if self.has_other_schedule() {
+            self.siri.request_full_state();
+            self.fetcher.forget_version();
         }
         if self.answers_changes() {
             let now = self.clock.monotonic();
             let is_forgotten = |at: Duration| now.saturating_sub(at) > MEMORY_MAX;
             if self.siri.answered_at.take_if(|at| is_forgotten(*at)).is_some() {
-                self.siri.begin_anew();
+                self.siri.request_full_state();
             }
             if self.siri.wants_all {
-                self.fetcher.forget();
+                self.fetcher.forget_version();
             }
         }
-        if self.siri.is_gathering() {
-            self.fetcher.forget();
+        if self.siri.is_gathering_pages() {
+            self.fetcher.forget_version();
         }
-        self.siri.questions.next(self.feed.config(), self.clock.wall())
+        self.siri.questions.next_request(self.feed.config(), self.clock.wall_time())
     }
 
     pub(super) fn answers_changes(&self) -> bool {
@@ -198,114 +198,121 @@ impl Poller {
     }
 
     /// Whether an answer is taken in even if it says what the one before said.
-    pub(super) fn wants_all(&self) -> bool {
+    pub(super) fn wants_full_answer(&self) -> bool {
         (self.siri.wants_all && self.answers_changes())
-            || self.siri.is_gathering()
-            || self.is_read_with_another_schedule()
+            || self.siri.is_gathering_pages()
+            || self.has_other_schedule()
     }
 
     /// Whether what is known took zone and planned calls from a schedule that is not the present one.
-    fn is_read_with_another_schedule(&self) -> bool {
-        self.siri.read_with.as_ref().is_some_and(|read_with| *read_with != self.schedule())
+    fn has_other_schedule(&self) -> bool {
+        self.siri.read_with.as_ref().is_some_and(|read_with| *read_with != self.schedule_version())
     }
 
-    fn schedule(&self) -> Option<SmolStr> {
+    fn schedule_version(&self) -> Option<SmolStr> {
         self.feed.network().dataset().map(|dataset| dataset.version.clone())
     }
 
     /// The source has answered. An answer without news has no next page.
-    pub(super) async fn siri_answered(&mut self, is_new: bool) {
+    pub(super) async fn record_siri_answer(&mut self, is_new: bool) {
         self.siri.answered_at = Some(self.clock.monotonic());
         if is_new {
             return;
         }
-        let is_gathering = self.siri.is_gathering();
+        let is_gathering = self.siri.is_gathering_pages();
         self.siri.pages = 0;
         if is_gathering {
             // Who promised more and has nothing has told all.
             self.siri.is_whole = true;
-            self.tell_again().await;
+            self.resend_entities().await;
         }
     }
 
     /// There was no answer, or none that could be used: what the producer takes for told may not have come.
-    pub(super) fn siri_failed(&mut self) {
-        self.supply_failed();
+    pub(super) fn record_siri_failure(&mut self) {
+        self.record_supply_failure();
         if self.answers_changes() && !self.is_subscribing() {
-            self.siri.begin_anew();
+            self.siri.request_full_state();
         }
     }
 
     /// How long until the next page of an answer is asked for; none if there is none.
-    pub(super) fn wait_for_page(&mut self) -> Option<Duration> {
+    pub(super) fn next_page_wait(&mut self) -> Option<Duration> {
         if self.siri.pages == 0 || self.status.failures_in_a_row > 0 {
             return None;
         }
-        let asked = Asked {
+        let asked = PollSchedule {
             interval: PAGE_GAP,
             ttl: Duration::ZERO,
             failures_in_a_row: 0,
-            advice: self.fetcher.advice(),
+            advice: self.fetcher.last_advice(),
         };
-        Some(asked.wait(&mut self.rng).max(PAGE_GAP))
+        Some(asked.next_wait(&mut self.rng).max(PAGE_GAP))
     }
 
     /// Takes an answer in SIRI.
-    pub(super) async fn take_siri(
+    pub(super) async fn accept_siri(
         &mut self,
         body: Bytes,
         now: UnixMillis,
-    ) -> Result<Option<Passing>, Failure> {
-        let schedule = self.schedule();
-        let said = self.read_siri(body).await?;
+    ) -> Result<Option<PendingObservation>, FetchError> {
+        let schedule = self.schedule_version();
+        let said = self.read_siri_body(body).await?;
         self.siri.read_with = Some(schedule);
         match said {
-            Said::Answer(answer) => self.take_answer(*answer, now).await,
-            Said::Word(_) => Err(no_delivery()),
+            ProducerMessage::Answer(answer) => self.accept_answer(*answer, now).await,
+            ProducerMessage::Word(_) => Err(missing_delivery()),
         }
     }
 
     /// What an earlier process left, for whoever looks at it, unless it is one page of several.
-    pub(super) async fn kept_siri(&self, body: Bytes) -> Option<Passing> {
-        let (zone, config) = (self.zone(), self.feed.shared_config().clone());
-        let decoding = tokio::task::spawn_blocking(move || decode(&body, &zone, &config));
+    pub(super) async fn decode_restored_siri(&self, body: Bytes) -> Option<PendingObservation> {
+        let (zone, config) = (self.default_time_zone(), self.feed.shared_config().clone());
+        let decoding = tokio::task::spawn_blocking(move || decode_siri(&body, &zone, &config));
         let (message, _) = decoding.await.ok()?.ok()?;
         let is_whole = !message.has_more_data();
-        is_whole.then(|| Passing::Siri(Box::new(message), SiriPart::Whole))
+        is_whole.then(|| PendingObservation::Siri(Box::new(message), SiriPart::Whole))
     }
 
     /// Reads what a producer says, where that blocks nobody.
-    async fn read_siri(&self, body: Bytes) -> Result<Said, Failure> {
+    async fn read_siri_body(&self, body: Bytes) -> Result<ProducerMessage, FetchError> {
         let config = self.feed.shared_config().clone();
         let network = self.feed.network();
-        let zone = self.zone();
+        let zone = self.default_time_zone();
         let dataset = network.dataset();
-        let began = network.begin();
-        let is_inspected = self.is_inspected();
+        let began = network.stage_start();
+        let is_inspected = self.has_observer();
         let inbox_key = self.feed.inbox().map(|inbox| inbox.key().clone());
         let decoding = tokio::task::spawn_blocking(move || {
-            let _at = stage::enter(Stage::Decode.work());
-            if inbox_key.is_some_and(|key| key.is_in(&body)) {
-                return Err(repeats_inbox_key().into());
+            let _at = stage::enter_stage(PollStage::Decode.thread_stage());
+            if inbox_key.is_some_and(|key| key.occurs_in(&body)) {
+                return Err(inbox_key_leaked().into());
             }
-            let mut said = read(&body, &zone, &config, dataset.as_ref().map(|it| &*it.timetable));
-            if let Ok(Said::Answer(answer)) = &mut said {
+            let mut said = read_producer_message(
+                &body,
+                &zone,
+                &config,
+                dataset.as_ref().map(|it| &*it.timetable),
+            );
+            if let Ok(ProducerMessage::Answer(answer)) = &mut said {
                 answer.message.take_if(|_| !is_inspected);
             }
             said
         });
         let read = decoding.await;
-        network.finish(Stage::Decode, began);
+        network.record_stage(PollStage::Decode, began);
         // What a producer says may repeat what it was sent.
-        let shown = |words: &str| self.shown_by_producer(words);
-        let mut said = read.unwrap_or_else(|_| Err(broken().into())).map_err(|not| match not {
-            NotRead::Failed(failure) => failure,
-            NotRead::Refused(words) => {
-                let detail = format!("the producer refuses: {}", shown(&words));
-                Failure::new(FailureCode::Refused, detail)
-            }
-        })?;
-        if let Said::Answer(answer) = &mut said {
+        let shown = |words: &str| self.redact_producer_text(words);
+        let mut said = read.unwrap_or_else(|_| Err(decoder_crash_failure().into())).map_err(
+            |not| match not {
+                SiriReadError::Failed(failure) => failure,
+                SiriReadError::Refused(words) => {
+                    let detail = format!("the producer refuses: {}", shown(&words));
+                    FetchError::new(FailureCode::Refused, detail)
+                }
+            },
+        )?;
+        if let ProducerMessage::Answer(answer) = &mut said {
             let refusals = std::mem::take(&mut answer.normalized.refusals);
             for refusal in refusals.iter().take(REFUSALS_MAX) {
                 let detail = "the producer gives nothing of it";
@@ -318,51 +325,51 @@ impl Poller {
 
     /// What a producer says, as everybody may see it. It knows the key of the feed's inbox for as long as there is one, whatever
     /// it was asked last.
-    fn shown_by_producer(&self, words: &str) -> String {
+    fn redact_producer_text(&self, words: &str) -> String {
         let inbox = self.feed.inbox();
-        self.fetcher.shown(words.as_bytes(), inbox.as_deref().map(Inbox::key))
+        self.fetcher.redact_head(words.as_bytes(), inbox.as_deref().map(FeedInbox::key))
     }
 
     /// The zone of times that do not say theirs.
-    fn zone(&self) -> TimeZone {
+    fn default_time_zone(&self) -> TimeZone {
         let dataset = self.feed.network().dataset();
         dataset.map_or(TimeZone::UTC, |dataset| dataset.timetable.timezone().clone())
     }
 
-    async fn take_answer(
+    async fn accept_answer(
         &mut self,
-        mut answer: Answer,
+        mut answer: DecodedAnswer,
         now: UnixMillis,
-    ) -> Result<Option<Passing>, Failure> {
+    ) -> Result<Option<PendingObservation>, FetchError> {
         let as_sent = answer.message.take();
-        let (message, problems) = self.hold(answer, now);
-        let mut is_part = self.siri.is_gathering();
+        let (message, problems) = self.merge_answer(answer, now);
+        let mut is_part = self.siri.is_gathering_pages();
         if !is_part {
-            self.status.is_beginning = self.is_beginning();
+            self.status.is_beginning = self.is_initial_load();
             if self.status.is_beginning && !self.siri.tells_parts {
                 is_part = self.status.entities > 0;
                 self.siri.tells_parts = !is_part;
             }
         }
         if is_part {
-            self.take_part(now).await?;
+            self.accept_partial_answer(now).await?;
         } else {
             self.siri.is_whole = !self.status.is_beginning;
-            self.take_entities(message, problems, Format::Siri, now).await?;
+            self.accept_entities(message, problems, Format::Siri, now).await?;
         }
         let part = match self.siri.pages {
             _ if self.answers_changes() => SiriPart::Changes,
             0 => SiriPart::Whole,
             _ => SiriPart::Page,
         };
-        Ok(as_sent.map(|message| Passing::Siri(message, part)))
+        Ok(as_sent.map(|message| PendingObservation::Siri(message, part)))
     }
 
     /// Notes that a part of the first answer has come. It waits for the rest: told by itself it would say that nothing else
     /// runs, and that what an earlier process knew is over.
-    async fn take_part(&mut self, now: UnixMillis) -> Result<(), Failure> {
-        self.make_way(Format::Siri, now).await?;
-        self.end_trouble();
+    async fn accept_partial_answer(&mut self, now: UnixMillis) -> Result<(), FetchError> {
+        self.clear_other_format(Format::Siri, now).await?;
+        self.clear_trouble();
         self.status.nothing_since = None;
         self.status.format = Some(Format::Siri);
         self.status.is_gathering = self.status.entities == 0;
@@ -371,74 +378,84 @@ impl Poller {
 
     /// Tells the network all that holds now, with the present as its time: that there is no news is news, too. Not while that is
     /// a part which is held back.
-    async fn tell_again(&mut self) {
+    async fn resend_entities(&mut self) {
         if !self.siri.is_whole && !self.siri.tells_parts {
             return;
         }
-        let now = self.clock.wall();
-        self.siri.held.forget_over(now.seconds());
-        let header = siri_header(Some(now.seconds()));
-        let message = Shallow { header, entities: self.siri.held.all() };
+        let now = self.clock.wall_time();
+        self.siri.held.remove_expired(now.unix_seconds());
+        let header = siri_header(Some(now.unix_seconds()));
+        let message = ShallowMessage { header, entities: self.siri.held.list_raw_entities() };
         let problems = self.siri.problems();
         // A network that is gone needs no word of it.
-        let _ = self.take_entities(message, problems, Format::Siri, now).await;
+        let _ = self.accept_entities(message, problems, Format::Siri, now).await;
     }
 
     /// Puts an answer to what is held, and gives all of that.
-    fn hold(&mut self, answer: Answer, now: UnixMillis) -> (Shallow, Problems) {
-        let Answer { entities, normalized, mut problems, has_more, .. } = answer;
+    fn merge_answer(
+        &mut self,
+        answer: DecodedAnswer,
+        now: UnixMillis,
+    ) -> (ShallowMessage, Problems) {
+        let DecodedAnswer { entities, normalized, mut problems, has_more, .. } = answer;
         let (changes, delivered) = (self.answers_changes(), self.is_subscribing());
         problems.merge(normalized.problems);
         let siri = &mut self.siri;
         if siri.pages == 0 {
             if !changes {
-                siri.held.begin_anew();
+                siri.held.begin_full_refresh();
             }
             siri.held.begin_answer();
         }
-        let made_at = normalized.made_at.unwrap_or(now.seconds());
+        let made_at = normalized.made_at.unwrap_or(now.unix_seconds());
         let mut has_new = !normalized.cancelled.is_empty();
         for (entity, raw) in entities {
-            let until = entity.lasts_until(made_at);
-            match siri.held.put(entity, raw, until) {
-                Put::New => has_new = true,
-                Put::Again => {}
-                Put::NoRoom => {
+            let until = entity.expires_at(made_at);
+            match siri.held.put_entity(entity, raw, until) {
+                PutOutcome::New => has_new = true,
+                PutOutcome::Again => {}
+                PutOutcome::NoRoom => {
                     let detail = "the feed holds as much as it may already; this is left out";
                     problems.push(Problem::new("entity", "too_many_records", detail));
                 }
             }
         }
         for cancelled in &normalized.cancelled {
-            siri.held.take_back(cancelled);
+            siri.held.apply_cancellation(cancelled);
         }
         if delivered {
-            siri.subscription.told(self.clock.monotonic());
+            siri.subscription.record_delivery(self.clock.monotonic());
         } else {
             // Who repeats a page has no other one.
-            siri.turn_page(has_more && has_new, changes);
+            siri.advance_page(has_more && has_new, changes);
         }
         problems.merge(siri.problems());
         if changes {
-            siri.held.forget_over(now.seconds());
+            siri.held.remove_expired(now.unix_seconds());
         }
-        let message = Shallow { header: siri_header(Some(made_at)), entities: siri.held.all() };
+        let message = ShallowMessage {
+            header: siri_header(Some(made_at)),
+            entities: siri.held.list_raw_entities(),
+        };
         (message, problems)
     }
 }
 
-fn read(
+fn read_producer_message(
     body: &[u8],
     zone: &TimeZone,
     config: &FeedConfig,
     timetable: Option<&Timetable>,
-) -> Result<Said, NotRead> {
+) -> Result<ProducerMessage, SiriReadError> {
     let source = config.siri.clone().unwrap_or_default();
-    let (message, problems) = decode(body, zone, config)?;
+    let (message, problems) = decode_siri(body, zone, config)?;
     if message.deliveries().next().is_none()
-        && let Some(word) = Word::of(&message, &subscription::names(config, &source))
+        && let Some(word) = SubscriptionEvent::from_message(
+            &message,
+            &subscription::subscription_names(config, &source),
+        )
     {
-        return Ok(Said::Word(word));
+        return Ok(ProducerMessage::Word(word));
     }
     let has_timetables = source.services.contains(&SiriService::Timetables)
         // Where answers hold changes, what vehicles say comes by itself, whenever the timetables did.
@@ -447,44 +464,51 @@ fn read(
     let rules = SiriRules { ids: &source.ids, vehicles_tell_delays: !has_timetables, zone };
     let mut normalized = normalize_siri(&message, rules);
     if normalized.is_refused() {
-        return Err(NotRead::Refused(normalized.refusals.join("; ")));
+        return Err(SiriReadError::Refused(normalized.refusals.join("; ")));
     }
     if message.deliveries().next().is_none() {
-        return Err(no_delivery().into());
+        return Err(missing_delivery().into());
     }
-    normalized.keep_last();
+    normalized.keep_last_duplicates();
     if let Some(timetable) = timetable {
-        normalized.put_schedule(timetable);
+        normalized.apply_schedule(timetable);
     }
     let entities = std::mem::take(&mut normalized.entities);
     let encoded = entities.into_iter().map(|it| {
-        let raw = RawEntity::of_entity(&it.entity, 0);
+        let raw = RawEntity::from_entity(&it.entity, 0);
         (it, raw)
     });
     let (entities, has_more) = (encoded.collect(), message.has_more_data());
     let message = Some(Box::new(message));
-    Ok(Said::Answer(Box::new(Answer { message, entities, normalized, problems, has_more })))
+    Ok(ProducerMessage::Answer(Box::new(DecodedAnswer {
+        message,
+        entities,
+        normalized,
+        problems,
+        has_more,
+    })))
 }
 
 /// Decodes a message, which may be as large as the feed's bodies.
-fn decode(
+fn decode_siri(
     body: &[u8],
     zone: &TimeZone,
     config: &FeedConfig,
-) -> Result<(Message, Problems), Failure> {
+) -> Result<(SiriMessage, Problems), FetchError> {
     let body_bytes = usize::try_from(config.max_bytes).unwrap_or(usize::MAX);
-    let usual = Limits::default();
-    let limits = Limits { body_bytes: usual.body_bytes.min(body_bytes), ..usual };
-    siri::decode(body, zone, &limits).map_err(|error| Failure::refused(&error))
+    let usual = MessageLimits::default();
+    let limits = MessageLimits { body_bytes: usual.body_bytes.min(body_bytes), ..usual };
+    siri::decode_message(body, zone, &limits)
+        .map_err(|error| FetchError::from_decoder_error(&error))
 }
 
 /// A message with the key of the feed's inbox is for everybody once it is taken, and whoever has the key may deliver what
 /// it likes.
-fn repeats_inbox_key() -> Failure {
+fn inbox_key_leaked() -> FetchError {
     let detail = "the message repeats the address of the inbox, which only its producer may know";
-    Failure::new(FailureCode::Refused, detail)
+    FetchError::new(FailureCode::Refused, detail)
 }
 
-fn no_delivery() -> Failure {
-    Failure::new(FailureCode::Decode, "the answer is SIRI, but no delivery of a service")
+fn missing_delivery() -> FetchError {
+    FetchError::new(FailureCode::Decode, "the answer is SIRI, but no delivery of a service")
 }

@@ -14,36 +14,36 @@ use tokio::sync::oneshot;
 use tokio_util::sync::DropGuard;
 use url::Url;
 
-use super::{Failure, Poller, Shared, file::Told};
+use super::{FeedPoller, FetchError, PollerContext, gbfs_file::NetworkLink};
 use crate::{
     FeedConfig, PublicOnly,
-    feed::{Feed, Restored},
+    feed::{Feed, RestoredSnapshot},
     fetch::FailureCode,
+    gbfs_files::{GbfsFeedFile, join_language_path},
     limits::{
         GBFS_FILE_BYTES_MAX, GBFS_OTHER_HOSTS_MAX, GBFS_TTL_LONGEST, GBFS_TTL_SHORTEST,
         GBFS_TTL_USUAL, START_GAP_OF_HOST,
     },
     normalize::SystemKind,
-    parts::{Part, path_of},
-    saved::source_of,
-    source::{Location, host_of},
+    snapshot_store::describe_source,
+    source::{SourceLocation, url_host},
     status::FeedStatus,
 };
 
 /// The pollers of a system's files.
 #[derive(Debug)]
-pub(super) struct System {
-    shared: Shared,
+pub(super) struct SystemPollers {
+    shared: PollerContext,
     /// Its network.
-    told: Option<Told>,
-    running: HashMap<SmolStr, Running>,
+    told: Option<NetworkLink>,
+    running: HashMap<SmolStr, RunningFile>,
     is_following: bool,
 }
 
 /// A file that is polled for as long as this is there.
 #[derive(Debug)]
-struct Running {
-    part: Part,
+struct RunningFile {
+    part: GbfsFeedFile,
     /// The network hears of what it says.
     is_told: bool,
     _stop: DropGuard,
@@ -51,7 +51,7 @@ struct Running {
 
 /// A file as the discovery file has it.
 #[derive(Debug)]
-struct Wanted {
+struct ListedFile {
     /// Its name with its language: no other file of the system has the same.
     key: SmolStr,
     language: Option<SmolStr>,
@@ -63,19 +63,19 @@ struct Wanted {
     is_first: bool,
 }
 
-impl System {
-    pub(super) fn new(shared: &Shared, told: Option<Told>) -> System {
-        System { shared: shared.clone(), told, running: HashMap::new(), is_following: false }
+impl SystemPollers {
+    pub(super) fn new(shared: &PollerContext, told: Option<NetworkLink>) -> SystemPollers {
+        SystemPollers { shared: shared.clone(), told, running: HashMap::new(), is_following: false }
     }
 
     /// Whether it polls the files of a discovery file.
-    pub(super) fn is_following(&self) -> bool {
+    pub(super) fn is_following_discovery(&self) -> bool {
         self.is_following
     }
 
     /// Has all files polled at once that the budget has room for.
-    pub(super) fn hurry(&self) {
-        for asks in self.running.values().filter_map(|running| running.part.feed.asks()) {
+    pub(super) fn poll_immediately(&self) {
+        for asks in self.running.values().filter_map(|running| running.part.feed.poll_requests()) {
             // One that is asked for already is.
             let _ = asks.try_send(oneshot::channel().0);
         }
@@ -83,127 +83,133 @@ impl System {
 
     /// Has the listed files polled, and no others any more. Adds what is wrong with the list, and to `status` the requests
     /// for files that are gone.
-    async fn follow(
+    async fn follow_discovery(
         &mut self,
         feed: &Arc<Feed>,
-        discovery: &gbfs::Discovery,
+        discovery: &gbfs::DiscoveryFile,
         problems: &mut Problems,
         (status, rng): (&mut FeedStatus, &mut fastrand::Rng),
     ) {
-        let Location::Http(base) = &feed.config().url else { return };
+        let SourceLocation::Http(base) = &feed.config().url else { return };
         let mut running = std::mem::take(&mut self.running);
         // Those of the system as it was configured before are shown too, and not running any more.
-        let parts = feed.parts();
+        let parts = feed.gbfs_files();
         let mut shown: HashMap<&SmolStr, &Arc<Feed>> =
-            parts.iter().map(|part| (part.feed.file(), &part.feed)).collect();
-        let mut now: Vec<Part> = Vec::new();
+            parts.iter().map(|part| (part.feed.gbfs_file_name(), &part.feed)).collect();
+        let mut now: Vec<GbfsFeedFile> = Vec::new();
         let mut unsaid = SystemKind::ALL.to_vec();
-        for wanted in wanted(base, discovery, problems) {
-            unsaid.retain(|kind| SystemKind::of_name(&wanted.name) != Some(*kind));
-            if let Some(shared) = now.iter().find(|part| wanted.is_of(part)) {
+        for wanted in list_wanted_files(base, discovery, problems) {
+            unsaid.retain(|kind| SystemKind::from_file_name(&wanted.name) != Some(*kind));
+            if let Some(shared) = now.iter().find(|part| wanted.matches_file(part)) {
                 // A file that languages share is asked for once.
-                let part = Part { language: wanted.language, ..Part::clone(shared) };
+                let part =
+                    GbfsFeedFile { language: wanted.language, ..GbfsFeedFile::clone(shared) };
                 now.push(part);
                 continue;
             }
             let known = shown.remove(&wanted.key).or_else(|| {
                 // One that languages share goes by the first of them, which may be another now.
-                let same = parts.iter().find(|part| wanted.is_of(part))?;
-                let known = shown.remove(same.feed.file())?;
-                self.shared.snapshots.forget(&known.key());
+                let same = parts.iter().find(|part| wanted.matches_file(part))?;
+                let known = shown.remove(same.feed.gbfs_file_name())?;
+                self.shared.snapshots.forget_snapshot(&known.snapshot_key());
                 Some(known)
             });
-            let is_same = |it: &Running| it.is_at(&wanted.url) && it.is_told == wanted.is_first;
+            let is_same =
+                |it: &RunningFile| it.has_url(&wanted.url) && it.is_told == wanted.is_first;
             let running = running.remove(&wanted.key).filter(is_same);
             let running = match running {
                 Some(running) => running,
-                None => self.begin(feed, base, &wanted, known, (now.len(), rng)).await,
+                None => self.start_file(feed, base, &wanted, known, (now.len(), rng)).await,
             };
             now.push(running.part.clone());
             self.running.insert(wanted.key, running);
         }
-        feed.set_parts(now);
+        feed.set_gbfs_files(now);
         // Before it is told that a file is gone: no poller of it is to say anything afterwards.
         drop(running);
         if let Some(told) = &self.told {
             for kind in unsaid {
-                told.tell_nothing(kind, self.shared.clock.wall()).await;
+                told.send_missing_file(kind, self.shared.clock.wall_time()).await;
             }
         }
         for gone in shown.into_values() {
             status.add_counts(&gone.status());
-            self.shared.snapshots.forget(&gone.key());
+            self.shared.snapshots.forget_snapshot(&gone.snapshot_key());
         }
         self.is_following = true;
     }
 
     /// Begins to poll a file. One that is known keeps its last good bytes until there are others.
-    async fn begin(
+    async fn start_file(
         &self,
         feed: &Arc<Feed>,
         base: &Url,
-        wanted: &Wanted,
+        wanted: &ListedFile,
         known: Option<&Arc<Feed>>,
         (number, rng): (usize, &mut fastrand::Rng),
-    ) -> Running {
-        let config = Arc::new(config_of(feed.config(), base, wanted));
-        let its = Arc::new(feed.part(config, wanted.key.clone()));
+    ) -> RunningFile {
+        let config = Arc::new(file_config(feed.config(), base, wanted));
+        let its = Arc::new(feed.for_gbfs_file(config, wanted.key.clone()));
         if let Some(known) = known {
-            its.take_over(known);
+            its.adopt_state(known);
         }
-        self.restore(&its).await;
+        self.restore_file(&its).await;
         let gap = START_GAP_OF_HOST.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
         let stop = self.shared.tasks.stop.child_token();
-        let mut poller = Poller::begin(Arc::clone(&its), &self.shared, rng.u64(..), gap);
+        let mut poller = FeedPoller::new_detached(Arc::clone(&its), &self.shared, rng.u64(..), gap);
         let told = self.told.clone().filter(|_| wanted.is_first);
-        poller.told = told.map(|told| Told { language: wanted.language.clone(), ..told });
+        poller.told = told.map(|told| NetworkLink { language: wanted.language.clone(), ..told });
         self.shared.tasks.tracker.spawn(poller.run_boxed(stop.clone()));
-        let part = Part {
+        let part = GbfsFeedFile {
             language: wanted.language.clone(),
             name: wanted.name.clone(),
-            beside: beside(base, &wanted.url),
+            beside: sibling_file_name(base, &wanted.url),
             feed: its,
         };
-        Running { part, is_told: wanted.is_first, _stop: stop.drop_guard() }
+        RunningFile { part, is_told: wanted.is_first, _stop: stop.drop_guard() }
     }
 
     /// Gives a file back what is kept of it: all, or if it has its bytes, what their source said of them.
-    async fn restore(&self, part: &Feed) {
-        let (snapshots, key) = (Arc::clone(&self.shared.snapshots), part.key());
-        let read = tokio::task::spawn_blocking(move || snapshots.read(&key)).await;
+    async fn restore_file(&self, part: &Feed) {
+        let (snapshots, key) = (Arc::clone(&self.shared.snapshots), part.snapshot_key());
+        let read = tokio::task::spawn_blocking(move || snapshots.read_snapshot(&key)).await;
         let Ok(Some((head, bytes))) = read else { return };
-        if head.source != source_of(part.config()) || head.format != Format::Gbfs {
+        if head.source != describe_source(part.config()) || head.format != Format::Gbfs {
             return;
         }
         match part.snapshot() {
-            None => part.restore(head, bytes, self.shared.clock.wall()),
+            None => part.restore_snapshot(head, bytes, self.shared.clock.wall_time()),
             Some(held) if held.hash == head.hash => {
-                part.set_restored(Restored { head, is_to_decode: true });
+                part.set_restored_snapshot(RestoredSnapshot { head, is_to_decode: true });
             }
             Some(_) => {}
         }
     }
 }
 
-impl Running {
-    fn is_at(&self, url: &Url) -> bool {
-        is_at(&self.part, url)
+impl RunningFile {
+    fn has_url(&self, url: &Url) -> bool {
+        is_file_at_url(&self.part, url)
     }
 }
 
-impl Wanted {
+impl ListedFile {
     /// Whether it is this file, which is another language's.
-    fn is_of(&self, part: &Part) -> bool {
-        self.name == part.name && is_at(part, &self.url)
+    fn matches_file(&self, part: &GbfsFeedFile) -> bool {
+        self.name == part.name && is_file_at_url(part, &self.url)
     }
 }
 
-fn is_at(part: &Part, url: &Url) -> bool {
-    matches!(&part.feed.config().url, Location::Http(its) if its == url)
+fn is_file_at_url(part: &GbfsFeedFile, url: &Url) -> bool {
+    matches!(&part.feed.config().url, SourceLocation::Http(its) if its == url)
 }
 
 /// The files that are to be polled; why others are not is a problem each.
-fn wanted(base: &Url, discovery: &gbfs::Discovery, problems: &mut Problems) -> Vec<Wanted> {
+fn list_wanted_files(
+    base: &Url,
+    discovery: &gbfs::DiscoveryFile,
+    problems: &mut Problems,
+) -> Vec<ListedFile> {
     let mut all = Vec::new();
     let mut others: Vec<Option<String>> = Vec::new();
     for entry in discovery.entries.iter().filter(|entry| &*entry.name != "gbfs") {
@@ -216,11 +222,11 @@ fn wanted(base: &Url, discovery: &gbfs::Discovery, problems: &mut Problems) -> V
             refuse("bad_url", "this is no address");
             continue;
         };
-        let host = host_of(&url);
+        let host = url_host(&url);
         let is_elsewhere =
-            host != host_of(base) || !matches!(url.scheme(), "http" | "https") || host.is_none();
+            host != url_host(base) || !matches!(url.scheme(), "http" | "https") || host.is_none();
         if is_elsewhere {
-            if let Err(why) = PublicOnly::check(&url) {
+            if let Err(why) = PublicOnly::check_url(&url) {
                 refuse("not_public", &why.to_string());
                 continue;
             }
@@ -235,22 +241,22 @@ fn wanted(base: &Url, discovery: &gbfs::Discovery, problems: &mut Problems) -> V
         }
         let language = entry.language.as_deref().map(SmolStr::new);
         let name = SmolStr::new(&entry.name);
-        let key = path_of(language.as_deref(), &name);
+        let key = join_language_path(language.as_deref(), &name);
         // Two names of one kind, of an old version and of a new one, would each take back what the other says.
-        let is_same = |other: &SmolStr| match gbfs::FileKind::of_name(&name) {
-            Some(kind) => gbfs::FileKind::of_name(other) == Some(kind),
+        let is_same = |other: &SmolStr| match gbfs::FileKind::from_name(&name) {
+            Some(kind) => gbfs::FileKind::from_name(other) == Some(kind),
             None => *other == name,
         };
-        let is_first = all.iter().all(|it: &Wanted| !is_same(&it.name));
-        all.push(Wanted { key, language, name, url, is_elsewhere, is_first });
+        let is_first = all.iter().all(|it: &ListedFile| !is_same(&it.name));
+        all.push(ListedFile { key, language, name, url, is_elsewhere, is_first });
     }
     all
 }
 
 /// A file is asked for as its system is; what is secret goes to the origin that the operator named and to no other.
-fn config_of(system: &FeedConfig, base: &Url, wanted: &Wanted) -> FeedConfig {
+fn file_config(system: &FeedConfig, base: &Url, wanted: &ListedFile) -> FeedConfig {
     let mut config = FeedConfig {
-        url: Location::Http(wanted.url.clone()),
+        url: SourceLocation::Http(wanted.url.clone()),
         static_feed: None,
         public_only: system.public_only || wanted.is_elsewhere,
         max_bytes: system.max_bytes.min(GBFS_FILE_BYTES_MAX),
@@ -265,38 +271,38 @@ fn config_of(system: &FeedConfig, base: &Url, wanted: &Wanted) -> FeedConfig {
 }
 
 /// A file's name in its address, if it lies in the folder of the discovery file.
-fn beside(base: &Url, url: &Url) -> Option<SmolStr> {
+fn sibling_file_name(base: &Url, url: &Url) -> Option<SmolStr> {
     let (folder, _) = base.path().rsplit_once('/')?;
     let (its_folder, name) = url.path().rsplit_once('/')?;
     let is_beside = base.origin() == url.origin() && folder == its_folder && !name.is_empty();
     is_beside.then(|| SmolStr::new(name.strip_suffix(".json").unwrap_or(name)))
 }
 
-impl Poller {
+impl FeedPoller {
     /// Takes in a file of a system: the discovery file, or one that it lists.
-    pub(super) async fn take_gbfs(&mut self, body: &Bytes) -> Result<(), Failure> {
-        let refused = |error: lineside_formats::Error| Failure::refused(&error);
-        self.body_ttl = gbfs::ttl(body).map_err(refused)?;
+    pub(super) async fn accept_gbfs(&mut self, body: &Bytes) -> Result<(), FetchError> {
+        let refused = |error: lineside_formats::Error| FetchError::from_decoder_error(&error);
+        self.body_ttl = gbfs::parse_ttl(body).map_err(refused)?;
         let Some(system) = &mut self.system else {
-            self.read_file(body).await.map_err(refused)?;
-            self.succeed();
+            self.read_gbfs_file(body).await.map_err(refused)?;
+            self.record_success();
             return Ok(());
         };
         if self.feed.config().url.is_local() {
             let detail = "a system is polled over http or https";
-            return Err(Failure::new(FailureCode::Decode, detail));
+            return Err(FetchError::new(FailureCode::Decode, detail));
         }
         let (discovery, mut problems) =
-            gbfs::decode(body, &gbfs::Limits::default()).map_err(refused)?;
+            gbfs::decode_discovery(body, &gbfs::DiscoveryLimits::default()).map_err(refused)?;
         if discovery.entries.is_empty() {
             // A list that is empty for a moment would take all that is known of the system away.
-            return Err(Failure::new(FailureCode::Empty, "the discovery file lists no file"));
+            return Err(FetchError::new(FailureCode::Empty, "the discovery file lists no file"));
         }
         let own = (&mut self.status, &mut self.rng);
-        system.follow(&self.feed, &discovery, &mut problems, own).await;
-        self.status.entities = self.feed.parts().len() as u64;
+        system.follow_discovery(&self.feed, &discovery, &mut problems, own).await;
+        self.status.entities = self.feed.gbfs_files().len() as u64;
         self.status.problems = Arc::new(problems);
-        self.succeed();
+        self.record_success();
         Ok(())
     }
 
@@ -315,16 +321,16 @@ mod tests {
     const BASE: &str = "https://bikes.example/v2/gbfs.json?key=1";
 
     /// The files that are polled of a list of such addresses, and what is said of the others.
-    fn listed(urls: &[&str]) -> (Vec<Wanted>, Vec<(&'static str, String)>) {
-        let entry = |(n, url): (usize, &&str)| gbfs::Entry {
+    fn listed(urls: &[&str]) -> (Vec<ListedFile>, Vec<(&'static str, String)>) {
+        let entry = |(n, url): (usize, &&str)| gbfs::DiscoveryEntry {
             language: None,
             name: format!("f{n}").into(),
             url: (*url).into(),
         };
         let entries = urls.iter().enumerate().map(entry).collect();
         let mut problems = Problems::new();
-        let all = wanted(&url(BASE), &gbfs::Discovery { entries }, &mut problems);
-        let said = problems.kept().iter().map(|it| (it.code, it.detail.to_string()));
+        let all = list_wanted_files(&url(BASE), &gbfs::DiscoveryFile { entries }, &mut problems);
+        let said = problems.retained_problems().iter().map(|it| (it.code, it.detail.to_string()));
         (all, said.collect())
     }
 
@@ -356,12 +362,13 @@ mod tests {
     #[test]
     fn where_the_discovery_file_lies_the_operator_has_said_that_files_may() {
         let base = url("http://127.0.0.1:8080/gbfs.json");
-        let entry = |url: &str| gbfs::Entry { language: None, name: url.into(), url: url.into() };
+        let entry =
+            |url: &str| gbfs::DiscoveryEntry { language: None, name: url.into(), url: url.into() };
         let entries =
             ["http://127.0.0.1:8080/a", "b", "http://127.0.0.1:22/", "http://127.0.0.2:8080/c"]
                 .map(entry);
-        let discovery = gbfs::Discovery { entries: entries.into() };
-        let all = wanted(&base, &discovery, &mut Problems::new());
+        let discovery = gbfs::DiscoveryFile { entries: entries.into() };
+        let all = list_wanted_files(&base, &discovery, &mut Problems::new());
         let paths: Vec<_> = all.iter().map(|it| (it.url.path(), it.is_elsewhere)).collect();
         assert_eq!(paths, [("/a", false), ("/b", false)]);
     }
@@ -370,11 +377,13 @@ mod tests {
     fn a_public_file_elsewhere_is_asked_for_as_nobody() {
         let (all, said) = listed(&["https://cdn.example/status.json", "status.json"]);
         assert!(said.is_empty(), "{said:?}");
-        let mut system =
-            FeedConfig::new(crate::FeedId::new("bikes").unwrap(), Location::parse(BASE).unwrap());
+        let mut system = FeedConfig::new(
+            crate::FeedId::new("bikes").unwrap(),
+            SourceLocation::parse(BASE).unwrap(),
+        );
         system.headers = vec![("key".to_owned(), crate::Secret::new("s3cret"))];
         let configs: Vec<FeedConfig> =
-            all.iter().map(|it| config_of(&system, &url(BASE), it)).collect();
+            all.iter().map(|it| file_config(&system, &url(BASE), it)).collect();
         assert_eq!((configs[0].public_only, configs[0].headers.len()), (true, 0));
         assert_eq!((configs[1].public_only, configs[1].headers.len()), (false, 1));
         assert_eq!(configs[0].max_bytes, GBFS_FILE_BYTES_MAX);
@@ -393,7 +402,7 @@ mod tests {
     #[test]
     fn a_file_beside_the_discovery_file_has_a_name_there() {
         let base = url(BASE);
-        let name = |text: &str| beside(&base, &base.join(text).unwrap());
+        let name = |text: &str| sibling_file_name(&base, &base.join(text).unwrap());
         assert_eq!(name("free_bikes.json?x=1").as_deref(), Some("free_bikes"));
         assert_eq!(name("/v2/bikes").as_deref(), Some("bikes"));
         for elsewhere in ["fr/status.json", "/status.json", "https://cdn.example/v2/s.json", "./"] {

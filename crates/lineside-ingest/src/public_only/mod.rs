@@ -52,7 +52,7 @@ pub enum NotPublic {
 /// A name that nobody knows.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct NoAddress(String);
+pub(crate) struct UnknownHost(String);
 
 /// How names become addresses; the system's way, except in tests.
 type Lookup =
@@ -60,7 +60,7 @@ type Lookup =
 
 /// Which addresses may be reached.
 #[derive(Clone)]
-pub(crate) struct Judge {
+pub(crate) struct AddressPolicy {
     is_allowed: fn(IpAddr) -> bool,
     lookup: Arc<Lookup>,
 }
@@ -71,7 +71,7 @@ impl PublicOnly {
     /// # Errors
     /// If the client cannot be set up.
     pub fn new(builder: ClientBuilder) -> reqwest::Result<PublicOnly> {
-        PublicOnly::judged_by(Judge::default(), builder)
+        PublicOnly::with_policy(AddressPolicy::default(), builder)
     }
 
     /// Whether an address may be one of the internet's, by what it says itself; where its name leads is judged when it
@@ -79,33 +79,37 @@ impl PublicOnly {
     ///
     /// # Errors
     /// Why not.
-    pub fn check(url: &Url) -> Result<(), NotPublic> {
-        check(url, is_public)
+    pub fn check_url(url: &Url) -> Result<(), NotPublic> {
+        check_url_address(url, is_public)
     }
 
-    fn judged_by(judge: Judge, builder: ClientBuilder) -> reqwest::Result<PublicOnly> {
+    fn with_policy(judge: AddressPolicy, builder: ClientBuilder) -> reqwest::Result<PublicOnly> {
         let is_allowed = judge.is_allowed;
         let follow = move |attempt: Attempt<'_>| {
             if attempt.previous().len() > REDIRECTS_MAX {
                 return attempt.error(NotPublic::Redirects);
             }
-            match check(attempt.url(), is_allowed) {
+            match check_url_address(attempt.url(), is_allowed) {
                 Ok(()) => attempt.follow(),
                 Err(why) => attempt.error(why),
             }
         };
-        PublicOnly::led_by(Policy::custom(follow), judge, builder)
+        PublicOnly::with_redirect_policy(Policy::custom(follow), judge, builder)
     }
 
     /// One that gives redirects back as they are: whoever follows them asks anew.
     pub(crate) fn without_redirects(
-        judge: Judge,
+        judge: AddressPolicy,
         builder: ClientBuilder,
     ) -> reqwest::Result<PublicOnly> {
-        PublicOnly::led_by(Policy::none(), judge, builder)
+        PublicOnly::with_redirect_policy(Policy::none(), judge, builder)
     }
 
-    fn led_by(policy: Policy, judge: Judge, builder: ClientBuilder) -> reqwest::Result<PublicOnly> {
+    fn with_redirect_policy(
+        policy: Policy,
+        judge: AddressPolicy,
+        builder: ClientBuilder,
+    ) -> reqwest::Result<PublicOnly> {
         let is_allowed = judge.is_allowed;
         let builder = builder.no_proxy().redirect(policy).dns_resolver(Arc::new(judge));
         builder.build().map(|client| PublicOnly { client, is_allowed })
@@ -115,16 +119,16 @@ impl PublicOnly {
     ///
     /// # Errors
     /// If the client cannot be set up.
-    pub fn direct(builder: ClientBuilder) -> reqwest::Result<PublicOnly> {
-        PublicOnly::without_redirects(Judge::default(), builder)
+    pub fn new_direct(builder: ClientBuilder) -> reqwest::Result<PublicOnly> {
+        PublicOnly::without_redirects(AddressPolicy::default(), builder)
     }
 
     /// Begins a request; names are judged when it is sent, with [`NotPublic`] among the causes of its failure.
     ///
     /// # Errors
     /// If the address itself cannot be one of the internet's.
-    pub fn get(&self, url: &Url) -> Result<RequestBuilder, NotPublic> {
-        check(url, self.is_allowed)?;
+    pub fn begin_get(&self, url: &Url) -> Result<RequestBuilder, NotPublic> {
+        check_url_address(url, self.is_allowed)?;
         Ok(self.client.get(url.clone()))
     }
 
@@ -132,19 +136,22 @@ impl PublicOnly {
     ///
     /// # Errors
     /// If the address itself cannot be one of the internet's.
-    pub fn post(&self, url: &Url) -> Result<RequestBuilder, NotPublic> {
-        check(url, self.is_allowed)?;
+    pub fn begin_post(&self, url: &Url) -> Result<RequestBuilder, NotPublic> {
+        check_url_address(url, self.is_allowed)?;
         Ok(self.client.post(url.clone()))
     }
 }
 
-impl Default for Judge {
-    fn default() -> Judge {
-        Judge { is_allowed: is_public, lookup: Arc::new(|name| Box::pin(by_the_system(name))) }
+impl Default for AddressPolicy {
+    fn default() -> AddressPolicy {
+        AddressPolicy {
+            is_allowed: is_public,
+            lookup: Arc::new(|name| Box::pin(resolve_by_system(name))),
+        }
     }
 }
 
-impl Judge {
+impl AddressPolicy {
     /// Whether the host that an address names is public; none if it has no address here.
     pub(crate) async fn is_public_host(&self, url: &Url) -> Option<bool> {
         let name = match url.host()? {
@@ -163,29 +170,29 @@ impl Judge {
 }
 
 #[cfg(test)]
-impl Judge {
+impl AddressPolicy {
     /// One with other addresses than those of the internet.
-    pub(crate) fn of(is_allowed: fn(IpAddr) -> bool) -> Judge {
-        Judge { is_allowed, ..Judge::default() }
+    pub(crate) fn for_addresses(is_allowed: fn(IpAddr) -> bool) -> AddressPolicy {
+        AddressPolicy { is_allowed, ..AddressPolicy::default() }
     }
 
     /// The same, for which every name leads to this address.
-    pub(crate) fn leading_to(self, address: IpAddr) -> Judge {
+    pub(crate) fn with_fixed_address(self, address: IpAddr) -> AddressPolicy {
         let lookup = Arc::new(move |_| -> Pin<Box<dyn Future<Output = _> + Send>> {
             Box::pin(async move { Ok(vec![address]) })
         });
-        Judge { lookup, ..self }
+        AddressPolicy { lookup, ..self }
     }
 }
 
-impl fmt::Debug for Judge {
+impl fmt::Debug for AddressPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Judge")
     }
 }
 
 /// Judges what the address itself says; one of numbers is never looked up.
-fn check(url: &Url, is_allowed: fn(IpAddr) -> bool) -> Result<(), NotPublic> {
+fn check_url_address(url: &Url, is_allowed: fn(IpAddr) -> bool) -> Result<(), NotPublic> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(NotPublic::Scheme);
     }
@@ -201,20 +208,20 @@ fn check(url: &Url, is_allowed: fn(IpAddr) -> bool) -> Result<(), NotPublic> {
     if address.is_none_or(is_allowed) { Ok(()) } else { Err(NotPublic::Host) }
 }
 
-async fn by_the_system(name: String) -> io::Result<Vec<IpAddr>> {
+async fn resolve_by_system(name: String) -> io::Result<Vec<IpAddr>> {
     let found = tokio::net::lookup_host((name, 0)).await?;
     Ok(found.map(|address| address.ip()).collect())
 }
 
-impl Resolve for Judge {
+impl Resolve for AddressPolicy {
     fn resolve(&self, name: Name) -> Resolving {
-        let Judge { is_allowed, lookup } = self.clone();
+        let AddressPolicy { is_allowed, lookup } = self.clone();
         let looks_up = lookup_marker();
         Box::pin(async move {
             looks_up.store(true, Ordering::Relaxed);
             let found = lookup(name.as_str().to_owned()).await;
             looks_up.store(false, Ordering::Relaxed);
-            let found = found.map_err(|error| NoAddress(error.to_string()))?;
+            let found = found.map_err(|error| UnknownHost(error.to_string()))?;
             // One that leads to both is a trick, or a mistake that would fail now and then.
             if found.is_empty() || !found.iter().all(|address| is_allowed(*address)) {
                 return Err(NotPublic::Host.into());

@@ -31,7 +31,7 @@ fn client(answers: &'static [&'static [Ipv4Addr]]) -> PublicOnly {
     });
     // Each request looks a name up anew.
     let builder = Client::builder().pool_max_idle_per_host(0);
-    PublicOnly::judged_by(Judge { is_allowed, lookup }, builder).expect("a client")
+    PublicOnly::with_policy(AddressPolicy { is_allowed, lookup }, builder).expect("a client")
 }
 
 /// A server on one address that answers everything with this, and its port.
@@ -56,7 +56,7 @@ fn reply(status: &str, location: Option<&str>) -> String {
 /// The status, or why nothing was asked.
 async fn ask(client: &PublicOnly, url: &str) -> Result<u16, NotPublic> {
     let url = Url::parse(url).expect("an address");
-    match client.get(&url)?.send().await {
+    match client.begin_get(&url)?.send().await {
         Ok(response) => Ok(response.status().as_u16()),
         Err(error) => Err(cause(&error)),
     }
@@ -89,11 +89,11 @@ fn what_cannot_be_on_the_internet_is_refused_before_anything_is_asked() {
         ("http://0x7f.1/", NotPublic::Host),
         ("http://0251.0376.0251.0376/", NotPublic::Host),
     ] {
-        let refused = client.get(&Url::parse(url).expect("an address")).map(drop);
+        let refused = client.begin_get(&Url::parse(url).expect("an address")).map(drop);
         assert_eq!(refused, Err(why), "{url}");
     }
     for url in ["https://example.org/", "http://1.1.1.1:8080/a?b"] {
-        assert!(client.get(&Url::parse(url).expect("an address")).is_ok(), "{url}");
+        assert!(client.begin_get(&Url::parse(url).expect("an address")).is_ok(), "{url}");
     }
 }
 
@@ -102,7 +102,7 @@ async fn the_systems_own_names_lead_nowhere() {
     let client = PublicOnly::new(Client::builder()).expect("a client");
     let port = server(ALLOWED, reply("200 OK", None)).await;
     let url = Url::parse(&format!("http://localhost:{port}/")).expect("an address");
-    let error = client.get(&url).expect("a name").send().await.expect_err("not public");
+    let error = client.begin_get(&url).expect("a name").send().await.expect_err("not public");
     assert_eq!(cause(&error), NotPublic::Host);
 }
 

@@ -12,11 +12,11 @@ pub(crate) const MESSAGE_OVERHEAD: usize = 96;
 
 /// Changes on their way into one message.
 #[derive(Debug, Default)]
-pub(crate) struct Changes {
+pub(crate) struct ChangeMessage {
     items: Vec<u8>,
 }
 
-impl Changes {
+impl ChangeMessage {
     /// Adds a change in JSON.
     pub(crate) fn push(&mut self, item: &[u8]) {
         self.push_with(|items| items.extend_from_slice(item));
@@ -41,17 +41,17 @@ impl Changes {
 
     /// The data of a publication; nothing is left to add.
     pub(crate) fn take_message(&mut self, at: UnixMillis) -> Bytes {
-        let message = self.message(at, None);
+        let message = self.encode_message(at, None);
         self.items.clear();
         message
     }
 
     /// The data of one part of a state, counted from 1.
-    pub(crate) fn state_part(&self, at: UnixMillis, part: usize, parts: usize) -> Bytes {
-        self.message(at, Some((part, parts)))
+    pub(crate) fn encode_state_part(&self, at: UnixMillis, part: usize, parts: usize) -> Bytes {
+        self.encode_message(at, Some((part, parts)))
     }
 
-    fn message(&self, at: UnixMillis, part: Option<(usize, usize)>) -> Bytes {
+    fn encode_message(&self, at: UnixMillis, part: Option<(usize, usize)>) -> Bytes {
         let mut out = Vec::with_capacity(MESSAGE_OVERHEAD + self.items.len());
         let head = match part {
             None => write!(out, "{{\"at\":{}", at.0),
@@ -68,23 +68,30 @@ impl Changes {
 }
 
 /// The parts of a state made of these changes; at least one.
-pub fn state_parts<'a>(at: UnixMillis, upserts: impl IntoIterator<Item = &'a Bytes>) -> Vec<Bytes> {
-    let mut parts = vec![Changes::default()];
+pub fn encode_state_parts<'a>(
+    at: UnixMillis,
+    upserts: impl IntoIterator<Item = &'a Bytes>,
+) -> Vec<Bytes> {
+    let mut parts = vec![ChangeMessage::default()];
     for upsert in upserts {
         if parts.last().is_some_and(|part| part.is_full_for(upsert.len() + 1)) {
-            parts.push(Changes::default());
+            parts.push(ChangeMessage::default());
         }
         if let Some(part) = parts.last_mut() {
             part.push(upsert);
         }
     }
     let n_parts = parts.len();
-    parts.iter().zip(1..).map(|(part, number)| part.state_part(at, number, n_parts)).collect()
+    parts
+        .iter()
+        .zip(1..)
+        .map(|(part, number)| part.encode_state_part(at, number, n_parts))
+        .collect()
 }
 
 /// The publications that tell of these changes, in their order; none if there are none.
-pub fn publications(at: UnixMillis, items: &[Bytes]) -> Vec<Bytes> {
-    let (mut messages, mut changes) = (Vec::new(), Changes::default());
+pub fn encode_publications(at: UnixMillis, items: &[Bytes]) -> Vec<Bytes> {
+    let (mut messages, mut changes) = (Vec::new(), ChangeMessage::default());
     for item in items {
         if changes.is_full_for(item.len() + 1) {
             messages.push(changes.take_message(at));
@@ -105,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_publication_is_its_time_and_its_changes() {
-        let mut changes = Changes::default();
+        let mut changes = ChangeMessage::default();
         changes.push(b"{\"op\":1}");
         changes.push(b"{\"op\":2}");
         assert_eq!(
@@ -118,7 +125,7 @@ mod tests {
     #[test]
     fn an_empty_state_is_one_part_without_changes() {
         assert_eq!(
-            state_parts(AT, []),
+            encode_state_parts(AT, []),
             ["{\"at\":1700000000123,\"state\":{\"part\":1,\"parts\":1},\"changes\":[]}"]
         );
     }
@@ -126,16 +133,16 @@ mod tests {
     #[test]
     fn many_changes_become_several_publications() {
         let change = Bytes::from(format!("{{\"id\":\"{}\"}}", "x".repeat(50_000)));
-        let messages = publications(AT, &[change.clone(), change.clone(), change]);
+        let messages = encode_publications(AT, &[change.clone(), change.clone(), change]);
         assert_eq!(messages.len(), 2);
         assert!(messages.iter().all(|message| message.len() <= MESSAGE_BYTES_MAX));
-        assert!(publications(AT, &[]).is_empty());
+        assert!(encode_publications(AT, &[]).is_empty());
     }
 
     #[test]
     fn a_long_state_is_cut_below_the_limit() {
         let upsert = Bytes::from(format!("{{\"id\":\"{}\"}}", "x".repeat(50_000)));
-        let parts = state_parts(AT, [&upsert; 5]);
+        let parts = encode_state_parts(AT, [&upsert; 5]);
         assert_eq!(parts.len(), 3);
         assert!(parts.iter().all(|part| part.len() <= MESSAGE_BYTES_MAX));
         assert!(parts[2].starts_with(b"{\"at\":1700000000123,\"state\":{\"part\":3,\"parts\":3}"));

@@ -11,46 +11,46 @@ mod targets;
 
 use std::{ops::Range, sync::Arc};
 
-use lineside_hub::{Batch, Hub, Position, Room};
+use lineside_hub::{Hub, Position, PublishBatch, Room};
 use lineside_sync::{UnixMillis, stage};
 use smol_str::SmolStr;
 
-pub(crate) use message::{MESSAGE_OVERHEAD, state_parts};
+pub(crate) use message::{MESSAGE_OVERHEAD, encode_state_parts};
 
 /// Messages of channels beside those of the networks, put together as theirs are.
 pub mod messages {
-    pub use super::message::{publications, state_parts};
+    pub use super::message::{encode_publications, encode_state_parts};
 }
 
 use self::{
-    area::Areas,
-    board::{ToldBoards, Touched},
-    message::Changes,
-    targets::Targets,
+    area::AreaCounts,
+    board::{PublishedBoards, TouchedStops},
+    message::ChangeMessage,
+    targets::TargetRooms,
 };
 use crate::{
-    change::{Change, Why},
+    change::{RecordChange, RemovalReason},
     channels::kinds::{self, GROUP_ALONE, RoomKind, WHOLE_NETWORK},
     config::FeedId,
-    hashing::Seeded,
+    hashing::HashSeed,
     network::{Network, NetworkState},
-    record::{Body, FeedRecord, Kind, Record, encode_removal},
-    stages::Stage,
+    poll_stages::PollStage,
+    record::{FeedRecord, Record, RecordBody, RecordKind, encode_removal},
     status::FeedState,
 };
 
 /// What one poll came to, besides its changes.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct PollOutcome {
     /// Which departures may differ.
-    pub(crate) boards: Boards,
+    pub(crate) boards: AffectedBoards,
     /// The changes of each revision.
     pub(crate) chunks: Vec<Range<usize>>,
 }
 
 /// Which boards of stops a poll may have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Boards {
+pub(crate) enum AffectedBoards {
     /// None.
     Same,
     /// Those of stops that a changed trip calls at.
@@ -61,131 +61,141 @@ pub(crate) enum Boards {
 
 /// Whether anybody listens.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Heard {
+pub(crate) struct ListenerStatus {
     pub(crate) network: bool,
     pub(crate) stops: bool,
 }
 
 /// Publishes one network's changes.
 #[derive(Debug)]
-pub(crate) struct Publisher {
+pub(crate) struct NetworkPublisher {
     hub: Arc<Hub>,
     network: Arc<Network>,
-    seed: Seeded,
-    boards: ToldBoards,
-    areas: Areas,
+    seed: HashSeed,
+    boards: PublishedBoards,
+    areas: AreaCounts,
 }
 
-impl Publisher {
-    pub(crate) fn new(hub: Arc<Hub>, network: Arc<Network>, seed: Seeded) -> Publisher {
-        Publisher { hub, network, seed, boards: ToldBoards::default(), areas: Areas::default() }
+impl NetworkPublisher {
+    pub(crate) fn new(hub: Arc<Hub>, network: Arc<Network>, seed: HashSeed) -> NetworkPublisher {
+        NetworkPublisher {
+            hub,
+            network,
+            seed,
+            boards: PublishedBoards::default(),
+            areas: AreaCounts::default(),
+        }
     }
 
-    pub(crate) fn hears(&self) -> Heard {
+    pub(crate) fn listener_status(&self) -> ListenerStatus {
         let group = self.network.group();
-        let whole = kinds::key(group, RoomKind::Feed, WHOLE_NETWORK);
-        Heard {
+        let whole = kinds::room_key(group, RoomKind::Feed, WHOLE_NETWORK);
+        ListenerStatus {
             network: self.hub.find_room(whole).is_some(),
-            stops: self.hub.interest(group).any(RoomKind::Stop as u8),
+            stops: self.hub.group_interest(group).has_rooms(RoomKind::Stop as u8),
         }
     }
 
     /// Publishes what leads from `before` to `next`, which readers see already.
-    pub(crate) fn publish(
+    pub(crate) fn publish_revision(
         &mut self,
         before: &NetworkState,
         next: &Arc<NetworkState>,
-        changes: &[Change],
-        outcome: &Outcome,
+        changes: &[RecordChange],
+        outcome: &PollOutcome,
     ) {
-        let _at = stage::enter(Stage::Publish.work());
-        let began = self.network.begin();
+        let _at = stage::enter_stage(PollStage::Publish.thread_stage());
+        let began = self.network.stage_start();
         let hub = Arc::clone(&self.hub);
-        let mut batch = hub.batch();
-        batch.reach(self.network.group(), self.position(next.revision));
-        self.publish_whole(&mut batch, before, next, changes, &outcome.chunks);
-        self.publish_filtered(&mut batch, before, next, changes, outcome.boards);
+        let mut batch = hub.open_batch();
+        batch.mark_group_reached(self.network.group(), self.position_at(next.revision));
+        self.publish_network_room(&mut batch, before, next, changes, &outcome.chunks);
+        self.publish_filtered_rooms(&mut batch, before, next, changes, outcome.boards);
         self.publish_areas(&mut batch, before, next, changes);
         batch.finish();
-        self.network.finish(Stage::Publish, began);
+        self.network.record_stage(PollStage::Publish, began);
     }
 
     /// Sends every room of the network its state once.
-    pub(crate) fn restate(
+    pub(crate) fn publish_full_state(
         &mut self,
         before: &NetworkState,
         next: &Arc<NetworkState>,
-        changes: &[Change],
+        changes: &[RecordChange],
     ) {
-        let _at = stage::enter(Stage::Publish.work());
-        let began = self.network.begin();
+        let _at = stage::enter_stage(PollStage::Publish.thread_stage());
+        let began = self.network.stage_start();
         let hub = Arc::clone(&self.hub);
-        let mut batch = hub.batch();
+        let mut batch = hub.open_batch();
         let group = self.network.group();
-        let at = self.position(next.revision);
-        batch.reach(group, at);
+        let at = self.position_at(next.revision);
+        batch.mark_group_reached(group, at);
         for room in hub.rooms_of_group(group) {
-            batch.restate(&room, Some(at));
+            batch.restate_room(&room, Some(at));
         }
         // Cells belong to no network: they hear of what changed only.
         self.publish_areas(&mut batch, before, next, changes);
-        self.boards.forget();
+        self.boards.forget_boards();
         batch.finish();
-        self.network.finish(Stage::Publish, began);
+        self.network.record_stage(PollStage::Publish, began);
     }
 
-    fn position(&self, offset: u64) -> Position {
+    fn position_at(&self, offset: u64) -> Position {
         Position { epoch: self.network.epoch(), offset }
     }
 
     /// The network's own channel: every revision is one publication there.
-    fn publish_whole(
+    fn publish_network_room(
         &self,
-        batch: &mut Batch<'_>,
+        batch: &mut PublishBatch<'_>,
         before: &NetworkState,
         next: &NetworkState,
-        changes: &[Change],
+        changes: &[RecordChange],
         chunks: &[Range<usize>],
     ) {
-        let key = kinds::key(self.network.group(), RoomKind::Feed, WHOLE_NETWORK);
+        let key = kinds::room_key(self.network.group(), RoomKind::Feed, WHOLE_NETWORK);
         let Some(room) = self.hub.find_room(key) else { return };
         for (chunk, revision) in chunks.iter().zip(before.revision + 1..) {
-            let mut message = Changes::default();
+            let mut message = ChangeMessage::default();
             for change in &changes[chunk.clone()] {
-                put_change(&mut message, change);
+                push_change(&mut message, change);
             }
-            batch.append(&room, Some(self.position(revision)), message.take_message(next.at));
+            batch.append_publication(
+                &room,
+                Some(self.position_at(revision)),
+                message.take_message(next.at),
+            );
         }
     }
 
     /// The channels that carry a part of the network. A room hears all that a poll brings it under one revision, so
     /// records and departures go into the same messages.
-    fn publish_filtered(
+    fn publish_filtered_rooms(
         &mut self,
-        batch: &mut Batch<'_>,
+        batch: &mut PublishBatch<'_>,
         before: &NetworkState,
         next: &NetworkState,
-        changes: &[Change],
-        boards: Boards,
+        changes: &[RecordChange],
+        boards: AffectedBoards,
     ) {
-        let mut targets = Targets::default();
-        let interest = self.hub.interest(self.network.group());
+        let mut targets = TargetRooms::default();
+        let interest = self.hub.group_interest(self.network.group());
         for kind in RoomKind::OF_NETWORK {
-            if interest.any(kind as u8) {
-                targets.add(kind, self.hub.rooms(self.network.group(), kind as u8));
+            if interest.has_rooms(kind as u8) {
+                targets.add_rooms(kind, self.hub.rooms_of_kind(self.network.group(), kind as u8));
             }
         }
         self.put_changes(&mut targets, changes);
         self.put_boards(&mut targets, before, next, changes, boards);
         let first = before.revision + 1;
-        targets.flush(next.at, |room, part, is_last, data| {
+        targets.flush_messages(next.at, |room, part, is_last, data| {
             // Rooms other than the network's own need not hear of every revision, only of rising ones.
             let offset = if is_last { next.revision } else { first + part };
-            batch.append(room, Some(self.position(offset)), data);
+            batch.append_publication(room, Some(self.position_at(offset)), data);
         });
     }
 
-    fn put_changes(&self, targets: &mut Targets, changes: &[Change]) {
+    fn put_changes(&self, targets: &mut TargetRooms, changes: &[RecordChange]) {
         if targets.is_empty() {
             return;
         }
@@ -193,27 +203,27 @@ impl Publisher {
         let mut new_keys = Vec::new();
         for change in changes {
             let Some(record) = change.record() else { continue };
-            if record.kind == Kind::Feed {
-                targets.put_where(record.upsert(), |kind, room| {
-                    self.is_concerned(kind, room, &record.feed)
+            if record.kind == RecordKind::Feed {
+                targets.put_upsert_where(record.upsert_json(), |kind, room| {
+                    self.concerns_room(kind, room, &record.feed)
                 });
                 continue;
             }
-            let number = self.network.number_of(record.feed.as_str()).unwrap_or_default();
+            let number = self.network.feed_number(record.feed.as_str()).unwrap_or_default();
             old_keys.clear();
             new_keys.clear();
             if let Some(old) = &change.old {
-                self.keys_of(old, number, targets, &mut old_keys);
+                self.collect_room_keys(old, number, targets, &mut old_keys);
             }
             if let Some(new) = &change.new {
-                self.keys_of(new, number, targets, &mut new_keys);
+                self.collect_room_keys(new, number, targets, &mut new_keys);
                 for &key in &new_keys {
-                    targets.put(key, new.upsert());
+                    targets.put_upsert(key, new.upsert_json());
                 }
             }
             for &key in old_keys.iter().filter(|key| !new_keys.contains(key)) {
                 if let Some(old) = &change.old {
-                    targets.remove(key, old, why_here(change));
+                    targets.put_removal(key, old, room_removal_reason(change));
                 }
             }
         }
@@ -222,41 +232,43 @@ impl Publisher {
     /// The departures of the stops that somebody listens to.
     fn put_boards(
         &mut self,
-        targets: &mut Targets,
+        targets: &mut TargetRooms,
         before: &NetworkState,
         next: &NetworkState,
-        changes: &[Change],
-        boards: Boards,
+        changes: &[RecordChange],
+        boards: AffectedBoards,
     ) {
-        if !targets.has(RoomKind::Stop) {
-            self.boards.forget();
+        if !targets.has_kind(RoomKind::Stop) {
+            self.boards.forget_boards();
             return;
         }
         let touched = match (boards, &next.dataset) {
-            (Boards::Same, _) | (_, None) => return,
-            (Boards::Touched, Some(dataset)) => Some(Touched::by(changes, &dataset.timetable)),
-            (Boards::All, _) => None,
+            (AffectedBoards::Same, _) | (_, None) => return,
+            (AffectedBoards::Touched, Some(dataset)) => {
+                Some(TouchedStops::from_changes(changes, &dataset.timetable))
+            }
+            (AffectedBoards::All, _) => None,
         };
-        self.boards.put(targets, touched.as_ref(), before, next);
+        self.boards.put_board_changes(targets, touched.as_ref(), before, next);
     }
 
     /// Whether a room of the network holds the state of `feed`.
-    fn is_concerned(&self, kind: RoomKind, room: &Room, feed: &FeedId) -> bool {
-        let Some(name) = room.channel().segments().nth(1) else { return false };
+    fn concerns_room(&self, kind: RoomKind, room: &Room, feed: &FeedId) -> bool {
+        let Some(name) = room.channel().decoded_segments().nth(1) else { return false };
         let merges = matches!(kind, RoomKind::Route | RoomKind::Stop);
         name == feed.as_str() || merges && name == self.network.id().as_str()
     }
 
     /// The living rooms that carry a record, but for the network's own.
-    fn keys_of(
+    fn collect_room_keys(
         &self,
         record: &Record,
         number: usize,
-        targets: &Targets,
+        targets: &TargetRooms,
         keys: &mut Vec<(RoomKind, u64)>,
     ) {
         let mut put = |kind: RoomKind, id: &dyn Fn() -> u64| {
-            if targets.has(kind) {
+            if targets.has_kind(kind) {
                 let key = (kind, id());
                 if targets.contains(key) && !keys.contains(&key) {
                     keys.push(key);
@@ -266,82 +278,83 @@ impl Publisher {
         put(RoomKind::Feed, &|| number as u64);
         match record.kind {
             // A vehicle for rent has another id after each rental: there is nothing to follow.
-            Kind::Vehicle if record.rental_vehicle().is_none() => {
-                put(RoomKind::Vehicle, &|| kinds::of_feed(self.seed, number, &record.id));
+            RecordKind::Vehicle if record.rental_vehicle().is_none() => {
+                put(RoomKind::Vehicle, &|| kinds::feed_room_id(self.seed, number, &record.id));
             }
-            Kind::Alert => put(RoomKind::Alerts, &|| number as u64),
-            Kind::Station => {
-                put(RoomKind::Station, &|| kinds::of_feed(self.seed, number, &record.id));
+            RecordKind::Alert => put(RoomKind::Alerts, &|| number as u64),
+            RecordKind::Station => {
+                put(RoomKind::Station, &|| kinds::feed_room_id(self.seed, number, &record.id));
             }
             _ => {}
         }
-        if targets.has(RoomKind::Trip) {
+        if targets.has_kind(RoomKind::Trip) {
             for trip in record.trip_ids() {
-                put(RoomKind::Trip, &|| kinds::of_feed(self.seed, number, trip));
+                put(RoomKind::Trip, &|| kinds::feed_room_id(self.seed, number, trip));
             }
         }
-        if targets.has(RoomKind::Route) {
+        if targets.has_kind(RoomKind::Route) {
             for route in record.route_ids() {
-                put(RoomKind::Route, &|| kinds::of_network(self.seed, route));
+                put(RoomKind::Route, &|| kinds::network_room_id(self.seed, route));
             }
         }
     }
 
     /// Tells cells what changed, where nobody else hears of it.
-    pub(crate) fn tell_areas(
+    pub(crate) fn announce_areas(
         &mut self,
         before: &NetworkState,
         next: &NetworkState,
-        changes: &[Change],
+        changes: &[RecordChange],
     ) {
         let hub = Arc::clone(&self.hub);
-        let mut batch = hub.batch();
+        let mut batch = hub.open_batch();
         self.publish_areas(&mut batch, before, next, changes);
         batch.finish();
     }
 
     fn publish_areas(
         &mut self,
-        batch: &mut Batch<'_>,
+        batch: &mut PublishBatch<'_>,
         before: &NetworkState,
         next: &NetworkState,
-        changes: &[Change],
+        changes: &[RecordChange],
     ) {
         let area = RoomKind::Area as u8;
-        if !self.hub.interest(GROUP_ALONE).any(area) {
-            self.areas.forget();
+        if !self.hub.group_interest(GROUP_ALONE).has_rooms(area) {
+            self.areas.clear_counts();
             return;
         }
-        let mut targets = Targets::default();
-        targets.add(RoomKind::Area, self.hub.rooms(GROUP_ALONE, area));
-        self.areas.publish(&mut targets, before, next, changes);
-        targets.flush(next.at, |room, _, _, data| batch.append(room, None, data));
+        let mut targets = TargetRooms::default();
+        targets.add_rooms(RoomKind::Area, self.hub.rooms_of_kind(GROUP_ALONE, area));
+        self.areas.publish_changes(&mut targets, before, next, changes);
+        targets
+            .flush_messages(next.at, |room, _, _, data| batch.append_publication(room, None, data));
     }
 }
 
 /// Why a record leaves a room: it is elsewhere now, unless it is nowhere.
-fn why_here(change: &Change) -> Why {
-    if change.new.is_some() { Why::Moved } else { change.why }
+fn room_removal_reason(change: &RecordChange) -> RemovalReason {
+    if change.new.is_some() { RemovalReason::Moved } else { change.why }
 }
 
-fn put_change(message: &mut Changes, change: &Change) {
+fn push_change(message: &mut ChangeMessage, change: &RecordChange) {
     match (&change.new, &change.old) {
-        (Some(new), _) => message.push(new.upsert()),
+        (Some(new), _) => message.push(new.upsert_json()),
         (None, Some(old)) => message.push_with(|out| encode_removal(out, old, change.why)),
         (None, None) => {}
     }
 }
 
 /// A feed's state as a record.
-pub(crate) fn feed_record(feed: &FeedId, record: FeedRecord) -> Record {
-    Record::made_here(feed.clone(), SmolStr::new(feed.as_str()), Body::Feed(Box::new(record)))
+pub(crate) fn build_feed_record(feed: &FeedId, record: FeedRecord) -> Record {
+    Record::new_local(feed.clone(), SmolStr::new(feed.as_str()), RecordBody::Feed(Box::new(record)))
 }
 
 /// The state of a feed that was not polled yet.
-pub(crate) fn empty_feed_record(feed: &FeedId, now: UnixMillis) -> Record {
+pub(crate) fn build_empty_feed_record(feed: &FeedId, now: UnixMillis) -> Record {
     let reason = "has not been polled yet".to_owned();
     let state = FeedState::Unknown;
     let record =
         FeedRecord { state, reason, since: now, state_before_pause: None, unreliable_since: None };
-    feed_record(feed, record)
+    build_feed_record(feed, record)
 }

@@ -6,11 +6,11 @@ use bytes::Bytes;
 use lineside_hub::Room;
 use lineside_sync::UnixMillis;
 
-use super::message::Changes;
+use super::message::ChangeMessage;
 use crate::{
-    change::Why,
+    change::RemovalReason,
     channels::kinds::RoomKind,
-    hashing::Seeded,
+    hashing::HashSeed,
     record::{Record, encode_removal},
 };
 
@@ -19,30 +19,35 @@ pub(super) type Key = (RoomKind, u64);
 
 /// Rooms and what they hear.
 #[derive(Debug, Default)]
-pub(super) struct Targets {
+pub(super) struct TargetRooms {
     /// Which kinds have a room, one bit each.
     kinds: u16,
-    rooms: HashMap<(u8, u64), usize, Seeded>,
-    targets: Vec<Target>,
+    rooms: HashMap<(u8, u64), usize, HashSeed>,
+    targets: Vec<TargetRoom>,
     /// Those that hear something, in the order in which they first did.
     touched: Vec<usize>,
 }
 
 #[derive(Debug)]
-struct Target {
+struct TargetRoom {
     kind: RoomKind,
     room: Arc<Room>,
     /// Full messages, then the one that still takes changes.
-    full: Vec<Changes>,
-    open: Changes,
+    full: Vec<ChangeMessage>,
+    open: ChangeMessage,
 }
 
-impl Targets {
-    pub(super) fn add(&mut self, kind: RoomKind, rooms: Vec<Arc<Room>>) {
+impl TargetRooms {
+    pub(super) fn add_rooms(&mut self, kind: RoomKind, rooms: Vec<Arc<Room>>) {
         for room in rooms {
             self.kinds |= 1 << kind as u8;
             self.rooms.insert((kind as u8, room.key().id), self.targets.len());
-            self.targets.push(Target { kind, room, full: Vec::new(), open: Changes::default() });
+            self.targets.push(TargetRoom {
+                kind,
+                room,
+                full: Vec::new(),
+                open: ChangeMessage::default(),
+            });
         }
     }
 
@@ -50,7 +55,7 @@ impl Targets {
         self.targets.is_empty()
     }
 
-    pub(super) fn has(&self, kind: RoomKind) -> bool {
+    pub(super) fn has_kind(&self, kind: RoomKind) -> bool {
         self.kinds & 1 << kind as u8 != 0
     }
 
@@ -58,7 +63,7 @@ impl Targets {
         self.rooms.contains_key(&(kind as u8, id))
     }
 
-    pub(super) fn rooms_of(&self, kind: RoomKind) -> Vec<Arc<Room>> {
+    pub(super) fn rooms_of_kind(&self, kind: RoomKind) -> Vec<Arc<Room>> {
         let of_kind = self.targets.iter().filter(|target| target.kind == kind);
         of_kind.map(|target| Arc::clone(&target.room)).collect()
     }
@@ -68,22 +73,22 @@ impl Targets {
     }
 
     /// The room with that key hears of `upsert`.
-    pub(super) fn put(&mut self, (kind, id): Key, upsert: &Bytes) {
+    pub(super) fn put_upsert(&mut self, (kind, id): Key, upsert: &Bytes) {
         if let Some(&at) = self.rooms.get(&(kind as u8, id)) {
-            self.open(at, upsert.len()).push(upsert);
+            self.open_message(at, upsert.len()).push(upsert);
         }
     }
 
     /// The room with that key hears that a record left it.
-    pub(super) fn remove(&mut self, (kind, id): Key, record: &Record, why: Why) {
+    pub(super) fn put_removal(&mut self, (kind, id): Key, record: &Record, why: RemovalReason) {
         if let Some(&at) = self.rooms.get(&(kind as u8, id)) {
             let bytes = crate::change::REMOVAL_BYTES_MAX + 6 * record.id.len();
-            self.open(at, bytes).push_with(|out| encode_removal(out, record, why));
+            self.open_message(at, bytes).push_with(|out| encode_removal(out, record, why));
         }
     }
 
     /// All rooms for which `is_concerned` holds hear of `upsert`.
-    pub(super) fn put_where(
+    pub(super) fn put_upsert_where(
         &mut self,
         upsert: &Bytes,
         is_concerned: impl Fn(RoomKind, &Room) -> bool,
@@ -93,12 +98,12 @@ impl Targets {
             let whole = target.room.key().id == crate::channels::kinds::WHOLE_NETWORK
                 && target.kind == RoomKind::Feed;
             if !whole && is_concerned(target.kind, &target.room) {
-                self.open(at, upsert.len()).push(upsert);
+                self.open_message(at, upsert.len()).push(upsert);
             }
         }
     }
 
-    fn open(&mut self, at: usize, bytes: usize) -> &mut Changes {
+    fn open_message(&mut self, at: usize, bytes: usize) -> &mut ChangeMessage {
         let target = &mut self.targets[at];
         if target.open.is_empty() && target.full.is_empty() {
             self.touched.push(at);
@@ -111,7 +116,7 @@ impl Targets {
 
     /// Hands out the messages of each room that hears something: the room, the message's number from 0, whether it is
     /// the room's last, and its data.
-    pub(super) fn flush(
+    pub(super) fn flush_messages(
         mut self,
         at: UnixMillis,
         mut append: impl FnMut(&Arc<Room>, u64, bool, Bytes),

@@ -4,7 +4,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use smol_str::SmolStr;
 
-use super::join::Hex;
+use super::join::HexColor;
 use crate::config::FeedId;
 
 /// How sure a departure is.
@@ -80,12 +80,12 @@ pub struct Departure {
 
 impl Departure {
     /// When it leaves, as well as is known, Unix seconds.
-    pub fn leaves(&self) -> i64 {
+    pub fn departure_time(&self) -> i64 {
         self.expected.unwrap_or(self.scheduled)
     }
 
     /// A time of this departure as RFC 3339 in the agency's time zone.
-    pub fn local_time(&self, unix: i64) -> String {
+    pub fn format_local_time(&self, unix: i64) -> String {
         match Timestamp::from_second(unix) {
             Ok(timestamp) => {
                 let zoned = timestamp.to_zoned(self.zone.clone());
@@ -116,7 +116,7 @@ impl PartialEq for Departure {
 
 impl Serialize for Departure {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let color = |color: Option<[u8; 3]>| color.map(|color| Hex(color).to_string());
+        let color = |color: Option<[u8; 3]>| color.map(|color| HexColor(color).to_string());
         let n_fields = 17 + usize::from(self.scheduled_platform.is_some());
         let mut fields = serializer.serialize_struct("Departure", n_fields)?;
         fields.serialize_field("feed", &self.feed)?;
@@ -133,8 +133,8 @@ impl Serialize for Departure {
         }
         fields.serialize_field("stop_id", &self.stop_id)?;
         fields.serialize_field("stop_sequence", &self.stop_sequence)?;
-        fields.serialize_field("scheduled", &self.local_time(self.scheduled))?;
-        fields.serialize_field("expected", &self.expected.map(|at| self.local_time(at)))?;
+        fields.serialize_field("scheduled", &self.format_local_time(self.scheduled))?;
+        fields.serialize_field("expected", &self.expected.map(|at| self.format_local_time(at)))?;
         fields.serialize_field("delay", &self.delay)?;
         fields.serialize_field("status", self.status.as_str())?;
         fields.serialize_field("source", &self.source)?;

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::{Body, Kind, Record};
-use crate::{change::Why, config::FeedId};
+use super::{Record, RecordBody, RecordKind};
+use crate::{change::RemovalReason, config::FeedId};
 
 /// The upsert of `record`, and where in it the record's own JSON is.
 pub(super) fn encode_upsert(record: &Record) -> (Vec<u8>, Range<usize>) {
@@ -14,16 +14,19 @@ pub(super) fn encode_upsert(record: &Record) -> (Vec<u8>, Range<usize>) {
     out.extend_from_slice(b",\"record\":");
     let start = out.len();
     match &record.body {
-        Body::Vehicle(vehicle) => put(&mut out, vehicle),
-        Body::TripUpdate(update) => put(&mut out, update),
-        Body::Alert(alert) => put(&mut out, alert),
-        Body::Departure(departure) => put(&mut out, departure),
-        Body::Dataset(dataset) => put(&mut out, dataset),
-        Body::Feed(feed) => put(&mut out, feed),
-        Body::Station(station) => station.put(&mut out, &record.id),
-        Body::RentalVehicle(vehicle) => out.extend_from_slice(&vehicle.json),
+        RecordBody::Vehicle(vehicle) => write_json(&mut out, vehicle),
+        RecordBody::TripUpdate(update) => write_json(&mut out, update),
+        RecordBody::Alert(alert) => write_json(&mut out, alert),
+        RecordBody::Departure(departure) => write_json(&mut out, departure),
+        RecordBody::Dataset(dataset) => write_json(&mut out, dataset),
+        RecordBody::Feed(feed) => write_json(&mut out, feed),
+        RecordBody::Station(station) => station.write_json(&mut out, &record.id),
+        RecordBody::RentalVehicle(vehicle) => out.extend_from_slice(&vehicle.json),
     }
-    if matches!(record.body, Body::Vehicle(_) | Body::TripUpdate(_) | Body::Alert(_)) {
+    if matches!(
+        record.body,
+        RecordBody::Vehicle(_) | RecordBody::TripUpdate(_) | RecordBody::Alert(_)
+    ) {
         put_lineside(&mut out, record);
     }
     let json = start..out.len();
@@ -32,14 +35,14 @@ pub(super) fn encode_upsert(record: &Record) -> (Vec<u8>, Range<usize>) {
 }
 
 /// The removal of the record under that key.
-pub(crate) fn encode_removal(out: &mut Vec<u8>, record: &Record, why: Why) {
+pub(crate) fn encode_removal(out: &mut Vec<u8>, record: &Record, why: RemovalReason) {
     put_head(out, "remove", &record.feed, record.kind, &record.id);
     out.extend_from_slice(b",\"why\":\"");
     out.extend_from_slice(why.as_str().as_bytes());
     out.extend_from_slice(b"\"}");
 }
 
-fn put_head(out: &mut Vec<u8>, op: &str, feed: &FeedId, kind: Kind, id: &str) {
+fn put_head(out: &mut Vec<u8>, op: &str, feed: &FeedId, kind: RecordKind, id: &str) {
     out.extend_from_slice(b"{\"op\":\"");
     out.extend_from_slice(op.as_bytes());
     // A feed id and a kind hold nothing that JSON would escape.
@@ -48,7 +51,7 @@ fn put_head(out: &mut Vec<u8>, op: &str, feed: &FeedId, kind: Kind, id: &str) {
     out.extend_from_slice(b"\",\"kind\":\"");
     out.extend_from_slice(kind.as_str().as_bytes());
     out.extend_from_slice(b"\",\"id\":");
-    put(out, id);
+    write_json(out, id);
 }
 
 /// Adds `"lineside":{…}` to the object that `out` ends with.
@@ -59,12 +62,12 @@ fn put_lineside(out: &mut Vec<u8>, record: &Record) {
             out.push(b',');
         }
         out.extend_from_slice(b"\"lineside\":");
-        put(out, &record.join);
+        write_json(out, &record.join);
         out.push(b'}');
     }
 }
 
-pub(super) fn put(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+pub(super) fn write_json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     serde_json::to_writer(out, value)
         .expect("a Vec takes every byte, and no map here has keys other than text");
 }

@@ -5,7 +5,7 @@ use smol_str::SmolStr;
 
 /// Route, direction, headsign, next stop and delay, as far as they are known; in JSON the object `lineside`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Join {
+pub struct TimetableJoin {
     /// The route's id in the schedule, else the one that the feed gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub route_id: Option<SmolStr>,
@@ -40,16 +40,16 @@ pub struct Join {
 
 fn hex<S: Serializer>(color: &Option<[u8; 3]>, serializer: S) -> Result<S::Ok, S::Error> {
     match color {
-        Some(color) => serializer.collect_str(&Hex(*color)),
+        Some(color) => serializer.collect_str(&HexColor(*color)),
         None => serializer.serialize_none(),
     }
 }
 
 /// A color as GTFS writes it: six hexadecimal digits.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hex(pub(crate) [u8; 3]);
+pub(crate) struct HexColor(pub(crate) [u8; 3]);
 
-impl std::fmt::Display for Hex {
+impl std::fmt::Display for HexColor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [red, green, blue] = self.0;
         write!(f, "{red:02X}{green:02X}{blue:02X}")

@@ -7,7 +7,7 @@ mod departure;
 mod encode;
 mod join;
 mod size;
-mod system;
+mod gbfs_records;
 
 use std::sync::{
     OnceLock,
@@ -23,10 +23,10 @@ use smol_str::SmolStr;
 
 pub use departure::{Departure, DepartureStatus};
 pub(crate) use encode::encode_removal;
-pub(crate) use join::Hex;
-pub use join::Join;
-pub(crate) use system::Place;
-pub use system::{RentalVehicle, Station};
+pub(crate) use gbfs_records::Place;
+pub use gbfs_records::{RentalVehicle, Station};
+pub(crate) use join::HexColor;
+pub use join::TimetableJoin;
 
 use crate::{
     config::FeedId,
@@ -35,7 +35,7 @@ use crate::{
 
 /// What a record is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum RecordKind {
     /// Where a vehicle is.
     Vehicle,
     /// How a trip runs.
@@ -52,17 +52,17 @@ pub enum Kind {
     Station,
 }
 
-impl Kind {
+impl RecordKind {
     /// The word for it in messages.
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Vehicle => "vehicle",
-            Kind::TripUpdate => "trip_update",
-            Kind::Alert => "alert",
-            Kind::Departure => "departure",
-            Kind::Dataset => "dataset",
-            Kind::Feed => "feed",
-            Kind::Station => "station",
+            RecordKind::Vehicle => "vehicle",
+            RecordKind::TripUpdate => "trip_update",
+            RecordKind::Alert => "alert",
+            RecordKind::Departure => "departure",
+            RecordKind::Dataset => "dataset",
+            RecordKind::Feed => "feed",
+            RecordKind::Station => "station",
         }
     }
 }
@@ -73,7 +73,7 @@ impl Kind {
     clippy::large_enum_variant,
     reason = "most records are vehicles; a box would cost each an allocation"
 )]
-pub enum Body {
+pub enum RecordBody {
     /// GTFS-Realtime, `start_date` filled in where the feed leaves it out.
     Vehicle(proto::VehiclePosition),
     /// GTFS-Realtime, `start_date` filled in where the feed leaves it out.
@@ -109,7 +109,7 @@ pub struct FeedRecord {
 
 impl FeedRecord {
     /// What a status says to subscribers.
-    pub(crate) fn of(status: &FeedStatus) -> FeedRecord {
+    pub(crate) fn from_status(status: &FeedStatus) -> FeedRecord {
         FeedRecord {
             state: status.state,
             reason: status.reason.clone(),
@@ -143,40 +143,46 @@ pub struct Record {
     /// The feed that says it.
     pub feed: FeedId,
     /// What it is about.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// Its id among the feed's records of that kind (docs/protocol/messages.md).
     pub id: SmolStr,
     /// The GTFS-Realtime entity that it came in, extensions and all; empty for records that Lineside makes.
     pub raw: Bytes,
     /// What it says.
-    pub body: Body,
+    pub body: RecordBody,
     /// What the timetable adds.
-    pub join: Join,
+    pub join: TimetableJoin,
     /// Its number among all records of this process, from 1. A later record of the same thing has a higher one.
     pub(crate) number: u64,
     /// Upper bound of its bytes in a message.
     bytes_max: usize,
-    encoded: OnceLock<Encoded>,
+    encoded: OnceLock<EncodedRecord>,
 }
 
 #[derive(Debug)]
-struct Encoded {
+struct EncodedRecord {
     upsert: Bytes,
     json: Bytes,
 }
 
 impl Record {
     /// A record; nothing is encoded yet.
-    pub fn new(feed: FeedId, id: SmolStr, raw: Bytes, body: Body, join: Join) -> Record {
+    pub fn new(
+        feed: FeedId,
+        id: SmolStr,
+        raw: Bytes,
+        body: RecordBody,
+        join: TimetableJoin,
+    ) -> Record {
         let kind = match &body {
-            Body::Vehicle(_) => Kind::Vehicle,
-            Body::TripUpdate(_) => Kind::TripUpdate,
-            Body::Alert(_) => Kind::Alert,
-            Body::Departure(_) => Kind::Departure,
-            Body::Dataset(_) => Kind::Dataset,
-            Body::Feed(_) => Kind::Feed,
-            Body::Station(_) => Kind::Station,
-            Body::RentalVehicle(_) => Kind::Vehicle,
+            RecordBody::Vehicle(_) => RecordKind::Vehicle,
+            RecordBody::TripUpdate(_) => RecordKind::TripUpdate,
+            RecordBody::Alert(_) => RecordKind::Alert,
+            RecordBody::Departure(_) => RecordKind::Departure,
+            RecordBody::Dataset(_) => RecordKind::Dataset,
+            RecordBody::Feed(_) => RecordKind::Feed,
+            RecordBody::Station(_) => RecordKind::Station,
+            RecordBody::RentalVehicle(_) => RecordKind::Vehicle,
         };
         let bytes_max = size::upsert_bytes_max(&feed, &id, &body, &join);
         static MADE: AtomicU64 = AtomicU64::new(0);
@@ -185,27 +191,27 @@ impl Record {
     }
 
     /// A record that the feed did not send: its state, a departure, a dataset.
-    pub(crate) fn made_here(feed: FeedId, id: SmolStr, body: Body) -> Record {
-        Record::new(feed, id, Bytes::new(), body, Join::default())
+    pub(crate) fn new_local(feed: FeedId, id: SmolStr, body: RecordBody) -> Record {
+        Record::new(feed, id, Bytes::new(), body, TimetableJoin::default())
     }
 
     /// The record as JSON: the body's own fields, then `lineside`. Made once.
     pub fn json(&self) -> &Bytes {
-        &self.encoded().json
+        &self.encode_once().json
     }
 
     /// The change that brings this record, as JSON. Made once.
-    pub(crate) fn upsert(&self) -> &Bytes {
-        &self.encoded().upsert
+    pub(crate) fn upsert_json(&self) -> &Bytes {
+        &self.encode_once().upsert
     }
 
-    fn encoded(&self) -> &Encoded {
+    fn encode_once(&self) -> &EncodedRecord {
         self.encoded.get_or_init(|| {
             let (mut upsert, json) = encode::encode_upsert(self);
             upsert.shrink_to_fit();
             let upsert = Bytes::from(upsert);
             let json = upsert.slice(json);
-            Encoded { upsert, json }
+            EncodedRecord { upsert, json }
         })
     }
 
@@ -215,14 +221,14 @@ impl Record {
     }
 
     /// Whether both say the same, whatever bytes they came in.
-    pub(crate) fn says_the_same(&self, other: &Record) -> bool {
+    pub(crate) fn content_eq(&self, other: &Record) -> bool {
         self.join == other.join && self.body == other.body
     }
 
     /// The vehicle's position message, if this is one.
     pub fn vehicle(&self) -> Option<&proto::VehiclePosition> {
         match &self.body {
-            Body::Vehicle(vehicle) => Some(vehicle),
+            RecordBody::Vehicle(vehicle) => Some(vehicle),
             _ => None,
         }
     }
@@ -230,7 +236,7 @@ impl Record {
     /// The trip update, if this is one.
     pub fn trip_update(&self) -> Option<&proto::TripUpdate> {
         match &self.body {
-            Body::TripUpdate(update) => Some(update),
+            RecordBody::TripUpdate(update) => Some(update),
             _ => None,
         }
     }
@@ -238,7 +244,7 @@ impl Record {
     /// The alert, if this is one.
     pub fn alert(&self) -> Option<&proto::Alert> {
         match &self.body {
-            Body::Alert(alert) => Some(alert),
+            RecordBody::Alert(alert) => Some(alert),
             _ => None,
         }
     }
@@ -246,7 +252,7 @@ impl Record {
     /// The station, if this is one.
     pub fn station(&self) -> Option<&Station> {
         match &self.body {
-            Body::Station(station) => Some(station),
+            RecordBody::Station(station) => Some(station),
             _ => None,
         }
     }
@@ -254,16 +260,16 @@ impl Record {
     /// The vehicle of a GBFS system, if this is one.
     pub fn rental_vehicle(&self) -> Option<&RentalVehicle> {
         match &self.body {
-            Body::RentalVehicle(vehicle) => Some(vehicle),
+            RecordBody::RentalVehicle(vehicle) => Some(vehicle),
             _ => None,
         }
     }
 
     /// The trip that the record speaks of.
-    pub fn trip(&self) -> Option<&proto::TripDescriptor> {
+    pub fn trip_descriptor(&self) -> Option<&proto::TripDescriptor> {
         match &self.body {
-            Body::Vehicle(vehicle) => vehicle.trip.as_ref(),
-            Body::TripUpdate(update) => Some(&update.trip),
+            RecordBody::Vehicle(vehicle) => vehicle.trip.as_ref(),
+            RecordBody::TripUpdate(update) => Some(&update.trip),
             _ => None,
         }
     }
@@ -272,8 +278,8 @@ impl Record {
     /// problem of its entity and is not here.
     pub fn position(&self) -> Option<(f64, f64)> {
         match &self.body {
-            Body::Station(station) => return station.place,
-            Body::RentalVehicle(vehicle) => return vehicle.place,
+            RecordBody::Station(station) => return station.place,
+            RecordBody::RentalVehicle(vehicle) => return vehicle.place,
             _ => {}
         }
         let position = self.vehicle()?.position.as_ref()?;
@@ -282,29 +288,29 @@ impl Record {
 
     /// The trip ids that the record is about; an alert may name several.
     pub(crate) fn trip_ids(&self) -> impl Iterator<Item = &str> {
-        let own = self.trip().and_then(|trip| trip.trip_id.as_deref());
+        let own = self.trip_descriptor().and_then(|trip| trip.trip_id.as_deref());
         let informed =
-            self.informed().filter_map(|entity| entity.trip.as_ref()?.trip_id.as_deref());
+            self.informed_entities().filter_map(|entity| entity.trip.as_ref()?.trip_id.as_deref());
         own.into_iter().chain(informed).filter(|id| !id.is_empty())
     }
 
     /// The route ids that the record is about; an alert may name several, also twice.
     pub(crate) fn route_ids(&self) -> impl Iterator<Item = &str> {
         let own = self.join.route_id.as_deref();
-        let informed = self.informed().filter_map(|entity| {
+        let informed = self.informed_entities().filter_map(|entity| {
             let of_trip = entity.trip.as_ref().and_then(|trip| trip.route_id.as_deref());
             entity.route_id.as_deref().or(of_trip)
         });
         own.into_iter().chain(informed).filter(|id| !id.is_empty())
     }
 
-    fn informed(&self) -> impl Iterator<Item = &proto::EntitySelector> {
+    fn informed_entities(&self) -> impl Iterator<Item = &proto::EntitySelector> {
         self.alert().into_iter().flat_map(|alert| &alert.informed_entity)
     }
 }
 
 /// A time as messages write it.
-pub(crate) fn rfc3339(at: UnixMillis) -> String {
+pub(crate) fn format_rfc3339(at: UnixMillis) -> String {
     match Timestamp::from_millisecond(at.0) {
         Ok(timestamp) => timestamp.to_string(),
         Err(_) => Timestamp::UNIX_EPOCH.to_string(),
@@ -317,13 +323,13 @@ impl Serialize for FeedRecord {
         let mut record = serializer.serialize_struct("FeedRecord", 5)?;
         record.serialize_field("state", self.state.as_str())?;
         record.serialize_field("reason", &self.reason)?;
-        record.serialize_field("since", &rfc3339(self.since))?;
+        record.serialize_field("since", &format_rfc3339(self.since))?;
         match self.state_before_pause {
             Some(state) => record.serialize_field("state_before_pause", state.as_str())?,
             None => record.skip_field("state_before_pause")?,
         }
         match self.unreliable_since {
-            Some(at) => record.serialize_field("unreliable_since", &rfc3339(at))?,
+            Some(at) => record.serialize_field("unreliable_since", &format_rfc3339(at))?,
             None => record.skip_field("unreliable_since")?,
         }
         record.end()

@@ -5,7 +5,7 @@
 
 use lineside_formats::gtfs_rt::proto;
 
-use super::{Body, Departure, Join};
+use super::{Departure, RecordBody, TimetableJoin};
 use crate::config::FeedId;
 
 /// Around a record: `{"op":"upsert","feed":"","kind":"trip_update","id":,"record":}` and a comma.
@@ -35,22 +35,29 @@ const DEPARTURE: usize = 545;
 const DATASET: usize = 300;
 const FEED: usize = 225;
 
-pub(super) fn upsert_bytes_max(feed: &FeedId, id: &str, body: &Body, join: &Join) -> usize {
+pub(super) fn upsert_bytes_max(
+    feed: &FeedId,
+    id: &str,
+    body: &RecordBody,
+    join: &TimetableJoin,
+) -> usize {
     let body = match body {
-        Body::Vehicle(vehicle) => vehicle_max(vehicle),
-        Body::TripUpdate(update) => trip_update_max(update),
-        Body::Alert(alert) => alert_max(alert),
-        Body::Departure(departure) => departure_max(departure),
-        Body::Dataset(dataset) => DATASET + dataset.feed_version.as_deref().map_or(0, text),
-        Body::Feed(feed) => FEED + text(&feed.reason),
-        Body::Station(station) => station.bytes_max() + text(id),
-        Body::RentalVehicle(vehicle) => vehicle.json.len(),
+        RecordBody::Vehicle(vehicle) => vehicle_max(vehicle),
+        RecordBody::TripUpdate(update) => trip_update_max(update),
+        RecordBody::Alert(alert) => alert_max(alert),
+        RecordBody::Departure(departure) => departure_max(departure),
+        RecordBody::Dataset(dataset) => {
+            DATASET + dataset.feed_version.as_deref().map_or(0, text_max)
+        }
+        RecordBody::Feed(feed) => FEED + text_max(&feed.reason),
+        RecordBody::Station(station) => station.bytes_max() + text_max(id),
+        RecordBody::RentalVehicle(vehicle) => vehicle.json.len(),
     };
-    ENVELOPE + feed.as_str().len() + text(id) + body + join_max(join)
+    ENVELOPE + feed.as_str().len() + text_max(id) + body + join_max(join)
 }
 
 /// A text with what JSON escapes in it: control characters take six bytes, quotes and backslashes two.
-fn text(text: &str) -> usize {
+fn text_max(text: &str) -> usize {
     let escaped = text.bytes().map(|byte| match byte {
         0..=0x1F => 5,
         b'"' | b'\\' => 1,
@@ -59,11 +66,11 @@ fn text(text: &str) -> usize {
     text.len() + escaped.sum::<usize>()
 }
 
-fn option(value: &Option<String>) -> usize {
-    value.as_deref().map_or(0, text)
+fn option_max(value: &Option<String>) -> usize {
+    value.as_deref().map_or(0, text_max)
 }
 
-fn join_max(join: &Join) -> usize {
+fn join_max(join: &TimetableJoin) -> usize {
     let texts = [
         &join.route_id,
         &join.route_short_name,
@@ -71,7 +78,7 @@ fn join_max(join: &Join) -> usize {
         &join.next_stop_id,
         &join.next_stop_name,
     ];
-    JOIN + texts.into_iter().flatten().map(|it| text(it)).sum::<usize>()
+    JOIN + texts.into_iter().flatten().map(|it| text_max(it)).sum::<usize>()
 }
 
 fn vehicle_max(vehicle: &proto::VehiclePosition) -> usize {
@@ -79,22 +86,25 @@ fn vehicle_max(vehicle: &proto::VehiclePosition) -> usize {
     VEHICLE
         + vehicle.trip.as_ref().map_or(0, trip_max)
         + vehicle.vehicle.as_ref().map_or(0, descriptor_max)
-        + option(&vehicle.stop_id)
-        + carriages.map(|it| CARRIAGE + option(&it.id) + option(&it.label)).sum::<usize>()
+        + option_max(&vehicle.stop_id)
+        + carriages.map(|it| CARRIAGE + option_max(&it.id) + option_max(&it.label)).sum::<usize>()
 }
 
 fn trip_max(trip: &proto::TripDescriptor) -> usize {
     let modified = trip.modified_trip.as_ref().map_or(0, |it| {
         let texts = [&it.modifications_id, &it.affected_trip_id, &it.start_time, &it.start_date];
-        TRIP + texts.into_iter().map(option).sum::<usize>()
+        TRIP + texts.into_iter().map(option_max).sum::<usize>()
     });
     let texts =
         [&trip.trip_id, &trip.start_time, &trip.start_date, &trip.route_id, &trip.named_start_date];
-    TRIP + modified + texts.into_iter().map(option).sum::<usize>()
+    TRIP + modified + texts.into_iter().map(option_max).sum::<usize>()
 }
 
 fn descriptor_max(vehicle: &proto::VehicleDescriptor) -> usize {
-    DESCRIPTOR + option(&vehicle.id) + option(&vehicle.label) + option(&vehicle.license_plate)
+    DESCRIPTOR
+        + option_max(&vehicle.id)
+        + option_max(&vehicle.label)
+        + option_max(&vehicle.license_plate)
 }
 
 fn trip_update_max(update: &proto::TripUpdate) -> usize {
@@ -107,7 +117,7 @@ fn trip_update_max(update: &proto::TripUpdate) -> usize {
             &it.trip_headsign,
             &it.trip_short_name,
         ];
-        TRIP + texts.into_iter().map(option).sum::<usize>()
+        TRIP + texts.into_iter().map(option_max).sum::<usize>()
     });
     TRIP_UPDATE
         + trip_max(&update.trip)
@@ -119,14 +129,14 @@ fn trip_update_max(update: &proto::TripUpdate) -> usize {
 fn stop_time_update_max(update: &proto::trip_update::StopTimeUpdate) -> usize {
     let properties = update.stop_time_properties.as_ref().map_or(0, |it| {
         let texts = [&it.assigned_stop_id, &it.stop_headsign, &it.platform];
-        STOP_TIME_PROPERTIES + texts.into_iter().map(option).sum::<usize>()
+        STOP_TIME_PROPERTIES + texts.into_iter().map(option_max).sum::<usize>()
     });
     let events = [&update.arrival, &update.departure].into_iter().flatten();
     STOP_TIME_UPDATE
-        + present(update.stop_sequence.is_some(), STOP_SEQUENCE)
-        + present(update.schedule_relationship.is_some(), STOP_RELATIONSHIP)
-        + present(update.departure_occupancy_status.is_some(), STOP_OCCUPANCY)
-        + option(&update.stop_id)
+        + max_if_present(update.stop_sequence.is_some(), STOP_SEQUENCE)
+        + max_if_present(update.schedule_relationship.is_some(), STOP_RELATIONSHIP)
+        + max_if_present(update.departure_occupancy_status.is_some(), STOP_OCCUPANCY)
+        + option_max(&update.stop_id)
         + events.map(event_max).sum::<usize>()
         + properties
 }
@@ -134,13 +144,13 @@ fn stop_time_update_max(update: &proto::trip_update::StopTimeUpdate) -> usize {
 /// By what is present, because a trip of hundreds of calls must not be refused for what it does not say.
 fn event_max(event: &proto::trip_update::StopTimeEvent) -> usize {
     STOP_TIME_EVENT
-        + present(event.delay.is_some(), DELAY)
-        + present(event.time.is_some(), TIME)
-        + present(event.uncertainty.is_some(), UNCERTAINTY)
-        + present(event.scheduled_time.is_some(), SCHEDULED_TIME)
+        + max_if_present(event.delay.is_some(), DELAY)
+        + max_if_present(event.time.is_some(), TIME)
+        + max_if_present(event.uncertainty.is_some(), UNCERTAINTY)
+        + max_if_present(event.scheduled_time.is_some(), SCHEDULED_TIME)
 }
 
-fn present(is: bool, bytes: usize) -> usize {
+fn max_if_present(is: bool, bytes: usize) -> usize {
     if is { bytes } else { 0 }
 }
 
@@ -160,17 +170,24 @@ fn alert_max(alert: &proto::Alert) -> usize {
     ALERT
         + alert.active_period.len() * PERIOD
         + alert.informed_entity.iter().map(selector_max).sum::<usize>()
-        + translations.map(|it| TRANSLATION + text(&it.text) + option(&it.language)).sum::<usize>()
+        + translations
+            .map(|it| TRANSLATION + text_max(&it.text) + option_max(&it.language))
+            .sum::<usize>()
         + images
-            .map(|it| 2 * TRANSLATION + text(&it.url) + text(&it.media_type) + option(&it.language))
+            .map(|it| {
+                2 * TRANSLATION
+                    + text_max(&it.url)
+                    + text_max(&it.media_type)
+                    + option_max(&it.language)
+            })
             .sum::<usize>()
 }
 
 fn selector_max(selector: &proto::EntitySelector) -> usize {
     SELECTOR
-        + option(&selector.agency_id)
-        + option(&selector.route_id)
-        + option(&selector.stop_id)
+        + option_max(&selector.agency_id)
+        + option_max(&selector.route_id)
+        + option_max(&selector.stop_id)
         + selector.trip.as_ref().map_or(0, trip_max)
 }
 
@@ -186,7 +203,7 @@ fn departure_max(departure: &Departure) -> usize {
         departure.scheduled_platform.as_deref().unwrap_or_default(),
         &departure.stop_id,
     ];
-    DEPARTURE + texts.into_iter().map(text).sum::<usize>()
+    DEPARTURE + texts.into_iter().map(text_max).sum::<usize>()
 }
 
 #[cfg(test)]
@@ -254,7 +271,7 @@ mod tests {
         }))
     }
 
-    fn any_update() -> impl Strategy<Value = Body> {
+    fn any_update() -> impl Strategy<Value = RecordBody> {
         let call = (any::<Option<u32>>(), any_event(), any_event(), any_text(), any::<bool>());
         let call = call.prop_map(|(stop_sequence, arrival, departure, stop_id, more)| {
             let properties = proto::trip_update::stop_time_update::StopTimeProperties {
@@ -290,7 +307,7 @@ mod tests {
                     license_plate: text,
                     wheelchair_accessible: Some(3),
                 };
-                Body::TripUpdate(Box::new(proto::TripUpdate {
+                RecordBody::TripUpdate(Box::new(proto::TripUpdate {
                     trip,
                     stop_time_update,
                     timestamp,
@@ -301,7 +318,7 @@ mod tests {
             })
     }
 
-    fn any_vehicle() -> impl Strategy<Value = Body> {
+    fn any_vehicle() -> impl Strategy<Value = RecordBody> {
         (proptest::option::of(any_trip()), any::<(f32, f32, f32, f64)>(), any_text(), any::<bool>())
             .prop_map(|(trip, (latitude, longitude, speed, odometer), text, more)| {
                 let carriage = proto::vehicle_position::CarriageDetails {
@@ -311,7 +328,7 @@ mod tests {
                     occupancy_percentage: Some(i32::MIN),
                     carriage_sequence: Some(u32::MAX),
                 };
-                Body::Vehicle(proto::VehiclePosition {
+                RecordBody::Vehicle(proto::VehiclePosition {
                     trip,
                     position: Some(proto::Position {
                         latitude,
@@ -333,7 +350,7 @@ mod tests {
             })
     }
 
-    fn any_alert() -> impl Strategy<Value = Body> {
+    fn any_alert() -> impl Strategy<Value = RecordBody> {
         (proptest::option::of(any_trip()), any_text(), any::<Option<u64>>(), 0..4_usize).prop_map(
             |(trip, text, time, n)| {
                 let translation = proto::translated_string::Translation {
@@ -354,7 +371,7 @@ mod tests {
                     stop_id: text,
                     direction_id: Some(u32::MAX),
                 };
-                Body::Alert(Box::new(proto::Alert {
+                RecordBody::Alert(Box::new(proto::Alert {
                     active_period: vec![proto::TimeRange { start: time, end: time }; n],
                     informed_entity: vec![selector; n],
                     cause: Some(7),
@@ -374,10 +391,10 @@ mod tests {
         )
     }
 
-    fn check(body: Body) {
+    fn check(body: RecordBody) {
         let feed = FeedId::new(&"f".repeat(64)).unwrap();
         let text = || Some("a \"stop\"\n".into());
-        let join = Join {
+        let join = TimetableJoin {
             route_id: text(),
             route_short_name: text(),
             route_color: Some([255; 3]),
@@ -390,7 +407,7 @@ mod tests {
             next_stop_name: text(),
         };
         let record = Record::new(feed, "an \"id\"".into(), bytes::Bytes::new(), body, join);
-        let (bytes, max) = (record.upsert().len() + 1, record.bytes_max());
+        let (bytes, max) = (record.upsert_json().len() + 1, record.bytes_max());
         assert!(bytes <= max, "{bytes} bytes, at most {max} promised");
     }
 
@@ -408,6 +425,6 @@ mod tests {
     #[test]
     fn nor_is_a_feeds_state() {
         let status = crate::FeedStatus { reason: "\"\n".repeat(100), ..Default::default() };
-        check(Body::Feed(Box::new(FeedRecord::of(&status))));
+        check(RecordBody::Feed(Box::new(FeedRecord::from_status(&status))));
     }
 }

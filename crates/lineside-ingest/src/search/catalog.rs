@@ -5,9 +5,9 @@ use std::sync::Arc;
 use lineside_formats::gtfs::RouteIdx;
 
 use super::{
-    fold::{fold, has_words, query_words},
+    fold::{fold_text, has_words, query_words},
     routes::RouteQuery,
-    stops::{StopQuery, correct_words, stops_by_words},
+    stops::{StopQuery, correct_words, search_stops_by_words},
 };
 use crate::{dataset::Dataset, feed::Feed, limits::SEARCH_LIMIT_MAX, network::Network};
 
@@ -52,7 +52,7 @@ pub struct CatalogResults {
 
 /// Finds feeds, then routes, then stops, at most `limit` of each. A query that finds nothing is tried again with its
 /// misspelled words corrected.
-pub(crate) fn catalog(
+pub(crate) fn search_catalog(
     feeds: &[Arc<Feed>],
     networks: &[Arc<Network>],
     query: &str,
@@ -63,31 +63,32 @@ pub(crate) fn catalog(
     if words.is_empty() {
         return CatalogResults::default();
     }
-    let hits = find(feeds, networks, query, limit);
+    let hits = find_feeds(feeds, networks, query, limit);
     if !hits.is_empty() {
         return CatalogResults { hits, corrected: None };
     }
     let Some(words) = correct_words(networks, &words) else { return CatalogResults::default() };
     let corrected = words.join(" ");
-    let hits = find(feeds, networks, &corrected, limit);
+    let hits = find_feeds(feeds, networks, &corrected, limit);
     let is_found = !hits.is_empty();
     CatalogResults { hits, corrected: is_found.then_some(corrected) }
 }
 
-fn find(
+fn find_feeds(
     feeds: &[Arc<Feed>],
     networks: &[Arc<Network>],
     query: &str,
     limit: usize,
 ) -> Vec<CatalogHit> {
     let words = query_words(query);
-    let found = feeds.iter().filter(|feed| has_words(&fold(&describe(feed)), &words)).take(limit);
+    let found =
+        feeds.iter().filter(|feed| has_words(&fold_text(&describe_feed(feed)), &words)).take(limit);
     let mut hits: Vec<CatalogHit> = found
         .map(|feed| CatalogHit { feed: Arc::clone(feed), kind: CatalogHitKind::Feed })
         .collect();
-    hits.extend(routes(networks, &RouteQuery::new(words), limit));
+    hits.extend(search_routes(networks, &RouteQuery::new(words), limit));
     let query = StopQuery { text: Some(query.to_owned()), limit, ..StopQuery::default() };
-    hits.extend(stops_by_words(networks, &query).into_iter().filter_map(|hit| {
+    hits.extend(search_stops_by_words(networks, &query).into_iter().filter_map(|hit| {
         let stop = hit.dataset.timetable.stop(hit.stop);
         let kind = CatalogHitKind::Stop { id: stop.id.to_owned(), name: stop.name.to_owned() };
         Some(CatalogHit { feed: hit.network.schedule_feed()?, kind })
@@ -95,7 +96,7 @@ fn find(
     hits
 }
 
-fn describe(feed: &Feed) -> String {
+fn describe_feed(feed: &Feed) -> String {
     let config = feed.config();
     let status = feed.status();
     let texts = [
@@ -109,7 +110,7 @@ fn describe(feed: &Feed) -> String {
     texts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-fn routes(networks: &[Arc<Network>], query: &RouteQuery, limit: usize) -> Vec<CatalogHit> {
+fn search_routes(networks: &[Arc<Network>], query: &RouteQuery, limit: usize) -> Vec<CatalogHit> {
     let mut found = Vec::new();
     for network in networks {
         let (Some(dataset), Some(feed)) = (network.dataset(), network.schedule_feed()) else {
@@ -132,9 +133,9 @@ fn rank_routes(
     dataset: &Dataset,
     query: &RouteQuery,
 ) -> impl Iterator<Item = ((u8, usize), RouteIdx)> {
-    let routes = dataset.timetable.routes().zip(dataset.search.routes());
+    let routes = dataset.timetable.routes().zip(dataset.search.route_names());
     routes.filter_map(|(route, folded)| {
-        let rank = query.rank(folded, &fold(route.short_name), route.kind)?;
+        let rank = query.rank_route(folded, &fold_text(route.short_name), route.kind)?;
         Some(((rank, route.short_name.len()), route.idx))
     })
 }

@@ -20,7 +20,7 @@ const SPELLED_OUT: [(char, &str); 9] = [
 ];
 
 /// The words of a text, folded, separated by single spaces.
-pub(crate) fn fold(text: &str) -> String {
+pub(crate) fn fold_text(text: &str) -> String {
     let mut folded = String::with_capacity(text.len().min(FOLDED_CHARS_MAX));
     let letters = text.chars().take(FOLDED_CHARS_MAX).nfkd();
     for letter in letters.filter(|&letter| !is_combining_mark(letter)) {
@@ -44,7 +44,7 @@ pub(crate) fn fold(text: &str) -> String {
 /// The words that a query asks for.
 pub(super) fn query_words(query: &str) -> Vec<String> {
     let query: String = query.chars().take(SEARCH_CHARS_MAX).collect();
-    fold(&query)
+    fold_text(&query)
         .split(' ')
         .filter(|word| !word.is_empty())
         .take(SEARCH_WORDS_MAX)
@@ -73,18 +73,18 @@ mod tests {
             ("東京", "東京"),
             ("İstanbul", "istanbul"),
         ] {
-            assert_eq!(fold(text), folded);
+            assert_eq!(fold_text(text), folded);
         }
     }
 
     #[test]
     fn of_a_long_text_only_the_first_characters_are_searched() {
-        assert_eq!(fold(&"é".repeat(70_000)), "e".repeat(FOLDED_CHARS_MAX));
+        assert_eq!(fold_text(&"é".repeat(70_000)), "e".repeat(FOLDED_CHARS_MAX));
     }
 
     #[test]
     fn every_word_of_a_query_begins_a_word() {
-        let folded = fold("Place de la République");
+        let folded = fold_text("Place de la République");
         assert!(has_words(&folded, &query_words("repu pla")));
         assert!(!has_words(&folded, &query_words("publique")));
     }

@@ -6,7 +6,7 @@ mod routes;
 mod spelling;
 mod stops;
 
-pub(crate) use catalog::catalog;
+pub(crate) use catalog::search_catalog;
 pub use catalog::{CatalogHit, CatalogHitKind, CatalogResults};
 pub use stops::{StopHit, StopPage, StopQuery};
-pub(crate) use stops::{StopIndex, stops};
+pub(crate) use stops::{StopIndex, search_stops};

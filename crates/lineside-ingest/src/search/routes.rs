@@ -19,24 +19,24 @@ pub(super) struct RouteQuery {
 }
 
 /// Whether a folded word says that a line is meant, or which mode.
-pub(super) fn is_generic(word: &str) -> bool {
+pub(super) fn is_generic_word(word: &str) -> bool {
     LINE_WORDS.contains(&word) || RouteMode::from_word(word).is_some()
 }
 
 impl RouteQuery {
     pub(super) fn new(words: Vec<String>) -> RouteQuery {
-        let is_name = |word: &&String| !is_generic(word);
+        let is_name = |word: &&String| !is_generic_word(word);
         let name: Vec<String> = words.iter().filter(is_name).cloned().collect();
         let mode = words.iter().find_map(|word| RouteMode::from_word(word));
         let number = match &name[..] {
-            [one] => number(one),
+            [one] => parse_mode_and_number(one),
             _ => None,
         };
         RouteQuery { name, mode, number, words }
     }
 
     /// How well a route fits, 0 best; `None` if it does not. `folded` is its short and long name.
-    pub(super) fn rank(&self, folded: &str, short_name: &str, route_type: u16) -> Option<u8> {
+    pub(super) fn rank_route(&self, folded: &str, short_name: &str, route_type: u16) -> Option<u8> {
         let mode = RouteMode::from_route_type(route_type);
         let fits_mode = self.mode.is_none_or(|wanted| wanted == mode);
         if !self.name.is_empty() && fits_mode && has_words(folded, &self.name) {
@@ -54,7 +54,7 @@ impl RouteQuery {
 }
 
 /// A word of a letter that stands for a mode and a number.
-fn number(word: &str) -> Option<(RouteMode, String)> {
+fn parse_mode_and_number(word: &str) -> Option<(RouteMode, String)> {
     let mut letters = word.chars();
     let mode = RouteMode::from_letter(letters.next()?)?;
     let number = letters.as_str();
@@ -70,7 +70,7 @@ mod tests {
     fn a_line_is_found_by_its_name_its_mode_and_a_letter_for_that() {
         let rank = |query: &str, short_name: &str, long_name: &str, route_type: u16| {
             let folded = format!("{short_name} {long_name}");
-            RouteQuery::new(query_words(query)).rank(&folded, short_name, route_type)
+            RouteQuery::new(query_words(query)).rank_route(&folded, short_name, route_type)
         };
         for query in ["1", "line 1", "Linie 1", "tram 1", "Tram line 1"] {
             assert_eq!(rank(query, "1", "harbour", 0), Some(0), "{query}");

@@ -12,12 +12,12 @@ const COMPARED_CHARS_MAX: usize = 40;
 pub(super) struct SpellingMatcher {
     word: Vec<char>,
     errors_max: usize,
-    best: Option<Candidate>,
+    best: Option<SpellingCandidate>,
 }
 
 /// A known word. The least is the best.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Candidate {
+struct SpellingCandidate {
     /// Errors up to the end of the misspelled word: its writer may not have typed all of it.
     prefix_errors: usize,
     /// Errors in the whole word.
@@ -41,7 +41,7 @@ impl SpellingMatcher {
     }
 
     /// Compares a known word.
-    pub(super) fn compare(&mut self, known: &str) {
+    pub(super) fn compare_word(&mut self, known: &str) {
         let n_chars = known.chars().count();
         if n_chars + self.errors_max < self.word.len() || n_chars > COMPARED_CHARS_MAX {
             return;
@@ -52,9 +52,9 @@ impl SpellingMatcher {
             return;
         };
         let is_better =
-            self.best.as_ref().is_none_or(|best| (prefix_errors, errors, known) < best.key());
+            self.best.as_ref().is_none_or(|best| (prefix_errors, errors, known) < best.sort_key());
         if is_better {
-            self.best = Some(Candidate { prefix_errors, errors, text: known.to_owned() });
+            self.best = Some(SpellingCandidate { prefix_errors, errors, text: known.to_owned() });
         }
     }
 
@@ -64,8 +64,8 @@ impl SpellingMatcher {
     }
 }
 
-impl Candidate {
-    fn key(&self) -> (usize, usize, &str) {
+impl SpellingCandidate {
+    fn sort_key(&self) -> (usize, usize, &str) {
         (self.prefix_errors, self.errors, &self.text)
     }
 }
@@ -107,7 +107,7 @@ mod tests {
     #[track_caller]
     fn check(word: &str, known: &[&str], expect: Option<&str>) {
         let best = SpellingMatcher::new(word).and_then(|mut matcher| {
-            known.iter().for_each(|known| matcher.compare(known));
+            known.iter().for_each(|known| matcher.compare_word(known));
             matcher.into_best()
         });
         assert_eq!(best.as_deref(), expect, "{word}");

@@ -6,8 +6,8 @@ use lineside_formats::gtfs::{StopIdx, Timetable};
 use rstar::{AABB, PointDistance, RTree, RTreeObject};
 
 use super::{
-    fold::{fold, has_words, query_words},
-    routes::is_generic,
+    fold::{fold_text, has_words, query_words},
+    routes::is_generic_word,
     spelling::SpellingMatcher,
 };
 use crate::{
@@ -49,15 +49,16 @@ pub struct StopHit {
 
 /// Finds stops in all networks: stations rather than their platforms, no entrances; the nearest first, else the best
 /// matching names.
-pub(crate) fn stops(networks: &[Arc<Network>], query: &StopQuery) -> Vec<StopHit> {
-    let hits = stops_by_words(networks, query);
+pub(crate) fn search_stops(networks: &[Arc<Network>], query: &StopQuery) -> Vec<StopHit> {
+    let hits = search_stops_by_words(networks, query);
     // A box asks for what lies in it, so an empty answer is no sign of a misspelling.
     let is_corrected = hits.is_empty() && query.bbox.is_none();
     let corrected = query.text.as_deref().filter(|_| is_corrected);
     match corrected.and_then(|text| correct_words(networks, &query_words(text))) {
-        Some(words) => {
-            stops_by_words(networks, &StopQuery { text: Some(words.join(" ")), ..query.clone() })
-        }
+        Some(words) => search_stops_by_words(
+            networks,
+            &StopQuery { text: Some(words.join(" ")), ..query.clone() },
+        ),
         None => hits,
     }
 }
@@ -82,7 +83,8 @@ fn correct_words_by(
 ) -> Option<Vec<String>> {
     let mut is_changed = false;
     let mut correct = |word: &String| {
-        let matcher = SpellingMatcher::new(word).filter(|_| !is_generic(word) && !has_prefix(word));
+        let matcher =
+            SpellingMatcher::new(word).filter(|_| !is_generic_word(word) && !has_prefix(word));
         let best = matcher.and_then(|mut matcher| {
             compare(&mut matcher);
             matcher.into_best()
@@ -95,12 +97,12 @@ fn correct_words_by(
 }
 
 /// Stops in all networks whose words the query has, as it is written.
-pub(super) fn stops_by_words(networks: &[Arc<Network>], query: &StopQuery) -> Vec<StopHit> {
+pub(super) fn search_stops_by_words(networks: &[Arc<Network>], query: &StopQuery) -> Vec<StopHit> {
     let limit = query.limit.min(SEARCH_LIMIT_MAX);
     let mut hits: Vec<(f64, StopHit)> = Vec::new();
     for network in networks {
         let Some(dataset) = network.dataset() else { continue };
-        for (rank, stop, distance) in dataset.search.find(&dataset.timetable, query, limit) {
+        for (rank, stop, distance) in dataset.search.find_stops(&dataset.timetable, query, limit) {
             let hit = StopHit {
                 network: Arc::clone(network),
                 dataset: Arc::clone(&dataset),
@@ -126,7 +128,7 @@ pub(crate) struct StopIndex {
     words: Vec<(u32, u32)>,
     /// Numbers of the spans, in order of their names.
     by_name: Vec<u32>,
-    places: RTree<Place>,
+    places: RTree<IndexedStop>,
     routes: Vec<Box<str>>,
 }
 
@@ -154,7 +156,7 @@ impl Dataset {
         }
         let find = |text: &str| {
             let query = StopQuery { text: Some(text.to_owned()), ..StopQuery::default() };
-            self.search.find(&self.timetable, &query, usize::MAX)
+            self.search.find_stops(&self.timetable, &query, usize::MAX)
         };
         let (mut found, mut corrected) = (find(text), None);
         if found.is_empty() {
@@ -167,13 +169,13 @@ impl Dataset {
 }
 
 #[derive(Debug)]
-struct Place {
+struct IndexedStop {
     lat: f64,
     lon: f64,
     stop: StopIdx,
 }
 
-impl RTreeObject for Place {
+impl RTreeObject for IndexedStop {
     type Envelope = AABB<[f64; 2]>;
 
     fn envelope(&self) -> AABB<[f64; 2]> {
@@ -181,7 +183,7 @@ impl RTreeObject for Place {
     }
 }
 
-impl PointDistance for Place {
+impl PointDistance for IndexedStop {
     fn distance_2(&self, point: &[f64; 2]) -> f64 {
         // Degrees of longitude shrink toward the poles.
         let width = point[1].to_radians().cos();
@@ -205,10 +207,10 @@ impl StopIndex {
                 continue;
             }
             if let (Some(lat), Some(lon)) = (stop.lat, stop.lon) {
-                places.push(Place { lat, lon, stop: stop.idx });
+                places.push(IndexedStop { lat, lon, stop: stop.idx });
             }
             let start = names.len();
-            names.push_str(&fold(stop.name));
+            names.push_str(&fold_text(stop.name));
             // Offsets are 32 bits; a city's names take a few megabytes.
             let Ok(end) = u32::try_from(names.len()) else { break };
             let span = spans.len() as u32;
@@ -220,30 +222,31 @@ impl StopIndex {
             spans.push((stop.idx, start as u32, end));
         }
         let routes = timetable.routes().map(|route| {
-            fold(&format!("{} {}", route.short_name, route.long_name)).into_boxed_str()
+            fold_text(&format!("{} {}", route.short_name, route.long_name)).into_boxed_str()
         });
         let (routes, places) = (routes.collect(), RTree::bulk_load(places));
         let mut by_name: Vec<u32> = (0..spans.len() as u32).collect();
         let mut index =
             StopIndex { names, spans, words: Vec::new(), by_name: Vec::new(), places, routes };
         // A name ends where its span does, or names that are all alike would be compared to the end of all.
-        words.sort_by(|&a, &b| index.text(a).cmp(index.text(b)));
+        words.sort_by(|&a, &b| index.word_with_suffix(a).cmp(index.word_with_suffix(b)));
         index.words = words;
-        by_name.sort_by(|&a, &b| index.name(a).cmp(index.name(b)).then(a.cmp(&b)));
+        by_name.sort_by(|&a, &b| index.folded_name(a).cmp(index.folded_name(b)).then(a.cmp(&b)));
         index.by_name = by_name;
         index
     }
 
     /// The folded name of a span.
-    fn name(&self, span: u32) -> &str {
+    fn folded_name(&self, span: u32) -> &str {
         let (_, start, end) = self.spans[span as usize];
         &self.names[start as usize..end as usize]
     }
 
     /// Whether a folded word begins a word of a stop or a route.
     pub(super) fn has_prefix(&self, word: &str) -> bool {
-        let first = self.words.partition_point(|&known| self.text(known) < word);
-        let is_of_stop = self.words.get(first).is_some_and(|&it| self.text(it).starts_with(word));
+        let first = self.words.partition_point(|&known| self.word_with_suffix(known) < word);
+        let is_of_stop =
+            self.words.get(first).is_some_and(|&it| self.word_with_suffix(it).starts_with(word));
         let own = [word.to_owned()];
         is_of_stop || self.routes.iter().any(|name| has_words(name, &own))
     }
@@ -254,10 +257,10 @@ impl StopIndex {
         let letter = matcher.first_letter();
         let mut begin = [0; 4];
         let begin: &str = letter.encode_utf8(&mut begin);
-        let first = self.words.partition_point(|&known| self.text(known) < begin);
+        let first = self.words.partition_point(|&known| self.word_with_suffix(known) < begin);
         let of_stops = self.words[first..]
             .iter()
-            .map(|&known| self.text(known).split(' ').next().unwrap_or_default())
+            .map(|&known| self.word_with_suffix(known).split(' ').next().unwrap_or_default())
             .take_while(|known| known.starts_with(letter));
         let of_routes = self.routes.iter().flat_map(|name| name.split(' '));
         let of_routes = of_routes.filter(|known| known.starts_with(letter));
@@ -268,7 +271,7 @@ impl StopIndex {
             }
             *left -= 1;
             if known != previous {
-                matcher.compare(known);
+                matcher.compare_word(known);
             }
             previous = known;
         }
@@ -287,18 +290,18 @@ impl StopIndex {
     }
 
     /// A word with the rest of its name.
-    fn text(&self, (at, span): (u32, u32)) -> &str {
+    fn word_with_suffix(&self, (at, span): (u32, u32)) -> &str {
         let (_, _, end) = self.spans[span as usize];
         &self.names[at as usize..end as usize]
     }
 
     /// The folded names of the routes, in the order of their indices.
-    pub(super) fn routes(&self) -> &[Box<str>] {
+    pub(super) fn route_names(&self) -> &[Box<str>] {
         &self.routes
     }
 
     /// Stops with their rank (small is good) and their distance.
-    fn find(
+    fn find_stops(
         &self,
         timetable: &Timetable,
         query: &StopQuery,
@@ -306,18 +309,20 @@ impl StopIndex {
     ) -> Vec<(f64, StopIdx, Option<f64>)> {
         let words = query.text.as_deref().map(query_words);
         if let Some(point) = query.near {
-            return self.find_near(timetable, query, words.as_deref(), point, limit);
+            return self.find_stops_near(timetable, query, words.as_deref(), point, limit);
         }
         let found: Vec<StopIdx> = match (&words, query.bbox) {
-            (Some(words), _) => self.by_words(words).chain(by_code(timetable, query)).collect(),
-            (None, Some(bbox)) => self.in_box(bbox),
+            (Some(words), _) => {
+                self.find_by_words(words).chain(find_by_code(timetable, query)).collect()
+            }
+            (None, Some(bbox)) => self.find_in_box(bbox),
             (None, None) => self.spans.iter().map(|&(stop, _, _)| stop).collect(),
         };
         let mut ranked: Vec<_> = found
             .into_iter()
             .filter(|&stop| is_in_box(timetable, stop, query.bbox))
             .map(|stop| {
-                (self.rank(timetable, stop, words.as_deref().unwrap_or_default()), stop, None)
+                (self.rank_stop(timetable, stop, words.as_deref().unwrap_or_default()), stop, None)
             })
             .collect();
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -327,7 +332,7 @@ impl StopIndex {
     }
 
     /// Stops with their distance from a point, the nearest first: those that the words or a code name, else all.
-    fn find_near(
+    fn find_stops_near(
         &self,
         timetable: &Timetable,
         query: &StopQuery,
@@ -337,9 +342,11 @@ impl StopIndex {
     ) -> Vec<(f64, StopIdx, Option<f64>)> {
         let is_inside = |stop: &StopIdx| is_in_box(timetable, *stop, query.bbox);
         let candidates: Vec<StopIdx> = match words {
-            Some(words) if !words.is_empty() => {
-                self.by_words(words).chain(by_code(timetable, query)).filter(is_inside).collect()
-            }
+            Some(words) if !words.is_empty() => self
+                .find_by_words(words)
+                .chain(find_by_code(timetable, query))
+                .filter(is_inside)
+                .collect(),
             _ => {
                 let nearest = self.places.nearest_neighbor_iter(&[point.1, point.0]);
                 let inside = nearest.map(|place| place.stop).filter(is_inside);
@@ -348,7 +355,7 @@ impl StopIndex {
         };
         let measure = |stop: StopIdx| {
             let place = timetable.stop(stop);
-            let meters = distance(point, place.lat.zip(place.lon)?);
+            let meters = distance_meters(point, place.lat.zip(place.lon)?);
             Some((meters, stop, Some(meters)))
         };
         let mut measured: Vec<_> = candidates.into_iter().filter_map(measure).collect();
@@ -359,13 +366,13 @@ impl StopIndex {
     }
 
     /// Stops that have a word for each of `words`; the longest one is looked up, the others compared.
-    fn by_words<'a>(&'a self, words: &'a [String]) -> impl Iterator<Item = StopIdx> + 'a {
+    fn find_by_words<'a>(&'a self, words: &'a [String]) -> impl Iterator<Item = StopIdx> + 'a {
         let longest = words.iter().max_by_key(|word| word.len()).map_or("", String::as_str);
-        let first = self.words.partition_point(|&word| self.text(word) < longest);
+        let first = self.words.partition_point(|&word| self.word_with_suffix(word) < longest);
         let candidates = if longest.is_empty() { &[] } else { &self.words[first..] };
         let mut spans: Vec<u32> = candidates
             .iter()
-            .take_while(|&&word| self.text(word).starts_with(longest))
+            .take_while(|&&word| self.word_with_suffix(word).starts_with(longest))
             .map(|&(_, span)| span)
             .collect();
         spans.sort_unstable();
@@ -376,7 +383,7 @@ impl StopIndex {
         })
     }
 
-    fn in_box(&self, bbox: BoundingBox) -> Vec<StopIdx> {
+    fn find_in_box(&self, bbox: BoundingBox) -> Vec<StopIdx> {
         let halves = if bbox.min_lon <= bbox.max_lon {
             vec![(bbox.min_lon, bbox.max_lon)]
         } else {
@@ -389,13 +396,13 @@ impl StopIndex {
     }
 
     /// Names that begin with the query come first, then stations, then short names.
-    fn rank(&self, timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
+    fn rank_stop(&self, timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
         let stop = timetable.stop(stop);
         let kind = if stop.location_type == 1 { 0.0 } else { 1000.0 };
         if words.is_empty() {
             return kind;
         }
-        let name = fold(stop.name);
+        let name = fold_text(stop.name);
         let begins = words.first().is_some_and(|word| name.starts_with(word.as_str()));
         let exact = name == words.join(" ");
         let group = match (exact, begins) {
@@ -408,7 +415,7 @@ impl StopIndex {
 }
 
 /// The stops whose id or code the whole query is. Stops on both sides of a street may share a code.
-fn by_code<'a>(
+fn find_by_code<'a>(
     timetable: &'a Timetable,
     query: &'a StopQuery,
 ) -> impl Iterator<Item = StopIdx> + 'a {
@@ -427,7 +434,7 @@ fn is_in_box(timetable: &Timetable, stop: StopIdx, bbox: Option<BoundingBox>) ->
 }
 
 /// Meters between two points given as latitude and longitude.
-fn distance((lat_a, lon_a): (f64, f64), (lat_b, lon_b): (f64, f64)) -> f64 {
+fn distance_meters((lat_a, lon_a): (f64, f64), (lat_b, lon_b): (f64, f64)) -> f64 {
     let half = |degrees: f64| (degrees.to_radians() / 2.0).sin().powi(2);
     let across = lat_a.to_radians().cos() * lat_b.to_radians().cos();
     2.0 * EARTH_RADIUS * (half(lat_b - lat_a) + across * half(lon_b - lon_a)).sqrt().min(1.0).asin()

@@ -14,39 +14,44 @@ use lineside_formats::{
         },
     },
     siri::{
-        ArrivalBoardingActivity, Call, CallStatus, DepartureBoardingActivity, StopAssignment, Time,
+        ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, SiriCall, SiriTime,
+        StopAssignment,
     },
 };
 use smol_str::SmolStr;
 
-use super::{INACCURATE_SECONDS, ON_TIME_SECONDS, delay_of, moment, terms, texts};
-use crate::normalize::{Run, event_time, given};
+use super::{
+    INACCURATE_SECONDS, ON_TIME_SECONDS, delay_between, terms, to_siri_time, untagged_text,
+};
+use crate::normalize::{ScheduledRun, event_time, nonempty_text};
 
 mod order;
 
-pub(super) use order::{are_numbered, forget_past, keep_order, n_over};
+pub(super) use order::{
+    clear_past_predictions, count_past_calls, enforce_time_order, have_rising_sequences,
+};
 
 /// Arrival and departure, Unix seconds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Times {
+pub(super) struct StopCallTimes {
     pub(super) arrival: Option<i64>,
     pub(super) departure: Option<i64>,
 }
 
 /// A call before it is told.
 #[derive(Clone, Debug)]
-pub(super) struct Planned<'a> {
+pub(super) struct PlannedCall<'a> {
     /// The stop of the plan.
     pub(super) stop_id: Option<&'a str>,
     /// GTFS `stop_sequence`, where it is known.
     pub(super) sequence: Option<u32>,
-    pub(super) aimed: Times,
+    pub(super) aimed: StopCallTimes,
     /// Whether nobody plans the departure, and it is aimed at when it is expected.
     is_aimed_as_expected: bool,
-    pub(super) expected: Times,
+    pub(super) expected: StopCallTimes,
     /// Times of which nothing is predicted, so that the times of the journey do not run backwards.
     /// See [`keep_order`].
-    carried: Times,
+    carried: StopCallTimes,
     is_skipped: bool,
     /// Whether the plan of the journey does not have it, though it has the journey.
     is_extra: bool,
@@ -58,13 +63,13 @@ pub(super) struct Planned<'a> {
     said: Option<&'a StopTimeUpdate>,
 }
 
-impl Planned<'_> {
+impl PlannedCall<'_> {
     /// When the vehicle is through with the call as far as is known.
-    fn through(&self) -> Option<i64> {
+    fn through_time(&self) -> Option<i64> {
         self.expected.departure.or(self.expected.arrival)
     }
 
-    fn aimed_through(&self) -> Option<i64> {
+    fn aimed_through_time(&self) -> Option<i64> {
         self.aimed.departure.or(self.aimed.arrival)
     }
 
@@ -74,55 +79,64 @@ impl Planned<'_> {
     }
 
     /// When the vehicle is expected to come.
-    fn due(&self) -> Option<i64> {
+    fn expected_arrival(&self) -> Option<i64> {
         self.expected.arrival.or(self.expected.departure)
     }
 
     /// How late the vehicle is expected to be from this call on, seconds.
-    fn delay(&self) -> Option<i64> {
+    fn delay_seconds(&self) -> Option<i64> {
         let (expected, aimed) = (self.expected, self.aimed);
-        let departure = delay_of(expected.departure, aimed.departure);
-        departure.or_else(|| delay_of(expected.arrival, aimed.arrival)).map(i64::from)
+        let departure = delay_between(expected.departure, aimed.departure);
+        departure.or_else(|| delay_between(expected.arrival, aimed.arrival)).map(i64::from)
     }
 }
 
 /// The calls of a run that the timetable holds, with what an update says of them. Delays are carried on to the calls
 /// after them, never to those before.
-pub(super) fn of_run<'a>(run: Run<'a>, update: Option<&'a TripUpdate>) -> Vec<Planned<'a>> {
-    let mut said = update.into_iter().flat_map(|update| run.aligned(update)).peekable();
+pub(super) fn calls_of_run<'a>(
+    run: ScheduledRun<'a>,
+    update: Option<&'a TripUpdate>,
+) -> Vec<PlannedCall<'a>> {
+    let mut said = update.into_iter().flat_map(|update| run.aligned_updates(update)).peekable();
     let mut carried = update
         .filter(|update| update.stop_time_update.is_empty())
         .and_then(|update| update.delay.map(i64::from));
     let n = run.timetable.stop_times(run.trip).len();
-    let calls = run.calls().map(|(at, call)| {
+    let calls = run.numbered_calls().map(|(at, call)| {
         let own = said.next_if(|(number, _)| *number == at).map(|(_, own)| own);
-        let aimed = Times { arrival: run.arrival(&call), departure: run.departure(&call) };
-        let expected = expected(aimed, own, at + 1 == n, &mut carried);
-        planned(run.timetable, &call, aimed, expected, own)
+        let aimed = StopCallTimes {
+            arrival: run.scheduled_arrival(&call),
+            departure: run.scheduled_departure(&call),
+        };
+        let expected = expected_times(aimed, own, at + 1 == n, &mut carried);
+        build_planned_call(run.timetable, &call, aimed, expected, own)
     });
     calls.collect()
 }
 
-fn planned<'a>(
+fn build_planned_call<'a>(
     timetable: &'a Timetable,
     call: &StopTime<'a>,
-    aimed: Times,
-    expected: Times,
+    aimed: StopCallTimes,
+    expected: StopCallTimes,
     own: Option<&'a StopTimeUpdate>,
-) -> Planned<'a> {
+) -> PlannedCall<'a> {
     let properties = own.and_then(|own| own.stop_time_properties.as_ref());
-    Planned {
+    PlannedCall {
         stop_id: Some(timetable.stop(call.stop).id),
         sequence: Some(call.stop_sequence),
         aimed,
         is_aimed_as_expected: false,
         expected,
-        carried: Times::default(),
-        is_skipped: own.is_some_and(is_skipped),
+        carried: StopCallTimes::default(),
+        is_skipped: own.is_some_and(is_call_skipped),
         is_extra: false,
-        headsign: properties.and_then(|own| given(&own.stop_headsign)).or(call.headsign),
-        no_boarding: refuses(properties.and_then(|own| own.pickup_type), call.pickup),
-        no_alighting: refuses(properties.and_then(|own| own.drop_off_type), call.drop_off),
+        headsign: properties.and_then(|own| nonempty_text(&own.stop_headsign)).or(call.headsign),
+        no_boarding: refuses_passengers(properties.and_then(|own| own.pickup_type), call.pickup),
+        no_alighting: refuses_passengers(
+            properties.and_then(|own| own.drop_off_type),
+            call.drop_off,
+        ),
         said: own,
     }
 }
@@ -130,7 +144,7 @@ fn planned<'a>(
 /// GTFS: `pickup_type` and `drop_off_type` that let nobody in or out.
 const NOT_AVAILABLE: u8 = 1;
 
-fn refuses(said: Option<i32>, planned: u8) -> bool {
+fn refuses_passengers(said: Option<i32>, planned: u8) -> bool {
     match said {
         Some(said) => said == DropOffPickupType::None as i32,
         None => planned == NOT_AVAILABLE,
@@ -138,36 +152,36 @@ fn refuses(said: Option<i32>, planned: u8) -> bool {
 }
 
 /// What is expected of a call, and the delay that is carried on from it.
-fn expected(
-    aimed: Times,
+fn expected_times(
+    aimed: StopCallTimes,
     own: Option<&StopTimeUpdate>,
     is_last: bool,
     carried: &mut Option<i64>,
-) -> Times {
+) -> StopCallTimes {
     let late = |aimed: Option<i64>, delay: Option<i64>| Some(aimed?.saturating_add(delay?));
     let Some(own) = own else {
         let (arrival, departure) = (late(aimed.arrival, *carried), late(aimed.departure, *carried));
-        return Times { arrival, departure };
+        return StopCallTimes { arrival, departure };
     };
     match own.schedule_relationship() {
         // A stop that is left out says nothing about the stops after it.
-        ScheduleRelationship::Skipped => return Times::default(),
+        ScheduleRelationship::Skipped => return StopCallTimes::default(),
         ScheduleRelationship::NoData => {
             *carried = None;
-            return Times::default();
+            return StopCallTimes::default();
         }
         _ => {}
     }
     let time = |event: &Option<StopTimeEvent>, aimed| {
         event.as_ref().and_then(|event| event_time(event, aimed))
     };
-    let said = Times {
+    let said = StopCallTimes {
         arrival: time(&own.arrival, aimed.arrival),
         departure: time(&own.departure, aimed.departure),
     };
-    let delays = Times {
-        arrival: delay_of(said.arrival, aimed.arrival).map(i64::from),
-        departure: delay_of(said.departure, aimed.departure).map(i64::from),
+    let delays = StopCallTimes {
+        arrival: delay_between(said.arrival, aimed.arrival).map(i64::from),
+        departure: delay_between(said.departure, aimed.departure).map(i64::from),
     };
     // Where a journey ends some producers give a departure only.
     let at_end = if is_last { delays.departure } else { None };
@@ -176,19 +190,19 @@ fn expected(
     // A vehicle that makes up time has arrived when it departs.
     let arrival = late(aimed.arrival, at_end.or(before));
     let arrival = arrival.map(|time| said.departure.map_or(time, |departs| time.min(departs)));
-    Times {
+    StopCallTimes {
         arrival: said.arrival.or(arrival),
         departure: said.departure.or_else(|| late(aimed.departure, *carried)),
     }
 }
 
-fn is_skipped(own: &StopTimeUpdate) -> bool {
+fn is_call_skipped(own: &StopTimeUpdate) -> bool {
     own.schedule_relationship() == ScheduleRelationship::Skipped
 }
 
 /// The calls of a journey that only its update knows. Where `is_added`, a call without a planned time is planned when it is
 /// expected: the journey has no other plan, and readers of SIRI need an aimed time.
-pub(super) fn of_update(update: &TripUpdate, is_added: bool) -> Vec<Planned<'_>> {
+pub(super) fn calls_of_update(update: &TripUpdate, is_added: bool) -> Vec<PlannedCall<'_>> {
     let calls = update.stop_time_update.iter().map(|own| {
         let planned = |event: &Option<StopTimeEvent>| {
             let event = event.as_ref()?;
@@ -200,27 +214,28 @@ pub(super) fn of_update(update: &TripUpdate, is_added: bool) -> Vec<Planned<'_>>
             planned(event).or_else(expected)
         };
         let is_aimed_as_expected = planned(&own.departure).is_none();
-        let aimed = Times { arrival: aimed(&own.arrival), departure: aimed(&own.departure) };
-        let is_known = !is_skipped(own);
+        let aimed =
+            StopCallTimes { arrival: aimed(&own.arrival), departure: aimed(&own.departure) };
+        let is_known = !is_call_skipped(own);
         let expected = |event: &Option<StopTimeEvent>, aimed| {
             event.as_ref().filter(|_| is_known).and_then(|event| event_time(event, aimed))
         };
         let properties = own.stop_time_properties.as_ref();
-        Planned {
-            stop_id: given(&own.stop_id),
+        PlannedCall {
+            stop_id: nonempty_text(&own.stop_id),
             sequence: own.stop_sequence,
             aimed,
             is_aimed_as_expected,
-            expected: Times {
+            expected: StopCallTimes {
                 arrival: expected(&own.arrival, aimed.arrival),
                 departure: expected(&own.departure, aimed.departure),
             },
-            carried: Times::default(),
-            is_skipped: is_skipped(own),
+            carried: StopCallTimes::default(),
+            is_skipped: is_call_skipped(own),
             is_extra: false,
-            headsign: properties.and_then(|own| given(&own.stop_headsign)),
-            no_boarding: refuses(properties.and_then(|own| own.pickup_type), 0),
-            no_alighting: refuses(properties.and_then(|own| own.drop_off_type), 0),
+            headsign: properties.and_then(|own| nonempty_text(&own.stop_headsign)),
+            no_boarding: refuses_passengers(properties.and_then(|own| own.pickup_type), 0),
+            no_alighting: refuses_passengers(properties.and_then(|own| own.drop_off_type), 0),
             said: Some(own),
         }
     });
@@ -230,19 +245,27 @@ pub(super) fn of_update(update: &TripUpdate, is_added: bool) -> Vec<Planned<'_>>
 /// The calls of a journey that runs otherwise than planned, beside its plan: those that are not in the plan are extra, and those
 /// of the plan that it leaves out stand among them as such. What is left out before all others and past at `at`, Unix seconds,
 /// may have been served; producers leave out what is over.
-pub(super) fn beside_plan<'a>(run: Run<'a>, told: Vec<Planned<'a>>, at: i64) -> Vec<Planned<'a>> {
-    let plan: Vec<StopTime<'a>> = run.calls().map(|(_, call)| call).collect();
-    let Some(places) = places_in_plan(run.timetable, &plan, &told) else { return told };
+pub(super) fn merge_with_plan<'a>(
+    run: ScheduledRun<'a>,
+    told: Vec<PlannedCall<'a>>,
+    at: i64,
+) -> Vec<PlannedCall<'a>> {
+    let plan: Vec<StopTime<'a>> = run.numbered_calls().map(|(_, call)| call).collect();
+    let Some(places) = align_with_plan(run.timetable, &plan, &told) else { return told };
     let left_out = |range: Range<usize>| {
         let calls = plan.get(range).unwrap_or_default().iter();
         calls.map(move |call| {
-            let aimed = Times { arrival: run.arrival(call), departure: run.departure(call) };
-            let call = planned(run.timetable, call, aimed, Times::default(), None);
-            Planned { is_skipped: true, ..call }
+            let aimed = StopCallTimes {
+                arrival: run.scheduled_arrival(call),
+                departure: run.scheduled_departure(call),
+            };
+            let call =
+                build_planned_call(run.timetable, call, aimed, StopCallTimes::default(), None);
+            PlannedCall { is_skipped: true, ..call }
         })
     };
-    let is_past = |call: &Planned<'_>| call.aimed_through().is_some_and(|time| time < at);
-    let mut calls: Vec<Planned<'a>> = Vec::with_capacity(told.len());
+    let is_past = |call: &PlannedCall<'_>| call.aimed_through_time().is_some_and(|time| time < at);
+    let mut calls: Vec<PlannedCall<'a>> = Vec::with_capacity(told.len());
     let mut next = 0;
     for (call, place) in told.into_iter().zip(places) {
         if let Some(place) = place {
@@ -250,7 +273,7 @@ pub(super) fn beside_plan<'a>(run: Run<'a>, told: Vec<Planned<'a>>, at: i64) -> 
             calls.extend(before.filter(|call| next > 0 || !is_past(call)));
             next = place + 1;
         }
-        calls.push(Planned { is_extra: place.is_none(), ..call });
+        calls.push(PlannedCall { is_extra: place.is_none(), ..call });
     }
     calls.extend(left_out(next..plan.len()).filter(|call| next > 0 || !is_past(call)));
     calls
@@ -261,17 +284,17 @@ const COMPARED_MAX: usize = 100_000;
 
 /// Which call of the plan each told one is, so that as many as can be are one; a call at another platform of the same station is
 /// the same. Takes time and memory for each pair.
-fn places_in_plan(
+fn align_with_plan(
     timetable: &Timetable,
     plan: &[StopTime<'_>],
-    told: &[Planned<'_>],
+    told: &[PlannedCall<'_>],
 ) -> Option<Vec<Option<usize>>> {
     if plan.len().saturating_mul(told.len()) > COMPARED_MAX {
         return None;
     }
     let place = |stop: StopIdx| timetable.stop(stop).parent.unwrap_or(stop);
     let planned: Vec<StopIdx> = plan.iter().map(|call| place(call.stop)).collect();
-    let find = |call: &Planned<'_>| timetable.find_stop(call.stop_id?).map(place);
+    let find = |call: &PlannedCall<'_>| timetable.find_stop(call.stop_id?).map(place);
     let told: Vec<Option<StopIdx>> = told.iter().map(find).collect();
     // How many are the same of those from here on, for each told call and after the last, by planned ones.
     let mut rest = vec![vec![0_usize; planned.len() + 1]];
@@ -303,7 +326,7 @@ fn places_in_plan(
 
 /// How the calls of one journey are told.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Telling<'a> {
+pub(super) struct CallEncoder<'a> {
     pub(super) timetable: Option<&'a Timetable>,
     /// The data's own time, Unix seconds.
     pub(super) at: i64,
@@ -317,14 +340,19 @@ pub(super) struct Telling<'a> {
     pub(super) is_numbered: bool,
 }
 
-impl Telling<'_> {
+impl CallEncoder<'_> {
     /// Call number `index`, as one that is over or to come.
-    pub(super) fn call(&self, calls: &[Planned<'_>], index: usize, is_over: bool) -> Call {
+    pub(super) fn encode_call(
+        &self,
+        calls: &[PlannedCall<'_>],
+        index: usize,
+        is_over: bool,
+    ) -> SiriCall {
         let planned = &calls[index];
         let (is_first, is_last) = self.find_ends(calls, index);
         let visits = calls[..=index].iter().filter(|call| call.stop_id == planned.stop_id).count();
         let number = |n: usize| u32::try_from(n).ok();
-        let assigned = assigned(planned).filter(|assigned| Some(*assigned) != planned.stop_id);
+        let assigned = assigned_stop(planned).filter(|assigned| Some(*assigned) != planned.stop_id);
         let stop_id = assigned.or(planned.stop_id);
         let stop = stop_id.and_then(|id| {
             let timetable = self.timetable?;
@@ -332,24 +360,24 @@ impl Telling<'_> {
         });
         let is_off = self.is_off || planned.is_skipped;
         let is_end = !is_off && is_before_skipped_tail(calls, index);
-        let mut call = Call {
+        let mut call = SiriCall {
             stop_point_ref: stop_id.map(SmolStr::new),
             visit_number: number(visits),
             order: planned.sequence.filter(|_| self.is_numbered).or_else(|| number(index + 1)),
-            stop_point_names: texts(stop.map(|stop| stop.name)),
+            stop_point_names: untagged_text(stop.map(|stop| stop.name)),
             extra_call: planned.is_extra.then_some(true),
             cancellation: is_off.then_some(true),
             prediction_inaccurate: is_inaccurate(planned).then_some(true),
             occupancy: planned
                 .said
                 .and_then(|own| own.departure_occupancy_status.map(|_| own))
-                .and_then(|own| terms::occupancy(own.departure_occupancy_status())),
-            destination_displays: texts(planned.headsign.or(self.headsign)),
-            ..Call::default()
+                .and_then(|own| terms::map_occupancy(own.departure_occupancy_status())),
+            destination_displays: untagged_text(planned.headsign.or(self.headsign)),
+            ..SiriCall::default()
         };
         // By what the producer calls it now, which the stop of the plan knows nothing of.
-        let platform = platform(planned).or(stop.and_then(|stop| stop.platform_code));
-        let platform = texts(platform);
+        let platform = assigned_platform(planned).or(stop.and_then(|stop| stop.platform_code));
+        let platform = untagged_text(platform);
         let assignment = assigned.map(|assigned| StopAssignment {
             aimed_quay_ref: planned.stop_id.map(SmolStr::new),
             expected_quay_ref: Some(SmolStr::new(assigned)),
@@ -375,8 +403,8 @@ impl Telling<'_> {
     }
 
     /// Whether a call has no arrival because the journey begins there, and no departure because it ends there.
-    fn find_ends(&self, calls: &[Planned<'_>], index: usize) -> (bool, bool) {
-        let Planned { aimed, expected, .. } = &calls[index];
+    fn find_ends(&self, calls: &[PlannedCall<'_>], index: usize) -> (bool, bool) {
+        let PlannedCall { aimed, expected, .. } = &calls[index];
         let arrives = aimed.arrival.or(expected.arrival).is_some();
         let departs = aimed.departure.or(expected.departure).is_some();
         let is_only = calls.len() == 1;
@@ -386,18 +414,24 @@ impl Telling<'_> {
         (is_first, is_last)
     }
 
-    fn put_arrival(&self, call: &mut Call, planned: &Planned<'_>, is_off: bool, is_over: bool) {
+    fn put_arrival(
+        &self,
+        call: &mut SiriCall,
+        planned: &PlannedCall<'_>,
+        is_off: bool,
+        is_over: bool,
+    ) {
         let (aimed, expected) = (planned.aimed.arrival, planned.expected.arrival);
         let expected = expected.filter(|_| !is_off);
-        call.aimed_arrival_time = aimed.and_then(moment);
+        call.aimed_arrival_time = aimed.and_then(to_siri_time);
         call.expected_arrival_time = self.format_carried(planned.carried.arrival);
         let place = match is_over {
             true => &mut call.actual_arrival_time,
             false => &mut call.expected_arrival_time,
         };
-        *place = expected.and_then(moment).or(*place);
+        *place = expected.and_then(to_siri_time).or(*place);
         let is_there = is_over || expected.is_some_and(|expected| expected < self.at);
-        call.arrival_status = match status(aimed, expected, is_off) {
+        call.arrival_status = match call_status(aimed, expected, is_off) {
             // Nobody reports when a call was that is over.
             Some(CallStatus::NoReport) if is_over => None,
             status @ Some(CallStatus::Cancelled | CallStatus::NoReport) => status,
@@ -408,17 +442,23 @@ impl Telling<'_> {
         call.arrival_boarding_activity = closed.then_some(ArrivalBoardingActivity::NoAlighting);
     }
 
-    fn put_departure(&self, call: &mut Call, planned: &Planned<'_>, is_off: bool, is_over: bool) {
+    fn put_departure(
+        &self,
+        call: &mut SiriCall,
+        planned: &PlannedCall<'_>,
+        is_off: bool,
+        is_over: bool,
+    ) {
         let (aimed, expected) = (planned.aimed.departure, planned.expected.departure);
         let expected = expected.filter(|_| !is_off);
-        call.aimed_departure_time = aimed.and_then(moment);
+        call.aimed_departure_time = aimed.and_then(to_siri_time);
         call.expected_departure_time = self.format_carried(planned.carried.departure);
         let place = match is_over {
             true => &mut call.actual_departure_time,
             false => &mut call.expected_departure_time,
         };
-        *place = expected.and_then(moment).or(*place);
-        call.departure_status = match status(aimed, expected, is_off) {
+        *place = expected.and_then(to_siri_time).or(*place);
+        call.departure_status = match call_status(aimed, expected, is_off) {
             Some(CallStatus::NoReport) if is_over => None,
             status @ Some(CallStatus::Cancelled | CallStatus::NoReport) => status,
             _ if is_over => Some(CallStatus::Departed),
@@ -429,20 +469,20 @@ impl Telling<'_> {
     }
 
     /// A carried time; a journey that does not run has none.
-    fn format_carried(&self, time: Option<i64>) -> Option<Time> {
-        time.filter(|_| !self.is_off).and_then(moment)
+    fn format_carried(&self, time: Option<i64>) -> Option<SiriTime> {
+        time.filter(|_| !self.is_off).and_then(to_siri_time)
     }
 }
 
 /// Whether a call is served and all calls after it are skipped, so that the vehicle ends there.
-fn is_before_skipped_tail(calls: &[Planned<'_>], index: usize) -> bool {
+fn is_before_skipped_tail(calls: &[PlannedCall<'_>], index: usize) -> bool {
     let after = calls.get(index + 1..).unwrap_or_default();
     !calls[index].is_skipped && !after.is_empty() && after.iter().all(|call| call.is_skipped)
 }
 
 /// Marks the departure of the call where a shortened journey ends as cancelled. Its time stays as an expected one, as in the
 /// examples of the Nordic profile: readers compare it with the times around it.
-fn cancel_departure(call: &mut Call) {
+fn cancel_departure(call: &mut SiriCall) {
     let time = call.actual_departure_time.take();
     call.expected_departure_time = call.expected_departure_time.or(time);
     call.departure_status = Some(CallStatus::Cancelled);
@@ -450,31 +490,31 @@ fn cancel_departure(call: &mut Call) {
 }
 
 /// The stop that an update assigns to a call instead of the planned one.
-fn assigned<'a>(planned: &Planned<'a>) -> Option<&'a str> {
+fn assigned_stop<'a>(planned: &PlannedCall<'a>) -> Option<&'a str> {
     let properties: &StopTimeProperties = planned.said?.stop_time_properties.as_ref()?;
-    given(&properties.assigned_stop_id)
+    nonempty_text(&properties.assigned_stop_id)
 }
 
 /// The platform that an update names for a call.
-fn platform<'a>(planned: &Planned<'a>) -> Option<&'a str> {
+fn assigned_platform<'a>(planned: &PlannedCall<'a>) -> Option<&'a str> {
     let properties: &StopTimeProperties = planned.said?.stop_time_properties.as_ref()?;
-    given(&properties.platform)
+    nonempty_text(&properties.platform)
 }
 
-fn is_inaccurate(planned: &Planned<'_>) -> bool {
+fn is_inaccurate(planned: &PlannedCall<'_>) -> bool {
     let events = planned.said.into_iter().flat_map(|own| [&own.arrival, &own.departure]);
     events.flatten().any(|event| event.uncertainty.is_some_and(|it| it >= INACCURATE_SECONDS))
 }
 
 /// How a time stands: nothing is reported where none is expected, and nothing compared where none is planned.
-fn status(aimed: Option<i64>, expected: Option<i64>, is_off: bool) -> Option<CallStatus> {
+fn call_status(aimed: Option<i64>, expected: Option<i64>, is_off: bool) -> Option<CallStatus> {
     if is_off {
         return Some(CallStatus::Cancelled);
     }
     if expected.is_none() {
         return Some(CallStatus::NoReport);
     }
-    Some(match i64::from(delay_of(expected, aimed)?) {
+    Some(match i64::from(delay_between(expected, aimed)?) {
         ON_TIME_SECONDS.. => CallStatus::Delayed,
         ..=EARLY_SECONDS => CallStatus::Early,
         _ => CallStatus::OnTime,

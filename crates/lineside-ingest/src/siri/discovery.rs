@@ -3,32 +3,33 @@
 use lineside_formats::{
     gtfs::{Stop, Timetable},
     siri::{
-        AnnotatedDestination, AnnotatedLineRef, AnnotatedStopPointRef, Location, RouteDirection,
-        Text,
+        AnnotatedDestination, AnnotatedLineRef, AnnotatedStopPointRef, LanguageText, Location,
+        RouteDirection,
     },
 };
 use smol_str::{SmolStr, format_smolstr};
 
-use super::{Wanted, journeys::operator, texts};
+use super::{RecordFilter, journeys::route_operator, untagged_text};
 use crate::network::NetworkState;
 
 /// The lines of a network's schedule; none without one.
-pub fn lines<'a>(
+pub fn list_lines<'a>(
     state: &'a NetworkState,
-    wanted: &'a Wanted,
+    wanted: &'a RecordFilter,
 ) -> impl Iterator<Item = AnnotatedLineRef> + 'a {
     let timetable = state.dataset.as_ref().map(|dataset| &*dataset.timetable);
-    timetable.filter(|_| wanted.takes_network(state)).into_iter().flat_map(move |timetable| {
+    timetable.filter(|_| wanted.matches_network(state)).into_iter().flat_map(move |timetable| {
         let routes = timetable.routes().filter(move |route| {
-            wanted.takes_line(state, [route.id])
-                && wanted.takes_operator(state, operator(timetable, *route))
+            wanted.matches_line(state, [route.id])
+                && wanted.matches_operator(state, route_operator(timetable, *route))
         });
-        let is_monitored = is_monitored(state);
+        let is_monitored = has_realtime_feed(state);
         routes.map(move |route| {
-            let (destinations, directions) = ends(timetable, timetable.trips_of_route(route.idx));
+            let (destinations, directions) =
+                list_destinations(timetable, timetable.route_trips(route.idx));
             AnnotatedLineRef {
                 line_ref: Some(SmolStr::new(route.id)),
-                line_names: named(route.name(), route.id),
+                line_names: name_or_id(route.display_name(), route.id),
                 monitored: Some(is_monitored),
                 destinations,
                 directions,
@@ -38,18 +39,18 @@ pub fn lines<'a>(
 }
 
 /// A name, which the schema wants; without one it is the id.
-fn named(name: &str, id: &str) -> Vec<Text> {
-    texts(Some(if name.is_empty() { id } else { name }))
+fn name_or_id(name: &str, id: &str) -> Vec<LanguageText> {
+    untagged_text(Some(if name.is_empty() { id } else { name }))
 }
 
 /// Where trips end and in which directions they go, each once.
-fn ends(
+fn list_destinations(
     timetable: &Timetable,
     trips: &[lineside_formats::gtfs::TripIdx],
 ) -> (Vec<AnnotatedDestination>, Vec<RouteDirection>) {
     let mut seen = Vec::new();
     for &trip in trips {
-        let pattern = timetable.pattern_of(trip);
+        let pattern = timetable.trip_pattern(trip);
         let direction = timetable.trip(trip).direction;
         if !seen.contains(&(pattern, direction)) {
             seen.push((pattern, direction));
@@ -59,7 +60,7 @@ fn ends(
     let mut ends: Vec<(&str, &str, Option<u8>)> = seen
         .iter()
         .filter_map(|(pattern, direction)| {
-            let last = timetable.stop(timetable.stops_of_pattern((*pattern)?).last()?);
+            let last = timetable.stop(timetable.pattern_stops((*pattern)?).last()?);
             Some((last.id, last.name, *direction))
         })
         .collect();
@@ -67,7 +68,7 @@ fn ends(
     ends.dedup();
     let destinations = ends.iter().map(|(id, place, direction)| AnnotatedDestination {
         destination_ref: Some(SmolStr::new(id)),
-        place_names: named(place, id),
+        place_names: name_or_id(place, id),
         direction_ref: direction.map(name),
     });
     let mut directions: Vec<u8> = seen.iter().filter_map(|(_, direction)| *direction).collect();
@@ -84,27 +85,27 @@ fn ends(
 const LOCATIONS: std::ops::RangeInclusive<u8> = 0..=1;
 
 /// The stops and stations of a network's schedule at which something calls; none without one.
-pub fn stop_points<'a>(
+pub fn list_stop_points<'a>(
     state: &'a NetworkState,
-    wanted: &'a Wanted,
+    wanted: &'a RecordFilter,
 ) -> impl Iterator<Item = AnnotatedStopPointRef> + 'a {
     let timetable = state.dataset.as_ref().map(|dataset| &*dataset.timetable);
-    timetable.filter(|_| wanted.takes_network(state)).into_iter().flat_map(move |timetable| {
+    timetable.filter(|_| wanted.matches_network(state)).into_iter().flat_map(move |timetable| {
         let stops = timetable.stops().filter(|stop| LOCATIONS.contains(&stop.location_type));
-        let is_monitored = is_monitored(state);
+        let is_monitored = has_realtime_feed(state);
         stops.filter_map(move |stop| {
-            let lines = lines_of(timetable, &stop);
+            let lines = list_lines_at_stop(timetable, &stop);
             let operators = || {
                 let routes = lines.iter().filter_map(|line| timetable.find_route(line));
-                routes.map(|route| operator(timetable, timetable.route(route)))
+                routes.map(|route| route_operator(timetable, timetable.route(route)))
             };
-            let is_wanted = wanted.takes_line(state, lines.iter().copied())
+            let is_wanted = wanted.matches_line(state, lines.iter().copied())
                 && (wanted.operators.is_empty()
-                    || operators().any(|operator| wanted.takes_operator(state, operator)));
+                    || operators().any(|operator| wanted.matches_operator(state, operator)));
             is_wanted.then(|| AnnotatedStopPointRef {
                 stop_point_ref: Some(SmolStr::new(stop.id)),
                 monitored: Some(is_monitored),
-                stop_names: texts(Some(stop.name)),
+                stop_names: untagged_text(Some(stop.name)),
                 stop_area_ref: stop.parent.map(|parent| SmolStr::new(timetable.stop(parent).id)),
                 lines: lines.iter().map(SmolStr::new).collect(),
                 location: stop.lat.zip(stop.lon).map(|(latitude, longitude)| Location {
@@ -119,9 +120,9 @@ pub fn stop_points<'a>(
 }
 
 /// The lines that call at a stop or at any stop of a station.
-fn lines_of<'t>(timetable: &'t Timetable, stop: &Stop<'_>) -> Vec<&'t str> {
+fn list_lines_at_stop<'t>(timetable: &'t Timetable, stop: &Stop<'_>) -> Vec<&'t str> {
     let stops = timetable.stop_and_descendants(stop.idx);
-    let routes = stops.into_iter().flat_map(|stop| timetable.routes_of_stop(stop));
+    let routes = stops.into_iter().flat_map(|stop| timetable.stop_routes(stop));
     let mut lines: Vec<&str> = routes.map(|route| timetable.route(route).id).collect();
     lines.sort_unstable();
     lines.dedup();
@@ -129,6 +130,6 @@ fn lines_of<'t>(timetable: &'t Timetable, stop: &Stop<'_>) -> Vec<&'t str> {
 }
 
 /// Whether any feed of the network says how things go.
-fn is_monitored(state: &NetworkState) -> bool {
+fn has_realtime_feed(state: &NetworkState) -> bool {
     state.feeds.iter().any(|feed| feed.header.is_some())
 }

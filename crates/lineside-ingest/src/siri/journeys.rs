@@ -8,31 +8,38 @@ use lineside_formats::{
 use smol_str::{SmolStr, format_smolstr};
 
 use super::{
-    Look,
-    calls::{self, Planned, Telling},
-    data_frame, moment, terms, texts,
+    RecordContext,
+    calls::{self, CallEncoder, PlannedCall},
+    data_frame_ref, terms, to_siri_time, untagged_text,
 };
 use crate::{
-    normalize::{Run, TripKey, given, is_extra, is_extra_off, parse_date, parse_time},
+    normalize::{
+        ScheduledRun, TripKey, is_cancelled_extra_trip, is_extra_trip, nonempty_text,
+        parse_gtfs_date, parse_gtfs_time,
+    },
     record::Record,
 };
 
 /// The journey of a trip update.
-pub(super) fn of_update(look: Look<'_>, record: &Record, update: &TripUpdate) -> VehicleJourney {
+pub(super) fn journey_of_update(
+    look: RecordContext<'_>,
+    record: &Record,
+    update: &TripUpdate,
+) -> VehicleJourney {
     let at = look.made_at(update.timestamp);
-    let subject = Subject::of(look, &update.trip, update);
-    let mut planned = match subject.replaced() {
-        Some(run) => calls::beside_plan(run, subject.calls(Some(update)), at),
-        None => subject.calls(Some(update)),
+    let subject = TripSubject::from_update(look, &update.trip, update);
+    let mut planned = match subject.replaced_run() {
+        Some(run) => calls::merge_with_plan(run, subject.planned_calls(Some(update)), at),
+        None => subject.planned_calls(Some(update)),
     };
-    let is_off = is_off(&update.trip);
-    let n_over = if is_off { 0 } else { calls::n_over(&planned, at) };
+    let is_off = is_cancelled_trip(&update.trip);
+    let n_over = if is_off { 0 } else { calls::count_past_calls(&planned, at) };
     if update.stop_time_update.is_empty() {
-        calls::forget_past(&mut planned[..n_over]);
+        calls::clear_past_predictions(&mut planned[..n_over]);
     }
-    calls::keep_order(&mut planned);
+    calls::enforce_time_order(&mut planned);
     let has_all = subject.has_all_calls(&planned);
-    let telling = Telling {
+    let telling = CallEncoder {
         timetable: look.timetable,
         at,
         is_off,
@@ -43,16 +50,16 @@ pub(super) fn of_update(look: Look<'_>, record: &Record, update: &TripUpdate) ->
     let told = |is_over: bool, range: std::ops::Range<usize>| {
         // A call at a stop of which only the number is known cannot be told.
         let named = range.filter(|&index| planned[index].stop_id.is_some());
-        named.map(|index| telling.call(&planned, index, is_over)).collect()
+        named.map(|index| telling.encode_call(&planned, index, is_over)).collect()
     };
     let mut journey = VehicleJourney {
-        recorded_at_time: moment(at),
+        recorded_at_time: to_siri_time(at),
         data_source: Some(SmolStr::new(record.feed.as_str())),
-        vehicle_ref: update.vehicle.as_ref().and_then(|it| given(&it.id)).map(SmolStr::new),
+        vehicle_ref: update.vehicle.as_ref().and_then(|it| nonempty_text(&it.id)).map(SmolStr::new),
         recorded_calls: told(true, 0..n_over),
         estimated_calls: told(false, n_over..planned.len()),
         is_complete_stop_sequence: Some(has_all == Some(true)),
-        ..subject.journey(&planned)
+        ..subject.encode_journey(&planned)
     };
     name_journey(look, record, update, &mut journey);
     if is_off {
@@ -65,7 +72,7 @@ pub(super) fn of_update(look: Look<'_>, record: &Record, update: &TripUpdate) ->
         journey.line_ref.clone_from(&record.join.route_id);
     }
     if journey.destination_names.is_empty() {
-        journey.destination_names = texts(record.join.headsign.as_deref());
+        journey.destination_names = untagged_text(record.join.headsign.as_deref());
     }
     // An estimated journey has to name a direction.
     journey.direction_ref.get_or_insert(SmolStr::new_static(NO_DIRECTION));
@@ -74,12 +81,12 @@ pub(super) fn of_update(look: Look<'_>, record: &Record, update: &TripUpdate) ->
 
 /// Names a journey as one of the timetable or as an extra one.
 fn name_journey(
-    look: Look<'_>,
+    look: RecordContext<'_>,
     record: &Record,
     update: &TripUpdate,
     journey: &mut VehicleJourney,
 ) {
-    if is_added(&update.trip) || is_unknown_extra(look, update) {
+    if is_added_trip(&update.trip) || is_unknown_extra(look, update) {
         let own = journey.framed_vehicle_journey_ref.take();
         let own = own.and_then(|framed| framed.dated_vehicle_journey_ref);
         let own = own.or(journey.vehicle_journey_ref.take());
@@ -95,32 +102,32 @@ fn name_journey(
 pub const NO_DIRECTION: &str = "unknown";
 
 /// Whether the journey does not run.
-pub(super) fn is_off(trip: &TripDescriptor) -> bool {
+pub(super) fn is_cancelled_trip(trip: &TripDescriptor) -> bool {
     use ScheduleRelationship::{Canceled, Deleted};
     matches!(trip.schedule_relationship(), Canceled | Deleted)
 }
 
 /// Whether the journey comes on top of the timetable.
-fn is_added(trip: &TripDescriptor) -> bool {
+fn is_added_trip(trip: &TripDescriptor) -> bool {
     use ScheduleRelationship::{Added, Duplicated, New};
     matches!(trip.schedule_relationship(), Added | New | Duplicated)
 }
 
 /// Whether the journey was to come on top of the timetable, and does not run. It keeps the name under which it was told.
-fn is_unknown_extra(look: Look<'_>, update: &TripUpdate) -> bool {
-    let find = |timetable: &Timetable| timetable.find_trip(given(&update.trip.trip_id)?);
-    is_extra_off(update) && look.timetable.and_then(find).is_none()
+fn is_unknown_extra(look: RecordContext<'_>, update: &TripUpdate) -> bool {
+    let find = |timetable: &Timetable| timetable.find_trip(nonempty_text(&update.trip.trip_id)?);
+    is_cancelled_extra_trip(update) && look.timetable.and_then(find).is_none()
 }
 
 /// A trip, as far as it is known.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Subject<'a> {
+pub(super) struct TripSubject<'a> {
     timetable: Option<&'a Timetable>,
     descriptor: &'a TripDescriptor,
     trip: Option<TripIdx>,
     route: Option<Route<'a>>,
     /// The run by the timetable, if it has the trip as it runs.
-    run: Option<Run<'a>>,
+    run: Option<ScheduledRun<'a>>,
     own_id: Option<&'a str>,
     own_date: Option<&'a str>,
     own_time: Option<&'a str>,
@@ -128,94 +135,97 @@ pub(super) struct Subject<'a> {
     pub(super) headsign: Option<&'a str>,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> TripSubject<'a> {
     /// The trip that a vehicle says it runs, or a departure is of.
-    pub(super) fn named(look: Look<'a>, descriptor: &'a TripDescriptor) -> Subject<'a> {
+    pub(super) fn from_descriptor(
+        look: RecordContext<'a>,
+        descriptor: &'a TripDescriptor,
+    ) -> TripSubject<'a> {
         let timetable = look.timetable;
         let found = timetable.and_then(|timetable| {
-            Some((timetable, timetable.find_trip(given(&descriptor.trip_id)?)?))
+            Some((timetable, timetable.find_trip(nonempty_text(&descriptor.trip_id)?)?))
         });
         let route = match found {
             Some((timetable, trip)) => Some(timetable.route(timetable.trip(trip).route)),
             None => timetable.and_then(|timetable| {
-                let route = timetable.find_route(given(&descriptor.route_id)?)?;
+                let route = timetable.find_route(nonempty_text(&descriptor.route_id)?)?;
                 Some(timetable.route(route))
             }),
         };
-        let key = TripKey::of(descriptor).filter(|_| !is_extra(descriptor));
+        let key = TripKey::from_descriptor(descriptor).filter(|_| !is_extra_trip(descriptor));
         let run = found.zip(key).and_then(|((timetable, trip), key)| {
-            Run::named(timetable, trip, key.start_date, key.start_time)
+            ScheduledRun::from_descriptor(timetable, trip, key.start_date, key.start_time)
         });
         let trip = found.map(|(_, trip)| trip);
         let headsign = found.and_then(|(timetable, trip)| timetable.trip(trip).headsign);
-        Subject {
+        TripSubject {
             timetable,
             descriptor,
             trip,
             route,
             run,
-            own_id: given(&descriptor.trip_id),
-            own_date: given(&descriptor.start_date),
-            own_time: given(&descriptor.start_time),
+            own_id: nonempty_text(&descriptor.trip_id),
+            own_date: nonempty_text(&descriptor.start_date),
+            own_time: nonempty_text(&descriptor.start_time),
             own_name: found.and_then(|(timetable, trip)| timetable.trip(trip).short_name),
             headsign: headsign.filter(|headsign| !headsign.is_empty()),
         }
     }
 
     /// The trip of an update, which may have names of its own.
-    pub(super) fn of(
-        look: Look<'a>,
+    pub(super) fn from_update(
+        look: RecordContext<'a>,
         descriptor: &'a TripDescriptor,
         update: &'a TripUpdate,
-    ) -> Subject<'a> {
-        let mut subject = Subject::named(look, descriptor);
+    ) -> TripSubject<'a> {
+        let mut subject = TripSubject::from_descriptor(look, descriptor);
         if let Some(own) = &update.trip_properties {
-            subject.own_id = given(&own.trip_id).or(subject.own_id);
-            subject.own_date = given(&own.start_date).or(subject.own_date);
-            subject.own_time = given(&own.start_time).or(subject.own_time);
-            subject.own_name = given(&own.trip_short_name).or(subject.own_name);
-            subject.headsign = given(&own.trip_headsign).or(subject.headsign);
+            subject.own_id = nonempty_text(&own.trip_id).or(subject.own_id);
+            subject.own_date = nonempty_text(&own.start_date).or(subject.own_date);
+            subject.own_time = nonempty_text(&own.start_time).or(subject.own_time);
+            subject.own_name = nonempty_text(&own.trip_short_name).or(subject.own_name);
+            subject.headsign = nonempty_text(&own.trip_headsign).or(subject.headsign);
         }
         subject
     }
 
     /// Its calls: by the timetable where that has it as it runs, else what the update says.
-    pub(super) fn calls(&self, update: Option<&'a TripUpdate>) -> Vec<Planned<'a>> {
+    pub(super) fn planned_calls(&self, update: Option<&'a TripUpdate>) -> Vec<PlannedCall<'a>> {
         match (self.run, update) {
-            (Some(run), update) => calls::of_run(run, update),
-            (None, Some(update)) => calls::of_update(update, is_added(&update.trip)),
+            (Some(run), update) => calls::calls_of_run(run, update),
+            (None, Some(update)) => calls::calls_of_update(update, is_added_trip(&update.trip)),
             (None, None) => Vec::new(),
         }
     }
 
     /// The run of the timetable in whose place it runs, if the timetable has that.
-    fn replaced(&self) -> Option<Run<'a>> {
+    fn replaced_run(&self) -> Option<ScheduledRun<'a>> {
         let relationship = self.descriptor.schedule_relationship();
         let is_replaced = relationship == ScheduleRelationship::Replacement;
-        let key = TripKey::of(self.descriptor).filter(|_| is_replaced)?;
-        Run::named(self.timetable?, self.trip?, key.start_date, key.start_time)
+        let key = TripKey::from_descriptor(self.descriptor).filter(|_| is_replaced)?;
+        ScheduledRun::from_descriptor(self.timetable?, self.trip?, key.start_date, key.start_time)
     }
 
     /// Whether its calls come from the timetable.
     fn is_planned(&self) -> bool {
-        self.run.is_some() || self.replaced().is_some()
+        self.run.is_some() || self.replaced_run().is_some()
     }
 
     /// Whether the `Order` of its calls is the `stop_sequence` of the feed: calls that the timetable does not count may not
     /// begin at the first one.
-    pub(super) fn is_numbered(&self, planned: &[Planned<'_>]) -> bool {
-        !self.is_planned() && calls::are_numbered(planned.iter().map(|call| call.sequence))
+    pub(super) fn is_numbered(&self, planned: &[PlannedCall<'_>]) -> bool {
+        !self.is_planned() && calls::have_rising_sequences(planned.iter().map(|call| call.sequence))
     }
 
     /// Whether these are all its calls; `None` where that is not known. Producers leave out calls of an extra journey once
     /// they are over, so the first one that is left says whether there were others before it.
-    fn has_all_calls(&self, planned: &[Planned<'_>]) -> Option<bool> {
+    fn has_all_calls(&self, planned: &[PlannedCall<'_>]) -> Option<bool> {
         if self.is_planned() {
             return Some(true);
         }
-        let first = planned.first().filter(|_| is_extra(self.descriptor))?;
+        let first = planned.first().filter(|_| is_extra_trip(self.descriptor))?;
         let begins = first.aimed.departure.or(first.expected.departure);
-        let is_start = begins.zip(self.start()).map(|(begins, start)| begins <= start);
+        let is_start = begins.zip(self.planned_start()).map(|(begins, start)| begins <= start);
         let second = planned.get(1).and_then(|call| call.sequence);
         let is_number_of_first = first.sequence.map(|first| is_first_number(first, second));
         match (is_start, is_number_of_first) {
@@ -226,61 +236,61 @@ impl<'a> Subject<'a> {
     }
 
     /// Whether calls before the first one are missing.
-    pub(super) fn is_cut(&self, planned: &[Planned<'_>]) -> bool {
+    pub(super) fn lacks_first_calls(&self, planned: &[PlannedCall<'_>]) -> bool {
         self.has_all_calls(planned) == Some(false)
     }
 
     /// When an extra journey begins as planned, Unix seconds, where date and time are known.
-    fn start(&self) -> Option<i64> {
-        let timetable = self.timetable.filter(|_| is_extra(self.descriptor))?;
-        let date = parse_date(self.own_date?)?;
-        Some(timetable.service_time(date, parse_time(self.own_time?)?))
+    fn planned_start(&self) -> Option<i64> {
+        let timetable = self.timetable.filter(|_| is_extra_trip(self.descriptor))?;
+        let date = parse_gtfs_date(self.own_date?)?;
+        Some(timetable.service_time(date, parse_gtfs_time(self.own_time?)?))
     }
 
     /// What identifies and describes it.
-    pub(super) fn journey(&self, planned: &[Planned<'_>]) -> VehicleJourney {
+    pub(super) fn encode_journey(&self, planned: &[PlannedCall<'_>]) -> VehicleJourney {
         let trip = self.timetable.zip(self.trip).map(|(timetable, trip)| timetable.trip(trip));
-        let is_cut = self.is_cut(planned);
+        let is_cut = self.lacks_first_calls(planned);
         let (first, last) = (planned.first().filter(|_| !is_cut), planned.last());
-        let id_of = |call: Option<&Planned<'_>>| call?.stop_id.map(SmolStr::new);
-        let name_of = |call: Option<&Planned<'_>>| {
+        let id_of = |call: Option<&PlannedCall<'_>>| call?.stop_id.map(SmolStr::new);
+        let name_of = |call: Option<&PlannedCall<'_>>| {
             let stop = call.and_then(|call| call.stop_id).and_then(|id| {
                 let timetable = self.timetable?;
                 Some(timetable.stop(timetable.find_stop(id)?).name)
             });
-            texts(stop)
+            untagged_text(stop)
         };
-        let framed = self.framed();
+        let framed = self.framed_journey_ref();
         // Without its day a journey has a name all the same.
         let dayless = self.own_id.filter(|_| framed.is_none()).map(SmolStr::new);
         VehicleJourney {
             line_ref: self
                 .route
                 .map(|route| route.id)
-                .or(given(&self.descriptor.route_id))
+                .or(nonempty_text(&self.descriptor.route_id))
                 .map(SmolStr::new),
-            direction_ref: self.direction().map(|direction| format_smolstr!("{direction}")),
+            direction_ref: self.direction_id().map(|direction| format_smolstr!("{direction}")),
             framed_vehicle_journey_ref: framed,
             vehicle_modes: self
                 .route
-                .and_then(|route| terms::vehicle_mode(route.kind))
+                .and_then(|route| terms::map_vehicle_mode(route.kind))
                 .into_iter()
                 .collect(),
-            published_line_names: texts(self.route.map(|route| route.name())),
+            published_line_names: untagged_text(self.route.map(|route| route.display_name())),
             origin_ref: id_of(first),
             origin_names: name_of(first),
             destination_ref: id_of(last),
             destination_names: name_of(last),
-            operator_ref: self.operator().map(SmolStr::new),
-            vehicle_journey_names: texts(self.own_name),
-            headway_service: self.is_by_headway().then_some(true),
+            operator_ref: self.operator_ref().map(SmolStr::new),
+            vehicle_journey_names: untagged_text(self.own_name),
+            headway_service: self.runs_by_headway().then_some(true),
             origin_aimed_departure_time: self
-                .start()
-                .or_else(|| first.and_then(Planned::planned_departure))
-                .and_then(moment),
+                .planned_start()
+                .or_else(|| first.and_then(PlannedCall::planned_departure))
+                .and_then(to_siri_time),
             destination_aimed_arrival_time: last
                 .and_then(|call| call.aimed.arrival)
-                .and_then(moment),
+                .and_then(to_siri_time),
             vehicle_journey_ref: dayless,
             block_ref: trip.and_then(|trip| trip.block_id).map(SmolStr::new),
             ..VehicleJourney::default()
@@ -288,24 +298,24 @@ impl<'a> Subject<'a> {
     }
 
     /// Whether it runs about as often as is said and not at times of its own (`exact_times` 0 of `frequencies.txt`).
-    fn is_by_headway(&self) -> bool {
+    fn runs_by_headway(&self) -> bool {
         self.timetable.zip(self.trip).is_some_and(|(timetable, trip)| {
             timetable.frequencies(trip).iter().any(|repeated| !repeated.exact)
         })
     }
 
-    fn framed(&self) -> Option<FramedVehicleJourneyRef> {
+    fn framed_journey_ref(&self) -> Option<FramedVehicleJourneyRef> {
         Some(FramedVehicleJourneyRef {
-            data_frame_ref: Some(self.own_date.and_then(data_frame)?),
+            data_frame_ref: Some(self.own_date.and_then(data_frame_ref)?),
             dated_vehicle_journey_ref: Some(SmolStr::new(self.own_id?)),
         })
     }
 
-    pub(super) fn operator(&self) -> Option<&'a str> {
-        operator(self.timetable?, self.route?)
+    pub(super) fn operator_ref(&self) -> Option<&'a str> {
+        route_operator(self.timetable?, self.route?)
     }
 
-    pub(super) fn direction(&self) -> Option<u32> {
+    pub(super) fn direction_id(&self) -> Option<u32> {
         let known = self.timetable.zip(self.trip);
         let direction = known.and_then(|(timetable, trip)| timetable.trip(trip).direction);
         direction.map(u32::from).or(self.descriptor.direction_id)
@@ -319,7 +329,7 @@ pub(super) fn is_first_number(first: u32, second: Option<u32>) -> bool {
 }
 
 /// The agency of a route; of a timetable with one agency it is that.
-pub(super) fn operator<'a>(timetable: &'a Timetable, route: Route<'a>) -> Option<&'a str> {
+pub(super) fn route_operator<'a>(timetable: &'a Timetable, route: Route<'a>) -> Option<&'a str> {
     let only = || timetable.agencies().next().filter(|_| timetable.agencies().len() == 1);
     let agency = route.agency.map(|agency| timetable.agency(agency)).or_else(only)?;
     Some(agency.id).filter(|id| !id.is_empty())

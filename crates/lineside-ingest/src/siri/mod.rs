@@ -10,34 +10,34 @@ mod activities;
 mod calls;
 mod discovery;
 mod journeys;
-mod losses;
+mod conversion_report;
 mod monitored;
 mod selection;
 mod situations;
 pub mod size;
 mod terms;
 mod visits;
-mod wanted;
+mod filter;
 
 use std::time::Duration;
 
 use lineside_formats::{
     gtfs::Timetable,
-    siri::{PtSituationElement, Text, Time, VehicleActivity, VehicleJourney},
+    siri::{LanguageText, PtSituationElement, SiriTime, VehicleActivity, VehicleJourney},
 };
 use smol_str::SmolStr;
 
-pub use discovery::{lines, stop_points};
+pub use conversion_report::conversion_report;
+pub use discovery::{list_lines, list_stop_points};
+pub use filter::{RecordFilter, RefError, RefKind, ResolvedRef, is_ref_known, resolve_ref};
 pub use journeys::NO_DIRECTION;
-pub use losses::losses_of;
-pub use selection::{Before, Selection, select, select_after};
-pub use visits::{Visits, stop_visits};
-pub use wanted::{Ref, RefFault, RefKind, Wanted, is_known, resolve};
+pub use selection::{ConsumerPosition, RecordSelection, select_new_records, select_records_after};
+pub use visits::{VisitQuery, find_stop_visits};
 
 use crate::{
     network::NetworkState,
-    normalize::{clamp, seconds},
-    record::{Kind, Record},
+    normalize::{clamp_to_i32, nonzero_seconds},
+    record::{Record, RecordKind},
 };
 
 /// How long a vehicle's position is good after it was taken.
@@ -49,7 +49,7 @@ const INACCURATE_SECONDS: i32 = 5 * 60;
 
 /// What records of a network become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Service {
+pub enum SiriOutput {
     /// Trip updates: journeys with expected times.
     EstimatedTimetable,
     /// Vehicles.
@@ -58,19 +58,19 @@ pub enum Service {
     SituationExchange,
 }
 
-impl Service {
-    fn kind(self) -> Kind {
+impl SiriOutput {
+    fn record_kind(self) -> RecordKind {
         match self {
-            Service::EstimatedTimetable => Kind::TripUpdate,
-            Service::VehicleMonitoring => Kind::Vehicle,
-            Service::SituationExchange => Kind::Alert,
+            SiriOutput::EstimatedTimetable => RecordKind::TripUpdate,
+            SiriOutput::VehicleMonitoring => RecordKind::Vehicle,
+            SiriOutput::SituationExchange => RecordKind::Alert,
         }
     }
 }
 
 /// What records have become.
 #[derive(Clone, Debug, Default)]
-pub struct Elements {
+pub struct SiriElements {
     /// Of trip updates.
     pub journeys: Vec<VehicleJourney>,
     /// Of vehicles.
@@ -79,20 +79,20 @@ pub struct Elements {
     pub situations: Vec<PtSituationElement>,
 }
 
-impl Elements {
+impl SiriElements {
     /// Adds what a record of the state becomes: one element. Returns about how many bytes of XML that takes.
-    pub fn push(&mut self, state: &NetworkState, record: &Record) -> usize {
-        let look = Look::at(state, record);
+    pub fn push_record(&mut self, state: &NetworkState, record: &Record) -> usize {
+        let look = RecordContext::for_record(state, record);
         if let Some(update) = record.trip_update() {
-            let journey = journeys::of_update(look, record, update);
+            let journey = journeys::journey_of_update(look, record, update);
             let bytes = size::journey_bytes(&journey);
             self.journeys.push(journey);
             bytes
         } else if let Some(vehicle) = record.vehicle() {
-            self.activities.push(activities::of_vehicle(look, record, vehicle));
+            self.activities.push(activities::vehicle_activity(look, record, vehicle));
             size::ACTIVITY_BYTES
         } else if let Some(alert) = record.alert() {
-            let situation = situations::of_alert(look, record, alert);
+            let situation = situations::situation_of_alert(look, record, alert);
             let bytes = size::situation_bytes(&situation);
             self.situations.push(situation);
             bytes
@@ -114,62 +114,63 @@ impl Elements {
 
 /// From where a record is looked at.
 #[derive(Clone, Copy, Debug)]
-struct Look<'a> {
+struct RecordContext<'a> {
     state: &'a NetworkState,
     timetable: Option<&'a Timetable>,
     /// When the record's message was made, Unix seconds.
     message_time: i64,
 }
 
-impl<'a> Look<'a> {
-    fn at(state: &'a NetworkState, record: &Record) -> Look<'a> {
-        let header = state.feed(record.feed.as_str()).and_then(|feed| feed.header.as_ref());
-        let said = header.and_then(|header| seconds(header.timestamp));
-        Look {
+impl<'a> RecordContext<'a> {
+    fn for_record(state: &'a NetworkState, record: &Record) -> RecordContext<'a> {
+        let header =
+            state.find_feed_slice(record.feed.as_str()).and_then(|feed| feed.header.as_ref());
+        let said = header.and_then(|header| nonzero_seconds(header.timestamp));
+        RecordContext {
             state,
             timetable: state.dataset.as_ref().map(|dataset| &*dataset.timetable),
-            message_time: said.unwrap_or_else(|| state.at.seconds()),
+            message_time: said.unwrap_or_else(|| state.at.unix_seconds()),
         }
     }
 
     /// When a record was made that may say so itself, Unix seconds.
     fn made_at(&self, timestamp: Option<u64>) -> i64 {
-        seconds(timestamp).unwrap_or(self.message_time)
+        nonzero_seconds(timestamp).unwrap_or(self.message_time)
     }
 
     /// When an alert was gone from its feed.
-    fn gone_at(&self, record: &Record) -> Option<Time> {
-        let feed = self.state.feed(record.feed.as_str())?;
-        Time::from_millis(feed.closed.gone_at(record)?.0)
+    fn closed_at(&self, record: &Record) -> Option<SiriTime> {
+        let feed = self.state.find_feed_slice(record.feed.as_str())?;
+        SiriTime::from_millis(feed.closed.closed_at(record)?.0)
     }
 
-    fn stop_name(&self, id: &str) -> Vec<Text> {
+    fn stop_name(&self, id: &str) -> Vec<LanguageText> {
         let stop = self.timetable.and_then(|timetable| {
             let stop = timetable.find_stop(id)?;
             Some(timetable.stop(stop).name)
         });
-        texts(stop)
+        untagged_text(stop)
     }
 }
 
 /// A moment as SIRI has it.
-fn moment(seconds: i64) -> Option<Time> {
-    Time::from_millis(seconds.checked_mul(1_000)?)
+fn to_siri_time(seconds: i64) -> Option<SiriTime> {
+    SiriTime::from_millis(seconds.checked_mul(1_000)?)
 }
 
 /// A text in no particular language; none where it is empty.
-fn texts(text: Option<&str>) -> Vec<Text> {
+fn untagged_text(text: Option<&str>) -> Vec<LanguageText> {
     let text = text.filter(|text| !text.is_empty());
-    text.map(|text| Text { lang: None, value: SmolStr::new(text) }).into_iter().collect()
+    text.map(|text| LanguageText { lang: None, value: SmolStr::new(text) }).into_iter().collect()
 }
 
 /// A GTFS date, `20260304`, as SIRI names days.
-fn data_frame(date: &str) -> Option<SmolStr> {
+fn data_frame_ref(date: &str) -> Option<SmolStr> {
     let is_date = date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit());
     is_date.then(|| smol_str::format_smolstr!("{}-{}-{}", &date[..4], &date[4..6], &date[6..]))
 }
 
 /// The difference of two moments as a delay.
-fn delay_of(expected: Option<i64>, aimed: Option<i64>) -> Option<i32> {
-    Some(clamp(expected?.saturating_sub(aimed?)))
+fn delay_between(expected: Option<i64>, aimed: Option<i64>) -> Option<i32> {
+    Some(clamp_to_i32(expected?.saturating_sub(aimed?)))
 }

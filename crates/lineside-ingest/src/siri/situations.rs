@@ -4,43 +4,48 @@ use lineside_formats::{
     gtfs_rt::proto::{Alert, EntitySelector, TranslatedString},
     siri::{
         AffectedDirection, AffectedLine, AffectedNetwork, AffectedOperator, AffectedRoute,
-        AffectedStopPlace, AffectedStopPoint, AffectedVehicleJourney, Affects, Consequence, Flag,
-        FramedVehicleJourneyRef, InfoLink, Period, Progress, PtSituationElement, SituationSource,
-        Text, Time,
+        AffectedStopPlace, AffectedStopPoint, AffectedVehicleJourney, Affects, Consequence,
+        FramedVehicleJourneyRef, InfoLink, LanguageText, PresenceFlag, Progress,
+        PtSituationElement, SiriTime, SituationSource, TimePeriod,
     },
 };
 use smol_str::{SmolStr, format_smolstr};
 
-use super::{Look, data_frame, moment, terms, texts};
+use super::{RecordContext, data_frame_ref, terms, to_siri_time, untagged_text};
 use crate::{
-    normalize::{given, seconds},
+    normalize::{nonempty_text, nonzero_seconds},
     record::Record,
 };
 
 /// The situation of an alert. One that its feed no longer has is closed, and ends when it was gone where it has no end.
-pub(super) fn of_alert(look: Look<'_>, record: &Record, alert: &Alert) -> PtSituationElement {
-    let begins = alert.active_period.iter().filter_map(|period| seconds(period.start)).min();
+pub(super) fn situation_of_alert(
+    look: RecordContext<'_>,
+    record: &Record,
+    alert: &Alert,
+) -> PtSituationElement {
+    let begins =
+        alert.active_period.iter().filter_map(|period| nonzero_seconds(period.start)).min();
     // An alert does not say when it was made: when it began, or when the message was made if that was before.
-    let gone_at = look.gone_at(record);
-    let message_time = gone_at.map_or(i64::MAX, Time::as_seconds).min(look.message_time);
+    let gone_at = look.closed_at(record);
+    let message_time = gone_at.map_or(i64::MAX, SiriTime::as_seconds).min(look.message_time);
     let created = begins.unwrap_or(message_time).min(message_time);
-    let mut periods: Vec<Period> = alert
+    let mut periods: Vec<TimePeriod> = alert
         .active_period
         .iter()
-        .map(|period| Period {
-            start_time: moment(seconds(period.start).unwrap_or(created)),
-            end_time: seconds(period.end).and_then(moment),
+        .map(|period| TimePeriod {
+            start_time: to_siri_time(nonzero_seconds(period.start).unwrap_or(created)),
+            end_time: nonzero_seconds(period.end).and_then(to_siri_time),
         })
         .collect();
     if periods.is_empty() {
-        periods.push(Period { start_time: moment(created), end_time: None });
+        periods.push(TimePeriod { start_time: to_siri_time(created), end_time: None });
     }
     for period in &mut periods {
         let gone = gone_at.filter(|gone| period.start_time.is_none_or(|start| start <= *gone));
         period.end_time = period.end_time.or(gone);
     }
     let mut situation = PtSituationElement {
-        creation_time: moment(created),
+        creation_time: to_siri_time(created),
         participant_ref: Some(SmolStr::new(record.feed.as_str())),
         situation_number: Some(record.id.clone()),
         source: Some(SituationSource {
@@ -52,18 +57,18 @@ pub(super) fn of_alert(look: Look<'_>, record: &Record, alert: &Alert) -> PtSitu
             None => Progress::Published,
         }),
         validity_periods: periods,
-        severity: alert.severity_level.map(|_| terms::severity(alert.severity_level())),
-        report_type: Some(SmolStr::new_static(match terms::is_incident(alert.cause()) {
+        severity: alert.severity_level.map(|_| terms::map_severity(alert.severity_level())),
+        report_type: Some(SmolStr::new_static(match terms::is_incident_cause(alert.cause()) {
             true => "incident",
             false => "general",
         })),
-        reason_names: translations(&alert.cause_detail),
-        summaries: translations(&alert.header_text),
-        descriptions: translations(&alert.description_text),
-        details: translations(&alert.effect_detail),
-        info_links: links(&alert.url),
-        affects: affects(look, alert).map(Box::new),
-        consequences: consequence(alert).into_iter().collect(),
+        reason_names: list_translations(&alert.cause_detail),
+        summaries: list_translations(&alert.header_text),
+        descriptions: list_translations(&alert.description_text),
+        details: list_translations(&alert.effect_detail),
+        info_links: info_links(&alert.url),
+        affects: alert_affects(look, alert).map(Box::new),
+        consequences: alert_consequence(alert).into_iter().collect(),
         ..PtSituationElement::default()
     };
     if alert.cause.is_some() {
@@ -73,68 +78,77 @@ pub(super) fn of_alert(look: Look<'_>, record: &Record, alert: &Alert) -> PtSitu
 }
 
 /// A text in all its languages.
-fn translations(text: &Option<TranslatedString>) -> Vec<Text> {
+fn list_translations(text: &Option<TranslatedString>) -> Vec<LanguageText> {
     let all = text.iter().flat_map(|text| &text.translation);
     let given = all.filter(|translation| !translation.text.is_empty());
     given
-        .map(|translation| Text {
-            lang: given_language(&translation.language),
+        .map(|translation| LanguageText {
+            lang: language_code(&translation.language),
             value: SmolStr::new(&translation.text),
         })
         .collect()
 }
 
-fn given_language(language: &Option<String>) -> Option<SmolStr> {
-    given(language).map(SmolStr::new)
+fn language_code(language: &Option<String>) -> Option<SmolStr> {
+    nonempty_text(language).map(SmolStr::new)
 }
 
 /// Pages in several languages are several links, each called by its language.
-fn links(url: &Option<TranslatedString>) -> Vec<InfoLink> {
-    let pages = translations(url).into_iter();
+fn info_links(url: &Option<TranslatedString>) -> Vec<InfoLink> {
+    let pages = list_translations(url).into_iter();
     pages
         .map(|page| InfoLink {
             uri: Some(page.value),
-            labels: page.lang.map(|lang| Text { lang: None, value: lang }).into_iter().collect(),
+            labels: page
+                .lang
+                .map(|lang| LanguageText { lang: None, value: lang })
+                .into_iter()
+                .collect(),
         })
         .collect()
 }
 
-fn consequence(alert: &Alert) -> Option<Consequence> {
+fn alert_consequence(alert: &Alert) -> Option<Consequence> {
     alert.effect?;
     Some(Consequence {
-        conditions: vec![terms::condition(alert.effect())?],
+        conditions: vec![terms::map_condition(alert.effect())?],
         // The schema has none without.
-        severity: Some(terms::severity(alert.severity_level())),
+        severity: Some(terms::map_severity(alert.severity_level())),
         ..Consequence::default()
     })
 }
 
 /// Whom and what an alert names.
-fn affects(look: Look<'_>, alert: &Alert) -> Option<Affects> {
+fn alert_affects(look: RecordContext<'_>, alert: &Alert) -> Option<Affects> {
     let mut affects = Affects::default();
     let mut lines = AffectedNetwork::default();
     for entity in &alert.informed_entity {
-        let trip = entity.trip.as_ref().filter(|trip| given(&trip.trip_id).is_some());
+        let trip = entity.trip.as_ref().filter(|trip| nonempty_text(&trip.trip_id).is_some());
         if let Some(trip) = trip {
-            let journey = journey(look, entity, given(&trip.trip_id), given(&trip.start_date));
+            let journey = affected_journey(
+                look,
+                entity,
+                nonempty_text(&trip.trip_id),
+                nonempty_text(&trip.start_date),
+            );
             affects.vehicle_journeys.push(journey);
-        } else if let Some(route) = route_of(entity) {
-            put_line(look, &mut lines.affected_lines, route, entity);
-        } else if let Some(stop) = given(&entity.stop_id) {
-            put_stop(look, &mut affects, stop);
+        } else if let Some(route) = selector_route_id(entity) {
+            put_affected_line(look, &mut lines.affected_lines, route, entity);
+        } else if let Some(stop) = nonempty_text(&entity.stop_id) {
+            put_affected_stop(look, &mut affects, stop);
         } else if let Some(route_type) = entity.route_type {
             // A mode that SIRI has no word for cannot be told: the whole network would be too much.
-            let mode = u16::try_from(route_type).ok().and_then(terms::vehicle_mode);
-            let operator = given(&entity.agency_id).map(operator);
+            let mode = u16::try_from(route_type).ok().and_then(terms::map_vehicle_mode);
+            let operator = nonempty_text(&entity.agency_id).map(affected_operator);
             affects.networks.extend(mode.map(|mode| AffectedNetwork {
                 affected_operators: operator.into_iter().collect(),
                 vehicle_mode: Some(mode),
-                all_lines: Flag(true),
+                all_lines: PresenceFlag(true),
                 ..AffectedNetwork::default()
             }));
-        } else if let Some(agency) = given(&entity.agency_id) {
+        } else if let Some(agency) = nonempty_text(&entity.agency_id) {
             let operators = affects.operators.get_or_insert_default();
-            operators.affected_operators.push(operator(agency));
+            operators.affected_operators.push(affected_operator(agency));
         }
     }
     if !lines.affected_lines.is_empty() {
@@ -143,15 +157,15 @@ fn affects(look: Look<'_>, alert: &Alert) -> Option<Affects> {
     (affects != Affects::default()).then_some(affects)
 }
 
-fn route_of(entity: &EntitySelector) -> Option<&str> {
-    given(&entity.route_id).or_else(|| given(&entity.trip.as_ref()?.route_id))
+fn selector_route_id(entity: &EntitySelector) -> Option<&str> {
+    nonempty_text(&entity.route_id).or_else(|| nonempty_text(&entity.trip.as_ref()?.route_id))
 }
 
-fn operator(agency: &str) -> AffectedOperator {
+fn affected_operator(agency: &str) -> AffectedOperator {
     AffectedOperator { operator_ref: Some(SmolStr::new(agency)), ..AffectedOperator::default() }
 }
 
-fn stop_point(look: Look<'_>, id: &str) -> AffectedStopPoint {
+fn affected_stop_point(look: RecordContext<'_>, id: &str) -> AffectedStopPoint {
     AffectedStopPoint {
         stop_point_ref: Some(SmolStr::new(id)),
         stop_point_names: look.stop_name(id),
@@ -160,9 +174,9 @@ fn stop_point(look: Look<'_>, id: &str) -> AffectedStopPoint {
 }
 
 /// The route of one stop of a line or journey.
-fn at_stop(look: Look<'_>, stop: &Option<String>) -> Vec<AffectedRoute> {
-    let stop = given(stop).map(|stop| AffectedRoute {
-        stop_points: vec![stop_point(look, stop)],
+fn affected_route_at_stop(look: RecordContext<'_>, stop: &Option<String>) -> Vec<AffectedRoute> {
+    let stop = nonempty_text(stop).map(|stop| AffectedRoute {
+        stop_points: vec![affected_stop_point(look, stop)],
         ..AffectedRoute::default()
     });
     stop.into_iter().collect()
@@ -171,7 +185,7 @@ fn at_stop(look: Look<'_>, stop: &Option<String>) -> Vec<AffectedRoute> {
 /// GTFS `location_type` of a station.
 const STATION: u8 = 1;
 
-fn put_stop(look: Look<'_>, affects: &mut Affects, id: &str) {
+fn put_affected_stop(look: RecordContext<'_>, affects: &mut Affects, id: &str) {
     let is_station = look.timetable.is_some_and(|timetable| {
         let stop = timetable.find_stop(id).map(|stop| timetable.stop(stop));
         stop.is_some_and(|stop| stop.location_type == STATION)
@@ -183,22 +197,30 @@ fn put_stop(look: Look<'_>, affects: &mut Affects, id: &str) {
             ..AffectedStopPlace::default()
         });
     } else {
-        affects.stop_points.push(stop_point(look, id));
+        affects.stop_points.push(affected_stop_point(look, id));
     }
 }
 
 /// A line stands once, with all its directions and stops that are named.
-fn put_line(look: Look<'_>, lines: &mut Vec<AffectedLine>, route: &str, entity: &EntitySelector) {
+fn put_affected_line(
+    look: RecordContext<'_>,
+    lines: &mut Vec<AffectedLine>,
+    route: &str,
+    entity: &EntitySelector,
+) {
     let known = lines.iter().position(|line| line.line_ref.as_deref() == Some(route));
     let at = known.unwrap_or_else(|| {
         let name = look.timetable.and_then(|timetable| {
             let route = timetable.find_route(route)?;
-            Some(timetable.route(route).name())
+            Some(timetable.route(route).display_name())
         });
         lines.push(AffectedLine {
-            affected_operators: given(&entity.agency_id).map(operator).into_iter().collect(),
+            affected_operators: nonempty_text(&entity.agency_id)
+                .map(affected_operator)
+                .into_iter()
+                .collect(),
             line_ref: Some(SmolStr::new(route)),
-            published_line_names: texts(name),
+            published_line_names: untagged_text(name),
             ..AffectedLine::default()
         });
         lines.len() - 1
@@ -211,16 +233,16 @@ fn put_line(look: Look<'_>, lines: &mut Vec<AffectedLine>, route: &str, entity: 
             ..AffectedDirection::default()
         });
     }
-    line.routes.extend(at_stop(look, &entity.stop_id));
+    line.routes.extend(affected_route_at_stop(look, &entity.stop_id));
 }
 
-fn journey(
-    look: Look<'_>,
+fn affected_journey(
+    look: RecordContext<'_>,
     entity: &EntitySelector,
     trip: Option<&str>,
     date: Option<&str>,
 ) -> AffectedVehicleJourney {
-    let (framed, plain) = match date.and_then(data_frame) {
+    let (framed, plain) = match date.and_then(data_frame_ref) {
         Some(date) => (
             Some(FramedVehicleJourneyRef {
                 data_frame_ref: Some(date),
@@ -234,8 +256,8 @@ fn journey(
     AffectedVehicleJourney {
         framed_vehicle_journey_ref: framed,
         vehicle_journey_refs: plain.into_iter().collect(),
-        line_ref: route_of(entity).map(SmolStr::new),
-        routes: at_stop(look, &entity.stop_id),
+        line_ref: selector_route_id(entity).map(SmolStr::new),
+        routes: affected_route_at_stop(look, &entity.stop_id),
         ..AffectedVehicleJourney::default()
     }
 }

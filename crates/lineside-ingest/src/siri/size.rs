@@ -2,7 +2,7 @@
 //!
 //! Estimates by what real elements take; names and ids of usual length are in them.
 
-use lineside_formats::siri::{Affects, PtSituationElement, Text, VehicleJourney};
+use lineside_formats::siri::{Affects, LanguageText, PtSituationElement, VehicleJourney};
 
 /// A journey without its calls.
 const JOURNEY_BYTES: usize = 1_500;
@@ -29,12 +29,12 @@ pub fn journey_bytes(journey: &VehicleJourney) -> usize {
 pub fn situation_bytes(situation: &PtSituationElement) -> usize {
     let PtSituationElement { summaries, descriptions, details, reason_names, .. } = situation;
     let texts = [summaries, descriptions, details, reason_names].into_iter().flatten();
-    let affected = situation.affects.as_deref().map_or(0, n_affected);
-    let texts = texts.map(|Text { value, .. }| TEXT_BYTES + value.len());
+    let affected = situation.affects.as_deref().map_or(0, count_affected);
+    let texts = texts.map(|LanguageText { value, .. }| TEXT_BYTES + value.len());
     SITUATION_BYTES + texts.sum::<usize>() + affected * AFFECTED_BYTES
 }
 
-fn n_affected(affects: &Affects) -> usize {
+fn count_affected(affects: &Affects) -> usize {
     let lines = affects.networks.iter().map(|it| 1 + it.affected_lines.len());
     let stops = affects.stop_points.len() + affects.stop_places.len();
     lines.sum::<usize>() + stops + affects.vehicle_journeys.len()

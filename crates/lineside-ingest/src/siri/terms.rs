@@ -5,12 +5,12 @@ use lineside_formats::{
         alert::{Cause, Effect, SeverityLevel},
         vehicle_position::OccupancyStatus,
     },
-    siri::{Flag, Occupancy, PtSituationElement, Severity},
+    siri::{Occupancy, PresenceFlag, PtSituationElement, Severity},
 };
 use smol_str::SmolStr;
 
 /// The vehicles of a `route_type`, by the terms of SIRI 2.0; what those do not have is left out.
-pub(super) fn vehicle_mode(route_type: u16) -> Option<SmolStr> {
+pub(super) fn map_vehicle_mode(route_type: u16) -> Option<SmolStr> {
     let mode = match route_type {
         0 | 5 | 900..=999 => "tram",
         1 | 400..=499 => "metro",
@@ -25,7 +25,7 @@ pub(super) fn vehicle_mode(route_type: u16) -> Option<SmolStr> {
 }
 
 /// How full a vehicle is; nothing where nothing is known.
-pub(super) fn occupancy(status: OccupancyStatus) -> Option<Occupancy> {
+pub(super) fn map_occupancy(status: OccupancyStatus) -> Option<Occupancy> {
     match status {
         OccupancyStatus::Empty => Some(Occupancy::Empty),
         OccupancyStatus::ManySeatsAvailable => Some(Occupancy::ManySeatsAvailable),
@@ -40,7 +40,7 @@ pub(super) fn occupancy(status: OccupancyStatus) -> Option<Occupancy> {
     }
 }
 
-pub(super) fn severity(level: SeverityLevel) -> Severity {
+pub(super) fn map_severity(level: SeverityLevel) -> Severity {
     match level {
         SeverityLevel::UnknownSeverity => Severity::Unknown,
         SeverityLevel::Info => Severity::Slight,
@@ -54,7 +54,7 @@ pub(super) fn put_cause(situation: &mut PtSituationElement, cause: Cause) {
     let (place, term) = match cause {
         Cause::UnknownCause => (&mut situation.unknown_reason, "unknown"),
         Cause::OtherCause => {
-            situation.undefined_reason = Flag(true);
+            situation.undefined_reason = PresenceFlag(true);
             return;
         }
         Cause::TechnicalProblem => (&mut situation.equipment_reason, "technicalProblem"),
@@ -75,7 +75,7 @@ pub(super) fn put_cause(situation: &mut PtSituationElement, cause: Cause) {
 }
 
 /// What follows for services; nothing where SIRI has no term for it.
-pub(super) fn condition(effect: Effect) -> Option<SmolStr> {
+pub(super) fn map_condition(effect: Effect) -> Option<SmolStr> {
     let term = match effect {
         Effect::NoService => "noService",
         Effect::ReducedService => "intermittentService",
@@ -93,7 +93,7 @@ pub(super) fn condition(effect: Effect) -> Option<SmolStr> {
 }
 
 /// Whether a cause comes unforeseen; the Nordic profile tells incidents from the rest.
-pub(super) fn is_incident(cause: Cause) -> bool {
+pub(super) fn is_incident_cause(cause: Cause) -> bool {
     !matches!(
         cause,
         Cause::Maintenance

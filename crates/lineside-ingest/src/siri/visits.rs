@@ -10,23 +10,23 @@ use lineside_sync::UnixMillis;
 use smol_str::{SmolStr, format_smolstr};
 
 use super::{
-    Look, Wanted,
-    calls::{Planned, Telling},
-    journeys::{Subject, is_off, operator},
-    moment,
-    monitored::put_monitored,
+    RecordContext, RecordFilter,
+    calls::{CallEncoder, PlannedCall},
+    journeys::{TripSubject, is_cancelled_trip, route_operator},
+    monitored::put_monitored_call,
+    to_siri_time,
 };
 use crate::{
     config::FeedId,
-    departures::{departures_from, said_of},
+    departures::{departures_from, find_run_update},
     network::NetworkState,
-    normalize::{TripKey, given, is_extra, is_extra_off},
+    normalize::{TripKey, is_cancelled_extra_trip, is_extra_trip, nonempty_text},
     record::{Departure, DepartureStatus},
 };
 
 /// Which visits of a stop a consumer wants.
 #[derive(Clone, Debug)]
-pub struct Visits<'a> {
+pub struct VisitQuery<'a> {
     /// The stop or station.
     pub stop_id: &'a str,
     /// What its answer is called.
@@ -36,7 +36,7 @@ pub struct Visits<'a> {
     /// How far ahead.
     pub preview: Duration,
     /// Of which lines, directions, operators.
-    pub wanted: &'a Wanted,
+    pub wanted: &'a RecordFilter,
     /// To which last stop.
     pub destination: Option<&'a str>,
     /// At most how many.
@@ -48,15 +48,19 @@ pub struct Visits<'a> {
 }
 
 /// The next visits of a stop or of all stops of a station, the soonest first; `None` if there is no such stop.
-pub fn stop_visits(
+pub fn find_stop_visits(
     state: &NetworkState,
-    visits: &Visits<'_>,
+    visits: &VisitQuery<'_>,
     now: UnixMillis,
 ) -> Option<Vec<MonitoredStopVisit>> {
     let (from, preview) = (visits.from, visits.preview);
     let all = departures_from(state, visits.stop_id, now, from, usize::MAX, preview)?;
     let dataset = state.dataset.as_ref()?;
-    let look = Look { state, timetable: Some(&dataset.timetable), message_time: now.seconds() };
+    let look = RecordContext {
+        state,
+        timetable: Some(&dataset.timetable),
+        message_time: now.unix_seconds(),
+    };
     let mut of_line: HashMap<SmolStr, usize> = HashMap::new();
     let mut told = Vec::new();
     for departure in &all {
@@ -67,10 +71,10 @@ pub fn stop_visits(
         if told.len() >= visits.most && *n >= visits.least_per_line {
             continue;
         }
-        if !is_wanted(look, departure, visits) {
+        if !is_visit_wanted(look, departure, visits) {
             continue;
         }
-        let visit = visit(look, departure, visits.monitoring_ref);
+        let visit = encode_visit(look, departure, visits.monitoring_ref);
         let journey = visit.monitored_vehicle_journey.as_ref();
         let ends = journey.and_then(|journey| journey.destination_ref.as_deref());
         if visits.destination.is_none_or(|wanted| ends == Some(wanted)) {
@@ -81,67 +85,76 @@ pub fn stop_visits(
     Some(told)
 }
 
-fn is_wanted(look: Look<'_>, departure: &Departure, visits: &Visits<'_>) -> bool {
+fn is_visit_wanted(
+    look: RecordContext<'_>,
+    departure: &Departure,
+    visits: &VisitQuery<'_>,
+) -> bool {
     let found = look.timetable.and_then(|timetable| {
         Some((timetable, timetable.route(timetable.find_route(&departure.route_id)?)))
     });
-    let operator = found.and_then(|(timetable, route)| operator(timetable, route));
+    let operator = found.and_then(|(timetable, route)| route_operator(timetable, route));
     let trip = look
         .timetable
         .and_then(|timetable| Some(timetable.trip(timetable.find_trip(&departure.trip_id)?)));
     let direction = trip.and_then(|trip| trip.direction).map(u32::from);
     let wanted = visits.wanted;
-    wanted.takes_line(look.state, [departure.route_id.as_str()])
-        && wanted.takes_operator(look.state, operator)
-        && wanted.takes_direction(direction)
+    wanted.matches_line(look.state, [departure.route_id.as_str()])
+        && wanted.matches_operator(look.state, operator)
+        && wanted.matches_direction(direction)
 }
 
-fn visit(look: Look<'_>, departure: &Departure, monitoring_ref: &str) -> MonitoredStopVisit {
+fn encode_visit(
+    look: RecordContext<'_>,
+    departure: &Departure,
+    monitoring_ref: &str,
+) -> MonitoredStopVisit {
     let age = departure.age.and_then(|age| i64::try_from(age).ok()).unwrap_or(0);
     let recorded_at = look.message_time.saturating_sub(age);
-    let descriptor = descriptor(departure);
+    let descriptor = departure_trip(departure);
     let now = look.message_time;
-    let said = TripKey::of(&descriptor).and_then(|key| said_of(look.state, key, now));
+    let said =
+        TripKey::from_descriptor(&descriptor).and_then(|key| find_run_update(look.state, key, now));
     // What is as the timetable has it, because what was said is old, is told as the timetable has it.
     let is_plain = departure.status == DepartureStatus::Scheduled;
     let said = said.filter(|said| !is_plain || !said.is_out_of_date(now));
     let update = said.as_ref().map(|said| said.update);
     let trip = update.map_or(&descriptor, |update| &update.trip);
     let subject = match update {
-        Some(update) => Subject::of(look, trip, update),
-        None => Subject::named(look, trip),
+        Some(update) => TripSubject::from_update(look, trip, update),
+        None => TripSubject::from_descriptor(look, trip),
     };
-    let planned = subject.calls(update);
-    let telling = Telling {
+    let planned = subject.planned_calls(update);
+    let telling = CallEncoder {
         timetable: look.timetable,
         at: recorded_at,
-        is_off: is_off(trip),
+        is_off: is_cancelled_trip(trip),
         headsign: departure.headsign.as_deref().or(subject.headsign),
-        is_cut: subject.is_cut(&planned),
+        is_cut: subject.lacks_first_calls(&planned),
         is_numbered: subject.is_numbered(&planned),
     };
-    let is_extra = is_extra(trip) || update.is_some_and(is_extra_off);
-    let index = number_of(&planned, departure, is_extra);
-    let mut journey = subject.journey(&planned);
+    let is_extra = is_extra_trip(trip) || update.is_some_and(is_cancelled_extra_trip);
+    let index = find_call_index(&planned, departure, is_extra);
+    let mut journey = subject.encode_journey(&planned);
     if let Some(index) = index {
-        put_monitored(&mut journey, telling.call(&planned, index, false));
+        put_monitored_call(&mut journey, telling.encode_call(&planned, index, false));
     }
     MonitoredStopVisit {
-        recorded_at_time: moment(recorded_at),
-        item_identifier: Some(format_smolstr!("{}:{}", named_by(look, departure), departure.id)),
+        recorded_at_time: to_siri_time(recorded_at),
+        item_identifier: Some(format_smolstr!("{}:{}", naming_feed(look, departure), departure.id)),
         monitoring_ref: Some(SmolStr::new(monitoring_ref)),
-        monitored_vehicle_journey: Some(Box::new(finished(journey, departure))),
+        monitored_vehicle_journey: Some(Box::new(finish_journey(journey, departure))),
         ..MonitoredStopVisit::default()
     }
 }
 
 /// The feed by which a visit is named: the schedule's. Who tells of a departure may be another feed at any moment, and it
 /// is the same visit all the same.
-fn named_by<'a>(look: Look<'a>, departure: &'a Departure) -> &'a FeedId {
+fn naming_feed<'a>(look: RecordContext<'a>, departure: &'a Departure) -> &'a FeedId {
     look.state.dataset.as_ref().map_or(&departure.source, |dataset| &dataset.feed)
 }
 
-fn finished(mut journey: VehicleJourney, departure: &Departure) -> VehicleJourney {
+fn finish_journey(mut journey: VehicleJourney, departure: &Departure) -> VehicleJourney {
     journey.line_ref = journey.line_ref.or_else(|| Some(departure.route_id.clone()));
     journey.monitored = Some(departure.status != DepartureStatus::Scheduled);
     journey.data_source = Some(SmolStr::new(departure.source.as_str()));
@@ -149,7 +162,11 @@ fn finished(mut journey: VehicleJourney, departure: &Departure) -> VehicleJourne
 }
 
 /// Which call the departure is. Those of extra trips are counted where the feed does not number them.
-fn number_of(planned: &[Planned<'_>], departure: &Departure, is_extra: bool) -> Option<usize> {
+fn find_call_index(
+    planned: &[PlannedCall<'_>],
+    departure: &Departure,
+    is_extra: bool,
+) -> Option<usize> {
     let sequence = departure.stop_sequence;
     let numbered = planned.iter().position(|call| call.sequence == Some(sequence));
     numbered.or_else(|| {
@@ -159,7 +176,7 @@ fn number_of(planned: &[Planned<'_>], departure: &Departure, is_extra: bool) -> 
 }
 
 /// The trip that a departure is of, as a feed would name it: its id has date and time after the trip's.
-fn descriptor(departure: &Departure) -> TripDescriptor {
+fn departure_trip(departure: &Departure) -> TripDescriptor {
     let rest = departure.id.strip_prefix(departure.trip_id.as_str());
     let mut parts = rest.and_then(|rest| rest.strip_prefix(':')).unwrap_or_default().split(':');
     let date = parts.next().filter(|date| date.len() == 8).map(str::to_owned);
@@ -168,7 +185,7 @@ fn descriptor(departure: &Departure) -> TripDescriptor {
     TripDescriptor {
         trip_id: Some(departure.trip_id.to_string()),
         start_date: date,
-        start_time: time.filter(|time| given(&Some(time.clone())).is_some()),
+        start_time: time.filter(|time| nonempty_text(&Some(time.clone())).is_some()),
         route_id: Some(departure.route_id.to_string()),
         ..TripDescriptor::default()
     }

@@ -8,7 +8,7 @@ use super::Secret;
 
 /// A user and a password, sent with each request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Basic {
+pub struct BasicAuth {
     /// The user, without a colon.
     pub user: String,
     /// The password.
@@ -17,7 +17,7 @@ pub struct Basic {
 
 /// A client that gets its tokens by its own name (RFC 6749, section 4.4).
 #[derive(Clone, PartialEq, Eq)]
-pub struct OAuth2 {
+pub struct OAuth2Client {
     /// Where tokens are given out.
     pub token_url: Url,
     /// The client's name there.
@@ -31,7 +31,7 @@ pub struct OAuth2 {
 }
 
 /// An address may hold a password.
-impl fmt::Debug for OAuth2 {
+impl fmt::Debug for OAuth2Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OAuth2")
             .field("token_host", &self.token_url.host_str())

@@ -16,7 +16,7 @@ const SECRET_ENDS: [&str; 8] =
 
 /// Where a feed is polled.
 #[derive(Clone, PartialEq)]
-pub enum Location {
+pub enum SourceLocation {
     /// An `http` or `https` address.
     Http(Url),
     /// A file, or a folder that holds the files of a schedule, in GTFS or NeTEx: whichever stands there when it is asked.
@@ -35,12 +35,12 @@ pub enum Location {
 #[error("{0}")]
 pub struct BadLocation(String);
 
-impl Location {
+impl SourceLocation {
     /// Reads `https://…`, `http://…`, `file://…`, `file:…`, `replay://DIR?speed=10`, or a path.
     ///
     /// # Errors
     /// What is wrong with the text; it shows no password.
-    pub fn parse(text: &str) -> Result<Location, BadLocation> {
+    pub fn parse(text: &str) -> Result<SourceLocation, BadLocation> {
         if text.is_empty() {
             return Err(BadLocation("the address is empty".into()));
         }
@@ -49,10 +49,10 @@ impl Location {
         }
         match text.split_once("://") {
             // `file:/path` is one as well.
-            None => Ok(Location::Path(text.strip_prefix("file:").unwrap_or(text).into())),
-            Some(("file", path)) => Ok(Location::Path(path.into())),
+            None => Ok(SourceLocation::Path(text.strip_prefix("file:").unwrap_or(text).into())),
+            Some(("file", path)) => Ok(SourceLocation::Path(path.into())),
             Some(("http" | "https", _)) => match Url::parse(text) {
-                Ok(url) if url.has_host() => Ok(Location::Http(url)),
+                Ok(url) if url.has_host() => Ok(SourceLocation::Http(url)),
                 Ok(_) => Err(BadLocation("the address names no host".into())),
                 Err(error) => Err(BadLocation(format!("the address is no URL: {error}"))),
             },
@@ -64,22 +64,22 @@ impl Location {
     }
 
     /// The folder of a schedule, if one stands there now.
-    pub fn folder(&self) -> Option<&Path> {
+    pub fn schedule_folder(&self) -> Option<&Path> {
         match self {
-            Location::Path(path) if path.is_dir() => Some(path),
+            SourceLocation::Path(path) if path.is_dir() => Some(path),
             _ => None,
         }
     }
 
     /// Whether the source is on this machine's disk.
     pub fn is_local(&self) -> bool {
-        !matches!(self, Location::Http(_))
+        !matches!(self, SourceLocation::Http(_))
     }
 
     /// The host that is asked, with its port unless that is the usual one; `None` for what lies on this machine's disk.
-    pub fn host(&self) -> Option<String> {
-        let Location::Http(url) = self else { return None };
-        host_of(url)
+    pub fn host_with_port(&self) -> Option<String> {
+        let SourceLocation::Http(url) = self else { return None };
+        url_host(url)
     }
 
     /// Whether the value of a parameter of that name is a key that is not to be shown.
@@ -92,9 +92,9 @@ impl Location {
     /// Where the feed comes from, as everybody may know it: of a file or a folder on this machine only its name.
     pub fn public_name(&self) -> String {
         let path = match self {
-            Location::Http(_) => return self.to_string(),
-            Location::Path(path) => path,
-            Location::Replay { dir, .. } => dir,
+            SourceLocation::Http(_) => return self.to_string(),
+            SourceLocation::Path(path) => path,
+            SourceLocation::Replay { dir, .. } => dir,
         };
         path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
@@ -102,20 +102,22 @@ impl Location {
     /// The last segment of the address, as a file name for downloads.
     pub fn file_name(&self) -> Option<&str> {
         match self {
-            Location::Http(url) => url.path_segments()?.next_back().filter(|name| !name.is_empty()),
-            Location::Path(path) => path.file_name()?.to_str(),
-            Location::Replay { .. } => None,
+            SourceLocation::Http(url) => {
+                url.path_segments()?.next_back().filter(|name| !name.is_empty())
+            }
+            SourceLocation::Path(path) => path.file_name()?.to_str(),
+            SourceLocation::Replay { .. } => None,
         }
     }
 }
 
 /// The host of an address, with its port unless that is the usual one: `http` and `https` are the same machine.
-pub(crate) fn host_of(url: &Url) -> Option<String> {
+pub(crate) fn url_host(url: &Url) -> Option<String> {
     let host = url.host_str()?;
     Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
 }
 
-fn parse_replay(rest: &str) -> Result<Location, BadLocation> {
+fn parse_replay(rest: &str) -> Result<SourceLocation, BadLocation> {
     let (dir, query) = rest.split_once('?').unwrap_or((rest, ""));
     if dir.is_empty() {
         return Err(BadLocation("replay:// needs a folder, as in replay://DIR?speed=10".into()));
@@ -140,29 +142,29 @@ fn parse_replay(rest: &str) -> Result<Location, BadLocation> {
             }
         }
     }
-    Ok(Location::Replay { dir: PathBuf::from(dir), speed })
+    Ok(SourceLocation::Replay { dir: PathBuf::from(dir), speed })
 }
 
 /// Shows the address without user, password or keys.
-impl fmt::Display for Location {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Location::Http(url) => f.write_str(shown(url).as_str()),
-            Location::Path(path) => path.display().fmt(f),
-            Location::Replay { dir, speed } => {
+            SourceLocation::Http(url) => f.write_str(redact_url(url).as_str()),
+            SourceLocation::Path(path) => path.display().fmt(f),
+            SourceLocation::Replay { dir, speed } => {
                 write!(f, "replay://{}?speed={speed}", dir.display())
             }
         }
     }
 }
 
-impl fmt::Debug for Location {
+impl fmt::Debug for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-fn shown(url: &Url) -> Url {
+fn redact_url(url: &Url) -> Url {
     let mut shown = url.clone();
     if !shown.username().is_empty() || shown.password().is_some() {
         // Both fail only for addresses without a host, which `parse` refuses.
@@ -173,7 +175,7 @@ fn shown(url: &Url) -> Url {
         let pairs: Vec<(String, String)> = url
             .query_pairs()
             .map(|(name, value)| {
-                let secret = Location::is_secret_parameter(&name);
+                let secret = SourceLocation::is_secret_parameter(&name);
                 (name.into_owned(), if secret { "***".into() } else { value.into_owned() })
             })
             .collect();
@@ -189,16 +191,22 @@ mod tests {
     #[test]
     fn addresses_are_told_apart() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(matches!(Location::parse("https://a.example/x.pb"), Ok(Location::Http(_))));
+        assert!(matches!(
+            SourceLocation::parse("https://a.example/x.pb"),
+            Ok(SourceLocation::Http(_))
+        ));
         for text in ["/a/feed.zip", "file:/a/feed.zip", "file:///a/feed.zip"] {
-            assert_eq!(Location::parse(text).unwrap(), Location::Path("/a/feed.zip".into()));
+            assert_eq!(
+                SourceLocation::parse(text).unwrap(),
+                SourceLocation::Path("/a/feed.zip".into())
+            );
         }
-        assert_eq!(Location::parse("some/feed.zip").unwrap().folder(), None);
-        let folder = Location::parse(dir.path().to_str().unwrap()).unwrap();
-        assert_eq!(folder.folder(), Some(dir.path()));
+        assert_eq!(SourceLocation::parse("some/feed.zip").unwrap().schedule_folder(), None);
+        let folder = SourceLocation::parse(dir.path().to_str().unwrap()).unwrap();
+        assert_eq!(folder.schedule_folder(), Some(dir.path()));
         assert_eq!(
-            Location::parse("replay:///data/series?speed=10").unwrap(),
-            Location::Replay { dir: "/data/series".into(), speed: 10.0 }
+            SourceLocation::parse("replay:///data/series?speed=10").unwrap(),
+            SourceLocation::Replay { dir: "/data/series".into(), speed: 10.0 }
         );
     }
 
@@ -210,7 +218,7 @@ mod tests {
             ("replay:///srv/secret/series?speed=10", "series"),
             ("https://a.example/x.pb?key=s", "https://a.example/x.pb?key=***"),
         ] {
-            assert_eq!(Location::parse(location).unwrap().public_name(), name);
+            assert_eq!(SourceLocation::parse(location).unwrap().public_name(), name);
         }
     }
 
@@ -224,7 +232,7 @@ mod tests {
             ("replay://d?speed=0", "speed"),
             ("replay://d?sped=1", "sped"),
         ] {
-            let error = Location::parse(text).unwrap_err().to_string();
+            let error = SourceLocation::parse(text).unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");
         }
     }
@@ -232,7 +240,7 @@ mod tests {
     #[test]
     fn keys_and_passwords_are_hidden() {
         let location =
-            Location::parse("https://me:pw@a.example/tu.pb?api_key=s3cret&line=4").unwrap();
+            SourceLocation::parse("https://me:pw@a.example/tu.pb?api_key=s3cret&line=4").unwrap();
         let shown = format!("{location} {location:?}");
         assert!(!shown.contains("pw@") && !shown.contains("s3cret") && !shown.contains("me:"));
         assert!(shown.contains("line=4") && shown.contains("a.example/tu.pb"));
@@ -248,10 +256,10 @@ mod tests {
             "X-Amz-Signature",
             "auth",
         ] {
-            assert!(Location::is_secret_parameter(name), "{name}");
+            assert!(SourceLocation::is_secret_parameter(name), "{name}");
         }
         for name in ["line", "keys_of", "author", "format", "sigma"] {
-            assert!(!Location::is_secret_parameter(name), "{name}");
+            assert!(!SourceLocation::is_secret_parameter(name), "{name}");
         }
     }
 }

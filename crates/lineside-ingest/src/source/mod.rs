@@ -5,8 +5,8 @@ mod location;
 mod secret;
 mod siri;
 
-pub use credential::{Basic, OAuth2};
-pub(crate) use location::host_of;
-pub use location::{BadLocation, Location};
+pub use credential::{BasicAuth, OAuth2Client};
+pub(crate) use location::url_host;
+pub use location::{BadLocation, SourceLocation};
 pub use secret::Secret;
 pub use siri::{SiriAnswers, SiriEnvelope, SiriMode, SiriService, SiriSource};

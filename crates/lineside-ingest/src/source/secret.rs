@@ -18,7 +18,7 @@ impl Secret {
     }
 
     /// Whether `bytes` hold it.
-    pub(crate) fn is_in(&self, bytes: &[u8]) -> bool {
+    pub(crate) fn occurs_in(&self, bytes: &[u8]) -> bool {
         let own = self.0.as_bytes();
         !own.is_empty() && bytes.windows(own.len()).any(|window| window == own)
     }
@@ -45,7 +45,7 @@ mod tests {
         let secret = Secret::new("hunter2");
         assert_eq!(format!("{secret} {secret:?}"), "*** ***");
         assert_eq!(secret.reveal(), "hunter2");
-        assert!(secret.is_in(b"<a>hunter2</a>") && !secret.is_in(b"hunter"));
-        assert!(!Secret::new("").is_in(b"anything"));
+        assert!(secret.occurs_in(b"<a>hunter2</a>") && !secret.occurs_in(b"hunter"));
+        assert!(!Secret::new("").occurs_in(b"anything"));
     }
 }

@@ -122,7 +122,7 @@ impl SiriSource {
     }
 
     /// Whether it is asked the same as `other` is.
-    pub(crate) fn asks_as(&self, other: &SiriSource) -> bool {
+    pub(crate) fn has_same_requests(&self, other: &SiriSource) -> bool {
         let ids = SiriIds::Same;
         SiriSource { ids: ids.clone(), ..self.clone() } == SiriSource { ids, ..other.clone() }
     }

@@ -1,15 +1,15 @@
 //! Which state a feed is in, by what is known of it.
 
 use super::*;
-use crate::fetch::{Failure, FailureCode};
+use crate::fetch::{FailureCode, FetchError};
 
-const RULES: Rules = Rules {
+const RULES: HealthRules = HealthRules {
     late_after: Duration::from_secs(300),
     max_age: None,
     paused: false,
     ended: None,
     ttl: Duration::ZERO,
-    expectation: Expectation {
+    expectation: ContentExpectation {
         under_way: None,
         usual: None,
         told: 0,
@@ -32,13 +32,14 @@ fn good(at: i64) -> FeedStatus {
 fn failed(mut status: FeedStatus, at: i64) -> FeedStatus {
     let at = UnixMillis::from_seconds(at);
     let detail = "the answer was 500 Internal Server Error";
-    status.last_error = Some(Failure::new(FailureCode::Http(500), detail).at(at));
+    status.last_error =
+        Some(FetchError::new(FailureCode::Http(500), detail).into_fetch_failure(at));
     status
 }
 
-fn check(mut status: FeedStatus, now: i64, rules: &Rules, state: FeedState, says: &str) {
+fn check(mut status: FeedStatus, now: i64, rules: &HealthRules, state: FeedState, says: &str) {
     let now = UnixMillis::from_seconds(now);
-    status.judge(now, now, rules);
+    status.update_state(now, now, rules);
     assert_eq!(status.state, state, "{}", status.reason);
     assert!(status.reason.contains(says), "{}", status.reason);
 }
@@ -59,15 +60,15 @@ fn each_state_has_its_reason() {
     check(failed(gathering, 1010), 1010, &RULES, FeedState::Stale, "http_500");
     let restored = FeedStatus { is_restored: true, ..good(1000) };
     check(restored, 9000, &RULES, FeedState::Unknown, "since the start; the last good data");
-    let strict = Rules { max_age: Some(Duration::from_secs(60)), ..RULES };
+    let strict = HealthRules { max_age: Some(Duration::from_secs(60)), ..RULES };
     check(failed(good(1000), 1070), 1070, &strict, FeedState::Failing, "too old");
 }
 
 /// Since when the data of a status have not been reliable at a moment, in seconds.
-fn unreliable_since(status: &mut FeedStatus, now: i64, rules: &Rules) -> Option<i64> {
+fn unreliable_since(status: &mut FeedStatus, now: i64, rules: &HealthRules) -> Option<i64> {
     let now = UnixMillis::from_seconds(now);
-    status.judge(now, now, rules);
-    status.unreliable_since.map(UnixMillis::seconds)
+    status.update_state(now, now, rules);
+    status.unreliable_since.map(UnixMillis::unix_seconds)
 }
 
 #[test]
@@ -80,7 +81,7 @@ fn data_are_unreliable_since_their_own_time_whatever_the_state_becomes() {
         assert_eq!(unreliable_since(&mut status, now, &RULES), Some(1000));
         assert_eq!(status.state, state);
     }
-    let paused = Rules { paused: true, ..RULES };
+    let paused = HealthRules { paused: true, ..RULES };
     assert_eq!(unreliable_since(&mut status, 9010, &paused), Some(1000), "paused in an outage");
     assert_eq!(unreliable_since(&mut good(1000), 1010, &paused), None, "paused while well");
     let mut status = good(9000);
@@ -106,8 +107,8 @@ fn data_without_a_usable_time_are_unreliable_since_that_was_seen() {
 
 #[test]
 fn what_is_too_little_depends_on_what_should_be_under_way() {
-    let expecting = |under_way, told, unchanged_since| Rules {
-        expectation: Expectation {
+    let expecting = |under_way, told, unchanged_since| HealthRules {
+        expectation: ContentExpectation {
             under_way: Some(under_way),
             usual: Some(f64::from(under_way) * 0.9),
             told,
@@ -129,8 +130,8 @@ fn what_is_too_little_depends_on_what_should_be_under_way() {
 
 #[test]
 fn a_feed_that_never_told_of_trips_or_vehicles_may_have_nothing_to_say() {
-    let about_else = |under_way| Rules {
-        expectation: Expectation { tells_of_trips: false, under_way, ..RULES.expectation },
+    let about_else = |under_way| HealthRules {
+        expectation: ContentExpectation { tells_of_trips: false, under_way, ..RULES.expectation },
         ..RULES
     };
     let nothing = FeedStatus { entities: 0, ..good(1000) };
@@ -143,8 +144,10 @@ fn a_feed_that_never_told_of_trips_or_vehicles_may_have_nothing_to_say() {
 
 #[test]
 fn an_answer_without_a_body_is_judged_like_a_message_with_nothing_in_it() {
-    let under_way =
-        |under_way| Rules { expectation: Expectation { under_way, ..RULES.expectation }, ..RULES };
+    let under_way = |under_way| HealthRules {
+        expectation: ContentExpectation { under_way, ..RULES.expectation },
+        ..RULES
+    };
     let at = UnixMillis::from_seconds(9_000);
     // The good data from before are old by now; that is not what it is judged by.
     let nothing = FeedStatus { nothing_since: Some(at), ..good(1000) };
@@ -160,10 +163,10 @@ fn an_answer_without_a_body_is_judged_like_a_message_with_nothing_in_it() {
 fn since_moves_only_with_the_state() {
     let mut status = good(1000);
     let at = UnixMillis::from_seconds;
-    status.judge(at(1000), at(1000), &RULES);
-    status.judge(at(1100), at(1100), &RULES);
+    status.update_state(at(1000), at(1000), &RULES);
+    status.update_state(at(1100), at(1100), &RULES);
     assert_eq!(status.since, at(1000));
-    status.judge(at(1400), at(1400), &RULES);
+    status.update_state(at(1400), at(1400), &RULES);
     assert_eq!((status.state, status.since), (FeedState::Late, at(1400)));
 }
 
@@ -171,7 +174,7 @@ fn since_moves_only_with_the_state() {
 fn outcomes_are_counted_by_name() {
     let mut status = FeedStatus::default();
     for outcome in ["new", "same", "new", "http_500"] {
-        status.count(outcome);
+        status.count_outcome(outcome);
     }
     assert_eq!(status.fetches, 4);
     assert_eq!(status.outcomes[0], ("new".into(), 2));
@@ -179,7 +182,7 @@ fn outcomes_are_counted_by_name() {
 
 #[test]
 fn the_reason_has_the_real_age_and_very_old_data_are_stale() {
-    let strict = Rules { late_after: Duration::from_secs(3 * 3600), ..RULES };
+    let strict = HealthRules { late_after: Duration::from_secs(3 * 3600), ..RULES };
     let day = 24 * 3600;
     check(good(1000), 1000 + 900, &RULES, FeedState::Late, "more than 10 min old");
     check(good(1000), 1000 + 3_599, &RULES, FeedState::Late, "more than 50 min old");
@@ -188,8 +191,10 @@ fn the_reason_has_the_real_age_and_very_old_data_are_stale() {
     check(good(1000), 1000 + 4 * 3600, &strict, FeedState::Late, "4 h old");
     check(good(1000), 1000 + 2 * day, &strict, FeedState::Stale, "2 days old");
     let alerts = FeedStatus { entities: 0, tells_of_alerts_only: true, ..good(1000) };
-    let about_alerts =
-        Rules { expectation: Expectation { tells_of_trips: false, ..RULES.expectation }, ..RULES };
+    let about_alerts = HealthRules {
+        expectation: ContentExpectation { tells_of_trips: false, ..RULES.expectation },
+        ..RULES
+    };
     check(alerts.clone(), 1000 + day, &about_alerts, FeedState::Ok, "is empty");
     check(alerts, 1000 + 1_111 * day, &about_alerts, FeedState::Stale, "1\u{202f}111 days old");
 }
@@ -204,13 +209,13 @@ fn a_time_that_cannot_be_is_not_fresh() {
 fn an_expired_schedule_is_expired_unless_its_source_fails_for_long() {
     let schedule = FeedStatus { format: Some(Format::Gtfs), data_time: None, ..good(1000) };
     let end = ServiceEnd { last_day: jiff::civil::date(2024, 6, 1), at: UnixMillis(7) };
-    let ended = Rules { ended: Some(end), ..RULES };
+    let ended = HealthRules { ended: Some(end), ..RULES };
     check(schedule.clone(), 1000, &RULES, FeedState::Ok, "fresh");
     check(schedule.clone(), 1000, &ended, FeedState::Expired, "1 June 2024");
     check(failed(schedule.clone(), 1010), 1010, &ended, FeedState::Expired, "1 June 2024");
     check(failed(schedule.clone(), 1310), 1310, &ended, FeedState::Failing, "http_500");
     let mut status = schedule.clone();
-    status.judge(UnixMillis(9), UnixMillis(9), &ended);
+    status.update_state(UnixMillis(9), UnixMillis(9), &ended);
     assert_eq!(status.since, end.at);
     let empty = FeedStatus { entities: 0, ..schedule };
     check(empty, 1000, &ended, FeedState::Empty, "is empty");
@@ -219,15 +224,15 @@ fn an_expired_schedule_is_expired_unless_its_source_fails_for_long() {
 #[test]
 fn a_paused_feed_keeps_the_state_before_its_pause() {
     let at = UnixMillis::from_seconds;
-    let paused = Rules { paused: true, ..RULES };
+    let paused = HealthRules { paused: true, ..RULES };
     let mut status = good(1000);
-    status.judge(at(1000), at(1000), &RULES);
-    status.judge(at(1010), at(1010), &paused);
+    status.update_state(at(1000), at(1000), &RULES);
+    status.update_state(at(1010), at(1010), &paused);
     assert_eq!((status.state, status.since), (FeedState::Paused, at(1010)));
     assert_eq!(status.state_before_pause, Some(FeedState::Ok));
-    status.judge(at(9000), at(9000), &paused);
+    status.update_state(at(9000), at(9000), &paused);
     assert_eq!((status.state_before_pause, status.since), (Some(FeedState::Ok), at(1010)));
     assert!(!status.state.is_trouble());
-    status.judge(at(9001), at(9001), &RULES);
+    status.update_state(at(9001), at(9001), &RULES);
     assert_eq!((status.state, status.state_before_pause), (FeedState::Stale, None));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::proto::FeedEntity;
-use lineside_ingest::{Applied, Dataset, NetworkState};
+use lineside_ingest::{ApplyOutcome, Dataset, NetworkState};
 use lineside_sync::UnixMillis;
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn known(state: &NetworkState) -> Known {
 }
 
 /// Applies changes as a reader of them would, and finds the old record where they say it was.
-fn follow(known: &mut Known, applied: &Applied) {
+fn follow(known: &mut Known, applied: &ApplyOutcome) {
     for change in &applied.changes {
         let record = change.record().unwrap();
         let key = (record.feed.to_string(), record.kind.as_str(), record.id.to_string());
@@ -72,7 +72,7 @@ proptest! {
     fn any_bytes_are_taken_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let mut world = World::new();
         let _ = world.writer.apply_snapshot("city-vehicles", bytes.clone().into(), world.now());
-        prop_assert!(Dataset::load(feed("city"), bytes.into(), UnixMillis(0)).is_err());
+        prop_assert!(Dataset::load_gtfs(feed("city"), bytes.into(), UnixMillis(0)).is_err());
     }
 
     #[test]

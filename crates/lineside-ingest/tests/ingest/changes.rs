@@ -10,11 +10,11 @@ use std::{
 };
 
 use lineside_hub::{
-    Channel, Delivery, Ended, ResolveError, Session, SessionLimits, SubscribeError,
+    Channel, Delivery, ResolveError, Session, SessionLimits, SubscribeError, SubscriptionEnd,
 };
 use lineside_ingest::{
-    Changed, FeedConfig, FeedState, Ingest, Last, PollRefused, Rate, Secret, Serving, Span,
-    Stopping,
+    ArchiveSpan, ConfigChange, FeedConfig, FeedState, Ingest, LastPoll, PollRefused,
+    PollingStopped, RequestRate, Secret, ServedContent,
 };
 use lineside_sync::{Clock as _, RealClock, UnixMillis};
 
@@ -32,19 +32,19 @@ async fn producer(lat: f32) -> Upstream {
 
 async fn until_ok(ingest: &Ingest, ids: &[&str]) {
     for id in ids {
-        let is_ok = || ingest.feed(id).is_some_and(|it| it.status().state == FeedState::Ok);
+        let is_ok = || ingest.find_feed(id).is_some_and(|it| it.status().state == FeedState::Ok);
         until(format_args!("{id} is well"), is_ok).await;
     }
 }
 
 fn subscribe(ingest: &Ingest, channel: &str) -> Result<Session, SubscribeError> {
-    let mut session = ingest.hub().session(Arc::new(Deaf), SessionLimits::default());
-    session.subscribe(&Channel::parse(channel).unwrap(), None)?;
+    let mut session = ingest.hub().open_session(Arc::new(Deaf), SessionLimits::default());
+    session.subscribe(&Channel::parse_name(channel).unwrap(), None)?;
     Ok(session)
 }
 
 /// Applies all there is; whether the subscription ended.
-fn pull(session: &mut Session, held: &mut Held) -> Option<Ended> {
+fn pull(session: &mut Session, held: &mut Held) -> Option<SubscriptionEnd> {
     while let Some(delivery) = session.next_delivery() {
         match delivery {
             Delivery::Ended { why, .. } => return Some(why),
@@ -64,7 +64,7 @@ async fn a_feed_that_is_configured_otherwise_keeps_what_it_has() {
     let before = config("f", &upstream.url("/vp.pb"));
     let ingest = start(vec![before.clone()]);
     until_ok(&ingest, &["f"]).await;
-    let (was, position) = (ingest.feed("f").unwrap(), ingest.networks()[0].position());
+    let (was, position) = (ingest.find_feed("f").unwrap(), ingest.networks()[0].position());
     let (mut session, mut held) = (subscribe(&ingest, "feed/f").unwrap(), Held::default());
     let asked = upstream.requests().len();
     let after = FeedConfig {
@@ -73,10 +73,10 @@ async fn a_feed_that_is_configured_otherwise_keeps_what_it_has() {
         max_bytes: 1 << 19,
         ..before
     };
-    assert_eq!(ingest.preview(vec![after.clone()]).changed, ids(&["f"]));
-    let changed = ingest.change(vec![after.clone()]).await.unwrap();
-    assert_eq!(changed, Changed { changed: ids(&["f"]), ..Changed::default() });
-    let is = ingest.feed("f").unwrap();
+    assert_eq!(ingest.preview_change(vec![after.clone()]).changed, ids(&["f"]));
+    let changed = ingest.apply_change(vec![after.clone()]).await.unwrap();
+    assert_eq!(changed, ConfigChange { changed: ids(&["f"]), ..ConfigChange::default() });
+    let is = ingest.find_feed("f").unwrap();
     assert_eq!(is.config().display_name(), "Buses");
     assert!(Arc::ptr_eq(&was.snapshot().unwrap(), &is.snapshot().unwrap()));
     assert!(Arc::ptr_eq(&was.network(), &is.network()));
@@ -86,9 +86,9 @@ async fn a_feed_that_is_configured_otherwise_keeps_what_it_has() {
     assert_eq!(ingest.networks()[0].position().epoch, position.epoch);
     assert_eq!(pull(&mut session, &mut held), None);
     assert_eq!(held.ids("vehicle"), ["1"]);
-    assert!(ingest.change(vec![after]).await.unwrap().is_nothing());
+    assert!(ingest.apply_change(vec![after]).await.unwrap().is_unchanged());
     ingest.shut_down().await;
-    assert_eq!(ingest.change(Vec::new()).await, Err(Stopping));
+    assert_eq!(ingest.apply_change(Vec::new()).await, Err(PollingStopped));
 }
 
 /// Readers of a feed that nobody touches, while others come and go.
@@ -96,7 +96,7 @@ fn hammer(ingest: &Arc<Ingest>, stop: &Arc<AtomicBool>, reads: &Arc<AtomicU64>) 
     let (ingest, stop, reads) = (Arc::clone(ingest), Arc::clone(stop), Arc::clone(reads));
     std::thread::spawn(move || {
         while !stop.load(Ordering::Acquire) {
-            let feed = ingest.feed("stays").expect("it is there all the time");
+            let feed = ingest.find_feed("stays").expect("it is there all the time");
             assert!(feed.snapshot().is_some_and(|it| !it.bytes.is_empty()));
             assert_eq!(feed.network().state().vehicles().count(), 1);
             assert!(ingest.feeds().iter().any(|feed| feed.id().as_str() == "stays"));
@@ -120,7 +120,7 @@ async fn feeds_come_and_go_and_the_others_are_served_all_the_time() {
     let ingest = start(vec![one("stays"), schedule.clone()]);
     until_ok(&ingest, &["stays", "city"]).await;
     let (mut session, mut held) = (subscribe(&ingest, "feed/stays").unwrap(), Held::default());
-    let position = ingest.network_of("stays").unwrap().position();
+    let position = ingest.find_network_of_feed("stays").unwrap().position();
     let (stop, reads) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
     let hammering = hammer(&ingest, &stop, &reads);
     for round in 0..ROUNDS {
@@ -129,20 +129,23 @@ async fn feeds_come_and_go_and_the_others_are_served_all_the_time() {
         if round % 2 == 0 {
             feeds.extend([one("comes"), member("joins")]);
         }
-        let changed = ingest.change(feeds).await.unwrap();
+        let changed = ingest.apply_change(feeds).await.unwrap();
         let expect = ids(&["comes", "joins"]);
         if round % 2 == 0 {
             assert_eq!((changed.added, changed.networks), (expect, ids(&["city", "comes"])));
             until_ok(&ingest, &["comes", "joins"]).await;
         } else {
             assert_eq!((changed.removed, changed.networks), (expect, ids(&["city"])));
-            assert!(ingest.feed("comes").is_none() && ingest.network_of("joins").is_none());
+            assert!(
+                ingest.find_feed("comes").is_none()
+                    && ingest.find_network_of_feed("joins").is_none()
+            );
         }
         until("it was read meanwhile", || reads.load(Ordering::Acquire) > seen + 1).await;
     }
     stop.store(true, Ordering::Release);
     hammering.join().unwrap();
-    assert_eq!(ingest.network_of("stays").unwrap().position().epoch, position.epoch);
+    assert_eq!(ingest.find_network_of_feed("stays").unwrap().position().epoch, position.epoch);
     assert_eq!(pull(&mut session, &mut held), None);
     ingest.shut_down().await;
 }
@@ -161,8 +164,8 @@ async fn whoever_listens_to_a_feed_that_goes_is_told() {
     let (mut held_a, mut held_b, mut area) = Default::default();
     assert_eq!(pull(&mut on_area, &mut area), None);
     assert_eq!(area.ids("vehicle").len(), 2, "{area:?}");
-    ingest.change(vec![one("a")]).await.unwrap();
-    assert_eq!(pull(&mut on_b, &mut held_b), Some(Ended::Over));
+    ingest.apply_change(vec![one("a")]).await.unwrap();
+    assert_eq!(pull(&mut on_b, &mut held_b), Some(SubscriptionEnd::Over));
     assert_eq!(pull(&mut on_a, &mut held_a), None);
     assert_eq!(pull(&mut on_area, &mut area), None);
     assert_eq!(area.records.keys().filter(|key| key.0 == "b").count(), 0, "{area:?}");
@@ -177,10 +180,10 @@ async fn another_source_takes_over_once_it_brings_something() {
     let (old, new) = (producer(48.87).await, Upstream::start(Answer::HangUp).await);
     let ingest = start(vec![config("f", &old.url("/vp.pb"))]);
     until_ok(&ingest, &["f"]).await;
-    let feed = || ingest.feed("f").unwrap();
+    let feed = || ingest.find_feed("f").unwrap();
     let before = feed().snapshot().unwrap();
     let epoch = ingest.networks()[0].epoch();
-    ingest.change(vec![config("f", &new.url("/other"))]).await.unwrap();
+    ingest.apply_change(vec![config("f", &new.url("/other"))]).await.unwrap();
     until("the new source failed twice", || new.requests().len() > 1).await;
     assert!(Arc::ptr_eq(&before, &feed().snapshot().unwrap()));
     assert_eq!(feed().network().state().vehicles().count(), 1);
@@ -194,7 +197,7 @@ async fn another_source_takes_over_once_it_brings_something() {
     // And back, by its format alone: the same bytes are only passed on.
     let raw = Some(lineside_formats::Format::Raw);
     let config = FeedConfig { format: raw, ..config("f", &new.url("/other")) };
-    ingest.change(vec![config]).await.unwrap();
+    ingest.apply_change(vec![config]).await.unwrap();
     until("the schedule is gone", || ingest.networks()[0].timetable().is_none()).await;
     assert_eq!(feed().format(), raw);
     ingest.shut_down().await;
@@ -205,7 +208,7 @@ async fn networks_are_put_together_anew_out_of_what_is_known() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("city.zip");
     std::fs::write(&path, zip(0)).unwrap();
-    let now = RealClock::new().wall().seconds();
+    let now = RealClock::new().wall_time().unix_seconds();
     let vehicles = message(now, vec![vehicle("1", Some("T18"), 48.87, 2.34, now)]);
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &vehicles))).await;
     let (city, alone) =
@@ -220,18 +223,18 @@ async fn networks_are_put_together_anew_out_of_what_is_known() {
     // From here on nothing new comes of it.
     upstream.set(Answer::ThenHang(Vec::new()));
     let joined = FeedConfig { static_feed: Some(feed("city")), ..alone.clone() };
-    let changed = ingest.change(vec![city.clone(), joined]).await.unwrap();
+    let changed = ingest.apply_change(vec![city.clone(), joined]).await.unwrap();
     assert_eq!((changed.changed, changed.networks), (ids(&["vehicles"]), ids(&["city"])));
-    let network = ingest.network_of("vehicles").unwrap();
+    let network = ingest.find_network_of_feed("vehicles").unwrap();
     assert_eq!(network.id().as_str(), "city");
     assert!(Arc::ptr_eq(&timetable, &network.timetable().unwrap()), "it is not loaded again");
-    assert_eq!(pull(&mut session, &mut held), Some(Ended::Over));
+    assert_eq!(pull(&mut session, &mut held), Some(SubscriptionEnd::Over));
     let mut session = subscribe(&ingest, "vehicle/vehicles/1").unwrap();
     assert_eq!(pull(&mut session, &mut held), None);
     assert_eq!(held.find("vehicle", "1").unwrap()["lineside"]["route_id"], "R1");
-    assert!(ingest.feed("vehicles").unwrap().snapshot().is_some());
+    assert!(ingest.find_feed("vehicles").unwrap().snapshot().is_some());
     // And apart again.
-    ingest.change(vec![alone, city]).await.unwrap();
+    ingest.apply_change(vec![alone, city]).await.unwrap();
     assert_eq!(ingest.networks()[0].id().as_str(), "vehicles");
     assert_eq!(ingest.networks()[0].state().vehicles().count(), 1);
     assert_eq!(ingest.networks()[1].state().vehicles().count(), 0);
@@ -246,8 +249,8 @@ async fn a_paused_feed_is_served_and_its_source_left_alone() {
     let ingest = start(vec![one.clone(), config("other", &other.url("/o"))]);
     until_ok(&ingest, &["f", "other"]).await;
     let paused = FeedConfig { paused: true, ..one.clone() };
-    ingest.change(vec![paused, config("other", &other.url("/o"))]).await.unwrap();
-    let status = || ingest.feed("f").unwrap().status();
+    ingest.apply_change(vec![paused, config("other", &other.url("/o"))]).await.unwrap();
+    let status = || ingest.find_feed("f").unwrap().status();
     until("it says so", || status().reason.starts_with("paused")).await;
     let others_are_asked = async || {
         let meanwhile = other.requests().len();
@@ -259,17 +262,17 @@ async fn a_paused_feed_is_served_and_its_source_left_alone() {
     others_are_asked().await;
     assert_eq!(upstream.requests().len(), asked);
     assert_eq!(status().next_poll, None);
-    assert!(ingest.feed("f").unwrap().snapshot().is_some() && ingest.ready());
+    assert!(ingest.find_feed("f").unwrap().snapshot().is_some() && ingest.is_ready());
     assert_eq!(ingest.poll_now("f").await, Err(PollRefused::Paused));
     let last = || {
-        let bins = ingest.archive().list_bins(&feed("f"), Span::Day, UnixMillis(0)).unwrap();
+        let bins = ingest.archive().list_bins(&feed("f"), ArchiveSpan::Day, UnixMillis(0)).unwrap();
         bins.last().map(|bin| (bin.last, bin.last_serving)).unwrap()
     };
-    until("it is remembered", || last() == (Last::Paused, Serving::Fresh)).await;
+    until("it is remembered", || last() == (LastPoll::Paused, ServedContent::Fresh)).await;
     let old = FeedConfig { max_age: Some(Duration::from_millis(1)), paused: true, ..one.clone() };
-    ingest.change(vec![old, config("other", &other.url("/o"))]).await.unwrap();
-    until("nothing is served", || last() == (Last::Paused, Serving::Nothing)).await;
-    ingest.change(vec![one]).await.unwrap();
+    ingest.apply_change(vec![old, config("other", &other.url("/o"))]).await.unwrap();
+    until("nothing is served", || last() == (LastPoll::Paused, ServedContent::Nothing)).await;
+    ingest.apply_change(vec![one]).await.unwrap();
     until("it is asked again", || upstream.requests().len() > asked).await;
     until("it says nothing of it", || !status().reason.contains("paused")).await;
     ingest.shut_down().await;
@@ -281,20 +284,20 @@ async fn a_poll_at_once_keeps_to_the_rate() {
     let mut rare = config("f", &upstream.url("/vp.pb"));
     rare.poll = Some(Duration::from_secs(3_600));
     let mut limited = FeedConfig { id: feed("limited"), ..rare.clone() };
-    limited.url = lineside_ingest::Location::parse(&producer(1.0).await.url("/l")).unwrap();
-    limited.rate = Rate::parse("1/h").ok();
+    limited.url = lineside_ingest::SourceLocation::parse(&producer(1.0).await.url("/l")).unwrap();
+    limited.rate = RequestRate::parse("1/h").ok();
     let ingest = start(vec![rare, limited]);
     until_ok(&ingest, &["f", "limited"]).await;
-    let fetches = |id| ingest.feed(id).unwrap().status().fetches;
+    let fetches = |id| ingest.find_feed(id).unwrap().status().fetches;
     assert_eq!(ingest.poll_now("f").await, Ok(()));
     until("it was asked", || fetches("f") == 2).await;
-    let next = ingest.feed("limited").unwrap().status().next_poll;
+    let next = ingest.find_feed("limited").unwrap().status().next_poll;
     let Err(PollRefused::NoRoom(wait)) = ingest.poll_now("limited").await else {
         panic!("the rate leaves no room");
     };
     assert!(wait > Duration::from_secs(3_000) && wait <= Duration::from_secs(3_600), "{wait:?}");
     assert_eq!(fetches("limited"), 1);
-    assert!(next.is_some() && ingest.feed("limited").unwrap().status().next_poll.is_some());
+    assert!(next.is_some() && ingest.find_feed("limited").unwrap().status().next_poll.is_some());
     assert_eq!(ingest.poll_now("none").await, Err(PollRefused::UnknownFeed));
     ingest.shut_down().await;
     assert_eq!(ingest.poll_now("f").await, Err(PollRefused::NotNow));

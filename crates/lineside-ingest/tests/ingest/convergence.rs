@@ -70,14 +70,14 @@ impl Storm {
             12..=13 => self.subscribe(),
             14 => self.come_back(),
             15 => self.leave(),
-            16 => self.world.hub.sweep(),
+            16 => self.world.hub.sweep_rooms(),
             _ => self.pull_some(),
         }
     }
 
     /// A few vehicles appear, vanish, move over cells, change their trip and with it their route.
     fn move_vehicles(&mut self) {
-        let now = self.world.now().seconds();
+        let now = self.world.now().unix_seconds();
         for _ in 0..self.rng.usize(0..4) {
             let id = format!("v{}", self.rng.u32(0..6));
             self.vehicles
@@ -109,7 +109,7 @@ impl Storm {
                 self.updates.push(entity);
             }
         }
-        let body = message(self.world.now().seconds(), self.updates.clone());
+        let body = message(self.world.now().unix_seconds(), self.updates.clone());
         let state = FeedState::ALL[self.rng.usize(0..6)];
         let (since, reason) = (self.world.now(), format!("by chance {}", self.rng.u32(0..3)));
         let judge = |_| {
@@ -118,7 +118,7 @@ impl Storm {
             self.rng.bool().then_some(record)
         };
         let now = self.world.now();
-        self.world.writer.apply_snapshot_judged("city-trips", body, now, judge).unwrap();
+        self.world.writer.apply_snapshot_with_health("city-trips", body, now, judge).unwrap();
     }
 
     fn tell_alerts(&mut self) {
@@ -139,7 +139,7 @@ impl Storm {
 
     fn let_time_pass(&mut self) {
         self.world.clock.advance(std::time::Duration::from_secs(self.rng.u64(1..200)));
-        self.world.writer.tick();
+        self.world.writer.advance_boards();
     }
 
     fn subscribe(&mut self) {

@@ -4,8 +4,8 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use lineside_formats::Format;
 use lineside_ingest::{
-    Converter, FailureCode, FeedConfig, FeedState, Ingest, MemorySnapshots, Options, Program,
-    SnapshotKey, Snapshots as _,
+    ExternalProgram, FailureCode, FeedConfig, FeedState, FormatConverter, Ingest, IngestOptions,
+    MemorySnapshotStore, SnapshotKey, SnapshotStore as _,
 };
 use lineside_sync::{Clock, RealClock, SimulatedClock};
 
@@ -20,8 +20,8 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// A feed whose bytes go through a script.
 fn converted(id: &str, url: &str, script: &str, timeout: Duration) -> FeedConfig {
     let command = ["sh", "-c", script].map(str::to_owned).to_vec();
-    let program = Program { command, timeout, memory: 1 << 30 };
-    let converter = Converter { from: "other".into(), to: Format::GtfsRt, program };
+    let program = ExternalProgram { command, timeout, memory: 1 << 30 };
+    let converter = FormatConverter { from: "other".into(), to: Format::GtfsRt, program };
     FeedConfig {
         converter: Some(Arc::new(converter)),
         format: Some(Format::GtfsRt),
@@ -48,7 +48,7 @@ fn answer(lat: f32) -> Answer {
 }
 
 fn clock() -> Arc<SimulatedClock> {
-    Arc::new(SimulatedClock::new(RealClock::new().wall()))
+    Arc::new(SimulatedClock::new(RealClock::new().wall_time()))
 }
 
 #[tokio::test]
@@ -57,8 +57,9 @@ async fn what_is_known_grows_old_while_a_program_runs() {
     let upstream = Upstream::start(answer(48.87)).await;
     let clock = clock();
     let feed = converted("a", &upstream.url("/a"), &hanging(folder.path()), HOUR);
-    let ingest = Ingest::start(Options { clock: Arc::clone(&clock) as _, ..options(vec![feed]) });
-    let feed = ingest.feed("a").unwrap();
+    let ingest =
+        Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(vec![feed]) });
+    let feed = ingest.find_feed("a").unwrap();
     until("it is well", || {
         clock.advance(Duration::from_millis(1));
         feed.status().state == FeedState::Ok
@@ -88,14 +89,14 @@ async fn programs_that_hang_keep_others_waiting_no_longer_than_their_time_is() {
     feeds.push(converted("other", &upstream.url("/a"), "cat", Duration::from_secs(10)));
     feeds.push(config("plain", &upstream.url("/a")));
     let clock = clock();
-    let ingest = Ingest::start(Options { clock: Arc::clone(&clock) as _, ..options(feeds) });
+    let ingest = Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(feeds) });
     until("all places are taken", || {
         clock.advance(Duration::from_millis(1));
         n_begun(folder.path()) == STUCK
     })
     .await;
     upstream.set(answer(48.88));
-    let other = ingest.feed("other").unwrap();
+    let other = ingest.find_feed("other").unwrap();
     let _ = ingest.poll_now("other").await;
     let error = || other.status().last_error.clone();
     until("there was none for the other", || {
@@ -106,7 +107,7 @@ async fn programs_that_hang_keep_others_waiting_no_longer_than_their_time_is() {
     let error = error().unwrap();
     assert_eq!(error.code, FailureCode::Convert);
     assert!(error.detail.contains("others took every place"), "{}", error.detail);
-    let plain = ingest.feed("plain").unwrap();
+    let plain = ingest.find_feed("plain").unwrap();
     let polls = plain.status().fetches;
     until("nobody else waits", || {
         clock.advance(Duration::from_millis(60));
@@ -119,7 +120,7 @@ async fn programs_that_hang_keep_others_waiting_no_longer_than_their_time_is() {
     clock.advance(HOUR);
     until("each of those has been stopped", || {
         (0..STUCK).all(|n| {
-            let status = ingest.feed(&format!("stuck-{n}")).unwrap().status();
+            let status = ingest.find_feed(&format!("stuck-{n}")).unwrap().status();
             status.outcomes.iter().any(|(name, times)| name == "convert" && *times > 0)
         })
     })
@@ -136,17 +137,17 @@ async fn programs_that_hang_keep_others_waiting_no_longer_than_their_time_is() {
 async fn bytes_that_nothing_is_made_of_any_more_go_with_the_next_start() {
     let upstream = Upstream::start(answer(48.87)).await;
     let through = converted("a", &upstream.url("/a"), "cat", HOUR);
-    let snapshots = Arc::new(MemorySnapshots::default());
+    let snapshots = Arc::new(MemorySnapshotStore::default());
     let own = SnapshotKey { feed: feed("a"), file: "as sent".into() };
     let ingest = start_with(vec![through.clone()], Arc::clone(&snapshots));
-    until("both are kept", || snapshots.find(&own).is_some()).await;
+    until("both are kept", || snapshots.find_head(&own).is_some()).await;
     ingest.shut_down().await;
     let again = start_with(vec![through.clone()], Arc::clone(&snapshots));
-    assert!(snapshots.find(&own).is_some(), "it is still converted");
+    assert!(snapshots.find_head(&own).is_some(), "it is still converted");
     again.shut_down().await;
     let plain = FeedConfig { converter: None, ..through };
     let ingest = start_with(vec![plain], Arc::clone(&snapshots));
-    assert!(snapshots.find(&own).is_none());
-    assert!(snapshots.find(&SnapshotKey::of(&feed("a"))).is_some());
+    assert!(snapshots.find_head(&own).is_none());
+    assert!(snapshots.find_head(&SnapshotKey::for_feed(&feed("a"))).is_some());
     ingest.shut_down().await;
 }

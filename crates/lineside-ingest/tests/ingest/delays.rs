@@ -5,7 +5,7 @@ use std::time::Duration;
 use lineside_formats::gtfs_rt::proto::{
     FeedEntity, trip_descriptor::ScheduleRelationship, trip_update::stop_time_update,
 };
-use lineside_ingest::{DelayCounts, FeedId, Selection, Standing};
+use lineside_ingest::{DelayCounts, DelayQuery, FeedId, TripDelayStatus};
 
 use crate::support::*;
 
@@ -22,16 +22,16 @@ fn standings(
     feeds: &[FeedId],
     route: Option<&str>,
     stop: Option<&str>,
-) -> Vec<(String, Standing)> {
-    let selection = Selection { feeds, route, stop, all_lines: true };
+) -> Vec<(String, TripDelayStatus)> {
+    let selection = DelayQuery { feeds, route, stop, all_lines: true };
     let mut told = asked(world, selection);
-    told.retain(|(_, standing)| *standing != Standing::Untold);
+    told.retain(|(_, standing)| *standing != TripDelayStatus::Untold);
     told
 }
 
 /// The trips of a selection with how they stand, in the order of their ids.
-fn asked(world: &World, selection: Selection<'_>) -> Vec<(String, Standing)> {
-    let trips = world.network.state().standings(selection, world.now());
+fn asked(world: &World, selection: DelayQuery<'_>) -> Vec<(String, TripDelayStatus)> {
+    let trips = world.network.state().trip_delays(selection, world.now());
     let mut all: Vec<_> =
         trips.iter().map(|trip| (trip.trip_id.to_string(), trip.standing)).collect();
     all.sort_by(|a, b| a.0.cmp(&b.0));
@@ -39,16 +39,16 @@ fn asked(world: &World, selection: Selection<'_>) -> Vec<(String, Standing)> {
 }
 
 /// The ids of those that only the timetable knows.
-fn untold(world: &World, selection: Selection<'_>) -> Vec<String> {
+fn untold(world: &World, selection: DelayQuery<'_>) -> Vec<String> {
     let all = asked(world, selection).into_iter();
-    all.filter(|(_, standing)| *standing == Standing::Untold).map(|(trip, _)| trip).collect()
+    all.filter(|(_, standing)| *standing == TripDelayStatus::Untold).map(|(trip, _)| trip).collect()
 }
 
-fn all(world: &World, route: Option<&str>, stop: Option<&str>) -> Vec<(String, Standing)> {
+fn all(world: &World, route: Option<&str>, stop: Option<&str>) -> Vec<(String, TripDelayStatus)> {
     standings(world, &[feed("city-trips")], route, stop)
 }
 
-fn named(told: &[(&str, Standing)]) -> Vec<(String, Standing)> {
+fn named(told: &[(&str, TripDelayStatus)]) -> Vec<(String, TripDelayStatus)> {
     told.iter().map(|&(trip, standing)| (trip.to_owned(), standing)).collect()
 }
 
@@ -82,17 +82,18 @@ fn each_trip_is_told_once_with_its_sign() {
     let world = world(morning());
     let told = all(&world, None, None);
     let expect = named(&[
-        ("T18", Standing::Behind(120)),
-        ("T19", Standing::Behind(400)),
-        ("T20", Standing::Behind(-180)),
-        ("T21", Standing::Cancelled),
-        ("T22", Standing::Unknown),
+        ("T18", TripDelayStatus::Behind(120)),
+        ("T19", TripDelayStatus::Behind(400)),
+        ("T20", TripDelayStatus::Behind(-180)),
+        ("T21", TripDelayStatus::Cancelled),
+        ("T22", TripDelayStatus::Unknown),
     ]);
     assert_eq!(told, expect);
     let feeds = [feed("city-trips")];
-    let selection = Selection { feeds: &feeds, route: None, stop: None, all_lines: true };
-    let trips = world.network.state().told_standings(selection);
-    let counts = DelayCounts::of(trips.iter().map(|trip| &**trip), Duration::from_secs(300));
+    let selection = DelayQuery { feeds: &feeds, route: None, stop: None, all_lines: true };
+    let trips = world.network.state().reported_trip_delays(selection);
+    let counts =
+        DelayCounts::from_trips(trips.iter().map(|trip| &**trip), Duration::from_secs(300));
     assert_eq!((counts.trips, counts.late, counts.cancelled, counts.early), (5, 1, 1, 1));
     assert_eq!(counts.worst, Some(400));
     let late = trips.iter().find(|trip| trip.trip_id == "T19").unwrap();
@@ -124,8 +125,8 @@ fn where_and_when_a_trip_begins_is_told_only_where_it_is_known() {
         extra("unknown", None, None),
     ]);
     let feeds = [feed("city-trips")];
-    let selection = Selection { feeds: &feeds, route: None, stop: None, all_lines: true };
-    let trips = world.network.state().told_standings(selection);
+    let selection = DelayQuery { feeds: &feeds, route: None, stop: None, all_lines: true };
+    let trips = world.network.state().reported_trip_delays(selection);
     let begins = |id: &str| {
         let trip = trips.iter().find(|trip| trip.trip_id == id).unwrap();
         (trip.begins, trip.first_stop_name.clone())
@@ -169,8 +170,8 @@ fn what_a_vehicle_says_of_its_delay_counts_only_where_nothing_better_is_told() {
             let of = |trip: &str| -> Vec<_> {
                 told.iter().filter(|it| it.0 == trip).map(|it| it.1).collect()
             };
-            assert_eq!(of("T21"), [Standing::Cancelled], "{route:?} {trips}");
-            assert_eq!(of("T23"), [Standing::Behind(40)], "{route:?} {trips}");
+            assert_eq!(of("T21"), [TripDelayStatus::Cancelled], "{route:?} {trips}");
+            assert_eq!(of("T23"), [TripDelayStatus::Behind(40)], "{route:?} {trips}");
         }
     }
     // Runs of one trip at other times are others, and one that does not say its time may be either.
@@ -185,7 +186,10 @@ fn what_a_vehicle_says_of_its_delay_counts_only_where_nothing_better_is_told() {
 fn a_line_has_its_own_trips_only() {
     let world = world(morning());
     let told = all(&world, Some("R2"), None);
-    assert_eq!(told, named(&[("T19", Standing::Behind(400)), ("T21", Standing::Cancelled)]));
+    assert_eq!(
+        told,
+        named(&[("T19", TripDelayStatus::Behind(400)), ("T21", TripDelayStatus::Cancelled)])
+    );
     assert!(all(&world, Some("none"), None).is_empty());
 }
 
@@ -200,11 +204,11 @@ fn a_stop_has_the_trips_that_leave_it_as_they_stand_there() {
     let world = world(morning().into_iter().chain([leaves_out]).collect());
     let told = all(&world, None, Some("D"));
     let expect = named(&[
-        ("T18", Standing::Behind(120)),
-        ("T19", Standing::Behind(400)),
-        ("T20", Standing::Behind(-180)),
-        ("T21", Standing::Cancelled),
-        ("T23", Standing::Cancelled),
+        ("T18", TripDelayStatus::Behind(120)),
+        ("T19", TripDelayStatus::Behind(400)),
+        ("T20", TripDelayStatus::Behind(-180)),
+        ("T21", TripDelayStatus::Cancelled),
+        ("T23", TripDelayStatus::Cancelled),
     ]);
     assert_eq!(told, expect, "what runs without word of it is not spoken of");
     let of_line = all(&world, Some("R1"), Some("D"));
@@ -236,8 +240,11 @@ fn only_the_feeds_that_are_believed_are_asked() {
     assert!(standings(&world, &[feed("city-vehicles")], None, None).is_empty());
     assert!(standings(&world, &[], None, Some("D")).is_empty());
     let state = world.network.state();
-    assert!(state.tells_of_trips("city-trips") && !state.tells_of_trips("city-vehicles"));
-    assert_eq!((state.n_records_of("city-vehicles"), state.n_records_of("nobody")), (1, 0));
+    assert!(state.reports_trips("city-trips") && !state.reports_trips("city-vehicles"));
+    assert_eq!(
+        (state.feed_record_count("city-vehicles"), state.feed_record_count("nobody")),
+        (1, 0)
+    );
 }
 
 #[test]
@@ -247,7 +254,7 @@ fn without_a_timetable_the_feed_says_all_there_is() {
     entity.trip_update.as_mut().unwrap().trip.route_id = Some("R9".into());
     entity.trip_update.as_mut().unwrap().stop_time_update[0].stop_id = Some("S".into());
     world.apply("city-trips", vec![entity]);
-    assert_eq!(all(&world, Some("R9"), None), named(&[("X", Standing::Behind(700))]));
+    assert_eq!(all(&world, Some("R9"), None), named(&[("X", TripDelayStatus::Behind(700))]));
     assert!(all(&world, None, Some("D")).is_empty());
 }
 
@@ -278,7 +285,7 @@ fn a_new_state_of_the_feed_is_counted_anew() {
     let mut world = world(morning());
     assert_eq!(all(&world, Some("R2"), None).len(), 2);
     world.apply("city-trips", vec![update("T19", 10, 30)]);
-    assert_eq!(all(&world, Some("R2"), None), named(&[("T19", Standing::Behind(30))]));
+    assert_eq!(all(&world, Some("R2"), None), named(&[("T19", TripDelayStatus::Behind(30))]));
     world.writer.apply_dataset(dataset(1), world.now());
     assert_eq!(all(&world, None, None).len(), 1, "a new timetable joins it anew");
 }
@@ -288,16 +295,16 @@ fn what_only_the_timetable_knows_counts_as_unknown_while_it_is_under_way() {
     // Trip 17 is on its way, 16 has arrived, and 19 is ahead; a ferry leaves each half hour.
     let world = world(vec![update("T18", 10, 0)]);
     let feeds = [feed("city-trips")];
-    let all = Selection { feeds: &feeds, route: None, stop: None, all_lines: true };
+    let all = DelayQuery { feeds: &feeds, route: None, stop: None, all_lines: true };
     assert_eq!(untold(&world, all), ["F0", "T17"]);
-    assert_eq!(untold(&world, Selection { route: Some("R2"), ..all }), ["T17"]);
-    assert!(untold(&world, Selection { route: Some("R1"), ..all }).is_empty());
+    assert_eq!(untold(&world, DelayQuery { route: Some("R2"), ..all }), ["T17"]);
+    assert!(untold(&world, DelayQuery { route: Some("R1"), ..all }).is_empty());
     // It is told of by whoever is asked or not; and where nobody is believed, nothing is counted.
-    assert!(untold(&world, Selection { feeds: &[], ..all }).is_empty());
+    assert!(untold(&world, DelayQuery { feeds: &[], ..all }).is_empty());
     // Of one feed of several, the lines count that it tells of.
-    assert!(untold(&world, Selection { all_lines: false, ..all }).is_empty());
-    let told = asked(&world, Selection { route: Some("R2"), ..all });
-    assert_eq!(told, named(&[("T17", Standing::Untold)]));
+    assert!(untold(&world, DelayQuery { all_lines: false, ..all }).is_empty());
+    let told = asked(&world, DelayQuery { route: Some("R2"), ..all });
+    assert_eq!(told, named(&[("T17", TripDelayStatus::Untold)]));
     let mut world = world;
     world.apply("city-vehicles", vec![update("T17", 10, 60)]);
     assert_eq!(untold(&world, all), ["F0"], "another feed tells of the other");
@@ -315,13 +322,13 @@ fn what_only_the_timetable_knows_counts_as_unknown_while_it_is_under_way() {
     world.apply("city-vehicles", Vec::new());
     world.apply("city-trips", vec![update("T18", 10, 0), update("T31", 10, 0)]);
     assert_eq!(
-        untold(&world, Selection { all_lines: false, ..all }),
+        untold(&world, DelayQuery { all_lines: false, ..all }),
         ["T17"],
         "a trip of its line"
     );
-    let trip = world.network.state().standings(all, world.now());
+    let trip = world.network.state().trip_delays(all, world.now());
     let trip = trip.iter().find(|trip| trip.trip_id == "T17").unwrap();
-    assert_eq!(trip.standing, Standing::Untold);
+    assert_eq!(trip.standing, TripDelayStatus::Untold);
     assert_eq!((trip.start_date.as_str(), trip.route_id.as_deref()), ("20260304", Some("R2")));
 }
 
@@ -329,15 +336,16 @@ fn what_only_the_timetable_knows_counts_as_unknown_while_it_is_under_way() {
 fn what_leaves_a_stop_and_is_not_told_of_counts_as_unknown() {
     let world = world(vec![update("T18", 10, 0)]);
     let feeds = [feed("city-trips")];
-    let there = Selection { feeds: &feeds, route: None, stop: Some("D"), all_lines: true };
-    let trips = world.network.state().standings(there, world.now());
-    let counts = DelayCounts::of(trips.iter().map(|trip| &**trip), Duration::from_secs(300));
+    let there = DelayQuery { feeds: &feeds, route: None, stop: Some("D"), all_lines: true };
+    let trips = world.network.state().trip_delays(there, world.now());
+    let counts =
+        DelayCounts::from_trips(trips.iter().map(|trip| &**trip), Duration::from_secs(300));
     assert_eq!((counts.trips, counts.on_time, counts.untold), (9, 1, 8));
-    assert!(!counts.tell(), "of one of many nobody says no: {counts:?}");
+    assert!(!counts.is_conclusive(), "of one of many nobody says no: {counts:?}");
     // Of the line that is told of, what leaves within half an hour; of the other all.
     let expect = ["T17", "T19", "T20", "T21", "T23", "T25", "T27", "T29"];
     assert_eq!(untold(&world, there), expect);
-    assert_eq!(untold(&world, Selection { all_lines: false, ..there }), ["T20"]);
-    assert!(untold(&world, Selection { feeds: &[], ..there }).is_empty());
-    assert!(untold(&world, Selection { stop: Some("A"), ..there }).is_empty());
+    assert_eq!(untold(&world, DelayQuery { all_lines: false, ..there }), ["T20"]);
+    assert!(untold(&world, DelayQuery { feeds: &[], ..there }).is_empty());
+    assert!(untold(&world, DelayQuery { stop: Some("A"), ..there }).is_empty());
 }

@@ -22,7 +22,7 @@ fn world() -> World {
 }
 
 fn board(world: &World, stop: &str) -> Vec<Departure> {
-    world.network.departures(stop, world.now().seconds(), 40).unwrap()
+    world.network.next_departures(stop, world.now().unix_seconds(), 40).unwrap()
 }
 
 fn find<'a>(board: &'a [Departure], trip: &str) -> Option<&'a Departure> {
@@ -42,23 +42,31 @@ fn a_board_shows_the_next_departures_in_order() {
     assert_eq!((t18.scheduled, t18.status), (EIGHT, DepartureStatus::Scheduled));
     assert_eq!((t18.route_short_name.as_str(), t18.platform.as_deref()), ("12", Some("1")));
     assert_eq!(t18.id, "T18:20260304::10");
-    assert_eq!(t18.local_time(t18.scheduled), "2026-03-04T08:00:00+01:00");
-    assert!(board.is_sorted_by_key(Departure::leaves));
+    assert_eq!(t18.format_local_time(t18.scheduled), "2026-03-04T08:00:00+01:00");
+    assert!(board.is_sorted_by_key(Departure::departure_time));
     assert!(board.last().unwrap().scheduled <= EIGHT + 2 * 3600);
     // The frequent ferry runs every half hour, each run with its own time.
     assert_eq!(board.iter().filter(|it| it.trip_id == "F0").count(), 5);
     assert_eq!(board[0].id, "F0:20260304:08:00:00:1");
-    assert!(world.network.departures("nowhere", EIGHT, 40).is_none());
+    assert!(world.network.next_departures("nowhere", EIGHT, 40).is_none());
 }
 
 #[test]
 fn however_many_runs_are_over_those_to_come_are_on_the_board() {
     let every_second = city(0).replace("F0,06:00:00,22:00:00,1800", "F0,06:00:00,22:00:00,1");
-    let (timetable, _) =
-        gtfs::load(&mut TextFiles::parse(&every_second), &gtfs::Limits::default()).unwrap();
+    let (timetable, _) = gtfs::load_timetable(
+        &mut TextFiles::from_sections(&every_second),
+        &gtfs::DatasetLimits::default(),
+    )
+    .unwrap();
     let mut world = World::new();
-    let dataset =
-        Dataset::of(feed("city"), timetable, Default::default(), 7, UnixMillis(EIGHT * 1000));
+    let dataset = Dataset::from_timetable(
+        feed("city"),
+        timetable,
+        Default::default(),
+        7,
+        UnixMillis(EIGHT * 1000),
+    );
     world.writer.apply_dataset(Arc::new(dataset), world.now());
     let board = board(&world, "C");
     assert!(board.iter().any(|it| it.trip_id == "F0" && it.scheduled >= EIGHT - 60), "{board:?}");
@@ -89,7 +97,7 @@ fn how_late_a_vehicle_is_does_not_replace_what_is_expected_at_its_stops() {
     let told = of_update(&mut of_vehicle);
     told.stop_time_update.clear();
     told.delay = Some(45);
-    let at = world.now().seconds();
+    let at = world.now().unix_seconds();
     told.timestamp = Some(at as u64);
     let mut estimated = update("T18", 10, 120);
     of_update(&mut estimated).timestamp = Some((at - 60) as u64);
@@ -102,7 +110,7 @@ fn how_late_a_vehicle_is_does_not_replace_what_is_expected_at_its_stops() {
     // Estimates of which nothing more is heard are worth less than a vehicle that goes on telling.
     world.clock.advance(minutes(30));
     of_update(&mut of_vehicle).delay = Some(1_800);
-    of_update(&mut of_vehicle).timestamp = Some(world.now().seconds() as u64);
+    of_update(&mut of_vehicle).timestamp = Some(world.now().unix_seconds() as u64);
     world.apply("city-vehicles", vec![of_vehicle]);
     let at_central = board(&world, "C");
     let t18 = find(&at_central, "T18").unwrap();
@@ -143,7 +151,7 @@ fn cancelled_skipped_and_deleted_are_told_apart() {
 #[test]
 fn an_added_trip_appears_and_its_end_is_no_departure() {
     let mut world = world();
-    let mut extra = added(Some("extra"), world.now().seconds(), EIGHT + 60);
+    let mut extra = added(Some("extra"), world.now().unix_seconds(), EIGHT + 60);
     let said = of_update(&mut extra);
     said.trip.route_id = Some("R1".into());
     said.stop_time_update.push(call("A", EIGHT + 600));
@@ -181,7 +189,7 @@ fn call(stop: &str, at: i64) -> StopTimeUpdate {
 fn an_added_trip_of_two_feeds_stands_once_by_the_newer_word() {
     for newer in ["city-trips", "city-vehicles"] {
         let mut world = world();
-        let now = world.now().seconds();
+        let now = world.now().unix_seconds();
         for feed in ["city-trips", "city-vehicles"] {
             // By one it leaves before T18, by the other after it.
             let (made_at, at) =
@@ -198,7 +206,7 @@ fn an_added_trip_of_two_feeds_stands_once_by_the_newer_word() {
 #[test]
 fn added_trips_without_a_name_are_their_feeds_own() {
     let mut world = world();
-    let now = world.now().seconds();
+    let now = world.now().unix_seconds();
     world.apply("city-trips", vec![added(None, now - 10, EIGHT + 60)]);
     world.apply("city-vehicles", vec![added(None, now - 60, EIGHT + 120)]);
     let board = board(&world, "C");
@@ -219,10 +227,10 @@ fn a_board_moves_on_with_time_while_somebody_listens() {
     client.pull_all();
     let first = client.held.ids("departure")[0].to_owned();
     assert_eq!(client.held.ids("departure").len(), 12);
-    assert!(!world.writer.tick());
+    assert!(!world.writer.advance_boards());
     for _ in 0..40 {
         world.clock.advance(std::time::Duration::from_secs(15));
-        assert!(world.writer.tick());
+        assert!(world.writer.advance_boards());
         client.pull_all();
         assert_eq!(client.held, world.state_of("stop/city/B"));
     }
@@ -237,7 +245,7 @@ fn a_first_look_is_fresh_after_a_quiet_hour() {
     let mut world = world();
     for _ in 0..240 {
         world.clock.advance(std::time::Duration::from_secs(15));
-        world.writer.tick();
+        world.writer.advance_boards();
     }
     let held = world.state_of("stop/city/C");
     assert!(held.ids("departure").iter().all(|id| !id.starts_with("T18:")));
@@ -251,7 +259,7 @@ fn a_quiet_network_costs_its_listeners_no_empty_message() {
     client.pull_all();
     for _ in 0..10 {
         world.clock.advance(minutes(1));
-        world.writer.tick();
+        world.writer.advance_boards();
     }
     client.pull_all();
     assert!(client.heard.is_empty());
@@ -270,7 +278,7 @@ fn a_stop_hears_of_its_feed_and_its_departures_at_once() {
         let (state_before_pause, unreliable_since) = (None, Some(since));
         Some(FeedRecord { state, reason, since, state_before_pause, unreliable_since })
     };
-    world.writer.apply_snapshot_judged("city-trips", body, since, judge).unwrap();
+    world.writer.apply_snapshot_with_health("city-trips", body, since, judge).unwrap();
     client.pull_all();
     assert_eq!(client.heard.len(), 1);
     assert_eq!(client.held.find("feed", "city-trips").unwrap()["state"], "late");

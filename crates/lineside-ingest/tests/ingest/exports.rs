@@ -1,9 +1,9 @@
 //! GTFS-Realtime out again, and GeoJSON.
 
 use bytes::Bytes;
-use lineside_formats::gtfs_rt::{Limits, decode, proto::FeedEntity};
+use lineside_formats::gtfs_rt::{FeedMessageLimits, decode_message, proto::FeedEntity};
 use lineside_ingest::{
-    exports::{Part, gtfs_rt, gtfs_rt_json},
+    exports::{ExportPart, gtfs_rt_json_message, gtfs_rt_message},
     geojson,
 };
 use prost::Message as _;
@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::support::*;
 
 fn read(bytes: Bytes) -> lineside_formats::gtfs_rt::proto::FeedMessage {
-    let (message, problems) = decode(bytes, &Limits::default()).unwrap();
-    assert!(problems.is_empty(), "{:?}", problems.kept());
+    let (message, problems) = decode_message(bytes, &FeedMessageLimits::default()).unwrap();
+    assert!(problems.is_empty(), "{:?}", problems.retained_problems());
     message
 }
 
@@ -28,7 +28,7 @@ fn a_feed_comes_out_as_it_came_in() {
     ];
     world.apply("city-vehicles", entities.clone());
     let state = world.network.state();
-    let export = gtfs_rt(&state, "city-vehicles", Part::All).unwrap();
+    let export = gtfs_rt_message(&state, "city-vehicles", ExportPart::All).unwrap();
     let message = read(export.bytes);
     assert_eq!(message.header.timestamp, Some(EIGHT as u64));
     let mut ids: Vec<_> = message.entity.iter().map(|entity| entity.id.clone()).collect();
@@ -37,10 +37,11 @@ fn a_feed_comes_out_as_it_came_in() {
     for entity in &message.entity {
         assert!(entities.contains(entity), "{entity:?}");
     }
-    let vehicles = read(gtfs_rt(&state, "city-vehicles", Part::VehiclePositions).unwrap().bytes);
+    let vehicles =
+        read(gtfs_rt_message(&state, "city-vehicles", ExportPart::VehiclePositions).unwrap().bytes);
     assert_eq!(vehicles.entity, entities[..1]);
-    assert!(gtfs_rt(&state, "city", Part::All).is_some());
-    assert!(gtfs_rt(&state, "other", Part::All).is_none());
+    assert!(gtfs_rt_message(&state, "city", ExportPart::All).is_some());
+    assert!(gtfs_rt_message(&state, "other", ExportPart::All).is_none());
 }
 
 #[test]
@@ -54,7 +55,7 @@ fn extensions_survive() {
     body.push(entity.len() as u8);
     body.extend_from_slice(&entity);
     world.writer.apply_snapshot("city-vehicles", body.clone().into(), world.now()).unwrap();
-    let export = gtfs_rt(&world.network.state(), "city-vehicles", Part::All).unwrap();
+    let export = gtfs_rt_message(&world.network.state(), "city-vehicles", ExportPart::All).unwrap();
     assert!(export.bytes.windows(entity.len()).any(|window| window == entity));
 }
 
@@ -65,11 +66,11 @@ fn an_entity_of_two_kinds_is_whole_in_the_whole_and_split_in_the_parts() {
     both.trip_update = update("T18", 20, 60).trip_update;
     world.apply("city-vehicles", vec![both.clone()]);
     let state = world.network.state();
-    let part = |part| read(gtfs_rt(&state, "city-vehicles", part).unwrap().bytes).entity;
-    assert_eq!(part(Part::All), [both.clone()]);
-    assert_eq!(part(Part::TripUpdates), [FeedEntity { vehicle: None, ..both.clone() }]);
-    assert_eq!(part(Part::VehiclePositions), [FeedEntity { trip_update: None, ..both }]);
-    assert_eq!(part(Part::Alerts), []);
+    let part = |part| read(gtfs_rt_message(&state, "city-vehicles", part).unwrap().bytes).entity;
+    assert_eq!(part(ExportPart::All), [both.clone()]);
+    assert_eq!(part(ExportPart::TripUpdates), [FeedEntity { vehicle: None, ..both.clone() }]);
+    assert_eq!(part(ExportPart::VehiclePositions), [FeedEntity { trip_update: None, ..both }]);
+    assert_eq!(part(ExportPart::Alerts), []);
 }
 
 #[test]
@@ -81,7 +82,7 @@ fn a_networks_feeds_keep_their_ids_apart() {
     two.id = "1".into();
     world.apply("city-vehicles", vec![one]);
     world.apply("city-trips", vec![two]);
-    let export = gtfs_rt(&world.network.state(), "city", Part::All).unwrap();
+    let export = gtfs_rt_message(&world.network.state(), "city", ExportPart::All).unwrap();
     let mut ids: Vec<_> = read(export.bytes).entity.into_iter().map(|entity| entity.id).collect();
     ids.sort();
     assert_eq!(ids, ["city-trips:1", "city-vehicles:1"]);
@@ -94,7 +95,8 @@ fn timestamps_never_go_back_and_rise_with_the_content() {
         let body = message(time, vec![vehicle("1", None, lat, 2.34, EIGHT)]);
         let now = lineside_sync::UnixMillis::from_seconds(EIGHT);
         world.writer.apply_snapshot("city-vehicles", body, now).unwrap();
-        let export = gtfs_rt(&world.network.state(), "city-vehicles", Part::All).unwrap();
+        let export =
+            gtfs_rt_message(&world.network.state(), "city-vehicles", ExportPart::All).unwrap();
         (export.timestamp - EIGHT as u64, export.etag())
     };
     let (first, tag) = at(EIGHT + 10, 48.87);
@@ -110,7 +112,8 @@ fn timestamps_never_go_back_and_rise_with_the_content() {
 fn the_json_twin_says_the_same() {
     let mut world = World::new();
     world.apply("city-trips", vec![update("T18", 20, -60)]);
-    let export = gtfs_rt_json(&world.network.state(), "city-trips", Part::All).unwrap();
+    let export =
+        gtfs_rt_json_message(&world.network.state(), "city-trips", ExportPart::All).unwrap();
     let json: Value = serde_json::from_slice(&export.bytes).unwrap();
     assert_eq!(json["header"]["incrementality"], "FULL_DATASET");
     assert_eq!(json["entity"][0]["id"], "tT18");
@@ -125,18 +128,18 @@ fn vehicles_stops_and_routes_are_geojson() {
     let json = |bytes: Bytes| -> Value { serde_json::from_slice(&bytes).unwrap() };
     let state = world.network.state();
     for id in ["city", "city-vehicles"] {
-        let vehicles = json(geojson::vehicles(&state, id).unwrap());
+        let vehicles = json(geojson::encode_vehicles(&state, id).unwrap());
         let feature = &vehicles["features"][0];
         assert_eq!(feature["geometry"]["coordinates"], serde_json::json!([2.3399999, 48.8699989]));
         assert_eq!(feature["properties"]["route_short_name"], "12");
         assert_eq!(feature["properties"]["timestamp"], "2026-03-04T07:00:00Z");
     }
     assert_eq!(
-        json(geojson::vehicles(&state, "city-trips").unwrap())["features"],
+        json(geojson::encode_vehicles(&state, "city-trips").unwrap())["features"],
         serde_json::json!([])
     );
     let dataset = world.network.dataset().unwrap();
-    let stops = json(geojson::stops(&dataset));
+    let stops = json(geojson::encode_stops(&dataset));
     assert!(
         stops["features"].as_array().unwrap().iter().any(|it| it["properties"]["stop_id"] == "C1")
     );
@@ -147,7 +150,7 @@ fn vehicles_stops_and_routes_are_geojson() {
     };
     assert_eq!(route_types("C"), serde_json::json!([0, 3, 4]), "those of a station's platforms");
     assert_eq!(route_types("C2"), serde_json::json!([]));
-    let routes = json(geojson::routes(&dataset));
+    let routes = json(geojson::encode_routes(&dataset));
     assert_eq!(routes["features"][0]["properties"]["route_color"], "FF8800");
     assert_eq!(routes["features"][0]["geometry"]["coordinates"][0].as_array().unwrap().len(), 4);
 }
@@ -159,11 +162,11 @@ fn a_networks_timestamp_rises_with_any_of_its_feeds() {
     world.clock.advance(minutes(1));
     let old = message(EIGHT - 600, vec![update("T18", 20, 60)]);
     world.writer.apply_snapshot("city-trips", old, world.now()).unwrap();
-    let export = gtfs_rt(&world.network.state(), "city", Part::All).unwrap();
+    let export = gtfs_rt_message(&world.network.state(), "city", ExportPart::All).unwrap();
     assert_eq!(export.timestamp, EIGHT as u64 + 60);
     world.clock.set_wall(lineside_sync::UnixMillis::from_seconds(EIGHT - 3_600));
     world.apply("city-trips", vec![update("T18", 20, 90)]);
-    let later = gtfs_rt(&world.network.state(), "city", Part::All).unwrap();
+    let later = gtfs_rt_message(&world.network.state(), "city", ExportPart::All).unwrap();
     assert_eq!(later.timestamp, export.timestamp);
-    assert!(world.network.state().at.seconds() >= EIGHT + 60);
+    assert!(world.network.state().at.unix_seconds() >= EIGHT + 60);
 }

@@ -21,7 +21,7 @@ pub(crate) fn golden(name: &str, text: &str) {
 /// What a subscriber of `channel` receives: the state first, then what `act` brings about.
 fn messages(world: &mut World, channel: &str, act: impl FnOnce(&mut World)) -> String {
     let mut session = world.session();
-    session.subscribe(&Channel::parse(channel).unwrap(), None).unwrap();
+    session.subscribe(&Channel::parse_name(channel).unwrap(), None).unwrap();
     let mut out = format!("# {channel}\n");
     take(&mut session, &mut out);
     act(world);
@@ -85,7 +85,7 @@ fn a_stops_channel() {
         *departs = Some(StopTimeEvent { time: Some(EIGHT + 420), ..Default::default() });
         world.apply("city-trips", vec![known]);
         world.clock.advance(minutes(9));
-        world.writer.tick();
+        world.writer.advance_boards();
     });
     golden("stop.txt", &text);
 }

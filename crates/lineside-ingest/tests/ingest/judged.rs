@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lineside_formats::Format;
-use lineside_ingest::{FailureCode, FeedState, Phase, PollQuery, Serving};
+use lineside_ingest::{FailureCode, FeedState, FetchPhase, PollQuery, ServedContent};
 use lineside_sync::{Clock, RealClock, UnixMillis};
 
 use crate::{
@@ -20,7 +20,7 @@ async fn data_too_old_to_be_served_are_taken_back() {
     let mut config = config("f", &upstream.url("/"));
     config.max_age = Some(Duration::from_millis(1_500));
     let ingest = start(vec![config]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     until("it is known", || feed.network().state().vehicles().count() == 1).await;
     upstream.set(Answer::HangUp);
     until("it is gone", || feed.network().state().vehicles().count() == 0).await;
@@ -33,11 +33,11 @@ async fn data_too_old_to_be_served_are_taken_back() {
 
 #[tokio::test]
 async fn old_data_are_late_and_no_data_are_empty() {
-    let old = RealClock::new().wall().seconds() - 1_800;
+    let old = RealClock::new().wall_time().unix_seconds() - 1_800;
     let late = message(old, vec![vehicle("1", None, 48.87, 2.34, old)]);
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &late))).await;
     let ingest = start(vec![config("f", &upstream.url("/"))]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     until("it is late", || feed.status().state == FeedState::Late).await;
     let record = |state: &str| {
         let records = feed.network().state();
@@ -57,7 +57,7 @@ async fn real_time_without_a_body_is_no_failure_and_the_last_good_bytes_stay() {
     let mut config = config("f", &upstream.url("/"));
     config.format = Some(Format::GtfsRt);
     let ingest = start(vec![config]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     // Nothing has told so far of what is missing.
     until("nothing is well", || feed.status().nothing_since.is_some()).await;
     until("it is well", || feed.status().state == FeedState::Ok).await;
@@ -76,8 +76,11 @@ async fn real_time_without_a_body_is_no_failure_and_the_last_good_bytes_stay() {
     let polls = ingest.archive().list_polls(feed.id(), all).unwrap();
     let with_nothing =
         |serving| polls.iter().any(|poll| poll.outcome == "nothing" && poll.serving == serving);
-    assert!(with_nothing(Serving::Nothing) && with_nothing(Serving::Stale), "{polls:?}");
-    assert!(!with_nothing(Serving::Fresh));
+    assert!(
+        with_nothing(ServedContent::Nothing) && with_nothing(ServedContent::Stale),
+        "{polls:?}"
+    );
+    assert!(!with_nothing(ServedContent::Fresh));
 }
 
 #[tokio::test]
@@ -91,7 +94,7 @@ async fn real_time_without_a_body_is_well_while_no_trip_is_under_way() {
     let mut vehicles = config("f", &upstream.url("/"));
     vehicles.static_feed = Some(feed("city"));
     let ingest = start(vec![config("city", path.to_str().unwrap()), vehicles]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     until("the schedule is there", || feed.network().timetable().is_some()).await;
     until("it tells of a vehicle", || feed.status().entities == 1).await;
     upstream.set(Answer::Bytes(NO_CONTENT.to_vec()));
@@ -105,12 +108,12 @@ async fn real_time_without_a_body_is_well_while_no_trip_is_under_way() {
 async fn a_schedule_without_a_body_is_a_failure() {
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &zip(0)))).await;
     let ingest = start(vec![config("city", &upstream.url("/"))]);
-    let feed = ingest.feed("city").unwrap();
+    let feed = ingest.find_feed("city").unwrap();
     until("it is well", || feed.status().state == FeedState::Ok).await;
     upstream.set(Answer::Bytes(NO_CONTENT.to_vec()));
     until_failed(&feed, FailureCode::Empty).await;
     let error = feed.status().last_error.clone().unwrap();
-    assert_eq!((error.phase, error.status), (Some(Phase::Body), Some(204)));
+    assert_eq!((error.phase, error.status), (Some(FetchPhase::Body), Some(204)));
     assert_eq!(feed.status().state, FeedState::Stale);
     assert_eq!(feed.snapshot().unwrap().bytes, zip(0));
     ingest.shut_down().await;
@@ -132,7 +135,7 @@ async fn vehicles_that_stand_still_are_seen_also_in_the_same_bytes() {
     // Being well lasts no longer than this, and has to be seen.
     vehicles.late_after = Duration::from_secs(5);
     let ingest = start(vec![config("city", path.to_str().unwrap()), vehicles]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     until("it is late", || feed.status().reason.contains("unchanged")).await;
     assert_eq!(feed.status().state, FeedState::Late);
     upstream.set(Answer::Bytes(still(48.88)));
@@ -172,16 +175,16 @@ fn all_day() -> String {
 
 #[tokio::test]
 async fn what_becomes_something_else_is_not_late_for_what_it_was() {
-    let old = RealClock::new().wall().seconds() - 1_800;
+    let old = RealClock::new().wall_time().unix_seconds() - 1_800;
     let late = message(old, vec![vehicle("1", None, 48.87, 2.34, old)]);
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &late))).await;
     let ingest = start(vec![config("f", &upstream.url("/"))]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     until("it is late", || feed.status().state == FeedState::Late).await;
     for (path, body) in [("/list.csv", b"stop;name\n1;Here\n".to_vec()), ("/city.zip", zip(0))] {
         upstream.set(Answer::Bytes(http("200 OK", &[], &body)));
-        ingest.change(vec![config("f", &upstream.url(path))]).await.unwrap();
-        let feed = ingest.feed("f").unwrap();
+        ingest.apply_change(vec![config("f", &upstream.url(path))]).await.unwrap();
+        let feed = ingest.find_feed("f").unwrap();
         let has_come = || feed.snapshot().is_some_and(|it| it.bytes == body);
         until(format!("{path} has come"), has_come).await;
         until(format!("{path} is well"), || feed.status().state == FeedState::Ok).await;

@@ -7,12 +7,12 @@ use lineside_ingest::{FeedMatches, MatchCount, MatchReason};
 use crate::support::*;
 
 fn told(world: &World, feed: &str) -> Arc<FeedMatches> {
-    world.network.state().matches(feed).unwrap()
+    world.network.state().feed_matches(feed).unwrap()
 }
 
 fn reasons(counts: &MatchCount) -> Vec<(MatchReason, u64, Vec<&str>)> {
     let told = counts.reasons();
-    told.map(|(reason, found)| (reason, found.count, found.samples().collect())).collect()
+    told.map(|(reason, found)| (reason, found.count, found.sample_ids().collect())).collect()
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn every_record_of_a_feed_is_counted_by_its_kind() {
         ],
     );
     let trips = told(&world, "city-trips");
-    assert_eq!((trips.trip_updates.matched, trips.trip_updates.unmatched()), (2, 3));
+    assert_eq!((trips.trip_updates.matched, trips.trip_updates.unmatched_count()), (2, 3));
     assert_eq!(
         reasons(&trips.trip_updates),
         [
@@ -56,11 +56,11 @@ fn every_record_of_a_feed_is_counted_by_its_kind() {
         ]
     );
     assert_eq!(reasons(&trips.routes), [(MatchReason::UnknownRoute, 1, vec!["R9"])]);
-    assert_eq!((trips.stops.matched, trips.stops.rate()), (1, Some(0.5)));
+    assert_eq!((trips.stops.matched, trips.stops.matched_share()), (1, Some(0.5)));
     assert_eq!(reasons(&trips.stops), [(MatchReason::UnknownStop, 1, vec!["X1"])]);
     assert!(trips.vehicles.is_empty() && trips.alerts.is_empty());
     let vehicles = told(&world, "city-vehicles");
-    assert_eq!((vehicles.vehicles.matched, vehicles.vehicles.total()), (1, 2));
+    assert_eq!((vehicles.vehicles.matched, vehicles.vehicles.total_count()), (1, 2));
     assert_eq!(
         reasons(&vehicles.vehicles),
         [(MatchReason::UnknownTrip, 1, vec!["U0"]), (MatchReason::NoReference, 1, vec!["3"])]
@@ -70,25 +70,25 @@ fn every_record_of_a_feed_is_counted_by_its_kind() {
         reasons(&alerts.alerts),
         [(MatchReason::UnknownRoute, 1, vec!["R9"]), (MatchReason::NoReference, 1, vec!["c"])]
     );
-    assert_eq!((alerts.entities(), vehicles.entities()), ((1, 1), (1, 1)));
+    assert_eq!((alerts.entity_counts(), vehicles.entity_counts()), ((1, 1), (1, 1)));
 }
 
 #[test]
 fn a_report_is_made_once_until_the_feed_or_its_timetable_changes() {
     let mut world = World::new();
     world.apply("city-trips", vec![update("T18", 10, 0), update("U0", 10, 0)]);
-    assert!(world.network.state().matches("city-trips").is_none(), "there is no timetable");
+    assert!(world.network.state().feed_matches("city-trips").is_none(), "there is no timetable");
     world.writer.apply_dataset(dataset(0), world.now());
     let first = told(&world, "city-trips");
-    assert_eq!(first.entities(), (1, 1));
+    assert_eq!(first.entity_counts(), (1, 1));
     assert!(Arc::ptr_eq(&first, &told(&world, "city-trips")));
     world.apply("city-vehicles", vec![vehicle("1", None, 48.86, 2.34, EIGHT)]);
     assert!(Arc::ptr_eq(&first, &told(&world, "city-trips")), "another feed changed");
     world.apply("city-trips", vec![update("T18", 10, 0)]);
     let second = told(&world, "city-trips");
-    assert_eq!(second.entities(), (1, 0));
+    assert_eq!(second.entity_counts(), (1, 0));
     world.writer.apply_dataset(dataset(1), world.now());
     let third = told(&world, "city-trips");
     assert_ne!(second.dataset, third.dataset);
-    assert!(world.network.state().matches("elsewhere").is_none());
+    assert!(world.network.state().feed_matches("elsewhere").is_none());
 }

@@ -4,7 +4,7 @@ use lineside_formats::gtfs_rt::proto::{
     FeedHeader, FeedMessage, feed_header::Incrementality, trip_descriptor::ScheduleRelationship,
     vehicle_position::VehicleStopStatus,
 };
-use lineside_ingest::{Kind, Why};
+use lineside_ingest::{RecordKind, RemovalReason};
 use prost::Message as _;
 
 use crate::support::*;
@@ -46,7 +46,7 @@ fn what_vanishes_is_removed() {
     world.apply("city-vehicles", entities.to_vec());
     let applied = world.apply("city-vehicles", entities[..2].to_vec());
     assert_eq!(applied.changes.len(), 1);
-    assert_eq!(applied.changes[0].why, Why::Gone);
+    assert_eq!(applied.changes[0].why, RemovalReason::Gone);
     assert_eq!(applied.changes[0].old.as_ref().unwrap().id, "3");
     let applied = world.apply("city-vehicles", Vec::new());
     assert_eq!((applied.changes.len(), applied.records), (2, 0));
@@ -58,7 +58,7 @@ fn an_older_time_does_not_move_a_vehicle_back() {
     world.apply("city-vehicles", vec![vehicle("1", None, 48.88, 2.34, EIGHT)]);
     let late = world.apply("city-vehicles", vec![vehicle("1", None, 48.87, 2.34, EIGHT - 30)]);
     assert!(late.changes.is_empty());
-    assert_eq!(late.problems.total(), 1);
+    assert_eq!(late.problems.total_count(), 1);
     assert_eq!(
         world.network.state().vehicles().next().unwrap().position().unwrap().0,
         f64::from(48.88_f32)
@@ -162,7 +162,7 @@ fn a_new_dataset_joins_everything_anew() {
     world.apply("city-vehicles", vec![vehicle("1", Some("T18"), 48.87, 2.34, EIGHT)]);
     let headsign = |world: &World| {
         let state = world.network.state();
-        state.find(Kind::Vehicle, "1").unwrap().join.headsign.clone()
+        state.find_record(RecordKind::Vehicle, "1").unwrap().join.headsign.clone()
     };
     assert_eq!(headsign(&world), None);
     world.writer.apply_dataset(dataset(0), world.now());
@@ -200,7 +200,7 @@ fn a_bad_entity_is_counted_each_time_and_the_rest_goes_on() {
         let applied =
             world.writer.apply_snapshot("city-vehicles", body.clone().into(), world.now());
         let applied = applied.unwrap();
-        assert_eq!((applied.records, applied.problems.total()), (1, 1));
+        assert_eq!((applied.records, applied.problems.total_count()), (1, 1));
     }
 }
 
@@ -212,7 +212,7 @@ fn a_message_of_which_every_entity_is_refused_takes_nothing_away() {
     let refused = |id: &str| vec![vehicle(&id.repeat(1 << 20), None, 48.87, 2.34, EIGHT)];
     for id in ["a", "b"] {
         let applied = world.apply("city-vehicles", refused(id));
-        assert!(applied.is_refused, "{:?}", applied.problems.kept());
+        assert!(applied.is_refused, "{:?}", applied.problems.retained_problems());
         assert_eq!((applied.records, applied.changes.len()), (1, 0));
     }
     assert_eq!(world.network.state().vehicles().next().unwrap().id, "1");
@@ -228,7 +228,7 @@ fn of_two_entities_for_one_vehicle_one_counts() {
     let older = vehicle("1", None, 48.87, 2.34, EIGHT - 5);
     let applied = world.apply("city-vehicles", vec![newer, older]);
     assert_eq!((applied.records, applied.changes.len()), (1, 1));
-    assert_eq!(applied.problems.counts().next().unwrap().1, "duplicate_record");
+    assert_eq!(applied.problems.problem_counts().next().unwrap().1, "duplicate_record");
     let state = world.network.state();
     assert_eq!(state.vehicles().next().unwrap().position().unwrap().0, f64::from(48.88_f32));
 }
@@ -291,8 +291,13 @@ fn a_position_that_cannot_be_right_is_a_problem_and_the_rest_goes_on() {
         for decoded in [2, 0] {
             let applied = world.apply("city-vehicles", entities());
             assert_eq!((applied.decoded, applied.records), (decoded, 2));
-            let problem = applied.problems.kept().first().unwrap();
-            assert_eq!(applied.problems.total(), 1, "{:?}", applied.problems.kept());
+            let problem = applied.problems.retained_problems().first().unwrap();
+            assert_eq!(
+                applied.problems.total_count(),
+                1,
+                "{:?}",
+                applied.problems.retained_problems()
+            );
             assert_eq!((problem.code, problem.field.as_deref()), (code, Some(field)));
             assert_eq!((problem.line, problem.value.as_deref()), (Some(2), Some("v2")));
             assert!(problem.detail.starts_with(shown), "{problem}");
@@ -313,7 +318,7 @@ fn the_edges_of_the_earth_are_places() {
         vehicle(&id.to_string(), None, *lat, *lon, EIGHT)
     });
     let applied = world.apply("city-vehicles", entities.collect());
-    assert_eq!(applied.problems.total(), 0, "{:?}", applied.problems.kept());
+    assert_eq!(applied.problems.total_count(), 0, "{:?}", applied.problems.retained_problems());
     assert!(world.network.state().vehicles().all(|record| record.position().is_some()));
 }
 
@@ -329,8 +334,8 @@ fn a_position_that_is_no_number_is_a_problem_that_names_its_entity() {
         let wrong = vehicle("2", None, latitude, longitude, EIGHT);
         let applied = world.apply("city-vehicles", vec![right, wrong]);
         // No JSON could say it, so the entity as a whole is left out.
-        assert_eq!((applied.records, applied.problems.total()), (1, 1));
-        let problem = applied.problems.kept().first().unwrap();
+        assert_eq!((applied.records, applied.problems.total_count()), (1, 1));
+        let problem = applied.problems.retained_problems().first().unwrap();
         assert_eq!((problem.field.as_deref(), problem.value.as_deref()), (Some(field), Some("v2")));
     }
 }

@@ -8,7 +8,7 @@ use lineside_formats::{
     gtfs_rt::proto::{FeedHeader, FeedMessage},
 };
 use lineside_ingest::{
-    FailureCode, FeedConfig, FeedState, Phase, PollQuery, Secret, Serving, Stage,
+    FailureCode, FeedConfig, FeedState, FetchPhase, PollQuery, PollStage, Secret, ServedContent,
 };
 use lineside_sync::UnixMillis;
 use prost::Message as _;
@@ -35,15 +35,20 @@ async fn every_stage_of_a_poll_is_timed_where_it_happens() {
     let good = http("200 OK", &["etag: \"one\""], &body(48.87));
     let upstream = Upstream::start(Answer::Conditional("\"one\"", good)).await;
     let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     until("three polls are over", || feed.status().fetches >= 3).await;
     ingest.shut_down().await;
-    let times = |stage| ingest.stage_times(stage);
-    assert!(times(Stage::Fetch).count() >= 3, "each poll asks its source");
-    for stage in [Stage::Decode, Stage::Apply, Stage::Publish] {
-        assert_eq!(times(stage).count(), 1, "only one poll brought something: {}", stage.name());
+    let times = |stage| ingest.stage_durations(stage);
+    assert!(times(PollStage::Fetch).value_count() >= 3, "each poll asks its source");
+    for stage in [PollStage::Decode, PollStage::Apply, PollStage::Publish] {
+        assert_eq!(
+            times(stage).value_count(),
+            1,
+            "only one poll brought something: {}",
+            stage.name()
+        );
     }
-    assert!(times(Stage::Fetch).min() > Some(0) && times(Stage::Decode).min() > Some(0));
+    assert!(times(PollStage::Fetch).min() > Some(0) && times(PollStage::Decode).min() > Some(0));
 }
 
 #[tokio::test]
@@ -51,7 +56,7 @@ async fn each_poll_is_remembered_with_how_it_ended_and_what_was_served() {
     let good = http("200 OK", &["etag: \"one\""], &body(48.87));
     let upstream = Upstream::start(Answer::Bytes(http("404 Not Found", &[], b"no"))).await;
     let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     until_failed(&feed, FailureCode::Http(404)).await;
     upstream.set(Answer::Conditional("\"one\"", good.clone()));
     until("it is not modified", || feed.status().outcomes.iter().any(|it| it.0 == "not_modified"))
@@ -65,13 +70,16 @@ async fn each_poll_is_remembered_with_how_it_ended_and_what_was_served() {
     assert_eq!(polls.len() as u64, feed.status().fetches);
     assert!(polls.windows(2).all(|pair| pair[0].at <= pair[1].at));
     let of = |outcome: &str| polls.iter().find(|poll| poll.outcome == outcome).unwrap();
-    assert_eq!(of("http_404").serving, Serving::Nothing);
+    assert_eq!(of("http_404").serving, ServedContent::Nothing);
     let failure = of("http_404").failure.as_ref().unwrap();
-    assert_eq!((failure.phase, failure.status), (Some(Phase::Wait), Some(404)));
+    assert_eq!((failure.phase, failure.status), (Some(FetchPhase::Wait), Some(404)));
     assert!(failure.words.contains("404"), "{failure:?}");
-    assert_eq!((of("new").serving, of("new").bytes), (Serving::Fresh, body(48.87).len() as u64));
-    assert_eq!((of("not_modified").serving, of("not_modified").bytes), (Serving::Fresh, 0));
-    assert_eq!(of("http_500").serving, Serving::Stale);
+    assert_eq!(
+        (of("new").serving, of("new").bytes),
+        (ServedContent::Fresh, body(48.87).len() as u64)
+    );
+    assert_eq!((of("not_modified").serving, of("not_modified").bytes), (ServedContent::Fresh, 0));
+    assert_eq!(of("http_500").serving, ServedContent::Stale);
     assert!(polls.iter().all(|poll| poll.took > Duration::ZERO));
     let mut incidents = ingest.archive().list_incidents(feed.id(), UnixMillis(0), 100).unwrap();
     incidents.reverse();
@@ -89,7 +97,7 @@ async fn a_source_is_asked_conditionally_and_by_name() {
         http("200 OK", &["etag: \"one\"", "last-modified: Wed, 04 Mar 2026 07:00:00 GMT"], &first);
     let upstream = Upstream::start(Answer::Conditional("\"one\"", good)).await;
     let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     until("three polls are over", || feed.status().fetches >= 3).await;
     let requests = upstream.requests();
     assert!(requests[0].contains("user-agent: test-client/1"), "{}", requests[0]);
@@ -105,7 +113,7 @@ async fn a_source_is_asked_conditionally_and_by_name() {
     assert_eq!((&snapshot.bytes[..], snapshot.file_name.as_str()), (&first[..], "vp.pb"));
     assert_eq!(snapshot.last_modified, Some(UnixMillis::from_seconds(EIGHT)));
     assert_eq!(snapshot.content_type, "application/x-protobuf");
-    assert!(ingest.ready());
+    assert!(ingest.is_ready());
     ingest.shut_down().await;
 }
 
@@ -113,7 +121,7 @@ async fn a_source_is_asked_conditionally_and_by_name() {
 async fn the_same_bytes_again_publish_nothing() {
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
     let ingest = start(vec![config("f", &upstream.url("/"))]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     until("it is known", || feed.status().entities == 1).await;
     let revision = feed.network().state().revision;
     let success = feed.status().last_success;
@@ -130,7 +138,7 @@ async fn whatever_comes_instead_the_last_good_bytes_stay_and_recovery_is_seen() 
     let good = http("200 OK", &[], &first);
     let upstream = Upstream::start(Answer::Bytes(good.clone())).await;
     let ingest = start(vec![impatient("f", &upstream.url("/"))]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     let bomb = gzip(&vec![0; 64 << 20]);
     let large = vec![7; 2 << 20];
     let ok = |headers: &[&str], body: &[u8]| Answer::Bytes(http("200 OK", headers, body));
@@ -175,24 +183,30 @@ async fn a_failure_knows_its_phase_and_what_came() {
     let head = good.len() - first.len();
     let upstream = Upstream::start(Answer::HangUp).await;
     let ingest = start(vec![impatient("f", &upstream.url("/"))]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     let zipped = gzip(&[b'x'; 3_000]);
     let cut = http("200 OK", &["content-encoding: gzip"], &zipped[..zipped.len() - 9]);
     for (answer, code, phase, status, bytes) in [
-        (Answer::HangUp, FailureCode::Connect, Phase::Wait, None, 0),
-        (Answer::ThenHang(Vec::new()), FailureCode::Timeout, Phase::Wait, None, 0),
+        (Answer::HangUp, FailureCode::Connect, FetchPhase::Wait, None, 0),
+        (Answer::ThenHang(Vec::new()), FailureCode::Timeout, FetchPhase::Wait, None, 0),
         (
             Answer::ThenHang(good[..head + 9].into()),
             FailureCode::Timeout,
-            Phase::Body,
+            FetchPhase::Body,
             Some(200),
             9,
         ),
-        (Answer::Bytes(good[..head + 8].into()), FailureCode::Truncated, Phase::Body, Some(200), 8),
+        (
+            Answer::Bytes(good[..head + 8].into()),
+            FailureCode::Truncated,
+            FetchPhase::Body,
+            Some(200),
+            8,
+        ),
         (
             Answer::Bytes(cut),
             FailureCode::Truncated,
-            Phase::Body,
+            FetchPhase::Body,
             Some(200),
             zipped.len() as u64 - 9,
         ),
@@ -216,7 +230,7 @@ async fn compressed_bodies_are_taken() {
     let answer = http("200 OK", &["content-encoding: gzip"], &gzip(&first));
     let upstream = Upstream::start(Answer::Bytes(answer)).await;
     let ingest = start(vec![config("f", &upstream.url("/"))]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     until("it is known", || feed.status().entities == 1).await;
     assert_eq!(feed.snapshot().unwrap().bytes, first);
     ingest.shut_down().await;
@@ -231,7 +245,7 @@ async fn secrets_go_to_the_origin_that_was_named_and_to_no_other() {
     config.headers = vec![("X-Api-Key".into(), Secret::new("s3cret"))];
     config.query = vec![("token".into(), Secret::new("t0ken"))];
     let ingest = start(vec![config]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     until("it is known", || feed.status().entities == 1).await;
     let asked = &upstream.requests()[0];
     assert!(asked.contains("get /vp?line=4&token=t0ken") && asked.contains("x-api-key: s3cret"));
@@ -275,7 +289,7 @@ async fn a_body_of_real_time_is_cut_at_what_decoders_take_though_its_format_is_o
     };
     for (id, format) in [("promised", Some(Format::GtfsRt)), ("seen", None)] {
         let ingest = start(vec![with(id, format)]);
-        let feed = ingest.feed(id).unwrap();
+        let feed = ingest.find_feed(id).unwrap();
         until_failed(&feed, FailureCode::TooLarge).await;
         let bytes = feed.status().last_error.as_ref().unwrap().bytes;
         assert!(bytes <= DECODED_MAX && bytes < length, "{id}: {bytes}");
@@ -296,7 +310,7 @@ async fn times_that_no_calendar_has_are_no_times() {
         let message = FeedMessage { header, entity: vec![entity] }.encode_to_vec();
         let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &message))).await;
         let ingest = start(vec![config("f", &upstream.url("/"))]);
-        let feed = ingest.feed("f").unwrap();
+        let feed = ingest.find_feed("f").unwrap();
         until("it has come", || feed.status().entities == 1).await;
         let status = feed.status();
         assert_eq!((status.data_time, status.last_error.as_ref()), (None, None), "{timestamp}");
@@ -310,7 +324,7 @@ async fn redirects_end() {
     let upstream = Upstream::start(Answer::HangUp).await;
     upstream.set(Answer::Bytes(http("302 Found", &["location: /again"], b"")));
     let ingest = start(vec![config("f", &upstream.url("/"))]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     until_failed(&feed, FailureCode::Http(302)).await;
     assert_eq!(feed.status().state, FeedState::Failing);
     ingest.shut_down().await;
@@ -324,7 +338,7 @@ async fn a_reply_that_cannot_be_used_names_the_host_that_it_came_from() {
     let upstream = Upstream::start(Answer::Bytes(http("302 Found", &[&to], b""))).await;
     let ingest =
         start(vec![FeedConfig { format: Some(Format::GtfsRt), ..config("f", &upstream.url("/")) }]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     until_failed(&feed, FailureCode::Decode).await;
     let error = feed.status().last_error.clone().unwrap();
     assert!(error.detail.contains("localhost"), "{error:?}");
@@ -353,12 +367,12 @@ async fn what_cannot_be_reached_is_told_apart() {
         config("file", "/no/such/file.pb"),
     ]);
     for (id, code, phase) in [
-        ("connect", FailureCode::Connect, Some(Phase::Connect)),
-        ("tls", FailureCode::Tls, Some(Phase::Tls)),
-        ("dns", FailureCode::Dns, Some(Phase::Dns)),
+        ("connect", FailureCode::Connect, Some(FetchPhase::Connect)),
+        ("tls", FailureCode::Tls, Some(FetchPhase::Tls)),
+        ("dns", FailureCode::Dns, Some(FetchPhase::Dns)),
         ("file", FailureCode::File, None),
     ] {
-        let feed = ingest.feed(id).unwrap();
+        let feed = ingest.find_feed(id).unwrap();
         until_failed(&feed, code).await;
         assert_eq!(feed.status().last_error.as_ref().unwrap().phase, phase, "{id}");
     }
@@ -371,7 +385,7 @@ async fn the_json_twin_is_a_feed_too() {
         "entity":[{"id":"1","vehicle":{"vehicle":{"id":"7"},"position":{"latitude":48.8,"longitude":2.3}}}]}"#;
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], json))).await;
     let ingest = start(vec![config("f", &upstream.url("/vp.json"))]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     until("it is known", || feed.network().state().vehicles().count() == 1).await;
     assert_eq!(feed.network().state().vehicles().next().unwrap().id, "7");
     ingest.shut_down().await;
@@ -382,7 +396,7 @@ async fn raw_feeds_are_kept_as_they_are() {
     let upstream =
         Upstream::start(Answer::Bytes(http("200 OK", &[], b"stop;name\n1;Here\n"))).await;
     let ingest = start(vec![config("f", &upstream.url("/list.csv"))]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     until("it is known", || feed.snapshot().is_some()).await;
     until("it is well", || feed.status().state == FeedState::Ok).await;
     assert_eq!(feed.snapshot().unwrap().file_name, "list.csv");
@@ -394,7 +408,7 @@ async fn a_first_answer_that_is_an_error_message_does_not_decide_the_format() {
     let refusal = http("200 OK", &[], b"{\"error\": \"too many requests\"}");
     let upstream = Upstream::start(Answer::Bytes(refusal)).await;
     let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
-    let feed = ingest.feed("f").unwrap();
+    let feed = ingest.find_feed("f").unwrap();
     until("the message is served as it is", || feed.format() == Some(Format::Raw)).await;
     upstream.set(Answer::Bytes(http("200 OK", &[], &body(48.87))));
     until("it is real time", || feed.format() == Some(Format::GtfsRt)).await;
@@ -416,10 +430,11 @@ async fn a_discovery_file_that_is_served_raw_says_which_format_to_set() {
     wanted.format = Some(Format::Raw);
     let ingest = start(vec![config("unsaid", &url), wanted]);
     let codes = |id: &str| -> Option<Vec<&'static str>> {
-        let feed = ingest.feed(id).unwrap();
+        let feed = ingest.find_feed(id).unwrap();
         let status = feed.status();
-        (status.state == FeedState::Ok)
-            .then(|| status.problems.kept().iter().map(|problem| problem.code).collect())
+        (status.state == FeedState::Ok).then(|| {
+            status.problems.retained_problems().iter().map(|problem| problem.code).collect()
+        })
     };
     until("both are served", || codes("unsaid").is_some() && codes("raw").is_some()).await;
     assert_eq!(codes("unsaid").unwrap(), ["looks_like_gbfs"]);
@@ -433,7 +448,7 @@ async fn a_schedule_stays_until_a_better_one_is_whole() {
     let path = dir.path().join("city.zip");
     std::fs::write(&path, zip(0)).unwrap();
     let ingest = start(vec![config("city", path.to_str().unwrap())]);
-    let feed = ingest.feed("city").unwrap();
+    let feed = ingest.find_feed("city").unwrap();
     let network = feed.network();
     let headsign = || {
         let timetable = network.timetable()?;

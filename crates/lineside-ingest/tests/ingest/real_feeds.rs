@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use lineside_formats::gtfs_rt::{Limits, decode};
+use lineside_formats::gtfs_rt::{FeedMessageLimits, decode_message};
 use lineside_ingest::Dataset;
 use lineside_sync::UnixMillis;
 
@@ -28,12 +28,14 @@ fn series(folder: &Path) -> Vec<Bytes> {
     let mut paths: Vec<PathBuf> = entries.filter(|path| path.is_file()).collect();
     paths.sort();
     let bodies = paths.iter().map(|path| Bytes::from(fs::read(path).unwrap()));
-    bodies.filter(|body| decode(body.clone(), &Limits::default()).is_ok()).collect()
+    bodies
+        .filter(|body| decode_message(body.clone(), &FeedMessageLimits::default()).is_ok())
+        .collect()
 }
 
 fn load(world: &mut World, zip: &Path) {
     let bytes = Bytes::from(fs::read(zip).unwrap());
-    let dataset = Dataset::load(feed("city"), bytes, UnixMillis(0)).unwrap();
+    let dataset = Dataset::load_gtfs(feed("city"), bytes, UnixMillis(0)).unwrap();
     world.writer.apply_dataset(dataset.into(), world.now());
 }
 
@@ -47,13 +49,13 @@ fn every_series_gives_the_records_that_a_plain_decoding_gives() {
         let bodies = series(&data.join("gtfs-rt").join(name));
         assert!(!bodies.is_empty(), "{name}");
         for (n, body) in bodies.into_iter().enumerate() {
-            let (message, _) = decode(body.clone(), &Limits::default()).unwrap();
+            let (message, _) = decode_message(body.clone(), &FeedMessageLimits::default()).unwrap();
             let updates = message.entity.iter().filter(|it| it.trip_update.is_some()).count();
             let vehicles = message.entity.iter().filter(|it| it.vehicle.is_some()).count();
             let alerts = message.entity.iter().filter(|it| it.alert.is_some()).count();
             let applied = world.writer.apply_snapshot("city-trips", body, world.now()).unwrap();
             let counts = |code: &str| -> u64 {
-                applied.problems.counts().filter(|it| it.1 == code).map(|it| it.2).sum()
+                applied.problems.problem_counts().filter(|it| it.1 == code).map(|it| it.2).sum()
             };
             let lost = counts("duplicate_record") as usize;
             let state = world.network.state();
@@ -63,7 +65,7 @@ fn every_series_gives_the_records_that_a_plain_decoding_gives() {
                 found.iter().sum::<usize>() + lost,
                 updates + vehicles + alerts,
                 "{name} {n}: {:?}",
-                applied.problems.kept()
+                applied.problems.retained_problems()
             );
             assert!(lost <= updates / 10 + vehicles / 10, "{name} {n}: {lost} lost");
         }

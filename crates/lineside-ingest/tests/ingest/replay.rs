@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc, time::Duration};
 
 use lineside_hub::{Channel, SessionLimits};
-use lineside_ingest::{FeedConfig, FeedState, Location};
+use lineside_ingest::{FeedConfig, FeedState, SourceLocation};
 use lineside_sync::{Clock, RealClock};
 
 use crate::{
@@ -21,21 +21,21 @@ async fn a_recording_moves_on_at_its_speed_with_its_own_times() {
     }
     let gtfs = tempfile::tempdir().unwrap();
     write_city(gtfs.path());
-    let schedule = FeedConfig::new(feed("city"), Location::Path(gtfs.path().to_owned()));
+    let schedule = FeedConfig::new(feed("city"), SourceLocation::Path(gtfs.path().to_owned()));
     let feeds = |location| {
         let mut recorded = FeedConfig::new(feed("recorded"), location);
         recorded.static_feed = Some(feed("city"));
         vec![recorded, schedule.clone()]
     };
-    let ingest = start(feeds(Location::Path(dir.path().join("not there"))));
-    let network = ingest.network_of("city").unwrap();
+    let ingest = start(feeds(SourceLocation::Path(dir.path().join("not there"))));
+    let network = ingest.find_network_of_feed("city").unwrap();
     assert_eq!(network.id().as_str(), "city");
     // Who listens before it begins is told of each frame, however slow the machine is.
-    let mut session = ingest.hub().session(Arc::new(Deaf), SessionLimits::default());
-    session.subscribe(&Channel::parse("feed/city").unwrap(), None).unwrap();
+    let mut session = ingest.hub().open_session(Arc::new(Deaf), SessionLimits::default());
+    session.subscribe(&Channel::parse_name("feed/city").unwrap(), None).unwrap();
     let started = RealClock::new();
     let url = format!("replay://{}?speed=20", dir.path().display());
-    ingest.change(feeds(Location::parse(&url).unwrap())).await.unwrap();
+    ingest.apply_change(feeds(SourceLocation::parse(&url).unwrap())).await.unwrap();
     let (mut held, mut seen) = (Held::default(), Vec::new());
     while seen.len() < 5 {
         while let Some(delivery) = session.next_delivery() {
@@ -49,16 +49,19 @@ async fn a_recording_moves_on_at_its_speed_with_its_own_times() {
     assert!(seen.is_sorted());
     // Eighty recorded seconds take four real ones.
     assert!(started.monotonic() >= Duration::from_millis(3_750));
-    let feed = ingest.feed("recorded").unwrap();
+    let feed = ingest.find_feed("recorded").unwrap();
     until("it is well", || feed.status().state == FeedState::Ok).await;
-    assert!(network.now().seconds() >= EIGHT + 80 && network.now().seconds() < EIGHT + 80 + 1_000);
+    assert!(
+        network.data_now().unix_seconds() >= EIGHT + 80
+            && network.data_now().unix_seconds() < EIGHT + 80 + 1_000
+    );
     let state = network.state();
     let vehicle = state.vehicles().next().unwrap();
     assert_eq!(vehicle.vehicle().unwrap().timestamp, Some(EIGHT as u64 + 80));
     until("the schedule is there", || network.timetable().is_some()).await;
     let join = || network.state().vehicles().next().unwrap().join.route_short_name.clone();
     until("the vehicle has its route", || join().as_deref() == Some("12")).await;
-    let board = network.departures("C", network.now().seconds(), 40).unwrap();
+    let board = network.next_departures("C", network.data_now().unix_seconds(), 40).unwrap();
     assert!(board.iter().any(|departure| departure.trip_id == "T19"));
     ingest.shut_down().await;
 }
@@ -69,8 +72,8 @@ async fn a_recording_that_is_over_becomes_late() {
     fs::write(dir.path().join("1.pb"), message(EIGHT, vec![vehicle("1", None, 48.9, 2.3, EIGHT)]))
         .unwrap();
     let url = format!("replay://{}?speed=10000", dir.path().display());
-    let ingest = start(vec![FeedConfig::new(feed("r"), Location::parse(&url).unwrap())]);
-    let feed = ingest.feed("r").unwrap();
+    let ingest = start(vec![FeedConfig::new(feed("r"), SourceLocation::parse(&url).unwrap())]);
+    let feed = ingest.find_feed("r").unwrap();
     until("it is late, and then stale", || {
         matches!(feed.status().state, FeedState::Late | FeedState::Stale)
     })
@@ -96,14 +99,14 @@ async fn recorded_time_ends_with_the_recording() {
     let city = config("city", &path("city.zip"));
     let recorded = vehicles(&format!("replay://{}?speed=1", path("recorded")));
     let ingest = start(vec![city.clone(), recorded.clone()]);
-    let now = || ingest.network_of("city").unwrap().now();
-    let is_recorded = || now().seconds() < EIGHT + 1_000;
+    let now = || ingest.find_network_of_feed("city").unwrap().data_now();
+    let is_recorded = || now().unix_seconds() < EIGHT + 1_000;
     until("the recorded time passes", is_recorded).await;
     // The network goes on with another source, and another one takes its place.
     for feeds in [vec![city.clone(), vehicles(&path("live.pb"))], vec![city.clone()]] {
-        ingest.change(feeds).await.unwrap();
-        assert!(now().seconds().abs_diff(RealClock::new().wall().seconds()) < 100);
-        ingest.change(vec![city.clone(), recorded.clone()]).await.unwrap();
+        ingest.apply_change(feeds).await.unwrap();
+        assert!(now().unix_seconds().abs_diff(RealClock::new().wall_time().unix_seconds()) < 100);
+        ingest.apply_change(vec![city.clone(), recorded.clone()]).await.unwrap();
         until("the recorded time passes again", is_recorded).await;
     }
     ingest.shut_down().await;

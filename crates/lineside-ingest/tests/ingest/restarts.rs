@@ -4,10 +4,10 @@ use std::{io::Cursor, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::proto::{FeedHeader, FeedMessage, feed_header::Incrementality};
-use lineside_hub::{Channel, Extras, Hub, HubConfig, Position, Session, SessionLimits};
+use lineside_hub::{Channel, Hub, HubConfig, Position, PublicationExtras, Session, SessionLimits};
 use lineside_ingest::{
-    Channels, Dataset, FeedConfig, FeedState, Ingest, Kept, KeptError, KeptWriter, Location,
-    Network, NetworkWriter, Options,
+    ChannelStates, Dataset, FeedConfig, FeedState, HandoffError, HandoffState, HandoffWriter,
+    Ingest, IngestOptions, Network, NetworkWriter, SourceLocation,
 };
 use lineside_sync::{Clock, RealClock};
 use prost::Message as _;
@@ -20,21 +20,21 @@ use crate::{
 impl World {
     /// The file that a clean stop leaves.
     fn keep(&self) -> Vec<u8> {
-        let mut file = KeptWriter::begin(Vec::new(), self.now()).unwrap();
-        self.writer.keep(&mut file).unwrap();
-        self.hub.seal();
-        for room in self.hub.kept_rooms(usize::MAX, |_, _| true).rooms {
-            file.room(&room).unwrap();
+        let mut file = HandoffWriter::begin_file(Vec::new(), self.now()).unwrap();
+        self.writer.write_handoff(&mut file).unwrap();
+        self.hub.stop_app_publishing();
+        for room in self.hub.export_rooms(usize::MAX, |_, _| true).rooms {
+            file.write_room(&room).unwrap();
         }
-        file.finish().unwrap()
+        file.finish_file().unwrap()
     }
 
     /// The process after this one, with chance of its own.
     pub(crate) fn restarted(&self, config: HubConfig, seed: u64) -> World {
-        let mut kept = Kept::read(Cursor::new(self.keep())).unwrap();
+        let mut kept = HandoffState::from_reader(Cursor::new(self.keep())).unwrap();
         let ids = self.network.feed_ids().to_vec();
         let again = kept.take_network(&ids[0]).unwrap();
-        let continued = again.restore(&ids, self.network.dataset(), seed).unwrap();
+        let continued = again.restore_network(&ids, self.network.dataset(), seed).unwrap();
         let clock = Arc::clone(&self.clock);
         let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
         let others = ids[1..].to_vec();
@@ -42,11 +42,11 @@ impl World {
         let network = Network::new(ids[0].clone(), others, 1, epoch, Arc::clone(&shared));
         let network = Arc::new(network);
         let networks = vec![Arc::clone(&network)];
-        let channels = Arc::new(Channels::new(networks, seed, Arc::clone(&shared)));
+        let channels = Arc::new(ChannelStates::new(networks, seed, Arc::clone(&shared)));
         let hub = Hub::new(config, Arc::clone(&channels) as _, shared, seed ^ 1);
         let mut writer = NetworkWriter::new(Arc::clone(&network), Some(Arc::clone(&hub)), seed);
-        writer.take_over(continued);
-        hub.continue_at(1, network.position());
+        writer.resume_network(continued);
+        hub.resume_group_at(1, network.position());
         for room in kept.take_rooms() {
             assert_eq!(hub.restore_room(room, Duration::ZERO), Ok(true));
         }
@@ -81,7 +81,7 @@ fn differential(entity: Vec<lineside_formats::gtfs_rt::proto::FeedEntity>) -> By
 fn a_network_says_the_same_after_a_restart_and_changes_only_by_what_is_new() {
     let mut world = busy_world();
     world.clock.advance(Duration::from_secs(40));
-    world.writer.tick();
+    world.writer.advance_boards();
     let again = world.restarted(HubConfig::default(), 77);
     assert_eq!(again.network.position(), world.network.position());
     assert_eq!(again.network.state().at, world.network.state().at);
@@ -118,9 +118,9 @@ fn what_would_say_something_else_begins_a_new_life() {
     let ids = world.network.feed_ids().to_vec();
     let dataset_now = world.network.dataset();
     let restore = |ids: &[_], dataset: Option<Arc<Dataset>>| {
-        let mut kept = Kept::read(Cursor::new(world.keep())).unwrap();
+        let mut kept = HandoffState::from_reader(Cursor::new(world.keep())).unwrap();
         let kept = kept.take_network(&feed("city")).unwrap();
-        kept.restore(ids, dataset, 1).map(|continued| continued.epoch())
+        kept.restore_network(ids, dataset, 1).map(|continued| continued.epoch())
     };
     assert_eq!(restore(&ids, dataset_now.clone()), Ok(world.network.epoch()));
     assert_eq!(restore(&ids[..3], dataset_now.clone()), Err("its feeds are others now"));
@@ -134,7 +134,7 @@ fn what_would_say_something_else_begins_a_new_life() {
 #[test]
 fn a_file_that_was_cut_or_changed_anywhere_is_refused() {
     let file = busy_world().keep();
-    let read = |file: &[u8]| Kept::read(Cursor::new(file)).map(drop);
+    let read = |file: &[u8]| HandoffState::from_reader(Cursor::new(file)).map(drop);
     read(&file).unwrap();
     let mut rng = fastrand::Rng::with_seed(5);
     for _ in 0..200 {
@@ -144,7 +144,7 @@ fn a_file_that_was_cut_or_changed_anywhere_is_refused() {
         changed[at] ^= rng.u8(1..);
         read(&changed).unwrap_err();
     }
-    assert!(matches!(read(b"something else that lies in the folder"), Err(KeptError::Foreign)));
+    assert!(matches!(read(b"something else that lies in the folder"), Err(HandoffError::Foreign)));
 }
 
 /// A process with a schedule and vehicles that lie in a folder.
@@ -163,7 +163,7 @@ impl Process {
         change: impl FnOnce(&mut Vec<FeedConfig>),
     ) -> Process {
         let config = |id: &str, file: &str, static_feed: Option<&str>| {
-            let url = Location::parse(folder.join(file).to_str().unwrap()).unwrap();
+            let url = SourceLocation::parse(folder.join(file).to_str().unwrap()).unwrap();
             let poll = Some(Duration::from_millis(50));
             FeedConfig {
                 poll,
@@ -174,22 +174,22 @@ impl Process {
         let mut feeds =
             vec![config("city", "city.zip", None), config("vehicles", "v.pb", Some("city"))];
         change(&mut feeds);
-        let options = Options { seed: fastrand::u64(..), ..options(feeds) };
-        let kept = kept.map(|file| Kept::read(Cursor::new(file)).unwrap());
-        Process { ingest: Ingest::start_from(options, kept) }
+        let options = IngestOptions { seed: fastrand::u64(..), ..options(feeds) };
+        let kept = kept.map(|file| HandoffState::from_reader(Cursor::new(file)).unwrap());
+        Process { ingest: Ingest::start_with_handoff(options, kept) }
     }
 
     async fn stop(self) -> Vec<u8> {
         self.ingest.shut_down().await;
-        let mut file = KeptWriter::begin(Vec::new(), RealClock::new().wall()).unwrap();
-        let networks = self.ingest.keep_networks(&mut file).unwrap();
-        self.ingest.keep_rooms(&networks, &mut file).unwrap();
-        file.finish().unwrap()
+        let mut file = HandoffWriter::begin_file(Vec::new(), RealClock::new().wall_time()).unwrap();
+        let networks = self.ingest.write_networks(&mut file).unwrap();
+        self.ingest.write_rooms(&networks, &mut file).unwrap();
+        file.finish_file().unwrap()
     }
 
     async fn until_ok(&self) {
         for id in ["city", "vehicles"] {
-            let feed = self.ingest.feed(id).unwrap();
+            let feed = self.ingest.find_feed(id).unwrap();
             until(format_args!("{id} is well"), || feed.status().state == FeedState::Ok).await;
         }
     }
@@ -199,8 +199,8 @@ impl Process {
     }
 
     fn subscribe(&self, channel: &str, from: Option<Position>) -> (Session, bool) {
-        let mut session = self.ingest.hub().session(Arc::new(Deaf), SessionLimits::default());
-        let subscribed = session.subscribe(&Channel::parse(channel).unwrap(), from).unwrap();
+        let mut session = self.ingest.hub().open_session(Arc::new(Deaf), SessionLimits::default());
+        let subscribed = session.subscribe(&Channel::parse_name(channel).unwrap(), from).unwrap();
         (session, subscribed.recovered)
     }
 }
@@ -213,7 +213,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn write_vehicles(folder: &std::path::Path, lat: f32) {
-    let now = RealClock::new().wall().seconds();
+    let now = RealClock::new().wall_time().unix_seconds();
     let body = message(now, vec![vehicle("1", Some("T18"), lat, 2.34, now)]);
     // In one step, because it is read at the same time.
     std::fs::write(folder.join("new"), body).unwrap();
@@ -226,12 +226,13 @@ async fn feeds_go_on_with_their_last_good_bytes_before_they_are_polled() {
     let first = Process::start(folder.path(), None);
     first.until_ok().await;
     let (session, _) = first.subscribe("route/city/R1", None);
-    let channel = Channel::parse("app/chat").unwrap();
+    let channel = Channel::parse_name("app/chat").unwrap();
     let (listener, _) = first.subscribe("app/chat", None);
     let hub = first.ingest.hub();
-    let said = hub.publish_app(&channel, Bytes::from_static(b"1"), Extras::default()).unwrap();
+    let said =
+        hub.publish_app(&channel, Bytes::from_static(b"1"), PublicationExtras::default()).unwrap();
     let position = first.position();
-    let snapshots = ["city", "vehicles"].map(|id| first.ingest.feed(id).unwrap().snapshot());
+    let snapshots = ["city", "vehicles"].map(|id| first.ingest.find_feed(id).unwrap().snapshot());
     let file = first.stop().await;
     drop((session, listener));
     // The sources are gone: what is known is what was kept.
@@ -242,7 +243,7 @@ async fn feeds_go_on_with_their_last_good_bytes_before_they_are_polled() {
     let next = Process::start(folder.path(), Some(file));
     assert_eq!(next.position(), position);
     for (id, before) in ["city", "vehicles"].into_iter().zip(snapshots) {
-        let feed = next.ingest.feed(id).unwrap();
+        let feed = next.ingest.find_feed(id).unwrap();
         let (before, after) = (before.unwrap(), feed.snapshot().unwrap());
         assert_eq!(after.bytes, before.bytes);
         assert_eq!(after.etag(), before.etag());
@@ -269,7 +270,7 @@ async fn the_same_bytes_after_a_restart_publish_nothing_and_others_come_as_chang
     let file = first.stop().await;
     drop(session);
     let next = Process::start(folder.path(), Some(file));
-    let feed = next.ingest.feed("vehicles").unwrap();
+    let feed = next.ingest.find_feed("vehicles").unwrap();
     until("it was polled", || feed.status().fetches >= 2).await;
     assert_eq!(feed.status().outcomes[0].0, "same");
     assert_eq!(next.position(), position);
@@ -289,9 +290,10 @@ async fn another_configuration_begins_a_new_life_and_own_channels_go_on() {
     first.until_ok().await;
     let (session, _) = first.subscribe("feed/city", None);
     let (listener, _) = first.subscribe("app/chat", None);
-    let channel = Channel::parse("app/chat").unwrap();
+    let channel = Channel::parse_name("app/chat").unwrap();
     let hub = first.ingest.hub();
-    let said = hub.publish_app(&channel, Bytes::from_static(b"1"), Extras::default()).unwrap();
+    let said =
+        hub.publish_app(&channel, Bytes::from_static(b"1"), PublicationExtras::default()).unwrap();
     let position = first.position();
     let file = first.stop().await;
     drop((session, listener));

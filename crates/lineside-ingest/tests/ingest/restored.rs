@@ -8,8 +8,8 @@ use std::{
 use bytes::Bytes;
 use lineside_formats::Format;
 use lineside_ingest::{
-    Feed, FeedConfig, FeedState, Ingest, Inspector, MemorySnapshots, Options, Passed, SnapshotKey,
-    Snapshots as _,
+    Feed, FeedConfig, FeedState, Ingest, IngestOptions, MemorySnapshotStore, MessageObserver,
+    ObservedMessage, SnapshotKey, SnapshotStore as _,
 };
 use lineside_sync::{Clock, RealClock, UnixMillis};
 
@@ -20,8 +20,8 @@ use crate::{
 };
 
 /// What stays of a process that crashed after its feeds were well.
-async fn left_by(feeds: &[FeedConfig]) -> Arc<MemorySnapshots> {
-    let snapshots = Arc::new(MemorySnapshots::default());
+async fn left_by(feeds: &[FeedConfig]) -> Arc<MemorySnapshotStore> {
+    let snapshots = Arc::new(MemorySnapshotStore::default());
     let ingest = start_with(feeds.to_vec(), Arc::clone(&snapshots));
     for feed in ingest.feeds() {
         let id = feed.id();
@@ -53,7 +53,7 @@ async fn a_server_that_starts_while_its_producer_is_down_has_what_was_good() {
     let n_asked = cars.requests().len();
     let ingest = start_with(feeds.to_vec(), Arc::clone(&snapshots));
     // At once: no task of a feed has run yet.
-    let held = ingest.feed("vehicles").unwrap();
+    let held = ingest.find_feed("vehicles").unwrap();
     assert_eq!(held.snapshot().unwrap().bytes, body_of(&snapshots, "vehicles"));
     let status = held.status();
     assert!(status.is_restored && status.last_success.is_some());
@@ -79,13 +79,13 @@ struct Seen {
     knows_trips: bool,
 }
 
-impl Inspector for Seen {
-    fn look(&self, _: &Arc<Feed>, passed: Passed<'_>, _: UnixMillis) {
-        let Passed::GtfsRt(bytes) = passed else { return };
+impl MessageObserver for Seen {
+    fn observe_message(&self, _: &Arc<Feed>, passed: ObservedMessage<'_>, _: UnixMillis) {
+        let ObservedMessage::GtfsRt(bytes) = passed else { return };
         self.messages.lock().unwrap().push(bytes.clone());
     }
 
-    fn has_told_of_trips(&self, _: &Feed) -> bool {
+    fn has_reported_trips(&self, _: &Feed) -> bool {
         self.knows_trips
     }
 }
@@ -100,8 +100,8 @@ async fn a_message_from_before_a_start_is_looked_at_once_its_source_has_confirme
     cars.set(Answer::HangUp);
     let seen = Arc::new(Seen::default());
     let inspector = Some(Arc::clone(&seen) as _);
-    let ingest = Ingest::start(Options { snapshots, inspector, ..options(feeds) });
-    let held = ingest.feed("vehicles").unwrap();
+    let ingest = Ingest::start(IngestOptions { snapshots, inspector, ..options(feeds) });
+    let held = ingest.find_feed("vehicles").unwrap();
     until("a poll failed", || held.status().failures > 0).await;
     assert!(seen.messages.lock().unwrap().is_empty(), "nobody knows whether it still holds");
     cars.set(Answer::Conditional("\"v\"", conditional(&kept)));
@@ -116,14 +116,14 @@ async fn a_message_from_before_a_start_is_looked_at_once_its_source_has_confirme
 
 #[tokio::test]
 async fn a_feed_with_nothing_in_it_that_told_of_trips_before_the_start_is_empty() {
-    let nothing = message(RealClock::new().wall().seconds(), Vec::new());
+    let nothing = message(RealClock::new().wall_time().unix_seconds(), Vec::new());
     let cars = Upstream::start(Answer::Bytes(http("200 OK", &[], &nothing))).await;
     for knows_trips in [false, true] {
         let seen = Arc::new(Seen { knows_trips, ..Seen::default() });
         let feeds = vec![config("vehicles", &cars.url("/vp.pb"))];
         let inspector = Some(Arc::clone(&seen) as _);
-        let ingest = Ingest::start(Options { inspector, ..options(feeds) });
-        let held = ingest.feed("vehicles").unwrap();
+        let ingest = Ingest::start(IngestOptions { inspector, ..options(feeds) });
+        let held = ingest.find_feed("vehicles").unwrap();
         until("it was polled", || held.status().state != FeedState::Unknown).await;
         let (state, reason) = (held.status().state, held.status().reason.clone());
         assert_eq!(state == FeedState::Empty, knows_trips, "{state}: {reason}");
@@ -131,8 +131,8 @@ async fn a_feed_with_nothing_in_it_that_told_of_trips_before_the_start_is_empty(
     }
 }
 
-fn body_of(snapshots: &MemorySnapshots, id: &str) -> Bytes {
-    snapshots.read(&SnapshotKey::of(&feed(id))).unwrap().1
+fn body_of(snapshots: &MemorySnapshotStore, id: &str) -> Bytes {
+    snapshots.read_snapshot(&SnapshotKey::for_feed(&feed(id))).unwrap().1
 }
 
 #[tokio::test]
@@ -142,7 +142,7 @@ async fn bytes_that_are_confirmed_after_a_start_are_as_good_as_new() {
     let feeds = [config("vehicles", &cars.url("/vp.pb"))];
     let snapshots = left_by(&feeds).await;
     let ingest = start_with(feeds.to_vec(), snapshots);
-    let held = ingest.feed("vehicles").unwrap();
+    let held = ingest.find_feed("vehicles").unwrap();
     until("it is well", || held.status().state == FeedState::Ok).await;
     let outcomes = held.status().outcomes.clone();
     assert!(outcomes.iter().all(|(outcome, _)| outcome == "not_modified"), "{outcomes:?}");
@@ -155,14 +155,14 @@ async fn what_is_too_old_is_held_back_until_its_source_gives_it_again() {
     let cars = Upstream::start(Answer::Bytes(http("200 OK", &["etag: \"v\""], &body(48.87)))).await;
     let mut its = config("vehicles", &cars.url("/vp.pb"));
     let snapshots = left_by(std::slice::from_ref(&its)).await;
-    let key = SnapshotKey::of(&its.id);
-    let (mut head, bytes) = snapshots.read(&key).unwrap();
+    let key = SnapshotKey::for_feed(&its.id);
+    let (mut head, bytes) = snapshots.read_snapshot(&key).unwrap();
     head.confirmed_at = head.confirmed_at - Duration::from_secs(3_600);
-    snapshots.save(&key, head, bytes, None, Box::new(drop));
+    snapshots.save_snapshot(&key, head, bytes, None, Box::new(drop));
     its.max_age = Some(Duration::from_secs(60));
     cars.set(Answer::HangUp);
     let ingest = start_with(vec![its], snapshots);
-    let held = ingest.feed("vehicles").unwrap();
+    let held = ingest.find_feed("vehicles").unwrap();
     until("the first poll failed", || held.status().failures > 0).await;
     assert_eq!((held.status().state, n_vehicles(&ingest)), (FeedState::Failing, 0));
     cars.set(Answer::Conditional("\"v\"", http("200 OK", &[], &body(48.87))));
@@ -186,7 +186,7 @@ async fn bytes_of_another_address_or_format_are_not_used() {
     let all = [(elsewhere, false), (other, false), (same, true), (another_line, false)];
     for (config, is_used) in all {
         let ingest = start_with(vec![config], Arc::clone(&snapshots));
-        assert_eq!(ingest.feed("vehicles").unwrap().snapshot().is_some(), is_used);
+        assert_eq!(ingest.find_feed("vehicles").unwrap().snapshot().is_some(), is_used);
         ingest.shut_down().await;
     }
 }
@@ -196,16 +196,16 @@ async fn kept_bytes_that_can_no_longer_be_read_are_served_and_looked_at_again() 
     let cars = Upstream::start(Answer::Bytes(http("200 OK", &["etag: \"v\""], &body(48.87)))).await;
     let its = config("vehicles", &cars.url("/vp.pb"));
     let snapshots = left_by(std::slice::from_ref(&its)).await;
-    let key = SnapshotKey::of(&its.id);
-    let (head, _) = snapshots.read(&key).unwrap();
+    let key = SnapshotKey::for_feed(&its.id);
+    let (head, _) = snapshots.read_snapshot(&key).unwrap();
     let bad = Bytes::from_static(b"\xFF\xFF no message");
-    snapshots.save(&key, head, bad.clone(), None, Box::new(drop));
+    snapshots.save_snapshot(&key, head, bad.clone(), None, Box::new(drop));
     let good = http("200 OK", &[], &body(48.88));
     cars.set(Answer::Conditional("\"v\"", good));
     let ingest = start_with(vec![its], snapshots);
-    let held = ingest.feed("vehicles").unwrap();
+    let held = ingest.find_feed("vehicles").unwrap();
     assert_eq!(held.snapshot().unwrap().bytes, bad);
     until("the source was asked for all", || n_vehicles(&ingest) == 1).await;
-    assert!(RealClock::new().wall() >= held.snapshot().unwrap().fetched_at);
+    assert!(RealClock::new().wall_time() >= held.snapshot().unwrap().fetched_at);
     ingest.shut_down().await;
 }

@@ -4,8 +4,8 @@ use std::{fmt, fs, io::Write as _, path::Path, sync::Arc, time::Duration};
 
 use lineside_hub::HubConfig;
 use lineside_ingest::{
-    FailureCode, Feed, FeedConfig, Inboxes, Ingest, Location, MemoryArchive, MemorySnapshots,
-    Options, Secret,
+    FailureCode, Feed, FeedConfig, InboxSettings, Ingest, IngestOptions, MemoryArchive,
+    MemorySnapshotStore, Secret, SourceLocation,
 };
 use lineside_sync::{Clock, RealClock};
 
@@ -16,39 +16,42 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A real-time message of one vehicle whose time is the present.
 pub(crate) fn body(lat: f32) -> Vec<u8> {
-    let now = RealClock::new().wall().seconds();
+    let now = RealClock::new().wall_time().unix_seconds();
     message(now, vec![vehicle("1", None, lat, 2.34, now)]).to_vec()
 }
 
 pub(crate) fn config(id: &str, url: &str) -> FeedConfig {
-    let mut config = FeedConfig::new(feed(id), Location::parse(url).unwrap());
+    let mut config = FeedConfig::new(feed(id), SourceLocation::parse(url).unwrap());
     config.poll = Some(Duration::from_millis(50));
     config.max_bytes = 1 << 20;
     config
 }
 
 pub(crate) fn start(feeds: Vec<FeedConfig>) -> Arc<Ingest> {
-    start_with(feeds, Arc::new(MemorySnapshots::default()))
+    start_with(feeds, Arc::new(MemorySnapshotStore::default()))
 }
 
 /// The same, with last good bytes that an earlier server may have kept.
-pub(crate) fn start_with(feeds: Vec<FeedConfig>, snapshots: Arc<MemorySnapshots>) -> Arc<Ingest> {
-    Ingest::start(Options { snapshots, ..options(feeds) })
+pub(crate) fn start_with(
+    feeds: Vec<FeedConfig>,
+    snapshots: Arc<MemorySnapshotStore>,
+) -> Arc<Ingest> {
+    Ingest::start(IngestOptions { snapshots, ..options(feeds) })
 }
 
-pub(crate) fn options(feeds: Vec<FeedConfig>) -> Options {
+pub(crate) fn options(feeds: Vec<FeedConfig>) -> IngestOptions {
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
-    Options {
+    IngestOptions {
         feeds,
         seed: 9,
         hub: HubConfig::default(),
         client_name: "test-client/1".to_owned(),
         load_limits: lineside_ingest::LoadLimits::default(),
         archive: Arc::new(MemoryArchive::new(Arc::clone(&clock))),
-        snapshots: Arc::new(MemorySnapshots::default()),
+        snapshots: Arc::new(MemorySnapshotStore::default()),
         beside: None,
         inspector: None,
-        inboxes: Inboxes {
+        inboxes: InboxSettings {
             address: None,
             subscriber: "lineside-1".into(),
             keys: Arc::new(|| Secret::new("key")),

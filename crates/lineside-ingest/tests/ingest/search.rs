@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use lineside_ingest::{
-    BoundingBox, CatalogHitKind, FeedConfig, Ingest, Location, StopHit, StopQuery,
+    BoundingBox, CatalogHitKind, FeedConfig, Ingest, SourceLocation, StopHit, StopQuery,
 };
 
 use crate::{
@@ -15,10 +15,10 @@ async fn ingest() -> (Arc<Ingest>, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     write_city(dir.path());
     number_stops(&dir.path().join("stops.txt"));
-    let mut config = FeedConfig::new(feed("city"), Location::Path(dir.path().to_owned()));
+    let mut config = FeedConfig::new(feed("city"), SourceLocation::Path(dir.path().to_owned()));
     config.publisher = Some("Ville de Zürich".into());
     let ingest = start(vec![config]);
-    until("it is tried", || ingest.feeds()[0].was_tried()).await;
+    until("it is tried", || ingest.feeds()[0].was_polled()).await;
     (ingest, dir)
 }
 
@@ -45,16 +45,16 @@ fn query(text: &str) -> StopQuery {
 async fn stops_are_found_by_name_box_and_nearness() {
     let (ingest, _dir) = ingest().await;
     assert_eq!(ingest.feeds()[0].status().reason, "answers, with fresh data");
-    assert_eq!(ids(&ingest.stops_search(&query("nord bass"))), ["B"]);
-    assert_eq!(ids(&ingest.stops_search(&query("DOCKS east"))), ["D"]);
+    assert_eq!(ids(&ingest.search_stops(&query("nord bass"))), ["B"]);
+    assert_eq!(ids(&ingest.search_stops(&query("DOCKS east"))), ["D"]);
     // A station stands for its platforms.
-    assert_eq!(ids(&ingest.stops_search(&query("cent"))), ["C"]);
-    assert_eq!(ids(&ingest.stops_search(&query("xyz"))), [""; 0]);
+    assert_eq!(ids(&ingest.search_stops(&query("cent"))), ["C"]);
+    assert_eq!(ids(&ingest.search_stops(&query("xyz"))), [""; 0]);
     let bbox = BoundingBox::parse("2.3,48.865,2.4,48.9");
     let boxed = StopQuery { bbox, limit: 10, ..StopQuery::default() };
-    assert_eq!(ids(&ingest.stops_search(&boxed)).len(), 2);
+    assert_eq!(ids(&ingest.search_stops(&boxed)).len(), 2);
     let near = StopQuery { near: Some((48.919, 2.34)), limit: 2, ..StopQuery::default() };
-    let hits = ingest.stops_search(&near);
+    let hits = ingest.search_stops(&near);
     assert_eq!(ids(&hits), ["A", "D"]);
     let meters = hits[0].distance.unwrap();
     assert!((meters - 111.2).abs() < 0.5, "{meters}");
@@ -65,7 +65,7 @@ async fn stops_are_found_by_name_box_and_nearness() {
 async fn a_misspelled_name_and_a_code_are_found_near_a_place() {
     let (ingest, _dir) = ingest().await;
     let near = |text: &str| StopQuery { near: Some((48.91, 2.34)), ..query(text) };
-    let found = |text: &str| ids(&ingest.stops_search(&near(text)));
+    let found = |text: &str| ids(&ingest.search_stops(&near(text)));
     assert_eq!(found("centrl"), ["C"]);
     assert_eq!(found("airport"), ["A"]);
     // The code of a platform, and of a stop whose name has other words.
@@ -73,13 +73,13 @@ async fn a_misspelled_name_and_a_code_are_found_near_a_place() {
     assert_eq!(found(" 104 "), ["B"]);
     assert_eq!(found("C"), ["C"], "an id that begins a name is one stop");
     assert_eq!(found("xyzzyx"), [""; 0]);
-    let hit = &ingest.stops_search(&near("104"))[0];
+    let hit = &ingest.search_stops(&near("104"))[0];
     assert!(hit.distance.is_some_and(|meters| (meters - 4_448.0).abs() < 10.0));
     let bbox = BoundingBox::parse("2.3,48.915,2.4,48.95");
     let boxed = |text: &str| StopQuery { bbox, ..near(text) };
-    assert_eq!(ids(&ingest.stops_search(&boxed("104"))), [""; 0]);
-    assert_eq!(ids(&ingest.stops_search(&boxed("airprot"))), [""; 0], "a box is not corrected");
-    assert_eq!(ids(&ingest.stops_search(&boxed("103"))), ["A"]);
+    assert_eq!(ids(&ingest.search_stops(&boxed("104"))), [""; 0]);
+    assert_eq!(ids(&ingest.search_stops(&boxed("airprot"))), [""; 0], "a box is not corrected");
+    assert_eq!(ids(&ingest.search_stops(&boxed("103"))), ["A"]);
     ingest.shut_down().await;
 }
 
@@ -87,18 +87,18 @@ async fn a_misspelled_name_and_a_code_are_found_near_a_place() {
 async fn the_catalog_is_found_by_feed_route_and_stop() {
     let (ingest, _dir) = ingest().await;
     let kinds = |text: &str| -> Vec<CatalogHitKind> {
-        ingest.catalog_search(text).hits.into_iter().map(|hit| hit.kind).collect()
+        ingest.search_catalog(text).hits.into_iter().map(|hit| hit.kind).collect()
     };
     assert_eq!(kinds("zurich gtfs"), [CatalogHitKind::Feed]);
     let route = CatalogHitKind::Route { id: "R1".into(), name: "12 Harbor – Airport".into() };
     let stop = CatalogHitKind::Stop { id: "A".into(), name: "Airport".into() };
     assert_eq!(kinds("airport"), [route.clone(), stop.clone()]);
     assert_eq!(kinds("line 12"), std::slice::from_ref(&route));
-    let misspelled = ingest.catalog_search("airprot");
+    let misspelled = ingest.search_catalog("airprot");
     assert_eq!(misspelled.corrected.as_deref(), Some("airport"));
     let found: Vec<_> = misspelled.hits.into_iter().map(|hit| hit.kind).collect();
     assert_eq!(found, [route, stop]);
-    assert_eq!(ids(&ingest.stops_search(&query("airprot"))), ["A"]);
+    assert_eq!(ids(&ingest.search_stops(&query("airprot"))), ["A"]);
     assert_eq!(kinds("xyzzyx"), []);
     assert_eq!(kinds(" "), []);
     ingest.shut_down().await;

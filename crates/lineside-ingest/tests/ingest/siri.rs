@@ -19,17 +19,19 @@ use lineside_formats::{
         vehicle_position::{CongestionLevel, OccupancyStatus, VehicleStopStatus},
     },
     siri::{
-        Call, CallStatus, DeliveryHead, EstimatedJourneyVersionFrame, EstimatedTimetableDelivery,
-        Limits, Message, MonitoredStopVisit, Occupancy, Payload, Progress, PtSituationElement,
-        Seconds, ServiceDelivery, Severity, SituationExchangeDelivery, StopMonitoringDelivery,
-        Time, VehicleActivity, VehicleJourney, VehicleMonitoringDelivery, decode_xml, encode_xml,
+        CallStatus, DeliveryHead, DurationSeconds, EstimatedJourneyVersionFrame,
+        EstimatedTimetableDelivery, MessageLimits, MessagePayload, MonitoredStopVisit, Occupancy,
+        Progress, PtSituationElement, ServiceDelivery, Severity, SiriCall, SiriMessage, SiriTime,
+        SituationExchangeDelivery, StopMonitoringDelivery, VehicleActivity, VehicleJourney,
+        VehicleMonitoringDelivery, decode_xml, encode_xml,
     },
 };
 use lineside_ingest::{
     DepartureStatus, NetworkState,
     siri::{
-        Elements, Ref, RefFault, RefKind, Service, Visits, Wanted, is_known, lines, resolve,
-        select, stop_points, stop_visits,
+        RecordFilter, RefError, RefKind, ResolvedRef, SiriElements, SiriOutput, VisitQuery,
+        find_stop_visits, is_ref_known, list_lines, list_stop_points, resolve_ref,
+        select_new_records,
     },
 };
 use lineside_sync::UnixMillis;
@@ -42,16 +44,18 @@ fn world() -> World {
     world
 }
 
-fn elements(state: &NetworkState, service: Service) -> Elements {
-    let mut elements = Elements::default();
-    for record in select(state, service, &Wanted::default(), EIGHT, 0, usize::MAX).records {
-        elements.push(state, record);
+fn elements(state: &NetworkState, service: SiriOutput) -> SiriElements {
+    let mut elements = SiriElements::default();
+    for record in
+        select_new_records(state, service, &RecordFilter::default(), EIGHT, 0, usize::MAX).records
+    {
+        elements.push_record(state, record);
     }
     elements
 }
 
 fn journeys(world: &World) -> Vec<VehicleJourney> {
-    elements(&world.network.state(), Service::EstimatedTimetable).journeys
+    elements(&world.network.state(), SiriOutput::EstimatedTimetable).journeys
 }
 
 fn journey(world: &World) -> VehicleJourney {
@@ -60,19 +64,19 @@ fn journey(world: &World) -> VehicleJourney {
 }
 
 fn activity(world: &World) -> VehicleActivity {
-    let activities = elements(&world.network.state(), Service::VehicleMonitoring).activities;
+    let activities = elements(&world.network.state(), SiriOutput::VehicleMonitoring).activities;
     let [activity] = &activities[..] else { panic!("one activity") };
     activity.clone()
 }
 
 fn situation(world: &World) -> PtSituationElement {
-    let situations = elements(&world.network.state(), Service::SituationExchange).situations;
+    let situations = elements(&world.network.state(), SiriOutput::SituationExchange).situations;
     let [situation] = &situations[..] else { panic!("one situation") };
     situation.clone()
 }
 
-fn visits(world: &World, stop_id: &str, wanted: &Wanted) -> Vec<MonitoredStopVisit> {
-    let visits = Visits {
+fn visits(world: &World, stop_id: &str, wanted: &RecordFilter) -> Vec<MonitoredStopVisit> {
+    let visits = VisitQuery {
         stop_id,
         monitoring_ref: stop_id,
         from: world.now(),
@@ -83,7 +87,7 @@ fn visits(world: &World, stop_id: &str, wanted: &Wanted) -> Vec<MonitoredStopVis
         least_per_line: 0,
         limit: 40,
     };
-    stop_visits(&world.network.state(), &visits, world.now()).unwrap()
+    find_stop_visits(&world.network.state(), &visits, world.now()).unwrap()
 }
 
 fn said(entity: &mut FeedEntity) -> &mut TripUpdate {
@@ -91,27 +95,31 @@ fn said(entity: &mut FeedEntity) -> &mut TripUpdate {
 }
 
 /// Seconds after eight; nothing where nothing is said.
-fn after(time: Option<Time>) -> Option<i64> {
+fn after(time: Option<SiriTime>) -> Option<i64> {
     time.map(|time| time.as_seconds() - EIGHT)
 }
 
-fn arrivals(calls: &[Call]) -> Vec<(Option<i64>, Option<i64>)> {
-    let times = |call: &Call| (after(call.aimed_arrival_time), after(call.expected_arrival_time));
-    calls.iter().map(times).collect()
-}
-
-fn departures(calls: &[Call]) -> Vec<(Option<i64>, Option<i64>)> {
+fn arrivals(calls: &[SiriCall]) -> Vec<(Option<i64>, Option<i64>)> {
     let times =
-        |call: &Call| (after(call.aimed_departure_time), after(call.expected_departure_time));
+        |call: &SiriCall| (after(call.aimed_arrival_time), after(call.expected_arrival_time));
     calls.iter().map(times).collect()
 }
 
-fn refs(calls: &[Call]) -> Vec<&str> {
+fn departures(calls: &[SiriCall]) -> Vec<(Option<i64>, Option<i64>)> {
+    let times =
+        |call: &SiriCall| (after(call.aimed_departure_time), after(call.expected_departure_time));
+    calls.iter().map(times).collect()
+}
+
+fn refs(calls: &[SiriCall]) -> Vec<&str> {
     calls.iter().map(|call| call.stop_point_ref.as_deref().unwrap()).collect()
 }
 
-fn line(id: &str) -> Wanted {
-    Wanted { lines: vec![Ref { feed: None, id: id.into() }], ..Wanted::default() }
+fn line(id: &str) -> RecordFilter {
+    RecordFilter {
+        lines: vec![ResolvedRef { feed: None, id: id.into() }],
+        ..RecordFilter::default()
+    }
 }
 
 fn works() -> FeedEntity {

@@ -9,13 +9,13 @@ use lineside_formats::{
         trip_update::{StopTimeEvent, StopTimeUpdate, stop_time_update},
     },
     siri::{
-        ArrivalBoardingActivity, Call, CallStatus, DepartureBoardingActivity, Limits,
-        VehicleJourney, decode,
+        ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, MessageLimits, SiriCall,
+        VehicleJourney, decode_message,
     },
 };
 use lineside_ingest::{
     SiriIds,
-    siri::{Elements, Service, Wanted, select},
+    siri::{RecordFilter, SiriElements, SiriOutput, select_new_records},
     siri_to_gtfs_rt,
 };
 
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// What of a call is cancelled: the call, its arrival, its departure, alighting, boarding.
-fn cancelled(call: &Call) -> [bool; 5] {
+fn cancelled(call: &SiriCall) -> [bool; 5] {
     [
         call.cancellation == Some(true),
         call.arrival_status == Some(CallStatus::Cancelled),
@@ -77,15 +77,18 @@ fn a_shortened_journey_keeps_the_time_at_which_it_would_go_on() {
 
 /// The journeys of a message after a way through GTFS-Realtime.
 fn told_again(xml: &[u8]) -> Vec<VehicleJourney> {
-    let (message, _) = decode(xml, &TimeZone::UTC, &Limits::default()).unwrap();
+    let (message, _) = decode_message(xml, &TimeZone::UTC, &MessageLimits::default()).unwrap();
     let (message, ..) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
     let mut world = World::new();
     world.apply("city-trips", message.entity);
     let state = world.network.state();
-    let mut elements = Elements::default();
-    let all = Wanted::default();
-    for record in select(&state, Service::EstimatedTimetable, &all, EIGHT, 0, usize::MAX).records {
-        elements.push(&state, record);
+    let mut elements = SiriElements::default();
+    let all = RecordFilter::default();
+    for record in
+        select_new_records(&state, SiriOutput::EstimatedTimetable, &all, EIGHT, 0, usize::MAX)
+            .records
+    {
+        elements.push_record(&state, record);
     }
     elements.journeys
 }
@@ -101,7 +104,7 @@ fn partial_cancellations_are_those_of_the_examples_of_the_nordic_profile() {
     for name in ["last-stops", "last-stops-after-departure"] {
         let path = root.join(format!("et-siri-et-partial-cancellation-{name}.xml"));
         let xml = fs::read(&path).unwrap();
-        let (example, _) = decode(&xml, &TimeZone::UTC, &Limits::default()).unwrap();
+        let (example, _) = decode_message(&xml, &TimeZone::UTC, &MessageLimits::default()).unwrap();
         let delivery = example.deliveries().next().unwrap();
         let example = delivery.estimated_timetables[0].journeys().next().unwrap();
         let told = told_again(&xml);
@@ -158,11 +161,11 @@ fn calls_of_an_extra_journey_have_the_same_number_in_every_service() {
     world.apply("city-trips", vec![entity, headway]);
     world.apply("city-vehicles", vec![on_it]);
     let state = world.network.state();
-    let mut elements = Elements::default();
-    let all = Wanted::default();
-    for service in [Service::EstimatedTimetable, Service::VehicleMonitoring] {
-        for record in select(&state, service, &all, EIGHT, 0, usize::MAX).records {
-            elements.push(&state, record);
+    let mut elements = SiriElements::default();
+    let all = RecordFilter::default();
+    for service in [SiriOutput::EstimatedTimetable, SiriOutput::VehicleMonitoring] {
+        for record in select_new_records(&state, service, &all, EIGHT, 0, usize::MAX).records {
+            elements.push_record(&state, record);
         }
     }
     let orders = |id: &str| -> Vec<Option<u32>> {

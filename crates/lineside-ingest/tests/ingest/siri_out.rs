@@ -9,13 +9,16 @@ use lineside_formats::{
             StopTimeEvent, StopTimeUpdate, stop_time_update, stop_time_update::StopTimeProperties,
         },
     },
-    gtfs_rt::{Limits as RtLimits, decode as decode_gtfs_rt},
-    siri::{Call, Limits, VehicleJourney, decode},
+    gtfs_rt::{FeedMessageLimits as RtLimits, decode_message as decode_gtfs_rt},
+    siri::{MessageLimits, SiriCall, VehicleJourney, decode_message},
 };
 use lineside_ingest::{
-    DepartureStatus, NetworkState, Selection, SiriIds,
-    exports::{Part, gtfs_rt, gtfs_rt_json},
-    siri::{Before, Elements, Service, Visits, Wanted, select, select_after, stop_visits},
+    DelayQuery, DepartureStatus, NetworkState, SiriIds,
+    exports::{ExportPart, gtfs_rt_json_message, gtfs_rt_message},
+    siri::{
+        ConsumerPosition, RecordFilter, SiriElements, SiriOutput, VisitQuery, find_stop_visits,
+        select_new_records, select_records_after,
+    },
     siri_to_gtfs_rt,
 };
 
@@ -28,18 +31,21 @@ pub(crate) fn world() -> World {
 }
 
 fn journeys(state: &NetworkState) -> Vec<VehicleJourney> {
-    let mut elements = Elements::default();
-    let all = Wanted::default();
-    for record in select(state, Service::EstimatedTimetable, &all, EIGHT, 0, usize::MAX).records {
-        elements.push(state, record);
+    let mut elements = SiriElements::default();
+    let all = RecordFilter::default();
+    for record in
+        select_new_records(state, SiriOutput::EstimatedTimetable, &all, EIGHT, 0, usize::MAX)
+            .records
+    {
+        elements.push_record(state, record);
     }
     elements.journeys
 }
 
 /// The call at station C of the next visit that a journey makes.
-pub(crate) fn monitored_call(world: &World, journey: &str) -> Option<Call> {
-    let wanted = Wanted::default();
-    let visits = Visits {
+pub(crate) fn monitored_call(world: &World, journey: &str) -> Option<SiriCall> {
+    let wanted = RecordFilter::default();
+    let visits = VisitQuery {
         stop_id: "C",
         monitoring_ref: "C",
         from: world.now(),
@@ -50,7 +56,7 @@ pub(crate) fn monitored_call(world: &World, journey: &str) -> Option<Call> {
         least_per_line: 0,
         limit: 40,
     };
-    let visits = stop_visits(&world.network.state(), &visits, world.now())?;
+    let visits = find_stop_visits(&world.network.state(), &visits, world.now())?;
     let journeys = visits.into_iter().filter_map(|visit| visit.monitored_vehicle_journey);
     let mut its = journeys.filter(|it| it.journey_ref().is_some_and(|id| id == journey));
     Some(*its.next()?.monitored_call?)
@@ -131,8 +137,8 @@ fn an_extra_journey_that_is_cancelled_keeps_its_name_and_its_place_on_boards() {
             call("C1", "Departure", 5),
             call("A", "Arrival", 20),
         );
-        let limits = Limits::default();
-        let (message, _) = decode(text.as_bytes(), &TimeZone::UTC, &limits).unwrap();
+        let limits = MessageLimits::default();
+        let (message, _) = decode_message(text.as_bytes(), &TimeZone::UTC, &limits).unwrap();
         siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC).0.entity
     };
     let mut world = world();
@@ -147,7 +153,7 @@ fn an_extra_journey_that_is_cancelled_keeps_its_name_and_its_place_on_boards() {
         assert_eq!((journey.extra_journey, journey.cancellation), (Some(true), is_off));
         let aimed = journey.estimated_calls[0].aimed_departure_time.map(|it| it.as_seconds());
         assert_eq!(aimed, Some(EIGHT + 5 * 60));
-        let board = world.network.departures("C", EIGHT, 40).unwrap();
+        let board = world.network.next_departures("C", EIGHT, 40).unwrap();
         let row = board.iter().find(|row| row.trip_id == "X").unwrap();
         assert_eq!((row.status, row.scheduled), (status, EIGHT + 5 * 60), "{row:?}");
         assert_eq!(row.expected.is_none(), is_off.is_some(), "{row:?}");
@@ -155,8 +161,8 @@ fn an_extra_journey_that_is_cancelled_keeps_its_name_and_its_place_on_boards() {
     }
     // What does not run is told as late as nobody waits for it any more, and no longer.
     let feeds = [feed("city-trips")];
-    let all = Selection { feeds: &feeds, route: None, stop: None, all_lines: false };
-    let standings = |world: &World| world.network.state().told_standings(all).len();
+    let all = DelayQuery { feeds: &feeds, route: None, stop: None, all_lines: false };
+    let standings = |world: &World| world.network.state().reported_trip_delays(all).len();
     assert_eq!(standings(&world), 1);
     world.clock.advance(minutes(25));
     world.apply("city-trips", told("<Cancellation>true</Cancellation>"));
@@ -169,17 +175,17 @@ fn a_journey_that_comes_near_is_told_to_who_asks_for_changes() {
     let trips = ["T18", "T21", "T22", "T23", "T24"];
     let updates = || trips.map(|trip| update(trip, 10, 0)).to_vec();
     world.apply("city-trips", updates());
-    let wanted = Wanted { preview: Some(minutes(30)), ..Wanted::default() };
-    let told = |world: &World, before: Before, most| {
-        let (state, now) = (world.network.state(), world.now().seconds());
-        let journeys = Service::EstimatedTimetable;
-        let told = select_after(&state, journeys, &wanted, now, before, most);
+    let wanted = RecordFilter { preview: Some(minutes(30)), ..RecordFilter::default() };
+    let told = |world: &World, before: ConsumerPosition, most| {
+        let (state, now) = (world.network.state(), world.now().unix_seconds());
+        let journeys = SiriOutput::EstimatedTimetable;
+        let told = select_records_after(&state, journeys, &wanted, now, before, most);
         let ids = told.records.iter().map(|it| it.id.split(':').next().unwrap().to_owned());
-        let before = Before { number: told.up_to, horizon: told.horizon };
+        let before = ConsumerPosition { number: told.up_to, horizon: told.horizon };
         (ids.collect::<Vec<_>>(), before, told.has_more)
     };
     // Trips leave every ten minutes; at eight, two of the five within half an hour.
-    let (first, before, _) = told(&world, Before::default(), 9);
+    let (first, before, _) = told(&world, ConsumerPosition::default(), 9);
     assert_eq!(first, ["T18", "T21"]);
     assert_eq!(told(&world, before, 9).0, [""; 0]);
     world.clock.advance(minutes(20));
@@ -223,7 +229,7 @@ fn replaced(now: i64, calls: &[(&str, i64)]) -> Vec<(String, bool, bool)> {
     let calls = journey.recorded_calls.iter().chain(&journey.estimated_calls);
     let orders = calls.clone().map(|call| call.order);
     assert!(orders.eq((1..).map(Some).take(calls.clone().count())));
-    let of = |call: &Call| {
+    let of = |call: &SiriCall| {
         let stop = call.stop_point_ref.as_ref().unwrap().to_string();
         (stop, call.extra_call == Some(true), call.cancellation == Some(true))
     };
@@ -271,7 +277,7 @@ pub(crate) fn only_journey(world: &World) -> VehicleJourney {
 }
 
 /// When a call is over or expected, else planned, in seconds after eight: arrival, then departure.
-fn times(call: &Call) -> Vec<i64> {
+fn times(call: &SiriCall) -> Vec<i64> {
     let arrival =
         call.actual_arrival_time.or(call.expected_arrival_time).or(call.aimed_arrival_time);
     let departure =
@@ -295,8 +301,15 @@ fn a_journey_of_two_feeds_is_told_once_and_the_estimate_wins() {
     let state = world.network.state();
     let told = |datasets: &[&str]| {
         let datasets = datasets.iter().map(|it| (*it).into()).collect();
-        let wanted = Wanted { datasets, ..Wanted::default() };
-        let found = select(&state, Service::EstimatedTimetable, &wanted, EIGHT, 0, usize::MAX);
+        let wanted = RecordFilter { datasets, ..RecordFilter::default() };
+        let found = select_new_records(
+            &state,
+            SiriOutput::EstimatedTimetable,
+            &wanted,
+            EIGHT,
+            0,
+            usize::MAX,
+        );
         let names = found.records.iter().map(|it| format!("{} {}", it.feed.as_str(), &it.id[..3]));
         let mut names: Vec<String> = names.collect();
         names.sort();
@@ -306,8 +319,8 @@ fn a_journey_of_two_feeds_is_told_once_and_the_estimate_wins() {
     assert_eq!(told(&["city"]), ["city-trips T18", "city-vehicles T21"]);
     // A feed that is requested alone is published alone.
     assert_eq!(told(&["city-vehicles"]), ["city-vehicles T18", "city-vehicles T21"]);
-    for part in [Part::TripUpdates, Part::All] {
-        let export = gtfs_rt(&state, "city", part).unwrap();
+    for part in [ExportPart::TripUpdates, ExportPart::All] {
+        let export = gtfs_rt_message(&state, "city", part).unwrap();
         let (message, _) = decode_gtfs_rt(export.bytes, &RtLimits::default()).unwrap();
         let updates = message.entity.iter().filter_map(|it| it.trip_update.as_ref());
         let mut trips: Vec<(String, usize)> = updates
@@ -316,7 +329,7 @@ fn a_journey_of_two_feeds_is_told_once_and_the_estimate_wins() {
         trips.sort();
         assert_eq!(trips, [("T18".to_owned(), 1), ("T21".to_owned(), 0)], "{part:?}");
         let vehicles = message.entity.iter().filter(|it| it.vehicle.is_some()).count();
-        assert_eq!(vehicles, usize::from(part == Part::All));
+        assert_eq!(vehicles, usize::from(part == ExportPart::All));
     }
 }
 
@@ -421,11 +434,11 @@ fn the_json_of_gtfs_realtime_has_no_fields_of_our_own() {
     told.alert.as_mut().unwrap().informed_entity[0].trip = Some(trip);
     world.apply("city-trips", vec![moved, seen, told]);
     let state = world.network.state();
-    let raw = gtfs_rt(&state, "city-trips", Part::All).unwrap();
+    let raw = gtfs_rt_message(&state, "city-trips", ExportPart::All).unwrap();
     let (message, _) = decode_gtfs_rt(raw.bytes, &RtLimits::default()).unwrap();
     let trips = message.entity.iter().filter_map(|it| it.trip_update.as_ref());
     assert!(trips.map(|it| &it.trip.named_start_date).any(Option::is_some));
-    let export = gtfs_rt_json(&state, "city-trips", Part::All).unwrap();
+    let export = gtfs_rt_json_message(&state, "city-trips", ExportPart::All).unwrap();
     let text = std::str::from_utf8(&export.bytes).unwrap();
     for name in ["platform", "stop_time_properties", "named_start_date"] {
         assert!(!text.contains(name), "{name}: {text}");

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use lineside_ingest::{
-    FeedConfig, FeedState, Ingest, MemorySnapshots, Options, SiriMode, SiriSource,
+    FeedConfig, FeedState, Ingest, IngestOptions, MemorySnapshotStore, SiriMode, SiriSource,
 };
 use lineside_sync::{Clock, RealClock, SimulatedClock};
 
@@ -18,7 +18,7 @@ fn page(id: &str, more: bool) -> Vec<u8> {
 }
 
 fn is_well(ingest: &Ingest) -> bool {
-    ingest.feed("siri").unwrap().status().state == FeedState::Ok
+    ingest.find_feed("siri").unwrap().status().state == FeedState::Ok
 }
 
 #[tokio::test]
@@ -27,7 +27,7 @@ async fn a_part_of_the_first_answer_waits_for_the_rest() {
     let upstream =
         Upstream::start(Answer::InTurn(vec![page("A", true), page("B", true), broken])).await;
     let ingest = start(vec![siri(&upstream.url("/siri"), request())]);
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     until("the first page is there", || {
         let status = feed.status();
         status.state == FeedState::Unknown && status.reason.contains("page by page")
@@ -60,9 +60,10 @@ async fn an_answer_without_end_is_cut_off_and_that_is_told_until_one_ends() {
     let upstream = Upstream::start(Answer::InTurn(pages)).await;
     let mut siri = siri(&upstream.url("/siri"), request());
     siri.poll = Some(Duration::from_secs(3600));
-    let clock = Arc::new(SimulatedClock::new(RealClock::new().wall()));
-    let ingest = Ingest::start(Options { clock: Arc::clone(&clock) as _, ..options(vec![siri]) });
-    let feed = ingest.feed("siri").unwrap();
+    let clock = Arc::new(SimulatedClock::new(RealClock::new().wall_time()));
+    let ingest =
+        Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(vec![siri]) });
+    let feed = ingest.find_feed("siri").unwrap();
     // Feeds do not all begin at once.
     until("it is asked", || {
         clock.advance(Duration::from_millis(1));
@@ -72,12 +73,17 @@ async fn an_answer_without_end_is_cut_off_and_that_is_told_until_one_ends() {
     let answered = async |n: u64| {
         until(format!("{n} pages are there"), || {
             let status = feed.status();
-            status.fetches == n && status.next_poll > Some(clock.wall())
+            status.fetches == n && status.next_poll > Some(clock.wall_time())
         })
         .await;
         let status = feed.status();
-        let wait = status.next_poll.unwrap().since(clock.wall());
-        let told = status.problems.kept().iter().filter(|it| it.code == "too_many_pages").count();
+        let wait = status.next_poll.unwrap().duration_since(clock.wall_time());
+        let told = status
+            .problems
+            .retained_problems()
+            .iter()
+            .filter(|it| it.code == "too_many_pages")
+            .count();
         (wait.as_secs(), told)
     };
     let go_on = |seconds: u64| clock.advance(Duration::from_secs(seconds + 1));
@@ -101,8 +107,8 @@ async fn an_answer_without_end_is_cut_off_and_that_is_told_until_one_ends() {
 }
 
 /// What stays of a process that crashed after it knew these trips.
-async fn left_by(feed: &FeedConfig, known: &[&str]) -> Arc<MemorySnapshots> {
-    let snapshots = Arc::new(MemorySnapshots::default());
+async fn left_by(feed: &FeedConfig, known: &[&str]) -> Arc<MemorySnapshotStore> {
+    let snapshots = Arc::new(MemorySnapshotStore::default());
     let ingest = start_with(vec![feed.clone()], Arc::clone(&snapshots));
     until("all is known", || trips(&ingest) == known).await;
     until("the feed is well", || is_well(&ingest)).await;
@@ -119,7 +125,7 @@ async fn after_a_crash_what_changed_last_is_not_told_as_all_there_is() {
     let snapshots = left_by(&changes, &["A", "B"]).await;
     upstream.set(Answer::HangUp);
     let ingest = start_with(vec![changes], snapshots);
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     assert!(feed.snapshot().is_some(), "the bytes are served as they were");
     until("the first poll has failed", || feed.status().failures > 0).await;
     assert_eq!(trips(&ingest), [""; 0], "A may be as late as before");
@@ -139,7 +145,7 @@ async fn after_a_crash_a_whole_answer_is_told_and_a_page_is_not() {
         let snapshots = left_by(&whole, known).await;
         upstream.set(Answer::HangUp);
         let ingest = start_with(vec![whole], snapshots);
-        let feed = ingest.feed("siri").unwrap();
+        let feed = ingest.find_feed("siri").unwrap();
         until("the first poll has failed", || feed.status().failures > 0).await;
         assert_eq!(trips(&ingest), told);
         ingest.shut_down().await;

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use lineside_formats::{Format, gtfs_rt::proto::trip_descriptor::ScheduleRelationship};
 use lineside_ingest::{
-    FailureCode, FeedConfig, FeedState, Ingest, Options, Rate, Secret, SiriAnswers, SiriEnvelope,
-    SiriIds, SiriMode, SiriService, SiriSource, exports, exports::Part,
+    FailureCode, FeedConfig, FeedState, Ingest, IngestOptions, RequestRate, Secret, SiriAnswers,
+    SiriEnvelope, SiriIds, SiriMode, SiriService, SiriSource, exports, exports::ExportPart,
 };
 
 use lineside_sync::{Clock, RealClock, SimulatedClock, UnixMillis};
@@ -61,7 +61,7 @@ pub(crate) fn request() -> SiriSource {
 
 /// The trips that are known now.
 pub(crate) fn trips(ingest: &Ingest) -> Vec<String> {
-    let state = ingest.feed("siri").unwrap().network().state();
+    let state = ingest.find_feed("siri").unwrap().network().state();
     let updates = state.trip_updates().filter_map(|record| record.trip_update());
     let mut trips: Vec<String> = updates.filter_map(|it| it.trip.trip_id.clone()).collect();
     trips.sort_unstable();
@@ -74,16 +74,16 @@ async fn a_request_of_siri_brings_trip_updates_that_leave_as_gtfs_realtime() {
     let upstream = Upstream::start(Answer::Bytes(ok(&answer))).await;
     let ingest = start(vec![siri(&upstream.url("/siri"), request())]);
     until("the journey is known", || trips(&ingest) == ["J"]).await;
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     let state = feed.network().state();
     let update = state.trip_updates().next().unwrap().trip_update().unwrap().clone();
     assert_eq!(update.trip.schedule_relationship(), ScheduleRelationship::Canceled);
     let today = today().strftime("%Y%m%d").to_string();
     assert_eq!(update.trip.start_date, Some(today));
-    let export = exports::gtfs_rt(&state, "siri", Part::TripUpdates).unwrap();
+    let export = exports::gtfs_rt_message(&state, "siri", ExportPart::TripUpdates).unwrap();
     let (message, problems) =
-        lineside_formats::gtfs_rt::decode(export.bytes, &Default::default()).unwrap();
-    assert_eq!((message.entity.len(), problems.total()), (1, 0));
+        lineside_formats::gtfs_rt::decode_message(export.bytes, &Default::default()).unwrap();
+    assert_eq!((message.entity.len(), problems.total_count()), (1, 0));
     assert_eq!(message.entity[0].trip_update.as_ref().unwrap(), &update);
     assert_eq!(feed.format(), Some(Format::Siri));
     until("the feed is well", || feed.status().state == FeedState::Ok).await;
@@ -127,7 +127,7 @@ async fn vehicles_of_two_producers_with_one_name_are_two_and_stay_who_they_are()
     siri.poll = Some(Duration::from_secs(3600));
     let ingest = start(vec![siri]);
     let places = || {
-        let state = ingest.feed("siri").unwrap().network().state();
+        let state = ingest.find_feed("siri").unwrap().network().state();
         let vehicles = state.vehicles().map(|record| {
             let vehicle = record.vehicle().unwrap();
             let label = vehicle.vehicle.as_ref().unwrap().label.clone().unwrap();
@@ -195,7 +195,7 @@ async fn an_address_that_answers_with_changes_is_asked_under_one_name() {
     assert_eq!(name(&requests[0]), name(&requests[1]));
     // What did not come whole has to be asked for anew, all of it.
     upstream.set(Answer::Bytes(ok("<Siri><ServiceDelivery>")));
-    until_failed(&ingest.feed("siri").unwrap(), FailureCode::Truncated).await;
+    until_failed(&ingest.find_feed("siri").unwrap(), FailureCode::Truncated).await;
     let n_before = upstream.requests().len();
     upstream.set(Answer::Bytes(ok(&timetables(&journey("C", &calls(ahead)), false))));
     until("the new answer is all there is", || trips(&ingest) == ["C"]).await;
@@ -225,7 +225,7 @@ async fn a_producer_may_answer_requests_with_changes_too() {
     assert!(first.starts_with("lineside-") && !first.contains("hunter2"), "{first}");
     assert!(upstream.requests().iter().all(|request| name(request) == first));
     upstream.set(Answer::HangUp);
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     until("a poll has failed", || feed.status().failures_in_a_row > 0).await;
     assert_eq!(trips(&ingest), ["A", "B"]);
     upstream.set(Answer::Bytes(ok(&timetables(&journey("C", ""), false))));
@@ -240,7 +240,7 @@ async fn an_answer_that_did_not_come_costs_nothing_of_what_is_known_and_all_is_a
     let upstream = Upstream::start(Answer::Bytes(all.clone())).await;
     let lite = SiriSource { mode: SiriMode::Lite, ..request() };
     let ingest = start(vec![siri(&upstream.url("/et"), lite)]);
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     until("all is known", || trips(&ingest) == ["A", "B"]).await;
     let name = || upstream.requests().pop().unwrap().lines().next().unwrap().to_owned();
     let before = name();
@@ -271,10 +271,10 @@ async fn a_producer_that_always_has_more_is_not_asked_for_ever() {
         let mut siri = siri(&upstream.url("/siri"), request());
         siri.poll = Some(hour);
         let ingest = start(vec![siri]);
-        let feed = ingest.feed("siri").unwrap();
+        let feed = ingest.find_feed("siri").unwrap();
         until("it was asked for the next page", || upstream.requests().len() == 2).await;
         until("it is left alone for the interval", || {
-            let next = feed.status().next_poll.map(|at| at.seconds());
+            let next = feed.status().next_poll.map(|at| at.unix_seconds());
             next.is_some_and(|at| at - jiff::Timestamp::now().as_second() > 600)
         })
         .await;
@@ -293,10 +293,11 @@ async fn failures_and_pages_keep_to_a_rate_of_one_request_in_ten_minutes() {
     let upstream = Upstream::start(Answer::InTurn(answers)).await;
     let mut siri = siri(&upstream.url("/siri"), request());
     siri.poll = Some(Duration::from_secs(1));
-    siri.rate = Rate::parse("1/10min").ok();
-    let clock = Arc::new(SimulatedClock::new(RealClock::new().wall()));
-    let ingest = Ingest::start(Options { clock: Arc::clone(&clock) as _, ..options(vec![siri]) });
-    let feed = ingest.feed("siri").unwrap();
+    siri.rate = RequestRate::parse("1/10min").ok();
+    let clock = Arc::new(SimulatedClock::new(RealClock::new().wall_time()));
+    let ingest =
+        Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(vec![siri]) });
+    let feed = ingest.find_feed("siri").unwrap();
     // Feeds do not all begin at once.
     until("it is asked", || {
         clock.advance(Duration::from_millis(1));
@@ -307,12 +308,12 @@ async fn failures_and_pages_keep_to_a_rate_of_one_request_in_ten_minutes() {
     for n in 1..=4 {
         until("it has answered", || {
             let status = feed.status();
-            status.fetches == n && status.next_poll > Some(clock.wall())
+            status.fetches == n && status.next_poll > Some(clock.wall_time())
         })
         .await;
         assert_eq!(upstream.requests().len() as u64, n);
         asked_at.push(clock.monotonic());
-        let wait = feed.status().next_poll.unwrap().since(clock.wall());
+        let wait = feed.status().next_poll.unwrap().duration_since(clock.wall_time());
         clock.advance(wait + Duration::from_millis(1));
     }
     let gaps: Vec<Duration> = asked_at.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -337,15 +338,15 @@ async fn a_producer_that_refuses_is_told_in_its_words() {
     assert!(upstream.requests()[0].contains("soapaction: \"getestimatedtimetable\""));
     upstream.set(Answer::Bytes(fault));
     // SOAP sends what it refuses with this status: that is an answer as good as one with 200.
-    until_failed(&ingest.feed("siri").unwrap(), FailureCode::Refused).await;
-    let error = ingest.feed("siri").unwrap().status().last_error.clone().unwrap();
+    until_failed(&ingest.find_feed("siri").unwrap(), FailureCode::Refused).await;
+    let error = ingest.find_feed("siri").unwrap().status().last_error.clone().unwrap();
     assert_eq!(
         (error.detail.as_str(), error.status),
         ("the producer refuses: No such user ***", Some(500))
     );
     let unwell = |body: &str| http("500 Internal Server Error", &[], body.as_bytes());
     upstream.set(Answer::Bytes(unwell("<html>No luck</html>")));
-    until_failed(&ingest.feed("siri").unwrap(), FailureCode::Http(500)).await;
+    until_failed(&ingest.find_feed("siri").unwrap(), FailureCode::Http(500)).await;
     assert_eq!(trips(&ingest), ["J"]);
     upstream.set(Answer::Bytes(unwell(&timetables(&journey("K", ""), false))));
     until("what it gives with that status counts", || trips(&ingest) == ["K"]).await;
@@ -356,8 +357,8 @@ async fn a_producer_that_refuses_is_told_in_its_words() {
          </AccessNotAllowedError></ErrorCondition>",
     );
     upstream.set(Answer::Bytes(ok(&refused)));
-    until_failed(&ingest.feed("siri").unwrap(), FailureCode::Refused).await;
-    let error = ingest.feed("siri").unwrap().status().last_error.clone().unwrap();
+    until_failed(&ingest.find_feed("siri").unwrap(), FailureCode::Refused).await;
+    let error = ingest.find_feed("siri").unwrap().status().last_error.clone().unwrap();
     assert_eq!(error.detail, "the producer refuses: AccessNotAllowedError: Closed to ***");
     assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
     assert_eq!(trips(&ingest), ["K"], "the last good answer stays");
@@ -393,15 +394,15 @@ async fn an_extra_call_leaves_the_planned_ones_on_boards_unless_all_are_told() {
     write_city(dir.path());
     let upstream = Upstream::start(Answer::Bytes(answer(false))).await;
     let mut schedule = config("city", "unused");
-    schedule.url = lineside_ingest::Location::Path(dir.path().to_owned());
+    schedule.url = lineside_ingest::SourceLocation::Path(dir.path().to_owned());
     let mut feed = siri(&upstream.url("/siri"), request());
     feed.static_feed = Some(crate::support::feed("city"));
     let clock = Arc::new(SimulatedClock::new(UnixMillis::from_seconds(EIGHT)));
     let feeds = vec![schedule, feed];
-    let ingest = Ingest::start(Options { clock: Arc::clone(&clock) as _, ..options(feeds) });
+    let ingest = Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(feeds) });
     let board = |stop: &str| {
-        let network = ingest.feed("city").unwrap().network();
-        let board = network.departures(stop, EIGHT, 40).unwrap_or_default();
+        let network = ingest.find_feed("city").unwrap().network();
+        let board = network.next_departures(stop, EIGHT, 40).unwrap_or_default();
         let of_trip = board.into_iter().filter(|it| it.trip_id == "T18" && it.expected.is_some());
         of_trip.map(|it| ((it.scheduled - EIGHT) / 60, it.delay)).collect::<Vec<_>>()
     };
@@ -427,7 +428,7 @@ async fn siri_is_joined_to_the_schedule_by_its_ids_and_known_by_its_content() {
     let body = timetables(&journey("X:VehicleJourney::T1:LOC", ""), false);
     let upstream = Upstream::start(Answer::Bytes(ok(&body))).await;
     let mut schedule = config("city", "unused");
-    schedule.url = lineside_ingest::Location::Path(dir.path().to_owned());
+    schedule.url = lineside_ingest::SourceLocation::Path(dir.path().to_owned());
     let plain =
         FeedConfig { static_feed: Some(feed("city")), ..config("plain", &upstream.url("/plain")) };
     let mut mapped = siri(
@@ -441,13 +442,13 @@ async fn siri_is_joined_to_the_schedule_by_its_ids_and_known_by_its_content() {
     mapped.static_feed = Some(feed("city"));
     let ingest = start(vec![schedule, plain, mapped]);
     until("both are known", || {
-        let state = ingest.feed("siri").unwrap().network().state();
-        let network = ingest.feed("siri").unwrap().network();
+        let state = ingest.find_feed("siri").unwrap().network().state();
+        let network = ingest.find_feed("siri").unwrap().network();
         state.trip_updates().count() == 2 && network.dataset().is_some()
     })
     .await;
-    assert_eq!(ingest.feed("plain").unwrap().format(), Some(Format::Siri), "by its content");
-    let state = ingest.feed("siri").unwrap().network().state();
+    assert_eq!(ingest.find_feed("plain").unwrap().format(), Some(Format::Siri), "by its content");
+    let state = ingest.find_feed("siri").unwrap().network().state();
     let route = |feed: &str| {
         let record = state.trip_updates().find(|record| record.feed.as_str() == feed).unwrap();
         record.join.headsign.clone()

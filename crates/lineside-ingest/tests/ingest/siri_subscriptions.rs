@@ -15,8 +15,9 @@ use std::{
 
 use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
 use lineside_ingest::{
-    FailureCode, Feed, FeedConfig, FeedState, Inboxes, Ingest, NotTaken, Options, PollQuery, Rate,
-    Secret, Serving, SiriMode, SiriService, SiriSource, exports, exports::Part,
+    DeliveryError, FailureCode, Feed, FeedConfig, FeedState, InboxSettings, Ingest, IngestOptions,
+    PollQuery, RequestRate, Secret, ServedContent, SiriMode, SiriService, SiriSource, exports,
+    exports::ExportPart,
 };
 use lineside_sync::{Clock, RealClock, SimulatedClock, UnixMillis};
 
@@ -35,7 +36,7 @@ const AGREED: &str = "<SubscriptionResponse><ResponseStatus><Status>true</Status
 
 /// A clock of ours that begins with the real one: what is told is dated by that.
 fn clock() -> Arc<SimulatedClock> {
-    Arc::new(SimulatedClock::new(RealClock::new().wall()))
+    Arc::new(SimulatedClock::new(RealClock::new().wall_time()))
 }
 
 /// A feed that subscribes.
@@ -57,8 +58,8 @@ async fn subscribed_by(
 ) -> (Arc<Ingest>, String) {
     let made = AtomicU32::new(0);
     let key = move || Secret::new(format!("k3y-{}", made.fetch_add(1, Ordering::Relaxed)));
-    let ingest = Ingest::start(Options {
-        inboxes: Inboxes {
+    let ingest = Ingest::start(IngestOptions {
+        inboxes: InboxSettings {
             address: Some("https://me.example/".into()),
             subscriber: "lineside-1".into(),
             keys: Arc::new(key),
@@ -66,7 +67,7 @@ async fn subscribed_by(
         clock: Arc::clone(clock) as _,
         ..running_options(vec![feed])
     });
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     // Who is refused was told a key, too.
     until("it has subscribed", || {
         // Feeds do not all begin at once.
@@ -111,7 +112,9 @@ fn fetched(upstream: &Upstream) -> usize {
 
 /// In how many seconds a feed is polled next.
 fn next_in(feed: &Feed, clock: &SimulatedClock) -> Option<u64> {
-    feed.status().next_poll.map(|at| at.since(clock.wall()).as_millis().div_ceil(1_000) as u64)
+    feed.status()
+        .next_poll
+        .map(|at| at.duration_since(clock.wall_time()).as_millis().div_ceil(1_000) as u64)
 }
 
 /// Whether a feed has come to so many agreements.

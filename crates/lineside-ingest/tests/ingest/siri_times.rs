@@ -2,7 +2,7 @@
 
 use lineside_formats::{
     gtfs_rt::{
-        Limits, decode,
+        FeedMessageLimits, decode_message,
         proto::{
             FeedEntity,
             trip_update::{
@@ -11,9 +11,9 @@ use lineside_formats::{
             },
         },
     },
-    siri::{Call, Time},
+    siri::{SiriCall, SiriTime},
 };
-use lineside_ingest::exports::{Part, gtfs_rt};
+use lineside_ingest::exports::{ExportPart, gtfs_rt_message};
 
 use crate::{
     siri_out::{only_journey, world},
@@ -49,8 +49,8 @@ type Times = Vec<Option<[i64; 2]>>;
 /// The times that a reader of the exported GTFS-Realtime finds: delays apply to later calls, and calls before the first
 /// report or without data run as planned, as far as times do not run backwards.
 fn read_gtfs_rt(world: &World) -> Times {
-    let export = gtfs_rt(&world.network.state(), "city", Part::TripUpdates).unwrap();
-    let (message, _) = decode(export.bytes, &Limits::default()).unwrap();
+    let export = gtfs_rt_message(&world.network.state(), "city", ExportPart::TripUpdates).unwrap();
+    let (message, _) = decode_message(export.bytes, &FeedMessageLimits::default()).unwrap();
     let calls = &message.entity[0].trip_update.as_ref().unwrap().stop_time_update;
     let mut delay: Option<i64> = None;
     let mut last = i64::MIN;
@@ -94,11 +94,11 @@ fn read_gtfs_rt(world: &World) -> Times {
 fn read_siri(world: &World) -> Times {
     let journey = only_journey(world);
     let calls = journey.recorded_calls.iter().chain(&journey.estimated_calls);
-    let first = |times: [Option<Time>; 3]| {
+    let first = |times: [Option<SiriTime>; 3]| {
         let time = times.into_iter().flatten().next();
         time.map(|time| time.as_seconds() - EIGHT)
     };
-    let read = |call: &Call| {
+    let read = |call: &SiriCall| {
         let arrival =
             [call.actual_arrival_time, call.expected_arrival_time, call.aimed_arrival_time];
         let departure =

@@ -22,7 +22,7 @@ use lineside_hub::{
     Channel, Delivery, Epoch, Hub, HubConfig, Listener, Position, Session, SessionLimits,
     StateSource,
 };
-use lineside_ingest::{Channels, Dataset, FeedId, Network, NetworkWriter};
+use lineside_ingest::{ChannelStates, Dataset, FeedId, Network, NetworkWriter};
 use lineside_sync::{Clock, SimulatedClock, UnixMillis};
 use prost::Message as _;
 use serde_json::Value;
@@ -88,17 +88,24 @@ pub(crate) fn city(version: u32) -> String {
 }
 
 pub(crate) fn timetable(version: u32) -> Timetable {
-    let mut files = TextFiles::parse(&city(version));
-    let (timetable, problems) = gtfs::load(&mut files, &gtfs::Limits::default()).unwrap();
+    let mut files = TextFiles::from_sections(&city(version));
+    let (timetable, problems) =
+        gtfs::load_timetable(&mut files, &gtfs::DatasetLimits::default()).unwrap();
     // Only the stop at 0, 0 is wrong.
-    assert!(problems.total() <= 2, "{:?}", problems.kept());
+    assert!(problems.total_count() <= 2, "{:?}", problems.retained_problems());
     timetable
 }
 
 pub(crate) fn dataset(version: u32) -> Arc<Dataset> {
     let problems = Default::default();
     let hash = u128::from(version) + 1;
-    Arc::new(Dataset::of(feed("city"), timetable(version), problems, hash, UnixMillis(0)))
+    Arc::new(Dataset::from_timetable(
+        feed("city"),
+        timetable(version),
+        problems,
+        hash,
+        UnixMillis(0),
+    ))
 }
 
 pub(crate) fn feed(id: &str) -> FeedId {
@@ -178,7 +185,7 @@ pub(crate) struct World {
     pub(crate) network: Arc<Network>,
     pub(crate) writer: NetworkWriter,
     pub(crate) hub: Arc<Hub>,
-    pub(crate) channels: Arc<Channels>,
+    pub(crate) channels: Arc<ChannelStates>,
 }
 
 impl World {
@@ -192,14 +199,15 @@ impl World {
         let others = ["city-vehicles", "city-trips", "city-alerts"].map(feed);
         let epoch = Epoch::from_bits(7);
         let network = Arc::new(Network::new(feed("city"), others, 1, epoch, Arc::clone(&shared)));
-        let channels = Arc::new(Channels::new(vec![Arc::clone(&network)], 5, Arc::clone(&shared)));
+        let channels =
+            Arc::new(ChannelStates::new(vec![Arc::clone(&network)], 5, Arc::clone(&shared)));
         let hub = Hub::new(config, Arc::clone(&channels) as _, shared, 3);
         let writer = NetworkWriter::new(Arc::clone(&network), Some(Arc::clone(&hub)), 5);
         World { clock, network, writer, hub, channels }
     }
 
     pub(crate) fn now(&self) -> UnixMillis {
-        self.clock.wall()
+        self.clock.wall_time()
     }
 
     /// Applies a message whose time is the present.
@@ -207,19 +215,19 @@ impl World {
         &mut self,
         feed: &str,
         entities: Vec<FeedEntity>,
-    ) -> lineside_ingest::Applied {
+    ) -> lineside_ingest::ApplyOutcome {
         let now = self.now();
-        self.writer.apply_snapshot(feed, message(now.seconds(), entities), now).unwrap()
+        self.writer.apply_snapshot(feed, message(now.unix_seconds(), entities), now).unwrap()
     }
 
     pub(crate) fn session(&self) -> Session {
-        self.hub.session(Arc::new(Deaf), SessionLimits::default())
+        self.hub.open_session(Arc::new(Deaf), SessionLimits::default())
     }
 
     /// The changes of a channel's state as it is now.
     pub(crate) fn state_of(&self, channel: &str) -> Held {
-        let channel = Channel::parse(channel).unwrap();
-        let key = self.channels.resolve(&channel).unwrap();
+        let channel = Channel::parse_name(channel).unwrap();
+        let key = self.channels.resolve_channel(&channel).unwrap();
         let mut held = Held::default();
         for part in self.channels.read_state(&channel, key).parts {
             held.apply(&part);
@@ -300,7 +308,7 @@ impl Client {
     pub(crate) fn new(world: &World, channel: &str) -> Client {
         let mut client = Client {
             session: world.session(),
-            channel: Channel::parse(channel).unwrap(),
+            channel: Channel::parse_name(channel).unwrap(),
             held: Held::default(),
             position: None,
             ended: false,

@@ -3,9 +3,9 @@
 //! A delivery costs one `read(2)` and a look at the beginning of what it brought. Nothing is allocated for it.
 
 mod open;
-mod row;
+mod session_row;
 mod stream;
-mod turn;
+mod event_loop;
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -15,25 +15,25 @@ use bytes::BytesMut;
 use mio::{Events, Poll};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use stream::Tls;
+pub(crate) use stream::TlsClient;
 
-use self::row::{Row, Unfinished};
-use crate::Failure;
+use self::session_row::{SessionRow, UnfinishedMessage};
+use crate::LoadError;
 use crate::clock::{self, Nanos, SECOND};
-use crate::distribution::{Distribution, bounds};
-use crate::framing::Control;
+use crate::distribution::{Distribution, bucket_bounds};
+use crate::framing::ControlFrame;
 use crate::limits::{
     QUIET_MAX, READ_BYTES, REASON_CHARS_MAX, REASONS_MAX, SETTLE_MAX, SETTLE_MIN, STALL_MAX,
 };
-use crate::message::Language;
-use crate::plan::{Plan, Share};
-use crate::process::{Process, Usage};
-use crate::tally::{ChannelReport, Slice, Tally};
+use crate::message::MessageCodec;
+use crate::plan::{LoadPlan, PlanShare};
+use crate::process::{ProcessHandle, ProcessUsage};
+use crate::tally::{ChannelReport, DeliverySlice, DeliveryTally};
 use lineside_sync::histogram::{Histogram, LocalHistogram};
 
 /// How opening the sessions went.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Connected {
+pub(crate) struct ConnectOutcome {
     /// Sessions that hold all that they asked for.
     pub(crate) ready: u64,
     /// Sessions that do not, by reason.
@@ -46,35 +46,35 @@ pub(crate) struct Connected {
     pub(crate) complete: Distribution,
     pub(crate) bytes: u64,
     /// What this process used before there were sessions, and with them.
-    pub(crate) before: Option<Usage>,
-    pub(crate) usage: Option<Usage>,
+    pub(crate) before: Option<ProcessUsage>,
+    pub(crate) usage: Option<ProcessUsage>,
 }
 
 /// What was delivered.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Measured {
+pub(crate) struct MeasureOutcome {
     pub(crate) channels: Vec<ChannelReport>,
-    pub(crate) slices: Vec<Slice>,
+    pub(crate) slices: Vec<DeliverySlice>,
     /// Sessions that ended before the run did, by reason.
     pub(crate) closed: Vec<(String, u64)>,
     pub(crate) bytes: u64,
-    pub(crate) usage: Option<Usage>,
+    pub(crate) usage: Option<ProcessUsage>,
 }
 
 /// The sessions of a process that has measured: closing them would cost the server time that is no delivery's.
-pub(crate) struct Held {
-    _rows: Vec<Option<Row>>,
+pub(crate) struct OpenConnections {
+    _rows: Vec<Option<SessionRow>>,
 }
 
-pub(crate) struct Engine {
-    plan: Plan,
+pub(crate) struct LoadEngine {
+    plan: LoadPlan,
     first: usize,
     loopback: Ipv4Addr,
-    language: Language,
-    tls: Option<Tls>,
+    language: MessageCodec,
+    tls: Option<TlsClient>,
     poll: Poll,
     events: Events,
-    rows: Vec<Option<Row>>,
+    rows: Vec<Option<SessionRow>>,
     /// How many of them are opened, not yet answered, and not yet ready.
     opened: usize,
     unanswered: usize,
@@ -83,9 +83,9 @@ pub(crate) struct Engine {
     commands: BytesMut,
     random: fastrand::Rng,
     buffer: Box<[u8]>,
-    controls: Vec<Control>,
-    spare: Vec<Unfinished>,
-    tally: Tally,
+    controls: Vec<ControlFrame>,
+    spare: Vec<UnfinishedMessage>,
+    tally: DeliveryTally,
     bytes: u64,
     ended: Vec<(String, u64)>,
     accepted: LocalHistogram,
@@ -93,11 +93,11 @@ pub(crate) struct Engine {
     complete: LocalHistogram,
     ready: u64,
     moved: Nanos,
-    before: Option<Usage>,
+    before: Option<ProcessUsage>,
 }
 
 /// Where reads go in the buffer: before it lies what was kept of an unfinished message, and one more byte.
-const READ_FROM: usize = Unfinished::BYTES_MAX + 1;
+const READ_FROM: usize = UnfinishedMessage::BYTES_MAX + 1;
 /// Events taken from the kernel at once.
 const EVENTS_MAX: usize = 1_024;
 /// After so many failures without a success the others are not tried.
@@ -105,17 +105,17 @@ const HOPELESS_AFTER: u64 = 64;
 /// How often a waiting engine looks whether what it waits for has come.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-impl Engine {
-    pub(crate) fn new(share: Share) -> Result<Self, Failure> {
-        let before = Process::own().usage();
-        let Share { plan, first, sessions, loopback } = share;
-        let tls = plan.target.tls.then(|| Tls::to(&plan.target.host)).transpose()?;
+impl LoadEngine {
+    pub(crate) fn new(share: PlanShare) -> Result<Self, LoadError> {
+        let before = ProcessHandle::for_self().read_usage();
+        let PlanShare { plan, first, sessions, loopback } = share;
+        let tls = plan.target.tls.then(|| TlsClient::for_host(&plan.target.host)).transpose()?;
         let poll =
-            Poll::new().map_err(|error| Failure::Unreachable(format!("no epoll: {error}")))?;
-        let language = Language::of(plan.transport, plan.format);
-        let tally = Tally::new(&plan, sessions);
+            Poll::new().map_err(|error| LoadError::Unreachable(format!("no epoll: {error}")))?;
+        let language = MessageCodec::for_transport(plan.transport, plan.format);
+        let tally = DeliveryTally::new(&plan, sessions);
         Ok(Self {
-            commands: language.commands(&plan),
+            commands: language.encode_commands(&plan),
             rows: (0..sessions).map(|_| None).collect(),
             plan,
             first,
@@ -134,77 +134,80 @@ impl Engine {
             tally,
             bytes: 0,
             ended: Vec::new(),
-            accepted: Histogram::new().local(),
-            first_byte: Histogram::new().local(),
-            complete: Histogram::new().local(),
+            accepted: Histogram::new().local_handle(),
+            first_byte: Histogram::new().local_handle(),
+            complete: Histogram::new().local_handle(),
             ready: 0,
-            moved: clock::now(),
+            moved: clock::now_nanos(),
             before,
         })
     }
 
     /// Opens all sessions and waits until each is ready or has failed.
-    pub(crate) fn connect(&mut self) -> Result<Connected, Failure> {
-        let began = clock::now();
+    pub(crate) fn connect_sessions(&mut self) -> Result<ConnectOutcome, LoadError> {
+        let began = clock::now_nanos();
         self.moved = began;
         while self.opened < self.rows.len() || self.unready > 0 {
-            self.open_some(began);
-            self.turn(self.until_next_opening(began)).map_err(broken)?;
-            if clock::now().saturating_sub(self.moved) > clock::nanos(STALL_MAX) {
-                self.give_up(&format!("no answer within {} s", STALL_MAX.as_secs()));
-            } else if self.ready == 0 && self.failures() >= HOPELESS_AFTER {
-                self.give_up("given up after the others failed");
+            self.open_due_sessions(began);
+            self.poll_sockets(self.until_next_opening(began)).map_err(polling_error)?;
+            if clock::now_nanos().saturating_sub(self.moved) > clock::duration_to_nanos(STALL_MAX) {
+                self.fail_waiting_sessions(&format!("no answer within {} s", STALL_MAX.as_secs()));
+            } else if self.ready == 0 && self.failure_count() >= HOPELESS_AFTER {
+                self.fail_waiting_sessions("given up after the others failed");
             }
         }
-        let bounds = bounds();
+        let bounds = bucket_bounds();
         let of = |histogram: &LocalHistogram| {
-            Distribution::of(&histogram.histogram().snapshot(), &bounds)
+            Distribution::from_snapshot(&histogram.histogram().snapshot(), &bounds)
         };
-        Ok(Connected {
+        Ok(ConnectOutcome {
             ready: self.ready,
             failed: std::mem::take(&mut self.ended),
             began,
-            ended: clock::now(),
+            ended: clock::now_nanos(),
             accepted: of(&self.accepted),
             first_byte: of(&self.first_byte),
             complete: of(&self.complete),
             bytes: std::mem::take(&mut self.bytes),
             before: self.before,
-            usage: Process::own().usage(),
+            usage: ProcessHandle::for_self().read_usage(),
         })
     }
 
     /// Ends all that still wait: nothing has moved for long, or nothing ever worked.
-    fn give_up(&mut self, reason: &str) {
+    fn fail_waiting_sessions(&mut self, reason: &str) {
         let late: Vec<usize> =
-            (0..self.rows.len()).filter(|index| self.is_unready(*index)).collect();
+            (0..self.rows.len()).filter(|index| self.is_session_unready(*index)).collect();
         for index in late {
-            self.end(index, reason);
+            self.end_session(index, reason);
         }
         // Those that were never opened would not fare better.
         let never = self.rows.len() - self.opened;
-        count(&mut self.ended, reason, never as u64);
+        count_reason(&mut self.ended, reason, never as u64);
         self.opened = self.rows.len();
     }
 
-    fn failures(&self) -> u64 {
+    fn failure_count(&self) -> u64 {
         self.ended.iter().map(|(_, count)| count).sum()
     }
 
     /// Measures deliveries from `start` on for as long as planned, and until what is under way has arrived. The
     /// sessions end when what comes with the findings is dropped.
-    pub(crate) fn measure(mut self, start: Nanos) -> Result<(Measured, Held), Failure> {
+    pub(crate) fn measure_deliveries(
+        mut self,
+        start: Nanos,
+    ) -> Result<(MeasureOutcome, OpenConnections), LoadError> {
         self.tally.begin_measuring();
-        let duration = clock::nanos(self.plan.duration);
-        let slice = self.plan.slice();
+        let duration = clock::duration_to_nanos(self.plan.duration);
+        let slice = self.plan.slice_nanos();
         let mut slices = Vec::new();
         let end = start.saturating_add(duration);
         let mut cut = false;
         let mut arrived = (self.bytes, end);
         let wait = if self.plan.awake { Duration::ZERO } else { LOOK_INTERVAL };
         loop {
-            self.turn(Some(wait)).map_err(broken)?;
-            let now = clock::now();
+            self.poll_sockets(Some(wait)).map_err(polling_error)?;
+            let now = clock::now_nanos();
             if self.bytes != arrived.0 {
                 arrived = (self.bytes, now.max(end));
             }
@@ -214,66 +217,74 @@ impl Engine {
             if now < end {
                 continue;
             }
-            let quiet = now.saturating_sub(arrived.1) > clock::nanos(QUIET_MAX);
-            let over = quiet || now - end > clock::nanos(SETTLE_MAX);
-            if !cut && (over || self.all_has_begun_to_arrive(now - end)) {
-                self.tally.cut();
+            let quiet = now.saturating_sub(arrived.1) > clock::duration_to_nanos(QUIET_MAX);
+            let over = quiet || now - end > clock::duration_to_nanos(SETTLE_MAX);
+            if !cut && (over || self.has_last_own_arrived(now - end)) {
+                self.tally.cut_measurement();
                 cut = true;
             }
-            if over || (cut && self.all_has_arrived()) {
+            if over || (cut && self.have_all_arrived()) {
                 break;
             }
         }
         slices.push(self.tally.cut_slice());
-        let usage = Process::own().usage();
+        let usage = ProcessHandle::for_self().read_usage();
         let Self { tally, rows, ended, bytes, .. } = self;
-        let channels = tally.finish(|index| rows[index].is_some());
-        Ok((Measured { channels, slices, closed: ended, bytes, usage }, Held { _rows: rows }))
+        let channels = tally.into_channel_reports(|index| rows[index].is_some());
+        Ok((
+            MeasureOutcome { channels, slices, closed: ended, bytes, usage },
+            OpenConnections { _rows: rows },
+        ))
     }
 
     /// Whether the last publication of ours has reached somebody; of others nothing is known but the time.
-    fn all_has_begun_to_arrive(&self, waited: Nanos) -> bool {
-        let wanted = self.plan.publications();
+    fn has_last_own_arrived(&self, waited: Nanos) -> bool {
+        let wanted = self.plan.publications_per_channel();
         let ours: Vec<usize> = self.plan.own_channels().map(|(index, _)| index).collect();
         let width = ours.len() as u64;
         let arrived = |(place, index): (usize, &usize)| {
-            self.tally
-                .has_seen_own(*index, crate::publisher::last_number(wanted, width, place as u64))
+            self.tally.has_seen_own_publication(
+                *index,
+                crate::publisher::last_publication_number(wanted, width, place as u64),
+            )
         };
-        waited >= clock::nanos(SETTLE_MIN) && ours.iter().enumerate().all(arrived)
+        waited >= clock::duration_to_nanos(SETTLE_MIN) && ours.iter().enumerate().all(arrived)
     }
 
-    fn all_has_arrived(&self) -> bool {
+    fn have_all_arrived(&self) -> bool {
         let mut open = (0..self.rows.len()).filter(|index| self.rows[*index].is_some());
-        open.all(|index| self.tally.is_complete(index))
+        open.all(|index| self.tally.is_session_complete(index))
     }
 
     /// Ends a session before the run does.
-    fn end(&mut self, index: usize, reason: &str) {
+    fn end_session(&mut self, index: usize, reason: &str) {
         let Some(mut row) = self.rows[index].take() else { return };
-        _ = self.poll.registry().deregister(row.stream.socket());
-        self.keep_for_later(row.unfinished.take());
-        if matches!(row.phase, row::Phase::Opening | row::Phase::Asked) {
+        _ = self.poll.registry().deregister(row.stream.tcp_socket());
+        self.recycle_partial(row.unfinished.take());
+        if matches!(
+            row.phase,
+            session_row::SessionPhase::Opening | session_row::SessionPhase::Asked
+        ) {
             self.unanswered -= 1;
         }
-        if row.phase != row::Phase::Ready {
+        if row.phase != session_row::SessionPhase::Ready {
             self.unready -= 1;
         }
-        self.moved = clock::now();
-        count(&mut self.ended, reason, 1);
+        self.moved = clock::now_nanos();
+        count_reason(&mut self.ended, reason, 1);
     }
 
-    fn is_unready(&self, index: usize) -> bool {
-        self.rows[index].as_ref().is_some_and(|row| row.phase != row::Phase::Ready)
+    fn is_session_unready(&self, index: usize) -> bool {
+        self.rows[index].as_ref().is_some_and(|row| row.phase != session_row::SessionPhase::Ready)
     }
 }
 
-fn broken(error: io::Error) -> Failure {
-    Failure::Unreachable(format!("waiting for sockets failed: {error}"))
+fn polling_error(error: io::Error) -> LoadError {
+    LoadError::Unreachable(format!("waiting for sockets failed: {error}"))
 }
 
 /// Counts a reason; what is too much to be told apart is counted together.
-pub(crate) fn count(reasons: &mut Vec<(String, u64)>, reason: &str, times: u64) {
+pub(crate) fn count_reason(reasons: &mut Vec<(String, u64)>, reason: &str, times: u64) {
     if times == 0 {
         return;
     }
@@ -286,6 +297,6 @@ pub(crate) fn count(reasons: &mut Vec<(String, u64)>, reason: &str, times: u64) 
 }
 
 /// A share of a second, in nanoseconds.
-fn interval(per_second: f64) -> Nanos {
+fn rate_interval(per_second: f64) -> Nanos {
     (SECOND as f64 / per_second) as Nanos
 }

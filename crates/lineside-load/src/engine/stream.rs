@@ -8,30 +8,30 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
-use crate::Failure;
+use crate::LoadError;
 
-pub(crate) enum Stream {
+pub(crate) enum SocketStream {
     Plain(TcpStream),
-    Tls(Box<Encrypted>),
+    Tls(Box<TlsStream>),
 }
 
-pub(crate) struct Encrypted {
+pub(crate) struct TlsStream {
     socket: TcpStream,
     connection: ClientConnection,
 }
 
 /// What all connections through TLS share.
 #[derive(Clone)]
-pub(crate) struct Tls {
+pub(crate) struct TlsClient {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
 }
 
-impl Tls {
+impl TlsClient {
     /// Trusts what this machine trusts, and what `SSL_CERT_FILE` names.
-    pub(crate) fn to(host: &str) -> Result<Self, Failure> {
+    pub(crate) fn for_host(host: &str) -> Result<Self, LoadError> {
         let broken = |error: rustls::Error| {
-            Failure::Unreachable(format!(
+            LoadError::Unreachable(format!(
                 "TLS cannot be set up: {error}; name a file with trusted certificates in SSL_CERT_FILE"
             ))
         };
@@ -41,25 +41,27 @@ impl Tls {
         // Every session is a client of its own, and none of them has been here before.
         config.resumption = rustls::client::Resumption::disabled();
         let name = ServerName::try_from(host.to_owned()).map_err(|error| {
-            Failure::Usage(format!("{host}: no name for a certificate: {error}"))
+            LoadError::Usage(format!("{host}: no name for a certificate: {error}"))
         })?;
         Ok(Self { config: Arc::new(config), name })
     }
 
-    pub(crate) fn connection(&self) -> Result<ClientConnection, rustls::Error> {
+    pub(crate) fn new_connection(&self) -> Result<ClientConnection, rustls::Error> {
         ClientConnection::new(Arc::clone(&self.config), self.name.clone())
     }
 }
 
-impl Stream {
-    pub(crate) fn new(socket: TcpStream, tls: Option<&Tls>) -> Result<Self, rustls::Error> {
+impl SocketStream {
+    pub(crate) fn new(socket: TcpStream, tls: Option<&TlsClient>) -> Result<Self, rustls::Error> {
         Ok(match tls {
             None => Self::Plain(socket),
-            Some(tls) => Self::Tls(Box::new(Encrypted { socket, connection: tls.connection()? })),
+            Some(tls) => {
+                Self::Tls(Box::new(TlsStream { socket, connection: tls.new_connection()? }))
+            }
         })
     }
 
-    pub(crate) fn socket(&mut self) -> &mut TcpStream {
+    pub(crate) fn tcp_socket(&mut self) -> &mut TcpStream {
         match self {
             Self::Plain(socket) => socket,
             Self::Tls(encrypted) => &mut encrypted.socket,
@@ -75,7 +77,7 @@ impl Stream {
     }
 
     /// Whether a read of so many bytes has emptied the socket: then the next one would only say so.
-    pub(crate) fn is_drained_by(&self, read: usize, asked: usize) -> bool {
+    pub(crate) fn is_drained_by_read(&self, read: usize, asked: usize) -> bool {
         matches!(self, Self::Plain(_)) && read < asked
     }
 
@@ -100,7 +102,7 @@ impl Stream {
     }
 }
 
-impl Encrypted {
+impl TlsStream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.connection.reader().read(into) {

@@ -1,10 +1,10 @@
 //! HTTP/1.1 chunks (RFC 9112 §7.1).
 
-use super::BadFraming;
+use super::FramingError;
 
 /// Where in a chunk a connection is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Chunked {
+pub(crate) enum ChunkDecoder {
     /// Before or in the digits of a size.
     #[default]
     Begin,
@@ -19,16 +19,16 @@ pub(crate) enum Chunked {
 /// Largest chunk that is believed.
 const CHUNK_BYTES_MAX: u32 = 1 << 28;
 
-impl Chunked {
+impl ChunkDecoder {
     /// Moves what the chunks hold in `bytes[from..to]` together from `into` on, and says where it then ends.
     /// `into` must not be after `from`.
-    pub(crate) fn take_away(
+    pub(crate) fn compact_payload(
         &mut self,
         bytes: &mut [u8],
         mut from: usize,
         to: usize,
         mut into: usize,
-    ) -> Result<usize, BadFraming> {
+    ) -> Result<usize, FramingError> {
         while from < to {
             if let Self::Data(left) = *self {
                 let length = (to - from).min(left as usize);
@@ -40,27 +40,27 @@ impl Chunked {
                 };
                 continue;
             }
-            *self = self.after(bytes[from])?;
+            *self = self.advance_state(bytes[from])?;
             from += 1;
         }
         Ok(into)
     }
 
-    fn after(self, byte: u8) -> Result<Self, BadFraming> {
+    fn advance_state(self, byte: u8) -> Result<Self, FramingError> {
         let digit = char::from(byte).to_digit(16);
         Ok(match (self, byte, digit) {
             (Self::Begin, _, Some(digit)) => Self::Size(digit),
             (Self::Size(size), _, Some(digit)) if size < CHUNK_BYTES_MAX >> 4 => {
                 Self::Size((size << 4) | digit)
             }
-            (Self::Size(0) | Self::Extension(0), b'\n', _) => return Err(BadFraming::Ended),
+            (Self::Size(0) | Self::Extension(0), b'\n', _) => return Err(FramingError::Ended),
             (Self::Size(size) | Self::Extension(size), b'\n', _) => Self::Data(size),
             (Self::Size(size), b'\r' | b';' | b' ', _) | (Self::Extension(size), _, _) => {
                 Self::Extension(size)
             }
             (Self::After, b'\r', _) => Self::After,
             (Self::After, b'\n', _) => Self::Begin,
-            _ => return Err(BadFraming::ChunkSize),
+            _ => return Err(FramingError::ChunkSize),
         })
     }
 }
@@ -70,13 +70,13 @@ mod tests {
     use super::*;
 
     /// Reads `wire` in pieces of `step` bytes, as a connection gives them.
-    fn read(wire: &[u8], step: usize) -> Result<Vec<u8>, BadFraming> {
-        let mut state = Chunked::default();
+    fn read(wire: &[u8], step: usize) -> Result<Vec<u8>, FramingError> {
+        let mut state = ChunkDecoder::default();
         let mut read = Vec::new();
         for piece in wire.chunks(step) {
             let mut bytes = [b"..", piece].concat();
             let to = bytes.len();
-            let end = state.take_away(&mut bytes, 2, to, 1)?;
+            let end = state.compact_payload(&mut bytes, 2, to, 1)?;
             read.extend_from_slice(&bytes[1..end]);
         }
         Ok(read)
@@ -96,9 +96,9 @@ mod tests {
 
     #[test]
     fn the_end_and_nonsense_are_told() {
-        assert_eq!(read(b"1\r\na\r\n0\r\n\r\n", 3), Err(BadFraming::Ended));
-        assert_eq!(read(b"x\r\n", 3), Err(BadFraming::ChunkSize));
-        assert_eq!(read(b"fffffffff\r\n", 30), Err(BadFraming::ChunkSize));
-        assert_eq!(read(b"1\r\nab\r\n", 30), Err(BadFraming::ChunkSize));
+        assert_eq!(read(b"1\r\na\r\n0\r\n\r\n", 3), Err(FramingError::Ended));
+        assert_eq!(read(b"x\r\n", 3), Err(FramingError::ChunkSize));
+        assert_eq!(read(b"fffffffff\r\n", 30), Err(FramingError::ChunkSize));
+        assert_eq!(read(b"1\r\nab\r\n", 30), Err(FramingError::ChunkSize));
     }
 }

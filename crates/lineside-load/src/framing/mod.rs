@@ -4,27 +4,27 @@
 //! only a few numbers between two reads, so that an idle session has no buffer.
 
 mod chunked;
-mod head;
+mod response_head;
 mod websocket;
 
-pub(crate) use chunked::Chunked;
-pub(crate) use head::{Answer, answer};
-pub(crate) use websocket::{Control, Frames};
+pub(crate) use chunked::ChunkDecoder;
+pub(crate) use response_head::{ServerResponse, parse_response};
+pub(crate) use websocket::{ControlFrame, FrameDecoder};
 
 /// How a connection's payload is framed.
 #[derive(Debug)]
-pub(crate) enum Framing {
+pub(crate) enum PayloadFraming {
     /// Not at all: everything up to the end of the connection.
     Plain,
     /// HTTP/1.1 chunks.
-    Chunked(Chunked),
+    Chunked(ChunkDecoder),
     /// WebSocket frames.
-    Frames(Frames),
+    Frames(FrameDecoder),
 }
 
 /// Why a connection cannot be read any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BadFraming {
+pub(crate) enum FramingError {
     #[error("the size of a chunk cannot be read")]
     ChunkSize,
     #[error("the answer ended")]

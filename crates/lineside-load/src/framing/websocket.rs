@@ -3,7 +3,7 @@
 //! The reader of lineside-wire gives whole messages. Here ten thousand sessions may each be in the middle of a large
 //! one, of which only its ends are wanted: so frames are taken away as the bytes come, and nothing is gathered.
 
-use super::BadFraming;
+use super::FramingError;
 
 const TEXT: u8 = 0x1;
 const BINARY: u8 = 0x2;
@@ -18,15 +18,15 @@ const FRAME_BYTES_MAX: u64 = 1 << 32;
 
 /// Where in a frame a connection is.
 #[derive(Debug, Default)]
-pub(crate) struct Frames {
-    state: State,
+pub(crate) struct FrameDecoder {
+    state: FrameState,
     first: u8,
     /// A control frame that is not whole yet.
     control: Option<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum FrameState {
     #[default]
     First,
     Second,
@@ -39,29 +39,29 @@ enum State {
 
 /// A whole control frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Control {
+pub(crate) enum ControlFrame {
     Ping(Vec<u8>),
     Pong,
     /// The server closes, with its code.
     Close(Option<u16>),
 }
 
-impl Frames {
+impl FrameDecoder {
     /// Moves the payload of the data frames in `bytes[from..to]` together from `into` on, and says where it then
     /// ends. After the last frame of a text message it writes a line break, so that messages are lines; `into` must
     /// therefore be before `from`.
-    pub(crate) fn take_away(
+    pub(crate) fn compact_payload(
         &mut self,
         bytes: &mut [u8],
         mut from: usize,
         to: usize,
         mut into: usize,
-        controls: &mut Vec<Control>,
-    ) -> Result<usize, BadFraming> {
+        controls: &mut Vec<ControlFrame>,
+    ) -> Result<usize, FramingError> {
         while from < to {
-            if let State::Payload(left) = self.state {
+            if let FrameState::Payload(left) = self.state {
                 let length = (to - from).min(usize::try_from(left).unwrap_or(usize::MAX));
-                if self.is_control() {
+                if self.is_control_frame() {
                     let control = self.control.get_or_insert_default();
                     control.extend_from_slice(&bytes[from..from + length]);
                 } else {
@@ -69,65 +69,72 @@ impl Frames {
                     into += length;
                 }
                 from += length;
-                self.state = State::Payload(left - length as u64);
+                self.state = FrameState::Payload(left - length as u64);
             } else {
-                self.state = self.after(bytes[from])?;
+                self.state = self.advance_state(bytes[from])?;
                 from += 1;
             }
-            if self.state == State::Payload(0) {
+            if self.state == FrameState::Payload(0) {
                 into = self.end_frame(bytes, into, controls);
             }
         }
         Ok(into)
     }
 
-    fn is_control(&self) -> bool {
+    fn is_control_frame(&self) -> bool {
         self.first & CLOSE != 0
     }
 
-    fn after(&mut self, byte: u8) -> Result<State, BadFraming> {
+    fn advance_state(&mut self, byte: u8) -> Result<FrameState, FramingError> {
         Ok(match self.state {
-            State::First => {
+            FrameState::First => {
                 // Whether a continuation goes on with text shows in how the message ends: keep what it began with.
                 let opcode = byte & 0x0F;
                 let known = matches!(opcode, 0 | TEXT | BINARY | CLOSE | PING | PONG);
                 if byte & 0x70 != 0 || !known {
-                    return Err(BadFraming::FrameHead);
+                    return Err(FramingError::FrameHead);
                 }
                 self.first = if opcode == 0 { (byte & FINAL) | (self.first & 0x0F) } else { byte };
-                State::Second
+                FrameState::Second
             }
-            State::Second if byte & MASKED != 0 => return Err(BadFraming::FrameHead),
-            State::Second if self.is_control() && byte > 125 => {
-                return Err(BadFraming::FrameLength);
+            FrameState::Second if byte & MASKED != 0 => return Err(FramingError::FrameHead),
+            FrameState::Second if self.is_control_frame() && byte > 125 => {
+                return Err(FramingError::FrameLength);
             }
-            State::Second => match byte {
-                126 => State::Length { bytes_left: 2, length: 0 },
-                127 => State::Length { bytes_left: 8, length: 0 },
-                length => State::Payload(u64::from(length)),
+            FrameState::Second => match byte {
+                126 => FrameState::Length { bytes_left: 2, length: 0 },
+                127 => FrameState::Length { bytes_left: 8, length: 0 },
+                length => FrameState::Payload(u64::from(length)),
             },
-            State::Length { bytes_left, length } => {
+            FrameState::Length { bytes_left, length } => {
                 let length = (length << 8) | u64::from(byte);
                 if length > FRAME_BYTES_MAX {
-                    return Err(BadFraming::FrameLength);
+                    return Err(FramingError::FrameLength);
                 }
                 match bytes_left {
-                    1 => State::Payload(length),
-                    more => State::Length { bytes_left: more - 1, length },
+                    1 => FrameState::Payload(length),
+                    more => FrameState::Length { bytes_left: more - 1, length },
                 }
             }
-            State::Payload(_) => self.state,
+            FrameState::Payload(_) => self.state,
         })
     }
 
-    fn end_frame(&mut self, bytes: &mut [u8], into: usize, controls: &mut Vec<Control>) -> usize {
-        self.state = State::First;
-        if self.is_control() {
+    fn end_frame(
+        &mut self,
+        bytes: &mut [u8],
+        into: usize,
+        controls: &mut Vec<ControlFrame>,
+    ) -> usize {
+        self.state = FrameState::First;
+        if self.is_control_frame() {
             let payload = self.control.take().unwrap_or_default();
             controls.push(match self.first & 0x0F {
-                PING => Control::Ping(payload),
-                PONG => Control::Pong,
-                _ => Control::Close(payload.first_chunk().map(|code| u16::from_be_bytes(*code))),
+                PING => ControlFrame::Ping(payload),
+                PONG => ControlFrame::Pong,
+                _ => {
+                    ControlFrame::Close(payload.first_chunk().map(|code| u16::from_be_bytes(*code)))
+                }
             });
             return into;
         }
@@ -153,12 +160,13 @@ mod tests {
         [frame, payload.to_vec()].concat()
     }
 
-    fn read(wire: &[u8], step: usize) -> Result<(Vec<u8>, Vec<Control>), BadFraming> {
-        let (mut frames, mut read, mut controls) = (Frames::default(), Vec::new(), Vec::new());
+    fn read(wire: &[u8], step: usize) -> Result<(Vec<u8>, Vec<ControlFrame>), FramingError> {
+        let (mut frames, mut read, mut controls) =
+            (FrameDecoder::default(), Vec::new(), Vec::new());
         for piece in wire.chunks(step) {
             let mut bytes = [b"....", piece].concat();
             let to = bytes.len();
-            let end = frames.take_away(&mut bytes, 4, to, 3, &mut controls)?;
+            let end = frames.compact_payload(&mut bytes, 4, to, 3, &mut controls)?;
             read.extend_from_slice(&bytes[3..end]);
         }
         Ok((read, controls))
@@ -179,9 +187,9 @@ mod tests {
         let wire = wire.concat();
         let lines = [&b"one\ntwo, continued\n"[..], &long, b"\n"].concat();
         let controls = vec![
-            Control::Ping(b"are you there".to_vec()),
-            Control::Pong,
-            Control::Close(Some(3001)),
+            ControlFrame::Ping(b"are you there".to_vec()),
+            ControlFrame::Pong,
+            ControlFrame::Close(Some(3001)),
         ];
         for step in 1..=wire.len() {
             assert_eq!(read(&wire, step), Ok((lines.clone(), controls.clone())), "{step}");
@@ -199,10 +207,10 @@ mod tests {
     fn what_no_server_may_send_is_told() {
         let mut masked = BytesMut::new();
         frame::write_masked(&mut masked, Opcode::Text, false, b"x", [1, 2, 3, 4]);
-        assert_eq!(read(&masked, 9), Err(BadFraming::FrameHead));
-        assert_eq!(read(&[0xC1, 1, 0], 9), Err(BadFraming::FrameHead));
-        assert_eq!(read(&[0x83, 1, 0], 9), Err(BadFraming::FrameHead));
-        assert_eq!(read(&[0x89, 126, 0, 200], 9), Err(BadFraming::FrameLength));
-        assert_eq!(read(&[0x82, 127, 1, 0, 0, 0, 0, 0, 0, 0], 10), Err(BadFraming::FrameLength));
+        assert_eq!(read(&masked, 9), Err(FramingError::FrameHead));
+        assert_eq!(read(&[0xC1, 1, 0], 9), Err(FramingError::FrameHead));
+        assert_eq!(read(&[0x83, 1, 0], 9), Err(FramingError::FrameHead));
+        assert_eq!(read(&[0x89, 126, 0, 200], 9), Err(FramingError::FrameLength));
+        assert_eq!(read(&[0x82, 127, 1, 0, 0, 0, 0, 0, 0, 0], 10), Err(FramingError::FrameLength));
     }
 }

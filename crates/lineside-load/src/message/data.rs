@@ -1,10 +1,10 @@
 //! The beginning of a publication's data: what it is and when it was sent.
 
-use super::{number, number_after};
+use super::{parse_number, parse_number_after};
 
 /// What the data of a publication say at their beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Data {
+pub(crate) struct PublicationData {
     /// The number of a publication of ours, from 1, and when it was sent.
     pub(crate) ours: Option<(u64, u64)>,
     /// When the server had the bytes, in milliseconds since 1970.
@@ -20,11 +20,11 @@ const SENT: &[u8] = b",\"sent\":";
 /// In the order of the alphabet, should a server write the object anew.
 const TAIL: &[u8] = b",\"tail\":\"";
 
-impl Data {
-    pub(crate) fn read(data: &[u8]) -> Self {
+impl PublicationData {
+    pub(crate) fn parse_data(data: &[u8]) -> Self {
         if let Some(own) = data.strip_prefix(OWN) {
-            let sent = number_after(SENT, own.get(..48).unwrap_or(own));
-            return Self { ours: number(own).zip(sent), ..Self::default() };
+            let sent = parse_number_after(SENT, own.get(..48).unwrap_or(own));
+            return Self { ours: parse_number(own).zip(sent), ..Self::default() };
         }
         let Some(mut rest) = data.strip_prefix(b"{") else { return Self::default() };
         let mut gap = false;
@@ -36,15 +36,15 @@ impl Data {
         };
         let digits = at.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let state = at[digits..].strip_prefix(b",\"state\":{\"part\":").and_then(|state| {
-            let (part, parts) = (number(state)?, number_after(b"\"parts\":", state)?);
+            let (part, parts) = (parse_number(state)?, parse_number_after(b"\"parts\":", state)?);
             Some((u32::try_from(part).ok()?, u32::try_from(parts).ok()?))
         });
-        Self { ours: None, at_millis: number(at), state, gap }
+        Self { ours: None, at_millis: parse_number(at), state, gap }
     }
 }
 
 /// The data of a publication of ours, filled up to `bytes`; never shorter than what it has to say.
-pub(crate) fn own_data(number: u64, sent: u64, bytes: usize, into: &mut Vec<u8>) {
+pub(crate) fn write_own_data(number: u64, sent: u64, bytes: usize, into: &mut Vec<u8>) {
     into.clear();
     into.extend_from_slice(OWN);
     into.extend_from_slice(number.to_string().as_bytes());
@@ -67,21 +67,35 @@ mod tests {
     fn our_own_data_come_back() {
         let mut data = Vec::new();
         for bytes in [0, 60, 200, 60_000] {
-            own_data(7, u64::MAX, bytes, &mut data);
+            write_own_data(7, u64::MAX, bytes, &mut data);
             assert!(serde_json::from_slice::<serde_json::Value>(&data).is_ok());
             assert!(data.len() == bytes || bytes < 60, "{} of {bytes}", data.len());
-            assert_eq!(Data::read(&data), Data { ours: Some((7, u64::MAX)), ..Data::default() });
+            assert_eq!(
+                PublicationData::parse_data(&data),
+                PublicationData { ours: Some((7, u64::MAX)), ..PublicationData::default() }
+            );
         }
     }
 
     #[test]
     fn states_and_changes_are_told_apart() {
-        let changes = Data::read(br#"{"at":1700000000123,"changes":[{"op":"upsert"}]}"#);
-        assert_eq!(changes, Data { at_millis: Some(1_700_000_000_123), ..Data::default() });
-        let state = Data::read(br#"{"gap":true,"at":5,"state":{"part":2,"parts":3},"changes":[]}"#);
+        let changes =
+            PublicationData::parse_data(br#"{"at":1700000000123,"changes":[{"op":"upsert"}]}"#);
+        assert_eq!(
+            changes,
+            PublicationData { at_millis: Some(1_700_000_000_123), ..PublicationData::default() }
+        );
+        let state = PublicationData::parse_data(
+            br#"{"gap":true,"at":5,"state":{"part":2,"parts":3},"changes":[]}"#,
+        );
         assert_eq!(
             state,
-            Data { at_millis: Some(5), state: Some((2, 3)), gap: true, ..Data::default() }
+            PublicationData {
+                at_millis: Some(5),
+                state: Some((2, 3)),
+                gap: true,
+                ..PublicationData::default()
+            }
         );
     }
 
@@ -96,7 +110,7 @@ mod tests {
             b"{\"load\":x,\"sent\":1}",
             b"{\"at\":",
         ] {
-            assert_eq!(Data::read(data), Data::default(), "{data:?}");
+            assert_eq!(PublicationData::parse_data(data), PublicationData::default(), "{data:?}");
         }
     }
 }

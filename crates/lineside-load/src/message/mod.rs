@@ -7,39 +7,39 @@ mod data;
 mod event;
 mod json;
 mod protobuf;
-pub(crate) mod words;
+pub(crate) mod code_text;
 
 use std::ops::Range;
 
 use bytes::BytesMut;
 use lineside_wire::centrifuge::message::{ConnectRequest, SubscribeRequest};
-use lineside_wire::centrifuge::{Command, Request};
+use lineside_wire::centrifuge::{Command, CommandRequest};
 use lineside_wire::websocket::frame::Opcode;
 
-pub(crate) use data::{Data, own_data};
+pub(crate) use data::{PublicationData, write_own_data};
 
 use crate::limits::HEAD_BYTES;
-use crate::plan::{Format, Plan, Transport};
+use crate::plan::{LoadPlan, MessageFormat, SessionTransport};
 
 /// How a connection's messages are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Language {
+pub(crate) enum MessageCodec {
     Events,
     Json,
     Protobuf,
 }
 
-impl Language {
-    pub(crate) fn of(transport: Transport, format: Format) -> Self {
+impl MessageCodec {
+    pub(crate) fn for_transport(transport: SessionTransport, format: MessageFormat) -> Self {
         match (transport, format) {
-            (Transport::Sse, _) => Self::Events,
-            (Transport::WebSocket, Format::Json) => Self::Json,
-            (Transport::WebSocket, Format::Protobuf) => Self::Protobuf,
+            (SessionTransport::Sse, _) => Self::Events,
+            (SessionTransport::WebSocket, MessageFormat::Json) => Self::Json,
+            (SessionTransport::WebSocket, MessageFormat::Protobuf) => Self::Protobuf,
         }
     }
 
     /// A channel's name as it stands in messages.
-    pub(crate) fn channel(self, name: &str) -> Vec<u8> {
+    pub(crate) fn encode_channel(self, name: &str) -> Vec<u8> {
         match self {
             Self::Protobuf => name.as_bytes().to_vec(),
             Self::Events | Self::Json => {
@@ -52,29 +52,32 @@ impl Language {
     /// The first whole message at the beginning of `bytes`, and where the next one begins; `None` when none is whole.
     ///
     /// `dropped` bytes of it are missing after its first [`HEAD_BYTES`].
-    pub(crate) fn next(
+    pub(crate) fn next_message(
         self,
         bytes: &[u8],
         dropped: usize,
-    ) -> Result<Option<(Range<usize>, usize)>, Unreadable> {
+    ) -> Result<Option<(Range<usize>, usize)>, UnreadableMessage> {
         match self {
-            Self::Protobuf => protobuf::next(bytes, dropped),
+            Self::Protobuf => protobuf::next_message(bytes, dropped),
             Self::Events | Self::Json => {
                 Ok(memchr::memchr(b'\n', bytes).map(|end| (0..end, end + 1)))
             }
         }
     }
 
-    pub(crate) fn read(self, message: Message<'_>) -> Result<Said<'_>, Unreadable> {
+    pub(crate) fn parse_message(
+        self,
+        message: TruncatedMessage<'_>,
+    ) -> Result<ServerMessage<'_>, UnreadableMessage> {
         match self {
-            Self::Events => event::read(message),
-            Self::Json => json::read(message),
-            Self::Protobuf => protobuf::read(message),
+            Self::Events => event::parse_event(message),
+            Self::Json => json::parse_message(message),
+            Self::Protobuf => protobuf::parse_message(message),
         }
     }
 
     /// The first message of a client: who it is, and what it subscribes to.
-    pub(crate) fn commands(self, plan: &Plan) -> BytesMut {
+    pub(crate) fn encode_commands(self, plan: &LoadPlan) -> BytesMut {
         let mut message = BytesMut::new();
         if self == Self::Events {
             return message;
@@ -84,17 +87,19 @@ impl Language {
             channel: channel.clone(),
             ..SubscribeRequest::default()
         };
-        let subscribes = plan.channels.iter().map(|channel| Request::Subscribe(subscribe(channel)));
-        let requests = std::iter::once(Request::Connect(connect)).chain(subscribes);
+        let subscribes =
+            plan.channels.iter().map(|channel| CommandRequest::Subscribe(subscribe(channel)));
+        let requests = std::iter::once(CommandRequest::Connect(connect)).chain(subscribes);
         for (request, id) in requests.zip(1..) {
             // Only data that is no JSON could not be written, and there is none.
-            _ = Command { id, request }.write(plan.format.on_the_wire(), &mut message);
+            _ = Command { id, request }
+                .write_message(plan.format.to_protocol_format(), &mut message);
         }
         message
     }
 
     /// What a client says to a ping.
-    pub(crate) fn pong(self) -> &'static [u8] {
+    pub(crate) fn pong_payload(self) -> &'static [u8] {
         match self {
             Self::Events => b"",
             Self::Json => b"{}",
@@ -104,7 +109,7 @@ impl Language {
     }
 
     /// What its messages travel as.
-    pub(crate) fn opcode(self) -> Opcode {
+    pub(crate) fn frame_opcode(self) -> Opcode {
         if self == Self::Protobuf { Opcode::Binary } else { Opcode::Text }
     }
 }
@@ -116,15 +121,15 @@ pub(crate) const FIRST_SUBSCRIBE: u32 = 2;
 
 /// A message of which a part in the middle may be missing.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Message<'a> {
+pub(crate) struct TruncatedMessage<'a> {
     pub(crate) bytes: &'a [u8],
     /// How many bytes are missing after the first [`HEAD_BYTES`].
     pub(crate) dropped: usize,
 }
 
-impl<'a> Message<'a> {
+impl<'a> TruncatedMessage<'a> {
     /// The part of the beginning that is there without a hole.
-    fn head(self) -> &'a [u8] {
+    fn message_head(self) -> &'a [u8] {
         let end =
             if self.dropped > 0 { HEAD_BYTES.min(self.bytes.len()) } else { self.bytes.len() };
         &self.bytes[..end]
@@ -133,11 +138,11 @@ impl<'a> Message<'a> {
 
 /// What a message says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said<'a> {
+pub(crate) enum ServerMessage<'a> {
     Publication {
         channel: &'a [u8],
         offset: Option<u64>,
-        data: Data,
+        data: PublicationData,
     },
     Connected,
     /// The answer to a subscribe command.
@@ -164,10 +169,10 @@ pub(crate) enum Said<'a> {
 /// A message that is not what the protocol says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the server sent a message that cannot be read")]
-pub(crate) struct Unreadable;
+pub(crate) struct UnreadableMessage;
 
 /// The number at the beginning of `text`.
-fn number(text: &[u8]) -> Option<u64> {
+fn parse_number(text: &[u8]) -> Option<u64> {
     text.first().filter(|byte| byte.is_ascii_digit())?;
     let mut digits = text.iter().take_while(|byte| byte.is_ascii_digit());
     digits
@@ -175,13 +180,13 @@ fn number(text: &[u8]) -> Option<u64> {
 }
 
 /// The number after the first `key` in `text`.
-fn number_after(key: &[u8], text: &[u8]) -> Option<u64> {
+fn parse_number_after(key: &[u8], text: &[u8]) -> Option<u64> {
     let at = memchr::memmem::find(text, key)?;
-    number(&text[at + key.len()..])
+    parse_number(&text[at + key.len()..])
 }
 
 /// A JSON string without its quotes, escapes left as they are, and what follows it.
-fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
+fn split_quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.strip_prefix(b"\"")?;
     let mut from = 0;
     loop {
@@ -202,20 +207,20 @@ mod tests {
 
     #[test]
     fn numbers_and_strings_are_read_off_their_beginning() {
-        assert_eq!(number(b"017,"), Some(17));
+        assert_eq!(parse_number(b"017,"), Some(17));
         assert_eq!(
-            (number(b""), number(b"-1"), number(b"99999999999999999999")),
+            (parse_number(b""), parse_number(b"-1"), parse_number(b"99999999999999999999")),
             (None, None, None)
         );
-        assert_eq!(number_after(b"\"code\":", b"{\"code\":102}"), Some(102));
-        assert_eq!(quoted(br#""a\"b\\",1"#), Some((&br#"a\"b\\"#[..], &b",1"[..])));
-        assert_eq!(quoted(br#""a\"#), None);
-        assert_eq!(quoted(br#""a\""#), None);
+        assert_eq!(parse_number_after(b"\"code\":", b"{\"code\":102}"), Some(102));
+        assert_eq!(split_quoted(br#""a\"b\\",1"#), Some((&br#"a\"b\\"#[..], &b",1"[..])));
+        assert_eq!(split_quoted(br#""a\"#), None);
+        assert_eq!(split_quoted(br#""a\""#), None);
     }
 
     #[test]
     fn a_channel_is_compared_as_it_is_written() {
-        assert_eq!(Language::Events.channel("app/a\"b"), br#"app/a\"b"#);
-        assert_eq!(Language::Protobuf.channel("app/a\"b"), b"app/a\"b");
+        assert_eq!(MessageCodec::Events.encode_channel("app/a\"b"), br#"app/a\"b"#);
+        assert_eq!(MessageCodec::Protobuf.encode_channel("app/a\"b"), b"app/a\"b");
     }
 }

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::{Data, Message, Said, Unreadable};
+use super::{PublicationData, ServerMessage, TruncatedMessage, UnreadableMessage};
 use crate::limits::HEAD_BYTES;
 
 const LENGTH_DELIMITED: u64 = 2;
@@ -31,132 +31,136 @@ mod push {
 }
 
 /// The first whole message in `bytes`, without its length, and where the next one begins.
-pub(super) fn next(
+pub(super) fn next_message(
     bytes: &[u8],
     dropped: usize,
-) -> Result<Option<(Range<usize>, usize)>, Unreadable> {
-    let mut reader = Reader { bytes, dropped: 0, at: 0 };
-    let Some(length) = reader.varint() else {
-        return if bytes.len() < 10 { Ok(None) } else { Err(Unreadable) };
+) -> Result<Option<(Range<usize>, usize)>, UnreadableMessage> {
+    let mut reader = FieldReader { bytes, dropped: 0, at: 0 };
+    let Some(length) = reader.read_varint() else {
+        return if bytes.len() < 10 { Ok(None) } else { Err(UnreadableMessage) };
     };
     let end = usize::try_from(length)
         .ok()
         .and_then(|length| reader.at.checked_add(length)?.checked_sub(dropped));
-    let end = end.filter(|end| *end >= reader.at).ok_or(Unreadable)?;
+    let end = end.filter(|end| *end >= reader.at).ok_or(UnreadableMessage)?;
     // The hole is counted from the beginning of the length, so that stays with the message.
     Ok((end <= bytes.len()).then_some((0..end, end)))
 }
 
-pub(super) fn read(message: Message<'_>) -> Result<Said<'_>, Unreadable> {
-    let mut reader = Reader { bytes: message.bytes, dropped: message.dropped, at: 0 };
-    let length = reader.varint().ok_or(Unreadable)?;
-    read_reply(&mut reader, length).ok_or(Unreadable)
+pub(super) fn parse_message(
+    message: TruncatedMessage<'_>,
+) -> Result<ServerMessage<'_>, UnreadableMessage> {
+    let mut reader = FieldReader { bytes: message.bytes, dropped: message.dropped, at: 0 };
+    let length = reader.read_varint().ok_or(UnreadableMessage)?;
+    parse_reply(&mut reader, length).ok_or(UnreadableMessage)
 }
 
-fn read_reply<'a>(reader: &mut Reader<'a>, length: u64) -> Option<Said<'a>> {
-    let end = reader.end_of(length)?;
+fn parse_reply<'a>(reader: &mut FieldReader<'a>, length: u64) -> Option<ServerMessage<'a>> {
+    let end = reader.end_position(length)?;
     let (mut command, mut said) = (0, None);
     while reader.at < end {
-        let (field, value) = reader.field()?;
+        let (field, value) = reader.read_field()?;
         match (field, value) {
-            (reply::ID, Value::Number(id)) => command = u32::try_from(id).ok()?,
-            (reply::PUSH, Value::Length(length)) => return read_push(reader, length),
-            (reply::ERROR, Value::Length(length)) => {
-                let code = reader.numbers(length, reply::ERROR_CODE)?.unwrap_or_default();
-                said = Some(Said::Refused { command, code: u32::try_from(code).ok()? });
+            (reply::ID, FieldValue::Number(id)) => command = u32::try_from(id).ok()?,
+            (reply::PUSH, FieldValue::Length(length)) => return parse_push(reader, length),
+            (reply::ERROR, FieldValue::Length(length)) => {
+                let code = reader.find_number_field(length, reply::ERROR_CODE)?.unwrap_or_default();
+                said = Some(ServerMessage::Refused { command, code: u32::try_from(code).ok()? });
             }
-            (reply::CONNECT, Value::Length(length)) => {
-                reader.skip(length)?;
-                said = Some(Said::Connected);
+            (reply::CONNECT, FieldValue::Length(length)) => {
+                reader.skip_bytes(length)?;
+                said = Some(ServerMessage::Connected);
             }
-            (reply::SUBSCRIBE, Value::Length(length)) => {
-                let offset = reader.numbers(length, reply::SUBSCRIBE_OFFSET)?;
-                said = Some(Said::Subscribed { command, offset });
+            (reply::SUBSCRIBE, FieldValue::Length(length)) => {
+                let offset = reader.find_number_field(length, reply::SUBSCRIBE_OFFSET)?;
+                said = Some(ServerMessage::Subscribed { command, offset });
             }
-            (_, Value::Length(length)) => reader.skip(length)?,
-            (_, Value::Number(_)) => {}
+            (_, FieldValue::Length(length)) => reader.skip_bytes(length)?,
+            (_, FieldValue::Number(_)) => {}
         }
     }
     // Nothing at all is a ping.
-    Some(said.unwrap_or(if length == 0 { Said::Ping } else { Said::Aside }))
+    Some(said.unwrap_or(if length == 0 { ServerMessage::Ping } else { ServerMessage::Aside }))
 }
 
-fn read_push<'a>(reader: &mut Reader<'a>, length: u64) -> Option<Said<'a>> {
-    let end = reader.end_of(length)?;
-    let (mut channel, mut said) = (&[][..], Said::Aside);
+fn parse_push<'a>(reader: &mut FieldReader<'a>, length: u64) -> Option<ServerMessage<'a>> {
+    let end = reader.end_position(length)?;
+    let (mut channel, mut said) = (&[][..], ServerMessage::Aside);
     while reader.at < end {
-        let (field, value) = reader.field()?;
+        let (field, value) = reader.read_field()?;
         match (field, value) {
-            (push::CHANNEL, Value::Length(length)) => channel = reader.take(length)?,
-            (push::PUBLICATION, Value::Length(length)) => {
-                said = read_publication(channel, reader, length)?;
+            (push::CHANNEL, FieldValue::Length(length)) => channel = reader.take_bytes(length)?,
+            (push::PUBLICATION, FieldValue::Length(length)) => {
+                said = parse_publication(channel, reader, length)?;
             }
-            (push::UNSUBSCRIBE, Value::Length(length)) => {
-                let code = reader.numbers(length, push::UNSUBSCRIBE_CODE)?.unwrap_or_default();
-                said = Said::Unsubscribed { code: u32::try_from(code).ok()? };
+            (push::UNSUBSCRIBE, FieldValue::Length(length)) => {
+                let code =
+                    reader.find_number_field(length, push::UNSUBSCRIBE_CODE)?.unwrap_or_default();
+                said = ServerMessage::Unsubscribed { code: u32::try_from(code).ok()? };
             }
-            (push::DISCONNECT, Value::Length(length)) => {
-                let code = reader.numbers(length, push::DISCONNECT_CODE)?.unwrap_or_default();
-                said = Said::Disconnected { code: u32::try_from(code).ok()? };
+            (push::DISCONNECT, FieldValue::Length(length)) => {
+                let code =
+                    reader.find_number_field(length, push::DISCONNECT_CODE)?.unwrap_or_default();
+                said = ServerMessage::Disconnected { code: u32::try_from(code).ok()? };
             }
-            (_, Value::Length(length)) => reader.skip(length)?,
-            (_, Value::Number(_)) => {}
+            (_, FieldValue::Length(length)) => reader.skip_bytes(length)?,
+            (_, FieldValue::Number(_)) => {}
         }
     }
     Some(said)
 }
 
-fn read_publication<'a>(
+fn parse_publication<'a>(
     channel: &'a [u8],
-    reader: &mut Reader<'a>,
+    reader: &mut FieldReader<'a>,
     length: u64,
-) -> Option<Said<'a>> {
-    let end = reader.end_of(length)?;
-    let (mut offset, mut data) = (None, Data::default());
+) -> Option<ServerMessage<'a>> {
+    let end = reader.end_position(length)?;
+    let (mut offset, mut data) = (None, PublicationData::default());
     while reader.at < end {
-        match reader.field()? {
-            (push::PUBLICATION_DATA, Value::Length(length)) => {
-                data = Data::read(reader.beginning(length));
-                reader.skip(length)?;
+        match reader.read_field()? {
+            (push::PUBLICATION_DATA, FieldValue::Length(length)) => {
+                data = PublicationData::parse_data(reader.peek_bytes(length));
+                reader.skip_bytes(length)?;
             }
-            (push::PUBLICATION_OFFSET, Value::Number(number)) => offset = Some(number),
-            (_, Value::Length(length)) => reader.skip(length)?,
-            (_, Value::Number(_)) => {}
+            (push::PUBLICATION_OFFSET, FieldValue::Number(number)) => offset = Some(number),
+            (_, FieldValue::Length(length)) => reader.skip_bytes(length)?,
+            (_, FieldValue::Number(_)) => {}
         }
     }
-    Some(Said::Publication { channel, offset, data })
+    Some(ServerMessage::Publication { channel, offset, data })
 }
 
-enum Value {
+enum FieldValue {
     Number(u64),
     /// So many bytes follow.
     Length(u64),
 }
 
 /// Reads fields in order; positions count as if nothing were missing.
-struct Reader<'a> {
+struct FieldReader<'a> {
     bytes: &'a [u8],
     dropped: usize,
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FieldReader<'a> {
     /// Where a position lies in the bytes that are there; `None` in the hole.
-    fn index(&self, at: usize) -> Option<usize> {
+    fn byte_index(&self, at: usize) -> Option<usize> {
         if self.dropped == 0 || at < HEAD_BYTES {
             return Some(at);
         }
         at.checked_sub(self.dropped).filter(|index| *index >= HEAD_BYTES)
     }
 
-    fn length(&self) -> usize {
+    fn remaining_length(&self) -> usize {
         self.bytes.len() + self.dropped
     }
 
-    fn varint(&mut self) -> Option<u64> {
+    fn read_varint(&mut self) -> Option<u64> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
-            let byte = *self.bytes.get(self.index(self.at)?)?;
+            let byte = *self.bytes.get(self.byte_index(self.at)?)?;
             self.at += 1;
             value |= u64::from(byte & 0x7F) << shift;
             if byte < 0x80 {
@@ -166,42 +170,42 @@ impl<'a> Reader<'a> {
         None
     }
 
-    fn field(&mut self) -> Option<(u64, Value)> {
-        let key = self.varint()?;
+    fn read_field(&mut self) -> Option<(u64, FieldValue)> {
+        let key = self.read_varint()?;
         let value = match key & 7 {
-            0 => Value::Number(self.varint()?),
-            1 => self.fixed(8)?,
-            LENGTH_DELIMITED => Value::Length(self.varint()?),
-            5 => self.fixed(4)?,
+            0 => FieldValue::Number(self.read_varint()?),
+            1 => self.read_fixed(8)?,
+            LENGTH_DELIMITED => FieldValue::Length(self.read_varint()?),
+            5 => self.read_fixed(4)?,
             _ => return None,
         };
         Some((key >> 3, value))
     }
 
-    fn fixed(&mut self, bytes: u64) -> Option<Value> {
-        self.skip(bytes)?;
-        Some(Value::Number(0))
+    fn read_fixed(&mut self, bytes: u64) -> Option<FieldValue> {
+        self.skip_bytes(bytes)?;
+        Some(FieldValue::Number(0))
     }
 
-    fn end_of(&self, length: u64) -> Option<usize> {
+    fn end_position(&self, length: u64) -> Option<usize> {
         let end = self.at.checked_add(usize::try_from(length).ok()?)?;
-        (end <= self.length()).then_some(end)
+        (end <= self.remaining_length()).then_some(end)
     }
 
-    fn skip(&mut self, length: u64) -> Option<()> {
-        self.at = self.end_of(length)?;
+    fn skip_bytes(&mut self, length: u64) -> Option<()> {
+        self.at = self.end_position(length)?;
         Some(())
     }
 
-    fn take(&mut self, length: u64) -> Option<&'a [u8]> {
-        let (from, end) = (self.index(self.at)?, self.end_of(length)?);
+    fn take_bytes(&mut self, length: u64) -> Option<&'a [u8]> {
+        let (from, end) = (self.byte_index(self.at)?, self.end_position(length)?);
         self.at = end;
         self.bytes.get(from..from + usize::try_from(length).ok()?)
     }
 
     /// What is there of the next bytes, up to the hole.
-    fn beginning(&self, length: u64) -> &'a [u8] {
-        let Some(from) = self.index(self.at) else { return &[] };
+    fn peek_bytes(&self, length: u64) -> &'a [u8] {
+        let Some(from) = self.byte_index(self.at) else { return &[] };
         let hole =
             if self.dropped > 0 && from < HEAD_BYTES { HEAD_BYTES } else { self.bytes.len() };
         let end = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(from);
@@ -209,14 +213,14 @@ impl<'a> Reader<'a> {
     }
 
     /// The number in a field of a message within.
-    fn numbers(&mut self, length: u64, wanted: u64) -> Option<Option<u64>> {
-        let end = self.end_of(length)?;
+    fn find_number_field(&mut self, length: u64, wanted: u64) -> Option<Option<u64>> {
+        let end = self.end_position(length)?;
         let mut found = None;
         while self.at < end {
-            match self.field()? {
-                (field, Value::Number(number)) if field == wanted => found = Some(number),
-                (_, Value::Number(_)) => {}
-                (_, Value::Length(length)) => self.skip(length)?,
+            match self.read_field()? {
+                (field, FieldValue::Number(number)) if field == wanted => found = Some(number),
+                (_, FieldValue::Number(_)) => {}
+                (_, FieldValue::Length(length)) => self.skip_bytes(length)?,
             }
         }
         Some(found)
@@ -272,30 +276,32 @@ mod tests {
     }
 
     #[track_caller]
-    fn said(message: &[u8], expected: Said<'_>) {
-        assert_eq!(next(message, 0), Ok(Some((0..message.len(), message.len()))));
-        assert_eq!(read(Message { bytes: message, dropped: 0 }), Ok(expected));
+    fn said(message: &[u8], expected: ServerMessage<'_>) {
+        assert_eq!(next_message(message, 0), Ok(Some((0..message.len(), message.len()))));
+        assert_eq!(parse_message(TruncatedMessage { bytes: message, dropped: 0 }), Ok(expected));
     }
 
     #[test]
     fn a_publication_says_its_channel_its_offset_and_its_time() {
-        let data = Data { ours: Some((3, 99)), ..Data::default() };
-        let expected = Said::Publication { channel: b"app/load/1", offset: Some(300), data };
+        let data = PublicationData { ours: Some((3, 99)), ..PublicationData::default() };
+        let expected =
+            ServerMessage::Publication { channel: b"app/load/1", offset: Some(300), data };
         said(&publication(b"{\"load\":3,\"sent\":99}", 300), expected);
     }
 
     #[test]
     fn a_long_one_is_read_from_its_two_ends() {
         let mut own = Vec::new();
-        super::super::own_data(3, 99, 60_000, &mut own);
+        super::super::write_own_data(3, 99, 60_000, &mut own);
         let whole = publication(&own, 300);
         let dropped = whole.len() - HEAD_BYTES - 256;
         let pieces = [&whole[..HEAD_BYTES], &whole[HEAD_BYTES + dropped..]].concat();
-        assert_eq!(next(&pieces, dropped), Ok(Some((0..pieces.len(), pieces.len()))));
-        assert_eq!(next(&pieces[..pieces.len() - 1], dropped), Ok(None));
-        let data = Data { ours: Some((3, 99)), ..Data::default() };
-        let expected = Said::Publication { channel: b"app/load/1", offset: Some(300), data };
-        assert_eq!(read(Message { bytes: &pieces, dropped }), Ok(expected));
+        assert_eq!(next_message(&pieces, dropped), Ok(Some((0..pieces.len(), pieces.len()))));
+        assert_eq!(next_message(&pieces[..pieces.len() - 1], dropped), Ok(None));
+        let data = PublicationData { ours: Some((3, 99)), ..PublicationData::default() };
+        let expected =
+            ServerMessage::Publication { channel: b"app/load/1", offset: Some(300), data };
+        assert_eq!(parse_message(TruncatedMessage { bytes: &pieces, dropped }), Ok(expected));
     }
 
     #[test]
@@ -306,31 +312,44 @@ mod tests {
             [bytes_field(4, b"epoch"), number_field(reply::SUBSCRIBE_OFFSET, 5)].concat();
         said(
             &reply(reply::SUBSCRIBE, &subscribed),
-            Said::Subscribed { command: 2, offset: Some(5) },
+            ServerMessage::Subscribed { command: 2, offset: Some(5) },
         );
-        said(&reply(reply::SUBSCRIBE, b""), Said::Subscribed { command: 2, offset: None });
-        said(&reply(reply::CONNECT, &bytes_field(1, b"client")), Said::Connected);
-        said(&reply(reply::ERROR, &number_field(1, 102)), Said::Refused { command: 2, code: 102 });
+        said(&reply(reply::SUBSCRIBE, b""), ServerMessage::Subscribed { command: 2, offset: None });
+        said(&reply(reply::CONNECT, &bytes_field(1, b"client")), ServerMessage::Connected);
+        said(
+            &reply(reply::ERROR, &number_field(1, 102)),
+            ServerMessage::Refused { command: 2, code: 102 },
+        );
         let push =
             |field, body: &[u8]| message(&bytes_field(reply::PUSH, &bytes_field(field, body)));
-        said(&push(push::UNSUBSCRIBE, &number_field(2, 2500)), Said::Unsubscribed { code: 2500 });
-        said(&push(push::DISCONNECT, &number_field(1, 3001)), Said::Disconnected { code: 3001 });
-        said(&push(5, b""), Said::Aside);
-        said(&[0], Said::Ping);
+        said(
+            &push(push::UNSUBSCRIBE, &number_field(2, 2500)),
+            ServerMessage::Unsubscribed { code: 2500 },
+        );
+        said(
+            &push(push::DISCONNECT, &number_field(1, 3001)),
+            ServerMessage::Disconnected { code: 3001 },
+        );
+        said(&push(5, b""), ServerMessage::Aside);
+        said(&[0], ServerMessage::Ping);
     }
 
     #[test]
     fn half_a_message_waits_and_nonsense_is_told() {
         let whole = publication(b"{}", 1);
         for end in 0..whole.len() {
-            assert_eq!(next(&whole[..end], 0), Ok(None), "{end}");
+            assert_eq!(next_message(&whole[..end], 0), Ok(None), "{end}");
         }
-        assert_eq!(next(&[0xFF; 10], 0), Err(Unreadable));
+        assert_eq!(next_message(&[0xFF; 10], 0), Err(UnreadableMessage));
         // A length that no position can be added to.
         let longest = [&[0xFF; 9][..], &[1]].concat();
-        assert_eq!(next(&longest, 0), Err(Unreadable));
+        assert_eq!(next_message(&longest, 0), Err(UnreadableMessage));
         for bytes in [&[2, 0xFF, 0xFF][..], &[1, 0x22], &[2, 0x22, 9], &[1, 0x07]] {
-            assert_eq!(read(Message { bytes, dropped: 0 }), Err(Unreadable), "{bytes:?}");
+            assert_eq!(
+                parse_message(TruncatedMessage { bytes, dropped: 0 }),
+                Err(UnreadableMessage),
+                "{bytes:?}"
+            );
         }
     }
 }

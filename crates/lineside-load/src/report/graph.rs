@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Course, Quantiles, Report};
+use super::{LoadReport, QuantileSummary, ReportSlice};
 
 const WIDTH: f64 = 800.0;
 const HEIGHT: f64 = 460.0;
@@ -24,10 +24,10 @@ const STYLE: &str = "
   .p50 { stroke: var(--p50); } .p99 { stroke: var(--p99); stroke-dasharray: 7 4; } .last { stroke: var(--last); stroke-dasharray: 1 5; }
 ";
 
-impl Report {
+impl LoadReport {
     /// As an SVG picture, readable in light and dark.
     #[must_use]
-    pub fn graph(&self) -> String {
+    pub fn render_svg(&self) -> String {
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"title\">\n\
              <style>{STYLE}</style>\n<rect class=\"ground\" width=\"{WIDTH}\" height=\"{HEIGHT}\" rx=\"8\"/>\n"
@@ -37,7 +37,7 @@ impl Report {
         _ = writeln!(
             svg,
             "<text class=\"title\" id=\"title\" x=\"24\" y=\"34\">{}</text>",
-            escaped(&title)
+            escape_xml(&title)
         );
         self.draw_legend(&mut svg);
         self.draw_latencies(&mut svg);
@@ -62,16 +62,18 @@ impl Report {
         let known = || self.slices.iter().filter_map(|slice| slice.latency_ms);
         let least = known().map(|latency| latency.p50).fold(f64::INFINITY, f64::min);
         let most = known().map(|latency| latency.last).fold(0.0, f64::max);
-        let scale = Logarithmic::over(least.max(0.01), most);
-        for decade in scale.decades() {
-            let y = scale.y(decade);
-            draw_rule(svg, y, &format!("{decade} ms"));
+        let scale = LogScale::for_range(least.max(0.01), most);
+        for decade in scale.decade_values() {
+            let y = scale.y_position(decade);
+            draw_grid_line(svg, y, &format!("{decade} ms"));
         }
-        let mut line = |class: &str, figure: fn(Quantiles) -> f64| {
+        let mut line = |class: &str, figure: fn(QuantileSummary) -> f64| {
             let points = self.slices.iter().map(|slice| {
-                slice.latency_ms.map(|latency| (self.middle(slice), scale.y(figure(latency))))
+                slice
+                    .latency_ms
+                    .map(|latency| (self.slice_midpoint(slice), scale.y_position(figure(latency))))
             });
-            _ = writeln!(svg, "<path class=\"{class}\" d=\"{}\"/>", path(points));
+            _ = writeln!(svg, "<path class=\"{class}\" d=\"{}\"/>", build_path(points));
         };
         line("last", |latency| latency.last);
         line("p99", |latency| latency.p99);
@@ -80,15 +82,15 @@ impl Report {
 
     fn draw_counts(&self, svg: &mut String) {
         let (top, bottom) = COUNT;
-        let per_second = |slice: &Course| slice.deliveries as f64 / self.each();
+        let per_second = |slice: &ReportSlice| slice.deliveries as f64 / self.slice_seconds();
         let most = self.slices.iter().map(per_second).fold(0.0, f64::max);
-        draw_rule(svg, bottom, "0");
-        draw_rule(svg, top, &short(most));
+        draw_grid_line(svg, bottom, "0");
+        draw_grid_line(svg, top, &format_short(most));
         _ = writeln!(svg, "<text x=\"{LEFT}\" y=\"{}\">deliveries a second</text>", top - 8.0);
         let width = (RIGHT - LEFT) / self.slices.len().max(1) as f64;
         for slice in self.slices.iter().filter(|slice| slice.deliveries > 0) {
             let height = (bottom - top) * per_second(slice) / most;
-            let x = self.middle(slice) - width / 2.0;
+            let x = self.slice_midpoint(slice) - width / 2.0;
             _ = writeln!(
                 svg,
                 "<rect class=\"bar\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{height:.1}\"/>",
@@ -104,42 +106,43 @@ impl Report {
         _ = writeln!(
             svg,
             "<text x=\"{RIGHT}\" y=\"{y}\" text-anchor=\"end\">{:.1} s</text>",
-            self.end()
+            self.end_seconds()
         );
     }
 
-    fn end(&self) -> f64 {
+    fn end_seconds(&self) -> f64 {
         self.slices.last().map_or(1.0, |slice| slice.until_seconds)
     }
 
     /// Seconds of a slice.
-    fn each(&self) -> f64 {
-        self.end() / self.slices.len().max(1) as f64
+    fn slice_seconds(&self) -> f64 {
+        self.end_seconds() / self.slices.len().max(1) as f64
     }
 
-    fn middle(&self, slice: &Course) -> f64 {
-        LEFT + (RIGHT - LEFT) * (slice.until_seconds - self.each() / 2.0) / self.end()
+    fn slice_midpoint(&self, slice: &ReportSlice) -> f64 {
+        LEFT + (RIGHT - LEFT) * (slice.until_seconds - self.slice_seconds() / 2.0)
+            / self.end_seconds()
     }
 }
 
 /// A scale in powers of ten.
-struct Logarithmic {
+struct LogScale {
     least: i32,
     most: i32,
 }
 
-impl Logarithmic {
-    fn over(least: f64, most: f64) -> Self {
+impl LogScale {
+    fn for_range(least: f64, most: f64) -> Self {
         let least = if least.is_finite() { least.log10().floor() as i32 } else { 0 };
         let most = if most > 0.0 { most.log10().ceil() as i32 } else { 1 };
         Self { least, most: most.max(least + 1) }
     }
 
-    fn decades(&self) -> impl Iterator<Item = f64> {
+    fn decade_values(&self) -> impl Iterator<Item = f64> {
         (self.least..=self.most).map(|power| 10.0_f64.powi(power))
     }
 
-    fn y(&self, value: f64) -> f64 {
+    fn y_position(&self, value: f64) -> f64 {
         let (top, bottom) = LATENCY;
         let within =
             (value.max(1e-9).log10() - f64::from(self.least)) / f64::from(self.most - self.least);
@@ -147,7 +150,7 @@ impl Logarithmic {
     }
 }
 
-fn draw_rule(svg: &mut String, y: f64, label: &str) {
+fn draw_grid_line(svg: &mut String, y: f64, label: &str) {
     _ = writeln!(svg, "<path class=\"rule\" d=\"M{LEFT} {y:.1}H{RIGHT}\"/>");
     _ = writeln!(
         svg,
@@ -158,7 +161,7 @@ fn draw_rule(svg: &mut String, y: f64, label: &str) {
 }
 
 /// A line through the points that are there; a point by itself is a short line of its own.
-fn path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
+fn build_path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
     let points: Vec<Option<(f64, f64)>> = points.collect();
     let mut path = String::new();
     for stretch in points.split(Option::is_none) {
@@ -173,7 +176,7 @@ fn path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
     path
 }
 
-fn short(number: f64) -> String {
+fn format_short(number: f64) -> String {
     match number {
         large if large >= 1e6 => format!("{:.1} M", large / 1e6),
         middle if middle >= 1e4 => format!("{:.0} k", middle / 1e3),
@@ -181,7 +184,7 @@ fn short(number: f64) -> String {
     }
 }
 
-fn escaped(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
@@ -191,23 +194,24 @@ mod tests {
 
     #[test]
     fn a_scale_covers_what_it_shows() {
-        let scale = Logarithmic::over(0.3, 173.0);
-        assert_eq!(scale.decades().collect::<Vec<_>>(), [0.1, 1.0, 10.0, 100.0, 1_000.0]);
+        let scale = LogScale::for_range(0.3, 173.0);
+        assert_eq!(scale.decade_values().collect::<Vec<_>>(), [0.1, 1.0, 10.0, 100.0, 1_000.0]);
         assert!(
-            (scale.y(0.1) - LATENCY.1).abs() < 0.01 && (scale.y(1_000.0) - LATENCY.0).abs() < 0.01
+            (scale.y_position(0.1) - LATENCY.1).abs() < 0.01
+                && (scale.y_position(1_000.0) - LATENCY.0).abs() < 0.01
         );
-        assert_eq!(Logarithmic::over(f64::INFINITY, 0.0).decades().count(), 2);
+        assert_eq!(LogScale::for_range(f64::INFINITY, 0.0).decade_values().count(), 2);
     }
 
     #[test]
     fn a_line_has_no_points_where_nothing_arrived() {
         let points = [Some((1.0, 2.0)), Some((2.0, 3.0)), None, Some((4.0, 5.0))];
-        assert_eq!(path(points.into_iter()), "M1.0 2.0L2.0 3.0M1.0 5.0h6");
-        assert_eq!(path(std::iter::empty()), "");
+        assert_eq!(build_path(points.into_iter()), "M1.0 2.0L2.0 3.0M1.0 5.0h6");
+        assert_eq!(build_path(std::iter::empty()), "");
     }
 
     #[test]
     fn text_cannot_leave_its_element() {
-        assert_eq!(escaped("a<b>&c"), "a&lt;b&gt;&amp;c");
+        assert_eq!(escape_xml("a<b>&c"), "a&lt;b&gt;&amp;c");
     }
 }

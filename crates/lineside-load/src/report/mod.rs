@@ -9,21 +9,21 @@ use serde::Serialize;
 
 use crate::clock::{self, Nanos};
 use crate::distribution::Distribution;
-use crate::engine::{Connected, Measured, count};
-use crate::plan::{Format, Plan, Transport};
-use crate::process::Usage;
-use crate::publisher::Published;
-use crate::tally::{Seen, Slice};
+use crate::engine::{ConnectOutcome, MeasureOutcome, count_reason};
+use crate::plan::{LoadPlan, MessageFormat, SessionTransport};
+use crate::process::ProcessUsage;
+use crate::publisher::PublishTotals;
+use crate::tally::{DeliverySlice, PublicationArrival};
 
 /// All that was measured. Times are milliseconds unless a name says otherwise.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct LoadReport {
     /// The server's address.
     pub server: String,
     /// How sessions were connected.
-    pub transport: Transport,
+    pub transport: SessionTransport,
     /// How their messages were written.
-    pub format: Format,
+    pub format: MessageFormat,
     /// Whether through TLS.
     pub tls: bool,
     /// What each subscribed to.
@@ -33,22 +33,22 @@ pub struct Report {
     /// From how many processes.
     pub processes: usize,
     /// How opening them went.
-    pub connect: Connecting,
+    pub connect: ConnectReport,
     /// What they were sent.
-    pub deliveries: Deliveries,
+    pub deliveries: DeliveryReport,
     /// How late they had it; `null` where nothing said when it was sent.
-    pub latency_ms: Option<Latency>,
+    pub latency_ms: Option<LatencyReport>,
     /// What all this cost the server, where it runs on this machine.
-    pub server_process: Option<Costs>,
+    pub server_process: Option<ProcessCosts>,
     /// What it cost us.
-    pub generator: Option<Costs>,
+    pub generator: Option<ProcessCosts>,
     /// The course of it.
-    pub slices: Vec<Course>,
+    pub slices: Vec<ReportSlice>,
 }
 
 /// How opening the sessions went.
 #[derive(Clone, Debug, Serialize)]
-pub struct Connecting {
+pub struct ConnectReport {
     /// Sessions that hold all they asked for.
     pub ready: u64,
     /// Those that do not, by reason.
@@ -58,18 +58,18 @@ pub struct Connecting {
     /// Sessions a second.
     pub per_second: f64,
     /// From opening a connection to the server's acceptance.
-    pub accepted_ms: Option<Quantiles>,
+    pub accepted_ms: Option<QuantileSummary>,
     /// To the first byte of a state.
-    pub first_byte_ms: Option<Quantiles>,
+    pub first_byte_ms: Option<QuantileSummary>,
     /// To the whole state of every channel.
-    pub complete_ms: Option<Quantiles>,
+    pub complete_ms: Option<QuantileSummary>,
     /// Bytes received until then.
     pub bytes: u64,
 }
 
 /// A distribution in short.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Quantiles {
+pub struct QuantileSummary {
     /// Half of all.
     pub p50: f64,
     /// All but one in a hundred.
@@ -80,7 +80,7 @@ pub struct Quantiles {
 
 /// What was delivered.
 #[derive(Clone, Debug, Serialize)]
-pub struct Deliveries {
+pub struct DeliveryReport {
     /// How long deliveries were measured.
     pub seconds: f64,
     /// Publications that arrived somewhere, over all channels.
@@ -105,7 +105,7 @@ pub struct Deliveries {
 
 /// How late publications arrived. The first and the last session's are medians over all publications.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Latency {
+pub struct LatencyReport {
     /// The first session.
     pub first: f64,
     /// Half of all deliveries.
@@ -122,7 +122,7 @@ pub struct Latency {
 
 /// What a process, or several, used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Costs {
+pub struct ProcessCosts {
     /// The server's process id.
     pub process: Option<u32>,
     /// CPU per session opened, in microseconds.
@@ -143,36 +143,36 @@ pub struct Costs {
 
 /// A stretch of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Course {
+pub struct ReportSlice {
     /// When it ends, in seconds.
     pub until_seconds: f64,
     /// What arrived in it.
     pub deliveries: u64,
     /// How late it was.
-    pub latency_ms: Option<Quantiles>,
+    pub latency_ms: Option<QuantileSummary>,
 }
 
 /// What a run brought together.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Findings {
+pub(crate) struct RunResults {
     pub(crate) processes: usize,
     pub(crate) server: Option<u32>,
-    pub(crate) before: Option<Usage>,
-    pub(crate) idle: Option<Usage>,
-    pub(crate) after: Option<Usage>,
+    pub(crate) before: Option<ProcessUsage>,
+    pub(crate) idle: Option<ProcessUsage>,
+    pub(crate) after: Option<ProcessUsage>,
     pub(crate) start: Nanos,
-    pub(crate) connected: Vec<Connected>,
-    pub(crate) measured: Vec<Measured>,
-    pub(crate) published: Option<Published>,
+    pub(crate) connected: Vec<ConnectOutcome>,
+    pub(crate) measured: Vec<MeasureOutcome>,
+    pub(crate) published: Option<PublishTotals>,
 }
 
-impl Report {
-    pub(crate) fn of(plan: &Plan, findings: Findings) -> Self {
-        let connect = connecting(&findings.connected);
-        let publications = publications(&findings);
-        let slices = merged_slices(&findings.measured);
-        let deliveries = deliveries(plan, &findings, &publications, &slices);
-        let server_process = costs(
+impl LoadReport {
+    pub(crate) fn from_results(plan: &LoadPlan, findings: RunResults) -> Self {
+        let connect = report_connects(&findings.connected);
+        let publications = merge_publications(&findings);
+        let slices = merge_slices(&findings.measured);
+        let deliveries = report_deliveries(plan, &findings, &publications, &slices);
+        let server_process = report_costs(
             findings.server,
             &[(findings.before, findings.idle, findings.after)],
             connect.ready,
@@ -192,10 +192,10 @@ impl Report {
             channels: plan.channels.clone(),
             sessions: plan.sessions,
             processes: findings.processes,
-            latency_ms: latency(&publications, &slices),
+            latency_ms: report_latency(&publications, &slices),
             server_process,
-            generator: costs(None, &own, connect.ready, deliveries.deliveries),
-            slices: course(plan, &slices),
+            generator: report_costs(None, &own, connect.ready, deliveries.deliveries),
+            slices: report_slices(plan, &slices),
             connect,
             deliveries,
         }
@@ -204,7 +204,7 @@ impl Report {
     /// Whether anybody did not get what it should have got, once.
     #[must_use]
     pub fn has_losses(&self) -> bool {
-        let Deliveries { missing, duplicates, closed, refused, .. } = &self.deliveries;
+        let DeliveryReport { missing, duplicates, closed, refused, .. } = &self.deliveries;
         *missing > 0
             || *duplicates > 0
             || !closed.is_empty()
@@ -214,56 +214,69 @@ impl Report {
 
     /// As JSON.
     #[must_use]
-    pub fn json(&self) -> String {
+    pub fn to_json(&self) -> String {
         // Plain numbers and text always are JSON.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 }
 
-fn millis(nanos: Nanos) -> f64 {
+fn nanos_to_millis(nanos: Nanos) -> f64 {
     nanos as f64 / 1e6
 }
 
-fn quantiles(distribution: &Distribution) -> Option<Quantiles> {
-    let at = |q| distribution.quantile(q).map(millis);
-    Some(Quantiles { p50: at(0.5)?, p99: at(0.99)?, last: millis(distribution.max()?) })
+fn summarize_quantiles(distribution: &Distribution) -> Option<QuantileSummary> {
+    let at = |q| distribution.quantile(q).map(nanos_to_millis);
+    Some(QuantileSummary {
+        p50: at(0.5)?,
+        p99: at(0.99)?,
+        last: nanos_to_millis(distribution.max()?),
+    })
 }
 
-fn merged<'a>(parts: impl IntoIterator<Item = &'a Distribution>) -> Distribution {
+fn merge_distributions<'a>(parts: impl IntoIterator<Item = &'a Distribution>) -> Distribution {
     let mut whole = Distribution::default();
-    parts.into_iter().for_each(|part| whole.merge(part));
+    parts.into_iter().for_each(|part| whole.merge_values(part));
     whole
 }
 
-fn by_reason<'a>(
+fn count_by_reason<'a>(
     reasons: impl IntoIterator<Item = &'a Vec<(String, u64)>>,
 ) -> BTreeMap<String, u64> {
     let mut counted = Vec::new();
-    reasons.into_iter().flatten().for_each(|(reason, times)| count(&mut counted, reason, *times));
+    reasons
+        .into_iter()
+        .flatten()
+        .for_each(|(reason, times)| count_reason(&mut counted, reason, *times));
     counted.into_iter().collect()
 }
 
-fn connecting(connected: &[Connected]) -> Connecting {
+fn report_connects(connected: &[ConnectOutcome]) -> ConnectReport {
     let ready = connected.iter().map(|part| part.ready).sum();
     let began = connected.iter().map(|part| part.began).min().unwrap_or_default();
     let ended = connected.iter().map(|part| part.ended).max().unwrap_or_default();
-    let seconds = clock::seconds(ended - began);
-    Connecting {
+    let seconds = clock::nanos_to_seconds(ended - began);
+    ConnectReport {
         ready,
-        failed: by_reason(connected.iter().map(|part| &part.failed)),
+        failed: count_by_reason(connected.iter().map(|part| &part.failed)),
         seconds,
         per_second: ready as f64 / seconds.max(1e-9),
-        accepted_ms: quantiles(&merged(connected.iter().map(|part| &part.accepted))),
-        first_byte_ms: quantiles(&merged(connected.iter().map(|part| &part.first_byte))),
-        complete_ms: quantiles(&merged(connected.iter().map(|part| &part.complete))),
+        accepted_ms: summarize_quantiles(&merge_distributions(
+            connected.iter().map(|part| &part.accepted),
+        )),
+        first_byte_ms: summarize_quantiles(&merge_distributions(
+            connected.iter().map(|part| &part.first_byte),
+        )),
+        complete_ms: summarize_quantiles(&merge_distributions(
+            connected.iter().map(|part| &part.complete),
+        )),
         bytes: connected.iter().map(|part| part.bytes).sum(),
     }
 }
 
 /// The publications of each channel, as all processes saw them.
-type Publications = Vec<BTreeMap<u64, Seen>>;
+type Publications = Vec<BTreeMap<u64, PublicationArrival>>;
 
-fn publications(findings: &Findings) -> Publications {
+fn merge_publications(findings: &RunResults) -> Publications {
     let channels =
         findings.measured.iter().map(|part| part.channels.len()).max().unwrap_or_default();
     let mut all: Publications = vec![BTreeMap::new(); channels];
@@ -271,7 +284,8 @@ fn publications(findings: &Findings) -> Publications {
         for (all, channel) in all.iter_mut().zip(&part.channels) {
             let seen = channel.publications.iter().filter(|seen| seen.offset <= channel.cut);
             for seen in seen {
-                let known = all.entry(seen.offset).or_insert(Seen { sessions: 0, ..*seen });
+                let known =
+                    all.entry(seen.offset).or_insert(PublicationArrival { sessions: 0, ..*seen });
                 known.first = known.first.min(seen.first);
                 known.last = known.last.max(seen.last);
                 known.sessions += seen.sessions;
@@ -284,32 +298,32 @@ fn publications(findings: &Findings) -> Publications {
     all
 }
 
-fn deliveries(
-    plan: &Plan,
-    findings: &Findings,
+fn report_deliveries(
+    plan: &LoadPlan,
+    findings: &RunResults,
     publications: &Publications,
-    slices: &[Slice],
-) -> Deliveries {
+    slices: &[DeliverySlice],
+) -> DeliveryReport {
     let channels = || findings.measured.iter().flat_map(|part| &part.channels);
     let deliveries = slices.iter().map(|slice| slice.deliveries).sum();
     let seconds = plan.duration.as_secs_f64();
-    Deliveries {
+    DeliveryReport {
         seconds,
         publications: publications.iter().map(|all| all.len() as u64).sum(),
         deliveries,
         per_second: deliveries as f64 / seconds,
         bytes: findings.measured.iter().map(|part| part.bytes).sum(),
         missing: channels().map(|channel| channel.missing).sum::<u64>()
-            + unseen(findings, publications),
+            + count_unseen(findings, publications),
         duplicates: channels().map(|channel| channel.duplicates).sum(),
         gaps: channels().map(|channel| channel.gaps).sum(),
-        closed: by_reason(findings.measured.iter().map(|part| &part.closed)),
-        refused: by_reason(findings.published.iter().map(|published| &published.failed)),
+        closed: count_by_reason(findings.measured.iter().map(|part| &part.closed)),
+        refused: count_by_reason(findings.published.iter().map(|published| &published.failed)),
     }
 }
 
 /// What a whole process never saw: what other processes had, and what the server had accepted from us.
-fn unseen(findings: &Findings, publications: &Publications) -> u64 {
+fn count_unseen(findings: &RunResults, publications: &Publications) -> u64 {
     let mut missing = 0;
     for part in &findings.measured {
         for (index, channel) in part.channels.iter().enumerate() {
@@ -334,64 +348,65 @@ fn unseen(findings: &Findings, publications: &Publications) -> u64 {
     missing
 }
 
-fn latency(publications: &Publications, slices: &[Slice]) -> Option<Latency> {
-    let all = merged(slices.iter().map(|slice| &slice.latency));
+fn report_latency(publications: &Publications, slices: &[DeliverySlice]) -> Option<LatencyReport> {
+    let all = merge_distributions(slices.iter().map(|slice| &slice.latency));
     let timed = || {
         publications.iter().flat_map(|all| all.values()).filter_map(|seen| Some((seen, seen.sent?)))
     };
     let first =
-        Distribution::of_values(timed().map(|(seen, sent)| seen.first.saturating_sub(sent)));
-    let last = Distribution::of_values(timed().map(|(seen, sent)| seen.last.saturating_sub(sent)));
-    let at = |q| all.quantile(q).map(millis);
-    Some(Latency {
-        first: millis(first.quantile(0.5)?),
+        Distribution::from_values(timed().map(|(seen, sent)| seen.first.saturating_sub(sent)));
+    let last =
+        Distribution::from_values(timed().map(|(seen, sent)| seen.last.saturating_sub(sent)));
+    let at = |q| all.quantile(q).map(nanos_to_millis);
+    Some(LatencyReport {
+        first: nanos_to_millis(first.quantile(0.5)?),
         p50: at(0.5)?,
         p99: at(0.99)?,
         p99_9: at(0.999)?,
-        last: millis(last.quantile(0.5)?),
-        worst: millis(all.max()?),
+        last: nanos_to_millis(last.quantile(0.5)?),
+        worst: nanos_to_millis(all.max()?),
     })
 }
 
 /// The slices of all processes, which began at the same moment.
-fn merged_slices(measured: &[Measured]) -> Vec<Slice> {
+fn merge_slices(measured: &[MeasureOutcome]) -> Vec<DeliverySlice> {
     let length = measured.iter().map(|part| part.slices.len()).max().unwrap_or_default();
     let slice = |n: usize| {
         let parts = || measured.iter().filter_map(move |part| part.slices.get(n));
-        Slice {
-            latency: merged(parts().map(|slice| &slice.latency)),
+        DeliverySlice {
+            latency: merge_distributions(parts().map(|slice| &slice.latency)),
             deliveries: parts().map(|slice| slice.deliveries).sum(),
         }
     };
     (0..length).map(slice).collect()
 }
 
-fn course(plan: &Plan, slices: &[Slice]) -> Vec<Course> {
-    let each = plan.slice();
-    let course = |(n, slice): (usize, &Slice)| Course {
-        until_seconds: clock::seconds(each) * (n + 1) as f64,
+fn report_slices(plan: &LoadPlan, slices: &[DeliverySlice]) -> Vec<ReportSlice> {
+    let each = plan.slice_nanos();
+    let course = |(n, slice): (usize, &DeliverySlice)| ReportSlice {
+        until_seconds: clock::nanos_to_seconds(each) * (n + 1) as f64,
         deliveries: slice.deliveries,
-        latency_ms: quantiles(&slice.latency),
+        latency_ms: summarize_quantiles(&slice.latency),
     };
     slices.iter().enumerate().map(course).collect()
 }
 
 /// From what processes had used before, with sessions, and after.
-fn costs(
+fn report_costs(
     process: Option<u32>,
-    used: &[(Option<Usage>, Option<Usage>, Option<Usage>)],
+    used: &[(Option<ProcessUsage>, Option<ProcessUsage>, Option<ProcessUsage>)],
     sessions: u64,
     deliveries: u64,
-) -> Option<Costs> {
-    let all: Option<Vec<[Usage; 3]>> =
+) -> Option<ProcessCosts> {
+    let all: Option<Vec<[ProcessUsage; 3]>> =
         used.iter().map(|used| Some([used.0?, used.1?, used.2?])).collect();
     let all = all.filter(|all| !all.is_empty())?;
-    let sum = |figure: fn(&[Usage; 3]) -> u64| all.iter().map(figure).sum::<u64>();
+    let sum = |figure: fn(&[ProcessUsage; 3]) -> u64| all.iter().map(figure).sum::<u64>();
     let opening = sum(|[before, idle, _]| idle.cpu_nanos.saturating_sub(before.cpu_nanos));
     let delivering = sum(|[_, idle, after]| after.cpu_nanos.saturating_sub(idle.cpu_nanos));
     let (before, idle) = (sum(|used| used[0].resident_bytes), sum(|used| used[1].resident_bytes));
     let per_session = |figure: u64| figure as f64 / sessions.max(1) as f64;
-    Some(Costs {
+    Some(ProcessCosts {
         process,
         cpu_us_per_session: per_session(opening) / 1e3,
         cpu_us_per_delivery: (deliveries > 0).then(|| delivering as f64 / 1e3 / deliveries as f64),

@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
-use super::{Costs, Quantiles, Report};
+use super::{LoadReport, ProcessCosts, QuantileSummary};
 
-impl Display for Report {
+impl Display for LoadReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let (sessions, channels) = (grouped(self.sessions as u64), self.channels.join(", "));
+        let (sessions, channels) = (format_grouped(self.sessions as u64), self.channels.join(", "));
         let transport = match self.transport {
-            crate::Transport::WebSocket => format!("websocket ({})", self.format),
-            crate::Transport::Sse => self.transport.to_string(),
+            crate::SessionTransport::WebSocket => format!("websocket ({})", self.format),
+            crate::SessionTransport::Sse => self.transport.to_string(),
         };
         let tls = if self.tls { " through TLS" } else { "" };
         writeln!(f, "{sessions} sessions over {transport}{tls} on {channels}")?;
         writeln!(f, "at {}, processes of ours: {}\n", self.server, self.processes)?;
-        self.write_connect(f)?;
+        self.write_connects(f)?;
         self.write_deliveries(f)?;
         self.write_losses(f)?;
         if let Some(costs) = &self.server_process {
@@ -28,11 +28,12 @@ impl Display for Report {
     }
 }
 
-impl Report {
-    fn write_connect(&self, f: &mut Formatter<'_>) -> fmt::Result {
+impl LoadReport {
+    fn write_connects(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let connect = &self.connect;
-        let (ready, rate) = (grouped(connect.ready), grouped(connect.per_second as u64));
-        let bytes = size(connect.bytes as f64);
+        let (ready, rate) =
+            (format_grouped(connect.ready), format_grouped(connect.per_second as u64));
+        let bytes = format_bytes(connect.bytes as f64);
         writeln!(
             f,
             "connecting    {ready} ready in {:.2} s: {rate} a second, {bytes}",
@@ -45,8 +46,14 @@ impl Report {
             ("complete", connect.complete_ms),
         ];
         for (name, quantiles) in rows {
-            let Some(Quantiles { p50, p99, last }) = quantiles else { continue };
-            writeln!(f, "  {name:<22}{:>10}{:>10}{:>10}", time(p50), time(p99), time(last))?;
+            let Some(QuantileSummary { p50, p99, last }) = quantiles else { continue };
+            writeln!(
+                f,
+                "  {name:<22}{:>10}{:>10}{:>10}",
+                format_millis(p50),
+                format_millis(p99),
+                format_millis(last)
+            )?;
         }
         Ok(())
     }
@@ -54,8 +61,9 @@ impl Report {
     fn write_deliveries(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let deliveries = &self.deliveries;
         let (publications, count) =
-            (grouped(deliveries.publications), grouped(deliveries.deliveries));
-        let (rate, bytes) = (grouped(deliveries.per_second as u64), size(deliveries.bytes as f64));
+            (format_grouped(deliveries.publications), format_grouped(deliveries.deliveries));
+        let (rate, bytes) =
+            (format_grouped(deliveries.per_second as u64), format_bytes(deliveries.bytes as f64));
         let seconds = deliveries.seconds;
         writeln!(
             f,
@@ -80,17 +88,18 @@ impl Report {
             f,
             "  {:<22}{}",
             "latency",
-            columns.map(|(_, value)| format!("{:>10}", time(value))).concat()
+            columns.map(|(_, value)| format!("{:>10}", format_millis(value))).concat()
         )
     }
 
     fn write_losses(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let deliveries = &self.deliveries;
-        let (missing, twice) = (grouped(deliveries.missing), grouped(deliveries.duplicates));
+        let (missing, twice) =
+            (format_grouped(deliveries.missing), format_grouped(deliveries.duplicates));
         writeln!(
             f,
             "\nlosses        {missing} missing, {twice} twice, {} gaps closed by a state",
-            grouped(deliveries.gaps)
+            format_grouped(deliveries.gaps)
         )?;
         write_reasons(f, "not connected", &self.connect.failed)?;
         write_reasons(f, "closed", &deliveries.closed)?;
@@ -103,12 +112,12 @@ fn write_reasons(
     what: &str,
     reasons: &BTreeMap<String, u64>,
 ) -> fmt::Result {
-    reasons
-        .iter()
-        .try_for_each(|(reason, times)| writeln!(f, "  {:>8} {what}: {reason}", grouped(*times)))
+    reasons.iter().try_for_each(|(reason, times)| {
+        writeln!(f, "  {:>8} {what}: {reason}", format_grouped(*times))
+    })
 }
 
-fn write_costs(f: &mut Formatter<'_>, who: &str, costs: &Costs) -> fmt::Result {
+fn write_costs(f: &mut Formatter<'_>, who: &str, costs: &ProcessCosts) -> fmt::Result {
     let process = costs.process.map_or(String::new(), |id| format!("process {id}: "));
     let delivery = costs
         .cpu_us_per_delivery
@@ -124,8 +133,8 @@ fn write_costs(f: &mut Formatter<'_>, who: &str, costs: &Costs) -> fmt::Result {
         costs.resident_bytes_after,
         costs.resident_bytes_peak,
     ]
-    .map(|bytes| size(bytes as f64));
-    let each = size(costs.resident_bytes_per_session);
+    .map(|bytes| format_bytes(bytes as f64));
+    let each = format_bytes(costs.resident_bytes_per_session);
     writeln!(
         f,
         "{:<14}memory {before} before, {idle} with the sessions ({each} each), {after} after, {peak} at most",
@@ -134,7 +143,7 @@ fn write_costs(f: &mut Formatter<'_>, who: &str, costs: &Costs) -> fmt::Result {
 }
 
 /// 1234567 as 1,234,567.
-fn grouped(number: u64) -> String {
+fn format_grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -146,7 +155,7 @@ fn grouped(number: u64) -> String {
     text
 }
 
-fn time(millis: f64) -> String {
+fn format_millis(millis: f64) -> String {
     match millis {
         short if short < 10.0 => format!("{short:.2} ms"),
         middle if middle < 100.0 => format!("{middle:.1} ms"),
@@ -155,7 +164,7 @@ fn time(millis: f64) -> String {
     }
 }
 
-fn size(bytes: f64) -> String {
+fn format_bytes(bytes: f64) -> String {
     const STEPS: [(f64, &str); 3] = [(1073741824.0, "GiB"), (1048576.0, "MiB"), (1024.0, "KiB")];
     match STEPS.iter().find(|(step, _)| bytes >= *step) {
         Some((step, name)) => format!("{:.1} {name}", bytes / step),
@@ -169,11 +178,14 @@ mod tests {
 
     #[test]
     fn figures_are_easy_to_read() {
-        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(
-            [0.3, 12.34, 173.4, 12_345.6].map(time),
+            [0, 999, 1_000, 1_234_567].map(format_grouped),
+            ["0", "999", "1,000", "1,234,567"]
+        );
+        assert_eq!(
+            [0.3, 12.34, 173.4, 12_345.6].map(format_millis),
             ["0.30 ms", "12.3 ms", "173 ms", "12.3 s"]
         );
-        assert_eq!([200.0, 3_072.0, 5e9].map(size), ["200 bytes", "3.0 KiB", "4.7 GiB"]);
+        assert_eq!([200.0, 3_072.0, 5e9].map(format_bytes), ["200 bytes", "3.0 KiB", "4.7 GiB"]);
     }
 }

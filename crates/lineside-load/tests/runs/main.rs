@@ -8,7 +8,10 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use lineside_load::{Failure, Format, Plan, Publishing, Report, Secret, Target, Transport};
+use lineside_load::{
+    ApiKey, LoadError, LoadPlan, LoadReport, MessageFormat, PublishPlan, SessionTransport,
+    TargetServer,
+};
 
 use server::{Script, Server};
 
@@ -16,30 +19,30 @@ const SESSIONS: usize = 20;
 const PUBLICATIONS: u64 = 20;
 
 /// Twenty sessions and twenty publications in a fifth of a second.
-fn plan(url: &str) -> Plan {
-    Plan {
-        target: Target::find(url).unwrap(),
+fn plan(url: &str) -> LoadPlan {
+    LoadPlan {
+        target: TargetServer::resolve_url(url).unwrap(),
         sessions: SESSIONS,
         channels: vec!["app/load/1".to_owned()],
-        transport: Transport::WebSocket,
-        format: Format::Json,
+        transport: SessionTransport::WebSocket,
+        format: MessageFormat::Json,
         duration: Duration::from_millis(200),
         ramp: None,
-        publishing: Some(Publishing { rate: 100.0, bytes: 200, key: Secret("secret".to_owned()) }),
+        publishing: Some(PublishPlan { rate: 100.0, bytes: 200, key: ApiKey("secret".to_owned()) }),
         processes: 1,
         server_process: None,
         awake: false,
     }
 }
 
-fn run(plan: &Plan) -> Result<Report, Failure> {
+fn run(plan: &LoadPlan) -> Result<LoadReport, LoadError> {
     let no_worker = || -> std::io::Result<Command> { panic!("one process is enough") };
-    lineside_load::run(plan, &no_worker, &mut |_| {})
+    lineside_load::run_load(plan, &no_worker, &mut |_| {})
 }
 
 /// Runs against a server with a script, as the plan is changed.
 #[track_caller]
-fn report(script: Script, change: impl Fn(&mut Plan)) -> Report {
+fn report(script: Script, change: impl Fn(&mut LoadPlan)) -> LoadReport {
     let server = Server::start(script);
     let mut plan = plan(&server.url);
     change(&mut plan);
@@ -47,7 +50,7 @@ fn report(script: Script, change: impl Fn(&mut Plan)) -> Report {
 }
 
 #[track_caller]
-fn nothing_is_lost(report: &Report) {
+fn nothing_is_lost(report: &LoadReport) {
     assert!(!report.has_losses(), "{report}");
     assert_eq!(report.connect.ready, SESSIONS as u64);
     assert_eq!(report.deliveries.publications, PUBLICATIONS);
@@ -64,9 +67,9 @@ fn nothing_is_lost(report: &Report) {
 #[test]
 fn every_session_has_every_publication_over_every_transport() {
     let ways = [
-        (Transport::WebSocket, Format::Json),
-        (Transport::WebSocket, Format::Protobuf),
-        (Transport::Sse, Format::Json),
+        (SessionTransport::WebSocket, MessageFormat::Json),
+        (SessionTransport::WebSocket, MessageFormat::Protobuf),
+        (SessionTransport::Sse, MessageFormat::Json),
     ];
     for bytes in [0, 200, 60_000] {
         thread::scope(|scope| {
@@ -87,7 +90,7 @@ fn every_session_has_every_publication_over_every_transport() {
 
 #[test]
 fn one_missing_delivery_is_found() {
-    for transport in [Transport::WebSocket, Transport::Sse] {
+    for transport in [SessionTransport::WebSocket, SessionTransport::Sse] {
         for offset in [1, 7, PUBLICATIONS] {
             let script = Script { forgets: Some((3, offset)), ..Script::default() };
             let report = report(script, |plan| plan.transport = transport);
@@ -121,9 +124,9 @@ fn a_session_that_is_closed_is_said_with_its_reason() {
 
 #[test]
 fn pings_of_both_kinds_are_answered() {
-    for format in [Format::Json, Format::Protobuf] {
+    for format in [MessageFormat::Json, MessageFormat::Protobuf] {
         let server = Server::start(Script { pings: true, ..Script::default() });
-        let plan = Plan { format, ..plan(&server.url) };
+        let plan = LoadPlan { format, ..plan(&server.url) };
         nothing_is_lost(&run(&plan).unwrap());
         // Those before the last publication were answered before it was delivered.
         assert!(server.pongs() >= 2 * (PUBLICATIONS as usize - 1) * SESSIONS, "{}", server.pongs());
@@ -135,7 +138,7 @@ fn a_state_comes_before_a_session_is_ready() {
     let server = Server::start(Script::default());
     let mut plan = plan(&server.url);
     plan.channels = vec!["feed/city".to_owned(), "app/load/1".to_owned()];
-    plan.transport = Transport::Sse;
+    plan.transport = SessionTransport::Sse;
     let report = run(&plan).unwrap();
     nothing_is_lost(&report);
     assert!(report.connect.bytes > 200_000 * SESSIONS as u64);
@@ -148,13 +151,13 @@ fn a_state_comes_before_a_session_is_ready() {
 fn who_is_let_in_by_nobody_is_told_why() {
     let full = Server::start(Script { full: true, ..Script::default() });
     let refusal = run(&plan(&full.url)).unwrap_err();
-    let Failure::Unreachable(why) = &refusal else { panic!("{refusal:?}") };
+    let LoadError::Unreachable(why) = &refusal else { panic!("{refusal:?}") };
     assert!(why.contains("503 Service Unavailable: all taken (asks to wait 7 s)"), "{why}");
 
-    let plan = Plan { publishing: None, ..plan("http://127.0.0.1:1") };
+    let plan = LoadPlan { publishing: None, ..plan("http://127.0.0.1:1") };
     let refusal = run(&plan).unwrap_err();
     assert!(
-        matches!(&refusal, Failure::Unreachable(why) if why.contains("nobody listens there; start it")),
+        matches!(&refusal, LoadError::Unreachable(why) if why.contains("nobody listens there; start it")),
         "{refusal:?}"
     );
 }
@@ -163,10 +166,10 @@ fn who_is_let_in_by_nobody_is_told_why() {
 fn a_wrong_key_is_noticed_before_anybody_connects() {
     let server = Server::start(Script::default());
     let mut plan = plan(&server.url);
-    plan.publishing.as_mut().unwrap().key = Secret("guess".to_owned());
+    plan.publishing.as_mut().unwrap().key = ApiKey("guess".to_owned());
     let refusal = run(&plan).unwrap_err();
     assert!(
-        matches!(&refusal, Failure::Usage(why) if why.contains("LINESIDE_API_KEY")),
+        matches!(&refusal, LoadError::Usage(why) if why.contains("LINESIDE_API_KEY")),
         "{refusal:?}"
     );
 }
@@ -181,12 +184,12 @@ fn sessions_come_at_the_pace_that_was_asked_for() {
 #[test]
 fn figures_go_out_as_json_and_as_a_picture() {
     let report = report(Script::default(), |_| {});
-    let json: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
     assert_eq!(json["deliveries"]["missing"], 0);
     assert!(json["latency_ms"]["p99_9"].as_f64().unwrap() > 0.0);
     // The server is a thread of this very process, and found by its port.
     assert_eq!(json["server_process"]["process"], std::process::id());
-    let picture = report.graph();
+    let picture = report.render_svg();
     assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
     assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");
     assert!(report.to_string().contains("400 (20 publications)"), "{report}");

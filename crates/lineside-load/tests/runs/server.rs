@@ -11,9 +11,11 @@ use bytes::{Bytes, BytesMut};
 use lineside_wire::centrifuge::message::{
     ConnectResult, Publication, Push, Reply, SubscribeResult,
 };
-use lineside_wire::centrifuge::{Commands, Format, Request};
+use lineside_wire::centrifuge::{CommandReader, CommandRequest, ProtocolFormat};
 use lineside_wire::websocket::frame::{self, Opcode};
-use lineside_wire::websocket::{Event, Inflater, MESSAGE_BYTES_MAX, Reader, Role, handshake};
+use lineside_wire::websocket::{
+    EndpointRole, Inflater, MESSAGE_BYTES_MAX, WebSocketEvent, WebSocketReader, handshake,
+};
 
 /// The server's mistakes. Sessions are counted from 0 in the order in which they came, offsets from 1.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +50,7 @@ struct Shared {
 struct Session {
     socket: TcpStream,
     /// `None` for an event stream.
-    format: Option<Format>,
+    format: Option<ProtocolFormat>,
 }
 
 impl Server {
@@ -141,7 +143,7 @@ impl Shared {
                 write(&session.socket, &frame::PING)?;
             }
             if closes == Some((n, offset)) {
-                write(&session.socket, &frame::close(3008, "slow"))?;
+                write(&session.socket, &frame::encode_close(3008, "slow"))?;
             } else if forgets != Some((n, offset)) {
                 let times = if repeats == Some((n, offset)) { 2 } else { 1 };
                 for _ in 0..times {
@@ -186,14 +188,18 @@ impl Shared {
         reader: &mut BufReader<TcpStream>,
     ) -> std::io::Result<()> {
         let headers = headers.iter().filter_map(|line| line.split_once(": "));
-        let accepted =
-            handshake::accept(method, headers.map(|(name, value)| (name, value.as_bytes())))
-                .unwrap();
+        let accepted = handshake::accept_request(
+            method,
+            headers.map(|(name, value)| (name, value.as_bytes())),
+        )
+        .unwrap();
         let format = accepted.format.unwrap();
         let mut answer = "HTTP/1.1 101 Switching Protocols\r\n".to_owned();
-        accepted.headers().for_each(|(name, value)| answer += &format!("{name}: {value}\r\n"));
+        accepted
+            .reply_headers()
+            .for_each(|(name, value)| answer += &format!("{name}: {value}\r\n"));
         write(&socket, format!("{answer}\r\n").as_bytes())?;
-        let mut frames = Reader::new(Role::Server, MESSAGE_BYTES_MAX, false);
+        let mut frames = WebSocketReader::new(EndpointRole::Server, MESSAGE_BYTES_MAX, false);
         let mut inflater = Inflater::default();
         loop {
             let length = reader.fill_buf()?.len();
@@ -203,24 +209,29 @@ impl Shared {
                 return Ok(());
             }
             let mut input = &mut bytes[..];
-            while let Some(event) = frames.read(&mut input, &mut inflater) {
+            while let Some(event) = frames.next_event(&mut input, &mut inflater) {
                 match event.unwrap() {
-                    Event::Text(text) => self.hear(&socket, format, text.as_bytes())?,
-                    Event::Binary(bytes) => self.hear(&socket, format, &bytes)?,
-                    Event::Pong(_) => _ = self.pongs.fetch_add(1, Ordering::SeqCst),
+                    WebSocketEvent::Text(text) => self.hear(&socket, format, text.as_bytes())?,
+                    WebSocketEvent::Binary(bytes) => self.hear(&socket, format, &bytes)?,
+                    WebSocketEvent::Pong(_) => _ = self.pongs.fetch_add(1, Ordering::SeqCst),
                     other => panic!("a client has no reason for {other:?}"),
                 }
             }
         }
     }
 
-    fn hear(&self, socket: &TcpStream, format: Format, message: &[u8]) -> std::io::Result<()> {
-        for command in Commands::new(format, message) {
+    fn hear(
+        &self,
+        socket: &TcpStream,
+        format: ProtocolFormat,
+        message: &[u8],
+    ) -> std::io::Result<()> {
+        for command in CommandReader::new(format, message) {
             let command = command.unwrap();
             let mut reply = Reply { id: command.id, ..Reply::default() };
             let session = Session { socket: socket.try_clone()?, format: Some(format) };
             match command.request {
-                Request::Connect(_) => {
+                CommandRequest::Connect(_) => {
                     reply.connect = Some(ConnectResult {
                         client: "c".to_owned(),
                         ping: 25,
@@ -229,7 +240,7 @@ impl Shared {
                     });
                     write(socket, &session.reply(&reply, format))?;
                 }
-                Request::Subscribe(_) => {
+                CommandRequest::Subscribe(_) => {
                     let mut sessions = self.sessions.lock().unwrap();
                     let offset = self.offset.load(Ordering::SeqCst);
                     reply.subscribe = Some(SubscribeResult {
@@ -242,7 +253,7 @@ impl Shared {
                     write(socket, &session.reply(&reply, format))?;
                     sessions.push(session);
                 }
-                Request::Pong => _ = self.pongs.fetch_add(1, Ordering::SeqCst),
+                CommandRequest::Pong => _ = self.pongs.fetch_add(1, Ordering::SeqCst),
                 other => panic!("nobody asked for {other:?}"),
             }
         }
@@ -251,11 +262,11 @@ impl Shared {
 }
 
 impl Session {
-    fn reply(&self, reply: &Reply, format: Format) -> Bytes {
+    fn reply(&self, reply: &Reply, format: ProtocolFormat) -> Bytes {
         let mut message = BytesMut::new();
-        reply.write(format, &mut message);
+        reply.write_message(format, &mut message);
         let mut framed = BytesMut::new();
-        let opcode = if format == Format::Json { Opcode::Text } else { Opcode::Binary };
+        let opcode = if format == ProtocolFormat::Json { Opcode::Text } else { Opcode::Binary };
         frame::write_head(&mut framed, opcode, false, message.len());
         framed.extend_from_slice(&message);
         framed.freeze()

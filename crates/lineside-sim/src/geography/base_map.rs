@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 
 use super::Geography;
-use super::plane::{Line, Point, simplify};
-use super::terrain::Area;
+use super::plane::{MeasuredLine, Point, simplify_line};
+use super::terrain::TerrainArea;
 
 /// Points that lie nearer than this to a simpler line are left out, metres.
 const TOLERANCE: f64 = 2.5;
 
 impl Geography {
     /// A FeatureCollection with the features in the order in which they are to be drawn.
-    pub(crate) fn base_map(&self, rails: &[&Line]) -> Value {
+    pub(crate) fn build_base_map(&self, rails: &[&MeasuredLine]) -> Value {
         let mut features = Vec::new();
         for (kind, areas) in [
             ("land", &self.terrain.land),
@@ -19,23 +19,23 @@ impl Geography {
             ("park", &self.terrain.parks),
             ("water", &self.terrain.water),
         ] {
-            features.extend(areas.iter().map(|area| self.area(kind, area)));
+            features.extend(areas.iter().map(|area| self.area_feature(kind, area)));
         }
         for (street, name) in self.streets.iter().zip(&self.street_names).rev() {
             let name = Some(name.as_str()).filter(|name| !name.is_empty());
-            features.push(feature(
+            features.push(geojson_feature(
                 "street",
                 street.class.as_str(),
                 name,
                 json!({
                     "type": "LineString",
-                    "coordinates": self.coordinates(&simplify(&street.points, TOLERANCE)),
+                    "coordinates": self.line_coordinates(&simplify_line(&street.points, TOLERANCE)),
                 }),
             ));
         }
         for rail in rails {
-            let coordinates = self.coordinates(&simplify(rail.points(), TOLERANCE));
-            features.push(feature(
+            let coordinates = self.line_coordinates(&simplify_line(rail.points(), TOLERANCE));
+            features.push(geojson_feature(
                 "rail",
                 "rail",
                 None,
@@ -43,43 +43,48 @@ impl Geography {
             ));
         }
         for district in &self.districts {
-            features.push(feature(
+            features.push(geojson_feature(
                 "district",
                 district.character.as_str(),
                 Some(district.name),
                 json!({
                     "type": "Point",
-                    "coordinates": self.coordinate(district.place),
+                    "coordinates": self.point_coordinate(district.place),
                 }),
             ));
         }
         json!({"type": "FeatureCollection", "features": features})
     }
 
-    fn area(&self, kind: &str, area: &Area) -> Value {
+    fn area_feature(&self, kind: &str, area: &TerrainArea) -> Value {
         let rings: Vec<Value> = area
             .rings
             .iter()
             .map(|ring| {
                 let mut closed = ring.clone();
                 closed.push(ring[0]);
-                self.coordinates(&simplify(&closed, TOLERANCE))
+                self.line_coordinates(&simplify_line(&closed, TOLERANCE))
             })
             .collect();
-        feature(kind, area.class, area.name, json!({"type": "Polygon", "coordinates": rings}))
+        geojson_feature(
+            kind,
+            area.class,
+            area.name,
+            json!({"type": "Polygon", "coordinates": rings}),
+        )
     }
 
-    fn coordinates(&self, points: &[Point]) -> Value {
-        Value::Array(points.iter().map(|p| self.coordinate(*p)).collect())
+    fn line_coordinates(&self, points: &[Point]) -> Value {
+        Value::Array(points.iter().map(|p| self.point_coordinate(*p)).collect())
     }
 
-    fn coordinate(&self, p: Point) -> Value {
-        let (lat, lon) = self.projection.lat_lon(p);
+    fn point_coordinate(&self, p: Point) -> Value {
+        let (lat, lon) = self.projection.to_lat_lon(p);
         json!([(lon * 1e6).round() / 1e6, (lat * 1e6).round() / 1e6])
     }
 }
 
-fn feature(kind: &str, class: &str, name: Option<&str>, geometry: Value) -> Value {
+fn geojson_feature(kind: &str, class: &str, name: Option<&str>, geometry: Value) -> Value {
     let mut properties = json!({"kind": kind, "class": class});
     if let Some(name) = name {
         properties["name"] = name.into();

@@ -1,11 +1,11 @@
 //! The outlines of where a value is above zero (marching squares), such as the built-up area.
 
-use super::plane::{Point, at, round_corners, simplify};
+use super::plane::{Point, point_from_xy, round_corners, simplify_line};
 
 /// Rings round every region of positive value in a box; a hole in a region is a ring of its own.
 ///
 /// `value` should be negative along the box's edge, or regions end there without an outline.
-pub(crate) fn outlines(
+pub(crate) fn trace_outlines(
     centre: Point,
     half: Point,
     cell: f64,
@@ -13,22 +13,23 @@ pub(crate) fn outlines(
 ) -> Vec<Vec<Point>> {
     let (width, height) = ((half.x * 2.0 / cell) as usize, (half.y * 2.0 / cell) as usize);
     let corner = centre - half;
-    let place = |column: usize, row: usize| corner + at(column as f64 * cell, row as f64 * cell);
+    let place =
+        |column: usize, row: usize| corner + point_from_xy(column as f64 * cell, row as f64 * cell);
     let edge =
         |column: usize, row: usize| column == 0 || row == 0 || column == width || row == height;
     let values: Vec<f64> = (0..(width + 1) * (height + 1))
         .map(|i| (i % (width + 1), i / (width + 1)))
         .map(|(column, row)| if edge(column, row) { -1.0 } else { value(place(column, row)) })
         .collect();
-    let mut walk = Walk { width, height, values, next: vec![[NONE; 2]; width * height] };
+    let mut walk = ContourWalk { width, height, values, next: vec![[NONE; 2]; width * height] };
     walk.join_edges();
-    walk.rings(place)
+    walk.collect_rings(place)
 }
 
 /// No edge.
 const NONE: u32 = u32::MAX;
 
-struct Walk {
+struct ContourWalk {
     width: usize,
     height: usize,
     values: Vec<f64>,
@@ -39,17 +40,17 @@ struct Walk {
 /// The sides of a square, counter-clockwise: bottom, right, top, left.
 const STEPS: [(isize, isize); 4] = [(0, -1), (1, 0), (0, 1), (-1, 0)];
 
-impl Walk {
-    fn value(&self, column: usize, row: usize) -> f64 {
+impl ContourWalk {
+    fn value_at(&self, column: usize, row: usize) -> f64 {
         self.values[row * (self.width + 1) + column]
     }
 
-    fn corners(&self, column: usize, row: usize) -> [f64; 4] {
+    fn corner_values(&self, column: usize, row: usize) -> [f64; 4] {
         [
-            self.value(column, row),
-            self.value(column + 1, row),
-            self.value(column + 1, row + 1),
-            self.value(column, row + 1),
+            self.value_at(column, row),
+            self.value_at(column + 1, row),
+            self.value_at(column + 1, row + 1),
+            self.value_at(column, row + 1),
         ]
     }
 
@@ -57,7 +58,7 @@ impl Walk {
     fn join_edges(&mut self) {
         for row in 0..self.height {
             for column in 0..self.width {
-                let up = self.corners(column, row).map(|v| v > 0.0);
+                let up = self.corner_values(column, row).map(|v| v > 0.0);
                 let mut pieces = [NONE; 2];
                 let mut count = 0;
                 for side in 0..4 {
@@ -76,12 +77,12 @@ impl Walk {
         }
     }
 
-    fn rings(&mut self, place: impl Fn(usize, usize) -> Point) -> Vec<Vec<Point>> {
+    fn collect_rings(&mut self, place: impl Fn(usize, usize) -> Point) -> Vec<Vec<Point>> {
         let mut rings = Vec::new();
         for start in 0..self.next.len() {
             for k in 0..2 {
                 if self.next[start][k] != NONE {
-                    let ring = self.follow(start, k, &place);
+                    let ring = self.follow_ring(start, k, &place);
                     if ring.len() > 3 {
                         rings.push(ring);
                     }
@@ -91,7 +92,7 @@ impl Walk {
         rings
     }
 
-    fn follow(
+    fn follow_ring(
         &mut self,
         start: usize,
         k: usize,
@@ -103,7 +104,7 @@ impl Walk {
             let packed = std::mem::replace(&mut self.next[square][piece], NONE);
             let out = (packed % 4) as usize;
             let (column, row) = (square % self.width, square / self.width);
-            ring.push(self.crossing(column, row, out, place));
+            ring.push(self.zero_crossing(column, row, out, place));
             let (dx, dy) = STEPS[out];
             let (Some(column), Some(row)) =
                 (column.checked_add_signed(dx), row.checked_add_signed(dy))
@@ -125,7 +126,7 @@ impl Walk {
     }
 
     /// Where the value passes zero on a side of a square.
-    fn crossing(
+    fn zero_crossing(
         &self,
         column: usize,
         row: usize,
@@ -139,19 +140,20 @@ impl Walk {
             _ => (column, row + 1),
         };
         let (a, b) = (corner(side), corner(side + 1));
-        let (va, vb) = (self.value(a.0, a.1), self.value(b.0, b.1));
-        place(a.0, a.1).towards(place(b.0, b.1), va / (va - vb))
+        let (va, vb) = (self.value_at(a.0, a.1), self.value_at(b.0, b.1));
+        place(a.0, a.1).point_towards(place(b.0, b.1), va / (va - vb))
     }
 }
 
 /// The same outlines as regions, each an outer ring followed by its holes, smoothed; specks are left out.
-pub(crate) fn regions(rings: &[Vec<Point>], tolerance: f64) -> Vec<Vec<Vec<Point>>> {
-    let smoothed = rings.iter().filter(|ring| ring.len() > 8).map(|ring| smooth(ring, tolerance));
+pub(crate) fn group_regions(rings: &[Vec<Point>], tolerance: f64) -> Vec<Vec<Vec<Point>>> {
+    let smoothed =
+        rings.iter().filter(|ring| ring.len() > 8).map(|ring| smooth_ring(ring, tolerance));
     let (outer, holes): (Vec<_>, Vec<_>) =
-        smoothed.filter(|ring| ring.len() > 3).partition(|ring| area(ring) > 0.0);
+        smoothed.filter(|ring| ring.len() > 3).partition(|ring| signed_area(ring) > 0.0);
     let mut regions: Vec<Vec<Vec<Point>>> = outer.into_iter().map(|ring| vec![ring]).collect();
     for hole in holes {
-        if let Some(region) = regions.iter_mut().find(|region| encloses(&region[0], hole[0])) {
+        if let Some(region) = regions.iter_mut().find(|region| ring_encloses(&region[0], hole[0])) {
             region.push(hole);
         }
     }
@@ -159,11 +161,11 @@ pub(crate) fn regions(rings: &[Vec<Point>], tolerance: f64) -> Vec<Vec<Vec<Point
 }
 
 /// Positive for a ring that runs counter-clockwise.
-fn area(ring: &[Point]) -> f64 {
-    (0..ring.len()).map(|i| ring[i].cross(ring[(i + 1) % ring.len()])).sum::<f64>() / 2.0
+fn signed_area(ring: &[Point]) -> f64 {
+    (0..ring.len()).map(|i| ring[i].cross_product(ring[(i + 1) % ring.len()])).sum::<f64>() / 2.0
 }
 
-fn encloses(ring: &[Point], p: Point) -> bool {
+fn ring_encloses(ring: &[Point], p: Point) -> bool {
     let crosses = |a: Point, b: Point| {
         (a.y > p.y) != (b.y > p.y) && p.x < a.x + (b.x - a.x) * (p.y - a.y) / (b.y - a.y)
     };
@@ -171,10 +173,11 @@ fn encloses(ring: &[Point], p: Point) -> bool {
 }
 
 /// A ring with its steps smoothed away and its needless points dropped.
-pub(crate) fn smooth(ring: &[Point], tolerance: f64) -> Vec<Point> {
+pub(crate) fn smooth_ring(ring: &[Point], tolerance: f64) -> Vec<Point> {
     let mut closed = ring.to_vec();
     closed.push(ring[0]);
-    let mut ring = simplify(&round_corners(&simplify(&closed, tolerance), 2), tolerance / 3.0);
+    let mut ring =
+        simplify_line(&round_corners(&simplify_line(&closed, tolerance), 2), tolerance / 3.0);
     ring.pop();
     ring
 }
@@ -186,19 +189,24 @@ mod tests {
     #[test]
     fn a_disc_with_a_hole_has_two_outlines() {
         let value = |p: Point| (800.0 - p.length()).min(p.length() - 300.0);
-        let mut rings = outlines(at(0.0, 0.0), at(1_000.0, 1_000.0), 50.0, value);
+        let mut rings =
+            trace_outlines(point_from_xy(0.0, 0.0), point_from_xy(1_000.0, 1_000.0), 50.0, value);
         rings.sort_by_key(Vec::len);
         assert_eq!(rings.len(), 2);
         for (ring, radius) in rings.iter().zip([300.0, 800.0]) {
             assert!(ring.iter().all(|p| (p.length() - radius).abs() < 5.0));
         }
-        let regions = regions(&rings, 5.0);
+        let regions = group_regions(&rings, 5.0);
         assert_eq!((regions.len(), regions[0].len()), (1, 2));
-        assert!(area(&regions[0][0]) > 1.9e6 && area(&regions[0][1]) < -2.7e5);
+        assert!(signed_area(&regions[0][0]) > 1.9e6 && signed_area(&regions[0][1]) < -2.7e5);
     }
 
     #[test]
     fn what_reaches_the_edge_of_the_box_still_has_an_outline() {
-        assert_eq!(outlines(at(0.0, 0.0), at(500.0, 500.0), 50.0, |_| 1.0).len(), 1);
+        assert_eq!(
+            trace_outlines(point_from_xy(0.0, 0.0), point_from_xy(500.0, 500.0), 50.0, |_| 1.0)
+                .len(),
+            1
+        );
     }
 }

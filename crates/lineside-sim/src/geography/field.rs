@@ -5,8 +5,8 @@
 //! main roads line up what is near them. As streets cross at right angles, all four directions of a crossing are one
 //! and the same value, (cos 4θ, sin 4θ), and the weighted sum has no seam anywhere.
 
-use super::plan::{Character, District};
-use super::plane::{Line, Point, at};
+use super::plan::{District, DistrictCharacter};
+use super::plane::{MeasuredLine, Point, point_from_xy};
 use super::raster::Raster;
 use crate::noise;
 
@@ -16,7 +16,7 @@ const CELL: f64 = 100.0;
 const ROADSIDE: f64 = 450.0;
 
 #[derive(Debug)]
-pub(crate) struct Field {
+pub(crate) struct StreetField {
     corner: Point,
     width: usize,
     height: usize,
@@ -26,51 +26,53 @@ pub(crate) struct Field {
     density: Vec<f32>,
 }
 
-impl Field {
-    pub(crate) fn build(
+impl StreetField {
+    pub(crate) fn build_field(
         seed: u64,
         centre: Point,
         half: Point,
         raster: &Raster,
         districts: &[District],
-        roads: &[Line],
+        roads: &[MeasuredLine],
     ) -> Self {
         let (width, height) =
             ((half.x * 2.0 / CELL) as usize + 1, (half.y * 2.0 / CELL) as usize + 1);
         let mut field =
             Self { corner: centre - half, width, height, axes: Vec::new(), density: Vec::new() };
-        let key = noise::key(seed, "field");
-        let grids: Vec<Grid> = districts
+        let key = noise::key_for_purpose(seed, "field");
+        let grids: Vec<DistrictGrid> = districts
             .iter()
             .enumerate()
-            .map(|(i, d)| Grid::of(d, noise::mix(key, i as u64)))
+            .map(|(i, d)| DistrictGrid::for_district(d, noise::mix_bits(key, i as u64)))
             .collect();
         for i in 0..width * height {
-            let p = field.corner + at((i % width) as f64 * CELL, (i / width) as f64 * CELL);
-            field.axes.push(axis(key, p, raster, &grids));
-            field.density.push(density(key, p, districts, roads) as f32);
+            let p =
+                field.corner + point_from_xy((i % width) as f64 * CELL, (i / width) as f64 * CELL);
+            field.axes.push(street_axis(key, p, raster, &grids));
+            field.density.push(compute_density(key, p, districts, roads) as f32);
         }
         field.follow_roads(roads);
         field
     }
 
     /// Adds the roads' own directions around them, strongest at the kerb.
-    fn follow_roads(&mut self, roads: &[Line]) {
+    fn follow_roads(&mut self, roads: &[MeasuredLine]) {
         for road in roads {
-            let count = (road.length() / CELL) as usize;
+            let count = (road.total_length() / CELL) as usize;
             for k in 0..=count {
-                let (p, direction) = road.place_at(k as f64 * CELL);
+                let (p, direction) = road.point_and_direction_at(k as f64 * CELL);
                 let local = (p - self.corner) * (1.0 / CELL);
                 let reach = (ROADSIDE / CELL) as isize;
                 for dy in -reach..=reach {
                     for dx in -reach..=reach {
                         let (column, row) =
                             (local.x.round() as isize + dx, local.y.round() as isize + dy);
-                        if let Some(i) = self.cell(column, row) {
-                            let corner = self.corner + at(column as f64 * CELL, row as f64 * CELL);
+                        if let Some(i) = self.cell_index(column, row) {
+                            let corner = self.corner
+                                + point_from_xy(column as f64 * CELL, row as f64 * CELL);
                             let weight =
-                                0.8 * (-(corner.distance(p) / (ROADSIDE * 0.5)).powi(2)).exp();
-                            self.axes[i] = self.axes[i] + crossing_of(direction) * weight;
+                                0.8 * (-(corner.distance_to(p) / (ROADSIDE * 0.5)).powi(2)).exp();
+                            self.axes[i] = self.axes[i] + crossing_vector(direction) * weight;
                         }
                     }
                 }
@@ -78,13 +80,13 @@ impl Field {
         }
     }
 
-    fn cell(&self, column: isize, row: isize) -> Option<usize> {
+    fn cell_index(&self, column: isize, row: isize) -> Option<usize> {
         let inside =
             (0..self.width as isize).contains(&column) && (0..self.height as isize).contains(&row);
         inside.then(|| row as usize * self.width + column as usize)
     }
 
-    fn between<T>(&self, p: Point, mix: impl Fn([usize; 4], f64, f64) -> T) -> T {
+    fn interpolate<T>(&self, p: Point, mix: impl Fn([usize; 4], f64, f64) -> T) -> T {
         let local = (p - self.corner) * (1.0 / CELL);
         let column = (local.x.floor().max(0.0) as usize).min(self.width - 2);
         let row = (local.y.floor().max(0.0) as usize).min(self.height - 2);
@@ -98,15 +100,15 @@ impl Field {
     }
 
     /// Of the four directions of streets at a place, the one nearest to `heading`.
-    pub(crate) fn direction(&self, p: Point, heading: Point) -> Point {
-        let axis = self.between(p, |[a, b, c, d], tx, ty| {
+    pub(crate) fn street_direction(&self, p: Point, heading: Point) -> Point {
+        let axis = self.interpolate(p, |[a, b, c, d], tx, ty| {
             self.axes[a]
-                .towards(self.axes[b], tx)
-                .towards(self.axes[c].towards(self.axes[d], tx), ty)
+                .point_towards(self.axes[b], tx)
+                .point_towards(self.axes[c].point_towards(self.axes[d], tx), ty)
         });
         let direction = Point::from_angle(axis.y.atan2(axis.x) / 4.0);
-        let side = direction.left();
-        let (straight, aside) = (direction.dot(heading), side.dot(heading));
+        let side = direction.left_normal();
+        let (straight, aside) = (direction.dot_product(heading), side.dot_product(heading));
         if straight.abs() >= aside.abs() {
             direction * straight.signum()
         } else {
@@ -115,8 +117,8 @@ impl Field {
     }
 
     /// How built-up it is: 0 in the country, 1 in the middle of town.
-    pub(crate) fn density(&self, p: Point) -> f64 {
-        self.between(p, |corners, tx, ty| {
+    pub(crate) fn built_up_density(&self, p: Point) -> f64 {
+        self.interpolate(p, |corners, tx, ty| {
             let [a, b, c, d] = corners.map(|i| f64::from(self.density[i]));
             (a + (b - a) * tx) * (1.0 - ty) + (c + (d - c) * tx) * ty
         })
@@ -124,23 +126,25 @@ impl Field {
 }
 
 /// The value of the crossing that has a street in this direction (of length 1): its angle times four.
-fn crossing_of(direction: Point) -> Point {
-    let twice =
-        at(direction.x * direction.x - direction.y * direction.y, 2.0 * direction.x * direction.y);
-    at(twice.x * twice.x - twice.y * twice.y, 2.0 * twice.x * twice.y)
+fn crossing_vector(direction: Point) -> Point {
+    let twice = point_from_xy(
+        direction.x * direction.x - direction.y * direction.y,
+        2.0 * direction.x * direction.y,
+    );
+    point_from_xy(twice.x * twice.x - twice.y * twice.y, 2.0 * twice.x * twice.y)
 }
 
-struct Grid {
+struct DistrictGrid {
     place: Point,
     reach: f64,
     axis: Point,
 }
 
-impl Grid {
+impl DistrictGrid {
     /// A district's grid looks roughly towards the old town, as roads led there before streets were laid.
-    fn of(district: &District, key: u64) -> Self {
+    fn for_district(district: &District, key: u64) -> Self {
         let outward = district.place.y.atan2(district.place.x);
-        let turn = (noise::share(key) - 0.5) * 1.1;
+        let turn = (noise::unit_share(key) - 0.5) * 1.1;
         Self {
             place: district.place,
             reach: district.reach * 1.1,
@@ -149,32 +153,33 @@ impl Grid {
     }
 }
 
-fn axis(key: u64, p: Point, raster: &Raster, grids: &[Grid]) -> Point {
-    let mut sum = crossing_of(p.unit()) * (0.15 + 0.9 * (-(p.length() / 2_300.0).powi(2)).exp());
+fn street_axis(key: u64, p: Point, raster: &Raster, grids: &[DistrictGrid]) -> Point {
+    let mut sum =
+        crossing_vector(p.unit_vector()) * (0.15 + 0.9 * (-(p.length() / 2_300.0).powi(2)).exp());
     for grid in grids {
-        sum = sum + grid.axis * (-(p.distance(grid.place) / grid.reach).powi(2)).exp();
+        sum = sum + grid.axis * (-(p.distance_to(grid.place) / grid.reach).powi(2)).exp();
     }
-    let shore = raster.shore(p).abs();
-    let along_shore = crossing_of(raster.inland(p).unit());
+    let shore = raster.shore_distance(p).abs();
+    let along_shore = crossing_vector(raster.inland_direction(p).unit_vector());
     sum = sum + along_shore * (1.1 * (-shore / 220.0).exp());
     // A slow swirl takes the ruler's edge off every grid.
-    let turn = noise::rough(key, p.x / 1_700.0, p.y / 1_700.0, 2) * 1.3;
+    let turn = noise::fractal_noise(key, p.x / 1_700.0, p.y / 1_700.0, 2) * 1.3;
     let (sin, cos) = turn.sin_cos();
-    at(sum.x * cos - sum.y * sin, sum.x * sin + sum.y * cos)
+    point_from_xy(sum.x * cos - sum.y * sin, sum.x * sin + sum.y * cos)
 }
 
 /// Districts are dense, fingers of houses follow the main roads, and the wedges between stay green.
-fn density(key: u64, p: Point, districts: &[District], roads: &[Line]) -> f64 {
-    let ragged = noise::rough(noise::mix(key, 1), p.x / 900.0, p.y / 900.0, 3);
+fn compute_density(key: u64, p: Point, districts: &[District], roads: &[MeasuredLine]) -> f64 {
+    let ragged = noise::fractal_noise(noise::mix_bits(key, 1), p.x / 900.0, p.y / 900.0, 3);
     let mut density: f64 = 0.0;
     for district in districts {
         let (peak, reach) = match district.character {
-            Character::Core => (1.0, district.reach * 2.1),
-            Character::Inner => (0.85, district.reach * 1.35),
-            Character::Suburb => (0.6, district.reach * 1.05),
-            Character::Town => (0.5, district.reach * 0.85),
+            DistrictCharacter::Core => (1.0, district.reach * 2.1),
+            DistrictCharacter::Inner => (0.85, district.reach * 1.35),
+            DistrictCharacter::Suburb => (0.6, district.reach * 1.05),
+            DistrictCharacter::Town => (0.5, district.reach * 0.85),
         };
-        let away = p.distance(district.place) / reach;
+        let away = p.distance_to(district.place) / reach;
         density = density.max(peak * (-away * away).exp());
     }
     let finger = 0.42 * (-(p.length() / 9_500.0).powi(4)).exp();
@@ -187,6 +192,6 @@ fn density(key: u64, p: Point, districts: &[District], roads: &[Line]) -> f64 {
 }
 
 /// Distance to a line's points, which lie closer together than anyone would notice here.
-fn coarse_distance(line: &Line, p: Point) -> f64 {
-    line.points().iter().step_by(4).map(|q| q.distance(p)).fold(f64::MAX, f64::min)
+fn coarse_distance(line: &MeasuredLine, p: Point) -> f64 {
+    line.points().iter().step_by(4).map(|q| q.distance_to(p)).fold(f64::MAX, f64::min)
 }

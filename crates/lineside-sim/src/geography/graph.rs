@@ -6,8 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::grid::Cells;
-use super::plane::{Line, Point, crossing, foot_on_segment};
+use super::grid::SpatialGrid;
+use super::plane::{MeasuredLine, Point, closest_on_segment, intersect_segments};
 use super::streets::{Street, StreetClass};
 
 /// Two crossings nearer than this are one, metres.
@@ -18,49 +18,51 @@ const JOIN: f64 = 14.0;
 const TURN_COST: f64 = 140.0;
 
 #[derive(Debug)]
-pub(crate) struct Edge {
+pub(crate) struct StreetEdge {
     pub(crate) a: u32,
     pub(crate) b: u32,
     pub(crate) street: u32,
     pub(crate) class: StreetClass,
     /// From a to b.
-    pub(crate) line: Line,
+    pub(crate) line: MeasuredLine,
 }
 
 #[derive(Debug)]
-pub(crate) struct Graph {
+pub(crate) struct StreetGraph {
     pub(crate) nodes: Vec<Point>,
-    pub(crate) edges: Vec<Edge>,
+    pub(crate) edges: Vec<StreetEdge>,
     /// Edges at each node.
     around: Vec<Vec<u32>>,
 }
 
 /// A piece of street among the cells.
 #[derive(Clone, Copy)]
-struct Piece {
+struct StreetPiece {
     street: u32,
     at: u32,
     a: Point,
     b: Point,
 }
 
-impl Graph {
-    pub(crate) fn build(streets: &[Street]) -> Self {
-        let used: Vec<(u32, Line)> = streets
+impl StreetGraph {
+    pub(crate) fn build_graph(streets: &[Street]) -> Self {
+        let used: Vec<(u32, MeasuredLine)> = streets
             .iter()
             .enumerate()
             .filter(|(_, s)| !matches!(s.class, StreetClass::Motorway | StreetClass::Street))
-            .map(|(i, s)| (i as u32, Line::new(s.points.clone())))
+            .map(|(i, s)| (i as u32, MeasuredLine::new(s.points.clone())))
             .collect();
-        let cuts = cuts(&used);
+        let cuts = street_cut_distances(&used);
         let mut graph = Self { nodes: Vec::new(), edges: Vec::new(), around: Vec::new() };
-        let mut near: Cells<u32> = Cells::new(50.0);
+        let mut near: SpatialGrid<u32> = SpatialGrid::new(50.0);
         for ((street, line), cuts) in used.iter().zip(cuts) {
-            let nodes: Vec<(f64, u32)> =
-                cuts.into_iter().map(|d| (d, graph.node_at(&mut near, line.point_at(d)))).collect();
+            let nodes: Vec<(f64, u32)> = cuts
+                .into_iter()
+                .map(|d| (d, graph.find_or_add_node(&mut near, line.point_at(d))))
+                .collect();
             for pair in nodes.windows(2) {
                 if pair[0].1 != pair[1].1 {
-                    graph.join(
+                    graph.join_nodes(
                         pair[0].1,
                         pair[1].1,
                         *street,
@@ -72,12 +74,13 @@ impl Graph {
                 }
             }
         }
-        graph.keep_the_largest_part();
+        graph.keep_largest_component();
         graph
     }
 
-    fn node_at(&mut self, near: &mut Cells<u32>, p: Point) -> u32 {
-        if let Some(node) = near.near(p, SNAP).find(|n| self.nodes[*n as usize].distance(p) < SNAP)
+    fn find_or_add_node(&mut self, near: &mut SpatialGrid<u32>, p: Point) -> u32 {
+        if let Some(node) =
+            near.items_near(p, SNAP).find(|n| self.nodes[*n as usize].distance_to(p) < SNAP)
         {
             return node;
         }
@@ -89,28 +92,28 @@ impl Graph {
     }
 
     #[expect(clippy::too_many_arguments, reason = "an edge is this many things")]
-    fn join(
+    fn join_nodes(
         &mut self,
         a: u32,
         b: u32,
         street: u32,
         class: StreetClass,
-        line: &Line,
+        line: &MeasuredLine,
         from: f64,
         to: f64,
     ) {
-        let mut points = line.slice(from, to);
+        let mut points = line.slice_between(from, to);
         let last = points.len() - 1;
         points[0] = self.nodes[a as usize];
         points[last] = self.nodes[b as usize];
         let edge = self.edges.len() as u32;
-        self.edges.push(Edge { a, b, street, class, line: Line::new(points) });
+        self.edges.push(StreetEdge { a, b, street, class, line: MeasuredLine::new(points) });
         self.around[a as usize].push(edge);
         self.around[b as usize].push(edge);
     }
 
     /// Streets on islets and other pieces that no bus can reach lose their edges.
-    fn keep_the_largest_part(&mut self) {
+    fn keep_largest_component(&mut self) {
         let mut part = vec![u32::MAX; self.nodes.len()];
         let mut sizes: Vec<usize> = Vec::new();
         for start in 0..self.nodes.len() {
@@ -152,7 +155,7 @@ impl Graph {
     }
 
     /// The nearest node that can be reached from everywhere, with a preference for wide streets.
-    pub(crate) fn nearest(&self, p: Point) -> u32 {
+    pub(crate) fn nearest_node(&self, p: Point) -> u32 {
         let badness = |node: usize| {
             let best = self.around[node].iter().map(|e| self.edges[*e as usize].class).min();
             let detour = match best {
@@ -161,52 +164,59 @@ impl Graph {
                 Some(_) => 160.0,
                 None => f64::MAX,
             };
-            self.nodes[node].distance(p) + detour
+            self.nodes[node].distance_to(p) + detour
         };
         (0..self.nodes.len()).min_by(|a, b| badness(*a).total_cmp(&badness(*b))).unwrap_or(0) as u32
     }
 
     /// The direction in which an edge leaves a node.
-    pub(crate) fn leaves(&self, edge: u32, node: u32) -> Point {
+    pub(crate) fn leaving_direction(&self, edge: u32, node: u32) -> Point {
         let edge = &self.edges[edge as usize];
-        let reach = edge.line.length().min(40.0);
+        let reach = edge.line.total_length().min(40.0);
         if edge.a == node {
-            (edge.line.point_at(reach) - self.nodes[node as usize]).unit()
+            (edge.line.point_at(reach) - self.nodes[node as usize]).unit_vector()
         } else {
-            (edge.line.point_at(edge.line.length() - reach) - self.nodes[node as usize]).unit()
+            (edge.line.point_at(edge.line.total_length() - reach) - self.nodes[node as usize])
+                .unit_vector()
         }
     }
 
     /// The cheapest way between two nodes as edges, `weight` saying what a metre of an edge costs; turns cost extra.
     ///
     /// Searches over directed edges, so that turns can be told from going straight on. Cost: O(E log E).
-    pub(crate) fn way(&self, from: u32, to: u32, weight: impl Fn(u32) -> f64) -> Option<Vec<u32>> {
+    pub(crate) fn find_cheapest_path(
+        &self,
+        from: u32,
+        to: u32,
+        weight: impl Fn(u32) -> f64,
+    ) -> Option<Vec<u32>> {
         // State 2·edge + (1 when run from b to a).
         let mut cost = vec![f64::MAX; self.edges.len() * 2];
         let mut before = vec![u32::MAX; self.edges.len() * 2];
         let mut open = BinaryHeap::new();
-        let price = |edge: u32| self.edges[edge as usize].line.length() * weight(edge);
+        let price = |edge: u32| self.edges[edge as usize].line.total_length() * weight(edge);
         for edge in &self.around[from as usize] {
-            let state = self.state(*edge, from);
+            let state = self.directed_state(*edge, from);
             cost[state as usize] = price(*edge);
             open.push((Reverse(cost[state as usize] as u64), state));
         }
         while let Some((Reverse(reached), state)) = open.pop() {
-            let (edge, node) = (state / 2, self.end_of(state));
+            let (edge, node) = (state / 2, self.state_end_node(state));
             if reached > cost[state as usize] as u64 {
                 continue;
             }
             if node == to {
-                return Some(self.retrace(state, &before));
+                return Some(self.retrace_path(state, &before));
             }
-            let arriving = self.leaves(edge, node) * -1.0;
+            let arriving = self.leaving_direction(edge, node) * -1.0;
             for next in &self.around[node as usize] {
                 if *next == edge {
                     continue;
                 }
-                let turn = (1.0 - arriving.dot(self.leaves(*next, node))).max(0.0);
+                let turn =
+                    (1.0 - arriving.dot_product(self.leaving_direction(*next, node))).max(0.0);
                 let total = cost[state as usize] + price(*next) + turn * TURN_COST;
-                let next = self.state(*next, node);
+                let next = self.directed_state(*next, node);
                 if total < cost[next as usize] {
                     cost[next as usize] = total;
                     before[next as usize] = state;
@@ -217,16 +227,16 @@ impl Graph {
         None
     }
 
-    fn state(&self, edge: u32, from: u32) -> u32 {
+    fn directed_state(&self, edge: u32, from: u32) -> u32 {
         edge * 2 + u32::from(self.edges[edge as usize].a != from)
     }
 
-    fn end_of(&self, state: u32) -> u32 {
+    fn state_end_node(&self, state: u32) -> u32 {
         let edge = &self.edges[(state / 2) as usize];
         if state.is_multiple_of(2) { edge.b } else { edge.a }
     }
 
-    fn retrace(&self, mut state: u32, before: &[u32]) -> Vec<u32> {
+    fn retrace_path(&self, mut state: u32, before: &[u32]) -> Vec<u32> {
         let mut way = vec![state / 2];
         while before[state as usize] != u32::MAX {
             state = before[state as usize];
@@ -237,7 +247,7 @@ impl Graph {
     }
 
     /// The nodes that a way passes, from its begin to its end.
-    pub(crate) fn nodes_of(&self, from: u32, way: &[u32]) -> Vec<u32> {
+    pub(crate) fn nodes_along_path(&self, from: u32, way: &[u32]) -> Vec<u32> {
         let mut nodes = vec![from];
         for edge in way {
             nodes.push(self.other_end(*edge, nodes[nodes.len() - 1]));
@@ -246,7 +256,7 @@ impl Graph {
     }
 
     /// The line along a way that begins at a node.
-    pub(crate) fn line_of(&self, from: u32, way: &[u32]) -> Line {
+    pub(crate) fn line_along_path(&self, from: u32, way: &[u32]) -> MeasuredLine {
         let mut points = vec![self.nodes[from as usize]];
         let mut node = from;
         for id in way {
@@ -258,43 +268,47 @@ impl Graph {
             }
             node = self.other_end(*id, node);
         }
-        Line::new(points)
+        MeasuredLine::new(points)
     }
 }
 
 /// For each street the distances at which it is cut: its ends and wherever another meets it.
-fn cuts(used: &[(u32, Line)]) -> Vec<Vec<f64>> {
-    let mut cells: Cells<Piece> = Cells::new(60.0);
+fn street_cut_distances(used: &[(u32, MeasuredLine)]) -> Vec<Vec<f64>> {
+    let mut cells: SpatialGrid<StreetPiece> = SpatialGrid::new(60.0);
     for (street, (_, line)) in used.iter().enumerate() {
         for (i, pair) in line.points().windows(2).enumerate() {
-            let piece = Piece { street: street as u32, at: i as u32, a: pair[0], b: pair[1] };
+            let piece = StreetPiece { street: street as u32, at: i as u32, a: pair[0], b: pair[1] };
             cells.insert_segment(pair[0], pair[1], piece);
         }
     }
-    let mut cuts: Vec<Vec<f64>> = used.iter().map(|(_, line)| vec![0.0, line.length()]).collect();
+    let mut cuts: Vec<Vec<f64>> =
+        used.iter().map(|(_, line)| vec![0.0, line.total_length()]).collect();
     for (street, (_, line)) in used.iter().enumerate() {
         for (i, pair) in line.points().windows(2).enumerate() {
-            let reach = pair[0].distance(pair[1]) / 2.0;
-            for other in cells.near(pair[0].towards(pair[1], 0.5), reach) {
+            let reach = pair[0].distance_to(pair[1]) / 2.0;
+            for other in cells.items_near(pair[0].point_towards(pair[1], 0.5), reach) {
                 if (other.street as usize, other.at as usize) <= (street, i + 1) {
                     continue;
                 }
-                if let Some((share, _)) = crossing(pair[0], pair[1], other.a, other.b) {
-                    let place = pair[0].towards(pair[1], share);
-                    cuts[street].push(line.along()[i] + share * (reach * 2.0));
+                if let Some((share, _)) = intersect_segments(pair[0], pair[1], other.a, other.b) {
+                    let place = pair[0].point_towards(pair[1], share);
+                    cuts[street].push(line.distances_along()[i] + share * (reach * 2.0));
                     let theirs = &used[other.street as usize].1;
-                    cuts[other.street as usize]
-                        .push(theirs.along()[other.at as usize] + other.a.distance(place));
+                    cuts[other.street as usize].push(
+                        theirs.distances_along()[other.at as usize] + other.a.distance_to(place),
+                    );
                 }
             }
         }
         for end in [line.points()[0], line.points()[line.points().len() - 1]] {
-            for other in cells.near(end, JOIN).filter(|other| other.street as usize != street) {
-                let (foot, _) = foot_on_segment(end, other.a, other.b);
-                if foot.distance(end) < JOIN {
+            for other in cells.items_near(end, JOIN).filter(|other| other.street as usize != street)
+            {
+                let (foot, _) = closest_on_segment(end, other.a, other.b);
+                if foot.distance_to(end) < JOIN {
                     let theirs = &used[other.street as usize].1;
-                    cuts[other.street as usize]
-                        .push(theirs.along()[other.at as usize] + other.a.distance(foot));
+                    cuts[other.street as usize].push(
+                        theirs.distances_along()[other.at as usize] + other.a.distance_to(foot),
+                    );
                 }
             }
         }

@@ -4,7 +4,7 @@ use super::plan;
 use super::plane::Point;
 
 #[derive(Debug)]
-pub(crate) struct Cells<T> {
+pub(crate) struct SpatialGrid<T> {
     cell: f64,
     corner: Point,
     width: usize,
@@ -12,7 +12,7 @@ pub(crate) struct Cells<T> {
     items: Vec<Vec<T>>,
 }
 
-impl<T: Copy> Cells<T> {
+impl<T: Copy> SpatialGrid<T> {
     pub(crate) fn new(cell: f64) -> Self {
         let size = |half: f64| (half * 2.0 / cell).ceil() as usize + 1;
         let (width, height) = (size(plan::HALF_EXTENT.x), size(plan::HALF_EXTENT.y));
@@ -45,7 +45,7 @@ impl<T: Copy> Cells<T> {
     }
 
     /// Everything in the cells within `reach` of `p`; a segment may come more than once.
-    pub(crate) fn near(&self, p: Point, reach: f64) -> impl Iterator<Item = T> + '_ {
+    pub(crate) fn items_near(&self, p: Point, reach: f64) -> impl Iterator<Item = T> + '_ {
         let (c0, r0) = self.column_row(Point { x: p.x - reach, y: p.y - reach });
         let (c1, r1) = self.column_row(Point { x: p.x + reach, y: p.y + reach });
         (r0..=r1).flat_map(move |row| {

@@ -15,67 +15,67 @@ pub(crate) struct Point {
     pub(crate) y: f64,
 }
 
-pub(crate) const fn at(x: f64, y: f64) -> Point {
+pub(crate) const fn point_from_xy(x: f64, y: f64) -> Point {
     Point { x, y }
 }
 
 impl Add for Point {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        at(self.x + other.x, self.y + other.y)
+        point_from_xy(self.x + other.x, self.y + other.y)
     }
 }
 
 impl Sub for Point {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        at(self.x - other.x, self.y - other.y)
+        point_from_xy(self.x - other.x, self.y - other.y)
     }
 }
 
 impl Mul<f64> for Point {
     type Output = Self;
     fn mul(self, factor: f64) -> Self {
-        at(self.x * factor, self.y * factor)
+        point_from_xy(self.x * factor, self.y * factor)
     }
 }
 
 impl Point {
-    pub(crate) fn dot(self, other: Self) -> f64 {
+    pub(crate) fn dot_product(self, other: Self) -> f64 {
         self.x * other.x + self.y * other.y
     }
 
-    pub(crate) fn cross(self, other: Self) -> f64 {
+    pub(crate) fn cross_product(self, other: Self) -> f64 {
         self.x * other.y - self.y * other.x
     }
 
     pub(crate) fn length(self) -> f64 {
         // A city is far from where squares overflow, and this is several times faster than `hypot`.
-        self.dot(self).sqrt()
+        self.dot_product(self).sqrt()
     }
 
-    pub(crate) fn distance(self, other: Self) -> f64 {
+    pub(crate) fn distance_to(self, other: Self) -> f64 {
         (self - other).length()
     }
 
     /// The vector of length 1 in this direction; east for a vector of no length.
-    pub(crate) fn unit(self) -> Self {
+    pub(crate) fn unit_vector(self) -> Self {
         let length = self.length();
-        if length < 1e-9 { at(1.0, 0.0) } else { self * (1.0 / length) }
+        if length < 1e-9 { point_from_xy(1.0, 0.0) } else { self * (1.0 / length) }
     }
 
     /// A quarter turn to the left.
-    pub(crate) fn left(self) -> Self {
-        at(-self.y, self.x)
+    pub(crate) fn left_normal(self) -> Self {
+        point_from_xy(-self.y, self.x)
     }
 
-    pub(crate) fn towards(self, other: Self, share: f64) -> Self {
+    pub(crate) fn point_towards(self, other: Self, share: f64) -> Self {
         self + (other - self) * share
     }
 
     /// The vector of length 1 at an angle counted from east to north, in radians.
     pub(crate) fn from_angle(angle: f64) -> Self {
-        at(angle.cos(), angle.sin())
+        point_from_xy(angle.cos(), angle.sin())
     }
 
     /// Compass bearing of this vector: degrees clockwise from north, 0 ≤ bearing < 360.
@@ -93,37 +93,40 @@ pub(crate) struct Projection {
 }
 
 impl Projection {
-    pub(crate) fn about(lat: f64, lon: f64) -> Self {
+    pub(crate) fn with_origin(lat: f64, lon: f64) -> Self {
         Self { lat, lon, metres_per_degree_lon: METRES_PER_DEGREE * lat.to_radians().cos() }
     }
 
     /// Latitude and longitude in degrees.
-    pub(crate) fn lat_lon(self, p: Point) -> (f64, f64) {
+    pub(crate) fn to_lat_lon(self, p: Point) -> (f64, f64) {
         (self.lat + p.y / METRES_PER_DEGREE, self.lon + p.x / self.metres_per_degree_lon)
     }
 
     #[cfg(test)]
-    pub(crate) fn point(self, lat: f64, lon: f64) -> Point {
-        at((lon - self.lon) * self.metres_per_degree_lon, (lat - self.lat) * METRES_PER_DEGREE)
+    pub(crate) fn project_lat_lon(self, lat: f64, lon: f64) -> Point {
+        point_from_xy(
+            (lon - self.lon) * self.metres_per_degree_lon,
+            (lat - self.lat) * METRES_PER_DEGREE,
+        )
     }
 }
 
 /// A line with its distances, so that places along it are found by distance.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub(crate) struct MeasuredLine {
     points: Vec<Point>,
     along: Vec<f64>,
 }
 
-impl Line {
+impl MeasuredLine {
     /// At least one point is expected; a line of one point has length 0.
     pub(crate) fn new(mut points: Vec<Point>) -> Self {
-        points.dedup_by(|b, a| a.distance(*b) < 0.5);
+        points.dedup_by(|b, a| a.distance_to(*b) < 0.5);
         let mut along = Vec::with_capacity(points.len());
         let mut total = 0.0;
         for (i, point) in points.iter().enumerate() {
             if i > 0 {
-                total += point.distance(points[i - 1]);
+                total += point.distance_to(points[i - 1]);
             }
             along.push(total);
         }
@@ -135,36 +138,36 @@ impl Line {
     }
 
     /// Distance from the line's begin at each point.
-    pub(crate) fn along(&self) -> &[f64] {
+    pub(crate) fn distances_along(&self) -> &[f64] {
         &self.along
     }
 
-    pub(crate) fn length(&self) -> f64 {
+    pub(crate) fn total_length(&self) -> f64 {
         self.along.last().copied().unwrap_or(0.0)
     }
 
     /// The place at a distance from the begin and the direction there; clamped to the line's ends.
-    pub(crate) fn place_at(&self, distance: f64) -> (Point, Point) {
+    pub(crate) fn point_and_direction_at(&self, distance: f64) -> (Point, Point) {
         let next =
             self.along.partition_point(|d| *d <= distance).clamp(1, self.points.len().max(2) - 1);
         let (Some(&a), Some(&b)) = (self.points.get(next - 1), self.points.get(next)) else {
-            return (self.points.first().copied().unwrap_or_default(), at(1.0, 0.0));
+            return (self.points.first().copied().unwrap_or_default(), point_from_xy(1.0, 0.0));
         };
         let length = self.along[next] - self.along[next - 1];
         let share = ((distance - self.along[next - 1]) / length).clamp(0.0, 1.0);
-        (a.towards(b, share), (b - a).unit())
+        (a.point_towards(b, share), (b - a).unit_vector())
     }
 
     pub(crate) fn point_at(&self, distance: f64) -> Point {
-        self.place_at(distance).0
+        self.point_and_direction_at(distance).0
     }
 
     /// The distance along the line of the place nearest to `p`, and how far away that is.
-    pub(crate) fn nearest(&self, p: Point) -> (f64, f64) {
+    pub(crate) fn nearest_distance(&self, p: Point) -> (f64, f64) {
         let mut best = (0.0, f64::MAX);
         for (i, pair) in self.points.windows(2).enumerate() {
-            let (foot, share) = foot_on_segment(p, pair[0], pair[1]);
-            let distance = foot.distance(p);
+            let (foot, share) = closest_on_segment(p, pair[0], pair[1]);
+            let distance = foot.distance_to(p);
             if distance < best.1 {
                 best = (self.along[i] + share * (self.along[i + 1] - self.along[i]), distance);
             }
@@ -173,7 +176,7 @@ impl Line {
     }
 
     /// The part between two distances, both clamped to the line.
-    pub(crate) fn slice(&self, from: f64, to: f64) -> Vec<Point> {
+    pub(crate) fn slice_between(&self, from: f64, to: f64) -> Vec<Point> {
         let mut part = vec![self.point_at(from)];
         for (point, distance) in self.points.iter().zip(&self.along) {
             if *distance > from && *distance < to {
@@ -186,30 +189,31 @@ impl Line {
 }
 
 /// The nearest point of the segment a–b to `p`, and its share of the way from a to b.
-pub(crate) fn foot_on_segment(p: Point, a: Point, b: Point) -> (Point, f64) {
+pub(crate) fn closest_on_segment(p: Point, a: Point, b: Point) -> (Point, f64) {
     let ab = b - a;
-    let square = ab.dot(ab);
-    let share = if square < 1e-12 { 0.0 } else { ((p - a).dot(ab) / square).clamp(0.0, 1.0) };
-    (a.towards(b, share), share)
+    let square = ab.dot_product(ab);
+    let share =
+        if square < 1e-12 { 0.0 } else { ((p - a).dot_product(ab) / square).clamp(0.0, 1.0) };
+    (a.point_towards(b, share), share)
 }
 
 /// Where the segments a–b and c–d meet, as the share of the way from a to b and from c to d.
-pub(crate) fn crossing(a: Point, b: Point, c: Point, d: Point) -> Option<(f64, f64)> {
+pub(crate) fn intersect_segments(a: Point, b: Point, c: Point, d: Point) -> Option<(f64, f64)> {
     let (r, s) = (b - a, d - c);
-    let turn = r.cross(s);
+    let turn = r.cross_product(s);
     if turn.abs() < 1e-9 {
         return None;
     }
-    let first = (c - a).cross(s) / turn;
-    let second = (c - a).cross(r) / turn;
+    let first = (c - a).cross_product(s) / turn;
+    let second = (c - a).cross_product(r) / turn;
     ((0.0..=1.0).contains(&first) && (0.0..=1.0).contains(&second)).then_some((first, second))
 }
 
 /// A smooth line through all the points (centripetal enough for evenly placed ones), a point every `step` metres.
-pub(crate) fn spline(points: &[Point], closed: bool, step: f64) -> Vec<Point> {
+pub(crate) fn smooth_spline(points: &[Point], closed: bool, step: f64) -> Vec<Point> {
     let n = points.len();
     if n < 3 {
-        return Line::new(points.to_vec()).resampled(step);
+        return MeasuredLine::new(points.to_vec()).resample_evenly(step);
     }
     let pick = |i: isize| -> Point {
         if closed {
@@ -226,7 +230,7 @@ pub(crate) fn spline(points: &[Point], closed: bool, step: f64) -> Vec<Point> {
     let pieces = if closed { n } else { n - 1 };
     for i in 0..pieces as isize {
         let control = [pick(i - 1), pick(i), pick(i + 1), pick(i + 2)];
-        let count = (control[1].distance(control[2]) / step).ceil().max(1.0) as usize;
+        let count = (control[1].distance_to(control[2]) / step).ceil().max(1.0) as usize;
         line.extend((0..count).map(|k| catmull_rom(control, k as f64 / count as f64)));
     }
     if !closed {
@@ -237,7 +241,7 @@ pub(crate) fn spline(points: &[Point], closed: bool, step: f64) -> Vec<Point> {
 
 /// Centripetal Catmull–Rom: no loops and no overshoot however unevenly the points lie.
 fn catmull_rom(p: [Point; 4], share: f64) -> Point {
-    let knot = |t: f64, a: Point, b: Point| t + a.distance(b).sqrt().max(1e-3);
+    let knot = |t: f64, a: Point, b: Point| t + a.distance_to(b).sqrt().max(1e-3);
     let t0 = 0.0;
     let t1 = knot(t0, p[0], p[1]);
     let t2 = knot(t1, p[1], p[2]);
@@ -251,11 +255,11 @@ fn catmull_rom(p: [Point; 4], share: f64) -> Point {
     mix(b1, b2, t1, t2)
 }
 
-impl Line {
+impl MeasuredLine {
     /// The same way with a point about every `step` metres.
-    pub(crate) fn resampled(&self, step: f64) -> Vec<Point> {
-        let count = (self.length() / step).ceil().max(1.0) as usize;
-        (0..=count).map(|i| self.point_at(self.length() * i as f64 / count as f64)).collect()
+    pub(crate) fn resample_evenly(&self, step: f64) -> Vec<Point> {
+        let count = (self.total_length() / step).ceil().max(1.0) as usize;
+        (0..=count).map(|i| self.point_at(self.total_length() * i as f64 / count as f64)).collect()
     }
 }
 
@@ -268,8 +272,8 @@ pub(crate) fn round_corners(points: &[Point], rounds: usize) -> Vec<Point> {
         }
         let mut rounder = vec![line[0]];
         for pair in line.windows(2) {
-            rounder.push(pair[0].towards(pair[1], 0.25));
-            rounder.push(pair[0].towards(pair[1], 0.75));
+            rounder.push(pair[0].point_towards(pair[1], 0.25));
+            rounder.push(pair[0].point_towards(pair[1], 0.75));
         }
         rounder.push(line[line.len() - 1]);
         line = rounder;
@@ -278,7 +282,7 @@ pub(crate) fn round_corners(points: &[Point], rounds: usize) -> Vec<Point> {
 }
 
 /// Drops the points that lie within `tolerance` metres of the line without them (Douglas–Peucker).
-pub(crate) fn simplify(points: &[Point], tolerance: f64) -> Vec<Point> {
+pub(crate) fn simplify_line(points: &[Point], tolerance: f64) -> Vec<Point> {
     if points.len() < 3 {
         return points.to_vec();
     }
@@ -289,7 +293,12 @@ pub(crate) fn simplify(points: &[Point], tolerance: f64) -> Vec<Point> {
     while let Some((from, to)) = open.pop() {
         let farthest = (from + 1..to)
             .map(|i| {
-                (i, foot_on_segment(points[i], points[from], points[to]).0.distance(points[i]))
+                (
+                    i,
+                    closest_on_segment(points[i], points[from], points[to])
+                        .0
+                        .distance_to(points[i]),
+                )
             })
             .max_by(|a, b| a.1.total_cmp(&b.1));
         if let Some((i, distance)) = farthest
@@ -304,16 +313,18 @@ pub(crate) fn simplify(points: &[Point], tolerance: f64) -> Vec<Point> {
 }
 
 /// The direction at each point of a polyline: the mean of the ways in and out.
-pub(crate) fn directions(points: &[Point]) -> Vec<Point> {
+pub(crate) fn line_directions(points: &[Point]) -> Vec<Point> {
     (0..points.len())
-        .map(|i| (points[(i + 1).min(points.len() - 1)] - points[i.saturating_sub(1)]).unit())
+        .map(|i| {
+            (points[(i + 1).min(points.len() - 1)] - points[i.saturating_sub(1)]).unit_vector()
+        })
         .collect()
 }
 
 /// A ring with twice `half_width` round a line; the width may change along it.
-pub(crate) fn ribbon(line: &[Point], half_width: impl Fn(usize) -> f64) -> Vec<Point> {
-    let directions = directions(line);
-    let side = |i: usize, sign: f64| line[i] + directions[i].left() * (half_width(i) * sign);
+pub(crate) fn ribbon_ring(line: &[Point], half_width: impl Fn(usize) -> f64) -> Vec<Point> {
+    let directions = line_directions(line);
+    let side = |i: usize, sign: f64| line[i] + directions[i].left_normal() * (half_width(i) * sign);
     let mut ring: Vec<Point> = (0..line.len()).map(|i| side(i, 1.0)).collect();
     ring.extend((0..line.len()).rev().map(|i| side(i, -1.0)));
     ring
@@ -325,33 +336,48 @@ mod tests {
 
     #[test]
     fn a_place_on_a_line_is_found_by_distance_and_the_distance_by_place() {
-        let line = Line::new(vec![at(0.0, 0.0), at(100.0, 0.0), at(100.0, 50.0)]);
-        assert_eq!(line.length(), 150.0);
-        let (point, direction) = line.place_at(120.0);
-        assert_eq!((point, direction), (at(100.0, 20.0), at(0.0, 1.0)));
-        assert_eq!(line.nearest(at(103.0, 20.0)), (120.0, 3.0));
-        assert_eq!(line.place_at(1e9).0, at(100.0, 50.0));
-        assert_eq!(line.slice(90.0, 110.0), [at(90.0, 0.0), at(100.0, 0.0), at(100.0, 10.0)]);
+        let line = MeasuredLine::new(vec![
+            point_from_xy(0.0, 0.0),
+            point_from_xy(100.0, 0.0),
+            point_from_xy(100.0, 50.0),
+        ]);
+        assert_eq!(line.total_length(), 150.0);
+        let (point, direction) = line.point_and_direction_at(120.0);
+        assert_eq!((point, direction), (point_from_xy(100.0, 20.0), point_from_xy(0.0, 1.0)));
+        assert_eq!(line.nearest_distance(point_from_xy(103.0, 20.0)), (120.0, 3.0));
+        assert_eq!(line.point_and_direction_at(1e9).0, point_from_xy(100.0, 50.0));
+        assert_eq!(
+            line.slice_between(90.0, 110.0),
+            [point_from_xy(90.0, 0.0), point_from_xy(100.0, 0.0), point_from_xy(100.0, 10.0)]
+        );
     }
 
     #[test]
     fn bearings_run_clockwise_from_north() {
-        assert_eq!(at(0.0, 1.0).bearing(), 0.0);
-        assert_eq!(at(1.0, 0.0).bearing(), 90.0);
-        assert_eq!(at(-1.0, 0.0).bearing(), 270.0);
+        assert_eq!(point_from_xy(0.0, 1.0).bearing(), 0.0);
+        assert_eq!(point_from_xy(1.0, 0.0).bearing(), 90.0);
+        assert_eq!(point_from_xy(-1.0, 0.0).bearing(), 270.0);
     }
 
     #[test]
     fn simplifying_keeps_the_corners_and_the_ends() {
-        let line = [at(0.0, 0.0), at(50.0, 0.5), at(100.0, 0.0), at(100.0, 80.0)];
-        assert_eq!(simplify(&line, 2.0), [at(0.0, 0.0), at(100.0, 0.0), at(100.0, 80.0)]);
+        let line = [
+            point_from_xy(0.0, 0.0),
+            point_from_xy(50.0, 0.5),
+            point_from_xy(100.0, 0.0),
+            point_from_xy(100.0, 80.0),
+        ];
+        assert_eq!(
+            simplify_line(&line, 2.0),
+            [point_from_xy(0.0, 0.0), point_from_xy(100.0, 0.0), point_from_xy(100.0, 80.0)]
+        );
     }
 
     #[test]
     fn the_projection_there_and_back_is_the_same_place() {
-        let projection = Projection::about(54.7, 2.1);
-        let p = at(-8_123.0, 4_321.0);
-        let (lat, lon) = projection.lat_lon(p);
-        assert!(projection.point(lat, lon).distance(p) < 1e-6);
+        let projection = Projection::with_origin(54.7, 2.1);
+        let p = point_from_xy(-8_123.0, 4_321.0);
+        let (lat, lon) = projection.to_lat_lon(p);
+        assert!(projection.project_lat_lon(lat, lon).distance_to(p) < 1e-6);
     }
 }

@@ -1,13 +1,13 @@
 //! What lies where, in squares of 25 m: land, sea, river, still water or park; and how far it is to the shore.
 
-use super::plane::{Point, at};
+use super::plane::{Point, point_from_xy};
 
 /// The side of a square in metres: a canal of 44 m is still seen, and the whole island fits in 10 MB.
 const CELL: f64 = 25.0;
 
 /// What covers a square.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cover {
+pub(crate) enum GroundCover {
     Sea,
     Land,
     /// Flowing water, which may be bridged.
@@ -18,7 +18,7 @@ pub(crate) enum Cover {
     Wood,
 }
 
-impl Cover {
+impl GroundCover {
     pub(crate) fn is_water(self) -> bool {
         matches!(self, Self::Sea | Self::River | Self::Still)
     }
@@ -29,7 +29,7 @@ pub(crate) struct Raster {
     corner: Point,
     width: usize,
     height: usize,
-    cover: Vec<Cover>,
+    cover: Vec<GroundCover>,
     /// Metres to the nearest shore: positive on land, negative on water.
     shore: Vec<f32>,
 }
@@ -43,22 +43,22 @@ impl Raster {
             corner: centre - half,
             width,
             height,
-            cover: vec![Cover::Sea; cells],
+            cover: vec![GroundCover::Sea; cells],
             shore: vec![0.0; cells],
         }
     }
 
     /// Covers what the rings enclose (even-odd, so an inner ring is a hole), where `over` lets it.
-    pub(crate) fn fill(
+    pub(crate) fn fill_rings(
         &mut self,
         rings: &[Vec<Point>],
-        cover: Cover,
-        over: impl Fn(Cover) -> bool,
+        cover: GroundCover,
+        over: impl Fn(GroundCover) -> bool,
     ) {
         let mut crossings: Vec<Vec<f64>> = vec![Vec::new(); self.height];
         for ring in rings {
             for (i, &a) in ring.iter().enumerate() {
-                self.note_crossings(a, ring[(i + 1) % ring.len()], &mut crossings);
+                self.collect_row_crossings(a, ring[(i + 1) % ring.len()], &mut crossings);
             }
         }
         for (row, xs) in crossings.iter_mut().enumerate() {
@@ -76,7 +76,7 @@ impl Raster {
         }
     }
 
-    fn note_crossings(&self, a: Point, b: Point, crossings: &mut [Vec<f64>]) {
+    fn collect_row_crossings(&self, a: Point, b: Point, crossings: &mut [Vec<f64>]) {
         let (low, high) = if a.y < b.y { (a, b) } else { (b, a) };
         let row = |y: f64| {
             ((y - self.corner.y) / CELL - 0.5).ceil().clamp(0.0, self.height as f64) as usize
@@ -89,15 +89,15 @@ impl Raster {
 
     /// Measures the distances to the shore anew; called once everything wet is in place.
     pub(crate) fn measure_shore(&mut self) {
-        let to_water = self.distances(|cover| cover.is_water());
-        let to_land = self.distances(|cover| !cover.is_water());
+        let to_water = self.distance_transform(|cover| cover.is_water());
+        let to_land = self.distance_transform(|cover| !cover.is_water());
         for (shore, (water, land)) in self.shore.iter_mut().zip(to_water.iter().zip(&to_land)) {
             *shore = (water - land) * CELL as f32;
         }
     }
 
     /// Distance of each square to the nearest one that is wanted, in squares: two sweeps with the weights 1 and √2.
-    fn distances(&self, wanted: impl Fn(Cover) -> bool) -> Vec<f32> {
+    fn distance_transform(&self, wanted: impl Fn(GroundCover) -> bool) -> Vec<f32> {
         let mut distance: Vec<f32> =
             self.cover.iter().map(|c| if wanted(*c) { 0.0 } else { f32::MAX }).collect();
         let width = self.width as isize;
@@ -125,30 +125,30 @@ impl Raster {
         distance
     }
 
-    fn index(&self, column: isize, row: isize) -> usize {
+    fn square_index(&self, column: isize, row: isize) -> usize {
         let column = column.clamp(0, self.width as isize - 1) as usize;
         row.clamp(0, self.height as isize - 1) as usize * self.width + column
     }
 
     /// What is at a place; sea beyond the edge.
-    pub(crate) fn cover(&self, p: Point) -> Cover {
+    pub(crate) fn cover_at(&self, p: Point) -> GroundCover {
         let local = (p - self.corner) * (1.0 / CELL);
         if local.x < 0.0
             || local.y < 0.0
             || local.x >= self.width as f64
             || local.y >= self.height as f64
         {
-            return Cover::Sea;
+            return GroundCover::Sea;
         }
-        self.cover[self.index(local.x as isize, local.y as isize)]
+        self.cover[self.square_index(local.x as isize, local.y as isize)]
     }
 
     /// Metres to the shore at a place, between the squares' middles: positive on land, negative on water.
-    pub(crate) fn shore(&self, p: Point) -> f64 {
-        let local = (p - self.corner) * (1.0 / CELL) - at(0.5, 0.5);
+    pub(crate) fn shore_distance(&self, p: Point) -> f64 {
+        let local = (p - self.corner) * (1.0 / CELL) - point_from_xy(0.5, 0.5);
         let (column, row) = (local.x.floor(), local.y.floor());
         let value = |dx: isize, dy: isize| {
-            f64::from(self.shore[self.index(column as isize + dx, row as isize + dy)])
+            f64::from(self.shore[self.square_index(column as isize + dx, row as isize + dy)])
         };
         let (tx, ty) = (local.x - column, local.y - row);
         let low = value(0, 0) * (1.0 - tx) + value(1, 0) * tx;
@@ -157,13 +157,17 @@ impl Raster {
     }
 
     /// The direction in which the shore recedes fastest.
-    pub(crate) fn inland(&self, p: Point) -> Point {
-        let slope = |d: Point| self.shore(p + d) - self.shore(p - d);
-        at(slope(at(60.0, 0.0)), slope(at(0.0, 60.0)))
+    pub(crate) fn inland_direction(&self, p: Point) -> Point {
+        let slope = |d: Point| self.shore_distance(p + d) - self.shore_distance(p - d);
+        point_from_xy(slope(point_from_xy(60.0, 0.0)), slope(point_from_xy(0.0, 60.0)))
     }
 
     /// The nearest place on the way of a widening spiral that `accept` takes.
-    pub(crate) fn find_near(&self, p: Point, accept: impl Fn(Point) -> bool) -> Option<Point> {
+    pub(crate) fn find_point_near(
+        &self,
+        p: Point,
+        accept: impl Fn(Point) -> bool,
+    ) -> Option<Point> {
         (0..2_000)
             .map(|i| p + Point::from_angle(f64::from(i) * 2.4) * (f64::from(i).sqrt() * 30.0))
             .find(|candidate| accept(*candidate))
@@ -175,20 +179,25 @@ mod tests {
     use super::*;
 
     fn square(half: f64) -> Vec<Point> {
-        vec![at(-half, -half), at(half, -half), at(half, half), at(-half, half)]
+        vec![
+            point_from_xy(-half, -half),
+            point_from_xy(half, -half),
+            point_from_xy(half, half),
+            point_from_xy(-half, half),
+        ]
     }
 
     #[test]
     fn an_inner_ring_is_a_hole_and_the_shore_is_measured_from_both_sides() {
-        let mut raster = Raster::new(at(0.0, 0.0), at(2_000.0, 2_000.0));
-        raster.fill(&[square(1_000.0), square(300.0)], Cover::Land, |_| true);
+        let mut raster = Raster::new(point_from_xy(0.0, 0.0), point_from_xy(2_000.0, 2_000.0));
+        raster.fill_rings(&[square(1_000.0), square(300.0)], GroundCover::Land, |_| true);
         raster.measure_shore();
-        assert_eq!(raster.cover(at(600.0, 0.0)), Cover::Land);
-        assert_eq!(raster.cover(at(0.0, 0.0)), Cover::Sea);
-        assert_eq!(raster.cover(at(9_999.0, 0.0)), Cover::Sea);
-        assert!((raster.shore(at(650.0, 0.0)) - 350.0).abs() < CELL);
-        assert!((raster.shore(at(1_200.0, 0.0)) + 200.0).abs() < CELL);
-        let inland = raster.inland(at(900.0, 0.0)).unit();
+        assert_eq!(raster.cover_at(point_from_xy(600.0, 0.0)), GroundCover::Land);
+        assert_eq!(raster.cover_at(point_from_xy(0.0, 0.0)), GroundCover::Sea);
+        assert_eq!(raster.cover_at(point_from_xy(9_999.0, 0.0)), GroundCover::Sea);
+        assert!((raster.shore_distance(point_from_xy(650.0, 0.0)) - 350.0).abs() < CELL);
+        assert!((raster.shore_distance(point_from_xy(1_200.0, 0.0)) + 200.0).abs() < CELL);
+        let inland = raster.inland_direction(point_from_xy(900.0, 0.0)).unit_vector();
         assert!(inland.x < -0.99);
     }
 }

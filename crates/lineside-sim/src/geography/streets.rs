@@ -6,11 +6,11 @@
 
 use std::collections::VecDeque;
 
-use super::field::Field;
-use super::grid::Cells;
+use super::field::StreetField;
+use super::grid::SpatialGrid;
 use super::plan;
-use super::plane::{Line, Point, crossing, simplify, spline};
-use super::raster::{Cover, Raster};
+use super::plane::{MeasuredLine, Point, intersect_segments, simplify_line, smooth_spline};
+use super::raster::{GroundCover, Raster};
 use crate::noise;
 
 /// Classes of streets, widest first.
@@ -46,7 +46,7 @@ pub(crate) struct Street {
 }
 
 /// What a tier of streets does.
-struct Tier {
+struct StreetTier {
     class: StreetClass,
     /// Distance between parallel ones in the middle of town, metres.
     apart: f64,
@@ -63,8 +63,8 @@ struct Tier {
     crosses_parks: bool,
 }
 
-const TIERS: [Tier; 4] = [
-    Tier {
+const TIERS: [StreetTier; 4] = [
+    StreetTier {
         class: StreetClass::Avenue,
         apart: 720.0,
         stretch: 3.2,
@@ -75,7 +75,7 @@ const TIERS: [Tier; 4] = [
         ends_at_wider: 0.12,
         crosses_parks: false,
     },
-    Tier {
+    StreetTier {
         class: StreetClass::Collector,
         apart: 270.0,
         stretch: 1.5,
@@ -86,7 +86,7 @@ const TIERS: [Tier; 4] = [
         ends_at_wider: 0.3,
         crosses_parks: false,
     },
-    Tier {
+    StreetTier {
         class: StreetClass::Lane,
         apart: 330.0,
         stretch: 2.6,
@@ -97,7 +97,7 @@ const TIERS: [Tier; 4] = [
         ends_at_wider: 0.5,
         crosses_parks: false,
     },
-    Tier {
+    StreetTier {
         class: StreetClass::Street,
         apart: 98.0,
         stretch: 0.8,
@@ -123,31 +123,31 @@ const SEEDS_MAX: usize = 400_000;
 
 /// A traced point: where, and which way.
 #[derive(Clone, Copy)]
-struct Mark {
+struct TraceMark {
     p: Point,
     direction: Point,
 }
 
 /// A traced step, to be crossed.
 #[derive(Clone, Copy)]
-struct Segment {
+struct TraceSegment {
     a: Point,
     b: Point,
     class: StreetClass,
 }
 
-pub(crate) struct Tracer<'a> {
+pub(crate) struct StreetTracer<'a> {
     raster: &'a Raster,
-    field: &'a Field,
+    field: &'a StreetField,
     rng: fastrand::Rng,
     streets: Vec<Street>,
-    segments: Cells<Segment>,
+    segments: SpatialGrid<TraceSegment>,
     bridges: Vec<Point>,
 }
 
 /// Why a trace came to its end.
 #[derive(Clone, Copy, PartialEq)]
-enum End {
+enum TraceEnd {
     /// At a street that was there before.
     Crossing,
     /// Beside a parallel one, at its greatest length, at the edge of town.
@@ -158,124 +158,138 @@ enum End {
     Closed,
 }
 
-impl<'a> Tracer<'a> {
-    pub(crate) fn new(seed: u64, raster: &'a Raster, field: &'a Field) -> Self {
-        let rng = fastrand::Rng::with_seed(noise::key(seed, "streets"));
+impl<'a> StreetTracer<'a> {
+    pub(crate) fn new(seed: u64, raster: &'a Raster, field: &'a StreetField) -> Self {
+        let rng = fastrand::Rng::with_seed(noise::key_for_purpose(seed, "streets"));
         Self {
             raster,
             field,
             rng,
             streets: Vec::new(),
-            segments: Cells::new(60.0),
+            segments: SpatialGrid::new(60.0),
             bridges: Vec::new(),
         }
     }
 
     /// All streets of the city: the given main roads, quays along the given banks (land on their right or left alike),
     /// then each tier.
-    pub(crate) fn trace(mut self, roads: &[Line], banks: &[&[Point]]) -> Vec<Street> {
+    pub(crate) fn trace_streets(
+        mut self,
+        roads: &[MeasuredLine],
+        banks: &[&[Point]],
+    ) -> Vec<Street> {
         for road in roads {
             self.note_bridges(road);
-            self.add(StreetClass::Main, road.resampled(STEP));
+            self.add_street(StreetClass::Main, road.resample_evenly(STEP));
         }
         for bank in banks {
             self.lay_quay(bank);
         }
         for tier in &TIERS {
-            self.lay(tier);
+            self.lay_tier(tier);
         }
-        let ring = spline(&plan::RING_ROAD, false, STEP);
+        let ring = smooth_spline(&plan::RING_ROAD, false, STEP);
         self.streets.push(Street { class: StreetClass::Motorway, quay: false, points: ring });
         self.streets
     }
 
     /// Streets along the water wherever there is a town to walk in.
     fn lay_quay(&mut self, bank: &[Point]) {
-        let quay: Vec<Point> =
-            bank.iter().map(|p| *p + self.raster.inland(*p).unit() * QUAY).collect();
+        let quay: Vec<Point> = bank
+            .iter()
+            .map(|p| *p + self.raster.inland_direction(*p).unit_vector() * QUAY)
+            .collect();
         let fit = |p: &Point| {
-            self.raster.cover(*p) == Cover::Land
-                && self.field.density(*p) > 0.3
-                && self.raster.shore(*p) > QUAY * 0.6
+            self.raster.cover_at(*p) == GroundCover::Land
+                && self.field.built_up_density(*p) > 0.3
+                && self.raster.shore_distance(*p) > QUAY * 0.6
         };
         let runs: Vec<Vec<Point>> = quay.split(|p| !fit(p)).map(<[Point]>::to_vec).collect();
         for run in runs.into_iter().filter(|run| run.len() > 12) {
-            let line = Line::new(spline(&simplify(&run, 22.0), false, STEP));
-            self.add(StreetClass::Avenue, line.resampled(STEP));
+            let line = MeasuredLine::new(smooth_spline(&simplify_line(&run, 22.0), false, STEP));
+            self.add_street(StreetClass::Avenue, line.resample_evenly(STEP));
             self.streets.iter_mut().rev().take(1).for_each(|street| street.quay = true);
         }
     }
 
-    fn note_bridges(&mut self, road: &Line) {
-        let wet: Vec<Point> =
-            road.resampled(30.0).into_iter().filter(|p| self.raster.cover(*p).is_water()).collect();
+    fn note_bridges(&mut self, road: &MeasuredLine) {
+        let wet: Vec<Point> = road
+            .resample_evenly(30.0)
+            .into_iter()
+            .filter(|p| self.raster.cover_at(*p).is_water())
+            .collect();
         self.bridges.extend(wet.iter().step_by(4));
     }
 
-    fn add(&mut self, class: StreetClass, points: Vec<Point>) {
+    fn add_street(&mut self, class: StreetClass, points: Vec<Point>) {
         for pair in points.windows(2) {
             self.segments.insert_segment(
                 pair[0],
                 pair[1],
-                Segment { a: pair[0], b: pair[1], class },
+                TraceSegment { a: pair[0], b: pair[1], class },
             );
         }
         self.streets.push(Street { class, quay: false, points });
     }
 
-    fn apart(&self, tier: &Tier, p: Point) -> f64 {
-        let density = self.field.density(p).min(0.9) / 0.9;
+    fn street_spacing(&self, tier: &StreetTier, p: Point) -> f64 {
+        let density = self.field.built_up_density(p).min(0.9) / 0.9;
         // The old town's lanes are narrow and close.
-        let medieval = 1.0 - 0.3 * (-p.dot(p) / 800_000.0).exp();
+        let medieval = 1.0 - 0.3 * (-p.dot_product(p) / 800_000.0).exp();
         tier.apart * medieval * (1.0 + tier.stretch * (1.0 - density).powf(1.5))
     }
 
-    fn lay(&mut self, tier: &Tier) {
-        let mut marks: Cells<Mark> = Cells::new(tier.apart);
+    fn lay_tier(&mut self, tier: &StreetTier) {
+        let mut marks: SpatialGrid<TraceMark> = SpatialGrid::new(tier.apart);
         let mut seeds: VecDeque<(Point, Point)> = VecDeque::new();
         for i in 0..self.streets.len() {
             let points = self.streets[i].points.clone();
-            self.mark(tier, &mut marks, &mut seeds, &points);
+            self.mark_street(tier, &mut marks, &mut seeds, &points);
         }
-        seeds.extend(self.scattered(tier));
+        seeds.extend(self.scatter_seeds(tier));
         for _ in 0..SEEDS_MAX {
             let Some((seed, heading)) = seeds.pop_front() else { break };
-            if !self.open(tier, seed) || self.too_near(tier, &marks, seed, heading, 0.95) {
+            if !self.is_street_allowed(tier, seed)
+                || self.has_parallel_near(tier, &marks, seed, heading, 0.95)
+            {
                 continue;
             }
-            let points = self.trace_both_ways(tier, &marks, seed, heading);
-            let length = Line::new(points.clone()).length();
+            let points = self.trace_both_directions(tier, &marks, seed, heading);
+            let length = MeasuredLine::new(points.clone()).total_length();
             if length >= tier.length.start {
-                self.add(tier.class, points.clone());
-                self.mark(tier, &mut marks, &mut seeds, &points);
+                self.add_street(tier.class, points.clone());
+                self.mark_street(tier, &mut marks, &mut seeds, &points);
             }
         }
     }
 
     /// Puts a street's points among the marks, and seeds beside it.
-    fn mark(
+    fn mark_street(
         &mut self,
-        tier: &Tier,
-        marks: &mut Cells<Mark>,
+        tier: &StreetTier,
+        marks: &mut SpatialGrid<TraceMark>,
         seeds: &mut VecDeque<(Point, Point)>,
         points: &[Point],
     ) {
-        let directions = super::plane::directions(points);
+        let directions = super::plane::line_directions(points);
         for (i, (p, direction)) in points.iter().zip(directions).enumerate() {
-            marks.insert(*p, Mark { p: *p, direction });
+            marks.insert(*p, TraceMark { p: *p, direction });
             if i % 4 == self.rng.usize(0..4) {
-                let aside = direction.left() * self.apart(tier, *p);
+                let aside = direction.left_normal() * self.street_spacing(tier, *p);
                 seeds.push_back((*p + aside, direction));
                 seeds.push_back((*p - aside, direction));
                 // Streets also start across, from the kerb of this one.
-                seeds.push_back((*p + direction.left() * STEP, direction.left()));
-                seeds.push_back((*p - direction.left() * STEP, direction.left() * -1.0));
+                seeds.push_back((*p + direction.left_normal() * STEP, direction.left_normal()));
+                seeds.push_back((
+                    *p - direction.left_normal() * STEP,
+                    direction.left_normal() * -1.0,
+                ));
             }
         }
     }
 
     /// Seeds all over, in random order, so that no corner without a street is left out.
-    fn scattered(&mut self, tier: &Tier) -> Vec<(Point, Point)> {
+    fn scatter_seeds(&mut self, tier: &StreetTier) -> Vec<(Point, Point)> {
         let spacing = tier.apart * 1.1;
         let (centre, half) = (plan::EXTENT_CENTRE, plan::HALF_EXTENT);
         let columns = (half.x * 2.0 / spacing) as usize;
@@ -293,129 +307,140 @@ impl<'a> Tracer<'a> {
     }
 
     /// Whether a street of this tier may run here.
-    fn open(&self, tier: &Tier, p: Point) -> bool {
-        let dry = match self.raster.cover(p) {
-            Cover::Land => true,
-            Cover::Park | Cover::Wood => tier.crosses_parks,
-            Cover::Sea | Cover::River | Cover::Still => false,
+    fn is_street_allowed(&self, tier: &StreetTier, p: Point) -> bool {
+        let dry = match self.raster.cover_at(p) {
+            GroundCover::Land => true,
+            GroundCover::Park | GroundCover::Wood => tier.crosses_parks,
+            GroundCover::Sea | GroundCover::River | GroundCover::Still => false,
         };
-        dry && self.raster.shore(p) > SHORE_MIN
-            && tier.density.contains(&self.field.density(p))
-            && !at_the_airport(p)
+        dry && self.raster.shore_distance(p) > SHORE_MIN
+            && tier.density.contains(&self.field.built_up_density(p))
+            && !is_at_airport(p)
     }
 
     /// Whether something parallel is already here.
-    fn too_near(
+    fn has_parallel_near(
         &self,
-        tier: &Tier,
-        marks: &Cells<Mark>,
+        tier: &StreetTier,
+        marks: &SpatialGrid<TraceMark>,
         p: Point,
         heading: Point,
         share: f64,
     ) -> bool {
-        let direction = self.field.direction(p, heading);
-        let least = self.apart(tier, p) * share;
+        let direction = self.field.street_direction(p, heading);
+        let least = self.street_spacing(tier, p) * share;
         marks
-            .near(p, least)
-            .any(|m| m.p.distance(p) < least && m.direction.dot(direction).abs() > 0.75)
+            .items_near(p, least)
+            .any(|m| m.p.distance_to(p) < least && m.direction.dot_product(direction).abs() > 0.75)
     }
 
-    fn trace_both_ways(
+    fn trace_both_directions(
         &mut self,
-        tier: &Tier,
-        marks: &Cells<Mark>,
+        tier: &StreetTier,
+        marks: &SpatialGrid<TraceMark>,
         seed: Point,
         heading: Point,
     ) -> Vec<Point> {
-        let heading = self.field.direction(seed, heading);
-        let (mut points, end) = self.trace_one_way(tier, marks, seed, heading);
+        let heading = self.field.street_direction(seed, heading);
+        let (mut points, end) = self.trace_one_direction(tier, marks, seed, heading);
         points.reverse();
-        if end != End::Closed {
-            let (onward, _) = self.trace_one_way(tier, marks, seed, heading * -1.0);
+        if end != TraceEnd::Closed {
+            let (onward, _) = self.trace_one_direction(tier, marks, seed, heading * -1.0);
             points.extend(onward.into_iter().skip(1));
         }
         points
     }
 
-    fn trace_one_way(
+    fn trace_one_direction(
         &mut self,
-        tier: &Tier,
-        marks: &Cells<Mark>,
+        tier: &StreetTier,
+        marks: &SpatialGrid<TraceMark>,
         seed: Point,
         heading: Point,
-    ) -> (Vec<Point>, End) {
-        let mut trail = Trail { points: vec![seed], last_crossing: None };
+    ) -> (Vec<Point>, TraceEnd) {
+        let mut trail = StreetTrail { points: vec![seed], last_crossing: None };
         let mut heading = heading;
         let end = loop {
             let from = trail.points[trail.points.len() - 1];
             if trail.points.len() as f64 * STEP > tier.length.end / 2.0 {
-                break End::Open;
+                break TraceEnd::Open;
             }
-            let halfway = from + self.field.direction(from, heading) * (STEP / 2.0);
-            heading = self.field.direction(halfway, heading);
+            let halfway = from + self.field.street_direction(from, heading) * (STEP / 2.0);
+            heading = self.field.street_direction(halfway, heading);
             let to = from + heading * STEP;
-            if !self.open(tier, to) {
-                match self.bridge(tier, from, heading) {
+            if !self.is_street_allowed(tier, to) {
+                match self.find_bridge_end(tier, from, heading) {
                     Some(bank) => {
                         trail.points.push(bank);
                         continue;
                     }
-                    None => break End::Blocked,
+                    None => break TraceEnd::Blocked,
                 }
             }
-            if let Some((place, class)) = self.first_crossing(from, to) {
+            if let Some((place, class)) = self.find_first_crossing(from, to) {
                 trail.last_crossing = Some((trail.points.len(), place));
                 if class < tier.class
                     && trail.points.len() > 3
                     && self.rng.f64() < tier.ends_at_wider
                 {
-                    break End::Crossing;
+                    break TraceEnd::Crossing;
                 }
             }
             trail.points.push(to);
-            if trail.points.len() > 12 && to.distance(seed) < STEP * 1.2 {
+            if trail.points.len() > 12 && to.distance_to(seed) < STEP * 1.2 {
                 trail.points.push(seed);
-                break End::Closed;
+                break TraceEnd::Closed;
             }
-            if self.too_near(tier, marks, to, heading, TOO_NEAR)
-                || trail.meets_itself(self.apart(tier, to) * TOO_NEAR)
+            if self.has_parallel_near(tier, marks, to, heading, TOO_NEAR)
+                || trail.meets_itself(self.street_spacing(tier, to) * TOO_NEAR)
             {
-                break End::Open;
+                break TraceEnd::Open;
             }
         };
-        (self.finish(tier, trail, heading, end), end)
+        (self.finish_trace(tier, trail, heading, end), end)
     }
 
     /// Ends a trace well: at its last crossing, or on at the next one if that is near; some ends stay blind alleys.
-    fn finish(&mut self, tier: &Tier, mut trail: Trail, heading: Point, end: End) -> Vec<Point> {
-        if end == End::Open
-            && let Some(place) = self.crossing_ahead(tier, &trail, heading)
+    fn finish_trace(
+        &mut self,
+        tier: &StreetTier,
+        mut trail: StreetTrail,
+        heading: Point,
+        end: TraceEnd,
+    ) -> Vec<Point> {
+        if end == TraceEnd::Open
+            && let Some(place) = self.find_crossing_ahead(tier, &trail, heading)
         {
             trail.points.push(place);
             return trail.points;
         }
         let blind_alley = tier.class == StreetClass::Street && self.rng.f64() < 0.3;
         match (end, trail.last_crossing) {
-            (End::Closed, _) => {}
-            (End::Crossing, Some((count, place))) => trail.cut(count, place),
-            (_, Some((count, place))) if !blind_alley => trail.cut(count, place),
+            (TraceEnd::Closed, _) => {}
+            (TraceEnd::Crossing, Some((count, place))) => trail.cut_back_to(count, place),
+            (_, Some((count, place))) if !blind_alley => trail.cut_back_to(count, place),
             _ => {}
         }
         trail.points
     }
 
     /// Looks straight on for a street to end at.
-    fn crossing_ahead(&self, tier: &Tier, trail: &Trail, heading: Point) -> Option<Point> {
+    fn find_crossing_ahead(
+        &self,
+        tier: &StreetTier,
+        trail: &StreetTrail,
+        heading: Point,
+    ) -> Option<Point> {
         let mut from = trail.points[trail.points.len() - 1];
         let mut heading = heading;
-        let steps = (self.apart(tier, from) / STEP).ceil() as usize;
+        let steps = (self.street_spacing(tier, from) / STEP).ceil() as usize;
         for _ in 0..steps {
-            heading = self.field.direction(from, heading);
+            heading = self.field.street_direction(from, heading);
             let to = from + heading * STEP;
-            if !self.open(tier, to) {
+            if !self.is_street_allowed(tier, to) {
                 return None;
             }
-            if let Some((place, _)) = self.first_crossing(from, to) {
+            if let Some((place, _)) = self.find_first_crossing(from, to) {
                 return Some(place);
             }
             from = to;
@@ -424,17 +449,17 @@ impl<'a> Tracer<'a> {
     }
 
     /// Where the way from a to b first meets a street that is already there, and that street's class.
-    fn first_crossing(&self, a: Point, b: Point) -> Option<(Point, StreetClass)> {
+    fn find_first_crossing(&self, a: Point, b: Point) -> Option<(Point, StreetClass)> {
         self.segments
-            .near(a.towards(b, 0.5), STEP)
-            .filter_map(|s| crossing(a, b, s.a, s.b).map(|(share, _)| (share, s.class)))
+            .items_near(a.point_towards(b, 0.5), STEP)
+            .filter_map(|s| intersect_segments(a, b, s.a, s.b).map(|(share, _)| (share, s.class)))
             .filter(|(share, _)| *share > 0.02)
             .min_by(|x, y| x.0.total_cmp(&y.0))
-            .map(|(share, class)| (a.towards(b, share), class))
+            .map(|(share, class)| (a.point_towards(b, share), class))
     }
 
     /// The other bank, if the water ahead flows, is narrow enough and has no bridge near.
-    fn bridge(&mut self, tier: &Tier, from: Point, heading: Point) -> Option<Point> {
+    fn find_bridge_end(&mut self, tier: &StreetTier, from: Point, heading: Point) -> Option<Point> {
         if tier.bridge == 0.0 {
             return None;
         }
@@ -442,19 +467,19 @@ impl<'a> Tracer<'a> {
         let mut d = STEP / 2.0;
         while d < tier.bridge {
             let p = from + heading * d;
-            match self.raster.cover(p) {
-                Cover::River => over_water = true,
-                Cover::Sea | Cover::Still => return None,
-                Cover::Land if over_water && self.open(tier, p) => {
-                    let middle = from.towards(p, 0.5);
+            match self.raster.cover_at(p) {
+                GroundCover::River => over_water = true,
+                GroundCover::Sea | GroundCover::Still => return None,
+                GroundCover::Land if over_water && self.is_street_allowed(tier, p) => {
+                    let middle = from.point_towards(p, 0.5);
                     let apart = tier.bridge_apart.min(d * 4.0).max(tier.bridge_apart * 0.5);
-                    if self.bridges.iter().any(|b| b.distance(middle) < apart) {
+                    if self.bridges.iter().any(|b| b.distance_to(middle) < apart) {
                         return None;
                     }
                     self.bridges.push(middle);
                     return Some(p);
                 }
-                Cover::Land | Cover::Park | Cover::Wood => {}
+                GroundCover::Land | GroundCover::Park | GroundCover::Wood => {}
             }
             d += STEP / 2.0;
         }
@@ -462,21 +487,21 @@ impl<'a> Tracer<'a> {
     }
 }
 
-fn at_the_airport(p: Point) -> bool {
+fn is_at_airport(p: Point) -> bool {
     let along = Point::from_angle(plan::RUNWAY_DIRECTION.to_radians());
     let local = p - plan::AIRPORT;
-    local.dot(along).abs() < 1_500.0 && local.cross(along).abs() < 470.0
+    local.dot_product(along).abs() < 1_500.0 && local.cross_product(along).abs() < 470.0
 }
 
 /// One half of a street while it is traced.
-struct Trail {
+struct StreetTrail {
     points: Vec<Point>,
     /// How many points came before the last crossing, and where it is.
     last_crossing: Option<(usize, Point)>,
 }
 
-impl Trail {
-    fn cut(&mut self, count: usize, place: Point) {
+impl StreetTrail {
+    fn cut_back_to(&mut self, count: usize, place: Point) {
         self.points.truncate(count.max(1));
         self.points.push(place);
     }
@@ -489,6 +514,6 @@ impl Trail {
             && self.points[..n - behind]
                 .iter()
                 .step_by(2)
-                .any(|p| p.distance(self.points[n - 1]) < least)
+                .any(|p| p.distance_to(self.points[n - 1]) < least)
     }
 }

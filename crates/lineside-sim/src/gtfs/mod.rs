@@ -7,12 +7,12 @@ mod trips;
 use std::fmt::Write as _;
 use std::io::{self, Seek, Write};
 
-use table::Archive;
+use table::GtfsArchive;
 
 use crate::city::City;
-use crate::network::Mode;
-use crate::time::compact;
-use crate::timetable::services::{Service, exceptions};
+use crate::network::TransportMode;
+use crate::time::format_compact_date;
+use crate::timetable::services::{Service, list_service_exceptions};
 
 /// Addresses of the city's transport, on a domain that is reserved for examples (RFC 2606) and that validators accept.
 pub(crate) const SITE: &str = "https://lindhaven.example.org";
@@ -22,7 +22,7 @@ pub(crate) struct Agency {
     pub(crate) id: &'static str,
     name: &'static str,
     path: &'static str,
-    modes: &'static [Mode],
+    modes: &'static [TransportMode],
 }
 
 pub(crate) const AGENCIES: [Agency; 3] = [
@@ -30,14 +30,14 @@ pub(crate) const AGENCIES: [Agency; 3] = [
         id: "LT",
         name: "Lindhaven Transport",
         path: "city",
-        modes: &[Mode::Metro, Mode::Tram, Mode::Bus],
+        modes: &[TransportMode::Metro, TransportMode::Tram, TransportMode::Bus],
     },
-    Agency { id: "SR", name: "Sandrey Railways", path: "rail", modes: &[Mode::Rail] },
-    Agency { id: "BF", name: "Bay Ferries", path: "ferries", modes: &[Mode::Ferry] },
+    Agency { id: "SR", name: "Sandrey Railways", path: "rail", modes: &[TransportMode::Rail] },
+    Agency { id: "BF", name: "Bay Ferries", path: "ferries", modes: &[TransportMode::Ferry] },
 ];
 
 /// The `agency_id` of a mode.
-pub(crate) fn agency_of(mode: Mode) -> &'static str {
+pub(crate) fn agency_id_of_mode(mode: TransportMode) -> &'static str {
     AGENCIES
         .iter()
         .find(|agency| agency.modes.contains(&mode))
@@ -46,16 +46,16 @@ pub(crate) fn agency_of(mode: Mode) -> &'static str {
 
 /// How the schedule is to differ from the true one; what faults are made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Variant {
+pub(crate) struct ScheduleVariant {
     /// All dates lie so many days in the past.
     pub(crate) days_old: i32,
     /// Trips, stops and routes carry ids that the real-time feeds do not know.
     pub(crate) foreign_ids: bool,
 }
 
-impl Variant {
+impl ScheduleVariant {
     /// An id of trips, stops or routes as this variant writes it.
-    fn id<'a>(self, id: &'a str) -> std::borrow::Cow<'a, str> {
+    fn variant_id<'a>(self, id: &'a str) -> std::borrow::Cow<'a, str> {
         if self.foreign_ids { format!("{FOREIGN}{id}").into() } else { id.into() }
     }
 }
@@ -69,15 +69,15 @@ impl City {
     /// # Errors
     /// Only those of the writer.
     pub fn write_gtfs<W: Write + Seek>(&self, writer: W) -> io::Result<W> {
-        self.write_gtfs_variant(writer, Variant::default())
+        self.write_gtfs_variant(writer, ScheduleVariant::default())
     }
 
     pub(crate) fn write_gtfs_variant<W: Write + Seek>(
         &self,
         writer: W,
-        variant: Variant,
+        variant: ScheduleVariant,
     ) -> io::Result<W> {
-        let mut archive = Archive::new(writer);
+        let mut archive = GtfsArchive::new(writer);
         self.write_agency(&mut archive)?;
         self.write_feed_info(&mut archive, variant)?;
         self.write_attributions(&mut archive)?;
@@ -90,11 +90,11 @@ impl City {
         self.write_trips(&mut archive, variant)?;
         self.write_frequencies(&mut archive, variant)?;
         self.write_stop_times(&mut archive, variant)?;
-        archive.finish()
+        archive.finish_archive()
     }
 
-    fn write_agency<W: Write + Seek>(&self, archive: &mut Archive<W>) -> io::Result<()> {
-        let mut table = archive.table(
+    fn write_agency<W: Write + Seek>(&self, archive: &mut GtfsArchive<W>) -> io::Result<()> {
+        let mut table = archive.begin_table(
             "agency.txt",
             "agency_id,agency_name,agency_url,agency_timezone,agency_lang,agency_phone,agency_email",
         )?;
@@ -103,144 +103,151 @@ impl City {
             let phone = format!("+44 20 7946 0{:03}", 100 + i);
             let email = format!("{}@lindhaven.example.org", agency.path);
             table
-                .text(agency.id)
-                .text(agency.name)
-                .text(&format!("{SITE}/{}", agency.path))
-                .text(zone)
-                .text("en")
-                .text(&phone)
-                .text(&email)
-                .end()?;
+                .write_text(agency.id)
+                .write_text(agency.name)
+                .write_text(&format!("{SITE}/{}", agency.path))
+                .write_text(zone)
+                .write_text("en")
+                .write_text(&phone)
+                .write_text(&email)
+                .end_row()?;
         }
-        table.close()
+        table.close_table()
     }
 
     fn write_feed_info<W: Write + Seek>(
         &self,
-        archive: &mut Archive<W>,
-        variant: Variant,
+        archive: &mut GtfsArchive<W>,
+        variant: ScheduleVariant,
     ) -> io::Result<()> {
-        let mut table = archive.table(
+        let mut table = archive.begin_table(
             "feed_info.txt",
             "feed_publisher_name,feed_publisher_url,feed_lang,feed_start_date,feed_end_date,feed_version,\
              feed_contact_email,feed_contact_url",
         )?;
-        let (first, last) = self.time().calendar();
+        let (first, last) = self.city_time().calendar_range();
         let version = match variant.days_old {
-            0 => self.version().to_owned(),
-            days => format!("{}-old{days}", self.version()),
+            0 => self.feed_version().to_owned(),
+            days => format!("{}-old{days}", self.feed_version()),
         };
         table
-            .text("Lindhaven Transport Authority")
-            .text(SITE)
-            .text("en")
-            .text(&compact(self.time().date(first - variant.days_old)))
-            .text(&compact(self.time().date(last - variant.days_old)))
-            .text(&version)
-            .text("data@lindhaven.example.org")
-            .text(&format!("{SITE}/data"))
-            .end()?;
-        table.close()
+            .write_text("Lindhaven Transport Authority")
+            .write_text(SITE)
+            .write_text("en")
+            .write_text(&format_compact_date(
+                self.city_time().calendar_date(first - variant.days_old),
+            ))
+            .write_text(&format_compact_date(
+                self.city_time().calendar_date(last - variant.days_old),
+            ))
+            .write_text(&version)
+            .write_text("data@lindhaven.example.org")
+            .write_text(&format!("{SITE}/data"))
+            .end_row()?;
+        table.close_table()
     }
 
-    fn write_attributions<W: Write + Seek>(&self, archive: &mut Archive<W>) -> io::Result<()> {
-        let mut table = archive.table(
+    fn write_attributions<W: Write + Seek>(&self, archive: &mut GtfsArchive<W>) -> io::Result<()> {
+        let mut table = archive.begin_table(
             "attributions.txt",
             "attribution_id,organization_name,is_producer,is_operator,is_authority,attribution_url,attribution_email",
         )?;
         table
-            .text("authority")
-            .text("Lindhaven Transport Authority")
-            .text("1")
-            .text("0")
-            .text("1")
-            .text(SITE)
-            .text("data@lindhaven.example.org")
-            .end()?;
+            .write_text("authority")
+            .write_text("Lindhaven Transport Authority")
+            .write_text("1")
+            .write_text("0")
+            .write_text("1")
+            .write_text(SITE)
+            .write_text("data@lindhaven.example.org")
+            .end_row()?;
         for agency in &AGENCIES {
             table
-                .text(&agency.id.to_lowercase())
-                .text(agency.name)
-                .text("0")
-                .text("1")
-                .text("0")
-                .text(&format!("{SITE}/{}", agency.path))
-                .text("")
-                .end()?;
+                .write_text(&agency.id.to_lowercase())
+                .write_text(agency.name)
+                .write_text("0")
+                .write_text("1")
+                .write_text("0")
+                .write_text(&format!("{SITE}/{}", agency.path))
+                .write_text("")
+                .end_row()?;
         }
-        table.close()
+        table.close_table()
     }
 
     fn write_calendar<W: Write + Seek>(
         &self,
-        archive: &mut Archive<W>,
-        variant: Variant,
+        archive: &mut GtfsArchive<W>,
+        variant: ScheduleVariant,
     ) -> io::Result<()> {
         use jiff::civil::Weekday::{
             Friday, Monday, Saturday, Sunday, Thursday, Tuesday, Wednesday,
         };
-        let mut table = archive.table(
+        let mut table = archive.begin_table(
             "calendar.txt",
             "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date",
         )?;
-        let (first, last) = self.time().calendar();
+        let (first, last) = self.city_time().calendar_range();
         let (first, last) = (first - variant.days_old, last - variant.days_old);
         for service in Service::ALL.into_iter().filter(|s| *s != Service::Festival) {
             let mut days = String::new();
             for day in [Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday] {
-                let runs = service.runs_on(self.time().weekday_on(day));
+                let runs = service.runs_on_weekday(self.city_time().weekday_for_real(day));
                 write!(days, "{}{}", if days.is_empty() { "" } else { "," }, u8::from(runs))
                     .map_err(io::Error::other)?;
             }
             table
-                .text(service.id())
-                .raw(&days)
-                .text(&compact(self.time().date(first)))
-                .text(&compact(self.time().date(last)))
-                .end()?;
+                .write_text(service.service_id())
+                .write_raw_cells(&days)
+                .write_text(&format_compact_date(self.city_time().calendar_date(first)))
+                .write_text(&format_compact_date(self.city_time().calendar_date(last)))
+                .end_row()?;
         }
-        table.close()
+        table.close_table()
     }
 
     fn write_calendar_dates<W: Write + Seek>(
         &self,
-        archive: &mut Archive<W>,
-        variant: Variant,
+        archive: &mut GtfsArchive<W>,
+        variant: ScheduleVariant,
     ) -> io::Result<()> {
-        let mut table = archive.table("calendar_dates.txt", "service_id,date,exception_type")?;
-        for exception in exceptions(self.time()) {
+        let mut table =
+            archive.begin_table("calendar_dates.txt", "service_id,date,exception_type")?;
+        for exception in list_service_exceptions(self.city_time()) {
             table
-                .text(exception.service.id())
-                .text(&compact(self.time().date(exception.day - variant.days_old)))
-                .text(if exception.added { "1" } else { "2" })
-                .end()?;
+                .write_text(exception.service.service_id())
+                .write_text(&format_compact_date(
+                    self.city_time().calendar_date(exception.day - variant.days_old),
+                ))
+                .write_text(if exception.added { "1" } else { "2" })
+                .end_row()?;
         }
-        table.close()
+        table.close_table()
     }
 
     fn write_routes<W: Write + Seek>(
         &self,
-        archive: &mut Archive<W>,
-        variant: Variant,
+        archive: &mut GtfsArchive<W>,
+        variant: ScheduleVariant,
     ) -> io::Result<()> {
-        let mut table = archive.table(
+        let mut table = archive.begin_table(
             "routes.txt",
             "route_id,agency_id,route_short_name,route_long_name,route_type,route_url,route_color,route_text_color,\
              route_sort_order",
         )?;
         for (i, route) in self.network().routes.iter().enumerate() {
             table
-                .text(&variant.id(&route.id))
-                .text(agency_of(route.mode))
-                .text(&route.short_name)
-                .text(&route.long_name)
-                .number(route.mode.route_type())
-                .text(&format!("{SITE}/lines/{}", route.id))
-                .text(&route.color)
-                .text("FFFFFF")
-                .number(i + 1)
-                .end()?;
+                .write_text(&variant.variant_id(&route.id))
+                .write_text(agency_id_of_mode(route.mode))
+                .write_text(&route.short_name)
+                .write_text(&route.long_name)
+                .write_number(route.mode.route_type())
+                .write_text(&format!("{SITE}/lines/{}", route.id))
+                .write_text(&route.color)
+                .write_text("FFFFFF")
+                .write_number(i + 1)
+                .end_row()?;
         }
-        table.close()
+        table.close_table()
     }
 }

@@ -12,17 +12,17 @@ const BUFFER: usize = 256 * 1024;
 /// Half the time of the usual level, for a few percent more bytes.
 const COMPRESSION: i64 = 3;
 
-pub(super) struct Archive<W: Write + Seek> {
+pub(super) struct GtfsArchive<W: Write + Seek> {
     zip: ZipWriter<W>,
 }
 
-impl<W: Write + Seek> Archive<W> {
+impl<W: Write + Seek> GtfsArchive<W> {
     pub(super) fn new(writer: W) -> Self {
         Self { zip: ZipWriter::new(writer) }
     }
 
     /// Begins a file; `header` names its columns.
-    pub(super) fn table(&mut self, name: &str, header: &str) -> io::Result<Table<'_, W>> {
+    pub(super) fn begin_table(&mut self, name: &str, header: &str) -> io::Result<CsvTable<'_, W>> {
         // Files carry the zip format's earliest date, so that the same city is the same bytes.
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Deflated)
@@ -33,23 +33,23 @@ impl<W: Write + Seek> Archive<W> {
         let mut out = BufWriter::with_capacity(BUFFER, &mut self.zip);
         out.write_all(header.as_bytes())?;
         out.write_all(b"\n")?;
-        Ok(Table { out, row: String::new(), columns: header.split(',').count(), filled: 0 })
+        Ok(CsvTable { out, row: String::new(), columns: header.split(',').count(), filled: 0 })
     }
 
-    pub(super) fn finish(self) -> io::Result<W> {
+    pub(super) fn finish_archive(self) -> io::Result<W> {
         self.zip.finish().map_err(io::Error::other)
     }
 }
 
-pub(super) struct Table<'a, W: Write + Seek> {
+pub(super) struct CsvTable<'a, W: Write + Seek> {
     out: BufWriter<&'a mut ZipWriter<W>>,
     row: String,
     columns: usize,
     filled: usize,
 }
 
-impl<W: Write + Seek> Table<'_, W> {
-    fn next(&mut self) {
+impl<W: Write + Seek> CsvTable<'_, W> {
+    fn begin_cell(&mut self) {
         if self.filled > 0 {
             self.row.push(',');
         }
@@ -57,30 +57,30 @@ impl<W: Write + Seek> Table<'_, W> {
     }
 
     /// A cell of text, quoted where it must be.
-    pub(super) fn text(&mut self, text: &str) -> &mut Self {
-        self.next();
+    pub(super) fn write_text(&mut self, text: &str) -> &mut Self {
+        self.begin_cell();
         push_quoted(&mut self.row, text);
         self
     }
 
     /// A cell of a number or anything else that never needs quotes.
-    pub(super) fn number(&mut self, value: impl Display) -> &mut Self {
-        self.next();
+    pub(super) fn write_number(&mut self, value: impl Display) -> &mut Self {
+        self.begin_cell();
         // Writing to a String cannot fail.
         let _ = write!(self.row, "{value}");
         self
     }
 
     /// Several cells that are separated already.
-    pub(super) fn raw(&mut self, cells: &str) -> &mut Self {
-        self.next();
+    pub(super) fn write_raw_cells(&mut self, cells: &str) -> &mut Self {
+        self.begin_cell();
         self.filled += cells.matches(',').count();
         self.row.push_str(cells);
         self
     }
 
     /// Ends the row.
-    pub(super) fn end(&mut self) -> io::Result<()> {
+    pub(super) fn end_row(&mut self) -> io::Result<()> {
         debug_assert_eq!(self.filled, self.columns, "as many cells as columns: {}", self.row);
         self.row.push('\n');
         self.out.write_all(self.row.as_bytes())?;
@@ -89,7 +89,7 @@ impl<W: Write + Seek> Table<'_, W> {
         Ok(())
     }
 
-    pub(super) fn close(mut self) -> io::Result<()> {
+    pub(super) fn close_table(mut self) -> io::Result<()> {
         self.out.flush()
     }
 }

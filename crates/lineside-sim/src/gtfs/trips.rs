@@ -2,13 +2,13 @@
 
 use std::io::{self, Seek, Write};
 
-use super::Variant;
-use super::table::Archive;
+use super::ScheduleVariant;
+use super::table::GtfsArchive;
 use crate::city::City;
-use crate::geography::plane::{Line, simplify};
-use crate::network::Mode;
+use crate::geography::plane::{MeasuredLine, simplify_line};
+use crate::network::TransportMode;
 use crate::noise;
-use crate::time::clock;
+use crate::time::format_clock_time;
 use crate::timetable::services::Service;
 use crate::timetable::{NONE, TEMPLATE_PROFILE};
 
@@ -16,35 +16,39 @@ use crate::timetable::{NONE, TEMPLATE_PROFILE};
 const TOLERANCE: f64 = 1.2;
 
 impl City {
-    pub(super) fn write_shapes<W: Write + Seek>(&self, archive: &mut Archive<W>) -> io::Result<()> {
-        let mut table = archive.table(
+    pub(super) fn write_shapes<W: Write + Seek>(
+        &self,
+        archive: &mut GtfsArchive<W>,
+    ) -> io::Result<()> {
+        let mut table = archive.begin_table(
             "shapes.txt",
             "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence,shape_dist_traveled",
         )?;
         for pattern in &self.network().patterns {
-            let line = Line::new(simplify(pattern.line.points(), TOLERANCE));
+            let line = MeasuredLine::new(simplify_line(pattern.line.points(), TOLERANCE));
             // Distances are those along the whole line, which stop times refer to.
-            let scale = pattern.line.length() / line.length().max(1.0);
-            for (i, (point, along)) in line.points().iter().zip(line.along()).enumerate() {
-                let (lat, lon) = self.lat_lon(*point);
+            let scale = pattern.line.total_length() / line.total_length().max(1.0);
+            for (i, (point, along)) in line.points().iter().zip(line.distances_along()).enumerate()
+            {
+                let (lat, lon) = self.format_lat_lon(*point);
                 table
-                    .text(&pattern.shape_id)
-                    .number(lat)
-                    .number(lon)
-                    .number(i + 1)
-                    .number(format_args!("{:.1}", along * scale))
-                    .end()?;
+                    .write_text(&pattern.shape_id)
+                    .write_number(lat)
+                    .write_number(lon)
+                    .write_number(i + 1)
+                    .write_number(format_args!("{:.1}", along * scale))
+                    .end_row()?;
             }
         }
-        table.close()
+        table.close_table()
     }
 
     pub(super) fn write_trips<W: Write + Seek>(
         &self,
-        archive: &mut Archive<W>,
-        variant: Variant,
+        archive: &mut GtfsArchive<W>,
+        variant: ScheduleVariant,
     ) -> io::Result<()> {
-        let mut table = archive.table(
+        let mut table = archive.begin_table(
             "trips.txt",
             "route_id,service_id,trip_id,trip_headsign,direction_id,block_id,shape_id,wheelchair_accessible,bikes_allowed",
         )?;
@@ -52,83 +56,89 @@ impl City {
         let mut row = |id: &str, pattern: u32, service: Service, block: &str, accessible: bool| {
             let pattern = &network.patterns[pattern as usize];
             let route = &network.routes[pattern.route as usize];
-            let bikes = matches!(route.mode, Mode::Rail | Mode::Metro | Mode::Ferry);
+            let bikes = matches!(
+                route.mode,
+                TransportMode::Rail | TransportMode::Metro | TransportMode::Ferry
+            );
             table
-                .text(&variant.id(&route.id))
-                .text(service.id())
-                .text(&variant.id(id))
-                .text(&pattern.headsign)
-                .number(pattern.direction)
-                .text(block)
-                .text(&pattern.shape_id)
-                .text(if accessible { "1" } else { "2" })
-                .text(if bikes { "1" } else { "2" })
-                .end()
+                .write_text(&variant.variant_id(&route.id))
+                .write_text(service.service_id())
+                .write_text(&variant.variant_id(id))
+                .write_text(&pattern.headsign)
+                .write_number(pattern.direction)
+                .write_text(block)
+                .write_text(&pattern.shape_id)
+                .write_text(if accessible { "1" } else { "2" })
+                .write_text(if bikes { "1" } else { "2" })
+                .end_row()
         };
         for trip in self.timetable().trips.iter().filter(|t| t.template == NONE) {
             let route = &network.routes[network.patterns[trip.pattern as usize].route as usize];
-            let block = format!("{}.{}.b{}", route.id, trip.service.id(), trip.block + 1);
-            let accessible = route.mode != Mode::Tram || noise::share(u64::from(trip.block)) > 0.2;
+            let block = format!("{}.{}.b{}", route.id, trip.service.service_id(), trip.block + 1);
+            let accessible =
+                route.mode != TransportMode::Tram || noise::unit_share(u64::from(trip.block)) > 0.2;
             row(&self.scheduled_trip_id(trip), trip.pattern, trip.service, &block, accessible)?;
         }
         for template in &self.timetable().templates {
             row(&self.template_id(template), template.pattern, template.service, "", true)?;
         }
-        table.close()
+        table.close_table()
     }
 
     pub(super) fn write_frequencies<W: Write + Seek>(
         &self,
-        archive: &mut Archive<W>,
-        variant: Variant,
+        archive: &mut GtfsArchive<W>,
+        variant: ScheduleVariant,
     ) -> io::Result<()> {
-        let mut table = archive
-            .table("frequencies.txt", "trip_id,start_time,end_time,headway_secs,exact_times")?;
+        let mut table = archive.begin_table(
+            "frequencies.txt",
+            "trip_id,start_time,end_time,headway_secs,exact_times",
+        )?;
         for template in &self.timetable().templates {
             let id = self.template_id(template);
             for (start, end, headway) in &template.periods {
                 table
-                    .text(&variant.id(&id))
-                    .text(&clock(self.time().feed_seconds(*start)))
-                    .text(&clock(self.time().feed_seconds(*end)))
-                    .number(headway)
-                    .number(u8::from(template.exact))
-                    .end()?;
+                    .write_text(&variant.variant_id(&id))
+                    .write_text(&format_clock_time(self.city_time().feed_seconds(*start)))
+                    .write_text(&format_clock_time(self.city_time().feed_seconds(*end)))
+                    .write_number(headway)
+                    .write_number(u8::from(template.exact))
+                    .end_row()?;
             }
         }
-        table.close()
+        table.close_table()
     }
 
     pub(super) fn write_stop_times<W: Write + Seek>(
         &self,
-        archive: &mut Archive<W>,
-        variant: Variant,
+        archive: &mut GtfsArchive<W>,
+        variant: ScheduleVariant,
     ) -> io::Result<()> {
-        let mut table = archive.table(
+        let mut table = archive.begin_table(
             "stop_times.txt",
             "trip_id,arrival_time,departure_time,stop_id,stop_sequence,pickup_type,drop_off_type,shape_dist_traveled,\
              timepoint",
         )?;
         let network = self.network();
         let mut rows = |id: &str, pattern: u32, profile: u8, start: i32| {
-            let id = variant.id(id);
+            let id = variant.variant_id(id);
             let calls = &network.patterns[pattern as usize].calls;
             let last = calls.len() - 1;
-            let times = self.timetable().times(pattern, profile);
+            let times = self.timetable().stop_time_offsets(pattern, profile);
             for (i, (call, (arrival, departure))) in calls.iter().zip(times).enumerate() {
-                let start = self.time().feed_seconds(start);
+                let start = self.city_time().feed_seconds(start);
                 table
-                    .text(&id)
-                    .number(clock(start + arrival))
-                    .number(clock(start + departure))
-                    .text(&variant.id(&network.stops[call.stop as usize].id))
-                    .number(i + 1)
-                    .text(if i == last { "1" } else { "0" })
-                    .text(if i == 0 { "1" } else { "0" })
+                    .write_text(&id)
+                    .write_number(format_clock_time(start + arrival))
+                    .write_number(format_clock_time(start + departure))
+                    .write_text(&variant.variant_id(&network.stops[call.stop as usize].id))
+                    .write_number(i + 1)
+                    .write_text(if i == last { "1" } else { "0" })
+                    .write_text(if i == 0 { "1" } else { "0" })
                     // No distance is less than nothing, not even by a sign before a zero.
-                    .number(format_args!("{:.1}", call.along.max(0.0) + 0.0))
-                    .text("1")
-                    .end()?;
+                    .write_number(format_args!("{:.1}", call.along.max(0.0) + 0.0))
+                    .write_text("1")
+                    .end_row()?;
             }
             Ok::<(), io::Error>(())
         };
@@ -139,6 +149,6 @@ impl City {
             let start = template.periods.first().map_or(0, |period| period.0);
             rows(&self.template_id(template), template.pattern, TEMPLATE_PROFILE, start)?;
         }
-        table.close()
+        table.close_table()
     }
 }

@@ -6,17 +6,17 @@ pub(crate) mod plan;
 mod rails;
 mod surface;
 
-pub(crate) use places::{Place, Stop};
+pub(crate) use places::{Stop, StopPlace};
 
 use crate::geography::Geography;
-use crate::geography::plane::Line;
+use crate::geography::plane::MeasuredLine;
 use crate::noise;
-use places::Places;
+use places::PlaceRegistry;
 use plan::BusKind;
 
 /// Modes of transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Mode {
+pub(crate) enum TransportMode {
     Rail,
     Metro,
     Tram,
@@ -24,7 +24,7 @@ pub(crate) enum Mode {
     Ferry,
 }
 
-impl Mode {
+impl TransportMode {
     pub(crate) const ALL: [Self; 5] = [Self::Rail, Self::Metro, Self::Tram, Self::Bus, Self::Ferry];
 
     /// GTFS `route_type`.
@@ -39,7 +39,7 @@ impl Mode {
     }
 
     /// Begins the ids of routes, blocks and vehicles.
-    pub(crate) fn letter(self) -> char {
+    pub(crate) fn id_letter(self) -> char {
         match self {
             Self::Rail => 'R',
             Self::Metro => 'M',
@@ -55,7 +55,7 @@ pub(crate) struct Route {
     pub(crate) id: String,
     pub(crate) short_name: String,
     pub(crate) long_name: String,
-    pub(crate) mode: Mode,
+    pub(crate) mode: TransportMode,
     pub(crate) bus_kind: Option<BusKind>,
     /// Passes smaller stations.
     pub(crate) limited: bool,
@@ -67,7 +67,7 @@ pub(crate) struct Route {
 
 /// A stop on a pattern.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Call {
+pub(crate) struct PatternCall {
     pub(crate) stop: u32,
     /// Metres along the pattern's line.
     pub(crate) along: f64,
@@ -78,57 +78,57 @@ pub(crate) struct Call {
 pub(crate) struct Pattern {
     pub(crate) route: u32,
     pub(crate) direction: u8,
-    pub(crate) line: Line,
-    pub(crate) calls: Vec<Call>,
+    pub(crate) line: MeasuredLine,
+    pub(crate) calls: Vec<PatternCall>,
     pub(crate) shape_id: String,
     pub(crate) headsign: String,
 }
 
 #[derive(Debug)]
-pub(crate) struct Network {
-    pub(crate) places: Vec<Place>,
+pub(crate) struct TransitNetwork {
+    pub(crate) places: Vec<StopPlace>,
     pub(crate) stops: Vec<Stop>,
     pub(crate) routes: Vec<Route>,
     pub(crate) patterns: Vec<Pattern>,
 }
 
 /// A route being laid: what it is called and what it looks like.
-struct Plan {
+struct RoutePlan {
     id: String,
     short_name: String,
     color: String,
-    mode: Mode,
+    mode: TransportMode,
     bus_kind: Option<BusKind>,
     limited: bool,
 }
 
 /// One direction of a route as laid.
-struct Run {
-    line: Line,
-    calls: Vec<Call>,
+struct RouteDirection {
+    line: MeasuredLine,
+    calls: Vec<PatternCall>,
 }
 
-impl Network {
+impl TransitNetwork {
     /// All routes of the plan, and `more_buses` further bus routes for a larger fleet.
-    pub(crate) fn build(seed: u64, geography: &Geography, more_buses: usize) -> Self {
+    pub(crate) fn build_network(seed: u64, geography: &Geography, more_buses: usize) -> Self {
         let mut network = Self {
             places: Vec::new(),
             stops: Vec::new(),
             routes: Vec::new(),
             patterns: Vec::new(),
         };
-        let mut places = Places::new(noise::key(seed, "places"), geography);
+        let mut places = PlaceRegistry::new(noise::key_for_purpose(seed, "places"), geography);
         rails::lay_railways(&mut network, &mut places, geography);
         rails::lay_metro(&mut network, &mut places, geography);
-        ferries::lay(&mut network, &mut places, geography);
-        surface::lay(seed, &mut network, &mut places, geography, more_buses);
-        (network.places, network.stops) = places.finish();
+        ferries::lay_ferries(&mut network, &mut places, geography);
+        surface::lay_surface_lines(seed, &mut network, &mut places, geography, more_buses);
+        (network.places, network.stops) = places.finish_places();
         network.name_routes();
         network
     }
 
     /// Adds a route with its two directions.
-    fn add(&mut self, plan: Plan, runs: [Run; 2]) {
+    fn add_route(&mut self, plan: RoutePlan, runs: [RouteDirection; 2]) {
         let route = self.routes.len() as u32;
         let mut patterns = Vec::new();
         for (direction, run) in runs.into_iter().enumerate() {
@@ -165,13 +165,13 @@ impl Network {
             let end = full.calls[to].along + 8.0;
             let calls = full.calls[from..=to]
                 .iter()
-                .map(|c| Call { stop: c.stop, along: c.along - begin })
+                .map(|c| PatternCall { stop: c.stop, along: c.along - begin })
                 .collect();
             let pattern = Pattern {
                 route: route as u32,
                 direction: direction as u8,
                 shape_id: format!("{}s", full.shape_id),
-                line: Line::new(full.line.slice(begin, end)),
+                line: MeasuredLine::new(full.line.slice_between(begin, end)),
                 calls,
                 headsign: String::new(),
             };
@@ -181,25 +181,25 @@ impl Network {
     }
 
     /// The railways' lines, one per route.
-    pub(crate) fn rail_lines(&self) -> impl Iterator<Item = &Line> {
-        let rails = self.routes.iter().filter(|route| route.mode == Mode::Rail);
+    pub(crate) fn rail_lines(&self) -> impl Iterator<Item = &MeasuredLine> {
+        let rails = self.routes.iter().filter(|route| route.mode == TransportMode::Rail);
         rails.map(|route| &self.patterns[route.patterns[0] as usize].line)
     }
 
     /// The place of a pattern's last call.
-    pub(crate) fn terminus(&self, pattern: &Pattern) -> u32 {
+    pub(crate) fn terminus_place(&self, pattern: &Pattern) -> u32 {
         pattern.calls.last().map_or(0, |call| self.stops[call.stop as usize].place)
     }
 
     /// The place of a pattern's first call.
-    pub(crate) fn origin(&self, pattern: &Pattern) -> u32 {
+    pub(crate) fn origin_place(&self, pattern: &Pattern) -> u32 {
         pattern.calls.first().map_or(0, |call| self.stops[call.stop as usize].place)
     }
 
     /// Headsigns and long names come from the ends of the line, which have names only once all is laid.
     fn name_routes(&mut self) {
         for i in 0..self.patterns.len() {
-            let terminus = self.terminus(&self.patterns[i]);
+            let terminus = self.terminus_place(&self.patterns[i]);
             self.patterns[i].headsign.clone_from(&self.places[terminus as usize].name);
         }
         for route in &mut self.routes {

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use crate::geography::Geography;
-use crate::geography::graph::Edge;
+use crate::geography::graph::StreetEdge;
 use crate::geography::plane::Point;
-use crate::names::Names;
+use crate::names::NamePool;
 use crate::noise;
 
 /// A crossing this near to a place belongs to it, metres.
@@ -16,7 +16,7 @@ const LANDMARK_REACH: f64 = 330.0;
 const STATION_STOPS_MIN: usize = 3;
 
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct StopPlace {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) point: Point,
@@ -63,19 +63,19 @@ pub(crate) enum StopKey {
 }
 
 #[derive(Debug)]
-pub(crate) struct Places<'a> {
+pub(crate) struct PlaceRegistry<'a> {
     geography: &'a Geography,
-    names: Names,
+    names: NamePool,
     key: u64,
-    places: Vec<Place>,
+    places: Vec<StopPlace>,
     by_node: HashMap<u32, u32>,
     stops: Vec<Stop>,
     by_key: HashMap<StopKey, u32>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> PlaceRegistry<'a> {
     pub(crate) fn new(key: u64, geography: &'a Geography) -> Self {
-        let names = Names::new(noise::mix(key, 1));
+        let names = NamePool::new(noise::mix_bits(key, 1));
         Self {
             geography,
             names,
@@ -87,22 +87,22 @@ impl<'a> Places<'a> {
         }
     }
 
-    pub(crate) fn place(&self, place: u32) -> &Place {
+    pub(crate) fn find_place(&self, place: u32) -> &StopPlace {
         &self.places[place as usize]
     }
 
     /// The place with this name, made where it is missing.
-    pub(crate) fn named(&mut self, name: &str, point: Point) -> u32 {
+    pub(crate) fn place_with_name(&mut self, name: &str, point: Point) -> u32 {
         if let Some(place) = self.places.iter().position(|place| place.name == name) {
             return place as u32;
         }
-        self.names.claim(name);
-        self.add(name.to_owned(), point)
+        self.names.claim_name(name);
+        self.add_place(name.to_owned(), point)
     }
 
     /// The place within `reach` of a point, if there is one.
-    pub(crate) fn find_near(&self, point: Point, reach: f64) -> Option<u32> {
-        let near = |i: &usize| self.places[*i].point.distance(point);
+    pub(crate) fn find_place_near(&self, point: Point, reach: f64) -> Option<u32> {
+        let near = |i: &usize| self.places[*i].point.distance_to(point);
         (0..self.places.len())
             .filter(|i| near(i) < reach)
             .min_by(|a, b| near(a).total_cmp(&near(b)))
@@ -110,33 +110,33 @@ impl<'a> Places<'a> {
     }
 
     /// The place that a crossing belongs to, if it has one already.
-    pub(crate) fn find_at(&self, node: u32) -> Option<u32> {
+    pub(crate) fn find_place_at_node(&self, node: u32) -> Option<u32> {
         self.by_node.get(&node).copied()
     }
 
     /// Makes a crossing part of a place.
-    pub(crate) fn attach(&mut self, node: u32, place: u32) {
+    pub(crate) fn attach_node(&mut self, node: u32, place: u32) {
         self.by_node.entry(node).or_insert(place);
     }
 
     /// The place of a crossing; `along` is the street one comes along, whose name would not tell stops apart.
-    pub(crate) fn at_crossing(&mut self, node: u32, along: u32) -> u32 {
-        if let Some(place) = self.find_at(node) {
+    pub(crate) fn place_at_crossing(&mut self, node: u32, along: u32) -> u32 {
+        if let Some(place) = self.find_place_at_node(node) {
             return place;
         }
         let point = self.geography.graph.nodes[node as usize];
-        let place = self.find_near(point, SAME_PLACE).unwrap_or_else(|| {
-            let name = self.name_at(node, point, along);
-            self.add(name, point)
+        let place = self.find_place_near(point, SAME_PLACE).unwrap_or_else(|| {
+            let name = self.choose_name_at(node, point, along);
+            self.add_place(name, point)
         });
         self.by_node.insert(node, place);
         place
     }
 
-    fn add(&mut self, name: String, point: Point) -> u32 {
+    fn add_place(&mut self, name: String, point: Point) -> u32 {
         let place = self.places.len() as u32;
-        let wheelchair = noise::share(noise::mix(self.key, u64::from(place))) > 0.12;
-        self.places.push(Place {
+        let wheelchair = noise::unit_share(noise::mix_bits(self.key, u64::from(place))) > 0.12;
+        self.places.push(StopPlace {
             id: String::new(),
             name,
             point,
@@ -148,20 +148,20 @@ impl<'a> Places<'a> {
     }
 
     /// District, landmark, park, or the streets that meet.
-    fn name_at(&mut self, node: u32, point: Point, along: u32) -> String {
+    fn choose_name_at(&mut self, node: u32, point: Point, along: u32) -> String {
         let landmarks = super::plan::LANDMARKS
             .iter()
-            .filter(|(_, place)| place.distance(point) < LANDMARK_REACH)
+            .filter(|(_, place)| place.distance_to(point) < LANDMARK_REACH)
             .map(|(name, _)| *name);
         let parks = self.geography.terrain.parks.iter().filter(|park| {
             park.name.is_some()
-                && park.rings[0].iter().step_by(3).any(|p| p.distance(point) < 130.0)
+                && park.rings[0].iter().step_by(3).any(|p| p.distance_to(point) < 130.0)
         });
         let grand: Vec<&str> = landmarks.chain(parks.filter_map(|park| park.name)).collect();
-        if let Some(name) = grand.into_iter().find(|name| self.names.claim(name)) {
+        if let Some(name) = grand.into_iter().find(|name| self.names.claim_name(name)) {
             return name.to_owned();
         }
-        let streets = self.streets_at(node);
+        let streets = self.street_names_at(node);
         let across =
             streets.iter().find(|(street, _)| *street != along).map(|(_, name)| name.clone());
         let here =
@@ -171,28 +171,28 @@ impl<'a> Places<'a> {
             (Some(across), Some(here)) if across != here => format!("{across} / {here}"),
             _ => simple.clone(),
         };
-        let district = self.district_of(point);
+        let district = self.nearest_district_name(point);
         let choices = [
             simple.clone(),
             both.clone(),
             format!("{district}, {simple}"),
             format!("{district}, {both}"),
         ];
-        match choices.into_iter().find(|name| self.names.claim(name)) {
+        match choices.into_iter().find(|name| self.names.claim_name(name)) {
             Some(name) => name,
-            None => self.numbered(&format!("{district}, {simple}")),
+            None => self.numbered_name(&format!("{district}, {simple}")),
         }
     }
 
-    fn numbered(&mut self, name: &str) -> String {
+    fn numbered_name(&mut self, name: &str) -> String {
         let numbered = (2..1_000).map(|n| format!("{name} {n}"));
-        let mut numbered = numbered.filter(|name| self.names.claim(name));
+        let mut numbered = numbered.filter(|name| self.names.claim_name(name));
         numbered.next().unwrap_or_else(|| name.to_owned())
     }
 
-    fn streets_at(&self, node: u32) -> Vec<(u32, String)> {
+    fn street_names_at(&self, node: u32) -> Vec<(u32, String)> {
         let graph = &self.geography.graph;
-        let mut streets: Vec<&Edge> =
+        let mut streets: Vec<&StreetEdge> =
             graph.edges_at(node).iter().map(|e| &graph.edges[*e as usize]).collect();
         streets.sort_by_key(|edge| edge.class);
         streets
@@ -202,15 +202,21 @@ impl<'a> Places<'a> {
     }
 
     /// The name of the district that a point is nearest to.
-    fn district_of(&self, point: Point) -> &'static str {
+    fn nearest_district_name(&self, point: Point) -> &'static str {
         let districts = self.geography.districts.iter();
-        let nearest =
-            districts.min_by(|a, b| a.place.distance(point).total_cmp(&b.place.distance(point)));
+        let nearest = districts
+            .min_by(|a, b| a.place.distance_to(point).total_cmp(&b.place.distance_to(point)));
         nearest.map_or("", |district| district.name)
     }
 
     /// The stop for a key, made at `point` for departures towards `direction` where it is missing.
-    pub(crate) fn stop(&mut self, key: StopKey, place: u32, point: Point, direction: Point) -> u32 {
+    pub(crate) fn stop_for_key(
+        &mut self,
+        key: StopKey,
+        place: u32,
+        point: Point,
+        direction: Point,
+    ) -> u32 {
         if let Some(stop) = self.by_key.get(&key) {
             return *stop;
         }
@@ -222,7 +228,8 @@ impl<'a> Places<'a> {
         let at_place = &mut self.places[place as usize];
         at_place.stops.push(stop);
         at_place.is_station |= platform.is_some();
-        let kerb_fits = noise::share(noise::mix(self.key, 0x4B00 + u64::from(stop))) > 0.08;
+        let kerb_fits =
+            noise::unit_share(noise::mix_bits(self.key, 0x4B00 + u64::from(stop))) > 0.08;
         let wheelchair = at_place.wheelchair && kerb_fits;
         let (id, code) = (String::new(), String::new());
         self.stops.push(Stop {
@@ -239,7 +246,7 @@ impl<'a> Places<'a> {
     }
 
     /// Ids, stop codes, and letters for the kerbs of stations.
-    pub(crate) fn finish(mut self) -> (Vec<Place>, Vec<Stop>) {
+    pub(crate) fn finish_places(mut self) -> (Vec<StopPlace>, Vec<Stop>) {
         let mut number = 0;
         for place in &mut self.places {
             if place.stops.is_empty() {

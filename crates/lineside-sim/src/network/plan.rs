@@ -2,11 +2,11 @@
 //!
 //! Numbers are indices into [`DISTRICTS`](crate::geography::plan::DISTRICTS).
 
-use crate::geography::plane::{Point, at};
+use crate::geography::plane::{Point, point_from_xy};
 
 /// A point on a railway.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Via {
+pub(crate) enum RailPoint {
     /// The station of a district, set back from its main street.
     District(usize),
     /// A station of its own.
@@ -15,47 +15,49 @@ pub(crate) enum Via {
     Track(Point),
 }
 
-use Via::{District, Halt, Track};
+use RailPoint::{District, Halt, Track};
 
 /// The river and the west, seen from the main station.
-const TO_WESTWHARF: [Via; 4] = [
-    Track(at(900.0, -1_180.0)),
-    Track(at(-350.0, -1_820.0)),
-    Track(at(-1_500.0, -1_900.0)),
+const TO_WESTWHARF: [RailPoint; 4] = [
+    Track(point_from_xy(900.0, -1_180.0)),
+    Track(point_from_xy(-350.0, -1_820.0)),
+    Track(point_from_xy(-1_500.0, -1_900.0)),
     District(7),
 ];
-const TO_RAVENBY: [Via; 4] = [
-    Track(at(-4_600.0, -900.0)),
+const TO_RAVENBY: [RailPoint; 4] = [
+    Track(point_from_xy(-4_600.0, -900.0)),
     District(10),
-    Halt("Mossgate", at(-8_900.0, 650.0)),
+    Halt("Mossgate", point_from_xy(-8_900.0, 650.0)),
     District(20),
 ];
-const TO_WESTERNESS: [Via; 5] = [
-    Track(at(-4_500.0, -2_150.0)),
+const TO_WESTERNESS: [RailPoint; 5] = [
+    Track(point_from_xy(-4_500.0, -2_150.0)),
     District(11),
-    Track(at(-9_300.0, -3_900.0)),
-    Halt("Skel Heath", at(-10_150.0, -5_400.0)),
+    Track(point_from_xy(-9_300.0, -3_900.0)),
+    Halt("Skel Heath", point_from_xy(-10_150.0, -5_400.0)),
     District(19),
 ];
-const TO_NORWICK: [Via; 6] = [
-    Track(at(2_300.0, 900.0)),
-    Track(at(2_500.0, 1_900.0)),
-    Track(at(2_150.0, 2_900.0)),
-    Halt("Northgate Park", at(1_150.0, 4_300.0)),
+const TO_NORWICK: [RailPoint; 6] = [
+    Track(point_from_xy(2_300.0, 900.0)),
+    Track(point_from_xy(2_500.0, 1_900.0)),
+    Track(point_from_xy(2_150.0, 2_900.0)),
+    Halt("Northgate Park", point_from_xy(1_150.0, 4_300.0)),
     District(12),
-    Halt("Norcross", at(500.0, 8_700.0)),
+    Halt("Norcross", point_from_xy(500.0, 8_700.0)),
 ];
-const TO_EASTMARKET: [Via; 1] = [District(5)];
-const TO_LINDWELL: [Via; 4] =
-    [District(13), District(17), Halt("Fairwood", at(9_700.0, 8_500.0)), District(25)];
-const TO_HAVERBY: [Via; 1] = [District(14)];
-const TO_EASTERBY: [Via; 2] = [Halt("Eastmere", at(9_700.0, 2_500.0)), District(24)];
-const TO_AIRPORT: [Via; 2] = [Halt("Racecourse", at(9_300.0, -900.0)), District(23)];
-const TO_SUNDERNESS: [Via; 5] = [
+const TO_EASTMARKET: [RailPoint; 1] = [District(5)];
+const TO_LINDWELL: [RailPoint; 4] =
+    [District(13), District(17), Halt("Fairwood", point_from_xy(9_700.0, 8_500.0)), District(25)];
+const TO_HAVERBY: [RailPoint; 1] = [District(14)];
+const TO_EASTERBY: [RailPoint; 2] =
+    [Halt("Eastmere", point_from_xy(9_700.0, 2_500.0)), District(24)];
+const TO_AIRPORT: [RailPoint; 2] =
+    [Halt("Racecourse", point_from_xy(9_300.0, -900.0)), District(23)];
+const TO_SUNDERNESS: [RailPoint; 5] = [
     District(8),
     District(15),
     District(16),
-    Halt("Haver Heath", at(10_100.0, -7_100.0)),
+    Halt("Haver Heath", point_from_xy(10_100.0, -7_100.0)),
     District(26),
 ];
 
@@ -64,8 +66,8 @@ const TO_SUNDERNESS: [Via; 5] = [
 pub(crate) struct RailLine {
     pub(crate) number: &'static str,
     pub(crate) color: &'static str,
-    pub(crate) inbound: &'static [&'static [Via]],
-    pub(crate) outbound: &'static [&'static [Via]],
+    pub(crate) inbound: &'static [&'static [RailPoint]],
+    pub(crate) outbound: &'static [&'static [RailPoint]],
     pub(crate) limited: bool,
 }
 
@@ -98,7 +100,7 @@ pub(crate) const RAIL_LINES: [RailLine; 4] = [
     RailLine {
         number: "RX",
         color: "3B4A54",
-        inbound: &[&TO_WESTWHARF, &[Track(at(-4_600.0, -900.0)), District(10)]],
+        inbound: &[&TO_WESTWHARF, &[Track(point_from_xy(-4_600.0, -900.0)), District(10)]],
         outbound: &[&TO_EASTMARKET, &TO_HAVERBY, &TO_AIRPORT],
         limited: true,
     },
@@ -166,17 +168,17 @@ pub(crate) const MORE_BUS_COLORS: [&str; 8] =
 
 /// Piers: name and about where; they are moved to the water's edge.
 pub(crate) const PIERS: [(&str, Point); 11] = [
-    ("Old Town Pier", at(-560.0, -560.0)),
-    ("Westwharf Pier", at(-1_250.0, -2_500.0)),
-    ("Haven Quay Pier", at(950.0, -4_150.0)),
-    ("Docklands Pier", at(4_650.0, -4_800.0)),
-    ("Sandgate Pier", at(7_500.0, -6_500.0)),
-    ("Skelby Pier", at(-6_700.0, -4_700.0)),
-    ("Gull Holm", at(-1_900.0, -7_800.0)),
-    ("Westerness Pier", at(-8_900.0, -7_500.0)),
-    ("Sunderness Pier", at(9_600.0, -9_400.0)),
-    ("Northgate Steps", at(1_750.0, 1_850.0)),
-    ("Millfield Landing", at(3_700.0, 4_600.0)),
+    ("Old Town Pier", point_from_xy(-560.0, -560.0)),
+    ("Westwharf Pier", point_from_xy(-1_250.0, -2_500.0)),
+    ("Haven Quay Pier", point_from_xy(950.0, -4_150.0)),
+    ("Docklands Pier", point_from_xy(4_650.0, -4_800.0)),
+    ("Sandgate Pier", point_from_xy(7_500.0, -6_500.0)),
+    ("Skelby Pier", point_from_xy(-6_700.0, -4_700.0)),
+    ("Gull Holm", point_from_xy(-1_900.0, -7_800.0)),
+    ("Westerness Pier", point_from_xy(-8_900.0, -7_500.0)),
+    ("Sunderness Pier", point_from_xy(9_600.0, -9_400.0)),
+    ("Northgate Steps", point_from_xy(1_750.0, 1_850.0)),
+    ("Millfield Landing", point_from_xy(3_700.0, 4_600.0)),
 ];
 
 /// Number, colour, piers by index.
@@ -189,34 +191,34 @@ pub(crate) const FERRY_LINES: [(&str, &str, &[usize]); 4] = [
 
 /// Places that give stops near them their names.
 pub(crate) const LANDMARKS: [(&str, Point); 30] = [
-    ("Minster", at(-250.0, 320.0)),
-    ("Town Hall", at(260.0, 260.0)),
-    ("Fish Market", at(-330.0, -420.0)),
-    ("Royal Theatre", at(-900.0, 650.0)),
-    ("Law Courts", at(-1_900.0, 950.0)),
-    ("University", at(-3_000.0, 1_700.0)),
-    ("Observatory", at(-3_950.0, 2_700.0)),
-    ("City Museum", at(900.0, -350.0)),
-    ("Post Office", at(1_350.0, 150.0)),
-    ("Concert Hall", at(800.0, -1_500.0)),
-    ("Custom House", at(650.0, -3_700.0)),
-    ("Maritime Museum", at(2_250.0, -3_500.0)),
-    ("Cruise Terminal", at(3_100.0, -3_500.0)),
-    ("Shipyard", at(4_300.0, -3_500.0)),
-    ("City Hospital", at(3_200.0, -400.0)),
-    ("Exhibition Hall", at(5_200.0, 300.0)),
-    ("Stadium", at(6_300.0, -600.0)),
-    ("Water Tower", at(4_500.0, 2_500.0)),
-    ("Brewery", at(1_700.0, 3_300.0)),
-    ("Old Gasworks", at(-1_100.0, 3_400.0)),
-    ("Botanic Garden", at(-2_500.0, 2_950.0)),
-    ("Zoo", at(-4_700.0, 900.0)),
-    ("West Hospital", at(-5_300.0, -900.0)),
-    ("Rope Walk Mills", at(-4_000.0, -1_600.0)),
-    ("Technical College", at(-4_600.0, 3_700.0)),
-    ("Science Park", at(-5_900.0, 3_700.0)),
-    ("Children's Hospital", at(600.0, 4_700.0)),
-    ("Garden City", at(-1_200.0, 6_200.0)),
-    ("Lido", at(8_700.0, -5_600.0)),
-    ("Fairhill Chapel", at(7_300.0, 5_700.0)),
+    ("Minster", point_from_xy(-250.0, 320.0)),
+    ("Town Hall", point_from_xy(260.0, 260.0)),
+    ("Fish Market", point_from_xy(-330.0, -420.0)),
+    ("Royal Theatre", point_from_xy(-900.0, 650.0)),
+    ("Law Courts", point_from_xy(-1_900.0, 950.0)),
+    ("University", point_from_xy(-3_000.0, 1_700.0)),
+    ("Observatory", point_from_xy(-3_950.0, 2_700.0)),
+    ("City Museum", point_from_xy(900.0, -350.0)),
+    ("Post Office", point_from_xy(1_350.0, 150.0)),
+    ("Concert Hall", point_from_xy(800.0, -1_500.0)),
+    ("Custom House", point_from_xy(650.0, -3_700.0)),
+    ("Maritime Museum", point_from_xy(2_250.0, -3_500.0)),
+    ("Cruise Terminal", point_from_xy(3_100.0, -3_500.0)),
+    ("Shipyard", point_from_xy(4_300.0, -3_500.0)),
+    ("City Hospital", point_from_xy(3_200.0, -400.0)),
+    ("Exhibition Hall", point_from_xy(5_200.0, 300.0)),
+    ("Stadium", point_from_xy(6_300.0, -600.0)),
+    ("Water Tower", point_from_xy(4_500.0, 2_500.0)),
+    ("Brewery", point_from_xy(1_700.0, 3_300.0)),
+    ("Old Gasworks", point_from_xy(-1_100.0, 3_400.0)),
+    ("Botanic Garden", point_from_xy(-2_500.0, 2_950.0)),
+    ("Zoo", point_from_xy(-4_700.0, 900.0)),
+    ("West Hospital", point_from_xy(-5_300.0, -900.0)),
+    ("Rope Walk Mills", point_from_xy(-4_000.0, -1_600.0)),
+    ("Technical College", point_from_xy(-4_600.0, 3_700.0)),
+    ("Science Park", point_from_xy(-5_900.0, 3_700.0)),
+    ("Children's Hospital", point_from_xy(600.0, 4_700.0)),
+    ("Garden City", point_from_xy(-1_200.0, 6_200.0)),
+    ("Lido", point_from_xy(8_700.0, -5_600.0)),
+    ("Fairhill Chapel", point_from_xy(7_300.0, 5_700.0)),
 ];

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::places::{Places, StopKey};
-use super::plan::{self, RailLine, Via};
-use super::{Call, Mode, Network, Plan, Run};
+use super::places::{PlaceRegistry, StopKey};
+use super::plan::{self, RailLine, RailPoint};
+use super::{PatternCall, RouteDirection, RoutePlan, TransitNetwork, TransportMode};
 use crate::geography::Geography;
-use crate::geography::plane::{Line, Point, spline};
+use crate::geography::plane::{MeasuredLine, Point, smooth_spline};
 
 /// Stations lie this far beside the main street of their district, metres.
 const SET_BACK: f64 = 140.0;
@@ -18,58 +18,64 @@ const METRO_GAP: f64 = 1_050.0;
 const METRO_JOIN: f64 = 420.0;
 
 /// A station, or a bend of the track.
-struct Waypoint {
+struct TrackWaypoint {
     point: Point,
     place: Option<u32>,
 }
 
-pub(super) fn lay_railways(network: &mut Network, places: &mut Places<'_>, geography: &Geography) {
+pub(super) fn lay_railways(
+    network: &mut TransitNetwork,
+    places: &mut PlaceRegistry<'_>,
+    geography: &Geography,
+) {
     let mut stations: HashMap<usize, Point> = HashMap::new();
     for line in &plan::RAIL_LINES {
         let waypoints = rail_waypoints(line, places, geography, &mut stations);
-        let plan = Plan {
+        let plan = RoutePlan {
             id: line.number.to_owned(),
             short_name: line.number.to_owned(),
             color: line.color.to_owned(),
-            mode: Mode::Rail,
+            mode: TransportMode::Rail,
             bus_kind: None,
             limited: line.limited,
         };
-        let runs = both_ways(places, &waypoints, 60.0, |places, place, run: &TrackRun| {
-            if places.place(place).name == geography.districts[plan::MAIN_STATION].name {
-                // The main station has a track for each line and direction.
-                let line =
-                    plan::RAIL_LINES.iter().position(|l| l.number == line.number).unwrap_or(0);
-                format!("{}", line * 2 + run.direction + 1)
-            } else if run.heading.bearing() < 180.0 {
-                "1".to_owned()
-            } else {
-                "2".to_owned()
-            }
-        });
-        network.add(plan, runs);
+        let runs =
+            lay_both_directions(places, &waypoints, 60.0, |places, place, run: &TrackRun| {
+                if places.find_place(place).name == geography.districts[plan::MAIN_STATION].name {
+                    // The main station has a track for each line and direction.
+                    let line =
+                        plan::RAIL_LINES.iter().position(|l| l.number == line.number).unwrap_or(0);
+                    format!("{}", line * 2 + run.direction + 1)
+                } else if run.heading.bearing() < 180.0 {
+                    "1".to_owned()
+                } else {
+                    "2".to_owned()
+                }
+            });
+        network.add_route(plan, runs);
     }
 }
 
 fn rail_waypoints(
     line: &RailLine,
-    places: &mut Places<'_>,
+    places: &mut PlaceRegistry<'_>,
     geography: &Geography,
     stations: &mut HashMap<usize, Point>,
-) -> Vec<Waypoint> {
-    let inbound: Vec<Via> = line.inbound.iter().flat_map(|part| part.iter().copied()).collect();
+) -> Vec<TrackWaypoint> {
+    let inbound: Vec<RailPoint> =
+        line.inbound.iter().flat_map(|part| part.iter().copied()).collect();
     let outbound = line.outbound.iter().flat_map(|part| part.iter().copied());
-    let all: Vec<Via> = inbound
+    let all: Vec<RailPoint> = inbound
         .into_iter()
         .rev()
-        .chain([Via::District(plan::MAIN_STATION)])
+        .chain([RailPoint::District(plan::MAIN_STATION)])
         .chain(outbound)
         .collect();
     let rough: Vec<Point> = all
         .iter()
         .map(|via| match via {
-            Via::District(d) => geography.districts[*d].place,
-            Via::Halt(_, p) | Via::Track(p) => *p,
+            RailPoint::District(d) => geography.districts[*d].place,
+            RailPoint::Halt(_, p) | RailPoint::Track(p) => *p,
         })
         .collect();
     let count = all.len();
@@ -77,17 +83,23 @@ fn rail_waypoints(
     for (i, via) in all.iter().enumerate() {
         let terminus = i == 0 || i + 1 == count;
         let waypoint = match via {
-            Via::Track(p) => Waypoint { point: *p, place: None },
-            Via::Halt(_, p) if line.limited && !terminus => Waypoint { point: *p, place: None },
-            Via::Halt(name, p) => Waypoint { point: *p, place: Some(places.named(name, *p)) },
-            Via::District(d) => {
+            RailPoint::Track(p) => TrackWaypoint { point: *p, place: None },
+            RailPoint::Halt(_, p) if line.limited && !terminus => {
+                TrackWaypoint { point: *p, place: None }
+            }
+            RailPoint::Halt(name, p) => {
+                TrackWaypoint { point: *p, place: Some(places.place_with_name(name, *p)) }
+            }
+            RailPoint::District(d) => {
                 let point = *stations.entry(*d).or_insert_with(|| {
-                    let along = (rough[(i + 1).min(count - 1)] - rough[i.saturating_sub(1)]).unit();
-                    beside(geography, rough[i], along)
+                    let along =
+                        (rough[(i + 1).min(count - 1)] - rough[i.saturating_sub(1)]).unit_vector();
+                    offset_from_tracks(geography, rough[i], along)
                 });
                 let calls = terminus || !line.limited || CALLS_OF_LIMITED.contains(d);
-                let place = calls.then(|| places.named(geography.districts[*d].name, point));
-                Waypoint { point, place }
+                let place =
+                    calls.then(|| places.place_with_name(geography.districts[*d].name, point));
+                TrackWaypoint { point, place }
             }
         };
         waypoints.push(waypoint);
@@ -98,60 +110,68 @@ fn rail_waypoints(
 /// The districts at which limited trains call on their way.
 const CALLS_OF_LIMITED: [usize; 4] = [7, plan::MAIN_STATION, 5, 14];
 
-fn beside(geography: &Geography, p: Point, along: Point) -> Point {
+fn offset_from_tracks(geography: &Geography, p: Point, along: Point) -> Point {
     let raster = &geography.terrain.raster;
-    let dry = |p: &Point| raster.shore(*p) > 40.0;
-    [p + along.left() * SET_BACK, p - along.left() * SET_BACK].into_iter().find(dry).unwrap_or(p)
+    let dry = |p: &Point| raster.shore_distance(*p) > 40.0;
+    [p + along.left_normal() * SET_BACK, p - along.left_normal() * SET_BACK]
+        .into_iter()
+        .find(dry)
+        .unwrap_or(p)
 }
 
-pub(super) fn lay_metro(network: &mut Network, places: &mut Places<'_>, geography: &Geography) {
+pub(super) fn lay_metro(
+    network: &mut TransitNetwork,
+    places: &mut PlaceRegistry<'_>,
+    geography: &Geography,
+) {
     for (number, color, districts) in plan::METRO_LINES {
         let waypoints = metro_waypoints(districts, places, geography);
-        let plan = Plan {
+        let plan = RoutePlan {
             id: number.to_owned(),
             short_name: number.to_owned(),
             color: color.to_owned(),
-            mode: Mode::Metro,
+            mode: TransportMode::Metro,
             bus_kind: None,
             limited: false,
         };
-        let sign = |_: &Places<'_>, _, run: &TrackRun| format!("{number}-{}", run.direction + 1);
-        let runs = both_ways(places, &waypoints, 45.0, sign);
-        network.add(plan, runs);
+        let sign =
+            |_: &PlaceRegistry<'_>, _, run: &TrackRun| format!("{number}-{}", run.direction + 1);
+        let runs = lay_both_directions(places, &waypoints, 45.0, sign);
+        network.add_route(plan, runs);
     }
 }
 
 fn metro_waypoints(
     districts: &[usize],
-    places: &mut Places<'_>,
+    places: &mut PlaceRegistry<'_>,
     geography: &Geography,
-) -> Vec<Waypoint> {
+) -> Vec<TrackWaypoint> {
     let graph = &geography.graph;
-    let mut waypoints: Vec<Waypoint> = Vec::new();
+    let mut waypoints: Vec<TrackWaypoint> = Vec::new();
     for (i, district) in districts.iter().enumerate() {
         let here = geography.districts[*district];
         if i > 0 {
             let before = geography.districts[districts[i - 1]].place;
-            let pieces = (before.distance(here.place) / METRO_GAP).round().max(1.0) as usize;
+            let pieces = (before.distance_to(here.place) / METRO_GAP).round().max(1.0) as usize;
             for k in 1..pieces {
-                let wanted = before.towards(here.place, k as f64 / pieces as f64);
-                let place = places.find_near(wanted, METRO_JOIN).unwrap_or_else(|| {
-                    let node = graph.nearest(wanted);
+                let wanted = before.point_towards(here.place, k as f64 / pieces as f64);
+                let place = places.find_place_near(wanted, METRO_JOIN).unwrap_or_else(|| {
+                    let node = graph.nearest_node(wanted);
                     let along =
                         graph.edges_at(node).first().map_or(0, |e| graph.edges[*e as usize].street);
-                    places.at_crossing(node, along)
+                    places.place_at_crossing(node, along)
                 });
-                let point = places.place(place).point;
+                let point = places.find_place(place).point;
                 // Too near to the last one, as when a bend of the coast pushed it back: leave it out.
-                if waypoints.last().is_none_or(|last| last.point.distance(point) > 500.0)
-                    && point.distance(here.place) > 450.0
+                if waypoints.last().is_none_or(|last| last.point.distance_to(point) > 500.0)
+                    && point.distance_to(here.place) > 450.0
                 {
-                    waypoints.push(Waypoint { point, place: Some(place) });
+                    waypoints.push(TrackWaypoint { point, place: Some(place) });
                 }
             }
         }
-        let place = places.named(here.name, here.place);
-        waypoints.push(Waypoint { point: here.place, place: Some(place) });
+        let place = places.place_with_name(here.name, here.place);
+        waypoints.push(TrackWaypoint { point: here.place, place: Some(place) });
     }
     waypoints
 }
@@ -163,37 +183,41 @@ struct TrackRun {
 }
 
 /// Lays both directions of a line; `sign` says which platform a run uses.
-fn both_ways(
-    places: &mut Places<'_>,
-    waypoints: &[Waypoint],
+fn lay_both_directions(
+    places: &mut PlaceRegistry<'_>,
+    waypoints: &[TrackWaypoint],
     step: f64,
-    sign: impl Fn(&Places<'_>, u32, &TrackRun) -> String,
-) -> [Run; 2] {
+    sign: impl Fn(&PlaceRegistry<'_>, u32, &TrackRun) -> String,
+) -> [RouteDirection; 2] {
     let points: Vec<Point> = waypoints.iter().map(|w| w.point).collect();
-    let first = points[0] + (points[0] - points[1]).unit() * 90.0;
+    let first = points[0] + (points[0] - points[1]).unit_vector() * 90.0;
     let last = points[points.len() - 1];
-    let beyond = last + (last - points[points.len() - 2]).unit() * 90.0;
+    let beyond = last + (last - points[points.len() - 2]).unit_vector() * 90.0;
     // The track goes on a little beyond the buffers, so that platforms at the ends lie on it.
     let way: Vec<Point> = [first].into_iter().chain(points).chain([beyond]).collect();
-    let line = spline(&way, false, step);
+    let line = smooth_spline(&way, false, step);
     [0, 1].map(|direction| {
         let mut points = line.clone();
-        let mut stations: Vec<&Waypoint> = waypoints.iter().filter(|w| w.place.is_some()).collect();
+        let mut stations: Vec<&TrackWaypoint> =
+            waypoints.iter().filter(|w| w.place.is_some()).collect();
         if direction == 1 {
             points.reverse();
             stations.reverse();
         }
-        let line = Line::new(points);
+        let line = MeasuredLine::new(points);
         let mut calls = Vec::new();
         for station in stations {
             let Some(place) = station.place else { continue };
-            let (along, _) = line.nearest(station.point);
-            let (point, heading) = line.place_at(along);
+            let (along, _) = line.nearest_distance(station.point);
+            let (point, heading) = line.point_and_direction_at(along);
             let run = TrackRun { direction, heading };
             let key = StopKey::Platform { place, sign: sign(places, place, &run) };
-            let platform = point - heading.left() * TRACK_SIDE;
-            calls.push(Call { stop: places.stop(key, place, platform, heading), along });
+            let platform = point - heading.left_normal() * TRACK_SIDE;
+            calls.push(PatternCall {
+                stop: places.stop_for_key(key, place, platform, heading),
+                along,
+            });
         }
-        Run { line, calls }
+        RouteDirection { line, calls }
     })
 }

@@ -1,11 +1,11 @@
 //! Trams and buses: the cheapest ways along the streets between the districts of the plan, with stops at crossings.
 
-use super::places::{Places, StopKey};
+use super::places::{PlaceRegistry, StopKey};
 use super::plan::{self, BusKind};
-use super::{Call, Mode, Network, Plan, Run};
+use super::{PatternCall, RouteDirection, RoutePlan, TransitNetwork, TransportMode};
 use crate::geography::Geography;
-use crate::geography::plan::Character;
-use crate::geography::plane::{Line, Point, simplify};
+use crate::geography::plan::DistrictCharacter;
+use crate::geography::plane::{MeasuredLine, Point, simplify_line};
 use crate::geography::streets::StreetClass;
 use crate::noise;
 
@@ -19,8 +19,8 @@ const SPREAD: f64 = 0.16;
 const STATION_REACH: f64 = 230.0;
 
 /// A line to be laid.
-struct Order {
-    plan: Plan,
+struct LineOrder {
+    plan: RoutePlan,
     /// The crossings it is led through.
     through: Vec<u32>,
     /// How far stops are apart in town, metres.
@@ -29,45 +29,45 @@ struct Order {
 }
 
 /// Way and crossings of a line.
-struct Way {
+struct LinePath {
     edges: Vec<u32>,
     nodes: Vec<u32>,
-    line: Line,
+    line: MeasuredLine,
     /// Distance of each node along the line.
     along: Vec<f64>,
 }
 
-pub(super) fn lay(
+pub(super) fn lay_surface_lines(
     seed: u64,
-    network: &mut Network,
-    places: &mut Places<'_>,
+    network: &mut TransitNetwork,
+    places: &mut PlaceRegistry<'_>,
     geography: &Geography,
     more_buses: usize,
 ) {
     let hubs: Vec<u32> =
-        geography.districts.iter().map(|d| geography.graph.nearest(d.place)).collect();
+        geography.districts.iter().map(|d| geography.graph.nearest_node(d.place)).collect();
     for (district, node) in geography.districts.iter().zip(&hubs) {
-        let place = places.named(district.name, district.place);
-        if places.place(place).point.distance(geography.graph.nodes[*node as usize])
+        let place = places.place_with_name(district.name, district.place);
+        if places.find_place(place).point.distance_to(geography.graph.nodes[*node as usize])
             < STATION_REACH * 1.6
         {
-            places.attach(*node, place);
+            places.attach_node(*node, place);
         }
     }
-    let mut layer = Layer { geography, used: vec![0.0; geography.graph.edges.len()] };
-    let orders = trams(&hubs).chain(buses(seed, geography, &hubs));
-    for order in orders.chain(further_buses(seed, geography, &hubs, more_buses)) {
-        layer.lay(network, places, order);
+    let mut layer = LineBuilder { geography, used: vec![0.0; geography.graph.edges.len()] };
+    let orders = tram_orders(&hubs).chain(bus_orders(seed, geography, &hubs));
+    for order in orders.chain(further_bus_orders(seed, geography, &hubs, more_buses)) {
+        layer.lay_line(network, places, order);
     }
 }
 
-fn trams(hubs: &[u32]) -> impl Iterator<Item = Order> {
-    plan::TRAM_LINES.iter().map(|(number, color, districts)| Order {
-        plan: Plan {
+fn tram_orders(hubs: &[u32]) -> impl Iterator<Item = LineOrder> {
+    plan::TRAM_LINES.iter().map(|(number, color, districts)| LineOrder {
+        plan: RoutePlan {
             id: format!("T{number}"),
             short_name: (*number).to_owned(),
             color: (*color).to_owned(),
-            mode: Mode::Tram,
+            mode: TransportMode::Tram,
             bus_kind: None,
             limited: false,
         },
@@ -77,15 +77,17 @@ fn trams(hubs: &[u32]) -> impl Iterator<Item = Order> {
     })
 }
 
-fn buses(seed: u64, geography: &Geography, hubs: &[u32]) -> impl Iterator<Item = Order> {
-    let key = noise::key(seed, "buses");
+fn bus_orders(seed: u64, geography: &Geography, hubs: &[u32]) -> impl Iterator<Item = LineOrder> {
+    let key = noise::key_for_purpose(seed, "buses");
     plan::BUS_LINES.iter().enumerate().map(move |(i, (number, color, districts, kind))| {
         let direct = districts.iter().map(|d| hubs[*d]).collect();
         let through = match kind {
-            BusKind::City => through_the_quarters(noise::mix(key, i as u64), geography, direct),
+            BusKind::City => {
+                detour_through_quarters(noise::mix_bits(key, i as u64), geography, direct)
+            }
             BusKind::Shuttle | BusKind::Night | BusKind::Express => direct,
         };
-        Order {
+        LineOrder {
             plan: bus_plan(number, color, *kind),
             through,
             gap: match kind {
@@ -99,19 +101,19 @@ fn buses(seed: u64, geography: &Geography, hubs: &[u32]) -> impl Iterator<Item =
 }
 
 /// Leads a bus aside of the main road between two districts, where people live and no tram goes.
-fn through_the_quarters(key: u64, geography: &Geography, hubs: Vec<u32>) -> Vec<u32> {
+fn detour_through_quarters(key: u64, geography: &Geography, hubs: Vec<u32>) -> Vec<u32> {
     let graph = &geography.graph;
     let mut through = vec![hubs[0]];
     for (i, pair) in hubs.windows(2).enumerate() {
         let (a, b) = (graph.nodes[pair[0] as usize], graph.nodes[pair[1] as usize]);
-        let chance = |n: u64| noise::share(noise::mix(key, i as u64 * 8 + n));
+        let chance = |n: u64| noise::unit_share(noise::mix_bits(key, i as u64 * 8 + n));
         let aside = (0.14 + 0.2 * chance(1)) * if chance(2) < 0.5 { 1.0 } else { -1.0 };
-        let wanted = a.towards(b, 0.4 + 0.2 * chance(3)) + (b - a).left() * aside;
-        let lived_in =
-            geography.field.density(wanted) > 0.27 && geography.terrain.raster.shore(wanted) > 80.0;
-        if a.distance(b) > 1_700.0 && lived_in && chance(4) < 0.75 {
+        let wanted = a.point_towards(b, 0.4 + 0.2 * chance(3)) + (b - a).left_normal() * aside;
+        let lived_in = geography.field.built_up_density(wanted) > 0.27
+            && geography.terrain.raster.shore_distance(wanted) > 80.0;
+        if a.distance_to(b) > 1_700.0 && lived_in && chance(4) < 0.75 {
             let nodes = (0..graph.nodes.len() as u32).filter(|n| graph.edges_at(*n).len() >= 3);
-            let away = |n: &u32| graph.nodes[*n as usize].distance(wanted);
+            let away = |n: &u32| graph.nodes[*n as usize].distance_to(wanted);
             through.extend(nodes.min_by(|a, b| away(a).total_cmp(&away(b))));
         }
         through.push(pair[1]);
@@ -119,36 +121,36 @@ fn through_the_quarters(key: u64, geography: &Geography, hubs: Vec<u32>) -> Vec<
     through
 }
 
-fn bus_plan(number: &str, color: &str, kind: BusKind) -> Plan {
-    Plan {
+fn bus_plan(number: &str, color: &str, kind: BusKind) -> RoutePlan {
+    RoutePlan {
         id: format!("B{number}"),
         short_name: number.to_owned(),
         color: color.to_owned(),
-        mode: Mode::Bus,
+        mode: TransportMode::Bus,
         bus_kind: Some(kind),
         limited: kind == BusKind::Express,
     }
 }
 
 /// Lines between parts of town by chance, numbered from 100.
-fn further_buses(
+fn further_bus_orders(
     seed: u64,
     geography: &Geography,
     hubs: &[u32],
     count: usize,
-) -> impl Iterator<Item = Order> {
-    let mut rng = fastrand::Rng::with_seed(noise::key(seed, "further buses"));
+) -> impl Iterator<Item = LineOrder> {
+    let mut rng = fastrand::Rng::with_seed(noise::key_for_purpose(seed, "further buses"));
     let town: Vec<u32> = (0..geography.graph.nodes.len() as u32)
         .filter(|n| {
             geography.graph.edges_at(*n).len() >= 3
-                && geography.field.density(geography.graph.nodes[*n as usize]) > 0.25
+                && geography.field.built_up_density(geography.graph.nodes[*n as usize]) > 0.25
         })
         .collect();
     let inner: Vec<u32> = geography
         .districts
         .iter()
         .zip(hubs)
-        .filter(|(d, _)| matches!(d.character, Character::Core | Character::Inner))
+        .filter(|(d, _)| matches!(d.character, DistrictCharacter::Core | DistrictCharacter::Inner))
         .map(|(_, hub)| *hub)
         .collect();
     (0..count).map(move |i| {
@@ -159,12 +161,12 @@ fn further_buses(
         let mut through = vec![pick(&town), pick(&inner), pick(&town)];
         // Lines worth their bus are some kilometres long.
         for _ in 0..12 {
-            if place(through[0]).distance(place(through[2])) > 4_000.0 {
+            if place(through[0]).distance_to(place(through[2])) > 4_000.0 {
                 break;
             }
             through[2] = pick(&town);
         }
-        Order {
+        LineOrder {
             plan: bus_plan(&number, color, BusKind::City),
             through,
             gap: 420.0,
@@ -173,15 +175,20 @@ fn further_buses(
     })
 }
 
-struct Layer<'a> {
+struct LineBuilder<'a> {
     geography: &'a Geography,
     /// How many lines use each edge.
     used: Vec<f64>,
 }
 
-impl Layer<'_> {
-    fn lay(&mut self, network: &mut Network, places: &mut Places<'_>, order: Order) {
-        let Some(way) = self.way(&order) else { return };
+impl LineBuilder<'_> {
+    fn lay_line(
+        &mut self,
+        network: &mut TransitNetwork,
+        places: &mut PlaceRegistry<'_>,
+        order: LineOrder,
+    ) {
+        let Some(way) = self.find_line_path(&order) else { return };
         for edge in &way.edges {
             self.used[*edge as usize] += 1.0;
         }
@@ -190,21 +197,21 @@ impl Layer<'_> {
             return;
         }
         let runs = [
-            self.run(places, &way, &stops),
-            self.run(places, &way.reversed(), &reversed(&stops, &way)),
+            self.build_direction(places, &way, &stops),
+            self.build_direction(places, &way.reversed_path(), &reversed_stops(&stops, &way)),
         ];
         let calls = runs[0].calls.len();
         let short_runs = order.short_runs && calls > 14;
-        network.add(order.plan, runs);
+        network.add_route(order.plan, runs);
         if short_runs {
             network.add_short_runs(calls / 5, calls * 4 / 5);
         }
     }
 
     /// Leads a line through its crossings, without running into a blind alley and back.
-    fn way(&self, order: &Order) -> Option<Way> {
+    fn find_line_path(&self, order: &LineOrder) -> Option<LinePath> {
         let graph = &self.geography.graph;
-        let tram = order.plan.mode == Mode::Tram;
+        let tram = order.plan.mode == TransportMode::Tram;
         let weight = |edge: u32| {
             let by_class = match graph.edges[edge as usize].class {
                 StreetClass::Main => 1.0,
@@ -219,7 +226,7 @@ impl Layer<'_> {
         };
         let mut edges: Vec<u32> = Vec::new();
         for pair in order.through.windows(2) {
-            for edge in graph.way(pair[0], pair[1], weight)? {
+            for edge in graph.find_cheapest_path(pair[0], pair[1], weight)? {
                 if edges.last() == Some(&edge) {
                     edges.pop();
                 } else {
@@ -231,31 +238,31 @@ impl Layer<'_> {
         let start = order.through[0];
         let ends = [graph.edges[first as usize].a, graph.edges[first as usize].b];
         let start = if ends.contains(&start) { start } else { ends[0] };
-        let nodes = graph.nodes_of(start, &edges);
-        let line = graph.line_of(start, &edges);
-        let line = Line::new(simplify(line.points(), 0.8));
+        let nodes = graph.nodes_along_path(start, &edges);
+        let line = graph.line_along_path(start, &edges);
+        let line = MeasuredLine::new(simplify_line(line.points(), 0.8));
         let mut along = Vec::with_capacity(nodes.len());
         let mut total = 0.0;
         along.push(0.0);
         for edge in &edges {
-            total += graph.edges[*edge as usize].line.length();
+            total += graph.edges[*edge as usize].line.total_length();
             along.push(total);
         }
         // Simplifying shortens the line by next to nothing; the nodes follow.
-        let scale = line.length() / total.max(1.0);
+        let scale = line.total_length() / total.max(1.0);
         along.iter_mut().for_each(|d| *d *= scale);
-        Some(Way { edges, nodes, line, along })
+        Some(LinePath { edges, nodes, line, along })
     }
 
     /// Which of a way's crossings get a stop: about evenly apart, rather where there is one already.
-    fn choose_stops(&self, places: &mut Places<'_>, way: &Way, gap: f64) -> Vec<usize> {
+    fn choose_stops(&self, places: &mut PlaceRegistry<'_>, way: &LinePath, gap: f64) -> Vec<usize> {
         let graph = &self.geography.graph;
         let last = way.nodes.len() - 1;
         let end = way.along[last];
         let mut chosen = vec![0];
         loop {
             let from = way.along[chosen[chosen.len() - 1]];
-            let density = self.geography.field.density(way.line.point_at(from + gap));
+            let density = self.geography.field.built_up_density(way.line.point_at(from + gap));
             let gap = gap * (1.0 + 1.3 * (0.35 - density).max(0.0) / 0.35);
             if end - from < gap * 1.45 {
                 break;
@@ -263,8 +270,8 @@ impl Layer<'_> {
             let badness = |k: usize| {
                 let node = way.nodes[k];
                 let off = (way.along[k] - from - gap).abs();
-                let known = match places.find_at(node) {
-                    Some(place) if places.place(place).is_station => 320.0,
+                let known = match places.find_place_at_node(node) {
+                    Some(place) if places.find_place(place).is_station => 320.0,
                     Some(_) => 150.0,
                     None => 0.0,
                 };
@@ -285,28 +292,28 @@ impl Layer<'_> {
             }
         }
         chosen.push(last);
-        self.one_stop_per_place(places, way, chosen)
+        self.merge_stops_by_place(places, way, chosen)
     }
 
     /// Two crossings of one place in a row would be the same name twice.
-    fn one_stop_per_place(
+    fn merge_stops_by_place(
         &self,
-        places: &mut Places<'_>,
-        way: &Way,
+        places: &mut PlaceRegistry<'_>,
+        way: &LinePath,
         chosen: Vec<usize>,
     ) -> Vec<usize> {
         let graph = &self.geography.graph;
         let mut seen = Vec::new();
         let last = chosen.len() - 1;
         let mut kept: Vec<usize> = Vec::new();
-        let terminus = self.place_of(places, way, chosen[last]);
+        let terminus = self.place_at_stop(places, way, chosen[last]);
         for (i, k) in chosen.into_iter().enumerate() {
             let node = way.nodes[k];
-            let station = places.find_near(graph.nodes[node as usize], STATION_REACH);
-            if let Some(station) = station.filter(|s| places.place(*s).is_station) {
-                places.attach(node, station);
+            let station = places.find_place_near(graph.nodes[node as usize], STATION_REACH);
+            if let Some(station) = station.filter(|s| places.find_place(*s).is_station) {
+                places.attach_node(node, station);
             }
-            let place = self.place_of(places, way, k);
+            let place = self.place_at_stop(places, way, k);
             let again = seen.contains(&place) || (place == terminus && i != last);
             if i == last || !again {
                 seen.push(place);
@@ -316,14 +323,19 @@ impl Layer<'_> {
         kept
     }
 
-    fn place_of(&self, places: &mut Places<'_>, way: &Way, k: usize) -> u32 {
+    fn place_at_stop(&self, places: &mut PlaceRegistry<'_>, way: &LinePath, k: usize) -> u32 {
         let edge = way.edges[k.min(way.edges.len() - 1)];
-        places.at_crossing(way.nodes[k], self.geography.graph.edges[edge as usize].street)
+        places.place_at_crossing(way.nodes[k], self.geography.graph.edges[edge as usize].street)
     }
 
-    fn run(&self, places: &mut Places<'_>, way: &Way, stops: &[usize]) -> Run {
-        let length = way.line.length();
-        let mut calls: Vec<Call> = Vec::new();
+    fn build_direction(
+        &self,
+        places: &mut PlaceRegistry<'_>,
+        way: &LinePath,
+        stops: &[usize],
+    ) -> RouteDirection {
+        let length = way.line.total_length();
+        let mut calls: Vec<PatternCall> = Vec::new();
         for k in stops {
             let node = way.nodes[*k];
             let (key, along) = match way.edges.get(*k) {
@@ -338,27 +350,28 @@ impl Layer<'_> {
                     (StopKey::LineEnd { node, edge: way.edges[way.edges.len() - 1] }, length - 6.0)
                 }
             };
-            let (point, heading): (Point, Point) = way.line.place_at(along);
-            let place = self.place_of(places, way, *k);
-            let stop = places.stop(key, place, point - heading.left() * KERB, heading);
-            calls.push(Call { stop, along });
+            let (point, heading): (Point, Point) = way.line.point_and_direction_at(along);
+            let place = self.place_at_stop(places, way, *k);
+            let stop =
+                places.stop_for_key(key, place, point - heading.left_normal() * KERB, heading);
+            calls.push(PatternCall { stop, along });
         }
-        Run { line: way.line.clone(), calls }
+        RouteDirection { line: way.line.clone(), calls }
     }
 }
 
-impl Way {
-    fn reversed(&self) -> Self {
-        let length = self.line.length();
+impl LinePath {
+    fn reversed_path(&self) -> Self {
+        let length = self.line.total_length();
         Self {
             edges: self.edges.iter().rev().copied().collect(),
             nodes: self.nodes.iter().rev().copied().collect(),
-            line: Line::new(self.line.points().iter().rev().copied().collect()),
+            line: MeasuredLine::new(self.line.points().iter().rev().copied().collect()),
             along: self.along.iter().rev().map(|d| length - d).collect(),
         }
     }
 }
 
-fn reversed(stops: &[usize], way: &Way) -> Vec<usize> {
+fn reversed_stops(stops: &[usize], way: &LinePath) -> Vec<usize> {
     stops.iter().rev().map(|k| way.nodes.len() - 1 - k).collect()
 }

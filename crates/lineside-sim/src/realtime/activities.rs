@@ -4,15 +4,15 @@ use lineside_formats::gtfs_rt::proto::vehicle_position::{
     CongestionLevel, OccupancyStatus, VehicleStopStatus,
 };
 use lineside_formats::siri::{
-    Call, FramedVehicleJourneyRef, Location, Occupancy, VehicleActivity, VehicleJourney,
+    FramedVehicleJourneyRef, Location, Occupancy, SiriCall, VehicleActivity, VehicleJourney,
 };
 use lineside_sync::UnixMillis;
 
-use super::courses::Course;
-use super::journeys::{late, moment};
-use super::runs::{DayAt, Kind, Run};
-use super::seconds;
-use super::vehicle_positions::{Sighting, status_of};
+use super::courses::RunCourse;
+use super::journeys::{siri_delay, siri_time};
+use super::runs::{RunKind, ServiceDay, TripRun};
+use super::vehicle_positions::{VehicleReport, occupancy_status};
+use super::whole_seconds;
 use crate::city::City;
 
 /// What a vehicle says holds this long, seconds.
@@ -21,22 +21,28 @@ const HOLDS: i64 = 60;
 impl City {
     /// What each vehicle that is out does at an instant, in a fixed order.
     pub fn vehicle_activities(&self, now: UnixMillis) -> Vec<VehicleActivity> {
-        let now = seconds(now);
-        let mut course = Course::default();
+        let now = whole_seconds(now);
+        let mut course = RunCourse::default();
         let mut activities = Vec::new();
-        for at in self.days_at(now) {
-            for run in self.runs_at(&at) {
-                if let Some(seen) = self.sighting(&run, &at, now, &mut course) {
+        for at in self.service_days_at(now) {
+            for run in self.list_runs_at(&at) {
+                if let Some(seen) = self.last_vehicle_report(&run, &at, now, &mut course) {
                     let time = at.seconds - (now - seen.reported) as f64;
-                    let delay = self.known(&run, &course, time).delay;
-                    activities.push(self.activity(&run, &at, &seen, delay));
+                    let delay = self.run_status(&run, &course, time).delay;
+                    activities.push(self.build_vehicle_activity(&run, &at, &seen, delay));
                 }
             }
         }
         activities
     }
 
-    fn activity(&self, run: &Run, at: &DayAt, seen: &Sighting, delay: f64) -> VehicleActivity {
+    fn build_vehicle_activity(
+        &self,
+        run: &TripRun,
+        at: &ServiceDay,
+        seen: &VehicleReport,
+        delay: f64,
+    ) -> VehicleActivity {
         let vehicle = self.vehicle_descriptor(run).id.unwrap_or_default();
         let stands = seen.status == VehicleStopStatus::StoppedAt;
         let jammed = !matches!(
@@ -44,16 +50,16 @@ impl City {
             CongestionLevel::RunningSmoothly | CongestionLevel::UnknownCongestionLevel
         );
         let (latitude, longitude) = seen.place;
-        let call = Call {
+        let call = SiriCall {
             order: Some(seen.call as u32 + 1),
             vehicle_at_stop: Some(stands),
-            ..self.call(run, seen.call)
+            ..self.describe_call(run, seen.call)
         };
         let journey = VehicleJourney {
             // A vehicle's journey is named by its day whether the timetable has it or not.
             framed_vehicle_journey_ref: Some(FramedVehicleJourneyRef {
-                data_frame_ref: Some(self.time().date(at.day).to_string().into()),
-                dated_vehicle_journey_ref: Some(self.trip_id(run).into()),
+                data_frame_ref: Some(self.city_time().calendar_date(at.day).to_string().into()),
+                dated_vehicle_journey_ref: Some(self.run_trip_id(run).into()),
             }),
             estimated_vehicle_journey_code: None,
             monitored: Some(true),
@@ -65,16 +71,16 @@ impl City {
             }),
             bearing: Some(f64::from(seen.bearing)),
             velocity: Some(f64::from((seen.speed * 10.0).round()) / 10.0),
-            occupancy: Some(occupancy_of(seen.occupancy)),
-            delay: (run.kind == Kind::Scheduled).then(|| late(delay)),
+            occupancy: Some(siri_occupancy(seen.occupancy)),
+            delay: (run.kind == RunKind::Scheduled).then(|| siri_delay(delay)),
             vehicle_ref: Some(vehicle.clone().into()),
             monitored_call: Some(Box::new(call)),
-            ..self.journey(run, at)
+            ..self.describe_journey(run, at)
         };
         VehicleActivity {
-            recorded_at_time: moment(seen.reported),
+            recorded_at_time: siri_time(seen.reported),
             item_identifier: Some(vehicle.clone().into()),
-            valid_until_time: moment(seen.reported + HOLDS),
+            valid_until_time: siri_time(seen.reported + HOLDS),
             vehicle_monitoring_ref: Some(vehicle.into()),
             monitored_vehicle_journey: Some(Box::new(journey)),
             ..VehicleActivity::default()
@@ -82,8 +88,8 @@ impl City {
     }
 }
 
-fn occupancy_of(percent: u32) -> Occupancy {
-    match status_of(percent) {
+fn siri_occupancy(percent: u32) -> Occupancy {
+    match occupancy_status(percent) {
         OccupancyStatus::Empty => Occupancy::Empty,
         OccupancyStatus::ManySeatsAvailable => Occupancy::ManySeatsAvailable,
         OccupancyStatus::FewSeatsAvailable => Occupancy::FewSeatsAvailable,

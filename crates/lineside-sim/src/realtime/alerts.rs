@@ -5,16 +5,16 @@ use lineside_formats::gtfs_rt::proto;
 use lineside_sync::UnixMillis;
 use proto::alert::{Cause, Effect, SeverityLevel};
 
-use super::events::{Closure, Incident};
-use super::runs::DayAt;
+use super::events::{Incident, StopClosure};
+use super::runs::ServiceDay;
 use super::texts::{self, Pair};
-use super::{header, seconds};
+use super::{build_feed_header, whole_seconds};
 use crate::city::City;
-use crate::network::Mode;
+use crate::network::TransportMode;
 use crate::network::plan::MAIN_STATION;
 use crate::noise;
-use crate::time::{Day, HOUR, clock};
-use crate::timetable::services::{Service, exceptions};
+use crate::time::{Day, HOUR, format_clock_time};
+use crate::timetable::services::{Service, list_service_exceptions};
 
 /// Passengers hear of an incident this long after it began, and that it is over this long after it ended, seconds.
 const TOLD_AFTER: i32 = 90;
@@ -30,7 +30,7 @@ const DAY_ENDS: i32 = 26 * HOUR;
 const LIFTS: u64 = 2;
 
 /// An alert before it is wrapped up.
-pub(super) struct Notice {
+pub(super) struct AlertNotice {
     pub(super) id: String,
     /// Instants, Unix seconds.
     pub(super) period: (i64, i64),
@@ -44,16 +44,16 @@ pub(super) struct Notice {
 
 impl City {
     /// The feed of alerts at an instant.
-    pub fn alerts(&self, now: UnixMillis) -> proto::FeedMessage {
-        let now = seconds(now);
-        let entity = self.notices(now).into_iter().map(entity).collect();
-        proto::FeedMessage { header: header(now, self.version()), entity }
+    pub fn alerts_feed(&self, now: UnixMillis) -> proto::FeedMessage {
+        let now = whole_seconds(now);
+        let entity = self.active_notices(now).into_iter().map(alert_entity).collect();
+        proto::FeedMessage { header: build_feed_header(now, self.feed_version()), entity }
     }
 
     /// What passengers are told at an instant, Unix seconds.
-    pub(super) fn notices(&self, now: i64) -> Vec<Notice> {
+    pub(super) fn active_notices(&self, now: i64) -> Vec<AlertNotice> {
         let mut notices = Vec::new();
-        for at in self.days_at(now) {
+        for at in self.service_days_at(now) {
             notices.extend(
                 at.events
                     .incidents
@@ -62,8 +62,8 @@ impl City {
             );
             notices.extend(self.cancellation_notices(&at));
         }
-        let today = self.time().day(now);
-        if let Some(at) = self.days_at(now).into_iter().find(|at| at.day == today) {
+        let today = self.city_time().service_day_at(now);
+        if let Some(at) = self.service_days_at(now).into_iter().find(|at| at.day == today) {
             notices.extend(
                 at.events.closures.iter().map(|closure| self.closure_notice(today, closure)),
             );
@@ -74,22 +74,23 @@ impl City {
         notices
     }
 
-    fn period(&self, from: (Day, i32), until: (Day, i32)) -> (i64, i64) {
-        let instant =
-            |(day, seconds): (Day, i32)| self.time().instant(day, f64::from(seconds)) as i64;
+    fn notice_period(&self, from: (Day, i32), until: (Day, i32)) -> (i64, i64) {
+        let instant = |(day, seconds): (Day, i32)| {
+            self.city_time().instant_on_day(day, f64::from(seconds)) as i64
+        };
         (instant(from), instant(until))
     }
 
-    fn incident_notice(&self, at: &DayAt, incident: &Incident) -> Option<Notice> {
+    fn incident_notice(&self, at: &ServiceDay, incident: &Incident) -> Option<AlertNotice> {
         let now = at.seconds as i32;
         let told = (incident.from + TOLD_AFTER..incident.until + OVER_AFTER).contains(&now);
         let route = &self.network().routes[incident.route as usize];
-        if !told || !self.runs_today(at.day, incident.route) {
+        if !told || !self.route_runs_on(at.day, incident.route) {
             return None;
         }
-        let street = matches!(route.mode, Mode::Bus | Mode::Tram);
+        let street = matches!(route.mode, TransportMode::Bus | TransportMode::Tram);
         let (cause, words): (Cause, &Pair) =
-            match (noise::share(noise::mix(incident.key, 9)) * 4.0) as u32 {
+            match (noise::unit_share(noise::mix_bits(incident.key, 9)) * 4.0) as u32 {
                 0 if street => (Cause::Accident, &texts::ACCIDENT),
                 1 => (Cause::PoliceActivity, &texts::POLICE),
                 2 => (Cause::MedicalEmergency, &texts::MEDICAL),
@@ -105,15 +106,16 @@ impl City {
             ("minutes", &minutes),
         ];
         let severe = incident.severity > 360.0;
-        Some(Notice {
+        Some(AlertNotice {
             id: format!("incident-{}-{}", at.date, incident.number),
-            period: self.period((at.day, incident.from), (at.day, incident.until + OVER_AFTER)),
+            period: self
+                .notice_period((at.day, incident.from), (at.day, incident.until + OVER_AFTER)),
             cause,
             effect: Effect::SignificantDelays,
             severity: if severe { SeverityLevel::Severe } else { SeverityLevel::Warning },
-            concerns: vec![self.concerns_route(incident.route)],
-            header: words.0.with(&values),
-            description: words.1.with(&values),
+            concerns: vec![self.route_selector(incident.route)],
+            header: words.0.fill_placeholders(&values),
+            description: words.1.fill_placeholders(&values),
         })
     }
 
@@ -132,31 +134,32 @@ impl City {
         (name(incident.section.0), name(incident.section.1))
     }
 
-    fn runs_today(&self, day: Day, route: u32) -> bool {
+    fn route_runs_on(&self, day: Day, route: u32) -> bool {
         let basic = [Service::Weekday, Service::Saturday, Service::Sunday];
         let route = &self.network().routes[route as usize];
         basic.into_iter().any(|s| {
-            s.is_active(self.time(), day) && crate::timetable::demand::offer(route, s).is_some()
+            s.is_active_on(self.city_time(), day)
+                && crate::timetable::demand::service_offer(route, s).is_some()
         })
     }
 
-    fn concerns_route(&self, route: u32) -> proto::EntitySelector {
+    fn route_selector(&self, route: u32) -> proto::EntitySelector {
         let route = &self.network().routes[route as usize];
         proto::EntitySelector {
-            agency_id: Some(crate::gtfs::agency_of(route.mode).to_owned()),
+            agency_id: Some(crate::gtfs::agency_id_of_mode(route.mode).to_owned()),
             route_id: Some(route.id.clone()),
             ..Default::default()
         }
     }
 
     /// One notice for each route that loses trips within the hour.
-    fn cancellation_notices(&self, at: &DayAt) -> Vec<Notice> {
+    fn cancellation_notices(&self, at: &ServiceDay) -> Vec<AlertNotice> {
         let soon = at.seconds..at.seconds + CANCELLED_AHEAD;
         let mut runs: Vec<_> = self
-            .runs_at(at)
+            .list_runs_at(at)
             .into_iter()
             .filter(|run| {
-                soon.contains(&f64::from(run.trip.start)) && self.is_cancelled(run, &at.events)
+                soon.contains(&f64::from(run.trip.start)) && self.is_run_cancelled(run, &at.events)
             })
             .collect();
         let route_of = |pattern: u32| self.network().patterns[pattern as usize].route;
@@ -165,46 +168,52 @@ impl City {
             .map(|runs| {
                 let route = route_of(runs[0].trip.pattern);
                 let line = &self.network().routes[route as usize].short_name;
-                let feed_time = |start: i32| clock(self.time().feed_seconds(start) % (24 * HOUR));
+                let feed_time = |start: i32| {
+                    format_clock_time(self.city_time().feed_seconds(start) % (24 * HOUR))
+                };
                 let times: Vec<String> =
                     runs.iter().map(|run| feed_time(run.trip.start)[..5].to_owned()).collect();
                 let (count, times) = (runs.len().to_string(), times.join(", "));
                 let values = [("line", line.as_str()), ("count", &count), ("times", &times)];
-                let trip = |run: &super::runs::Run| proto::EntitySelector {
+                let trip = |run: &super::runs::TripRun| proto::EntitySelector {
                     trip: Some(self.trip_descriptor(run, &at.date, true)),
                     ..Default::default()
                 };
                 let last = runs[runs.len() - 1].trip.start;
                 let is_one = runs.len() == 1;
                 let description = if is_one { texts::ONE_CANCELLED } else { texts::CANCELLED.1 };
-                Notice {
+                AlertNotice {
                     id: format!(
                         "cancelled-{}-{}",
                         at.date,
                         self.network().routes[route as usize].id
                     ),
-                    period: self.period((at.day, runs[0].trip.start - HOUR), (at.day, last)),
+                    period: self.notice_period((at.day, runs[0].trip.start - HOUR), (at.day, last)),
                     cause: Cause::OtherCause,
                     effect: Effect::ReducedService,
                     severity: SeverityLevel::Warning,
                     concerns: runs.iter().map(trip).collect(),
-                    header: texts::CANCELLED.0.with(&values),
-                    description: description.with(&values),
+                    header: texts::CANCELLED.0.fill_placeholders(&values),
+                    description: description.fill_placeholders(&values),
                 }
             })
             .collect()
     }
 
-    fn closure_notice(&self, today: Day, closure: &Closure) -> Notice {
+    fn closure_notice(&self, today: Day, closure: &StopClosure) -> AlertNotice {
         let network = self.network();
         let stop = &network.stops[closure.stop as usize];
         let name = network.places[stop.place as usize].name.as_str();
         let line = network.routes[closure.route as usize].short_name.as_str();
         let values = [("stop", name), ("line", line)];
         let first = today.div_euclid(3) * 3;
-        Notice {
-            id: format!("works-{}-{}", crate::time::compact(self.time().date(first)), stop.id),
-            period: self.period((first, DAY_BEGINS), (first + 2, DAY_ENDS)),
+        AlertNotice {
+            id: format!(
+                "works-{}-{}",
+                crate::time::format_compact_date(self.city_time().calendar_date(first)),
+                stop.id
+            ),
+            period: self.notice_period((first, DAY_BEGINS), (first + 2, DAY_ENDS)),
             cause: Cause::Construction,
             effect: Effect::NoService,
             severity: SeverityLevel::Warning,
@@ -212,22 +221,27 @@ impl City {
                 stop_id: Some(stop.id.clone()),
                 ..Default::default()
             }],
-            header: texts::CLOSED_STOP.0.with(&values),
-            description: texts::CLOSED_STOP.1.with(&values),
+            header: texts::CLOSED_STOP.0.fill_placeholders(&values),
+            description: texts::CLOSED_STOP.1.fill_placeholders(&values),
         }
     }
 
-    fn lift_notices(&self, today: Day) -> Vec<Notice> {
+    fn lift_notices(&self, today: Day) -> Vec<AlertNotice> {
         let network = self.network();
-        let metro = network.routes.iter().filter(|r| r.mode == Mode::Metro);
+        let metro = network.routes.iter().filter(|r| r.mode == TransportMode::Metro);
         let calls: Vec<u32> = metro
             .flat_map(|r| &network.patterns[r.patterns[0] as usize].calls)
             .map(|call| network.stops[call.stop as usize].place)
             .collect();
-        let key = noise::mix(noise::key(self.model().seed, "lifts"), today as u64);
+        let key = noise::mix_bits(
+            noise::key_for_purpose(self.realtime_model().seed, "lifts"),
+            today as u64,
+        );
         let mut broken: Vec<u32> = (0..LIFTS)
             .filter_map(|n| {
-                calls.get((noise::share(noise::mix(key, n)) * calls.len() as f64) as usize).copied()
+                calls
+                    .get((noise::unit_share(noise::mix_bits(key, n)) * calls.len() as f64) as usize)
+                    .copied()
             })
             .collect();
         broken.sort_unstable();
@@ -237,13 +251,13 @@ impl City {
             .map(|place| {
                 let place = &network.places[place as usize];
                 let values = [("stop", place.name.as_str())];
-                Notice {
+                AlertNotice {
                     id: format!(
                         "lift-{}-{}",
-                        crate::time::compact(self.time().date(today)),
+                        crate::time::format_compact_date(self.city_time().calendar_date(today)),
                         place.id
                     ),
-                    period: self.period((today, DAY_BEGINS), (today, DAY_ENDS)),
+                    period: self.notice_period((today, DAY_BEGINS), (today, DAY_ENDS)),
                     cause: Cause::Maintenance,
                     effect: Effect::AccessibilityIssue,
                     severity: SeverityLevel::Info,
@@ -251,40 +265,46 @@ impl City {
                         stop_id: Some(place.id.clone()),
                         ..Default::default()
                     }],
-                    header: texts::LIFT.0.with(&values),
-                    description: texts::LIFT.1.with(&values),
+                    header: texts::LIFT.0.fill_placeholders(&values),
+                    description: texts::LIFT.1.fill_placeholders(&values),
                 }
             })
             .collect()
     }
 
     /// Every third day or so is windy.
-    fn wind_notice(&self, today: Day) -> Option<Notice> {
-        let key = noise::mix(noise::key(self.model().seed, "wind"), today as u64);
-        (noise::share(key) < 0.35).then(|| {
+    fn wind_notice(&self, today: Day) -> Option<AlertNotice> {
+        let key = noise::mix_bits(
+            noise::key_for_purpose(self.realtime_model().seed, "wind"),
+            today as u64,
+        );
+        (noise::unit_share(key) < 0.35).then(|| {
             let ferries = (0..self.network().routes.len() as u32)
-                .filter(|r| self.network().routes[*r as usize].mode == Mode::Ferry);
-            Notice {
-                id: format!("wind-{}", crate::time::compact(self.time().date(today))),
-                period: self.period((today, DAY_BEGINS), (today, DAY_ENDS)),
+                .filter(|r| self.network().routes[*r as usize].mode == TransportMode::Ferry);
+            AlertNotice {
+                id: format!(
+                    "wind-{}",
+                    crate::time::format_compact_date(self.city_time().calendar_date(today))
+                ),
+                period: self.notice_period((today, DAY_BEGINS), (today, DAY_ENDS)),
                 cause: Cause::Weather,
                 effect: Effect::SignificantDelays,
                 severity: SeverityLevel::Info,
-                concerns: ferries.map(|r| self.concerns_route(r)).collect(),
-                header: texts::WIND.0.with(&[]),
-                description: texts::WIND.1.with(&[]),
+                concerns: ferries.map(|r| self.route_selector(r)).collect(),
+                header: texts::WIND.0.fill_placeholders(&[]),
+                description: texts::WIND.1.fill_placeholders(&[]),
             }
         })
     }
 
     /// What passengers should know some days ahead.
-    fn planned_notices(&self, today: Day) -> Vec<Notice> {
+    fn planned_notices(&self, today: Day) -> Vec<AlertNotice> {
         let mut notices = vec![self.platforms_notice(today)];
-        for exception in exceptions(self.time()).iter().filter(|e| e.added) {
+        for exception in list_service_exceptions(self.city_time()).iter().filter(|e| e.added) {
             if !(today..=today + PLANNED_AHEAD).contains(&exception.day) {
                 continue;
             }
-            let date = self.time().date(exception.day);
+            let date = self.city_time().calendar_date(exception.day);
             let text = format!("{}.{}.{}", date.day(), date.month(), date.year());
             let values = [("date", text.as_str())];
             let festival = exception.service == Service::Festival;
@@ -294,61 +314,68 @@ impl City {
                 (&texts::HOLIDAY, DAY_BEGINS)
             };
             let of_ferries = (0..self.network().routes.len() as u32)
-                .filter(|r| self.network().routes[*r as usize].mode == Mode::Ferry)
-                .map(|r| self.concerns_route(r));
+                .filter(|r| self.network().routes[*r as usize].mode == TransportMode::Ferry)
+                .map(|r| self.route_selector(r));
             let of_all = crate::gtfs::AGENCIES.iter().map(|a| proto::EntitySelector {
                 agency_id: Some(a.id.to_owned()),
                 ..Default::default()
             });
-            notices.push(Notice {
-                id: format!("{}-{}", exception.service.id(), crate::time::compact(date)),
-                period: self.period((exception.day, begin), (exception.day, DAY_ENDS)),
+            notices.push(AlertNotice {
+                id: format!(
+                    "{}-{}",
+                    exception.service.service_id(),
+                    crate::time::format_compact_date(date)
+                ),
+                period: self.notice_period((exception.day, begin), (exception.day, DAY_ENDS)),
                 cause: Cause::Holiday,
                 effect: if festival { Effect::AdditionalService } else { Effect::ReducedService },
                 severity: SeverityLevel::Info,
                 concerns: if festival { of_ferries.collect() } else { of_all.collect() },
-                header: words.0.with(&values),
-                description: words.1.with(&values),
+                header: words.0.fill_placeholders(&values),
+                description: words.1.fill_placeholders(&values),
             });
         }
         notices
     }
 
     /// Track works on the next weekend.
-    fn platforms_notice(&self, today: Day) -> Notice {
+    fn platforms_notice(&self, today: Day) -> AlertNotice {
         let sunday = (today..today + 7)
-            .find(|day| self.time().weekday(*day) == Weekday::Sunday)
+            .find(|day| self.city_time().city_weekday(*day) == Weekday::Sunday)
             .unwrap_or(today);
         let station = self.geography().districts[MAIN_STATION].name;
         let place = self.network().places.iter().find(|place| place.name == station);
         let values = [("stop", station), ("line", "R1")];
-        let mut concerns = vec![self.concerns_route(0)];
+        let mut concerns = vec![self.route_selector(0)];
         concerns.extend(
             place.map(|p| proto::EntitySelector {
                 stop_id: Some(p.id.clone()),
                 ..Default::default()
             }),
         );
-        Notice {
-            id: format!("tracks-{}", crate::time::compact(self.time().date(sunday))),
-            period: self.period((sunday - 1, DAY_BEGINS), (sunday, DAY_ENDS)),
+        AlertNotice {
+            id: format!(
+                "tracks-{}",
+                crate::time::format_compact_date(self.city_time().calendar_date(sunday))
+            ),
+            period: self.notice_period((sunday - 1, DAY_BEGINS), (sunday, DAY_ENDS)),
             cause: Cause::Construction,
             effect: Effect::ModifiedService,
             severity: SeverityLevel::Info,
             concerns,
-            header: texts::PLATFORMS.0.with(&values),
-            description: texts::PLATFORMS.1.with(&values),
+            header: texts::PLATFORMS.0.fill_placeholders(&values),
+            description: texts::PLATFORMS.1.fill_placeholders(&values),
         }
     }
 }
 
 /// The page with more about it.
-pub(super) fn page_of(notice: &Notice) -> String {
+pub(super) fn notice_page_url(notice: &AlertNotice) -> String {
     format!("{}/alerts/{}", crate::gtfs::SITE, notice.id)
 }
 
-fn entity(notice: Notice) -> proto::FeedEntity {
-    let url = page_of(&notice);
+fn alert_entity(notice: AlertNotice) -> proto::FeedEntity {
+    let url = notice_page_url(&notice);
     let url = proto::translated_string::Translation { text: url, language: None };
     let alert = proto::Alert {
         active_period: vec![proto::TimeRange {

@@ -5,12 +5,12 @@
 //! Of two buses in a row the first may gather the passengers and fall back while the second catches up: that is
 //! bunching. A late vehicle starts its next trip late and makes up for it within most of that trip.
 
-use super::events::Events;
-use super::runs::Run;
-use crate::city::{City, Parts};
-use crate::network::Mode;
+use super::events::DayEvents;
+use super::runs::TripRun;
+use crate::city::{City, CityParts};
+use crate::network::TransportMode;
 use crate::noise;
-use crate::timetable::demand::rush;
+use crate::timetable::demand::traffic_density;
 use crate::timetable::services::Service;
 use crate::timetable::{NONE, Trip};
 
@@ -27,7 +27,7 @@ const MADE_UP_BY: f64 = 0.8;
 
 /// What really happens at a stop: seconds of the city's time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+pub(super) struct CallTimes {
     pub(super) arrive: f64,
     pub(super) depart: f64,
     /// Passed without stopping; both times are then the time of passing.
@@ -36,8 +36,8 @@ pub(super) struct Moment {
 
 /// A run as it really goes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Course {
-    pub(super) moments: Vec<Moment>,
+pub(super) struct RunCourse {
+    pub(super) moments: Vec<CallTimes>,
     /// From when on its vehicle belongs to this run.
     pub(super) from: f64,
     /// Until when.
@@ -46,14 +46,14 @@ pub(super) struct Course {
 
 /// Where traffic is looked up for each call of each pattern, and how full the streets are by the minute.
 #[derive(Debug)]
-pub(super) struct Spots {
-    calls: Vec<Vec<Spot>>,
+pub(super) struct TrafficSpots {
+    calls: Vec<Vec<TrafficSpot>>,
     /// For each service the rush of each minute of a day.
     rush: Vec<Vec<f32>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Spot {
+struct TrafficSpot {
     quarter: u64,
     /// How prone to jams, 0 to 1.
     prone: f32,
@@ -61,15 +61,15 @@ struct Spot {
     share: f32,
 }
 
-impl Spots {
-    pub(super) fn build(parts: &Parts) -> Self {
+impl TrafficSpots {
+    pub(super) fn build_spots(parts: &CityParts) -> Self {
         let spot = |pattern: &crate::network::Pattern, along: f64| {
             let p = pattern.line.point_at(along);
             let square = |v: f64| (v / QUARTER).floor() as i64 as u64;
-            Spot {
-                quarter: noise::mix(square(p.x), square(p.y)),
-                prone: (0.35 + 0.65 * parts.geography.field.density(p)) as f32,
-                share: (along / pattern.line.length().max(1.0)) as f32,
+            TrafficSpot {
+                quarter: noise::mix_bits(square(p.x), square(p.y)),
+                prone: (0.35 + 0.65 * parts.geography.field.built_up_density(p)) as f32,
+                share: (along / pattern.line.total_length().max(1.0)) as f32,
             }
         };
         let calls = parts
@@ -78,19 +78,20 @@ impl Spots {
             .iter()
             .map(|pattern| pattern.calls.iter().map(|call| spot(pattern, call.along)).collect())
             .collect();
-        let minutes =
-            |service| (0..1_440).map(|m| rush(service, f64::from(m) * 60.0) as f32).collect();
+        let minutes = |service| {
+            (0..1_440).map(|m| traffic_density(service, f64::from(m) * 60.0) as f32).collect()
+        };
         Self { calls, rush: Service::ALL.map(minutes).to_vec() }
     }
 
-    fn rush_at(&self, service: Service, seconds: f64) -> f64 {
+    fn traffic_density_at(&self, service: Service, seconds: f64) -> f64 {
         let minute = (seconds / 60.0).rem_euclid(1_440.0) as usize;
         f64::from(self.rush[service as usize][minute.min(1_439)])
     }
 }
 
 /// How a mode takes to traffic.
-struct Temper {
+struct TrafficResponse {
     /// The share of its time that a full street adds.
     traffic: f64,
     /// The share of its time that chance adds or takes.
@@ -104,9 +105,9 @@ struct Temper {
     bunches: bool,
 }
 
-fn temper(mode: Mode) -> Temper {
+fn traffic_response(mode: TransportMode) -> TrafficResponse {
     match mode {
-        Mode::Bus => Temper {
+        TransportMode::Bus => TrafficResponse {
             traffic: 1.25,
             chance: 0.24,
             slack: 0.045,
@@ -114,7 +115,7 @@ fn temper(mode: Mode) -> Temper {
             halt: (9.0, 18.0),
             bunches: true,
         },
-        Mode::Tram => Temper {
+        TransportMode::Tram => TrafficResponse {
             traffic: 0.8,
             chance: 0.16,
             slack: 0.045,
@@ -122,7 +123,7 @@ fn temper(mode: Mode) -> Temper {
             halt: (14.0, 14.0),
             bunches: true,
         },
-        Mode::Metro => Temper {
+        TransportMode::Metro => TrafficResponse {
             traffic: 0.28,
             chance: 0.08,
             slack: 0.06,
@@ -130,7 +131,7 @@ fn temper(mode: Mode) -> Temper {
             halt: (16.0, 8.0),
             bunches: false,
         },
-        Mode::Rail => Temper {
+        TransportMode::Rail => TrafficResponse {
             traffic: 0.32,
             chance: 0.07,
             slack: 0.035,
@@ -138,7 +139,7 @@ fn temper(mode: Mode) -> Temper {
             halt: (30.0, 15.0),
             bunches: false,
         },
-        Mode::Ferry => Temper {
+        TransportMode::Ferry => TrafficResponse {
             traffic: 0.1,
             chance: 0.07,
             slack: 0.03,
@@ -151,9 +152,10 @@ fn temper(mode: Mode) -> Temper {
 
 impl City {
     /// Whether a run's vehicle can be on it at a time; a quick look that spares most courses.
-    pub(super) fn may_be_out(&self, run: &Run, time: f64) -> bool {
+    pub(super) fn may_be_on_run(&self, run: &TripRun, time: f64) -> bool {
         let trips = &self.timetable().trips;
-        let scheduled_end = |trip: &Trip| f64::from(trip.start + self.timetable().duration(trip));
+        let scheduled_end =
+            |trip: &Trip| f64::from(trip.start + self.timetable().trip_duration(trip));
         let latest = scheduled_end(&run.trip) + f64::from(run.trip.delay_max) + TURNS + 60.0;
         let earliest = match trips.get(run.trip.previous as usize) {
             // Nothing arrives this early, and a cancelled trip before only makes it later.
@@ -164,16 +166,22 @@ impl City {
     }
 
     /// The course of a run, and since when its vehicle is on it.
-    pub(super) fn course(&self, run: &Run, events: &Events, course: &mut Course) {
-        let before = (run.trip.previous != NONE).then(|| self.run(run.trip.previous, run.day));
-        let before = before.filter(|before| !self.is_cancelled(before, events));
+    pub(super) fn simulate_course(
+        &self,
+        run: &TripRun,
+        events: &DayEvents,
+        course: &mut RunCourse,
+    ) {
+        let before =
+            (run.trip.previous != NONE).then(|| self.run_of_trip(run.trip.previous, run.day));
+        let before = before.filter(|before| !self.is_run_cancelled(before, events));
         let previous_end = before.map(|before| {
-            self.drive(&before, events, 0.0, &mut course.moments);
+            self.drive_run(&before, events, 0.0, &mut course.moments);
             course.moments.last().map_or(0.0, |last| last.arrive)
         });
         let inherited =
             previous_end.map_or(0.0, |end| end + TURNS - f64::from(run.trip.start)).max(0.0);
-        self.drive(run, events, inherited, &mut course.moments);
+        self.drive_run(run, events, inherited, &mut course.moments);
         let (Some(first), Some(last)) = (course.moments.first(), course.moments.last()) else {
             return;
         };
@@ -184,78 +192,93 @@ impl City {
     /// Drives a run that starts `inherited` seconds late because of the one before.
     ///
     /// By the end nothing of that is left, so the end of a run depends on no other run.
-    fn drive(&self, run: &Run, events: &Events, inherited: f64, moments: &mut Vec<Moment>) {
+    fn drive_run(
+        &self,
+        run: &TripRun,
+        events: &DayEvents,
+        inherited: f64,
+        moments: &mut Vec<CallTimes>,
+    ) {
         let pattern = &self.network().patterns[run.trip.pattern as usize];
-        let temper = temper(self.network().routes[pattern.route as usize].mode);
-        let times = self.timetable().times(run.trip.pattern, run.trip.profile);
-        let spots = &self.model().spots.calls[run.trip.pattern as usize];
+        let temper = traffic_response(self.network().routes[pattern.route as usize].mode);
+        let times = self.timetable().stop_time_offsets(run.trip.pattern, run.trip.profile);
+        let spots = &self.realtime_model().spots.calls[run.trip.pattern as usize];
         let start = f64::from(run.trip.start);
-        let total = f64::from(self.timetable().duration(&run.trip)).max(1.0);
+        let total = f64::from(self.timetable().trip_duration(&run.trip)).max(1.0);
         let delay_max = f64::from(run.trip.delay_max);
-        let drift = self.drift(run, temper.bunches);
-        let passed = self.passed_call(run);
+        let drift = self.run_slowness(run, temper.bunches);
+        let passed = self.skipped_call(run);
         let last = times.len() - 1;
         let troubled = events.incidents.iter().any(|incident| incident.route == pattern.route);
         let mut held_up = !troubled;
-        let mut delay = first_delay(run.key);
+        let mut delay = initial_delay(run.key);
         moments.clear();
         for (i, (arrival, departure)) in times.iter().enumerate() {
             let (arrival, departure) = (f64::from(*arrival), f64::from(*departure));
             let seconds = start + departure + delay;
-            let chance = noise::share(noise::mix(run.key, 1_000 + i as u64));
+            let chance = noise::unit_share(noise::mix_bits(run.key, 1_000 + i as u64));
             if i > 0 {
                 let piece = arrival - f64::from(times[i - 1].1);
-                let traffic = temper.traffic * self.traffic(run, &spots[i], seconds);
+                let traffic = temper.traffic * self.traffic_at_spot(run, &spots[i], seconds);
                 delay += piece * (traffic + drift + temper.chance * (chance - 0.42));
                 delay -= (piece * temper.slack + 2.0).min(delay.max(0.0));
                 if !held_up
-                    && let Some(cost) =
-                        hold_up(events, pattern.route, pattern.direction, spots[i].share, seconds)
+                    && let Some(cost) = incident_delay(
+                        events,
+                        pattern.route,
+                        pattern.direction,
+                        spots[i].share,
+                        seconds,
+                    )
                 {
                     delay += cost;
                     held_up = true;
                 }
             }
-            delay = softened(delay.max(-temper.early), delay_max);
+            delay = soften_delay(delay.max(-temper.early), delay_max);
             let inherits = inherited * (1.0 - arrival / total / MADE_UP_BY).max(0.0);
             let late = delay + inherits;
             let closed = events.closures.iter().any(|c| c.stop == pattern.calls[i].stop);
             let skipped = (closed || passed == Some(i)) && i > 0 && i < last;
-            let planned = Planned {
+            let planned = PlannedCall {
                 arrival: start + arrival,
                 departure: start + departure,
                 halt: if skipped { 0.0 } else { temper.halt.0 + temper.halt.1 * chance },
             };
             let moment = if i == 0 {
-                Moment { arrive: start + late, depart: start + late, skipped }
+                CallTimes { arrive: start + late, depart: start + late, skipped }
             } else if departure > arrival && !skipped {
-                let moment = planned.with_scheduled_halt(late);
+                let moment = planned.times_with_scheduled_halt(late);
                 let left = moment.depart - planned.departure - inherits;
                 delay = left.max(delay - (departure - arrival));
                 moment
             } else {
-                Moment {
+                CallTimes {
                     skipped,
-                    ..planned.without_scheduled_halt(late, i == last, moments.last())
+                    ..planned.times_with_derived_halt(late, i == last, moments.last())
                 }
             };
-            moments.push(in_order(moment, moments.last()));
+            moments.push(ordered_times(moment, moments.last()));
         }
     }
 
     /// How much slower than planned this run is all along: its driver, and its place in a bunch.
-    fn drift(&self, run: &Run, bunches: bool) -> f64 {
-        let driver = (noise::share(noise::mix(run.key, 3)) - 0.45) * 0.07;
+    fn run_slowness(&self, run: &TripRun, bunches: bool) -> f64 {
+        let driver = (noise::unit_share(noise::mix_bits(run.key, 3)) - 0.45) * 0.07;
         if !bunches {
             return driver * 0.3;
         }
-        let pair = noise::mix(
-            noise::mix(u64::from(run.trip.pattern), run.day as u64),
+        let pair = noise::mix_bits(
+            noise::mix_bits(u64::from(run.trip.pattern), run.day as u64),
             u64::from(run.trip.slot / 2),
         );
-        let pair = noise::mix(noise::key(self.model().seed, "bunch"), pair);
-        let rush = self.model().spots.rush_at(run.trip.service, f64::from(run.trip.start));
-        if noise::share(pair) > 0.4 * rush {
+        let pair =
+            noise::mix_bits(noise::key_for_purpose(self.realtime_model().seed, "bunch"), pair);
+        let rush = self
+            .realtime_model()
+            .spots
+            .traffic_density_at(run.trip.service, f64::from(run.trip.start));
+        if noise::unit_share(pair) > 0.4 * rush {
             driver
         } else if run.trip.slot.is_multiple_of(2) {
             driver + 0.17
@@ -265,25 +288,35 @@ impl City {
     }
 
     /// How full the streets are at a spot: mostly not at all, at times very.
-    fn traffic(&self, run: &Run, spot: &Spot, seconds: f64) -> f64 {
-        let key = noise::mix(noise::mix(self.model().seed, spot.quarter), run.day as u64);
-        let wave = (noise::wave(key, seconds / WAVE) - 0.42).max(0.0);
-        wave * f64::from(spot.prone) * self.model().spots.rush_at(run.trip.service, seconds)
+    fn traffic_at_spot(&self, run: &TripRun, spot: &TrafficSpot, seconds: f64) -> f64 {
+        let key = noise::mix_bits(
+            noise::mix_bits(self.realtime_model().seed, spot.quarter),
+            run.day as u64,
+        );
+        let wave = (noise::noise_1d(key, seconds / WAVE) - 0.42).max(0.0);
+        wave * f64::from(spot.prone)
+            * self.realtime_model().spots.traffic_density_at(run.trip.service, seconds)
     }
 }
 
 /// Seconds late at the first stop: mostly a few, now and then a minute or two.
-fn first_delay(key: u64) -> f64 {
-    (-(1.0 - noise::share(noise::mix(key, 2))).ln() * 16.0).min(110.0)
+fn initial_delay(key: u64) -> f64 {
+    (-(1.0 - noise::unit_share(noise::mix_bits(key, 2))).ln() * 16.0).min(110.0)
 }
 
-fn hold_up(events: &Events, route: u32, direction: u8, share: f32, seconds: f64) -> Option<f64> {
+fn incident_delay(
+    events: &DayEvents,
+    route: u32,
+    direction: u8,
+    share: f32,
+    seconds: f64,
+) -> Option<f64> {
     let mut on_route = events.incidents.iter().filter(|incident| incident.route == route);
-    on_route.find_map(|incident| incident.hold_up(direction, f64::from(share), seconds))
+    on_route.find_map(|incident| incident.delay_for_run(direction, f64::from(share), seconds))
 }
 
 /// A delay that comes ever nearer to its greatest value instead of stopping at it.
-fn softened(delay: f64, most: f64) -> f64 {
+fn soften_delay(delay: f64, most: f64) -> f64 {
     let free = most * 0.6;
     if delay <= free {
         return delay;
@@ -293,33 +326,38 @@ fn softened(delay: f64, most: f64) -> f64 {
 }
 
 /// A stop as the timetable has it, city time in seconds.
-struct Planned {
+struct PlannedCall {
     arrival: f64,
     departure: f64,
     /// Seconds that people take to get on and off.
     halt: f64,
 }
 
-impl Planned {
+impl PlannedCall {
     /// The scheduled halt is cut short when late, and never left early.
-    fn with_scheduled_halt(&self, late: f64) -> Moment {
+    fn times_with_scheduled_halt(&self, late: f64) -> CallTimes {
         let arrive = self.arrival + late;
         let halt = self.halt.min(self.departure - self.arrival);
-        Moment { arrive, depart: self.departure.max(arrive + halt), skipped: false }
+        CallTimes { arrive, depart: self.departure.max(arrive + halt), skipped: false }
     }
 
     /// The timetable has one time, of departure: the halt is taken from the way here, but not more than half of it.
-    fn without_scheduled_halt(&self, late: f64, is_last: bool, before: Option<&Moment>) -> Moment {
+    fn times_with_derived_halt(
+        &self,
+        late: f64,
+        is_last: bool,
+        before: Option<&CallTimes>,
+    ) -> CallTimes {
         let depart = self.departure + late;
         let least = before.map_or(depart, |before| before.depart.midpoint(depart));
         let arrive = if is_last { depart } else { (depart - self.halt).max(least) };
-        Moment { arrive: arrive.min(depart), depart, skipped: false }
+        CallTimes { arrive: arrive.min(depart), depart, skipped: false }
     }
 }
 
 /// Time does not run backwards, however much is made up for between two stops.
-fn in_order(moment: Moment, before: Option<&Moment>) -> Moment {
+fn ordered_times(moment: CallTimes, before: Option<&CallTimes>) -> CallTimes {
     let Some(before) = before else { return moment };
     let arrive = moment.arrive.max(before.depart + 8.0);
-    Moment { arrive, depart: moment.depart.max(arrive), ..moment }
+    CallTimes { arrive, depart: moment.depart.max(arrive), ..moment }
 }

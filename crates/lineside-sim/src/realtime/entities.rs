@@ -3,42 +3,46 @@
 use lineside_formats::gtfs_rt::proto;
 use proto::trip_descriptor::ScheduleRelationship;
 
-use super::runs::{DayAt, Kind, Run};
+use super::runs::{RunKind, ServiceDay, TripRun};
 use crate::city::City;
-use crate::time::clock;
+use crate::time::format_clock_time;
 
 impl City {
     /// The `trip_id` of a run.
-    pub(super) fn trip_id(&self, run: &Run) -> String {
+    pub(super) fn run_trip_id(&self, run: &TripRun) -> String {
         let route = &self.network().routes
             [self.network().patterns[run.trip.pattern as usize].route as usize];
         match run.kind {
-            Kind::Scheduled => self.scheduled_trip_id(&run.trip),
-            Kind::Headway { .. } => {
+            RunKind::Scheduled => self.scheduled_trip_id(&run.trip),
+            RunKind::Headway { .. } => {
                 self.template_id(&self.timetable().templates[run.trip.template as usize])
             }
-            Kind::Added => format!("{}.extra.{}", route.id, clock(run.trip.start).replace(':', "")),
+            RunKind::Added => {
+                format!("{}.extra.{}", route.id, format_clock_time(run.trip.start).replace(':', ""))
+            }
         }
     }
 
     pub(super) fn trip_descriptor(
         &self,
-        run: &Run,
+        run: &TripRun,
         date: &str,
         cancelled: bool,
     ) -> proto::TripDescriptor {
         let pattern = &self.network().patterns[run.trip.pattern as usize];
         let relationship = match run.kind {
             _ if cancelled => ScheduleRelationship::Canceled,
-            Kind::Scheduled | Kind::Headway { exact: true } => ScheduleRelationship::Scheduled,
-            Kind::Headway { exact: false } => ScheduleRelationship::Unscheduled,
-            Kind::Added => ScheduleRelationship::Added,
+            RunKind::Scheduled | RunKind::Headway { exact: true } => {
+                ScheduleRelationship::Scheduled
+            }
+            RunKind::Headway { exact: false } => ScheduleRelationship::Unscheduled,
+            RunKind::Added => ScheduleRelationship::Added,
         };
         // A trip of the timetable is known by its id and date; the others need their time as well.
-        let start_time =
-            (run.kind != Kind::Scheduled).then(|| clock(self.time().feed_seconds(run.trip.start)));
+        let start_time = (run.kind != RunKind::Scheduled)
+            .then(|| format_clock_time(self.city_time().feed_seconds(run.trip.start)));
         proto::TripDescriptor {
-            trip_id: Some(self.trip_id(run)),
+            trip_id: Some(self.run_trip_id(run)),
             start_time,
             start_date: Some(date.to_owned()),
             schedule_relationship: Some(relationship as i32),
@@ -49,28 +53,32 @@ impl City {
         }
     }
 
-    pub(super) fn vehicle_descriptor(&self, run: &Run) -> proto::VehicleDescriptor {
-        self.model().fleet.vehicle(run.vehicle).descriptor.clone()
+    pub(super) fn vehicle_descriptor(&self, run: &TripRun) -> proto::VehicleDescriptor {
+        self.realtime_model().fleet.find_vehicle(run.vehicle).descriptor.clone()
     }
 
-    pub(super) fn stop_id(&self, run: &Run, call: usize) -> &str {
+    pub(super) fn call_stop_id(&self, run: &TripRun, call: usize) -> &str {
         let call = self.network().patterns[run.trip.pattern as usize].calls[call];
         &self.network().stops[call.stop as usize].id
     }
 
     /// The name of an entity: one per vehicle or trip and day, the same from poll to poll.
-    pub(super) fn entity_id(&self, run: &Run, at: &DayAt) -> String {
-        let id = self.trip_id(run);
+    pub(super) fn entity_id(&self, run: &TripRun, at: &ServiceDay) -> String {
+        let id = self.run_trip_id(run);
         match run.kind {
-            Kind::Headway { .. } => {
-                format!("{id}:{}:{}", at.date, clock(self.time().feed_seconds(run.trip.start)))
+            RunKind::Headway { .. } => {
+                format!(
+                    "{id}:{}:{}",
+                    at.date,
+                    format_clock_time(self.city_time().feed_seconds(run.trip.start))
+                )
             }
             _ => format!("{id}:{}", at.date),
         }
     }
 
     /// When this vehicle was last heard of: vehicles report every few seconds, each at its own beat.
-    pub(super) fn last_report(&self, run: &Run, now: i64) -> i64 {
+    pub(super) fn last_report_time(&self, run: &TripRun, now: i64) -> i64 {
         let beat = i64::from(run.vehicle) % REPORTS_EVERY;
         now - (now + beat).rem_euclid(REPORTS_EVERY)
     }

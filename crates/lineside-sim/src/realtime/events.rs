@@ -1,8 +1,8 @@
 //! What goes wrong on a day: incidents on a section of a route, closed stops, cancelled trips, passed stops.
 
-use super::runs::{Kind, Run};
+use super::runs::{RunKind, TripRun};
 use crate::city::City;
-use crate::network::Mode;
+use crate::network::TransportMode;
 use crate::network::plan::BusKind;
 use crate::noise;
 use crate::time::{Day, HOUR};
@@ -34,20 +34,20 @@ pub(super) struct Incident {
 
 /// A stop that nothing serves today.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Closure {
+pub(super) struct StopClosure {
     pub(super) stop: u32,
     pub(super) route: u32,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Events {
+pub(super) struct DayEvents {
     pub(super) incidents: Vec<Incident>,
-    pub(super) closures: Vec<Closure>,
+    pub(super) closures: Vec<StopClosure>,
 }
 
 impl Incident {
     /// Whether it holds up a run at a share of its way and a time; then the seconds it costs.
-    pub(super) fn hold_up(&self, direction: u8, share: f64, seconds: f64) -> Option<f64> {
+    pub(super) fn delay_for_run(&self, direction: u8, share: f64, seconds: f64) -> Option<f64> {
         let share = if direction == 0 { share } else { 1.0 - share };
         let (from, until) = (f64::from(self.from), f64::from(self.until));
         let inside =
@@ -58,26 +58,35 @@ impl Incident {
 
 impl City {
     /// What goes wrong on a day.
-    pub(super) fn events(&self, day: Day) -> Events {
-        let key = noise::mix(noise::key(self.model().seed, "events"), day as u64);
-        let incidents = (0..INCIDENTS).map(|n| self.incident(n, noise::mix(key, n))).collect();
+    pub(super) fn events_on_day(&self, day: Day) -> DayEvents {
+        let key = noise::mix_bits(
+            noise::key_for_purpose(self.realtime_model().seed, "events"),
+            day as u64,
+        );
+        let incidents =
+            (0..INCIDENTS).map(|n| self.generate_incident(n, noise::mix_bits(key, n))).collect();
         // Works last for three days.
-        let works = noise::mix(noise::key(self.model().seed, "works"), day.div_euclid(3) as u64);
-        let closures = (0..CLOSURES).filter_map(|n| self.closure(noise::mix(works, n))).collect();
-        Events { incidents, closures }
+        let works = noise::mix_bits(
+            noise::key_for_purpose(self.realtime_model().seed, "works"),
+            day.div_euclid(3) as u64,
+        );
+        let closures = (0..CLOSURES)
+            .filter_map(|n| self.generate_closure(noise::mix_bits(works, n)))
+            .collect();
+        DayEvents { incidents, closures }
     }
 
-    fn incident(&self, number: u64, key: u64) -> Incident {
-        let share = |n: u64| noise::share(noise::mix(key, n));
+    fn generate_incident(&self, number: u64, key: u64) -> Incident {
+        let share = |n: u64| noise::unit_share(noise::mix_bits(key, n));
         // The first two are under way in the morning rush hour, one on rails in the street and one on a bus route.
         let (wanted, from) = match number {
-            0 => (Some(Mode::Tram), 7 * HOUR + 16 * 60),
-            1 => (Some(Mode::Bus), 7 * HOUR + 38 * 60),
+            0 => (Some(TransportMode::Tram), 7 * HOUR + 16 * 60),
+            1 => (Some(TransportMode::Bus), 7 * HOUR + 38 * 60),
             _ => (None, 6 * HOUR + (share(1) * 16.5 * f64::from(HOUR)) as i32),
         };
         let fits = |route: &crate::network::Route| {
             wanted.is_none_or(|mode| route.mode == mode)
-                && route.mode != Mode::Ferry
+                && route.mode != TransportMode::Ferry
                 && matches!(route.bus_kind, None | Some(BusKind::City))
         };
         let routes: Vec<u32> = (0..self.network().routes.len() as u32)
@@ -97,24 +106,24 @@ impl City {
     }
 
     /// A kerb on a bus route, neither an end of the line nor part of a station.
-    fn closure(&self, key: u64) -> Option<Closure> {
+    fn generate_closure(&self, key: u64) -> Option<StopClosure> {
         let network = self.network();
         let buses: Vec<u32> = (0..network.routes.len() as u32)
             .filter(|r| network.routes[*r as usize].bus_kind == Some(BusKind::City))
             .collect();
-        let route = *buses.get((noise::share(key) * buses.len() as f64) as usize)?;
+        let route = *buses.get((noise::unit_share(key) * buses.len() as f64) as usize)?;
         let calls = &network.patterns[network.routes[route as usize].patterns[0] as usize].calls;
         let inner = &calls[1..calls.len() - 1];
-        let from = (noise::share(noise::mix(key, 1)) * inner.len() as f64) as usize;
+        let from = (noise::unit_share(noise::mix_bits(key, 1)) * inner.len() as f64) as usize;
         let kerb = (0..inner.len())
             .map(|i| inner[(from + i) % inner.len()].stop)
             .find(|stop| network.stops[*stop as usize].platform.is_none())?;
-        Some(Closure { stop: kerb, route })
+        Some(StopClosure { stop: kerb, route })
     }
 
     /// Whether a run is cancelled.
-    pub(super) fn is_cancelled(&self, run: &Run, events: &Events) -> bool {
-        if run.kind != Kind::Scheduled {
+    pub(super) fn is_run_cancelled(&self, run: &TripRun, events: &DayEvents) -> bool {
+        if run.kind != RunKind::Scheduled {
             return false;
         }
         let route = self.network().patterns[run.trip.pattern as usize].route;
@@ -123,16 +132,20 @@ impl City {
             .iter()
             .any(|i| i.route == route && (i.from..i.until).contains(&(run.trip.start + 10 * 60)));
         let chance = if troubled { CANCELLED_IN_INCIDENT } else { CANCELLED };
-        noise::share(noise::mix(run.key, 77)) < chance
+        noise::unit_share(noise::mix_bits(run.key, 77)) < chance
     }
 
     /// Which call a run passes without stopping, closed stops aside.
-    pub(super) fn passed_call(&self, run: &Run) -> Option<usize> {
+    pub(super) fn skipped_call(&self, run: &TripRun) -> Option<usize> {
         let pattern = &self.network().patterns[run.trip.pattern as usize];
-        let street =
-            matches!(self.network().routes[pattern.route as usize].mode, Mode::Bus | Mode::Tram);
+        let street = matches!(
+            self.network().routes[pattern.route as usize].mode,
+            TransportMode::Bus | TransportMode::Tram
+        );
         let inner = pattern.calls.len().saturating_sub(4);
-        let passes = street && inner > 0 && noise::share(noise::mix(run.key, 78)) < PASSES_A_STOP;
-        passes.then(|| 2 + (noise::share(noise::mix(run.key, 79)) * inner as f64) as usize)
+        let passes =
+            street && inner > 0 && noise::unit_share(noise::mix_bits(run.key, 78)) < PASSES_A_STOP;
+        passes
+            .then(|| 2 + (noise::unit_share(noise::mix_bits(run.key, 79)) * inner as f64) as usize)
     }
 }

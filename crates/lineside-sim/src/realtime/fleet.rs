@@ -2,8 +2,8 @@
 
 use lineside_formats::gtfs_rt::proto;
 
-use crate::city::Parts;
-use crate::network::Mode;
+use crate::city::CityParts;
+use crate::network::TransportMode;
 use crate::noise;
 
 /// Ferries have names; later ones of a name get a numeral.
@@ -24,74 +24,78 @@ const FERRY_NAMES: [&str; 12] = [
 
 #[derive(Debug)]
 pub(super) struct Fleet {
-    vehicles: Vec<Vehicle>,
+    vehicles: Vec<FleetVehicle>,
 }
 
 #[derive(Debug)]
-pub(super) struct Vehicle {
+pub(super) struct FleetVehicle {
     pub(super) descriptor: proto::VehicleDescriptor,
     /// Carriages, for modes whose carriages are told apart.
     pub(super) carriages: u32,
 }
 
 impl Fleet {
-    pub(super) fn build(seed: u64, parts: &Parts) -> Self {
+    pub(super) fn build_fleet(seed: u64, parts: &CityParts) -> Self {
         let network = &parts.network;
         let mut sizes = vec![0; network.routes.len()];
         for trip in &parts.timetable.trips {
             let size = &mut sizes[network.patterns[trip.pattern as usize].route as usize];
             *size = (trip.block + 1).max(*size);
         }
-        let extra = network.routes.iter().filter(|r| matches!(r.mode, Mode::Rail | Mode::Ferry));
+        let extra = network
+            .routes
+            .iter()
+            .filter(|r| matches!(r.mode, TransportMode::Rail | TransportMode::Ferry));
         let regular =
             network.routes.iter().zip(sizes).flat_map(|(r, size)| (0..size).map(move |_| r.mode));
         let modes = regular.chain(extra.flat_map(|r| [r.mode; 2]));
-        let mut counts = [0_u32; Mode::ALL.len()];
+        let mut counts = [0_u32; TransportMode::ALL.len()];
         let vehicles = modes
             .map(|mode| {
                 counts[mode as usize] += 1;
-                vehicle(noise::key(seed, "fleet"), mode, counts[mode as usize])
+                build_vehicle(noise::key_for_purpose(seed, "fleet"), mode, counts[mode as usize])
             })
             .collect();
         Self { vehicles }
     }
 
-    pub(super) fn vehicle(&self, number: u32) -> &Vehicle {
+    pub(super) fn find_vehicle(&self, number: u32) -> &FleetVehicle {
         &self.vehicles[number as usize % self.vehicles.len()]
     }
 }
 
-fn vehicle(key: u64, mode: Mode, count: u32) -> Vehicle {
-    let key = noise::mix(noise::mix(key, mode as u64), u64::from(count));
+fn build_vehicle(key: u64, mode: TransportMode, count: u32) -> FleetVehicle {
+    let key = noise::mix_bits(noise::mix_bits(key, mode as u64), u64::from(count));
     let base = match mode {
-        Mode::Rail => 400,
-        Mode::Metro => 500,
-        Mode::Tram => 1_200,
-        Mode::Bus => 7_000,
-        Mode::Ferry => 0,
+        TransportMode::Rail => 400,
+        TransportMode::Metro => 500,
+        TransportMode::Tram => 1_200,
+        TransportMode::Bus => 7_000,
+        TransportMode::Ferry => 0,
     };
     let label = match mode {
-        Mode::Ferry => ferry_name(count),
+        TransportMode::Ferry => ferry_name(count),
         _ => format!("{}", base + count),
     };
-    let step_free = noise::share(key) > if mode == Mode::Tram { 0.2 } else { 0.03 };
+    let step_free = noise::unit_share(key) > if mode == TransportMode::Tram { 0.2 } else { 0.03 };
     let accessible = if step_free {
         proto::vehicle_descriptor::WheelchairAccessible::WheelchairAccessible
     } else {
         proto::vehicle_descriptor::WheelchairAccessible::WheelchairInaccessible
     };
-    let plate = (mode == Mode::Bus).then(|| {
-        let letter = |n: u64| char::from(b'A' + (noise::share(noise::mix(key, n)) * 26.0) as u8);
+    let plate = (mode == TransportMode::Bus).then(|| {
+        let letter =
+            |n: u64| char::from(b'A' + (noise::unit_share(noise::mix_bits(key, n)) * 26.0) as u8);
         format!("LH {} {}{}", base + count, letter(1), letter(2))
     });
-    Vehicle {
+    FleetVehicle {
         descriptor: proto::VehicleDescriptor {
-            id: Some(format!("{}-{}", mode.letter(), base + count)),
+            id: Some(format!("{}-{}", mode.id_letter(), base + count)),
             label: Some(label),
             license_plate: plate,
             wheelchair_accessible: Some(accessible as i32),
         },
-        carriages: if mode == Mode::Rail { 4 } else { 0 },
+        carriages: if mode == TransportMode::Rail { 4 } else { 0 },
     }
 }
 

@@ -1,16 +1,17 @@
 //! Predictions as estimated timetables, as SIRI has them: from the same courses as the trip updates, and not from those.
 
 use lineside_formats::siri::{
-    Call, CallStatus, FramedVehicleJourneyRef, Seconds, Text, Time, VehicleJourney,
+    CallStatus, DurationSeconds, FramedVehicleJourneyRef, LanguageText, SiriCall, SiriTime,
+    VehicleJourney,
 };
 use lineside_sync::UnixMillis;
 
-use super::courses::Course;
-use super::predictions::{Prediction, Told};
-use super::runs::{DayAt, Kind, Run};
-use super::seconds;
+use super::courses::RunCourse;
+use super::predictions::{CallPrediction, PredictedTime};
+use super::runs::{RunKind, ServiceDay, TripRun};
+use super::whole_seconds;
 use crate::city::City;
-use crate::network::Mode;
+use crate::network::TransportMode;
 
 /// Who says it, as SIRI asks for the name.
 pub(crate) const SOURCE: &str = "lindhaven";
@@ -20,12 +21,12 @@ const LATE_FROM: i64 = 60;
 impl City {
     /// The journeys of which something is told at an instant, in a fixed order.
     pub fn estimated_journeys(&self, now: UnixMillis) -> Vec<VehicleJourney> {
-        let now = seconds(now);
-        let mut course = Course::default();
+        let now = whole_seconds(now);
+        let mut course = RunCourse::default();
         let mut journeys = Vec::new();
-        for at in self.days_at(now) {
-            for run in self.runs_at(&at) {
-                let journey = if self.is_cancelled(&run, &at.events) {
+        for at in self.service_days_at(now) {
+            for run in self.list_runs_at(&at) {
+                let journey = if self.is_run_cancelled(&run, &at.events) {
                     self.cancelled_journey(&run, &at)
                 } else {
                     self.estimated_journey(&run, &at, now, &mut course)
@@ -36,47 +37,47 @@ impl City {
         journeys
     }
 
-    fn cancelled_journey(&self, run: &Run, at: &DayAt) -> Option<VehicleJourney> {
+    fn cancelled_journey(&self, run: &TripRun, at: &ServiceDay) -> Option<VehicleJourney> {
         let since = self.cancelled_since(run, at)?;
         Some(VehicleJourney {
-            recorded_at_time: moment(since),
+            recorded_at_time: siri_time(since),
             cancellation: Some(true),
-            ..self.journey(run, at)
+            ..self.describe_journey(run, at)
         })
     }
 
     fn estimated_journey(
         &self,
-        run: &Run,
-        at: &DayAt,
+        run: &TripRun,
+        at: &ServiceDay,
         now: i64,
-        course: &mut Course,
+        course: &mut RunCourse,
     ) -> Option<VehicleJourney> {
-        let known = self.known_of(run, at, now, course)?;
-        let told = self.predictions(run, at, course, &known);
+        let known = self.run_status_at(run, at, now, course)?;
+        let told = self.predict_calls(run, at, course, &known);
         let vehicle = known.has_vehicle.then(|| self.vehicle_descriptor(run).id).flatten();
         Some(VehicleJourney {
-            recorded_at_time: moment(self.time().instant(at.day, known.since) as i64),
+            recorded_at_time: siri_time(self.city_time().instant_on_day(at.day, known.since) as i64),
             monitored: Some(known.has_vehicle),
             vehicle_ref: vehicle.map(Into::into),
             estimated_calls: told.iter().map(|call| self.estimated_call(run, call)).collect(),
             is_complete_stop_sequence: Some(told.first().is_some_and(|call| call.call == 0)),
-            ..self.journey(run, at)
+            ..self.describe_journey(run, at)
         })
     }
 
     /// What names and describes a run.
-    pub(super) fn journey(&self, run: &Run, at: &DayAt) -> VehicleJourney {
+    pub(super) fn describe_journey(&self, run: &TripRun, at: &ServiceDay) -> VehicleJourney {
         let pattern = &self.network().patterns[run.trip.pattern as usize];
         let route = &self.network().routes[pattern.route as usize];
         let last = pattern.calls.len() - 1;
-        let start = self.time().instant(at.day, f64::from(run.trip.start)) as i64;
-        let end = start + i64::from(self.timetable().duration(&run.trip));
-        let is_extra = run.kind == Kind::Added;
-        let id = self.trip_id(run);
+        let start = self.city_time().instant_on_day(at.day, f64::from(run.trip.start)) as i64;
+        let end = start + i64::from(self.timetable().trip_duration(&run.trip));
+        let is_extra = run.kind == RunKind::Added;
+        let id = self.run_trip_id(run);
         // A journey that no timetable has is not one of its day's, and has a name of its own.
         let framed = (!is_extra).then(|| FramedVehicleJourneyRef {
-            data_frame_ref: Some(self.time().date(at.day).to_string().into()),
+            data_frame_ref: Some(self.city_time().calendar_date(at.day).to_string().into()),
             dated_vehicle_journey_ref: Some(id.clone().into()),
         });
         VehicleJourney {
@@ -85,59 +86,60 @@ impl City {
             framed_vehicle_journey_ref: framed,
             estimated_vehicle_journey_code: is_extra.then(|| id.into()),
             extra_journey: is_extra.then_some(true),
-            vehicle_modes: vec![mode_of(route.mode).into()],
-            published_line_names: vec![plain(&route.short_name)],
-            origin_ref: Some(self.stop_id(run, 0).into()),
-            origin_names: vec![plain(self.stop_name(run, 0))],
-            destination_ref: Some(self.stop_id(run, last).into()),
-            destination_names: vec![plain(self.stop_name(run, last))],
-            operator_ref: Some(crate::gtfs::agency_of(route.mode).into()),
-            headway_service: matches!(run.kind, Kind::Headway { .. }).then_some(true),
-            origin_aimed_departure_time: moment(start),
-            destination_aimed_arrival_time: moment(end),
+            vehicle_modes: vec![siri_mode_name(route.mode).into()],
+            published_line_names: vec![siri_text(&route.short_name)],
+            origin_ref: Some(self.call_stop_id(run, 0).into()),
+            origin_names: vec![siri_text(self.call_stop_name(run, 0))],
+            destination_ref: Some(self.call_stop_id(run, last).into()),
+            destination_names: vec![siri_text(self.call_stop_name(run, last))],
+            operator_ref: Some(crate::gtfs::agency_id_of_mode(route.mode).into()),
+            headway_service: matches!(run.kind, RunKind::Headway { .. }).then_some(true),
+            origin_aimed_departure_time: siri_time(start),
+            destination_aimed_arrival_time: siri_time(end),
             data_source: Some(SOURCE.into()),
             ..VehicleJourney::default()
         }
     }
 
-    fn estimated_call(&self, run: &Run, told: &Prediction) -> Call {
+    fn estimated_call(&self, run: &TripRun, told: &CallPrediction) -> SiriCall {
         let last = self.network().patterns[run.trip.pattern as usize].calls.len() - 1;
         // Nobody has planned when a journey beyond the timetable should call.
-        let is_planned = run.kind != Kind::Added;
+        let is_planned = run.kind != RunKind::Added;
         let (arrival, departure) = told.scheduled;
-        let aimed = |is: bool, at: i64| moment(at).filter(|_| is && is_planned);
-        let status = |told: Option<Told>| told.filter(|_| is_planned).map(status_of);
-        Call {
+        let aimed = |is: bool, at: i64| siri_time(at).filter(|_| is && is_planned);
+        let status =
+            |told: Option<PredictedTime>| told.filter(|_| is_planned).map(siri_call_status);
+        SiriCall {
             order: Some(told.call as u32 + 1),
             cancellation: told.skipped.then_some(true),
             aimed_arrival_time: aimed(told.call > 0, arrival),
-            expected_arrival_time: told.arrival.and_then(|told| moment(told.expected)),
+            expected_arrival_time: told.arrival.and_then(|told| siri_time(told.expected)),
             arrival_status: status(told.arrival),
             aimed_departure_time: aimed(told.call < last, departure),
-            expected_departure_time: told.departure.and_then(|told| moment(told.expected)),
+            expected_departure_time: told.departure.and_then(|told| siri_time(told.expected)),
             departure_status: status(told.departure),
-            ..self.call(run, told.call)
+            ..self.describe_call(run, told.call)
         }
     }
 
     /// A call of a run, of which nothing but the place is said.
-    pub(super) fn call(&self, run: &Run, call: usize) -> Call {
-        Call {
-            stop_point_ref: Some(self.stop_id(run, call).into()),
-            visit_number: Some(self.visit_number(run, call)),
-            stop_point_names: vec![plain(self.stop_name(run, call))],
-            ..Call::default()
+    pub(super) fn describe_call(&self, run: &TripRun, call: usize) -> SiriCall {
+        SiriCall {
+            stop_point_ref: Some(self.call_stop_id(run, call).into()),
+            visit_number: Some(self.call_visit_number(run, call)),
+            stop_point_names: vec![siri_text(self.call_stop_name(run, call))],
+            ..SiriCall::default()
         }
     }
 
     /// The how manieth call of a run at the same stop it is, from 1.
-    fn visit_number(&self, run: &Run, call: usize) -> u32 {
+    fn call_visit_number(&self, run: &TripRun, call: usize) -> u32 {
         let calls = &self.network().patterns[run.trip.pattern as usize].calls;
         let before = calls[..call].iter().filter(|it| it.stop == calls[call].stop).count();
         before as u32 + 1
     }
 
-    pub(super) fn stop_name(&self, run: &Run, call: usize) -> &str {
+    pub(super) fn call_stop_name(&self, run: &TripRun, call: usize) -> &str {
         let call = self.network().patterns[run.trip.pattern as usize].calls[call];
         let stop = &self.network().stops[call.stop as usize];
         &self.network().places[stop.place as usize].name
@@ -145,21 +147,21 @@ impl City {
 }
 
 /// Seconds late as SIRI writes them.
-pub(super) fn late(seconds: f64) -> Seconds {
-    Seconds(seconds.round() as i32)
+pub(super) fn siri_delay(seconds: f64) -> DurationSeconds {
+    DurationSeconds(seconds.round() as i32)
 }
 
 /// A moment, from Unix seconds.
-pub(crate) fn moment(seconds: i64) -> Option<Time> {
-    Time::from_millis(seconds.saturating_mul(1_000))
+pub(crate) fn siri_time(seconds: i64) -> Option<SiriTime> {
+    SiriTime::from_millis(seconds.saturating_mul(1_000))
 }
 
 /// A text in the language of the city.
-pub(super) fn plain(text: &str) -> Text {
-    Text { lang: None, value: text.into() }
+pub(super) fn siri_text(text: &str) -> LanguageText {
+    LanguageText { lang: None, value: text.into() }
 }
 
-fn status_of(told: Told) -> CallStatus {
+fn siri_call_status(told: PredictedTime) -> CallStatus {
     match told.expected - told.scheduled {
         late if late >= LATE_FROM => CallStatus::Delayed,
         early if early <= -LATE_FROM => CallStatus::Early,
@@ -167,12 +169,12 @@ fn status_of(told: Told) -> CallStatus {
     }
 }
 
-fn mode_of(mode: Mode) -> &'static str {
+fn siri_mode_name(mode: TransportMode) -> &'static str {
     match mode {
-        Mode::Rail => "rail",
-        Mode::Metro => "metro",
-        Mode::Tram => "tram",
-        Mode::Bus => "bus",
-        Mode::Ferry => "ferry",
+        TransportMode::Rail => "rail",
+        TransportMode::Metro => "metro",
+        TransportMode::Tram => "tram",
+        TransportMode::Bus => "bus",
+        TransportMode::Ferry => "ferry",
     }
 }

@@ -26,12 +26,12 @@ use lineside_formats::gtfs_rt::proto;
 use lineside_sync::UnixMillis;
 
 use crate::city::City;
-use courses::Spots;
+use courses::TrafficSpots;
 use fleet::Fleet;
 
 /// The three real-time feeds at one instant.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Realtime {
+pub struct RealtimeFeeds {
     /// Where each vehicle is.
     pub vehicle_positions: proto::FeedMessage,
     /// Predictions for trips under way and about to start, cancellations and added trips.
@@ -42,24 +42,28 @@ pub struct Realtime {
 
 /// What the model looks up while it runs.
 #[derive(Debug)]
-pub(crate) struct Model {
+pub(crate) struct RealtimeModel {
     pub(crate) seed: u64,
-    spots: Spots,
+    spots: TrafficSpots,
     fleet: Fleet,
 }
 
-impl Model {
-    pub(crate) fn new(seed: u64, parts: &crate::city::Parts) -> Self {
-        Self { seed, spots: Spots::build(parts), fleet: Fleet::build(seed, parts) }
+impl RealtimeModel {
+    pub(crate) fn new(seed: u64, parts: &crate::city::CityParts) -> Self {
+        Self {
+            seed,
+            spots: TrafficSpots::build_spots(parts),
+            fleet: Fleet::build_fleet(seed, parts),
+        }
     }
 }
 
 /// `now` in whole seconds: feeds do not say more.
-fn seconds(now: UnixMillis) -> i64 {
-    now.seconds()
+fn whole_seconds(now: UnixMillis) -> i64 {
+    now.unix_seconds()
 }
 
-fn header(timestamp: i64, version: &str) -> proto::FeedHeader {
+fn build_feed_header(timestamp: i64, version: &str) -> proto::FeedHeader {
     proto::FeedHeader {
         gtfs_realtime_version: "2.0".to_owned(),
         incrementality: Some(proto::feed_header::Incrementality::FullDataset as i32),
@@ -70,11 +74,11 @@ fn header(timestamp: i64, version: &str) -> proto::FeedHeader {
 
 impl City {
     /// All three feeds at an instant. Deterministic: the same city and instant give the same messages.
-    pub fn realtime(&self, now: UnixMillis) -> Realtime {
-        Realtime {
-            vehicle_positions: self.vehicle_positions(now),
-            trip_updates: self.trip_updates(now),
-            alerts: self.alerts(now),
+    pub fn realtime_feeds(&self, now: UnixMillis) -> RealtimeFeeds {
+        RealtimeFeeds {
+            vehicle_positions: self.vehicle_positions_feed(now),
+            trip_updates: self.trip_updates_feed(now),
+            alerts: self.alerts_feed(now),
         }
     }
 }

@@ -3,8 +3,8 @@
 //! A prediction is made anew whenever the vehicle arrives or departs, and not between, as real systems do; so most
 //! of what is told is the same from poll to poll. Each format says it in its own terms elsewhere.
 
-use super::courses::Course;
-use super::runs::{AHEAD, DayAt, Kind, Run};
+use super::courses::RunCourse;
+use super::runs::{AHEAD, RunKind, ServiceDay, TripRun};
 use crate::city::City;
 
 /// A trip is told of this long before it starts, seconds.
@@ -19,7 +19,7 @@ const HOLDS: f64 = 14.0 * 60.0;
 const MOVES_MIN: i64 = 6;
 
 /// What a control room knows of a run.
-pub(super) struct Known {
+pub(super) struct RunStatus {
     /// Since when, city time in seconds.
     pub(super) since: f64,
     /// Seconds late at the last arrival or departure.
@@ -34,60 +34,60 @@ pub(super) struct Known {
 
 /// An arrival or a departure, Unix seconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct PredictedTime {
     pub(super) scheduled: i64,
     pub(super) expected: i64,
 }
 
 /// What is predicted for one call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Prediction {
+pub(super) struct CallPrediction {
     /// Its place in the pattern, from 0.
     pub(super) call: usize,
     pub(super) skipped: bool,
     /// None at the first call, and where it is skipped.
-    pub(super) arrival: Option<Told>,
+    pub(super) arrival: Option<PredictedTime>,
     /// None at the last call, and where it is skipped.
-    pub(super) departure: Option<Told>,
+    pub(super) departure: Option<PredictedTime>,
     /// When it should arrive and depart, Unix seconds, also where it is skipped.
     pub(super) scheduled: (i64, i64),
 }
 
 impl City {
     /// Since when a cancelled run is told as cancelled, Unix seconds; none while nobody tells of it.
-    pub(super) fn cancelled_since(&self, run: &Run, at: &DayAt) -> Option<i64> {
+    pub(super) fn cancelled_since(&self, run: &TripRun, at: &ServiceDay) -> Option<i64> {
         let start = f64::from(run.trip.start);
-        let end = start + f64::from(self.timetable().duration(&run.trip));
+        let end = start + f64::from(self.timetable().trip_duration(&run.trip));
         let told = (start - CANCELLATION_AHEAD..end).contains(&at.seconds);
-        told.then(|| self.time().instant(at.day, start - CANCELLATION_AHEAD) as i64)
+        told.then(|| self.city_time().instant_on_day(at.day, start - CANCELLATION_AHEAD) as i64)
     }
 
     /// What is known at an instant of a run that is not cancelled, and its course; none while nobody tells of it.
-    pub(super) fn known_of(
+    pub(super) fn run_status_at(
         &self,
-        run: &Run,
-        at: &DayAt,
+        run: &TripRun,
+        at: &ServiceDay,
         now: i64,
-        course: &mut Course,
-    ) -> Option<Known> {
-        let reported = self.last_report(run, now);
+        course: &mut RunCourse,
+    ) -> Option<RunStatus> {
+        let reported = self.last_report_time(run, now);
         let time = at.seconds - (now - reported) as f64;
         let start = f64::from(run.trip.start);
         let told = (start - TOLD_AHEAD..start).contains(&time);
-        if !told && !self.may_be_out(run, time) {
+        if !told && !self.may_be_on_run(run, time) {
             return None;
         }
-        self.course(run, &at.events, course);
+        self.simulate_course(run, &at.events, course);
         let has_vehicle = time >= course.from;
         if time >= course.until || (!has_vehicle && time < start - TOLD_AHEAD) {
             return None;
         }
-        Some(self.known(run, course, time))
+        Some(self.run_status(run, course, time))
     }
 
     /// What is known of a run at a time.
-    pub(super) fn known(&self, run: &Run, course: &Course, time: f64) -> Known {
-        let times = self.timetable().times(run.trip.pattern, run.trip.profile);
+    pub(super) fn run_status(&self, run: &TripRun, course: &RunCourse, time: f64) -> RunStatus {
+        let times = self.timetable().stop_time_offsets(run.trip.pattern, run.trip.profile);
         let start = f64::from(run.trip.start);
         let has_vehicle = time >= course.from;
         let first = course.moments[0].depart;
@@ -101,13 +101,13 @@ impl City {
                 (false, _) => told,
             };
             let delay = if foreseen { first - start } else { 0.0 };
-            return Known { since: since.floor(), delay, next: 0, foreseen, has_vehicle };
+            return RunStatus { since: since.floor(), delay, next: 0, foreseen, has_vehicle };
         }
         let mut known =
-            Known { since: first, delay: first - start, next: 0, foreseen: true, has_vehicle };
+            RunStatus { since: first, delay: first - start, next: 0, foreseen: true, has_vehicle };
         for (i, moment) in course.moments.iter().enumerate() {
             if moment.arrive <= time {
-                known = Known {
+                known = RunStatus {
                     since: moment.arrive,
                     delay: moment.arrive - start - f64::from(times[i].0),
                     next: i,
@@ -116,7 +116,7 @@ impl City {
                 };
             }
             if moment.depart <= time {
-                known = Known {
+                known = RunStatus {
                     since: moment.depart,
                     delay: moment.depart - start - f64::from(times[i].1),
                     next: (i + 1).min(times.len() - 1),
@@ -131,19 +131,19 @@ impl City {
 
     /// Predicts the current or next stop and each one after it. An added run has all its calls, and the passed ones have their
     /// real times, because no timetable has them.
-    pub(super) fn predictions(
+    pub(super) fn predict_calls(
         &self,
-        run: &Run,
-        at: &DayAt,
-        course: &Course,
-        known: &Known,
-    ) -> Vec<Prediction> {
-        let times = self.timetable().times(run.trip.pattern, run.trip.profile);
+        run: &TripRun,
+        at: &ServiceDay,
+        course: &RunCourse,
+        known: &RunStatus,
+    ) -> Vec<CallPrediction> {
+        let times = self.timetable().stop_time_offsets(run.trip.pattern, run.trip.profile);
         let start = f64::from(run.trip.start);
-        let base = self.time().instant(at.day, start) as i64;
+        let base = self.city_time().instant_on_day(at.day, start) as i64;
         let last = times.len() - 1;
         let mut earliest = i64::MIN;
-        let first = if run.kind == Kind::Added { 0 } else { known.next };
+        let first = if run.kind == RunKind::Added { 0 } else { known.next };
         let mut predictions = Vec::with_capacity(last + 1 - first);
         for (i, (arrival, departure)) in times.iter().enumerate().skip(first) {
             let moment = &course.moments[i];
@@ -166,13 +166,13 @@ impl City {
                 let scheduled = base + i64::from(scheduled);
                 let expected = (scheduled + delay).max(earliest);
                 earliest = expected;
-                Told { scheduled, expected }
+                PredictedTime { scheduled, expected }
             };
             let skipped = moment.skipped;
             let arrives = (i > 0 && !skipped).then(|| told(*arrival, moment.arrive));
             let departs = (i < last && !skipped).then(|| told(*departure, moment.depart));
             earliest = earliest.saturating_add(MOVES_MIN);
-            predictions.push(Prediction {
+            predictions.push(CallPrediction {
                 call: i,
                 skipped,
                 arrival: arrives,

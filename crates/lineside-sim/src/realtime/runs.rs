@@ -1,8 +1,8 @@
 //! Which trips concern an instant: those under way, those whose vehicle waits, those about to start.
 
-use super::events::Events;
+use super::events::DayEvents;
 use crate::city::City;
-use crate::network::Mode;
+use crate::network::TransportMode;
 use crate::noise;
 use crate::time::{Day, HOUR};
 use crate::timetable::services::Service;
@@ -17,10 +17,10 @@ const DAYS: std::ops::RangeInclusive<Day> = -1..=0;
 
 /// One trip on one day.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Run {
+pub(crate) struct TripRun {
     pub(crate) day: Day,
     pub(crate) trip: Trip,
-    pub(crate) kind: Kind,
+    pub(crate) kind: RunKind,
     /// The chance of this run; its vehicle and its neighbours have others.
     pub(crate) key: u64,
     /// City-wide number of the vehicle.
@@ -28,7 +28,7 @@ pub(crate) struct Run {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RunKind {
     Scheduled,
     /// A run of a trip in frequencies.txt.
     Headway {
@@ -40,37 +40,37 @@ pub(crate) enum Kind {
 
 /// A day and what goes wrong on it.
 #[derive(Debug)]
-pub(super) struct DayAt {
+pub(super) struct ServiceDay {
     pub(super) day: Day,
     /// The instant in the day's timetable, seconds.
     pub(super) seconds: f64,
-    pub(super) events: Events,
+    pub(super) events: DayEvents,
     /// `20261121`
     pub(super) date: String,
 }
 
 impl City {
     /// The days that an instant belongs to.
-    pub(super) fn days_at(&self, instant: i64) -> Vec<DayAt> {
-        let today = self.time().day(instant);
-        let day_at = |day: Day| DayAt {
+    pub(super) fn service_days_at(&self, instant: i64) -> Vec<ServiceDay> {
+        let today = self.city_time().service_day_at(instant);
+        let day_at = |day: Day| ServiceDay {
             day,
-            seconds: self.time().seconds(day, instant as f64),
-            events: self.events(day),
-            date: crate::time::compact(self.time().date(day)),
+            seconds: self.city_time().seconds_of_day(day, instant as f64),
+            events: self.events_on_day(day),
+            date: crate::time::format_compact_date(self.city_time().calendar_date(day)),
         };
         DAYS.map(|offset| day_at(today + offset)).collect()
     }
 
     /// Every run of a day that may be of interest at an instant, in a fixed order.
-    pub(super) fn runs_at(&self, at: &DayAt) -> Vec<Run> {
+    pub(super) fn list_runs_at(&self, at: &ServiceDay) -> Vec<TripRun> {
         let now = at.seconds as i32;
-        let span = now - self.timetable().duration_max() - LATE..now + AHEAD;
+        let span = now - self.timetable().longest_trip_duration() - LATE..now + AHEAD;
         let mut runs = Vec::new();
         for service in Service::ALL {
-            if service.is_active(self.time(), at.day) {
-                let indices = self.timetable().starting(service, span.clone());
-                runs.extend(indices.map(|i| self.run(i as u32, at.day)));
+            if service.is_active_on(self.city_time(), at.day) {
+                let indices = self.timetable().trips_starting_in(service, span.clone());
+                runs.extend(indices.map(|i| self.run_of_trip(i as u32, at.day)));
             }
         }
         runs.extend(self.added_runs(at).into_iter().filter(|run| span.contains(&run.trip.start)));
@@ -78,38 +78,48 @@ impl City {
     }
 
     /// A trip of the timetable on a day.
-    pub(super) fn run(&self, trip: u32, day: Day) -> Run {
-        let key = noise::mix(
-            noise::mix(noise::key(self.model().seed, "run"), day as u64),
+    pub(super) fn run_of_trip(&self, trip: u32, day: Day) -> TripRun {
+        let key = noise::mix_bits(
+            noise::mix_bits(noise::key_for_purpose(self.realtime_model().seed, "run"), day as u64),
             u64::from(trip),
         );
         let trip = self.timetable().trips[trip as usize];
         let kind = match self.timetable().templates.get(trip.template as usize) {
-            Some(template) => Kind::Headway { exact: template.exact },
-            None => Kind::Scheduled,
+            Some(template) => RunKind::Headway { exact: template.exact },
+            None => RunKind::Scheduled,
         };
-        Run { day, trip, kind, key, vehicle: self.timetable().vehicle(self.network(), &trip) }
+        TripRun {
+            day,
+            trip,
+            kind,
+            key,
+            vehicle: self.timetable().vehicle_number(self.network(), &trip),
+        }
     }
 
     /// Trains and ferries that are sent out beyond the timetable when many want to travel.
-    fn added_runs(&self, at: &DayAt) -> Vec<Run> {
+    fn added_runs(&self, at: &ServiceDay) -> Vec<TripRun> {
         let service = [Service::Weekday, Service::Saturday, Service::Sunday]
             .into_iter()
-            .find(|service| service.is_active(self.time(), at.day));
+            .find(|service| service.is_active_on(self.city_time(), at.day));
         let Some(service) = service else { return Vec::new() };
         let mut runs = Vec::new();
-        let routes =
-            self.network().routes.iter().filter(|r| matches!(r.mode, Mode::Rail | Mode::Ferry));
+        let routes = self
+            .network()
+            .routes
+            .iter()
+            .filter(|r| matches!(r.mode, TransportMode::Rail | TransportMode::Ferry));
         for (i, route) in routes.enumerate() {
             for hour in 7..21_u64 {
-                let purpose = noise::key(self.model().seed, "added");
-                let key = noise::mix(noise::mix(purpose, at.day as u64), hour * 64 + i as u64);
+                let purpose = noise::key_for_purpose(self.realtime_model().seed, "added");
+                let key =
+                    noise::mix_bits(noise::mix_bits(purpose, at.day as u64), hour * 64 + i as u64);
                 let chance = if matches!(hour, 7 | 8 | 16 | 17) { 0.22 } else { 0.07 };
-                if noise::share(key) < chance {
-                    let minute = (noise::share(noise::mix(key, 1)) * 60.0) as i32;
+                if noise::unit_share(key) < chance {
+                    let minute = (noise::unit_share(noise::mix_bits(key, 1)) * 60.0) as i32;
                     let trip = Trip {
                         pattern: route.patterns
-                            [usize::from(noise::share(noise::mix(key, 2)) < 0.5)],
+                            [usize::from(noise::unit_share(noise::mix_bits(key, 2)) < 0.5)],
                         service,
                         profile: TEMPLATE_PROFILE,
                         start: hour as i32 * HOUR + minute * 60,
@@ -122,7 +132,7 @@ impl City {
                     };
                     // A trip may last longer than an hour: two vehicles take turns.
                     let vehicle = self.timetable().fleet_size() + i as u32 * 2 + hour as u32 % 2;
-                    runs.push(Run { day: at.day, trip, kind: Kind::Added, key, vehicle });
+                    runs.push(TripRun { day: at.day, trip, kind: RunKind::Added, key, vehicle });
                 }
             }
         }

@@ -3,22 +3,23 @@
 use lineside_formats::gtfs_rt::proto;
 use lineside_formats::siri::{
     AffectedLine, AffectedNetwork, AffectedOperator, AffectedOperators, AffectedStopPlace,
-    AffectedStopPoint, AffectedVehicleJourney, Affects, Consequence, Flag, FramedVehicleJourneyRef,
-    InfoLink, Period, Progress, PtSituationElement, Severity, SituationSource, Text,
+    AffectedStopPoint, AffectedVehicleJourney, Affects, Consequence, FramedVehicleJourneyRef,
+    InfoLink, LanguageText, PresenceFlag, Progress, PtSituationElement, Severity, SituationSource,
+    TimePeriod,
 };
 use lineside_sync::UnixMillis;
 use proto::alert::{Cause, Effect, SeverityLevel};
 
-use super::alerts::{Notice, page_of};
-use super::journeys::{SOURCE, moment};
-use super::seconds;
+use super::alerts::{AlertNotice, notice_page_url};
+use super::journeys::{SOURCE, siri_time};
+use super::whole_seconds;
 use crate::city::City;
 
 /// So many seconds before what is planned begins it is written down; it is told some days before.
 const PLANNED_AHEAD: i64 = 28 * 86_400;
 
 /// How long before it begins a situation is written down.
-fn ahead_of(notice: &Notice) -> i64 {
+fn publication_lead(notice: &AlertNotice) -> i64 {
     match notice.cause {
         Cause::Holiday | Cause::Construction => PLANNED_AHEAD,
         _ => 0,
@@ -27,15 +28,15 @@ fn ahead_of(notice: &Notice) -> i64 {
 
 impl City {
     /// The situations at an instant, in a fixed order.
-    pub fn situations(&self, now: UnixMillis) -> Vec<PtSituationElement> {
-        let notices = self.notices(seconds(now));
-        notices.iter().map(|notice| self.situation(notice)).collect()
+    pub fn list_situations(&self, now: UnixMillis) -> Vec<PtSituationElement> {
+        let notices = self.active_notices(whole_seconds(now));
+        notices.iter().map(|notice| self.build_situation(notice)).collect()
     }
 
-    fn situation(&self, notice: &Notice) -> PtSituationElement {
+    fn build_situation(&self, notice: &AlertNotice) -> PtSituationElement {
         let (start, end) = notice.period;
         let mut situation = PtSituationElement {
-            creation_time: moment(start - ahead_of(notice)),
+            creation_time: siri_time(start - publication_lead(notice)),
             participant_ref: Some(SOURCE.into()),
             situation_number: Some(notice.id.clone().into()),
             source: Some(SituationSource {
@@ -43,21 +44,27 @@ impl City {
                 ..SituationSource::default()
             }),
             progress: Some(Progress::Published),
-            validity_periods: vec![Period { start_time: moment(start), end_time: moment(end) }],
-            severity: Some(severity_of(notice.severity)),
-            summaries: texts(&notice.header),
-            descriptions: texts(&notice.description),
-            info_links: vec![InfoLink { uri: Some(page_of(notice).into()), labels: Vec::new() }],
-            affects: Some(Box::new(self.affects(notice))),
-            consequences: consequences(notice.effect),
+            validity_periods: vec![TimePeriod {
+                start_time: siri_time(start),
+                end_time: siri_time(end),
+            }],
+            severity: Some(siri_severity(notice.severity)),
+            summaries: siri_texts(&notice.header),
+            descriptions: siri_texts(&notice.description),
+            info_links: vec![InfoLink {
+                uri: Some(notice_page_url(notice).into()),
+                labels: Vec::new(),
+            }],
+            affects: Some(Box::new(self.affected_scope(notice))),
+            consequences: siri_consequences(notice.effect),
             ..PtSituationElement::default()
         };
-        put_reason(&mut situation, notice.cause);
+        set_siri_reason(&mut situation, notice.cause);
         situation
     }
 
     /// Whom it concerns: operators, their lines, stops, whole stations, and journeys.
-    fn affects(&self, notice: &Notice) -> Affects {
+    fn affected_scope(&self, notice: &AlertNotice) -> Affects {
         let mut affects = Affects::default();
         let mut operators = Vec::new();
         for concern in &notice.concerns {
@@ -65,7 +72,7 @@ impl City {
                 proto::EntitySelector { trip: Some(trip), .. } => {
                     affects.vehicle_journeys.push(affected_journey(trip));
                 }
-                proto::EntitySelector { stop_id: Some(id), .. } if self.is_station(id) => {
+                proto::EntitySelector { stop_id: Some(id), .. } if self.is_station_id(id) => {
                     affects.stop_places.push(AffectedStopPlace {
                         stop_place_ref: Some(id.clone().into()),
                         ..AffectedStopPlace::default()
@@ -81,7 +88,7 @@ impl City {
                     affects.networks.push(AffectedNetwork {
                         affected_operators: agency_id
                             .as_deref()
-                            .map(operator)
+                            .map(affected_operator)
                             .into_iter()
                             .collect(),
                         affected_lines: vec![AffectedLine {
@@ -91,7 +98,9 @@ impl City {
                         ..AffectedNetwork::default()
                     });
                 }
-                proto::EntitySelector { agency_id: Some(id), .. } => operators.push(operator(id)),
+                proto::EntitySelector { agency_id: Some(id), .. } => {
+                    operators.push(affected_operator(id))
+                }
                 _ => {}
             }
         }
@@ -100,12 +109,12 @@ impl City {
         affects
     }
 
-    fn is_station(&self, id: &str) -> bool {
+    fn is_station_id(&self, id: &str) -> bool {
         self.network().places.iter().any(|place| place.is_station && place.id == id)
     }
 }
 
-fn operator(id: &str) -> AffectedOperator {
+fn affected_operator(id: &str) -> AffectedOperator {
     AffectedOperator { operator_ref: Some(id.into()), ..AffectedOperator::default() }
 }
 
@@ -122,15 +131,15 @@ fn affected_journey(trip: &proto::TripDescriptor) -> AffectedVehicleJourney {
     }
 }
 
-fn texts(text: &proto::TranslatedString) -> Vec<Text> {
-    let in_language = |it: &proto::translated_string::Translation| Text {
+fn siri_texts(text: &proto::TranslatedString) -> Vec<LanguageText> {
+    let in_language = |it: &proto::translated_string::Translation| LanguageText {
         lang: it.language.clone().map(Into::into),
         value: it.text.clone().into(),
     };
     text.translation.iter().map(in_language).collect()
 }
 
-fn severity_of(level: SeverityLevel) -> Severity {
+fn siri_severity(level: SeverityLevel) -> Severity {
     match level {
         SeverityLevel::Info => Severity::Slight,
         SeverityLevel::Warning => Severity::Normal,
@@ -140,7 +149,7 @@ fn severity_of(level: SeverityLevel) -> Severity {
 }
 
 /// Puts a cause where SIRI 2.0 has causes of its kind.
-fn put_reason(situation: &mut PtSituationElement, cause: Cause) {
+fn set_siri_reason(situation: &mut PtSituationElement, cause: Cause) {
     let (place, term) = match cause {
         Cause::Accident => (&mut situation.miscellaneous_reason, "accident"),
         Cause::PoliceActivity => (&mut situation.miscellaneous_reason, "policeActivity"),
@@ -153,7 +162,7 @@ fn put_reason(situation: &mut PtSituationElement, cause: Cause) {
         Cause::Construction => (&mut situation.equipment_reason, "constructionWork"),
         Cause::Weather => (&mut situation.environment_reason, "roughSea"),
         _ => {
-            situation.undefined_reason = Flag(true);
+            situation.undefined_reason = PresenceFlag(true);
             return;
         }
     };
@@ -161,7 +170,7 @@ fn put_reason(situation: &mut PtSituationElement, cause: Cause) {
 }
 
 /// What follows for services; nothing where SIRI has no condition for it.
-fn consequences(effect: Effect) -> Vec<Consequence> {
+fn siri_consequences(effect: Effect) -> Vec<Consequence> {
     let condition = match effect {
         Effect::SignificantDelays => "delayed",
         Effect::ReducedService => "disrupted",

@@ -5,15 +5,15 @@ use proto::translated_string::Translation;
 
 /// A text in the three languages; `{name}` is filled in.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Text {
+pub(super) struct AlertText {
     pub(super) en: &'static str,
     pub(super) de: &'static str,
     pub(super) fr: &'static str,
 }
 
-impl Text {
+impl AlertText {
     /// Fills in the names given as (name, value).
-    pub(super) fn with(&self, values: &[(&str, &str)]) -> proto::TranslatedString {
+    pub(super) fn fill_placeholders(&self, values: &[(&str, &str)]) -> proto::TranslatedString {
         let translation = [("en", self.en), ("de", self.de), ("fr", self.fr)]
             .into_iter()
             .map(|(language, text)| {
@@ -28,15 +28,15 @@ impl Text {
 }
 
 /// Header and description.
-pub(super) type Pair = (Text, Text);
+pub(super) type Pair = (AlertText, AlertText);
 
 pub(super) const ACCIDENT: Pair = (
-    Text {
+    AlertText {
         en: "Line {line}: delays after an accident",
         de: "Linie {line}: Verspätungen nach einem Unfall",
         fr: "Ligne {line} : retards à la suite d'un accident",
     },
-    Text {
+    AlertText {
         en: "An accident between {from} and {to} holds up traffic. Expect delays of up to {minutes} minutes.",
         de: "Ein Unfall zwischen {from} und {to} behindert den Verkehr. Rechnen Sie mit bis zu {minutes} Minuten Verspätung.",
         fr: "Un accident entre {from} et {to} ralentit la circulation. Prévoyez jusqu'à {minutes} minutes de retard.",
@@ -44,12 +44,12 @@ pub(super) const ACCIDENT: Pair = (
 );
 
 pub(super) const TECHNICAL: Pair = (
-    Text {
+    AlertText {
         en: "Line {line}: delays due to a technical fault",
         de: "Linie {line}: Verspätungen wegen einer technischen Störung",
         fr: "Ligne {line} : retards en raison d'un incident technique",
     },
-    Text {
+    AlertText {
         en: "A fault between {from} and {to} is being repaired. Expect delays of up to {minutes} minutes.",
         de: "Eine Störung zwischen {from} und {to} wird behoben. Rechnen Sie mit bis zu {minutes} Minuten Verspätung.",
         fr: "Une panne entre {from} et {to} est en cours de réparation. Prévoyez jusqu'à {minutes} minutes de retard.",
@@ -57,12 +57,12 @@ pub(super) const TECHNICAL: Pair = (
 );
 
 pub(super) const POLICE: Pair = (
-    Text {
+    AlertText {
         en: "Line {line}: delays due to a police operation",
         de: "Linie {line}: Verspätungen wegen eines Polizeieinsatzes",
         fr: "Ligne {line} : retards en raison d'une intervention de police",
     },
-    Text {
+    AlertText {
         en: "The police are at work between {from} and {to}. Expect delays of up to {minutes} minutes.",
         de: "Zwischen {from} und {to} ist die Polizei im Einsatz. Rechnen Sie mit bis zu {minutes} Minuten Verspätung.",
         fr: "La police intervient entre {from} et {to}. Prévoyez jusqu'à {minutes} minutes de retard.",
@@ -70,12 +70,12 @@ pub(super) const POLICE: Pair = (
 );
 
 pub(super) const MEDICAL: Pair = (
-    Text {
+    AlertText {
         en: "Line {line}: delays due to a medical emergency",
         de: "Linie {line}: Verspätungen wegen eines Notarzteinsatzes",
         fr: "Ligne {line} : retards en raison d'une urgence médicale",
     },
-    Text {
+    AlertText {
         en: "A passenger needed help between {from} and {to}. Expect delays of up to {minutes} minutes.",
         de: "Zwischen {from} und {to} brauchte ein Fahrgast Hilfe. Rechnen Sie mit bis zu {minutes} Minuten Verspätung.",
         fr: "Un voyageur a été pris de malaise entre {from} et {to}. Prévoyez jusqu'à {minutes} minutes de retard.",
@@ -83,8 +83,12 @@ pub(super) const MEDICAL: Pair = (
 );
 
 pub(super) const CLOSED_STOP: Pair = (
-    Text { en: "{stop} is closed", de: "Haltestelle {stop} gesperrt", fr: "Arrêt {stop} fermé" },
-    Text {
+    AlertText {
+        en: "{stop} is closed",
+        de: "Haltestelle {stop} gesperrt",
+        fr: "Arrêt {stop} fermé",
+    },
+    AlertText {
         en: "Road works: line {line} does not stop at {stop}. Please use the stop before or after it.",
         de: "Bauarbeiten: Die Linie {line} hält nicht an der Haltestelle {stop}. Bitte nutzen Sie die Haltestelle davor oder danach.",
         fr: "Travaux : la ligne {line} ne dessert pas l'arrêt {stop}. Merci d'utiliser l'arrêt précédent ou suivant.",
@@ -92,12 +96,12 @@ pub(super) const CLOSED_STOP: Pair = (
 );
 
 pub(super) const LIFT: Pair = (
-    Text {
+    AlertText {
         en: "{stop}: lift out of order",
         de: "{stop}: Aufzug außer Betrieb",
         fr: "{stop} : ascenseur hors service",
     },
-    Text {
+    AlertText {
         en: "The lift at {stop} is being repaired. Step-free access is by the ramp on the north side.",
         de: "Der Aufzug an der Station {stop} wird repariert. Stufenfreier Zugang über die Rampe auf der Nordseite.",
         fr: "L'ascenseur de la station {stop} est en réparation. Accès de plain-pied par la rampe côté nord.",
@@ -105,12 +109,12 @@ pub(super) const LIFT: Pair = (
 );
 
 pub(super) const WIND: Pair = (
-    Text {
+    AlertText {
         en: "Ferries: delays in strong wind",
         de: "Fähren: Verspätungen bei starkem Wind",
         fr: "Bacs : retards en raison du vent fort",
     },
-    Text {
+    AlertText {
         en: "Strong wind on the bay. Ferries sail more slowly and may be late.",
         de: "Starker Wind in der Bucht. Die Fähren fahren langsamer und können sich verspäten.",
         fr: "Vent fort dans la baie. Les bacs naviguent plus lentement et peuvent avoir du retard.",
@@ -118,12 +122,12 @@ pub(super) const WIND: Pair = (
 );
 
 pub(super) const CANCELLED: Pair = (
-    Text {
+    AlertText {
         en: "Line {line}: single trips are cancelled",
         de: "Linie {line}: einzelne Fahrten entfallen",
         fr: "Ligne {line} : quelques départs supprimés",
     },
-    Text {
+    AlertText {
         en: "Because of a staff shortage, {count} trips on line {line} are cancelled in the next hour: {times}.",
         de: "Wegen Personalmangels entfallen in der nächsten Stunde {count} Fahrten der Linie {line}: {times}.",
         fr: "Faute de personnel, {count} départs de la ligne {line} sont supprimés dans l'heure : {times}.",
@@ -131,19 +135,19 @@ pub(super) const CANCELLED: Pair = (
 );
 
 /// The description of [`CANCELLED`] where it is about one trip.
-pub(super) const ONE_CANCELLED: Text = Text {
+pub(super) const ONE_CANCELLED: AlertText = AlertText {
     en: "Because of a staff shortage, one trip on line {line} is cancelled in the next hour: {times}.",
     de: "Wegen Personalmangels entfällt in der nächsten Stunde eine Fahrt der Linie {line}: {times}.",
     fr: "Faute de personnel, un départ de la ligne {line} est supprimé dans l'heure : {times}.",
 };
 
 pub(super) const FESTIVAL: Pair = (
-    Text {
+    AlertText {
         en: "Lantern festival: extra ferries",
         de: "Laternenfest: zusätzliche Fähren",
         fr: "Fête des lanternes : bacs supplémentaires",
     },
-    Text {
+    AlertText {
         en: "On {date} extra ferries sail from 18:00 until after midnight.",
         de: "Am {date} fahren ab 18 Uhr bis nach Mitternacht zusätzliche Fähren.",
         fr: "Le {date}, des bacs supplémentaires circulent de 18 h jusqu'après minuit.",
@@ -151,12 +155,12 @@ pub(super) const FESTIVAL: Pair = (
 );
 
 pub(super) const HOLIDAY: Pair = (
-    Text {
+    AlertText {
         en: "Sunday timetable on {date}",
         de: "Sonntagsfahrplan am {date}",
         fr: "Horaires du dimanche le {date}",
     },
-    Text {
+    AlertText {
         en: "On the public holiday of {date} all lines run to the Sunday timetable.",
         de: "Am Feiertag, dem {date}, gilt auf allen Linien der Sonntagsfahrplan.",
         fr: "Le {date}, jour férié, toutes les lignes circulent selon les horaires du dimanche.",
@@ -164,12 +168,12 @@ pub(super) const HOLIDAY: Pair = (
 );
 
 pub(super) const PLATFORMS: Pair = (
-    Text {
+    AlertText {
         en: "{stop}: other platforms at the weekend",
         de: "{stop}: andere Gleise am Wochenende",
         fr: "{stop} : changement de voies ce week-end",
     },
-    Text {
+    AlertText {
         en: "While tracks are renewed, trains of line {line} may use other platforms at {stop}. Please check the departure boards.",
         de: "Während der Gleiserneuerung können Züge der Linie {line} in {stop} andere Gleise nutzen. Bitte beachten Sie die Anzeigen.",
         fr: "Pendant le renouvellement des voies, les trains de la ligne {line} peuvent utiliser d'autres voies à {stop}. Consultez les écrans.",

@@ -6,9 +6,9 @@ use proto::vehicle_position::{
     CarriageDetails, CongestionLevel, OccupancyStatus, VehicleStopStatus,
 };
 
-use super::courses::Course;
-use super::runs::{DayAt, Run};
-use super::{header, seconds};
+use super::courses::RunCourse;
+use super::runs::{ServiceDay, TripRun};
+use super::{build_feed_header, whole_seconds};
 use crate::city::City;
 use crate::network::Pattern;
 use crate::noise;
@@ -22,7 +22,7 @@ const SPEED_MAX: f32 = 26.0;
 const RAMP: f64 = 0.2;
 
 /// Where on its pattern a vehicle is.
-struct Whereabouts {
+struct PatternPosition {
     /// Metres along the pattern's line.
     along: f64,
     /// Metres per second.
@@ -33,7 +33,7 @@ struct Whereabouts {
 }
 
 /// A vehicle as it last reported.
-pub(super) struct Sighting {
+pub(super) struct VehicleReport {
     /// When, Unix seconds.
     pub(super) reported: i64,
     /// Latitude and longitude, degrees.
@@ -52,12 +52,12 @@ pub(super) struct Sighting {
 
 impl City {
     /// The feed of vehicle positions at an instant.
-    pub fn vehicle_positions(&self, now: UnixMillis) -> proto::FeedMessage {
-        let now = seconds(now);
-        let mut course = Course::default();
+    pub fn vehicle_positions_feed(&self, now: UnixMillis) -> proto::FeedMessage {
+        let now = whole_seconds(now);
+        let mut course = RunCourse::default();
         let mut entity = Vec::new();
-        for at in self.days_at(now) {
-            for run in self.runs_at(&at) {
+        for at in self.service_days_at(now) {
+            for run in self.list_runs_at(&at) {
                 if let Some(vehicle) = self.vehicle_position(&run, &at, now, &mut course) {
                     let id =
                         vehicle.vehicle.as_ref().and_then(|v| v.id.clone()).unwrap_or_default();
@@ -69,17 +69,17 @@ impl City {
                 }
             }
         }
-        proto::FeedMessage { header: header(now, self.version()), entity }
+        proto::FeedMessage { header: build_feed_header(now, self.feed_version()), entity }
     }
 
     fn vehicle_position(
         &self,
-        run: &Run,
-        at: &DayAt,
+        run: &TripRun,
+        at: &ServiceDay,
         now: i64,
-        course: &mut Course,
+        course: &mut RunCourse,
     ) -> Option<proto::VehiclePosition> {
-        let seen = self.sighting(run, at, now, course)?;
+        let seen = self.last_vehicle_report(run, at, now, course)?;
         Some(proto::VehiclePosition {
             trip: Some(self.trip_descriptor(run, &at.date, false)),
             vehicle: Some(self.vehicle_descriptor(run)),
@@ -91,74 +91,77 @@ impl City {
                 speed: Some(seen.speed),
             }),
             current_stop_sequence: Some(seen.call as u32 + 1),
-            stop_id: Some(self.stop_id(run, seen.call).to_owned()),
+            stop_id: Some(self.call_stop_id(run, seen.call).to_owned()),
             current_status: Some(seen.status as i32),
             timestamp: Some(seen.reported as u64),
             congestion_level: Some(seen.congestion as i32),
-            occupancy_status: Some(status_of(seen.occupancy) as i32),
+            occupancy_status: Some(occupancy_status(seen.occupancy) as i32),
             occupancy_percentage: Some(seen.occupancy),
-            multi_carriage_details: self.carriages(run, seen.call, seen.occupancy),
+            multi_carriage_details: self.carriage_details(run, seen.call, seen.occupancy),
         })
     }
 
     /// A vehicle as it last reported; none if it is not out.
-    pub(super) fn sighting(
+    pub(super) fn last_vehicle_report(
         &self,
-        run: &Run,
-        at: &DayAt,
+        run: &TripRun,
+        at: &ServiceDay,
         now: i64,
-        course: &mut Course,
-    ) -> Option<Sighting> {
-        let reported = self.last_report(run, now);
+        course: &mut RunCourse,
+    ) -> Option<VehicleReport> {
+        let reported = self.last_report_time(run, now);
         let time = at.seconds - (now - reported) as f64;
-        if !self.may_be_out(run, time) || self.is_cancelled(run, &at.events) {
+        if !self.may_be_on_run(run, time) || self.is_run_cancelled(run, &at.events) {
             return None;
         }
-        self.course(run, &at.events, course);
+        self.simulate_course(run, &at.events, course);
         if !(course.from..course.until).contains(&time) {
             return None;
         }
         let pattern = &self.network().patterns[run.trip.pattern as usize];
-        let place = whereabouts(pattern, course, time);
-        let (point, direction) = pattern.line.place_at(place.along);
-        let place_at = self.geography().projection.lat_lon(point);
-        Some(Sighting {
+        let place = locate_on_pattern(pattern, course, time);
+        let (point, direction) = pattern.line.point_and_direction_at(place.along);
+        let place_at = self.geography().projection.to_lat_lon(point);
+        Some(VehicleReport {
             reported,
-            place: (degrees(place_at.0), degrees(place_at.1)),
+            place: (round_degrees(place_at.0), round_degrees(place_at.1)),
             bearing: direction.bearing().round() as f32 % 360.0,
             speed: ((place.speed * 10.0).round() as f32 / 10.0).min(SPEED_MAX),
             call: place.call,
             status: place.status,
-            occupancy: self.occupancy(run, place.call),
-            congestion: self.congestion(run, course, place.call),
+            occupancy: self.occupancy_percent(run, place.call),
+            congestion: self.congestion_level(run, course, place.call),
         })
     }
 
     /// How full a vehicle is on its way to a call, percent: fuller in the rush hour and in the middle of its way.
-    fn occupancy(&self, run: &Run, call: usize) -> u32 {
+    fn occupancy_percent(&self, run: &TripRun, call: usize) -> u32 {
         let pattern = &self.network().patterns[run.trip.pattern as usize];
         let share = call as f64 / (pattern.calls.len() - 1).max(1) as f64;
         let middle = 4.0 * share * (1.0 - share);
-        let hour = crate::timetable::demand::rush(run.trip.service, f64::from(run.trip.start));
-        let chance = noise::share(noise::mix(run.key, 5)) * 0.5
-            + noise::share(noise::mix(run.key, 500 + call as u64)) * 0.2;
+        let hour =
+            crate::timetable::demand::traffic_density(run.trip.service, f64::from(run.trip.start));
+        let chance = noise::unit_share(noise::mix_bits(run.key, 5)) * 0.5
+            + noise::unit_share(noise::mix_bits(run.key, 500 + call as u64)) * 0.2;
         ((0.04 + (0.15 + 0.85 * middle) * (0.2 + hour * 0.75) * (0.55 + chance)) * 100.0)
             .clamp(0.0, 110.0) as u32
     }
 
-    fn carriages(&self, run: &Run, call: usize, occupancy: u32) -> Vec<CarriageDetails> {
-        let vehicle = self.model().fleet.vehicle(run.vehicle);
+    fn carriage_details(&self, run: &TripRun, call: usize, occupancy: u32) -> Vec<CarriageDetails> {
+        let vehicle = self.realtime_model().fleet.find_vehicle(run.vehicle);
         let label = vehicle.descriptor.label.as_deref().unwrap_or_default();
         (1..=vehicle.carriages)
             .map(|n| {
-                let more = noise::share(noise::mix(run.key, 900 + u64::from(n) * 64 + call as u64))
-                    * 50.0
+                let more = noise::unit_share(noise::mix_bits(
+                    run.key,
+                    900 + u64::from(n) * 64 + call as u64,
+                )) * 50.0
                     - 25.0;
                 let percent = (f64::from(occupancy) + more).clamp(0.0, 110.0) as u32;
                 CarriageDetails {
                     id: Some(format!("{label}-{n}")),
                     label: Some(format!("{n}")),
-                    occupancy_status: Some(status_of(percent) as i32),
+                    occupancy_status: Some(occupancy_status(percent) as i32),
                     occupancy_percentage: Some(percent as i32),
                     carriage_sequence: Some(n),
                 }
@@ -167,8 +170,8 @@ impl City {
     }
 
     /// What a driver would say of the street: how much has been lost since the stop before.
-    fn congestion(&self, run: &Run, course: &Course, call: usize) -> CongestionLevel {
-        let times = self.timetable().times(run.trip.pattern, run.trip.profile);
+    fn congestion_level(&self, run: &TripRun, course: &RunCourse, call: usize) -> CongestionLevel {
+        let times = self.timetable().stop_time_offsets(run.trip.pattern, run.trip.profile);
         if call == 0 {
             return CongestionLevel::RunningSmoothly;
         }
@@ -183,11 +186,11 @@ impl City {
 }
 
 /// Seven decimals, a centimetre: what every format writes out.
-fn degrees(value: f64) -> f64 {
+fn round_degrees(value: f64) -> f64 {
     (value * 1e7).round() / 1e7
 }
 
-pub(super) fn status_of(percent: u32) -> OccupancyStatus {
+pub(super) fn occupancy_status(percent: u32) -> OccupancyStatus {
     match percent {
         0..=4 => OccupancyStatus::Empty,
         5..=39 => OccupancyStatus::ManySeatsAvailable,
@@ -199,7 +202,7 @@ pub(super) fn status_of(percent: u32) -> OccupancyStatus {
 }
 
 /// Reads a course at a time: standing at a stop, or between the last stop served and the next.
-fn whereabouts(pattern: &Pattern, course: &Course, time: f64) -> Whereabouts {
+fn locate_on_pattern(pattern: &Pattern, course: &RunCourse, time: f64) -> PatternPosition {
     let moments = &course.moments;
     let last = moments.len() - 1;
     // The first stop that is served and not yet left.
@@ -207,15 +210,20 @@ fn whereabouts(pattern: &Pattern, course: &Course, time: f64) -> Whereabouts {
         (0..last).find(|i| !moments[*i].skipped && time < moments[*i].depart).unwrap_or(last);
     let along = pattern.calls[next].along;
     if next == 0 || time >= moments[next].arrive {
-        return Whereabouts { along, speed: 0.0, call: next, status: VehicleStopStatus::StoppedAt };
+        return PatternPosition {
+            along,
+            speed: 0.0,
+            call: next,
+            status: VehicleStopStatus::StoppedAt,
+        };
     }
     let from = (0..next).rev().find(|i| !moments[*i].skipped).unwrap_or(0);
     let (begin, end) = (moments[from].depart, moments[next].arrive);
     let metres = along - pattern.calls[from].along;
-    let (share, pace) = progress((time - begin) / (end - begin).max(1.0));
+    let (share, pace) = progress_and_pace((time - begin) / (end - begin).max(1.0));
     let place = pattern.calls[from].along + metres * share;
     let arriving = along - place < ARRIVING_METRES || end - time < ARRIVING_SECONDS;
-    Whereabouts {
+    PatternPosition {
         along: place,
         speed: metres / (end - begin).max(1.0) * pace,
         call: next,
@@ -228,7 +236,7 @@ fn whereabouts(pattern: &Pattern, course: &Course, time: f64) -> Whereabouts {
 }
 
 /// Share of the way done after a share of the time, and the pace there: up, level, down.
-fn progress(time: f64) -> (f64, f64) {
+fn progress_and_pace(time: f64) -> (f64, f64) {
     let top = 1.0 / (1.0 - RAMP);
     let t = time.clamp(0.0, 1.0);
     if t < RAMP {
@@ -249,10 +257,10 @@ mod tests {
     fn a_vehicle_goes_all_the_way_and_never_back() {
         let mut before = 0.0;
         for i in 0..=1_000 {
-            let (share, pace) = progress(f64::from(i) / 1_000.0);
+            let (share, pace) = progress_and_pace(f64::from(i) / 1_000.0);
             assert!(share >= before && pace >= 0.0);
             before = share;
         }
-        assert!((before - 1.0).abs() < 1e-9 && progress(0.0).0 == 0.0);
+        assert!((before - 1.0).abs() < 1e-9 && progress_and_pace(0.0).0 == 0.0);
     }
 }

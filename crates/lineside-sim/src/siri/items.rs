@@ -9,13 +9,13 @@ use lineside_formats::siri::{
 };
 use lineside_sync::UnixMillis;
 
-use super::{Scene, VERSION};
+use super::{CityScene, VERSION};
 use crate::gtfs::FOREIGN;
-use crate::realtime::journeys::moment;
+use crate::realtime::journeys::siri_time;
 
 /// A service of SIRI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Service {
+pub enum SiriFeedKind {
     /// Estimated timetables.
     Timetables,
     /// Vehicle monitoring.
@@ -26,7 +26,7 @@ pub enum Service {
 
 /// One record.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Item {
+pub(crate) enum SiriItem {
     Journey(Box<VehicleJourney>),
     Activity(Box<VehicleActivity>),
     Situation(Box<PtSituationElement>),
@@ -34,32 +34,36 @@ pub(crate) enum Item {
 
 /// Records of one service, by name.
 #[derive(Clone, Debug)]
-pub(crate) struct Items {
-    service: Service,
-    pub(super) all: BTreeMap<String, Item>,
+pub(crate) struct ServiceItems {
+    service: SiriFeedKind,
+    pub(super) all: BTreeMap<String, SiriItem>,
 }
 
-impl Items {
+impl ServiceItems {
     /// All that the city tells.
-    pub(crate) fn of(scene: Scene<'_>, service: Service) -> Self {
-        let Scene { city, at, foreign } = scene;
-        let items: Vec<Item> = match service {
-            Service::Timetables => {
-                city.estimated_journeys(at).into_iter().map(|it| Item::Journey(it.into())).collect()
-            }
-            Service::Vehicles => city
+    pub(crate) fn from_scene(scene: CityScene<'_>, service: SiriFeedKind) -> Self {
+        let CityScene { city, at, foreign } = scene;
+        let items: Vec<SiriItem> = match service {
+            SiriFeedKind::Timetables => city
+                .estimated_journeys(at)
+                .into_iter()
+                .map(|it| SiriItem::Journey(it.into()))
+                .collect(),
+            SiriFeedKind::Vehicles => city
                 .vehicle_activities(at)
                 .into_iter()
-                .map(|it| Item::Activity(it.into()))
+                .map(|it| SiriItem::Activity(it.into()))
                 .collect(),
-            Service::Situations => {
-                city.situations(at).into_iter().map(|it| Item::Situation(it.into())).collect()
-            }
+            SiriFeedKind::Situations => city
+                .list_situations(at)
+                .into_iter()
+                .map(|it| SiriItem::Situation(it.into()))
+                .collect(),
         };
         let named = items.into_iter().map(|mut item| {
-            let name = item.name();
+            let name = item.item_name();
             if foreign {
-                item.make_foreign();
+                item.make_ids_foreign();
             }
             (name, item)
         });
@@ -67,17 +71,17 @@ impl Items {
     }
 
     /// Some of these.
-    pub(super) fn some(&self, all: BTreeMap<String, Item>) -> Self {
+    pub(super) fn with_items(&self, all: BTreeMap<String, SiriItem>) -> Self {
         Self { service: self.service, all }
     }
 
     /// Adds a delivery of the service with all of them.
-    pub(crate) fn put(self, delivery: &mut ServiceDelivery, at: UnixMillis) {
-        self.put_with(delivery, DeliveryHead::default(), at, &[]);
+    pub(crate) fn add_delivery(self, delivery: &mut ServiceDelivery, at: UnixMillis) {
+        self.add_delivery_with_head(delivery, DeliveryHead::default(), at, &[]);
     }
 
     /// Adds a delivery of the service with all of them, and with vehicles that are taken back.
-    pub(super) fn put_with(
+    pub(super) fn add_delivery_with_head(
         self,
         delivery: &mut ServiceDelivery,
         head: DeliveryHead,
@@ -86,53 +90,58 @@ impl Items {
     ) {
         let head = DeliveryHead {
             version: Some(VERSION.into()),
-            response_timestamp: moment(at.seconds()),
+            response_timestamp: siri_time(at.unix_seconds()),
             status: Some(true),
             ..head
         };
         let (mut journeys, mut activities, mut situations) = (Vec::new(), Vec::new(), Vec::new());
         for item in self.all.into_values() {
             match item {
-                Item::Journey(it) => journeys.push(*it),
-                Item::Activity(it) => activities.push(*it),
-                Item::Situation(it) => situations.push(*it),
+                SiriItem::Journey(it) => journeys.push(*it),
+                SiriItem::Activity(it) => activities.push(*it),
+                SiriItem::Situation(it) => situations.push(*it),
             }
         }
         match self.service {
-            Service::Timetables => {
+            SiriFeedKind::Timetables => {
                 let frame = EstimatedJourneyVersionFrame {
-                    recorded_at_time: moment(at.seconds()),
+                    recorded_at_time: siri_time(at.unix_seconds()),
                     version_ref: None,
                     estimated_vehicle_journeys: journeys,
                 };
                 let frames = vec![frame];
                 delivery.estimated_timetables.push(EstimatedTimetableDelivery { head, frames });
             }
-            Service::Vehicles => delivery.vehicle_monitorings.push(VehicleMonitoringDelivery {
-                head,
-                vehicle_activities: activities,
-                cancellations: gone.iter().map(|vehicle| taken_back(vehicle, at)).collect(),
-                notes: Vec::new(),
-            }),
-            Service::Situations => {
+            SiriFeedKind::Vehicles => {
+                delivery.vehicle_monitorings.push(VehicleMonitoringDelivery {
+                    head,
+                    vehicle_activities: activities,
+                    cancellations: gone
+                        .iter()
+                        .map(|vehicle| vehicle_cancellation(vehicle, at))
+                        .collect(),
+                    notes: Vec::new(),
+                })
+            }
+            SiriFeedKind::Situations => {
                 delivery.situation_exchanges.push(SituationExchangeDelivery { head, situations });
             }
         }
     }
 }
 
-fn taken_back(vehicle: &str, at: UnixMillis) -> VehicleActivityCancellation {
+fn vehicle_cancellation(vehicle: &str, at: UnixMillis) -> VehicleActivityCancellation {
     VehicleActivityCancellation {
-        recorded_at_time: moment(at.seconds()),
+        recorded_at_time: siri_time(at.unix_seconds()),
         item_ref: Some(vehicle.into()),
         vehicle_monitoring_ref: Some(vehicle.into()),
         ..VehicleActivityCancellation::default()
     }
 }
 
-impl Item {
+impl SiriItem {
     /// What tells it from the others of its service.
-    fn name(&self) -> String {
+    fn item_name(&self) -> String {
         match self {
             Self::Journey(it) => {
                 let day = it.framed_vehicle_journey_ref.as_ref();
@@ -148,49 +157,49 @@ impl Item {
     }
 
     /// Gives lines, journeys and stops ids that the schedule does not have.
-    fn make_foreign(&mut self) {
+    fn make_ids_foreign(&mut self) {
         match self {
-            Self::Journey(journey) => foreign_journey(journey),
+            Self::Journey(journey) => make_journey_foreign(journey),
             Self::Activity(activity) => {
                 if let Some(journey) = &mut activity.monitored_vehicle_journey {
-                    foreign_journey(journey);
+                    make_journey_foreign(journey);
                 }
             }
             Self::Situation(situation) => {
                 let Some(affects) = &mut situation.affects else { return };
                 for line in affects.networks.iter_mut().flat_map(|it| &mut it.affected_lines) {
-                    foreign(&mut line.line_ref);
+                    make_id_foreign(&mut line.line_ref);
                 }
                 for stop in &mut affects.stop_points {
-                    foreign(&mut stop.stop_point_ref);
+                    make_id_foreign(&mut stop.stop_point_ref);
                 }
                 for place in &mut affects.stop_places {
-                    foreign(&mut place.stop_place_ref);
+                    make_id_foreign(&mut place.stop_place_ref);
                 }
                 for journey in &mut affects.vehicle_journeys {
                     if let Some(framed) = &mut journey.framed_vehicle_journey_ref {
-                        foreign(&mut framed.dated_vehicle_journey_ref);
+                        make_id_foreign(&mut framed.dated_vehicle_journey_ref);
                     }
-                    foreign(&mut journey.line_ref);
+                    make_id_foreign(&mut journey.line_ref);
                 }
             }
         }
     }
 }
 
-fn foreign_journey(journey: &mut VehicleJourney) {
-    foreign(&mut journey.line_ref);
+fn make_journey_foreign(journey: &mut VehicleJourney) {
+    make_id_foreign(&mut journey.line_ref);
     if let Some(framed) = &mut journey.framed_vehicle_journey_ref {
-        foreign(&mut framed.dated_vehicle_journey_ref);
+        make_id_foreign(&mut framed.dated_vehicle_journey_ref);
     }
-    foreign(&mut journey.estimated_vehicle_journey_code);
+    make_id_foreign(&mut journey.estimated_vehicle_journey_code);
     let calls = journey.estimated_calls.iter_mut();
     for call in calls.chain(journey.monitored_call.as_deref_mut()) {
-        foreign(&mut call.stop_point_ref);
+        make_id_foreign(&mut call.stop_point_ref);
     }
 }
 
-fn foreign<T: AsRef<str> + From<String>>(id: &mut Option<T>) {
+fn make_id_foreign<T: AsRef<str> + From<String>>(id: &mut Option<T>) {
     if let Some(known) = id {
         *known = format!("{FOREIGN}{}", known.as_ref()).into();
     }

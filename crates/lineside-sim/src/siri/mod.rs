@@ -9,19 +9,19 @@ mod subscriptions;
 use bytes::Bytes;
 use jiff::tz::TimeZone;
 use lineside_formats::siri::{
-    self, CheckStatusResponse, ErrorCondition, Exchange, Fault as SoapFault, Limits, Message,
-    Payload, ServiceDelivery, ServiceRequest,
+    self, CheckStatusResponse, ErrorCondition, MessageLimits, MessagePayload, ServiceDelivery,
+    ServiceRequest, SiriMessage, SoapExchange, SoapFault,
 };
 use lineside_sync::UnixMillis;
 
-pub(crate) use items::Items;
-pub use items::Service;
-pub use subscriptions::Delivery;
-pub(crate) use subscriptions::Subscriptions;
+pub(crate) use items::ServiceItems;
+pub use items::SiriFeedKind;
+pub use subscriptions::SiriDelivery;
+pub(crate) use subscriptions::SubscriptionStore;
 
 use crate::city::City;
-use crate::origin::{Body, Reply};
-use crate::realtime::journeys::{SOURCE, moment};
+use crate::origin::{OriginReply, ReplyBody};
+use crate::realtime::journeys::{SOURCE, siri_time};
 
 /// The version of SIRI that it speaks.
 const VERSION: &str = "2.0";
@@ -30,7 +30,7 @@ pub(crate) const XML: &str = "text/xml; charset=utf-8";
 
 /// What a desk answers with: the city as it is, or as a fault has it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scene<'a> {
+pub(crate) struct CityScene<'a> {
     pub(crate) city: &'a City,
     /// The instant of the data, which a fault may have in the past.
     pub(crate) at: UnixMillis,
@@ -39,94 +39,106 @@ pub(crate) struct Scene<'a> {
 }
 
 /// The whole of a service, as an answer to a plain GET.
-pub(crate) fn document(scene: Scene<'_>, service: Service) -> Bytes {
-    let mut delivery = head(scene.at);
-    Items::of(scene, service).put(&mut delivery, scene.at);
-    siri::encode_xml(&message(Payload::ServiceDelivery(delivery))).into()
+pub(crate) fn encode_document(scene: CityScene<'_>, service: SiriFeedKind) -> Bytes {
+    let mut delivery = delivery_head(scene.at);
+    ServiceItems::from_scene(scene, service).add_delivery(&mut delivery, scene.at);
+    siri::encode_xml(&wrap_message(MessagePayload::ServiceDelivery(delivery))).into()
 }
 
 /// Answers a message that was posted; `door` is where, which subscriptions remember.
-pub(crate) fn answer(
-    scene: Scene<'_>,
-    subscriptions: &Subscriptions,
-    door: Service,
+pub(crate) fn answer_message(
+    scene: CityScene<'_>,
+    subscriptions: &SubscriptionStore,
+    door: SiriFeedKind,
     body: &[u8],
-) -> Reply {
-    let enveloped = siri::is_enveloped(body);
-    let decoded = siri::decode_xml(body, &TimeZone::UTC, &Limits::default());
+) -> OriginReply {
+    let enveloped = siri::is_soap_envelope(body);
+    let decoded = siri::decode_xml(body, &TimeZone::UTC, &MessageLimits::default());
     let payload = match decoded.map(|(message, _)| message.payloads.into_iter().next()) {
         Ok(payload) => {
-            payload.and_then(|asked| answer_to(scene, subscriptions, door, asked, enveloped))
+            payload.and_then(|asked| answer_payload(scene, subscriptions, door, asked, enveloped))
         }
         Err(_) => None,
     };
     match payload {
-        Some(payload) => reply(200, &message(payload), enveloped),
-        None => refuse(scene.at, enveloped),
+        Some(payload) => encode_reply(200, &wrap_message(payload), enveloped),
+        None => refusal_reply(scene.at, enveloped),
     }
 }
 
-fn answer_to(
-    scene: Scene<'_>,
-    subscriptions: &Subscriptions,
-    door: Service,
-    asked: Payload,
+fn answer_payload(
+    scene: CityScene<'_>,
+    subscriptions: &SubscriptionStore,
+    door: SiriFeedKind,
+    asked: MessagePayload,
     enveloped: bool,
-) -> Option<Payload> {
+) -> Option<MessagePayload> {
     Some(match asked {
-        Payload::ServiceRequest(request) => Payload::ServiceDelivery(deliver(scene, &request)),
-        Payload::CheckStatusRequest(request) => Payload::CheckStatusResponse(CheckStatusResponse {
-            response_timestamp: moment(scene.at.seconds()),
-            producer_ref: Some(SOURCE.into()),
-            request_message_ref: request.message_identifier,
-            status: Some(true),
-            service_started_time: moment(scene.city.start().seconds()),
-            ..CheckStatusResponse::default()
-        }),
-        Payload::SubscriptionRequest(request) => Payload::SubscriptionResponse(
-            subscriptions.begin(request, door, enveloped, scene.at, scene.city.start()),
-        ),
-        Payload::TerminateSubscriptionRequest(request) => {
-            Payload::TerminateSubscriptionResponse(subscriptions.end(request, scene.at))
+        MessagePayload::ServiceRequest(request) => {
+            MessagePayload::ServiceDelivery(build_delivery(scene, &request))
+        }
+        MessagePayload::CheckStatusRequest(request) => {
+            MessagePayload::CheckStatusResponse(CheckStatusResponse {
+                response_timestamp: siri_time(scene.at.unix_seconds()),
+                producer_ref: Some(SOURCE.into()),
+                request_message_ref: request.message_identifier,
+                status: Some(true),
+                service_started_time: siri_time(scene.city.start_instant().unix_seconds()),
+                ..CheckStatusResponse::default()
+            })
+        }
+        MessagePayload::SubscriptionRequest(request) => {
+            MessagePayload::SubscriptionResponse(subscriptions.open_subscription(
+                request,
+                door,
+                enveloped,
+                scene.at,
+                scene.city.start_instant(),
+            ))
+        }
+        MessagePayload::TerminateSubscriptionRequest(request) => {
+            MessagePayload::TerminateSubscriptionResponse(
+                subscriptions.terminate_subscription(request, scene.at),
+            )
         }
         _ => return None,
     })
 }
 
 /// A delivery for each service that is asked for.
-fn deliver(scene: Scene<'_>, request: &ServiceRequest) -> ServiceDelivery {
-    let mut delivery = head(scene.at);
+fn build_delivery(scene: CityScene<'_>, request: &ServiceRequest) -> ServiceDelivery {
+    let mut delivery = delivery_head(scene.at);
     delivery.request_message_ref.clone_from(&request.message_identifier);
     let asked = [
-        (Service::Timetables, !request.estimated_timetables.is_empty()),
-        (Service::Vehicles, !request.vehicle_monitorings.is_empty()),
-        (Service::Situations, !request.situation_exchanges.is_empty()),
+        (SiriFeedKind::Timetables, !request.estimated_timetables.is_empty()),
+        (SiriFeedKind::Vehicles, !request.vehicle_monitorings.is_empty()),
+        (SiriFeedKind::Situations, !request.situation_exchanges.is_empty()),
     ];
     for (service, _) in asked.into_iter().filter(|(_, is_asked)| *is_asked) {
-        Items::of(scene, service).put(&mut delivery, scene.at);
+        ServiceItems::from_scene(scene, service).add_delivery(&mut delivery, scene.at);
     }
     if !asked.iter().any(|(_, is_asked)| *is_asked) {
         delivery.status = Some(false);
         delivery.error_condition =
-            Some(error("estimated timetables, vehicles and situations only"));
+            Some(error_condition("estimated timetables, vehicles and situations only"));
     }
     delivery
 }
 
-fn head(at: UnixMillis) -> ServiceDelivery {
+fn delivery_head(at: UnixMillis) -> ServiceDelivery {
     ServiceDelivery {
-        response_timestamp: moment(at.seconds()),
+        response_timestamp: siri_time(at.unix_seconds()),
         producer_ref: Some(SOURCE.into()),
         status: Some(true),
         ..ServiceDelivery::default()
     }
 }
 
-fn message(payload: Payload) -> Message {
-    Message { version: Some(VERSION.into()), payloads: vec![payload] }
+fn wrap_message(payload: MessagePayload) -> SiriMessage {
+    SiriMessage { version: Some(VERSION.into()), payloads: vec![payload] }
 }
 
-fn error(text: &str) -> ErrorCondition {
+fn error_condition(text: &str) -> ErrorCondition {
     ErrorCondition {
         kind: Some("OtherError".into()),
         text: Some(text.into()),
@@ -135,7 +147,7 @@ fn error(text: &str) -> ErrorCondition {
 }
 
 /// What cannot be read or is not offered: as SOAP has it, a fault with status 500.
-fn refuse(at: UnixMillis, enveloped: bool) -> Reply {
+fn refusal_reply(at: UnixMillis, enveloped: bool) -> OriginReply {
     let text = "expected a request of SIRI for a service, a subscription or the status";
     if enveloped {
         let fault = SoapFault {
@@ -143,23 +155,26 @@ fn refuse(at: UnixMillis, enveloped: bool) -> Reply {
             reason: Some(text.into()),
             ..SoapFault::default()
         };
-        return reply(500, &message(Payload::Fault(fault)), true);
+        return encode_reply(500, &wrap_message(MessagePayload::Fault(fault)), true);
     }
-    let refused =
-        ServiceDelivery { status: Some(false), error_condition: Some(error(text)), ..head(at) };
-    reply(400, &message(Payload::ServiceDelivery(refused)), false)
+    let refused = ServiceDelivery {
+        status: Some(false),
+        error_condition: Some(error_condition(text)),
+        ..delivery_head(at)
+    };
+    encode_reply(400, &wrap_message(MessagePayload::ServiceDelivery(refused)), false)
 }
 
-fn reply(status: u16, message: &Message, enveloped: bool) -> Reply {
-    let text = encode(message, enveloped, Exchange::Answer);
-    Reply {
+fn encode_reply(status: u16, message: &SiriMessage, enveloped: bool) -> OriginReply {
+    let text = encode_message(message, enveloped, SoapExchange::Answer);
+    OriginReply {
         status,
         headers: vec![("content-type", XML.to_owned())],
-        body: Body::Bytes(text.into()),
+        body: ReplyBody::Bytes(text.into()),
     }
 }
 
-fn encode(message: &Message, enveloped: bool, exchange: Exchange) -> String {
+fn encode_message(message: &SiriMessage, enveloped: bool, exchange: SoapExchange) -> String {
     match enveloped {
         true => siri::encode_soap(message, exchange),
         false => siri::encode_xml(message),

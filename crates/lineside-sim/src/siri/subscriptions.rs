@@ -8,16 +8,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_formats::siri::{
-    DeliveryHead, Exchange, HeartbeatNotification, Payload, ResponseStatus, SubscriptionRequest,
-    SubscriptionResponse, TerminateSubscriptionRequest, TerminateSubscriptionResponse, Time,
+    DeliveryHead, HeartbeatNotification, MessagePayload, ResponseStatus, SiriTime, SoapExchange,
+    SubscriptionRequest, SubscriptionResponse, TerminateSubscriptionRequest,
+    TerminateSubscriptionResponse,
 };
 use lineside_sync::UnixMillis;
 use parking_lot::Mutex;
 
-use super::items::{Item, Items};
-use super::{Scene, Service, encode, error, head, message};
+use super::items::{ServiceItems, SiriItem};
+use super::{
+    CityScene, SiriFeedKind, delivery_head, encode_message, error_condition, wrap_message,
+};
 use crate::limits::{DELIVERY_RECORDS_MAX, DELIVERY_TRIES_MAX, SUBSCRIPTIONS_MAX};
-use crate::realtime::journeys::{SOURCE, moment};
+use crate::realtime::journeys::{SOURCE, siri_time};
 
 /// How long a subscription lasts that does not say until when.
 const LASTS: Duration = Duration::from_hours(24);
@@ -27,7 +30,7 @@ const HEARTBEAT_MIN: Duration = Duration::from_secs(10);
 
 /// Something for a consumer, to be posted.
 #[derive(Clone, Debug)]
-pub struct Delivery {
+pub struct SiriDelivery {
     /// Where it goes: an address of this machine.
     pub address: String,
     /// What is posted.
@@ -38,10 +41,10 @@ pub struct Delivery {
 
 /// All subscriptions.
 #[derive(Debug, Default)]
-pub(crate) struct Subscriptions(Mutex<All>);
+pub(crate) struct SubscriptionStore(Mutex<SubscriptionTable>);
 
 #[derive(Debug, Default)]
-struct All {
+struct SubscriptionTable {
     list: Vec<Subscription>,
     count: u64,
 }
@@ -51,16 +54,16 @@ struct Subscription {
     number: u64,
     subscriber: String,
     name: String,
-    service: Service,
+    service: SiriFeedKind,
     /// Where it was asked for; a fault there holds for its deliveries.
-    door: Service,
+    door: SiriFeedKind,
     address: String,
     enveloped: bool,
     until: UnixMillis,
     heartbeat: Duration,
     last_word: UnixMillis,
     /// What the consumer knows.
-    told: BTreeMap<String, Item>,
+    told: BTreeMap<String, SiriItem>,
     /// Whether a delivery is on its way.
     is_busy: bool,
     /// How often in a row it took nothing.
@@ -68,18 +71,18 @@ struct Subscription {
 }
 
 /// What is asked for, whatever the service.
-struct Wanted {
-    service: Service,
+struct WantedSubscription {
+    service: SiriFeedKind,
     name: Option<String>,
     subscriber: Option<String>,
-    until: Option<Time>,
+    until: Option<SiriTime>,
 }
 
 /// The subscriptions that a request asks for.
-fn wanted(request: &SubscriptionRequest) -> Vec<Wanted> {
+fn list_wanted_subscriptions(request: &SubscriptionRequest) -> Vec<WantedSubscription> {
     macro_rules! of {
         ($list:ident, $service:expr) => {
-            request.$list.iter().map(|it| Wanted {
+            request.$list.iter().map(|it| WantedSubscription {
                 service: $service,
                 name: it.subscription_identifier.clone().map(String::from),
                 subscriber: it.subscriber_ref.clone().map(String::from),
@@ -87,43 +90,43 @@ fn wanted(request: &SubscriptionRequest) -> Vec<Wanted> {
             })
         };
     }
-    of!(estimated_timetables, Service::Timetables)
-        .chain(of!(vehicle_monitorings, Service::Vehicles))
-        .chain(of!(situation_exchanges, Service::Situations))
+    of!(estimated_timetables, SiriFeedKind::Timetables)
+        .chain(of!(vehicle_monitorings, SiriFeedKind::Vehicles))
+        .chain(of!(situation_exchanges, SiriFeedKind::Situations))
         .collect()
 }
 
-impl Subscriptions {
+impl SubscriptionStore {
     /// Takes a request; the first delivery is due at once.
-    pub(super) fn begin(
+    pub(super) fn open_subscription(
         &self,
         request: SubscriptionRequest,
-        door: Service,
+        door: SiriFeedKind,
         enveloped: bool,
         now: UnixMillis,
         started: UnixMillis,
     ) -> SubscriptionResponse {
-        let wanted = wanted(&request);
+        let wanted = list_wanted_subscriptions(&request);
         let address = request.consumer_address.or(request.address).unwrap_or_default();
         let context = request.subscription_context.and_then(|it| it.heartbeat_interval);
         let heartbeat = context.and_then(|it| u64::try_from(it.0).ok()).map(Duration::from_secs);
         let requestor = request.requestor_ref.map(String::from);
-        let at = moment(now.seconds());
+        let at = siri_time(now.unix_seconds());
         let mut all = self.0.lock();
         let mut response_statuses = Vec::with_capacity(wanted.len());
         for it in wanted {
             let subscriber = it.subscriber.or(requestor.clone()).unwrap_or_default();
             let name = it.name.unwrap_or_default();
             all.list.retain(|known| (&known.subscriber, &known.name) != (&subscriber, &name));
-            let refused = refusal(&address, all.list.len());
+            let refused = refusal_reason(&address, all.list.len());
             let until = it.until.map_or(now + LASTS, |until| UnixMillis(until.as_millis()));
             response_statuses.push(ResponseStatus {
                 response_timestamp: at,
                 subscriber_ref: Some(subscriber.clone().into()),
                 subscription_ref: Some(name.clone().into()),
                 status: Some(refused.is_none()),
-                error_condition: refused.map(error),
-                valid_until: moment(until.seconds()),
+                error_condition: refused.map(error_condition),
+                valid_until: siri_time(until.unix_seconds()),
                 ..ResponseStatus::default()
             });
             if refused.is_none() {
@@ -151,18 +154,18 @@ impl Subscriptions {
             responder_ref: Some(SOURCE.into()),
             request_message_ref: request.message_identifier,
             response_statuses,
-            service_started_time: moment(started.seconds()),
+            service_started_time: siri_time(started.unix_seconds()),
             ..SubscriptionResponse::default()
         }
     }
 
     /// Ends what a subscriber no longer wants.
-    pub(super) fn end(
+    pub(super) fn terminate_subscription(
         &self,
         request: TerminateSubscriptionRequest,
         now: UnixMillis,
     ) -> TerminateSubscriptionResponse {
-        let at = moment(now.seconds());
+        let at = siri_time(now.unix_seconds());
         let subscriber = request.subscriber_ref.or(request.requestor_ref).unwrap_or_default();
         let mut ended = Vec::new();
         self.0.lock().list.retain(|known| {
@@ -189,28 +192,28 @@ impl Subscriptions {
     }
 
     /// What is to be posted at an instant; `scene` says how things are at a door, or that it is silent.
-    pub(crate) fn due<'a>(
+    pub(crate) fn due_deliveries<'a>(
         &self,
         now: UnixMillis,
-        scene: impl Fn(Service) -> Option<Scene<'a>>,
-    ) -> Vec<Delivery> {
+        scene: impl Fn(SiriFeedKind) -> Option<CityScene<'a>>,
+    ) -> Vec<SiriDelivery> {
         let mut all = self.0.lock();
         all.list.retain(|it| now < it.until && it.failures < DELIVERY_TRIES_MAX);
         let mut due = Vec::new();
         for subscription in all.list.iter_mut().filter(|it| !it.is_busy) {
             let Some(scene) = scene(subscription.door) else { continue };
-            if let Some(body) = subscription.next(scene, now) {
+            if let Some(body) = subscription.next_message(scene, now) {
                 subscription.is_busy = true;
                 subscription.last_word = now;
                 let address = subscription.address.clone();
-                due.push(Delivery { address, body: body.into(), number: subscription.number });
+                due.push(SiriDelivery { address, body: body.into(), number: subscription.number });
             }
         }
         due
     }
 
     /// Takes in whether a consumer took what it was brought. Who did not is told everything again.
-    pub(crate) fn settle(&self, delivery: &Delivery, is_taken: bool) {
+    pub(crate) fn settle_delivery(&self, delivery: &SiriDelivery, is_taken: bool) {
         let mut all = self.0.lock();
         let of = all.list.iter_mut().find(|it| it.number == delivery.number);
         if let Some(subscription) = of {
@@ -227,10 +230,10 @@ impl Subscriptions {
 
 impl Subscription {
     /// The next message: what changed, or that the city is still there.
-    fn next(&mut self, scene: Scene<'_>, now: UnixMillis) -> Option<String> {
-        let items = Items::of(scene, self.service);
-        let is_news = |name: &String, item: &Item| self.told.get(name) != Some(item);
-        let news: BTreeMap<String, Item> = items
+    fn next_message(&mut self, scene: CityScene<'_>, now: UnixMillis) -> Option<String> {
+        let items = ServiceItems::from_scene(scene, self.service);
+        let is_news = |name: &String, item: &SiriItem| self.told.get(name) != Some(item);
+        let news: BTreeMap<String, SiriItem> = items
             .all
             .iter()
             .filter(|(name, item)| is_news(name, item))
@@ -239,37 +242,38 @@ impl Subscription {
             .collect();
         let gone: Vec<String> =
             self.told.keys().filter(|name| !items.all.contains_key(*name)).cloned().collect();
-        let tells = !news.is_empty() || (self.service == Service::Vehicles && !gone.is_empty());
+        let tells =
+            !news.is_empty() || (self.service == SiriFeedKind::Vehicles && !gone.is_empty());
         for name in &gone {
             self.told.remove(name);
         }
         self.told.extend(news.clone());
         let payload = if tells {
-            let mut delivery = head(scene.at);
+            let mut delivery = delivery_head(scene.at);
             let own = DeliveryHead {
                 subscriber_ref: Some(self.subscriber.clone().into()),
                 subscription_ref: Some(self.name.clone().into()),
                 ..DeliveryHead::default()
             };
-            items.some(news).put_with(&mut delivery, own, scene.at, &gone);
-            Payload::ServiceDelivery(delivery)
-        } else if now.since(self.last_word) >= self.heartbeat {
-            Payload::HeartbeatNotification(HeartbeatNotification {
-                request_timestamp: moment(now.seconds()),
+            items.with_items(news).add_delivery_with_head(&mut delivery, own, scene.at, &gone);
+            MessagePayload::ServiceDelivery(delivery)
+        } else if now.duration_since(self.last_word) >= self.heartbeat {
+            MessagePayload::HeartbeatNotification(HeartbeatNotification {
+                request_timestamp: siri_time(now.unix_seconds()),
                 producer_ref: Some(SOURCE.into()),
                 status: Some(true),
-                service_started_time: moment(scene.city.start().seconds()),
+                service_started_time: siri_time(scene.city.start_instant().unix_seconds()),
                 ..HeartbeatNotification::default()
             })
         } else {
             return None;
         };
-        Some(encode(&message(payload), self.enveloped, Exchange::Notification))
+        Some(encode_message(&wrap_message(payload), self.enveloped, SoapExchange::Notification))
     }
 }
 
 /// Why nobody is brought anything there.
-fn refusal(address: &str, known: usize) -> Option<&'static str> {
+fn refusal_reason(address: &str, known: usize) -> Option<&'static str> {
     let rest = address.strip_prefix("http://").unwrap_or_default();
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);

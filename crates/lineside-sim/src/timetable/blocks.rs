@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use super::run_times::RunTimes;
 use super::services::Service;
 use super::{NONE, Trip};
-use crate::network::Network;
+use crate::network::TransitNetwork;
 
 /// A vehicle needs this long at the end of a line, seconds.
 const TURN_MIN: i32 = 120;
@@ -17,13 +17,17 @@ pub(crate) const CATCH_UP: f64 = 0.2;
 /// No trip ends later than this, seconds.
 const DELAY_MAX: i32 = 20 * 60;
 
-fn end(run_times: &[[RunTimes; 3]], trip: &Trip) -> i32 {
+fn trip_end(run_times: &[[RunTimes; 3]], trip: &Trip) -> i32 {
     let times = &run_times[trip.pattern as usize][usize::from(trip.profile)];
     trip.start + times.last().map_or(0, |last| last.0)
 }
 
 /// Gives each trip of one route and service (sorted by start) its vehicle, the trip before, and its greatest delay.
-pub(super) fn chain(network: &Network, run_times: &[[RunTimes; 3]], trips: &mut [Trip]) {
+pub(super) fn chain_trips(
+    network: &TransitNetwork,
+    run_times: &[[RunTimes; 3]],
+    trips: &mut [Trip],
+) {
     // Who waits where: (ready from, trip), in the order of arrival.
     let mut waiting: HashMap<u32, VecDeque<(i32, usize)>> = HashMap::new();
     let mut arrivals: BinaryHeap<Reverse<(i32, usize)>> = BinaryHeap::new();
@@ -35,10 +39,10 @@ pub(super) fn chain(network: &Network, run_times: &[[RunTimes; 3]], trips: &mut 
                 break;
             }
             arrivals.pop();
-            let terminus = network.terminus(&network.patterns[trips[trip].pattern as usize]);
+            let terminus = network.terminus_place(&network.patterns[trips[trip].pattern as usize]);
             waiting.entry(terminus).or_default().push_back((ready, trip));
         }
-        let origin = network.origin(&network.patterns[trips[i].pattern as usize]);
+        let origin = network.origin_place(&network.patterns[trips[i].pattern as usize]);
         let queue = waiting.entry(origin).or_default();
         while queue.front().is_some_and(|(ready, _)| start - ready > WAIT_MAX) {
             queue.pop_front();
@@ -53,7 +57,7 @@ pub(super) fn chain(network: &Network, run_times: &[[RunTimes; 3]], trips: &mut 
                 blocks += 1;
             }
         }
-        arrivals.push(Reverse((end(run_times, &trips[i]) + TURN_MIN, i)));
+        arrivals.push(Reverse((trip_end(run_times, &trips[i]) + TURN_MIN, i)));
     }
     limit_delays(run_times, trips);
 }
@@ -67,8 +71,8 @@ fn limit_delays(run_times: &[[RunTimes; 3]], trips: &mut [Trip]) {
         let previous = trips[i].previous;
         if previous != NONE {
             let before = &trips[previous as usize];
-            let wait = trips[i].start - end(run_times, before);
-            let duration = end(run_times, &trips[i]) - trips[i].start;
+            let wait = trips[i].start - trip_end(run_times, before);
+            let duration = trip_end(run_times, &trips[i]) - trips[i].start;
             let limit = wait - TURN_MIN / 2 + (f64::from(duration) * CATCH_UP) as i32;
             trips[previous as usize].delay_max = limit.clamp(60, DELAY_MAX) as u16;
         }
@@ -98,18 +102,18 @@ pub(super) fn sort_by_start(trips: &mut [Trip], first: usize) {
 }
 
 /// How many of one route's vehicles are out at a time: on a trip, or between two.
-pub(super) fn out_at(run_times: &[[RunTimes; 3]], trips: &[Trip], time: i32) -> usize {
-    let on_trip = |trip: &&Trip| trip.start <= time && time < end(run_times, trip);
+pub(super) fn count_vehicles_out(run_times: &[[RunTimes; 3]], trips: &[Trip], time: i32) -> usize {
+    let on_trip = |trip: &&Trip| trip.start <= time && time < trip_end(run_times, trip);
     let between = |trip: &&Trip| {
         trip.previous != NONE
-            && end(run_times, &trips[trip.previous as usize]) <= time
+            && trip_end(run_times, &trips[trip.previous as usize]) <= time
             && time < trip.start
     };
     trips.iter().filter(on_trip).count() + trips.iter().filter(between).count()
 }
 
 /// For each route the number of its first vehicle, and one entry more.
-pub(super) fn fleet(network: &Network, trips: &[Trip]) -> Vec<u32> {
+pub(super) fn first_vehicle_numbers(network: &TransitNetwork, trips: &[Trip]) -> Vec<u32> {
     let mut sizes = vec![0; network.routes.len()];
     for trip in trips {
         let size = &mut sizes[network.patterns[trip.pattern as usize].route as usize];
@@ -123,7 +127,7 @@ pub(super) fn fleet(network: &Network, trips: &[Trip]) -> Vec<u32> {
 }
 
 /// Extra services run while the day's do: their vehicles come after those of the day.
-pub(super) fn spread(network: &Network, trips: &mut [Trip]) {
+pub(super) fn assign_extra_vehicles(network: &TransitNetwork, trips: &mut [Trip]) {
     let mut sizes = vec![0; network.routes.len()];
     let extra =
         |service| !matches!(service, Service::Weekday | Service::Saturday | Service::Sunday);

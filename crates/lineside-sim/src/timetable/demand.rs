@@ -1,11 +1,11 @@
 //! How often things run and how fast, by the hour.
 
 use super::services::Service;
-use crate::network::Mode;
+use crate::network::TransportMode;
 use crate::network::plan::BusKind;
 use crate::time::HOUR;
 
-const fn at(hours: f64) -> i32 {
+const fn seconds_at_hour(hours: f64) -> i32 {
     (hours * HOUR as f64) as i32
 }
 
@@ -13,59 +13,67 @@ const fn at(hours: f64) -> i32 {
 pub(crate) type Curve = &'static [(i32, f64)];
 
 const WEEKDAY: Curve = &[
-    (at(4.75), 0.4),
-    (at(6.2), 0.8),
-    (at(6.8), 1.0),
-    (at(9.2), 0.65),
-    (at(14.8), 0.85),
-    (at(15.8), 1.0),
-    (at(18.4), 0.6),
-    (at(20.9), 0.36),
-    (at(25.25), 0.0),
+    (seconds_at_hour(4.75), 0.4),
+    (seconds_at_hour(6.2), 0.8),
+    (seconds_at_hour(6.8), 1.0),
+    (seconds_at_hour(9.2), 0.65),
+    (seconds_at_hour(14.8), 0.85),
+    (seconds_at_hour(15.8), 1.0),
+    (seconds_at_hour(18.4), 0.6),
+    (seconds_at_hour(20.9), 0.36),
+    (seconds_at_hour(25.25), 0.0),
 ];
 const SATURDAY: Curve = &[
-    (at(5.5), 0.3),
-    (at(8.0), 0.5),
-    (at(10.0), 0.62),
-    (at(19.0), 0.42),
-    (at(22.0), 0.33),
-    (at(25.25), 0.0),
+    (seconds_at_hour(5.5), 0.3),
+    (seconds_at_hour(8.0), 0.5),
+    (seconds_at_hour(10.0), 0.62),
+    (seconds_at_hour(19.0), 0.42),
+    (seconds_at_hour(22.0), 0.33),
+    (seconds_at_hour(25.25), 0.0),
 ];
-const SUNDAY: Curve = &[(at(6.5), 0.28), (at(9.5), 0.45), (at(19.0), 0.33), (at(24.75), 0.0)];
-const NIGHT_METRO: Curve = &[(at(25.4), 0.25), (at(28.2), 0.0)];
-const NIGHT_BUS: Curve = &[(at(24.5), 1.0), (at(28.25), 0.0)];
-const SCHOOL: Curve = &[(at(7.0), 1.0), (at(8.15), 0.0)];
-const FESTIVAL: Curve = &[(at(18.0), 1.0), (at(26.0), 0.0)];
+const SUNDAY: Curve = &[
+    (seconds_at_hour(6.5), 0.28),
+    (seconds_at_hour(9.5), 0.45),
+    (seconds_at_hour(19.0), 0.33),
+    (seconds_at_hour(24.75), 0.0),
+];
+const NIGHT_METRO: Curve = &[(seconds_at_hour(25.4), 0.25), (seconds_at_hour(28.2), 0.0)];
+const NIGHT_BUS: Curve = &[(seconds_at_hour(24.5), 1.0), (seconds_at_hour(28.25), 0.0)];
+const SCHOOL: Curve = &[(seconds_at_hour(7.0), 1.0), (seconds_at_hour(8.15), 0.0)];
+const FESTIVAL: Curve = &[(seconds_at_hour(18.0), 1.0), (seconds_at_hour(26.0), 0.0)];
 const FERRY_DAY: Curve = &[
-    (at(6.0), 0.7),
-    (at(7.0), 1.0),
-    (at(9.5), 0.7),
-    (at(15.5), 1.0),
-    (at(19.0), 0.6),
-    (at(22.5), 0.0),
+    (seconds_at_hour(6.0), 0.7),
+    (seconds_at_hour(7.0), 1.0),
+    (seconds_at_hour(9.5), 0.7),
+    (seconds_at_hour(15.5), 1.0),
+    (seconds_at_hour(19.0), 0.6),
+    (seconds_at_hour(22.5), 0.0),
 ];
 
 /// What a route runs on a service: its curve and the headway in the rush hour, seconds, for a fleet of factor 1.
-pub(crate) fn offer(route: &crate::network::Route, service: Service) -> Option<(Curve, f64)> {
+pub(crate) fn service_offer(
+    route: &crate::network::Route,
+    service: Service,
+) -> Option<(Curve, f64)> {
     let night_bus = route.bus_kind == Some(BusKind::Night);
     let curve = match service {
         Service::Weekday | Service::Saturday | Service::Sunday if night_bus => NIGHT_BUS,
         _ if night_bus => return None,
-        Service::Weekday | Service::Saturday if route.mode == Mode::Ferry => FERRY_DAY,
+        Service::Weekday | Service::Saturday if route.mode == TransportMode::Ferry => FERRY_DAY,
         Service::Weekday => WEEKDAY,
         Service::Saturday => SATURDAY,
         Service::Sunday => SUNDAY,
         Service::School if matches!(route.short_name.as_str(), "11" | "16") => SCHOOL,
-        Service::Night if route.mode == Mode::Metro => NIGHT_METRO,
-        Service::Festival if route.mode == Mode::Ferry => FESTIVAL,
+        Service::Night if route.mode == TransportMode::Metro => NIGHT_METRO,
+        Service::Festival if route.mode == TransportMode::Ferry => FESTIVAL,
         Service::School | Service::Night | Service::Festival => return None,
     };
     let headway = match (route.mode, route.bus_kind) {
-        (Mode::Rail, _) if route.limited => 1_500.0,
-        (Mode::Rail, _) => 1_050.0,
-        (Mode::Metro, _) => 330.0,
-        (Mode::Tram, _) => 500.0,
-        (Mode::Ferry, _) => 1_900.0,
+        (TransportMode::Rail, _) if route.limited => 1_500.0,
+        (TransportMode::Rail, _) => 1_050.0,
+        (TransportMode::Metro, _) => 330.0,
+        (TransportMode::Tram, _) => 500.0,
+        (TransportMode::Ferry, _) => 1_900.0,
         (_, Some(BusKind::Night)) => 1_800.0,
         (_, Some(BusKind::Express)) => 1_200.0,
         (_, Some(BusKind::Shuttle)) => 480.0,
@@ -75,12 +83,12 @@ pub(crate) fn offer(route: &crate::network::Route, service: Service) -> Option<(
 }
 
 /// The share of the rush hour at a time; 0 outside the curve.
-pub(crate) fn share_at(curve: Curve, time: i32) -> f64 {
+pub(crate) fn demand_share_at(curve: Curve, time: i32) -> f64 {
     curve.iter().rev().find(|(from, _)| time >= *from).map_or(0.0, |(_, share)| *share)
 }
 
 /// A headway that a passenger can remember.
-pub(crate) fn rounded(headway: f64) -> i32 {
+pub(crate) fn round_headway(headway: f64) -> i32 {
     let step = match headway {
         h if h >= 1_000.0 => 300.0,
         h if h >= 330.0 => 60.0,
@@ -91,7 +99,7 @@ pub(crate) fn rounded(headway: f64) -> i32 {
 }
 
 /// Which run times apply: 0 when streets are empty, 2 in the rush hour.
-pub(crate) fn profile(service: Service, share: f64, time: i32) -> u8 {
+pub(crate) fn select_profile(service: Service, share: f64, time: i32) -> u8 {
     if !(6 * HOUR..21 * HOUR).contains(&time) {
         0
     } else if matches!(service, Service::Weekday | Service::School) && share > 0.95 {
@@ -102,17 +110,17 @@ pub(crate) fn profile(service: Service, share: f64, time: i32) -> u8 {
 }
 
 /// How much slower than in the middle of the day a mode is in each profile.
-pub(crate) fn slowness(mode: Mode, profile: u8) -> f64 {
+pub(crate) fn slowness_factor(mode: TransportMode, profile: u8) -> f64 {
     let by_profile = match mode {
-        Mode::Bus => [0.87, 1.0, 1.13],
-        Mode::Tram => [0.92, 1.0, 1.06],
-        Mode::Metro | Mode::Rail | Mode::Ferry => [1.0, 1.0, 1.0],
+        TransportMode::Bus => [0.87, 1.0, 1.13],
+        TransportMode::Tram => [0.92, 1.0, 1.06],
+        TransportMode::Metro | TransportMode::Rail | TransportMode::Ferry => [1.0, 1.0, 1.0],
     };
     by_profile[usize::from(profile.min(2))]
 }
 
 /// How full the streets are, 0 to 1, by the time of day: two humps on working days.
-pub(crate) fn rush(service: Service, seconds: f64) -> f64 {
+pub(crate) fn traffic_density(service: Service, seconds: f64) -> f64 {
     let hours = (seconds / f64::from(HOUR)).rem_euclid(24.0);
     let hump = |middle: f64, width: f64| (-((hours - middle) / width).powi(2)).exp();
     let day = 0.12 + 0.33 * hump(13.5, 5.5);

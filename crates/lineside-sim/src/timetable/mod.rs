@@ -7,13 +7,13 @@ pub(crate) mod services;
 
 use std::ops::Range;
 
-use demand::{Curve, offer, profile, rounded, share_at};
+use demand::{Curve, demand_share_at, round_headway, select_profile, service_offer};
 use run_times::RunTimes;
 use services::Service;
 
 use crate::geography::Geography;
 use crate::network::plan::BusKind;
-use crate::network::{Network, Route};
+use crate::network::{Route, TransitNetwork};
 use crate::noise;
 use crate::time::HOUR;
 
@@ -48,7 +48,7 @@ pub(crate) struct Trip {
 
 /// A trip that frequencies.txt repeats.
 #[derive(Clone, Debug)]
-pub(crate) struct Template {
+pub(crate) struct TripTemplate {
     pub(crate) pattern: u32,
     pub(crate) service: Service,
     /// Whether departures are exactly a headway apart from the start of each period (GTFS `exact_times`).
@@ -65,7 +65,7 @@ pub(crate) struct Timetable {
     /// In the order of services and then starts.
     pub(crate) trips: Vec<Trip>,
     of_service: [Range<usize>; Service::ALL.len()],
-    pub(crate) templates: Vec<Template>,
+    pub(crate) templates: Vec<TripTemplate>,
     /// For each pattern, by profile.
     pub(crate) run_times: Vec<[RunTimes; 3]>,
     /// For each route the number of the first of its vehicles, and one entry more.
@@ -75,17 +75,17 @@ pub(crate) struct Timetable {
 
 impl Timetable {
     /// Trips for about `vehicles` vehicles in the morning rush hour.
-    pub(crate) fn build(
+    pub(crate) fn build_timetable(
         seed: u64,
-        network: &Network,
+        network: &TransitNetwork,
         geography: &Geography,
         vehicles: usize,
     ) -> Self {
-        let run_times = run_times::build(network, geography);
-        let mut writer = Writer { seed, network, run_times: &run_times, factor: 1.0 };
+        let run_times = run_times::build_run_times(network, geography);
+        let mut writer = TimetableWriter { seed, network, run_times: &run_times, factor: 1.0 };
         let mut factors = (0.0, 0.0);
         for _ in 0..FITTINGS {
-            let out = writer.vehicles_out();
+            let out = writer.count_vehicles_out();
             let ratio = vehicles as f64 / (out as f64).max(1.0);
             factors = (writer.factor, (ratio - 1.0_f64).abs());
             if factors.1 < 0.015 {
@@ -95,8 +95,8 @@ impl Timetable {
             writer.factor *= ratio.powf(0.8);
         }
         writer.factor = factors.0;
-        let (trips, templates) = writer.write_all();
-        let fleet = blocks::fleet(network, &trips);
+        let (trips, templates) = writer.write_all_trips();
+        let fleet = blocks::first_vehicle_numbers(network, &trips);
         let of_service = Service::ALL.map(|service| {
             let from = trips.partition_point(|t| t.service < service);
             from..trips.partition_point(|t| t.service <= service)
@@ -108,17 +108,17 @@ impl Timetable {
         Self { trips, of_service, templates, run_times, fleet, duration_max }
     }
 
-    pub(crate) fn times(&self, pattern: u32, profile: u8) -> &[(i32, i32)] {
+    pub(crate) fn stop_time_offsets(&self, pattern: u32, profile: u8) -> &[(i32, i32)] {
         &self.run_times[pattern as usize][usize::from(profile)]
     }
 
     /// Scheduled seconds from the first departure to the last arrival.
-    pub(crate) fn duration(&self, trip: &Trip) -> i32 {
-        self.times(trip.pattern, trip.profile).last().map_or(0, |last| last.0)
+    pub(crate) fn trip_duration(&self, trip: &Trip) -> i32 {
+        self.stop_time_offsets(trip.pattern, trip.profile).last().map_or(0, |last| last.0)
     }
 
     /// Trips of a service that start in a span of the city's time, as indices.
-    pub(crate) fn starting(&self, service: Service, span: Range<i32>) -> Range<usize> {
+    pub(crate) fn trips_starting_in(&self, service: Service, span: Range<i32>) -> Range<usize> {
         let range = self.of_service[service as usize].clone();
         let trips = &self.trips[range.clone()];
         let from = trips.partition_point(|t| t.start < span.start);
@@ -127,12 +127,12 @@ impl Timetable {
     }
 
     /// The longest scheduled trip, seconds.
-    pub(crate) fn duration_max(&self) -> i32 {
+    pub(crate) fn longest_trip_duration(&self) -> i32 {
         self.duration_max
     }
 
     /// The city-wide number of a trip's vehicle, from 0.
-    pub(crate) fn vehicle(&self, network: &Network, trip: &Trip) -> u32 {
+    pub(crate) fn vehicle_number(&self, network: &TransitNetwork, trip: &Trip) -> u32 {
         self.fleet[network.patterns[trip.pattern as usize].route as usize] + trip.block
     }
 
@@ -142,7 +142,7 @@ impl Timetable {
     }
 
     /// How many rows stop_times.txt has.
-    pub(crate) fn n_stop_times(&self, network: &Network) -> usize {
+    pub(crate) fn count_stop_times(&self, network: &TransitNetwork) -> usize {
         let calls = |pattern: u32| network.patterns[pattern as usize].calls.len();
         let trips = self.trips.iter().filter(|t| t.template == NONE).map(|t| calls(t.pattern));
         trips.chain(self.templates.iter().map(|t| calls(t.pattern))).sum()
@@ -150,59 +150,59 @@ impl Timetable {
 }
 
 /// Writes the timetable of one fleet size.
-struct Writer<'a> {
+struct TimetableWriter<'a> {
     seed: u64,
-    network: &'a Network,
+    network: &'a TransitNetwork,
     run_times: &'a [[RunTimes; 3]],
     /// How many times more often than planned everything runs.
     factor: f64,
 }
 
-impl Writer<'_> {
+impl TimetableWriter<'_> {
     /// How many vehicles are on their way, or waiting for their next trip, in the rush hour.
-    fn vehicles_out(&self) -> usize {
+    fn count_vehicles_out(&self) -> usize {
         (0..self.network.routes.len())
             .flat_map(|route| [Service::Weekday, Service::School].map(|service| (route, service)))
             .map(|(route, service)| {
-                let mut trips = self.departures(route, service, &mut Vec::new());
-                blocks::chain(self.network, self.run_times, &mut trips);
-                blocks::out_at(self.run_times, &trips, COUNTED_AT)
+                let mut trips = self.write_departures(route, service, &mut Vec::new());
+                blocks::chain_trips(self.network, self.run_times, &mut trips);
+                blocks::count_vehicles_out(self.run_times, &trips, COUNTED_AT)
             })
             .sum()
     }
 
-    fn write_all(&self) -> (Vec<Trip>, Vec<Template>) {
+    fn write_all_trips(&self) -> (Vec<Trip>, Vec<TripTemplate>) {
         let mut all: Vec<Trip> = Vec::new();
         let mut templates = Vec::new();
         for service in Service::ALL {
             let first = all.len();
             for route in 0..self.network.routes.len() {
-                let mut trips = self.departures(route, service, &mut templates);
-                blocks::chain(self.network, self.run_times, &mut trips);
+                let mut trips = self.write_departures(route, service, &mut templates);
+                blocks::chain_trips(self.network, self.run_times, &mut trips);
                 let offset = all.len() as u32;
                 trips.iter_mut().filter(|t| t.previous != NONE).for_each(|t| t.previous += offset);
                 all.extend(trips);
             }
             blocks::sort_by_start(&mut all, first);
         }
-        blocks::spread(self.network, &mut all);
+        blocks::assign_extra_vehicles(self.network, &mut all);
         (all, templates)
     }
 
     /// The departures of a route in both directions, by start.
-    fn departures(
+    fn write_departures(
         &self,
         route: usize,
         service: Service,
-        templates: &mut Vec<Template>,
+        templates: &mut Vec<TripTemplate>,
     ) -> Vec<Trip> {
         let plan = &self.network.routes[route];
-        let Some((curve, headway)) = offer(plan, service) else { return Vec::new() };
+        let Some((curve, headway)) = service_offer(plan, service) else { return Vec::new() };
         let headway = headway / if curve.len() == 2 { 1.0 } else { self.factor };
         let mut trips = Vec::new();
         for direction in 0..2 {
             let pattern = plan.patterns[direction];
-            if let Some(exact) = by_headway(plan) {
+            if let Some(exact) = headway_exactness(plan) {
                 self.add_template(pattern, service, curve, headway, exact, templates, &mut trips);
             } else {
                 self.add_departures(plan, direction, service, curve, headway, &mut trips);
@@ -224,18 +224,19 @@ impl Writer<'_> {
         headway: f64,
         trips: &mut Vec<Trip>,
     ) {
-        let step = rounded(headway / curve[0].1);
-        let offset = noise::share(noise::key(self.seed, &plan.id)) * f64::from(step.min(900));
+        let step = round_headway(headway / curve[0].1);
+        let offset = noise::unit_share(noise::key_for_purpose(self.seed, &plan.id))
+            * f64::from(step.min(900));
         let grid = if step >= 120 { 60 } else { 10 };
         let mut start =
             curve[0].0 + offset as i32 / grid * grid + step / 2 / grid * grid * direction as i32;
         let mut slot = 0;
         loop {
-            let share = share_at(curve, start);
+            let share = demand_share_at(curve, start);
             if share <= 0.0 {
                 break;
             }
-            let profile = profile(service, share, start);
+            let profile = select_profile(service, share, start);
             let short = share >= 0.8 && slot % 3 == 2;
             let pattern = plan
                 .patterns
@@ -244,14 +245,18 @@ impl Writer<'_> {
                 .copied()
                 .unwrap_or(plan.patterns[direction]);
             // A short run keeps its place in the row of full ones, so it starts when the full one would pass.
-            let later = self.passes_first_stop_of(plan.patterns[direction], pattern, profile);
-            trips.push(Trip { start: start + later, slot, ..blank(pattern, service, profile) });
+            let later = self.first_stop_offset(plan.patterns[direction], pattern, profile);
+            trips.push(Trip {
+                start: start + later,
+                slot,
+                ..empty_trip(pattern, service, profile)
+            });
             slot += 1;
-            start += rounded(headway / share);
+            start += round_headway(headway / share);
         }
     }
 
-    fn passes_first_stop_of(&self, full: u32, part: u32, profile: u8) -> i32 {
+    fn first_stop_offset(&self, full: u32, part: u32, profile: u8) -> i32 {
         if full == part {
             return 0;
         }
@@ -270,7 +275,7 @@ impl Writer<'_> {
         curve: Curve,
         headway: f64,
         exact: bool,
-        templates: &mut Vec<Template>,
+        templates: &mut Vec<TripTemplate>,
         trips: &mut Vec<Trip>,
     ) {
         let mut periods: Vec<(i32, i32, i32)> = Vec::new();
@@ -278,7 +283,7 @@ impl Writer<'_> {
         let template = templates.len() as u32;
         let mut from = curve[0].0;
         for pair in curve.windows(2) {
-            let step = rounded(headway / pair[0].1);
+            let step = round_headway(headway / pair[0].1);
             let runs = ((pair[1].0 - from).max(1) + step - 1) / step;
             for run in 0..runs {
                 let start = from + run * step;
@@ -286,7 +291,7 @@ impl Writer<'_> {
                     start,
                     slot,
                     template,
-                    ..blank(pattern, service, TEMPLATE_PROFILE)
+                    ..empty_trip(pattern, service, TEMPLATE_PROFILE)
                 });
                 slot += 1;
             }
@@ -294,11 +299,11 @@ impl Writer<'_> {
             periods.push((from, from + runs * step, step));
             from += runs * step;
         }
-        templates.push(Template { pattern, service, exact, periods });
+        templates.push(TripTemplate { pattern, service, exact, periods });
     }
 }
 
-fn blank(pattern: u32, service: Service, profile: u8) -> Trip {
+fn empty_trip(pattern: u32, service: Service, profile: u8) -> Trip {
     Trip {
         pattern,
         service,
@@ -314,7 +319,7 @@ fn blank(pattern: u32, service: Service, profile: u8) -> Trip {
 }
 
 /// Whether a route runs by headway, and then whether exactly.
-fn by_headway(route: &Route) -> Option<bool> {
+fn headway_exactness(route: &Route) -> Option<bool> {
     match route.bus_kind {
         Some(BusKind::Shuttle) => Some(false),
         Some(BusKind::Express) => Some(true),

@@ -22,7 +22,7 @@ impl Service {
     pub(crate) const ALL: [Self; 6] =
         [Self::Weekday, Self::Saturday, Self::Sunday, Self::School, Self::Night, Self::Festival];
 
-    pub(crate) fn id(self) -> &'static str {
+    pub(crate) fn service_id(self) -> &'static str {
         match self {
             Self::Weekday => "wd",
             Self::Saturday => "sa",
@@ -34,7 +34,7 @@ impl Service {
     }
 
     /// Whether it runs on a weekday, exceptions aside.
-    pub(crate) fn runs_on(self, weekday: Weekday) -> bool {
+    pub(crate) fn runs_on_weekday(self, weekday: Weekday) -> bool {
         match self {
             Self::Weekday | Self::School => !matches!(weekday, Weekday::Saturday | Weekday::Sunday),
             Self::Saturday => weekday == Weekday::Saturday,
@@ -45,21 +45,21 @@ impl Service {
     }
 
     /// Whether it runs on a day, exceptions included.
-    pub(crate) fn is_active(self, time: &CityTime, day: Day) -> bool {
-        let (first, last) = time.calendar();
+    pub(crate) fn is_active_on(self, time: &CityTime, day: Day) -> bool {
+        let (first, last) = time.calendar_range();
         if day < first || day > last {
             return false;
         }
-        match exceptions(time).iter().find(|e| e.day == day && e.service == self) {
+        match list_service_exceptions(time).iter().find(|e| e.day == day && e.service == self) {
             Some(exception) => exception.added,
-            None => self.runs_on(time.weekday(day)),
+            None => self.runs_on_weekday(time.city_weekday(day)),
         }
     }
 }
 
 /// A row of calendar_dates.txt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Exception {
+pub(crate) struct ServiceException {
     pub(crate) service: Service,
     pub(crate) day: Day,
     pub(crate) added: bool,
@@ -69,20 +69,20 @@ pub(crate) struct Exception {
 const FIRST_EXCEPTION: Day = 9;
 
 /// A public holiday with Sunday service, a week of school holidays, and the festival; in the order of days.
-pub(crate) fn exceptions(time: &CityTime) -> Vec<Exception> {
+pub(crate) fn list_service_exceptions(time: &CityTime) -> Vec<ServiceException> {
     let next = |from: Day, weekday: Weekday| {
-        (from..from + 7).find(|day| time.weekday(*day) == weekday).unwrap_or(from)
+        (from..from + 7).find(|day| time.city_weekday(*day) == weekday).unwrap_or(from)
     };
     let festival = next(FIRST_EXCEPTION, Weekday::Saturday);
     let holiday = next(FIRST_EXCEPTION + 7, Weekday::Thursday);
     let holidays = next(FIRST_EXCEPTION + 14, Weekday::Monday);
     let mut exceptions = vec![
-        Exception { service: Service::Festival, day: festival, added: true },
-        Exception { service: Service::Weekday, day: holiday, added: false },
-        Exception { service: Service::School, day: holiday, added: false },
-        Exception { service: Service::Sunday, day: holiday, added: true },
+        ServiceException { service: Service::Festival, day: festival, added: true },
+        ServiceException { service: Service::Weekday, day: holiday, added: false },
+        ServiceException { service: Service::School, day: holiday, added: false },
+        ServiceException { service: Service::Sunday, day: holiday, added: true },
     ];
-    exceptions.extend((holidays..holidays + 5).map(|day| Exception {
+    exceptions.extend((holidays..holidays + 5).map(|day| ServiceException {
         service: Service::School,
         day,
         added: false,
@@ -99,12 +99,12 @@ mod tests {
     #[test]
     fn exactly_one_basic_service_runs_each_day_and_the_first_day_is_a_working_day() {
         for start in 0..8 {
-            let time = CityTime::starting(UnixMillis(1_795_000_000_000 + start * 86_400_000));
-            assert!(Service::Weekday.is_active(&time, 0));
+            let time = CityTime::with_start(UnixMillis(1_795_000_000_000 + start * 86_400_000));
+            assert!(Service::Weekday.is_active_on(&time, 0));
             for day in 0..100 {
                 let basic = [Service::Weekday, Service::Saturday, Service::Sunday];
                 assert_eq!(
-                    basic.iter().filter(|s| s.is_active(&time, day)).count(),
+                    basic.iter().filter(|s| s.is_active_on(&time, day)).count(),
                     1,
                     "day {day}"
                 );
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_calendar_has_an_end() {
-        let time = CityTime::starting(UnixMillis(1_795_000_000_000));
-        assert!((0..1_000).any(|day| !Service::ALL.iter().any(|s| s.is_active(&time, day))));
+        let time = CityTime::with_start(UnixMillis(1_795_000_000_000));
+        assert!((0..1_000).any(|day| !Service::ALL.iter().any(|s| s.is_active_on(&time, day))));
     }
 }

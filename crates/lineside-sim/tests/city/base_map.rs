@@ -19,7 +19,7 @@ fn positions<'a>(value: &'a Value, found: &mut Vec<(&'a Value, &'a Value)>) {
 
 #[test]
 fn the_map_has_land_water_parks_streets_rails_and_names() {
-    let map = CITY.base_map();
+    let map = CITY.base_map_geojson();
     let kinds: BTreeSet<&str> =
         features(&map).iter().map(|f| f["properties"]["kind"].as_str().unwrap()).collect();
     assert_eq!(
@@ -42,8 +42,8 @@ fn the_map_has_land_water_parks_streets_rails_and_names() {
 
 #[test]
 fn every_place_is_near_the_city_and_every_ring_is_closed() {
-    let map = CITY.base_map();
-    let (lon, lat) = CITY.centre();
+    let map = CITY.base_map_geojson();
+    let (lon, lat) = CITY.town_centre();
     for feature in features(&map) {
         let geometry = &feature["geometry"];
         let mut found = Vec::new();
@@ -65,6 +65,6 @@ fn every_place_is_near_the_city_and_every_ring_is_closed() {
 
 #[test]
 fn the_map_is_small_enough_for_a_browser() {
-    let bytes = CITY.base_map().to_string().len();
+    let bytes = CITY.base_map_geojson().to_string().len();
     assert!((300_000..2_500_000).contains(&bytes), "{bytes} bytes");
 }

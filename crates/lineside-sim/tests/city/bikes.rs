@@ -3,51 +3,54 @@
 use std::collections::HashSet;
 
 use lineside_formats::gbfs::records::{StationInformation, StationStatus, VehicleStatus};
-use lineside_formats::gbfs::{Content, FileKind, FileLimits, Limits, decode, decode_file};
-use lineside_sim::{Body, Fault, FaultPlan, FeedId, Origin};
+use lineside_formats::gbfs::{
+    DiscoveryLimits, FileContent, FileKind, FileLimits, decode_discovery, decode_file,
+};
+use lineside_sim::{CityFeed, FaultPlan, FeedFault, FeedOrigin, ReplyBody};
 use lineside_sync::UnixMillis;
 
 use crate::common::{CITY, START, after};
 
 const BASE: &str = "http://127.0.0.1:7/";
 
-fn origin() -> Origin {
-    let origin = Origin::new(CITY.clone(), FaultPlan::default());
-    origin.stands_at(BASE);
+fn origin() -> FeedOrigin {
+    let origin = FeedOrigin::new(CITY.clone(), FaultPlan::default());
+    origin.set_base_url(BASE);
     origin
 }
 
-fn file(origin: &Origin, path: &str, now: UnixMillis) -> Vec<u8> {
-    let reply = origin.respond_at(path, now, None, None).unwrap_or_else(|| panic!("no {path}"));
-    let Body::Bytes(bytes) = reply.body else { panic!("{path} hangs") };
+fn file(origin: &FeedOrigin, path: &str, now: UnixMillis) -> Vec<u8> {
+    let reply =
+        origin.respond_to_path(path, now, None, None).unwrap_or_else(|| panic!("no {path}"));
+    let ReplyBody::Bytes(bytes) = reply.body else { panic!("{path} hangs") };
     assert_eq!(reply.status, 200);
     bytes.to_vec()
 }
 
-fn content(origin: &Origin, name: &str, kind: FileKind, now: UnixMillis) -> Content {
+fn content(origin: &FeedOrigin, name: &str, kind: FileKind, now: UnixMillis) -> FileContent {
     let bytes = file(origin, &format!("gbfs/{name}.json"), now);
     let (file, problems) = decode_file(kind, &bytes, "en", &FileLimits::default()).unwrap();
-    assert_eq!(problems.total(), 0, "{name}: {:?}", problems.kept());
+    assert_eq!(problems.total_count(), 0, "{name}: {:?}", problems.retained_problems());
     file.content
 }
 
-fn stations(origin: &Origin) -> Vec<StationInformation> {
+fn stations(origin: &FeedOrigin) -> Vec<StationInformation> {
     match content(origin, "station_information", FileKind::StationInformation, START) {
-        Content::StationInformation(all) => all,
+        FileContent::StationInformation(all) => all,
         other => panic!("{other:?}"),
     }
 }
 
-fn status(origin: &Origin, now: UnixMillis) -> Vec<StationStatus> {
+fn status(origin: &FeedOrigin, now: UnixMillis) -> Vec<StationStatus> {
     match content(origin, "station_status", FileKind::StationStatus, now) {
-        Content::StationStatus(all) => all,
+        FileContent::StationStatus(all) => all,
         other => panic!("{other:?}"),
     }
 }
 
-fn vehicles(origin: &Origin, now: UnixMillis) -> Vec<VehicleStatus> {
+fn vehicles(origin: &FeedOrigin, now: UnixMillis) -> Vec<VehicleStatus> {
     match content(origin, "vehicle_status", FileKind::VehicleStatus, now) {
-        Content::VehicleStatus(all) => all,
+        FileContent::VehicleStatus(all) => all,
         other => panic!("{other:?}"),
     }
 }
@@ -56,15 +59,15 @@ fn vehicles(origin: &Origin, now: UnixMillis) -> Vec<VehicleStatus> {
 fn the_discovery_file_names_files_that_are_there() {
     let origin = origin();
     let bytes = file(&origin, "gbfs/gbfs.json", START);
-    let (discovery, problems) = decode(&bytes, &Limits::default()).unwrap();
-    assert_eq!(problems.total(), 0, "{:?}", problems.kept());
+    let (discovery, problems) = decode_discovery(&bytes, &DiscoveryLimits::default()).unwrap();
+    assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
     assert_eq!(discovery.entries.len(), 6);
     for entry in discovery.entries {
         let path = entry.url.strip_prefix(BASE).unwrap();
         assert!(serde_json::from_slice::<serde_json::Value>(&file(&origin, path, START)).is_ok());
     }
-    assert!(origin.respond_at("gbfs/geofencing_zones.json", START, None, None).is_none());
-    assert!(origin.respond_at("gbfs/../gtfs.zip", START, None, None).is_none());
+    assert!(origin.respond_to_path("gbfs/geofencing_zones.json", START, None, None).is_none());
+    assert!(origin.respond_to_path("gbfs/../gtfs.zip", START, None, None).is_none());
 }
 
 #[test]
@@ -124,14 +127,14 @@ fn a_vehicle_has_another_name_after_each_rental_and_keeps_its_own_until_then() {
 fn faults_hold_for_all_files_of_the_system() {
     let origin = origin();
     let with = |fault| {
-        origin.faults().set(FeedId::Bikes, Some(fault));
-        origin.respond_at("gbfs/station_status.json", after(3), None, None).unwrap()
+        origin.fault_control().set_fault(CityFeed::Bikes, Some(fault));
+        origin.respond_to_path("gbfs/station_status.json", after(3), None, None).unwrap()
     };
-    assert_eq!(with(Fault::Http500).status, 500);
-    assert_eq!(with(Fault::Hang).body, Body::Hang);
-    let Body::Bytes(cut) = with(Fault::Truncate).body else { panic!() };
+    assert_eq!(with(FeedFault::Http500).status, 500);
+    assert_eq!(with(FeedFault::Hang).body, ReplyBody::Hang);
+    let ReplyBody::Bytes(cut) = with(FeedFault::Truncate).body else { panic!() };
     assert!(serde_json::from_slice::<serde_json::Value>(&cut).is_err());
-    with(Fault::Ids);
+    with(FeedFault::Ids);
     let known: HashSet<_> = stations(&origin).into_iter().map(|it| it.station_id).collect();
     assert!(status(&origin, after(3)).iter().all(|it| !known.contains(&it.station_id)));
 }

@@ -14,11 +14,11 @@ use lineside_sync::UnixMillis;
 pub(crate) const START: UnixMillis = UnixMillis(1_795_268_600_000);
 
 pub(crate) static CITY: LazyLock<Arc<City>> =
-    LazyLock::new(|| Arc::new(City::generate(7, CityOptions::starting(START))));
+    LazyLock::new(|| Arc::new(City::generate(7, CityOptions::with_start(START))));
 
 /// Another city of the same seed and start.
 pub(crate) static TWIN: LazyLock<City> =
-    LazyLock::new(|| City::generate(7, CityOptions::starting(START)));
+    LazyLock::new(|| City::generate(7, CityOptions::with_start(START)));
 
 pub(crate) static SCHEDULE: LazyLock<Timetable> = LazyLock::new(|| load(&CITY));
 
@@ -28,11 +28,12 @@ pub(crate) fn written(city: &City) -> Vec<u8> {
 
 /// Loads what a city writes, and insists on no problem at all.
 pub(crate) fn load(city: &City) -> Timetable {
-    let limits = gtfs::Limits::default();
+    let limits = gtfs::DatasetLimits::default();
     let mut files = gtfs::ZipFiles::new(Cursor::new(written(city)), &limits).unwrap();
-    let (timetable, problems) = gtfs::load(&mut files, &limits).unwrap();
-    let shown: Vec<String> = problems.kept().iter().take(20).map(ToString::to_string).collect();
-    assert_eq!(problems.total(), 0, "{shown:#?}");
+    let (timetable, problems) = gtfs::load_timetable(&mut files, &limits).unwrap();
+    let shown: Vec<String> =
+        problems.retained_problems().iter().take(20).map(ToString::to_string).collect();
+    assert_eq!(problems.total_count(), 0, "{shown:#?}");
     timetable
 }
 

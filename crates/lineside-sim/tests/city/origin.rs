@@ -2,39 +2,39 @@
 
 use crate::common::{CITY, SCHEDULE, START, after};
 use bytes::Bytes;
-use lineside_formats::gtfs::{Limits, ZipFiles, load};
+use lineside_formats::gtfs::{DatasetLimits, ZipFiles, load_timetable};
 use lineside_formats::gtfs_rt::proto;
-use lineside_sim::{Body, Fault, FaultPlan, FeedId, Origin, Reply};
+use lineside_sim::{CityFeed, FaultPlan, FeedFault, FeedOrigin, OriginReply, ReplyBody};
 use lineside_sync::UnixMillis;
 use prost::Message as _;
 
-fn origin(specs: &[&str]) -> Origin {
-    Origin::new(CITY.clone(), FaultPlan::parse(specs.iter().copied()).unwrap())
+fn origin(specs: &[&str]) -> FeedOrigin {
+    FeedOrigin::new(CITY.clone(), FaultPlan::parse_specs(specs.iter().copied()).unwrap())
 }
 
-fn get(origin: &Origin, feed: FeedId, now: UnixMillis) -> Reply {
-    origin.respond(feed, now, None, None)
+fn get(origin: &FeedOrigin, feed: CityFeed, now: UnixMillis) -> OriginReply {
+    origin.respond_to_feed(feed, now, None, None)
 }
 
-fn bytes(reply: &Reply) -> &Bytes {
+fn bytes(reply: &OriginReply) -> &Bytes {
     match &reply.body {
-        Body::Bytes(bytes) => bytes,
-        Body::Hang => panic!("hangs"),
+        ReplyBody::Bytes(bytes) => bytes,
+        ReplyBody::Hang => panic!("hangs"),
     }
 }
 
-fn header<'a>(reply: &'a Reply, name: &str) -> Option<&'a str> {
+fn header<'a>(reply: &'a OriginReply, name: &str) -> Option<&'a str> {
     reply.headers.iter().find(|(n, _)| *n == name).map(|(_, value)| value.as_str())
 }
 
-fn message(reply: &Reply) -> proto::FeedMessage {
+fn message(reply: &OriginReply) -> proto::FeedMessage {
     proto::FeedMessage::decode(bytes(reply).clone()).unwrap()
 }
 
 #[test]
 fn each_feed_is_served_with_its_type_and_validators() {
     let origin = origin(&[]);
-    for feed in FeedId::ALL {
+    for feed in CityFeed::ALL {
         let reply = get(&origin, feed, after(3));
         assert_eq!(reply.status, 200);
         assert!(bytes(&reply).len() > 300, "{feed:?}");
@@ -43,22 +43,22 @@ fn each_feed_is_served_with_its_type_and_validators() {
         );
         assert!(header(&reply, "last-modified").is_some_and(|date| date.ends_with("GMT")));
         let expected = match feed {
-            FeedId::City | FeedId::Twin => "application/zip",
-            FeedId::Vehicles | FeedId::Trips | FeedId::Alerts => "application/x-protobuf",
-            FeedId::Bikes => "application/json",
+            CityFeed::City | CityFeed::Twin => "application/zip",
+            CityFeed::Vehicles | CityFeed::Trips | CityFeed::Alerts => "application/x-protobuf",
+            CityFeed::Bikes => "application/json",
             _ => "text/xml; charset=utf-8",
         };
         assert_eq!(header(&reply, "content-type"), Some(expected));
-        assert_eq!(FeedId::parse(feed.as_str()), Some(feed));
+        assert_eq!(CityFeed::from_id(feed.as_str()), Some(feed));
     }
-    let positions = message(&get(&origin, FeedId::Vehicles, after(3)));
-    assert_eq!(positions, CITY.vehicle_positions(after(3)));
+    let positions = message(&get(&origin, CityFeed::Vehicles, after(3)));
+    assert_eq!(positions, CITY.vehicle_positions_feed(after(3)));
 }
 
 #[test]
 fn what_a_client_has_already_is_not_sent_again() {
     let origin = origin(&[]);
-    let first = get(&origin, FeedId::City, after(0));
+    let first = get(&origin, CityFeed::City, after(0));
     let (tag, date) = (header(&first, "etag").unwrap(), header(&first, "last-modified").unwrap());
     let other = "\"0000000000000000\"";
     let cases = [
@@ -72,13 +72,14 @@ fn what_a_client_has_already_is_not_sent_again() {
         (Some(other), Some(date), 200),
     ];
     for (tag, date, status) in cases {
-        let reply = origin.respond(FeedId::City, after(60), tag, date);
+        let reply = origin.respond_to_feed(CityFeed::City, after(60), tag, date);
         assert_eq!(reply.status, status, "{tag:?} {date:?}");
         assert_eq!(bytes(&reply).is_empty(), status == 304);
         assert!(header(&reply, "etag").is_some());
     }
-    let positions = get(&origin, FeedId::Vehicles, after(1));
-    let later = origin.respond(FeedId::Vehicles, after(2), header(&positions, "etag"), None);
+    let positions = get(&origin, CityFeed::Vehicles, after(1));
+    let later =
+        origin.respond_to_feed(CityFeed::Vehicles, after(2), header(&positions, "etag"), None);
     assert_eq!(later.status, 200, "vehicles have moved");
 }
 
@@ -86,23 +87,23 @@ fn what_a_client_has_already_is_not_sent_again() {
 fn each_fault_does_what_it_says() {
     let origin = origin(&[]);
     let now = after(5);
-    let good = get(&origin, FeedId::Trips, now);
+    let good = get(&origin, CityFeed::Trips, now);
     let with = |fault| {
-        origin.faults().set(FeedId::Trips, Some(fault));
-        get(&origin, FeedId::Trips, now)
+        origin.fault_control().set_fault(CityFeed::Trips, Some(fault));
+        get(&origin, CityFeed::Trips, now)
     };
-    assert_eq!(with(Fault::Hang).body, Body::Hang);
-    assert_eq!(with(Fault::Http500).status, 500);
-    let html = with(Fault::Html);
+    assert_eq!(with(FeedFault::Hang).body, ReplyBody::Hang);
+    assert_eq!(with(FeedFault::Http500).status, 500);
+    let html = with(FeedFault::Html);
     assert_eq!((html.status, bytes(&html).starts_with(b"<!doctype html>")), (200, true));
-    let cut = with(Fault::Truncate);
+    let cut = with(FeedFault::Truncate);
     assert!(bytes(&cut).len() < bytes(&good).len() && bytes(&good).starts_with(bytes(&cut)));
     assert!(proto::FeedMessage::decode(bytes(&cut).clone()).is_err());
-    let empty = with(Fault::Empty);
+    let empty = with(FeedFault::Empty);
     assert_eq!((empty.status, bytes(&empty).len()), (200, 0));
-    let old = message(&with(Fault::Skew)).header.timestamp.unwrap() as i64;
-    assert!(now.seconds() - old > 1_800, "{old}");
-    for entity in message(&with(Fault::Ids)).entity {
+    let old = message(&with(FeedFault::Skew)).header.timestamp.unwrap() as i64;
+    assert!(now.unix_seconds() - old > 1_800, "{old}");
+    for entity in message(&with(FeedFault::Ids)).entity {
         let update = entity.trip_update.unwrap();
         assert!(SCHEDULE.find_trip(update.trip.trip_id.as_deref().unwrap()).is_none());
         assert!(
@@ -112,8 +113,8 @@ fn each_fault_does_what_it_says() {
                 .all(|s| SCHEDULE.find_stop(s.stop_id.as_deref().unwrap()).is_none())
         );
     }
-    origin.faults().set(FeedId::Trips, None);
-    assert_eq!(get(&origin, FeedId::Trips, now), good, "once it is over all is as before");
+    origin.fault_control().set_fault(CityFeed::Trips, None);
+    assert_eq!(get(&origin, CityFeed::Trips, now), good, "once it is over all is as before");
 }
 
 #[test]
@@ -121,29 +122,29 @@ fn a_script_breaks_only_its_feed_and_only_for_its_time() {
     let origin = origin(&["city-alerts:500@60+2m"]);
     let status =
         |feed, seconds: i64| get(&origin, feed, UnixMillis(START.0 + seconds * 1_000)).status;
-    assert_eq!([59, 60, 179, 180].map(|s| status(FeedId::Alerts, s)), [200, 500, 500, 200]);
-    assert_eq!(status(FeedId::Vehicles, 90), 200);
+    assert_eq!([59, 60, 179, 180].map(|s| status(CityFeed::Alerts, s)), [200, 500, 500, 200]);
+    assert_eq!(status(CityFeed::Vehicles, 90), 200);
 }
 
 #[test]
 fn the_schedule_can_be_old_foreign_or_cut() {
     let origin = origin(&[]);
     let with = |fault| {
-        origin.faults().set(FeedId::City, Some(fault));
-        let reply = get(&origin, FeedId::City, after(1));
+        origin.fault_control().set_fault(CityFeed::City, Some(fault));
+        let reply = get(&origin, CityFeed::City, after(1));
         std::io::Cursor::new(bytes(&reply).to_vec())
     };
-    let limits = Limits::default();
-    let mut old = ZipFiles::new(with(Fault::Skew), &limits).unwrap();
-    let (old, problems) = load(&mut old, &limits).unwrap();
-    assert_eq!(problems.total(), 0);
+    let limits = DatasetLimits::default();
+    let mut old = ZipFiles::new(with(FeedFault::Skew), &limits).unwrap();
+    let (old, problems) = load_timetable(&mut old, &limits).unwrap();
+    assert_eq!(problems.total_count(), 0);
     assert!(
-        old.service_range().unwrap().1 < SCHEDULE.local_date(START.seconds()),
+        old.service_range().unwrap().1 < SCHEDULE.local_date(START.unix_seconds()),
         "its service is over"
     );
-    let mut foreign = ZipFiles::new(with(Fault::Ids), &limits).unwrap();
-    let (foreign, problems) = load(&mut foreign, &limits).unwrap();
-    assert_eq!(problems.total(), 0, "a good schedule, only of another world");
+    let mut foreign = ZipFiles::new(with(FeedFault::Ids), &limits).unwrap();
+    let (foreign, problems) = load_timetable(&mut foreign, &limits).unwrap();
+    assert_eq!(problems.total_count(), 0, "a good schedule, only of another world");
     assert!(SCHEDULE.trips().take(50).all(|trip| foreign.find_trip(trip.id).is_none()));
-    assert!(ZipFiles::new(with(Fault::Truncate), &limits).is_err());
+    assert!(ZipFiles::new(with(FeedFault::Truncate), &limits).is_err());
 }

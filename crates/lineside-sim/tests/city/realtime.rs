@@ -26,27 +26,27 @@ fn place(vehicle: &proto::VehiclePosition) -> (f64, f64) {
 #[test]
 fn about_three_hundred_vehicles_are_out_in_the_rush_hour_and_few_at_night() {
     for minutes in [10, 30, 45, 60] {
-        let n = CITY.vehicle_positions(after(minutes)).entity.len();
+        let n = CITY.vehicle_positions_feed(after(minutes)).entity.len();
         assert!((270..=330).contains(&n), "{n} vehicles {minutes} minutes after the start");
     }
-    let night = CITY.vehicle_positions(after(20 * 60)).entity.len();
+    let night = CITY.vehicle_positions_feed(after(20 * 60)).entity.len();
     assert!((3..60).contains(&night), "{night} vehicles at half past three");
 }
 
 #[test]
 fn the_same_instant_is_always_the_same() {
     for now in [after(0), after(700)] {
-        let first = CITY.realtime(now);
-        CITY.realtime(after(5_000));
-        assert!(first == CITY.realtime(now), "whatever was asked between");
-        assert!(first == TWIN.realtime(now), "and by another city of the same seed");
+        let first = CITY.realtime_feeds(now);
+        CITY.realtime_feeds(after(5_000));
+        assert!(first == CITY.realtime_feeds(now), "whatever was asked between");
+        assert!(first == TWIN.realtime_feeds(now), "and by another city of the same seed");
     }
 }
 
 #[test]
 fn every_id_is_in_the_schedule() {
     for now in samples() {
-        let realtime = CITY.realtime(now);
+        let realtime = CITY.realtime_feeds(now);
         for vehicle in vehicles(&realtime.vehicle_positions) {
             check_trip(trip_of(vehicle));
             assert!(SCHEDULE.find_stop(vehicle.stop_id.as_deref().unwrap()).is_some());
@@ -85,7 +85,7 @@ fn check_trip(trip: &proto::TripDescriptor) {
     assert_eq!(scheduled.direction.map(u32::from), trip.direction_id);
     let date: jiff::civil::Date =
         jiff::civil::Date::strptime("%Y%m%d", trip.start_date.as_deref().unwrap()).unwrap();
-    assert!(SCHEDULE.is_active(scheduled.service, date), "{id} does not run on {date}");
+    assert!(SCHEDULE.is_service_active(scheduled.service, date), "{id} does not run on {date}");
     assert_eq!(scheduled.has_frequencies, trip.start_time.is_some(), "{id}");
     if let (Some(start), false) = (&trip.start_time, is(trip, Unscheduled)) {
         assert!(on_a_step(scheduled.idx, start), "{id} at {start}");
@@ -113,7 +113,7 @@ fn check_stops(update: &proto::TripUpdate) {
 
 #[test]
 fn delays_and_times_say_the_same_against_the_schedule() {
-    for update in updates(&CITY.trip_updates(after(40))).filter(|u| is(&u.trip, Scheduled)) {
+    for update in updates(&CITY.trip_updates_feed(after(40))).filter(|u| is(&u.trip, Scheduled)) {
         let Some(trip) = SCHEDULE.find_trip(update.trip.trip_id.as_deref().unwrap()) else {
             continue;
         };
@@ -144,7 +144,7 @@ fn vehicles_stay_on_their_lines_and_never_leap() {
     let mut moved = 0;
     for step in 0..90 {
         let now = UnixMillis(after(25).0 + step * 2_000);
-        let message = CITY.vehicle_positions(now);
+        let message = CITY.vehicle_positions_feed(now);
         for vehicle in vehicles(&message) {
             let here = place(vehicle);
             if step % 30 == 0 {
@@ -179,7 +179,7 @@ fn off_line(vehicle: &proto::VehiclePosition) -> f64 {
     let Some(trip) = SCHEDULE.find_trip(trip_of(vehicle).trip_id.as_deref().unwrap()) else {
         return 0.0;
     };
-    let shape: Vec<_> = SCHEDULE.shape(SCHEDULE.trip(trip).shape.unwrap()).collect();
+    let shape: Vec<_> = SCHEDULE.shape_points(SCHEDULE.trip(trip).shape.unwrap()).collect();
     let here = place(vehicle);
     let mut nearest = f64::MAX;
     for pair in shape.windows(2) {
@@ -199,7 +199,7 @@ fn off_line(vehicle: &proto::VehiclePosition) -> f64 {
 #[test]
 fn a_vehicle_is_one_vehicle_and_says_what_it_does() {
     for now in samples() {
-        let message = CITY.vehicle_positions(now);
+        let message = CITY.vehicle_positions_feed(now);
         let ids: BTreeSet<&str> = vehicles(&message).map(vehicle_id).collect();
         assert_eq!(ids.len(), message.entity.len(), "each vehicle is in one place");
         for vehicle in vehicles(&message) {
@@ -212,7 +212,7 @@ fn a_vehicle_is_one_vehicle_and_says_what_it_does() {
             if vehicle.current_status == Some(VehicleStopStatus::StoppedAt as i32) {
                 assert_eq!(speed, 0.0);
             }
-            let age = now.seconds() - vehicle.timestamp.unwrap() as i64;
+            let age = now.unix_seconds() - vehicle.timestamp.unwrap() as i64;
             assert!((0..5).contains(&age), "{age} s old");
             assert!(vehicle.occupancy_status.is_some() && vehicle.occupancy_percentage.is_some());
         }
@@ -222,7 +222,7 @@ fn a_vehicle_is_one_vehicle_and_says_what_it_does() {
 #[test]
 fn positions_and_predictions_agree() {
     for now in samples() {
-        let realtime = CITY.realtime(now);
+        let realtime = CITY.realtime_feeds(now);
         let by_trip: BTreeMap<_, _> =
             updates(&realtime.trip_updates).map(|u| (instance(&u.trip), u)).collect();
         assert_eq!(
@@ -262,7 +262,7 @@ fn positions_and_predictions_agree() {
 #[test]
 fn predicted_times_only_rise_along_a_trip() {
     for now in samples() {
-        let message = CITY.trip_updates(now);
+        let message = CITY.trip_updates_feed(now);
         for update in updates(&message) {
             let events =
                 update.stop_time_update.iter().flat_map(|s| [&s.arrival, &s.departure]).flatten();
@@ -273,7 +273,10 @@ fn predicted_times_only_rise_along_a_trip() {
                 let skipped = stop.schedule_relationship == Some(AtStop::Skipped as i32);
                 assert_eq!(stop.arrival.is_none() && stop.departure.is_none(), skipped);
             }
-            assert!(update.timestamp.unwrap() as i64 <= now.seconds(), "known before it was known");
+            assert!(
+                update.timestamp.unwrap() as i64 <= now.unix_seconds(),
+                "known before it was known"
+            );
         }
     }
 }
@@ -282,7 +285,7 @@ fn predicted_times_only_rise_along_a_trip() {
 fn a_day_has_cancellations_skipped_stops_added_trips_and_headway_trips() {
     let (mut cancelled, mut skipped, mut added, mut unscheduled) = (0, 0, 0, 0);
     for minutes in (0..240).step_by(20) {
-        for update in updates(&CITY.trip_updates(after(minutes))) {
+        for update in updates(&CITY.trip_updates_feed(after(minutes))) {
             cancelled += usize::from(is(&update.trip, Canceled));
             added += usize::from(is(&update.trip, Added));
             unscheduled += usize::from(is(&update.trip, Unscheduled));
@@ -302,7 +305,7 @@ fn a_day_has_cancellations_skipped_stops_added_trips_and_headway_trips() {
 fn added_trips_tell_all_calls_and_depart_from_the_last_as_they_arrive() {
     let mut under_way = 0;
     for minutes in (0..240).step_by(20) {
-        let realtime = CITY.realtime(after(minutes));
+        let realtime = CITY.realtime_feeds(after(minutes));
         for update in updates(&realtime.trip_updates).filter(|u| is(&u.trip, Added)) {
             let calls = &update.stop_time_update;
             let sequences: Vec<_> = calls.iter().map(|call| call.stop_sequence).collect();
@@ -322,7 +325,7 @@ fn added_trips_tell_all_calls_and_depart_from_the_last_as_they_arrive() {
 fn delays_build_and_recover() {
     let mut delays: BTreeMap<_, Vec<i32>> = BTreeMap::new();
     for minute in 0..150 {
-        for update in updates(&CITY.trip_updates(after(minute))) {
+        for update in updates(&CITY.trip_updates_feed(after(minute))) {
             if let (Some(delay), Some(_)) = (update.delay, &update.vehicle) {
                 delays.entry(instance(&update.trip)).or_default().push(delay);
             }
@@ -346,7 +349,7 @@ fn delays_build_and_recover() {
 fn buses_bunch() {
     let mut bunched = BTreeSet::new();
     for minutes in (20..110).step_by(5) {
-        let message = CITY.vehicle_positions(after(minutes));
+        let message = CITY.vehicle_positions_feed(after(minutes));
         let moving: Vec<_> =
             vehicles(&message).filter(|v| v.position.as_ref().unwrap().speed > Some(1.0)).collect();
         for a in &moving {
@@ -364,18 +367,21 @@ fn buses_bunch() {
 
 #[test]
 fn after_midnight_trips_of_the_day_before_go_on() {
-    let day = |now: UnixMillis| SCHEDULE.local_date(now.seconds()).strftime("%Y%m%d").to_string();
+    let day =
+        |now: UnixMillis| SCHEDULE.local_date(now.unix_seconds()).strftime("%Y%m%d").to_string();
     let (first, now) = (day(after(0)), after(18 * 60 + 30));
     assert_ne!(first, day(now), "it is the next day");
-    let message = CITY.vehicle_positions(now);
+    let message = CITY.vehicle_positions_feed(now);
     assert!(message.entity.len() >= 5);
     assert!(vehicles(&message).all(|v| trip_of(v).start_date.as_deref() == Some(&first)));
 }
 
 #[test]
 fn most_predictions_are_the_same_bytes_two_seconds_later() {
-    let (before, after) =
-        (CITY.trip_updates(after(30)), CITY.trip_updates(UnixMillis(after(30).0 + 2_000)));
+    let (before, after) = (
+        CITY.trip_updates_feed(after(30)),
+        CITY.trip_updates_feed(UnixMillis(after(30).0 + 2_000)),
+    );
     let known: BTreeSet<Vec<u8>> =
         before.entity.iter().map(prost::Message::encode_to_vec).collect();
     let same =
@@ -388,7 +394,7 @@ fn most_predictions_are_the_same_bytes_two_seconds_later() {
 fn alerts_speak_three_languages_and_hold_now_or_soon() {
     let mut effects = BTreeSet::new();
     for now in samples() {
-        let message = CITY.alerts(now);
+        let message = CITY.alerts_feed(now);
         assert!(message.entity.len() >= 4);
         for entity in &message.entity {
             let alert = entity.alert.as_ref().unwrap();
@@ -404,7 +410,7 @@ fn alerts_speak_three_languages_and_hold_now_or_soon() {
             }
             let period = &alert.active_period[0];
             assert!(
-                period.start < period.end && period.end.unwrap() as i64 >= now.seconds(),
+                period.start < period.end && period.end.unwrap() as i64 >= now.unix_seconds(),
                 "{}",
                 entity.id
             );
@@ -421,7 +427,7 @@ fn alerts_speak_three_languages_and_hold_now_or_soon() {
 fn a_single_cancelled_trip_is_not_told_of_in_the_plural() {
     let (mut single, mut several) = (0, 0);
     for minutes in (0..24 * 60).step_by(20) {
-        let message = CITY.alerts(after(minutes));
+        let message = CITY.alerts_feed(after(minutes));
         let cancelled = message.entity.iter().filter(|it| it.id.starts_with("cancelled-"));
         for alert in cancelled.map(|it| it.alert.as_ref().unwrap()) {
             let trips = alert.informed_entity.len();
@@ -437,7 +443,7 @@ fn a_single_cancelled_trip_is_not_told_of_in_the_plural() {
 fn days_later_the_service_of_that_day_runs() {
     for (days, service) in [(1, "wd"), (5, "sa"), (6, "su"), (8, "wd")] {
         let now = after(days * 1_440 + 4 * 60);
-        let message = CITY.vehicle_positions(now);
+        let message = CITY.vehicle_positions_feed(now);
         assert!(message.entity.len() > 80, "{} vehicles on day {days}", message.entity.len());
         let of_day = |v: &&proto::VehiclePosition| {
             trip_of(v).trip_id.as_deref().unwrap().contains(&format!(".{service}."))

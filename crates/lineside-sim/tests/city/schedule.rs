@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::{CITY, SCHEDULE, START, TWIN, load, written};
-use lineside_formats::gtfs::{Limits, ZipFiles};
+use lineside_formats::gtfs::{DatasetLimits, ZipFiles};
 use lineside_sim::{City, CityOptions, write_benchmark_city};
 use lineside_sync::UnixMillis;
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_another_seed_another_city() {
     assert!(written(&TWIN) == written(&CITY), "the same zip");
-    assert_eq!(TWIN.base_map().to_string(), CITY.base_map().to_string());
-    let other = City::generate(8, CityOptions::starting(START));
-    assert_ne!(other.base_map().to_string(), CITY.base_map().to_string());
+    assert_eq!(TWIN.base_map_geojson().to_string(), CITY.base_map_geojson().to_string());
+    let other = City::generate(8, CityOptions::with_start(START));
+    assert_ne!(other.base_map_geojson().to_string(), CITY.base_map_geojson().to_string());
     load(&other);
 }
 
@@ -65,8 +65,9 @@ fn places_have_names_of_their_own() {
 #[test]
 fn stops_follow_the_shapes_of_their_trips() {
     for route in SCHEDULE.routes() {
-        for trip in SCHEDULE.trips_of_route(route.idx).iter().step_by(97) {
-            let shape: Vec<_> = SCHEDULE.shape(SCHEDULE.trip(*trip).shape.unwrap()).collect();
+        for trip in SCHEDULE.route_trips(route.idx).iter().step_by(97) {
+            let shape: Vec<_> =
+                SCHEDULE.shape_points(SCHEDULE.trip(*trip).shape.unwrap()).collect();
             for time in SCHEDULE.stop_times(*trip) {
                 let stop = SCHEDULE.stop(time.stop);
                 let place = (stop.lat.unwrap(), stop.lon.unwrap());
@@ -92,10 +93,10 @@ fn off_segment(p: (f64, f64), a: (f64, f64), b: (f64, f64)) -> f64 {
 
 #[test]
 fn the_working_day_runs_on_the_day_of_the_start_and_exceptions_come_later() {
-    let date = SCHEDULE.local_date(START.seconds());
+    let date = SCHEDULE.local_date(START.unix_seconds());
     let services: BTreeSet<&str> = SCHEDULE
         .trips()
-        .filter(|trip| SCHEDULE.is_active(trip.service, date))
+        .filter(|trip| SCHEDULE.is_service_active(trip.service, date))
         .map(|trip| SCHEDULE.service_id(trip.service))
         .collect();
     assert_eq!(services, BTreeSet::from(["wd", "school"]), "a Saturday that is a working day here");
@@ -131,7 +132,8 @@ fn a_board_at_the_start_shows_about_half_past_seven() {
     assert!((420..=480).contains(&minutes), "{local}");
     let central =
         SCHEDULE.stops().find(|s| s.name == "Central Station" && s.location_type == 1).unwrap();
-    let departures = SCHEDULE.departures(central.idx, START.seconds(), START.seconds() + 600, 40);
+    let departures =
+        SCHEDULE.departures(central.idx, START.unix_seconds(), START.unix_seconds() + 600, 40);
     assert!(departures.len() > 20, "{} departures in ten minutes", departures.len());
 }
 
@@ -139,17 +141,18 @@ fn a_board_at_the_start_shows_about_half_past_seven() {
 fn a_city_of_a_wanted_size_is_about_that_size() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_benchmark_city(folder.path(), 120_000).unwrap();
-    let limits = Limits::default();
+    let limits = DatasetLimits::default();
     let mut files = ZipFiles::new(std::fs::File::open(path).unwrap(), &limits).unwrap();
-    let (timetable, problems) = lineside_formats::gtfs::load(&mut files, &limits).unwrap();
-    assert_eq!(problems.total(), 0);
-    let rows = timetable.n_stop_times();
+    let (timetable, problems) =
+        lineside_formats::gtfs::load_timetable(&mut files, &limits).unwrap();
+    assert_eq!(problems.total_count(), 0);
+    let rows = timetable.stop_time_count();
     assert!((114_000..=126_000).contains(&rows), "{rows}");
 }
 
 #[test]
 fn absurd_sizes_are_brought_into_bounds() {
-    let options = CityOptions { vehicles: 0, ..CityOptions::starting(UnixMillis(i64::MIN / 2)) };
+    let options = CityOptions { vehicles: 0, ..CityOptions::with_start(UnixMillis(i64::MIN / 2)) };
     let city = City::generate(3, options);
-    assert!(city.size().vehicles > 0 && city.size().stop_times > 0);
+    assert!(city.city_size().vehicles > 0 && city.city_size().stop_times > 0);
 }

@@ -5,46 +5,50 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
 use lineside_formats::siri::{
-    self, CheckStatusRequest, EstimatedTimetableRequest, EstimatedTimetableSubscriptionRequest,
-    Exchange, Flag, Limits, Message, Payload, Seconds, ServiceDelivery, ServiceRequest,
-    SituationExchangeRequest, SubscriptionContext, SubscriptionRequest, SubscriptionResponse,
-    TerminateSubscriptionRequest, VehicleMonitoringRequest, VehicleMonitoringSubscriptionRequest,
+    self, CheckStatusRequest, DurationSeconds, EstimatedTimetableRequest,
+    EstimatedTimetableSubscriptionRequest, MessageLimits, MessagePayload, PresenceFlag,
+    ServiceDelivery, ServiceRequest, SiriMessage, SituationExchangeRequest, SoapExchange,
+    SubscriptionContext, SubscriptionRequest, SubscriptionResponse, TerminateSubscriptionRequest,
+    VehicleMonitoringRequest, VehicleMonitoringSubscriptionRequest,
 };
-use lineside_sim::{Body, Delivery, Fault, FaultPlan, FeedId, Origin, Reply};
+use lineside_sim::{
+    CityFeed, FaultPlan, FeedFault, FeedOrigin, OriginReply, ReplyBody, SiriDelivery,
+};
 use lineside_sync::UnixMillis;
 
 use crate::common::{CITY, START, after};
 
 const INBOX: &str = "http://127.0.0.1:9/inbox?key=k";
 
-fn origin() -> Origin {
-    Origin::new(CITY.clone(), FaultPlan::default())
+fn origin() -> FeedOrigin {
+    FeedOrigin::new(CITY.clone(), FaultPlan::default())
 }
 
-fn body(reply: &Reply) -> &[u8] {
+fn body(reply: &OriginReply) -> &[u8] {
     match &reply.body {
-        Body::Bytes(bytes) => bytes,
-        Body::Hang => panic!("hangs"),
+        ReplyBody::Bytes(bytes) => bytes,
+        ReplyBody::Hang => panic!("hangs"),
     }
 }
 
-fn read(bytes: &[u8]) -> Payload {
-    let (message, problems) = siri::decode(bytes, &TimeZone::UTC, &Limits::default()).unwrap();
-    assert_eq!(problems.total(), 0, "{:?}", problems.kept());
+fn read(bytes: &[u8]) -> MessagePayload {
+    let (message, problems) =
+        siri::decode_message(bytes, &TimeZone::UTC, &MessageLimits::default()).unwrap();
+    assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
     message.payloads.into_iter().next().unwrap()
 }
 
 fn delivery(bytes: &[u8]) -> ServiceDelivery {
     match read(bytes) {
-        Payload::ServiceDelivery(delivery) => delivery,
+        MessagePayload::ServiceDelivery(delivery) => delivery,
         other => panic!("{other:?}"),
     }
 }
 
-fn post(origin: &Origin, path: &str, now: UnixMillis, payload: Payload) -> Reply {
-    let message = Message { version: None, payloads: vec![payload] };
+fn post(origin: &FeedOrigin, path: &str, now: UnixMillis, payload: MessagePayload) -> OriginReply {
+    let message = SiriMessage { version: None, payloads: vec![payload] };
     let body = siri::encode_xml(&message);
-    origin.answer_at(path, now, body.as_bytes()).unwrap()
+    origin.answer_message(path, now, body.as_bytes()).unwrap()
 }
 
 fn asks_for_all() -> ServiceRequest {
@@ -60,12 +64,12 @@ fn asks_for_all() -> ServiceRequest {
 #[test]
 fn one_request_is_answered_with_what_gtfs_realtime_says_too() {
     let now = after(40);
-    let reply = post(&origin(), "siri/et", now, Payload::ServiceRequest(asks_for_all()));
+    let reply = post(&origin(), "siri/et", now, MessagePayload::ServiceRequest(asks_for_all()));
     assert_eq!(reply.status, 200);
     let told = delivery(body(&reply));
     assert_eq!(told.request_message_ref.as_deref(), Some("question"));
     let journeys: Vec<_> = told.estimated_timetables[0].journeys().collect();
-    let updates = CITY.trip_updates(now);
+    let updates = CITY.trip_updates_feed(now);
     assert_eq!(journeys.len(), updates.entity.len());
     let cancelled = |it: &&&siri::VehicleJourney| it.cancellation == Some(true);
     let off = updates.entity.iter().filter(|entity| {
@@ -78,15 +82,15 @@ fn one_request_is_answered_with_what_gtfs_realtime_says_too() {
     let vehicles = told.vehicle_monitorings[0].vehicle_activities.iter();
     let vehicles: BTreeSet<_> =
         vehicles.map(|it| it.item_identifier.as_deref().unwrap().to_owned()).collect();
-    let positions = CITY.vehicle_positions(now);
+    let positions = CITY.vehicle_positions_feed(now);
     let known: BTreeSet<_> = positions.entity.iter().map(|it| it.id.clone()).collect();
     assert_eq!(vehicles, known);
     let situations = told.situation_exchanges[0].situations.iter();
     let situations: BTreeSet<_> =
         situations.map(|it| it.situation_number.as_deref().unwrap().to_owned()).collect();
-    let known: BTreeSet<_> = CITY.alerts(now).entity.iter().map(|it| it.id.clone()).collect();
+    let known: BTreeSet<_> = CITY.alerts_feed(now).entity.iter().map(|it| it.id.clone()).collect();
     assert_eq!(situations, known);
-    let plain = origin().respond(FeedId::TwinTimetables, now, None, None);
+    let plain = origin().respond_to_feed(CityFeed::TwinTimetables, now, None, None);
     assert_eq!(delivery(body(&plain)).estimated_timetables[0].journeys().count(), journeys.len());
 }
 
@@ -94,28 +98,33 @@ fn one_request_is_answered_with_what_gtfs_realtime_says_too() {
 fn an_envelope_is_answered_in_one_and_what_is_no_request_is_refused() {
     let origin = origin();
     let request = CheckStatusRequest { message_identifier: Some("c".into()), ..Default::default() };
-    let message =
-        Message { version: None, payloads: vec![Payload::CheckStatusRequest(request.clone())] };
-    let asked = siri::encode_soap(&message, Exchange::Answer);
-    let reply = origin.answer_at("siri/vm", START, asked.as_bytes()).unwrap();
-    assert!(siri::is_enveloped(body(&reply)));
-    let Payload::CheckStatusResponse(status) = read(body(&reply)) else { panic!() };
+    let message = SiriMessage {
+        version: None,
+        payloads: vec![MessagePayload::CheckStatusRequest(request.clone())],
+    };
+    let asked = siri::encode_soap(&message, SoapExchange::Answer);
+    let reply = origin.answer_message("siri/vm", START, asked.as_bytes()).unwrap();
+    assert!(siri::is_soap_envelope(body(&reply)));
+    let MessagePayload::CheckStatusResponse(status) = read(body(&reply)) else { panic!() };
     assert_eq!((status.status, status.request_message_ref.as_deref()), (Some(true), Some("c")));
-    let plain = post(&origin, "siri/vm", START, Payload::CheckStatusRequest(request));
-    assert!(!siri::is_enveloped(body(&plain)));
-    let refused = origin.answer_at("siri/et", START, b"<html>").unwrap();
+    let plain = post(&origin, "siri/vm", START, MessagePayload::CheckStatusRequest(request));
+    assert!(!siri::is_soap_envelope(body(&plain)));
+    let refused = origin.answer_message("siri/et", START, b"<html>").unwrap();
     assert_eq!((refused.status, delivery(body(&refused)).status), (400, Some(false)));
-    let nothing = post(&origin, "siri/et", START, Payload::ServiceRequest(Default::default()));
+    let nothing =
+        post(&origin, "siri/et", START, MessagePayload::ServiceRequest(Default::default()));
     assert_eq!(delivery(body(&nothing)).status, Some(false));
-    assert!(origin.answer_at("gtfs.zip", START, b"").is_none());
-    assert!(origin.answer_at("siri/sm", START, b"").is_none());
+    assert!(origin.answer_message("gtfs.zip", START, b"").is_none());
+    assert!(origin.answer_message("siri/sm", START, b"").is_none());
 }
 
 fn subscription(address: &str) -> SubscriptionRequest {
     SubscriptionRequest {
         requestor_ref: Some("me".into()),
         consumer_address: Some(address.into()),
-        subscription_context: Some(SubscriptionContext { heartbeat_interval: Some(Seconds(60)) }),
+        subscription_context: Some(SubscriptionContext {
+            heartbeat_interval: Some(DurationSeconds(60)),
+        }),
         estimated_timetables: vec![EstimatedTimetableSubscriptionRequest {
             subscription_identifier: Some("et".into()),
             ..Default::default()
@@ -128,18 +137,18 @@ fn subscription(address: &str) -> SubscriptionRequest {
     }
 }
 
-fn subscribe(origin: &Origin, address: &str, now: UnixMillis) -> SubscriptionResponse {
-    let request = Payload::SubscriptionRequest(subscription(address));
+fn subscribe(origin: &FeedOrigin, address: &str, now: UnixMillis) -> SubscriptionResponse {
+    let request = MessagePayload::SubscriptionRequest(subscription(address));
     let reply = post(origin, "siri/et", now, request);
     match read(body(&reply)) {
-        Payload::SubscriptionResponse(response) => response,
+        MessagePayload::SubscriptionResponse(response) => response,
         other => panic!("{other:?}"),
     }
 }
 
-fn taken(origin: &Origin, now: UnixMillis) -> Vec<Delivery> {
-    let due = origin.deliveries(now);
-    due.iter().for_each(|it| origin.settle(it, true));
+fn taken(origin: &FeedOrigin, now: UnixMillis) -> Vec<SiriDelivery> {
+    let due = origin.list_due_deliveries(now);
+    due.iter().for_each(|it| origin.settle_delivery(it, true));
     due
 }
 
@@ -188,10 +197,10 @@ fn nothing_new_is_a_heartbeat_and_an_ended_subscription_is_silence() {
         subscription_refs: vec!["et".into()],
         ..Default::default()
     };
-    post(&origin, "siri/et", now, Payload::TerminateSubscriptionRequest(end.clone()));
+    post(&origin, "siri/et", now, MessagePayload::TerminateSubscriptionRequest(end.clone()));
     assert_eq!(taken(&origin, after(1)).len(), 1);
-    end.all = Flag(true);
-    post(&origin, "siri/et", now, Payload::TerminateSubscriptionRequest(end));
+    end.all = PresenceFlag(true);
+    post(&origin, "siri/et", now, MessagePayload::TerminateSubscriptionRequest(end));
     assert!(taken(&origin, after(2)).is_empty());
     let mut situations = subscription(INBOX);
     situations.estimated_timetables.clear();
@@ -200,11 +209,12 @@ fn nothing_new_is_a_heartbeat_and_an_ended_subscription_is_silence() {
         subscription_identifier: Some("sx".into()),
         ..Default::default()
     }];
-    post(&origin, "siri/sx", after(3), Payload::SubscriptionRequest(situations));
+    post(&origin, "siri/sx", after(3), MessagePayload::SubscriptionRequest(situations));
     let mut heartbeats = 0;
     for minute in 3..30 {
         for it in taken(&origin, after(minute)) {
-            heartbeats += usize::from(matches!(read(&it.body), Payload::HeartbeatNotification(_)));
+            heartbeats +=
+                usize::from(matches!(read(&it.body), MessagePayload::HeartbeatNotification(_)));
         }
     }
     assert!(heartbeats > 0);
@@ -214,15 +224,15 @@ fn nothing_new_is_a_heartbeat_and_an_ended_subscription_is_silence() {
 fn who_takes_nothing_is_told_all_again_and_then_let_go() {
     let origin = origin();
     subscribe(&origin, INBOX, after(0));
-    let first = origin.deliveries(after(0));
-    assert!(origin.deliveries(after(1)).is_empty(), "one at a time");
-    first.iter().for_each(|it| origin.settle(it, false));
-    let second = origin.deliveries(after(1));
+    let first = origin.list_due_deliveries(after(0));
+    assert!(origin.list_due_deliveries(after(1)).is_empty(), "one at a time");
+    first.iter().for_each(|it| origin.settle_delivery(it, false));
+    let second = origin.list_due_deliveries(after(1));
     assert_eq!(second.len(), 2);
     assert!(second[0].body.len() * 10 > first[0].body.len() * 9, "all of it again");
-    second.iter().for_each(|it| origin.settle(it, false));
-    origin.deliveries(after(2)).iter().for_each(|it| origin.settle(it, false));
-    assert!(origin.deliveries(after(3)).is_empty());
+    second.iter().for_each(|it| origin.settle_delivery(it, false));
+    origin.list_due_deliveries(after(2)).iter().for_each(|it| origin.settle_delivery(it, false));
+    assert!(origin.list_due_deliveries(after(3)).is_empty());
 }
 
 #[test]
@@ -238,20 +248,26 @@ fn the_city_brings_news_to_its_own_machine_only() {
 fn a_fault_of_a_service_holds_for_its_answers_and_deliveries() {
     let origin = origin();
     subscribe(&origin, INBOX, after(0));
-    let ask = || post(&origin, "siri/et", after(1), Payload::ServiceRequest(asks_for_all()));
-    let with = |fault| origin.faults().set(FeedId::TwinTimetables, Some(fault));
-    for fault in [Fault::Hang, Fault::Http500, Fault::Html, Fault::Empty, Fault::Truncate] {
+    let ask = || post(&origin, "siri/et", after(1), MessagePayload::ServiceRequest(asks_for_all()));
+    let with = |fault| origin.fault_control().set_fault(CityFeed::TwinTimetables, Some(fault));
+    for fault in [
+        FeedFault::Hang,
+        FeedFault::Http500,
+        FeedFault::Html,
+        FeedFault::Empty,
+        FeedFault::Truncate,
+    ] {
         with(fault);
-        assert!(origin.deliveries(after(1)).is_empty(), "{fault}");
+        assert!(origin.list_due_deliveries(after(1)).is_empty(), "{fault}");
     }
-    assert!(siri::decode(body(&ask()), &TimeZone::UTC, &Limits::default()).is_err());
-    with(Fault::Hang);
-    assert_eq!(ask().body, Body::Hang);
-    with(Fault::Ids);
+    assert!(siri::decode_message(body(&ask()), &TimeZone::UTC, &MessageLimits::default()).is_err());
+    with(FeedFault::Hang);
+    assert_eq!(ask().body, ReplyBody::Hang);
+    with(FeedFault::Ids);
     let foreign = delivery(body(&ask()));
     let mut journeys = foreign.estimated_timetables[0].journeys();
     assert!(journeys.all(|it| it.journey_ref().unwrap().starts_with("x:")));
-    with(Fault::Skew);
+    with(FeedFault::Skew);
     let old = delivery(body(&ask())).response_timestamp.unwrap().as_seconds();
-    assert!(after(1).seconds() - old > 1_800);
+    assert!(after(1).unix_seconds() - old > 1_800);
 }

@@ -3,7 +3,7 @@
 //! `ab/cdef…` is the blob whose hash begins with `ab`. Who refers to a blob stands elsewhere; here it is only known how
 //! one is written, read, and taken away.
 
-pub(crate) mod saving;
+pub(crate) mod snapshot_saver;
 
 use std::{
     fmt,
@@ -32,36 +32,36 @@ pub struct BlobHash([u8; HASH_BYTES]);
 
 impl BlobHash {
     /// The hash of these bytes.
-    pub fn of(bytes: &[u8]) -> BlobHash {
+    pub fn from_content(bytes: &[u8]) -> BlobHash {
         let mut hash = [0; HASH_BYTES];
         hash.copy_from_slice(digest(&SHA256, bytes).as_ref());
         BlobHash(hash)
     }
 
     /// Reads 64 hexadecimal digits in lower case, as [`Display`](fmt::Display) writes them.
-    pub fn parse(text: &str) -> Option<BlobHash> {
+    pub fn parse_hex(text: &str) -> Option<BlobHash> {
         let digits = text.as_bytes();
         if digits.len() != 2 * HASH_BYTES {
             return None;
         }
         let mut hash = [0; HASH_BYTES];
         for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
+            *byte = parse_nibble(pair[0])? << 4 | parse_nibble(pair[1])?;
         }
         Some(BlobHash(hash))
     }
 
     /// As it stands in the tables.
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    pub(crate) fn of_bytes(bytes: &[u8]) -> Option<BlobHash> {
+    pub(crate) fn from_digest(bytes: &[u8]) -> Option<BlobHash> {
         bytes.try_into().ok().map(BlobHash)
     }
 }
 
-fn nibble(digit: u8) -> Option<u8> {
+fn parse_nibble(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),
@@ -83,7 +83,7 @@ impl fmt::Debug for BlobHash {
 
 /// The folder.
 #[derive(Debug)]
-pub(crate) struct Blobs {
+pub(crate) struct BlobFolder {
     folder: PathBuf,
     n_begun: AtomicU64,
     /// Whether its own name is certain to be on the disk.
@@ -94,7 +94,7 @@ pub(crate) struct Blobs {
 
 /// A blob that is not in its place yet.
 #[derive(Debug)]
-pub(crate) struct Unfinished {
+pub(crate) struct PendingBlob {
     pub(crate) hash: BlobHash,
     size: u64,
     /// None if the same is there already.
@@ -103,19 +103,19 @@ pub(crate) struct Unfinished {
 
 /// Why a blob is of no use.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum BadBlob {
+pub(crate) enum BlobError {
     #[error("it cannot be read: {0}")]
     Unreadable(#[from] io::Error),
     #[error("it is damaged: its hash is another one")]
     Damaged,
 }
 
-impl Blobs {
+impl BlobFolder {
     /// The folder, which comes with its first blob. What was not finished in it by an earlier process goes.
-    pub(crate) fn open(folder: PathBuf) -> Blobs {
+    pub(crate) fn open_folder(folder: PathBuf) -> BlobFolder {
         // If that cannot be done it shows, and is told of, when something is to be written.
         let _ = fs::remove_dir_all(folder.join(UNFINISHED));
-        Blobs {
+        BlobFolder {
             folder,
             n_begun: AtomicU64::new(0),
             is_named: AtomicBool::new(false),
@@ -124,8 +124,8 @@ impl Blobs {
     }
 
     /// Moves the folder beside itself if there are blobs in it. Gives its new name.
-    pub(crate) fn set_aside(folder: &Path) -> io::Result<Option<PathBuf>> {
-        match Blobs::open(folder.to_owned()).list() {
+    pub(crate) fn move_folder_aside(folder: &Path) -> io::Result<Option<PathBuf>> {
+        match BlobFolder::open_folder(folder.to_owned()).list_blobs() {
             Ok(blobs) if blobs.is_empty() => return Ok(None),
             // There are none in what is no folder; that is told of when something is to be written.
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(None),
@@ -147,45 +147,45 @@ impl Blobs {
     }
 
     /// Bytes of all blobs.
-    pub(crate) fn n_bytes(&self) -> u64 {
+    pub(crate) fn total_bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
     /// Where a blob is.
-    pub(crate) fn path_of(&self, hash: &BlobHash) -> PathBuf {
+    pub(crate) fn blob_path(&self, hash: &BlobHash) -> PathBuf {
         let digits = hash.to_string();
         let (first, rest) = digits.split_at(2);
         self.folder.join(first).join(rest)
     }
 
     /// Writes the bytes with this hash beside their place. They are not certain to be on the disk yet.
-    pub(crate) fn begin(&self, hash: BlobHash, bytes: &[u8]) -> io::Result<Unfinished> {
+    pub(crate) fn write_pending(&self, hash: BlobHash, bytes: &[u8]) -> io::Result<PendingBlob> {
         let size = bytes.len() as u64;
-        if fs::metadata(self.path_of(&hash)).is_ok_and(|known| known.len() == size) {
-            return Ok(Unfinished { hash, size, file: None });
+        if fs::metadata(self.blob_path(&hash)).is_ok_and(|known| known.len() == size) {
+            return Ok(PendingBlob { hash, size, file: None });
         }
         let folder = self.folder.join(UNFINISHED);
-        make_folder(&folder)?;
+        create_folder(&folder)?;
         let number = self.n_begun.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(number.to_string());
         let file = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(&path)?;
-        let mut unfinished = Unfinished { hash, size, file: Some((path, file)) };
+        let mut unfinished = PendingBlob { hash, size, file: Some((path, file)) };
         match unfinished.file.as_mut().map_or(Ok(()), |(_, file)| file.write_all(bytes)) {
             Ok(()) => Ok(unfinished),
             Err(error) => {
-                unfinished.drop_it();
+                unfinished.discard_file();
                 Err(error)
             }
         }
     }
 
     /// Puts a blob in its place, once it is on the disk. The name is certain after [`sync`](Blobs::sync).
-    pub(crate) fn finish(&self, unfinished: Unfinished) -> io::Result<BlobHash> {
-        let Unfinished { hash, size, file } = unfinished;
+    pub(crate) fn commit_pending(&self, unfinished: PendingBlob) -> io::Result<BlobHash> {
+        let PendingBlob { hash, size, file } = unfinished;
         let Some((from, file)) = file else { return Ok(hash) };
-        let to = self.path_of(&hash);
+        let to = self.blob_path(&hash);
         let placed = file.sync_all().and_then(|()| {
-            make_folder(to.parent().unwrap_or(&self.folder))?;
+            create_folder(to.parent().unwrap_or(&self.folder))?;
             fs::rename(&from, &to)
         });
         if let Err(error) = placed {
@@ -198,9 +198,9 @@ impl Blobs {
     }
 
     /// Makes the names of these blobs certain.
-    pub(crate) fn sync(&self, hashes: impl Iterator<Item = BlobHash>) -> io::Result<()> {
+    pub(crate) fn sync_names(&self, hashes: impl Iterator<Item = BlobHash>) -> io::Result<()> {
         let mut folders: Vec<PathBuf> =
-            hashes.filter_map(|hash| Some(self.path_of(&hash).parent()?.to_owned())).collect();
+            hashes.filter_map(|hash| Some(self.blob_path(&hash).parent()?.to_owned())).collect();
         folders.sort_unstable();
         folders.dedup();
         for folder in &folders {
@@ -219,31 +219,35 @@ impl Blobs {
     }
 
     /// The whole blob, looked through before any of it is believed.
-    pub(crate) fn read(&self, hash: &BlobHash) -> Result<Bytes, BadBlob> {
-        let file = File::open(self.path_of(hash))?;
+    pub(crate) fn read_blob(&self, hash: &BlobHash) -> Result<Bytes, BlobError> {
+        let file = File::open(self.blob_path(hash))?;
         let mut bytes = Vec::new();
         let size = file.metadata()?.len().min(BLOB_BYTES_MAX);
         bytes.reserve_exact(usize::try_from(size).unwrap_or(0));
         file.take(BLOB_BYTES_MAX).read_to_end(&mut bytes)?;
-        if BlobHash::of(&bytes) == *hash { Ok(bytes.into()) } else { Err(BadBlob::Damaged) }
+        if BlobHash::from_content(&bytes) == *hash {
+            Ok(bytes.into())
+        } else {
+            Err(BlobError::Damaged)
+        }
     }
 
     /// Takes a blob away.
-    pub(crate) fn remove(&self, hash: &BlobHash) -> io::Result<()> {
-        let path = self.path_of(hash);
+    pub(crate) fn remove_blob(&self, hash: &BlobHash) -> io::Result<()> {
+        let path = self.blob_path(hash);
         let size = fs::metadata(&path)?.len();
         fs::remove_file(&path)?;
-        self.lose(size);
+        self.subtract_bytes(size);
         Ok(())
     }
 
-    fn lose(&self, size: u64) {
+    fn subtract_bytes(&self, size: u64) {
         let fewer = |bytes: u64| Some(bytes.saturating_sub(size));
         let _ = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
     }
 
     /// All blobs with their sizes.
-    pub(crate) fn list(&self) -> io::Result<Vec<(BlobHash, u64)>> {
+    pub(crate) fn list_blobs(&self) -> io::Result<Vec<(BlobHash, u64)>> {
         let mut all = Vec::new();
         let folders = match fs::read_dir(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(all),
@@ -257,7 +261,7 @@ impl Blobs {
                 let file = file?;
                 let rest = file.file_name();
                 let hash =
-                    rest.to_str().and_then(|rest| BlobHash::parse(&format!("{first}{rest}")));
+                    rest.to_str().and_then(|rest| BlobHash::parse_hex(&format!("{first}{rest}")));
                 if let (Some(hash), Ok(known)) = (hash, file.metadata()) {
                     all.push((hash, known.len()));
                 }
@@ -267,14 +271,14 @@ impl Blobs {
     }
 
     /// The bytes of all blobs are these.
-    pub(crate) fn count(&self, bytes: u64) {
+    pub(crate) fn set_total_bytes(&self, bytes: u64) {
         self.bytes.store(bytes, Ordering::Relaxed);
     }
 }
 
-impl Unfinished {
+impl PendingBlob {
     /// Takes it away: it will not be finished.
-    pub(crate) fn drop_it(self) {
+    pub(crate) fn discard_file(self) {
         if let Some((path, _)) = self.file {
             // What cannot be taken away now goes at the next start.
             let _ = fs::remove_file(path);
@@ -282,7 +286,7 @@ impl Unfinished {
     }
 }
 
-fn make_folder(folder: &Path) -> io::Result<()> {
+fn create_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder)
 }
 
@@ -296,68 +300,68 @@ mod tests {
 
     use super::*;
 
-    fn begin(blobs: &Blobs, text: &str) -> Unfinished {
-        blobs.begin(BlobHash::of(text.as_bytes()), text.as_bytes()).unwrap()
+    fn begin(blobs: &BlobFolder, text: &str) -> PendingBlob {
+        blobs.write_pending(BlobHash::from_content(text.as_bytes()), text.as_bytes()).unwrap()
     }
 
-    fn put(blobs: &Blobs, text: &str) -> BlobHash {
-        let hash = blobs.finish(begin(blobs, text)).unwrap();
-        blobs.sync([hash].into_iter()).unwrap();
+    fn put(blobs: &BlobFolder, text: &str) -> BlobHash {
+        let hash = blobs.commit_pending(begin(blobs, text)).unwrap();
+        blobs.sync_names([hash].into_iter()).unwrap();
         hash
     }
 
     #[test]
     fn a_blob_lies_under_its_hash_and_is_its_owners_alone() {
         let folder = tempfile::tempdir().unwrap();
-        let blobs = Blobs::open(folder.path().join("blobs"));
+        let blobs = BlobFolder::open_folder(folder.path().join("blobs"));
         let hash = put(&blobs, "abc");
         // The first test vector of FIPS 180-4.
         let expect = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(hash.to_string(), expect);
-        assert_eq!(BlobHash::parse(expect), Some(hash));
+        assert_eq!(BlobHash::parse_hex(expect), Some(hash));
         let path = folder.path().join("blobs/ba").join(&expect[2..]);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let above = path.parent().unwrap();
         assert_eq!(fs::metadata(above).unwrap().permissions().mode() & 0o777, 0o700);
-        assert_eq!(blobs.read(&hash).unwrap(), "abc");
-        assert_eq!((blobs.n_bytes(), blobs.list().unwrap()), (3, vec![(hash, 3)]));
+        assert_eq!(blobs.read_blob(&hash).unwrap(), "abc");
+        assert_eq!((blobs.total_bytes(), blobs.list_blobs().unwrap()), (3, vec![(hash, 3)]));
         // The same again is not written again.
         assert!(begin(&blobs, "abc").file.is_none());
-        blobs.remove(&hash).unwrap();
-        assert_eq!((blobs.n_bytes(), blobs.list().unwrap()), (0, vec![]));
+        blobs.remove_blob(&hash).unwrap();
+        assert_eq!((blobs.total_bytes(), blobs.list_blobs().unwrap()), (0, vec![]));
     }
 
     #[test]
     fn a_damaged_blob_is_not_believed() {
         let folder = tempfile::tempdir().unwrap();
-        let blobs = Blobs::open(folder.path().to_owned());
+        let blobs = BlobFolder::open_folder(folder.path().to_owned());
         let hash = put(&blobs, "abc");
-        fs::write(blobs.path_of(&hash), "abd").unwrap();
-        assert!(matches!(blobs.read(&hash), Err(BadBlob::Damaged)));
+        fs::write(blobs.blob_path(&hash), "abd").unwrap();
+        assert!(matches!(blobs.read_blob(&hash), Err(BlobError::Damaged)));
         // One that was cut is put there anew.
-        fs::write(blobs.path_of(&hash), "ab").unwrap();
+        fs::write(blobs.blob_path(&hash), "ab").unwrap();
         put(&blobs, "abc");
-        assert_eq!(blobs.read(&hash).unwrap(), "abc");
-        fs::remove_file(blobs.path_of(&hash)).unwrap();
-        assert!(matches!(blobs.read(&hash), Err(BadBlob::Unreadable(_))));
+        assert_eq!(blobs.read_blob(&hash).unwrap(), "abc");
+        fs::remove_file(blobs.blob_path(&hash)).unwrap();
+        assert!(matches!(blobs.read_blob(&hash), Err(BlobError::Unreadable(_))));
     }
 
     #[test]
     fn what_was_not_finished_is_no_blob_and_goes_at_the_next_start() {
         let folder = tempfile::tempdir().unwrap();
-        let blobs = Blobs::open(folder.path().to_owned());
+        let blobs = BlobFolder::open_folder(folder.path().to_owned());
         let unfinished = begin(&blobs, "half");
-        assert!(blobs.list().unwrap().is_empty());
+        assert!(blobs.list_blobs().unwrap().is_empty());
         assert!(unfinished.file.as_ref().unwrap().0.exists());
-        let again = Blobs::open(folder.path().to_owned());
+        let again = BlobFolder::open_folder(folder.path().to_owned());
         assert!(!unfinished.file.as_ref().unwrap().0.exists());
-        assert!(again.list().unwrap().is_empty());
+        assert!(again.list_blobs().unwrap().is_empty());
     }
 
     #[test]
     fn only_digits_are_a_hash() {
         for bad in ["", "ab", &"g".repeat(64), &"A".repeat(64), &"é".repeat(32), &"0".repeat(65)] {
-            assert_eq!(BlobHash::parse(bad), None, "{bad}");
+            assert_eq!(BlobHash::parse_hex(bad), None, "{bad}");
         }
     }
 }

@@ -16,12 +16,12 @@ fn a_quarter_is_kept_by_feed_and_line_and_its_latest_word_holds() {
     let place = Place::new();
     let store = place.open();
     let first = [row("city", None, EIGHT, 40), row("city", Some("T1"), EIGHT, 10)];
-    store.keep_delays(first.to_vec());
+    store.store_delays(first.to_vec());
     let other = row("other", Some("T1"), EIGHT, 4);
-    store.keep_delays(vec![other.clone(), row("city", None, EIGHT + QUARTER, 44)]);
-    store.keep_delays(vec![row("city", None, EIGHT, 80)]);
-    store.keep_delays(Vec::new());
-    store.flush().unwrap();
+    store.store_delays(vec![other.clone(), row("city", None, EIGHT + QUARTER, 44)]);
+    store.store_delays(vec![row("city", None, EIGHT, 80)]);
+    store.store_delays(Vec::new());
+    store.flush_writes().unwrap();
     drop(store);
     let store = place.open();
     let mut all = store.list_delays(EIGHT).unwrap();
@@ -36,8 +36,8 @@ fn what_is_older_than_a_day_goes() {
     let place = Place::new();
     let store = place.open();
     let starts = || (0..10).map(|quarter| EIGHT + QUARTER * quarter);
-    store.keep_delays(starts().map(|start| row("city", None, start, 4)).collect());
-    store.flush().unwrap();
+    store.store_delays(starts().map(|start| row("city", None, start, 4)).collect());
+    store.flush_writes().unwrap();
     drop(store);
     // A quarter before its end the first nine are older than 25 hours.
     place.clock.advance(Duration::from_secs(25 * 60 * 60) + QUARTER * 9);

@@ -1,12 +1,12 @@
 //! What the operator changes.
 
 use lineside_ingest::Secret;
-use lineside_store::Edit;
+use lineside_store::OverrideEdit;
 
 use super::*;
 
-fn edit(id: &str, before: Option<&str>, after: Option<&str>) -> Edit {
-    Edit {
+fn edit(id: &str, before: Option<&str>, after: Option<&str>) -> OverrideEdit {
+    OverrideEdit {
         feed: feed(id),
         at: EIGHT,
         who: "admin".to_owned(),
@@ -22,14 +22,14 @@ fn what_is_laid_over_a_feed_is_what_its_last_edit_says() {
     let place = Place::new();
     let store = place.open();
     let first = edit("city", None, Some("one"));
-    let second = Edit { undoes: Some(1), ..edit("city", Some("one"), Some("two")) };
-    let number = store.record_edit(&first).unwrap();
-    assert_eq!(store.record_edit(&second).unwrap(), number + 1);
+    let second = OverrideEdit { undoes: Some(1), ..edit("city", Some("one"), Some("two")) };
+    let number = store.commit_edit(&first).unwrap();
+    assert_eq!(store.commit_edit(&second).unwrap(), number + 1);
     let other = edit("other", None, Some("three"));
-    store.record_edit(&other).unwrap();
+    store.commit_edit(&other).unwrap();
     drop(store);
     let store = place.open();
-    let mut all = store.list_laid_over().unwrap();
+    let mut all = store.list_overrides().unwrap();
     all.sort_by_key(|(id, _)| id.clone());
     assert_eq!(all, [(feed("city"), Secret::new("two")), (feed("other"), Secret::new("three"))]);
     let history = [(number + 1, second), (number, first.clone())];
@@ -42,17 +42,17 @@ fn what_is_laid_over_a_feed_is_what_its_last_edit_says() {
     assert_eq!(store.find_edit(&feed("city"), number).unwrap(), Some((number, first)));
     assert_eq!(store.find_edit(&feed("other"), number).unwrap(), None);
     assert!(!format!("{history:?}").contains("two"), "what was laid over may hold keys");
-    store.record_edit(&edit("city", Some("two"), None)).unwrap();
-    assert_eq!(store.list_laid_over().unwrap().len(), 1);
+    store.commit_edit(&edit("city", Some("two"), None)).unwrap();
+    assert_eq!(store.list_overrides().unwrap().len(), 1);
 }
 
 #[test]
 fn an_edit_that_the_disk_does_not_take_changes_nothing() {
     let place = Place::new();
     let store = place.open();
-    store.record_edit(&edit("city", None, Some("one"))).unwrap();
+    store.commit_edit(&edit("city", None, Some("one"))).unwrap();
     rusqlite::Connection::open(place.file()).unwrap().execute("DROP TABLE laid_over", []).unwrap();
-    store.record_edit(&edit("city", Some("one"), Some("two"))).unwrap_err();
+    store.commit_edit(&edit("city", Some("one"), Some("two"))).unwrap_err();
     assert_eq!(store.list_edits(&feed("city"), 10).unwrap().len(), 1);
 }
 
@@ -62,9 +62,9 @@ fn edits_and_polls_are_written_side_by_side() {
     let store = place.open();
     for n in 0..50 {
         store.record_poll(&feed("city"), poll(EIGHT, false));
-        let number = store.record_edit(&edit("city", None, Some("one"))).unwrap();
+        let number = store.commit_edit(&edit("city", None, Some("one"))).unwrap();
         assert_eq!(number, n + 1);
     }
-    store.flush().unwrap();
-    assert_eq!((n_polls(&store), store.figures().lost), (50, 0));
+    store.flush_writes().unwrap();
+    assert_eq!((n_polls(&store), store.metrics().lost), (50, 0));
 }

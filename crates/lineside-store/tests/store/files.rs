@@ -6,8 +6,8 @@ use std::{
     path::Path,
 };
 
-use lineside_ingest::{Secret, Snapshots as _};
-use lineside_store::{Edit, StoreError};
+use lineside_ingest::{Secret, SnapshotStore as _};
+use lineside_store::{OverrideEdit, StoreError};
 
 use super::{
     snapshots::{blobs, key, save},
@@ -15,9 +15,9 @@ use super::{
 };
 
 /// A change of what is laid over the feed.
-fn edit(before: Option<&str>, after: Option<&str>) -> Edit {
+fn edit(before: Option<&str>, after: Option<&str>) -> OverrideEdit {
     let secret = |text: Option<&str>| text.map(Secret::new);
-    Edit {
+    OverrideEdit {
         feed: feed("city"),
         at: EIGHT,
         who: "an admin".to_owned(),
@@ -84,7 +84,7 @@ fn a_new_file_takes_no_bodies_of_the_one_before() {
     let before = tempfile::tempdir().unwrap();
     move_file(place.folder.path(), before.path());
     let store = place.open();
-    assert_eq!(store.find(&key("city")), None);
+    assert_eq!(store.find_head(&key("city")), None);
     // After one of the same lane, what is done at the start is over.
     assert!(save(&store, "city", "two"));
     drop(store);
@@ -97,7 +97,7 @@ fn a_new_file_takes_no_bodies_of_the_one_before() {
     fs::rename(&found, &lost).unwrap();
     move_file(place.folder.path(), tempfile::tempdir().unwrap().path());
     move_file(before.path(), place.folder.path());
-    assert_eq!(place.open().read(&key("city")).unwrap().1, "one");
+    assert_eq!(place.open().read_snapshot(&key("city")).unwrap().1, "one");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn the_file_is_its_owners_alone() {
     let place = Place::new();
     let store = place.open();
     store.record_poll(&feed("city"), poll(EIGHT, false));
-    store.flush().unwrap();
+    store.flush_writes().unwrap();
     let all = fs::read_dir(place.folder.path()).unwrap().map(Result::unwrap);
     for file in all.filter(|file| file.metadata().unwrap().is_file()) {
         let mode = file.metadata().unwrap().permissions().mode() & 0o777;
@@ -136,26 +136,26 @@ fn a_start_after_a_clean_stop_reads_the_file_where_the_disk_has_no_room_for_a_wa
     let store = place.open();
     assert!(save(&store, "city", "the last good bytes"));
     store.record_poll(&feed("city"), poll(EIGHT, false));
-    let number = store.record_edit(&edit(None, Some("paused = true"))).unwrap();
+    let number = store.commit_edit(&edit(None, Some("paused = true"))).unwrap();
     drop(store);
     let in_the_way = prevent_wal(&place);
     let store = place.open();
-    assert!(store.figures().is_failing);
-    assert_eq!(&*store.read(&key("city")).unwrap().1, b"the last good bytes");
+    assert!(store.metrics().is_failing);
+    assert_eq!(&*store.read_snapshot(&key("city")).unwrap().1, b"the last good bytes");
     assert_eq!(n_polls(&store), 1);
-    assert_eq!(store.list_laid_over().unwrap().len(), 1);
-    store.record_edit(&edit(Some("paused = true"), None)).unwrap_err();
-    assert_eq!(store.list_laid_over().unwrap().len(), 1);
+    assert_eq!(store.list_overrides().unwrap().len(), 1);
+    store.commit_edit(&edit(Some("paused = true"), None)).unwrap_err();
+    assert_eq!(store.list_overrides().unwrap().len(), 1);
     store.record_poll(&feed("city"), poll(EIGHT + Duration::from_secs(1), false));
-    wait_until("it was tried once more", || store.figures().failures > 1);
+    wait_until("it was tried once more", || store.metrics().failures > 1);
     // As soon as there is room, what is written is read.
     fs::remove_file(&in_the_way).unwrap();
-    let later = store.record_edit(&edit(Some("paused = true"), None)).unwrap();
+    let later = store.commit_edit(&edit(Some("paused = true"), None)).unwrap();
     assert!(later > number);
-    assert!(store.list_laid_over().unwrap().is_empty());
-    wait_until("it is written", || !store.figures().is_failing && n_polls(&store) == 2);
+    assert!(store.list_overrides().unwrap().is_empty());
+    wait_until("it is written", || !store.metrics().is_failing && n_polls(&store) == 2);
     drop(store);
-    assert!(place.open().list_laid_over().unwrap().is_empty());
+    assert!(place.open().list_overrides().unwrap().is_empty());
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn rows_that_a_killed_server_left_in_the_wal_are_read_where_the_disk_has_no_room
     let place = Place::new();
     drop(place.open());
     let store = place.open();
-    store.record_edit(&edit(None, Some("paused = true"))).unwrap();
+    store.commit_edit(&edit(None, Some("paused = true"))).unwrap();
     // As a killed process leaves them, but for the index of the WAL.
     let [copy, locked] = [Place::new(), Place::new()];
     for to in [&copy, &locked] {
@@ -177,11 +177,11 @@ fn rows_that_a_killed_server_left_in_the_wal_are_read_where_the_disk_has_no_room
     assert!(matches!(refused(&locked), StoreError::Unusable { .. }));
     let in_the_way = prevent_wal(&copy);
     let opened = copy.open();
-    assert!(opened.figures().is_failing);
-    assert_eq!(opened.list_laid_over().unwrap().len(), 1);
+    assert!(opened.metrics().is_failing);
+    assert_eq!(opened.list_overrides().unwrap().len(), 1);
     fs::remove_file(in_the_way).unwrap();
-    opened.record_edit(&edit(Some("paused = true"), None)).unwrap();
-    assert!(opened.list_laid_over().unwrap().is_empty());
+    opened.commit_edit(&edit(Some("paused = true"), None)).unwrap();
+    assert!(opened.list_overrides().unwrap().is_empty());
 }
 
 #[test]
@@ -195,12 +195,12 @@ fn a_start_that_cannot_write_yet_reads_what_there_is_and_writes_later() {
     let other = rusqlite::Connection::open(place.file()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let store = place.open();
-    assert!(store.figures().is_failing);
-    assert_eq!(&*store.read(&key("city")).unwrap().1, b"the last good bytes");
+    assert!(store.metrics().is_failing);
+    assert_eq!(&*store.read_snapshot(&key("city")).unwrap().1, b"the last good bytes");
     assert_eq!(n_polls(&store), 1);
     store.record_poll(&feed("city"), poll(UnixMillis(EIGHT.0 + 1_000), false));
     other.execute_batch("ROLLBACK").unwrap();
-    wait_until("it is written", || !store.figures().is_failing && n_polls(&store) == 2);
-    let lives = store.list_lives(UnixMillis(0)).unwrap();
+    wait_until("it is written", || !store.metrics().is_failing && n_polls(&store) == 2);
+    let lives = store.list_server_runs(UnixMillis(0)).unwrap();
     assert_eq!(lives.len(), 2, "{lives:?}");
 }

@@ -13,14 +13,16 @@ mod versions;
 
 use std::{path::PathBuf, sync::Arc, thread, time::Duration};
 
-use lineside_ingest::{Archive as _, FeedId, Phase, Poll, PollFailure, PollQuery, Serving};
-use lineside_store::{Keep, Store};
+use lineside_ingest::{
+    FeedId, FetchPhase, PollArchive as _, PollFailure, PollQuery, PollRecord, ServedContent,
+};
+use lineside_store::{RetentionPolicy, Store};
 use lineside_sync::{SimulatedClock, UnixMillis};
 use tempfile::TempDir;
 
 /// Wednesday 4 March 2026, 08:00 in Paris.
 const EIGHT: UnixMillis = UnixMillis(1_772_607_600_000);
-const KEEP: Keep = Keep {
+const KEEP: RetentionPolicy = RetentionPolicy {
     availability: Duration::from_secs(30 * 86_400),
     versions: 3,
     versions_age: Duration::from_secs(90 * 86_400),
@@ -54,19 +56,19 @@ fn feed(id: &str) -> FeedId {
     FeedId::new(id).unwrap()
 }
 
-fn poll(at: UnixMillis, failed: bool) -> Poll {
-    Poll {
+fn poll(at: UnixMillis, failed: bool) -> PollRecord {
+    PollRecord {
         at,
         took: Duration::from_millis(120),
         bytes: 2_000,
         outcome: if failed { "http_500".into() } else { "new".into() },
         failure: failed.then(|| PollFailure {
             words: "the answer was 500 Internal Server Error".to_owned(),
-            phase: Some(Phase::Wait),
+            phase: Some(FetchPhase::Wait),
             status: Some(500),
             head: Some("<h1>Oops</h1>".to_owned()),
         }),
-        serving: if failed { Serving::Stale } else { Serving::Fresh },
+        serving: if failed { ServedContent::Stale } else { ServedContent::Fresh },
     }
 }
 

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use lineside_ingest::{Archive, Availability, FeedState, Last, MemoryArchive, PollQuery, Span};
+use lineside_ingest::{
+    ArchiveSpan, FeedAvailability, FeedState, LastPoll, MemoryArchive, PollArchive, PollQuery,
+};
 
 use lineside_store::NotificationRow;
 
 use super::*;
 
 /// Tells two hours of polls by the minute, every tenth of them failed, and the states with them.
-fn tell(archive: &dyn Archive) {
+fn tell(archive: &dyn PollArchive) {
     archive.begin_state(&feed("city"), FeedState::Unknown, "has not been polled yet", EIGHT);
     for minute in 0..120 {
         let at = EIGHT + Duration::from_secs(minute * 60);
@@ -29,14 +31,17 @@ fn a_pause_is_remembered_after_what_came_before_it() {
     let store = place.open();
     let city = feed("city");
     store.record_poll(&city, poll(EIGHT, true));
-    store.record_pause(&city, EIGHT, Serving::Fresh);
+    store.record_pause(&city, EIGHT, ServedContent::Fresh);
     let later = EIGHT + Duration::from_secs(3_600);
-    store.record_pause(&city, later, Serving::Nothing);
-    store.flush().unwrap();
+    store.record_pause(&city, later, ServedContent::Nothing);
+    store.flush_writes().unwrap();
     drop(store);
-    let bins = place.open().list_bins(&city, Span::Day, EIGHT).unwrap();
+    let bins = place.open().list_bins(&city, ArchiveSpan::Day, EIGHT).unwrap();
     let known = bins.iter().map(|bin| (bin.polls, bin.failed, bin.last, bin.last_serving));
-    let expect = [(1, 1, Last::Paused, Serving::Fresh), (0, 0, Last::Paused, Serving::Nothing)];
+    let expect = [
+        (1, 1, LastPoll::Paused, ServedContent::Fresh),
+        (0, 0, LastPoll::Paused, ServedContent::Nothing),
+    ];
     assert_eq!(known.collect::<Vec<_>>(), expect);
 }
 
@@ -47,19 +52,20 @@ fn a_store_and_memory_say_the_same() {
     let memory = MemoryArchive::new(Arc::<SimulatedClock>::clone(&place.clock));
     tell(&store);
     tell(&memory);
-    store.flush().unwrap();
+    store.flush_writes().unwrap();
     place.clock.advance(Duration::from_secs(2 * 3600));
     let now = EIGHT + Duration::from_secs(2 * 3600);
-    for span in Span::ALL {
-        let of =
-            |archive: &dyn Archive| Availability::read(archive, &feed("city"), span, now).unwrap();
+    for span in ArchiveSpan::ALL {
+        let of = |archive: &dyn PollArchive| {
+            FeedAvailability::read_from_archive(archive, &feed("city"), span, now).unwrap()
+        };
         let (kept, remembered) = (of(&store), of(&memory));
         assert_eq!(kept.source, remembered.source);
         assert_eq!(kept.serving, remembered.serving);
         assert_eq!(kept.bins, remembered.bins);
         assert!(kept.source.iter().any(|stretch| stretch.failed > 0));
         let later = now.0 - 30 * 60_000;
-        let bins = |archive: &dyn Archive| {
+        let bins = |archive: &dyn PollArchive| {
             archive.list_bins(&feed("city"), span, lineside_sync::UnixMillis(later)).unwrap()
         };
         assert_eq!(bins(&store), bins(&memory));
@@ -69,11 +75,11 @@ fn a_store_and_memory_say_the_same() {
         PollQuery { only_failed: true, offset: 2, limit: 5, ..EVERYTHING },
         PollQuery { from: EIGHT + Duration::from_secs(3_600), ..EVERYTHING },
     ] {
-        let of = |archive: &dyn Archive| archive.list_polls(&feed("city"), query).unwrap();
+        let of = |archive: &dyn PollArchive| archive.list_polls(&feed("city"), query).unwrap();
         assert_eq!(of(&store), of(&memory));
         assert!(!of(&store).is_empty());
     }
-    let of = |archive: &dyn Archive| archive.list_incidents(&feed("city"), EIGHT, 7).unwrap();
+    let of = |archive: &dyn PollArchive| archive.list_incidents(&feed("city"), EIGHT, 7).unwrap();
     assert_eq!(of(&store), of(&memory));
     assert_eq!(of(&store).len(), 7);
     assert!(store.list_polls(&feed("elsewhere"), EVERYTHING).unwrap().is_empty());
@@ -90,7 +96,8 @@ fn a_restart_loses_nothing_and_shows_when_the_server_was_away() {
     let store = place.open();
     assert_eq!(n_polls(&store), 120);
     let now = EIGHT + Duration::from_secs(5 * 3600);
-    let strips = Availability::read(&store, &feed("city"), Span::Day, now).unwrap();
+    let strips =
+        FeedAvailability::read_from_archive(&store, &feed("city"), ArchiveSpan::Day, now).unwrap();
     let last = strips.source.last().unwrap();
     let words: Vec<_> = strips.source.iter().map(|stretch| stretch.state.as_str()).collect();
     assert_eq!(words[words.len() - 2..], ["failed", "off"]);
@@ -98,7 +105,7 @@ fn a_restart_loses_nothing_and_shows_when_the_server_was_away() {
     // What was open when it ended is no longer.
     let incidents = store.list_incidents(&feed("city"), EIGHT, 100).unwrap();
     assert_eq!(incidents[0].ended, Some(EIGHT + Duration::from_secs(2 * 3600)));
-    assert_eq!(store.list_lives(EIGHT).unwrap().len(), 2);
+    assert_eq!(store.list_server_runs(EIGHT).unwrap().len(), 2);
 }
 
 #[test]
@@ -106,18 +113,18 @@ fn detail_goes_after_a_day_and_the_rest_after_what_is_configured() {
     let place = Place::new();
     let store = place.open();
     tell(&store);
-    store.flush().unwrap();
+    store.flush_writes().unwrap();
     place.clock.advance(Duration::from_secs(2 * 86_400));
     // Old rows are looked for when something is written.
     store.record_poll(&feed("other"), poll(EIGHT + Duration::from_secs(2 * 86_400), false));
     wait_until("only failed polls are left", || n_polls(&store) == 12);
-    let bins = |span: Span| store.list_bins(&feed("city"), span, EIGHT).unwrap();
-    assert_eq!(bins(Span::Day).len(), 1, "the newest one of them stays");
-    assert_eq!(bins(Span::Month).iter().map(|bin| bin.polls).sum::<u32>(), 120);
+    let bins = |span: ArchiveSpan| store.list_bins(&feed("city"), span, EIGHT).unwrap();
+    assert_eq!(bins(ArchiveSpan::Day).len(), 1, "the newest one of them stays");
+    assert_eq!(bins(ArchiveSpan::Month).iter().map(|bin| bin.polls).sum::<u32>(), 120);
     place.clock.advance(KEEP.availability);
     store.record_poll(&feed("other"), poll(EIGHT + KEEP.availability, false));
     wait_until("nothing is left", || n_polls(&store) == 0);
-    assert_eq!(bins(Span::Month).len(), 1);
+    assert_eq!(bins(ArchiveSpan::Month).len(), 1);
     let incidents = store.list_incidents(&feed("city"), EIGHT, 100).unwrap();
     assert!(incidents.iter().all(|incident| incident.ended.is_none()), "{incidents:?}");
 }
@@ -135,15 +142,15 @@ fn what_a_target_was_told_is_known_after_a_restart_until_it_is_old() {
         pending: Some("{}".to_owned()),
     };
     let other = NotificationRow { kind: "expiry".to_owned(), pending: None, ..row.clone() };
-    store.keep_notification(row.clone());
-    store.keep_notification(other.clone());
-    store.flush().unwrap();
+    store.store_notification(row.clone());
+    store.store_notification(other.clone());
+    store.flush_writes().unwrap();
     drop(store);
     let store = place.open();
     assert_eq!(store.list_notifications().unwrap().len(), 2);
     let taken = NotificationRow { pending: None, at: EIGHT + Duration::from_secs(9), ..row };
-    store.keep_notification(taken.clone());
-    store.flush().unwrap();
+    store.store_notification(taken.clone());
+    store.flush_writes().unwrap();
     assert_eq!(
         store.list_notifications().unwrap(),
         [other, taken],
@@ -152,6 +159,6 @@ fn what_a_target_was_told_is_known_after_a_restart_until_it_is_old() {
     drop(store);
     place.clock.advance(Duration::from_secs(400 * 86_400));
     let store = place.open();
-    store.flush().unwrap();
+    store.flush_writes().unwrap();
     wait_until("what is old is let go of", || store.list_notifications().unwrap().is_empty());
 }

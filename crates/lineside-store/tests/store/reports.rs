@@ -10,16 +10,16 @@ fn found(place: &Place, store: &Store, id: &str, version: &str, body: &str) {
 }
 
 fn put(place: &Place, store: &Store, (id, version, body): (&str, &str, &str), refused: bool) {
-    store.keep_report(ReportRow {
+    store.store_report(ReportRow {
         feed: feed(id),
         subject: "dataset".to_owned(),
         version: version.to_owned(),
-        at: place.clock.wall(),
+        at: place.clock.wall_time(),
         refused,
         brief: format!("{{\"of\":\"{version}\"}}"),
         body: body.to_owned(),
     });
-    store.flush().unwrap();
+    store.flush_writes().unwrap();
     place.clock.advance(Duration::from_secs(1));
 }
 
@@ -53,19 +53,19 @@ fn all_that_was_said_of_one_version_is_found_by_how_its_subject_begins() {
     for (subject, version) in
         [("validator/b", "one"), ("validator/a", "one"), ("validator/a", "two"), ("dataset", "one")]
     {
-        store.keep_report(ReportRow {
+        store.store_report(ReportRow {
             feed: feed("city"),
             subject: subject.to_owned(),
             version: version.to_owned(),
-            at: place.clock.wall(),
+            at: place.clock.wall_time(),
             refused: false,
             brief: String::new(),
             body: "{}".to_owned(),
         });
     }
-    store.flush().unwrap();
+    store.flush_writes().unwrap();
     let found = |id: &str, limit: usize| {
-        let rows = store.list_reports_of(&feed(id), "validator/", "one", limit).unwrap();
+        let rows = store.list_version_reports(&feed(id), "validator/", "one", limit).unwrap();
         rows.into_iter().map(|row| row.subject).collect::<Vec<_>>()
     };
     assert_eq!(found("city", 9), ["validator/a", "validator/b"]);
@@ -102,7 +102,7 @@ fn what_was_refused_pushes_out_nothing_that_was_not() {
     drop(store);
     let store = place.open();
     assert_eq!(versions(&store, "city"), kept);
-    let briefs = store.list_report_briefs(&feed("city"), "dataset", 100).unwrap();
+    let briefs = store.list_report_summaries(&feed("city"), "dataset", 100).unwrap();
     assert_eq!(briefs.len(), 6);
     assert_eq!(briefs[5].brief, "{\"of\":\"good\"}");
 }

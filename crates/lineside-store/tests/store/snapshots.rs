@@ -3,33 +3,33 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::mpsc::sync_channel};
 
 use bytes::Bytes;
-use lineside_ingest::{SavedHead, SnapshotKey, Snapshots as _, Validators};
+use lineside_ingest::{CacheValidators, SnapshotHead, SnapshotKey, SnapshotStore as _};
 
 use super::*;
 
-fn head(file_name: &str) -> SavedHead {
-    SavedHead {
+fn head(file_name: &str) -> SnapshotHead {
+    SnapshotHead {
         source: "https://example.org/a".to_owned(),
         hash: u128::MAX - 7,
-        format: SavedHead::parse_format("gtfs-rt").unwrap(),
+        format: SnapshotHead::parse_format("gtfs-rt").unwrap(),
         content_type: "application/x-protobuf".to_owned(),
         file_name: file_name.to_owned(),
         fetched_at: EIGHT,
         last_modified: Some(EIGHT - Duration::from_secs(60)),
-        validators: Validators { etag: Some(b"\"\xE9\"".to_vec()), last_modified: None },
+        validators: CacheValidators { etag: Some(b"\"\xE9\"".to_vec()), last_modified: None },
         confirmed_at: EIGHT,
     }
 }
 
 pub(crate) fn key(id: &str) -> SnapshotKey {
-    SnapshotKey::of(&feed(id))
+    SnapshotKey::for_feed(&feed(id))
 }
 
 /// Saves and waits for what came of it.
 pub(crate) fn save(store: &Store, id: &str, bytes: impl Into<Bytes>) -> bool {
     let (reply, done) = sync_channel(1);
     let told = Box::new(move |is_saved| reply.send(is_saved).unwrap());
-    store.save(&key(id), head("a.pb"), bytes.into(), None, told);
+    store.save_snapshot(&key(id), head("a.pb"), bytes.into(), None, told);
     done.recv_timeout(Duration::from_secs(20)).unwrap()
 }
 
@@ -47,24 +47,24 @@ pub(crate) fn blobs(place: &Place) -> Vec<PathBuf> {
 fn bytes_come_back_as_they_were_with_all_that_is_known_of_them() {
     let place = Place::new();
     let store = place.open();
-    assert_eq!(store.find(&key("city")), None);
+    assert_eq!(store.find_head(&key("city")), None);
     assert!(save(&store, "city", "one"));
     assert!(save(&store, "other", vec![7_u8; 9 << 20]), "large ones go another way");
     let file = SnapshotKey { file: "station_status".into(), ..key("city") };
-    store.save(&file, head("b.json"), Bytes::from_static(b"{}"), None, Box::new(drop));
+    store.save_snapshot(&file, head("b.json"), Bytes::from_static(b"{}"), None, Box::new(drop));
     drop(store);
     let store = place.open();
-    assert_eq!(store.read(&key("city")), Some((head("a.pb"), Bytes::from_static(b"one"))));
-    assert_eq!(store.read(&key("other")).unwrap().1.len(), 9 << 20);
-    assert_eq!(store.read(&file), Some((head("b.json"), Bytes::from_static(b"{}"))));
-    let later = Validators { etag: None, last_modified: Some(b"yesterday".to_vec()) };
-    store.confirm(&key("city"), EIGHT + Duration::from_secs(9), later.clone());
-    store.flush().unwrap();
-    let known = store.find(&key("city")).unwrap();
+    assert_eq!(store.read_snapshot(&key("city")), Some((head("a.pb"), Bytes::from_static(b"one"))));
+    assert_eq!(store.read_snapshot(&key("other")).unwrap().1.len(), 9 << 20);
+    assert_eq!(store.read_snapshot(&file), Some((head("b.json"), Bytes::from_static(b"{}"))));
+    let later = CacheValidators { etag: None, last_modified: Some(b"yesterday".to_vec()) };
+    store.confirm_snapshot(&key("city"), EIGHT + Duration::from_secs(9), later.clone());
+    store.flush_writes().unwrap();
+    let known = store.find_head(&key("city")).unwrap();
     assert_eq!((known.confirmed_at, known.validators), (EIGHT + Duration::from_secs(9), later));
-    let figures = store.figures();
+    let figures = store.metrics();
     assert_eq!((figures.snapshots, figures.snapshots_failed), (0, 0), "in this life");
-    wait_until("all bodies are counted", || store.figures().blob_bytes == (9 << 20) + 5);
+    wait_until("all bodies are counted", || store.metrics().blob_bytes == (9 << 20) + 5);
 }
 
 #[test]
@@ -77,9 +77,9 @@ fn what_is_replaced_goes_unless_another_feed_has_the_same() {
     wait_until("both are there", || blobs(&place).len() == 2);
     assert!(save(&store, "other", "two"));
     wait_until("one is gone", || blobs(&place).len() == 1);
-    assert_eq!(store.read(&key("other")).unwrap().1, "two");
+    assert_eq!(store.read_snapshot(&key("other")).unwrap().1, "two");
     assert!(save(&store, "other", "two"), "the same again is as good");
-    assert_eq!(store.read(&key("city")).unwrap().1, "two");
+    assert_eq!(store.read_snapshot(&key("city")).unwrap().1, "two");
 }
 
 #[test]
@@ -91,10 +91,10 @@ fn a_damaged_body_is_passed_over_and_written_anew_when_it_comes_again() {
     let damaged = blobs(&place).into_iter().find(|path| fs::read(path).unwrap() == b"one").unwrap();
     fs::write(damaged, "onE").unwrap();
     let store = place.open();
-    assert_eq!(store.read(&key("city")), None);
-    assert_eq!(store.read(&key("other")).unwrap().1, "three");
+    assert_eq!(store.read_snapshot(&key("city")), None);
+    assert_eq!(store.read_snapshot(&key("other")).unwrap().1, "three");
     assert!(save(&store, "city", "one"));
-    assert_eq!(store.read(&key("city")).unwrap().1, "one");
+    assert_eq!(store.read_snapshot(&key("city")).unwrap().1, "one");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn what_nothing_refers_to_goes_at_the_start() {
     let store = place.open();
     wait_until("it is gone", || !orphan.exists());
     assert!(!half.exists() && foreign.exists());
-    assert_eq!(store.read(&key("city")).unwrap().1, "one");
+    assert_eq!(store.read_snapshot(&key("city")).unwrap().1, "one");
 }
 
 #[test]
@@ -123,14 +123,17 @@ fn feeds_that_are_gone_are_forgotten_after_a_month() {
     let store = place.open();
     assert!(save(&store, "city", "one") && save(&store, "other", "two"));
     let all = [feed("other")];
-    store.retain(&all);
-    store.flush().unwrap();
-    assert!(store.find(&key("city")).is_some(), "it may come back");
+    store.retain_feeds(&all);
+    store.flush_writes().unwrap();
+    assert!(store.find_head(&key("city")).is_some(), "it may come back");
     place.clock.advance(Duration::from_secs(31 * 86_400));
     // Nobody says it again: old rows are looked for from time to time.
     store.record_poll(&feed("other"), poll(EIGHT, false));
-    wait_until("its bytes went", || store.find(&key("city")).is_none());
-    assert!(store.find(&key("other")).is_some(), "its producer may be down as long as it likes");
+    wait_until("its bytes went", || store.find_head(&key("city")).is_none());
+    assert!(
+        store.find_head(&key("other")).is_some(),
+        "its producer may be down as long as it likes"
+    );
     drop(store);
     let store = place.open();
     wait_until("its bytes went too", || blobs(&place).len() == 1);
@@ -147,12 +150,12 @@ fn a_disk_that_takes_nothing_is_told_of_and_the_bytes_before_stay() {
     fs::remove_dir_all(&tmp).unwrap();
     fs::write(&tmp, "in the way").unwrap();
     assert!(!save(&store, "city", "two"));
-    assert!(store.figures().snapshots_failing);
-    assert_eq!(store.figures().snapshots_failed, 1);
-    assert_eq!(store.read(&key("city")).unwrap().1, "one");
+    assert!(store.metrics().snapshots_failing);
+    assert_eq!(store.metrics().snapshots_failed, 1);
+    assert_eq!(store.read_snapshot(&key("city")).unwrap().1, "one");
     fs::remove_file(&tmp).unwrap();
     assert!(save(&store, "city", "two"));
-    assert!(!store.figures().snapshots_failing);
+    assert!(!store.metrics().snapshots_failing);
 }
 
 #[test]
@@ -164,9 +167,9 @@ fn tables_that_cannot_be_written_leave_the_bytes_before() {
     let locked = other.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
     assert!(!save(&store, "city", "two"));
     drop(locked);
-    assert_eq!(store.read(&key("city")).unwrap().1, "one");
+    assert_eq!(store.read_snapshot(&key("city")).unwrap().1, "one");
     wait_until("it can be kept again", || save(&store, "city", "three"));
-    assert_eq!(store.read(&key("city")).unwrap().1, "three");
+    assert_eq!(store.read_snapshot(&key("city")).unwrap().1, "three");
 }
 
 #[test]

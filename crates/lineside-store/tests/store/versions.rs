@@ -3,8 +3,10 @@
 use std::sync::mpsc::sync_channel;
 
 use bytes::Bytes;
-use lineside_ingest::{DatasetFacts, SavedHead, SnapshotKey, Snapshots as _, Validators};
-use lineside_store::{BlobHash, Version};
+use lineside_ingest::{
+    CacheValidators, DatasetFacts, SnapshotHead, SnapshotKey, SnapshotStore as _,
+};
+use lineside_store::{BlobHash, ScheduleVersion};
 use lineside_sync::Clock as _;
 
 use super::*;
@@ -24,22 +26,22 @@ fn facts(label: &str) -> DatasetFacts {
 
 /// A version comes, now.
 fn come(place: &Place, store: &Store, id: &str, text: &'static str) {
-    let now = place.clock.wall();
-    let head = SavedHead {
+    let now = place.clock.wall_time();
+    let head = SnapshotHead {
         source: "https://example.org/a.zip".to_owned(),
         hash: 1,
-        format: SavedHead::parse_format("gtfs").unwrap(),
+        format: SnapshotHead::parse_format("gtfs").unwrap(),
         content_type: "application/zip".to_owned(),
         file_name: "a.zip".to_owned(),
         fetched_at: now,
         last_modified: None,
-        validators: Validators::default(),
+        validators: CacheValidators::default(),
         confirmed_at: now,
     };
     let (reply, done) = sync_channel(1);
     let told = Box::new(move |is_saved| reply.send(is_saved).unwrap());
-    let (key, bytes) = (SnapshotKey::of(&feed(id)), Bytes::from_static(text.as_bytes()));
-    store.save(&key, head, bytes, Some(facts(text)), told);
+    let (key, bytes) = (SnapshotKey::for_feed(&feed(id)), Bytes::from_static(text.as_bytes()));
+    store.save_snapshot(&key, head, bytes, Some(facts(text)), told);
     assert!(done.recv_timeout(Duration::from_secs(20)).unwrap());
 }
 
@@ -56,20 +58,21 @@ fn each_version_is_told_with_when_it_was_there() {
     let store = place.open();
     come(&place, &store, "city", "one");
     place.clock.advance(HOUR);
-    let key = SnapshotKey::of(&feed("city"));
-    store.confirm(&key, place.clock.wall(), Validators::default());
+    let key = SnapshotKey::for_feed(&feed("city"));
+    store.confirm_snapshot(&key, place.clock.wall_time(), CacheValidators::default());
     place.clock.advance(HOUR);
     come(&place, &store, "city", "two");
     come(&place, &store, "other", "two");
     let versions = store.list_versions(&feed("city"), 0, 100).unwrap();
-    let expect = |text: &str, first: UnixMillis, last: UnixMillis, is_current: bool| Version {
-        hash: BlobHash::of(text.as_bytes()),
-        size: 3,
-        first_seen: first,
-        last_seen: last,
-        is_current,
-        facts: facts(text),
-    };
+    let expect =
+        |text: &str, first: UnixMillis, last: UnixMillis, is_current: bool| ScheduleVersion {
+            hash: BlobHash::from_content(text.as_bytes()),
+            size: 3,
+            first_seen: first,
+            last_seen: last,
+            is_current,
+            facts: facts(text),
+        };
     let (two, one) = (
         expect("two", EIGHT + 2 * HOUR, EIGHT + 2 * HOUR, true),
         expect("one", EIGHT, EIGHT + HOUR, false),
@@ -100,12 +103,12 @@ fn beyond_their_number_and_their_age_versions_go_but_never_the_one_that_is_serve
     assert_eq!(labels(&store, "other"), ["one"], "each feed has its own");
     place.clock.advance(KEEP.versions_age + HOUR);
     // What is too old is looked for when something is written.
-    store.retain(&[feed("city"), feed("other")]);
+    store.retain_feeds(&[feed("city"), feed("other")]);
     wait_until("only what is served is left", || labels(&store, "city") == ["ten"]);
     assert_eq!(labels(&store, "other"), ["one"]);
     drop(store);
     let store = place.open();
-    let gone = store.blob_path(&BlobHash::of(b"six"));
+    let gone = store.blob_path(&BlobHash::from_content(b"six"));
     wait_until("its bytes went too", || !gone.exists());
-    assert!(store.blob_path(&BlobHash::of(b"one")).exists());
+    assert!(store.blob_path(&BlobHash::from_content(b"one")).exists());
 }

@@ -20,7 +20,7 @@ pub struct ErrorCode {
 
 /// A close of the connection, by its close code.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Disconnect {
+pub struct DisconnectCode {
     /// The close code; below 3500, so every client comes back after a while.
     pub code: u16,
     /// The close reason.
@@ -31,7 +31,7 @@ pub struct Disconnect {
 
 /// An end of one subscription, pushed by the server.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Unsubscribe {
+pub struct UnsubscribeCode {
     /// From 2500 on the client subscribes again by itself.
     pub code: u32,
     /// Its text.
@@ -72,7 +72,7 @@ table! { ERRORS: ErrorCode {
     UNRECOVERABLE_POSITION = 112 "unrecoverable position" false, "history is asked for from where it no longer reaches back to";
 }}
 
-table! { DISCONNECTS: Disconnect {
+table! { DISCONNECTS: DisconnectCode {
     CONNECTION_CLOSED = 3000 "connection closed", "the client closed it, or the operator's own back end did";
     SHUTDOWN = 3001 "shutdown", "the server stops or restarts";
     BAD_MESSAGE = 3003 "bad request", "a message that is no command, no connect first, or none in time";
@@ -82,25 +82,25 @@ table! { DISCONNECTS: Disconnect {
     FLOOD = 3013 "too many requests", "more commands than one connection may send";
 }}
 
-table! { UNSUBSCRIBES: Unsubscribe {
+table! { UNSUBSCRIBES: UnsubscribeCode {
     INSUFFICIENT_STATE = 2500 "insufficient state", "publications of a channel without state were missed";
     SUBSCRIPTION_EXPIRED = 2501 "subscription expired", "the subscription's token has expired and was not refreshed";
     FEED_CHANGED = 2502 "feed changed", "the operator removed the feed, or feeds came to its network or left it";
 }}
 
 /// The tables of docs/protocol/websocket.md.
-pub fn table() -> String {
+pub fn markdown_tables() -> String {
     let mut text = String::from("| error | text | temporary | when |\n|---|---|---|---|\n");
     for ErrorCode { code, text: name, temporary, when } in ERRORS {
         let temporary = if *temporary { "yes" } else { "no" };
         let _ = writeln!(text, "| {code} | {name} | {temporary} | {when} |");
     }
     text.push_str("\n| close code | reason | when |\n|---|---|---|\n");
-    for Disconnect { code, reason, when } in DISCONNECTS {
+    for DisconnectCode { code, reason, when } in DISCONNECTS {
         let _ = writeln!(text, "| {code} | {reason} | {when} |");
     }
     text.push_str("\n| unsubscribe code | reason | when |\n|---|---|---|\n");
-    for Unsubscribe { code, reason, when } in UNSUBSCRIBES {
+    for UnsubscribeCode { code, reason, when } in UNSUBSCRIBES {
         let _ = writeln!(text, "| {code} | {reason} | {when} |");
     }
     text

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use bytes::{BufMut as _, BytesMut};
 use prost::Message as _;
 
-use super::Format;
+use super::ProtocolFormat;
 use super::message::{
-    ChannelRequest, CommandMessage, ConnectRequest, Empty, HistoryRequest, PublishRequest,
+    ChannelRequest, CommandMessage, ConnectRequest, EmptyMessage, HistoryRequest, PublishRequest,
     RefreshRequest, SubRefreshRequest, SubscribeRequest,
 };
 
@@ -17,13 +17,13 @@ pub struct Command {
     /// What the answer will carry; 0 where none is wanted.
     pub id: u32,
     /// What is wanted.
-    pub request: Request,
+    pub request: CommandRequest,
 }
 
 /// What a command wants. Of several in one command the first counts, in this order.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the requests themselves are documented")]
-pub enum Request {
+pub enum CommandRequest {
     Connect(ConnectRequest),
     Subscribe(SubscribeRequest),
     Unsubscribe(ChannelRequest),
@@ -55,27 +55,27 @@ pub enum BadCommand {
 
 /// The commands of one message, read one by one.
 #[derive(Clone, Debug)]
-pub struct Commands<'a> {
-    format: Format,
+pub struct CommandReader<'a> {
+    format: ProtocolFormat,
     rest: Cow<'a, [u8]>,
     begin: usize,
 }
 
-impl<'a> Commands<'a> {
+impl<'a> CommandReader<'a> {
     /// The commands in a message.
-    pub fn new(format: Format, message: impl Into<Cow<'a, [u8]>>) -> Self {
+    pub fn new(format: ProtocolFormat, message: impl Into<Cow<'a, [u8]>>) -> Self {
         Self { format, rest: message.into(), begin: 0 }
     }
 
     /// Bytes not read yet.
-    pub fn bytes_left(&self) -> usize {
+    pub fn remaining_bytes(&self) -> usize {
         self.rest.len() - self.begin
     }
 
     /// The same, for later: with a copy of the bytes that were lent.
-    pub fn into_owned(self) -> Commands<'static> {
+    pub fn into_owned(self) -> CommandReader<'static> {
         let rest = self.rest[self.begin..].to_vec();
-        Commands { format: self.format, rest: Cow::Owned(rest), begin: 0 }
+        CommandReader { format: self.format, rest: Cow::Owned(rest), begin: 0 }
     }
 
     fn next_json(&mut self) -> Option<Result<Command, BadCommand>> {
@@ -90,7 +90,7 @@ impl<'a> Commands<'a> {
             // A list of members would be taken for an object otherwise.
             let object = Some(line).filter(|line| line.starts_with(b"{"));
             let message = object.and_then(|line| serde_json::from_slice(line).ok());
-            return Some(message.ok_or(BadCommand::Malformed).and_then(Command::of));
+            return Some(message.ok_or(BadCommand::Malformed).and_then(Command::from_message));
         }
         None
     }
@@ -108,28 +108,28 @@ impl<'a> Commands<'a> {
         let end = self.rest.len() - rest.len() + message.len();
         let message = CommandMessage::decode(message);
         self.begin = end;
-        Some(message.map_err(|_| BadCommand::Malformed).and_then(Command::of))
+        Some(message.map_err(|_| BadCommand::Malformed).and_then(Command::from_message))
     }
 }
 
-impl Iterator for Commands<'_> {
+impl Iterator for CommandReader<'_> {
     type Item = Result<Command, BadCommand>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self.format {
-            Format::Json => self.next_json(),
-            Format::Protobuf => self.next_protobuf(),
+            ProtocolFormat::Json => self.next_json(),
+            ProtocolFormat::Protobuf => self.next_protobuf(),
         }
     }
 }
 
 impl Command {
-    fn of(message: CommandMessage) -> Result<Self, BadCommand> {
+    fn from_message(message: CommandMessage) -> Result<Self, BadCommand> {
         let id = message.id;
-        let request = Request::of(message);
+        let request = CommandRequest::from_message(message);
         match (id, request) {
-            (0, Request::Unknown) => Ok(Self { id, request: Request::Pong }),
-            (0, Request::Send) => Ok(Self { id, request: Request::Send }),
+            (0, CommandRequest::Unknown) => Ok(Self { id, request: CommandRequest::Pong }),
+            (0, CommandRequest::Send) => Ok(Self { id, request: CommandRequest::Send }),
             (0, _) => Err(BadCommand::NoId),
             (id, request) => Ok(Self { id, request }),
         }
@@ -139,17 +139,21 @@ impl Command {
     ///
     /// # Errors
     /// When its data is not JSON, in the JSON format; `into` is then as it was.
-    pub fn write(&self, format: Format, into: &mut BytesMut) -> Result<(), BadCommand> {
+    pub fn write_message(
+        &self,
+        format: ProtocolFormat,
+        into: &mut BytesMut,
+    ) -> Result<(), BadCommand> {
         let message = self.clone().into_message();
         let begin = into.len();
         let written = match format {
-            Format::Json => {
+            ProtocolFormat::Json => {
                 if begin > 0 {
                     into.put_u8(b'\n');
                 }
                 serde_json::to_writer((&mut *into).writer(), &message).is_ok()
             }
-            Format::Protobuf => {
+            ProtocolFormat::Protobuf => {
                 let length = message.encoded_len();
                 into.reserve(length + prost::length_delimiter_len(length));
                 message.encode_length_delimited(into).is_ok()
@@ -165,27 +169,27 @@ impl Command {
     fn into_message(self) -> CommandMessage {
         let mut message = CommandMessage { id: self.id, ..CommandMessage::default() };
         match self.request {
-            Request::Connect(request) => message.connect = Some(request),
-            Request::Subscribe(request) => message.subscribe = Some(request),
-            Request::Unsubscribe(request) => message.unsubscribe = Some(request),
-            Request::Publish(request) => message.publish = Some(request),
-            Request::Presence(request) => message.presence = Some(request),
-            Request::PresenceStats(request) => message.presence_stats = Some(request),
-            Request::History(request) => message.history = Some(request),
-            Request::Ping => message.ping = Some(Empty {}),
-            Request::Send => message.send = Some(Empty {}),
-            Request::Rpc => message.rpc = Some(Empty {}),
-            Request::Refresh(request) => message.refresh = Some(request),
-            Request::SubRefresh(request) => message.sub_refresh = Some(request),
-            Request::Pong | Request::Unknown => {}
+            CommandRequest::Connect(request) => message.connect = Some(request),
+            CommandRequest::Subscribe(request) => message.subscribe = Some(request),
+            CommandRequest::Unsubscribe(request) => message.unsubscribe = Some(request),
+            CommandRequest::Publish(request) => message.publish = Some(request),
+            CommandRequest::Presence(request) => message.presence = Some(request),
+            CommandRequest::PresenceStats(request) => message.presence_stats = Some(request),
+            CommandRequest::History(request) => message.history = Some(request),
+            CommandRequest::Ping => message.ping = Some(EmptyMessage {}),
+            CommandRequest::Send => message.send = Some(EmptyMessage {}),
+            CommandRequest::Rpc => message.rpc = Some(EmptyMessage {}),
+            CommandRequest::Refresh(request) => message.refresh = Some(request),
+            CommandRequest::SubRefresh(request) => message.sub_refresh = Some(request),
+            CommandRequest::Pong | CommandRequest::Unknown => {}
         }
         message
     }
 }
 
-impl Request {
-    fn of(message: CommandMessage) -> Self {
-        let of = |asked: Option<Empty>, request: Self| asked.map(|_| request);
+impl CommandRequest {
+    fn from_message(message: CommandMessage) -> Self {
+        let of = |asked: Option<EmptyMessage>, request: Self| asked.map(|_| request);
         let asked = message.connect.map(Self::Connect);
         let asked = asked.or(message.subscribe.map(Self::Subscribe));
         let asked = asked.or(message.unsubscribe.map(Self::Unsubscribe));

@@ -5,11 +5,11 @@ use std::mem;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use lineside_hub::Runs;
+use lineside_hub::RunCache;
 
 use super::codes;
-use super::{Client, Close, Flow};
-use crate::websocket::{Deflater, Event, Inflater, Reader, Role, frame};
+use super::{ClientHandler, ConnectionClose, ReceiveOutcome};
+use crate::websocket::{Deflater, EndpointRole, Inflater, WebSocketEvent, WebSocketReader, frame};
 
 /// How long a message may take from its first byte to its last.
 pub const MESSAGE_WITHIN: Duration = Duration::from_secs(30);
@@ -19,9 +19,9 @@ const NORMAL: u16 = 1000;
 
 /// What the connections of a thread share.
 #[derive(Debug, Default)]
-pub struct Codecs {
+pub struct ThreadCodecs {
     /// What was sent last, for those who are sent the same.
-    pub runs: Runs,
+    pub runs: RunCache,
     /// Compresses.
     pub deflater: Deflater,
     /// Reads what is compressed.
@@ -30,59 +30,63 @@ pub struct Codecs {
 
 /// One connection, without its socket.
 #[derive(Debug)]
-pub struct Connection {
-    client: Client,
-    reader: Reader,
+pub struct CentrifugeConnection {
+    client: ClientHandler,
+    reader: WebSocketReader,
     /// Received and not yet read, while the client waits. Bound: what was received at once.
     rest: Vec<u8>,
     /// Since when a message has begun and not ended.
     begun: Option<Duration>,
 }
 
-impl Connection {
+impl CentrifugeConnection {
     /// A connection that has just been opened. `deflate` as the client was made with.
-    pub fn new(client: Client, deflate: bool) -> Self {
-        let reader = Reader::new(Role::Server, client.limits().message_bytes_max, deflate);
+    pub fn new(client: ClientHandler, deflate: bool) -> Self {
+        let reader = WebSocketReader::new(
+            EndpointRole::Server,
+            client.client_limits().message_bytes_max,
+            deflate,
+        );
         Self { client, reader, rest: Vec::new(), begun: None }
     }
 
     /// The protocol's side of it: deliveries are pulled there.
-    pub fn client(&mut self) -> &mut Client {
+    pub fn client(&mut self) -> &mut ClientHandler {
         &mut self.client
     }
 
     /// The same, to look at.
-    pub fn as_client(&self) -> &Client {
+    pub fn as_client(&self) -> &ClientHandler {
         &self.client
     }
 
     /// Takes what the socket gave; replies are added to `out`. Not to be called again before it was resumed, where
     /// that is wanted.
-    pub fn receive(
+    pub fn receive_bytes(
         &mut self,
         bytes: &mut [u8],
         now: Duration,
-        codecs: &mut Codecs,
+        codecs: &mut ThreadCodecs,
         out: &mut VecDeque<Bytes>,
-    ) -> Flow {
-        let flow = self.read(bytes, now, codecs, out);
+    ) -> ReceiveOutcome {
+        let flow = self.read_events(bytes, now, codecs, out);
         // While the connection waits for us it is not the other side that is slow.
-        let waits_for_more = flow == Flow::Ready && !self.reader.is_idle();
+        let waits_for_more = flow == ReceiveOutcome::Ready && !self.reader.is_between_messages();
         self.begun = if waits_for_more { self.begun.or(Some(now)) } else { None };
         flow
     }
 
     /// Goes on where [`receive`](Self::receive) or this stopped short.
-    pub fn resume(
+    pub fn resume_receiving(
         &mut self,
         now: Duration,
-        codecs: &mut Codecs,
+        codecs: &mut ThreadCodecs,
         out: &mut VecDeque<Bytes>,
-    ) -> Flow {
-        match self.client.resume(now, &mut codecs.deflater, out) {
-            Flow::Ready => {
+    ) -> ReceiveOutcome {
+        match self.client.resume_commands(now, &mut codecs.deflater, out) {
+            ReceiveOutcome::Ready => {
                 let mut rest = mem::take(&mut self.rest);
-                self.receive(&mut rest, now, codecs, out)
+                self.receive_bytes(&mut rest, now, codecs, out)
             }
             flow => flow,
         }
@@ -95,65 +99,74 @@ impl Connection {
     }
 
     /// Sees to what is due; says so where that ends the connection.
-    pub fn look_in(&mut self, now: Duration, out: &mut VecDeque<Bytes>) -> Option<Close> {
+    pub fn handle_due(
+        &mut self,
+        now: Duration,
+        out: &mut VecDeque<Bytes>,
+    ) -> Option<ConnectionClose> {
         if self.begun.is_some_and(|begun| begun + MESSAGE_WITHIN <= now) {
-            return Some(Close::from(&codes::BAD_MESSAGE));
+            return Some(ConnectionClose::from(&codes::BAD_MESSAGE));
         }
-        self.client.look_in(now, out)
+        self.client.handle_due(now, out)
     }
 
-    fn read(
+    fn read_events(
         &mut self,
         bytes: &mut [u8],
         now: Duration,
-        codecs: &mut Codecs,
+        codecs: &mut ThreadCodecs,
         out: &mut VecDeque<Bytes>,
-    ) -> Flow {
+    ) -> ReceiveOutcome {
         let mut input = bytes;
-        while let Some(event) = self.reader.read(&mut input, &mut codecs.inflater) {
+        while let Some(event) = self.reader.next_event(&mut input, &mut codecs.inflater) {
             // What comes next has a beginning of its own; a ping may come in the middle of a message.
-            if let Ok(Event::Text(_) | Event::Binary(_)) = event {
+            if let Ok(WebSocketEvent::Text(_) | WebSocketEvent::Binary(_)) = event {
                 self.begun = None;
             }
             let flow = match event {
-                Ok(event) => self.take(event, now, &mut codecs.deflater, out),
-                Err(error) => Flow::Close(error.into()),
+                Ok(event) => self.handle_event(event, now, &mut codecs.deflater, out),
+                Err(error) => ReceiveOutcome::Close(error.into()),
             };
-            if flow != Flow::Ready {
+            if flow != ReceiveOutcome::Ready {
                 self.rest = input.to_vec();
                 return flow;
             }
         }
-        Flow::Ready
+        ReceiveOutcome::Ready
     }
 
-    fn take(
+    fn handle_event(
         &mut self,
-        event: Event<'_>,
+        event: WebSocketEvent<'_>,
         now: Duration,
         deflater: &mut Deflater,
         out: &mut VecDeque<Bytes>,
-    ) -> Flow {
+    ) -> ReceiveOutcome {
         match event {
-            Event::Text(text) => self.client.receive(text.as_bytes(), now, deflater, out),
-            Event::Binary(bytes) => self.client.receive(&bytes, now, deflater, out),
-            Event::Ping(payload) => {
-                if let Err(close) = self.client.charge(payload.len(), now) {
-                    return Flow::Close(close);
+            WebSocketEvent::Text(text) => {
+                self.client.receive_message(text.as_bytes(), now, deflater, out)
+            }
+            WebSocketEvent::Binary(bytes) => {
+                self.client.receive_message(&bytes, now, deflater, out)
+            }
+            WebSocketEvent::Ping(payload) => {
+                if let Err(close) = self.client.charge_input(payload.len(), now) {
+                    return ReceiveOutcome::Close(close);
                 }
                 let mut pong = BytesMut::with_capacity(payload.len() + 2);
                 frame::write_pong(&mut pong, &payload);
                 out.push_back(pong.freeze());
-                Flow::Ready
+                ReceiveOutcome::Ready
             }
-            Event::Pong(payload) => match self.client.charge(payload.len(), now) {
-                Ok(()) => Flow::Ready,
-                Err(close) => Flow::Close(close),
+            WebSocketEvent::Pong(payload) => match self.client.charge_input(payload.len(), now) {
+                Ok(()) => ReceiveOutcome::Ready,
+                Err(close) => ReceiveOutcome::Close(close),
             },
             // It is told its own code back (RFC 6455 §5.5.1).
-            Event::Close { code, .. } => {
-                Flow::Close(Close { code: code.unwrap_or(NORMAL), reason: "".into() })
-            }
+            WebSocketEvent::Close { code, .. } => ReceiveOutcome::Close(ConnectionClose {
+                code: code.unwrap_or(NORMAL),
+                reason: "".into(),
+            }),
         }
     }
 }

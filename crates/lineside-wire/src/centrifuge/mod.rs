@@ -1,44 +1,44 @@
 //! The Centrifuge client protocol, as its public documentation describes it, without a socket: messages in, frames out.
 //!
 //! - [`message`]: the protocol's objects, one structure for both formats
-//! - [`Commands`]: what clients send
+//! - [`CommandReader`]: what clients send
 //! - [`Reply`]: what servers send
 //! - [`push`]: what a session delivers, as WebSocket frames that all receivers share
-//! - [`Client`]: one connection's side of it, between messages and a session
+//! - [`ClientHandler`]: one connection's side of it, between messages and a session
 //! - [`Connection`]: the same over WebSocket frames
 //! - [`codes`]: every code that a client is told
 
-mod client;
+mod client_handler;
 mod command;
 mod connection;
-mod object;
+mod json_object;
 mod reply;
 pub mod codes;
 pub mod message;
 pub mod push;
 
-pub use self::client::{
-    Client, ClientLimits, Close, Flow, PING_INTERVAL, REPLY_BYTES_MAX, REPLY_PUBLICATIONS_MAX,
-    Service,
+pub use self::client_handler::{
+    CentrifugeService, ClientHandler, ClientLimits, ConnectionClose, PING_INTERVAL,
+    REPLY_BYTES_MAX, REPLY_PUBLICATIONS_MAX, ReceiveOutcome,
 };
-pub use self::command::{BadCommand, Command, Commands, Request};
-pub use self::connection::{Codecs, Connection, MESSAGE_WITHIN};
+pub use self::command::{BadCommand, Command, CommandReader, CommandRequest};
+pub use self::connection::{CentrifugeConnection, MESSAGE_WITHIN, ThreadCodecs};
 pub use self::message::Reply;
 
 use crate::websocket::frame::Opcode;
 
 /// How commands and replies are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ProtocolFormat {
     /// Text messages, one JSON object per line.
     Json,
     /// Binary messages, each object preceded by its length as a varint.
     Protobuf,
 }
 
-impl Format {
+impl ProtocolFormat {
     /// Its name in `Sec-WebSocket-Protocol`.
-    pub fn subprotocol(self) -> &'static str {
+    pub fn subprotocol_name(self) -> &'static str {
         match self {
             Self::Json => "centrifuge-json",
             Self::Protobuf => "centrifuge-protobuf",
@@ -46,7 +46,7 @@ impl Format {
     }
 
     /// What its messages travel as.
-    pub fn opcode(self) -> Opcode {
+    pub fn frame_opcode(self) -> Opcode {
         match self {
             Self::Json => Opcode::Text,
             Self::Protobuf => Opcode::Binary,
@@ -54,7 +54,7 @@ impl Format {
     }
 
     /// The format with this name.
-    pub fn of_subprotocol(name: &str) -> Option<Self> {
-        [Self::Json, Self::Protobuf].into_iter().find(|format| format.subprotocol() == name)
+    pub fn from_subprotocol(name: &str) -> Option<Self> {
+        [Self::Json, Self::Protobuf].into_iter().find(|format| format.subprotocol_name() == name)
     }
 }

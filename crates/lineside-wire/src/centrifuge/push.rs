@@ -2,13 +2,15 @@
 //! state's part goes out as it is, with only what is around it made for the connection.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use lineside_hub::{Channel, Delivery, EncodedState, Extras, Member, Payload, Publication};
+use lineside_hub::{
+    Channel, Delivery, EncodedState, FramedPayload, PresenceMember, Publication, PublicationExtras,
+};
 use prost::Message as _;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint};
 
-use super::message::{self, ClientInfo, Movement, Push, Reply, UnsubscribePush};
-use super::object::Object;
-use super::{Format, codes};
+use super::json_object::JsonObject;
+use super::message::{self, ClientInfo, JoinLeave, Push, Reply, UnsubscribePush};
+use super::{ProtocolFormat, codes};
 use crate::frames::{WS_JSON, WS_JSON_DEFLATED, WS_PROTOBUF, WS_PROTOBUF_DEFLATED};
 use crate::json;
 use crate::websocket::{DEFLATE_BYTES_MIN, Deflater, end_stored, frame, write_stored};
@@ -27,57 +29,61 @@ const AROUND_BYTES: usize = 96;
 
 /// Encodes a delivery as a frame; compressed, where the connection has agreed to it and it is worth it, by `deflater`.
 /// `None` for what ends the connection.
-pub fn encode(
+pub fn encode_delivery(
     delivery: &Delivery,
-    format: Format,
+    format: ProtocolFormat,
     deflater: Option<&mut Deflater>,
 ) -> Option<Pieces> {
     let one = |frame: Bytes| [frame, Bytes::new(), Bytes::new()];
     match delivery {
         Delivery::Publication { channel, publication, .. } => {
-            Some(one(publication_frame(channel, publication, format, deflater)))
+            Some(one(encode_publication(channel, publication, format, deflater)))
         }
         Delivery::State { channel, state, part, gap } => {
-            Some(state_part(channel, state, *part, *gap, format, deflater))
+            Some(encode_state_part(channel, state, *part, *gap, format, deflater))
         }
         Delivery::Member { channel, joined, member, publication } => {
-            let make = |_: &Bytes| movement(channel, *joined, member, format);
-            Some(one(publication.payload.frame(slot(format, false), make).clone()))
+            let make = |_: &Bytes| encode_join_leave(channel, *joined, member, format);
+            Some(one(publication.payload.frame_in_slot(frame_slot(format, false), make).clone()))
         }
         Delivery::Ended { .. } | Delivery::Disconnect { .. } => None,
     }
 }
 
 /// Where the frames are kept of who has agreed on this.
-pub(super) fn slot(format: Format, deflate: bool) -> usize {
+pub(super) fn frame_slot(format: ProtocolFormat, deflate: bool) -> usize {
     match (format, deflate) {
-        (Format::Json, false) => WS_JSON,
-        (Format::Json, true) => WS_JSON_DEFLATED,
-        (Format::Protobuf, false) => WS_PROTOBUF,
-        (Format::Protobuf, true) => WS_PROTOBUF_DEFLATED,
+        (ProtocolFormat::Json, false) => WS_JSON,
+        (ProtocolFormat::Json, true) => WS_JSON_DEFLATED,
+        (ProtocolFormat::Protobuf, false) => WS_PROTOBUF,
+        (ProtocolFormat::Protobuf, true) => WS_PROTOBUF_DEFLATED,
     }
 }
 
 /// Compresses a state's part before it is sent, for who wants that done on another thread. Nothing happens to one that
 /// is compressed already, or is not worth it.
-pub fn deflate_part(part: &Payload, deflater: &mut Deflater) {
+pub fn deflate_part(part: &FramedPayload, deflater: &mut Deflater) {
     if is_spliceable(part.data()) {
         deflated_middle(part, deflater);
     }
 }
 
 /// A ping, as a frame: a reply of nothing.
-pub fn ping(format: Format) -> Bytes {
+pub fn encode_ping(format: ProtocolFormat) -> Bytes {
     match format {
-        Format::Json => Bytes::from_static(b"\x81\x02{}"),
-        Format::Protobuf => Bytes::from_static(&[0x82, 1, 0]),
+        ProtocolFormat::Json => Bytes::from_static(b"\x81\x02{}"),
+        ProtocolFormat::Protobuf => Bytes::from_static(&[0x82, 1, 0]),
     }
 }
 
 /// The end of one subscription, as a frame.
-pub fn unsubscribe(channel: &Channel, why: &codes::Unsubscribe, format: Format) -> Bytes {
+pub fn encode_unsubscribe(
+    channel: &Channel,
+    why: &codes::UnsubscribeCode,
+    format: ProtocolFormat,
+) -> Bytes {
     let unsubscribe = UnsubscribePush { code: why.code, reason: why.reason.into() };
-    push_frame(
+    encode_push(
         Push {
             channel: channel.as_str().into(),
             unsubscribe: Some(unsubscribe),
@@ -87,22 +93,27 @@ pub fn unsubscribe(channel: &Channel, why: &codes::Unsubscribe, format: Format) 
     )
 }
 
-fn movement(channel: &Channel, joined: bool, member: &Member, format: Format) -> Bytes {
-    let movement = Some(Movement { info: Some(client_info(member)) });
+fn encode_join_leave(
+    channel: &Channel,
+    joined: bool,
+    member: &PresenceMember,
+    format: ProtocolFormat,
+) -> Bytes {
+    let movement = Some(JoinLeave { info: Some(to_client_info(member)) });
     let (join, leave) = if joined { (movement, None) } else { (None, movement) };
     let channel = channel.as_str().into();
-    push_frame(Push { channel, join, leave, ..Push::default() }, format)
+    encode_push(Push { channel, join, leave, ..Push::default() }, format)
 }
 
-fn push_frame(push: Push, format: Format) -> Bytes {
+fn encode_push(push: Push, format: ProtocolFormat) -> Bytes {
     let mut payload = BytesMut::new();
-    Reply { push: Some(push), ..Reply::default() }.write(format, &mut payload);
-    let mut frame = frame::begin(payload.len());
+    Reply { push: Some(push), ..Reply::default() }.write_message(format, &mut payload);
+    let mut frame = frame::begin_payload(payload.len());
     frame.put_slice(&payload);
-    frame::finish(frame, format.opcode(), false)
+    frame::finish_frame(frame, format.frame_opcode(), false)
 }
 
-pub(super) fn client_info(member: &Member) -> ClientInfo {
+pub(super) fn to_client_info(member: &PresenceMember) -> ClientInfo {
     ClientInfo {
         user: (*member.user).into(),
         client: (*member.client).into(),
@@ -112,63 +123,63 @@ pub(super) fn client_info(member: &Member) -> ClientInfo {
 }
 
 /// What is told of a publication beside its data.
-fn beside_data(offset: u64, extras: &Extras) -> message::Publication {
+fn publication_metadata(offset: u64, extras: &PublicationExtras) -> message::Publication {
     message::Publication {
         offset,
-        info: extras.publisher.as_deref().map(client_info),
+        info: extras.publisher.as_deref().map(to_client_info),
         tags: extras.tags.iter().map(|(name, value)| ((**name).into(), (**value).into())).collect(),
         ..message::Publication::default()
     }
 }
 
 /// The publication as it stands in a reply.
-pub fn in_reply(publication: &Publication) -> message::Publication {
+pub fn to_reply_publication(publication: &Publication) -> message::Publication {
     let data = publication.payload.data().clone();
-    message::Publication { data, ..beside_data(publication.offset, publication.extras()) }
+    message::Publication { data, ..publication_metadata(publication.offset, publication.extras()) }
 }
 
 /// A publication as a frame, as [`encode`] makes it.
-pub(super) fn publication_frame(
+pub(super) fn encode_publication(
     channel: &Channel,
     publication: &Publication,
-    format: Format,
+    format: ProtocolFormat,
     deflater: Option<&mut Deflater>,
 ) -> Bytes {
     let payload = &publication.payload;
     let write = |data: &Bytes, into: &mut BytesMut| {
-        let beside = beside_data(publication.offset, publication.extras());
-        let data = json::on_one_line(data);
-        write_before(into, channel, data.len(), &beside, format);
+        let beside = publication_metadata(publication.offset, publication.extras());
+        let data = json::to_single_line(data);
+        write_before_data(into, channel, data.len(), &beside, format);
         into.put_slice(&data);
-        write_after(into, &beside, format);
+        write_after_data(into, &beside, format);
     };
     let bytes = channel.as_str().len() + payload.data().len() + AROUND_BYTES;
     let worth_it = payload.data().len() >= DEFLATE_BYTES_MIN;
-    let (plain, deflated) = (slot(format, false), slot(format, true));
+    let (plain, deflated) = (frame_slot(format, false), frame_slot(format, true));
     let shared = match deflater.filter(|_| worth_it) {
-        None => payload.frame(plain, |data| {
-            let mut frame = frame::begin(bytes);
+        None => payload.frame_in_slot(plain, |data| {
+            let mut frame = frame::begin_payload(bytes);
             write(data, &mut frame);
-            frame::finish(frame, format.opcode(), false)
+            frame::finish_frame(frame, format.frame_opcode(), false)
         }),
-        Some(deflater) => payload.frame(deflated, |data| {
+        Some(deflater) => payload.frame_in_slot(deflated, |data| {
             let mut message = BytesMut::with_capacity(bytes);
             write(data, &mut message);
-            let mut frame = frame::begin(bytes / 2);
-            deflater.deflate(&message, &mut frame);
-            frame::finish(frame, format.opcode(), true)
+            let mut frame = frame::begin_payload(bytes / 2);
+            deflater.deflate_message(&message, &mut frame);
+            frame::finish_frame(frame, format.frame_opcode(), true)
         }),
     };
     shared.clone()
 }
 
 /// Only the last part says where one is, and in which epoch: it may be another than the subscription began with.
-fn state_part(
+fn encode_state_part(
     channel: &Channel,
     state: &EncodedState,
     part: usize,
     gap: bool,
-    format: Format,
+    format: ProtocolFormat,
     deflater: Option<&mut Deflater>,
 ) -> Pieces {
     let mut beside = message::Publication::default();
@@ -178,7 +189,7 @@ fn state_part(
     }
     let part = &state.parts()[part];
     // The same bytes where it is on one line already.
-    let data = part.frame(WS_JSON, json::on_one_line);
+    let data = part.frame_in_slot(WS_JSON, json::to_single_line);
     // Behind its first brace a JSON object can be added to.
     let (brace, rest) = match data.strip_prefix(b"{") {
         Some(rest) if gap && rest.trim_ascii_start().starts_with(b"}") => ("{\"gap\":true", rest),
@@ -187,16 +198,16 @@ fn state_part(
         None => ("", &data[..]),
     };
     let mut before = BytesMut::with_capacity(channel.as_str().len() + AROUND_BYTES);
-    write_before(&mut before, channel, brace.len() + rest.len(), &beside, format);
+    write_before_data(&mut before, channel, brace.len() + rest.len(), &beside, format);
     before.put_slice(brace.as_bytes());
     let mut after = BytesMut::with_capacity(AROUND_BYTES);
-    write_after(&mut after, &beside, format);
+    write_after_data(&mut after, &beside, format);
     match deflater.filter(|_| is_spliceable(data)) {
         Some(deflater) => deflated_part(&before, deflated_middle(part, deflater), &after, format),
         None => {
             let payload = before.len() + rest.len() + after.len();
             let mut head = BytesMut::with_capacity(frame::HEAD_BYTES_MAX + before.len());
-            frame::write_head(&mut head, format.opcode(), false, payload);
+            frame::write_head(&mut head, format.frame_opcode(), false, payload);
             head.put_slice(&before);
             [head.freeze(), data.slice_ref(rest), after.freeze()]
         }
@@ -208,14 +219,14 @@ fn is_spliceable(data: &Bytes) -> bool {
 }
 
 /// What follows the part's first brace, compressed for both formats and for all that may stand around it.
-fn deflated_middle<'a>(part: &'a Payload, deflater: &mut Deflater) -> &'a Bytes {
-    part.frame(WS_JSON_DEFLATED, |data| {
-        deflater.deflate_middle(json::on_one_line(data).get(1..).unwrap_or_default())
+fn deflated_middle<'a>(part: &'a FramedPayload, deflater: &mut Deflater) -> &'a Bytes {
+    part.frame_in_slot(WS_JSON_DEFLATED, |data| {
+        deflater.deflate_middle(json::to_single_line(data).get(1..).unwrap_or_default())
     })
 }
 
 /// The compressed data is shared; what is around it stands there as it is, in blocks of its own.
-fn deflated_part(before: &[u8], middle: &Bytes, after: &[u8], format: Format) -> Pieces {
+fn deflated_part(before: &[u8], middle: &Bytes, after: &[u8], format: ProtocolFormat) -> Pieces {
     /// What a stored block takes beside its bytes.
     const BLOCK_BYTES: usize = 5;
     let mut end = BytesMut::with_capacity(after.len() + BLOCK_BYTES + 1);
@@ -225,27 +236,27 @@ fn deflated_part(before: &[u8], middle: &Bytes, after: &[u8], format: Format) ->
     write_stored(&mut blocks, before);
     let payload = blocks.len() + middle.len() + end.len();
     let mut head = BytesMut::with_capacity(frame::HEAD_BYTES_MAX + blocks.len());
-    frame::write_head(&mut head, format.opcode(), true, payload);
+    frame::write_head(&mut head, format.frame_opcode(), true, payload);
     head.put_slice(&blocks);
     [head.freeze(), middle.clone(), end.freeze()]
 }
 
 /// Writes what stands before a publication's data.
-fn write_before(
+fn write_before_data(
     into: &mut BytesMut,
     channel: &Channel,
     data_bytes: usize,
     beside: &message::Publication,
-    format: Format,
+    format: ProtocolFormat,
 ) {
     let name = channel.as_str();
     match format {
-        Format::Json => {
+        ProtocolFormat::Json => {
             into.put_slice(b"{\"push\":{\"channel\":");
             json::write_string(name, into);
             into.put_slice(b",\"pub\":{\"data\":");
         }
-        Format::Protobuf => {
+        ProtocolFormat::Protobuf => {
             let publication = field_bytes(data_bytes) + beside.encoded_len();
             let push = field_bytes(name.len()) + field_bytes(publication);
             encode_varint(field_bytes(push) as u64, into);
@@ -269,13 +280,13 @@ fn write_field(number: u32, length: usize, into: &mut BytesMut) {
 }
 
 /// Writes what stands behind a publication's data.
-fn write_after(into: &mut BytesMut, beside: &message::Publication, format: Format) {
+fn write_after_data(into: &mut BytesMut, beside: &message::Publication, format: ProtocolFormat) {
     match format {
-        Format::Json => {
-            beside.write_json_after_data(&mut Object::within(into));
+        ProtocolFormat::Json => {
+            beside.write_json_after_data(&mut JsonObject::continue_within(into));
             into.put_slice(b"}}}");
         }
-        Format::Protobuf => {
+        ProtocolFormat::Protobuf => {
             into.reserve(beside.encoded_len());
             // There is room for it.
             let _ = beside.encode(into);

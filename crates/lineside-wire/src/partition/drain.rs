@@ -4,20 +4,20 @@ use std::time::Duration;
 
 /// A drain under way.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Draining {
+pub(super) struct DrainSchedule {
     since: Duration,
     over: Duration,
     /// How many rows there were.
     rows: usize,
 }
 
-impl Draining {
+impl DrainSchedule {
     pub(super) fn new(since: Duration, over: Duration, rows: usize) -> Self {
         Self { since, over, rows }
     }
 
     /// How many rows may still stay: they go evenly, so that they come back evenly.
-    pub(super) fn stay(self, now: Duration) -> usize {
+    pub(super) fn connections_to_keep(self, now: Duration) -> usize {
         if self.over.is_zero() {
             return 0;
         }
@@ -32,9 +32,13 @@ mod tests {
 
     #[test]
     fn half_of_them_are_left_when_half_of_the_time_is_over() {
-        let draining = Draining::new(Duration::from_secs(5), Duration::from_secs(4), 100);
-        let stay = |seconds| draining.stay(Duration::from_secs(seconds));
+        let draining = DrainSchedule::new(Duration::from_secs(5), Duration::from_secs(4), 100);
+        let stay = |seconds| draining.connections_to_keep(Duration::from_secs(seconds));
         assert_eq!([5, 6, 7, 9, 60].map(stay), [100, 75, 50, 0, 0]);
-        assert_eq!(Draining::new(Duration::ZERO, Duration::ZERO, 100).stay(Duration::ZERO), 0);
+        assert_eq!(
+            DrainSchedule::new(Duration::ZERO, Duration::ZERO, 100)
+                .connections_to_keep(Duration::ZERO),
+            0
+        );
     }
 }

@@ -4,7 +4,7 @@ use lineside_sync::counter::{Counter, Gauge};
 
 /// Why a connection is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Closed {
+pub enum CloseReason {
     /// The client went, or its connection broke.
     Client,
     /// The server stops.
@@ -27,7 +27,7 @@ pub enum Closed {
     Fault,
 }
 
-impl Closed {
+impl CloseReason {
     /// Each reason once.
     pub const ALL: [Self; 10] = [
         Self::Client,
@@ -43,7 +43,7 @@ impl Closed {
     ];
 
     /// As in the label of a metric.
-    pub fn name(self) -> &'static str {
+    pub fn metric_label(self) -> &'static str {
         match self {
             Self::Client => "client",
             Self::Shutdown => "shutdown",
@@ -61,37 +61,37 @@ impl Closed {
 
 /// Counters of all partitions.
 #[derive(Debug, Default)]
-pub struct Metrics {
+pub struct PartitionMetrics {
     pub(super) rows: Gauge,
-    pub(super) closed: [Counter; Closed::ALL.len()],
+    pub(super) closed: [Counter; CloseReason::ALL.len()],
     pub(super) blocked: Counter,
     pub(super) states_waiting: Gauge,
     pub(super) newcomers_waiting: Gauge,
 }
 
-impl Metrics {
+impl PartitionMetrics {
     /// Connections that the partitions own.
-    pub fn connections(&self) -> i64 {
+    pub fn connection_count(&self) -> i64 {
         self.rows.get()
     }
 
     /// How many ended for this reason.
-    pub fn closed(&self, why: Closed) -> u64 {
+    pub fn closed_count(&self, why: CloseReason) -> u64 {
         self.closed[why as usize].get()
     }
 
     /// How often a socket took less than it was given.
-    pub fn blocked(&self) -> u64 {
+    pub fn blocked_count(&self) -> u64 {
         self.blocked.get()
     }
 
     /// Connections in the partitions' mailboxes.
-    pub fn newcomers_waiting(&self) -> i64 {
+    pub fn pending_connections(&self) -> i64 {
         self.newcomers_waiting.get()
     }
 
     /// Connections that wait for a place among those that are given a state.
-    pub fn states_waiting(&self) -> i64 {
+    pub fn pending_snapshots(&self) -> i64 {
         self.states_waiting.get()
     }
 }

@@ -5,20 +5,20 @@
 //! them and read their requests. Its turn: newcomers; rooms with news, each in slices, in turn; sockets that
 //! can be read or take more; states, so many at a time; what is due.
 //!
-//! - [`Partitions`]: all of them, and the workers that read states and check tokens
-//! - [`Newcomer`]: a connection that is handed over
-//! - [`Metrics`], [`Closed`]: what became of them
+//! - [`PartitionSet`]: all of them, and the workers that read states and check tokens
+//! - [`PendingConnection`]: a connection that is handed over
+//! - [`PartitionMetrics`], [`CloseReason`]: what became of them
 
-mod alarm;
+mod waker;
 mod drain;
 pub mod limits;
 mod metrics;
-mod passes;
-mod row;
+mod fanout_scheduler;
+mod connection;
 mod socket;
 mod thread;
 mod transport;
-mod wheel;
+mod timer_wheel;
 mod workers;
 
 use std::fmt;
@@ -32,21 +32,21 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_hub::SessionLimits;
 use lineside_sync::Clock;
-use lineside_sync::mailbox::{self, Options, Sender, TrySendError};
+use lineside_sync::mailbox::{self, MailboxOptions, Sender, TrySendError};
 use parking_lot::Mutex;
 
-use crate::centrifuge::{Format, Service};
-use crate::sse::Reader;
+use crate::centrifuge::{CentrifugeService, ProtocolFormat};
+use crate::sse::SseSubscriber;
 
-pub use self::metrics::{Closed, Metrics};
+pub use self::metrics::{CloseReason, PartitionMetrics};
 
-use self::alarm::Alarm;
 use self::limits::NEWCOMERS_MAX;
-use self::thread::{Given, Partition};
-use self::workers::Pool;
+use self::thread::{PartitionConfig, PartitionThread};
+use self::waker::PartitionWaker;
+use self::workers::WorkerThreads;
 
 /// A connection whose request has been read by somebody else, and what it asked for.
-pub struct Newcomer {
+pub struct PendingConnection {
     /// The socket, which must not block.
     pub socket: TcpStream,
     /// What encrypts it, where hands were shaken.
@@ -58,14 +58,14 @@ pub struct Newcomer {
     /// The whole reply where the node turns out to be full; then the connection is closed.
     pub refusal: Bytes,
     /// What it asked for.
-    pub asks: Asks,
+    pub asks: TransportRequest,
     /// Dropped when the connection is over: its place among those allowed.
     pub place: Box<dyn std::any::Any + Send>,
 }
 
 /// What a connection asked for.
 #[derive(Debug)]
-pub enum Asks {
+pub enum TransportRequest {
     /// Server-sent events of these channels, which [`check`](crate::sse::check) has let pass.
     Sse {
         /// As the request names them.
@@ -73,12 +73,12 @@ pub enum Asks {
         /// As the client sent it.
         last_event_id: Option<Box<str>>,
         /// Who it is.
-        reader: Reader,
+        reader: SseSubscriber,
     },
     /// The Centrifuge protocol over WebSocket; the head says 101.
     WebSocket {
         /// How messages are written.
-        format: Format,
+        format: ProtocolFormat,
         /// Messages may be compressed.
         deflate: bool,
     },
@@ -86,7 +86,7 @@ pub enum Asks {
 
 /// How many threads there are.
 #[derive(Debug, Clone, Copy)]
-pub struct Config {
+pub struct PartitionSetConfig {
     /// Threads with sockets; at least one.
     pub partitions: usize,
     /// Threads that read states and check tokens; at least one.
@@ -96,36 +96,36 @@ pub struct Config {
 }
 
 /// All partitions of a node. Dropped, they close their connections and end.
-pub struct Partitions {
-    inboxes: Vec<Sender<Box<Newcomer>>>,
-    alarms: Vec<Arc<Alarm>>,
+pub struct PartitionSet {
+    inboxes: Vec<Sender<Box<PendingConnection>>>,
+    alarms: Vec<Arc<PartitionWaker>>,
     drain: Arc<OnceLock<Duration>>,
     next: AtomicUsize,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    metrics: Arc<Metrics>,
-    _workers: Arc<Pool>,
+    metrics: Arc<PartitionMetrics>,
+    _workers: Arc<WorkerThreads>,
 }
 
-impl Partitions {
+impl PartitionSet {
     /// Starts the threads for the service's hub. `clock` tells the time by which sockets are judged: real time, whatever the hub's is.
     /// `seed` decides what is random: pauses before a return, the phase of pings.
     ///
     /// # Errors
     /// When the system has no thread or no poller left.
-    pub fn start(
-        service: &Arc<Service>,
+    pub fn start_threads(
+        service: &Arc<CentrifugeService>,
         clock: Arc<dyn Clock>,
-        config: Config,
+        config: PartitionSetConfig,
         seed: u64,
     ) -> io::Result<Self> {
-        let workers = Arc::new(Pool::start(config.workers)?);
-        let metrics: Arc<Metrics> = Arc::default();
+        let workers = Arc::new(WorkerThreads::start_threads(config.workers)?);
+        let metrics: Arc<PartitionMetrics> = Arc::default();
         let mut rng = fastrand::Rng::with_seed(seed);
         let drain: Arc<OnceLock<Duration>> = Arc::default();
         let (mut inboxes, mut alarms, mut threads) = (Vec::new(), Vec::new(), Vec::new());
         for n in 0..config.partitions.max(1) {
-            let (sender, inbox) = mailbox::new(Options::with_credits(NEWCOMERS_MAX));
-            let given = Given {
+            let (sender, inbox) = mailbox::new(MailboxOptions::with_credits(NEWCOMERS_MAX));
+            let given = PartitionConfig {
                 service: service.clone(),
                 sessions: config.sessions,
                 clock: clock.clone(),
@@ -135,10 +135,10 @@ impl Partitions {
                 drain: drain.clone(),
                 seed: rng.u64(..),
             };
-            let partition = Partition::new(given)?;
-            alarms.push(partition.alarm());
+            let partition = PartitionThread::new(given)?;
+            alarms.push(partition.partition_waker());
             let builder = std::thread::Builder::new().name(format!("partition-{n}"));
-            threads.push(builder.spawn(move || partition.run())?);
+            threads.push(builder.spawn(move || partition.run_until_drained())?);
             inboxes.push(sender);
         }
         let threads = Mutex::new(threads);
@@ -150,7 +150,10 @@ impl Partitions {
     ///
     /// # Errors
     /// The connection again, when its partition has more newcomers than it can take in, or has ended.
-    pub fn adopt(&self, newcomer: Box<Newcomer>) -> Result<(), Box<Newcomer>> {
+    pub fn adopt_connection(
+        &self,
+        newcomer: Box<PendingConnection>,
+    ) -> Result<(), Box<PendingConnection>> {
         let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.inboxes.len();
         self.inboxes[turn].try_send(newcomer).map_err(TrySendError::into_message)?;
         self.metrics.newcomers_waiting.add(1);
@@ -158,14 +161,14 @@ impl Partitions {
     }
 
     /// Lets all connections go, evenly over this time, and takes no new ones. Only the first call counts.
-    pub fn drain(&self, over: Duration) {
+    pub fn drain_connections(&self, over: Duration) {
         // A second word changes nothing.
         _ = self.drain.set(over);
-        self.alarms.iter().for_each(|alarm| alarm.ring());
+        self.alarms.iter().for_each(|alarm| alarm.wake_poll());
     }
 
     /// Waits until the partitions have ended, which they do when they are [drained](Self::drain). Blocks.
-    pub fn join(&self) {
+    pub fn join_threads(&self) {
         for thread in self.threads.lock().drain(..) {
             // It has told of its panic itself.
             _ = thread.join();
@@ -173,24 +176,24 @@ impl Partitions {
     }
 
     /// What they have done.
-    pub fn metrics(&self) -> &Metrics {
+    pub fn metrics(&self) -> &PartitionMetrics {
         &self.metrics
     }
 }
 
-impl Drop for Partitions {
+impl Drop for PartitionSet {
     fn drop(&mut self) {
-        self.drain(Duration::ZERO);
+        self.drain_connections(Duration::ZERO);
     }
 }
 
-impl fmt::Debug for Partitions {
+impl fmt::Debug for PartitionSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Partitions").field("n", &self.inboxes.len()).finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Newcomer {
+impl fmt::Debug for PendingConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Newcomer")
             .field("socket", &self.socket)

@@ -13,13 +13,13 @@ use super::limits::NOT_SENT_BYTES;
 use super::limits::{PIECES_MAX, TLS_BUFFER_BYTES};
 
 #[derive(Debug)]
-pub(super) struct Socket {
+pub(super) struct ConnectionSocket {
     stream: TcpStream,
     /// Bound: a record or two each way; one that is idle holds its keys.
     tls: Option<Box<ServerConnection>>,
 }
 
-impl Socket {
+impl ConnectionSocket {
     /// Takes a socket that somebody else accepted, and shook hands on; it must not block.
     pub(super) fn new(stream: std::net::TcpStream, mut tls: Option<Box<ServerConnection>>) -> Self {
         if let Some(tls) = &mut tls {
@@ -32,19 +32,19 @@ impl Socket {
     }
 
     /// Has the system tell of it, both ways, at each change.
-    pub(super) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+    pub(super) fn register_socket(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         registry.register(&mut self.stream, token, Interest::READABLE | Interest::WRITABLE)
     }
 
     /// Whether something may have been read from it, and decrypted, by whoever had it before.
-    pub(super) fn may_hold(&self) -> bool {
+    pub(super) fn may_have_buffered(&self) -> bool {
         self.tls.is_some()
     }
 
     /// What can be read at once, as much as fits; 0 at its end. Less than fits means that there is no more.
-    pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+    pub(super) fn read_bytes(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let Self { stream, tls } = self;
-        let Some(tls) = tls else { return retried(|| stream.read(into)) };
+        let Some(tls) = tls else { return retry_interrupted(|| stream.read(into)) };
         let mut n = 0;
         while n < into.len() {
             match tls.reader().read(&mut into[n..]) {
@@ -52,7 +52,7 @@ impl Socket {
                 Ok(0) => break,
                 Ok(more) => n += more,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    match retried(|| tls.read_tls(stream)) {
+                    match retry_interrupted(|| tls.read_tls(stream)) {
                         // Ended without a word: as over plain TCP.
                         Ok(0) => break,
                         Ok(_) => {
@@ -69,49 +69,51 @@ impl Socket {
     }
 
     /// Writes as many of the pieces as the socket takes, and cuts them off. How many bytes that were.
-    pub(super) fn write(&mut self, pieces: &mut Vec<Bytes>) -> io::Result<usize> {
+    pub(super) fn write_pieces(&mut self, pieces: &mut Vec<Bytes>) -> io::Result<usize> {
         let written = match &mut self.tls {
             Some(tls) => {
                 // No record is made that nobody takes: what lags stays whole and shared.
-                send(tls, &mut self.stream)?;
-                gathered(pieces, |slices| tls.writer().write_vectored(slices))?
+                send_tls(tls, &mut self.stream)?;
+                write_gathered(pieces, |slices| tls.writer().write_vectored(slices))?
             }
             None => match &pieces[..] {
-                [one] => retried(|| self.stream.write(one))?,
-                many => gathered(many, |slices| retried(|| self.stream.write_vectored(slices)))?,
+                [one] => retry_interrupted(|| self.stream.write(one))?,
+                many => write_gathered(many, |slices| {
+                    retry_interrupted(|| self.stream.write_vectored(slices))
+                })?,
             },
         };
-        cut(pieces, written);
+        cut_front(pieces, written);
         Ok(written)
     }
 
     /// Sends what was written and encrypted, and not yet taken.
-    pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.tls.as_mut().map_or(Ok(()), |tls| send(tls, &mut self.stream))
+    pub(super) fn flush_tls(&mut self) -> io::Result<()> {
+        self.tls.as_mut().map_or(Ok(()), |tls| send_tls(tls, &mut self.stream))
     }
 
     /// Says that nothing more will be written.
-    pub(super) fn finish(&mut self) {
+    pub(super) fn shutdown_write(&mut self) {
         if let Some(tls) = &mut self.tls {
             tls.send_close_notify();
             // One that takes nothing more hears it from TCP.
-            _ = send(tls, &mut self.stream);
+            _ = send_tls(tls, &mut self.stream);
         }
         // One that is broken already needs no end.
         _ = self.stream.shutdown(Shutdown::Write);
     }
 }
 
-fn send(tls: &mut ServerConnection, stream: &mut TcpStream) -> io::Result<()> {
+fn send_tls(tls: &mut ServerConnection, stream: &mut TcpStream) -> io::Result<()> {
     while tls.wants_write() {
-        if retried(|| tls.write_tls(stream))? == 0 {
+        if retry_interrupted(|| tls.write_tls(stream))? == 0 {
             return Err(io::ErrorKind::WriteZero.into());
         }
     }
     Ok(())
 }
 
-fn gathered(
+fn write_gathered(
     pieces: &[Bytes],
     write: impl FnOnce(&[IoSlice<'_>]) -> io::Result<usize>,
 ) -> io::Result<usize> {
@@ -123,7 +125,7 @@ fn gathered(
     write(&slices[..n])
 }
 
-fn retried(mut step: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+fn retry_interrupted(mut step: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     loop {
         match step() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -133,7 +135,7 @@ fn retried(mut step: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
 }
 
 /// Takes so many bytes off the front.
-fn cut(pieces: &mut Vec<Bytes>, mut bytes: usize) {
+fn cut_front(pieces: &mut Vec<Bytes>, mut bytes: usize) {
     let mut whole = 0;
     for piece in pieces.iter_mut() {
         if piece.len() > bytes {
@@ -161,7 +163,7 @@ mod tests {
             let all = texts.concat();
             let bytes = bytes.min(all.len());
             let mut pieces: Vec<Bytes> = texts.into_iter().map(Bytes::from).collect();
-            cut(&mut pieces, bytes);
+            cut_front(&mut pieces, bytes);
             prop_assert_eq!(pieces.concat(), &all.as_bytes()[bytes..]);
         }
     }

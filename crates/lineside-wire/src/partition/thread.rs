@@ -9,50 +9,50 @@ use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::time::Duration;
 
-use lineside_hub::{Audience, Seat, SessionLimits, Workers as _};
+use lineside_hub::{PartitionListener, SessionLimits, SubscriberSlot, WorkerPool as _};
 use lineside_sync::Clock;
 use lineside_sync::mailbox::Receiver;
-use lineside_sync::stage::{self, Stage};
+use lineside_sync::stage::{self, WorkStage};
 use mio::{Events, Poll};
 use slab::Slab;
 
-use super::Newcomer;
-use super::alarm::{ALARM, Alarm, Checked};
-use super::drain::Draining;
+use super::PendingConnection;
+use super::connection::{Connection, ConnectionScratch, FlushOutcome};
+use super::drain::DrainSchedule;
+use super::fanout_scheduler::FanoutScheduler;
 use super::limits::{
     BUSY_PER_TURN, EVENTS_AT_ONCE, READ_SLICE_BYTES, SLICES_PER_TURN, STATES_AT_ONCE,
 };
-use super::metrics::{Closed, Metrics};
-use super::passes::Passes;
-use super::row::{Flushed, Row, Tools};
-use super::wheel::Wheel;
-use super::workers::Pool;
-use crate::centrifuge::Service;
+use super::metrics::{CloseReason, PartitionMetrics};
+use super::timer_wheel::TimerWheel;
+use super::waker::{ALARM, CheckedTokens, PartitionWaker};
+use super::workers::WorkerThreads;
+use crate::centrifuge::CentrifugeService;
 
 /// What a partition is given.
-pub(super) struct Given {
-    pub(super) service: Arc<Service>,
+pub(super) struct PartitionConfig {
+    pub(super) service: Arc<CentrifugeService>,
     pub(super) sessions: SessionLimits,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) inbox: Receiver<Box<Newcomer>>,
-    pub(super) workers: Arc<Pool>,
-    pub(super) metrics: Arc<Metrics>,
+    pub(super) inbox: Receiver<Box<PendingConnection>>,
+    pub(super) workers: Arc<WorkerThreads>,
+    pub(super) metrics: Arc<PartitionMetrics>,
     pub(super) drain: Arc<OnceLock<Duration>>,
     pub(super) seed: u64,
 }
 
-pub(super) struct Partition {
+pub(super) struct PartitionThread {
     clock: Arc<dyn Clock>,
-    inbox: Receiver<Box<Newcomer>>,
-    metrics: Arc<Metrics>,
+    inbox: Receiver<Box<PendingConnection>>,
+    metrics: Arc<PartitionMetrics>,
     drain: Arc<OnceLock<Duration>>,
-    draining: Option<Draining>,
-    alarm: Arc<Alarm>,
+    draining: Option<DrainSchedule>,
+    alarm: Arc<PartitionWaker>,
     waker: Waker,
     poll: Poll,
-    audience: Audience,
-    rows: Slab<Row>,
-    passes: Passes,
+    audience: PartitionListener,
+    rows: Slab<Connection>,
+    passes: FanoutScheduler,
     /// With more to write than one slice. Bound: each row once.
     busy: VecDeque<u32>,
     /// That go on where they stopped short. Bound: each row once per turn.
@@ -63,27 +63,28 @@ pub(super) struct Partition {
     state_queue: VecDeque<u32>,
     /// Rows that are given a state.
     n_states: usize,
-    wheel: Wheel,
+    wheel: TimerWheel,
     rng: fastrand::Rng,
-    tools: Tools,
-    workers: Arc<Pool>,
+    tools: ConnectionScratch,
+    workers: Arc<WorkerThreads>,
     /// Rows whose tokens have been checked.
-    checked: Arc<Checked>,
-    service: Arc<Service>,
+    checked: Arc<CheckedTokens>,
+    service: Arc<CentrifugeService>,
     sessions: SessionLimits,
     /// What is read, kept from one row to the next.
     read: Box<[u8]>,
 }
 
-impl Partition {
-    pub(super) fn new(given: Given) -> io::Result<Self> {
-        let Given { service, sessions, clock, inbox, workers, metrics, drain, seed } = given;
+impl PartitionThread {
+    pub(super) fn new(given: PartitionConfig) -> io::Result<Self> {
+        let PartitionConfig { service, sessions, clock, inbox, workers, metrics, drain, seed } =
+            given;
         let poll = Poll::new()?;
-        let alarm = Arc::new(Alarm::new(&poll)?);
-        let checked = Arc::new(Checked::new(alarm.clone()));
+        let alarm = Arc::new(PartitionWaker::new(&poll)?);
+        let checked = Arc::new(CheckedTokens::new(alarm.clone()));
         let now = clock.monotonic();
         Ok(Self {
-            audience: Audience::new(&service.hub, alarm.clone(), workers.clone()),
+            audience: PartitionListener::new(&service.hub, alarm.clone(), workers.clone()),
             clock,
             inbox,
             metrics,
@@ -93,15 +94,15 @@ impl Partition {
             alarm,
             poll,
             rows: Slab::new(),
-            passes: Passes::default(),
+            passes: FanoutScheduler::default(),
             busy: VecDeque::new(),
             resuming: Vec::new(),
             unread: Vec::new(),
             state_queue: VecDeque::new(),
             n_states: 0,
-            wheel: Wheel::new(now),
+            wheel: TimerWheel::new(now),
             rng: fastrand::Rng::with_seed(seed),
-            tools: Tools::default(),
+            tools: ConnectionScratch::default(),
             workers,
             checked,
             service,
@@ -110,25 +111,25 @@ impl Partition {
         })
     }
 
-    pub(super) fn alarm(&self) -> Arc<Alarm> {
+    pub(super) fn partition_waker(&self) -> Arc<PartitionWaker> {
         self.alarm.clone()
     }
 
     /// Works until it has been drained. After a fault of ours, which the panic hook has told of, it goes on without the
     /// connections that it had: their clients come back.
-    pub(super) fn run(mut self) {
-        while panic::catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
-            self.begin_anew();
+    pub(super) fn run_until_drained(mut self) {
+        while panic::catch_unwind(AssertUnwindSafe(|| self.run_event_loop())).is_err() {
+            self.restart_after_panic();
         }
     }
 
-    fn begin_anew(&mut self) {
+    fn restart_after_panic(&mut self) {
         let rows: Vec<u32> = self.rows.iter().map(|(number, _)| number as u32).collect();
-        rows.into_iter().for_each(|number| self.remove(number, Closed::Fault));
+        rows.into_iter().for_each(|number| self.remove_connection(number, CloseReason::Fault));
         self.metrics.states_waiting.subtract(self.state_queue.len() as u64);
-        self.passes = Passes::default();
-        self.tools = Tools::default();
-        self.wheel = Wheel::new(self.now());
+        self.passes = FanoutScheduler::default();
+        self.tools = ConnectionScratch::default();
+        self.wheel = TimerWheel::new(self.monotonic_now());
         self.busy.clear();
         self.resuming.clear();
         self.unread.clear();
@@ -137,56 +138,56 @@ impl Partition {
         self.read = vec![0; READ_SLICE_BYTES].into();
     }
 
-    fn work(&mut self) {
+    fn run_event_loop(&mut self) {
         let mut events = Events::with_capacity(EVENTS_AT_ONCE);
-        while !self.is_over() {
-            let timeout = self.timeout();
+        while !self.is_drained() {
+            let timeout = self.poll_timeout();
             match self.poll.poll(&mut events, Some(timeout)) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 // Only a poller that is broken says anything else; without it nobody can be served.
                 Err(_) => return,
             }
-            self.take_newcomers();
-            let now = self.now();
-            let delivering = stage::enter(Stage::Deliver);
-            self.write_news();
-            let receiving = stage::enter(Stage::Receive);
+            self.accept_pending();
+            let now = self.monotonic_now();
+            let delivering = stage::enter_stage(WorkStage::Deliver);
+            self.write_ready_rooms();
+            let receiving = stage::enter_stage(WorkStage::Receive);
             for event in &events {
                 if event.token() != ALARM {
-                    self.look_at(event, now);
+                    self.handle_event(event, now);
                 }
             }
-            self.resume(now);
-            self.read_on(now);
+            self.resume_connections(now);
+            self.continue_reads(now);
             drop(receiving);
-            self.write_on(now);
-            self.give_states();
+            self.continue_writes(now);
+            self.grant_state_slots();
             drop(delivering);
-            self.look_at_due(now);
-            self.let_go(now);
+            self.handle_due(now);
+            self.close_for_drain(now);
         }
     }
 
-    fn now(&self) -> Duration {
+    fn monotonic_now(&self) -> Duration {
         self.clock.monotonic()
     }
 
-    fn is_over(&self) -> bool {
+    fn is_drained(&self) -> bool {
         self.draining.is_some() && self.rows.is_empty()
     }
 
-    fn timeout(&mut self) -> Duration {
-        let has_more = self.passes.is_running()
+    fn poll_timeout(&mut self) -> Duration {
+        let has_more = self.passes.has_running_pass()
             || !self.busy.is_empty()
             || !self.unread.is_empty()
             || !self.resuming.is_empty();
-        if has_more || !self.inbox.wake_by(&self.waker) {
+        if has_more || !self.inbox.register_waker(&self.waker) {
             return Duration::ZERO;
         }
         self.tools.codecs.runs.clear();
-        let now = self.now();
-        let mut timeout = self.wheel.next(now);
+        let now = self.monotonic_now();
+        let mut timeout = self.wheel.until_next_second(now);
         if let Some(due) = self.passes.next_due() {
             timeout = timeout.min(due.saturating_sub(now));
         }
@@ -197,39 +198,39 @@ impl Partition {
     }
 
     /// Goes on with the rooms that have news.
-    fn write_news(&mut self) {
-        let mut seats: Vec<Seat> = Vec::new();
+    fn write_ready_rooms(&mut self) {
+        let mut seats: Vec<SubscriberSlot> = Vec::new();
         for _ in 0..SLICES_PER_TURN {
-            let now = self.now();
-            self.passes.take_news(&mut self.audience, now);
+            let now = self.monotonic_now();
+            self.passes.take_ready_rooms(&mut self.audience, now);
             self.passes.next_slice(&mut seats, now);
-            if seats.is_empty() && !self.passes.is_running() {
+            if seats.is_empty() && !self.passes.has_running_pass() {
                 return;
             }
             // All of them first: what is not at hand of one is fetched while the next is looked at.
             for seat in &seats {
                 if let Some(row) = self.rows.get_mut(seat.row as usize) {
-                    row.transport.session().note(seat.subscription);
+                    row.transport.session().note_news(seat.subscription);
                 }
             }
             for seat in seats.drain(..) {
-                self.write_news_of(seat.row, now);
+                self.write_or_queue(seat.row, now);
             }
         }
     }
 
     /// Writes what a row has, now if that is news, and in turn with others if it is a state.
-    fn write_news_of(&mut self, number: u32, now: Duration) {
+    fn write_or_queue(&mut self, number: u32, now: Duration) {
         let Some(row) = self.rows.get_mut(number as usize) else { return };
-        if row.transport.session().is_given_state() {
-            self.write_in_turn(number);
+        if row.transport.session().is_receiving_state() {
+            self.queue_write(number);
         } else {
-            self.write(number, now);
+            self.write_connection(number, now);
         }
     }
 
     /// Writes what a row has when it is its turn.
-    fn write_in_turn(&mut self, number: u32) {
+    fn queue_write(&mut self, number: u32) {
         if let Some(row) = self.rows.get_mut(number as usize)
             && !row.is_busy
         {
@@ -239,40 +240,40 @@ impl Partition {
     }
 
     /// Writes what a row has.
-    fn write(&mut self, number: u32, now: Duration) {
+    fn write_connection(&mut self, number: u32, now: Duration) {
         let Some(row) = self.rows.get_mut(number as usize) else { return };
         let had_state = row.has_state_place;
         let n_states = self.n_states;
-        let flushed = row.flush(&mut self.tools, now, || n_states < STATES_AT_ONCE);
+        let flushed = row.flush_output(&mut self.tools, now, || n_states < STATES_AT_ONCE);
         if row.has_state_place && !had_state {
             self.n_states += 1;
         }
         match flushed {
-            Flushed::Drained => self.rest(number),
-            Flushed::Blocked => {
+            FlushOutcome::Drained => self.note_drained(number),
+            FlushOutcome::Blocked => {
                 self.metrics.blocked.increment();
-                self.expect(number);
+                self.schedule_deadline(number);
             }
-            Flushed::More => self.write_in_turn(number),
-            Flushed::NeedsStatePlace => {
+            FlushOutcome::More => self.queue_write(number),
+            FlushOutcome::NeedsStatePlace => {
                 if !row.waits_for_state {
                     row.waits_for_state = true;
                     self.state_queue.push_back(number);
                     self.metrics.states_waiting.add(1);
                 }
             }
-            Flushed::Gone(why) => self.remove(number, why),
+            FlushOutcome::Gone(why) => self.remove_connection(number, why),
         }
     }
 
     /// A row's socket has taken everything: it is given no state any more, and can be read again.
-    fn rest(&mut self, number: u32) {
+    fn note_drained(&mut self, number: u32) {
         let Some(row) = self.rows.get_mut(number as usize) else { return };
-        if row.has_state_place && !row.transport.session().is_given_state() {
+        if row.has_state_place && !row.transport.session().is_receiving_state() {
             row.has_state_place = false;
             self.n_states -= 1;
         }
-        if row.resumes_when_drained() {
+        if row.is_waiting_for_drain() {
             self.resuming.push(number);
         } else if std::mem::take(&mut row.is_put_off) {
             // Whether it has been closed meanwhile is found by reading on.
@@ -281,44 +282,44 @@ impl Partition {
     }
 
     /// Sees to it that the row is looked at when its next deadline has passed.
-    fn expect(&mut self, number: u32) {
+    fn schedule_deadline(&mut self, number: u32) {
         if let Some(row) = self.rows.get_mut(number as usize) {
             let due = row.next_due();
             if due.as_secs() + 1 < u64::from(row.due) {
-                row.due = self.wheel.enter(number, due);
+                row.due = self.wheel.schedule_row(number, due);
             }
         }
     }
 
-    fn look_at(&mut self, event: &mio::event::Event, now: Duration) {
+    fn handle_event(&mut self, event: &mio::event::Event, now: Duration) {
         let number = event.token().0;
         let Some(row) = self.rows.get_mut(number) else { return };
         let number = number as u32;
         if event.is_writable() {
-            row.unblock();
-            self.write_in_turn(number);
+            row.note_writable();
+            self.queue_write(number);
         }
         if event.is_readable() || event.is_read_closed() || event.is_error() {
             // What comes after this is told of again.
-            self.read(number, event.is_read_closed(), now);
+            self.read_connection(number, event.is_read_closed(), now);
         }
     }
 
     /// Reads what is there, up to a slice; what is left has its turn later, as has the end if it `is_closed`.
-    fn read(&mut self, number: u32, is_closed: bool, now: Duration) {
+    fn read_connection(&mut self, number: u32, is_closed: bool, now: Duration) {
         let Some(row) = self.rows.get_mut(number as usize) else { return };
-        if row.is_full() {
+        if row.is_read_paused() {
             row.is_put_off = true;
             return;
         }
-        match row.socket().read(&mut self.read) {
+        match row.socket().read_bytes(&mut self.read) {
             Ok(0) => {
-                let why = row.gone();
-                return self.remove(number, why);
+                let why = row.peer_close_reason();
+                return self.remove_connection(number, why);
             }
             Ok(n) => {
                 let mut read = std::mem::take(&mut self.read);
-                self.receive(number, &mut read[..n], now);
+                self.receive_bytes(number, &mut read[..n], now);
                 self.read = read;
                 // Less than was asked for is all there was.
                 if n == self.read.len() || is_closed {
@@ -326,66 +327,66 @@ impl Partition {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-            Err(_) => return self.remove(number, Closed::Client),
+            Err(_) => return self.remove_connection(number, CloseReason::Client),
         }
-        self.write_news_of(number, now);
-        self.expect(number);
+        self.write_or_queue(number, now);
+        self.schedule_deadline(number);
     }
 
-    fn receive(&mut self, number: u32, bytes: &mut [u8], now: Duration) {
+    fn receive_bytes(&mut self, number: u32, bytes: &mut [u8], now: Duration) {
         if let Some(row) = self.rows.get_mut(number as usize) {
-            let token = row.receive(bytes, now, &mut self.tools);
-            self.check(number, token);
+            let token = row.receive_bytes(bytes, now, &mut self.tools);
+            self.check_token(number, token);
         }
     }
 
     /// Has a worker check a token, after which the row goes on.
-    fn check(&mut self, number: u32, token: Option<Box<str>>) {
+    fn check_token(&mut self, number: u32, token: Option<Box<str>>) {
         let row = self.rows.get(number as usize);
         if let Some(token) = token
-            && let Some(id) = row.and_then(|row| row.transport.id()).cloned()
+            && let Some(id) = row.and_then(|row| row.transport.connection_id()).cloned()
         {
             let (gate, checked) = (self.service.gate.clone(), self.checked.clone());
-            self.workers.run(Box::new(move || {
-                gate.check(&token);
-                checked.tell(number, id);
+            self.workers.run_job(Box::new(move || {
+                gate.check_token(&token);
+                checked.report_checked(number, id);
             }));
         }
     }
 
     /// Lets rows go on that waited for their socket or for a worker.
-    fn resume(&mut self, now: Duration) {
-        for (number, id) in self.checked.take() {
+    fn resume_connections(&mut self, now: Duration) {
+        for (number, id) in self.checked.take_checked() {
             let row = self.rows.get(number as usize);
-            if row.and_then(|row| row.transport.id()).is_some_and(|its| *its == id) {
+            if row.and_then(|row| row.transport.connection_id()).is_some_and(|its| *its == id) {
                 self.resuming.push(number);
             }
         }
         for number in std::mem::take(&mut self.resuming) {
             let Some(row) = self.rows.get_mut(number as usize) else { continue };
-            let token = row.resume(now, &mut self.tools);
-            if !row.is_full() && std::mem::take(&mut row.is_put_off) {
+            let token = row.resume_receiving(now, &mut self.tools);
+            if !row.is_read_paused() && std::mem::take(&mut row.is_put_off) {
                 self.unread.push((number, true));
             }
-            self.check(number, token);
-            self.write_news_of(number, now);
-            self.expect(number);
+            self.check_token(number, token);
+            self.write_or_queue(number, now);
+            self.schedule_deadline(number);
         }
     }
 
-    fn read_on(&mut self, now: Duration) {
+    fn continue_reads(&mut self, now: Duration) {
         for (number, is_closed) in std::mem::take(&mut self.unread) {
-            self.read(number, is_closed, now);
+            self.read_connection(number, is_closed, now);
         }
     }
 
     /// Goes on with those who have much to write, or could not.
-    fn write_on(&mut self, now: Duration) {
+    fn continue_writes(&mut self, now: Duration) {
         for _ in 0..self.busy.len().min(BUSY_PER_TURN) {
             let Some(number) = self.busy.pop_front() else { return };
             if let Some(row) = self.rows.get_mut(number as usize) {
                 row.is_busy = false;
-                self.write(number, now);
+                self.write_connection(number, now);
             }
         }
         if self.n_states > 0 {
@@ -395,47 +396,47 @@ impl Partition {
     }
 
     /// Gives places that are free to those who wait for a state.
-    fn give_states(&mut self) {
+    fn grant_state_slots(&mut self) {
         let free = STATES_AT_ONCE.saturating_sub(self.n_states);
         for _ in 0..self.state_queue.len().min(free) {
             let Some(number) = self.state_queue.pop_front() else { return };
             self.metrics.states_waiting.subtract(1);
             if let Some(row) = self.rows.get_mut(number as usize) {
                 row.waits_for_state = false;
-                self.write_in_turn(number);
+                self.queue_write(number);
             }
         }
     }
 
-    fn look_at_due(&mut self, now: Duration) {
+    fn handle_due(&mut self, now: Duration) {
         let mut due = Vec::new();
-        self.wheel.take_due(now, &mut due);
+        self.wheel.take_due_rows(now, &mut due);
         for (number, second) in due {
             // One that was entered again for another second has nothing to do in this one.
             let Some(row) = self.rows.get_mut(number as usize).filter(|row| row.due == second)
             else {
                 continue;
             };
-            if let Some(why) = row.tick(now) {
-                self.remove(number, why);
+            if let Some(why) = row.check_deadlines(now) {
+                self.remove_connection(number, why);
                 continue;
             }
-            row.due = self.wheel.enter(number, row.next_due());
-            self.write(number, now);
+            row.due = self.wheel.schedule_row(number, row.next_due());
+            self.write_connection(number, now);
         }
     }
 
     /// Lets go of as many rows as the time since the drain began asks for.
-    fn let_go(&mut self, now: Duration) {
+    fn close_for_drain(&mut self, now: Duration) {
         if self.draining.is_none()
             && let Some(over) = self.drain.get()
         {
-            self.draining = Some(Draining::new(now, *over, self.rows.len()));
+            self.draining = Some(DrainSchedule::new(now, *over, self.rows.len()));
             self.inbox.close();
         }
         let Some(draining) = self.draining else { return };
         let open = self.rows.iter().filter(|(_, row)| !row.is_closing()).count();
-        let stay = draining.stay(now);
+        let stay = draining.connections_to_keep(now);
         let going: Vec<u32> = self
             .rows
             .iter()
@@ -445,14 +446,14 @@ impl Partition {
             .collect();
         for number in going {
             if let Some(row) = self.rows.get_mut(number as usize) {
-                row.close(Closed::Shutdown, now);
-                self.write(number, now);
-                self.expect(number);
+                row.close_with_reason(CloseReason::Shutdown, now);
+                self.write_connection(number, now);
+                self.schedule_deadline(number);
             }
         }
     }
 
-    fn remove(&mut self, number: u32, why: Closed) {
+    fn remove_connection(&mut self, number: u32, why: CloseReason) {
         let row = self.rows.remove(number as usize);
         if row.has_state_place {
             self.n_states -= 1;

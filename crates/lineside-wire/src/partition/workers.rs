@@ -4,52 +4,52 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::{io, thread};
 
-use lineside_hub::Workers;
-use lineside_sync::stage::{self, Stage};
+use lineside_hub::WorkerPool;
+use lineside_sync::stage::{self, WorkStage};
 use parking_lot::{Condvar, Mutex};
 
 type Job = Box<dyn FnOnce() + Send>;
 
 /// A bounded number of threads, and what they have to do. Dropped, they end; what they had not begun is dropped.
-pub(super) struct Pool {
-    shared: Arc<Shared>,
+pub(super) struct WorkerThreads {
+    shared: Arc<WorkerShared>,
 }
 
 #[derive(Default)]
-struct Shared {
-    todo: Mutex<Todo>,
+struct WorkerShared {
+    todo: Mutex<PendingJobs>,
     more: Condvar,
 }
 
 #[derive(Default)]
-struct Todo {
+struct PendingJobs {
     /// Bound: who hands in has at most one under way for each room or row.
     jobs: VecDeque<Job>,
     is_over: bool,
 }
 
-impl Pool {
-    pub(super) fn start(threads: usize) -> io::Result<Self> {
-        let shared: Arc<Shared> = Arc::default();
+impl WorkerThreads {
+    pub(super) fn start_threads(threads: usize) -> io::Result<Self> {
+        let shared: Arc<WorkerShared> = Arc::default();
         for n in 0..threads.max(1) {
             let shared = shared.clone();
             let builder = thread::Builder::new().name(format!("worker-{n}"));
-            builder.spawn(move || shared.work())?;
+            builder.spawn(move || shared.run_jobs())?;
         }
         Ok(Self { shared })
     }
 }
 
-impl Shared {
-    fn work(&self) {
-        while let Some(job) = self.next() {
-            let _at = stage::enter(Stage::Assist);
+impl WorkerShared {
+    fn run_jobs(&self) {
+        while let Some(job) = self.next_job() {
+            let _at = stage::enter_stage(WorkStage::Assist);
             // A job that panics has been told of by the panic hook; the others must go on.
             _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
         }
     }
 
-    fn next(&self) -> Option<Job> {
+    fn next_job(&self) -> Option<Job> {
         let mut todo = self.todo.lock();
         loop {
             if todo.is_over {
@@ -63,8 +63,8 @@ impl Shared {
     }
 }
 
-impl Workers for Pool {
-    fn run(&self, job: Job) {
+impl WorkerPool for WorkerThreads {
+    fn run_job(&self, job: Job) {
         let mut todo = self.shared.todo.lock();
         if todo.is_over {
             drop(todo);
@@ -76,7 +76,7 @@ impl Workers for Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for WorkerThreads {
     fn drop(&mut self) {
         let jobs = {
             let mut todo = self.shared.todo.lock();
@@ -96,25 +96,25 @@ mod tests {
 
     #[test]
     fn a_job_that_panics_takes_nobody_along() {
-        let pool = Pool::start(1).expect("a thread");
+        let pool = WorkerThreads::start_threads(1).expect("a thread");
         let (done, doing) = mpsc::sync_channel(1);
-        pool.run(Box::new(|| panic!("on purpose, to see that the next job is done")));
-        pool.run(Box::new(move || done.send(7).expect("a listener")));
+        pool.run_job(Box::new(|| panic!("on purpose, to see that the next job is done")));
+        pool.run_job(Box::new(move || done.send(7).expect("a listener")));
         assert_eq!(doing.recv(), Ok(7));
     }
 
     #[test]
     fn what_was_not_begun_is_dropped_with_the_pool() {
-        let pool = Pool::start(1).expect("a thread");
+        let pool = WorkerThreads::start_threads(1).expect("a thread");
         let (begin, begun) = mpsc::sync_channel(1);
         let (end, wait) = mpsc::sync_channel::<()>(1);
-        pool.run(Box::new(move || {
+        pool.run_job(Box::new(move || {
             begin.send(()).expect("a listener");
             _ = wait.recv();
         }));
         begun.recv().expect("the first job began");
         let (kept, lost) = mpsc::sync_channel::<()>(1);
-        pool.run(Box::new(move || drop(kept)));
+        pool.run_job(Box::new(move || drop(kept)));
         drop(pool);
         assert!(lost.recv().is_err(), "the sender was dropped with its job");
         drop(end);

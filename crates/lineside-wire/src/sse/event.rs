@@ -4,20 +4,20 @@ use std::fmt::Write as _;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use lineside_hub::{
-    Channel, Delivery, EncodedState, Ended, Epoch, Framing, Payload, Position, Publication, Runs,
-    Session,
+    Channel, Delivery, EncodedState, Epoch, FrameInput, FramedPayload, Position, Publication,
+    RunCache, Session, SubscriptionEnd,
 };
 
 use crate::frames::{SSE_DATA, SSE_EVENT};
 use crate::json;
-use crate::partition::Closed;
+use crate::partition::CloseReason;
 
 /// The pieces of one event, in order. Bound: head, data and tail.
 pub(super) type Pieces = [Bytes; 3];
 
 /// How long a client is to wait before it reconnects. The line begins the block of the first event: by itself it would be a
 /// block without data, which some clients hand on as an empty event.
-pub(super) fn retry(millis: u64) -> Bytes {
+pub(super) fn encode_retry(millis: u64) -> Bytes {
     format!("retry: {millis}\n").into()
 }
 
@@ -26,7 +26,7 @@ pub(super) fn retry(millis: u64) -> Bytes {
 ///
 /// Only the id ends a block: `EventSource` takes it at the end of one. Some clients hand on each block as an event, so a comment
 /// alone is none.
-pub(super) fn heartbeat(id: Option<&str>) -> Bytes {
+pub(super) fn encode_heartbeat(id: Option<&str>) -> Bytes {
     match id {
         Some(id) => format!(":\nid: {id}\n\n").into(),
         None => Bytes::from_static(b":\n"),
@@ -37,32 +37,32 @@ pub(super) fn heartbeat(id: Option<&str>) -> Bytes {
 pub(super) const EXPIRED: Bytes = Bytes::from_static(b": expired: the token has expired\n");
 
 /// Why the stream ends, if the delivery says that it does, and the same for who reads it by eye.
-pub(super) fn end(delivery: &Delivery) -> Option<(Closed, Bytes)> {
+pub(super) fn encode_end(delivery: &Delivery) -> Option<(CloseReason, Bytes)> {
     match delivery {
-        Delivery::Ended { why: Ended::Slow, .. } => {
-            Some((Closed::Slow, Bytes::from_static(b": slow: missed too much in a row\n")))
+        Delivery::Ended { why: SubscriptionEnd::Slow, .. } => {
+            Some((CloseReason::Slow, Bytes::from_static(b": slow: missed too much in a row\n")))
         }
-        Delivery::Ended { why: Ended::Lost, .. } => {
+        Delivery::Ended { why: SubscriptionEnd::Lost, .. } => {
             let said = b": lost: what was missed is no longer kept\n";
-            Some((Closed::Slow, Bytes::from_static(said)))
+            Some((CloseReason::Slow, Bytes::from_static(said)))
         }
-        Delivery::Ended { why: Ended::Over, .. } => {
+        Delivery::Ended { why: SubscriptionEnd::Over, .. } => {
             let said = b": changed: the operator changed which feeds there are\n";
-            Some((Closed::Changed, Bytes::from_static(said)))
+            Some((CloseReason::Changed, Bytes::from_static(said)))
         }
         // A stream has no id by which it could be named or spared.
-        Delivery::Disconnect { order, .. } if order.concerns("") => {
+        Delivery::Disconnect { order, .. } if order.applies_to_client("") => {
             let reason = order.reason.replace(['\n', '\r'], " ");
-            Some((Closed::Disconnected, format!(": disconnected: {reason}\n").into()))
+            Some((CloseReason::Disconnected, format!(": disconnected: {reason}\n").into()))
         }
         _ => None,
     }
 }
 
 /// What the client holds, as an id; `None` when that is nothing.
-pub(super) fn id(session: &mut Session) -> Option<String> {
+pub(super) fn encode_id(session: &mut Session) -> Option<String> {
     let mut id = String::new();
-    for (name, position) in session.held() {
+    for (name, position) in session.held_positions() {
         let comma = if id.is_empty() { "" } else { "," };
         let _ = write!(id, "{comma}{name}@{position}");
     }
@@ -70,55 +70,63 @@ pub(super) fn id(session: &mut Session) -> Option<String> {
 }
 
 /// Encodes what the session has just delivered; `None` for an end, or for what this protocol has no words for.
-pub(super) fn encode(delivery: &Delivery, session: &mut Session) -> Option<Pieces> {
+pub(super) fn encode_delivery(delivery: &Delivery, session: &mut Session) -> Option<Pieces> {
     match delivery {
-        Delivery::Publication { channel, epoch, publication } if session.subscriptions() == 1 => {
+        Delivery::Publication { channel, epoch, publication }
+            if session.subscription_count() == 1 =>
+        {
             let position = Position { epoch: *epoch, offset: publication.offset };
-            let sequence = session.sequence_of(channel).unwrap_or_default();
-            let event = whole(&Framing { channel, sequence, position, publication });
+            let sequence = session.sequence_name(channel).unwrap_or_default();
+            let event =
+                encode_single_channel(&FrameInput { channel, sequence, position, publication });
             Some([event, Bytes::new(), Bytes::new()])
         }
         Delivery::Publication { channel, epoch, publication } => {
-            let data = publication
-                .payload
-                .frame(SSE_DATA, |data| frame(channel, *epoch, publication, data));
-            Some([data.clone(), tail(id(session).as_deref()), Bytes::new()])
+            let data = publication.payload.frame_in_slot(SSE_DATA, |data| {
+                encode_publication(channel, *epoch, publication, data)
+            });
+            Some([data.clone(), event_tail(encode_id(session).as_deref()), Bytes::new()])
         }
         Delivery::State { channel, state, part, gap } => {
-            Some(state_part(channel, state, *part, *gap, session))
+            Some(encode_state_part(channel, state, *part, *gap, session))
         }
         Delivery::Member { .. } | Delivery::Disconnect { .. } | Delivery::Ended { .. } => None,
     }
 }
 
 /// The events that come next on a connection with one channel, as for all such.
-pub(super) fn next_run(session: &mut Session, runs: &mut Runs) -> Option<Bytes> {
-    let alone = session.subscriptions() == 1;
-    alone.then(|| session.next_run(SSE_EVENT, runs, |it| whole(&it))).flatten()
+pub(super) fn next_encoded_run(session: &mut Session, runs: &mut RunCache) -> Option<Bytes> {
+    let alone = session.subscription_count() == 1;
+    alone.then(|| session.next_run(SSE_EVENT, runs, |it| encode_single_channel(&it))).flatten()
 }
 
 /// The only channel of its connection: then the id is the same for all such, and so is the event.
-fn whole(framing: &Framing<'_>) -> Bytes {
-    let Framing { channel, sequence, position, publication } = framing;
+fn encode_single_channel(framing: &FrameInput<'_>) -> Bytes {
+    let FrameInput { channel, sequence, position, publication } = framing;
     let make = |data: &Bytes| {
-        let event = frame(channel, position.epoch, publication, data);
+        let event = encode_publication(channel, position.epoch, publication, data);
         let id = (!sequence.is_empty()).then(|| format!("{sequence}@{position}"));
-        [event, tail(id.as_deref())].concat().into()
+        [event, event_tail(id.as_deref())].concat().into()
     };
-    publication.payload.frame(SSE_EVENT, make).clone()
+    publication.payload.frame_in_slot(SSE_EVENT, make).clone()
 }
 
-fn frame(channel: &Channel, epoch: Epoch, publication: &Publication, data: &Bytes) -> Bytes {
-    let data = json::on_one_line(data);
+fn encode_publication(
+    channel: &Channel,
+    epoch: Epoch,
+    publication: &Publication,
+    data: &Bytes,
+) -> Bytes {
+    let data = json::to_single_line(data);
     let mut frame = BytesMut::with_capacity(data.len() + channel.as_str().len() + 80);
-    write_head(&mut frame, channel, epoch, Some(publication.offset));
+    write_event_head(&mut frame, channel, epoch, Some(publication.offset));
     frame.extend_from_slice(&data);
     frame.extend_from_slice(b"}\n");
     frame.freeze()
 }
 
 /// The part's own bytes go out as they are; only what is around them is made for this connection.
-fn state_part(
+fn encode_state_part(
     channel: &Channel,
     state: &EncodedState,
     part: usize,
@@ -128,8 +136,8 @@ fn state_part(
     let last = part + 1 == state.parts().len();
     let Position { epoch, offset } = state.position();
     let mut head = BytesMut::with_capacity(channel.as_str().len() + 96);
-    write_head(&mut head, channel, epoch, last.then_some(offset));
-    let mut data = one_line_of(&state.parts()[part]);
+    write_event_head(&mut head, channel, epoch, last.then_some(offset));
+    let mut data = single_line_part(&state.parts()[part]);
     if gap && data.starts_with(b"{") {
         data = data.slice(1..);
         // An object without members takes no comma.
@@ -137,16 +145,16 @@ fn state_part(
         head.extend_from_slice(if empty { b"{\"gap\":true" } else { b"{\"gap\":true," });
     }
     let mut end = BytesMut::from(&b"}\n"[..]);
-    end.extend_from_slice(&tail(id(session).as_deref()));
+    end.extend_from_slice(&event_tail(encode_id(session).as_deref()));
     [head.freeze(), data, end.freeze()]
 }
 
 /// Where the data needs no change, the slot holds the same bytes and no copy.
-fn one_line_of(part: &Payload) -> Bytes {
-    part.frame(SSE_DATA, json::on_one_line).clone()
+fn single_line_part(part: &FramedPayload) -> Bytes {
+    part.frame_in_slot(SSE_DATA, json::to_single_line).clone()
 }
 
-fn write_head(into: &mut BytesMut, channel: &Channel, epoch: Epoch, offset: Option<u64>) {
+fn write_event_head(into: &mut BytesMut, channel: &Channel, epoch: Epoch, offset: Option<u64>) {
     into.extend_from_slice(b"data: {\"channel\":");
     json::write_string(channel.as_str(), into);
     let _ = write!(into, ",\"epoch\":\"{epoch}\"");
@@ -156,7 +164,7 @@ fn write_head(into: &mut BytesMut, channel: &Channel, epoch: Epoch, offset: Opti
     into.extend_from_slice(b",\"data\":");
 }
 
-fn tail(id: Option<&str>) -> Bytes {
+fn event_tail(id: Option<&str>) -> Bytes {
     let Some(id) = id else { return Bytes::from_static(b"\n") };
     let mut tail = BytesMut::with_capacity(id.len() + 6);
     tail.put_slice(b"id: ");

@@ -14,7 +14,7 @@ pub struct LastEventId(Vec<(Box<str>, Position)>);
 impl LastEventId {
     /// Reads what can be read. Of several entries for one sequence none counts: who is in two places
     /// is in neither for sure.
-    pub fn parse(text: &str) -> Self {
+    pub fn parse_header(text: &str) -> Self {
         let end = text.floor_char_boundary(LAST_EVENT_ID_BYTES_MAX);
         let entries = text[..end].split(',').take(CHANNELS_MAX).filter_map(parse_entry);
         let mut entries: Vec<_> = entries.collect();
@@ -24,7 +24,7 @@ impl LastEventId {
     }
 
     /// The position listed for a sequence.
-    pub fn find(&self, sequence: &str) -> Option<Position> {
+    pub fn find_position(&self, sequence: &str) -> Option<Position> {
         let index = self.0.binary_search_by(|(name, _)| (**name).cmp(sequence)).ok()?;
         Some(self.0[index].1)
     }
@@ -54,40 +54,42 @@ mod tests {
 
     #[test]
     fn entries_are_found_by_sequence() {
-        let last = LastEventId::parse("city@00000001:57, area/u09t@00000002:3,app/a@b@00000003:9");
-        assert_eq!(last.find("city"), Some(at(1, 57)));
-        assert_eq!(last.find("area/u09t"), Some(at(2, 3)));
-        assert_eq!(last.find("app/a@b"), Some(at(3, 9)));
-        assert_eq!(last.find("cit"), None);
+        let last =
+            LastEventId::parse_header("city@00000001:57, area/u09t@00000002:3,app/a@b@00000003:9");
+        assert_eq!(last.find_position("city"), Some(at(1, 57)));
+        assert_eq!(last.find_position("area/u09t"), Some(at(2, 3)));
+        assert_eq!(last.find_position("app/a@b"), Some(at(3, 9)));
+        assert_eq!(last.find_position("cit"), None);
     }
 
     #[test]
     fn nonsense_is_passed_over() {
-        let last = LastEventId::parse("57,,@,city@,x@00000001:-1,good@00000001:1,y@1:1,\u{1f68b}");
-        assert_eq!(last.find("good"), Some(at(1, 1)));
-        assert!(["city", "x", "y", ""].iter().all(|name| last.find(name).is_none()));
-        assert!(LastEventId::parse("").is_empty());
+        let last =
+            LastEventId::parse_header("57,,@,city@,x@00000001:-1,good@00000001:1,y@1:1,\u{1f68b}");
+        assert_eq!(last.find_position("good"), Some(at(1, 1)));
+        assert!(["city", "x", "y", ""].iter().all(|name| last.find_position(name).is_none()));
+        assert!(LastEventId::parse_header("").is_empty());
     }
 
     #[test]
     fn two_entries_for_one_sequence_count_as_none() {
-        let last = LastEventId::parse("city@00000001:5,tram@00000001:5,city@00000001:9");
-        assert_eq!(last.find("city"), None);
-        assert_eq!(last.find("tram"), Some(at(1, 5)));
+        let last = LastEventId::parse_header("city@00000001:5,tram@00000001:5,city@00000001:9");
+        assert_eq!(last.find_position("city"), None);
+        assert_eq!(last.find_position("tram"), Some(at(1, 5)));
     }
 
     #[test]
     fn a_long_one_is_read_as_far_as_the_bound() {
         let long: String = (0..100_000).map(|n| format!("é{n}@00000001:1,")).collect();
-        let last = LastEventId::parse(&long);
+        let last = LastEventId::parse_header(&long);
         assert_eq!(last.0.len(), CHANNELS_MAX);
-        assert!(LastEventId::parse(&"é".repeat(LAST_EVENT_ID_BYTES_MAX)).is_empty());
+        assert!(LastEventId::parse_header(&"é".repeat(LAST_EVENT_ID_BYTES_MAX)).is_empty());
     }
 
     proptest! {
         #[test]
         fn any_text_can_be_read(text in any::<String>()) {
-            prop_assert!(LastEventId::parse(&text).0.len() <= CHANNELS_MAX);
+            prop_assert!(LastEventId::parse_header(&text).0.len() <= CHANNELS_MAX);
         }
     }
 }

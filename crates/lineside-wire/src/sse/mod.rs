@@ -13,13 +13,13 @@
 mod event;
 mod last_event_id;
 mod open;
-mod row;
+mod connection;
 mod stream;
 
+pub(crate) use connection::SseConnection;
+pub use connection::SseSubscriber;
 pub use last_event_id::LastEventId;
-pub use open::{OpenError, check};
-pub use row::Reader;
-pub(crate) use row::SseRow;
+pub use open::{OpenError, check_channels};
 pub use stream::SseStream;
 
 use std::ops::RangeInclusive;

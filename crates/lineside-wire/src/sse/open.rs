@@ -42,7 +42,7 @@ pub enum OpenError {
 
 impl OpenError {
     /// The `code` of the problem reply.
-    pub fn code(&self) -> &'static str {
+    pub fn problem_code(&self) -> &'static str {
         match self {
             Self::NoChannel | Self::BadChannel { .. } => "bad_channel",
             Self::TooManyChannels => "too_many_channels",
@@ -53,7 +53,7 @@ impl OpenError {
     }
 
     /// The status of the problem reply.
-    pub fn status(&self) -> u16 {
+    pub fn http_status(&self) -> u16 {
         match self {
             Self::NoChannel | Self::BadChannel { .. } | Self::TooManyChannels => 400,
             Self::UnknownFeed { .. } | Self::UnknownItem { .. } => 404,
@@ -65,7 +65,7 @@ impl OpenError {
 /// Longest part of a name that an error repeats, in characters.
 const NAME_CHARS_MAX: usize = 120;
 
-fn quoted(name: &str) -> Box<str> {
+fn quote_name(name: &str) -> Box<str> {
     name.chars().take(NAME_CHARS_MAX).collect::<String>().into()
 }
 
@@ -77,10 +77,10 @@ pub(super) fn subscribe_all(
     last: &LastEventId,
 ) -> Result<(), OpenError> {
     for name in names.iter().map(AsRef::as_ref) {
-        match subscribe(hub, session, name, last) {
+        match subscribe_channel(hub, session, name, last) {
             // Named twice is listened to once.
             Ok(()) | Err(SubscribeError::AlreadySubscribed) => {}
-            Err(error) => return Err(refusal(error, name)),
+            Err(error) => return Err(refusal_for(error, name)),
         }
     }
     Ok(())
@@ -91,18 +91,18 @@ pub(super) fn subscribe_all(
 ///
 /// # Errors
 /// When a name is no channel or unknown, or there are none, or too many.
-pub fn check(hub: &Hub, names: &[impl AsRef<str>]) -> Result<(), OpenError> {
-    count(names)?;
+pub fn check_channels(hub: &Hub, names: &[impl AsRef<str>]) -> Result<(), OpenError> {
+    check_channel_count(names)?;
     for name in names.iter().map(AsRef::as_ref) {
-        let resolved = Channel::parse(name)
+        let resolved = Channel::parse_name(name)
             .map_err(ResolveError::from)
             .and_then(|channel| hub.sequence_name(&channel));
-        resolved.map_err(|error| refusal(error.into(), name))?;
+        resolved.map_err(|error| refusal_for(error.into(), name))?;
     }
     Ok(())
 }
 
-pub(super) fn count(names: &[impl AsRef<str>]) -> Result<(), OpenError> {
+pub(super) fn check_channel_count(names: &[impl AsRef<str>]) -> Result<(), OpenError> {
     match names.len() {
         0 => Err(OpenError::NoChannel),
         1..=CHANNELS_MAX => Ok(()),
@@ -110,28 +110,29 @@ pub(super) fn count(names: &[impl AsRef<str>]) -> Result<(), OpenError> {
     }
 }
 
-fn subscribe(
+fn subscribe_channel(
     hub: &Hub,
     session: &mut Session,
     name: &str,
     last: &LastEventId,
 ) -> Result<(), SubscribeError> {
-    let channel = Channel::parse(name).map_err(ResolveError::from)?;
-    let from = if last.is_empty() { None } else { last.find(&hub.sequence_name(&channel)?) };
+    let channel = Channel::parse_name(name).map_err(ResolveError::from)?;
+    let from =
+        if last.is_empty() { None } else { last.find_position(&hub.sequence_name(&channel)?) };
     session.subscribe(&channel, from)?;
     Ok(())
 }
 
-fn refusal(error: SubscribeError, name: &str) -> OpenError {
+fn refusal_for(error: SubscribeError, name: &str) -> OpenError {
     match error {
         SubscribeError::Unresolved(ResolveError::BadChannel(why)) => {
-            OpenError::BadChannel { name: quoted(name), why }
+            OpenError::BadChannel { name: quote_name(name), why }
         }
         SubscribeError::Unresolved(ResolveError::UnknownFeed) => {
-            OpenError::UnknownFeed { name: quoted(name) }
+            OpenError::UnknownFeed { name: quote_name(name) }
         }
         SubscribeError::Unresolved(ResolveError::UnknownItem(code)) => {
-            OpenError::UnknownItem { name: quoted(name), code }
+            OpenError::UnknownItem { name: quote_name(name), code }
         }
         SubscribeError::TooManyChannels => OpenError::TooManyChannels,
         SubscribeError::TooManyRooms

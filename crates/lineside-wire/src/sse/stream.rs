@@ -9,13 +9,13 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::task::AtomicWaker;
-use lineside_hub::{Hub, Listener, Runs};
+use lineside_hub::{Hub, Listener, RunCache};
 use lineside_sync::{Clock, Sleep};
 
-use super::open::count;
-use super::row::{LIMITS, Reader, SseRow};
+use super::connection::{LIMITS, SseConnection, SseSubscriber};
+use super::open::check_channel_count;
 use super::{HEARTBEAT_INTERVAL, LastEventId, OpenError, RETRY_MILLIS, event};
-use crate::partition::Closed;
+use crate::partition::CloseReason;
 
 /// The body of an `/events` reply.
 ///
@@ -23,22 +23,22 @@ use crate::partition::Closed;
 /// counts as held by the client. It ends by itself when the client has been too slow again and again, its token
 /// has expired, or its user is disconnected; the client then comes back with its last id, as far as it may.
 pub struct SseStream {
-    row: SseRow,
+    row: SseConnection,
     clock: Arc<dyn Clock>,
-    waker: Arc<Wakes>,
+    waker: Arc<StreamWaker>,
     /// What is left of the event begun. Bound: the pieces of one event, or a run.
     pieces: VecDeque<Bytes>,
     made: Vec<Bytes>,
-    runs: Runs,
+    runs: RunCache,
     heartbeat: Sleep,
     expiry: Option<Sleep>,
 }
 
 /// Tells the task that owns the stream.
 #[derive(Debug, Default)]
-struct Wakes(AtomicWaker);
+struct StreamWaker(AtomicWaker);
 
-impl Listener for Wakes {
+impl Listener for StreamWaker {
     fn signal(&self) {
         self.0.wake();
     }
@@ -50,22 +50,22 @@ impl SseStream {
     ///
     /// # Errors
     /// When a name is no channel or unknown, or there are too many.
-    pub fn open(
+    pub fn open_stream(
         hub: &Arc<Hub>,
         channels: &[impl AsRef<str>],
         last_event_id: Option<&str>,
-        reader: &Reader,
+        reader: &SseSubscriber,
         seed: u64,
     ) -> Result<Self, OpenError> {
-        count(channels)?;
-        let waker = Arc::new(Wakes::default());
-        let last = LastEventId::parse(last_event_id.unwrap_or_default());
+        check_channel_count(channels)?;
+        let waker = Arc::new(StreamWaker::default());
+        let last = LastEventId::parse_header(last_event_id.unwrap_or_default());
         let clock = hub.clock().clone();
-        let session = hub.session(waker.clone(), LIMITS);
+        let session = hub.open_session(waker.clone(), LIMITS);
         let now = clock.monotonic();
-        let row = SseRow::subscribe(hub, session, channels, &last, (reader, now))?;
+        let row = SseConnection::subscribe_session(hub, session, channels, &last, (reader, now))?;
         let mut rng = fastrand::Rng::with_seed(seed);
-        let pieces = VecDeque::from([event::retry(rng.u64(RETRY_MILLIS))]);
+        let pieces = VecDeque::from([event::encode_retry(rng.u64(RETRY_MILLIS))]);
         // Connections made together must not beat together for ever.
         let heartbeat = clock.sleep(HEARTBEAT_INTERVAL.mul_f64(rng.f64().mul_add(0.5, 0.5)));
         let expiry = reader.lives.map(|lives| clock.sleep(lives));
@@ -76,7 +76,7 @@ impl SseStream {
     /// The next bytes to write, or `None` when there are none now, or no more
     /// ([`ended`](Self::ended)). Events are never torn apart by another one.
     pub fn next_bytes(&mut self) -> Option<Bytes> {
-        if self.pieces.is_empty() && self.row.next(&mut self.made, &mut self.runs) {
+        if self.pieces.is_empty() && self.row.next_event(&mut self.made, &mut self.runs) {
             self.runs.clear();
             self.pieces.extend(self.made.drain(..));
         }
@@ -84,15 +84,15 @@ impl SseStream {
     }
 
     /// Why all has been given that ever will be; `None` while there may be more.
-    pub fn ended(&self) -> Option<Closed> {
-        self.row.ended().filter(|_| self.pieces.is_empty())
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        self.row.close_reason().filter(|_| self.pieces.is_empty())
     }
 
     /// Whether the reader's token has just expired; then the stream has ended, and says so between two events.
     fn poll_expiry(&mut self, cx: &mut Context<'_>) {
         if self.expiry.as_mut().is_some_and(|sleep| sleep.as_mut().poll(cx).is_ready()) {
             self.expiry = None;
-            self.pieces.extend(self.row.expire(self.clock.monotonic()));
+            self.pieces.extend(self.row.close_if_expired(self.clock.monotonic()));
         }
     }
 
@@ -102,7 +102,7 @@ impl SseStream {
             return Poll::Pending;
         }
         self.heartbeat = self.clock.sleep(HEARTBEAT_INTERVAL);
-        Poll::Ready(Some(self.row.heartbeat()))
+        Poll::Ready(Some(self.row.next_heartbeat()))
     }
 }
 
@@ -117,7 +117,7 @@ impl Stream for SseStream {
         if let Some(bytes) = self.next_bytes() {
             return Poll::Ready(Some(bytes));
         }
-        if self.ended().is_some() {
+        if self.close_reason().is_some() {
             return Poll::Ready(None);
         }
         self.poll_heartbeat(cx)
@@ -128,7 +128,7 @@ impl fmt::Debug for SseStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SseStream")
             .field("session", self.row.as_session())
-            .field("ended", &self.row.ended())
+            .field("ended", &self.row.close_reason())
             .finish_non_exhaustive()
     }
 }

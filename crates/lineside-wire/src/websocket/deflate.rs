@@ -33,8 +33,8 @@ impl Default for Deflater {
 
 impl Deflater {
     /// Appends the message, compressed, as the payload of a frame.
-    pub fn deflate(&mut self, message: &[u8], into: &mut BytesMut) {
-        let flushed = self.flush(message);
+    pub fn deflate_message(&mut self, message: &[u8], into: &mut BytesMut) {
+        let flushed = self.flush_block(message);
         into.put_slice(flushed.strip_suffix(&FLUSH_END[..]).unwrap_or(flushed));
     }
 
@@ -43,10 +43,10 @@ impl Deflater {
     ///
     /// [`stored`]: write_stored
     pub(crate) fn deflate_middle(&mut self, middle: &[u8]) -> Bytes {
-        Bytes::copy_from_slice(self.flush(middle))
+        Bytes::copy_from_slice(self.flush_block(middle))
     }
 
-    fn flush(&mut self, message: &[u8]) -> &[u8] {
+    fn flush_block(&mut self, message: &[u8]) -> &[u8] {
         self.compress.reset();
         self.output.clear();
         self.output.reserve(message.len() / 2 + 64);
@@ -106,11 +106,15 @@ impl Inflater {
     /// # Errors
     /// When it is not compressed data, or more than `bytes_max` come out; no more than that is ever allocated, but
     /// for one byte.
-    pub fn inflate(&mut self, payload: &[u8], bytes_max: usize) -> Result<Vec<u8>, ReadError> {
+    pub fn inflate_message(
+        &mut self,
+        payload: &[u8],
+        bytes_max: usize,
+    ) -> Result<Vec<u8>, ReadError> {
         self.decompress.reset(false);
         let mut message = Vec::new();
         // One byte more than may be shows that there is more.
-        grow(&mut message, payload.len().saturating_mul(3).max(64), bytes_max + 1);
+        grow_buffer(&mut message, payload.len().saturating_mul(3).max(64), bytes_max + 1);
         for piece in [payload, &FLUSH_END] {
             if self.inflate_piece(piece, &mut message, bytes_max)? == Status::StreamEnd {
                 break;
@@ -144,7 +148,7 @@ impl Inflater {
                 return if rest.is_empty() { Ok(status) } else { Err(ReadError::NotDeflated) };
             }
             let more = message.capacity() * 2;
-            grow(message, more, bytes_max + 1);
+            grow_buffer(message, more, bytes_max + 1);
         }
     }
 }
@@ -156,6 +160,6 @@ impl fmt::Debug for Inflater {
 }
 
 /// Sees to it that a buffer holds `wanted` bytes, but no more than `bytes_max`.
-pub(super) fn grow(buffer: &mut Vec<u8>, wanted: usize, bytes_max: usize) {
+pub(super) fn grow_buffer(buffer: &mut Vec<u8>, wanted: usize, bytes_max: usize) {
     buffer.reserve_exact(wanted.min(bytes_max).saturating_sub(buffer.len()));
 }

@@ -62,14 +62,14 @@ fn write_any_head(
 
 /// A buffer for a server's frame that is one allocation: the payload is to be appended, and the head is put before it by
 /// [`finish`].
-pub fn begin(payload_bytes: usize) -> BytesMut {
+pub fn begin_payload(payload_bytes: usize) -> BytesMut {
     let mut frame = BytesMut::with_capacity(PLAIN_HEAD_BYTES_MAX + payload_bytes);
     frame.put_bytes(0, PLAIN_HEAD_BYTES_MAX);
     frame
 }
 
 /// The frame whose payload has been appended to what [`begin`] gave.
-pub fn finish(mut frame: BytesMut, opcode: Opcode, compressed: bool) -> Bytes {
+pub fn finish_frame(mut frame: BytesMut, opcode: Opcode, compressed: bool) -> Bytes {
     let length = frame.len().saturating_sub(PLAIN_HEAD_BYTES_MAX);
     frame.advance(PLAIN_HEAD_BYTES_MAX - head_bytes(length));
     write_head(&mut &mut frame[..], opcode, compressed, length);
@@ -109,7 +109,7 @@ pub fn write_pong(into: &mut BytesMut, payload: &[u8]) {
 }
 
 /// A server's last frame. A reason that is too long is cut.
-pub fn close(code: u16, reason: &str) -> Bytes {
+pub fn encode_close(code: u16, reason: &str) -> Bytes {
     let payload = close_payload(code, reason);
     let mut frame = BytesMut::with_capacity(2 + payload.len());
     write_head(&mut frame, Opcode::Close, false, payload.len());

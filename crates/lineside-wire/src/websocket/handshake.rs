@@ -9,7 +9,7 @@ use bytes::BytesMut;
 use tungstenite::handshake::client::generate_key;
 use tungstenite::handshake::derive_accept_key;
 
-use crate::centrifuge::Format;
+use crate::centrifuge::ProtocolFormat;
 
 /// Longest head of a server's reply that a client reads, in bytes.
 pub const REPLY_BYTES_MAX: usize = 16 << 10;
@@ -25,11 +25,11 @@ const KEY_CHARACTERS: usize = 24;
 
 /// A request that a WebSocket begins with, and what was agreed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Accepted {
+pub struct AcceptedHandshake {
     /// `Sec-WebSocket-Accept`.
     pub key: String,
     /// What the client named in `Sec-WebSocket-Protocol`, if it named one that is known.
-    pub format: Option<Format>,
+    pub format: Option<ProtocolFormat>,
     /// Messages may be compressed.
     pub deflate: bool,
 }
@@ -44,19 +44,20 @@ pub struct HandshakeError {
     pub detail: &'static str,
 }
 
-const fn error(status: u16, detail: &'static str) -> HandshakeError {
+const fn handshake_error(status: u16, detail: &'static str) -> HandshakeError {
     HandshakeError { status, detail }
 }
 
-impl Accepted {
+impl AcceptedHandshake {
     /// The headers of the reply with status 101.
-    pub fn headers(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    pub fn reply_headers(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let always = [
             ("connection", "Upgrade"),
             ("upgrade", "websocket"),
             ("sec-websocket-accept", self.key.as_str()),
         ];
-        let protocol = self.format.map(|format| ("sec-websocket-protocol", format.subprotocol()));
+        let protocol =
+            self.format.map(|format| ("sec-websocket-protocol", format.subprotocol_name()));
         let extension = self.deflate.then_some(("sec-websocket-extensions", EXTENSION));
         always.into_iter().chain(protocol).chain(extension)
     }
@@ -66,62 +67,63 @@ impl Accepted {
 ///
 /// # Errors
 /// When it does not open a WebSocket of version 13.
-pub fn accept<'a>(
+pub fn accept_request<'a>(
     method: &str,
     headers: impl IntoIterator<Item = (&'a str, &'a [u8])>,
-) -> Result<Accepted, HandshakeError> {
+) -> Result<AcceptedHandshake, HandshakeError> {
     if method != "GET" {
-        return Err(error(405, "a WebSocket is opened with GET"));
+        return Err(handshake_error(405, "a WebSocket is opened with GET"));
     }
-    let mut asked = Asked::default();
+    let mut asked = HandshakeHeaders::default();
     for (name, value) in headers {
         if let Ok(value) = str::from_utf8(value) {
-            asked.take(name, value)?;
+            asked.take_header(name, value)?;
         }
     }
     if !asked.upgrade {
-        return Err(error(426, "this is a WebSocket: send Upgrade: websocket"));
+        return Err(handshake_error(426, "this is a WebSocket: send Upgrade: websocket"));
     }
     if !asked.connection {
-        return Err(error(400, "Connection: Upgrade is missing"));
+        return Err(handshake_error(400, "Connection: Upgrade is missing"));
     }
     if !asked.version {
-        return Err(error(426, "Sec-WebSocket-Version: 13 is wanted"));
+        return Err(handshake_error(426, "Sec-WebSocket-Version: 13 is wanted"));
     }
-    let key = asked.key.ok_or(error(400, "Sec-WebSocket-Key is missing"))?;
+    let key = asked.key.ok_or(handshake_error(400, "Sec-WebSocket-Key is missing"))?;
     if key.len() != KEY_CHARACTERS || !key.ends_with("==") {
-        return Err(error(400, "Sec-WebSocket-Key is not 16 bytes in base64"));
+        return Err(handshake_error(400, "Sec-WebSocket-Key is not 16 bytes in base64"));
     }
     let key = derive_accept_key(key.as_bytes());
-    Ok(Accepted { key, format: asked.format, deflate: asked.deflate })
+    Ok(AcceptedHandshake { key, format: asked.format, deflate: asked.deflate })
 }
 
 #[derive(Debug, Default)]
-struct Asked<'a> {
+struct HandshakeHeaders<'a> {
     upgrade: bool,
     connection: bool,
     version: bool,
     key: Option<&'a str>,
-    format: Option<Format>,
+    format: Option<ProtocolFormat>,
     deflate: bool,
 }
 
-impl<'a> Asked<'a> {
-    fn take(&mut self, name: &str, value: &'a str) -> Result<(), HandshakeError> {
+impl<'a> HandshakeHeaders<'a> {
+    fn take_header(&mut self, name: &str, value: &'a str) -> Result<(), HandshakeError> {
         let is = |other: &str| name.eq_ignore_ascii_case(other);
         if is("upgrade") {
-            self.upgrade |= lists(value, "websocket");
+            self.upgrade |= lists_token(value, "websocket");
         } else if is("connection") {
-            self.connection |= lists(value, "upgrade");
+            self.connection |= lists_token(value, "upgrade");
         } else if is("sec-websocket-version") {
             self.version = value.trim() == "13";
         } else if is("sec-websocket-key") {
             if self.key.replace(value.trim()).is_some() {
-                return Err(error(400, "Sec-WebSocket-Key is there twice"));
+                return Err(handshake_error(400, "Sec-WebSocket-Key is there twice"));
             }
         } else if is("sec-websocket-protocol") {
             // The client's order is its preference.
-            let known = || value.split(',').find_map(|it| Format::of_subprotocol(it.trim()));
+            let known =
+                || value.split(',').find_map(|it| ProtocolFormat::from_subprotocol(it.trim()));
             self.format = self.format.or_else(known);
         } else if is("sec-websocket-extensions") {
             self.deflate |= value.split(',').any(is_acceptable_offer);
@@ -130,7 +132,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-fn lists(value: &str, token: &str) -> bool {
+fn lists_token(value: &str, token: &str) -> bool {
     value.split(',').any(|it| it.trim().eq_ignore_ascii_case(token))
 }
 
@@ -161,17 +163,17 @@ fn is_acceptable_offer(offer: &str) -> bool {
 
 /// A client's request.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct HandshakeRequest {
     key: String,
     /// What is to be spoken.
-    pub format: Format,
+    pub format: ProtocolFormat,
     /// Whether compression is offered.
     pub deflate: bool,
 }
 
 /// What a server has agreed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Agreed {
+pub struct HandshakeResponse {
     /// Messages may be compressed.
     pub deflate: bool,
     /// Length of the reply's head; frames begin behind it.
@@ -180,7 +182,7 @@ pub struct Agreed {
 
 /// Why a client got no WebSocket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RefusedError {
+pub enum HandshakeRefusal {
     /// The server answered with another status.
     #[error("the server answered {0} and not 101")]
     Status(u16),
@@ -189,20 +191,20 @@ pub enum RefusedError {
     Malformed(&'static str),
 }
 
-impl Request {
+impl HandshakeRequest {
     /// A request with a key of its own.
-    pub fn new(format: Format, deflate: bool) -> Self {
+    pub fn new(format: ProtocolFormat, deflate: bool) -> Self {
         Self { key: generate_key(), format, deflate }
     }
 
     /// The request as text. `host` is an authority and `target` a path with its query, both as they go into a request.
-    pub fn write(&self, host: &str, target: &str, into: &mut BytesMut) {
+    pub fn write_request(&self, host: &str, target: &str, into: &mut BytesMut) {
         let _ = write!(
             into,
             "GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {}\r\nSec-WebSocket-Protocol: {}\r\n",
             self.key,
-            self.format.subprotocol()
+            self.format.subprotocol_name()
         );
         if self.deflate {
             let _ = write!(into, "Sec-WebSocket-Extensions: {EXTENSION}\r\n");
@@ -214,35 +216,37 @@ impl Request {
     ///
     /// # Errors
     /// When it is a refusal, or not an answer to this request.
-    pub fn read_reply(&self, bytes: &[u8]) -> Result<Option<Agreed>, RefusedError> {
+    pub fn read_reply(&self, bytes: &[u8]) -> Result<Option<HandshakeResponse>, HandshakeRefusal> {
         let mut headers = [httparse::EMPTY_HEADER; REPLY_HEADERS_MAX];
         let mut reply = httparse::Response::new(&mut headers);
         let head_bytes = match reply.parse(bytes) {
             Ok(httparse::Status::Complete(bytes)) => bytes,
             Ok(httparse::Status::Partial) if bytes.len() < REPLY_BYTES_MAX => return Ok(None),
-            _ => return Err(RefusedError::Malformed("the reply is not HTTP, or endless")),
+            _ => return Err(HandshakeRefusal::Malformed("the reply is not HTTP, or endless")),
         };
         let status = reply.code.unwrap_or_default();
         if status != 101 {
-            return Err(RefusedError::Status(status));
+            return Err(HandshakeRefusal::Status(status));
         }
         let find = |name: &str| {
             let found = reply.headers.iter().find(|it| it.name.eq_ignore_ascii_case(name));
             found.and_then(|it| str::from_utf8(it.value).ok())
         };
         if find("sec-websocket-accept") != Some(&derive_accept_key(self.key.as_bytes())) {
-            return Err(RefusedError::Malformed("the reply belongs to another request"));
+            return Err(HandshakeRefusal::Malformed("the reply belongs to another request"));
         }
-        if find("sec-websocket-protocol") != Some(self.format.subprotocol()) {
-            return Err(RefusedError::Malformed(
+        if find("sec-websocket-protocol") != Some(self.format.subprotocol_name()) {
+            return Err(HandshakeRefusal::Malformed(
                 "the server does not speak the protocol asked for",
             ));
         }
         let deflate = match find("sec-websocket-extensions") {
             None => false,
             Some(extension) if self.deflate && is_acceptable_offer(extension) => true,
-            Some(_) => return Err(RefusedError::Malformed("an extension that was not offered")),
+            Some(_) => {
+                return Err(HandshakeRefusal::Malformed("an extension that was not offered"));
+            }
         };
-        Ok(Some(Agreed { deflate, head_bytes }))
+        Ok(Some(HandshakeResponse { deflate, head_bytes }))
     }
 }

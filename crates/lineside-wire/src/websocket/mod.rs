@@ -14,7 +14,7 @@ pub mod handshake;
 mod reader;
 
 pub use self::deflate::{Deflater, Inflater};
-pub use self::reader::{Event, ReadError, Reader};
+pub use self::reader::{ReadError, WebSocketEvent, WebSocketReader};
 
 pub(crate) use self::deflate::{end_stored, write_stored};
 
@@ -29,7 +29,7 @@ pub const DEFLATE_BYTES_MIN: usize = 256;
 
 /// Which side of a connection one is: a server reads masked frames, a client frames without a mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum EndpointRole {
     /// Reads what clients send.
     Server,
     /// Reads what servers send.

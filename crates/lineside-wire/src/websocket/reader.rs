@@ -11,16 +11,16 @@ use std::mem;
 use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::{CloseCode, Control, Data, OpCode};
 
-use super::deflate::grow;
+use super::deflate::grow_buffer;
 use super::frame::{HEAD_BYTES_MAX, apply_mask, head_bytes as frame_head_bytes};
-use super::{CONTROL_BYTES_MAX, Inflater, Role};
+use super::{CONTROL_BYTES_MAX, EndpointRole, Inflater};
 
 /// Frames of one message. Each has to be looked at, also one without a byte.
 const MESSAGE_FRAMES_MAX: usize = 4_096;
 
 /// What a connection's bytes say. Borrowed where the message lay whole in them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event<'a> {
+pub enum WebSocketEvent<'a> {
     /// A message of text.
     Text(Cow<'a, str>),
     /// A message of bytes.
@@ -68,29 +68,29 @@ impl ReadError {
 
 /// Reads one connection's frames.
 #[derive(Debug)]
-pub struct Reader {
-    role: Role,
+pub struct WebSocketReader {
+    role: EndpointRole,
     deflate: bool,
     /// Nothing more is read.
     done: bool,
     message_bytes_max: usize,
-    partial: Option<Box<Partial>>,
+    partial: Option<Box<PartialInput>>,
 }
 
 /// What has begun and is not complete.
 #[derive(Debug, Default)]
-struct Partial {
+struct PartialInput {
     head: [u8; HEAD_BYTES_MAX],
     head_bytes: usize,
-    frame: Option<Frame>,
+    frame: Option<IncomingFrame>,
     /// Payload of a control frame. Bound: [`CONTROL_BYTES_MAX`].
     control: Vec<u8>,
-    message: Option<Message>,
+    message: Option<PartialMessage>,
 }
 
 /// The frame whose payload comes next.
 #[derive(Debug)]
-struct Frame {
+struct IncomingFrame {
     opcode: OpCode,
     is_final: bool,
     compressed: bool,
@@ -99,9 +99,9 @@ struct Frame {
     taken: usize,
 }
 
-/// A message of which there is a piece. Bound: `Reader::message_bytes_max`.
+/// A message of which there is a piece. Bound: `WebSocketReader::message_bytes_max`.
 #[derive(Debug)]
-struct Message {
+struct PartialMessage {
     text: bool,
     compressed: bool,
     payload: Vec<u8>,
@@ -109,28 +109,28 @@ struct Message {
     n_frames: usize,
 }
 
-impl Reader {
+impl WebSocketReader {
     /// A reader for messages of at most `message_bytes_max`; compressed ones only where `deflate` was agreed on.
-    pub fn new(role: Role, message_bytes_max: usize, deflate: bool) -> Self {
+    pub fn new(role: EndpointRole, message_bytes_max: usize, deflate: bool) -> Self {
         Self { role, deflate, done: false, message_bytes_max, partial: None }
     }
 
     /// The next event in `input`, which is moved on behind it and unmasked in place. `None` when all of `input` has been
     /// taken. After an error or a close nothing is read any more, and `input` is passed over.
-    pub fn read<'a>(
+    pub fn next_event<'a>(
         &mut self,
         input: &mut &'a mut [u8],
         inflater: &mut Inflater,
-    ) -> Option<Result<Event<'a>, ReadError>> {
+    ) -> Option<Result<WebSocketEvent<'a>, ReadError>> {
         if self.done {
             *input = &mut [];
             return None;
         }
-        let result = self.advance(input, inflater).transpose();
+        let result = self.advance_frame(input, inflater).transpose();
         if self.partial.as_ref().is_some_and(|partial| partial.is_empty()) {
             self.partial = None;
         }
-        if matches!(result, Some(Err(_) | Ok(Event::Close { .. }))) {
+        if matches!(result, Some(Err(_) | Ok(WebSocketEvent::Close { .. }))) {
             self.done = true;
             self.partial = None;
         }
@@ -138,24 +138,24 @@ impl Reader {
     }
 
     /// Whether nothing has begun that is not complete. A peer that leaves a reader otherwise for long is holding memory.
-    pub fn is_idle(&self) -> bool {
+    pub fn is_between_messages(&self) -> bool {
         self.partial.is_none()
     }
 
     /// Bytes kept for what is not complete.
     pub fn held_bytes(&self) -> usize {
-        let held = |partial: &Partial| {
+        let held = |partial: &PartialInput| {
             let message = partial.message.as_ref().map_or(0, |it| it.payload.capacity());
-            mem::size_of::<Partial>() + partial.control.capacity() + message
+            mem::size_of::<PartialInput>() + partial.control.capacity() + message
         };
         self.partial.as_deref().map_or(0, held)
     }
 
-    fn advance<'a>(
+    fn advance_frame<'a>(
         &mut self,
         input: &mut &'a mut [u8],
         inflater: &mut Inflater,
-    ) -> Result<Option<Event<'a>>, ReadError> {
+    ) -> Result<Option<WebSocketEvent<'a>>, ReadError> {
         loop {
             let begun = self.partial.as_mut().and_then(|partial| partial.frame.take());
             let frame = match begun {
@@ -172,17 +172,17 @@ impl Reader {
                 };
             }
             match self.take_data(frame, input) {
-                Taken::Message { text, compressed, payload } => {
+                DataFrameOutcome::Message { text, compressed, payload } => {
                     return self.message_event(text, compressed, payload, inflater).map(Some);
                 }
-                Taken::Fragment => {}
-                Taken::Incomplete => return Ok(None),
+                DataFrameOutcome::Fragment => {}
+                DataFrameOutcome::Incomplete => return Ok(None),
             }
         }
     }
 
     /// The next frame's head, or `None` when it is not complete.
-    fn read_head(&mut self, input: &mut &mut [u8]) -> Result<Option<Frame>, ReadError> {
+    fn read_head(&mut self, input: &mut &mut [u8]) -> Result<Option<IncomingFrame>, ReadError> {
         let kept = self.partial.as_ref().map_or(0, |partial| partial.head_bytes);
         if input.is_empty() {
             return Ok(None);
@@ -200,11 +200,11 @@ impl Reader {
             let partial = self.partial.get_or_insert_default();
             partial.head = head;
             partial.head_bytes = kept + fresh;
-            skip(input, fresh);
+            skip_bytes(input, fresh);
             return Ok(None);
         };
         let head_bytes = usize::try_from(cursor.position()).unwrap_or(HEAD_BYTES_MAX);
-        skip(input, head_bytes.saturating_sub(kept));
+        skip_bytes(input, head_bytes.saturating_sub(kept));
         if let Some(partial) = &mut self.partial {
             partial.head_bytes = 0;
         }
@@ -213,12 +213,12 @@ impl Reader {
         if head_bytes != shortest + header.mask.map_or(0, |mask| mask.len()) {
             return Err(ReadError::Protocol("length in more bytes than it takes"));
         }
-        self.check(&header, length).map(Some)
+        self.check_header(&header, length).map(Some)
     }
 
-    fn check(&self, header: &FrameHeader, length: u64) -> Result<Frame, ReadError> {
+    fn check_header(&self, header: &FrameHeader, length: u64) -> Result<IncomingFrame, ReadError> {
         let message = self.partial.as_ref().and_then(|partial| partial.message.as_ref());
-        let wants_mask = self.role == Role::Server;
+        let wants_mask = self.role == EndpointRole::Server;
         if header.mask.is_some() != wants_mask {
             return Err(ReadError::Protocol(if wants_mask {
                 "frame without a mask"
@@ -258,7 +258,7 @@ impl Reader {
         if !is_control && before.saturating_add(length) > self.message_bytes_max {
             return Err(ReadError::TooLarge);
         }
-        Ok(Frame {
+        Ok(IncomingFrame {
             opcode: header.opcode,
             is_final: header.is_final,
             compressed: header.rsv1,
@@ -270,13 +270,13 @@ impl Reader {
 
     fn take_control<'a>(
         &mut self,
-        mut frame: Frame,
+        mut frame: IncomingFrame,
         input: &mut &'a mut [u8],
     ) -> Option<(OpCode, Cow<'a, [u8]>)> {
         if frame.taken == 0 && input.len() >= frame.length {
-            return Some((frame.opcode, Cow::Borrowed(frame.take(input))));
+            return Some((frame.opcode, Cow::Borrowed(frame.take_payload(input))));
         }
-        let piece = frame.take(input);
+        let piece = frame.take_payload(input);
         let partial = self.partial.get_or_insert_default();
         partial.control.extend_from_slice(piece);
         if frame.is_complete() {
@@ -286,39 +286,43 @@ impl Reader {
         None
     }
 
-    fn take_data<'a>(&mut self, mut frame: Frame, input: &mut &'a mut [u8]) -> Taken<'a> {
+    fn take_data<'a>(
+        &mut self,
+        mut frame: IncomingFrame,
+        input: &mut &'a mut [u8],
+    ) -> DataFrameOutcome<'a> {
         let text = matches!(frame.opcode, OpCode::Data(Data::Text));
         let compressed = frame.compressed;
         let alone = self.partial.as_ref().is_none_or(|partial| partial.message.is_none());
         if alone && frame.is_final && input.len() >= frame.length {
-            let payload = Cow::Borrowed(frame.take(input));
-            return Taken::Message { text, compressed, payload };
+            let payload = Cow::Borrowed(frame.take_payload(input));
+            return DataFrameOutcome::Message { text, compressed, payload };
         }
         let bytes_max = self.message_bytes_max;
         let partial = self.partial.get_or_insert_default();
-        let mut message = partial.message.take().unwrap_or_else(|| Message {
+        let mut message = partial.message.take().unwrap_or_else(|| PartialMessage {
             text,
             compressed,
             payload: Vec::new(),
             n_frames: 0,
         });
-        let piece = frame.take(input);
+        let piece = frame.take_payload(input);
         let (held, bytes) = (message.payload.len(), message.payload.len() + piece.len());
         if bytes > message.payload.capacity() {
-            grow(&mut message.payload, bytes.max(held * 2), bytes_max);
+            grow_buffer(&mut message.payload, bytes.max(held * 2), bytes_max);
         }
         message.payload.extend_from_slice(piece);
         if frame.is_complete() && frame.is_final {
-            let Message { text, compressed, payload, .. } = message;
-            return Taken::Message { text, compressed, payload: Cow::Owned(payload) };
+            let PartialMessage { text, compressed, payload, .. } = message;
+            return DataFrameOutcome::Message { text, compressed, payload: Cow::Owned(payload) };
         }
         message.n_frames += usize::from(frame.is_complete());
         partial.message = Some(message);
         if frame.is_complete() {
-            return Taken::Fragment;
+            return DataFrameOutcome::Fragment;
         }
         partial.frame = Some(frame);
-        Taken::Incomplete
+        DataFrameOutcome::Incomplete
     }
 
     fn message_event<'a>(
@@ -327,15 +331,19 @@ impl Reader {
         compressed: bool,
         mut payload: Cow<'a, [u8]>,
         inflater: &mut Inflater,
-    ) -> Result<Event<'a>, ReadError> {
+    ) -> Result<WebSocketEvent<'a>, ReadError> {
         if compressed {
-            payload = Cow::Owned(inflater.inflate(&payload, self.message_bytes_max)?);
+            payload = Cow::Owned(inflater.inflate_message(&payload, self.message_bytes_max)?);
         }
-        Ok(if text { Event::Text(utf8(payload)?) } else { Event::Binary(payload) })
+        Ok(if text {
+            WebSocketEvent::Text(parse_utf8(payload)?)
+        } else {
+            WebSocketEvent::Binary(payload)
+        })
     }
 }
 
-enum Taken<'a> {
+enum DataFrameOutcome<'a> {
     /// The last piece of a message, and with it all of it.
     Message { text: bool, compressed: bool, payload: Cow<'a, [u8]> },
     /// A frame that others follow.
@@ -344,13 +352,13 @@ enum Taken<'a> {
     Incomplete,
 }
 
-impl Partial {
+impl PartialInput {
     fn is_empty(&self) -> bool {
         self.head_bytes == 0 && self.frame.is_none() && self.message.is_none()
     }
 }
 
-impl Frame {
+impl IncomingFrame {
     fn is_control(&self) -> bool {
         matches!(self.opcode, OpCode::Control(_))
     }
@@ -360,7 +368,7 @@ impl Frame {
     }
 
     /// What `input` has of the payload, unmasked.
-    fn take<'a>(&mut self, input: &mut &'a mut [u8]) -> &'a [u8] {
+    fn take_payload<'a>(&mut self, input: &mut &'a mut [u8]) -> &'a [u8] {
         let bytes = input.len().min(self.length - self.taken);
         let (piece, rest) = mem::take(input).split_at_mut(bytes);
         *input = rest;
@@ -372,11 +380,11 @@ impl Frame {
     }
 }
 
-fn skip(input: &mut &mut [u8], bytes: usize) {
+fn skip_bytes(input: &mut &mut [u8], bytes: usize) {
     *input = &mut mem::take(input)[bytes..];
 }
 
-fn utf8(payload: Cow<'_, [u8]>) -> Result<Cow<'_, str>, ReadError> {
+fn parse_utf8(payload: Cow<'_, [u8]>) -> Result<Cow<'_, str>, ReadError> {
     match payload {
         Cow::Borrowed(bytes) => str::from_utf8(bytes).map(Cow::Borrowed).ok(),
         Cow::Owned(bytes) => String::from_utf8(bytes).map(Cow::Owned).ok(),
@@ -384,17 +392,17 @@ fn utf8(payload: Cow<'_, [u8]>) -> Result<Cow<'_, str>, ReadError> {
     .ok_or(ReadError::NotUtf8)
 }
 
-fn control_event(opcode: OpCode, payload: Cow<'_, [u8]>) -> Result<Event<'_>, ReadError> {
+fn control_event(opcode: OpCode, payload: Cow<'_, [u8]>) -> Result<WebSocketEvent<'_>, ReadError> {
     match opcode {
-        OpCode::Control(Control::Ping) => Ok(Event::Ping(payload)),
+        OpCode::Control(Control::Ping) => Ok(WebSocketEvent::Ping(payload)),
         OpCode::Control(Control::Close) => close_event(payload),
-        _ => Ok(Event::Pong(payload)),
+        _ => Ok(WebSocketEvent::Pong(payload)),
     }
 }
 
-fn close_event(payload: Cow<'_, [u8]>) -> Result<Event<'_>, ReadError> {
+fn close_event(payload: Cow<'_, [u8]>) -> Result<WebSocketEvent<'_>, ReadError> {
     let code = match *payload {
-        [] => return Ok(Event::Close { code: None, reason: Cow::Borrowed("") }),
+        [] => return Ok(WebSocketEvent::Close { code: None, reason: Cow::Borrowed("") }),
         [high, low, ..] => u16::from_be_bytes([high, low]),
         [_] => return Err(ReadError::Protocol("close code of one byte")),
     };
@@ -405,5 +413,5 @@ fn close_event(payload: Cow<'_, [u8]>) -> Result<Event<'_>, ReadError> {
         Cow::Borrowed(bytes) => Cow::Borrowed(&bytes[2..]),
         Cow::Owned(mut bytes) => Cow::Owned(bytes.split_off(2)),
     };
-    Ok(Event::Close { code: Some(code), reason: utf8(reason)? })
+    Ok(WebSocketEvent::Close { code: Some(code), reason: parse_utf8(reason)? })
 }

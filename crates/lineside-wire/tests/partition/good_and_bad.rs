@@ -3,10 +3,10 @@
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
-use lineside_hub::Disconnect;
-use lineside_wire::partition::Closed;
+use lineside_hub::DisconnectOrder;
+use lineside_wire::partition::CloseReason;
 use lineside_wire::partition::limits::{COALESCE, PING_INTERVAL, STALL_MAX};
-use lineside_wire::sse::Reader;
+use lineside_wire::sse::SseSubscriber;
 use serde_json::json;
 
 use crate::peer::Peer;
@@ -18,8 +18,8 @@ const SECOND: Duration = Duration::from_secs(1);
 fn everybody_is_given_everything_in_order_over_both_transports() {
     let stage = Stage::new(10);
     let mut peers: Vec<Peer> = (0..200).map(|_| stage.listener(1)).collect();
-    let mut events: Vec<_> = (0..200).map(|_| stage.events(1, Reader::default())).collect();
-    eventually("all are in", || stage.partitions.metrics().connections() == 400);
+    let mut events: Vec<_> = (0..200).map(|_| stage.events(1, SseSubscriber::default())).collect();
+    eventually("all are in", || stage.partitions.metrics().connection_count() == 400);
     eventually("all streams listen", || stage.hub.metrics().subscriptions == 400);
     let last = (0..50).map(|_| stage.publish(1, 100)).last().expect("some");
     for peer in &mut peers {
@@ -44,8 +44,8 @@ fn after_a_fault_a_partition_goes_on_with_those_who_come_back() {
     let mut peers: Vec<Peer> = (0..6).map(|_| stage.listener(1)).collect();
     let token = json!({"subscribe": {"channel": "feed/2", "token": FAULT}, "id": 9});
     peers[0].send(&token);
-    eventually("its half is gone", || stage.partitions.metrics().connections() == 3);
-    assert_eq!(stage.partitions.metrics().closed(Closed::Fault), 3);
+    eventually("its half is gone", || stage.partitions.metrics().connection_count() == 3);
+    assert_eq!(stage.partitions.metrics().closed_count(CloseReason::Fault), 3);
     let mut back: Vec<Peer> = (0..6).map(|_| stage.listener(1)).collect();
     let offset = stage.publish(1, 10);
     assert!(back.iter_mut().all(|peer| peer.next_offset() == offset), "both partitions serve");
@@ -65,8 +65,8 @@ fn who_stops_reading_is_cut_off_and_nobody_else_notices() {
             assert_eq!(peer.next_offset(), offset);
         }
     }
-    assert!(stage.partitions.metrics().blocked() >= 10);
-    let closed = || stage.partitions.metrics().closed(Closed::Slow);
+    assert!(stage.partitions.metrics().blocked_count() >= 10);
+    let closed = || stage.partitions.metrics().closed_count(CloseReason::Slow);
     assert_eq!(closed(), 0, "they have time");
     eventually("they are given up", || {
         stage.clock.advance(STALL_MAX / 10);
@@ -83,7 +83,7 @@ fn who_stops_reading_is_cut_off_and_nobody_else_notices() {
 fn a_reader_that_was_overtaken_is_given_the_state_with_a_gap() {
     let stage = Stage::new(10);
     let mut slow = stage.listener(1);
-    let is_blocked = || stage.partitions.metrics().blocked() > 0;
+    let is_blocked = || stage.partitions.metrics().blocked_count() > 0;
     // Overtaken again and again before its socket is full, it would be cut off.
     while !is_blocked() {
         let told = || stage.hub.metrics().deliveries_total;
@@ -122,7 +122,7 @@ fn a_large_state_to_many_keeps_no_other_room_waiting() {
             peer
         })
         .collect();
-    let waiting = || stage.partitions.metrics().states_waiting();
+    let waiting = || stage.partitions.metrics().pending_snapshots();
     eventually("some wait for their turn", || waiting() > 0);
     let begun = Instant::now();
     for _ in 0..20 {
@@ -136,7 +136,7 @@ fn a_large_state_to_many_keeps_no_other_room_waiting() {
     drop(crowd);
     eventually("places are given back", || {
         let metrics = stage.partitions.metrics();
-        metrics.connections() == 1 && metrics.states_waiting() == 0
+        metrics.connection_count() == 1 && metrics.pending_snapshots() == 0
     });
 }
 
@@ -159,7 +159,8 @@ fn who_does_not_answer_a_ping_is_told_so_and_who_does_stays() {
         stage.clock.advance(SECOND);
         lively.send(&json!({}));
         let metrics = stage.partitions.metrics();
-        (metrics.closed(Closed::NoPong), metrics.closed(Closed::Protocol)) == (1, 1)
+        (metrics.closed_count(CloseReason::NoPong), metrics.closed_count(CloseReason::Protocol))
+            == (1, 1)
     });
 }
 
@@ -198,20 +199,21 @@ fn nonsense_ends_its_own_connection_only() {
 #[test]
 fn a_stream_ends_with_its_readers_token_or_on_the_back_ends_word() {
     let stage = Stage::new(10);
-    let short = Reader { user: "anna".into(), lives: Some(5 * SECOND) };
-    let long = Reader { user: "bert".into(), lives: None };
+    let short = SseSubscriber { user: "anna".into(), lives: Some(5 * SECOND) };
+    let long = SseSubscriber { user: "bert".into(), lives: None };
     let mut streams = [short, long].map(|reader| stage.events(1, reader));
     let mut good = stage.listener(1);
     // A channel each, and what is said to each user.
     eventually("both are in", || stage.hub.metrics().subscriptions == 5);
     stage.clock.advance(4 * SECOND);
-    assert_eq!(stage.partitions.metrics().connections(), 3);
+    assert_eq!(stage.partitions.metrics().connection_count(), 3);
     stage.clock.advance(3 * SECOND);
-    let closed = |why| stage.partitions.metrics().closed(why);
-    eventually("one has expired", || closed(Closed::Expired) == 1);
-    let order = Disconnect { client: None, except: vec![], code: 3503, reason: "banned".into() };
+    let closed = |why| stage.partitions.metrics().closed_count(why);
+    eventually("one has expired", || closed(CloseReason::Expired) == 1);
+    let order =
+        DisconnectOrder { client: None, except: vec![], code: 3503, reason: "banned".into() };
     stage.hub.disconnect_user("bert", order);
-    eventually("the other was closed", || closed(Closed::Disconnected) == 1);
+    eventually("the other was closed", || closed(CloseReason::Disconnected) == 1);
     let ends = [": expired: the token has expired\n", ": disconnected: banned\n"];
     for (stream, end) in streams.iter_mut().zip(ends) {
         let mut text = String::new();
@@ -227,16 +229,16 @@ fn a_stream_ends_with_its_readers_token_or_on_the_back_ends_word() {
 fn who_floods_an_event_stream_is_cut_off() {
     let stage = Stage::new(10);
     let mut good = stage.listener(1);
-    let mut chatty = stage.events(1, Reader::default());
-    eventually("both are in", || stage.partitions.metrics().connections() == 2);
+    let mut chatty = stage.events(1, SseSubscriber::default());
+    eventually("both are in", || stage.partitions.metrics().connection_count() == 2);
     chatty.write_all(&[b'x'; 60_000]).expect("what is not asked for is not heard");
     let offset = stage.publish(1, 10);
     assert_eq!(good.next_offset(), offset);
-    assert_eq!(stage.partitions.metrics().closed(Closed::Flood), 0);
+    assert_eq!(stage.partitions.metrics().closed_count(CloseReason::Flood), 0);
     eventually("it is too much", || {
         // Once it is closed nothing can be sent.
         _ = chatty.write_all(&[b'x'; 10_000]);
-        stage.partitions.metrics().closed(Closed::Flood) == 1
+        stage.partitions.metrics().closed_count(CloseReason::Flood) == 1
     });
     let offset = stage.publish(1, 10);
     assert_eq!(good.next_offset(), offset);
@@ -246,10 +248,10 @@ fn who_floods_an_event_stream_is_cut_off() {
 fn a_stop_lets_all_go_evenly_with_the_code_for_it() {
     let stage = Stage::new(10);
     let mut peers: Vec<Peer> = (0..100).map(|_| stage.listener(1)).collect();
-    let mut stream = stage.events(1, Reader::default());
+    let mut stream = stage.events(1, SseSubscriber::default());
     eventually("all are in", || stage.hub.metrics().subscriptions == 101);
-    stage.partitions.drain(10 * SECOND);
-    let open = || stage.partitions.metrics().connections();
+    stage.partitions.drain_connections(10 * SECOND);
+    let open = || stage.partitions.metrics().connection_count();
     let half_way = |stage: &Stage| {
         stage.clock.advance(SECOND / 10);
         open() < 70
@@ -263,6 +265,6 @@ fn a_stop_lets_all_go_evenly_with_the_code_for_it() {
     assert!(peers.iter_mut().all(|peer| peer.end() == Some(3001)));
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).expect("an end");
-    stage.partitions.join();
-    assert_eq!(stage.partitions.metrics().closed(Closed::Shutdown), 101);
+    stage.partitions.join_threads();
+    assert_eq!(stage.partitions.metrics().closed_count(CloseReason::Shutdown), 101);
 }

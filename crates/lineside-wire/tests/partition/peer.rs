@@ -5,14 +5,16 @@ use std::io::{ErrorKind, Read as _, Write as _};
 
 use bytes::BytesMut;
 use lineside_wire::websocket::frame::{self, Opcode};
-use lineside_wire::websocket::{Event, Inflater, MESSAGE_BYTES_MAX, Reader, Role};
+use lineside_wire::websocket::{
+    EndpointRole, Inflater, MESSAGE_BYTES_MAX, WebSocketEvent, WebSocketReader,
+};
 use serde_json::{Value, json};
 
 use crate::stage::Line;
 
 pub(crate) struct Peer {
     pub(crate) socket: Line,
-    reader: Reader,
+    reader: WebSocketReader,
     inflater: Inflater,
     /// What has come and was not looked at.
     messages: VecDeque<Value>,
@@ -24,7 +26,7 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn new(socket: Line) -> Self {
-        let reader = Reader::new(Role::Client, 2 * MESSAGE_BYTES_MAX, false);
+        let reader = WebSocketReader::new(EndpointRole::Client, 2 * MESSAGE_BYTES_MAX, false);
         let inflater = Inflater::default();
         let messages = VecDeque::new();
         Self { socket, reader, inflater, messages, closed: None, is_at_end: false, id: 0 }
@@ -87,13 +89,13 @@ impl Peer {
     }
 
     fn take(&mut self, mut bytes: &mut [u8]) {
-        while let Some(event) = self.reader.read(&mut bytes, &mut self.inflater) {
+        while let Some(event) = self.reader.next_event(&mut bytes, &mut self.inflater) {
             match event.expect("a good frame") {
-                Event::Text(text) => {
+                WebSocketEvent::Text(text) => {
                     let lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON"));
                     self.messages.extend(lines);
                 }
-                Event::Close { code, .. } => self.closed = code,
+                WebSocketEvent::Close { code, .. } => self.closed = code,
                 other => panic!("{other:?} was not expected"),
             }
         }

@@ -7,15 +7,17 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use lineside_hub::{
-    BadChannel, Channel, Epoch, Hub, HubConfig, Position, ResolveError, RoomKey, SessionLimits,
-    State, StateSource,
+    BadChannel, Channel, Epoch, Hub, HubConfig, Position, ResolveError, RoomKey, RoomState,
+    SessionLimits, StateSource,
 };
 use lineside_sync::{SimulatedClock, UnixMillis};
-use lineside_wire::centrifuge::{ClientLimits, Format, Service};
-use lineside_wire::gate::{Gate, Grant, Identity, Refusal};
+use lineside_wire::auth::{Authorizer, ChannelGrant, ClientIdentity, Refusal};
+use lineside_wire::centrifuge::{CentrifugeService, ClientLimits, ProtocolFormat};
 use lineside_wire::partition::limits::COALESCE;
-use lineside_wire::partition::{Asks, Config, Newcomer, Partitions};
-use lineside_wire::sse::Reader;
+use lineside_wire::partition::{
+    PartitionSet, PartitionSetConfig, PendingConnection, TransportRequest,
+};
+use lineside_wire::sse::SseSubscriber;
 use parking_lot::Mutex;
 
 use crate::peer::Peer;
@@ -30,23 +32,28 @@ struct Open;
 /// The token on which the gate panics.
 pub(crate) const FAULT: &str = "fault";
 
-impl Gate for Open {
-    fn is_known(&self, _: &str) -> bool {
+impl Authorizer for Open {
+    fn is_token_known(&self, _: &str) -> bool {
         true
     }
 
-    fn check(&self, _: &str) {}
+    fn check_token(&self, _: &str) {}
 
-    fn connect(&self, _: Option<&str>) -> Result<Identity, Refusal> {
-        Ok(Identity::default())
+    fn authorize_connect(&self, _: Option<&str>) -> Result<ClientIdentity, Refusal> {
+        Ok(ClientIdentity::default())
     }
 
-    fn subscribe(&self, _: &Identity, _: &Channel, token: Option<&str>) -> Result<Grant, Refusal> {
+    fn authorize_subscribe(
+        &self,
+        _: &ClientIdentity,
+        _: &Channel,
+        token: Option<&str>,
+    ) -> Result<ChannelGrant, Refusal> {
         assert_ne!(token, Some(FAULT), "a fault of the program, on purpose");
-        Ok(Grant::default())
+        Ok(ChannelGrant::default())
     }
 
-    fn publish(&self, _: &Identity, _: &Channel) -> Result<(), Refusal> {
+    fn authorize_publish(&self, _: &ClientIdentity, _: &Channel) -> Result<(), Refusal> {
         Ok(())
     }
 }
@@ -63,7 +70,7 @@ fn at(offset: u64) -> Position {
 }
 
 impl StateSource for Networks {
-    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
         match channel.as_str() {
             "feed/1" => Ok(key(1)),
             "feed/2" => Ok(key(2)),
@@ -76,11 +83,11 @@ impl StateSource for Networks {
         key.group.to_string()
     }
 
-    fn position(&self, _: &Channel, key: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &Channel, key: RoomKey) -> Option<Position> {
         Some(at(self.0.lock()[key.group as usize - 1].0))
     }
 
-    fn read_state(&self, _: &Channel, key: RoomKey) -> State {
+    fn read_state(&self, _: &Channel, key: RoomKey) -> RoomState {
         const PART: usize = 100_000;
         let (offset, bytes) = self.0.lock()[key.group as usize - 1];
         let n = bytes.div_ceil(PART).max(1);
@@ -91,7 +98,7 @@ impl StateSource for Networks {
             );
             Bytes::from(text)
         };
-        State { position: Some(at(offset)), parts: (1..=n).map(part).collect() }
+        RoomState { position: Some(at(offset)), parts: (1..=n).map(part).collect() }
     }
 }
 
@@ -132,7 +139,7 @@ pub(crate) struct Stage {
     pub(crate) hub: Arc<Hub>,
     /// By which sockets are judged.
     pub(crate) clock: SimulatedClock,
-    pub(crate) partitions: Partitions,
+    pub(crate) partitions: PartitionSet,
     networks: Arc<Networks>,
     listener: TcpListener,
 }
@@ -142,26 +149,27 @@ impl Stage {
         let networks = Arc::new(Networks(Mutex::new([(0, state_bytes), (0, 0)])));
         let clock = SimulatedClock::new(UnixMillis(0));
         let hub = Hub::new(HubConfig::default(), networks.clone(), Arc::new(clock.clone()), 1);
-        let service = Arc::new(Service {
+        let service = Arc::new(CentrifugeService {
             hub: hub.clone(),
             gate: Arc::new(Open),
             limits: ClientLimits::default(),
             version: "test",
         });
-        let config = Config { partitions: 2, workers: 1, sessions: SessionLimits::default() };
-        let partitions =
-            Partitions::start(&service, Arc::new(clock.clone()), config, 1).expect("threads");
+        let config =
+            PartitionSetConfig { partitions: 2, workers: 1, sessions: SessionLimits::default() };
+        let partitions = PartitionSet::start_threads(&service, Arc::new(clock.clone()), config, 1)
+            .expect("threads");
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         Self { hub, clock, partitions, networks, listener }
     }
 
-    fn connect(&self, asks: Asks, head: &'static [u8]) -> Line {
+    fn connect(&self, asks: TransportRequest, head: &'static [u8]) -> Line {
         let address = self.listener.local_addr().expect("an address");
         let client = TcpStream::connect(address).expect("a connection");
         client.set_read_timeout(Some(PATIENCE / 200)).expect("a timeout");
         let (socket, _) = self.listener.accept().expect("the other end");
         socket.set_nonblocking(true).expect("non-blocking");
-        let newcomer = Newcomer {
+        let newcomer = PendingConnection {
             socket,
             tls: None,
             unread: Bytes::new(),
@@ -170,13 +178,16 @@ impl Stage {
             asks,
             place: Box::new(()),
         };
-        self.partitions.adopt(Box::new(newcomer)).expect("a partition with room");
+        self.partitions.adopt_connection(Box::new(newcomer)).expect("a partition with room");
         Line { socket: client, clock: self.clock.clone() }
     }
 
     /// A client over WebSocket that has not said anything yet.
     pub(crate) fn websocket(&self) -> Peer {
-        Peer::new(self.connect(Asks::WebSocket { format: Format::Json, deflate: false }, b""))
+        Peer::new(self.connect(
+            TransportRequest::WebSocket { format: ProtocolFormat::Json, deflate: false },
+            b"",
+        ))
     }
 
     /// A client that listens to a network and has its state.
@@ -188,9 +199,12 @@ impl Stage {
     }
 
     /// An event stream, as raw bytes.
-    pub(crate) fn events(&self, network: u32, reader: Reader) -> Line {
+    pub(crate) fn events(&self, network: u32, reader: SseSubscriber) -> Line {
         let channels = vec![format!("feed/{network}").into()];
-        self.connect(Asks::Sse { channels, last_event_id: None, reader }, b"head\r\n\r\n")
+        self.connect(
+            TransportRequest::Sse { channels, last_event_id: None, reader },
+            b"head\r\n\r\n",
+        )
     }
 
     /// Publishes so many bytes in a network.
@@ -201,13 +215,13 @@ impl Stage {
             network.0 += 1;
             network.0
         };
-        let mut batch = self.hub.batch();
+        let mut batch = self.hub.open_batch();
         if let Some(room) = self.hub.find_room(key(network)) {
             let filling = "y".repeat(bytes);
             let text = format!(r#"{{"at":0,"filling":"{filling}","changes":[]}}"#);
-            batch.append(&room, Some(at(offset)), text.into());
+            batch.append_publication(&room, Some(at(offset)), text.into());
         }
-        batch.reach(network, at(offset));
+        batch.mark_group_reached(network, at(offset));
         batch.finish();
         // Rooms that are behind wait for time to pass.
         self.clock.advance(COALESCE);

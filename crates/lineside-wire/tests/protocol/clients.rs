@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use lineside_wire::centrifuge::message::*;
-use lineside_wire::centrifuge::{ClientLimits, Request};
+use lineside_wire::centrifuge::{ClientLimits, CommandRequest};
 use lineside_wire::websocket::frame::{self, Opcode};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ fn who_it_is_comes_first_and_once() {
         assert_eq!(code(&peer), 3003);
         let mut peer = Peer::new(&network.hub, format, false);
         let connected = peer.connect("").connect.expect("connected");
-        assert_eq!(connected.client, *peer.connection.as_client().id().to_string());
+        assert_eq!(connected.client, *peer.connection.as_client().client_id().to_string());
         assert_eq!((connected.ping, connected.pong, connected.expires), (25, true, false));
         peer.connect("");
         assert_eq!(code(&peer), 3003);
@@ -66,7 +66,7 @@ fn a_ping_wants_a_pong() {
         for _ in 0..3 {
             peer.ping();
             advance(&network, 9);
-            peer.ask(Request::Pong);
+            peer.ask(CommandRequest::Pong);
             peer.look_in();
         }
         assert_eq!((peer.pings, code(&peer)), (3, 0));
@@ -141,7 +141,7 @@ fn a_subscriber_begins_with_nothing_and_gets_the_state() {
 
 #[test]
 fn an_idle_connection_is_small() {
-    let bytes = size_of::<lineside_wire::centrifuge::Connection>();
+    let bytes = size_of::<lineside_wire::centrifuge::CentrifugeConnection>();
     assert!(bytes <= 448, "{bytes} bytes");
 }
 
@@ -165,7 +165,7 @@ fn a_refused_channel_has_its_code() {
         assert_eq!(peer.waits > 1, format == FORMATS[0], "long replies wait for the socket");
         assert!(peer.largest_frame < 64 << 10);
         let unsubscribed =
-            peer.ask(Request::Unsubscribe(ChannelRequest { channel: "feed/city".into() }));
+            peer.ask(CommandRequest::Unsubscribe(ChannelRequest { channel: "feed/city".into() }));
         assert!(unsubscribed.unsubscribe.is_some());
         assert_eq!(codes(&mut peer, &["feed/city"]), [0]);
         assert_eq!(peer.closed, None);
@@ -226,13 +226,13 @@ fn a_flood_ends_the_connection_and_a_resubscription_does_not() {
     for format in FORMATS {
         let mut peer = Peer::with_limits(&network.hub, format, false, limits);
         peer.connect("");
-        assert_eq!(peer.ask_all((0..19).map(|_| Request::Ping)).len(), 19);
+        assert_eq!(peer.ask_all((0..19).map(|_| CommandRequest::Ping)).len(), 19);
         for _ in 0..50 {
             advance(&network, 1);
-            peer.ask_all([Request::Ping, Request::Ping]);
+            peer.ask_all([CommandRequest::Ping, CommandRequest::Ping]);
         }
         assert_eq!(peer.closed, None);
-        peer.ask_all((0..19).map(|_| Request::Ping));
+        peer.ask_all((0..19).map(|_| CommandRequest::Ping));
         assert_eq!(code(&peer), 3013);
         // Frames that are no messages count, too.
         let mut peer = Peer::with_limits(&network.hub, format, false, limits);
@@ -261,7 +261,7 @@ fn what_makes_no_sense_ends_the_connection() {
     let mut peer = Peer::new(&network.hub, FORMATS[0], false);
     peer.send(&[0x81, 0xff, 0, 0, 0, 0, 0, 8, 0, 0, 1, 2, 3, 4]);
     assert_eq!(code(&peer), 1009);
-    let close = peer.closed.expect("closed").frame();
+    let close = peer.closed.expect("closed").close_frame();
     assert_eq!(close[..4], [0x88, close.len() as u8 - 2, 3, 0xf1]);
 }
 
@@ -353,7 +353,7 @@ proptest! {
                 Step::Unsubscribe(n) => {
                     let channel = CHANNELS[n].to_owned();
                     if peer.held.remove(&channel).is_some() {
-                        peer.ask(Request::Unsubscribe(ChannelRequest { channel }));
+                        peer.ask(CommandRequest::Unsubscribe(ChannelRequest { channel }));
                     }
                 }
             }
@@ -410,6 +410,6 @@ fn who_listens_to_a_feed_that_goes_is_told_by_the_end_of_its_subscription() {
         assert_eq!((push.channel.as_str(), end.code), ("feed/city", 2502));
         assert_eq!(peer.closed, None);
         // What is left of it makes room for the next one.
-        network.hub.sweep();
+        network.hub.sweep_rooms();
     }
 }

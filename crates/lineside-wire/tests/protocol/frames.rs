@@ -2,7 +2,9 @@
 
 use bytes::BytesMut;
 use lineside_wire::websocket::frame::{self, Opcode};
-use lineside_wire::websocket::{Deflater, Event, Inflater, ReadError, Reader, Role};
+use lineside_wire::websocket::{
+    Deflater, EndpointRole, Inflater, ReadError, WebSocketEvent, WebSocketReader,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tungstenite::protocol::{Role as PeerRole, WebSocket};
@@ -14,7 +16,7 @@ const FINAL: u8 = 0x80;
 const CONTINUATION: u8 = 0;
 const MASK: [u8; 4] = [0x5a, 0, 0xff, 0x31];
 
-type Events = Vec<Result<Event<'static>, ReadError>>;
+type Events = Vec<Result<WebSocketEvent<'static>, ReadError>>;
 
 /// Something a client sends.
 #[derive(Clone, Debug)]
@@ -52,17 +54,17 @@ fn write(sent: &[Sent], mask: [u8; 4]) -> (Vec<u8>, Events) {
         match sent {
             Sent::Text(text) => {
                 frame::write_masked(&mut bytes, Opcode::Text, false, text.as_bytes(), mask);
-                events.push(Ok(Event::Text(text.clone().into())));
+                events.push(Ok(WebSocketEvent::Text(text.clone().into())));
             }
             Sent::Binary(payload) => {
                 frame::write_masked(&mut bytes, Opcode::Binary, false, payload, mask);
-                events.push(Ok(Event::Binary(payload.clone().into())));
+                events.push(Ok(WebSocketEvent::Binary(payload.clone().into())));
             }
             Sent::Deflated(text) => {
                 let mut payload = BytesMut::new();
-                deflater.deflate(text.as_bytes(), &mut payload);
+                deflater.deflate_message(text.as_bytes(), &mut payload);
                 frame::write_masked(&mut bytes, Opcode::Text, true, &payload, mask);
-                events.push(Ok(Event::Text(text.clone().into())));
+                events.push(Ok(WebSocketEvent::Text(text.clone().into())));
             }
             Sent::Fragments(text, cuts) => {
                 let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (text.len() + 1)).collect();
@@ -71,15 +73,15 @@ fn write(sent: &[Sent], mask: [u8; 4]) -> (Vec<u8>, Events) {
                 for cut in cuts {
                     bytes.extend_from_slice(&raw(opcode, &text.as_bytes()[from..cut], mask));
                     frame::write_masked(&mut bytes, Opcode::Ping, false, b"?", mask);
-                    events.push(Ok(Event::Ping(b"?".as_slice().into())));
+                    events.push(Ok(WebSocketEvent::Ping(b"?".as_slice().into())));
                     (from, opcode) = (cut, CONTINUATION);
                 }
                 bytes.extend_from_slice(&raw(FINAL | opcode, &text.as_bytes()[from..], mask));
-                events.push(Ok(Event::Text(text.clone().into())));
+                events.push(Ok(WebSocketEvent::Text(text.clone().into())));
             }
             Sent::Ping(payload) => {
                 frame::write_masked(&mut bytes, Opcode::Ping, false, payload, mask);
-                events.push(Ok(Event::Ping(payload.clone().into())));
+                events.push(Ok(WebSocketEvent::Ping(payload.clone().into())));
             }
         }
     }
@@ -87,7 +89,7 @@ fn write(sent: &[Sent], mask: [u8; 4]) -> (Vec<u8>, Events) {
 }
 
 fn server_reads(bytes: &[u8]) -> Events {
-    checks::read(Role::Server, true, [bytes])
+    checks::read(EndpointRole::Server, true, [bytes])
 }
 
 fn error(bytes: &[u8]) -> Option<ReadError> {
@@ -132,7 +134,11 @@ fn a_broken_rule_has_its_code() {
     assert_eq!(protocol(&raw(FINAL | 8, &[3, 232, 0xff], MASK)), Some(1007), "a reason is text");
     assert_eq!(protocol(&raw(FINAL | 1, b"\xc3\x28", MASK)), Some(1007), "a text is UTF-8");
     let split = [raw(1, b"\xc3", MASK), raw(FINAL, b"\xa9", MASK)].concat();
-    assert_eq!(server_reads(&split), [Ok(Event::Text("é".into()))], "a character may be split");
+    assert_eq!(
+        server_reads(&split),
+        [Ok(WebSocketEvent::Text("é".into()))],
+        "a character may be split"
+    );
     assert_eq!(protocol(&raw(FINAL | 0x40 | 1, b"\xff\xff", MASK)), Some(1007), "no such block");
 }
 
@@ -158,11 +164,12 @@ fn a_message_in_too_many_frames_is_refused_also_if_they_are_empty() {
 #[test]
 fn a_compressed_bomb_is_refused_and_its_bytes_never_held() {
     let mut bomb = BytesMut::new();
-    Deflater::default().deflate(&vec![b' '; 4 << 20], &mut bomb);
+    Deflater::default().deflate_message(&vec![b' '; 4 << 20], &mut bomb);
     assert!(bomb.len() < 6_000);
     let limit = 64 << 10;
-    assert_eq!(Inflater::default().inflate(&bomb, limit), Err(ReadError::TooLarge));
-    let exact = Inflater::default().inflate(&bomb, 4 << 20).expect("exactly as much as may be");
+    assert_eq!(Inflater::default().inflate_message(&bomb, limit), Err(ReadError::TooLarge));
+    let exact =
+        Inflater::default().inflate_message(&bomb, 4 << 20).expect("exactly as much as may be");
     assert!(exact.len() == 4 << 20 && exact.capacity() <= (4 << 20) + 1);
 }
 
@@ -170,31 +177,34 @@ fn a_compressed_bomb_is_refused_and_its_bytes_never_held() {
 fn what_ends_in_a_final_block_is_a_message_too() {
     // RFC 7692 §7.2.3.4
     let payload = [0xf3, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00, 0x00];
-    assert_eq!(Inflater::default().inflate(&payload, 100).as_deref(), Ok(&b"Hello"[..]));
+    assert_eq!(Inflater::default().inflate_message(&payload, 100).as_deref(), Ok(&b"Hello"[..]));
     // RFC 7692 §7.2.3.3: not compressed at all
     let stored = [0x00, 0x05, 0x00, 0xfa, 0xff, 0x48, 0x65, 0x6c, 0x6c, 0x6f, 0x00];
-    assert_eq!(Inflater::default().inflate(&stored, 100).as_deref(), Ok(&b"Hello"[..]));
-    assert_eq!(Inflater::default().inflate(&[0], 100).as_deref(), Ok(&b""[..]));
+    assert_eq!(Inflater::default().inflate_message(&stored, 100).as_deref(), Ok(&b"Hello"[..]));
+    assert_eq!(Inflater::default().inflate_message(&[0], 100).as_deref(), Ok(&b""[..]));
 }
 
 #[test]
 fn an_idle_reader_holds_nothing() {
-    let mut reader = Reader::new(Role::Server, 1 << 20, true);
-    assert!(size_of::<Reader>() <= 64);
+    let mut reader = WebSocketReader::new(EndpointRole::Server, 1 << 20, true);
+    assert!(size_of::<WebSocketReader>() <= 64);
     let mut inflater = Inflater::default();
     let mut bytes = [raw(1, b"one", MASK), raw(FINAL, b" two", MASK)].concat();
     let (begun, rest) = bytes.split_at_mut(5);
-    assert!(reader.read(&mut &mut *begun, &mut inflater).is_none());
-    assert!(!reader.is_idle() && reader.held_bytes() > 0);
+    assert!(reader.next_event(&mut &mut *begun, &mut inflater).is_none());
+    assert!(!reader.is_between_messages() && reader.held_bytes() > 0);
     let mut rest = rest;
-    assert_eq!(reader.read(&mut rest, &mut inflater), Some(Ok(Event::Text("one two".into()))));
-    assert!(reader.is_idle() && reader.held_bytes() == 0);
+    assert_eq!(
+        reader.next_event(&mut rest, &mut inflater),
+        Some(Ok(WebSocketEvent::Text("one two".into())))
+    );
+    assert!(reader.is_between_messages() && reader.held_bytes() == 0);
 }
 
 #[test]
 fn nothing_is_read_after_a_close() {
     let bytes = [raw(FINAL | 8, b"\x0b\xb9bye", MASK), raw(FINAL | 1, b"x", MASK)].concat();
-    let close = Event::Close { code: Some(3001), reason: "bye".into() };
+    let close = WebSocketEvent::Close { code: Some(3001), reason: "bye".into() };
     assert_eq!(server_reads(&bytes), [Ok(close)]);
 }
 
@@ -237,7 +247,7 @@ fn another_library_reads_what_is_written_and_writes_what_is_read() {
     }
     bytes.extend_from_slice(&frame::PING);
     frame::write_pong(&mut bytes, b"!");
-    bytes.extend_from_slice(&frame::close(3001, &"é".repeat(100)));
+    bytes.extend_from_slice(&frame::encode_close(3001, &"é".repeat(100)));
     let mut client = peer(bytes.to_vec(), PeerRole::Client);
     for text in texts {
         assert_eq!(client.read().expect("a message"), Message::Text(Utf8Bytes::from(text)));
@@ -252,17 +262,17 @@ fn another_library_reads_what_is_written_and_writes_what_is_read() {
         client.send(Message::Text(text.into())).expect("memory");
         let sent = &client.get_ref().outgoing;
         let events = read_large(sent);
-        assert_eq!(events, [Ok(Event::Text(text.into()))]);
+        assert_eq!(events, [Ok(WebSocketEvent::Text(text.into()))]);
     }
 }
 
 fn read_large(bytes: &[u8]) -> Events {
     let mut bytes = bytes.to_vec();
     let mut input = bytes.as_mut_slice();
-    let mut reader = Reader::new(Role::Server, 1 << 20, false);
-    let event = reader.read(&mut input, &mut Inflater::default()).expect("an event");
-    let Ok(Event::Text(text)) = event else { panic!("{event:?}") };
-    vec![Ok(Event::Text(text.into_owned().into()))]
+    let mut reader = WebSocketReader::new(EndpointRole::Server, 1 << 20, false);
+    let event = reader.next_event(&mut input, &mut Inflater::default()).expect("an event");
+    let Ok(WebSocketEvent::Text(text)) = event else { panic!("{event:?}") };
+    vec![Ok(WebSocketEvent::Text(text.into_owned().into()))]
 }
 
 proptest! {
@@ -283,8 +293,8 @@ proptest! {
             cut.push(piece);
             rest = after;
         }
-        prop_assert_eq!(&checks::read(Role::Server, true, [bytes.as_slice()]), &events);
-        prop_assert_eq!(&checks::read(Role::Server, true, cut), &events);
+        prop_assert_eq!(&checks::read(EndpointRole::Server, true, [bytes.as_slice()]), &events);
+        prop_assert_eq!(&checks::read(EndpointRole::Server, true, cut), &events);
     }
 
     #[test]
@@ -309,11 +319,11 @@ proptest! {
         let mut deflater = Deflater::default();
         for text in &texts {
             let mut payload = BytesMut::new();
-            deflater.deflate(text.as_bytes(), &mut payload);
+            deflater.deflate_message(text.as_bytes(), &mut payload);
             frame::write_head(&mut bytes, Opcode::Text, true, payload.len());
             bytes.extend_from_slice(&payload);
         }
-        let events: Events = texts.iter().map(|it| Ok(Event::Text(it.clone().into()))).collect();
-        prop_assert_eq!(checks::read(Role::Client, true, [&bytes[..]]), events);
+        let events: Events = texts.iter().map(|it| Ok(WebSocketEvent::Text(it.clone().into()))).collect();
+        prop_assert_eq!(checks::read(EndpointRole::Client, true, [&bytes[..]]), events);
     }
 }

@@ -1,8 +1,8 @@
 //! The opening handshake, both sides of it.
 
 use bytes::BytesMut;
-use lineside_wire::centrifuge::Format;
-use lineside_wire::websocket::handshake::{self, RefusedError, Request};
+use lineside_wire::centrifuge::ProtocolFormat;
+use lineside_wire::websocket::handshake::{self, HandshakeRefusal, HandshakeRequest};
 
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 
@@ -23,20 +23,20 @@ fn headers<'a>(extra: &'a [(&'a str, &'a str)]) -> Vec<(&'a str, &'a [u8])> {
 }
 
 fn status(extra: &[(&str, &str)]) -> u16 {
-    handshake::accept("GET", headers(extra)).map_or_else(|error| error.status, |_| 101)
+    handshake::accept_request("GET", headers(extra)).map_or_else(|error| error.status, |_| 101)
 }
 
 #[test]
 fn the_specifications_example_is_answered_as_it_says() {
-    let accepted = handshake::accept("GET", headers(&[])).expect("accepted");
+    let accepted = handshake::accept_request("GET", headers(&[])).expect("accepted");
     assert_eq!(accepted.key, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
     assert_eq!((accepted.format, accepted.deflate), (None, false));
-    assert_eq!(accepted.headers().count(), 3);
+    assert_eq!(accepted.reply_headers().count(), 3);
 }
 
 #[test]
 fn what_opens_no_websocket_is_told_why() {
-    let post = handshake::accept("POST", headers(&[])).expect_err("not with POST");
+    let post = handshake::accept_request("POST", headers(&[])).expect_err("not with POST");
     assert_eq!(post.status, 405);
     assert_eq!(status(&[("Upgrade", "")]), 426);
     assert_eq!(status(&[("Upgrade", "h2c")]), 426);
@@ -51,10 +51,10 @@ fn what_opens_no_websocket_is_told_why() {
 fn the_first_known_protocol_is_taken() {
     let format = |value| {
         let extra = [("Sec-WebSocket-Protocol", value)];
-        handshake::accept("GET", headers(&extra)).expect("accepted").format
+        handshake::accept_request("GET", headers(&extra)).expect("accepted").format
     };
-    assert_eq!(format("centrifuge-protobuf"), Some(Format::Protobuf));
-    assert_eq!(format("chat, centrifuge-json, centrifuge-protobuf"), Some(Format::Json));
+    assert_eq!(format("centrifuge-protobuf"), Some(ProtocolFormat::Protobuf));
+    assert_eq!(format("chat, centrifuge-json, centrifuge-protobuf"), Some(ProtocolFormat::Json));
     assert_eq!(format("chat"), None);
 }
 
@@ -62,7 +62,7 @@ fn the_first_known_protocol_is_taken() {
 fn compression_is_agreed_on_only_where_it_can_be_kept() {
     let deflate = |value| {
         let extra = [("Sec-WebSocket-Extensions", value)];
-        handshake::accept("GET", headers(&extra)).expect("accepted").deflate
+        handshake::accept_request("GET", headers(&extra)).expect("accepted").deflate
     };
     // What browsers send.
     assert!(deflate("permessage-deflate; client_max_window_bits"));
@@ -89,9 +89,10 @@ fn answer(request: &[u8]) -> String {
     let mut parsed = httparse::Request::new(&mut headers);
     assert!(parsed.parse(request).expect("HTTP").is_complete());
     let headers = parsed.headers.iter().map(|it| (it.name, it.value));
-    let accepted = handshake::accept(parsed.method.expect("a method"), headers).expect("accepted");
+    let accepted =
+        handshake::accept_request(parsed.method.expect("a method"), headers).expect("accepted");
     let mut reply = String::from("HTTP/1.1 101 Switching Protocols\r\n");
-    for (name, value) in accepted.headers() {
+    for (name, value) in accepted.reply_headers() {
         reply.push_str(&format!("{name}: {value}\r\n"));
     }
     reply + "\r\n"
@@ -99,10 +100,10 @@ fn answer(request: &[u8]) -> String {
 
 #[test]
 fn a_client_and_a_server_agree() {
-    for (format, deflate) in [(Format::Json, true), (Format::Protobuf, false)] {
-        let request = Request::new(format, deflate);
+    for (format, deflate) in [(ProtocolFormat::Json, true), (ProtocolFormat::Protobuf, false)] {
+        let request = HandshakeRequest::new(format, deflate);
         let mut bytes = BytesMut::new();
-        request.write("example.org:8080", "/connection/websocket?x=1", &mut bytes);
+        request.write_request("example.org:8080", "/connection/websocket?x=1", &mut bytes);
         assert!(
             bytes.starts_with(
                 b"GET /connection/websocket?x=1 HTTP/1.1\r\nHost: example.org:8080\r\n"
@@ -115,17 +116,17 @@ fn a_client_and_a_server_agree() {
         let with_frames = [reply.as_bytes(), b"\x81\x00"].concat();
         let agreed = request.read_reply(&with_frames).expect("agreed").expect("complete");
         assert_eq!((agreed.deflate, agreed.head_bytes), (deflate, reply.len()));
-        let other = Request::new(format, deflate);
-        assert!(matches!(other.read_reply(reply.as_bytes()), Err(RefusedError::Malformed(_))));
+        let other = HandshakeRequest::new(format, deflate);
+        assert!(matches!(other.read_reply(reply.as_bytes()), Err(HandshakeRefusal::Malformed(_))));
     }
 }
 
 #[test]
 fn a_client_is_told_of_a_refusal() {
-    let request = Request::new(Format::Json, false);
+    let request = HandshakeRequest::new(ProtocolFormat::Json, false);
     let refusal = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3\r\n\r\n";
-    assert_eq!(request.read_reply(refusal), Err(RefusedError::Status(503)));
-    assert!(matches!(request.read_reply(b"SSH-2.0\r\n\r\n"), Err(RefusedError::Malformed(_))));
+    assert_eq!(request.read_reply(refusal), Err(HandshakeRefusal::Status(503)));
+    assert!(matches!(request.read_reply(b"SSH-2.0\r\n\r\n"), Err(HandshakeRefusal::Malformed(_))));
     let endless = [b"HTTP/1.1 101 x\r\n".as_slice(), &[b'a'; 20 << 10]].concat();
-    assert!(matches!(request.read_reply(&endless), Err(RefusedError::Malformed(_))));
+    assert!(matches!(request.read_reply(&endless), Err(HandshakeRefusal::Malformed(_))));
 }

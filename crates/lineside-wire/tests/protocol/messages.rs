@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::{Bytes, BytesMut};
 use lineside_wire::centrifuge::message::*;
 use lineside_wire::centrifuge::{
-    BadCommand, ClientLimits, Command, Commands, Format, Reply, Request, codes,
+    BadCommand, ClientLimits, Command, CommandReader, CommandRequest, ProtocolFormat, Reply, codes,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -14,7 +14,7 @@ use prost::Message as _;
 
 use crate::checks;
 
-const FORMATS: [Format; 2] = [Format::Json, Format::Protobuf];
+const FORMATS: [ProtocolFormat; 2] = [ProtocolFormat::Json, ProtocolFormat::Protobuf];
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), ".{0,12}", Just("feed/city".to_owned())]
@@ -26,24 +26,24 @@ fn data() -> impl Strategy<Value = Bytes> {
     prop::sample::select(texts.to_vec()).prop_map(|text| Bytes::from_static(text.as_bytes()))
 }
 
-fn resume() -> impl Strategy<Value = Resume> {
-    (any::<bool>(), text(), any::<u64>()).prop_map(|(recover, epoch, offset)| Resume {
+fn resume() -> impl Strategy<Value = ResumePoint> {
+    (any::<bool>(), text(), any::<u64>()).prop_map(|(recover, epoch, offset)| ResumePoint {
         recover,
         epoch,
         offset,
     })
 }
 
-fn request() -> impl Strategy<Value = Request> {
+fn request() -> impl Strategy<Value = CommandRequest> {
     let channel = || text().prop_map(|channel| ChannelRequest { channel });
     let connect = (text(), btree_map(text(), resume(), 0..4), text(), text()).prop_map(
         |(token, subs, name, version)| {
-            Request::Connect(ConnectRequest { token, subs, name, version })
+            CommandRequest::Connect(ConnectRequest { token, subs, name, version })
         },
     );
     let subscribe = (text(), text(), resume(), any::<bool>()).prop_map(
-        |(channel, token, Resume { recover, epoch, offset }, join_leave)| {
-            Request::Subscribe(SubscribeRequest {
+        |(channel, token, ResumePoint { recover, epoch, offset }, join_leave)| {
+            CommandRequest::Subscribe(SubscribeRequest {
                 channel,
                 token,
                 recover,
@@ -56,30 +56,30 @@ fn request() -> impl Strategy<Value = Request> {
     let history = (text(), any::<i32>(), option::of((any::<u64>(), text())), any::<bool>())
         .prop_map(|(channel, limit, since, reverse)| {
             let since = since.map(|(offset, epoch)| StreamPosition { offset, epoch });
-            Request::History(HistoryRequest { channel, limit, since, reverse })
+            CommandRequest::History(HistoryRequest { channel, limit, since, reverse })
         });
     prop_oneof![
         connect,
         subscribe,
-        channel().prop_map(Request::Unsubscribe),
+        channel().prop_map(CommandRequest::Unsubscribe),
         (text(), data())
-            .prop_map(|(channel, data)| Request::Publish(PublishRequest { channel, data })),
-        channel().prop_map(Request::Presence),
-        channel().prop_map(Request::PresenceStats),
+            .prop_map(|(channel, data)| CommandRequest::Publish(PublishRequest { channel, data })),
+        channel().prop_map(CommandRequest::Presence),
+        channel().prop_map(CommandRequest::PresenceStats),
         history,
-        Just(Request::Ping),
-        Just(Request::Send),
-        Just(Request::Rpc),
-        text().prop_map(|token| Request::Refresh(RefreshRequest { token })),
+        Just(CommandRequest::Ping),
+        Just(CommandRequest::Send),
+        Just(CommandRequest::Rpc),
+        text().prop_map(|token| CommandRequest::Refresh(RefreshRequest { token })),
         (text(), text()).prop_map(|(channel, token)| {
-            Request::SubRefresh(SubRefreshRequest { channel, token })
+            CommandRequest::SubRefresh(SubRefreshRequest { channel, token })
         }),
-        Just(Request::Unknown),
+        Just(CommandRequest::Unknown),
     ]
 }
 
 fn command() -> impl Strategy<Value = Command> {
-    let pong = Command { id: 0, request: Request::Pong };
+    let pong = Command { id: 0, request: CommandRequest::Pong };
     prop_oneof![
         (1..u32::MAX, request()).prop_map(|(id, request)| Command { id, request }),
         Just(pong),
@@ -122,7 +122,7 @@ fn subscribed() -> impl Strategy<Value = SubscribeResult> {
 }
 
 fn push() -> impl Strategy<Value = Push> {
-    let movement = || info().prop_map(|info| Movement { info: Some(info) });
+    let movement = || info().prop_map(|info| JoinLeave { info: Some(info) });
     let of = |push: Push| move |channel: String| Push { channel, ..push.clone() };
     let push = prop_oneof![
         publication().prop_map(|it| Push { publication: Some(it), ..Push::default() }),
@@ -174,7 +174,7 @@ fn reply() -> impl Strategy<Value = Reply> {
             ..Reply::default()
         },
     );
-    let empty = Some(Empty {});
+    let empty = Some(EmptyMessage {});
     let body = prop_oneof![
         push().prop_map(|push| Reply { push: Some(push), ..Reply::default() }),
         connect,
@@ -205,8 +205,8 @@ fn reply() -> impl Strategy<Value = Reply> {
     (any::<u32>(), body).prop_map(|(id, reply)| Reply { id, ..reply })
 }
 
-fn parse(format: Format, message: &[u8]) -> Vec<Result<Command, BadCommand>> {
-    Commands::new(format, message).collect()
+fn parse(format: ProtocolFormat, message: &[u8]) -> Vec<Result<Command, BadCommand>> {
+    CommandReader::new(format, message).collect()
 }
 
 proptest! {
@@ -215,9 +215,9 @@ proptest! {
         for format in FORMATS {
             let mut message = BytesMut::new();
             for command in &commands {
-                command.write(format, &mut message).expect("its data is JSON");
+                command.write_message(format, &mut message).expect("its data is JSON");
             }
-            let parsed: Result<Vec<_>, _> = Commands::new(format, &message[..]).collect();
+            let parsed: Result<Vec<_>, _> = CommandReader::new(format, &message[..]).collect();
             prop_assert_eq!(parsed.as_ref(), Ok(&commands));
         }
     }
@@ -227,9 +227,9 @@ proptest! {
         for format in FORMATS {
             let mut message = BytesMut::new();
             for reply in &replies {
-                reply.write(format, &mut message);
+                reply.write_message(format, &mut message);
             }
-            let parsed: Option<Vec<_>> = Reply::read_all(format, &message).collect();
+            let parsed: Option<Vec<_>> = Reply::read_replies(format, &message).collect();
             prop_assert_eq!(parsed.as_ref(), Some(&replies));
         }
     }
@@ -247,7 +247,7 @@ proptest! {
         for (format, check) in FORMATS.into_iter().zip([checks::centrifuge_json as fn(&[u8]), checks::centrifuge_protobuf]) {
             let mut message = BytesMut::new();
             for command in &commands {
-                command.write(format, &mut message).expect("its data is JSON");
+                command.write_message(format, &mut message).expect("its data is JSON");
             }
             let at = at % message.len();
             message[at] = to;
@@ -260,9 +260,9 @@ proptest! {
         for format in FORMATS {
             let mut message = BytesMut::new();
             for command in &commands {
-                command.write(format, &mut message).expect("its data is JSON");
+                command.write_message(format, &mut message).expect("its data is JSON");
             }
-            let mut now = Commands::new(format, &message[..]);
+            let mut now = CommandReader::new(format, &message[..]);
             let mut parsed: Vec<_> = now.by_ref().take(first).collect();
             parsed.extend(now.into_owned());
             prop_assert_eq!(parsed, parse(format, &message));
@@ -274,7 +274,7 @@ proptest! {
 fn a_client_of_another_hand_is_understood() {
     let message = b"{\"id\":1,\"connect\":{\"name\":\"js\",\"data\":{\"x\":[1]},\"headers\":{}}}\n\
         \n {\"subscribe\":{\"channel\":\"feed/city\",\"recover\":true,\"epoch\":\"k3v9q2mh\",\"offset\":7,\"flag\":1},\"id\":2}\r\n{}\n";
-    let commands = parse(Format::Json, message);
+    let commands = parse(ProtocolFormat::Json, message);
     let connect = ConnectRequest { name: "js".into(), ..ConnectRequest::default() };
     let subscribe = SubscribeRequest {
         channel: "feed/city".into(),
@@ -286,9 +286,9 @@ fn a_client_of_another_hand_is_understood() {
     assert_eq!(
         commands,
         [
-            Ok(Command { id: 1, request: Request::Connect(connect) }),
-            Ok(Command { id: 2, request: Request::Subscribe(subscribe) }),
-            Ok(Command { id: 0, request: Request::Pong }),
+            Ok(Command { id: 1, request: CommandRequest::Connect(connect) }),
+            Ok(Command { id: 2, request: CommandRequest::Subscribe(subscribe) }),
+            Ok(Command { id: 0, request: CommandRequest::Pong }),
         ]
     );
 }
@@ -297,26 +297,30 @@ fn a_client_of_another_hand_is_understood() {
 fn what_is_no_command_is_said_to_be_none() {
     for bad in ["x", "[]", "{\"id\":-1}", "{\"id\":1,\"connect\":[1]}", "{\"id\":1,\"id\":2}", "{"]
     {
-        assert_eq!(parse(Format::Json, bad.as_bytes()), [Err(BadCommand::Malformed)], "{bad}");
+        assert_eq!(
+            parse(ProtocolFormat::Json, bad.as_bytes()),
+            [Err(BadCommand::Malformed)],
+            "{bad}"
+        );
     }
-    assert_eq!(parse(Format::Json, b"{\"connect\":{}}"), [Err(BadCommand::NoId)]);
-    assert_eq!(parse(Format::Json, b"{\"send\":{\"data\":1}}").len(), 1);
+    assert_eq!(parse(ProtocolFormat::Json, b"{\"connect\":{}}"), [Err(BadCommand::NoId)]);
+    assert_eq!(parse(ProtocolFormat::Json, b"{\"send\":{\"data\":1}}").len(), 1);
     // Longer than what is there, an endless varint, a string that is not UTF-8.
     for bad in [&[5, 8, 1][..], &[0xff; 11], &[6, 8, 1, 0x2a, 3, 0x0a, 1]] {
-        assert_eq!(parse(Format::Protobuf, bad), [Err(BadCommand::Malformed)]);
+        assert_eq!(parse(ProtocolFormat::Protobuf, bad), [Err(BadCommand::Malformed)]);
     }
-    assert_eq!(parse(Format::Protobuf, &[0, 0]).len(), 2, "two pongs");
+    assert_eq!(parse(ProtocolFormat::Protobuf, &[0, 0]).len(), 2, "two pongs");
 }
 
 #[test]
 fn many_channels_of_a_connect_take_little_more_than_their_message() {
-    let subs = (0..20_000).map(|n| (format!("{n}"), Resume::default()));
+    let subs = (0..20_000).map(|n| (format!("{n}"), ResumePoint::default()));
     let connect =
         ConnectRequest { subs: subs.collect::<BTreeMap<_, _>>(), ..ConnectRequest::default() };
-    let command = Command { id: 1, request: Request::Connect(connect) };
+    let command = Command { id: 1, request: CommandRequest::Connect(connect) };
     for format in FORMATS {
         let mut message = BytesMut::new();
-        command.write(format, &mut message).expect("written");
+        command.write_message(format, &mut message).expect("written");
         assert!(message.len() < 256 << 10);
         assert_eq!(parse(format, &message), [Ok(command.clone())]);
     }
@@ -326,7 +330,7 @@ fn many_channels_of_a_connect_take_little_more_than_their_message() {
 fn the_documentation_shows_the_codes_and_the_rate() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol/websocket.md");
     let page = std::fs::read_to_string(page).expect("docs/protocol/websocket.md");
-    for line in codes::table().lines() {
+    for line in codes::markdown_tables().lines() {
         assert!(page.contains(line), "docs/protocol/websocket.md lacks: {line}");
     }
     let ClientLimits { commands_burst, commands_per_second, .. } = ClientLimits::default();
@@ -347,10 +351,16 @@ fn a_subscription_by_the_server_has_a_result_also_where_that_says_nothing() {
 fn a_token_is_never_printed() {
     let token = || "eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl".to_owned();
     let requests = [
-        Request::Connect(ConnectRequest { token: token(), ..ConnectRequest::default() }),
-        Request::Subscribe(SubscribeRequest { token: token(), ..SubscribeRequest::default() }),
-        Request::Refresh(RefreshRequest { token: token() }),
-        Request::SubRefresh(SubRefreshRequest { token: token(), ..SubRefreshRequest::default() }),
+        CommandRequest::Connect(ConnectRequest { token: token(), ..ConnectRequest::default() }),
+        CommandRequest::Subscribe(SubscribeRequest {
+            token: token(),
+            ..SubscribeRequest::default()
+        }),
+        CommandRequest::Refresh(RefreshRequest { token: token() }),
+        CommandRequest::SubRefresh(SubRefreshRequest {
+            token: token(),
+            ..SubRefreshRequest::default()
+        }),
     ];
     for request in requests {
         let printed = format!("{:?}", Command { id: 1, request });

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::{
-    BadChannel, Channel, Disconnect, Extras, HistoryOptions, Hub, HubConfig, Namespace, Position,
-    ResolveError, RoomKey, State, StateSource,
+    BadChannel, Channel, DisconnectOrder, HistoryOptions, Hub, HubConfig, Namespace, Position,
+    PublicationExtras, ResolveError, RoomKey, RoomState, StateSource,
 };
 use lineside_sync::{SimulatedClock, UnixMillis};
-use lineside_wire::centrifuge::Request;
+use lineside_wire::centrifuge::CommandRequest;
 use lineside_wire::centrifuge::message::*;
 
 use crate::peer::{FORMATS, Peer};
@@ -18,7 +18,7 @@ use crate::peer::{FORMATS, Peer};
 struct Nothing;
 
 impl StateSource for Nothing {
-    fn resolve(&self, _: &Channel) -> Result<RoomKey, ResolveError> {
+    fn resolve_channel(&self, _: &Channel) -> Result<RoomKey, ResolveError> {
         Err(BadChannel::UnknownForm.into())
     }
 
@@ -26,12 +26,12 @@ impl StateSource for Nothing {
         channel.to_string()
     }
 
-    fn position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
         None
     }
 
-    fn read_state(&self, _: &Channel, _: RoomKey) -> State {
-        State { position: None, parts: Vec::new() }
+    fn read_state(&self, _: &Channel, _: RoomKey) -> RoomState {
+        RoomState { position: None, parts: Vec::new() }
     }
 }
 
@@ -58,9 +58,9 @@ impl World {
     }
 
     fn publish(&self, channel: &str, data: &str) {
-        let channel = Channel::parse(channel).expect("a channel");
+        let channel = Channel::parse_name(channel).expect("a channel");
         let data = Bytes::from(data.to_owned());
-        self.hub.publish_app(&channel, data, Extras::default()).expect("published");
+        self.hub.publish_app(&channel, data, PublicationExtras::default()).expect("published");
     }
 
     fn advance(&self, seconds: u64) {
@@ -125,11 +125,11 @@ fn a_channel_that_keeps_nothing_has_no_positions() {
     let reply = peer.subscribe("app/other").subscribe.expect("subscribed");
     assert_eq!(reply, SubscribeResult::default(), "there is nothing to come back to");
     let history = HistoryRequest { channel: "app/other".into(), ..HistoryRequest::default() };
-    assert_eq!(code(&peer.ask(Request::History(history))), 108);
-    assert_eq!(code(&peer.ask(Request::Presence(channel("app/other")))), 108);
-    assert_eq!(code(&peer.ask(Request::PresenceStats(channel("app/other")))), 108);
-    assert_eq!(code(&peer.ask(Request::Rpc)), 108);
-    assert_eq!(code(&peer.ask(Request::Unknown)), 104);
+    assert_eq!(code(&peer.ask(CommandRequest::History(history))), 108);
+    assert_eq!(code(&peer.ask(CommandRequest::Presence(channel("app/other")))), 108);
+    assert_eq!(code(&peer.ask(CommandRequest::PresenceStats(channel("app/other")))), 108);
+    assert_eq!(code(&peer.ask(CommandRequest::Rpc)), 108);
+    assert_eq!(code(&peer.ask(CommandRequest::Unknown)), 104);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn history_is_told_in_pages() {
         let mut ask = |limit, since: Option<(u64, &str)>, reverse| {
             let since = since.map(|(offset, epoch)| StreamPosition { offset, epoch: epoch.into() });
             let channel = "app/kept/a".into();
-            peer.ask(Request::History(HistoryRequest { channel, limit, since, reverse }))
+            peer.ask(CommandRequest::History(HistoryRequest { channel, limit, since, reverse }))
         };
         let position = ask(0, None, false).history.expect("a position");
         assert_eq!((position.publications.len(), position.offset), (0, 400));
@@ -205,7 +205,7 @@ fn no_reply_is_large() {
                 since: Some(StreamPosition { offset: since, epoch: epoch.clone() }),
                 reverse: false,
             };
-            let history = peer.ask(Request::History(request)).history.expect("told");
+            let history = peer.ask(CommandRequest::History(request)).history.expect("told");
             assert_eq!(history.publications.len(), told);
         }
         assert!(peer.largest_frame <= 256 << 10);
@@ -221,38 +221,38 @@ fn who_is_there_is_counted_listed_and_told() {
             peer.connect(token);
             peer.subscribe("app/room/1");
         }
-        let stats = peers[0].ask(Request::PresenceStats(channel("app/room/1")));
+        let stats = peers[0].ask(CommandRequest::PresenceStats(channel("app/room/1")));
         let stats = stats.presence_stats.expect("counted");
         assert_eq!((stats.num_clients, stats.num_users), (3, 2));
-        let presence = peers[0].ask(Request::Presence(channel("app/room/1")));
+        let presence = peers[0].ask(CommandRequest::Presence(channel("app/room/1")));
         let presence = presence.presence.expect("listed").presence;
         assert_eq!(presence.len(), 3);
         for (client, info) in &presence {
             assert_eq!(*client, info.client);
             assert_eq!(info.conn_info, format!("{{\"name\":\"{}\"}}", info.user));
         }
-        world.hub.tick();
+        world.hub.publish_presence_changes();
         peers[0].pull(99);
         peers[0].pushes.clear();
         let bob = peers.pop().expect("bob");
-        let name = bob.connection.as_client().id().to_string();
+        let name = bob.connection.as_client().client_id().to_string();
         drop(bob);
         let mut zoe = Peer::new(&world.hub, format, false);
         zoe.connect("zoe");
         zoe.subscribe("app/room/1");
-        world.hub.tick();
+        world.hub.publish_presence_changes();
         peers[0].pull(99);
         let left = peers[0].pushes.iter().find_map(|push| push.leave.clone()).expect("bob left");
         assert_eq!(left.info.expect("who").client, name);
         let join = peers[0].pushes.iter().find_map(|push| push.join.clone()).expect("zoe came");
         assert_eq!(join.info.expect("who").user, "zoe");
-        zoe.ask(Request::Unsubscribe(channel("app/room/1")));
-        world.hub.tick();
+        zoe.ask(CommandRequest::Unsubscribe(channel("app/room/1")));
+        world.hub.publish_presence_changes();
         peers[0].pushes.clear();
         peers[0].pull(99);
         assert!(peers[0].pushes.iter().any(|push| push.leave.is_some()), "zoe left");
         zoe.pushes.clear();
-        world.hub.tick();
+        world.hub.publish_presence_changes();
         assert_eq!(zoe.pull(9), 0, "and is told of nobody");
     }
 }
@@ -266,7 +266,7 @@ fn a_client_that_may_publishes_what_is_json() {
         reader.subscribe("app/kept/a");
         let publish = |peer: &mut Peer, name: &str, data: &'static str| {
             let data = Bytes::from_static(data.as_bytes());
-            peer.ask(Request::Publish(PublishRequest { channel: name.into(), data }))
+            peer.ask(CommandRequest::Publish(PublishRequest { channel: name.into(), data }))
         };
         assert_eq!(code(&publish(&mut reader, "app/kept/a", "1")), 103);
         let mut writer = Peer::new(&world.hub, format, false);
@@ -283,7 +283,7 @@ fn a_client_that_may_publishes_what_is_json() {
         let info = reply.publications[0].info.clone().expect("who");
         assert_eq!(
             (info.user.as_str(), &info.client),
-            ("ann", &writer.connection.as_client().id().to_string())
+            ("ann", &writer.connection.as_client().client_id().to_string())
         );
     }
 }
@@ -295,7 +295,8 @@ fn a_token_is_checked_elsewhere_and_what_follows_it_waits() {
         let mut peer = Peer::new(&world.hub, format, false);
         let connect = ConnectRequest { token: "ann".into(), ..ConnectRequest::default() };
         let subscribe = peer.subscribe_request("app/kept/a");
-        let replies = peer.ask_all([Request::Connect(connect), subscribe, Request::Ping]);
+        let replies =
+            peer.ask_all([CommandRequest::Connect(connect), subscribe, CommandRequest::Ping]);
         assert!(replies[0].connect.is_some() && replies[1].subscribe.is_some());
         assert_eq!((peer.waits, peer.gate.checked.lock().len()), (1, 1));
         let mut peer = Peer::new(&world.hub, format, false);
@@ -316,7 +317,7 @@ fn a_token_that_expires_is_refreshed_or_the_connection_ends() {
         peer.look_in();
         assert_eq!(peer.closed, None, "there is time to get a new one");
         let refresh = |peer: &mut Peer, token: &str| {
-            peer.ask(Request::Refresh(RefreshRequest { token: token.into() }))
+            peer.ask(CommandRequest::Refresh(RefreshRequest { token: token.into() }))
         };
         assert_eq!(code(&refresh(&mut peer, "bob until 90")), 101, "another user's");
         assert_eq!(code(&refresh(&mut peer, "ann until 50")), 109);
@@ -342,11 +343,11 @@ fn a_subscription_that_expires_is_refreshed_or_ends() {
             token: "until 60".into(),
             ..SubscribeRequest::default()
         };
-        let reply = peer.ask(Request::Subscribe(request)).subscribe.expect("subscribed");
+        let reply = peer.ask(CommandRequest::Subscribe(request)).subscribe.expect("subscribed");
         assert_eq!((reply.expires, reply.ttl), (true, 60));
         let refresh = |peer: &mut Peer, name: &str, token: &str| {
             let (channel, token) = (name.into(), token.into());
-            peer.ask(Request::SubRefresh(SubRefreshRequest { channel, token }))
+            peer.ask(CommandRequest::SubRefresh(SubRefreshRequest { channel, token }))
         };
         assert_eq!(code(&refresh(&mut peer, "app/kept/b", "until 90")), 103);
         let refreshed = refresh(&mut peer, "app/kept/a", "until 90").sub_refresh.expect("taken");
@@ -376,14 +377,14 @@ fn channels_of_the_token_are_subscribed_to_and_resumed() {
         assert_eq!(peer.pull(9), 1);
         world.publish("app/kept/a", "2");
         let mut peer = peer.again();
-        let resume = |held: &crate::peer::Held| Resume {
+        let resume = |held: &crate::peer::Held| ResumePoint {
             recover: true,
             epoch: held.epoch.clone(),
             offset: held.offset,
         };
         let subs = peer.held.iter().map(|(name, held)| (name.clone(), resume(held))).collect();
         let connect = ConnectRequest { token: token.into(), subs, ..ConnectRequest::default() };
-        let subs = peer.ask(Request::Connect(connect)).connect.expect("connected").subs;
+        let subs = peer.ask(CommandRequest::Connect(connect)).connect.expect("connected").subs;
         assert!(subs.iter().all(|sub| sub.result.recovered) && subs.len() == 2);
         assert_eq!(texts(&subs[0].result.publications), ["2"]);
         assert_eq!(peer.pull(9), 0);
@@ -395,7 +396,7 @@ fn who_leaves_a_channel_of_its_token_may_come_back() {
     let world = World::new(4);
     let mut peer = Peer::new(&world.hub, FORMATS[0], false);
     peer.connect("ann in app/closed/hers");
-    peer.ask(Request::Unsubscribe(channel("app/closed/hers")));
+    peer.ask(CommandRequest::Unsubscribe(channel("app/closed/hers")));
     assert_eq!(code(&peer.subscribe("app/closed/hers")), 0);
     assert_eq!(code(&peer.subscribe("app/closed/his")), 103);
 }
@@ -408,7 +409,7 @@ fn who_was_refused_is_nobody_yet() {
     let refused = peer.connect("ann in app/one,app/two");
     assert!(refused.error.is_some_and(|error| error.temporary), "there is no room for both");
     let session = peer.connection.client().session();
-    assert_eq!(session.subscriptions(), 0);
+    assert_eq!(session.subscription_count(), 0);
     assert_eq!(session.subscribe_user("ann"), Ok(()), "it hears nothing of her any more");
 }
 
@@ -420,9 +421,9 @@ fn the_operator_ends_a_users_connections() {
         ann.connect("ann");
         let mut other = Peer::new(&world.hub, format, false);
         other.connect("ann");
-        let order = Disconnect {
+        let order = DisconnectOrder {
             client: None,
-            except: vec![other.connection.as_client().id().as_ref().into()],
+            except: vec![other.connection.as_client().client_id().as_ref().into()],
             code: 3011,
             reason: "force reconnect".into(),
         };

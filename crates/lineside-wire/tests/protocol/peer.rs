@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use lineside_hub::{Audience, Channel, Hub, Listener, SessionLimits, Workers};
+use lineside_hub::{Channel, Hub, Listener, PartitionListener, SessionLimits, WorkerPool};
+use lineside_wire::auth::{Authorizer, ChannelGrant, ClientIdentity, Refusal};
 use lineside_wire::centrifuge::message::*;
 use lineside_wire::centrifuge::{
-    Client, ClientLimits, Close, Codecs, Command, Connection, Flow, Format, Reply, Request,
-    Service, codes,
+    CentrifugeConnection, CentrifugeService, ClientHandler, ClientLimits, Command, CommandRequest,
+    ConnectionClose, ProtocolFormat, ReceiveOutcome, Reply, ThreadCodecs, codes,
 };
-use lineside_wire::gate::{Gate, Grant, Identity, Refusal};
-use lineside_wire::websocket::{Event, Inflater, Reader, Role, frame};
+use lineside_wire::websocket::{EndpointRole, Inflater, WebSocketEvent, WebSocketReader, frame};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-pub(crate) const FORMATS: [Format; 2] = [Format::Json, Format::Protobuf];
+pub(crate) const FORMATS: [ProtocolFormat; 2] = [ProtocolFormat::Json, ProtocolFormat::Protobuf];
 
 /// Tokens are words: `ann`, `ann until 60`, `ann in app/x,app/y`; `forged` is none.
 #[derive(Debug, Default)]
@@ -23,52 +23,54 @@ pub(crate) struct Words {
     pub(crate) checked: Mutex<BTreeSet<String>>,
 }
 
-impl Gate for Words {
-    fn is_known(&self, token: &str) -> bool {
+impl Authorizer for Words {
+    fn is_token_known(&self, token: &str) -> bool {
         self.checked.lock().contains(token)
     }
 
-    fn check(&self, token: &str) {
+    fn check_token(&self, token: &str) {
         self.checked.lock().insert(token.into());
     }
 
-    fn connect(&self, token: Option<&str>) -> Result<Identity, Refusal> {
-        let Some(token) = token else { return Ok(Identity::default()) };
+    fn authorize_connect(&self, token: Option<&str>) -> Result<ClientIdentity, Refusal> {
+        let Some(token) = token else { return Ok(ClientIdentity::default()) };
         let mut words = token.split(' ');
         let user = words.next().unwrap_or_default();
         if user == "forged" {
             return Err(&codes::UNAUTHORIZED);
         }
         let info = Bytes::from(format!("{{\"name\":\"{user}\"}}"));
-        let mut who = Identity { user: user.into(), info, ..Identity::default() };
+        let mut who = ClientIdentity { user: user.into(), info, ..ClientIdentity::default() };
         while let (Some(word), Some(value)) = (words.next(), words.next()) {
             match word {
                 "until" => who.expires = value.parse().ok(),
                 _ => {
-                    who.channels =
-                        value.split(',').map(|it| Channel::parse(it).expect("a channel")).collect()
+                    who.channels = value
+                        .split(',')
+                        .map(|it| Channel::parse_name(it).expect("a channel"))
+                        .collect()
                 }
             }
         }
         Ok(who)
     }
 
-    fn subscribe(
+    fn authorize_subscribe(
         &self,
-        who: &Identity,
+        who: &ClientIdentity,
         channel: &Channel,
         token: Option<&str>,
-    ) -> Result<Grant, Refusal> {
+    ) -> Result<ChannelGrant, Refusal> {
         let name = channel.as_str();
         let is_not_named = name.starts_with("app/closed/") && !who.channels.contains(channel);
         if name.starts_with("ops/") || is_not_named {
             return Err(&codes::PERMISSION_DENIED);
         }
         let expires = token.and_then(|token| token.strip_prefix("until ")?.parse().ok());
-        Ok(Grant { expires, info: Bytes::new() })
+        Ok(ChannelGrant { expires, info: Bytes::new() })
     }
 
-    fn publish(&self, who: &Identity, _: &Channel) -> Result<(), Refusal> {
+    fn authorize_publish(&self, who: &ClientIdentity, _: &Channel) -> Result<(), Refusal> {
         if who.user.is_empty() { Err(&codes::PERMISSION_DENIED) } else { Ok(()) }
     }
 }
@@ -81,8 +83,8 @@ impl Listener for Desk {
     fn signal(&self) {}
 }
 
-impl Workers for Desk {
-    fn run(&self, job: Box<dyn FnOnce() + Send>) {
+impl WorkerPool for Desk {
+    fn run_job(&self, job: Box<dyn FnOnce() + Send>) {
         self.0.lock().push_back(job);
     }
 }
@@ -145,14 +147,14 @@ impl Held {
 
 /// Both ends of a connection.
 pub(crate) struct Peer {
-    pub(crate) connection: Connection,
+    pub(crate) connection: CentrifugeConnection,
     pub(crate) gate: Arc<Words>,
     hub: Arc<Hub>,
-    audience: Option<Audience>,
+    audience: Option<PartitionListener>,
     desk: Arc<Desk>,
-    format: Format,
-    codecs: Codecs,
-    reader: Reader,
+    format: ProtocolFormat,
+    codecs: ThreadCodecs,
+    reader: WebSocketReader,
     last_id: u32,
     /// Channels by the command that asked for them.
     asked: BTreeMap<u32, String>,
@@ -162,23 +164,23 @@ pub(crate) struct Peer {
     /// What came and was not asked for by [`ask`](Self::ask).
     pub(crate) pushes: Vec<Push>,
     pub(crate) pings: usize,
-    pub(crate) closed: Option<Close>,
+    pub(crate) closed: Option<ConnectionClose>,
     pub(crate) largest_frame: usize,
     pub(crate) waits: usize,
 }
 
 impl Peer {
-    pub(crate) fn new(hub: &Arc<Hub>, format: Format, deflate: bool) -> Self {
+    pub(crate) fn new(hub: &Arc<Hub>, format: ProtocolFormat, deflate: bool) -> Self {
         Self::open(hub, format, deflate, ClientLimits::default(), Side::Alone)
     }
 
-    pub(crate) fn on(hub: &Arc<Hub>, format: Format, deflate: bool, side: Side) -> Self {
+    pub(crate) fn on(hub: &Arc<Hub>, format: ProtocolFormat, deflate: bool, side: Side) -> Self {
         Self::open(hub, format, deflate, ClientLimits::default(), side)
     }
 
     pub(crate) fn with_limits(
         hub: &Arc<Hub>,
-        format: Format,
+        format: ProtocolFormat,
         deflate: bool,
         limits: ClientLimits,
     ) -> Self {
@@ -187,33 +189,34 @@ impl Peer {
 
     fn open(
         hub: &Arc<Hub>,
-        format: Format,
+        format: ProtocolFormat,
         deflate: bool,
         limits: ClientLimits,
         side: Side,
     ) -> Self {
         let desk = Arc::new(Desk::default());
         let audience =
-            (side == Side::Seated).then(|| Audience::new(hub, desk.clone(), desk.clone()));
+            (side == Side::Seated).then(|| PartitionListener::new(hub, desk.clone(), desk.clone()));
         let gate = Arc::new(Words::default());
-        let service = Service { hub: hub.clone(), gate: gate.clone(), limits, version: "test" };
+        let service =
+            CentrifugeService { hub: hub.clone(), gate: gate.clone(), limits, version: "test" };
         let session_limits = SessionLimits { channels_max: 512 };
         let session = match &audience {
-            Some(audience) => audience.session(0, session_limits),
-            None => hub.session(desk.clone(), session_limits),
+            Some(audience) => audience.open_session(0, session_limits),
+            None => hub.open_session(desk.clone(), session_limits),
         };
         let now = service.hub.clock().monotonic();
         let id = fastrand::u128(..);
-        let client = Client::new(Arc::new(service), session, format, deflate, id, now);
+        let client = ClientHandler::new(Arc::new(service), session, format, deflate, id, now);
         Self {
-            connection: Connection::new(client, deflate),
+            connection: CentrifugeConnection::new(client, deflate),
             gate,
             hub: hub.clone(),
             audience,
             desk,
             format,
-            codecs: Codecs::default(),
-            reader: Reader::new(Role::Client, 1 << 20, deflate),
+            codecs: ThreadCodecs::default(),
+            reader: WebSocketReader::new(EndpointRole::Client, 1 << 20, deflate),
             last_id: 0,
             asked: BTreeMap::new(),
             piece: usize::MAX,
@@ -227,22 +230,25 @@ impl Peer {
     }
 
     /// Sends the commands in one message and gives the replies.
-    pub(crate) fn ask_all(&mut self, requests: impl IntoIterator<Item = Request>) -> Vec<Reply> {
+    pub(crate) fn ask_all(
+        &mut self,
+        requests: impl IntoIterator<Item = CommandRequest>,
+    ) -> Vec<Reply> {
         let mut message = BytesMut::new();
         let first = self.last_id + 1;
         let mut wanted = 0;
         for request in requests {
-            let answered = !matches!(request, Request::Pong | Request::Send);
+            let answered = !matches!(request, CommandRequest::Pong | CommandRequest::Send);
             self.last_id += u32::from(answered);
             wanted += usize::from(answered);
             let id = if answered { self.last_id } else { 0 };
-            if let Request::Subscribe(request) = &request {
+            if let CommandRequest::Subscribe(request) = &request {
                 self.asked.insert(id, request.channel.clone());
             }
-            Command { id, request }.write(self.format, &mut message).expect("JSON");
+            Command { id, request }.write_message(self.format, &mut message).expect("JSON");
         }
         let mut bytes = BytesMut::new();
-        frame::write_masked(&mut bytes, self.format.opcode(), false, &message, [1, 2, 3, 4]);
+        frame::write_masked(&mut bytes, self.format.frame_opcode(), false, &message, [1, 2, 3, 4]);
         let replies = self.send(&bytes);
         if self.closed.is_none() {
             let ids: Vec<u32> = replies.iter().map(|reply| reply.id).collect();
@@ -252,13 +258,13 @@ impl Peer {
         replies
     }
 
-    pub(crate) fn ask(&mut self, request: Request) -> Reply {
+    pub(crate) fn ask(&mut self, request: CommandRequest) -> Reply {
         self.ask_all([request]).pop().unwrap_or_default()
     }
 
     pub(crate) fn connect(&mut self, token: &str) -> Reply {
         let request = ConnectRequest { token: token.into(), ..ConnectRequest::default() };
-        self.ask(Request::Connect(request))
+        self.ask(CommandRequest::Connect(request))
     }
 
     /// Subscribes to the channels in one message, each from where it is.
@@ -272,9 +278,9 @@ impl Peer {
         self.subscribe_all(&[channel]).pop().unwrap_or_default()
     }
 
-    pub(crate) fn subscribe_request(&self, channel: &str) -> Request {
+    pub(crate) fn subscribe_request(&self, channel: &str) -> CommandRequest {
         let held = self.held.get(channel);
-        Request::Subscribe(SubscribeRequest {
+        CommandRequest::Subscribe(SubscribeRequest {
             channel: channel.into(),
             recover: held.is_some(),
             epoch: held.map(|held| held.epoch.clone()).unwrap_or_default(),
@@ -294,24 +300,25 @@ impl Peer {
             let mut piece = piece.to_vec();
             let mut out = VecDeque::new();
             let now = self.hub.clock().monotonic();
-            let mut flow = self.connection.receive(&mut piece, now, &mut self.codecs, &mut out);
+            let mut flow =
+                self.connection.receive_bytes(&mut piece, now, &mut self.codecs, &mut out);
             loop {
                 let written: Vec<Bytes> = out.drain(..).collect();
                 replies.extend(self.read(&written.concat()));
                 match flow {
-                    Flow::Ready => break,
-                    Flow::Full => self.waits += 1,
-                    Flow::Check(token) => {
+                    ReceiveOutcome::Ready => break,
+                    ReceiveOutcome::Full => self.waits += 1,
+                    ReceiveOutcome::Check(token) => {
                         self.waits += 1;
-                        assert!(!self.gate.is_known(&token), "a token is checked once");
-                        self.gate.check(&token);
+                        assert!(!self.gate.is_token_known(&token), "a token is checked once");
+                        self.gate.check_token(&token);
                     }
-                    Flow::Close(close) => {
+                    ReceiveOutcome::Close(close) => {
                         self.closed = Some(close);
                         break;
                     }
                 }
-                flow = self.connection.resume(now, &mut self.codecs, &mut out);
+                flow = self.connection.resume_receiving(now, &mut self.codecs, &mut out);
             }
         }
         replies
@@ -322,8 +329,9 @@ impl Peer {
         for taken in 0..most {
             self.turn();
             let mut pieces = Vec::new();
-            if !self.connection.client().next(&mut pieces, &mut self.codecs) {
-                self.closed = self.closed.take().or(self.connection.as_client().closing().cloned());
+            if !self.connection.client().next_frames(&mut pieces, &mut self.codecs) {
+                self.closed =
+                    self.closed.take().or(self.connection.as_client().pending_close().cloned());
                 return taken;
             }
             assert!(pieces.len() <= 3);
@@ -339,10 +347,10 @@ impl Peer {
         jobs.into_iter().for_each(|job| job());
         let Some(audience) = &mut self.audience else { return };
         let (mut rooms, mut seats) = (Vec::new(), Vec::new());
-        audience.take_rooms(&mut rooms);
-        rooms.iter().for_each(|room| audience.seats(*room, &mut seats));
+        audience.take_ready_rooms(&mut rooms);
+        rooms.iter().for_each(|room| audience.collect_slots(*room, &mut seats));
         for seat in seats {
-            self.connection.client().session().note(seat.subscription);
+            self.connection.client().session().note_news(seat.subscription);
         }
     }
 
@@ -350,7 +358,7 @@ impl Peer {
     pub(crate) fn look_in(&mut self) {
         let now = self.hub.clock().monotonic();
         let mut out = VecDeque::new();
-        let closed = self.connection.look_in(now, &mut out);
+        let closed = self.connection.handle_due(now, &mut out);
         self.closed = self.closed.take().or(closed);
         let bytes: Vec<Bytes> = out.into();
         assert!(self.read(&bytes.concat()).is_empty());
@@ -358,7 +366,7 @@ impl Peer {
 
     pub(crate) fn ping(&mut self) {
         let mut out = VecDeque::new();
-        self.connection.client().ping(self.hub.clock().monotonic(), &mut out);
+        self.connection.client().send_ping(self.hub.clock().monotonic(), &mut out);
         let bytes: Vec<Bytes> = out.into();
         assert!(self.read(&bytes.concat()).is_empty());
     }
@@ -368,15 +376,19 @@ impl Peer {
         let mut input = bytes.as_mut_slice();
         let mut replies = Vec::new();
         let mut inflater = Inflater::default();
-        while let Some(event) = self.reader.read(&mut input, &mut inflater) {
+        while let Some(event) = self.reader.next_event(&mut input, &mut inflater) {
             let message = match event.expect("the server keeps to the rules") {
-                Event::Text(text) if self.format == Format::Json => text.into_owned().into_bytes(),
-                Event::Binary(bytes) if self.format == Format::Protobuf => bytes.into_owned(),
-                Event::Pong(_) => continue,
+                WebSocketEvent::Text(text) if self.format == ProtocolFormat::Json => {
+                    text.into_owned().into_bytes()
+                }
+                WebSocketEvent::Binary(bytes) if self.format == ProtocolFormat::Protobuf => {
+                    bytes.into_owned()
+                }
+                WebSocketEvent::Pong(_) => continue,
                 event => panic!("{event:?}"),
             };
             self.largest_frame = self.largest_frame.max(message.len());
-            for reply in Reply::read_all(self.format, &message) {
+            for reply in Reply::read_replies(self.format, &message) {
                 let reply = reply.expect("a reply");
                 if reply == Reply::default() {
                     self.pings += 1;
@@ -388,7 +400,7 @@ impl Peer {
                 }
             }
         }
-        assert!(self.reader.is_idle(), "frames come whole");
+        assert!(self.reader.is_between_messages(), "frames come whole");
         replies
     }
 

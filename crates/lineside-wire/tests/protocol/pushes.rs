@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use lineside_hub::{Channel, Delivery, Extras, Listener, Session, SessionLimits};
-use lineside_wire::centrifuge::{Format, Reply, push};
-use lineside_wire::websocket::{Deflater, Event, Inflater, Reader, Role};
+use lineside_hub::{Channel, Delivery, Listener, PublicationExtras, Session, SessionLimits};
+use lineside_wire::centrifuge::{ProtocolFormat, Reply, push};
+use lineside_wire::websocket::{Deflater, EndpointRole, Inflater, WebSocketEvent, WebSocketReader};
 use serde_json::Value;
 
 use crate::network::Network;
@@ -17,33 +17,35 @@ impl Listener for Deaf {
 }
 
 fn session(network: &Network, channel: &str) -> (Session, Channel) {
-    let channel = Channel::parse(channel).expect("a channel");
-    let mut session = network.hub.session(Arc::new(Deaf), SessionLimits::default());
+    let channel = Channel::parse_name(channel).expect("a channel");
+    let mut session = network.hub.open_session(Arc::new(Deaf), SessionLimits::default());
     session.subscribe(&channel, None).expect("subscribed");
     (session, channel)
 }
 
 /// One frame, as a client takes it apart.
-fn read(frame: &[u8], format: Format, deflate: bool) -> Reply {
+fn read(frame: &[u8], format: ProtocolFormat, deflate: bool) -> Reply {
     let mut bytes = frame.to_vec();
     let mut input = bytes.as_mut_slice();
-    let mut reader = Reader::new(Role::Client, 1 << 20, deflate);
-    let event = reader.read(&mut input, &mut Inflater::default());
+    let mut reader = WebSocketReader::new(EndpointRole::Client, 1 << 20, deflate);
+    let event = reader.next_event(&mut input, &mut Inflater::default());
     let message = match event.expect("a message").expect("well-formed") {
-        Event::Text(text) if format == Format::Json => text.into_owned().into_bytes(),
-        Event::Binary(bytes) if format == Format::Protobuf => bytes.into_owned(),
+        WebSocketEvent::Text(text) if format == ProtocolFormat::Json => {
+            text.into_owned().into_bytes()
+        }
+        WebSocketEvent::Binary(bytes) if format == ProtocolFormat::Protobuf => bytes.into_owned(),
         event => panic!("{event:?}"),
     };
-    assert!(reader.is_idle() && input.is_empty(), "a delivery is one frame");
-    let mut replies = Reply::read_all(format, &message);
+    assert!(reader.is_between_messages() && input.is_empty(), "a delivery is one frame");
+    let mut replies = Reply::read_replies(format, &message);
     let reply = replies.next().expect("a reply").expect("well-formed");
     assert!(replies.next().is_none());
     reply
 }
 
-fn check(delivery: &Delivery, format: Format, deflater: Option<&mut Deflater>) {
+fn check(delivery: &Delivery, format: ProtocolFormat, deflater: Option<&mut Deflater>) {
     let deflate = deflater.is_some();
-    let pieces = push::encode(delivery, format, deflater).expect("something to send");
+    let pieces = push::encode_delivery(delivery, format, deflater).expect("something to send");
     let frame = pieces.concat();
     let data = delivery.payload().expect("data").data();
     let is_large = data.len() >= 256;
@@ -68,7 +70,7 @@ fn check(delivery: &Delivery, format: Format, deflater: Option<&mut Deflater>) {
 }
 
 fn check_all(delivery: &Delivery) {
-    for format in [Format::Json, Format::Protobuf] {
+    for format in [ProtocolFormat::Json, ProtocolFormat::Protobuf] {
         check(delivery, format, None);
         check(delivery, format, Some(&mut Deflater::default()));
         // What is there already is the same.
@@ -106,7 +108,7 @@ fn states_and_publications_arrive_in_both_formats_compressed_or_not() {
 #[test]
 fn who_applies_what_arrives_holds_what_the_network_holds() {
     let network = Network::new(4);
-    for format in [Format::Json, Format::Protobuf] {
+    for format in [ProtocolFormat::Json, ProtocolFormat::Protobuf] {
         let (mut session, _) = session(&network, "feed/city");
         let mut held = std::collections::BTreeMap::new();
         for step in 0..40_u64 {
@@ -120,7 +122,8 @@ fn who_applies_what_arrives_holds_what_the_network_holds() {
             }
             while let Some(delivery) = session.next_delivery() {
                 check_all(&delivery);
-                let frame = push::encode(&delivery, format, None).expect("a frame").concat();
+                let frame =
+                    push::encode_delivery(&delivery, format, None).expect("a frame").concat();
                 let push = read(&frame, format, false).push.expect("a push");
                 apply(&push.publication.expect("a publication").data, &mut held);
             }
@@ -146,8 +149,8 @@ fn apply(data: &[u8], held: &mut crate::network::Holdings) {
 
 #[test]
 fn a_ping_is_a_reply_of_nothing() {
-    for format in [Format::Json, Format::Protobuf] {
-        assert_eq!(read(&push::ping(format), format, false), Reply::default());
+    for format in [ProtocolFormat::Json, ProtocolFormat::Protobuf] {
+        assert_eq!(read(&push::encode_ping(format), format, false), Reply::default());
     }
 }
 
@@ -162,10 +165,10 @@ fn a_large_part_is_compressed_once_whatever_is_around_it() {
     let Some(Delivery::State { state, .. }) = session.next_delivery() else { panic!("no state") };
     // The test network's parts are small; this one is not.
     let large = format!("{{\n\"changes\":[{}0]}}", "\"tram\",".repeat(200));
-    let payload = lineside_hub::Payload::new(Bytes::from(large.clone()));
+    let payload = lineside_hub::FramedPayload::new(Bytes::from(large.clone()));
     push::deflate_part(&payload, &mut deflater);
     assert!(state.parts().len() == 3 && !channel.as_str().is_empty());
-    let once = payload.frame(4, |_| unreachable!("it is compressed already"));
+    let once = payload.frame_in_slot(4, |_| unreachable!("it is compressed already"));
     assert!(once.len() < large.len() / 4);
 }
 
@@ -177,9 +180,10 @@ fn a_publication_is_framed_once_for_all() {
     while one.next_delivery().is_some() || other.next_delivery().is_some() {}
     network.change(1, 2);
     let (one, other) = (one.next_delivery(), other.next_delivery());
-    for format in [Format::Json, Format::Protobuf] {
+    for format in [ProtocolFormat::Json, ProtocolFormat::Protobuf] {
         let frame = |delivery: &Option<Delivery>| {
-            push::encode(delivery.as_ref().expect("a publication"), format, None).expect("a frame")
+            push::encode_delivery(delivery.as_ref().expect("a publication"), format, None)
+                .expect("a frame")
         };
         let (first, second) = (frame(&one), frame(&other));
         assert_eq!(first[0].as_ptr(), second[0].as_ptr());
@@ -192,21 +196,21 @@ fn who_published_and_with_which_tags_is_told() {
     let network = Network::new(16);
     let (mut session, channel) = session(&network, "app/chat");
     while session.next_delivery().is_some() {}
-    let member = lineside_hub::Member {
+    let member = lineside_hub::PresenceMember {
         client: "c1".into(),
         user: "ann".into(),
         connection_info: Bytes::from_static(b"{\"name\":\"Ann\"}"),
         channel_info: Bytes::new(),
     };
-    let extras = Extras {
+    let extras = PublicationExtras {
         publisher: Some(Arc::new(member)),
         tags: vec![("line".into(), "1".into())],
         skip_history: false,
     };
     network.hub.publish_app(&channel, Bytes::from_static(b"\"hi\""), extras).expect("published");
     let delivery = session.next_delivery().expect("a publication");
-    for format in [Format::Json, Format::Protobuf] {
-        let frame = push::encode(&delivery, format, None).expect("a frame").concat();
+    for format in [ProtocolFormat::Json, ProtocolFormat::Protobuf] {
+        let frame = push::encode_delivery(&delivery, format, None).expect("a frame").concat();
         let publication = read(&frame, format, false).push.expect("a push").publication;
         let publication = publication.expect("a publication");
         let info = publication.info.expect("a publisher");
@@ -219,10 +223,10 @@ fn who_published_and_with_which_tags_is_told() {
 
 #[test]
 fn an_end_has_its_code() {
-    let channel = Channel::parse("app/chat").expect("a channel");
-    for format in [Format::Json, Format::Protobuf] {
+    let channel = Channel::parse_name("app/chat").expect("a channel");
+    for format in [ProtocolFormat::Json, ProtocolFormat::Protobuf] {
         let code = lineside_wire::centrifuge::codes::INSUFFICIENT_STATE;
-        let frame = push::unsubscribe(&channel, &code, format);
+        let frame = push::encode_unsubscribe(&channel, &code, format);
         let push = read(&BytesMut::from(&frame[..]), format, false).push.expect("a push");
         let unsubscribe = push.unsubscribe.expect("an end");
         assert_eq!((unsubscribe.code, &*unsubscribe.reason), (2500, "insufficient state"));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lineside_wire::sse::{Reader, SseStream};
+use lineside_wire::sse::{SseStream, SseSubscriber};
 use serde_json::Value;
 
 use crate::network::{Holdings, Network};
@@ -106,8 +106,14 @@ impl Browser {
     pub(crate) fn read_piece(&mut self, network: &Network) -> bool {
         if self.connection.is_none() {
             let id = (!self.last_event_id.is_empty()).then_some(self.last_event_id.as_str());
-            let stream = SseStream::open(&network.hub, &self.channels, id, &Reader::default(), 3)
-                .expect("opened");
+            let stream = SseStream::open_stream(
+                &network.hub,
+                &self.channels,
+                id,
+                &SseSubscriber::default(),
+                3,
+            )
+            .expect("opened");
             for page in self.pages.values_mut() {
                 page.position = None;
             }
@@ -115,7 +121,7 @@ impl Browser {
         }
         let Some((stream, parser)) = &mut self.connection else { return false };
         let Some(bytes) = stream.next_bytes() else {
-            if stream.ended().is_some() {
+            if stream.close_reason().is_some() {
                 self.connection = None;
                 return true;
             }

@@ -49,7 +49,7 @@ fn act_out(network: &Network, browsers: &mut [Browser], act: &Act, n: usize) {
         Act::NewLife => network.restate(true),
         Act::Sweep(seconds) => {
             network.clock.advance(Duration::from_secs(seconds));
-            network.hub.sweep();
+            network.hub.sweep_rooms();
         }
     }
 }

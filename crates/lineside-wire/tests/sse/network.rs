@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::{
-    BadChannel, Channel, Epoch, Hub, HubConfig, Position, ResolveError, RoomKey, State, StateSource,
+    BadChannel, Channel, Epoch, Hub, HubConfig, Position, ResolveError, RoomKey, RoomState,
+    StateSource,
 };
 use lineside_sync::{SimulatedClock, UnixMillis};
 use parking_lot::Mutex;
@@ -86,11 +87,15 @@ impl Network {
         let upsert =
             new.map(|new| json!({"op": "upsert", "id": id, "record": record(new, dataset)}));
         let remove = json!({"op": "remove", "id": id});
-        let mut batch = self.hub.batch();
+        let mut batch = self.hub.open_batch();
         let mut tell = |key: RoomKey, change: &Value| {
             if let Some(room) = self.hub.find_room(key) {
                 let data = json!({"at": 0, "changes": [change]}).to_string();
-                batch.append(&room, (!key.counts_by_itself()).then_some(at), data.into());
+                batch.append_publication(
+                    &room,
+                    (!key.has_own_sequence()).then_some(at),
+                    data.into(),
+                );
             }
         };
         tell(key(FEED, 0), upsert.as_ref().unwrap_or(&remove));
@@ -117,12 +122,12 @@ impl Network {
         }
         let at = now.position;
         *self.source.0.lock() = now;
-        let mut batch = self.hub.batch();
+        let mut batch = self.hub.open_batch();
         for room in self.hub.rooms_of_group(GROUP) {
-            batch.restate(&room, Some(at));
+            batch.restate_room(&room, Some(at));
         }
         for room in self.hub.rooms_of_group(0) {
-            batch.restate(&room, None);
+            batch.restate_room(&room, None);
         }
     }
 }
@@ -149,8 +154,8 @@ fn key(kind: u8, id: u64) -> RoomKey {
 }
 
 impl StateSource for Source {
-    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
-        let segments: Vec<_> = channel.segments().collect();
+    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+        let segments: Vec<_> = channel.decoded_segments().collect();
         let number = |n: usize| segments.get(n).and_then(|it| it.parse().ok()).unwrap_or(99);
         match (&*segments[0], &*segments[1]) {
             ("feed", "city") => Ok(key(FEED, 0)),
@@ -162,14 +167,14 @@ impl StateSource for Source {
     }
 
     fn sequence_name(&self, channel: &Channel, key: RoomKey) -> String {
-        if key.counts_by_itself() { channel.to_string() } else { "city".into() }
+        if key.has_own_sequence() { channel.to_string() } else { "city".into() }
     }
 
-    fn position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
         Some(self.0.lock().position)
     }
 
-    fn read_state(&self, channel: &Channel, _: RoomKey) -> State {
+    fn read_state(&self, channel: &Channel, _: RoomKey) -> RoomState {
         let now = self.0.lock().clone();
         let changes: Vec<Value> = now
             .holdings(channel.as_str())
@@ -185,6 +190,6 @@ impl StateSource for Source {
             // Pretty, to see that line breaks do no harm.
             Bytes::from(serde_json::to_string_pretty(&part).expect("JSON"))
         };
-        State { position: Some(now.position), parts: (0..n).map(part).collect() }
+        RoomState { position: Some(now.position), parts: (0..n).map(part).collect() }
     }
 }

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::Stream;
-use lineside_hub::{BadChannel, Disconnect};
-use lineside_wire::partition::Closed;
+use lineside_hub::{BadChannel, DisconnectOrder};
+use lineside_wire::partition::CloseReason;
 use lineside_wire::sse::{
-    CHANNELS_MAX, HEARTBEAT_INTERVAL, OpenError, RETRY_MILLIS, Reader, SseStream,
+    CHANNELS_MAX, HEARTBEAT_INTERVAL, OpenError, RETRY_MILLIS, SseStream, SseSubscriber,
 };
 use serde_json::json;
 
@@ -28,7 +28,8 @@ impl Wake for Wakes {
 }
 
 fn open(network: &Network, channels: &[&str], id: Option<&str>) -> SseStream {
-    SseStream::open(&network.hub, channels, id, &Reader::default(), 1).expect("opened")
+    SseStream::open_stream(&network.hub, channels, id, &SseSubscriber::default(), 1)
+        .expect("opened")
 }
 
 /// All that is there, as text.
@@ -180,8 +181,14 @@ fn the_first_beats_of_many_are_spread() {
     let wakes = Arc::new(Wakes::default());
     let mut streams: Vec<SseStream> = (0..100)
         .map(|seed| {
-            SseStream::open(&network.hub, &["feed/city"], None, &Reader::default(), seed)
-                .expect("opened")
+            SseStream::open_stream(
+                &network.hub,
+                &["feed/city"],
+                None,
+                &SseSubscriber::default(),
+                seed,
+            )
+            .expect("opened")
         })
         .collect();
     for stream in &mut streams {
@@ -213,26 +220,27 @@ fn who_is_too_slow_again_and_again_is_sent_away_with_a_word() {
     (0..5).for_each(|vehicle| network.change(vehicle, 3));
     let rest = text(&mut stream);
     assert_eq!(rest, ": slow: missed too much in a row\n");
-    assert!(stream.ended().is_some());
+    assert!(stream.close_reason().is_some());
     let wakes = Arc::new(Wakes::default());
     assert_eq!(poll(&mut stream, &wakes), Poll::Ready(None));
 }
 
-fn open_as(network: &Network, reader: &Reader) -> SseStream {
-    SseStream::open(&network.hub, &["feed/city"], None, reader, 1).expect("opened")
+fn open_as(network: &Network, reader: &SseSubscriber) -> SseStream {
+    SseStream::open_stream(&network.hub, &["feed/city"], None, reader, 1).expect("opened")
 }
 
 #[test]
 fn a_stream_ends_with_its_readers_token() {
     let network = Network::new(8);
     let wakes = Arc::new(Wakes::default());
-    let reader = Reader { user: "anna".into(), lives: Some(Duration::from_secs(5)) };
-    let [mut stream, mut other] = [&reader, &Reader::default()].map(|it| open_as(&network, it));
+    let reader = SseSubscriber { user: "anna".into(), lives: Some(Duration::from_secs(5)) };
+    let [mut stream, mut other] =
+        [&reader, &SseSubscriber::default()].map(|it| open_as(&network, it));
     for stream in [&mut stream, &mut other] {
         while poll(stream, &wakes).is_ready() {}
     }
     network.clock.advance(Duration::from_millis(4_999));
-    assert!(poll(&mut stream, &wakes).is_pending() && stream.ended().is_none());
+    assert!(poll(&mut stream, &wakes).is_pending() && stream.close_reason().is_none());
     let before = wakes.0.load(Ordering::Relaxed);
     network.clock.advance(Duration::from_millis(1));
     assert!(wakes.0.load(Ordering::Relaxed) > before, "its task is told");
@@ -240,18 +248,19 @@ fn a_stream_ends_with_its_readers_token() {
     let Poll::Ready(Some(last)) = poll(&mut stream, &wakes) else { panic!("nothing is said") };
     assert_eq!(&last[..], b": expired: the token has expired\n");
     assert_eq!(poll(&mut stream, &wakes), Poll::Ready(None));
-    assert_eq!(stream.ended(), Some(Closed::Expired));
+    assert_eq!(stream.close_reason(), Some(CloseReason::Expired));
     assert!(text(&mut other).contains("\"offset\":1"));
 }
 
 #[test]
 fn the_streams_of_a_user_end_when_the_user_is_disconnected() {
     let network = Network::new(8);
-    let reader = |user: &str| Reader { user: user.into(), lives: None };
+    let reader = |user: &str| SseSubscriber { user: user.into(), lives: None };
     let [mut anna, mut bert] = ["anna", "bert"].map(|user| open_as(&network, &reader(user)));
     let disconnect = |client: Option<&str>| {
         let client = client.map(Into::into);
-        let order = Disconnect { client, except: vec![], code: 3503, reason: "go\n\nnow".into() };
+        let order =
+            DisconnectOrder { client, except: vec![], code: 3503, reason: "go\n\nnow".into() };
         network.hub.disconnect_user("anna", order);
     };
     network.change(1, 3);
@@ -264,19 +273,19 @@ fn the_streams_of_a_user_end_when_the_user_is_disconnected() {
     network.change(1, 3);
     let end = text(&mut anna);
     assert!(end.ends_with(": disconnected: go  now\n"), "{end}");
-    assert_eq!(anna.ended(), Some(Closed::Disconnected));
-    assert!(text(&mut bert).contains("\"offset\":2") && bert.ended().is_none());
+    assert_eq!(anna.close_reason(), Some(CloseReason::Disconnected));
+    assert!(text(&mut bert).contains("\"offset\":2") && bert.close_reason().is_none());
 }
 
 #[test]
 fn refusals_have_a_status_and_a_code() {
     let network = Network::new(8);
     let open = |channels: &[&str]| {
-        SseStream::open(&network.hub, channels, None, &Reader::default(), 1).map(drop)
+        SseStream::open_stream(&network.hub, channels, None, &SseSubscriber::default(), 1).map(drop)
     };
     let refusal = |channels: &[&str]| {
         let error = open(channels).expect_err("a refusal");
-        (error.status(), error.code())
+        (error.http_status(), error.problem_code())
     };
     assert_eq!(refusal(&[]), (400, "bad_channel"));
     assert_eq!(refusal(&["feed/city", "feed/a b"]), (400, "bad_channel"));

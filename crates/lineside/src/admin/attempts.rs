@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::address::client_network;
+use crate::client_network::client_network;
 
 /// What a failed attempt costs.
 const PAUSE: Duration = Duration::from_secs(6);
@@ -20,14 +20,14 @@ const ADDRESSES_MAX: usize = 4_096;
 
 /// The failed attempts of all addresses.
 #[derive(Debug, Default)]
-pub(super) struct Attempts(Mutex<HashMap<IpAddr, Duration>>);
+pub(super) struct FailedAttempts(Mutex<HashMap<IpAddr, Duration>>);
 
-impl Attempts {
+impl FailedAttempts {
     /// Lets an address try at `now`, on a monotonic clock.
     ///
     /// # Errors
     /// How long it has to wait.
-    pub(super) fn check(&self, address: IpAddr, now: Duration) -> Result<(), Duration> {
+    pub(super) fn check_address(&self, address: IpAddr, now: Duration) -> Result<(), Duration> {
         let forgiven = self.0.lock().get(&client_network(address)).copied().unwrap_or_default();
         let owed = forgiven.saturating_sub(now) + PAUSE;
         match owed.checked_sub(PAUSE * ATTEMPTS_MAX).filter(|wait| !wait.is_zero()) {
@@ -37,7 +37,7 @@ impl Attempts {
     }
 
     /// Counts a failed attempt.
-    pub(super) fn count(&self, address: IpAddr, now: Duration) {
+    pub(super) fn count_failure(&self, address: IpAddr, now: Duration) {
         let mut addresses = self.0.lock();
         let address = client_network(address);
         if addresses.len() >= ADDRESSES_MAX && !addresses.contains_key(&address) {
@@ -62,10 +62,10 @@ mod tests {
     }
 
     /// Attempts that fail until the address has to wait.
-    fn failures(attempts: &Attempts, from: IpAddr, now: Duration) -> u32 {
+    fn failures(attempts: &FailedAttempts, from: IpAddr, now: Duration) -> u32 {
         let mut failed = 0;
-        while attempts.check(from, now).is_ok() {
-            attempts.count(from, now);
+        while attempts.check_address(from, now).is_ok() {
+            attempts.count_failure(from, now);
             failed += 1;
             assert!(failed < 1_000, "nothing ends it");
         }
@@ -74,34 +74,37 @@ mod tests {
 
     #[test]
     fn who_fails_too_often_waits_and_others_do_not() {
-        let attempts = Attempts::default();
+        let attempts = FailedAttempts::default();
         let (one, other) = (address("192.0.2.1"), address("192.0.2.2"));
         assert_eq!(failures(&attempts, one, NOW), ATTEMPTS_MAX);
-        assert_eq!(attempts.check(one, NOW), Err(PAUSE));
-        assert_eq!(attempts.check(other, NOW), Ok(()));
+        assert_eq!(attempts.check_address(one, NOW), Err(PAUSE));
+        assert_eq!(attempts.check_address(other, NOW), Ok(()));
         assert_eq!(failures(&attempts, one, NOW + PAUSE), 1);
         assert_eq!(failures(&attempts, one, NOW + PAUSE * 1_000), ATTEMPTS_MAX);
     }
 
     #[test]
     fn neighbours_in_one_network_count_as_one() {
-        let attempts = Attempts::default();
+        let attempts = FailedAttempts::default();
         assert_eq!(failures(&attempts, address("2001:db8::1"), NOW), ATTEMPTS_MAX);
-        assert!(attempts.check(address("2001:db8::ffff:2"), NOW).is_err());
-        assert!(attempts.check(address("2001:db8:0:1::1"), NOW).is_ok());
+        assert!(attempts.check_address(address("2001:db8::ffff:2"), NOW).is_err());
+        assert!(attempts.check_address(address("2001:db8:0:1::1"), NOW).is_ok());
         assert_eq!(failures(&attempts, address("192.0.2.1"), NOW), ATTEMPTS_MAX);
-        assert!(attempts.check(address("::ffff:192.0.2.1"), NOW).is_err());
+        assert!(attempts.check_address(address("::ffff:192.0.2.1"), NOW).is_err());
     }
 
     #[test]
     fn whoever_comes_no_more_addresses_are_remembered_than_the_bound() {
-        let attempts = Attempts::default();
+        let attempts = FailedAttempts::default();
         let blocked = address("192.0.2.1");
         failures(&attempts, blocked, NOW);
         for n in 0..2 * ADDRESSES_MAX as u32 {
-            attempts.count(IpAddr::V4((0x0A00_0000 + n).into()), NOW);
+            attempts.count_failure(IpAddr::V4((0x0A00_0000 + n).into()), NOW);
         }
         assert_eq!(attempts.0.lock().len(), ADDRESSES_MAX);
-        assert!(attempts.check(blocked, NOW).is_err(), "who owes most is remembered longest");
+        assert!(
+            attempts.check_address(blocked, NOW).is_err(),
+            "who owes most is remembered longest"
+        );
     }
 }

@@ -10,13 +10,13 @@ const RANDOM_BYTES: usize = 32;
 /// A hash of a secret. Two are compared in a time that tells nothing of either, not even how long the texts were.
 pub(super) type Fingerprint = [u8; digest::SHA256_OUTPUT_LEN];
 
-pub(super) fn fingerprint(secret: &str) -> Fingerprint {
+pub(super) fn hash_secret(secret: &str) -> Fingerprint {
     let hash = digest::digest(&digest::SHA256, secret.as_bytes());
     hash.as_ref().try_into().expect("SHA-256 has as many bytes as it says")
 }
 
 /// A text that nobody can guess, of letters, digits, `-` and `_`.
-pub(crate) fn random() -> String {
+pub(crate) fn random_secret() -> String {
     let mut bytes = [0; RANDOM_BYTES];
     rand::fill(&mut bytes).expect("the system gives random bytes once it has started");
     URL_SAFE_NO_PAD.encode(bytes)

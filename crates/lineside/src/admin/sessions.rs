@@ -5,7 +5,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use subtle::ConstantTimeEq as _;
 
-use super::secrets::{Fingerprint, fingerprint, random};
+use super::secrets::{Fingerprint, hash_secret, random_secret};
 
 /// How long a session lasts, whatever is done in it.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(12 * 3_600);
@@ -14,39 +14,39 @@ const SESSIONS_MAX: usize = 64;
 
 /// In the order in which they began, and so end.
 #[derive(Debug, Default)]
-pub(super) struct Sessions(Mutex<Vec<Session>>);
+pub(super) struct AdminSessions(Mutex<Vec<AdminSession>>);
 
 #[derive(Debug)]
-struct Session {
+struct AdminSession {
     /// Of what the browser holds, which is nowhere here.
     fingerprint: Fingerprint,
     ends: Duration,
 }
 
-impl Sessions {
+impl AdminSessions {
     /// Begins one; gives what the browser is to keep.
-    pub(super) fn begin(&self, now: Duration) -> String {
-        let id = random();
+    pub(super) fn begin_session(&self, now: Duration) -> String {
+        let id = random_secret();
         let mut sessions = self.0.lock();
         sessions.retain(|session| session.ends > now);
         if sessions.len() >= SESSIONS_MAX {
             sessions.remove(0);
         }
-        sessions.push(Session { fingerprint: fingerprint(&id), ends: now + LIFETIME });
+        sessions.push(AdminSession { fingerprint: hash_secret(&id), ends: now + LIFETIME });
         id
     }
 
     /// When a session ends, on the clock that it began by; `None` when there is none with this id.
-    pub(super) fn find(&self, id: &str, now: Duration) -> Option<Duration> {
-        let shown = fingerprint(id);
+    pub(super) fn session_expiry(&self, id: &str, now: Duration) -> Option<Duration> {
+        let shown = hash_secret(id);
         let sessions = self.0.lock();
         let found = sessions.iter().find(|session| shown.ct_eq(&session.fingerprint).into());
         found.map(|session| session.ends).filter(|ends| *ends > now)
     }
 
     /// Ends one, if there is such.
-    pub(super) fn end(&self, id: &str) {
-        let shown = fingerprint(id);
+    pub(super) fn end_session(&self, id: &str) {
+        let shown = hash_secret(id);
         self.0.lock().retain(|session| !bool::from(shown.ct_eq(&session.fingerprint)));
     }
 }
@@ -57,22 +57,22 @@ mod tests {
 
     #[test]
     fn a_session_ends_by_time_or_by_hand() {
-        let (sessions, start) = (Sessions::default(), Duration::from_secs(5));
-        let (one, other) = (sessions.begin(start), sessions.begin(start));
+        let (sessions, start) = (AdminSessions::default(), Duration::from_secs(5));
+        let (one, other) = (sessions.begin_session(start), sessions.begin_session(start));
         assert_ne!(one, other);
-        assert_eq!(sessions.find(&one, start), Some(start + LIFETIME));
-        assert_eq!(sessions.find(&one, start + LIFETIME), None);
-        sessions.end(&one);
-        assert_eq!(sessions.find(&one, start), None);
-        assert!(sessions.find(&other, start).is_some());
-        assert_eq!(sessions.find("", start), None);
+        assert_eq!(sessions.session_expiry(&one, start), Some(start + LIFETIME));
+        assert_eq!(sessions.session_expiry(&one, start + LIFETIME), None);
+        sessions.end_session(&one);
+        assert_eq!(sessions.session_expiry(&one, start), None);
+        assert!(sessions.session_expiry(&other, start).is_some());
+        assert_eq!(sessions.session_expiry("", start), None);
     }
 
     #[test]
     fn one_too_many_ends_the_oldest() {
-        let (sessions, now) = (Sessions::default(), Duration::ZERO);
-        let ids: Vec<String> = (0..=SESSIONS_MAX).map(|_| sessions.begin(now)).collect();
-        assert_eq!(sessions.find(&ids[0], now), None);
-        assert!(ids[1..].iter().all(|id| sessions.find(id, now).is_some()));
+        let (sessions, now) = (AdminSessions::default(), Duration::ZERO);
+        let ids: Vec<String> = (0..=SESSIONS_MAX).map(|_| sessions.begin_session(now)).collect();
+        assert_eq!(sessions.session_expiry(&ids[0], now), None);
+        assert!(ids[1..].iter().all(|id| sessions.session_expiry(id, now).is_some()));
     }
 }

@@ -1,7 +1,7 @@
 //! The codes that a report may have, and what decoders mean by theirs.
 
 use lineside_formats::Format;
-use lineside_validate::Kind;
+use lineside_validate::NoticeKind;
 use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
 
 use crate::spelling::find_nearest;
@@ -143,23 +143,23 @@ static DECODERS: &[(&str, &str)] = &[
 ];
 
 /// What a decoder means by a code, and what to do.
-pub(super) fn meaning(code: &str) -> &'static str {
+pub(super) fn decoder_code_meaning(code: &str) -> &'static str {
     DECODERS.iter().find(|(other, _)| *other == code).map_or("", |(_, meaning)| meaning)
 }
 
 /// All rules, by format.
-pub(crate) fn rules() -> impl Iterator<Item = (Format, &'static Kind)> {
-    fn of(
+pub(crate) fn all_rules() -> impl Iterator<Item = (Format, &'static NoticeKind)> {
+    fn rules_of_format(
         format: Format,
-        kinds: impl Iterator<Item = &'static Kind>,
-    ) -> impl Iterator<Item = (Format, &'static Kind)> {
+        kinds: impl Iterator<Item = &'static NoticeKind>,
+    ) -> impl Iterator<Item = (Format, &'static NoticeKind)> {
         kinds.map(move |kind| (format, kind))
     }
-    of(Format::Gtfs, gtfs::kinds())
-        .chain(of(Format::GtfsRt, gtfs_rt::kinds()))
-        .chain(of(Format::Siri, siri::kinds()))
-        .chain(of(Format::Netex, netex::kinds()))
-        .chain(of(Format::Gbfs, gbfs::kinds()))
+    rules_of_format(Format::Gtfs, gtfs::notice_kinds())
+        .chain(rules_of_format(Format::GtfsRt, gtfs_rt::notice_kinds()))
+        .chain(rules_of_format(Format::Siri, siri::notice_kinds()))
+        .chain(rules_of_format(Format::Netex, netex::notice_kinds()))
+        .chain(rules_of_format(Format::Gbfs, gbfs::notice_kinds()))
 }
 
 /// The codes of decoders, each with its meaning and what to do about it.
@@ -168,8 +168,8 @@ pub(crate) fn decoder_codes() -> impl Iterator<Item = (&'static str, &'static st
 }
 
 /// All codes of all formats.
-fn all() -> impl Iterator<Item = &'static str> {
-    let rules = rules().map(|(_, kind)| kind.code);
+fn all_codes() -> impl Iterator<Item = &'static str> {
+    let rules = all_rules().map(|(_, kind)| kind.code);
     rules.chain(DECODERS.iter().map(|(code, _)| *code)).chain([SCHEDULE_NOT_GIVEN])
 }
 
@@ -177,11 +177,11 @@ fn all() -> impl Iterator<Item = &'static str> {
 ///
 /// # Errors
 /// If it cannot have one of them; in words that name the code that may be meant.
-pub(crate) fn know(codes: &[String]) -> Result<(), String> {
-    let Some(code) = codes.iter().find(|code| all().all(|known| known != *code)) else {
+pub(crate) fn ensure_known_codes(codes: &[String]) -> Result<(), String> {
+    let Some(code) = codes.iter().find(|code| all_codes().all(|known| known != *code)) else {
         return Ok(());
     };
-    Err(match find_nearest(code, all()) {
+    Err(match find_nearest(code, all_codes()) {
         Some(known) => format!("no report has the code {code:?}; did you mean {known:?}?"),
         None => format!("no report has the code {code:?}; docs/rules lists those that there are"),
     })
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_code_that_no_report_has_is_refused_with_the_nearest() {
-        let check = |code: &str| know(&["unknown_file".to_owned(), code.to_owned()]);
+        let check = |code: &str| ensure_known_codes(&["unknown_file".to_owned(), code.to_owned()]);
         assert_eq!(check("unknown_column"), Ok(()));
         assert_eq!(check("E001"), Ok(()));
         assert_eq!(check("invalid_entity"), Ok(()));
@@ -254,7 +254,7 @@ mod tests {
         }
         assert!(seen.len() > 25, "{seen:?}");
         for code in seen {
-            assert!(!meaning(&code).is_empty(), "{code} has no sentence");
+            assert!(!decoder_code_meaning(&code).is_empty(), "{code} has no sentence");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What there is of each kind in what was looked at, in words: the same wherever that is told.
 
-use lineside_validate::rules::gtfs::Unread;
+use lineside_validate::rules::gtfs::IncompleteFile;
 
-use super::grouped;
-use super::unread::is_partly_read;
+use super::format_grouped;
+use super::unread_files::is_partly_read;
 
 /// The blocks that trips belong to.
 const BLOCKS: &str = "blocks";
@@ -26,10 +26,10 @@ const KINDS: [&str; 13] = [
 ];
 
 /// Each kind with how many there are, as `2 stops`, unless there are none. What is in rows that could not be read is not counted, and
-/// that is said. Kinds are called as here or as a report calls them, such as `Stops` and `trip_updates`.
-pub(crate) fn contents<'a>(
+/// that is said. Kinds are called as here or as a report calls them, such as `StopDelays` and `trip_updates`.
+pub(crate) fn describe_contents<'a>(
     counts: impl IntoIterator<Item = (&'a str, u64)>,
-    unread: &[Unread],
+    unread: &[IncompleteFile],
 ) -> Vec<String> {
     let named = counts.into_iter().map(|(kind, n)| (kind.to_lowercase().replace('_', " "), n));
     let mut counts: Vec<(String, u64)> = named.collect();
@@ -40,13 +40,13 @@ pub(crate) fn contents<'a>(
         let readable = if is_part { "readable " } else { "" };
         // Most schedules have no blocks: that there are none to be read says nothing.
         let is_told = *n > 0 || (is_part && kind != BLOCKS);
-        is_told.then(|| format!("{} {readable}{}", grouped(*n), of_number(kind, *n)))
+        is_told.then(|| format!("{} {readable}{}", format_grouped(*n), pluralize(kind, *n)))
     });
     words.collect()
 }
 
 /// A word for several things, or for one.
-pub(super) fn of_number(several: &str, n: u64) -> &str {
+pub(super) fn pluralize(several: &str, n: u64) -> &str {
     match several {
         several if n != 1 => several,
         "agencies" => "agency",
@@ -56,13 +56,13 @@ pub(super) fn of_number(several: &str, n: u64) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use lineside_validate::rules::gtfs::Lack;
+    use lineside_validate::rules::gtfs::MissingPart;
 
     use super::*;
 
     #[test]
     fn kinds_are_told_alike_by_all_their_names() {
-        let told = |counts: &[(&str, u64)]| contents(counts.iter().copied(), &[]);
+        let told = |counts: &[(&str, u64)]| describe_contents(counts.iter().copied(), &[]);
         let schedule = ["1 agency", "2 routes", "1 block", "2 stops"];
         assert_eq!(told(&[("agencies", 1), ("routes", 2), ("blocks", 1), ("stops", 2)]), schedule);
         let report = [("Agencies", 1), ("Blocks", 1), ("Routes", 2), ("Shapes", 0), ("Stops", 2)];
@@ -77,12 +77,18 @@ mod tests {
     #[test]
     fn what_may_be_in_rows_that_were_left_out_is_told_also_where_nothing_else_is() {
         let unread = |filename: &str| {
-            [Unread { filename: filename.to_owned(), lack: Lack::Rows, rows: 1, rules: 1 }]
+            [IncompleteFile {
+                filename: filename.to_owned(),
+                lack: MissingPart::Rows,
+                rows: 1,
+                rules: 1,
+            }]
         };
-        let told =
-            |file: &str| contents([("Routes", 0), ("Trips", 1), ("Blocks", 1)], &unread(file));
+        let told = |file: &str| {
+            describe_contents([("Routes", 0), ("Trips", 1), ("Blocks", 1)], &unread(file))
+        };
         assert_eq!(told("routes.txt"), ["0 readable routes", "1 trip", "1 block"]);
         assert_eq!(told("trips.txt"), ["1 readable trip", "1 readable block"]);
-        assert_eq!(contents([("Blocks", 0)], &unread("trips.txt")), [""; 0]);
+        assert_eq!(describe_contents([("Blocks", 0)], &unread("trips.txt")), [""; 0]);
     }
 }

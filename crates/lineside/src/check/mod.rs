@@ -3,61 +3,63 @@
 //! Everything is held against the rules of `lineside-validate`; GTFS-Realtime without its schedule against those that need none. Of real time and
 //! NeTEx it is told besides what their decoders complain about.
 
-mod bikes;
+mod gbfs_check;
 mod codes;
 mod contents;
-mod counted;
-mod fields;
-mod fit;
-mod html;
-mod others;
+mod progress;
+mod finding_fields;
+mod realtime_conformance;
+mod html_report;
+mod realtime_and_netex;
 #[cfg(test)]
-mod own_feeds;
-pub(crate) mod picture;
-mod places;
+mod demo_feeds;
+pub(crate) mod place_map;
+mod finding_places;
 mod raw_rows;
-mod reckoning;
+mod memory_estimate;
 mod record_rows;
-mod reread;
+mod parse_report;
 mod sample;
-mod text;
-mod unlike;
-mod unread;
-mod values;
+mod text_report;
+mod unsupported_input;
+mod unread_files;
+mod json_memory;
 
 use bytes::Bytes;
 use jiff::civil::Date;
-use lineside_formats::gtfs::Limits;
-use lineside_formats::{Format, sniff};
+use lineside_formats::gtfs::DatasetLimits;
+use lineside_formats::{Format, sniff_format};
 use lineside_ingest::SiriIds;
-use lineside_validate::gtfs::{File, Source, Watched, ZipSource};
-use lineside_validate::report::{self, Run, Summary};
-use lineside_validate::rules::gtfs::Unread;
+use lineside_validate::gtfs::{CancellableSource, FileSource, GtfsFile, ZipSource};
+use lineside_validate::report::{self, FeedSummary, ValidationRun};
+use lineside_validate::rules::gtfs::IncompleteFile;
 use lineside_validate::rules::{SystemError, gtfs};
-use lineside_validate::{Context, Notices, Severity};
+use lineside_validate::{Notices, Severity, ValidationContext};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-pub(crate) use codes::{UNREADABLE_FILE, decoder_codes, know, rules};
-pub(crate) use contents::contents;
-use counted::Counted;
-pub(crate) use counted::Progress;
-pub(crate) use fields::{grouped, remedy, table};
-pub(crate) use html::{day, prose};
-pub(crate) use places::{Place, Point, outline_of};
+pub(crate) use codes::{UNREADABLE_FILE, all_rules, decoder_codes, ensure_known_codes};
+pub(crate) use contents::describe_contents;
+pub(crate) use finding_fields::{find_remedy, format_grouped, render_findings_table};
+pub(crate) use finding_places::{FindingPlace, Point, thin_outline};
+pub(crate) use html_report::{format_day, render_prose};
+pub(crate) use json_memory::estimate_json_memory;
+pub(crate) use memory_estimate::{
+    describe_memory_excess, estimate_memory, estimate_until_cancelled, netex_limits,
+};
+pub(crate) use parse_report::ParsedReport;
+pub(crate) use progress::CheckProgress;
+use progress::ProgressSource;
 pub(crate) use raw_rows::RawRow;
-pub(crate) use reckoning::{memory_for, memory_until, netex_limits, too_much};
 pub(crate) use record_rows::{entity_rows, gbfs_rows};
-pub(crate) use reread::Reread;
 pub(crate) use sample::sample_report;
-pub(crate) use text::{called, harmless};
-pub(crate) use unlike::of_folder;
-pub(crate) use unread::{UNREAD, UNREAD_FILE, unread_words};
-pub(crate) use values::memory_of;
+pub(crate) use text_report::{escape_control_chars, format_label};
+pub(crate) use unread_files::{UNREAD, UNREAD_FILE, describe_unread_file};
+pub(crate) use unsupported_input::describe_folder;
 
 /// How something is looked at.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct CheckPlan {
     /// What the report calls the input.
     pub(crate) input: String,
     /// The day on which it is judged.
@@ -87,18 +89,18 @@ pub(crate) struct Plan {
     /// The memory in bytes that a look at a schedule may take, if that is to be reckoned, and who allows that.
     pub(crate) memory: Option<(u64, &'static str)>,
     /// The files of a GBFS system, if it may be one.
-    pub(crate) files: Files,
+    pub(crate) files: CheckSystemFiles,
 }
 
 /// Files of a GBFS system.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Files {
+pub(crate) struct CheckSystemFiles {
     /// The files with their names, which have no `.json`.
     pub(crate) read: Vec<(String, Bytes)>,
     /// The names of those that are listed and were not to be had, each with the reason; in a further language that stands before.
     pub(crate) unread: Vec<(String, String)>,
     /// Those in further languages.
-    pub(crate) others: Vec<Further>,
+    pub(crate) others: Vec<LanguageFiles>,
     /// The files as they were some time before.
     pub(crate) before: Vec<(String, Bytes)>,
     /// Whether these are all that the system has.
@@ -107,7 +109,7 @@ pub(crate) struct Files {
 
 /// The files of a GBFS system in a further language.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Further {
+pub(crate) struct LanguageFiles {
     pub(crate) language: String,
     /// The files with their names.
     pub(crate) read: Vec<(String, Bytes)>,
@@ -119,7 +121,7 @@ pub(crate) struct Further {
 
 /// One kind of finding.
 #[derive(Debug)]
-pub(crate) struct Finding {
+pub(crate) struct CheckFinding {
     pub(crate) code: String,
     pub(crate) severity: Severity,
     pub(crate) total: u64,
@@ -128,26 +130,26 @@ pub(crate) struct Finding {
     /// The first of them.
     pub(crate) samples: Vec<Map<String, Value>>,
     /// Where some of them are, as far as that was looked up; only where that was asked for.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<FindingPlace>,
 }
 
 /// What was found.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct CheckReport {
     pub(crate) format: Format,
-    plan: Plan,
+    plan: CheckPlan,
     /// By severity, the worst first, then by code.
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<CheckFinding>,
     /// Our own faults.
     pub(crate) errors: Vec<SystemError>,
     /// The codes that were not to be told and were found, and how often.
     ignored: Vec<(String, u64)>,
     /// Files of a schedule of which rules did not see all.
-    pub(crate) unread: Vec<Unread>,
+    pub(crate) unread: Vec<IncompleteFile>,
     /// What there is of each kind.
     counts: Vec<(&'static str, u64)>,
     /// What the reference's report says besides the findings; only of a schedule.
-    summary: Option<Summary>,
+    summary: Option<FeedSummary>,
     /// Where some of what is well known is, such as stops; only where places were asked for.
     pub(crate) outline: Vec<Point>,
     /// The rows and records that the first findings are about; only where places were asked for.
@@ -168,15 +170,15 @@ pub(crate) const NOT_REAL_TIME: &str =
 /// Why there is nothing to tell of a look that was stopped.
 const STOPPED: &str = "it was stopped before its end";
 
-impl Checked {
+impl CheckReport {
     /// The worst there is.
-    pub(crate) fn worst(&self) -> Option<Severity> {
+    pub(crate) fn worst_severity(&self) -> Option<Severity> {
         self.findings.iter().map(|finding| finding.severity).max()
     }
 
     /// The report, as the reference validator's `report.json`.
-    pub(crate) fn json(&self) -> Value {
-        let mut findings: Vec<&Finding> = self.findings.iter().collect();
+    pub(crate) fn to_json(&self) -> Value {
+        let mut findings: Vec<&CheckFinding> = self.findings.iter().collect();
         findings.sort_by(|a, b| a.code.cmp(&b.code));
         let notices = findings.into_iter().map(|finding| {
             json!({
@@ -186,11 +188,11 @@ impl Checked {
                 "sampleNotices": finding.samples,
             })
         });
-        json!({ "summary": self.about(), "notices": notices.collect::<Vec<_>>() })
+        json!({ "summary": self.summary_json(), "notices": notices.collect::<Vec<_>>() })
     }
 
     /// What was looked at, how, and what is in it: the `summary` of the reference validator's `report.json`.
-    pub(crate) fn about(&self) -> Value {
+    pub(crate) fn summary_json(&self) -> Value {
         match &self.summary {
             Some(summary) => json!(summary),
             None => json!({
@@ -208,15 +210,17 @@ impl Checked {
 
     /// Our own faults, as the reference validator's `system_errors.json`.
     pub(crate) fn system_errors(&self) -> Value {
-        report::system_errors(&self.errors)
+        report::report_system_errors(&self.errors)
     }
 
     /// Where findings are, by code, and what is well known around them: as JSON, in which a coordinate has the digits that tell it
     /// from others.
-    pub(crate) fn places(&self) -> impl Serialize {
-        let of = |finding: &Finding| places::known(&finding.places, &finding.samples).into_owned();
+    pub(crate) fn places_json(&self) -> impl Serialize {
+        let of = |finding: &CheckFinding| {
+            finding_places::known_places(&finding.places, &finding.samples).into_owned()
+        };
         let all = self.findings.iter().map(|finding| (finding.code.clone(), of(finding)));
-        places::Written {
+        finding_places::PlacesJson {
             outline: self.outline.clone(),
             places: all.filter(|(_, it)| !it.is_empty()).collect(),
             rows: self.rows.clone(),
@@ -224,35 +228,35 @@ impl Checked {
     }
 
     /// The files of which rules did not see all, as JSON.
-    pub(crate) fn unread(&self) -> Value {
+    pub(crate) fn unread_json(&self) -> Value {
         json!(self.unread)
     }
 
     /// What a reader of the findings alone would not know, as lines for a terminal: what was ignored, and what was not looked at.
-    pub(crate) fn beside(&self) -> Option<String> {
-        text::beside(self)
+    pub(crate) fn describe_omissions(&self) -> Option<String> {
+        text_report::describe_omissions(self)
     }
 
     /// The report as lines for a terminal.
-    pub(crate) fn text(&self, in_colors: bool) -> String {
-        text::write(self, in_colors)
+    pub(crate) fn render_text(&self, in_colors: bool) -> String {
+        text_report::render_text(self, in_colors)
     }
 
     /// The report as a page that needs no other file.
-    pub(crate) fn html(&self) -> String {
-        html::write(self)
+    pub(crate) fn render_html(&self) -> String {
+        html_report::render_html(self)
     }
 
-    fn new(format: Format, plan: Plan, findings: Vec<Finding>) -> Checked {
-        let is_ignored = |finding: &Finding| plan.ignored.contains(&finding.code);
-        let (ignored, mut findings): (Vec<Finding>, Vec<Finding>) =
+    fn new(format: Format, plan: CheckPlan, findings: Vec<CheckFinding>) -> CheckReport {
+        let is_ignored = |finding: &CheckFinding| plan.ignored.contains(&finding.code);
+        let (ignored, mut findings): (Vec<CheckFinding>, Vec<CheckFinding>) =
             findings.into_iter().partition(is_ignored);
         let mut ignored: Vec<(String, u64)> =
             ignored.into_iter().map(|finding| (finding.code, finding.total)).collect();
         ignored.sort();
         findings.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
         let (errors, counts) = (Vec::new(), Vec::new());
-        Checked {
+        CheckReport {
             format,
             plan,
             findings,
@@ -269,12 +273,14 @@ impl Checked {
 }
 
 /// Codes with their samples.
-fn codes_with_samples(findings: &[Finding]) -> impl Iterator<Item = (&str, &[Map<String, Value>])> {
+fn codes_with_samples(
+    findings: &[CheckFinding],
+) -> impl Iterator<Item = (&str, &[Map<String, Value>])> {
     findings.iter().map(|finding| (finding.code.as_str(), finding.samples.as_slice()))
 }
 
 /// How many of the findings are that bad.
-fn count(findings: &[Finding], severity: Severity) -> u64 {
+fn count_findings(findings: &[CheckFinding], severity: Severity) -> u64 {
     let alike = findings.iter().filter(|finding| finding.severity == severity);
     alike.map(|finding| finding.total).sum()
 }
@@ -283,38 +289,40 @@ fn count(findings: &[Finding], severity: Severity) -> u64 {
 ///
 /// # Errors
 /// If it is of no format that can be checked, or cannot be read at all.
-pub(crate) fn check(
+pub(crate) fn check_input(
     body: &Bytes,
-    plan: Plan,
-    progress: &Progress,
+    plan: CheckPlan,
+    progress: &CheckProgress,
     elapsed: &dyn Fn() -> f64,
-) -> Result<Checked, String> {
-    let format = sniff(body);
-    let is_real_time = format.is_some_and(Format::is_real_time);
+) -> Result<CheckReport, String> {
+    let format = sniff_format(body);
+    let is_real_time = format.is_some_and(Format::is_realtime);
     if !is_real_time && (plan.schedule.is_some() || plan.previous.is_some()) {
         return Err(NOT_REAL_TIME.to_owned());
     }
-    let timed = |checked: Checked| Checked { seconds: elapsed(), ..checked };
+    let timed = |checked: CheckReport| CheckReport { seconds: elapsed(), ..checked };
     match format {
-        _ if plan.files.is_whole => bikes::check(body, plan, progress).map(timed),
-        Some(Format::Gtfs) => schedule(body, plan, progress, elapsed),
+        _ if plan.files.is_whole => gbfs_check::check_gbfs(body, plan, progress).map(timed),
+        Some(Format::Gtfs) => check_schedule(body, plan, progress, elapsed),
         // A file of GBFS has no sign at its beginning by which it could be told from other JSON.
-        None | Some(Format::Raw | Format::Gbfs) => bikes::check(body, plan, progress).map(timed),
+        None | Some(Format::Raw | Format::Gbfs) => {
+            gbfs_check::check_gbfs(body, plan, progress).map(timed)
+        }
         Some(format) => {
             if format == Format::Netex {
-                fits(body, &plan)?;
+                check_schedule_memory(body, &plan)?;
             }
-            others::check(format, body, plan, progress).map(timed)
+            realtime_and_netex::check_realtime_or_netex(format, body, plan, progress).map(timed)
         }
     }
 }
 
-fn findings(notices: &Notices) -> Vec<Finding> {
-    let findings = notices.iter().map(|found| Finding {
+fn findings_from(notices: &Notices) -> Vec<CheckFinding> {
+    let findings = notices.iter().map(|found| CheckFinding {
         code: found.kind.code.to_owned(),
         severity: found.kind.severity,
         total: found.total,
-        summary: found.kind.summary(),
+        summary: found.kind.page_summary(),
         samples: found.samples.clone(),
         places: Vec::new(),
     });
@@ -322,41 +330,46 @@ fn findings(notices: &Notices) -> Vec<Finding> {
 }
 
 /// Sees that a look at a schedule takes no more memory than it may, in GTFS or NeTEx.
-fn fits(zip: &Bytes, plan: &Plan) -> Result<(), String> {
+fn check_schedule_memory(zip: &Bytes, plan: &CheckPlan) -> Result<(), String> {
     let Some((allowed, by)) = plan.memory else { return Ok(()) };
-    let needed = memory_for(zip, allowed).map_err(|error| error.to_string())?;
-    too_much(needed, allowed, by).map_or(Ok(()), Err)
+    let needed = estimate_memory(zip, allowed).map_err(|error| error.to_string())?;
+    describe_memory_excess(needed, allowed, by).map_or(Ok(()), Err)
 }
 
-fn schedule(
+fn check_schedule(
     body: &Bytes,
-    plan: Plan,
-    progress: &Progress,
+    plan: CheckPlan,
+    progress: &CheckProgress,
     elapsed: &dyn Fn() -> f64,
-) -> Result<Checked, String> {
-    fits(body, &plan)?;
-    let source = ZipSource::new(body, &Limits::default()).map_err(|error| error.to_string())?;
-    let listed = source.list();
-    if !source.has_nested() && !listed.iter().any(|(name, _)| File::of_name(name).is_some()) {
+) -> Result<CheckReport, String> {
+    check_schedule_memory(body, &plan)?;
+    let source =
+        ZipSource::new(body, &DatasetLimits::default()).map_err(|error| error.to_string())?;
+    let listed = source.list_files();
+    if !source.has_nested_files()
+        && !listed.iter().any(|(name, _)| GtfsFile::from_name(name).is_some())
+    {
         let names = listed.iter().map(|(name, _)| name.as_str());
-        unlike::zip_of_zips(names).map_or(Ok(()), Err)?;
+        unsupported_input::describe_nested_zips(names).map_or(Ok(()), Err)?;
     }
-    progress.expect(listed.iter().map(|(_, size)| size).sum());
+    progress.expect_bytes(listed.iter().map(|(_, size)| size).sum());
     let files = source.clone();
-    let source = Counted::new(source, progress);
-    let context = Context { today: plan.today, country: plan.country, threads: plan.threads };
+    let source = ProgressSource::new(source, progress);
+    let context =
+        ValidationContext { today: plan.today, country: plan.country, threads: plan.threads };
     let mut notices = Notices::new(plan.samples);
-    let looked = gtfs::validate_until(&source, &context, progress.stopper(), &mut notices);
+    let looked =
+        gtfs::validate_feed_until(&source, &context, progress.cancel_token(), &mut notices);
     let (feed, errors) = looked.map_err(|error| error.to_string())?.ok_or(STOPPED)?;
-    let mut checked = Checked::new(Format::Gtfs, plan, findings(&notices));
+    let mut checked = CheckReport::new(Format::Gtfs, plan, findings_from(&notices));
     if checked.plan.with_places {
-        checked.outline = places::outline(&feed);
-        places::fill(&feed, &mut checked.findings);
-        let files = Watched::new(&files, progress.stopper());
-        checked.rows = raw_rows::raw_rows(&files, &checked.findings);
+        checked.outline = finding_places::stop_outline(&feed);
+        finding_places::fill_places(&feed, &mut checked.findings);
+        let files = CancellableSource::new(&files, progress.cancel_token());
+        checked.rows = raw_rows::read_raw_rows(&files, &checked.findings);
     }
     checked.seconds = elapsed();
-    let run = Run {
+    let run = ValidationRun {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         at: checked.plan.at.clone(),
         input: checked.plan.input.clone(),
@@ -366,7 +379,7 @@ fn schedule(
         today: context.today,
         seconds: checked.seconds,
     };
-    let counts = report::Counts::of(&feed);
+    let counts = report::EntityCounts::count_entities(&feed);
     checked.counts = vec![
         ("agencies", counts.agencies),
         ("routes", counts.routes),
@@ -375,17 +388,17 @@ fn schedule(
         ("stops", counts.stops),
         ("shapes", counts.shapes),
     ];
-    checked.summary = Some(Summary::new(&feed, &run));
-    checked.unread = Unread::of(&feed);
+    checked.summary = Some(FeedSummary::new(&feed, &run));
+    checked.unread = IncompleteFile::list_for_feed(&feed);
     checked.errors = errors;
     Ok(checked)
 }
 
 #[cfg(test)]
-impl Plan {
+impl CheckPlan {
     /// What tests begin with.
-    pub(crate) fn plain() -> Plan {
-        Plan {
+    pub(crate) fn for_tests() -> CheckPlan {
+        CheckPlan {
             input: "input".to_owned(),
             today: Date::ZERO,
             at: String::new(),
@@ -400,7 +413,7 @@ impl Plan {
             samples: 1,
             with_places: false,
             memory: None,
-            files: Files::default(),
+            files: CheckSystemFiles::default(),
         }
     }
 }
@@ -419,13 +432,13 @@ mod tests {
             "{\"last_updated\":0,\"ttl\":1,\"version\":\"2.3\",\"data\":{\"stations\":[{}]}}";
         let inputs = [(Format::Netex, netex), (Format::Siri, siri), (Format::Gbfs, gbfs)];
         for (format, text) in inputs {
-            let (body, progress) = (Bytes::from(text), Progress::default());
-            let look = || check(&body, Plan::plain(), &progress, &|| 0.5);
+            let (body, progress) = (Bytes::from(text), CheckProgress::default());
+            let look = || check_input(&body, CheckPlan::for_tests(), &progress, &|| 0.5);
             let looked = look().unwrap();
-            assert_eq!(looked.about()["validationTimeSeconds"], 0.5);
+            assert_eq!(looked.summary_json()["validationTimeSeconds"], 0.5);
             assert_eq!(looked.format, format);
             assert!(!looked.findings.is_empty(), "{format:?} has something to tell");
-            progress.stop();
+            progress.cancel_check();
             assert_eq!(look().unwrap_err(), STOPPED, "{format:?}");
         }
     }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read};
 
-use lineside_validate::gtfs::Source;
+use lineside_validate::gtfs::FileSource;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Finding;
-use super::fields::Fields;
+use super::CheckFinding;
+use super::finding_fields::FindingFields;
 
 /// Findings of one kind whose rows are kept.
 pub(super) const FINDINGS_MAX: usize = 2;
@@ -38,14 +38,14 @@ pub(crate) struct RawRow {
 }
 
 /// The rows of the first findings of each kind. A file that cannot be read has none.
-pub(super) fn raw_rows(source: &dyn Source, findings: &[Finding]) -> Vec<RawRow> {
+pub(super) fn read_raw_rows(source: &dyn FileSource, findings: &[CheckFinding]) -> Vec<RawRow> {
     // Lines of each file with the places in `rows` that they belong to.
     let mut wanted: BTreeMap<String, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
     let mut rows: Vec<RawRow> = Vec::new();
     for finding in findings {
-        let fields = Fields::of(&finding.code, finding.summary);
+        let fields = FindingFields::for_code(&finding.code, finding.summary);
         for sample in finding.samples.iter().take(FINDINGS_MAX) {
-            for (file, line) in places_of(&fields, sample) {
+            for (file, line) in row_positions(&fields, sample) {
                 let is_known = rows
                     .iter()
                     .any(|row| row.code == finding.code && row.file == file && row.line == line);
@@ -60,7 +60,7 @@ pub(super) fn raw_rows(source: &dyn Source, findings: &[Finding]) -> Vec<RawRow>
     }
     for (file, lines) in wanted {
         // One that cannot be opened has a finding of its own.
-        _ = source.read(&file, &mut |bytes| {
+        _ = source.read_file(&file, &mut |bytes| {
             if let Some(bytes) = bytes {
                 read_lines(bytes, &lines, &mut rows);
             }
@@ -71,9 +71,11 @@ pub(super) fn raw_rows(source: &dyn Source, findings: &[Finding]) -> Vec<RawRow>
 }
 
 /// The files and lines that a finding names.
-fn places_of(fields: &Fields, sample: &Map<String, Value>) -> Vec<(String, u64)> {
+fn row_positions(fields: &FindingFields, sample: &Map<String, Value>) -> Vec<(String, u64)> {
     let child = sample.get("childFilename").and_then(Value::as_str).map(str::to_owned);
-    let Some(file) = child.or_else(|| fields.cell("filename", sample)) else { return Vec::new() };
+    let Some(file) = child.or_else(|| fields.format_cell("filename", sample)) else {
+        return Vec::new();
+    };
     let lines = ROW_FIELDS.into_iter().filter_map(|field| sample.get(field)?.as_u64());
     lines.filter(|line| *line > 1).map(|line| (file.clone(), line)).collect()
 }
@@ -83,23 +85,23 @@ fn read_lines(bytes: &mut dyn Read, wanted: &BTreeMap<u64, Vec<usize>>, rows: &m
     let last = wanted.keys().next_back().copied().unwrap_or_default();
     let (mut header, mut line) = (String::new(), Vec::new());
     for number in 1..=last {
-        match next_line(&mut reader, &mut line) {
+        match read_line_start(&mut reader, &mut line) {
             Some(true) => {}
             Some(false) | None => return,
         }
         if number == 1 {
-            header = shortened(&line);
+            header = shorten_line(&line);
         }
         for at in wanted.get(&number).into_iter().flatten() {
             if let Some(row) = rows.get_mut(*at) {
-                (row.header, row.text) = (header.clone(), shortened(&line));
+                (row.header, row.text) = (header.clone(), shorten_line(&line));
             }
         }
     }
 }
 
 /// Reads a line, of which it keeps the beginning. `Some(false)` at the end, `None` if it cannot be read.
-fn next_line(reader: &mut BufReader<impl Read>, line: &mut Vec<u8>) -> Option<bool> {
+fn read_line_start(reader: &mut BufReader<impl Read>, line: &mut Vec<u8>) -> Option<bool> {
     line.clear();
     let mut has_any = false;
     loop {
@@ -121,7 +123,7 @@ fn next_line(reader: &mut BufReader<impl Read>, line: &mut Vec<u8>) -> Option<bo
     }
 }
 
-pub(super) fn shortened(line: &[u8]) -> String {
+pub(super) fn shorten_line(line: &[u8]) -> String {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii_end();
     let kept = line.get(..ROW_BYTES_MAX.min(line.len())).unwrap_or_default();
     let mut text = String::from_utf8_lossy(kept).into_owned();
@@ -139,8 +141,8 @@ mod tests {
 
     use super::*;
 
-    fn finding(code: &str, samples: Value) -> Finding {
-        Finding {
+    fn finding(code: &str, samples: Value) -> CheckFinding {
+        CheckFinding {
             code: code.to_owned(),
             severity: Severity::Error,
             total: 1,
@@ -154,7 +156,7 @@ mod tests {
     fn rows_are_those_of_the_file_with_their_header() {
         let long = "x".repeat(5_000);
         let text = format!("stop_id,stop_name\nS1,Here\nS2,{long}\n");
-        let source = TextSource::default().with("stops.txt", text);
+        let source = TextSource::default().with_file("stops.txt", text);
         let findings = [
             finding(
                 "a",
@@ -167,7 +169,7 @@ mod tests {
             ),
             finding("none", json!([{"filename": "stops.txt"}])),
         ];
-        let rows = raw_rows(&source, &findings);
+        let rows = read_raw_rows(&source, &findings);
         let told: Vec<_> = rows.iter().map(|row| (row.code.as_str(), row.line)).collect();
         assert_eq!(told, [("a", 2), ("a", 3), ("b", 2)]);
         assert_eq!(

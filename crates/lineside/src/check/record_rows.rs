@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
-use lineside_formats::gtfs::Files;
+use lineside_formats::gtfs::FileSet;
 use lineside_formats::gtfs_rt::proto::{FeedEntity, FeedMessage};
 use serde_json::{Map, Value};
 
-use super::raw_rows::{FINDINGS_MAX, ROW_BYTES_MAX, ROWS_MAX, RawRow, shortened};
+use super::raw_rows::{FINDINGS_MAX, ROW_BYTES_MAX, ROWS_MAX, RawRow, shorten_line};
 
 /// Bytes of a file that are held at once while it is searched.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -25,9 +25,9 @@ type Found<'a> = (&'a str, &'a [Map<String, Value>]);
 
 /// Rows of a report, each once.
 #[derive(Default)]
-struct Rows(Vec<RawRow>);
+struct RecordRows(Vec<RawRow>);
 
-impl Rows {
+impl RecordRows {
     fn push(&mut self, code: &str, file: String, line: u64, text: String) {
         let is_known = |row: &RawRow| row.code == code && row.file == file && row.text == text;
         if self.0.len() < ROWS_MAX && !self.0.iter().any(is_known) {
@@ -38,7 +38,7 @@ impl Rows {
 }
 
 /// The findings whose records are shown, each with its code.
-fn first<'a>(
+fn first_findings<'a>(
     found: impl IntoIterator<Item = Found<'a>>,
 ) -> impl Iterator<Item = (&'a str, &'a Map<String, Value>)> {
     found.into_iter().flat_map(|(code, samples)| {
@@ -51,19 +51,19 @@ pub(crate) fn entity_rows<'a>(
     message: &FeedMessage,
     found: impl IntoIterator<Item = Found<'a>>,
 ) -> Vec<RawRow> {
-    let mut found = first(found).peekable();
+    let mut found = first_findings(found).peekable();
     if found.peek().is_none() {
         return Vec::new();
     }
     let entities: HashMap<&str, &FeedEntity> =
         message.entity.iter().map(|entity| (entity.id.as_str(), entity)).collect();
-    let mut rows = Rows::default();
+    let mut rows = RecordRows::default();
     for (code, sample) in found {
         for name in ["entityId", "otherEntityId", "id"] {
             let id = sample.get(name).and_then(Value::as_str);
             let Some(entity) = id.and_then(|id| entities.get(id)) else { continue };
             let text = serde_json::to_vec(entity).unwrap_or_default();
-            rows.push(code, format!("entity {}", entity.id), 0, shortened(&text));
+            rows.push(code, format!("entity {}", entity.id), 0, shorten_line(&text));
         }
     }
     rows.0
@@ -75,14 +75,14 @@ pub(crate) fn gbfs_rows<'a, 'b>(
     found: impl IntoIterator<Item = Found<'a>>,
 ) -> Vec<RawRow> {
     let mut wanted: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
-    for (code, sample) in first(found) {
+    for (code, sample) in first_findings(found) {
         let text = |name: &str| sample.get(name).and_then(Value::as_str);
         if let (Some(file), Some(path)) = (text("filename"), text("path")) {
             let name = file.strip_suffix(".json").unwrap_or(file);
             wanted.entry(name).or_default().push((code, path));
         }
     }
-    let mut rows = Rows::default();
+    let mut rows = RecordRows::default();
     for (name, body) in files {
         let Some(wanted) = wanted.remove(name.strip_suffix(".json").unwrap_or(name)) else {
             continue;
@@ -91,7 +91,7 @@ pub(crate) fn gbfs_rows<'a, 'b>(
         for (code, path) in wanted {
             if let Some((place, record)) = record_at(&file, path) {
                 let text = serde_json::to_vec(record).unwrap_or_default();
-                rows.push(code, format!("{name}.json, {place}"), 0, shortened(&text));
+                rows.push(code, format!("{name}.json, {place}"), 0, shorten_line(&text));
             }
         }
     }
@@ -118,14 +118,19 @@ pub(super) fn siri_rows<'a>(
     found: impl IntoIterator<Item = Found<'a>>,
 ) -> Vec<RawRow> {
     let Ok(text) = std::str::from_utf8(body) else { return Vec::new() };
-    let mut rows = Rows::default();
-    for (code, sample) in first(found) {
+    let mut rows = RecordRows::default();
+    for (code, sample) in first_findings(found) {
         let Some(id) = sample.get("id").and_then(Value::as_str) else { continue };
-        let Some(at) = text.find(&format!(">{}<", escape(id))) else { continue };
+        let Some(at) = text.find(&format!(">{}<", escape_xml(id))) else { continue };
         let Some((start, name)) = record_before(text, at) else { continue };
         let line = count_lines(&text.as_bytes()[..start]) + 1;
         let element = text.get(start..).unwrap_or_default();
-        rows.push(code, name.to_owned(), line, shortened(&joined(element.as_bytes())));
+        rows.push(
+            code,
+            name.to_owned(),
+            line,
+            shorten_line(&strip_indentation(element.as_bytes())),
+        );
     }
     rows.0
 }
@@ -145,23 +150,24 @@ fn record_before(text: &str, at: usize) -> Option<(usize, &'static str)> {
 
 /// The elements of a NeTEx publication whose ids findings name. A file that cannot be read has none.
 pub(super) fn netex_rows<'a>(
-    files: &mut dyn Files,
+    files: &mut dyn FileSet,
     found: impl IntoIterator<Item = Found<'a>>,
 ) -> Vec<RawRow> {
     // The codes that are about each id, file by file.
     let mut wanted: BTreeMap<&str, HashMap<Vec<u8>, Vec<&str>>> = BTreeMap::new();
-    for (code, sample) in first(found).take(ROWS_MAX) {
+    for (code, sample) in first_findings(found).take(ROWS_MAX) {
         let text = |name: &str| sample.get(name).and_then(Value::as_str);
         if let (Some(file), Some(id)) = (text("filename"), text("id")) {
-            let codes = wanted.entry(file).or_default().entry(escape(id).into_bytes()).or_default();
+            let codes =
+                wanted.entry(file).or_default().entry(escape_xml(id).into_bytes()).or_default();
             if !codes.contains(&code) {
                 codes.push(code);
             }
         }
     }
-    let mut rows = Rows::default();
+    let mut rows = RecordRows::default();
     for (name, mut ids) in wanted {
-        if let Ok(Some(mut file)) = files.open(name) {
+        if let Ok(Some(mut file)) = files.open_file(name) {
             search_elements(&mut *file, &mut ids, &mut |codes, line, text| {
                 for code in codes {
                     rows.push(code, name.to_owned(), line, text.clone());
@@ -186,7 +192,7 @@ fn search_elements<'a>(
         let is_end = read.is_err() || window.len() == before;
         // An element near the end of the window is read with what follows it.
         let until = if is_end { window.len() } else { window.len().saturating_sub(TAG_BYTES_MAX) };
-        while let Some(at) = find_id(&window, searched, until) {
+        while let Some(at) = find_id_attribute(&window, searched, until) {
             let value = at + ID.len();
             searched = value;
             let rest = window.get(value..).unwrap_or_default();
@@ -194,7 +200,7 @@ fn search_elements<'a>(
             let Some(codes) = end.and_then(|end| ids.remove(rest.get(..end)?)) else { continue };
             let tag = window.get(..at).unwrap_or_default();
             let start = tag.iter().rposition(|byte| *byte == b'<').unwrap_or(at);
-            let text = shortened(&joined(window.get(start..).unwrap_or_default()));
+            let text = shorten_line(&strip_indentation(window.get(start..).unwrap_or_default()));
             tell(codes, line + count_lines(&window[..start]), text);
         }
         if is_end {
@@ -209,7 +215,7 @@ fn search_elements<'a>(
 }
 
 /// The next attribute `id` in a part of the window.
-fn find_id(window: &[u8], from: usize, until: usize) -> Option<usize> {
+fn find_id_attribute(window: &[u8], from: usize, until: usize) -> Option<usize> {
     let part = window.get(from..until)?;
     let is_attribute = |at: usize| at > 0 && window[at - 1].is_ascii_whitespace();
     let hits = part.windows(ID.len()).enumerate().filter(|(_, bytes)| *bytes == ID);
@@ -221,7 +227,7 @@ fn count_lines(bytes: &[u8]) -> u64 {
 }
 
 /// The beginning of an element without the spaces that only indent it.
-fn joined(element: &[u8]) -> Vec<u8> {
+fn strip_indentation(element: &[u8]) -> Vec<u8> {
     // Of indented text some four times as much is looked at as is shown.
     let text = element.get(..element.len().min(4 * ROW_BYTES_MAX)).unwrap_or_default();
     let mut joined = Vec::with_capacity(text.len());
@@ -237,7 +243,7 @@ fn joined(element: &[u8]) -> Vec<u8> {
 }
 
 /// A text as it is between tags and in attributes.
-fn escape(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
@@ -303,7 +309,7 @@ mod tests {
             let samples = samples(
                 json!([{"filename": "a.xml", "id": format!("l:{n}")}, {"filename": "a.xml", "id": "l"}]),
             );
-            let mut files = TextFiles::default().with("a.xml", xml.clone());
+            let mut files = TextFiles::default().with_file("a.xml", xml.clone());
             let rows = netex_rows(&mut files, [("code", samples.as_slice())]);
             assert_eq!(rows.len(), 1, "{n}");
             assert_eq!(rows[0].line, 2 * n as u64 + 1);

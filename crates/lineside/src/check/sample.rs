@@ -6,11 +6,11 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use lineside_formats::Error;
-use lineside_formats::gtfs::{Tables as _, ZipTables};
+use lineside_formats::gtfs::{TableWriter as _, ZipTables};
 use lineside_ingest::SiriIds;
 use lineside_sync::UnixMillis;
 
-use super::{Checked, Files, Plan, Progress, Reread, check};
+use super::{CheckPlan, CheckProgress, CheckReport, CheckSystemFiles, ParsedReport, check_input};
 
 /// Findings of one kind that are kept.
 const SAMPLES: usize = 5;
@@ -39,10 +39,10 @@ const FILES: [(&str, &str); 7] = [
 ];
 
 /// The report on the sample as of a moment; `None` if it cannot be made.
-pub(crate) fn sample_report(now: UnixMillis) -> Option<Reread> {
+pub(crate) fn sample_report(now: UnixMillis) -> Option<ParsedReport> {
     let at = Timestamp::from_millisecond(now.0).ok()?;
-    let body = packed().ok()?;
-    let plan = Plan {
+    let body = zip_sample().ok()?;
+    let plan = CheckPlan {
         input: "sample.zip".to_owned(),
         today: at.to_zoned(TimeZone::UTC).date(),
         at: at.to_string(),
@@ -57,27 +57,27 @@ pub(crate) fn sample_report(now: UnixMillis) -> Option<Reread> {
         samples: SAMPLES,
         with_places: true,
         memory: None,
-        files: Files::default(),
+        files: CheckSystemFiles::default(),
     };
-    let checked: Checked = check(&body, plan, &Progress::default(), &|| 0.0).ok()?;
-    let json = serde_json::to_vec(&checked.json()).ok()?;
-    let mut read = Reread::of(&json).ok()?;
+    let checked: CheckReport = check_input(&body, plan, &CheckProgress::default(), &|| 0.0).ok()?;
+    let json = serde_json::to_vec(&checked.to_json()).ok()?;
+    let mut read = ParsedReport::from_json(&json).ok()?;
     read.rows = checked.rows;
     read.outline = checked.outline;
     Some(read)
 }
 
 /// The sample as a zip.
-fn packed() -> Result<Bytes, Error> {
+fn zip_sample() -> Result<Bytes, Error> {
     let mut tables = ZipTables::new(Cursor::new(Vec::new()));
     for (name, text) in FILES {
         let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
-        tables.begin(name, &lines.next().unwrap_or_default())?;
+        tables.begin_table(name, &lines.next().unwrap_or_default())?;
         for row in lines {
-            tables.row(&row)?;
+            tables.write_row(&row)?;
         }
     }
-    Ok(tables.finish()?.into_inner().into())
+    Ok(tables.finish_archive()?.into_inner().into())
 }
 
 #[cfg(test)]

@@ -1,18 +1,19 @@
 //! `lineside check`: validates a file, on the command line or in CI.
 
-mod beside;
-mod settings;
-mod written;
+mod reference_inputs;
+mod check_settings;
+mod report_files;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::settings::Settings;
-use super::system::{self, Other, System};
-use super::{Failure, input, input::Reach, print};
+use self::check_settings::CheckSettings;
+use super::gbfs_files::{self, CollectedSystem, OtherLanguage};
+use super::{CommandFailure, input, input::AddressScope, print};
 use crate::check::{
-    Checked, Files, Further, Plan, Progress, SAMPLES_MAX, STDIN, check, know, of_folder,
+    CheckPlan, CheckProgress, CheckReport, CheckSystemFiles, LanguageFiles, SAMPLES_MAX, STDIN,
+    check_input, describe_folder, ensure_known_codes,
 };
 use crate::config::parse_size;
 use crate::convert::DISCOVERY;
@@ -21,11 +22,11 @@ use clap::{Args, ValueEnum};
 use jiff::civil::Date;
 use jiff::{Timestamp, tz::TimeZone};
 use lineside_formats::gtfs::fields::FILES;
-use lineside_formats::sniff;
-use lineside_ingest::{Location, SiriIds};
+use lineside_formats::sniff_format;
+use lineside_ingest::{SiriIds, SourceLocation};
 use lineside_sync::{Clock, RealClock};
 use lineside_validate::Severity;
-use lineside_validate::gtfs::is_country;
+use lineside_validate::gtfs::has_numbering_plan;
 use lineside_validate::rules::{SystemError, gbfs, gbfs::LANGUAGES_MAX};
 use serde::Serialize;
 
@@ -36,7 +37,7 @@ const MEMORY: &str = "8GiB";
 
 /// How a report is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ReportFormat {
     /// For a terminal: short, the worst first
     Text,
     /// The reference validator's report.json
@@ -59,7 +60,7 @@ enum FailOn {
 }
 
 impl FailOn {
-    fn is_met(self, worst: Option<Severity>) -> bool {
+    fn is_reached(self, worst: Option<Severity>) -> bool {
         let least = match self {
             FailOn::Error => Severity::Error,
             FailOn::Warning => Severity::Warning,
@@ -87,7 +88,7 @@ Examples:
   lineside check now/gbfs.json --previous before/gbfs.json
   lineside check gtfs.zip --fail-on warning --ignore unknown_file,unknown_column --output report"
 )]
-pub(crate) struct Arguments {
+pub(crate) struct CheckArguments {
     /// A file, a folder, an http(s) address, or - for standard input
     #[arg(value_name = "IN")]
     input: String,
@@ -110,17 +111,17 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = SAMPLES_MAX, value_parser = clap::value_parser!(u32).range(1..=i64::from(SAMPLES_MAX)))]
     samples: u32,
     /// Memory limit. Inputs that might exceed it are refused
-    #[arg(long, value_name = "SIZE", default_value = MEMORY, value_parser = memory)]
+    #[arg(long, value_name = "SIZE", default_value = MEMORY, value_parser = parse_memory)]
     memory: u64,
     /// The date of the validation (default: today)
     #[arg(long, value_name = "YYYY-MM-DD")]
     date: Option<Date>,
     /// The country of telephone numbers, as two letters; without it they are not validated
-    #[arg(long, value_name = "CC", value_parser = country)]
+    #[arg(long, value_name = "CC", value_parser = parse_country)]
     country: Option<[u8; 2]>,
     /// How the report is written
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
     /// A folder for report.json, report.html, places.json, unread.json and system_errors.json
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -135,16 +136,16 @@ pub(crate) struct Arguments {
     config: Option<PathBuf>,
 }
 
-fn memory(text: &str) -> Result<u64, String> {
+fn parse_memory(text: &str) -> Result<u64, String> {
     let size = parse_size(text).filter(|size| *size > 0);
     size.ok_or_else(|| "a size is a number above 0 with a unit, such as 8GiB".to_owned())
 }
 
-fn country(text: &str) -> Result<[u8; 2], String> {
+fn parse_country(text: &str) -> Result<[u8; 2], String> {
     let letters = text.to_ascii_uppercase();
     let code = letters.as_bytes().try_into().ok();
     match code.filter(|code: &[u8; 2]| code.iter().all(u8::is_ascii_uppercase)) {
-        Some(code) if is_country(code) => Ok(code),
+        Some(code) if has_numbering_plan(code) => Ok(code),
         Some(_) => Err(format!(
             "no country of ISO 3166 with telephone numbers of its own is {letters}, as GB is the United Kingdom and NO is Norway; without one telephone numbers are not judged"
         )),
@@ -152,50 +153,61 @@ fn country(text: &str) -> Result<[u8; 2], String> {
     }
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let reported = looked(&arguments).await.and_then(|(checked, fail_on)| {
-        let written = arguments.output.as_ref().map(|folder| written::write_all(&checked, folder));
+pub(crate) async fn run_check(arguments: CheckArguments) -> Result<(), CommandFailure> {
+    let reported = check_from_arguments(&arguments).await.and_then(|(checked, fail_on)| {
+        let written = arguments
+            .output
+            .as_ref()
+            .map(|folder| report_files::write_report_files(&checked, folder));
         written.unwrap_or(Ok(())).map(|()| (checked, fail_on))
     });
-    if let (Err(Failure::Unfinished(reason)), Some(folder)) = (&reported, &arguments.output) {
-        written::leave_reason(folder, &arguments.input, reason);
+    if let (Err(CommandFailure::Unfinished(reason)), Some(folder)) = (&reported, &arguments.output)
+    {
+        report_files::write_failure_reason(folder, &arguments.input, reason);
     }
     let (checked, fail_on) = reported?;
     let told = match arguments.format {
-        Format::Text => print::tell(&checked.text(print::in_colors()).trim_end()),
-        Format::Json => print::tell(&json_text(&checked.json())?),
-        Format::Html => print::tell(&checked.html()),
+        ReportFormat::Text => {
+            print::print_output(&checked.render_text(print::stdout_uses_colors()).trim_end())
+        }
+        ReportFormat::Json => print::print_output(&to_json_text(&checked.to_json())?),
+        ReportFormat::Html => print::print_output(&checked.render_html()),
     };
     // The reference's report has no place for it.
-    let beside = checked.beside().filter(|_| arguments.format == Format::Json);
-    beside.iter().flat_map(|lines| lines.lines()).for_each(|line| print::note(&line));
-    let ended = ended(fail_on.is_met(checked.worst()), &checked.errors);
-    if let (Err(_), Err(Failure::Unfinished(fault))) = (&told, &ended) {
-        print::complain(fault);
+    let beside = checked.describe_omissions().filter(|_| arguments.format == ReportFormat::Json);
+    beside.iter().flat_map(|lines| lines.lines()).for_each(|line| print::print_note(&line));
+    let ended = check_exit(fail_on.is_reached(checked.worst_severity()), &checked.errors);
+    if let (Err(_), Err(CommandFailure::Unfinished(fault))) = (&told, &ended) {
+        print::print_failure(fault);
     }
     told.and(ended)
 }
 
 /// What came of the look that the command asks for, and from what on it is a failure.
-async fn looked(arguments: &Arguments) -> Result<(Checked, FailOn), Failure> {
-    let reach = if arguments.public_only { Reach::Public } else { Reach::Anywhere };
-    let settings = arguments.config.as_deref().map(Settings::read).transpose()?.unwrap_or_default();
-    beside::see_usage(arguments)?;
-    let ignore = codes(&arguments.ignore);
-    know(&ignore).map_err(|reason| Failure::Usage(format!("--ignore: {reason}")))?;
+async fn check_from_arguments(
+    arguments: &CheckArguments,
+) -> Result<(CheckReport, FailOn), CommandFailure> {
+    let reach = if arguments.public_only { AddressScope::Public } else { AddressScope::Anywhere };
+    let settings =
+        arguments.config.as_deref().map(CheckSettings::from_file).transpose()?.unwrap_or_default();
+    reference_inputs::check_usage(arguments)?;
+    let ignore = split_codes(&arguments.ignore);
+    ensure_known_codes(&ignore)
+        .map_err(|reason| CommandFailure::Usage(format!("--ignore: {reason}")))?;
     let fail_on = arguments.fail_on.or(settings.fail_on).unwrap_or(FailOn::Error);
     let clock = Arc::new(RealClock::new());
-    let now = Timestamp::from_millisecond(clock.wall().0)
-        .map_err(|error| Failure::Unfinished(format!("the clock of this machine: {error}")))?;
+    let now = Timestamp::from_millisecond(clock.wall_time().0).map_err(|error| {
+        CommandFailure::Unfinished(format!("the clock of this machine: {error}"))
+    })?;
     let today = now.to_zoned(TimeZone::system()).date();
     let mut ignored = settings.ignore;
     ignored.extend(ignore);
-    let mut plan = Plan {
-        input: arguments.name.clone().unwrap_or_else(|| name_of(&arguments.input)),
+    let mut plan = CheckPlan {
+        input: arguments.name.clone().unwrap_or_else(|| input_name(&arguments.input)),
         today: arguments.date.or(settings.date).unwrap_or(today),
         at: now.to_string(),
         now: now.as_second(),
-        schedule: read_given(arguments.r#static.as_deref(), reach, &clock).await?,
+        schedule: read_optional_input(arguments.r#static.as_deref(), reach, &clock).await?,
         previous: None,
         ids: SiriIds::Same,
         country: arguments.country.or(settings.country),
@@ -203,133 +215,155 @@ async fn looked(arguments: &Arguments) -> Result<(Checked, FailOn), Failure> {
         ignored,
         output: arguments.output.as_ref().map(|folder| folder.display().to_string()),
         samples: arguments.samples as usize,
-        with_places: arguments.output.is_some() || arguments.format == Format::Html,
+        with_places: arguments.output.is_some() || arguments.format == ReportFormat::Html,
         memory: Some((arguments.memory, "--memory")),
-        files: Files::default(),
+        files: CheckSystemFiles::default(),
     };
-    let given = given(&arguments.input, reach);
-    let (body, files) = print::watched(&*clock, coming(&arguments.input), given).await?;
+    let given = read_check_input(&arguments.input, reach);
+    let (body, files) =
+        print::show_progress(&*clock, download_progress(&arguments.input), given).await?;
     plan.files = files;
-    let beside = beside::put(arguments, &body, &mut plan, reach);
+    let beside = reference_inputs::add_reference_inputs(arguments, &body, &mut plan, reach);
     let before = arguments.previous.as_deref().unwrap_or_default();
-    print::watched(&*clock, coming(before), beside).await?;
-    Ok((look(body, plan, clock).await?, fail_on))
+    print::show_progress(&*clock, download_progress(before), beside).await?;
+    Ok((check_with_progress(body, plan, clock).await?, fail_on))
 }
 
 /// The codes of a list; what is empty in it is none, as where a build's variable has nothing in it.
-fn codes(given: &[String]) -> Vec<String> {
+fn split_codes(given: &[String]) -> Vec<String> {
     let codes = given.iter().map(|code| code.trim().to_owned());
     codes.filter(|code| !code.is_empty()).collect()
 }
 
 /// What the report calls an input that was given no name.
-fn name_of(input: &str) -> String {
-    if input == "-" { STDIN.to_owned() } else { input::shown(input).into_owned() }
+fn input_name(input: &str) -> String {
+    if input == "-" { STDIN.to_owned() } else { input::redacted_name(input).into_owned() }
 }
 
 /// How the command ends, once all is told. What was not looked at to the end is not fine, whatever findings may be.
-fn ended(is_failed: bool, errors: &[SystemError]) -> Result<(), Failure> {
+fn check_exit(is_failed: bool, errors: &[SystemError]) -> Result<(), CommandFailure> {
     let rules: Vec<&str> = errors.iter().map(|error| error.rule).collect();
     let fault = (!rules.is_empty()).then(|| {
         format!("our own fault: these rules did not look to the end: {}", rules.join(", "))
     });
     if is_failed {
-        fault.iter().for_each(|fault| print::complain(fault));
-        return Err(Failure::Findings);
+        fault.iter().for_each(|fault| print::print_failure(fault));
+        return Err(CommandFailure::Findings);
     }
-    fault.map_or(Ok(()), |fault| Err(Failure::Unfinished(fault)))
+    fault.map_or(Ok(()), |fault| Err(CommandFailure::Unfinished(fault)))
 }
 
 /// What is looked at, and the other files of its system if it is one of GBFS.
-async fn given(input: &str, reach: Reach) -> Result<(Bytes, Files), Failure> {
-    let location = Location::parse(input).ok().filter(|_| input != "-");
-    if let Some(folder) = location.as_ref().and_then(Location::folder) {
-        return in_folder(input, folder.to_owned(), reach).await;
+async fn read_check_input(
+    input: &str,
+    reach: AddressScope,
+) -> Result<(Bytes, CheckSystemFiles), CommandFailure> {
+    let location = SourceLocation::parse(input).ok().filter(|_| input != "-");
+    if let Some(folder) = location.as_ref().and_then(SourceLocation::schedule_folder) {
+        return read_folder(input, folder.to_owned(), reach).await;
     }
-    let body = input::read(input, INPUT_BYTES_MAX, reach).await?;
-    let Some(mut system) = system::read(input, &body, reach).await? else {
-        let name = system::name_in(input).filter(|name| gbfs::is_file(name));
+    let body = input::read_input(input, INPUT_BYTES_MAX, reach).await?;
+    let Some(mut system) = gbfs_files::read_system(input, &body, reach).await? else {
+        let name = gbfs_files::file_stem_of(input).filter(|name| gbfs::is_gbfs_file(name));
         let read = name.map(|name| (name, body.clone())).into_iter().collect();
-        return Ok((body, Files { read, ..Files::default() }));
+        return Ok((body, CheckSystemFiles { read, ..CheckSystemFiles::default() }));
     };
     system.files.insert(0, (DISCOVERY.to_owned(), body.clone()));
-    Ok((body, files_of(system)))
+    Ok((body, system_files(system)))
 }
 
 /// The same of a folder: the schedule in it, as in a zip whatever lies beside its tables, else the system.
-async fn in_folder(input: &str, folder: PathBuf, reach: Reach) -> Result<(Bytes, Files), Failure> {
-    let is_schedule = |body: &Bytes| sniff(body).is_some_and(lineside_formats::Format::is_schedule);
+async fn read_folder(
+    input: &str,
+    folder: PathBuf,
+    reach: AddressScope,
+) -> Result<(Bytes, CheckSystemFiles), CommandFailure> {
+    let is_schedule =
+        |body: &Bytes| sniff_format(body).is_some_and(lineside_formats::Format::is_schedule);
     if FILES.iter().any(|file| folder.join(file.name).is_file()) {
-        let body = input::read(input, INPUT_BYTES_MAX, reach).await?;
+        let body = input::read_input(input, INPUT_BYTES_MAX, reach).await?;
         if is_schedule(&body) {
-            return Ok((body, Files::default()));
+            return Ok((body, CheckSystemFiles::default()));
         }
     }
-    let system = system::of_folder(folder.clone()).await?;
+    let system = gbfs_files::read_system_folder(folder.clone()).await?;
     if !system.files.is_empty() {
-        return Ok((Bytes::new(), files_of(system)));
+        return Ok((Bytes::new(), system_files(system)));
     }
-    let body = input::read(input, INPUT_BYTES_MAX, reach).await?;
+    let body = input::read_input(input, INPUT_BYTES_MAX, reach).await?;
     if is_schedule(&body) {
-        return Ok((body, Files::default()));
+        return Ok((body, CheckSystemFiles::default()));
     }
-    let words = of_folder(&system::names_in(&folder));
-    Err(Failure::Unfinished(format!("{input}: {words}")))
+    let words = describe_folder(&gbfs_files::list_folder_names(&folder));
+    Err(CommandFailure::Unfinished(format!("{input}: {words}")))
 }
 
 /// All files of a system, as they are looked at.
-fn files_of(system: System) -> Files {
+fn system_files(system: CollectedSystem) -> CheckSystemFiles {
     let unread = system.unread.into_iter();
     let unread = unread.map(|it| (it.name, it.reason.unwrap_or_else(|| it.why.to_owned())));
     let unread: Vec<(String, String)> = unread.collect();
-    let further = |Other { language, files, shared }: Other| {
+    let further = |OtherLanguage { language, files, shared }: OtherLanguage| {
         let its = unread.iter().filter_map(|(name, _)| name.strip_prefix(&language));
         let its = its.filter_map(|name| name.strip_prefix('/')).map(str::to_owned).collect();
-        Further { language, read: files, shared, unread: its }
+        LanguageFiles { language, read: files, shared, unread: its }
     };
     let others = system.others.into_iter().take(LANGUAGES_MAX - 1).map(further).collect();
-    Files { read: system.files, unread, others, is_whole: true, ..Files::default() }
+    CheckSystemFiles {
+        read: system.files,
+        unread,
+        others,
+        is_whole: true,
+        ..CheckSystemFiles::default()
+    }
 }
 
-async fn read_given(
+async fn read_optional_input(
     input: Option<&str>,
-    reach: Reach,
+    reach: AddressScope,
     clock: &RealClock,
-) -> Result<Option<Bytes>, Failure> {
+) -> Result<Option<Bytes>, CommandFailure> {
     let Some(input) = input else { return Ok(None) };
-    let reading = input::read(input, INPUT_BYTES_MAX, reach);
-    print::watched(clock, coming(input), reading).await.map(Some)
+    let reading = input::read_input(input, INPUT_BYTES_MAX, reach);
+    print::show_progress(clock, download_progress(input), reading).await.map(Some)
 }
 
 /// What is drawn while an input comes. It is not named: a long address would break into lines that nothing takes away.
-fn coming(input: &str) -> impl Fn(Duration) -> String {
-    let what = match Location::parse(input) {
+fn download_progress(input: &str) -> impl Fn(Duration) -> String {
+    let what = match SourceLocation::parse(input) {
         _ if input == "-" => "reading standard input",
-        Ok(Location::Http(_)) => "fetching",
+        Ok(SourceLocation::Http(_)) => "fetching",
         _ => "reading",
     };
     move |since| format!("{what} … {} s", since.as_secs())
 }
 
 /// Looks at the input, and draws how far it got where somebody waits at a terminal.
-async fn look(body: Bytes, plan: Plan, clock: Arc<RealClock>) -> Result<Checked, Failure> {
+async fn check_with_progress(
+    body: Bytes,
+    plan: CheckPlan,
+    clock: Arc<RealClock>,
+) -> Result<CheckReport, CommandFailure> {
     let name = plan.input.clone();
-    let progress = Arc::new(Progress::default());
+    let progress = Arc::new(CheckProgress::default());
     let (seen, timer) = (Arc::clone(&progress), Arc::clone(&clock));
     let begun = clock.monotonic();
     let looking = tokio::task::spawn_blocking(move || {
         let elapsed = || (timer.monotonic() - begun).as_secs_f64();
-        check(&body, plan, &seen, &elapsed)
+        check_input(&body, plan, &seen, &elapsed)
     });
-    match print::watched(&*clock, |_| print::bar(progress.part()), looking).await {
+    match print::show_progress(&*clock, |_| print::progress_bar(progress.fraction_read()), looking)
+        .await
+    {
         Ok(Ok(checked)) => Ok(checked),
-        Ok(Err(reason)) => Err(Failure::Unfinished(format!("{name}: {reason}"))),
-        Err(error) => Err(Failure::Unfinished(format!("{name}: broke off: {error}"))),
+        Ok(Err(reason)) => Err(CommandFailure::Unfinished(format!("{name}: {reason}"))),
+        Err(error) => Err(CommandFailure::Unfinished(format!("{name}: broke off: {error}"))),
     }
 }
 
-fn json_text(value: &impl Serialize) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value).map_err(|error| Failure::Unfinished(error.to_string()))
+fn to_json_text(value: &impl Serialize) -> Result<String, CommandFailure> {
+    serde_json::to_string_pretty(value)
+        .map_err(|error| CommandFailure::Unfinished(error.to_string()))
 }
 
 #[cfg(test)]
@@ -338,20 +372,25 @@ mod tests {
 
     #[test]
     fn a_country_is_one_that_there_is() {
-        assert_eq!(country("gb"), Ok(*b"GB"));
-        assert!(country("UK").unwrap_err().contains("GB is the United Kingdom"));
-        assert!(country("Norway").unwrap_err().contains("two letters"));
+        assert_eq!(parse_country("gb"), Ok(*b"GB"));
+        assert!(parse_country("UK").unwrap_err().contains("GB is the United Kingdom"));
+        assert!(parse_country("Norway").unwrap_err().contains("two letters"));
     }
 
     #[test]
     fn a_look_may_take_something() {
-        assert_eq!(memory("1GiB"), Ok(1 << 30));
-        assert!(memory("0").is_err() && memory("0GiB").is_err() && memory("much").is_err());
+        assert_eq!(parse_memory("1GiB"), Ok(1 << 30));
+        assert!(
+            parse_memory("0").is_err()
+                && parse_memory("0GiB").is_err()
+                && parse_memory("much").is_err()
+        );
     }
 
     #[test]
     fn an_empty_variable_of_a_build_ignores_nothing() {
-        let given = |list: &str| codes(&list.split(',').map(str::to_owned).collect::<Vec<_>>());
+        let given =
+            |list: &str| split_codes(&list.split(',').map(str::to_owned).collect::<Vec<_>>());
         assert!(given("").is_empty() && given(" , ").is_empty());
         assert_eq!(given("unknown_file, unknown_column,"), ["unknown_file", "unknown_column"]);
     }
@@ -359,12 +398,12 @@ mod tests {
     #[test]
     fn what_was_not_looked_at_to_the_end_is_not_fine() {
         let broken = [SystemError { rule: "netex", message: "it broke".to_owned() }];
-        assert!(ended(false, &[]).is_ok());
-        assert!(matches!(ended(true, &[]), Err(Failure::Findings)));
-        assert!(matches!(ended(true, &broken), Err(Failure::Findings)));
-        let unfinished = ended(false, &broken);
+        assert!(check_exit(false, &[]).is_ok());
+        assert!(matches!(check_exit(true, &[]), Err(CommandFailure::Findings)));
+        assert!(matches!(check_exit(true, &broken), Err(CommandFailure::Findings)));
+        let unfinished = check_exit(false, &broken);
         assert!(
-            matches!(&unfinished, Err(Failure::Unfinished(why)) if why.contains("netex")),
+            matches!(&unfinished, Err(CommandFailure::Unfinished(why)) if why.contains("netex")),
             "{unfinished:?}"
         );
     }

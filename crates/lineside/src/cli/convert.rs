@@ -1,6 +1,6 @@
 //! `lineside convert`: a file of one format into another.
 
-mod given;
+mod conversion_input;
 mod output;
 
 use std::path::{Path, PathBuf};
@@ -9,10 +9,13 @@ use std::sync::Arc;
 use clap::Args;
 use lineside_ingest::SiriIds;
 
-use self::output::Output;
-use super::{Failure, input, print};
+use self::output::OutputFile;
+use super::{CommandFailure, input, print};
 use crate::config::read_id_table;
-use crate::convert::{By, Converted, Input, Refusal, Target, convert};
+use crate::convert::{
+    ConversionContext, ConversionError, ConversionInput, ConversionOutput, ConversionTarget,
+    convert_input,
+};
 
 /// What is converted into what. What help says of it stands where the commands are listed.
 #[derive(Debug, Args)]
@@ -27,13 +30,13 @@ Examples:
   lineside convert https://example.org/trips.pb --to siri-xml > trips.xml
   lineside convert vm.xml --to geojson --ids netex > vehicles.geojson
   lineside convert bikes/gbfs.json --to gbfs3 --output bikes-3")]
-pub(crate) struct Arguments {
+pub(crate) struct ConvertArguments {
     /// A file, a folder, an http(s) address, or - for standard input
     #[arg(value_name = "IN")]
     input: String,
     /// The output format
     #[arg(long, value_name = "FORMAT")]
-    to: Target,
+    to: ConversionTarget,
     /// The schedule of real-time input, in GTFS or NeTEx: its trips and stops complete the output
     #[arg(long, value_name = "SCHEDULE")]
     r#static: Option<String>,
@@ -48,79 +51,84 @@ pub(crate) struct Arguments {
     report: Option<PathBuf>,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let Arguments { input, to, r#static, ids, output, report } = arguments;
-    let is_folder = matches!(to, Target::Gbfs2 | Target::Gbfs3);
+pub(crate) async fn run_convert(arguments: ConvertArguments) -> Result<(), CommandFailure> {
+    let ConvertArguments { input, to, r#static, ids, output, report } = arguments;
+    let is_folder = matches!(to, ConversionTarget::Gbfs2 | ConversionTarget::Gbfs3);
     if is_folder && output.is_none() {
         let reason = format!("{to} is a folder of files: say which, with --output FOLDER");
-        return Err(Failure::Usage(reason));
+        return Err(CommandFailure::Usage(reason));
     }
-    let ids = ids.as_deref().map(ids_of).transpose()?;
-    let file = given::open(&input).await?;
+    let ids = ids.as_deref().map(parse_siri_ids).transpose()?;
+    let file = conversion_input::open_input(&input).await?;
     let schedule = match &r#static {
-        Some(schedule) => Some(given::open(schedule).await?),
+        Some(schedule) => Some(conversion_input::open_input(schedule).await?),
         None => None,
     };
-    let name = input::shown(&input);
+    let name = input::redacted_name(&input);
     let refused = |refusal| match refusal {
-        Refusal::NoWay(reason) => Failure::Usage(format!("{name}: {reason}")),
-        Refusal::Unreadable(reason) => Failure::Unfinished(format!("{name}: {reason}")),
-        Refusal::Schedule(reason) => {
-            let given = input::shown(r#static.as_deref().unwrap_or_default());
+        ConversionError::NoWay(reason) => CommandFailure::Usage(format!("{name}: {reason}")),
+        ConversionError::Unreadable(reason) => {
+            CommandFailure::Unfinished(format!("{name}: {reason}"))
+        }
+        ConversionError::Schedule(reason) => {
+            let given = input::redacted_name(r#static.as_deref().unwrap_or_default());
             let wanted = "a schedule in GTFS or NeTEx is wanted";
-            Failure::Unfinished(format!("--static {given}: {wanted}: {reason}"))
+            CommandFailure::Unfinished(format!("--static {given}: {wanted}: {reason}"))
         }
     };
-    let given = blocking(move || Input::of(file)).await?.map_err(refused)?;
+    let given = run_blocking(move || ConversionInput::from_file(file)).await?.map_err(refused)?;
     let given = match given {
-        Input::Body(body) => match given::system_of(&input, &body).await? {
-            Some(system) => system,
-            None => Input::Body(body),
-        },
+        ConversionInput::Body(body) => {
+            match conversion_input::read_system_input(&input, &body).await? {
+                Some(system) => system,
+                None => ConversionInput::Body(body),
+            }
+        }
         other => other,
     };
-    let out = if is_folder { Output::scratch()? } else { Output::open(output.as_deref())? };
-    let (out, converted) = blocking(move || {
-        let converted = convert(given, to, By { schedule, ids }, out.file());
+    let out =
+        if is_folder { OutputFile::new_scratch()? } else { OutputFile::create(output.as_deref())? };
+    let (out, converted) = run_blocking(move || {
+        let converted = convert_input(given, to, ConversionContext { schedule, ids }, out.file());
         (out, converted)
     })
     .await?;
     let converted = converted.map_err(refused)?;
     match output.filter(|_| is_folder) {
         Some(folder) => output::write_folder(&folder, &converted.files)?,
-        None => blocking(move || out.finish()).await??,
+        None => run_blocking(move || out.publish_output()).await??,
     }
     if let Some(file) = &report {
-        let text = serde_json::to_string_pretty(&converted.report(to));
-        let text = text.map_err(|error| Failure::Unfinished(error.to_string()))?;
+        let text = serde_json::to_string_pretty(&converted.report_json(to));
+        let text = text.map_err(|error| CommandFailure::Unfinished(error.to_string()))?;
         output::write_file(file, text.as_bytes())?;
     }
-    tell(&converted, to);
+    print_report(&converted, to);
     Ok(())
 }
 
 /// How ids become the schedule's, in the words of a configuration; a table is named behind `file:`.
-pub(super) fn ids_of(text: &str) -> Result<SiriIds, Failure> {
+pub(super) fn parse_siri_ids(text: &str) -> Result<SiriIds, CommandFailure> {
     let Some(file) = text.strip_prefix("file:") else {
         let expected = "expected same, prefix:TEXT, netex or file:TABLE.csv";
-        let usage = || Failure::Usage(format!("--ids {text}: {expected}"));
+        let usage = || CommandFailure::Usage(format!("--ids {text}: {expected}"));
         return SiriIds::parse(text).ok_or_else(usage);
     };
     let table = read_id_table(Path::new(file));
-    let table = table.map_err(|reason| Failure::Unfinished(format!("{file}: {reason}")))?;
+    let table = table.map_err(|reason| CommandFailure::Unfinished(format!("{file}: {reason}")))?;
     Ok(SiriIds::Table(file.into(), Arc::new(table)))
 }
 
 /// Runs what takes long where it may block.
-async fn blocking<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Failure> {
+) -> Result<T, CommandFailure> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Failure::Unfinished(format!("it broke off: {error}")))
+    done.map_err(|error| CommandFailure::Unfinished(format!("it broke off: {error}")))
 }
 
 /// Says on standard error what came of it.
-fn tell(converted: &Converted, to: Target) {
+fn print_report(converted: &ConversionOutput, to: ConversionTarget) {
     let counts: Vec<String> = converted
         .counts
         .iter()
@@ -128,14 +136,14 @@ fn tell(converted: &Converted, to: Target) {
         .map(|(kind, count)| format!("{count} {}", kind.replace('_', " ")))
         .collect();
     let counts = if counts.is_empty() { "nothing in it".to_owned() } else { counts.join(", ") };
-    print::note(&format!("{} to {to}: {counts}", converted.from.as_str()));
+    print::print_note(&format!("{} to {to}: {counts}", converted.from.as_str()));
     if let Some(counts) = &converted.matched {
-        let (matched, all) = (counts.matched, counts.total());
-        print::note(&format!("trips: {matched} of {all} are in the schedule"));
+        let (matched, all) = (counts.matched, counts.total_count());
+        print::print_note(&format!("trips: {matched} of {all} are in the schedule"));
         for (reason, found) in counts.reasons() {
-            let sample = found.samples().next().unwrap_or_default();
+            let sample = found.sample_ids().next().unwrap_or_default();
             let more = if found.count > 1 { ", …" } else { "" };
-            print::note(&format!("{}: {} ({sample}{more})", reason.as_str(), found.count));
+            print::print_note(&format!("{}: {} ({sample}{more})", reason.as_str(), found.count));
         }
     }
     for loss in converted.losses.iter() {
@@ -143,10 +151,10 @@ fn tell(converted: &Converted, to: Target) {
             [] => String::new(),
             some => format!(" ({}{})", some[0], if loss.count > 1 { ", …" } else { "" }),
         };
-        print::note(&format!("lost: {} {}: {}{examples}", loss.count, loss.kind, loss.why));
+        print::print_note(&format!("lost: {} {}: {}{examples}", loss.count, loss.kind, loss.why));
     }
-    for (file, code, count) in converted.problems.counts() {
-        print::note(&format!("problem: {count} {code} in {file}"));
+    for (file, code, count) in converted.problems.problem_counts() {
+        print::print_note(&format!("problem: {count} {code} in {file}"));
     }
 }
 
@@ -161,17 +169,20 @@ mod tests {
             ("netex", SiriIds::Netex),
             ("prefix:NO:", SiriIds::Prefix("NO:".into())),
         ] {
-            assert_eq!(ids_of(text).unwrap(), ids, "{text}");
+            assert_eq!(parse_siri_ids(text).unwrap(), ids, "{text}");
         }
-        let Failure::Usage(reason) = ids_of("other").unwrap_err() else { panic!("it is a word") };
+        let CommandFailure::Usage(reason) = parse_siri_ids("other").unwrap_err() else {
+            panic!("it is a word")
+        };
         assert!(reason.contains("expected same, prefix:TEXT, netex or file:TABLE.csv"), "{reason}");
         let folder = tempfile::tempdir().unwrap();
         let table = folder.path().join("ids.csv");
         std::fs::write(&table, "kind,siri,gtfs\nstop,A,1\n").unwrap();
-        let ids = ids_of(&format!("file:{}", table.display())).unwrap();
-        assert_eq!(ids.map(lineside_ingest::IdKind::Stop, "A"), "1");
+        let ids = parse_siri_ids(&format!("file:{}", table.display())).unwrap();
+        assert_eq!(ids.map_id(lineside_ingest::IdKind::Stop, "A"), "1");
         std::fs::write(&table, "stop,A,1\n").unwrap();
-        let Failure::Unfinished(reason) = ids_of(&format!("file:{}", table.display())).unwrap_err()
+        let CommandFailure::Unfinished(reason) =
+            parse_siri_ids(&format!("file:{}", table.display())).unwrap_err()
         else {
             panic!("it cannot be read")
         };

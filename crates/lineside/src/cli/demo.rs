@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use lineside_sim::{FaultPlan, limits};
 
-use super::{Failure, greeting, log, print};
-use crate::demo::{Asking, DemoOptions, start_demo};
-use crate::shutdown::{Signals, run_until_asked};
+use super::{CommandFailure, greeting, logging, print};
+use crate::demo::{DemoOptions, DemoSiriMode, start_demo};
+use crate::shutdown::{TerminationSignals, run_until_signal};
 
 /// The slowest and the fastest city: below, nothing seems to move; above, polls follow each other
 /// faster than they are answered.
@@ -20,7 +20,7 @@ const SPEED: std::ops::RangeInclusive<f64> = 0.1..=60.0;
 /// city-trips, city-alerts and city-bikes; faults can be switched at /demo/faults.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: lineside demo --speed 10 --fault 'city-vehicles:hang@30s+2m'")]
-pub(crate) struct Arguments {
+pub(crate) struct DemoArguments {
     /// The port to serve on, on this machine; 0 takes any free one
     #[arg(long, default_value_t = 8080)]
     port: u16,
@@ -28,48 +28,48 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Seconds of the city per second, from 0.1 to 60
-    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = speed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = parse_speed, allow_negative_numbers = true)]
     speed: f64,
     /// About how many vehicles run in the rush hour
-    #[arg(long, value_name = "N", default_value_t = 300, value_parser = vehicles, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = parse_vehicles, allow_negative_numbers = true)]
     vehicles: usize,
     /// The same vehicles in SIRI too, as a network of their own (twin, twin-et, twin-vm, twin-sx), by requests or
     /// subscriptions
-    #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "subscribe", value_parser = asking)]
-    siri: Option<Asking>,
+    #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "subscribe", value_parser = parse_siri_mode)]
+    siri: Option<DemoSiriMode>,
     /// A fault by script: <feed>:<hang|500|html|truncate|empty|skew|ids>@<start>+<length>; repeatable
-    #[arg(long = "fault", value_name = "FAULT", value_parser = fault)]
+    #[arg(long = "fault", value_name = "FAULT", value_parser = parse_fault)]
     faults: Vec<String>,
     /// Where to keep data; a temporary folder if not given
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
 
-fn speed(text: &str) -> Result<f64, String> {
+fn parse_speed(text: &str) -> Result<f64, String> {
     let speed = text.parse().ok().filter(|speed| SPEED.contains(speed));
     speed.ok_or_else(|| format!("expected a number from {} to {}", SPEED.start(), SPEED.end()))
 }
 
-fn vehicles(text: &str) -> Result<usize, String> {
+fn parse_vehicles(text: &str) -> Result<usize, String> {
     let vehicles =
         text.parse().ok().filter(|vehicles| (1..=*limits::VEHICLES.end()).contains(vehicles));
     vehicles.ok_or_else(|| format!("expected a number from 1 to {}", limits::VEHICLES.end()))
 }
 
-fn asking(text: &str) -> Result<Asking, String> {
+fn parse_siri_mode(text: &str) -> Result<DemoSiriMode, String> {
     match text {
-        "request" => Ok(Asking::Request),
-        "subscribe" => Ok(Asking::Subscribe),
+        "request" => Ok(DemoSiriMode::Request),
+        "subscribe" => Ok(DemoSiriMode::Subscribe),
         _ => Err("expected request or subscribe".to_owned()),
     }
 }
 
-fn fault(text: &str) -> Result<String, String> {
-    FaultPlan::parse([text]).map(|_| text.to_owned()).map_err(|error| error.to_string())
+fn parse_fault(text: &str) -> Result<String, String> {
+    FaultPlan::parse_specs([text]).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    log::start();
+pub(crate) async fn run_demo(arguments: DemoArguments) -> Result<(), CommandFailure> {
+    logging::start_logging();
     let options = DemoOptions {
         port: arguments.port,
         seed: arguments.seed,
@@ -79,10 +79,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         faults: arguments.faults,
         data_dir: arguments.data_dir,
     };
-    let running = start_demo(options).await.map_err(|error| Failure::unfinished(&error))?;
+    let running = start_demo(options).await.map_err(|error| CommandFailure::unfinished(&error))?;
     // Who has read the greeting may ask it to stop.
-    let signals = Signals::listen().map_err(|error| Failure::Unfinished(error.to_string()))?;
-    print::say(&greeting::demo(&running));
-    run_until_asked(running, signals).await;
+    let signals = TerminationSignals::register_handlers()
+        .map_err(|error| CommandFailure::Unfinished(error.to_string()))?;
+    print::print_line(&greeting::demo_greeting(&running));
+    run_until_signal(running, signals).await;
     Ok(())
 }

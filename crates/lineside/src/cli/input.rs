@@ -5,15 +5,15 @@ use std::io::{self, Read as _};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lineside_ingest::{FeedConfig, FeedId, Location, fetch_once};
+use lineside_ingest::{FeedConfig, FeedId, SourceLocation, fetch_once};
 use lineside_sync::{Clock, RealClock};
 
-use super::Failure;
+use super::CommandFailure;
 use crate::check::STDIN;
 
 /// Which addresses are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Reach {
+pub(in crate::cli) enum AddressScope {
     /// All, also those of this machine and of its network.
     Anywhere,
     /// Those that everybody on the internet may reach, and no others.
@@ -21,16 +21,20 @@ pub(in crate::cli) enum Reach {
 }
 
 /// What an input is called where it is told: an address without user, password and keys. Reports and logs are handed on.
-pub(in crate::cli) fn shown(input: &str) -> Cow<'_, str> {
-    match Location::parse(input) {
-        Ok(address @ Location::Http(_)) => Cow::Owned(address.to_string()),
+pub(in crate::cli) fn redacted_name(input: &str) -> Cow<'_, str> {
+    match SourceLocation::parse(input) {
+        Ok(address @ SourceLocation::Http(_)) => Cow::Owned(address.to_string()),
         _ => Cow::Borrowed(input),
     }
 }
 
 /// The bytes of an input, at most so many.
-pub(super) async fn read(input: &str, most: u64, reach: Reach) -> Result<Bytes, Failure> {
-    let unfinished = |reason: String| Failure::Unfinished(told(input, &reason));
+pub(super) async fn read_input(
+    input: &str,
+    most: u64,
+    reach: AddressScope,
+) -> Result<Bytes, CommandFailure> {
+    let unfinished = |reason: String| CommandFailure::Unfinished(failure_message(input, &reason));
     if input == "-" {
         let read = tokio::task::spawn_blocking(move || {
             let mut body = Vec::new();
@@ -44,46 +48,59 @@ pub(super) async fn read(input: &str, most: u64, reach: Reach) -> Result<Bytes, 
         }
         return Ok(body.into());
     }
-    let location = Location::parse(input).map_err(|error| Failure::Usage(error.to_string()))?;
-    fetch(location, most, reach).await.map_err(unfinished)
+    let location =
+        SourceLocation::parse(input).map_err(|error| CommandFailure::Usage(error.to_string()))?;
+    fetch_input(location, most, reach).await.map_err(unfinished)
 }
 
 /// What came of an input, by its name, which is said once.
-fn told(input: &str, reason: &str) -> String {
-    let name = if input == "-" { Cow::Borrowed(STDIN) } else { shown(input) };
+fn failure_message(input: &str, reason: &str) -> String {
+    let name = if input == "-" { Cow::Borrowed(STDIN) } else { redacted_name(input) };
     if reason.starts_with(&*name) { reason.to_owned() } else { format!("{name}: {reason}") }
 }
 
 /// The bytes of a place, at most so many.
-pub(in crate::cli) async fn fetch(
-    location: Location,
+pub(in crate::cli) async fn fetch_input(
+    location: SourceLocation,
     most: u64,
-    reach: Reach,
+    reach: AddressScope,
 ) -> Result<Bytes, String> {
-    let config = FeedConfig { public_only: reach == Reach::Public, ..config_of(location, most)? };
-    fetch_once(&config, clock()).await.map_err(|failure| failure.detail)
+    let config = FeedConfig {
+        public_only: reach == AddressScope::Public,
+        ..oneshot_config(location, most)?
+    };
+    fetch_once(&config, real_clock()).await.map_err(|failure| failure.detail)
 }
 
 /// How a place is fetched that is asked once.
-pub(in crate::cli) fn config_of(location: Location, most: u64) -> Result<FeedConfig, String> {
+pub(in crate::cli) fn oneshot_config(
+    location: SourceLocation,
+    most: u64,
+) -> Result<FeedConfig, String> {
     let id = FeedId::new("input").map_err(|error| error.to_string())?;
     Ok(FeedConfig { max_bytes: most, ..FeedConfig::new(id, location) })
 }
 
-pub(in crate::cli) fn clock() -> Arc<dyn Clock> {
+pub(in crate::cli) fn real_clock() -> Arc<dyn Clock> {
     Arc::new(RealClock::new())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{shown, told};
+    use super::{failure_message, redacted_name};
 
     #[test]
     fn an_input_is_named_once() {
-        assert_eq!(told("bad.bin", "bad.bin cannot be read: x"), "bad.bin cannot be read: x");
-        assert_eq!(told("a.zip", "larger than 2 MiB"), "a.zip: larger than 2 MiB");
-        assert_eq!(told("-", "larger than 2 MiB"), "standard input: larger than 2 MiB");
-        assert_eq!(shown("a?key=b.zip"), "a?key=b.zip");
-        assert_eq!(told("http://a:b@h/a.zip?key=c", "no"), "http://***@h/a.zip?key=***: no");
+        assert_eq!(
+            failure_message("bad.bin", "bad.bin cannot be read: x"),
+            "bad.bin cannot be read: x"
+        );
+        assert_eq!(failure_message("a.zip", "larger than 2 MiB"), "a.zip: larger than 2 MiB");
+        assert_eq!(failure_message("-", "larger than 2 MiB"), "standard input: larger than 2 MiB");
+        assert_eq!(redacted_name("a?key=b.zip"), "a?key=b.zip");
+        assert_eq!(
+            failure_message("http://a:b@h/a.zip?key=c", "no"),
+            "http://***@h/a.zip?key=***: no"
+        );
     }
 }

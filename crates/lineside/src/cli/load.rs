@@ -7,9 +7,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use lineside_load::{Format, Plan, Publishing, Secret, Target, Transport};
+use lineside_load::{ApiKey, LoadPlan, MessageFormat, PublishPlan, SessionTransport, TargetServer};
 
-use super::{Failure, print};
+use super::{CommandFailure, print};
 
 /// Where our publications go unless a channel is named.
 const OWN_CHANNEL: &str = "app/load/1";
@@ -37,7 +37,7 @@ const KEY_VARIABLE: &str = "LINESIDE_API_KEY";
 
 One process holds as many sessions as `ulimit -n` allows; beyond that further ones are started. On loopback, clients
 have many addresses. Certificates of your own are trusted if SSL_CERT_FILE names them.")]
-pub(crate) struct Arguments {
+pub(crate) struct LoadArguments {
     /// The server, such as http://127.0.0.1:8080
     #[arg(value_name = "SERVER-URL", required_unless_present = "worker")]
     server: Option<String>,
@@ -54,13 +54,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t = FormatArgument::Json)]
     format: FormatArgument,
     /// How long deliveries are measured
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     duration: Duration,
     /// Sessions opened a second, as 500/s; as fast as the server answers unless given
-    #[arg(long, value_name = "N/s", value_parser = per_second)]
+    #[arg(long, value_name = "N/s", value_parser = parse_rate)]
     ramp: Option<f64>,
     /// Publications a second into the app/… channels, through the server API with the key in LINESIDE_API_KEY
-    #[arg(long, value_name = "RATE", value_parser = per_second)]
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     publish: Option<f64>,
     /// Bytes of each publication's data
     #[arg(long, value_name = "BYTES", default_value_t = 200, requires = "publish")]
@@ -98,32 +98,33 @@ enum FormatArgument {
     Protobuf,
 }
 
-pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+pub(crate) fn run_load(arguments: LoadArguments) -> Result<(), CommandFailure> {
     if arguments.worker {
-        let worked = lineside_load::work(io::stdin().lock(), io::stdout().lock());
-        return worked.map_err(|error| Failure::Unfinished(error.to_string()));
+        let worked = lineside_load::run_worker(io::stdin().lock(), io::stdout().lock());
+        return worked.map_err(|error| CommandFailure::Unfinished(error.to_string()));
     }
-    let plan = plan(&arguments)?;
-    let mut note = |text: &str| print::note(&text);
-    let report = lineside_load::run(&plan, &another_process, &mut note).map_err(failure)?;
+    let plan = build_plan(&arguments)?;
+    let mut note = |text: &str| print::print_note(&text);
+    let report =
+        lineside_load::run_load(&plan, &worker_command, &mut note).map_err(to_command_failure)?;
     if let Some(file) = &arguments.json {
-        write(file, &report.json())?;
+        write_report(file, &report.to_json())?;
     }
     if let Some(file) = &arguments.graph {
-        write(file, &report.graph())?;
+        write_report(file, &report.render_svg())?;
     }
-    print::tell(&report)?;
-    if report.has_losses() { Err(Failure::Losses) } else { Ok(()) }
+    print::print_output(&report)?;
+    if report.has_losses() { Err(CommandFailure::Losses) } else { Ok(()) }
 }
 
-fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
+fn build_plan(arguments: &LoadArguments) -> Result<LoadPlan, CommandFailure> {
     let publishing = arguments.publish.map(|rate| {
         let key = env::var(KEY_VARIABLE).ok().filter(|key| !key.is_empty()).ok_or_else(|| {
-            Failure::Usage(format!(
+            CommandFailure::Usage(format!(
                 "--publish goes through the server API: put its key, the one of the server's [api] section, into {KEY_VARIABLE}"
             ))
         })?;
-        Ok(Publishing { rate, bytes: arguments.size, key: Secret(key) })
+        Ok(PublishPlan { rate, bytes: arguments.size, key: ApiKey(key) })
     });
     let publishing = publishing.transpose()?;
     let mut channels = arguments.channels.clone();
@@ -131,22 +132,22 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
         if publishing.is_none() {
             let advice = "say what the sessions subscribe to: --channel feed/<feed>, or --publish RATE to have \
                           something published";
-            return Err(Failure::Usage(advice.to_owned()));
+            return Err(CommandFailure::Usage(advice.to_owned()));
         }
         channels.push(OWN_CHANNEL.to_owned());
     }
     let server = arguments.server.as_deref().unwrap_or_default();
-    let plan = Plan {
-        target: Target::find(server).map_err(failure)?,
+    let plan = LoadPlan {
+        target: TargetServer::resolve_url(server).map_err(to_command_failure)?,
         sessions: arguments.sessions.unwrap_or_default(),
         channels,
         transport: match arguments.transport {
-            TransportArgument::Websocket => Transport::WebSocket,
-            TransportArgument::Sse => Transport::Sse,
+            TransportArgument::Websocket => SessionTransport::WebSocket,
+            TransportArgument::Sse => SessionTransport::Sse,
         },
         format: match arguments.format {
-            FormatArgument::Json => Format::Json,
-            FormatArgument::Protobuf => Format::Protobuf,
+            FormatArgument::Json => MessageFormat::Json,
+            FormatArgument::Protobuf => MessageFormat::Protobuf,
         },
         duration: arguments.duration,
         ramp: arguments.ramp,
@@ -158,23 +159,23 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-fn failure(failure: lineside_load::Failure) -> Failure {
+fn to_command_failure(failure: lineside_load::LoadError) -> CommandFailure {
     match failure {
-        lineside_load::Failure::Usage(reason) => Failure::Usage(reason),
-        lineside_load::Failure::Unreachable(reason) => Failure::Unfinished(reason),
+        lineside_load::LoadError::Usage(reason) => CommandFailure::Usage(reason),
+        lineside_load::LoadError::Unreachable(reason) => CommandFailure::Unfinished(reason),
     }
 }
 
 /// This program once more, to hold a part of the sessions.
-fn another_process() -> io::Result<Command> {
+fn worker_command() -> io::Result<Command> {
     let mut command = Command::new(env::current_exe()?);
     command.args(["load", "--worker"]);
     Ok(command)
 }
 
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
+fn write_report(file: &Path, text: &str) -> Result<(), CommandFailure> {
     std::fs::write(file, text).map_err(|error| {
-        Failure::Unfinished(format!(
+        CommandFailure::Unfinished(format!(
             "{} cannot be written: {error}; name another file",
             file.display()
         ))
@@ -182,7 +183,7 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// `500ms`, `10s`, `2m`, `1h`; a number alone is seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+fn parse_duration(text: &str) -> Result<Duration, String> {
     const UNITS: [(&str, f64); 4] = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3_600.0)];
     let unit = UNITS.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
     let (number, seconds) = unit.unwrap_or((text, 1.0));
@@ -192,7 +193,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// `500/s`, or the number alone.
-fn per_second(text: &str) -> Result<f64, String> {
+fn parse_rate(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix("/s").unwrap_or(text).trim();
     let rate: f64 = number.parse().map_err(|_| "write it as in 500/s or 0.5".to_owned())?;
     if rate.is_finite() && rate > 0.0 { Ok(rate) } else { Err("it must be above 0".to_owned()) }
@@ -204,11 +205,13 @@ mod tests {
 
     #[test]
     fn durations_and_rates_are_read_with_their_units() {
-        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
-        assert_eq!(duration("7"), Ok(Duration::from_secs(7)));
-        assert!(["", "s", "-1s", "1 week", "infs"].iter().all(|text| duration(text).is_err()));
-        assert_eq!((per_second("500/s"), per_second("0.5")), (Ok(500.0), Ok(0.5)));
-        assert!(["", "0", "-1", "NaN", "inf", "1/m"].iter().all(|text| per_second(text).is_err()));
+        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(parse_duration("7"), Ok(Duration::from_secs(7)));
+        assert!(
+            ["", "s", "-1s", "1 week", "infs"].iter().all(|text| parse_duration(text).is_err())
+        );
+        assert_eq!((parse_rate("500/s"), parse_rate("0.5")), (Ok(500.0), Ok(0.5)));
+        assert!(["", "0", "-1", "NaN", "inf", "1/m"].iter().all(|text| parse_rate(text).is_err()));
     }
 }

@@ -8,11 +8,11 @@ mod demo;
 mod greeting;
 mod input;
 mod load;
-mod log;
+mod logging;
 mod print;
 mod profile;
 mod serve;
-mod system;
+mod gbfs_files;
 mod watch;
 
 use std::process::ExitCode;
@@ -35,21 +35,21 @@ use crate::config::ConfigErrors;
 )]
 pub struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     /// Run a simulated city with its feeds, and a server that polls them
-    Demo(demo::Arguments),
+    Demo(demo::DemoArguments),
     /// Poll the configured feeds and serve them
-    Serve(serve::Arguments),
+    Serve(serve::ServeArguments),
     /// Validate a schedule, real-time data or a system of shared vehicles
     ///
     /// The format is detected from the content: GTFS (a zip, or a folder of its tables), NeTEx, GTFS-Realtime, SIRI, or the gbfs.json
     /// of a system. GTFS and GTFS-Realtime are validated by the rules of the reference validators, GBFS by its specification, SIRI
     /// and NeTEx by structure, references and profiles.
-    Check(check::Arguments),
+    Check(check::CheckArguments),
     /// Convert between formats, and report what is lost
     ///
     /// The format is detected from the content: GTFS (a zip, or a folder of its tables), NeTEx (an XML file, or a zip or a folder of
@@ -62,18 +62,18 @@ enum Command {
     /// (TMPDIR) meanwhile.
     ///
     /// The output is written as FILE.part and renamed when it is complete.
-    Convert(convert::Arguments),
+    Convert(convert::ConvertArguments),
     /// Follow channels of a running server in the terminal
-    Watch(watch::Arguments),
+    Watch(watch::WatchArguments),
     /// Profile the threads of a running server, and write a flame graph
-    Profile(profile::Arguments),
+    Profile(profile::ProfileArguments),
     /// Open thousands of sessions to a server and measure deliveries
-    Load(Box<load::Arguments>),
+    Load(Box<load::LoadArguments>),
 }
 
 /// How a command can end badly.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum CommandFailure {
     /// Something is wrong with what was looked at, and has been said.
     Findings,
     /// What was measured is not what it should be, and has been said.
@@ -86,14 +86,14 @@ pub(crate) enum Failure {
     Unfinished(String),
 }
 
-impl Failure {
+impl CommandFailure {
     fn unfinished(error: &anyhow::Error) -> Self {
         Self::Unfinished(format!("{error:#}"))
     }
 }
 
 /// The address of a server.
-fn web_url(text: &str) -> Result<Url, String> {
+fn parse_server_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     match url.scheme() {
         "http" | "https" => Ok(url),
@@ -102,29 +102,29 @@ fn web_url(text: &str) -> Result<Url, String> {
 }
 
 /// Runs the command that the process was started with.
-pub async fn run(cli: Cli) -> ExitCode {
+pub async fn run_command(cli: Cli) -> ExitCode {
     let done = match cli.command {
-        Command::Demo(arguments) => demo::run(arguments).await,
-        Command::Serve(arguments) => serve::run(arguments).await,
-        Command::Check(arguments) => check::run(arguments).await,
-        Command::Convert(arguments) => convert::run(arguments).await,
-        Command::Watch(arguments) => watch::run(arguments).await,
-        Command::Profile(arguments) => profile::run(arguments).await,
-        Command::Load(arguments) => load::run(*arguments),
+        CliCommand::Demo(arguments) => demo::run_demo(arguments).await,
+        CliCommand::Serve(arguments) => serve::run_serve(arguments).await,
+        CliCommand::Check(arguments) => check::run_check(arguments).await,
+        CliCommand::Convert(arguments) => convert::run_convert(arguments).await,
+        CliCommand::Watch(arguments) => watch::run_watch(arguments).await,
+        CliCommand::Profile(arguments) => profile::run_profile(arguments).await,
+        CliCommand::Load(arguments) => load::run_load(*arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Findings | Failure::Losses) => ExitCode::from(1),
-        Err(Failure::Usage(reason)) => {
-            print::complain(&reason);
+        Err(CommandFailure::Findings | CommandFailure::Losses) => ExitCode::from(1),
+        Err(CommandFailure::Usage(reason)) => {
+            print::print_failure(&reason);
             ExitCode::from(2)
         }
-        Err(Failure::Configuration(errors)) => {
-            errors.iter().for_each(|error| print::complain(&error.to_string()));
+        Err(CommandFailure::Configuration(errors)) => {
+            errors.iter().for_each(|error| print::print_failure(&error.to_string()));
             ExitCode::from(2)
         }
-        Err(Failure::Unfinished(reason)) => {
-            print::complain(&reason);
+        Err(CommandFailure::Unfinished(reason)) => {
+            print::print_failure(&reason);
             ExitCode::from(3)
         }
     }
@@ -132,8 +132,8 @@ pub async fn run(cli: Cli) -> ExitCode {
 
 /// Says that not even the runtime came up.
 #[must_use]
-pub fn cannot_start(error: &std::io::Error) -> ExitCode {
-    print::complain(&format!("cannot start threads: {error}"));
+pub fn report_start_failure(error: &std::io::Error) -> ExitCode {
+    print::print_failure(&format!("cannot start threads: {error}"));
     ExitCode::from(3)
 }
 

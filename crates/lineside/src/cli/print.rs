@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use lineside_sync::Clock;
 
-use super::Failure;
-use crate::check::harmless;
+use super::CommandFailure;
+use crate::check::escape_control_chars;
 
 /// How often what is under way is drawn anew.
 const DRAWN_EVERY: Duration = Duration::from_millis(100);
 
 /// Writes a line for the person, or the program, that started us.
-pub(crate) fn say(line: &dyn Display) -> bool {
+pub(crate) fn print_line(line: &dyn Display) -> bool {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
 }
@@ -23,11 +23,11 @@ pub(crate) fn say(line: &dyn Display) -> bool {
 ///
 /// # Errors
 /// If it cannot be written, as where a disk is full. A reader that went away wanted no more of it.
-pub(crate) fn tell(line: &dyn Display) -> Result<(), Failure> {
+pub(crate) fn print_output(line: &dyn Display) -> Result<(), CommandFailure> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{line}").and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Unfinished(format!("standard output cannot be written: {error}")))
+            Err(CommandFailure::Unfinished(format!("standard output cannot be written: {error}")))
         }
         _ => Ok(()),
     }
@@ -35,30 +35,30 @@ pub(crate) fn tell(line: &dyn Display) -> Result<(), Failure> {
 
 /// Whether what `say` writes may be colored: a terminal reads it, and nobody asked for plain text
 /// (no-color.org).
-pub(crate) fn in_colors() -> bool {
-    colors_on(&io::stdout())
+pub(crate) fn stdout_uses_colors() -> bool {
+    uses_colors(&io::stdout())
 }
 
 /// The same of any stream.
-pub(crate) fn colors_on(stream: &impl io::IsTerminal) -> bool {
+pub(crate) fn uses_colors(stream: &impl io::IsTerminal) -> bool {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     stream.is_terminal() && !plain
 }
 
 /// Writes one line about something that went wrong, or that is only for the person watching. What is named in it may have
 /// been named by strangers, and begins no line of its own: a build would take that for a word to itself.
-pub(crate) fn note(line: &dyn Display) {
+pub(crate) fn print_note(line: &dyn Display) {
     // Nobody is left to tell when standard error is gone.
-    _ = writeln!(io::stderr().lock(), "{}", harmless(&line.to_string()));
+    _ = writeln!(io::stderr().lock(), "{}", escape_control_chars(&line.to_string()));
 }
 
 /// Writes why the command ends, in a line.
-pub(crate) fn complain(reason: &str) {
-    note(&format_args!("lineside: {reason}"));
+pub(crate) fn print_failure(reason: &str) {
+    print_note(&format_args!("lineside: {reason}"));
 }
 
 /// How far something got, as a bar; `None` where that is not known yet.
-pub(crate) fn bar(part: Option<f64>) -> String {
+pub(crate) fn progress_bar(part: Option<f64>) -> String {
     const WIDTH: usize = 30;
     match part {
         Some(part) => {
@@ -71,7 +71,7 @@ pub(crate) fn bar(part: Option<f64>) -> String {
 
 /// Waits for what is under way, and draws where it stands while somebody waits at a terminal; `line` is given for how long
 /// it has been under way.
-pub(crate) async fn watched<T>(
+pub(crate) async fn show_progress<T>(
     clock: &impl Clock,
     line: impl Fn(Duration) -> String,
     work: impl Future<Output = T>,
@@ -85,12 +85,12 @@ pub(crate) async fn watched<T>(
         tokio::select! {
             done = &mut work => {
                 if is_drawn {
-                    draw("");
+                    draw_line("");
                 }
                 return done;
             }
             () = clock.sleep(DRAWN_EVERY) => {
-                draw(&line(clock.monotonic() - begun));
+                draw_line(&line(clock.monotonic() - begun));
                 is_drawn = true;
             }
         }
@@ -98,7 +98,7 @@ pub(crate) async fn watched<T>(
 }
 
 /// Draws a line over what was drawn before.
-fn draw(line: &str) {
+fn draw_line(line: &str) {
     let mut err = io::stderr().lock();
     _ = write!(err, "\r{line}\x1b[K").and_then(|()| err.flush());
 }

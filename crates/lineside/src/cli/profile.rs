@@ -8,10 +8,10 @@ use clap::Args;
 use reqwest::StatusCode;
 use url::Url;
 
-use super::{Failure, print};
+use super::{CommandFailure, print};
 use crate::config::ADMIN_TOKEN_VARIABLE as TOKEN_VARIABLE;
-use crate::patience::within;
-use crate::profile::{Form, SECONDS, SECONDS_USUAL};
+use crate::profile::{ProfileFormat, SECONDS, SECONDS_USUAL};
+use crate::timeout::run_within;
 
 /// How long the server may take beyond the recording itself: the first one looks up every name.
 const BEYOND_MAX: Duration = Duration::from_secs(60);
@@ -29,62 +29,72 @@ const BEYOND_MAX: Duration = Duration::from_secs(60);
 
 The server's admin token is read from LINESIDE_ADMIN_TOKEN.
 Example: LINESIDE_ADMIN_TOKEN=… lineside profile http://127.0.0.1:8080 --seconds 10 --output flame.html")]
-pub(crate) struct Arguments {
+pub(crate) struct ProfileArguments {
     /// The server, such as http://127.0.0.1:8080
-    #[arg(value_name = "SERVER-URL", value_parser = super::web_url)]
+    #[arg(value_name = "SERVER-URL", value_parser = super::parse_server_url)]
     server: Url,
     /// How long to record, from 1 to 60
     #[arg(long, value_name = "N", default_value_t = SECONDS_USUAL,
         value_parser = clap::value_parser!(u64).range(SECONDS))]
     seconds: u64,
     /// The file to write: .html, .svg, .folded or .pb
-    #[arg(long, value_name = "FILE", value_parser = output)]
-    output: (PathBuf, Form),
+    #[arg(long, value_name = "FILE", value_parser = parse_output)]
+    output: (PathBuf, ProfileFormat),
 }
 
 /// A file, and what its name says is to be in it.
-fn output(text: &str) -> Result<(PathBuf, Form), String> {
+fn parse_output(text: &str) -> Result<(PathBuf, ProfileFormat), String> {
     let file = Path::new(text);
     let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let form = Form::ALL.into_iter().find(|form| form.name() == ending);
+    let form = ProfileFormat::ALL.into_iter().find(|form| form.file_extension() == ending);
     let form = form.ok_or("its name must end with .html, .svg, .folded or .pb")?;
     Ok((file.to_owned(), form))
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let Arguments { server, seconds, output: (file, form) } = arguments;
+pub(crate) async fn run_profile(arguments: ProfileArguments) -> Result<(), CommandFailure> {
+    let ProfileArguments { server, seconds, output: (file, form) } = arguments;
     let token = env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
     let token = token.ok_or_else(|| {
-        Failure::Usage(format!(
+        CommandFailure::Usage(format!(
             "recording is for admins: put the server's token into {TOKEN_VARIABLE}"
         ))
     })?;
-    print::note(&format!("recording {server} for {seconds} s"));
+    print::print_note(&format!("recording {server} for {seconds} s"));
     let patience = Duration::from_secs(seconds) + BEYOND_MAX;
-    let answer = within(patience, ask(&server, &token, seconds, form)).await;
+    let answer = run_within(patience, request_profile(&server, &token, seconds, form)).await;
     let body = answer.unwrap_or_else(|| {
-        Err(Failure::Unfinished(format!("{server}: no answer within {} s", patience.as_secs())))
+        Err(CommandFailure::Unfinished(format!(
+            "{server}: no answer within {} s",
+            patience.as_secs()
+        )))
     })?;
     std::fs::write(&file, &body).map_err(|error| {
-        Failure::Unfinished(format!(
+        CommandFailure::Unfinished(format!(
             "{} cannot be written: {error}; name another file",
             file.display()
         ))
     })?;
-    print::say(&format!("{}: {} bytes", file.display(), body.len()));
+    print::print_line(&format!("{}: {} bytes", file.display(), body.len()));
     Ok(())
 }
 
-async fn ask(server: &Url, token: &str, seconds: u64, form: Form) -> Result<Vec<u8>, Failure> {
+async fn request_profile(
+    server: &Url,
+    token: &str,
+    seconds: u64,
+    form: ProfileFormat,
+) -> Result<Vec<u8>, CommandFailure> {
     let unreachable = |error: reqwest::Error| {
-        Failure::unfinished(&anyhow::Error::from(error.without_url()).context(server.to_string()))
+        CommandFailure::unfinished(
+            &anyhow::Error::from(error.without_url()).context(server.to_string()),
+        )
     };
     let mut url = server.clone();
     url.set_path("/api/v1/admin/profile");
     url.query_pairs_mut()
         .clear()
         .append_pair("seconds", &seconds.to_string())
-        .append_pair("format", form.name());
+        .append_pair("format", form.file_extension());
     // A token goes to the server that was named and to no other.
     let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
     let request = client.map_err(unreachable)?.get(url).bearer_auth(token);
@@ -99,9 +109,9 @@ async fn ask(server: &Url, token: &str, seconds: u64, form: Form) -> Result<Vec<
     let detail = detail.unwrap_or("is there a Lineside at this address?");
     let said = format!("{server} answered {status}: {detail}");
     Err(if status == StatusCode::UNAUTHORIZED {
-        Failure::Usage(said)
+        CommandFailure::Usage(said)
     } else {
-        Failure::Unfinished(said)
+        CommandFailure::Unfinished(said)
     })
 }
 
@@ -112,15 +122,17 @@ mod tests {
     #[test]
     fn the_name_of_the_file_says_what_is_in_it() {
         for (name, form) in [
-            ("flame.html", Form::Html),
-            ("a/b/flame.svg", Form::Svg),
-            ("x.y.folded", Form::Folded),
-            ("flame.pb", Form::Pprof),
+            ("flame.html", ProfileFormat::Html),
+            ("a/b/flame.svg", ProfileFormat::Svg),
+            ("x.y.folded", ProfileFormat::Folded),
+            ("flame.pb", ProfileFormat::Pprof),
         ] {
-            assert_eq!(output(name), Ok((name.into(), form)));
+            assert_eq!(parse_output(name), Ok((name.into(), form)));
         }
         assert!(
-            ["flame", "flame.", ".html", "flame.json"].iter().all(|name| output(name).is_err())
+            ["flame", "flame.", ".html", "flame.json"]
+                .iter()
+                .all(|name| parse_output(name).is_err())
         );
     }
 }

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use lineside_ingest::Location;
+use lineside_ingest::SourceLocation;
 use lineside_sync::{Clock, RealClock};
 
-use super::{Failure, greeting, log, print};
+use super::{CommandFailure, greeting, logging, print};
 use crate::config::{Config, FeedArgument, attach_only_schedule, feeds_from_arguments};
-use crate::server::{self, Start};
-use crate::shutdown::{Signals, run_until_asked};
+use crate::server::{self, ServerOptions};
+use crate::shutdown::{TerminationSignals, run_until_signal};
 
 /// The configuration that is read when nothing else is said.
 const CONFIG_DEFAULT: &str = "lineside.toml";
@@ -24,7 +24,7 @@ const CONFIG_DEFAULT: &str = "lineside.toml";
     after_help = "Examples:\n  lineside serve --feed https://example.org/gtfs.zip --feed https://example.org/vehicles.pb\n  \
     lineside serve --config lineside.toml --check"
 )]
-pub(crate) struct Arguments {
+pub(crate) struct ServeArguments {
     /// The configuration to read; lineside.toml unless --feed is given
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -36,32 +36,39 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+pub(crate) async fn run_serve(arguments: ServeArguments) -> Result<(), CommandFailure> {
     let (mut config, file) = read_config(arguments.config, arguments.feeds.is_empty())?;
     let configured: Vec<_> = config.feeds.iter().map(|feed| feed.id.clone()).collect();
-    let mut added = feeds_from_arguments(arguments.feeds, configured).map_err(Failure::Usage)?;
+    let mut added =
+        feeds_from_arguments(arguments.feeds, configured).map_err(CommandFailure::Usage)?;
     if arguments.check {
         config.feeds.extend(added);
-        checked(&config, file.as_deref());
+        print_config_check(&config, file.as_deref());
         return Ok(());
     }
-    log::start();
+    logging::start_logging();
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
     attach_only_schedule(&mut added, &clock).await;
     config.source.arguments.clone_from(&added);
     config.feeds.extend(added);
-    config.admin.or_from_environment();
-    let start = Start { config, clock, seed: fastrand::u64(..), demo: None, base_map: None };
-    let running = server::start(start).await.map_err(|error| Failure::unfinished(&error))?;
+    config.admin.fill_from_environment();
+    let start =
+        ServerOptions { config, clock, seed: fastrand::u64(..), demo: None, base_map: None };
+    let running =
+        server::start_server(start).await.map_err(|error| CommandFailure::unfinished(&error))?;
     // Who has read the greeting may ask it to stop.
-    let signals = Signals::listen().map_err(|error| Failure::Unfinished(error.to_string()))?;
-    print::say(&greeting::serving(&running));
-    run_until_asked(running, signals).await;
+    let signals = TerminationSignals::register_handlers()
+        .map_err(|error| CommandFailure::Unfinished(error.to_string()))?;
+    print::print_line(&greeting::serve_greeting(&running));
+    run_until_signal(running, signals).await;
     Ok(())
 }
 
 /// The configuration and the file that it came from.
-fn read_config(file: Option<PathBuf>, needed: bool) -> Result<(Config, Option<PathBuf>), Failure> {
+fn read_config(
+    file: Option<PathBuf>,
+    needed: bool,
+) -> Result<(Config, Option<PathBuf>), CommandFailure> {
     let file = match file {
         Some(file) => file,
         None if !needed => return Ok((Config::default(), None)),
@@ -69,44 +76,51 @@ fn read_config(file: Option<PathBuf>, needed: bool) -> Result<(Config, Option<Pa
         None => {
             let advice = "there is no lineside.toml here: give --config FILE or --feed URL, or try \
                           `lineside demo`";
-            return Err(Failure::Usage(advice.to_owned()));
+            return Err(CommandFailure::Usage(advice.to_owned()));
         }
     };
     match Config::load(&file) {
         Ok(config) => Ok((config, Some(file))),
-        Err(errors) => Err(Failure::Configuration(errors)),
+        Err(errors) => Err(CommandFailure::Configuration(errors)),
     }
 }
 
-fn checked(config: &Config, file: Option<&Path>) {
+fn print_config_check(config: &Config, file: Option<&Path>) {
     let source = file.map_or("the command line".to_owned(), |file| file.display().to_string());
     let feeds = match config.feeds.len() {
         1 => "1 feed".to_owned(),
         count => format!("{count} feeds"),
     };
-    print::say(&format_args!("{source} is fine: {feeds}, listening on {}", config.server.listen));
+    print::print_line(&format_args!(
+        "{source} is fine: {feeds}, listening on {}",
+        config.server.listen
+    ));
     for feed in &config.feeds {
-        print::say(&format_args!("  {}  {}", feed.id, feed.url));
+        print::print_line(&format_args!("  {}  {}", feed.id, feed.url));
     }
     // A file may come later, so this is no error.
-    for (id, path) in config.feeds.iter().filter_map(|feed| Some((&feed.id, missing(&feed.url)?))) {
-        print::note(&format_args!("warning: feed {id}: there is no {}", path.display()));
+    for (id, path) in
+        config.feeds.iter().filter_map(|feed| Some((&feed.id, find_missing_path(&feed.url)?)))
+    {
+        print::print_note(&format_args!("warning: feed {id}: there is no {}", path.display()));
     }
     for fault in config.warnings() {
-        print::note(&format_args!("warning: {fault}"));
+        print::print_note(&format_args!("warning: {fault}"));
     }
     // Nor is this one: admins add feeds too.
     let is_known = |id: &str| config.feeds.iter().any(|feed| feed.id.as_str() == id);
     for (number, alert) in config.alerts.iter().enumerate() {
-        for id in alert.unknown(is_known) {
-            print::note(&format_args!("warning: alert[{number}].feeds: there is no feed {id:?}"));
+        for id in alert.unknown_feed_ids(is_known) {
+            print::print_note(&format_args!(
+                "warning: alert[{number}].feeds: there is no feed {id:?}"
+            ));
         }
     }
 }
 
 /// The path of a source on this machine, unless something is there.
-fn missing(source: &Location) -> Option<&Path> {
-    let (Location::Path(path) | Location::Replay { dir: path, .. }) = source else {
+fn find_missing_path(source: &SourceLocation) -> Option<&Path> {
+    let (SourceLocation::Path(path) | SourceLocation::Replay { dir: path, .. }) = source else {
         return None;
     };
     (!path.exists()).then_some(path)

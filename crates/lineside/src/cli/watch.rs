@@ -3,9 +3,9 @@
 use clap::Args;
 use url::Url;
 
-use super::{Failure, print};
-use crate::shutdown::Signals;
-use crate::watch::{Ended, Show, Style, follow};
+use super::{CommandFailure, print};
+use crate::shutdown::TerminationSignals;
+use crate::watch::{EventFormatter, EventStyle, FollowError, follow_channels};
 
 /// Follow channels of a running server in the terminal
 ///
@@ -17,9 +17,9 @@ use crate::watch::{Ended, Show, Style, follow};
     route/<feed>/<route>  stop/<feed>/<stop>  area/<geohash>  report/<feed>  app/<anything>\n\
     Example: lineside watch http://127.0.0.1:8080 feed/city-vehicles"
 )]
-pub(crate) struct Arguments {
+pub(crate) struct WatchArguments {
     /// The server, such as http://127.0.0.1:8080
-    #[arg(value_name = "SERVER-URL", value_parser = super::web_url)]
+    #[arg(value_name = "SERVER-URL", value_parser = super::parse_server_url)]
     server: Url,
     /// The channels to follow
     #[arg(value_name = "CHANNEL", required = true)]
@@ -29,22 +29,22 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let style = if arguments.json { Style::Json } else { Style::Lines };
-    let show = Show::new(style, print::in_colors());
-    let event = |data: &str| print::say(&show.lines(data));
-    let note = |text: &str| print::note(&text);
-    let signals = Signals::listen();
-    let mut signals = signals.map_err(|error| Failure::Unfinished(error.to_string()))?;
+pub(crate) async fn run_watch(arguments: WatchArguments) -> Result<(), CommandFailure> {
+    let style = if arguments.json { EventStyle::Json } else { EventStyle::Lines };
+    let show = EventFormatter::new(style, print::stdout_uses_colors());
+    let event = |data: &str| print::print_line(&show.format_event(data));
+    let note = |text: &str| print::print_note(&text);
+    let signals = TerminationSignals::register_handlers();
+    let mut signals = signals.map_err(|error| CommandFailure::Unfinished(error.to_string()))?;
     let ended = tokio::select! {
-        ended = follow(&arguments.server, &arguments.channels, event, note) => ended,
-        () = signals.asked_to_stop() => return Ok(()),
+        ended = follow_channels(&arguments.server, &arguments.channels, event, note) => ended,
+        () = signals.wait_for_signal() => return Ok(()),
     };
     match ended {
-        Ended::NobodyReads => Ok(()),
-        Ended::Refused(reason) => Err(Failure::Usage(reason)),
-        Ended::Unreachable(reason) => {
-            Err(Failure::Unfinished(format!("{}: {reason}", arguments.server)))
+        FollowError::NobodyReads => Ok(()),
+        FollowError::Refused(reason) => Err(CommandFailure::Usage(reason)),
+        FollowError::Unreachable(reason) => {
+            Err(CommandFailure::Unfinished(format!("{}: {reason}", arguments.server)))
         }
     }
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use url::Url;
 
-use super::resolve::{Checker, expected};
+use super::resolve::{ConfigChecker, expected_message};
 use super::value::{CountText, DurationText, SecretText};
 
 /// Targets of one server: each is looked at for each feed, every second.
@@ -34,7 +34,7 @@ const PORT: RangeInclusive<u64> = 1..=65_535;
 pub(super) struct AlertTable {
     to: Spanned<SecretText>,
     feeds: Option<Vec<Spanned<String>>>,
-    on: Option<Vec<Spanned<OnText>>>,
+    on: Option<Vec<Spanned<AlertOnText>>>,
     quiet: Option<Spanned<DurationText>>,
     after: Option<Spanned<DurationText>>,
     secret: Option<Spanned<SecretText>>,
@@ -43,7 +43,7 @@ pub(super) struct AlertTable {
 /// What a target is told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum OnText {
+enum AlertOnText {
     State,
     Expiry,
     Findings,
@@ -71,9 +71,9 @@ pub(super) enum SecurityText {
 
 /// `[[alert]]`: who is told of which feeds, and how often.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Alert {
+pub struct AlertConfig {
     /// Whom.
-    pub target: Target,
+    pub target: AlertTarget,
     /// Which feeds: ids, in which `*` stands for anything. Empty means all.
     pub feeds: Vec<String>,
     /// Whether of changes of a feed's state.
@@ -90,7 +90,7 @@ pub struct Alert {
 
 /// Where messages go.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Target {
+pub enum AlertTarget {
     /// An address that takes JSON by POST. It often holds a secret itself.
     Webhook {
         /// The address.
@@ -109,7 +109,7 @@ pub struct SigningKey(Box<[u8]>);
 impl SigningKey {
     /// The key that a secret stands for: what follows `whsec_` in base64, else the secret as it is. None where that is no
     /// base64: signed with anything else, no message would be believed.
-    pub(crate) fn of(secret: &Secret) -> Option<Self> {
+    pub(crate) fn from_secret(secret: &Secret) -> Option<Self> {
         let bytes = match secret.reveal().strip_prefix(KEY_PREFIX) {
             Some(coded) => BASE64_STANDARD.decode(coded).ok()?,
             None => secret.reveal().as_bytes().to_vec(),
@@ -117,7 +117,7 @@ impl SigningKey {
         (!bytes.is_empty()).then(|| Self(bytes.into()))
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 }
@@ -130,13 +130,13 @@ impl fmt::Debug for SigningKey {
 
 /// `[smtp]`: the server that takes mail.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Smtp {
+pub struct SmtpConfig {
     /// Its name.
     pub host: String,
     /// Its port.
     pub port: u16,
     /// How the way to it is encrypted.
-    pub security: Security,
+    pub security: SmtpSecurity,
     /// Who sends, if it asks.
     pub login: Option<(String, Secret)>,
     /// What stands as the sender.
@@ -145,7 +145,7 @@ pub struct Smtp {
 
 /// How the way to a mail server is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Security {
+pub enum SmtpSecurity {
     /// Begun in the clear and encrypted before anything is said; refused where that is not to be had.
     StartTls,
     /// Encrypted from the first byte.
@@ -154,9 +154,9 @@ pub enum Security {
     None,
 }
 
-impl Target {
+impl AlertTarget {
     /// Whether both are one address, and messages to it are signed in two ways.
-    fn signs_otherwise(&self, other: &Self) -> bool {
+    fn signs_differently(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Webhook { url, key }, Self::Webhook { url: same, key: other }) => {
                 url == same && key != other
@@ -166,22 +166,25 @@ impl Target {
     }
 }
 
-impl Alert {
+impl AlertConfig {
     /// Whether it is about the feed of this id.
     #[must_use]
-    pub fn is_about(&self, id: &str) -> bool {
-        self.feeds.is_empty() || self.feeds.iter().any(|pattern| fits(pattern, id))
+    pub fn covers_feed(&self, id: &str) -> bool {
+        self.feeds.is_empty() || self.feeds.iter().any(|pattern| matches_pattern(pattern, id))
     }
 
     /// The ids that it names and that no feed has.
-    pub(crate) fn unknown(&self, is_known: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
+    pub(crate) fn unknown_feed_ids(
+        &self,
+        is_known: impl Fn(&str) -> bool,
+    ) -> impl Iterator<Item = &str> {
         let names = self.feeds.iter().map(String::as_str).filter(|pattern| !pattern.contains('*'));
         names.filter(move |id| !is_known(id))
     }
 }
 
 /// Whether an id fits a pattern in which each `*` stands for any characters, or none.
-fn fits(pattern: &str, id: &str) -> bool {
+fn matches_pattern(pattern: &str, id: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == id };
     let Some(mut left) = id.strip_prefix(head) else { return false };
     let mut parts = rest.split('*').peekable();
@@ -195,94 +198,100 @@ fn fits(pattern: &str, id: &str) -> bool {
     true
 }
 
-impl Checker<'_> {
-    pub(super) fn smtp(&mut self, table: SmtpTable) -> Option<Smtp> {
+impl ConfigChecker<'_> {
+    pub(super) fn check_smtp(&mut self, table: SmtpTable) -> Option<SmtpConfig> {
         let security = match table.security {
-            None | Some(SecurityText::Starttls) => Security::StartTls,
-            Some(SecurityText::Tls) => Security::Tls,
-            Some(SecurityText::None) => Security::None,
+            None | Some(SecurityText::Starttls) => SmtpSecurity::StartTls,
+            Some(SecurityText::Tls) => SmtpSecurity::Tls,
+            Some(SecurityText::None) => SmtpSecurity::None,
         };
         let usual = match security {
-            Security::StartTls => 587,
-            Security::Tls => 465,
-            Security::None => 25,
+            SmtpSecurity::StartTls => 587,
+            SmtpSecurity::Tls => 465,
+            SmtpSecurity::None => 25,
         };
-        let port = self.count("smtp.port", &table.port, PORT);
-        let password = table.password.and_then(|text| self.secret("smtp.password", &text));
+        let port = self.check_count("smtp.port", &table.port, PORT);
+        let password = table.password.and_then(|text| self.check_secret("smtp.password", &text));
         let login = match (table.user, password) {
             (Some(user), Some(password)) => {
-                Some((self.short("smtp.user", Some(user)).unwrap_or_default(), password))
+                Some((self.check_short_text("smtp.user", Some(user)).unwrap_or_default(), password))
             }
             (None, None) => None,
             (Some(user), None) => {
-                self.complain(&user, "smtp.user", "a user needs a password beside it");
+                self.add_error(&user, "smtp.user", "a user needs a password beside it");
                 None
             }
             (None, Some(_)) => {
-                self.complain(&table.host, "smtp.password", "a password needs a user beside it");
+                self.add_error(&table.host, "smtp.password", "a password needs a user beside it");
                 None
             }
         };
         if table.host.get_ref().is_empty() {
-            self.complain(&table.host, "smtp.host", expected("the name of a mail server", ""));
+            self.add_error(
+                &table.host,
+                "smtp.host",
+                expected_message("the name of a mail server", ""),
+            );
         }
-        let from = self.mailbox("smtp.from", &table.from)?;
-        let host = self.short("smtp.host", Some(table.host))?;
+        let from = self.check_mailbox("smtp.from", &table.from)?;
+        let host = self.check_short_text("smtp.host", Some(table.host))?;
         let port = port.and_then(|port| u16::try_from(port).ok()).unwrap_or(usual);
-        Some(Smtp { host, port, security, login, from })
+        Some(SmtpConfig { host, port, security, login, from })
     }
 
-    fn mailbox(&mut self, key: &str, text: &Spanned<String>) -> Option<Mailbox> {
+    fn check_mailbox(&mut self, key: &str, text: &Spanned<String>) -> Option<Mailbox> {
         let mailbox = text.get_ref().parse().ok();
         if mailbox.is_none() {
             let what = "an address such as \"Lineside <lineside@example.org>\"";
-            self.complain(text, key, expected(what, text.get_ref()));
+            self.add_error(text, key, expected_message(what, text.get_ref()));
         }
         mailbox
     }
 
     /// The targets. `smtp` says whether mail can be sent at all.
-    pub(super) fn alerts(
+    pub(super) fn check_alerts(
         &mut self,
         tables: Vec<AlertTable>,
         numbers: &[usize],
         has_smtp: bool,
-    ) -> Vec<Alert> {
+    ) -> Vec<AlertConfig> {
         if let Some(extra) = tables.get(ALERTS_MAX) {
-            self.complain(&extra.to, "alert", format!("more than {ALERTS_MAX} alerts"));
+            self.add_error(&extra.to, "alert", format!("more than {ALERTS_MAX} alerts"));
         }
-        let mut alerts: Vec<Alert> = Vec::new();
+        let mut alerts: Vec<AlertConfig> = Vec::new();
         for (number, table) in numbers.iter().zip(tables) {
             let key = format!("alert[{number}]");
             let secret_key = format!("{key}.secret");
-            let signing = table.secret.as_ref().and_then(|it| self.signing_key(&secret_key, it));
-            let target = self.target(&format!("{key}.to"), &table.to, signing, has_smtp);
-            if let (Some(secret), Some(Target::Mail(_))) = (&table.secret, &target) {
-                self.complain(secret, &secret_key, "mail is not signed with a secret");
+            let signing =
+                table.secret.as_ref().and_then(|it| self.check_signing_key(&secret_key, it));
+            let target = self.check_target(&format!("{key}.to"), &table.to, signing, has_smtp);
+            if let (Some(secret), Some(AlertTarget::Mail(_))) = (&table.secret, &target) {
+                self.add_error(secret, &secret_key, "mail is not signed with a secret");
             }
-            let is_other =
-                |alert: &Alert| target.as_ref().is_some_and(|it| it.signs_otherwise(&alert.target));
+            let is_other = |alert: &AlertConfig| {
+                target.as_ref().is_some_and(|it| it.signs_differently(&alert.target))
+            };
             if alerts.iter().any(is_other) {
                 let reason = "an alert before it signs otherwise for the same address";
-                self.complain(&table.to, &secret_key, reason);
+                self.add_error(&table.to, &secret_key, reason);
             }
             let patterns = table.feeds.unwrap_or_default();
             if let Some(extra) = patterns.get(PATTERNS_MAX) {
                 let reason = format!("more than {PATTERNS_MAX} feeds");
-                self.complain(extra, &format!("{key}.feeds"), reason);
+                self.add_error(extra, &format!("{key}.feeds"), reason);
             }
             let is_on = |what| {
                 let on = table.on.as_ref();
                 on.is_none_or(|on| on.iter().any(|text| *text.get_ref() == what))
             };
-            let quiet = self.duration(&format!("{key}.quiet"), table.quiet, QUIET);
-            let after = self.duration(&format!("{key}.after"), table.after, AFTER);
-            alerts.extend(target.map(|target| Alert {
+            let quiet = self.check_duration(&format!("{key}.quiet"), table.quiet, QUIET);
+            let after = self.check_duration(&format!("{key}.after"), table.after, AFTER);
+            alerts.extend(target.map(|target| AlertConfig {
                 target,
                 feeds: patterns.into_iter().map(Spanned::into_inner).collect(),
-                on_state: is_on(OnText::State),
-                on_expiry: is_on(OnText::Expiry),
-                on_findings: is_on(OnText::Findings),
+                on_state: is_on(AlertOnText::State),
+                on_expiry: is_on(AlertOnText::Expiry),
+                on_findings: is_on(AlertOnText::Findings),
                 quiet: quiet.unwrap_or(QUIET_DEFAULT),
                 after: after.unwrap_or(AFTER_DEFAULT),
             }));
@@ -290,51 +299,51 @@ impl Checker<'_> {
         alerts
     }
 
-    fn signing_key(&mut self, key: &str, text: &Spanned<SecretText>) -> Option<SigningKey> {
-        let secret = self.secret(key, text)?;
-        let signing = SigningKey::of(&secret);
+    fn check_signing_key(&mut self, key: &str, text: &Spanned<SecretText>) -> Option<SigningKey> {
+        let secret = self.check_secret(key, text)?;
+        let signing = SigningKey::from_secret(&secret);
         if signing.is_none() {
             // Not what stands there: it is a secret.
             let reason = format!("expected base64 with its padding after {KEY_PREFIX}");
-            self.complain(text, key, reason);
+            self.add_error(text, key, reason);
         }
         signing
     }
 
-    fn target(
+    fn check_target(
         &mut self,
         key: &str,
         text: &Spanned<SecretText>,
         signing: Option<SigningKey>,
         has_smtp: bool,
-    ) -> Option<Target> {
-        let url = self.secret(key, text)?;
+    ) -> Option<AlertTarget> {
+        let url = self.check_secret(key, text)?;
         if let Some(address) = url.reveal().strip_prefix("mailto:") {
             let mailbox = address.parse().ok();
             match (&mailbox, has_smtp) {
                 (None, _) => {
                     let reason = "expected an address such as \"mailto:control@example.org\"";
-                    self.complain(text, key, reason);
+                    self.add_error(text, key, reason);
                 }
                 (_, false) => {
-                    self.complain(text, key, "mail needs [smtp], the server to send it by")
+                    self.add_error(text, key, "mail needs [smtp], the server to send it by")
                 }
                 _ => {}
             }
-            return mailbox.map(Target::Mail);
+            return mailbox.map(AlertTarget::Mail);
         }
         let parsed = Url::parse(url.reveal()).ok();
         let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
         if !parsed.as_ref().is_some_and(is_web) {
             // Not what stands there: it may be half a secret.
-            self.complain(
+            self.add_error(
                 text,
                 key,
                 "expected an address that begins with https://, http:// or mailto:",
             );
             return None;
         }
-        Some(Target::Webhook { url, key: signing })
+        Some(AlertTarget::Webhook { url, key: signing })
     }
 }
 
@@ -361,17 +370,17 @@ mod tests {
         let smtp = config.smtp.as_ref().unwrap();
         assert_eq!(
             (smtp.port, smtp.security, smtp.login.is_none()),
-            (587, Security::StartTls, true)
+            (587, SmtpSecurity::StartTls, true)
         );
         let [mail, hook] = config.alerts.as_slice() else { panic!("{:?}", config.alerts) };
         assert!(
-            matches!(&mail.target, Target::Mail(to) if to.email.to_string() == "control@example.org")
+            matches!(&mail.target, AlertTarget::Mail(to) if to.email.to_string() == "control@example.org")
         );
         assert_eq!((mail.on_state, mail.on_expiry, mail.quiet), (true, true, QUIET_DEFAULT));
         assert!(mail.on_findings && !hook.on_findings);
-        assert!(matches!(&hook.target, Target::Webhook { key: Some(_), .. }));
+        assert!(matches!(&hook.target, AlertTarget::Webhook { key: Some(_), .. }));
         assert_eq!((hook.on_state, hook.on_expiry, hook.after), (false, true, Duration::ZERO));
-        assert!(hook.is_about("city-vehicles") && !hook.is_about("town"));
+        assert!(hook.covers_feed("city-vehicles") && !hook.covers_feed("town"));
         let shown = format!("{config:?}");
         assert!(!shown.contains("hooks.example.org"), "an address may hold a secret: {shown}");
     }
@@ -389,7 +398,7 @@ mod tests {
             ("c*x*s", "city-vehicles", false),
             ("ab*ba", "aba", false),
         ] {
-            assert_eq!(fits(pattern, id), is_so, "{pattern} {id}");
+            assert_eq!(matches_pattern(pattern, id), is_so, "{pattern} {id}");
         }
     }
 
@@ -398,7 +407,7 @@ mod tests {
         let text =
             "[[alert]]\nto = \"https://a.example\"\nfeeds = [\"city\", \"town\", \"rail-*\"]\n";
         let config = parse(text).unwrap();
-        let unknown: Vec<&str> = config.alerts[0].unknown(|id| id == "city").collect();
+        let unknown: Vec<&str> = config.alerts[0].unknown_feed_ids(|id| id == "city").collect();
         assert_eq!(unknown, ["town"]);
     }
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lineside_formats::Format;
-use lineside_ingest::{Converter, Location, Program, SiriMode, SiriSource};
+use lineside_ingest::{ExternalProgram, FormatConverter, SiriMode, SiriSource, SourceLocation};
 use serde::Deserialize;
 use smol_str::SmolStr;
 use toml::Spanned;
 
 use super::Config;
-use super::resolve::{Checker, expected};
+use super::resolve::{ConfigChecker, expected_message};
 use super::value::{DurationText, SizeText};
 
 /// Converters of one file.
@@ -23,7 +23,7 @@ const NAME_CHARS_MAX: usize = 40;
 const ARGUMENTS_MAX: usize = 200;
 /// Characters of each of them.
 const ARGUMENT_CHARS_MAX: usize = 4_096;
-const MAY_TAKE: MayTake = MayTake {
+const MAY_TAKE: ProgramLimits = ProgramLimits {
     timeouts: Duration::from_secs(1)..=Duration::from_secs(60 * 60),
     timeout: Duration::from_secs(60),
     memory: 1 << 30,
@@ -46,7 +46,7 @@ pub(super) struct ConverterTable {
 }
 
 /// How much a kind of programs may take.
-pub(super) struct MayTake {
+pub(super) struct ProgramLimits {
     /// What may be said of their time.
     pub(super) timeouts: RangeInclusive<Duration>,
     /// The time and the address space in bytes where nothing is said.
@@ -69,24 +69,24 @@ impl Config {
         let converters = converters.map(|(number, it)| ("converter", number, it));
         let all = converters.chain(validators.map(|(number, it)| ("validator", number, it)));
         let of_programs = all.filter_map(move |(list, number, program)| {
-            let fault = program.fault()?;
+            let fault = program.find_start_fault()?;
             Some(format!("{file}{list}[{number}].command: {fault}"))
         });
         self.source.warnings.iter().cloned().chain(of_programs)
     }
 }
 
-impl Checker<'_> {
-    pub(super) fn converters(
+impl ConfigChecker<'_> {
+    pub(super) fn check_converters(
         &mut self,
         tables: Vec<ConverterTable>,
         numbers: &[usize],
-    ) -> Vec<Arc<Converter>> {
+    ) -> Vec<Arc<FormatConverter>> {
         if let Some(extra) = tables.get(CONVERTERS_MAX) {
             let reason = format!("more than {CONVERTERS_MAX} converters");
-            self.complain(&extra.from, "converter", reason);
+            self.add_error(&extra.from, "converter", reason);
         }
-        let mut converters: Vec<Arc<Converter>> = Vec::new();
+        let mut converters: Vec<Arc<FormatConverter>> = Vec::new();
         for (number, table) in numbers.iter().zip(tables) {
             let key = format!("converter[{number}]");
             if converters.iter().any(|other| other.from == table.from.get_ref().as_str()) {
@@ -94,62 +94,68 @@ impl Checker<'_> {
                     "another converter is from {:?} already: a name of its own tells them apart",
                     table.from.get_ref()
                 );
-                self.complain(&table.from, &format!("{key}.from"), reason);
+                self.add_error(&table.from, &format!("{key}.from"), reason);
             }
-            converters.push(Arc::new(self.converter(&key, table)));
+            converters.push(Arc::new(self.check_converter(&key, table)));
         }
         converters
     }
 
     /// One of them. What is wrong with it is told, and stands in it as if it were right, so that feeds that name it are
     /// not told of as well.
-    fn converter(&mut self, key: &str, table: ConverterTable) -> Converter {
+    fn check_converter(&mut self, key: &str, table: ConverterTable) -> FormatConverter {
         let ConverterTable { from, to, command, timeout, memory } = table;
-        self.own_name(&format!("{key}.from"), &from);
+        self.check_own_name(&format!("{key}.from"), &from);
         let as_one = match from.get_ref().as_str() {
             "gbfs" => Some("a GBFS system is many files, and a program is given one body"),
             "raw" => Some("raw is what is passed on as it is: give the format a name of its own"),
             _ => None,
         };
         if let Some(reason) = as_one {
-            self.complain(&from, &format!("{key}.from"), reason);
+            self.add_error(&from, &format!("{key}.from"), reason);
         }
-        let made = Format::parse(to.get_ref()).filter(|format| MADE.contains(format));
+        let made = Format::from_name(to.get_ref()).filter(|format| MADE.contains(format));
         if made.is_none() {
             let names = MADE.map(Format::as_str).join(", ");
-            let reason = expected(&format!("one of {names}, which are read here"), to.get_ref());
-            self.complain(&to, &format!("{key}.to"), reason);
+            let reason =
+                expected_message(&format!("one of {names}, which are read here"), to.get_ref());
+            self.add_error(&to, &format!("{key}.to"), reason);
         }
-        let program = self.program(key, (command, timeout, memory), &MAY_TAKE);
-        Converter { from: SmolStr::new(from.get_ref()), to: made.unwrap_or(Format::Gtfs), program }
+        let program = self.check_program(key, (command, timeout, memory), &MAY_TAKE);
+        FormatConverter {
+            from: SmolStr::new(from.get_ref()),
+            to: made.unwrap_or(Format::Gtfs),
+            program,
+        }
     }
 
     /// A name that the operator gives.
-    pub(super) fn own_name(&mut self, key: &str, name: &Spanned<String>) {
-        if !is_name(name.get_ref()) {
+    pub(super) fn check_own_name(&mut self, key: &str, name: &Spanned<String>) {
+        if !is_valid_name(name.get_ref()) {
             let wanted = format!("1 to {NAME_CHARS_MAX} of a-z 0-9 . _ -");
-            self.complain(name, key, expected(&wanted, name.get_ref()));
+            self.add_error(name, key, expected_message(&wanted, name.get_ref()));
         }
     }
 
     /// What is run, and how much that may take.
-    pub(super) fn program(
+    pub(super) fn check_program(
         &mut self,
         key: &str,
         (command, timeout, memory): ProgramKeys,
-        may_take: &MayTake,
-    ) -> Program {
-        let timeout = self.duration(&format!("{key}.timeout"), timeout, may_take.timeouts.clone());
-        let memory = self.size(&format!("{key}.memory"), &memory, MEMORY);
-        Program {
-            command: self.command(&format!("{key}.command"), command),
+        may_take: &ProgramLimits,
+    ) -> ExternalProgram {
+        let timeout =
+            self.check_duration(&format!("{key}.timeout"), timeout, may_take.timeouts.clone());
+        let memory = self.check_size(&format!("{key}.memory"), &memory, MEMORY);
+        ExternalProgram {
+            command: self.check_command(&format!("{key}.command"), command),
             timeout: timeout.unwrap_or(may_take.timeout),
             memory: memory.unwrap_or(may_take.memory),
         }
     }
 
     /// A program beside the configuration is found from wherever it runs.
-    fn command(&mut self, key: &str, command: Spanned<Vec<String>>) -> Vec<String> {
+    fn check_command(&mut self, key: &str, command: Spanned<Vec<String>>) -> Vec<String> {
         let is_long = |argument: &String| argument.chars().count() > ARGUMENT_CHARS_MAX;
         let fault = match command.get_ref().as_slice() {
             [] => Some(
@@ -170,7 +176,7 @@ impl Checker<'_> {
             _ => None,
         };
         if let Some(reason) = fault {
-            self.complain(&command, key, reason);
+            self.add_error(&command, key, reason);
         }
         let folder = std::path::absolute(self.base.join(".")).unwrap_or_else(|_| self.base.into());
         let mut command = command.into_inner();
@@ -189,33 +195,33 @@ impl Checker<'_> {
 
     /// What a feed's `format` means: one that is read here, or one that a converter turns into such a one. Whoever writes a
     /// converter for a format that is read here wants it to be used.
-    pub(super) fn format(
+    pub(super) fn check_format(
         &mut self,
         key: &str,
         text: Option<Spanned<String>>,
-    ) -> (Option<Format>, Option<Arc<Converter>>) {
+    ) -> (Option<Format>, Option<Arc<FormatConverter>>) {
         let Some(text) = text else { return (None, None) };
         let name = text.get_ref().as_str();
         let mut converters = self.converters.iter();
         if let Some(converter) = converters.find(|it| it.from == name).map(Arc::clone) {
             return (Some(converter.to), Some(converter));
         }
-        let format = Format::parse(name);
+        let format = Format::from_name(name);
         if format.is_none() && self.has_all_converters {
             let names = Format::ALL.map(|format| format!("`{}`", format.as_str())).join(", ");
             let wanted = format!("one of {names}, or what a [[converter]] is from");
-            self.complain(&text, key, expected(&wanted, name));
+            self.add_error(&text, key, expected_message(&wanted, name));
         }
         (format, None)
     }
 }
 
 /// Why a feed cannot be asked as its `siri` says, and the key that says so; none where it can, or has none.
-pub(crate) fn fault_of_siri(
+pub(crate) fn find_siri_fault(
     siri: Option<&SiriSource>,
-    url: Option<&Location>,
+    url: Option<&SourceLocation>,
     format: Option<Format>,
-    converter: Option<&Converter>,
+    converter: Option<&FormatConverter>,
 ) -> Option<(&'static str, String)> {
     let siri = siri?;
     let is_siri = converter.is_some_and(|converter| converter.from == "siri");
@@ -223,7 +229,7 @@ pub(crate) fn fault_of_siri(
         let reason = format!("is for feeds of SIRI, and the format here is {:?}", other.as_str());
         return Some(("siri", reason));
     }
-    if siri.mode != SiriMode::Lite && url.is_some_and(Location::is_local) {
+    if siri.mode != SiriMode::Lite && url.is_some_and(SourceLocation::is_local) {
         let reason = "a file is not asked: requests go to http or https";
         return Some(("siri.mode", reason.to_owned()));
     }
@@ -243,7 +249,7 @@ pub(crate) fn fault_of_siri(
 }
 
 /// Why nobody can bring anything: nobody knows where the server is that is brought news.
-pub(crate) fn unreached(
+pub(crate) fn find_inbox_fault(
     siri: Option<&SiriSource>,
     is_reached: bool,
 ) -> Option<(&'static str, String)> {
@@ -253,7 +259,7 @@ pub(crate) fn unreached(
 }
 
 /// Whether a name of the operator's may be one.
-fn is_name(text: &str) -> bool {
+fn is_valid_name(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-_".contains(c);
     (1..=NAME_CHARS_MAX).contains(&text.len()) && text.chars().all(is_part)
 }
@@ -284,7 +290,7 @@ mod tests {
         let command = "command = [\"./bin/convert\", \"{config_dir}/map.csv\", \"{input}\"]\n";
         let config = parse(&format!("{CONVERTER}{command}memory = \"2GiB\"\n{FEED}")).unwrap();
         let feed = &config.feeds[0];
-        assert_eq!(feed.promised(), Some(Format::GtfsRt));
+        assert_eq!(feed.configured_format(), Some(Format::GtfsRt));
         let converter = feed.converter.as_ref().unwrap();
         assert_eq!((converter.from.as_str(), converter.program.memory), ("hafas", 2 << 30));
         assert_eq!(converter.program.timeout, MAY_TAKE.timeout);

@@ -18,20 +18,20 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    pub(super) fn not_text(file: &Path, bytes: &[u8], error: Utf8Error) -> Self {
+    pub(super) fn invalid_utf8(file: &Path, bytes: &[u8], error: Utf8Error) -> Self {
         let text_before = &bytes[..error.valid_up_to()];
         let line = 1 + text_before.iter().filter(|byte| **byte == b'\n').count();
         let reason = "not UTF-8, which a configuration has to be".to_owned();
         Self { file: file.to_owned(), line: Some(line), key: String::new(), reason }
     }
 
-    pub(super) fn unreadable(file: &Path, error: &std::io::Error) -> Self {
+    pub(super) fn unreadable_file(file: &Path, error: &std::io::Error) -> Self {
         let reason = format!("cannot be read: {error}");
         Self { file: file.to_owned(), line: None, key: String::new(), reason }
     }
 
     /// A file that was good before and now has no list of feeds: it was cut off, or emptied by mistake.
-    pub(crate) fn feeds_missing(file: &Path, feeds: usize) -> Self {
+    pub(crate) fn missing_feeds(file: &Path, feeds: usize) -> Self {
         let reason = format!(
             "has no [[feed]], and {feeds} {} in force: write feed = [] to remove all feeds",
             if feeds == 1 { "feed is" } else { "feeds are" }
@@ -39,20 +39,20 @@ impl ConfigError {
         Self { file: file.to_owned(), line: None, key: String::new(), reason }
     }
 
-    pub(super) fn at(
+    pub(super) fn at_span(
         file: &Path,
         text: &str,
         span: Option<Range<usize>>,
         key: impl Into<String>,
         reason: impl Into<String>,
     ) -> Self {
-        let line = span.map(|span| line_of(text, span.start));
+        let line = span.map(|span| line_at_offset(text, span.start));
         Self { file: file.to_owned(), line, key: key.into(), reason: reason.into() }
     }
 
     /// The line, counted from 1.
     #[must_use]
-    pub fn line(&self) -> Option<usize> {
+    pub fn line_number(&self) -> Option<usize> {
         self.line
     }
 
@@ -69,7 +69,7 @@ impl ConfigError {
     }
 }
 
-fn line_of(text: &str, offset: usize) -> usize {
+fn line_at_offset(text: &str, offset: usize) -> usize {
     let before = &text.as_bytes()[..offset.min(text.len())];
     1 + before.iter().filter(|byte| **byte == b'\n').count()
 }
@@ -94,18 +94,18 @@ impl std::error::Error for ConfigError {}
 pub struct ConfigErrors(Vec<ConfigError>);
 
 impl ConfigErrors {
-    pub(crate) fn one(error: ConfigError) -> Self {
+    pub(crate) fn from_error(error: ConfigError) -> Self {
         Self(vec![error])
     }
 
     /// These, which are not none, in the order of the file.
-    pub(super) fn of(mut errors: Vec<ConfigError>) -> Self {
+    pub(super) fn from_errors(mut errors: Vec<ConfigError>) -> Self {
         errors.sort_by_key(|error| error.line);
         Self(errors)
     }
 
     /// The same, with other words for the keys.
-    pub(super) fn with_keys(mut self, name: impl Fn(&str) -> String) -> Self {
+    pub(super) fn with_renamed_keys(mut self, name: impl Fn(&str) -> String) -> Self {
         for error in &mut self.0 {
             error.key = name(&error.key);
         }
@@ -113,8 +113,8 @@ impl ConfigErrors {
     }
 
     /// `Err` unless `errors` is empty.
-    pub(super) fn check(errors: Vec<ConfigError>) -> Result<(), Self> {
-        if errors.is_empty() { Ok(()) } else { Err(Self::of(errors)) }
+    pub(super) fn ensure_none(errors: Vec<ConfigError>) -> Result<(), Self> {
+        if errors.is_empty() { Ok(()) } else { Err(Self::from_errors(errors)) }
     }
 
     /// Each of them, in the order of the file.

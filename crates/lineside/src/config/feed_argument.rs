@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::str::FromStr;
 
-use lineside_ingest::{FeedConfig, FeedId, Location};
+use lineside_ingest::{FeedConfig, FeedId, SourceLocation};
 
 /// One `--feed`: where it is and, if the operator said so, what it is called.
 #[derive(Debug, Clone)]
 pub struct FeedArgument {
     id: Option<FeedId>,
-    location: Location,
+    location: SourceLocation,
 }
 
 impl FromStr for FeedArgument {
@@ -26,7 +26,7 @@ impl FromStr for FeedArgument {
             },
             _ => (None, text),
         };
-        let location = Location::parse(place).map_err(|error| error.to_string())?;
+        let location = SourceLocation::parse(place).map_err(|error| error.to_string())?;
         Ok(Self { id, location })
     }
 }
@@ -56,7 +56,7 @@ pub fn feeds_from_arguments(
 /// The longest name that is derived; leaves room for a number within an id's 64 characters.
 const DERIVED_CHARS_MAX: usize = 48;
 
-fn derive_id(location: &Location, taken: &mut HashSet<String>) -> FeedId {
+fn derive_id(location: &SourceLocation, taken: &mut HashSet<String>) -> FeedId {
     let name = readable_name(location);
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let free = std::iter::once(name.clone()).chain(numbered).find(|id| !taken.contains(id));
@@ -66,18 +66,18 @@ fn derive_id(location: &Location, taken: &mut HashSet<String>) -> FeedId {
 }
 
 /// The last part of the address without its ending, in the letters of an id.
-fn readable_name(location: &Location) -> String {
+fn readable_name(location: &SourceLocation) -> String {
     let last = match location {
-        Location::Http(url) => {
+        SourceLocation::Http(url) => {
             let last = url.path_segments().and_then(|mut parts| parts.rfind(|p| !p.is_empty()));
             last.or(url.host_str()).unwrap_or_default().to_owned()
         }
-        Location::Path(path) | Location::Replay { dir: path, .. } => {
+        SourceLocation::Path(path) | SourceLocation::Replay { dir: path, .. } => {
             path.file_name().unwrap_or_default().to_string_lossy().into_owned()
         }
     };
     let stem = match last.rsplit_once('.') {
-        Some((stem, ending)) if !stem.is_empty() && is_file_ending(ending) => stem,
+        Some((stem, ending)) if !stem.is_empty() && is_file_extension(ending) => stem,
         _ => &last,
     };
     let in_id = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
@@ -86,7 +86,7 @@ fn readable_name(location: &Location) -> String {
     if name.is_empty() { "feed".to_owned() } else { name }
 }
 
-fn is_file_ending(ending: &str) -> bool {
+fn is_file_extension(ending: &str) -> bool {
     ["zip", "pb", "pbf", "bin", "json", "proto", "txt", "xml", "gz"]
         .iter()
         .any(|known| ending.eq_ignore_ascii_case(known))

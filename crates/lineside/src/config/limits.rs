@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::Limits;
-use super::resolve::Checker;
+use super::LimitsConfig;
+use super::resolve::ConfigChecker;
 use super::value::{COUNT, CountText, DurationText, SizeText};
 
 const ROOM_BYTES: RangeInclusive<u64> = 1024..=(1 << 30);
@@ -33,32 +33,36 @@ pub(super) struct LimitsTable {
     pub(super) load_memory: Option<Spanned<SizeText>>,
 }
 
-impl Checker<'_> {
-    pub(super) fn limits(&mut self, table: LimitsTable, defaults: Limits) -> Limits {
+impl ConfigChecker<'_> {
+    pub(super) fn check_limits(
+        &mut self,
+        table: LimitsTable,
+        defaults: LimitsConfig,
+    ) -> LimitsConfig {
         let connections = self
-            .count("limits.connections", &table.connections, COUNT)
+            .check_count("limits.connections", &table.connections, COUNT)
             .unwrap_or(defaults.connections);
         let connections_per_address = self
-            .count("limits.connections_per_address", &table.connections_per_address, COUNT)
+            .check_count("limits.connections_per_address", &table.connections_per_address, COUNT)
             .unwrap_or(defaults.connections_per_address);
         let channels_per_session = self
-            .count("limits.channels_per_session", &table.channels_per_session, CHANNELS)
+            .check_count("limits.channels_per_session", &table.channels_per_session, CHANNELS)
             .unwrap_or(defaults.channels_per_session);
-        Limits {
+        LimitsConfig {
             connections,
             connections_per_address,
-            room_bytes: self.memory("limits.room_bytes", &table.room_bytes, ROOM_BYTES),
-            total_bytes: self.memory("limits.total_bytes", &table.total_bytes, TOTAL_BYTES),
+            room_bytes: self.check_memory("limits.room_bytes", &table.room_bytes, ROOM_BYTES),
+            total_bytes: self.check_memory("limits.total_bytes", &table.total_bytes, TOTAL_BYTES),
             channels_per_session,
-            frame: self.memory("limits.frame", &table.frame, FRAME).unwrap_or(defaults.frame),
+            frame: self.check_memory("limits.frame", &table.frame, FRAME).unwrap_or(defaults.frame),
             unsent_bytes: self
-                .memory("limits.unsent_bytes", &table.unsent_bytes, TOTAL_BYTES)
+                .check_memory("limits.unsent_bytes", &table.unsent_bytes, TOTAL_BYTES)
                 .unwrap_or(defaults.unsent_bytes),
             send_timeout: self
-                .duration("limits.send_timeout", table.send_timeout, SEND_TIMEOUT)
+                .check_duration("limits.send_timeout", table.send_timeout, SEND_TIMEOUT)
                 .unwrap_or(defaults.send_timeout),
             load_memory: self
-                .memory("limits.load_memory", &table.load_memory, LOAD_MEMORY)
+                .check_memory("limits.load_memory", &table.load_memory, LOAD_MEMORY)
                 .map_or(defaults.load_memory, |bytes| bytes as u64),
         }
     }

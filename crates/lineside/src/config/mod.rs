@@ -9,22 +9,22 @@ mod alerts;
 mod converters;
 mod error;
 mod feed_argument;
-mod file;
-mod keep;
+mod config_file;
+mod retention;
 mod limits;
-mod manners;
+mod polling;
 mod only_schedule;
 mod proxy_yaml;
 mod reply_headers;
 mod resolve;
-mod sessions;
+mod client_access;
 mod site;
 mod siri;
-mod stamp;
+mod file_stamp;
 mod validation;
-mod validators;
+mod external_validators;
 mod value;
-mod visitors;
+mod uploads;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -33,22 +33,22 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use lineside_hub::Namespace;
-use lineside_ingest::{Converter, FeedConfig, Secret};
+use lineside_ingest::{FeedConfig, FormatConverter, Secret};
 use url::Url;
 
-pub(crate) use alerts::{Alert, Security, SigningKey, Smtp, Target};
-pub(crate) use converters::fault_of_siri;
+pub(crate) use alerts::{AlertConfig, AlertTarget, SigningKey, SmtpConfig, SmtpSecurity};
+pub(crate) use converters::find_siri_fault;
 pub use error::{ConfigError, ConfigErrors};
+pub(crate) use external_validators::ExternalValidatorConfig;
 pub use feed_argument::{FeedArgument, feeds_from_arguments};
+pub(crate) use file_stamp::FileStamp;
 pub(crate) use only_schedule::attach_only_schedule;
 pub(crate) use siri::read_id_table;
 pub(crate) use site::LOGO_BYTES_MAX;
-pub use site::{Logo, Site};
-pub(crate) use stamp::Stamp;
-pub(crate) use validation::Validation;
-pub(crate) use validators::Validator;
-pub(crate) use value::{duration_text, parse_size, size_text};
-pub use visitors::Visitors;
+pub use site::{SiteConfig, SiteLogo};
+pub use uploads::UploadsConfig;
+pub(crate) use validation::ValidationConfig;
+pub(crate) use value::{format_duration, format_size, parse_size};
 
 /// Where a server listens when nothing else is said.
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
@@ -95,48 +95,48 @@ pub(crate) const ADMIN_TOKEN_VARIABLE: &str = "LINESIDE_ADMIN_TOKEN";
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// Listener, public address, shutdown.
-    pub server: Server,
+    pub server: ServerConfig,
     /// Bounds that the operator may move.
-    pub limits: Limits,
+    pub limits: LimitsConfig,
     /// How clients show who they are; without it nobody is asked.
-    pub token: Option<Token>,
+    pub token: Option<TokenConfig>,
     /// The server API.
-    pub api: Api,
+    pub api: ApiConfig,
     /// Who may change how the server runs.
-    pub admin: Admin,
+    pub admin: AdminConfig,
     /// What holds for `app/…`, in the order of the file.
     pub namespaces: Vec<Namespace>,
     /// What is remembered, and how long.
-    pub keep: Keep,
+    pub keep: RetentionConfig,
     /// What visitors may have validated.
-    pub visitors: Visitors,
+    pub visitors: UploadsConfig,
     /// What holding new data against the rules may cost.
-    pub validation: Validation,
+    pub validation: ValidationConfig,
     /// The operator's name, logo and legal pages.
-    pub site: Site,
+    pub site: SiteConfig,
     /// What lies under the map.
-    pub map: Map,
+    pub map: MapConfig,
     /// The operator's own programs that make formats which are read here, in the order of the file.
-    pub converters: Vec<Arc<Converter>>,
+    pub converters: Vec<Arc<FormatConverter>>,
     /// The operator's own programs that say what is wrong with schedules, in the order of the file.
-    pub validators: Vec<Arc<Validator>>,
+    pub validators: Vec<Arc<ExternalValidatorConfig>>,
     /// The feeds, in the order of the file.
     pub feeds: Vec<FeedConfig>,
     /// Who is told of trouble, in the order of the file.
-    pub alerts: Vec<Alert>,
+    pub alerts: Vec<AlertConfig>,
     /// The server that takes mail.
-    pub smtp: Option<Smtp>,
+    pub smtp: Option<SmtpConfig>,
     /// Where all this came from.
-    pub source: Source,
+    pub source: ConfigSource,
 }
 
 /// Where a configuration came from.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Source {
+pub struct ConfigSource {
     /// The file.
     pub file: Option<PathBuf>,
     /// Each file that was read, it and those that it names, as it looked right before.
-    pub read: Vec<(PathBuf, Stamp)>,
+    pub read: Vec<(PathBuf, FileStamp)>,
     /// Feeds that the command line added to it.
     pub arguments: Vec<FeedConfig>,
     /// Whether the file has a list of feeds, which may be empty (`feed = []`), or imports one.
@@ -147,7 +147,7 @@ pub struct Source {
 
 /// `[server]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Server {
+pub struct ServerConfig {
     /// The address to listen on; port 0 takes any free one.
     pub listen: SocketAddr,
     /// The address under which the outside reaches this server, for the links it prints. Without
@@ -159,20 +159,20 @@ pub struct Server {
     pub data_dir: Option<PathBuf>,
     /// How long a stopping server takes to let go of its sessions, at most 4 s.
     pub drain: Duration,
-    /// What producers see as `User-Agent` and `ET-Client-Name`.
+    /// What producers see as `User-Agent` and `ET-Client-SubscriptionName`.
     pub client_name: String,
     /// Whether SIRI's subscribers may be anywhere, and not on the internet only.
     pub private_consumers: bool,
     /// Whether pages of other origins may read public replies.
     pub cross_origin: bool,
     /// What connections are encrypted with; without it they are not.
-    pub tls: Option<Tls>,
+    pub tls: Option<TlsConfig>,
 }
 
-impl Server {
+impl ServerConfig {
     /// How its addresses begin.
     #[must_use]
-    pub fn scheme(&self) -> &'static str {
+    pub fn url_scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
     }
 
@@ -181,14 +181,14 @@ impl Server {
     pub fn base_url(&self) -> String {
         match &self.public_url {
             Some(url) => url.as_str().trim_end_matches('/').to_owned(),
-            None => format!("{}://{}", self.scheme(), self.listen),
+            None => format!("{}://{}", self.url_scheme(), self.listen),
         }
     }
 }
 
 /// `[server.tls]`: read again when one of the files changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tls {
+pub struct TlsConfig {
     /// The certificate and those between it and a root, in PEM.
     pub cert: PathBuf,
     /// Its private key, in PEM.
@@ -197,7 +197,7 @@ pub struct Tls {
 
 /// `[limits]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct LimitsConfig {
     /// Connections open at once; one more is answered 503.
     pub connections: usize,
     /// Connections from one address; loopback is exempt.
@@ -222,7 +222,7 @@ pub struct Limits {
 
 /// `[token]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Token {
+pub struct TokenConfig {
     /// What tokens are signed with.
     pub key: TokenKey,
     /// The `iss` that a token has to have.
@@ -244,23 +244,23 @@ pub enum TokenKey {
 
 /// `[api]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Api {
+pub struct ApiConfig {
     /// What the operator's back end shows; without it there is no server API.
     pub key: Option<Secret>,
 }
 
 /// `[admin]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Admin {
+pub struct AdminConfig {
     /// What an admin shows; without it a random one is made at start.
     pub token: Option<Secret>,
     /// Whether anybody may see how the feeds and the node are doing.
     pub public_ops: bool,
 }
 
-impl Admin {
+impl AdminConfig {
     /// Takes the token of the environment where the file has none.
-    pub(crate) fn or_from_environment(&mut self) {
+    pub(crate) fn fill_from_environment(&mut self) {
         let token = std::env::var(ADMIN_TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
         self.token = self.token.take().or_else(|| token.map(Secret::new));
     }
@@ -268,7 +268,7 @@ impl Admin {
 
 /// `[keep]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Keep {
+pub struct RetentionConfig {
     /// How long failed polls, states of feeds and what polls came to by the hour are remembered.
     pub availability: Duration,
     /// Versions of each schedule that are kept, the one that is served among them.
@@ -281,7 +281,7 @@ pub struct Keep {
 
 /// `[map]`: at most one of a style and an archive is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Map {
+pub struct MapConfig {
     /// A MapLibre style.
     pub style: Option<MapSource>,
     /// A PMTiles archive, drawn with Lineside's own colors.
@@ -302,11 +302,11 @@ pub enum MapSource {
 
 /// What stands elsewhere than in the file that is read.
 #[derive(Debug, Clone, Copy, Default)]
-struct Beside<'a> {
+struct ExternalDefinitions<'a> {
     /// Feeds: the file may not have their ids.
     feeds: &'a [FeedConfig],
     /// Converters that its feeds may name.
-    converters: &'a [Arc<Converter>],
+    converters: &'a [Arc<FormatConverter>],
     /// The text is a part of a configuration: what the server's own table says stands elsewhere too.
     is_part: bool,
 }
@@ -317,23 +317,28 @@ impl Config {
     /// # Errors
     /// Everything that is wrong with it, unless it is no TOML: then the first thing.
     pub fn load(path: &Path) -> Result<Self, ConfigErrors> {
-        Self::load_beside(path, &[])
+        Self::load_with_feeds(path, &[])
     }
 
     /// The same, beside feeds that were named elsewhere: the file may not have their ids.
     ///
     /// # Errors
     /// As [`Config::load`].
-    pub(crate) fn load_beside(path: &Path, others: &[FeedConfig]) -> Result<Self, ConfigErrors> {
-        let stamp = Stamp::of(path);
-        let bytes = std::fs::read(path)
-            .map_err(|error| ConfigErrors::one(ConfigError::unreadable(path, &error)))?;
-        let text = str::from_utf8(&bytes)
-            .map_err(|error| ConfigErrors::one(ConfigError::not_text(path, &bytes, error)))?;
-        let others = Beside { feeds: others, ..Beside::default() };
-        let mut config = Self::parse_beside(path, text, others)?;
+    pub(crate) fn load_with_feeds(
+        path: &Path,
+        others: &[FeedConfig],
+    ) -> Result<Self, ConfigErrors> {
+        let stamp = FileStamp::for_path(path);
+        let bytes = std::fs::read(path).map_err(|error| {
+            ConfigErrors::from_error(ConfigError::unreadable_file(path, &error))
+        })?;
+        let text = str::from_utf8(&bytes).map_err(|error| {
+            ConfigErrors::from_error(ConfigError::invalid_utf8(path, &bytes, error))
+        })?;
+        let others = ExternalDefinitions { feeds: others, ..ExternalDefinitions::default() };
+        let mut config = Self::parse_with_external(path, text, others)?;
         config.source.file = Some(path.to_owned());
-        config.source.lists_feeds = proxy_yaml::is_one(path) || lists_feeds(text);
+        config.source.lists_feeds = proxy_yaml::is_proxy_yaml(path) || lists_feeds(text);
         config.source.read.insert(0, (path.to_owned(), stamp));
         Ok(config)
     }
@@ -343,29 +348,38 @@ impl Config {
     /// # Errors
     /// As [`Config::load`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigErrors> {
-        Self::parse_beside(path, text, Beside::default())
+        Self::parse_with_external(path, text, ExternalDefinitions::default())
     }
 
     /// The same, where converters are known already.
     ///
     /// # Errors
     /// As [`Config::load`].
-    pub(crate) fn parse_with(
+    pub(crate) fn parse_with_converters(
         path: &Path,
         text: &str,
-        converters: &[Arc<Converter>],
+        converters: &[Arc<FormatConverter>],
     ) -> Result<Self, ConfigErrors> {
-        Self::parse_beside(path, text, Beside { converters, is_part: true, ..Beside::default() })
+        Self::parse_with_external(
+            path,
+            text,
+            ExternalDefinitions { converters, is_part: true, ..ExternalDefinitions::default() },
+        )
     }
 
-    fn parse_beside(path: &Path, text: &str, others: Beside<'_>) -> Result<Self, ConfigErrors> {
-        if proxy_yaml::is_one(path) {
-            let read = proxy_yaml::parse(path, text).map_err(ConfigErrors::of);
-            let config = read.and_then(|parsed| resolve::resolve(path, text, parsed, others));
-            return config.map_err(proxy_yaml::in_its_words);
+    fn parse_with_external(
+        path: &Path,
+        text: &str,
+        others: ExternalDefinitions<'_>,
+    ) -> Result<Self, ConfigErrors> {
+        if proxy_yaml::is_proxy_yaml(path) {
+            let read = proxy_yaml::parse_yaml(path, text).map_err(ConfigErrors::from_errors);
+            let config =
+                read.and_then(|parsed| resolve::resolve_config(path, text, parsed, others));
+            return config.map_err(proxy_yaml::rename_error_keys);
         }
-        let parsed = file::parse(path, text).map_err(ConfigErrors::of)?;
-        resolve::resolve(path, text, parsed, others)
+        let parsed = config_file::parse_toml(path, text).map_err(ConfigErrors::from_errors)?;
+        resolve::resolve_config(path, text, parsed, others)
     }
 }
 
@@ -377,7 +391,7 @@ fn lists_feeds(text: &str) -> bool {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            server: Server {
+            server: ServerConfig {
                 listen: LISTEN_DEFAULT,
                 public_url: None,
                 trusted_proxies: Vec::new(),
@@ -388,7 +402,7 @@ impl Default for Config {
                 cross_origin: true,
                 tls: None,
             },
-            limits: Limits {
+            limits: LimitsConfig {
                 connections: CONNECTIONS_DEFAULT,
                 connections_per_address: CONNECTIONS_PER_ADDRESS_DEFAULT,
                 room_bytes: None,
@@ -400,23 +414,23 @@ impl Default for Config {
                 load_memory: LOAD_MEMORY_DEFAULT,
             },
             token: None,
-            api: Api::default(),
-            admin: Admin::default(),
+            api: ApiConfig::default(),
+            admin: AdminConfig::default(),
             namespaces: Vec::new(),
-            keep: Keep {
+            keep: RetentionConfig {
                 availability: AVAILABILITY_DEFAULT,
                 versions: VERSIONS_DEFAULT,
                 versions_age: VERSIONS_AGE_DEFAULT,
                 reports: REPORTS_DEFAULT,
             },
-            visitors: Visitors::default(),
-            validation: Validation::default(),
-            site: Site::default(),
-            map: Map::default(),
+            visitors: UploadsConfig::default(),
+            validation: ValidationConfig::default(),
+            site: SiteConfig::default(),
+            map: MapConfig::default(),
             converters: Vec::new(),
             validators: Vec::new(),
             feeds: Vec::new(),
-            source: Source::default(),
+            source: ConfigSource::default(),
             alerts: Vec::new(),
             smtp: None,
         }
@@ -436,11 +450,11 @@ mod tests {
         let read = Config::load(&file).unwrap().source.read;
         let paths: Vec<_> = read.iter().map(|(path, _)| path.clone()).collect();
         assert_eq!(paths, [file, import.clone()]);
-        assert!(read.iter().all(|(path, stamp)| Stamp::of(path) == *stamp));
+        assert!(read.iter().all(|(path, stamp)| FileStamp::for_path(path) == *stamp));
         std::fs::write(&import, "feeds: [] # none\n").unwrap();
-        assert_ne!(Stamp::of(&import), read[1].1);
+        assert_ne!(FileStamp::for_path(&import), read[1].1);
         std::fs::remove_file(&import).unwrap();
-        assert_ne!(Stamp::of(&import), read[1].1);
+        assert_ne!(FileStamp::for_path(&import), read[1].1);
     }
 
     #[test]
@@ -451,7 +465,7 @@ mod tests {
         std::fs::write(&file, feed("city") + &feed("town")).unwrap();
         let named = Config::load(&file).unwrap().feeds.remove(1);
         let refused =
-            Config::load_beside(&file, std::slice::from_ref(&named)).unwrap_err().to_string();
+            Config::load_with_feeds(&file, std::slice::from_ref(&named)).unwrap_err().to_string();
         assert!(
             refused.ends_with("lineside.toml line 5, feed[1].id: \"town\" is the id of a --feed"),
             "{refused}"
@@ -463,7 +477,7 @@ mod tests {
         .unwrap();
         std::fs::write(&file, "[import]\nfeeds = \"feeds.yml\"\n").unwrap();
         let refused =
-            Config::load_beside(&file, std::slice::from_ref(&named)).unwrap_err().to_string();
+            Config::load_with_feeds(&file, std::slice::from_ref(&named)).unwrap_err().to_string();
         assert!(refused.contains("feeds.yml") && refused.contains("--feed"), "{refused}");
     }
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use lineside_formats::Format;
-use lineside_ingest::{FeedConfig, probe};
+use lineside_ingest::{FeedConfig, probe_format};
 use lineside_sync::Clock;
 
-use crate::patience::within;
+use crate::timeout::run_within;
 
 /// How long a source may take to show what it holds.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -21,19 +21,19 @@ pub(crate) async fn attach_only_schedule(feeds: &mut [FeedConfig], clock: &Arc<d
     if feeds.len() < 2 || feeds.iter().all(|feed| feed.static_feed.is_some()) {
         return;
     }
-    let formats = join_all(feeds.iter().map(|feed| format_of(feed, clock))).await;
+    let formats = join_all(feeds.iter().map(|feed| detect_format(feed, clock))).await;
     let mut schedules = feeds.iter().zip(&formats).filter(|(_, format)| format.is_schedule());
     let (Some((schedule, _)), None) = (schedules.next(), schedules.next()) else { return };
     let schedule = schedule.id.clone();
     for (feed, format) in feeds.iter_mut().zip(&formats) {
-        if format.is_real_time() && feed.static_feed.is_none() {
+        if format.is_realtime() && feed.static_feed.is_none() {
             feed.static_feed = Some(schedule.clone());
         }
     }
 }
 
-async fn format_of(feed: &FeedConfig, clock: &Arc<dyn Clock>) -> Format {
-    let seen = within(PROBE_TIMEOUT, probe(feed, Arc::clone(clock))).await.flatten();
+async fn detect_format(feed: &FeedConfig, clock: &Arc<dyn Clock>) -> Format {
+    let seen = run_within(PROBE_TIMEOUT, probe_format(feed, Arc::clone(clock))).await.flatten();
     let by_name = || match feed.url.file_name() {
         Some(name) if name.to_ascii_lowercase().ends_with(".zip") => Format::Gtfs,
         _ => Format::GtfsRt,

@@ -15,8 +15,8 @@ use http::header::CONTENT_DISPOSITION;
 use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, YamlData};
 use toml::Spanned;
 
+use super::config_file::{ConfigFile, FeedTable, ParsedConfig};
 use super::error::{ConfigError, ConfigErrors};
-use super::file::{FeedTable, File, Parsed};
 use super::value::{DurationText, SecretText};
 
 /// Complaints after which no more are looked for.
@@ -42,7 +42,7 @@ const TYPES_PASSED_OVER: [(&str, &str); 2] = [
 ];
 
 /// Whether a file of this name is such a configuration.
-pub(super) fn is_one(path: &Path) -> bool {
+pub(super) fn is_proxy_yaml(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
     ending.is_some_and(|it| it.eq_ignore_ascii_case("yml") || it.eq_ignore_ascii_case("yaml"))
 }
@@ -51,20 +51,20 @@ pub(super) fn is_one(path: &Path) -> bool {
 ///
 /// # Errors
 /// What is wrong with a text that is no such configuration at all.
-pub(super) fn parse(path: &Path, text: &str) -> Result<Parsed, Vec<ConfigError>> {
-    let mut reader = Reader { path, text, errors: Vec::new(), warnings: Vec::new() };
+pub(super) fn parse_yaml(path: &Path, text: &str) -> Result<ParsedConfig, Vec<ConfigError>> {
+    let mut reader = YamlReader { path, text, errors: Vec::new(), warnings: Vec::new() };
     if text.len() > TEXT_BYTES_MAX {
         let reason = format!("larger than {} MiB", TEXT_BYTES_MAX >> 20);
-        return Err(vec![ConfigError::at(path, text, None, "", reason)]);
+        return Err(vec![ConfigError::at_span(path, text, None, "", reason)]);
     }
     let documents = MarkedYaml::load_from_str(text).map_err(|error| {
-        let place = line_start(text, error.marker().line());
-        vec![ConfigError::at(path, text, Some(place), "", error.info())]
+        let place = line_start_span(text, error.marker().line());
+        vec![ConfigError::at_span(path, text, Some(place), "", error.info())]
     })?;
     let feeds = documents.first().and_then(|root| root.data.as_mapping_get("feeds"));
     let Some(YamlData::Sequence(entries)) = feeds.map(|feeds| &feeds.data) else {
         let reason = "expected a list `feeds`, as in transport.data.gouv.fr's proxy configuration";
-        return Err(vec![ConfigError::at(path, text, None, "feeds", reason)]);
+        return Err(vec![ConfigError::at_span(path, text, None, "feeds", reason)]);
     };
     let (mut feed, mut feed_numbers) = (Vec::new(), Vec::new());
     let mut has_all_feeds = true;
@@ -73,32 +73,32 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Parsed, Vec<ConfigError>>
             has_all_feeds = false;
             break;
         }
-        if reader.is_passed_over(entry, number) {
+        if reader.is_skipped_type(entry, number) {
             continue;
         }
-        if let Some(table) = reader.feed(entry, &format!("feed[{number}]")) {
+        if let Some(table) = reader.read_feed(entry, &format!("feed[{number}]")) {
             feed.push(table);
             feed_numbers.push(number);
         } else {
             has_all_feeds = false;
         }
     }
-    let file = File { feed, ..File::default() };
-    let Reader { errors, warnings, .. } = reader;
-    Ok(Parsed {
+    let file = ConfigFile { feed, ..ConfigFile::default() };
+    let YamlReader { errors, warnings, .. } = reader;
+    Ok(ParsedConfig {
         file,
         errors,
         warnings,
         feed_numbers,
         has_all_feeds,
         has_all_converters: true,
-        ..Parsed::default()
+        ..ParsedConfig::default()
     })
 }
 
 /// The same complaints in the words of that file.
-pub(super) fn in_its_words(errors: ConfigErrors) -> ConfigErrors {
-    errors.with_keys(|key| {
+pub(super) fn rename_error_keys(errors: ConfigErrors) -> ConfigErrors {
+    errors.with_renamed_keys(|key| {
         let Some((number, rest)) = key.strip_prefix("feed[").and_then(|it| it.split_once(']'))
         else {
             return key.to_owned();
@@ -113,63 +113,63 @@ pub(super) fn in_its_words(errors: ConfigErrors) -> ConfigErrors {
     })
 }
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     path: &'a Path,
     text: &'a str,
     errors: Vec<ConfigError>,
     warnings: Vec<ConfigError>,
 }
 
-impl Reader<'_> {
+impl YamlReader<'_> {
     /// Whether a feed is of a type that is not served; then there is a warning.
-    fn is_passed_over(&mut self, entry: &MarkedYaml<'_>, number: usize) -> bool {
+    fn is_skipped_type(&mut self, entry: &MarkedYaml<'_>, number: usize) -> bool {
         let kind = entry.data.as_mapping_get("type");
-        let name = kind.and_then(text_of).unwrap_or_default();
+        let name = kind.and_then(scalar_text).unwrap_or_default();
         let Some((_, why)) = TYPES_PASSED_OVER.iter().find(|(known, _)| *known == name) else {
             return false;
         };
-        let place = self.place(entry);
+        let place = self.line_span(entry);
         let (key, reason) = (format!("feeds[{number}]"), format!("type {name} is ignored: {why}"));
-        self.warnings.push(ConfigError::at(self.path, self.text, Some(place), key, reason));
+        self.warnings.push(ConfigError::at_span(self.path, self.text, Some(place), key, reason));
         true
     }
 
-    fn complain(&mut self, at: &MarkedYaml<'_>, key: &str, reason: impl Into<String>) {
-        let place = self.place(at);
-        self.errors.push(ConfigError::at(self.path, self.text, Some(place), key, reason));
+    fn add_error(&mut self, at: &MarkedYaml<'_>, key: &str, reason: impl Into<String>) {
+        let place = self.line_span(at);
+        self.errors.push(ConfigError::at_span(self.path, self.text, Some(place), key, reason));
     }
 
     /// The line of a node, as the checks of a configuration know places.
-    fn place(&self, at: &MarkedYaml<'_>) -> Range<usize> {
-        line_start(self.text, at.span.start.line())
+    fn line_span(&self, at: &MarkedYaml<'_>) -> Range<usize> {
+        line_start_span(self.text, at.span.start.line())
     }
 
-    fn spanned<T>(&self, at: &MarkedYaml<'_>, value: T) -> Spanned<T> {
-        Spanned::new(self.place(at), value)
+    fn with_line_span<T>(&self, at: &MarkedYaml<'_>, value: T) -> Spanned<T> {
+        Spanned::new(self.line_span(at), value)
     }
 
-    fn feed(&mut self, entry: &MarkedYaml<'_>, key: &str) -> Option<FeedTable> {
+    fn read_feed(&mut self, entry: &MarkedYaml<'_>, key: &str) -> Option<FeedTable> {
         let YamlData::Mapping(pairs) = &entry.data else {
-            self.complain(entry, key, "expected the keys of a feed");
+            self.add_error(entry, key, "expected the keys of a feed");
             return None;
         };
         let before = self.errors.len();
         let (mut id, mut url, mut poll, mut format) = (None, None, None, None);
         let (mut headers, mut reply_headers) = (BTreeMap::new(), Vec::new());
         for (name, value) in pairs {
-            let name = text_of(name).unwrap_or_default();
+            let name = scalar_text(name).unwrap_or_default();
             match name.as_str() {
-                "identifier" => id = self.text(value, &format!("{key}.id")),
-                "target_url" | "base_url" => url = self.text(value, &format!("{key}.url")),
-                "ttl" => poll = self.ttl(value, &format!("{key}.poll")),
-                "type" => format = self.format(value, &format!("{key}.type")),
+                "identifier" => id = self.read_text(value, &format!("{key}.id")),
+                "target_url" | "base_url" => url = self.read_text(value, &format!("{key}.url")),
+                "ttl" => poll = self.read_ttl(value, &format!("{key}.poll")),
+                "type" => format = self.read_format(value, &format!("{key}.type")),
                 "request_headers" => {
-                    let pairs = self.pairs(value, &format!("{key}.headers"));
+                    let pairs = self.read_pairs(value, &format!("{key}.headers"));
                     let secret = |(name, value)| (name, SecretText::Plain(value));
                     headers = pairs.into_iter().map(secret).collect();
                 }
                 "response_headers" => {
-                    reply_headers = self.pairs(value, &format!("{key}.reply_headers"));
+                    reply_headers = self.read_pairs(value, &format!("{key}.reply_headers"));
                 }
                 // That proxy passes over keys that it does not know, such as `slug`.
                 _ => {}
@@ -179,7 +179,7 @@ impl Reader<'_> {
             for (name, is_missing) in [("identifier", id.is_none()), ("target_url", url.is_none())]
             {
                 if is_missing {
-                    self.complain(entry, key, format!("missing key `{name}`"));
+                    self.add_error(entry, key, format!("missing key `{name}`"));
                 }
             }
         }
@@ -187,54 +187,55 @@ impl Reader<'_> {
         let is_disposition = |name: &str| name.eq_ignore_ascii_case(CONTENT_DISPOSITION.as_str());
         let is_system = format.as_ref().is_some_and(|format| format.get_ref() == "gbfs");
         if !is_system && !reply_headers.iter().any(|(name, _)| is_disposition(name.get_ref())) {
-            let name = self.spanned(entry, CONTENT_DISPOSITION.as_str().to_owned());
-            reply_headers.push((name, attachment(id.get_ref(), url.get_ref())));
+            let name = self.with_line_span(entry, CONTENT_DISPOSITION.as_str().to_owned());
+            reply_headers.push((name, content_disposition(id.get_ref(), url.get_ref())));
         }
-        let table = FeedTable { poll, format, headers, reply_headers, ..FeedTable::of(id, url) };
+        let table =
+            FeedTable { poll, format, headers, reply_headers, ..FeedTable::for_url(id, url) };
         (self.errors.len() == before).then_some(table)
     }
 
-    fn text(&mut self, value: &MarkedYaml<'_>, key: &str) -> Option<Spanned<String>> {
-        match text_of(value) {
-            Some(text) => Some(self.spanned(value, text)),
+    fn read_text(&mut self, value: &MarkedYaml<'_>, key: &str) -> Option<Spanned<String>> {
+        match scalar_text(value) {
+            Some(text) => Some(self.with_line_span(value, text)),
             None => {
-                self.complain(value, key, "expected a text");
+                self.add_error(value, key, "expected a text");
                 None
             }
         }
     }
 
-    fn ttl(&mut self, value: &MarkedYaml<'_>, key: &str) -> Option<Spanned<DurationText>> {
+    fn read_ttl(&mut self, value: &MarkedYaml<'_>, key: &str) -> Option<Spanned<DurationText>> {
         match &value.data {
             YamlData::Value(Scalar::Integer(0) | Scalar::Null) => None,
             YamlData::Value(Scalar::Integer(seconds)) if *seconds > 0 => {
                 let ttl = Duration::from_secs(seconds.unsigned_abs());
-                Some(self.spanned(value, DurationText(ttl)))
+                Some(self.with_line_span(value, DurationText(ttl)))
             }
             _ => {
-                self.complain(value, key, "expected a whole number of seconds");
+                self.add_error(value, key, "expected a whole number of seconds");
                 None
             }
         }
     }
 
     /// What a type stands for; those that only say "bytes" are told by their content.
-    fn format(&mut self, value: &MarkedYaml<'_>, key: &str) -> Option<Spanned<String>> {
+    fn read_format(&mut self, value: &MarkedYaml<'_>, key: &str) -> Option<Spanned<String>> {
         self.check_type(value, key);
-        let text = text_of(value).filter(|text| text == "gbfs")?;
-        Some(self.spanned(value, text))
+        let text = scalar_text(value).filter(|text| text == "gbfs")?;
+        Some(self.with_line_span(value, text))
     }
 
     fn check_type(&mut self, value: &MarkedYaml<'_>, key: &str) {
-        let text = text_of(value).unwrap_or_default();
+        let text = scalar_text(value).unwrap_or_default();
         if !TYPES.contains(&text.as_str()) {
             let reason = format!("expected `gtfs-rt`, `generic-http` or `gbfs`, not {text:?}");
-            self.complain(value, key, reason);
+            self.add_error(value, key, reason);
         }
     }
 
     /// A list of pairs, or the pairs of a table. What a value says is shown nowhere: it may be a secret.
-    fn pairs(&mut self, value: &MarkedYaml<'_>, key: &str) -> Vec<(Spanned<String>, String)> {
+    fn read_pairs(&mut self, value: &MarkedYaml<'_>, key: &str) -> Vec<(Spanned<String>, String)> {
         let pairs: Option<Vec<_>> = match &value.data {
             YamlData::Sequence(list) => list
                 .iter()
@@ -249,19 +250,19 @@ impl Reader<'_> {
         };
         let texts: Option<Vec<_>> = pairs.and_then(|pairs| {
             let pair = |(name, value): (&MarkedYaml<'_>, &MarkedYaml<'_>)| {
-                Some((self.spanned(name, text_of(name)?), text_of(value)?))
+                Some((self.with_line_span(name, scalar_text(name)?), scalar_text(value)?))
             };
             pairs.into_iter().map(pair).collect()
         });
         if texts.is_none() {
-            self.complain(value, key, "expected pairs of texts, as [[\"X-Key\", \"value\"]]");
+            self.add_error(value, key, "expected pairs of texts, as [[\"X-Key\", \"value\"]]");
         }
         texts.unwrap_or_default()
     }
 }
 
 /// A scalar as text; numbers need no quotes.
-fn text_of(value: &MarkedYaml<'_>) -> Option<String> {
+fn scalar_text(value: &MarkedYaml<'_>) -> Option<String> {
     match &value.data {
         YamlData::Value(Scalar::String(text)) => Some(text.clone().into_owned()),
         YamlData::Value(Scalar::Integer(number)) => Some(number.to_string()),
@@ -272,14 +273,14 @@ fn text_of(value: &MarkedYaml<'_>) -> Option<String> {
 }
 
 /// Where a line begins, counted from 1.
-fn line_start(text: &str, line: usize) -> Range<usize> {
+fn line_start_span(text: &str, line: usize) -> Range<usize> {
     let before = text.split_inclusive('\n').take(line.saturating_sub(1));
     let start = before.map(str::len).sum::<usize>();
     start..start
 }
 
 /// What that proxy says of a file where nothing is configured: browsers save it, by the name in its address.
-fn attachment(id: &str, url: &str) -> String {
+fn content_disposition(id: &str, url: &str) -> String {
     let plain = url.split(['?', '#']).next().unwrap_or_default();
     let behind_scheme = plain.split_once("://").map_or(plain, |(_, rest)| rest);
     let last = behind_scheme.rsplit_once('/').map_or("", |(_, last)| last);

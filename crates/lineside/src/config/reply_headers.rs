@@ -2,27 +2,29 @@
 
 use toml::Spanned;
 
-use super::resolve::{Checker, PAIRS_MAX};
+use super::resolve::{ConfigChecker, PAIRS_MAX};
 
-impl Checker<'_> {
-    pub(super) fn reply_headers(
+impl ConfigChecker<'_> {
+    pub(super) fn check_reply_headers(
         &mut self,
         key: &str,
         pairs: Vec<(Spanned<String>, String)>,
     ) -> Vec<(http::HeaderName, http::HeaderValue)> {
         if let Some((extra, _)) = pairs.get(PAIRS_MAX) {
-            self.complain(extra, key, format!("more than {PAIRS_MAX} entries"));
+            self.add_error(extra, key, format!("more than {PAIRS_MAX} entries"));
         }
         let mut headers = Vec::with_capacity(pairs.len());
         for (name, value) in pairs {
             let key = format!("{key}.{}", name.get_ref());
             let parsed = http::HeaderName::try_from(name.get_ref().as_str());
             match (parsed, http::HeaderValue::try_from(value)) {
-                (Ok(header), Ok(value)) if may_reply(&header) => headers.push((header, value)),
-                (Ok(header), Ok(_)) if !may_reply(&header) => {
-                    self.complain(&name, &key, "the server says that itself");
+                (Ok(header), Ok(value)) if is_allowed_header(&header) => {
+                    headers.push((header, value))
                 }
-                _ => self.complain(&name, &key, "no header that HTTP can carry"),
+                (Ok(header), Ok(_)) if !is_allowed_header(&header) => {
+                    self.add_error(&name, &key, "the server says that itself");
+                }
+                _ => self.add_error(&name, &key, "no header that HTTP can carry"),
             }
         }
         headers
@@ -31,7 +33,7 @@ impl Checker<'_> {
 
 /// Whether a header of a reply is the operator's to choose: what concerns caching, codings, ranges and the connection
 /// has to agree with what the server does.
-fn may_reply(header: &http::HeaderName) -> bool {
+fn is_allowed_header(header: &http::HeaderName) -> bool {
     let name = header.as_str();
     let chosen = ["content-type", "content-disposition", "content-language", "content-location"];
     let is_ours = name.starts_with("content-") && !chosen.contains(&name);

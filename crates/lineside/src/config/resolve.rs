@@ -9,15 +9,17 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use lineside_formats::Format;
-use lineside_ingest::{Converter, FeedConfig, FeedId, Location, Secret};
+use lineside_ingest::{FeedConfig, FeedId, FormatConverter, Secret, SourceLocation};
 use toml::Spanned;
 use url::Url;
 
-use super::converters::{fault_of_siri, unreached};
+use super::config_file::{FeedTable, MapTable, ParsedConfig, ServerTable};
+use super::converters::{find_inbox_fault, find_siri_fault};
 use super::error::{ConfigError, ConfigErrors};
-use super::file::{FeedTable, MapTable, Parsed, ServerTable};
 use super::value::{ADDRESS, CountText, DurationText, SecretText, SizeText};
-use super::{Beside, Config, Map, MapSource, Server, Source, Tls};
+use super::{
+    Config, ConfigSource, ExternalDefinitions, MapConfig, MapSource, ServerConfig, TlsConfig,
+};
 
 /// Texts such as a feed's name are shown on every page: they stay short.
 const TEXT_CHARS_MAX: usize = 500;
@@ -44,52 +46,52 @@ const BODY_BYTES: RangeInclusive<u64> = 1024..=(4 << 30);
 ///
 /// # Errors
 /// All that is wrong, in the order of the file.
-pub(super) fn resolve(
+pub(super) fn resolve_config(
     path: &Path,
     text: &str,
-    parsed: Parsed,
-    others: Beside<'_>,
+    parsed: ParsedConfig,
+    others: ExternalDefinitions<'_>,
 ) -> Result<Config, ConfigErrors> {
-    let Parsed { file, errors, feed_numbers, namespace_numbers, alert_numbers, .. } = parsed;
-    let mut checker = Checker { others: others.feeds, ..Checker::new(path, text) };
+    let ParsedConfig { file, errors, feed_numbers, namespace_numbers, alert_numbers, .. } = parsed;
+    let mut checker = ConfigChecker { others: others.feeds, ..ConfigChecker::new(path, text) };
     checker.has_all_converters = parsed.has_all_converters;
     checker.is_reached = others.is_part || file.server.public_url.is_some();
-    checker.converters = checker.converters(file.converter, &parsed.converter_numbers);
+    checker.converters = checker.check_converters(file.converter, &parsed.converter_numbers);
     checker.converters.extend(others.converters.iter().map(Arc::clone));
     let defaults = Config::default();
-    let (imported, mut source) = checker.import(file.import.feeds)?;
+    let (imported, mut source) = checker.import_feeds(file.import.feeds)?;
     source.warnings.extend(parsed.warnings.iter().map(ToString::to_string));
     let mut config = Config {
-        server: checker.server(file.server, defaults.server),
-        limits: checker.limits(file.limits, defaults.limits),
-        token: file.token.and_then(|token| checker.token(token)),
-        api: checker.api(file.api),
-        admin: checker.admin(file.admin),
-        namespaces: checker.namespaces(file.namespace, &namespace_numbers),
-        keep: checker.keep(file.keep, defaults.keep),
-        visitors: checker.visitors(file.visitors),
-        validation: checker.validation(file.validation),
-        site: checker.site(file.site),
-        map: checker.map(file.map),
+        server: checker.check_server(file.server, defaults.server),
+        limits: checker.check_limits(file.limits, defaults.limits),
+        token: file.token.and_then(|token| checker.check_token(token)),
+        api: checker.check_api(file.api),
+        admin: checker.check_admin(file.admin),
+        namespaces: checker.check_namespaces(file.namespace, &namespace_numbers),
+        keep: checker.check_retention(file.keep, defaults.keep),
+        visitors: checker.check_uploads(file.visitors),
+        validation: checker.check_validation(file.validation),
+        site: checker.check_site(file.site),
+        map: checker.check_map(file.map),
         converters: checker.converters.clone(),
-        validators: checker.validators(file.validator, &parsed.validator_numbers),
-        feeds: checker.feeds(file.feed, &feed_numbers, parsed.has_all_feeds, &imported),
+        validators: checker.check_external_validators(file.validator, &parsed.validator_numbers),
+        feeds: checker.check_feeds(file.feed, &feed_numbers, parsed.has_all_feeds, &imported),
         source,
         smtp: None,
         alerts: Vec::new(),
     };
     config.feeds.extend(imported);
-    config.alerts = checker.alerts(file.alert, &alert_numbers, file.smtp.is_some());
-    config.smtp = file.smtp.and_then(|table| checker.smtp(table));
+    config.alerts = checker.check_alerts(file.alert, &alert_numbers, file.smtp.is_some());
+    config.smtp = file.smtp.and_then(|table| checker.check_smtp(table));
     checker.errors.extend(errors);
-    ConfigErrors::check(checker.errors)?;
+    ConfigErrors::ensure_none(checker.errors)?;
     Ok(config)
 }
 
 /// Feeds of another file, and where they came from.
-type Imported = (Vec<FeedConfig>, Source);
+type Imported = (Vec<FeedConfig>, ConfigSource);
 
-pub(super) struct Checker<'a> {
+pub(super) struct ConfigChecker<'a> {
     path: &'a Path,
     text: &'a str,
     /// The folder of the configuration: relative paths start here.
@@ -97,14 +99,14 @@ pub(super) struct Checker<'a> {
     /// Feeds that were named elsewhere.
     others: &'a [FeedConfig],
     /// Those that feeds may name.
-    pub(super) converters: Vec<Arc<Converter>>,
+    pub(super) converters: Vec<Arc<FormatConverter>>,
     pub(super) has_all_converters: bool,
     /// Whether producers may know where this server is.
     is_reached: bool,
     errors: Vec<ConfigError>,
 }
 
-impl<'a> Checker<'a> {
+impl<'a> ConfigChecker<'a> {
     fn new(path: &'a Path, text: &'a str) -> Self {
         let base = path.parent().unwrap_or(Path::new(""));
         let (others, converters, errors) = (&[], Vec::new(), Vec::new());
@@ -112,40 +114,50 @@ impl<'a> Checker<'a> {
         Self { path, text, base, others, converters, has_all_converters, is_reached, errors }
     }
 
-    pub(super) fn complain<T>(&mut self, place: &Spanned<T>, key: &str, reason: impl Into<String>) {
-        let error = ConfigError::at(self.path, self.text, Some(place.span()), key, reason);
+    pub(super) fn add_error<T>(
+        &mut self,
+        place: &Spanned<T>,
+        key: &str,
+        reason: impl Into<String>,
+    ) {
+        let error = ConfigError::at_span(self.path, self.text, Some(place.span()), key, reason);
         self.errors.push(error);
     }
 
-    fn server(&mut self, table: ServerTable, defaults: Server) -> Server {
+    fn check_server(&mut self, table: ServerTable, defaults: ServerConfig) -> ServerConfig {
         let listen = table.listen.and_then(|listen| {
             let text = &listen.get_ref().0;
             let parsed = text.parse();
             if parsed.is_err() {
-                let reason = expected(ADDRESS, text);
-                self.complain(&listen, "server.listen", reason);
+                let reason = expected_message(ADDRESS, text);
+                self.add_error(&listen, "server.listen", reason);
             }
             parsed.ok()
         });
-        Server {
+        ServerConfig {
             listen: listen.unwrap_or(defaults.listen),
-            public_url: table.public_url.and_then(|url| self.web_url("server.public_url", &url)),
-            trusted_proxies: self.proxies(&table.trusted_proxies),
+            public_url: table
+                .public_url
+                .and_then(|url| self.check_web_url("server.public_url", &url)),
+            trusted_proxies: self.check_proxies(&table.trusted_proxies),
             data_dir: table.data_dir.map(|folder| self.base.join(folder)),
-            drain: self.duration("server.drain", table.drain, DRAIN).unwrap_or(defaults.drain),
-            client_name: self.client_name(table.client_name).unwrap_or(defaults.client_name),
+            drain: self
+                .check_duration("server.drain", table.drain, DRAIN)
+                .unwrap_or(defaults.drain),
+            client_name: self.check_user_agent(table.client_name).unwrap_or(defaults.client_name),
             private_consumers: table.private_consumers,
             cross_origin: table.cross_origin.unwrap_or(true),
-            tls: table
-                .tls
-                .map(|tls| Tls { cert: self.base.join(tls.cert), key: self.base.join(tls.key) }),
+            tls: table.tls.map(|tls| TlsConfig {
+                cert: self.base.join(tls.cert),
+                key: self.base.join(tls.key),
+            }),
         }
     }
 
-    fn proxies(&mut self, texts: &[Spanned<String>]) -> Vec<IpNet> {
+    fn check_proxies(&mut self, texts: &[Spanned<String>]) -> Vec<IpNet> {
         if let Some(extra) = texts.get(PROXIES_MAX) {
             let reason = format!("more than {PROXIES_MAX} proxies");
-            self.complain(extra, "server.trusted_proxies", reason);
+            self.add_error(extra, "server.trusted_proxies", reason);
         }
         let parse = |text: &Spanned<String>| {
             let text = text.get_ref();
@@ -156,67 +168,70 @@ impl<'a> Checker<'a> {
             match parse(text) {
                 Some(proxy) => proxies.push(proxy),
                 None => {
-                    let reason =
-                        expected("an address or a network, as \"10.0.0.0/8\"", text.get_ref());
-                    self.complain(text, "server.trusted_proxies", reason);
+                    let reason = expected_message(
+                        "an address or a network, as \"10.0.0.0/8\"",
+                        text.get_ref(),
+                    );
+                    self.add_error(text, "server.trusted_proxies", reason);
                 }
             }
         }
         proxies
     }
 
-    fn map(&mut self, table: MapTable) -> Map {
+    fn check_map(&mut self, table: MapTable) -> MapConfig {
         if let (Some(_), Some(pmtiles)) = (&table.style, &table.pmtiles) {
             let reason = "a map has a style or a PMTiles archive, not both";
-            self.complain(pmtiles, "map.pmtiles", reason);
+            self.add_error(pmtiles, "map.pmtiles", reason);
         }
-        Map {
-            style: table.style.and_then(|source| self.map_source("map.style", &source)),
-            pmtiles: table.pmtiles.and_then(|source| self.map_source("map.pmtiles", &source)),
-            origins: self.map_origins(&table.origins),
+        MapConfig {
+            style: table.style.and_then(|source| self.check_map_source("map.style", &source)),
+            pmtiles: table.pmtiles.and_then(|source| self.check_map_source("map.pmtiles", &source)),
+            origins: self.check_map_origins(&table.origins),
         }
     }
 
-    fn map_origins(&mut self, texts: &[Spanned<String>]) -> Vec<String> {
+    fn check_map_origins(&mut self, texts: &[Spanned<String>]) -> Vec<String> {
         if let Some(beyond) = texts.get(ORIGINS_MAX) {
-            self.complain(beyond, "map.origins", format!("at most {ORIGINS_MAX} origins"));
+            self.add_error(beyond, "map.origins", format!("at most {ORIGINS_MAX} origins"));
         }
-        texts.iter().take(ORIGINS_MAX).filter_map(|text| self.map_origin(text)).collect()
+        texts.iter().take(ORIGINS_MAX).filter_map(|text| self.check_map_origin(text)).collect()
     }
 
-    fn map_origin(&mut self, text: &Spanned<String>) -> Option<String> {
-        let url = self.web_url("map.origins", text)?;
+    fn check_map_origin(&mut self, text: &Spanned<String>) -> Option<String> {
+        let url = self.check_web_url("map.origins", text)?;
         let origin = url.origin().ascii_serialization();
         // The parsed URL of an origin is the origin and a slash: anything more would be ignored.
         if url.as_str().strip_suffix('/') != Some(&origin) {
             let wanted = "an origin, such as \"https://tiles.example.org\"";
-            self.complain(text, "map.origins", expected(wanted, text.get_ref()));
+            self.add_error(text, "map.origins", expected_message(wanted, text.get_ref()));
         }
         Some(origin)
     }
 
-    fn map_source(&mut self, key: &str, source: &Spanned<String>) -> Option<MapSource> {
+    fn check_map_source(&mut self, key: &str, source: &Spanned<String>) -> Option<MapSource> {
         if source.get_ref().contains("://") {
-            return self.web_url(key, source).map(MapSource::Url);
+            return self.check_web_url(key, source).map(MapSource::Url);
         }
         let file = self.base.join(source.get_ref());
         if !file.is_file() {
-            let reason = expected("an http(s) URL or an existing file", &file.to_string_lossy());
-            self.complain(source, key, reason);
+            let reason =
+                expected_message("an http(s) URL or an existing file", &file.to_string_lossy());
+            self.add_error(source, key, reason);
         }
         Some(MapSource::File(file))
     }
 
-    pub(super) fn web_url(&mut self, key: &str, text: &Spanned<String>) -> Option<Url> {
+    pub(super) fn check_web_url(&mut self, key: &str, text: &Spanned<String>) -> Option<Url> {
         let url = Url::parse(text.get_ref()).ok();
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         if url.is_none() {
-            self.complain(text, key, expected("an http(s) URL", text.get_ref()));
+            self.add_error(text, key, expected_message("an http(s) URL", text.get_ref()));
         }
         url
     }
 
-    fn feeds(
+    fn check_feeds(
         &mut self,
         tables: Vec<FeedTable>,
         numbers: &[usize],
@@ -225,26 +240,32 @@ impl<'a> Checker<'a> {
     ) -> Vec<FeedConfig> {
         let imported: HashSet<&str> = imported.iter().map(|feed| feed.id.as_str()).collect();
         if let Some(extra) = tables.get(FEEDS_MAX) {
-            self.complain(&extra.id, "feed", format!("more than {FEEDS_MAX} feeds"));
+            self.add_error(&extra.id, "feed", format!("more than {FEEDS_MAX} feeds"));
         }
         self.check_ids(&tables, numbers, &imported);
         if are_all {
             self.check_static_feeds(&tables, &imported);
         }
         let feeds = numbers.iter().zip(tables);
-        feeds.filter_map(|(number, table)| self.feed(&format!("feed[{number}]"), table)).collect()
+        feeds
+            .filter_map(|(number, table)| self.check_feed(&format!("feed[{number}]"), table))
+            .collect()
     }
 
     /// The feeds of another file, whose faults are told in its own name, and how it looked.
-    fn import(&mut self, file: Option<Spanned<String>>) -> Result<Imported, ConfigErrors> {
+    fn import_feeds(&mut self, file: Option<Spanned<String>>) -> Result<Imported, ConfigErrors> {
         let Some(file) = file else { return Ok(Imported::default()) };
         let path = self.base.join(file.get_ref());
-        if !super::proxy_yaml::is_one(&path) {
-            self.complain(&file, "import.feeds", expected("a .yml or .yaml file", file.get_ref()));
+        if !super::proxy_yaml::is_proxy_yaml(&path) {
+            self.add_error(
+                &file,
+                "import.feeds",
+                expected_message("a .yml or .yaml file", file.get_ref()),
+            );
             return Ok(Imported::default());
         }
-        let config = Config::load_beside(&path, self.others)?;
-        Ok((config.feeds, Source { file: None, ..config.source }))
+        let config = Config::load_with_feeds(&path, self.others)?;
+        Ok((config.feeds, ConfigSource { file: None, ..config.source }))
     }
 
     fn check_ids(&mut self, tables: &[FeedTable], numbers: &[usize], imported: &HashSet<&str>) {
@@ -257,7 +278,7 @@ impl<'a> Checker<'a> {
                 false => format!("{id:?} is already the id of another feed"),
                 true => continue,
             };
-            self.complain(&table.id, &format!("feed[{number}].id"), reason);
+            self.add_error(&table.id, &format!("feed[{number}].id"), reason);
         }
     }
 
@@ -268,7 +289,9 @@ impl<'a> Checker<'a> {
             let Some(schedule) = &table.static_feed else { continue };
             let reason = match by_id.get(schedule.get_ref().as_str()) {
                 None if imported.contains(schedule.get_ref().as_str()) => continue,
-                None => expected("the id of a schedule feed in this file", schedule.get_ref()),
+                None => {
+                    expected_message("the id of a schedule feed in this file", schedule.get_ref())
+                }
                 Some(target) if target.id.get_ref() == table.id.get_ref() => {
                     "a feed cannot be its own schedule".to_owned()
                 }
@@ -277,50 +300,53 @@ impl<'a> Checker<'a> {
                 }
                 Some(_) => continue,
             };
-            self.complain(schedule, &format!("feed[{index}].static"), reason);
+            self.add_error(schedule, &format!("feed[{index}].static"), reason);
         }
     }
 
-    fn feed(&mut self, key: &str, table: FeedTable) -> Option<FeedConfig> {
+    fn check_feed(&mut self, key: &str, table: FeedTable) -> Option<FeedConfig> {
         self.check_one_credential(key, &table);
-        let id = self.feed_id(&format!("{key}.id"), &table.id);
-        let url = self.location(&format!("{key}.url"), &table.url);
-        let (format, converter) = self.format(&format!("{key}.format"), table.format);
-        if format == Some(Format::Gbfs) && url.as_ref().is_some_and(Location::is_local) {
+        let id = self.check_feed_id(&format!("{key}.id"), &table.id);
+        let url = self.check_location(&format!("{key}.url"), &table.url);
+        let (format, converter) = self.check_format(&format!("{key}.format"), table.format);
+        if format == Some(Format::Gbfs) && url.as_ref().is_some_and(SourceLocation::is_local) {
             let reason = "a GBFS system is polled over http or https: the address of its gbfs.json";
-            self.complain(&table.url, &format!("{key}.url"), reason);
+            self.add_error(&table.url, &format!("{key}.url"), reason);
         }
         let siri_at = table.siri.as_ref().map(|siri| Spanned::new(siri.span(), ()));
         let static_feed = match &table.static_feed {
-            Some(schedule) => Some(self.feed_id(&format!("{key}.static"), schedule)?),
+            Some(schedule) => Some(self.check_feed_id(&format!("{key}.static"), schedule)?),
             None => None,
         };
-        let name = self.short(&format!("{key}.name"), table.name);
-        let publisher = self.short(&format!("{key}.publisher"), table.publisher);
-        let licence = self.short(&format!("{key}.licence"), table.licence);
-        let theme = self.short(&format!("{key}.theme"), table.theme);
-        let description = self.short(&format!("{key}.description"), table.description);
-        let headers = self.headers(&format!("{key}.headers"), table.headers);
-        let query = self.secrets(&format!("{key}.query"), table.query);
-        let poll = self.duration(&format!("{key}.poll"), table.poll, POLL);
-        let ttl = self.duration(&format!("{key}.ttl"), table.ttl, POLL);
-        let rate = self.rate(&format!("{key}.rate"), table.rate);
-        let basic = self.basic(&format!("{key}.basic"), table.basic);
-        let oauth2 = self.oauth2(&format!("{key}.oauth2"), table.oauth2);
-        let siri = self.siri(&format!("{key}.siri"), table.siri);
-        let fault = fault_of_siri(siri.as_deref(), url.as_ref(), format, converter.as_deref())
-            .or_else(|| unreached(siri.as_deref(), self.is_reached));
+        let name = self.check_short_text(&format!("{key}.name"), table.name);
+        let publisher = self.check_short_text(&format!("{key}.publisher"), table.publisher);
+        let licence = self.check_short_text(&format!("{key}.licence"), table.licence);
+        let theme = self.check_short_text(&format!("{key}.theme"), table.theme);
+        let description = self.check_short_text(&format!("{key}.description"), table.description);
+        let headers = self.check_headers(&format!("{key}.headers"), table.headers);
+        let query = self.check_secrets(&format!("{key}.query"), table.query);
+        let poll = self.check_duration(&format!("{key}.poll"), table.poll, POLL);
+        let ttl = self.check_duration(&format!("{key}.ttl"), table.ttl, POLL);
+        let rate = self.check_rate(&format!("{key}.rate"), table.rate);
+        let basic = self.check_basic_auth(&format!("{key}.basic"), table.basic);
+        let oauth2 = self.check_oauth2(&format!("{key}.oauth2"), table.oauth2);
+        let siri = self.check_siri(&format!("{key}.siri"), table.siri);
+        let fault = find_siri_fault(siri.as_deref(), url.as_ref(), format, converter.as_deref())
+            .or_else(|| find_inbox_fault(siri.as_deref(), self.is_reached));
         if let (Some(at), Some((part, reason))) = (siri_at, fault) {
-            self.complain(&at, &format!("{key}.{part}"), reason);
+            self.add_error(&at, &format!("{key}.{part}"), reason);
         }
-        let timeout = self.duration(&format!("{key}.timeout"), table.timeout, TIMEOUT);
-        let max_bytes = self.size(&format!("{key}.max_bytes"), &table.max_bytes, BODY_BYTES);
-        let max_age = self.duration(&format!("{key}.max_age"), table.max_age, AGE);
-        let late_after = self.duration(&format!("{key}.late_after"), table.late_after, AGE);
-        let trip_late_after =
-            self.duration(&format!("{key}.trip_late_after"), table.trip_late_after, TRIP_LATE);
+        let timeout = self.check_duration(&format!("{key}.timeout"), table.timeout, TIMEOUT);
+        let max_bytes = self.check_size(&format!("{key}.max_bytes"), &table.max_bytes, BODY_BYTES);
+        let max_age = self.check_duration(&format!("{key}.max_age"), table.max_age, AGE);
+        let late_after = self.check_duration(&format!("{key}.late_after"), table.late_after, AGE);
+        let trip_late_after = self.check_duration(
+            &format!("{key}.trip_late_after"),
+            table.trip_late_after,
+            TRIP_LATE,
+        );
         let reply_headers =
-            self.reply_headers(&format!("{key}.reply_headers"), table.reply_headers);
+            self.check_reply_headers(&format!("{key}.reply_headers"), table.reply_headers);
         let mut feed = FeedConfig::new(id?, url?);
         (feed.format, feed.converter) = (format, converter);
         feed.static_feed = static_feed;
@@ -338,71 +364,79 @@ impl<'a> Checker<'a> {
         Some(feed)
     }
 
-    fn feed_id(&mut self, key: &str, text: &Spanned<String>) -> Option<FeedId> {
+    fn check_feed_id(&mut self, key: &str, text: &Spanned<String>) -> Option<FeedId> {
         match FeedId::new(text.get_ref()) {
             Ok(id) => Some(id),
             Err(error) => {
-                self.complain(text, key, format!("{error}"));
+                self.add_error(text, key, format!("{error}"));
                 None
             }
         }
     }
 
-    fn location(&mut self, key: &str, text: &Spanned<String>) -> Option<Location> {
-        match Location::parse(text.get_ref()) {
-            Ok(location) => Some(from_base(self.base, location)),
+    fn check_location(&mut self, key: &str, text: &Spanned<String>) -> Option<SourceLocation> {
+        match SourceLocation::parse(text.get_ref()) {
+            Ok(location) => Some(resolve_from_base(self.base, location)),
             Err(error) => {
-                self.complain(text, key, format!("{error}"));
+                self.add_error(text, key, format!("{error}"));
                 None
             }
         }
     }
 
-    pub(super) fn short(&mut self, key: &str, text: Option<Spanned<String>>) -> Option<String> {
+    pub(super) fn check_short_text(
+        &mut self,
+        key: &str,
+        text: Option<Spanned<String>>,
+    ) -> Option<String> {
         let text = text?;
         if text.get_ref().chars().count() > TEXT_CHARS_MAX {
-            self.complain(&text, key, format!("longer than {TEXT_CHARS_MAX} characters"));
+            self.add_error(&text, key, format!("longer than {TEXT_CHARS_MAX} characters"));
         }
         Some(text.into_inner())
     }
 
-    fn headers(
+    fn check_headers(
         &mut self,
         key: &str,
         pairs: BTreeMap<Spanned<String>, SecretText>,
     ) -> Vec<(String, Secret)> {
         for (name, secret) in &pairs {
             if http::HeaderName::try_from(name.get_ref().as_str()).is_err() {
-                self.complain(name, key, expected("the name of an HTTP header", name.get_ref()));
+                self.add_error(
+                    name,
+                    key,
+                    expected_message("the name of an HTTP header", name.get_ref()),
+                );
             }
-            let value = secret.resolve(self.base);
+            let value = secret.resolve_secret(self.base);
             if value.is_ok_and(|value| http::HeaderValue::try_from(value).is_err()) {
                 let reason = "the value holds characters that an HTTP header cannot carry";
-                self.complain(name, &format!("{key}.{}", name.get_ref()), reason);
+                self.add_error(name, &format!("{key}.{}", name.get_ref()), reason);
             }
         }
-        self.secrets(key, pairs)
+        self.check_secrets(key, pairs)
     }
 
-    fn secrets(
+    fn check_secrets(
         &mut self,
         key: &str,
         pairs: BTreeMap<Spanned<String>, SecretText>,
     ) -> Vec<(String, Secret)> {
         if let Some(extra) = pairs.keys().nth(PAIRS_MAX) {
-            self.complain(extra, key, format!("more than {PAIRS_MAX} entries"));
+            self.add_error(extra, key, format!("more than {PAIRS_MAX} entries"));
         }
         let mut secrets = Vec::with_capacity(pairs.len());
         for (name, secret) in pairs {
-            match secret.resolve(self.base) {
+            match secret.resolve_secret(self.base) {
                 Ok(value) => secrets.push((name.into_inner(), Secret::new(value))),
-                Err(reason) => self.complain(&name, &format!("{key}.{}", name.get_ref()), reason),
+                Err(reason) => self.add_error(&name, &format!("{key}.{}", name.get_ref()), reason),
             }
         }
         secrets
     }
 
-    pub(super) fn duration(
+    pub(super) fn check_duration(
         &mut self,
         key: &str,
         text: Option<Spanned<DurationText>>,
@@ -413,12 +447,12 @@ impl<'a> Checker<'a> {
         if !range.contains(&duration) {
             let (least, most) = (DurationText(*range.start()), DurationText(*range.end()));
             let reason = format!("{} is out of range: expected {least} to {most}", text.get_ref());
-            self.complain(&text, key, reason);
+            self.add_error(&text, key, reason);
         }
         Some(duration)
     }
 
-    pub(super) fn size(
+    pub(super) fn check_size(
         &mut self,
         key: &str,
         text: &Option<Spanned<SizeText>>,
@@ -428,21 +462,21 @@ impl<'a> Checker<'a> {
         let bytes = text.get_ref().0;
         if !range.contains(&bytes) {
             let reason = format!("expected {} to {} bytes", range.start(), range.end());
-            self.complain(text, key, format!("{bytes} is out of range: {reason}"));
+            self.add_error(text, key, format!("{bytes} is out of range: {reason}"));
         }
         Some(bytes)
     }
 
-    pub(super) fn memory(
+    pub(super) fn check_memory(
         &mut self,
         key: &str,
         text: &Option<Spanned<SizeText>>,
         range: RangeInclusive<u64>,
     ) -> Option<usize> {
-        self.size(key, text, range).and_then(|bytes| usize::try_from(bytes).ok())
+        self.check_size(key, text, range).and_then(|bytes| usize::try_from(bytes).ok())
     }
 
-    pub(super) fn count(
+    pub(super) fn check_count(
         &mut self,
         key: &str,
         number: &Option<Spanned<CountText>>,
@@ -453,21 +487,23 @@ impl<'a> Checker<'a> {
         if !range.contains(&count) {
             let (least, most) = (range.start(), range.end());
             let reason = format!("{count} is out of range: expected {least} to {most}");
-            self.complain(number, key, reason);
+            self.add_error(number, key, reason);
         }
         usize::try_from(count).ok()
     }
 }
 
 /// A relative path in the file starts where the file is.
-fn from_base(base: &Path, location: Location) -> Location {
+fn resolve_from_base(base: &Path, location: SourceLocation) -> SourceLocation {
     match location {
-        Location::Path(path) => Location::Path(base.join(path)),
-        Location::Replay { dir, speed } => Location::Replay { dir: base.join(dir), speed },
-        web @ Location::Http(_) => web,
+        SourceLocation::Path(path) => SourceLocation::Path(base.join(path)),
+        SourceLocation::Replay { dir, speed } => {
+            SourceLocation::Replay { dir: base.join(dir), speed }
+        }
+        web @ SourceLocation::Http(_) => web,
     }
 }
 
-pub(super) fn expected(what: &str, instead_of: &str) -> String {
+pub(super) fn expected_message(what: &str, instead_of: &str) -> String {
     format!("expected {what}, not {instead_of:?}")
 }

@@ -11,7 +11,7 @@ use lineside_ingest::{
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::resolve::{Checker, expected};
+use super::resolve::{ConfigChecker, expected_message};
 use super::value::SecretText;
 
 /// Most stops that one feed asks about: each is a part of each request.
@@ -28,7 +28,7 @@ pub(super) struct SiriTable {
     requestor_ref: Option<Spanned<SecretText>>,
     answers: Option<Spanned<String>>,
     envelope: Option<Spanned<String>>,
-    ids: Option<Spanned<IdsValue>>,
+    ids: Option<Spanned<SiriIdsValue>>,
     #[serde(default)]
     stops: Option<Spanned<Vec<String>>>,
 }
@@ -36,19 +36,19 @@ pub(super) struct SiriTable {
 /// A word, or the table of a file.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "\"same\", \"prefix:…\", \"netex\" or { file = \"…\" }")]
-enum IdsValue {
+enum SiriIdsValue {
     Word(String),
-    Table(IdsFile),
+    Table(SiriIdsFile),
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct IdsFile {
+struct SiriIdsFile {
     file: String,
 }
 
-impl Checker<'_> {
-    pub(super) fn siri(
+impl ConfigChecker<'_> {
+    pub(super) fn check_siri(
         &mut self,
         key: &str,
         table: Option<Spanned<SiriTable>>,
@@ -58,22 +58,27 @@ impl Checker<'_> {
         let SiriTable { services, mode, requestor_ref, answers, envelope, ids, stops } =
             table.into_inner();
         let usual = SiriSource::default();
-        let mode = self.word(&format!("{key}.mode"), mode, SiriMode::parse, SiriMode::ALL);
-        let envelope =
-            self.word(&format!("{key}.envelope"), envelope, SiriEnvelope::parse, SiriEnvelope::ALL);
+        let mode = self.check_keyword(&format!("{key}.mode"), mode, SiriMode::parse, SiriMode::ALL);
+        let envelope = self.check_keyword(
+            &format!("{key}.envelope"),
+            envelope,
+            SiriEnvelope::parse,
+            SiriEnvelope::ALL,
+        );
         let (mode, envelope) =
             (mode.unwrap_or(SiriMode::Request), envelope.unwrap_or(usual.envelope));
         let at = Spanned::new(whole.clone(), ());
         let services_at = services.as_ref().map_or(whole, Spanned::span);
         let services = match services {
-            Some(words) => self.services(&format!("{key}.services"), &words),
+            Some(words) => self.check_services(&format!("{key}.services"), &words),
             None => usual.services,
         };
-        let stops = stops.map_or_else(Vec::new, |stops| self.stops(&format!("{key}.stops"), stops));
+        let stops =
+            stops.map_or_else(Vec::new, |stops| self.check_stops(&format!("{key}.stops"), stops));
         let has_stops = services.contains(&SiriService::Stops);
         if has_stops && mode != SiriMode::Lite && stops.is_empty() {
             let reason = "the service sm asks about stops: expected stops = [\"…\"]";
-            self.complain(&at, &format!("{key}.stops"), reason);
+            self.add_error(&at, &format!("{key}.stops"), reason);
         }
         let asks = services.len() + usize::from(has_stops) * stops.len().saturating_sub(1);
         let is_soap = mode == SiriMode::Request && envelope == SiriEnvelope::Soap;
@@ -82,16 +87,16 @@ impl Checker<'_> {
             let reason =
                 format!("{what} asks for one service, and about one stop: make a feed of each");
             let at = Spanned::new(services_at, ());
-            self.complain(&at, &format!("{key}.services"), reason);
+            self.add_error(&at, &format!("{key}.services"), reason);
         }
         let requestor_ref =
-            requestor_ref.and_then(|it| self.secret(&format!("{key}.requestor_ref"), &it));
-        let answers = self.answers(&format!("{key}.answers"), answers, mode, &requestor_ref);
-        let ids = ids.map_or(usual.ids, |ids| self.siri_ids(&format!("{key}.ids"), ids));
+            requestor_ref.and_then(|it| self.check_secret(&format!("{key}.requestor_ref"), &it));
+        let answers = self.check_answers(&format!("{key}.answers"), answers, mode, &requestor_ref);
+        let ids = ids.map_or(usual.ids, |ids| self.check_siri_ids(&format!("{key}.ids"), ids));
         Some(Arc::new(SiriSource { services, mode, requestor_ref, answers, envelope, ids, stops }))
     }
 
-    fn answers(
+    fn check_answers(
         &mut self,
         key: &str,
         text: Option<Spanned<String>>,
@@ -99,17 +104,17 @@ impl Checker<'_> {
         requestor_ref: &Option<Secret>,
     ) -> Option<SiriAnswers> {
         let at = Spanned::new(text.as_ref()?.span(), ());
-        let answers = self.word(key, text, SiriAnswers::parse, SiriAnswers::ALL)?;
+        let answers = self.check_keyword(key, text, SiriAnswers::parse, SiriAnswers::ALL)?;
         if mode == SiriMode::Subscribe {
-            self.complain(&at, key, "a subscription brings changes: leave it out");
+            self.add_error(&at, key, "a subscription brings changes: leave it out");
         } else if answers == SiriAnswers::Changes && requestor_ref.is_none() {
             let reason = "a producer tells what changed to who has a name: expected requestor_ref";
-            self.complain(&at, key, reason);
+            self.add_error(&at, key, reason);
         }
         Some(answers)
     }
 
-    fn word<T: Copy + std::fmt::Display>(
+    fn check_keyword<T: Copy + std::fmt::Display>(
         &mut self,
         key: &str,
         text: Option<Spanned<String>>,
@@ -119,12 +124,12 @@ impl Checker<'_> {
         let text = text?;
         let parsed = parse(text.get_ref());
         if parsed.is_none() {
-            self.complain(&text, key, expected(&one_of(all), text.get_ref()));
+            self.add_error(&text, key, expected_message(&list_choices(all), text.get_ref()));
         }
         parsed
     }
 
-    fn services(&mut self, key: &str, words: &Spanned<Vec<String>>) -> Vec<SiriService> {
+    fn check_services(&mut self, key: &str, words: &Spanned<Vec<String>>) -> Vec<SiriService> {
         let mut services = BTreeSet::new();
         for word in words.get_ref() {
             match SiriService::parse(word) {
@@ -132,50 +137,50 @@ impl Checker<'_> {
                     services.insert(service);
                 }
                 None => {
-                    let reason = expected(&one_of(SiriService::ALL), word);
-                    self.complain(words, key, reason);
+                    let reason = expected_message(&list_choices(SiriService::ALL), word);
+                    self.add_error(words, key, reason);
                 }
             }
         }
         if words.get_ref().is_empty() {
-            self.complain(words, key, format!("expected {}", one_of(SiriService::ALL)));
+            self.add_error(words, key, format!("expected {}", list_choices(SiriService::ALL)));
         }
         services.into_iter().collect()
     }
 
-    fn stops(&mut self, key: &str, stops: Spanned<Vec<String>>) -> Vec<String> {
+    fn check_stops(&mut self, key: &str, stops: Spanned<Vec<String>>) -> Vec<String> {
         if stops.get_ref().len() > STOPS_MAX {
-            self.complain(&stops, key, format!("more than {STOPS_MAX} stops"));
+            self.add_error(&stops, key, format!("more than {STOPS_MAX} stops"));
         }
         if stops.get_ref().iter().any(String::is_empty) {
-            self.complain(&stops, key, "a stop has a name");
+            self.add_error(&stops, key, "a stop has a name");
         }
         stops.into_inner()
     }
 
-    fn siri_ids(&mut self, key: &str, ids: Spanned<IdsValue>) -> SiriIds {
+    fn check_siri_ids(&mut self, key: &str, ids: Spanned<SiriIdsValue>) -> SiriIds {
         let word = match ids.get_ref() {
-            IdsValue::Table(table) => {
+            SiriIdsValue::Table(table) => {
                 let path = self.base.join(&table.file);
                 return match read_id_table(&path) {
                     Ok(read) => SiriIds::Table(table.file.as_str().into(), Arc::new(read)),
                     Err(reason) => {
-                        self.complain(&ids, key, format!("{}: {reason}", path.display()));
+                        self.add_error(&ids, key, format!("{}: {reason}", path.display()));
                         SiriIds::Same
                     }
                 };
             }
-            IdsValue::Word(word) => word.as_str(),
+            SiriIdsValue::Word(word) => word.as_str(),
         };
         SiriIds::parse(word).unwrap_or_else(|| {
             let what = "\"same\", \"prefix:…\", \"netex\" or { file = \"…\" }";
-            self.complain(&ids, key, expected(what, word));
+            self.add_error(&ids, key, expected_message(what, word));
             SiriIds::Same
         })
     }
 }
 
-fn one_of<T: std::fmt::Display>(all: &[T]) -> String {
+fn list_choices<T: std::fmt::Display>(all: &[T]) -> String {
     let words: Vec<String> = all.iter().map(|it| format!("{:?}", it.to_string())).collect();
     format!("one of {}", words.join(", "))
 }
@@ -215,7 +220,7 @@ mod tests {
         .unwrap();
         assert_eq!(siri.services, [SiriService::Timetables, SiriService::Stops]);
         assert_eq!((siri.mode, siri.envelope), (SiriMode::Request, SiriEnvelope::Xml));
-        assert_eq!(siri.ids.map(IdKind::Stop, "7"), "no:7");
+        assert_eq!(siri.ids.map_id(IdKind::Stop, "7"), "no:7");
         assert!(!format!("{siri:?}").contains("hunter2"));
         let lite = parse("{ mode = \"lite\", ids = \"netex\" }").unwrap();
         assert_eq!(
@@ -238,7 +243,7 @@ mod tests {
         let path = dir.path().join("lineside.toml");
         let config = Config::parse(&path, text).unwrap();
         let siri = config.feeds[0].siri.as_ref().unwrap();
-        assert_eq!(siri.ids.map(IdKind::Stop, "A"), "1");
+        assert_eq!(siri.ids.map_id(IdKind::Stop, "A"), "1");
         fs::write(dir.path().join("ids.csv"), "kind,siri,gtfs\nquay,A,1\n").unwrap();
         let error = Config::parse(&path, text).unwrap_err().to_string();
         assert!(

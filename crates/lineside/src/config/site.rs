@@ -6,7 +6,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use url::Url;
 
-use super::resolve::{Checker, expected};
+use super::resolve::{ConfigChecker, expected_message};
 
 /// The name of a server whose operator has not given it one.
 const NAME_DEFAULT: &str = "Lineside";
@@ -36,11 +36,11 @@ pub(super) struct SiteTable {
 
 /// `[site]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Site {
+pub struct SiteConfig {
     /// Stands in the header and in the title of each page, at most 60 characters.
     pub name: String,
     /// A picture for the header.
-    pub logo: Option<Logo>,
+    pub logo: Option<SiteLogo>,
     /// An `http(s)` or `mailto:` link.
     pub contact: Option<String>,
     /// Who is responsible for the site.
@@ -53,14 +53,14 @@ pub struct Site {
 
 /// The operator's logo, read from the disk whenever it is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Logo {
+pub struct SiteLogo {
     /// The file.
     pub path: PathBuf,
     /// Its media type, by its ending.
     pub media_type: &'static str,
 }
 
-impl Default for Site {
+impl Default for SiteConfig {
     fn default() -> Self {
         Self {
             name: NAME_DEFAULT.to_owned(),
@@ -73,30 +73,33 @@ impl Default for Site {
     }
 }
 
-impl Checker<'_> {
-    pub(super) fn site(&mut self, table: SiteTable) -> Site {
-        Site {
-            name: table.name.and_then(|name| self.site_name(&name)).unwrap_or_else(default_name),
-            logo: table.logo.and_then(|file| self.site_logo(&file)),
-            contact: table.contact.and_then(|contact| self.site_contact(&contact)),
-            imprint: self.site_link("site.imprint", table.imprint),
-            privacy: self.site_link("site.privacy", table.privacy),
-            accessibility: self.site_link("site.accessibility", table.accessibility),
+impl ConfigChecker<'_> {
+    pub(super) fn check_site(&mut self, table: SiteTable) -> SiteConfig {
+        SiteConfig {
+            name: table
+                .name
+                .and_then(|name| self.check_site_name(&name))
+                .unwrap_or_else(default_site_name),
+            logo: table.logo.and_then(|file| self.check_site_logo(&file)),
+            contact: table.contact.and_then(|contact| self.check_site_contact(&contact)),
+            imprint: self.check_site_link("site.imprint", table.imprint),
+            privacy: self.check_site_link("site.privacy", table.privacy),
+            accessibility: self.check_site_link("site.accessibility", table.accessibility),
         }
     }
 
-    fn site_name(&mut self, name: &Spanned<String>) -> Option<String> {
+    fn check_site_name(&mut self, name: &Spanned<String>) -> Option<String> {
         let text = name.get_ref().trim();
         let is_good = (1..=NAME_CHARS_MAX).contains(&text.chars().count())
             && !text.chars().any(char::is_control);
         if !is_good {
             let wanted = format!("1 to {NAME_CHARS_MAX} characters");
-            self.complain(name, "site.name", expected(&wanted, text));
+            self.add_error(name, "site.name", expected_message(&wanted, text));
         }
         is_good.then(|| text.to_owned())
     }
 
-    fn site_logo(&mut self, file: &Spanned<String>) -> Option<Logo> {
+    fn check_site_logo(&mut self, file: &Spanned<String>) -> Option<SiteLogo> {
         let path = self.base.join(file.get_ref());
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         let ending = ending.to_ascii_lowercase();
@@ -104,18 +107,22 @@ impl Checker<'_> {
         let bytes = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
         match (media_type, bytes) {
             (Some(media_type), Some(file)) if file.len() <= LOGO_BYTES_MAX => {
-                Some(Logo { path, media_type })
+                Some(SiteLogo { path, media_type })
             }
             _ => {
                 let wanted = "an existing .svg, .png, .webp or .jpg file of at most 1 MiB";
-                self.complain(file, "site.logo", expected(wanted, &path.to_string_lossy()));
+                self.add_error(
+                    file,
+                    "site.logo",
+                    expected_message(wanted, &path.to_string_lossy()),
+                );
                 None
             }
         }
     }
 
     /// An address of mail may be written without its scheme.
-    fn site_contact(&mut self, contact: &Spanned<String>) -> Option<String> {
+    fn check_site_contact(&mut self, contact: &Spanned<String>) -> Option<String> {
         let text = contact.get_ref().trim();
         let mail = text.strip_prefix("mailto:").unwrap_or(text);
         if mail.parse::<lettre::Address>().is_ok() {
@@ -125,17 +132,17 @@ impl Checker<'_> {
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         if url.is_none() {
             let wanted = "an email address or an http(s) URL";
-            self.complain(contact, "site.contact", expected(wanted, text));
+            self.add_error(contact, "site.contact", expected_message(wanted, text));
         }
         url.map(Into::into)
     }
 
-    fn site_link(&mut self, key: &str, text: Option<Spanned<String>>) -> Option<Url> {
-        text.and_then(|text| self.web_url(key, &text))
+    fn check_site_link(&mut self, key: &str, text: Option<Spanned<String>>) -> Option<Url> {
+        text.and_then(|text| self.check_web_url(key, &text))
     }
 }
 
-fn default_name() -> String {
+fn default_site_name() -> String {
     NAME_DEFAULT.to_owned()
 }
 
@@ -143,7 +150,7 @@ fn default_name() -> String {
 mod tests {
     use crate::config::Config;
 
-    fn parse(folder: &std::path::Path, site: &str) -> Result<super::Site, String> {
+    fn parse(folder: &std::path::Path, site: &str) -> Result<super::SiteConfig, String> {
         let path = folder.join("lineside.toml");
         let config = Config::parse(&path, &format!("[site]\n{site}\n"));
         config.map(|config| config.site).map_err(|errors| errors.to_string())
@@ -162,7 +169,7 @@ mod tests {
         assert_eq!(site.contact.as_deref(), Some("mailto:data@example.org"));
         let links = [site.imprint, site.privacy, site.accessibility];
         assert!(links.iter().flatten().count() == 3, "{links:?}");
-        assert_eq!(parse(folder.path(), "").unwrap(), super::Site::default());
+        assert_eq!(parse(folder.path(), "").unwrap(), super::SiteConfig::default());
     }
 
     #[test]

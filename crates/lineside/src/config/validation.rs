@@ -3,11 +3,11 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use lineside_validate::gtfs::is_country;
+use lineside_validate::gtfs::has_numbering_plan;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::resolve::{Checker, expected};
+use super::resolve::{ConfigChecker, expected_message};
 use super::value::{CountText, DurationText, SizeText};
 
 const SLOTS: RangeInclusive<u64> = 0..=64;
@@ -29,7 +29,7 @@ pub(super) struct ValidationTable {
 
 /// `[validation]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Validation {
+pub struct ValidationConfig {
     /// Schedules that are looked at at once, each by one thread; none is looked at if there are none.
     pub slots: usize,
     /// Feeds whose schedules may wait for that.
@@ -44,7 +44,7 @@ pub struct Validation {
     pub country: Option<[u8; 2]>,
 }
 
-impl Default for Validation {
+impl Default for ValidationConfig {
     fn default() -> Self {
         Self {
             slots: 1,
@@ -57,34 +57,34 @@ impl Default for Validation {
     }
 }
 
-impl Checker<'_> {
-    pub(super) fn validation(&mut self, table: ValidationTable) -> Validation {
-        let defaults = Validation::default();
-        let slots = self.count("validation.slots", &table.slots, SLOTS);
-        let waiting = self.count("validation.waiting", &table.waiting, WAITING);
-        let timeout = self.duration("validation.timeout", table.timeout, TIMEOUT);
-        let memory = self.size("validation.memory", &table.memory, MEMORY);
+impl ConfigChecker<'_> {
+    pub(super) fn check_validation(&mut self, table: ValidationTable) -> ValidationConfig {
+        let defaults = ValidationConfig::default();
+        let slots = self.check_count("validation.slots", &table.slots, SLOTS);
+        let waiting = self.check_count("validation.waiting", &table.waiting, WAITING);
+        let timeout = self.check_duration("validation.timeout", table.timeout, TIMEOUT);
+        let memory = self.check_size("validation.memory", &table.memory, MEMORY);
         let message_time =
-            self.duration("validation.message_time", table.message_time, MESSAGE_TIME);
-        Validation {
+            self.check_duration("validation.message_time", table.message_time, MESSAGE_TIME);
+        ValidationConfig {
             slots: slots.unwrap_or(defaults.slots),
             waiting: waiting.unwrap_or(defaults.waiting),
             timeout: timeout.unwrap_or(defaults.timeout),
             memory: memory.unwrap_or(defaults.memory),
             message_time: message_time.unwrap_or(defaults.message_time),
-            country: table.country.and_then(|text| self.country(&text)),
+            country: table.country.and_then(|text| self.check_country(&text)),
         }
     }
 
-    fn country(&mut self, text: &Spanned<String>) -> Option<[u8; 2]> {
+    fn check_country(&mut self, text: &Spanned<String>) -> Option<[u8; 2]> {
         let letters = text.get_ref().as_bytes().try_into().ok();
-        let country = letters.filter(|code: &[u8; 2]| is_country(*code));
+        let country = letters.filter(|code: &[u8; 2]| has_numbering_plan(*code));
         if country.is_none() {
-            let reason = expected(
+            let reason = expected_message(
                 "a country of ISO 3166 with telephone numbers of its own, in capitals, such as \"NO\" or \"GB\"",
                 text.get_ref(),
             );
-            self.complain(text, "validation.country", reason);
+            self.add_error(text, "validation.country", reason);
         }
         country
     }
@@ -101,7 +101,7 @@ mod tests {
     fn each_key_is_taken_or_refused_by_its_name() {
         let text = "[validation]\nslots = 2\nwaiting = 9\ntimeout = \"5s\"\nmemory = \"1MiB\"\nmessage_time = \"50ms\"\ncountry = \"NO\"\n";
         let config = Config::parse(Path::new("lineside.toml"), text).unwrap();
-        let expected = Validation {
+        let expected = ValidationConfig {
             slots: 2,
             waiting: 9,
             timeout: Duration::from_secs(5),

@@ -70,12 +70,12 @@ const DURATION_UNITS: [(u128, &str); 7] = [
 ];
 
 /// A duration as it would stand in a file.
-pub(crate) fn duration_text(duration: Duration) -> String {
+pub(crate) fn format_duration(duration: Duration) -> String {
     DurationText(duration).to_string()
 }
 
 /// A number of bytes as it would stand in a file, in the largest unit that says it whole.
-pub(crate) fn size_text(bytes: u64) -> String {
+pub(crate) fn format_size(bytes: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let fits = |(factor, _): &&(u64, &str)| bytes > 0 && bytes.is_multiple_of(*factor);
     match units.iter().find(fits) {
@@ -214,7 +214,7 @@ impl SecretText {
     ///
     /// # Errors
     /// A sentence that says what is missing and never shows a secret.
-    pub(super) fn resolve(&self, base: &Path) -> Result<String, String> {
+    pub(super) fn resolve_secret(&self, base: &Path) -> Result<String, String> {
         match self {
             Self::Plain(text) => Ok(text.clone()),
             Self::Env(name) => match std::env::var(name) {
@@ -222,12 +222,12 @@ impl SecretText {
                 Ok(_) => Err(format!("environment variable {name} is empty")),
                 Err(_) => Err(format!("environment variable {name} is not set")),
             },
-            Self::File(path) => read_secret(&base.join(path)),
+            Self::File(path) => read_secret_file(&base.join(path)),
         }
     }
 }
 
-fn read_secret(path: &Path) -> Result<String, String> {
+fn read_secret_file(path: &Path) -> Result<String, String> {
     use std::io::Read as _;
     let cannot = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
     let mut text = String::new();
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn sizes_are_shown_as_they_can_be_read() {
         for text in ["0", "1025", "64KiB", "512MiB", "4GiB"] {
-            assert_eq!(size_text(parse_size(text).unwrap()), text);
+            assert_eq!(format_size(parse_size(text).unwrap()), text);
         }
     }
 
@@ -325,7 +325,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("key"), "s3cret\n").unwrap();
         let secret = SecretText::File(PathBuf::from("key"));
-        assert_eq!(secret.resolve(folder.path()).as_deref(), Ok("s3cret"));
+        assert_eq!(secret.resolve_secret(folder.path()).as_deref(), Ok("s3cret"));
         assert_eq!(format!("{:?}", SecretText::Plain("s3cret".to_owned())), "***");
     }
 
@@ -334,10 +334,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let env = SecretText::Env("LINESIDE_TEST_NOT_SET".to_owned());
         assert_eq!(
-            env.resolve(folder.path()),
+            env.resolve_secret(folder.path()),
             Err("environment variable LINESIDE_TEST_NOT_SET is not set".to_owned())
         );
         let file = SecretText::File(PathBuf::from("absent"));
-        assert!(file.resolve(folder.path()).unwrap_err().contains("absent"));
+        assert!(file.resolve_secret(folder.path()).unwrap_err().contains("absent"));
     }
 }

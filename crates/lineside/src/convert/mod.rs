@@ -3,11 +3,11 @@
 //! Each pair is made of what the server does anyway: a decoder, the state of a network, an export. What the other
 //! format cannot say is counted as a loss, and what is wrong with the bytes is a problem.
 
-mod bikes;
-mod losses;
+mod gbfs_system;
+mod dropped_fields;
 mod netex;
 mod realtime;
-mod schedule;
+mod schedule_geojson;
 
 use std::fmt;
 use std::fs::File;
@@ -15,18 +15,18 @@ use std::io::{self, Read as _, Seek as _};
 
 use bytes::Bytes;
 use clap::ValueEnum;
-use lineside_formats::{Error, Format, Losses, Problems, sniff, sniff_schedule};
+use lineside_formats::{ConversionReport, Error, Format, Problems, sniff_format, sniff_schedule};
 use lineside_ingest::{MatchCount, SiriIds};
 use serde_json::{Value, json};
 
-pub(crate) use bikes::DISCOVERY;
+pub(crate) use gbfs_system::DISCOVERY;
 #[cfg(test)]
-pub(crate) use realtime::state_of;
-pub(crate) use realtime::{Schedule, comes_to};
+pub(crate) use realtime::build_network_state;
+pub(crate) use realtime::{ConversionSchedule, siri_to_gtfs_realtime};
 
 /// What can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Target {
+pub(crate) enum ConversionTarget {
     /// A schedule: a zip of tables
     Gtfs,
     /// Real time, in protobuf
@@ -45,27 +45,29 @@ pub(crate) enum Target {
     Gbfs3,
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for ConversionTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = self.to_possible_value();
         f.write_str(value.as_ref().map_or("", |value| value.get_name()))
     }
 }
 
-impl Target {
+impl ConversionTarget {
     /// What a format can become.
-    fn of(format: Format) -> &'static [Target] {
+    fn targets_for(format: Format) -> &'static [ConversionTarget] {
         match format {
-            Format::Gtfs => &[Target::Geojson],
-            Format::Netex => &[Target::Gtfs, Target::Geojson],
+            Format::Gtfs => &[ConversionTarget::Geojson],
+            Format::Netex => &[ConversionTarget::Gtfs, ConversionTarget::Geojson],
             Format::GtfsRt | Format::Siri => &[
-                Target::GtfsRt,
-                Target::GtfsRtJson,
-                Target::SiriXml,
-                Target::SiriJson,
-                Target::Geojson,
+                ConversionTarget::GtfsRt,
+                ConversionTarget::GtfsRtJson,
+                ConversionTarget::SiriXml,
+                ConversionTarget::SiriJson,
+                ConversionTarget::Geojson,
             ],
-            Format::Gbfs => &[Target::Gbfs2, Target::Gbfs3, Target::Geojson],
+            Format::Gbfs => {
+                &[ConversionTarget::Gbfs2, ConversionTarget::Gbfs3, ConversionTarget::Geojson]
+            }
             Format::Raw => &[],
         }
     }
@@ -79,7 +81,7 @@ pub(crate) const REALTIME_BYTES_MAX: u64 = 256 << 20;
 
 /// What is converted.
 #[derive(Debug)]
-pub(crate) enum Input {
+pub(crate) enum ConversionInput {
     /// A schedule of this format, which is read where it lies.
     Schedule(Format, File),
     /// One body of anything else.
@@ -93,39 +95,39 @@ pub(crate) enum Input {
         /// The files of its other languages, by the language.
         others: Vec<(String, Vec<Named>)>,
         /// Files that are listed and were not to be had, each with the reason.
-        missing: Losses,
+        missing: ConversionReport,
     },
 }
 
-impl Input {
+impl ConversionInput {
     /// A file: a schedule stays in it, anything else is read.
     ///
     /// # Errors
     /// If it cannot be read, or is no schedule and larger than [`REALTIME_BYTES_MAX`].
-    pub(crate) fn of(mut file: File) -> Result<Input, Refusal> {
+    pub(crate) fn from_file(mut file: File) -> Result<ConversionInput, ConversionError> {
         if let Some(format) = sniff_schedule(&file)? {
-            return Ok(Input::Schedule(format, file));
+            return Ok(ConversionInput::Schedule(format, file));
         }
         if file.metadata()?.len() > REALTIME_BYTES_MAX {
-            return Err(Refusal::Unreadable(too_large()));
+            return Err(ConversionError::Unreadable(too_large_message()));
         }
         let mut body = Vec::new();
         file.rewind()?;
         // It may grow meanwhile.
         file.take(REALTIME_BYTES_MAX).read_to_end(&mut body)?;
-        Ok(Input::Body(body.into()))
+        Ok(ConversionInput::Body(body.into()))
     }
 }
 
 /// What is said of an input beyond [`REALTIME_BYTES_MAX`].
-pub(crate) fn too_large() -> String {
+pub(crate) fn too_large_message() -> String {
     let most = REALTIME_BYTES_MAX >> 20;
     format!("larger than {most} MiB, which only schedules in GTFS or NeTEx may be")
 }
 
 /// What came of it.
 #[derive(Debug)]
-pub(crate) struct Converted {
+pub(crate) struct ConversionOutput {
     /// What the input was.
     pub(crate) from: Format,
     /// The files of a folder; a single file is where it was to be written.
@@ -135,60 +137,60 @@ pub(crate) struct Converted {
     /// What was wrong with the input.
     pub(crate) problems: Problems,
     /// What the other format cannot say.
-    pub(crate) losses: Losses,
+    pub(crate) losses: ConversionReport,
     /// Of real time with a schedule, how many of its trips that has, and how many not.
     pub(crate) matched: Option<MatchCount>,
 }
 
-impl Converted {
+impl ConversionOutput {
     /// The report of the conversion, as JSON.
-    pub(crate) fn report(&self, to: Target) -> Value {
+    pub(crate) fn report_json(&self, to: ConversionTarget) -> Value {
         let counts: serde_json::Map<String, Value> =
             self.counts.iter().map(|(kind, count)| ((*kind).to_owned(), json!(count))).collect();
         let problems = self
             .problems
-            .counts()
+            .problem_counts()
             .map(|(file, code, count)| json!({ "file": file, "code": code, "count": count }));
-        let samples = self.problems.kept().iter().map(ToString::to_string);
+        let samples = self.problems.retained_problems().iter().map(ToString::to_string);
         let mut report = json!({
             "from": self.from.as_str(),
             "to": to.to_string(),
             "counts": counts,
             "losses": self.losses,
             "problems": {
-                "total": self.problems.total(),
+                "total": self.problems.total_count(),
                 "counts": problems.collect::<Vec<_>>(),
                 "samples": samples.collect::<Vec<_>>(),
             },
         });
         if let Some(counts) = &self.matched {
-            report["trips"] = trips(counts);
+            report["trips"] = trip_matching_json(counts);
         }
         report
     }
 }
 
-fn trips(counts: &MatchCount) -> Value {
+fn trip_matching_json(counts: &MatchCount) -> Value {
     let reasons = counts.reasons().map(|(reason, found)| {
         json!({
             "reason": reason.as_str(),
             "count": found.count,
             "unmatched": reason.is_unmatched(),
-            "samples": found.samples().collect::<Vec<_>>(),
+            "samples": found.sample_ids().collect::<Vec<_>>(),
             "known_ids": found.known_ids().collect::<Vec<_>>(),
         })
     });
     json!({
         "matched": counts.matched,
-        "unmatched": counts.unmatched(),
-        "match_rate": counts.rate(),
+        "unmatched": counts.unmatched_count(),
+        "match_rate": counts.matched_share(),
         "reasons": reasons.collect::<Vec<_>>(),
     })
 }
 
 /// Why nothing was converted.
 #[derive(Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum ConversionError {
     /// This does not become that.
     NoWay(String),
     /// The input cannot be read.
@@ -197,38 +199,40 @@ pub(crate) enum Refusal {
     Schedule(String),
 }
 
-impl Refusal {
-    fn of_schedule(error: Error) -> Refusal {
-        Refusal::Schedule(error.to_string())
+impl ConversionError {
+    fn from_schedule_error(error: Error) -> ConversionError {
+        ConversionError::Schedule(error.to_string())
     }
 
     /// Why, in words.
-    fn words(self) -> String {
+    fn into_message(self) -> String {
         match self {
-            Refusal::NoWay(words) | Refusal::Unreadable(words) | Refusal::Schedule(words) => words,
+            ConversionError::NoWay(words)
+            | ConversionError::Unreadable(words)
+            | ConversionError::Schedule(words) => words,
         }
     }
 }
 
-fn unwritten(error: &io::Error) -> Refusal {
-    Refusal::Unreadable(format!("what is made of it cannot be written: {error}"))
+fn write_failed(error: &io::Error) -> ConversionError {
+    ConversionError::Unreadable(format!("what is made of it cannot be written: {error}"))
 }
 
-impl From<io::Error> for Refusal {
-    fn from(error: io::Error) -> Refusal {
-        Refusal::Unreadable(error.to_string())
+impl From<io::Error> for ConversionError {
+    fn from(error: io::Error) -> ConversionError {
+        ConversionError::Unreadable(error.to_string())
     }
 }
 
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Refusal {
-        Refusal::Unreadable(error.to_string())
+impl From<Error> for ConversionError {
+    fn from(error: Error) -> ConversionError {
+        ConversionError::Unreadable(error.to_string())
     }
 }
 
 /// What else real time is read by.
 #[derive(Debug, Default)]
-pub(crate) struct By {
+pub(crate) struct ConversionContext {
     /// The schedule that it belongs to, in GTFS or NeTEx.
     pub(crate) schedule: Option<File>,
     /// How the ids of SIRI become the schedule's, if that is said.
@@ -242,60 +246,69 @@ pub(crate) struct By {
 ///
 /// # Errors
 /// If the input cannot be read, or does not become such a thing; or if it cannot be written.
-pub(crate) fn convert(input: Input, to: Target, by: By, out: &File) -> Result<Converted, Refusal> {
+pub(crate) fn convert_input(
+    input: ConversionInput,
+    to: ConversionTarget,
+    by: ConversionContext,
+    out: &File,
+) -> Result<ConversionOutput, ConversionError> {
     let body = match input {
-        Input::System { files, language, others, missing } => {
-            check_way(Format::Gbfs, to)?;
-            check_by(Format::Gbfs, to, &by)?;
-            return bikes::convert(&files, language, &others, missing, to, out);
+        ConversionInput::System { files, language, others, missing } => {
+            check_target(Format::Gbfs, to)?;
+            check_context(Format::Gbfs, to, &by)?;
+            return gbfs_system::convert_system(&files, language, &others, missing, to, out);
         }
-        Input::Schedule(from, file) => {
-            check_way(from, to)?;
-            check_by(from, to, &by)?;
+        ConversionInput::Schedule(from, file) => {
+            check_target(from, to)?;
+            check_context(from, to, &by)?;
             return match from {
-                Format::Netex => netex::convert(file, to, out),
-                _ => schedule::of_gtfs(file, out),
+                Format::Netex => netex::convert_netex(file, to, out),
+                _ => schedule_geojson::convert_gtfs(file, out),
             };
         }
-        Input::Body(body) => body,
+        ConversionInput::Body(body) => body,
     };
-    let from = sniff(&body).unwrap_or(Format::Raw);
-    check_way(from, to)?;
-    check_by(from, to, &by)?;
-    let schedule = by.schedule.map(netex::as_gtfs).transpose()?;
-    realtime::convert(body, from, to, schedule, &by.ids.unwrap_or_default(), out)
+    let from = sniff_format(&body).unwrap_or(Format::Raw);
+    check_target(from, to)?;
+    check_context(from, to, &by)?;
+    let schedule = by.schedule.map(netex::to_gtfs_zip).transpose()?;
+    realtime::convert_realtime(body, from, to, schedule, &by.ids.unwrap_or_default(), out)
 }
 
 /// Refuses what would say nothing: a schedule of what is none's real time, and ids of what is not translated.
-fn check_by(from: Format, to: Target, by: &By) -> Result<(), Refusal> {
+fn check_context(
+    from: Format,
+    to: ConversionTarget,
+    by: &ConversionContext,
+) -> Result<(), ConversionError> {
     let from_name = from.as_str();
-    if by.schedule.is_some() && !from.is_real_time() {
+    if by.schedule.is_some() && !from.is_realtime() {
         let reason =
             format!("a schedule says something of real time, and the input is {from_name}");
-        return Err(Refusal::NoWay(reason));
+        return Err(ConversionError::NoWay(reason));
     }
     if by.ids.is_none() {
         return Ok(());
     }
     if from != Format::Siri {
         let reason = format!("ids are translated from SIRI, and the input is {from_name}");
-        return Err(Refusal::NoWay(reason));
+        return Err(ConversionError::NoWay(reason));
     }
     match to {
-        Target::SiriXml | Target::SiriJson => {
-            Err(Refusal::NoWay("SIRI that becomes SIRI keeps its ids".to_owned()))
+        ConversionTarget::SiriXml | ConversionTarget::SiriJson => {
+            Err(ConversionError::NoWay("SIRI that becomes SIRI keeps its ids".to_owned()))
         }
         _ => Ok(()),
     }
 }
 
-fn check_way(from: Format, to: Target) -> Result<(), Refusal> {
-    let targets = Target::of(from);
+fn check_target(from: Format, to: ConversionTarget) -> Result<(), ConversionError> {
+    let targets = ConversionTarget::targets_for(from);
     if targets.contains(&to) {
         return Ok(());
     }
     let names: Vec<String> = targets.iter().map(ToString::to_string).collect();
-    Err(Refusal::NoWay(match names.as_slice() {
+    Err(ConversionError::NoWay(match names.as_slice() {
         [] => "the input is neither GTFS, GTFS-Realtime, NeTEx, SIRI nor GBFS".to_owned(),
         _ => format!("{} does not become {to}, only {}", from.as_str(), names.join(", ")),
     }))

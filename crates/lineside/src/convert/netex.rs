@@ -4,28 +4,32 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Write as _};
 
 use lineside_formats::{
-    Error, Format, Losses, Problems,
-    gtfs::{StopTimeRow, Tables, ZipTables},
-    netex::{self, Counts, Limits, Source},
+    ConversionReport, Error, Format, Problems,
+    gtfs::{StopTimeRow, TableWriter, ZipTables},
+    netex::{self, PublicationLimits, PublicationSource, RecordCounts},
     sniff_schedule,
 };
 
-use super::{Converted, Refusal, Target, schedule};
+use super::{ConversionError, ConversionOutput, ConversionTarget, schedule_geojson};
 
-pub(super) fn convert(file: File, to: Target, out: &File) -> Result<Converted, Refusal> {
-    if to == Target::Geojson {
+pub(super) fn convert_netex(
+    file: File,
+    to: ConversionTarget,
+    out: &File,
+) -> Result<ConversionOutput, ConversionError> {
+    if to == ConversionTarget::Geojson {
         let zip = tempfile::tempfile()?;
-        let (counts, mut problems, mut losses) = write_zip(file, &zip, Gaps::Kept)?;
-        let (map, dataset) = schedule::convert(zip, out)?;
-        problems.merge(netex::problems_of_tables(map.problems, &dataset.timetable));
-        losses.merge(schedule::unplaced(&dataset));
-        let why = schedule::NO_PLACE;
-        losses.push_many("ServiceJourney", why, dataset.timetable.trips().len() as u64);
-        losses.push_many("DayType", why, counts.day_types as u64);
-        return Ok(Converted { from: Format::Netex, problems, losses, ..map });
+        let (counts, mut problems, mut losses) = write_gtfs_zip(file, &zip, MissingValues::Kept)?;
+        let (map, dataset) = schedule_geojson::convert_schedule(zip, out)?;
+        problems.merge(netex::drop_known_table_problems(map.problems, &dataset.timetable));
+        losses.merge(schedule_geojson::report_unplaced_stops(&dataset));
+        let why = schedule_geojson::NO_PLACE;
+        losses.record_dropped_many("ServiceJourney", why, dataset.timetable.trips().len() as u64);
+        losses.record_dropped_many("DayType", why, counts.day_types as u64);
+        return Ok(ConversionOutput { from: Format::Netex, problems, losses, ..map });
     }
-    let (counts, problems, losses) = write_zip(file, out, Gaps::Filled)?;
-    Ok(Converted {
+    let (counts, problems, losses) = write_gtfs_zip(file, out, MissingValues::Filled)?;
+    Ok(ConversionOutput {
         from: Format::Netex,
         files: Vec::new(),
         counts: vec![
@@ -42,22 +46,23 @@ pub(super) fn convert(file: File, to: Target, out: &File) -> Result<Converted, R
 }
 
 /// A schedule as a GTFS zip, whichever of the two it came as.
-pub(super) fn as_gtfs(schedule: File) -> Result<File, Refusal> {
+pub(super) fn to_gtfs_zip(schedule: File) -> Result<File, ConversionError> {
     match sniff_schedule(&schedule)? {
         Some(Format::Netex) => {}
         Some(_) => return Ok(schedule),
         None => {
-            return Err(Refusal::Schedule("its content is neither".to_owned()));
+            return Err(ConversionError::Schedule("its content is neither".to_owned()));
         }
     }
     let zip = tempfile::tempfile()?;
-    write_zip(schedule, &zip, Gaps::Kept).map_err(Refusal::of_schedule)?;
+    write_gtfs_zip(schedule, &zip, MissingValues::Kept)
+        .map_err(ConversionError::from_schedule_error)?;
     Ok(zip)
 }
 
 /// What a zip has in place of values that GTFS requires and the publication lacks.
 #[derive(Clone, Copy)]
-enum Gaps {
+enum MissingValues {
     /// Stand-ins, for other software that would refuse the zip.
     Filled,
     /// Nothing: this program reads the zip, and shows no stop at a made-up place.
@@ -67,35 +72,39 @@ enum Gaps {
 /// Tables whose incomplete rows stay incomplete.
 struct IncompleteTables<'a, T>(&'a mut T);
 
-impl<T: Tables> Tables for IncompleteTables<'_, T> {
-    fn begin(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error> {
-        self.0.begin(table, columns)
+impl<T: TableWriter> TableWriter for IncompleteTables<'_, T> {
+    fn begin_table(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error> {
+        self.0.begin_table(table, columns)
     }
 
-    fn row(&mut self, cells: &[&str]) -> Result<(), Error> {
-        self.0.row(cells)
+    fn write_row(&mut self, cells: &[&str]) -> Result<(), Error> {
+        self.0.write_row(cells)
     }
 
-    fn go_on(&mut self) -> Result<(), Error> {
-        self.0.go_on()
+    fn check_cancelled(&mut self) -> Result<(), Error> {
+        self.0.check_cancelled()
     }
 
-    fn stop_time(&mut self, row: &StopTimeRow<'_>) -> Result<(), Error> {
-        self.0.stop_time(row)
+    fn write_stop_time(&mut self, row: &StopTimeRow<'_>) -> Result<(), Error> {
+        self.0.write_stop_time(row)
     }
 }
 
-fn write_zip(file: File, out: &File, gaps: Gaps) -> Result<(Counts, Problems, Losses), Error> {
-    let limits = Limits::default();
-    let mut source = Source::of_reader(BufReader::new(file), &limits.files)?;
-    let (publication, mut problems) = netex::decode(&mut source, &limits)?;
+fn write_gtfs_zip(
+    file: File,
+    out: &File,
+    gaps: MissingValues,
+) -> Result<(RecordCounts, Problems, ConversionReport), Error> {
+    let limits = PublicationLimits::default();
+    let mut source = PublicationSource::from_reader(BufReader::new(file), &limits.files)?;
+    let (publication, mut problems) = netex::decode_publication(&mut source, &limits)?;
     let mut tables = ZipTables::new(BufWriter::new(out));
     let losses = match gaps {
-        Gaps::Filled => netex::write_gtfs(&publication, &mut tables, &mut problems)?,
-        Gaps::Kept => {
+        MissingValues::Filled => netex::write_gtfs(&publication, &mut tables, &mut problems)?,
+        MissingValues::Kept => {
             netex::write_gtfs(&publication, &mut IncompleteTables(&mut tables), &mut problems)?
         }
     };
-    tables.finish()?.flush().map_err(Error::io)?;
-    Ok((publication.counts(), problems, losses))
+    tables.finish_archive()?.flush().map_err(Error::from_io)?;
+    Ok((publication.record_counts(), problems, losses))
 }

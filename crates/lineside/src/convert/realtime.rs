@@ -7,26 +7,27 @@ use std::sync::{Arc, LazyLock};
 use bytes::Bytes;
 use jiff::tz::TimeZone;
 use lineside_formats::{
-    Error, Format, Losses, Problems,
+    ConversionReport, Error, Format, Problems,
     gtfs_rt::{
-        self, RawEntity, Shallow,
+        self, RawEntity, ShallowMessage,
         proto::{FeedEntity, FeedMessage},
     },
-    is_json_twin,
+    is_gtfs_rt_json,
     siri::{
-        self, EstimatedJourneyVersionFrame, EstimatedTimetableDelivery, Message, Payload,
-        ServiceDelivery, SituationExchangeDelivery, Time, VehicleMonitoringDelivery,
+        self, EstimatedJourneyVersionFrame, EstimatedTimetableDelivery, MessagePayload,
+        ServiceDelivery, SiriMessage, SiriTime, SituationExchangeDelivery,
+        VehicleMonitoringDelivery,
     },
 };
 use lineside_hub::Epoch;
 use lineside_ingest::{
     Dataset, FeedId, Network, NetworkState, NetworkWriter, SiriIds, exports, geojson, match_trips,
-    siri::{Elements, Service, Wanted, losses_of, select},
+    siri::{RecordFilter, SiriElements, SiriOutput, conversion_report, select_new_records},
     siri_to_gtfs_rt,
 };
 use lineside_sync::{SimulatedClock, UnixMillis};
 
-use super::{Converted, Refusal, Target, losses};
+use super::{ConversionError, ConversionOutput, ConversionTarget, dropped_fields};
 
 /// What feeds are called here; it shows nowhere.
 pub(super) static NAME: LazyLock<FeedId> =
@@ -39,20 +40,21 @@ const SIRI_VERSION: &str = "2.1";
 
 /// The schedule that messages of SIRI belong to.
 #[derive(Clone, Debug)]
-pub(crate) struct Schedule(Arc<Dataset>);
+pub(crate) struct ConversionSchedule(Arc<Dataset>);
 
-impl Schedule {
+impl ConversionSchedule {
     /// Reads a GTFS zip.
     ///
     /// # Errors
     /// The decoder's refusal.
-    pub(crate) fn read(zip: Bytes) -> Result<Schedule, Error> {
-        Dataset::load(SCHEDULE.clone(), zip, UnixMillis(0)).map(|it| Schedule(Arc::new(it)))
+    pub(crate) fn from_zip(zip: Bytes) -> Result<ConversionSchedule, Error> {
+        Dataset::load_gtfs(SCHEDULE.clone(), zip, UnixMillis(0))
+            .map(|it| ConversionSchedule(Arc::new(it)))
     }
 
     /// The zone of times that do not say theirs.
-    pub(crate) fn zone(schedule: Option<&Schedule>) -> TimeZone {
-        zone_of(schedule.map(|it| &*it.0))
+    pub(crate) fn time_zone(schedule: Option<&ConversionSchedule>) -> TimeZone {
+        dataset_time_zone(schedule.map(|it| &*it.0))
     }
 }
 
@@ -60,180 +62,195 @@ impl Schedule {
 ///
 /// # Errors
 /// If the server would refuse it.
-pub(crate) fn comes_to(
-    message: &Message,
+pub(crate) fn siri_to_gtfs_realtime(
+    message: &SiriMessage,
     ids: &SiriIds,
-    schedule: Option<&Schedule>,
+    schedule: Option<&ConversionSchedule>,
 ) -> Result<FeedMessage, String> {
-    let zone = Schedule::zone(schedule);
+    let zone = ConversionSchedule::time_zone(schedule);
     let timetable = schedule.map(|it| &*it.0.timetable);
     let (translated, ..) = siri_to_gtfs_rt(message, ids, timetable, &zone);
-    let state = state_of(&translated, schedule.map(|it| Arc::clone(&it.0)));
-    let (state, _) = state.map_err(Refusal::words)?;
-    let export = exports::gtfs_rt(&state, NAME.as_str(), exports::Part::All);
+    let state = build_network_state(&translated, schedule.map(|it| Arc::clone(&it.0)));
+    let (state, _) = state.map_err(ConversionError::into_message)?;
+    let export = exports::gtfs_rt_message(&state, NAME.as_str(), exports::ExportPart::All);
     let bytes = export.map(|export| export.bytes).unwrap_or_default();
-    let decoded = gtfs_rt::decode(bytes, &gtfs_rt::Limits::default());
+    let decoded = gtfs_rt::decode_message(bytes, &gtfs_rt::FeedMessageLimits::default());
     decoded.map(|(message, _)| message).map_err(|error| error.to_string())
 }
 
 /// A message as it was read.
-enum Read {
-    GtfsRt(Shallow),
+enum DecodedMessage {
+    GtfsRt(ShallowMessage),
     /// With what of it is in no record.
-    Siri(Message, Losses),
+    Siri(SiriMessage, ConversionReport),
 }
 
-pub(super) fn convert(
+pub(super) fn convert_realtime(
     body: Bytes,
     from: Format,
-    to: Target,
+    to: ConversionTarget,
     schedule: Option<File>,
     ids: &SiriIds,
     mut out: &File,
-) -> Result<Converted, Refusal> {
-    let schedule = schedule.map(dataset_of).transpose()?;
-    let (read, mut problems) = read(body, from, schedule.as_deref())?;
-    let zone = zone_of(schedule.as_deref());
-    let (message, more, untranslated) = message_of(&read, ids, schedule.as_deref(), &zone);
+) -> Result<ConversionOutput, ConversionError> {
+    let schedule = schedule.map(read_dataset).transpose()?;
+    let (read, mut problems) = decode_message(body, from, schedule.as_deref())?;
+    let zone = dataset_time_zone(schedule.as_deref());
+    let (message, more, untranslated) = to_feed_message(&read, ids, schedule.as_deref(), &zone);
     problems.merge(more);
-    let mut counts = counts_of(&message);
+    let mut counts = count_entities(&message);
     let matched = schedule.as_ref().map(|it| match_trips(&message.entity, &it.timetable));
-    let mut losses = losses_of_reading(&read, to, untranslated);
+    let mut losses = decoding_report(&read, to, untranslated);
     let written = match (to, &read) {
-        (Target::GtfsRt, Read::GtfsRt(shallow)) => {
+        (ConversionTarget::GtfsRt, DecodedMessage::GtfsRt(shallow)) => {
             let entities = shallow.entities.iter().map(|raw| raw.bytes.clone());
             gtfs_rt::encode_feed(&shallow.header, entities)
         }
-        (Target::GtfsRt | Target::GtfsRtJson, read) => {
-            if let Read::GtfsRt(shallow) = read {
-                losses::of_extensions(shallow, "JSON has no name for it", |_| true, &mut losses);
+        (ConversionTarget::GtfsRt | ConversionTarget::GtfsRtJson, read) => {
+            if let DecodedMessage::GtfsRt(shallow) = read {
+                dropped_fields::report_dropped_extensions(
+                    shallow,
+                    "JSON has no name for it",
+                    |_| true,
+                    &mut losses,
+                );
             }
-            write(&message, to, &mut losses)?
+            write_message(&message, to, &mut losses)?
         }
-        (Target::SiriXml, Read::Siri(siri, _)) => {
-            counts = elements_of(siri);
+        (ConversionTarget::SiriXml, DecodedMessage::Siri(siri, _)) => {
+            counts = count_siri_elements(siri);
             siri::encode_xml(siri).into()
         }
-        (Target::SiriJson, Read::Siri(siri, _)) => {
-            counts = elements_of(siri);
+        (ConversionTarget::SiriJson, DecodedMessage::Siri(siri, _)) => {
+            counts = count_siri_elements(siri);
             siri::encode_json(siri).into()
         }
         (_, read) => {
-            if let Read::GtfsRt(shallow) = read {
+            if let DecodedMessage::GtfsRt(shallow) = read {
                 let why = "the other format has no name for it";
-                let is_written = |payload: &str| payloads_of(to).contains(&payload);
-                losses::of_extensions(shallow, why, is_written, &mut losses);
+                let is_written = |payload: &str| supported_payloads(to).contains(&payload);
+                dropped_fields::report_dropped_extensions(shallow, why, is_written, &mut losses);
             }
             let has_schedule = schedule.is_some();
-            let state = state_of(&message, schedule)?;
+            let state = build_network_state(&message, schedule)?;
             problems.merge(state.1);
             let (written, things) =
-                through_state(&state.0, &message, (to, has_schedule), &mut losses);
+                convert_through_state(&state.0, &message, (to, has_schedule), &mut losses);
             counts = things;
             written
         }
     };
-    out.write_all(&written).map_err(|error| super::unwritten(&error))?;
-    Ok(Converted { from, files: Vec::new(), counts, problems, losses, matched })
+    out.write_all(&written).map_err(|error| super::write_failed(&error))?;
+    Ok(ConversionOutput { from, files: Vec::new(), counts, problems, losses, matched })
 }
 
 /// The schedule that real time belongs to.
-fn dataset_of(zip: File) -> Result<Arc<Dataset>, Refusal> {
-    let dataset = Dataset::read(SCHEDULE.clone(), BufReader::new(zip), UnixMillis(0));
-    dataset.map(Arc::new).map_err(Refusal::of_schedule)
+fn read_dataset(zip: File) -> Result<Arc<Dataset>, ConversionError> {
+    let dataset = Dataset::read_gtfs(SCHEDULE.clone(), BufReader::new(zip), UnixMillis(0));
+    dataset.map(Arc::new).map_err(ConversionError::from_schedule_error)
 }
 
 /// What was lost before anything is written: what of SIRI is in no record, and what of its records has no other terms.
-fn losses_of_reading(read: &Read, to: Target, untranslated: Losses) -> Losses {
-    let Read::Siri(message, unread) = read else { return untranslated };
+fn decoding_report(
+    read: &DecodedMessage,
+    to: ConversionTarget,
+    untranslated: ConversionReport,
+) -> ConversionReport {
+    let DecodedMessage::Siri(message, unread) = read else { return untranslated };
     let mut losses = unread.clone();
     match to {
-        Target::SiriXml | Target::SiriJson => losses::of_siri(message, &mut losses),
+        ConversionTarget::SiriXml | ConversionTarget::SiriJson => {
+            dropped_fields::report_dropped_siri(message, &mut losses)
+        }
         _ => losses.merge(untranslated),
     }
     losses
 }
 
-fn read(
+fn decode_message(
     body: Bytes,
     from: Format,
     schedule: Option<&Dataset>,
-) -> Result<(Read, Problems), Refusal> {
-    let limits = gtfs_rt::Limits::default();
+) -> Result<(DecodedMessage, Problems), ConversionError> {
+    let limits = gtfs_rt::FeedMessageLimits::default();
     if from == Format::Siri {
-        let zone = zone_of(schedule);
-        let limits = siri::Limits::default();
-        let (message, problems, unread) = siri::decode_with_losses(&body, &zone, &limits)?;
+        let zone = dataset_time_zone(schedule);
+        let limits = siri::MessageLimits::default();
+        let (message, problems, unread) = siri::decode_with_report(&body, &zone, &limits)?;
         if message.deliveries().next().is_none() {
             let detail = "the input is SIRI, but no delivery of a service";
-            return Err(Refusal::Unreadable(detail.to_owned()));
+            return Err(ConversionError::Unreadable(detail.to_owned()));
         }
-        return Ok((Read::Siri(message, unread), problems));
+        return Ok((DecodedMessage::Siri(message, unread), problems));
     }
-    let (shallow, problems) = if is_json_twin(&body) {
+    let (shallow, problems) = if is_gtfs_rt_json(&body) {
         let (message, problems) = gtfs_rt::decode_json(&body, &limits)?;
-        (Shallow::of_message(&message), problems)
+        (ShallowMessage::from_message(&message), problems)
     } else {
         gtfs_rt::decode_shallow(body, &limits)?
     };
-    Ok((Read::GtfsRt(shallow), problems))
+    Ok((DecodedMessage::GtfsRt(shallow), problems))
 }
 
 /// The zone of times that do not say theirs.
-fn zone_of(schedule: Option<&Dataset>) -> TimeZone {
+fn dataset_time_zone(schedule: Option<&Dataset>) -> TimeZone {
     schedule.map_or(TimeZone::UTC, |it| it.timetable.timezone().clone())
 }
 
 /// The message in GTFS-Realtime's terms. What of it cannot be read is a problem, and what has no such term a loss.
-fn message_of(
-    read: &Read,
+fn to_feed_message(
+    read: &DecodedMessage,
     ids: &SiriIds,
     schedule: Option<&Dataset>,
     zone: &TimeZone,
-) -> (FeedMessage, Problems, Losses) {
+) -> (FeedMessage, Problems, ConversionReport) {
     match read {
-        Read::Siri(message, _) => {
+        DecodedMessage::Siri(message, _) => {
             let timetable = schedule.map(|it| &*it.timetable);
             siri_to_gtfs_rt(message, ids, timetable, zone)
         }
-        Read::GtfsRt(shallow) => {
+        DecodedMessage::GtfsRt(shallow) => {
             let mut problems = Problems::new();
             let mut entity = Vec::with_capacity(shallow.entities.len());
             for raw in &shallow.entities {
-                match raw.decode() {
+                match raw.decode_entity() {
                     Ok(decoded) => entity.push(decoded),
                     Err(problem) => problems.push(problem),
                 }
             }
             let header = shallow.header.clone();
-            (FeedMessage { header, entity }, problems, Losses::new())
+            (FeedMessage { header, entity }, problems, ConversionReport::new())
         }
     }
 }
 
-fn write(message: &FeedMessage, to: Target, losses: &mut Losses) -> Result<Bytes, Refusal> {
-    if to == Target::GtfsRtJson {
+fn write_message(
+    message: &FeedMessage,
+    to: ConversionTarget,
+    losses: &mut ConversionReport,
+) -> Result<Bytes, ConversionError> {
+    if to == ConversionTarget::GtfsRtJson {
         let mut out = Vec::new();
         let entities = message.entity.iter().cloned().map(|mut entity| {
             for field in gtfs_rt::remove_extensions(&mut entity) {
-                losses.push(field, "JSON has no name for it", Some(&entity.id));
+                losses.record_dropped(field, "JSON has no name for it", Some(&entity.id));
             }
             entity
         });
-        let written = gtfs_rt::to_json(&mut out, &message.header, entities);
-        written.map_err(|error| Refusal::Unreadable(error.to_string()))?;
+        let written = gtfs_rt::write_json(&mut out, &message.header, entities);
+        written.map_err(|error| ConversionError::Unreadable(error.to_string()))?;
         return Ok(out.into());
     }
     let entities = message.entity.iter().zip(1..);
-    let entities = entities.map(|(entity, number)| RawEntity::of_entity(entity, number).bytes);
+    let entities = entities.map(|(entity, number)| RawEntity::from_entity(entity, number).bytes);
     Ok(gtfs_rt::encode_feed(&message.header, entities))
 }
 
 /// The state of a network that the message makes, at the message's own time.
-pub(crate) fn state_of(
+pub(crate) fn build_network_state(
     message: &FeedMessage,
     schedule: Option<Arc<Dataset>>,
-) -> Result<(Arc<NetworkState>, Problems), Refusal> {
+) -> Result<(Arc<NetworkState>, Problems), ConversionError> {
     let at = message.header.timestamp.and_then(|at| i64::try_from(at).ok()).unwrap_or_default();
     let at = UnixMillis::from_seconds(at);
     let clock = Arc::new(SimulatedClock::new(at));
@@ -244,7 +261,7 @@ pub(crate) fn state_of(
     if let Some(dataset) = schedule {
         writer.apply_dataset(dataset, at);
     }
-    let bytes = write(message, Target::GtfsRt, &mut Losses::new())?;
+    let bytes = write_message(message, ConversionTarget::GtfsRt, &mut ConversionReport::new())?;
     let applied = writer.apply_snapshot(NAME.as_str(), bytes, at)?;
     Ok((network.state(), applied.problems))
 }
@@ -252,44 +269,46 @@ pub(crate) fn state_of(
 /// Kinds of things that were written, with how many.
 type Counts = Vec<(&'static str, u64)>;
 
-fn through_state(
+fn convert_through_state(
     state: &NetworkState,
     message: &FeedMessage,
-    (to, has_schedule): (Target, bool),
-    losses: &mut Losses,
+    (to, has_schedule): (ConversionTarget, bool),
+    losses: &mut ConversionReport,
 ) -> (Bytes, Counts) {
-    if to == Target::Geojson {
-        count_merged(state, message, payloads_of(to), losses);
-        losses::of_geojson(message, losses);
+    if to == ConversionTarget::Geojson {
+        report_merged_entities(state, message, supported_payloads(to), losses);
+        dropped_fields::report_dropped_geojson(message, losses);
         let (shown, hidden): (Vec<_>, Vec<_>) =
             state.vehicles().partition(|record| record.position().is_some());
         for vehicle in hidden {
-            losses.push("vehicle", "it has no position", Some(vehicle.id.as_str()));
+            losses.record_dropped("vehicle", "it has no position", Some(vehicle.id.as_str()));
         }
-        let map = geojson::vehicles(state, NAME.as_str()).unwrap_or_default();
+        let map = geojson::encode_vehicles(state, NAME.as_str()).unwrap_or_default();
         return (map, vec![("vehicles", shown.len() as u64)]);
     }
-    count_merged(state, message, payloads_of(to), losses);
-    losses.merge(losses_of(message, has_schedule));
+    report_merged_entities(state, message, supported_payloads(to), losses);
+    losses.merge(conversion_report(message, has_schedule));
     let at = message.header.timestamp.and_then(|at| i64::try_from(at).ok()).unwrap_or_default();
-    let mut elements = Elements::default();
-    for service in
-        [Service::EstimatedTimetable, Service::VehicleMonitoring, Service::SituationExchange]
-    {
-        let wanted = Wanted::default();
-        for record in select(state, service, &wanted, at, 0, usize::MAX).records {
-            elements.push(state, record);
+    let mut elements = SiriElements::default();
+    for service in [
+        SiriOutput::EstimatedTimetable,
+        SiriOutput::VehicleMonitoring,
+        SiriOutput::SituationExchange,
+    ] {
+        let wanted = RecordFilter::default();
+        for record in select_new_records(state, service, &wanted, at, 0, usize::MAX).records {
+            elements.push_record(state, record);
         }
     }
-    let siri = delivery(elements, Time::from_millis(at.saturating_mul(1_000)));
+    let siri = build_delivery(elements, SiriTime::from_millis(at.saturating_mul(1_000)));
     let written = match to {
-        Target::SiriJson => siri::encode_json(&siri).into(),
+        ConversionTarget::SiriJson => siri::encode_json(&siri).into(),
         _ => siri::encode_xml(&siri).into(),
     };
-    (written, elements_of(&siri))
+    (written, count_siri_elements(&siri))
 }
 /// A message with a delivery of each service that has something to say.
-fn delivery(elements: Elements, at: Option<Time>) -> Message {
+fn build_delivery(elements: SiriElements, at: Option<SiriTime>) -> SiriMessage {
     let head = siri::DeliveryHead {
         version: Some(SIRI_VERSION.into()),
         response_timestamp: at,
@@ -322,35 +341,44 @@ fn delivery(elements: Elements, at: Option<Time>) -> Message {
         let situations = elements.situations;
         delivery.situation_exchanges.push(SituationExchangeDelivery { head, situations });
     }
-    Message {
+    SiriMessage {
         version: Some(SIRI_VERSION.into()),
-        payloads: vec![Payload::ServiceDelivery(delivery)],
+        payloads: vec![MessagePayload::ServiceDelivery(delivery)],
     }
 }
 
 /// What of entities is written as something else than GTFS-Realtime.
-fn payloads_of(to: Target) -> &'static [&'static str] {
-    if to == Target::Geojson { &["vehicle"] } else { &["trip_update", "vehicle", "alert"] }
+fn supported_payloads(to: ConversionTarget) -> &'static [&'static str] {
+    if to == ConversionTarget::Geojson {
+        &["vehicle"]
+    } else {
+        &["trip_update", "vehicle", "alert"]
+    }
 }
 
 /// Counts the entities of these kinds of which a state holds no record of their own.
-fn count_merged(state: &NetworkState, message: &FeedMessage, kinds: &[&str], losses: &mut Losses) {
+fn report_merged_entities(
+    state: &NetworkState,
+    message: &FeedMessage,
+    kinds: &[&str],
+    losses: &mut ConversionReport,
+) {
     let (gone, told): (Vec<_>, Vec<_>) =
         message.entity.iter().partition(|entity| entity.is_deleted());
     for entity in gone {
-        losses.push("is_deleted", "what is gone is left out", Some(&entity.id));
+        losses.record_dropped("is_deleted", "what is gone is left out", Some(&entity.id));
     }
     let records = [state.trip_updates().count(), state.vehicles().count(), state.alerts().count()];
     let why = "another entity tells of the same, or a problem says why it is left out";
-    for ((kind, count), records) in kinds_of(told).into_iter().zip(records) {
+    for ((kind, count), records) in count_entity_kinds(told).into_iter().zip(records) {
         if kinds.contains(&kind) {
-            losses.push_many(kind, why, count.saturating_sub(records as u64));
+            losses.record_dropped_many(kind, why, count.saturating_sub(records as u64));
         }
     }
 }
 
 /// How many elements there are in a message of SIRI, by their kind.
-fn elements_of(message: &Message) -> Counts {
+fn count_siri_elements(message: &SiriMessage) -> Counts {
     let mut counts = [
         ("EstimatedVehicleJourney", 0),
         ("VehicleActivity", 0),
@@ -376,12 +404,14 @@ fn elements_of(message: &Message) -> Counts {
 }
 
 /// How many entities there are of each kind.
-fn counts_of(message: &FeedMessage) -> Counts {
-    let kinds = kinds_of(&message.entity);
+fn count_entities(message: &FeedMessage) -> Counts {
+    let kinds = count_entity_kinds(&message.entity);
     ["trip_updates", "vehicles", "alerts"].into_iter().zip(kinds.map(|(_, count)| count)).collect()
 }
 
-fn kinds_of<'m>(entities: impl IntoIterator<Item = &'m FeedEntity>) -> [(&'static str, u64); 3] {
+fn count_entity_kinds<'m>(
+    entities: impl IntoIterator<Item = &'m FeedEntity>,
+) -> [(&'static str, u64); 3] {
     let mut counts = [("trip_update", 0), ("vehicle", 0), ("alert", 0)];
     for entity in entities {
         let has = [entity.trip_update.is_some(), entity.vehicle.is_some(), entity.alert.is_some()];

@@ -28,8 +28,8 @@ const ET: &str = "<Siri xmlns=\"http://www.siri.org.uk/siri\" version=\"2.0\"><S
     </EstimatedTimetableDelivery></ServiceDelivery></Siri>";
 
 /// What a file with this text is taken for.
-fn body(text: &str) -> Input {
-    Input::of(file(text.as_bytes())).unwrap_or_else(|why| panic!("{why:?}"))
+fn body(text: &str) -> ConversionInput {
+    ConversionInput::from_file(file(text.as_bytes())).unwrap_or_else(|why| panic!("{why:?}"))
 }
 
 fn file(bytes: &[u8]) -> File {
@@ -39,26 +39,31 @@ fn file(bytes: &[u8]) -> File {
 }
 
 fn converted(
-    input: Input,
-    to: Target,
+    input: ConversionInput,
+    to: ConversionTarget,
     schedule: Option<File>,
-) -> Result<(Bytes, Converted), Refusal> {
+) -> Result<(Bytes, ConversionOutput), ConversionError> {
     let mut out = tempfile::tempfile().unwrap();
-    let converted = convert(input, to, By { schedule, ids: None }, &out)?;
+    let converted = convert_input(input, to, ConversionContext { schedule, ids: None }, &out)?;
     let mut bytes = Vec::new();
     out.rewind().unwrap();
     out.read_to_end(&mut bytes).unwrap();
     Ok((bytes.into(), converted))
 }
 
-fn one(input: Input, to: Target) -> (Bytes, Converted) {
+fn one(input: ConversionInput, to: ConversionTarget) -> (Bytes, ConversionOutput) {
     converted(input, to, None).unwrap_or_else(|why| panic!("{why:?}"))
 }
 
 /// A system in German.
-fn of_system(files: Vec<Named>) -> Input {
+fn of_system(files: Vec<Named>) -> ConversionInput {
     let language = Some("de".to_owned());
-    Input::System { files, language, others: Vec::new(), missing: Losses::new() }
+    ConversionInput::System {
+        files,
+        language,
+        others: Vec::new(),
+        missing: ConversionReport::new(),
+    }
 }
 
 const NETEX: &str = "<PublicationDelivery xmlns=\"http://www.netex.org.uk/netex\"><dataObjects>\
@@ -69,43 +74,45 @@ const NETEX: &str = "<PublicationDelivery xmlns=\"http://www.netex.org.uk/netex\
 
 #[test]
 fn netex_becomes_gtfs_and_what_that_loses_is_told() {
-    let (zip, converted) = one(body(NETEX), Target::Gtfs);
-    assert_eq!(sniff(&zip), Some(Format::Gtfs));
+    let (zip, converted) = one(body(NETEX), ConversionTarget::Gtfs);
+    assert_eq!(sniff_format(&zip), Some(Format::Gtfs));
     assert_eq!((converted.from, converted.counts[0]), (Format::Netex, ("Line", 1)));
     let losses: Vec<_> = converted.losses.iter().map(|it| (it.kind, it.count)).collect();
     assert_eq!(losses, [("Notice", 1)]);
-    let (map, _) = one(body(NETEX), Target::Geojson);
+    let (map, _) = one(body(NETEX), ConversionTarget::Geojson);
     let map: Value = serde_json::from_slice(&map).unwrap();
     assert_eq!(map["features"][0]["geometry"]["coordinates"], json!([10.7, 59.9]));
 }
 
 #[test]
 fn siri_becomes_gtfs_realtime_and_what_that_loses_is_told() {
-    let (pb, converted) = one(body(ET), Target::GtfsRt);
-    let (message, _) = gtfs_rt::decode(pb, &gtfs_rt::Limits::default()).unwrap();
+    let (pb, converted) = one(body(ET), ConversionTarget::GtfsRt);
+    let (message, _) = gtfs_rt::decode_message(pb, &gtfs_rt::FeedMessageLimits::default()).unwrap();
     let update = message.entity[0].trip_update.as_ref().unwrap();
     assert_eq!(update.trip.trip_id.as_deref(), Some("J"));
     assert_eq!(update.stop_time_update[0].departure.as_ref().unwrap().delay, Some(120));
     assert_eq!(converted.counts[0], ("trip_updates", 1));
     let losses: Vec<_> = converted.losses.iter().map(|it| (it.kind, it.count)).collect();
     assert_eq!(losses, [("OperatorRef", 1)]);
-    let report = converted.report(Target::GtfsRt);
+    let report = converted.report_json(ConversionTarget::GtfsRt);
     assert_eq!((&report["from"], &report["to"]), (&json!("siri"), &json!("gtfs-rt")));
     assert_eq!(report["losses"]["total"], 1);
 }
 
 #[test]
 fn what_goes_there_and_back_says_the_same() {
-    let (pb, _) = one(body(ET), Target::GtfsRt);
-    let (xml, converted) = one(Input::Body(pb.clone()), Target::SiriXml);
-    assert_eq!((converted.from, converted.losses.total()), (Format::GtfsRt, 0));
-    let (message, problems) = siri::decode(&xml, &TimeZone::UTC, &siri::Limits::default()).unwrap();
-    assert_eq!(problems.total(), 0);
+    let (pb, _) = one(body(ET), ConversionTarget::GtfsRt);
+    let (xml, converted) = one(ConversionInput::Body(pb.clone()), ConversionTarget::SiriXml);
+    assert_eq!((converted.from, converted.losses.total_dropped()), (Format::GtfsRt, 0));
+    let (message, problems) =
+        siri::decode_message(&xml, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap();
+    assert_eq!(problems.total_count(), 0);
     let journey = message.deliveries().next().unwrap().estimated_timetables[0].journeys().next();
     assert_eq!(journey.unwrap().journey_ref().unwrap(), "J");
-    let (again, _) = one(Input::Body(xml), Target::GtfsRt);
+    let (again, _) = one(ConversionInput::Body(xml), ConversionTarget::GtfsRt);
     let events = |bytes: Bytes| {
-        let (message, _) = gtfs_rt::decode(bytes, &gtfs_rt::Limits::default()).unwrap();
+        let (message, _) =
+            gtfs_rt::decode_message(bytes, &gtfs_rt::FeedMessageLimits::default()).unwrap();
         let update = message.entity[0].trip_update.clone().unwrap();
         (update.trip.trip_id, update.stop_time_update)
     };
@@ -120,8 +127,9 @@ fn what_goes_there_and_back_says_the_same() {
 
 #[test]
 fn entities_that_become_one_element_count_once() {
-    let (pb, _) = one(body(ET), Target::GtfsRt);
-    let (mut message, _) = gtfs_rt::decode(pb, &gtfs_rt::Limits::default()).unwrap();
+    let (pb, _) = one(body(ET), ConversionTarget::GtfsRt);
+    let (mut message, _) =
+        gtfs_rt::decode_message(pb, &gtfs_rt::FeedMessageLimits::default()).unwrap();
     for id in ["again", "gone"] {
         let mut entity = message.entity[0].clone();
         entity.id = id.to_owned();
@@ -129,10 +137,11 @@ fn entities_that_become_one_element_count_once() {
         message.entity.push(entity);
     }
     let raw = message.entity.iter().zip(1..);
-    let raw = raw.map(|(entity, number)| gtfs_rt::RawEntity::of_entity(entity, number).bytes);
+    let raw = raw.map(|(entity, number)| gtfs_rt::RawEntity::from_entity(entity, number).bytes);
     let pb = gtfs_rt::encode_feed(&message.header, raw);
-    let (xml, converted) = one(Input::Body(pb), Target::SiriXml);
-    let read = siri::decode(&xml, &TimeZone::UTC, &siri::Limits::default()).unwrap().0;
+    let (xml, converted) = one(ConversionInput::Body(pb), ConversionTarget::SiriXml);
+    let read =
+        siri::decode_message(&xml, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap().0;
     let written = read.deliveries().flat_map(|it| &it.estimated_timetables);
     assert_eq!(written.flat_map(|it| it.journeys()).count(), 1);
     assert_eq!(converted.counts[0], ("EstimatedVehicleJourney", 1));
@@ -142,11 +151,13 @@ fn entities_that_become_one_element_count_once() {
 
 #[test]
 fn siri_is_written_as_siri_without_loss() {
-    let (json, converted) = one(body(ET), Target::SiriJson);
+    let (json, converted) = one(body(ET), ConversionTarget::SiriJson);
     assert!(converted.losses.is_empty());
     assert_eq!(converted.counts[0], ("EstimatedVehicleJourney", 1));
-    let (again, _) = one(Input::Body(json), Target::SiriXml);
-    let read = |text: &[u8]| siri::decode(text, &TimeZone::UTC, &siri::Limits::default()).unwrap();
+    let (again, _) = one(ConversionInput::Body(json), ConversionTarget::SiriXml);
+    let read = |text: &[u8]| {
+        siri::decode_message(text, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap()
+    };
     assert_eq!(read(&again).0, read(ET.as_bytes()).0);
 }
 
@@ -157,7 +168,7 @@ fn an_extension_has_no_name_in_json() {
         vehicle: Some(proto::VehiclePosition::default()),
         ..proto::FeedEntity::default()
     };
-    let mut raw = gtfs_rt::RawEntity::of_entity(&entity, 1).bytes.to_vec();
+    let mut raw = gtfs_rt::RawEntity::from_entity(&entity, 1).bytes.to_vec();
     // Field 1001, a number.
     raw.extend_from_slice(&[0xC8, 0x3E, 0x07]);
     let header = proto::FeedHeader {
@@ -165,11 +176,11 @@ fn an_extension_has_no_name_in_json() {
         ..proto::FeedHeader::default()
     };
     let pb = gtfs_rt::encode_feed(&header, [Bytes::from(raw)]);
-    let (same, converted) = one(Input::Body(pb.clone()), Target::GtfsRt);
-    assert_eq!((same, converted.losses.total()), (pb.clone(), 0), "protobuf keeps it");
-    let (json, converted) = one(Input::Body(pb), Target::GtfsRtJson);
+    let (same, converted) = one(ConversionInput::Body(pb.clone()), ConversionTarget::GtfsRt);
+    assert_eq!((same, converted.losses.total_dropped()), (pb.clone(), 0), "protobuf keeps it");
+    let (json, converted) = one(ConversionInput::Body(pb), ConversionTarget::GtfsRtJson);
     assert!(serde_json::from_slice::<Value>(&json).unwrap()["entity"][0]["vehicle"].is_object());
-    let told = |converted: &Converted| -> Vec<_> {
+    let told = |converted: &ConversionOutput| -> Vec<_> {
         converted.losses.iter().map(|it| (it.kind.to_owned(), it.count)).collect()
     };
     assert_eq!(told(&converted), [("extension 1001 of entity".to_owned(), 1)]);
@@ -203,9 +214,9 @@ fn what_a_map_has_no_place_for_counts_once() {
         ..proto::FeedHeader::default()
     };
     let raw = entities.iter().zip(1..);
-    let raw = raw.map(|(entity, number)| gtfs_rt::RawEntity::of_entity(entity, number).bytes);
+    let raw = raw.map(|(entity, number)| gtfs_rt::RawEntity::from_entity(entity, number).bytes);
     let pb = gtfs_rt::encode_feed(&header, raw);
-    let (_, converted) = one(Input::Body(pb), Target::Geojson);
+    let (_, converted) = one(ConversionInput::Body(pb), ConversionTarget::Geojson);
     let lost = |kind: &str| -> u64 {
         converted.losses.iter().filter(|it| it.kind == kind).map(|it| it.count).sum()
     };
@@ -235,7 +246,7 @@ fn a_system_of_bikes_becomes_one_of_another_version() {
         ),
     ];
     let system = of_system(files);
-    let (nothing, converted) = one(system, Target::Gbfs3);
+    let (nothing, converted) = one(system, ConversionTarget::Gbfs3);
     assert!(nothing.is_empty());
     let names: Vec<&str> = converted.files.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["gbfs.json", "system_information.json", "station_information.json"]);
@@ -255,16 +266,26 @@ fn a_system_of_bikes_becomes_one_of_another_version() {
 #[test]
 fn what_does_not_become_that_is_refused_with_what_it_becomes() {
     for (input, to, says) in [
-        (ET, Target::Gbfs3, "siri does not become gbfs3, only gtfs-rt, gtfs-rt-json, siri-xml"),
-        ("hello", Target::GtfsRt, "the input is neither GTFS, GTFS-Realtime, NeTEx, SIRI nor GBFS"),
+        (
+            ET,
+            ConversionTarget::Gbfs3,
+            "siri does not become gbfs3, only gtfs-rt, gtfs-rt-json, siri-xml",
+        ),
+        (
+            "hello",
+            ConversionTarget::GtfsRt,
+            "the input is neither GTFS, GTFS-Realtime, NeTEx, SIRI nor GBFS",
+        ),
     ] {
-        let Err(Refusal::NoWay(reason)) = converted(body(input), to, None) else {
+        let Err(ConversionError::NoWay(reason)) = converted(body(input), to, None) else {
             panic!("{input}")
         };
         assert!(reason.starts_with(says), "{reason}");
     }
     let cut = &ET[..ET.len() - 20];
-    let Err(Refusal::Unreadable(reason)) = converted(body(cut), Target::GtfsRt, None) else {
+    let Err(ConversionError::Unreadable(reason)) =
+        converted(body(cut), ConversionTarget::GtfsRt, None)
+    else {
         panic!("it is cut off")
     };
     assert!(reason.contains("cut off"), "{reason}");
@@ -279,11 +300,12 @@ fn real_files_are_converted_entity_by_entity() {
         return;
     };
     let journeys = String::from_utf8_lossy(&xml).matches("<EstimatedVehicleJourney>").count();
-    let (pb, converted) = one(Input::Body(xml.into()), Target::GtfsRt);
+    let (pb, converted) = one(ConversionInput::Body(xml.into()), ConversionTarget::GtfsRt);
     assert_eq!(converted.counts[0].1, journeys as u64);
-    let (back, converted) = one(Input::Body(pb), Target::SiriXml);
+    let (back, converted) = one(ConversionInput::Body(pb), ConversionTarget::SiriXml);
     assert_eq!(converted.counts[0].1, journeys as u64);
-    let (message, _) = siri::decode(&back, &TimeZone::UTC, &siri::Limits::default()).unwrap();
+    let (message, _) =
+        siri::decode_message(&back, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap();
     let written = message.deliveries().flat_map(|it| &it.estimated_timetables);
     assert_eq!(written.flat_map(|it| it.journeys()).count(), journeys);
 }

@@ -7,12 +7,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use lineside_ingest::{DelayCounts, FeedId, TripStanding};
+use lineside_ingest::{DelayCounts, FeedId, TripDelay};
 use lineside_store::DelayRow;
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
-use super::question::Question;
+use super::question::DelayQuestion;
 
 /// What is added up.
 const QUARTER_MS: i64 = 15 * 60 * 1_000;
@@ -29,7 +29,7 @@ const LINE_BYTES_MAX: usize = 200;
 
 /// What was seen in a quarter of an hour, added up over its looks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Quarter {
+pub(crate) struct QuarterHour {
     /// When it began.
     pub(crate) start: UnixMillis,
     /// Trips with known times, and those that did not run.
@@ -38,34 +38,34 @@ pub(crate) struct Quarter {
     pub(crate) cancelled: u64,
 }
 
-impl Quarter {
+impl QuarterHour {
     /// Which share of the trips was late.
     pub(crate) fn late_share(&self) -> f64 {
-        share(self.late, self.trips)
+        ratio(self.late, self.trips)
     }
 
     /// Which share of the trips did not run.
     pub(crate) fn cancelled_share(&self) -> f64 {
-        share(self.cancelled, self.trips)
+        ratio(self.cancelled, self.trips)
     }
 }
 
-fn share(part: u64, whole: u64) -> f64 {
+fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
 /// What was seen of a question's trips.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Past {
+pub(crate) struct DelayHistory {
     /// The quarters that were looked at, in order; of the others nothing is known.
-    pub(crate) quarters: Vec<Quarter>,
+    pub(crate) quarters: Vec<QuarterHour>,
     /// The line or stop that is asked for is not remembered, because too many others are.
     pub(crate) is_left_out: bool,
 }
 
 /// A quarter as it lies in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct QuarterCounts {
     /// Counted from 1970 on.
     quarter: u32,
     trips: u32,
@@ -73,52 +73,52 @@ pub(super) struct Seen {
     cancelled: u32,
 }
 
-impl Seen {
-    pub(super) fn of(counts: &DelayCounts, now: UnixMillis) -> Self {
+impl QuarterCounts {
+    pub(super) fn from_counts(counts: &DelayCounts, now: UnixMillis) -> Self {
         let of = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
-            quarter: quarter_of(now),
+            quarter: quarter_number(now),
             trips: of(counts.trips - counts.unknown),
             late: of(counts.late),
             cancelled: of(counts.cancelled),
         }
     }
 
-    fn add(&mut self, other: &Self) {
+    fn add_counts(&mut self, other: &Self) {
         self.trips = self.trips.saturating_add(other.trips);
         self.late = self.late.saturating_add(other.late);
         self.cancelled = self.cancelled.saturating_add(other.cancelled);
     }
 
-    fn start(&self) -> UnixMillis {
+    fn start_time(&self) -> UnixMillis {
         UnixMillis(i64::from(self.quarter) * QUARTER_MS)
     }
 
-    pub(super) fn told(&self) -> Quarter {
+    pub(super) fn quarter_hour(&self) -> QuarterHour {
         let [trips, late, cancelled] = [self.trips, self.late, self.cancelled].map(u64::from);
-        Quarter { start: self.start(), trips, late, cancelled }
+        QuarterHour { start: self.start_time(), trips, late, cancelled }
     }
 
-    fn row(&self, feed: &FeedId, line: Option<&SmolStr>) -> DelayRow {
+    fn delay_row(&self, feed: &FeedId, line: Option<&SmolStr>) -> DelayRow {
         let Self { trips, late, cancelled, .. } = *self;
         let line = line.map(ToString::to_string);
-        DelayRow { feed: feed.clone(), line, start: self.start(), trips, late, cancelled }
+        DelayRow { feed: feed.clone(), line, start: self.start_time(), trips, late, cancelled }
     }
 }
 
-fn quarter_of(at: UnixMillis) -> u32 {
+fn quarter_number(at: UnixMillis) -> u32 {
     u32::try_from(at.0.div_euclid(QUARTER_MS)).unwrap_or(0)
 }
 
 /// The quarters of a feed or a line, the latest last.
 #[derive(Debug, Default)]
-pub(super) struct Series(VecDeque<Seen>);
+pub(super) struct QuarterSeries(VecDeque<QuarterCounts>);
 
-impl Series {
-    pub(super) fn add(&mut self, seen: Seen) {
+impl QuarterSeries {
+    pub(super) fn add_quarter(&mut self, seen: QuarterCounts) {
         match self.0.back_mut() {
             // A wall clock that stepped back adds to the last one: they stay in order.
-            Some(last) if last.quarter >= seen.quarter => last.add(&seen),
+            Some(last) if last.quarter >= seen.quarter => last.add_counts(&seen),
             _ => {
                 if self.0.len() >= QUARTERS_MAX {
                     self.0.pop_front();
@@ -128,18 +128,18 @@ impl Series {
         }
     }
 
-    fn find(&self, quarter: u32) -> Option<&Seen> {
+    fn find_quarter(&self, quarter: u32) -> Option<&QuarterCounts> {
         let at = self.0.binary_search_by_key(&quarter, |seen| seen.quarter).ok()?;
         self.0.get(at)
     }
 
     /// Those of the day that ends now.
-    pub(super) fn of_day(&self, now: UnixMillis) -> impl Iterator<Item = &Seen> {
-        let day = quarter_of(UnixMillis(first_start(now)))..=quarter_of(now);
+    pub(super) fn iter_day(&self, now: UnixMillis) -> impl Iterator<Item = &QuarterCounts> {
+        let day = quarter_number(UnixMillis(day_start(now)))..=quarter_number(now);
         self.0.iter().filter(move |seen| day.contains(&seen.quarter))
     }
 
-    fn since(&self, quarter: u32) -> impl Iterator<Item = &Seen> {
+    fn iter_since(&self, quarter: u32) -> impl Iterator<Item = &QuarterCounts> {
         self.0.iter().filter(move |seen| seen.quarter >= quarter)
     }
 }
@@ -147,14 +147,14 @@ impl Series {
 /// The day of one feed.
 #[derive(Debug, Default)]
 struct FeedDay {
-    all: Series,
-    lines: HashMap<SmolStr, Series>,
+    all: QuarterSeries,
+    lines: HashMap<SmolStr, QuarterSeries>,
     /// The last quarter in which a line found no place.
     full: Option<u32>,
 }
 
 #[derive(Debug, Default)]
-struct Days {
+struct FeedDays {
     feeds: HashMap<FeedId, FeedDay>,
     /// Of all feeds.
     n_lines: usize,
@@ -162,38 +162,38 @@ struct Days {
     looked: Option<u32>,
 }
 
-impl Days {
+impl FeedDays {
     /// The day of a feed, if there is a place for it.
-    fn feed(&mut self, feed: &FeedId) -> Option<&mut FeedDay> {
+    fn feed_day(&mut self, feed: &FeedId) -> Option<&mut FeedDay> {
         if self.feeds.len() >= FEEDS_MAX && !self.feeds.contains_key(feed) {
             return None;
         }
         Some(self.feeds.entry(feed.clone()).or_default())
     }
 
-    fn add_line(&mut self, feed: &FeedId, line: &SmolStr, seen: Seen) {
+    fn add_line(&mut self, feed: &FeedId, line: &SmolStr, seen: QuarterCounts) {
         let n_lines = self.n_lines;
-        let Some(day) = self.feed(feed) else { return };
+        let Some(day) = self.feed_day(feed) else { return };
         if let Some(series) = day.lines.get_mut(line) {
-            series.add(seen);
+            series.add_quarter(seen);
         } else if n_lines >= LINES_MAX
             || day.lines.len() >= LINES_OF_FEED_MAX
             || line.len() > LINE_BYTES_MAX
         {
             day.full = Some(seen.quarter);
         } else {
-            day.lines.entry(line.clone()).or_default().add(seen);
+            day.lines.entry(line.clone()).or_default().add_quarter(seen);
             self.n_lines += 1;
         }
     }
 
     /// What was seen since the quarter of the last look began, to be kept.
-    fn unkept(&self) -> Vec<DelayRow> {
+    fn unsaved_rows(&self) -> Vec<DelayRow> {
         let Some(since) = self.looked else { return Vec::new() };
         let of_feed = |(feed, day): (&FeedId, &FeedDay)| {
-            let all = day.all.since(since).map(|seen| seen.row(feed, None));
+            let all = day.all.iter_since(since).map(|seen| seen.delay_row(feed, None));
             let lines = day.lines.iter().flat_map(|(line, series)| {
-                series.since(since).map(move |seen| seen.row(feed, Some(line)))
+                series.iter_since(since).map(move |seen| seen.delay_row(feed, Some(line)))
             });
             all.chain(lines).collect::<Vec<_>>()
         };
@@ -203,59 +203,64 @@ impl Days {
 
 /// The last 24 hours of each feed that tells of trips, and under a schedule's id of all that tell of its trips, each once.
 #[derive(Debug, Default)]
-pub(crate) struct Day {
-    days: Mutex<Days>,
+pub(crate) struct DelayDay {
+    days: Mutex<FeedDays>,
     generation: AtomicI64,
 }
 
-impl Day {
+impl DelayDay {
     /// Rises with each look.
     pub(super) fn generation(&self) -> i64 {
         self.generation.load(Ordering::Acquire)
     }
 
     /// What was seen of a question's sources, as a whole or of a line.
-    pub(super) fn of(&self, question: &Question, now: UnixMillis) -> Past {
+    pub(super) fn find_history(&self, question: &DelayQuestion, now: UnixMillis) -> DelayHistory {
         let feed = match &question.sources[..] {
-            [] => return Past::default(),
+            [] => return DelayHistory::default(),
             [source] if source.trip_late_after == question.late_after => &source.id,
             // What several feeds tell of is counted once under the network's name, and by the threshold of its schedule.
             _ => question.network.id(),
         };
-        self.of_feed(feed, question.route.as_ref(), now)
+        self.feed_history(feed, question.route.as_ref(), now)
     }
 
-    fn of_feed(&self, feed: &FeedId, line: Option<&SmolStr>, now: UnixMillis) -> Past {
-        let days = self.days();
-        let Some(day) = days.feeds.get(feed) else { return Past::default() };
-        let looked = day.all.of_day(now);
+    fn feed_history(&self, feed: &FeedId, line: Option<&SmolStr>, now: UnixMillis) -> DelayHistory {
+        let days = self.lock_days();
+        let Some(day) = days.feeds.get(feed) else { return DelayHistory::default() };
+        let looked = day.all.iter_day(now);
         let Some(line) = line else {
-            return Past { quarters: looked.map(Seen::told).collect(), is_left_out: false };
+            return DelayHistory {
+                quarters: looked.map(QuarterCounts::quarter_hour).collect(),
+                is_left_out: false,
+            };
         };
         let Some(series) = day.lines.get(line) else {
             let is_left_out = day.full.is_some();
-            let none = |seen: &Seen| Seen { quarter: seen.quarter, ..Seen::default() }.told();
+            let none = |seen: &QuarterCounts| {
+                QuarterCounts { quarter: seen.quarter, ..QuarterCounts::default() }.quarter_hour()
+            };
             let quarters = if is_left_out { Vec::new() } else { looked.map(none).collect() };
-            return Past { quarters, is_left_out };
+            return DelayHistory { quarters, is_left_out };
         };
         // Where it was looked and the line was not seen, none of its trips was there.
-        let of_line = |seen: &Seen| {
-            let none = Seen { quarter: seen.quarter, ..Seen::default() };
-            series.find(seen.quarter).unwrap_or(&none).told()
+        let of_line = |seen: &QuarterCounts| {
+            let none = QuarterCounts { quarter: seen.quarter, ..QuarterCounts::default() };
+            series.find_quarter(seen.quarter).unwrap_or(&none).quarter_hour()
         };
-        Past { quarters: looked.map(of_line).collect(), is_left_out: false }
+        DelayHistory { quarters: looked.map(of_line).collect(), is_left_out: false }
     }
 
     /// Whether trips of a feed were seen since the start, or in the day before it as far as that was kept.
-    pub(super) fn has(&self, feed: &FeedId) -> bool {
-        self.days().feeds.contains_key(feed)
+    pub(super) fn has_feed(&self, feed: &FeedId) -> bool {
+        self.lock_days().feeds.contains_key(feed)
     }
 
     /// Begins a round of looks at `now`. Gives what is to be kept of the quarter before, if one has ended.
-    pub(super) fn begin(&self, now: UnixMillis) -> Vec<DelayRow> {
-        let (mut days, quarter) = (self.days(), quarter_of(now));
+    pub(super) fn begin_round(&self, now: UnixMillis) -> Vec<DelayRow> {
+        let (mut days, quarter) = (self.lock_days(), quarter_number(now));
         let ended = match days.looked.is_some_and(|looked| looked != quarter) {
-            true => days.unkept(),
+            true => days.unsaved_rows(),
             false => Vec::new(),
         };
         days.looked = Some(quarter);
@@ -263,28 +268,31 @@ impl Day {
     }
 
     /// Adds what is seen of a feed at `now`, as a whole and by lines.
-    pub(super) fn add(
+    pub(super) fn add_trips(
         &self,
         feed: &FeedId,
-        trips: &[&TripStanding],
+        trips: &[&TripDelay],
         late_after: std::time::Duration,
         now: UnixMillis,
     ) {
-        let counts = |trips: &[&TripStanding]| DelayCounts::of(trips.iter().copied(), late_after);
-        let mut by_line: HashMap<&SmolStr, Vec<&TripStanding>> = HashMap::new();
+        let counts =
+            |trips: &[&TripDelay]| DelayCounts::from_trips(trips.iter().copied(), late_after);
+        let mut by_line: HashMap<&SmolStr, Vec<&TripDelay>> = HashMap::new();
         for trip in trips {
             if let Some(line) = &trip.route_id {
                 by_line.entry(line).or_default().push(trip);
             }
         }
-        let all = Seen::of(&counts(trips), now);
-        let lines = by_line.iter().map(|(line, trips)| (*line, Seen::of(&counts(trips), now)));
+        let all = QuarterCounts::from_counts(&counts(trips), now);
+        let lines = by_line
+            .iter()
+            .map(|(line, trips)| (*line, QuarterCounts::from_counts(&counts(trips), now)));
         let mut lines: Vec<_> = lines.filter(|(_, seen)| seen.trips > 0).collect();
         // Which lines find a place is not left to chance.
         lines.sort_unstable_by_key(|(line, _)| *line);
-        let mut days = self.days();
-        if let Some(day) = days.feed(feed) {
-            day.all.add(all);
+        let mut days = self.lock_days();
+        if let Some(day) = days.feed_day(feed) {
+            day.all.add_quarter(all);
         }
         for (line, seen) in lines {
             days.add_line(feed, line, seen);
@@ -292,9 +300,9 @@ impl Day {
     }
 
     /// Forgets the feeds that are no more and lines that were not seen for a day, and says that something was added.
-    pub(super) fn finish(&self, is_there: impl Fn(&FeedId) -> bool, now: UnixMillis) {
-        let first = quarter_of(UnixMillis(first_start(now)));
-        let mut days = self.days();
+    pub(super) fn finish_round(&self, is_there: impl Fn(&FeedId) -> bool, now: UnixMillis) {
+        let first = quarter_number(UnixMillis(day_start(now)));
+        let mut days = self.lock_days();
         days.feeds.retain(|id, day| {
             day.lines.retain(|_, series| series.0.back().is_some_and(|it| it.quarter >= first));
             day.full = day.full.filter(|full| *full >= first);
@@ -306,22 +314,22 @@ impl Day {
     }
 
     /// What was seen since the quarter of the last look began, to be kept.
-    pub(super) fn unkept(&self) -> Vec<DelayRow> {
-        self.days().unkept()
+    pub(super) fn unsaved_rows(&self) -> Vec<DelayRow> {
+        self.lock_days().unsaved_rows()
     }
 
     /// Takes what was kept before a restart, in the order of time; no more than there is a place for.
-    pub(super) fn restore(&self, kept: &[DelayRow], now: UnixMillis) {
-        let mut days = self.days();
-        for row in kept.iter().filter(|row| (first_start(now)..=now.0).contains(&row.start.0)) {
-            let quarter = quarter_of(row.start);
+    pub(super) fn restore_rows(&self, kept: &[DelayRow], now: UnixMillis) {
+        let mut days = self.lock_days();
+        for row in kept.iter().filter(|row| (day_start(now)..=now.0).contains(&row.start.0)) {
+            let quarter = quarter_number(row.start);
             let DelayRow { trips, late, cancelled, .. } = *row;
-            let seen = Seen { quarter, trips, late, cancelled };
+            let seen = QuarterCounts { quarter, trips, late, cancelled };
             match &row.line {
                 Some(line) => days.add_line(&row.feed, &SmolStr::new(line), seen),
                 None => {
-                    if let Some(day) = days.feed(&row.feed) {
-                        day.all.add(seen);
+                    if let Some(day) = days.feed_day(&row.feed) {
+                        day.all.add_quarter(seen);
                     }
                 }
             }
@@ -330,43 +338,43 @@ impl Day {
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn days(&self) -> MutexGuard<'_, Days> {
+    fn lock_days(&self) -> MutexGuard<'_, FeedDays> {
         // What a look that broke left is at worst one look short.
         self.days.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Where a day begins that ends now, with whole quarters.
-pub(crate) fn first_start(now: UnixMillis) -> i64 {
+pub(crate) fn day_start(now: UnixMillis) -> i64 {
     let quarters = i64::try_from(QUARTERS_MAX).unwrap_or(i64::MAX);
     (now.0.div_euclid(QUARTER_MS) - (quarters - 1)) * QUARTER_MS
 }
 
 /// The quarters of a day, as numbers from its first.
-pub(crate) fn number(start: UnixMillis, now: UnixMillis) -> i64 {
-    (start.0 - first_start(now)).div_euclid(QUARTER_MS)
+pub(crate) fn quarter_index(start: UnixMillis, now: UnixMillis) -> i64 {
+    (start.0 - day_start(now)).div_euclid(QUARTER_MS)
 }
 
 /// A stretch of quarters that were not looked at: of these nothing is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Gap {
+pub(crate) struct DataGap {
     /// When its first quarter began.
     pub(crate) start: UnixMillis,
     pub(crate) quarters: i64,
 }
 
 /// The stretches of the day that ends `now` of which nothing is known. That the running quarter has just begun is none.
-pub(crate) fn gaps(quarters: &[Quarter], now: UnixMillis) -> Vec<Gap> {
-    let first = first_start(now);
-    let running = number(now, now);
+pub(crate) fn find_gaps(quarters: &[QuarterHour], now: UnixMillis) -> Vec<DataGap> {
+    let first = day_start(now);
+    let running = quarter_index(now, now);
     let mut gaps = Vec::new();
     let mut next = 0;
-    let looked = quarters.iter().map(|quarter| number(quarter.start, now));
+    let looked = quarters.iter().map(|quarter| quarter_index(quarter.start, now));
     for at in looked.chain([running + 1]) {
         let has_just_begun = at > running && next == running;
         if at > next && !has_just_begun {
             let start = UnixMillis(first + next * QUARTER_MS);
-            gaps.push(Gap { start, quarters: at - next });
+            gaps.push(DataGap { start, quarters: at - next });
         }
         next = next.max(at + 1);
     }
@@ -377,7 +385,7 @@ pub(crate) fn gaps(quarters: &[Quarter], now: UnixMillis) -> Vec<Gap> {
 mod tests {
     use std::time::Duration;
 
-    use lineside_ingest::Standing;
+    use lineside_ingest::TripDelayStatus;
 
     use super::*;
 
@@ -388,8 +396,8 @@ mod tests {
     }
 
     /// A trip of a line.
-    fn trip(line: &str, standing: Standing) -> TripStanding {
-        TripStanding {
+    fn trip(line: &str, standing: TripDelayStatus) -> TripDelay {
+        TripDelay {
             feed: id("a"),
             trip_id: SmolStr::default(),
             start_time: SmolStr::default(),
@@ -410,26 +418,32 @@ mod tests {
     }
 
     /// Looks at so many late ones and so many that are on time of a line, one that does not run and one that nobody knows.
-    fn look(day: &Day, feed: &str, line: &str, (late, on_time): (usize, usize), now: UnixMillis) {
-        let late = std::iter::repeat_n(Standing::Behind(600), late);
-        let all = late.chain(std::iter::repeat_n(Standing::Behind(0), on_time));
-        let all = all.chain([Standing::Cancelled, Standing::Unknown]);
-        let trips: Vec<TripStanding> = all.map(|standing| trip(line, standing)).collect();
-        day.add(&id(feed), &trips.iter().collect::<Vec<_>>(), FIVE, now);
+    fn look(
+        day: &DelayDay,
+        feed: &str,
+        line: &str,
+        (late, on_time): (usize, usize),
+        now: UnixMillis,
+    ) {
+        let late = std::iter::repeat_n(TripDelayStatus::Behind(600), late);
+        let all = late.chain(std::iter::repeat_n(TripDelayStatus::Behind(0), on_time));
+        let all = all.chain([TripDelayStatus::Cancelled, TripDelayStatus::Unknown]);
+        let trips: Vec<TripDelay> = all.map(|standing| trip(line, standing)).collect();
+        day.add_trips(&id(feed), &trips.iter().collect::<Vec<_>>(), FIVE, now);
     }
 
     fn at(quarter: i64) -> UnixMillis {
         UnixMillis(1_800_000_000_000 + quarter * QUARTER_MS)
     }
 
-    fn seen(day: &Day, feed: &str, line: Option<&str>, now: UnixMillis) -> Vec<[u64; 3]> {
-        let past = day.of_feed(&id(feed), line.map(SmolStr::new).as_ref(), now);
+    fn seen(day: &DelayDay, feed: &str, line: Option<&str>, now: UnixMillis) -> Vec<[u64; 3]> {
+        let past = day.feed_history(&id(feed), line.map(SmolStr::new).as_ref(), now);
         past.quarters.iter().map(|it| [it.trips, it.late, it.cancelled]).collect()
     }
 
     #[test]
     fn looks_add_up_by_quarters_and_lines() {
-        let day = Day::default();
+        let day = DelayDay::default();
         look(&day, "a", "1", (2, 7), at(0));
         look(&day, "a", "1", (4, 5), at(0) + Duration::from_secs(60));
         look(&day, "b", "1", (10, 10), at(0));
@@ -440,59 +454,59 @@ mod tests {
         assert_eq!(seen(&day, "a", Some("never"), at(1)), [[0, 0, 0], [0, 0, 0]]);
         assert_eq!(seen(&day, "b", None, at(1)).len(), 1);
         assert!(seen(&day, "never", None, at(1)).is_empty());
-        let first = day.of_feed(&id("a"), None, at(1)).quarters[0];
-        assert_eq!(number(first.start, at(1)), 94);
+        let first = day.feed_history(&id("a"), None, at(1)).quarters[0];
+        assert_eq!(quarter_index(first.start, at(1)), 94);
         assert!((first.late_share() - 0.3).abs() < 1e-9);
     }
 
     #[test]
     fn a_day_is_bounded_and_passes() {
-        let day = Day::default();
+        let day = DelayDay::default();
         for quarter in 0..300 {
             look(&day, "a", "1", (0, 2), at(quarter));
         }
-        assert_eq!(day.days().feeds[&id("a")].all.0.len(), QUARTERS_MAX);
+        assert_eq!(day.lock_days().feeds[&id("a")].all.0.len(), QUARTERS_MAX);
         assert_eq!(seen(&day, "a", Some("1"), at(299)).len(), QUARTERS_MAX);
         assert!(seen(&day, "a", None, at(399)).is_empty());
         look(&day, "a", "1", (1, 1), at(100));
-        let days = day.days();
+        let days = day.lock_days();
         assert_eq!(days.feeds[&id("a")].all.0.back().unwrap().late, 1, "a clock that stepped back");
         drop(days);
-        day.finish(|_| true, at(394));
-        assert_eq!(day.days().n_lines, 1);
-        day.finish(|_| true, at(395));
-        assert_eq!(day.days().n_lines, 0, "a line that was not seen for a day");
-        day.finish(|_| false, at(395));
-        assert!(day.days().feeds.is_empty() && day.generation() == 3);
+        day.finish_round(|_| true, at(394));
+        assert_eq!(day.lock_days().n_lines, 1);
+        day.finish_round(|_| true, at(395));
+        assert_eq!(day.lock_days().n_lines, 0, "a line that was not seen for a day");
+        day.finish_round(|_| false, at(395));
+        assert!(day.lock_days().feeds.is_empty() && day.generation() == 3);
     }
 
     #[test]
     fn lines_beyond_the_bound_find_no_place_and_who_asks_is_told() {
-        let day = Day::default();
+        let day = DelayDay::default();
         let ids: Vec<String> = (0..=LINES_OF_FEED_MAX).map(|n| format!("{n:05}")).collect();
-        let trips: Vec<_> = ids.iter().map(|line| trip(line, Standing::Behind(0))).collect();
-        day.add(&id("a"), &trips.iter().collect::<Vec<_>>(), FIVE, at(0));
-        let past = |line: &str| day.of_feed(&id("a"), Some(&SmolStr::new(line)), at(0));
+        let trips: Vec<_> = ids.iter().map(|line| trip(line, TripDelayStatus::Behind(0))).collect();
+        day.add_trips(&id("a"), &trips.iter().collect::<Vec<_>>(), FIVE, at(0));
+        let past = |line: &str| day.feed_history(&id("a"), Some(&SmolStr::new(line)), at(0));
         assert_eq!(past("00000").quarters.len(), 1);
         let last = ids.last().unwrap();
-        assert_eq!(past(last), Past { quarters: Vec::new(), is_left_out: true });
+        assert_eq!(past(last), DelayHistory { quarters: Vec::new(), is_left_out: true });
         assert_eq!(seen(&day, "a", None, at(0)), [[ids.len() as u64, 0, 0]], "all of them count");
-        assert_eq!(day.days().n_lines, LINES_OF_FEED_MAX);
+        assert_eq!(day.lock_days().n_lines, LINES_OF_FEED_MAX);
         look(&day, "b", &"x".repeat(LINE_BYTES_MAX + 1), (0, 1), at(0));
-        assert_eq!(day.days().n_lines, LINES_OF_FEED_MAX);
+        assert_eq!(day.lock_days().n_lines, LINES_OF_FEED_MAX);
     }
 
     #[test]
     fn what_is_kept_is_there_after_a_restart_and_is_added_to() {
-        let day = Day::default();
-        assert!(day.unkept().is_empty() && day.begin(at(0)).is_empty());
+        let day = DelayDay::default();
+        assert!(day.unsaved_rows().is_empty() && day.begin_round(at(0)).is_empty());
         look(&day, "a", "1", (1, 1), at(0));
-        assert!(day.begin(at(0) + Duration::from_secs(60)).is_empty(), "the quarter goes on");
+        assert!(day.begin_round(at(0) + Duration::from_secs(60)).is_empty(), "the quarter goes on");
         look(&day, "a", "1", (1, 1), at(0) + Duration::from_secs(60));
-        let ended = day.begin(at(1));
+        let ended = day.begin_round(at(1));
         look(&day, "a", "1", (0, 1), at(1));
         let mut kept = ended.clone();
-        kept.extend(day.unkept());
+        kept.extend(day.unsaved_rows());
         kept.sort_by_key(|row| row.start);
         let told = |rows: &[DelayRow]| -> Vec<_> {
             rows.iter().map(|row| (row.line.clone(), row.trips, row.late)).collect()
@@ -502,24 +516,30 @@ mod tests {
         first.sort();
         assert_eq!(first, [(None, 6, 2), (line, 6, 2)]);
         assert_eq!(kept.len(), 4);
-        let next = Day::default();
-        next.restore(&kept, at(1));
-        assert!(next.has(&id("a")) && !next.has(&id("b")), "before anything is heard again");
+        let next = DelayDay::default();
+        next.restore_rows(&kept, at(1));
+        assert!(
+            next.has_feed(&id("a")) && !next.has_feed(&id("b")),
+            "before anything is heard again"
+        );
         look(&next, "a", "1", (1, 0), at(1));
         assert_eq!(seen(&next, "a", Some("1"), at(1)), [[6, 2, 2], [4, 1, 2]]);
-        let late = Day::default();
-        late.restore(&kept, at(200));
-        assert!(late.days().feeds.is_empty(), "of another day");
+        let late = DelayDay::default();
+        late.restore_rows(&kept, at(200));
+        assert!(late.lock_days().feeds.is_empty(), "of another day");
     }
 
     #[test]
     fn what_was_not_looked_at_is_a_gap() {
-        let looked = |quarters: &[i64]| -> Vec<Quarter> {
-            quarters.iter().map(|&it| Quarter { start: at(it), ..Quarter::default() }).collect()
+        let looked = |quarters: &[i64]| -> Vec<QuarterHour> {
+            quarters
+                .iter()
+                .map(|&it| QuarterHour { start: at(it), ..QuarterHour::default() })
+                .collect()
         };
         // The quarter that runs is the last of the 96.
         let check = |quarters: &[i64], expect: &[(i64, i64)]| {
-            let found = gaps(&looked(quarters), at(0) + Duration::from_secs(60));
+            let found = find_gaps(&looked(quarters), at(0) + Duration::from_secs(60));
             let found: Vec<_> = found.iter().map(|gap| (gap.start, gap.quarters)).collect();
             let expect: Vec<_> = expect.iter().map(|&(from, many)| (at(from), many)).collect();
             assert_eq!(found, expect, "{quarters:?}");

@@ -1,14 +1,14 @@
 //! "Is my train late?": answered once per state of a network, and then given out as it lies there.
 //!
-//! A question names a feed, and a line or a stop of it. Its [`Mark`](question::Mark) says what the answer follows from: the
+//! A question names a feed, and a line or a stop of it. Its [`ReportFingerprint`](question::Mark) says what the answer follows from: the
 //! network's state, how its sources are, the threshold. What was made for a mark is right as long as the mark is, so a
 //! request compares and copies nothing but a pointer; the first one after a change makes the answer for all. Nobody asks
 //! here how a feed came to be as it is.
 
-mod answer;
+mod report;
 mod day;
-mod kinds;
-mod looks;
+mod vehicle_nouns;
+mod sampling;
 mod question;
 mod stops;
 
@@ -19,18 +19,20 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::HeaderValue;
 use lineside_sync::UnixMillis;
-use lineside_sync::table::{Limits, Table};
+use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
 use xxhash_rust::xxh3::xxh3_128;
 
-pub(crate) use self::answer::{Answer, LineCount, Word};
-pub(crate) use self::day::{Day, Gap, LINES_OF_FEED_MAX, Quarter, first_start, gaps, number};
-pub(crate) use self::kinds::Noun;
-pub(crate) use self::looks::{keep, watch};
-pub(crate) use self::question::{Question, Source, is_of_alerts};
+pub(crate) use self::day::{
+    DataGap, DelayDay, LINES_OF_FEED_MAX, QuarterHour, day_start, find_gaps, quarter_index,
+};
+pub(crate) use self::question::{DelayQuestion, DelaySource, has_only_alerts};
+pub(crate) use self::report::{DelayReport, DelayVerdict, LineCount};
+pub(crate) use self::sampling::{sample_delays, save_quarter};
 pub(crate) use self::stops::STOPS_MAX;
+pub(crate) use self::vehicle_nouns::VehicleNoun;
 
 use crate::app::App;
-use crate::http::{Makers, Refusal, Representation, Wants, aside};
+use crate::http::{Refusal, RenderSlots, ReplyPreferences, Representation, run_blocking};
 
 /// Answers that are kept: of some hundred lines and stops, in each of their forms.
 const KEPT_MAX: usize = 2_048;
@@ -43,7 +45,7 @@ const FRESH_FOR_MAX: Duration = Duration::from_secs(15);
 
 /// As what an answer goes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum View {
+pub(crate) enum DelayView {
     /// The page, in its frame.
     Page,
     /// The page for frames of others.
@@ -56,14 +58,14 @@ pub(crate) enum View {
 
 /// A made answer.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct RenderedReport {
     kind: HeaderValue,
     body: Bytes,
     hash: u128,
     at: UnixMillis,
 }
 
-impl Made {
+impl RenderedReport {
     /// A body of a kind.
     pub(crate) fn new(kind: &'static str, body: impl Into<Bytes>, at: UnixMillis) -> Self {
         let body = body.into();
@@ -71,86 +73,91 @@ impl Made {
     }
 }
 
-type Key = (View, question::Key, question::Mark);
+type Key = (DelayView, question::QuestionKey, question::ReportFingerprint);
 
 /// The answers that lie ready, and what was seen over the day.
 #[derive(Debug)]
-pub(crate) struct Delays {
-    made: Table<Key, Arc<Made>, Refusal>,
-    makers: Makers,
-    day: Day,
-    stops: stops::Stops,
+pub(crate) struct DelayReports {
+    made: LoadingCache<Key, Arc<RenderedReport>, Refusal>,
+    makers: RenderSlots,
+    day: DelayDay,
+    stops: stops::StopDelays,
 }
 
-impl Default for Delays {
+impl Default for DelayReports {
     fn default() -> Self {
-        let limits = Limits { entries: KEPT_MAX, weight: KEPT_BYTES_MAX, age: Some(KEPT_FOR) };
+        let limits = CacheLimits { entries: KEPT_MAX, weight: KEPT_BYTES_MAX, age: Some(KEPT_FOR) };
         Self {
-            made: Table::new(limits, |_, made| made.body.len()),
-            makers: Makers::default(),
-            day: Day::default(),
-            stops: stops::Stops::default(),
+            made: LoadingCache::new(limits, |_, made| made.body.len()),
+            makers: RenderSlots::default(),
+            day: DelayDay::default(),
+            stops: stops::StopDelays::default(),
         }
     }
 }
 
-impl Delays {
+impl DelayReports {
     /// What was seen over the day.
-    pub(crate) fn day(&self) -> &Day {
+    pub(crate) fn day(&self) -> &DelayDay {
         &self.day
     }
 
     /// What was seen over the day of what a question is about. Of one line at one stop nothing is remembered.
-    fn past(&self, question: &Question, now: UnixMillis) -> day::Past {
+    fn find_history(&self, question: &DelayQuestion, now: UnixMillis) -> day::DelayHistory {
         match (&question.stop, &question.route) {
-            (None, _) => self.day.of(question, now),
-            (Some(stop), None) => self.stops.ask(&question.feed, stop, now),
-            (Some(_), Some(_)) => day::Past::default(),
+            (None, _) => self.day.find_history(question, now),
+            (Some(stop), None) => self.stops.watch_stop(&question.feed, stop, now),
+            (Some(_), Some(_)) => day::DelayHistory::default(),
         }
     }
 
     /// Lets go of what is old. `now` is the clock's monotonic time.
-    pub(crate) fn sweep(&self, now: Duration) {
-        self.made.sweep(now);
+    pub(crate) fn evict_expired(&self, now: Duration) {
+        self.made.sweep_aged(now);
     }
 }
 
 /// The reply to a question in one of its forms, which `make` writes where nobody has asked before.
-pub(crate) async fn reply(
+pub(crate) async fn reply_with_report(
     app: &App,
-    question: Question,
-    view: View,
-    wants: &Wants,
-    make: fn(&Answer) -> Made,
+    question: DelayQuestion,
+    view: DelayView,
+    wants: &ReplyPreferences,
+    make: fn(&DelayReport) -> RenderedReport,
 ) -> Result<Response, Refusal> {
     let fresh_for = question.fresh_for(app).min(FRESH_FOR_MAX);
-    let key = (view, question.key(), question.mark(app));
+    let key = (view, question.question_key(), question.report_fingerprint(app));
     let load = async || {
-        let place = app.delays().makers.place().await?;
-        let day = app.delays().past(&question, app.now());
+        let place = app.delays().makers.acquire_permit().await?;
+        let day = app.delays().find_history(&question, app.now());
         let now = app.now();
         let work = move || {
             let _place = place;
-            make(&Answer::of(question, day, now))
+            make(&DelayReport::for_question(question, day, now))
         };
-        Ok(Arc::new(aside(work).await?))
+        Ok(Arc::new(run_blocking(work).await?))
     };
     let made = app.delays().made.load(key, load).await?;
-    let reply = Representation::hashed(made.kind.clone(), made.body.clone(), made.hash);
-    let reply = reply.modified(Some(made.at), app.now()).fresh_for(fresh_for);
-    Ok(reply.reply(wants, app).await)
+    let reply = Representation::with_hash(made.kind.clone(), made.body.clone(), made.hash);
+    let reply = reply.modified_at(Some(made.at), app.now()).fresh_for(fresh_for);
+    Ok(reply.into_reply(wants, app).await)
 }
 
 /// Which line and stop the parameters of a request name.
-pub(crate) fn asked(
+pub(crate) fn parse_question(
     app: &App,
     feed: &str,
-    parameters: &crate::http::Parameters,
-) -> Result<Question, Refusal> {
-    Question::of(app, feed, parameters.one("route"), parameters.one("stop"))
+    parameters: &crate::http::QueryParameters,
+) -> Result<DelayQuestion, Refusal> {
+    DelayQuestion::from_ids(
+        app,
+        feed,
+        parameters.find_value("route"),
+        parameters.find_value("stop"),
+    )
 }
 
 /// Whether an address asks for the form that stands in frames of others.
-pub(crate) fn is_embedded(parameters: &crate::http::Parameters) -> bool {
-    parameters.one("embed").is_some_and(|said| said != "0")
+pub(crate) fn is_embedded(parameters: &crate::http::QueryParameters) -> bool {
+    parameters.find_value("embed").is_some_and(|said| said != "0")
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs::Timetable;
-use lineside_ingest::{Feed, FeedId, FeedState, FeedStatus, Network, NetworkState, Selection};
+use lineside_ingest::{DelayQuery, Feed, FeedId, FeedState, FeedStatus, Network, NetworkState};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::app::App;
-use crate::http::{Refusal, found};
+use crate::http::{Refusal, lookup};
 
 /// How far behind the timetable a trip is late where no operator says otherwise: the usual measure of punctuality in
 /// Europe.
@@ -23,7 +23,7 @@ const ID_CHARS_MAX: usize = 100;
 
 /// A feed that tells of trips, and how it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Source {
+pub(crate) struct DelaySource {
     pub(crate) id: FeedId,
     pub(crate) name: String,
     pub(crate) state: FeedState,
@@ -40,7 +40,7 @@ pub(crate) struct Source {
 
 /// A question with all that its answer follows from.
 #[derive(Debug)]
-pub(crate) struct Question {
+pub(crate) struct DelayQuestion {
     pub(crate) network: Arc<Network>,
     pub(crate) state: Arc<NetworkState>,
     pub(crate) timetable: Option<Arc<Timetable>>,
@@ -49,7 +49,7 @@ pub(crate) struct Question {
     pub(crate) feed_name: String,
     pub(crate) route: Option<SmolStr>,
     pub(crate) stop: Option<SmolStr>,
-    pub(crate) sources: Vec<Source>,
+    pub(crate) sources: Vec<DelaySource>,
     /// One real-time feed is asked for, and not its network.
     pub(crate) is_alone: bool,
     pub(crate) late_after: Duration,
@@ -57,7 +57,7 @@ pub(crate) struct Question {
 
 /// Who asks for what.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
+pub(crate) struct QuestionKey {
     feed: FeedId,
     route: Option<SmolStr>,
     stop: Option<SmolStr>,
@@ -65,23 +65,23 @@ pub(crate) struct Key {
 
 /// What the answer follows from, as a hash: while it is the same, so is the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Mark(u128);
+pub(crate) struct ReportFingerprint(u128);
 
-impl Question {
+impl DelayQuestion {
     /// The question that an address asks.
     ///
     /// # Errors
     /// If there is no such feed, line or stop, or the feed holds no trips; [`Refusal::NoData`] while the schedule that would
     /// know the line or the stop was not read yet.
-    pub(crate) fn of(
+    pub(crate) fn from_ids(
         app: &App,
         id: &str,
         route: Option<&str>,
         stop: Option<&str>,
     ) -> Result<Self, Refusal> {
-        let feed = found::decoded_feed(app, id, WANTED)?;
-        if is_of_alerts(app, &feed) {
-            let feed = found::shortened(id);
+        let feed = lookup::find_decoded_feed(app, id, WANTED)?;
+        if has_only_alerts(app, &feed) {
+            let feed = lookup::shorten_id(id);
             return Err(Refusal::OtherFormat { feed, is: "a feed of alerts", wanted: WANTED });
         }
         let network = feed.network();
@@ -89,29 +89,29 @@ impl Question {
         let timetable = network.timetable();
         let unread = || match &timetable {
             Some(_) => None,
-            None => found::unread_schedule(&network),
+            None => lookup::check_pending_schedule(&network),
         };
         if let Some(stop) = stop {
             let known = timetable.as_ref().and_then(|timetable| timetable.find_stop(stop));
             let unknown = || Refusal::UnknownStop {
-                feed: found::shortened(id),
-                stop: found::shortened(stop),
+                feed: lookup::shorten_id(id),
+                stop: lookup::shorten_id(stop),
             };
             known.ok_or_else(|| unread().unwrap_or_else(unknown))?;
         }
         if let Some(route) = route {
             let scheduled = timetable.as_ref().and_then(|timetable| timetable.find_route(route));
-            let is_known = scheduled.is_some() || state.by_route(route).next().is_some();
+            let is_known = scheduled.is_some() || state.records_by_route(route).next().is_some();
             let unknown = || Refusal::UnknownRoute {
-                feed: found::shortened(id),
-                route: found::shortened(route),
+                feed: lookup::shorten_id(id),
+                route: lookup::shorten_id(route),
             };
             let refuse = || unread().unwrap_or_else(unknown);
             is_known.then_some(()).ok_or_else(refuse)?;
         }
-        let (is_alone, sources) = sources(app, &feed, &network, &state);
+        let (is_alone, sources) = find_sources(app, &feed, &network, &state);
         Ok(Self {
-            late_after: late_after(&feed, &network),
+            late_after: lateness_threshold(&feed, &network),
             sources,
             is_alone,
             feed: feed.id().clone(),
@@ -125,12 +125,12 @@ impl Question {
     }
 
     /// Who asks for what.
-    pub(super) fn key(&self) -> Key {
-        Key { feed: self.feed.clone(), route: self.route.clone(), stop: self.stop.clone() }
+    pub(super) fn question_key(&self) -> QuestionKey {
+        QuestionKey { feed: self.feed.clone(), route: self.route.clone(), stop: self.stop.clone() }
     }
 
     /// What the answer follows from.
-    pub(super) fn mark(&self, app: &App) -> Mark {
+    pub(super) fn report_fingerprint(&self, app: &App) -> ReportFingerprint {
         let mut hash = Xxh3Default::new();
         let mut put = |number: i64| hash.update(&number.to_le_bytes());
         put(i64::from_le_bytes(self.network.epoch().bits().to_le_bytes()));
@@ -152,17 +152,17 @@ impl Question {
             }
         }
         hash.update(self.feed_name.as_bytes());
-        Mark(hash.digest128())
+        ReportFingerprint(hash.digest128())
     }
 
     /// How long nothing new can be known.
     pub(super) fn fresh_for(&self, app: &App) -> Duration {
-        found::network_fresh_for(app, &self.network)
+        lookup::network_fresh_for(app, &self.network)
     }
 
     /// Which trips it is about, as these feeds tell of them.
-    pub(super) fn selection<'a>(&'a self, feeds: &'a [FeedId]) -> Selection<'a> {
-        Selection {
+    pub(super) fn selection<'a>(&'a self, feeds: &'a [FeedId]) -> DelayQuery<'a> {
+        DelayQuery {
             feeds,
             route: self.route.as_deref(),
             stop: self.stop.as_deref(),
@@ -171,12 +171,12 @@ impl Question {
     }
 
     /// The sources that are to be believed.
-    pub(crate) fn believed(&self) -> Vec<FeedId> {
+    pub(crate) fn believed_sources(&self) -> Vec<FeedId> {
         self.sources.iter().filter(|it| it.is_fresh).map(|it| it.id.clone()).collect()
     }
 
     /// The zone that its times are told in.
-    pub(crate) fn zone(&self) -> TimeZone {
+    pub(crate) fn time_zone(&self) -> TimeZone {
         self.timetable.as_ref().map_or(TimeZone::UTC, |timetable| timetable.timezone().clone())
     }
 
@@ -194,9 +194,9 @@ impl Question {
     pub(crate) fn route_name(&self) -> Option<String> {
         let id = self.route.as_deref()?;
         let route = self.timetable.as_ref().and_then(|timetable| {
-            timetable.find_route(id).map(|route| timetable.route(route).name().to_owned())
+            timetable.find_route(id).map(|route| timetable.route(route).display_name().to_owned())
         });
-        Some(route.filter(|name| !name.is_empty()).unwrap_or_else(|| short(id)))
+        Some(route.filter(|name| !name.is_empty()).unwrap_or_else(|| short_id(id)))
     }
 
     /// The name of the stop, or its id.
@@ -205,16 +205,16 @@ impl Question {
         let stop = self.timetable.as_ref().and_then(|timetable| {
             timetable.find_stop(id).map(|stop| timetable.stop(stop).name.to_owned())
         });
-        Some(stop.filter(|name| !name.is_empty()).unwrap_or_else(|| short(id)))
+        Some(stop.filter(|name| !name.is_empty()).unwrap_or_else(|| short_id(id)))
     }
 }
 
-fn short(id: &str) -> String {
+fn short_id(id: &str) -> String {
     id.chars().take(ID_CHARS_MAX).collect()
 }
 
 /// From which delay on a trip is late: as the feed says, else its schedule's, else the first of its network that says so.
-pub(super) fn late_after(feed: &Feed, network: &Network) -> Duration {
+pub(super) fn lateness_threshold(feed: &Feed, network: &Network) -> Duration {
     let said = feed.config().trip_late_after;
     let of_network = || network.feeds().iter().find_map(|feed| feed.config().trip_late_after);
     said.or_else(of_network).unwrap_or(TRIP_LATE_AFTER)
@@ -223,41 +223,41 @@ pub(super) fn late_after(feed: &Feed, network: &Network) -> Duration {
 /// The feeds that tell of a feed's trips: itself if it does, else those of its network that do. One that has told of
 /// nothing yet, and is not well, may be one of them: as long as that is not known it counts. Tells first whether it is
 /// the feed itself.
-fn sources(
+fn find_sources(
     app: &App,
     asked: &Feed,
     network: &Network,
     state: &NetworkState,
-) -> (bool, Vec<Source>) {
+) -> (bool, Vec<DelaySource>) {
     let feeds = network.realtime_feeds();
-    let tells = |feed: &Feed| state.tells_of_trips(feed.id().as_str());
+    let tells = |feed: &Feed| state.reports_trips(feed.id().as_str());
     let is_alone = feeds.iter().any(|feed| feed.id() == asked.id()) && tells(asked);
     let all = feeds.iter().filter(|feed| !is_alone || feed.id() == asked.id());
-    let judged = all.map(|feed| (tells(feed), source(app, feed, network)));
+    let judged = all.map(|feed| (tells(feed), delay_source(app, feed, network)));
     let may_tell =
-        |source: &Source| !source.is_fresh && state.n_records_of(source.id.as_str()) == 0;
+        |source: &DelaySource| !source.is_fresh && state.feed_record_count(source.id.as_str()) == 0;
     let sources = judged.filter(|(tells, source)| *tells || may_tell(source));
     (is_alone, sources.map(|(_, source)| source).collect())
 }
 
 /// Whether a feed tells of alerts alone. One that told of trips before a restart may not do so again until the morning.
-pub(crate) fn is_of_alerts(app: &App, feed: &Feed) -> bool {
-    feed.status().tells_of_alerts_only && !app.delays().day().has(feed.id())
+pub(crate) fn has_only_alerts(app: &App, feed: &Feed) -> bool {
+    feed.status().tells_of_alerts_only && !app.delays().day().has_feed(feed.id())
 }
 
 /// A feed as a source.
-pub(super) fn source(app: &App, feed: &Feed, network: &Network) -> Source {
+pub(super) fn delay_source(app: &App, feed: &Feed, network: &Network) -> DelaySource {
     let status = feed.status();
     let config = feed.config();
-    Source {
+    DelaySource {
         id: feed.id().clone(),
         name: config.display_name().to_owned(),
         state: status.state,
         reason: status.reason.clone(),
         at: status.data_time.or(status.last_success),
         late_after: config.late_after,
-        trip_late_after: late_after(feed, network),
-        is_fresh: is_fresh(&status, config.late_after, network.now(), app.now()),
+        trip_late_after: lateness_threshold(feed, network),
+        is_fresh: is_fresh(&status, config.late_after, network.data_now(), app.now()),
     }
 }
 
@@ -270,8 +270,8 @@ fn is_fresh(
     now: UnixMillis,
 ) -> bool {
     let age = match (status.data_time, status.last_success) {
-        (Some(at), _) => data_now.since(at),
-        (None, Some(at)) => now.since(at),
+        (Some(at), _) => data_now.duration_since(at),
+        (None, Some(at)) => now.duration_since(at),
         (None, None) => return false,
     };
     status.state == FeedState::Ok && !status.is_beginning && age <= late_after

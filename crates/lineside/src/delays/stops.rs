@@ -8,7 +8,7 @@ use lineside_ingest::{DelayCounts, FeedId};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
-use super::day::{Past, Seen, Series, first_start};
+use super::day::{DelayHistory, QuarterCounts, QuarterSeries, day_start};
 
 /// Stops that are looked at: a millisecond and 2 kB each.
 pub(crate) const STOPS_MAX: usize = 200;
@@ -19,61 +19,66 @@ const PLACE_MS: i64 = 60 * 60 * 1_000;
 type Asked = (FeedId, SmolStr);
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedStop {
     /// When somebody asked last.
     asked: UnixMillis,
-    series: Series,
+    series: QuarterSeries,
 }
 
 /// The last 24 hours of the stops that somebody asked about.
 #[derive(Debug, Default)]
-pub(super) struct Stops {
-    watched: Mutex<HashMap<Asked, Watched>>,
+pub(super) struct StopDelays {
+    watched: Mutex<HashMap<Asked, WatchedStop>>,
 }
 
-impl Stops {
+impl StopDelays {
     /// What was seen of a stop, which has a place from now on, if there is one.
-    pub(super) fn ask(&self, feed: &FeedId, stop: &SmolStr, now: UnixMillis) -> Past {
-        let (mut watched, asked) = (self.watched(), (feed.clone(), stop.clone()));
+    pub(super) fn watch_stop(
+        &self,
+        feed: &FeedId,
+        stop: &SmolStr,
+        now: UnixMillis,
+    ) -> DelayHistory {
+        let (mut watched, asked) = (self.lock_watched(), (feed.clone(), stop.clone()));
         if let Some(known) = watched.get_mut(&asked) {
             known.asked = known.asked.max(now);
-            let quarters = known.series.of_day(now).map(Seen::told).collect();
-            return Past { quarters, is_left_out: false };
+            let quarters = known.series.iter_day(now).map(QuarterCounts::quarter_hour).collect();
+            return DelayHistory { quarters, is_left_out: false };
         }
         if watched.len() >= STOPS_MAX {
             let oldest = watched.iter().min_by_key(|(_, known)| known.asked);
-            let has_gone = |known: &Watched| now.0.saturating_sub(known.asked.0) >= PLACE_MS;
+            let has_gone = |known: &WatchedStop| now.0.saturating_sub(known.asked.0) >= PLACE_MS;
             let oldest =
                 oldest.filter(|(_, known)| has_gone(known)).map(|(asked, _)| asked.clone());
             let Some(oldest) = oldest else {
-                return Past { quarters: Vec::new(), is_left_out: true };
+                return DelayHistory { quarters: Vec::new(), is_left_out: true };
             };
             watched.remove(&oldest);
         }
-        watched.insert(asked, Watched { asked: now, series: Series::default() });
-        Past::default()
+        watched.insert(asked, WatchedStop { asked: now, series: QuarterSeries::default() });
+        DelayHistory::default()
     }
 
     /// Those that are to be looked at; the ones that nobody asked about for a day are forgotten.
-    pub(super) fn all(&self, now: UnixMillis) -> Vec<Asked> {
-        let mut watched = self.watched();
-        watched.retain(|_, known| known.asked.0 >= first_start(now));
+    pub(super) fn list_watched(&self, now: UnixMillis) -> Vec<Asked> {
+        let mut watched = self.lock_watched();
+        watched.retain(|_, known| known.asked.0 >= day_start(now));
         watched.keys().cloned().collect()
     }
 
     /// Adds what is seen of one at `now`.
-    pub(super) fn add(&self, asked: &Asked, counts: &DelayCounts, now: UnixMillis) {
-        if let Some(known) = self.watched().get_mut(asked) {
-            known.series.add(Seen::of(counts, now));
+    pub(super) fn add_counts(&self, asked: &Asked, counts: &DelayCounts, now: UnixMillis) {
+        if let Some(known) = self.lock_watched().get_mut(asked) {
+            known.series.add_quarter(QuarterCounts::from_counts(counts, now));
         }
     }
 
     /// Forgets one that is no more.
-    pub(super) fn forget(&self, asked: &Asked) {
-        self.watched().remove(asked);
+    pub(super) fn forget_stop(&self, asked: &Asked) {
+        self.lock_watched().remove(asked);
     }
 
-    fn watched(&self) -> MutexGuard<'_, HashMap<Asked, Watched>> {
+    fn lock_watched(&self) -> MutexGuard<'_, HashMap<Asked, WatchedStop>> {
         // What a look that broke left is at worst one look short.
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -89,32 +94,32 @@ mod tests {
         (FeedId::new("town").unwrap(), SmolStr::new(stop.to_string()))
     }
 
-    fn ask(stops: &Stops, stop: usize, now: UnixMillis) -> Past {
+    fn ask(stops: &StopDelays, stop: usize, now: UnixMillis) -> DelayHistory {
         let (feed, stop) = asked(stop);
-        stops.ask(&feed, &stop, now)
+        stops.watch_stop(&feed, &stop, now)
     }
 
     #[test]
     fn a_stop_has_a_day_from_when_it_was_asked_about() {
-        let stops = Stops::default();
+        let stops = StopDelays::default();
         let counts = DelayCounts { trips: 4, late: 1, unknown: 1, ..DelayCounts::default() };
-        stops.add(&asked(1), &counts, NOW);
-        assert_eq!(ask(&stops, 1, NOW), Past::default(), "nobody had asked");
-        assert_eq!(stops.all(NOW), [asked(1)]);
-        stops.add(&asked(1), &counts, NOW);
-        stops.add(&asked(1), &counts, NOW + std::time::Duration::from_secs(60));
+        stops.add_counts(&asked(1), &counts, NOW);
+        assert_eq!(ask(&stops, 1, NOW), DelayHistory::default(), "nobody had asked");
+        assert_eq!(stops.list_watched(NOW), [asked(1)]);
+        stops.add_counts(&asked(1), &counts, NOW);
+        stops.add_counts(&asked(1), &counts, NOW + std::time::Duration::from_secs(60));
         let day = ask(&stops, 1, NOW);
         let seen: Vec<_> =
             day.quarters.iter().map(|it| (it.trips, it.late, it.cancelled)).collect();
         assert_eq!(seen, [(6, 2, 0)]);
-        stops.forget(&asked(1));
-        assert_eq!(ask(&stops, 1, NOW), Past::default());
-        assert_eq!(stops.all(NOW + std::time::Duration::from_secs(86_400 + 900)), []);
+        stops.forget_stop(&asked(1));
+        assert_eq!(ask(&stops, 1, NOW), DelayHistory::default());
+        assert_eq!(stops.list_watched(NOW + std::time::Duration::from_secs(86_400 + 900)), []);
     }
 
     #[test]
     fn only_a_stop_that_nobody_asks_about_any_more_makes_room() {
-        let stops = Stops::default();
+        let stops = StopDelays::default();
         for stop in 0..STOPS_MAX {
             assert!(!ask(&stops, stop, NOW).is_left_out);
         }
@@ -126,6 +131,6 @@ mod tests {
         let later = UnixMillis(NOW.0 + PLACE_MS);
         assert!(!ask(&stops, STOPS_MAX, later).is_left_out, "the place of the first is free");
         assert!(ask(&stops, 0, later).is_left_out);
-        assert_eq!(stops.all(later).len(), STOPS_MAX);
+        assert_eq!(stops.list_watched(later).len(), STOPS_MAX);
     }
 }

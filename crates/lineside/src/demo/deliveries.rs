@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lineside_sim::{Delivery, Origin};
+use lineside_sim::{FeedOrigin, SiriDelivery};
 use lineside_sync::Clock;
 use tokio::task::JoinSet;
 
@@ -15,7 +15,11 @@ const EVERY: Duration = Duration::from_secs(2);
 const SEND_MAX: Duration = Duration::from_secs(10);
 
 /// Posts what is due until the demo ends; the next look waits until all of it was taken, or was not.
-pub(super) async fn deliver(origin: Arc<Origin>, clock: Arc<dyn Clock>, shutdown: Shutdown) {
+pub(super) async fn post_deliveries(
+    origin: Arc<FeedOrigin>,
+    clock: Arc<dyn Clock>,
+    shutdown: Shutdown,
+) {
     let client = reqwest::Client::builder().timeout(SEND_MAX).no_proxy();
     let client = match client.redirect(reqwest::redirect::Policy::none()).build() {
         Ok(client) => client,
@@ -28,25 +32,25 @@ pub(super) async fn deliver(origin: Arc<Origin>, clock: Arc<dyn Clock>, shutdown
     loop {
         next += EVERY;
         tokio::select! {
-            () = shutdown.draining() => return,
+            () = shutdown.wait_until_draining() => return,
             () = clock.sleep_until(next) => {}
         }
         next = clock.monotonic();
-        let (asked, now) = (Arc::clone(&origin), clock.wall());
-        let due = tokio::task::spawn_blocking(move || asked.deliveries(now)).await;
+        let (asked, now) = (Arc::clone(&origin), clock.wall_time());
+        let due = tokio::task::spawn_blocking(move || asked.list_due_deliveries(now)).await;
         // Bounded: a subscription has one delivery on its way, and there are so many subscriptions.
         let mut under_way = JoinSet::new();
         for delivery in due.unwrap_or_default() {
-            under_way.spawn(send(client.clone(), Arc::clone(&origin), delivery));
+            under_way.spawn(send_delivery(client.clone(), Arc::clone(&origin), delivery));
         }
         tokio::select! {
-            () = shutdown.draining() => return,
+            () = shutdown.wait_until_draining() => return,
             _ = under_way.join_all() => {}
         }
     }
 }
 
-async fn send(client: reqwest::Client, origin: Arc<Origin>, delivery: Delivery) {
+async fn send_delivery(client: reqwest::Client, origin: Arc<FeedOrigin>, delivery: SiriDelivery) {
     let request = client.post(&delivery.address).header("content-type", "text/xml; charset=utf-8");
     let is_taken = match request.body(delivery.body.clone()).send().await {
         Ok(reply) => reply.status().is_success(),
@@ -57,5 +61,5 @@ async fn send(client: reqwest::Client, origin: Arc<Origin>, delivery: Delivery) 
             false
         }
     };
-    origin.settle(&delivery, is_taken);
+    origin.settle_delivery(&delivery, is_taken);
 }

@@ -10,13 +10,13 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use http::{HeaderMap, header};
-use lineside_sim::{Fault, FeedId};
+use lineside_sim::{CityFeed, FeedFault};
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
 use super::Demo;
 use crate::app::App;
-use crate::http::{Refusal, admin, bad};
+use crate::http::{Refusal, admin, bad_parameter};
 use crate::pages;
 
 const PATH: &str = "/demo/faults";
@@ -26,11 +26,11 @@ const NONE: &str = "none";
 const SCRIPT: &str = "script";
 
 /// The page, where there is a city to break.
-pub(crate) fn router(app: &App) -> Router {
+pub(crate) fn faults_router(app: &App) -> Router {
     match app.demo() {
         Some(demo) => {
             let state = (app.clone(), Arc::clone(demo));
-            Router::new().route(PATH, get(show).post(switch)).with_state(state)
+            Router::new().route(PATH, get(show_faults).post(switch_fault)).with_state(state)
         }
         None => Router::new(),
     }
@@ -38,7 +38,7 @@ pub(crate) fn router(app: &App) -> Router {
 
 /// What a producer does wrong.
 #[derive(Debug, Serialize)]
-struct Item {
+struct ProducerFault {
     feed: &'static str,
     /// Null: nothing.
     fault: Option<&'static str>,
@@ -49,22 +49,22 @@ struct Item {
 /// A switch: a fault's word, `none` or an empty value for a healthy source, or `script`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Switch {
+struct FaultRequest {
     feed: String,
     fault: Option<String>,
 }
 
-async fn show(State((app, demo)): State<(App, Arc<Demo>)>, headers: HeaderMap) -> Response {
+async fn show_faults(State((app, demo)): State<(App, Arc<Demo>)>, headers: HeaderMap) -> Response {
     let accepted = headers.get(header::ACCEPT).and_then(|kinds| kinds.to_str().ok());
     if accepted.is_some_and(|kinds| kinds.contains("application/json")) {
-        return list(&demo);
+        return list_faults(&demo);
     }
-    let page = pages::frame("Faults", &page(&app, &demo, &app.base_url(&headers)));
+    let page = pages::render_frame("Faults", &render_page(&app, &demo, &app.base_url(&headers)));
     let no_store = [(header::CACHE_CONTROL, "no-store")];
     (no_store, Html(page.into_string())).into_response()
 }
 
-async fn switch(
+async fn switch_fault(
     State((app, demo)): State<(App, Arc<Demo>)>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
@@ -72,16 +72,16 @@ async fn switch(
     if admin::is_own_page(&app, &headers) == Some(false) {
         return Err(Refusal::OtherOrigin);
     }
-    let body = body.map_err(|rejection| bad("body", rejection.body_text()))?;
+    let body = body.map_err(|rejection| bad_parameter("body", rejection.body_text()))?;
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     if kind.is_some_and(|kind| kind.starts_with("application/json")) {
         let expected = r#"expected {"feed": "city-trips", "fault": "hang"}"#;
-        let switch = serde_json::from_slice(&body).map_err(|_| bad("body", expected))?;
-        demo.switch(&switch)?;
-        return Ok(list(&demo));
+        let switch = serde_json::from_slice(&body).map_err(|_| bad_parameter("body", expected))?;
+        demo.apply_switch(&switch)?;
+        return Ok(list_faults(&demo));
     }
     let pairs = url::form_urlencoded::parse(&body);
-    let mut switch = Switch { feed: String::new(), fault: None };
+    let mut switch = FaultRequest { feed: String::new(), fault: None };
     for (name, value) in pairs {
         match &*name {
             "feed" => switch.feed = value.into_owned(),
@@ -89,48 +89,48 @@ async fn switch(
             _ => {}
         }
     }
-    demo.switch(&switch)?;
+    demo.apply_switch(&switch)?;
     Ok(Redirect::to(PATH).into_response())
 }
 
-fn list(demo: &Demo) -> Response {
-    let items = demo.items();
+fn list_faults(demo: &Demo) -> Response {
+    let items = demo.current_faults();
     let list = serde_json::json!({ "items": items, "next": null });
     ([(header::CACHE_CONTROL, "no-store")], Json(list)).into_response()
 }
 
 impl Demo {
-    fn items(&self) -> Vec<Item> {
-        let now = self.clock.wall();
-        let faults = self.origin.faults();
-        let item = |feed: FeedId| Item {
+    fn current_faults(&self) -> Vec<ProducerFault> {
+        let now = self.clock.wall_time();
+        let faults = self.origin.fault_control();
+        let item = |feed: CityFeed| ProducerFault {
             feed: feed.as_str(),
-            fault: faults.active(feed, now).map(Fault::as_str),
+            fault: faults.active_fault(feed, now).map(FeedFault::as_str),
             switched: faults.is_switched(feed),
         };
-        self.served().into_iter().map(item).collect()
+        self.feed_ids().into_iter().map(item).collect()
     }
 
-    fn switch(&self, switch: &Switch) -> Result<(), Refusal> {
-        let known = FeedId::parse(&switch.feed).filter(|feed| self.served().contains(feed));
+    fn apply_switch(&self, switch: &FaultRequest) -> Result<(), Refusal> {
+        let known = CityFeed::from_id(&switch.feed).filter(|feed| self.feed_ids().contains(feed));
         let feed = known.ok_or_else(|| Refusal::UnknownFeed(switch.feed.clone()))?;
         match switch.fault.as_deref().unwrap_or_default() {
-            "" | NONE => self.origin.faults().set(feed, None),
-            SCRIPT => self.origin.faults().follow_script(feed),
+            "" | NONE => self.origin.fault_control().set_fault(feed, None),
+            SCRIPT => self.origin.fault_control().follow_script(feed),
             word => {
                 let fault = word.parse().map_err(|_| {
-                    let words = Fault::ALL.map(Fault::as_str).join(", ");
-                    bad("fault", format!("expected one of {NONE}, {SCRIPT}, {words}"))
+                    let words = FeedFault::ALL.map(FeedFault::as_str).join(", ");
+                    bad_parameter("fault", format!("expected one of {NONE}, {SCRIPT}, {words}"))
                 })?;
-                self.origin.faults().set(feed, Some(fault));
+                self.origin.fault_control().set_fault(feed, Some(fault));
             }
         }
         Ok(())
     }
 }
 
-fn page(app: &App, demo: &Demo, base: &str) -> Markup {
-    let items = demo.items();
+fn render_page(app: &App, demo: &Demo, base: &str) -> Markup {
+    let items = demo.current_faults();
     let broken = items.iter().filter(|item| item.fault.is_some()).count();
     html! {
         h1 { "Faults" }
@@ -145,7 +145,7 @@ fn page(app: &App, demo: &Demo, base: &str) -> Markup {
         div.panel.faults {
             table.table {
                 thead { tr { @for name in COLUMNS { th scope="col" { (name) } } } }
-                tbody { @for item in &items { (row(item, next_poll_in(app, item.feed))) } }
+                tbody { @for item in &items { (render_row(item, next_poll_in(app, item.feed))) } }
             }
         }
         p { "From a program: " code { "curl -d 'feed=city-trips&fault=hang' " (base) (PATH) } }
@@ -157,11 +157,11 @@ const COLUMNS: [&str; 4] = ["Feed", "Fault", "Next poll", "Change to"];
 
 /// How long until a feed is polled again, on the city's clock; `None` while it is being polled.
 fn next_poll_in(app: &App, feed: &str) -> Option<Duration> {
-    let next = app.ingest().feed(feed)?.status().next_poll?;
-    Some(next.since(app.now())).filter(|wait| !wait.is_zero())
+    let next = app.ingest().find_feed(feed)?.status().next_poll?;
+    Some(next.duration_since(app.now())).filter(|wait| !wait.is_zero())
 }
 
-fn row(item: &Item, next_poll: Option<Duration>) -> Markup {
+fn render_row(item: &ProducerFault, next_poll: Option<Duration>) -> Markup {
     let by = if item.switched { " (set by hand)" } else { " (script)" };
     html! {
         tr {
@@ -173,9 +173,9 @@ fn row(item: &Item, next_poll: Option<Duration>) -> Markup {
                     input type="hidden" name="feed" value=(item.feed);
                     select name="fault" aria-label={ "Fault of " (item.feed) } {
                         option value=(NONE) selected[item.fault.is_none()] { "none: healthy" }
-                        @for fault in Fault::ALL {
+                        @for fault in FeedFault::ALL {
                             option value=(fault) selected[item.fault == Some(fault.as_str())] {
-                                (meaning(fault))
+                                (fault_meaning(fault))
                             }
                         }
                         option value=(SCRIPT) { "script: as given with --fault" }
@@ -189,14 +189,14 @@ fn row(item: &Item, next_poll: Option<Duration>) -> Markup {
 }
 
 /// What a fault looks like to a client.
-fn meaning(fault: Fault) -> &'static str {
+fn fault_meaning(fault: FeedFault) -> &'static str {
     match fault {
-        Fault::Hang => "hang: accepts the connection and never answers",
-        Fault::Http500 => "500: answers 500 Internal Server Error",
-        Fault::Html => "html: sends a web page instead of data",
-        Fault::Truncate => "truncate: sends only a part of the body",
-        Fault::Empty => "empty: sends an empty body",
-        Fault::Skew => "skew: sends old data",
-        Fault::Ids => "ids: sends ids that are not in the schedule",
+        FeedFault::Hang => "hang: accepts the connection and never answers",
+        FeedFault::Http500 => "500: answers 500 Internal Server Error",
+        FeedFault::Html => "html: sends a web page instead of data",
+        FeedFault::Truncate => "truncate: sends only a part of the body",
+        FeedFault::Empty => "empty: sends an empty body",
+        FeedFault::Skew => "skew: sends old data",
+        FeedFault::Ids => "ids: sends ids that are not in the schedule",
     }
 }

@@ -4,78 +4,78 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lineside_formats::Format;
-use lineside_ingest::{FeedConfig, Location, SiriMode, SiriService, SiriSource};
-use lineside_sim::{FeedId, Service};
+use lineside_ingest::{FeedConfig, SiriMode, SiriService, SiriSource, SourceLocation};
+use lineside_sim::{CityFeed, SiriFeedKind};
 
-use super::{Asking, Demo};
+use super::{Demo, DemoSiriMode};
 
 /// How often the server asks the city.
 const POLL: Duration = Duration::from_secs(2);
 /// The feeds that are always there, and what they are called.
-const CITY: [(FeedId, &str); 5] = [
-    (FeedId::City, "schedule"),
-    (FeedId::Vehicles, "vehicle positions"),
-    (FeedId::Trips, "trip updates"),
-    (FeedId::Alerts, "alerts"),
-    (FeedId::Bikes, "bikes"),
+const CITY: [(CityFeed, &str); 5] = [
+    (CityFeed::City, "schedule"),
+    (CityFeed::Vehicles, "vehicle positions"),
+    (CityFeed::Trips, "trip updates"),
+    (CityFeed::Alerts, "alerts"),
+    (CityFeed::Bikes, "bikes"),
 ];
 /// Those that tell the same in SIRI.
-const TWIN: [(FeedId, &str); 4] = [
-    (FeedId::Twin, "schedule of the twin"),
-    (FeedId::TwinTimetables, "estimated timetables (SIRI)"),
-    (FeedId::TwinVehicles, "vehicle monitoring (SIRI)"),
-    (FeedId::TwinSituations, "situations (SIRI)"),
+const TWIN: [(CityFeed, &str); 4] = [
+    (CityFeed::Twin, "schedule of the twin"),
+    (CityFeed::TwinTimetables, "estimated timetables (SIRI)"),
+    (CityFeed::TwinVehicles, "vehicle monitoring (SIRI)"),
+    (CityFeed::TwinSituations, "situations (SIRI)"),
 ];
 
 /// The feeds of a demo.
-pub(super) fn served(siri: Option<Asking>) -> Vec<FeedId> {
-    named(siri).map(|(feed, _)| feed).collect()
+pub(super) fn demo_feed_ids(siri: Option<DemoSiriMode>) -> Vec<CityFeed> {
+    named_feeds(siri).map(|(feed, _)| feed).collect()
 }
 
-fn named(siri: Option<Asking>) -> impl Iterator<Item = (FeedId, &'static str)> {
+fn named_feeds(siri: Option<DemoSiriMode>) -> impl Iterator<Item = (CityFeed, &'static str)> {
     let twin = TWIN.into_iter().filter(move |_| siri.is_some());
     CITY.into_iter().chain(twin)
 }
 
 impl Demo {
     /// The feeds that its city has.
-    pub(super) fn served(&self) -> Vec<FeedId> {
-        served(self.siri)
+    pub(super) fn feed_ids(&self) -> Vec<CityFeed> {
+        demo_feed_ids(self.siri)
     }
 
     /// Those as configured.
-    pub(super) fn feeds(&self) -> Vec<FeedConfig> {
-        named(self.siri).map(|(feed, what)| self.feed(feed, what)).collect()
+    pub(super) fn feed_configs(&self) -> Vec<FeedConfig> {
+        named_feeds(self.siri).map(|(feed, what)| self.feed_config(feed, what)).collect()
     }
 
-    fn feed(&self, feed: FeedId, what: &str) -> FeedConfig {
-        let id = |feed: FeedId| {
+    fn feed_config(&self, feed: CityFeed, what: &str) -> FeedConfig {
+        let id = |feed: CityFeed| {
             lineside_ingest::FeedId::new(feed.as_str()).expect("the city's feeds have plain names")
         };
         let url = format!("http://{}/{}", self.address, feed.file_name());
-        let url = Location::parse(&url).expect("an address of this machine is an address");
-        let city = self.origin.city().name();
+        let url = SourceLocation::parse(&url).expect("an address of this machine is an address");
+        let city = self.origin.city().city_name();
         let mut config = FeedConfig::new(id(feed), url);
         config.name = Some(format!("{city}: {what}"));
         config.publisher = Some(format!("{city} Transit (simulated)"));
         config.licence = Some("CC0-1.0".to_owned());
         config.theme = Some("city".to_owned());
-        config.static_feed = network_of(feed).map(id);
+        config.static_feed = network_for_feed(feed).map(id);
         // Bikes say themselves how long their files hold, and are asked file by file only where that is configured.
-        config.poll = Some(POLL).filter(|_| feed != FeedId::Bikes);
-        config.format = (feed == FeedId::Bikes).then_some(Format::Gbfs);
-        config.siri = feed.service().map(|service| Arc::new(self.source(service)));
+        config.poll = Some(POLL).filter(|_| feed != CityFeed::Bikes);
+        config.format = (feed == CityFeed::Bikes).then_some(Format::Gbfs);
+        config.siri = feed.siri_service().map(|service| Arc::new(self.siri_source(service)));
         config
     }
 
-    fn source(&self, service: Service) -> SiriSource {
+    fn siri_source(&self, service: SiriFeedKind) -> SiriSource {
         let service = match service {
-            Service::Timetables => SiriService::Timetables,
-            Service::Vehicles => SiriService::Vehicles,
-            Service::Situations => SiriService::Situations,
+            SiriFeedKind::Timetables => SiriService::Timetables,
+            SiriFeedKind::Vehicles => SiriService::Vehicles,
+            SiriFeedKind::Situations => SiriService::Situations,
         };
         let mode = match self.siri {
-            Some(Asking::Subscribe) => SiriMode::Subscribe,
+            Some(DemoSiriMode::Subscribe) => SiriMode::Subscribe,
             _ => SiriMode::Request,
         };
         SiriSource { services: vec![service], mode, ..SiriSource::default() }
@@ -83,12 +83,12 @@ impl Demo {
 }
 
 /// The schedule that a feed belongs to.
-fn network_of(feed: FeedId) -> Option<FeedId> {
+fn network_for_feed(feed: CityFeed) -> Option<CityFeed> {
     match feed {
-        FeedId::Vehicles | FeedId::Trips | FeedId::Alerts => Some(FeedId::City),
-        FeedId::TwinTimetables | FeedId::TwinVehicles | FeedId::TwinSituations => {
-            Some(FeedId::Twin)
+        CityFeed::Vehicles | CityFeed::Trips | CityFeed::Alerts => Some(CityFeed::City),
+        CityFeed::TwinTimetables | CityFeed::TwinVehicles | CityFeed::TwinSituations => {
+            Some(CityFeed::Twin)
         }
-        FeedId::City | FeedId::Twin | FeedId::Bikes => None,
+        CityFeed::City | CityFeed::Twin | CityFeed::Bikes => None,
     }
 }

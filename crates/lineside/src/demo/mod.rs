@@ -16,16 +16,16 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
-use lineside_sim::{Body, City, CityOptions, FaultPlan, FeedId, Origin};
+use lineside_sim::{City, CityFeed, CityOptions, FaultPlan, FeedOrigin, ReplyBody};
 use lineside_sync::{Clock, RealClock, ScaledClock, UnixMillis};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
-pub(crate) use faults::router;
+pub(crate) use faults::faults_router;
 
 use crate::config::Config;
-use crate::server::{self, Running, Start};
+use crate::server::{self, RunningServer, ServerOptions};
 use crate::shutdown::Shutdown;
 
 /// How long the demo's sessions may take to be let go: nobody's clients are spread out by it.
@@ -43,7 +43,7 @@ pub struct DemoOptions {
     /// Vehicles at rush hour, about.
     pub vehicles: usize,
     /// Whether the same vehicles are told in SIRI too, as a network of their own, and how the server hears of them.
-    pub siri: Option<Asking>,
+    pub siri: Option<DemoSiriMode>,
     /// Faults by script, such as `city-trips:hang@30s+2m`.
     pub faults: Vec<String>,
     /// The folder for data; a temporary one if none is given.
@@ -52,7 +52,7 @@ pub struct DemoOptions {
 
 /// How a server hears of what is told in SIRI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asking {
+pub enum DemoSiriMode {
     /// It asks for it every two seconds.
     Request,
     /// It subscribes to it.
@@ -62,10 +62,10 @@ pub enum Asking {
 /// The city that a demo's server polls.
 #[derive(Debug)]
 pub struct Demo {
-    origin: Arc<Origin>,
+    origin: Arc<FeedOrigin>,
     clock: Arc<dyn Clock>,
     address: SocketAddr,
-    siri: Option<Asking>,
+    siri: Option<DemoSiriMode>,
     shutdown: Shutdown,
     /// Its door, and who brings news from it.
     serving: Mutex<Vec<JoinHandle<()>>>,
@@ -77,45 +77,51 @@ pub struct Demo {
 ///
 /// # Errors
 /// If a fault's script cannot be read, or a folder or port is not to be had.
-pub async fn start_demo(options: DemoOptions) -> anyhow::Result<Running> {
-    let clock = Arc::new(ScaledClock::new(RealClock::new().wall(), options.speed));
-    start_demo_by(clock, options).await
+pub async fn start_demo(options: DemoOptions) -> anyhow::Result<RunningServer> {
+    let clock = Arc::new(ScaledClock::new(RealClock::new().wall_time(), options.speed));
+    start_demo_with_clock(clock, options).await
 }
 
 /// The same by another clock, whatever speed the options have.
 ///
 /// # Errors
 /// As [`start_demo`].
-pub async fn start_demo_by(clock: Arc<dyn Clock>, options: DemoOptions) -> anyhow::Result<Running> {
-    let plan = FaultPlan::parse(options.faults.iter().map(String::as_str))?;
-    if let Some(feed) = plan.feeds().find(|feed| !feeds::served(options.siri).contains(feed)) {
+pub async fn start_demo_with_clock(
+    clock: Arc<dyn Clock>,
+    options: DemoOptions,
+) -> anyhow::Result<RunningServer> {
+    let plan = FaultPlan::parse_specs(options.faults.iter().map(String::as_str))?;
+    if let Some(feed) =
+        plan.faulty_feeds().find(|feed| !feeds::demo_feed_ids(options.siri).contains(feed))
+    {
         anyhow::bail!("a fault of {}, which is there with --siri only", feed.as_str());
     }
     let city_options =
-        CityOptions { vehicles: options.vehicles, ..CityOptions::starting(clock.wall()) };
+        CityOptions { vehicles: options.vehicles, ..CityOptions::with_start(clock.wall_time()) };
     let seed = options.seed;
     let made = tokio::task::spawn_blocking(move || {
         let city = Arc::new(City::generate(seed, city_options));
-        let base_map = Bytes::from(city.base_map().to_string());
-        (Arc::new(Origin::new(city, plan)), base_map)
+        let base_map = Bytes::from(city.base_map_geojson().to_string());
+        (Arc::new(FeedOrigin::new(city, plan)), base_map)
     });
     let (origin, base_map) = made.await.context("the city could not be built")?;
-    let (folder, temporary) = data_folder(options.data_dir)?;
-    write_city(&folder, &origin, &clock, &base_map).await?;
-    let demo = Demo::serve(origin, Arc::clone(&clock), options.siri, temporary).await?;
+    let (folder, temporary) = open_data_folder(options.data_dir)?;
+    write_city_files(&folder, &origin, &clock, &base_map).await?;
+    let demo = Demo::serve_city(origin, Arc::clone(&clock), options.siri, temporary).await?;
     let mut config = Config::default();
     config.server.listen = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), options.port);
     config.server.data_dir = Some(folder);
     config.server.drain = DRAIN;
-    config.feeds = demo.feeds();
-    config.admin.or_from_environment();
+    config.feeds = demo.feed_configs();
+    config.admin.fill_from_environment();
     config.admin.public_ops = true;
     let seed = fastrand::u64(..);
     let demo = Some(Arc::new(demo));
-    server::start(Start { config, clock, seed, demo, base_map: Some(base_map) }).await
+    server::start_server(ServerOptions { config, clock, seed, demo, base_map: Some(base_map) })
+        .await
 }
 
-fn data_folder(given: Option<PathBuf>) -> anyhow::Result<(PathBuf, Option<TempDir>)> {
+fn open_data_folder(given: Option<PathBuf>) -> anyhow::Result<(PathBuf, Option<TempDir>)> {
     if let Some(folder) = given {
         return Ok((folder, None));
     }
@@ -125,17 +131,17 @@ fn data_folder(given: Option<PathBuf>) -> anyhow::Result<(PathBuf, Option<TempDi
 }
 
 /// Leaves the city's schedule and ground in the data folder, for whoever wants to open them.
-async fn write_city(
+async fn write_city_files(
     folder: &Path,
-    origin: &Arc<Origin>,
+    origin: &Arc<FeedOrigin>,
     clock: &Arc<dyn Clock>,
     base_map: &Bytes,
 ) -> anyhow::Result<()> {
     let (folder, base_map) = (folder.to_owned(), base_map.clone());
-    let (origin, now) = (Arc::clone(origin), clock.wall());
+    let (origin, now) = (Arc::clone(origin), clock.wall_time());
     let written = tokio::task::spawn_blocking(move || -> anyhow::Result<()> {
         std::fs::create_dir_all(&folder)?;
-        std::fs::write(folder.join("city.zip"), schedule(&origin, now)?)?;
+        std::fs::write(folder.join("city.zip"), city_schedule(&origin, now)?)?;
         std::fs::write(folder.join("base-map.geojson"), &base_map)?;
         Ok(())
     });
@@ -144,10 +150,10 @@ async fn write_city(
 
 /// The city's schedule, well: what the origin keeps for its clients, unless its script begins with
 /// a fault.
-fn schedule(origin: &Origin, now: UnixMillis) -> anyhow::Result<Bytes> {
-    let city = FeedId::City;
-    if origin.faults().active(city, now).is_none()
-        && let Body::Bytes(zip) = origin.respond(city, now, None, None).body
+fn city_schedule(origin: &FeedOrigin, now: UnixMillis) -> anyhow::Result<Bytes> {
+    let city = CityFeed::City;
+    if origin.fault_control().active_fault(city, now).is_none()
+        && let ReplyBody::Bytes(zip) = origin.respond_to_feed(city, now, None, None).body
     {
         return Ok(zip);
     }
@@ -157,19 +163,24 @@ fn schedule(origin: &Origin, now: UnixMillis) -> anyhow::Result<Bytes> {
 
 impl Demo {
     /// Puts the city behind a port of its own on this machine.
-    async fn serve(
-        origin: Arc<Origin>,
+    async fn serve_city(
+        origin: Arc<FeedOrigin>,
         clock: Arc<dyn Clock>,
-        siri: Option<Asking>,
+        siri: Option<DemoSiriMode>,
         temporary: Option<TempDir>,
     ) -> anyhow::Result<Self> {
         let shutdown = Shutdown::new(Duration::ZERO);
         let (address, serving) =
-            producer::serve(Arc::clone(&origin), Arc::clone(&clock), shutdown.clone()).await?;
+            producer::serve_feeds(Arc::clone(&origin), Arc::clone(&clock), shutdown.clone())
+                .await?;
         let mut serving = vec![serving];
-        if siri == Some(Asking::Subscribe) {
+        if siri == Some(DemoSiriMode::Subscribe) {
             let (origin, clock) = (Arc::clone(&origin), Arc::clone(&clock));
-            serving.push(tokio::spawn(deliveries::deliver(origin, clock, shutdown.clone())));
+            serving.push(tokio::spawn(deliveries::post_deliveries(
+                origin,
+                clock,
+                shutdown.clone(),
+            )));
         }
         let serving = Mutex::new(serving);
         Ok(Self { origin, clock, address, siri, shutdown, serving, _temporary: temporary })
@@ -177,14 +188,14 @@ impl Demo {
 
     /// The address of the city's own feeds.
     #[must_use]
-    pub fn address(&self) -> SocketAddr {
+    pub fn city_address(&self) -> SocketAddr {
         self.address
     }
 
     /// Ends the city's own server.
-    pub(crate) async fn stop(&self) {
-        self.shutdown.begin();
-        self.shutdown.close();
+    pub(crate) async fn stop_city(&self) {
+        self.shutdown.begin_drain();
+        self.shutdown.stop_accepting();
         let serving = std::mem::take(&mut *self.serving.lock());
         for task in serving {
             if let Err(error) = task.await {

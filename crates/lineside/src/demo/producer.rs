@@ -11,12 +11,12 @@ use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use lineside_sim::{Body, Origin, Reply};
+use lineside_sim::{FeedOrigin, OriginReply, ReplyBody};
 use lineside_sync::Clock;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::http::{Admission, ConnectionLimits, serve as serve_http};
+use crate::http::{AdmissionControl, ConnectionLimits, serve_listener as serve_http};
 use crate::shutdown::Shutdown;
 
 /// A producer with one client needs few connections; some for whoever looks by hand.
@@ -25,8 +25,8 @@ const CONNECTIONS_MAX: usize = 64;
 const REQUEST_BYTES_MAX: usize = 256 * 1024;
 
 #[derive(Clone)]
-struct Producer {
-    origin: Arc<Origin>,
+struct DemoProducer {
+    origin: Arc<FeedOrigin>,
     clock: Arc<dyn Clock>,
 }
 
@@ -34,66 +34,69 @@ struct Producer {
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Serves the city's feeds on a free port of this machine.
-pub(super) async fn serve(
-    origin: Arc<Origin>,
+pub(super) async fn serve_feeds(
+    origin: Arc<FeedOrigin>,
     clock: Arc<dyn Clock>,
     shutdown: Shutdown,
 ) -> anyhow::Result<(SocketAddr, JoinHandle<()>)> {
     let any_port = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
     let listener = TcpListener::bind(any_port).await.context("no port for the city's feeds")?;
     let address = listener.local_addr().context("a listener without an address")?;
-    origin.stands_at(&format!("http://{address}/"));
+    origin.set_base_url(&format!("http://{address}/"));
     let router = Router::new()
-        .route("/{*path}", get(feed).post(message))
+        .route("/{*path}", get(handle_feed_request).post(handle_siri_post))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
-        .with_state(Producer { origin, clock });
+        .with_state(DemoProducer { origin, clock });
     let limits = ConnectionLimits {
         total: CONNECTIONS_MAX,
         per_address: CONNECTIONS_MAX,
         unsent_bytes: usize::MAX,
         send_timeout: SEND_TIMEOUT,
     };
-    let admission = Arc::new(Admission::new(limits));
+    let admission = Arc::new(AdmissionControl::new(limits));
     Ok((address, tokio::spawn(serve_http(listener, router, admission, None, shutdown))))
 }
 
-async fn feed(
-    State(producer): State<Producer>,
+async fn handle_feed_request(
+    State(producer): State<DemoProducer>,
     Path(path): Path<String>,
     headers: HeaderMap,
 ) -> Response {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (tag, since) = (text(header::IF_NONE_MATCH), text(header::IF_MODIFIED_SINCE));
-    answer(move || {
-        let now = producer.clock.wall();
-        producer.origin.respond_at(&path, now, tag.as_deref(), since.as_deref())
+    answer_blocking(move || {
+        let now = producer.clock.wall_time();
+        producer.origin.respond_to_path(&path, now, tag.as_deref(), since.as_deref())
     })
     .await
 }
 
 /// What is posted to a feed of SIRI.
-async fn message(
-    State(producer): State<Producer>,
+async fn handle_siri_post(
+    State(producer): State<DemoProducer>,
     Path(path): Path<String>,
     body: Bytes,
 ) -> Response {
-    answer(move || producer.origin.answer_at(&path, producer.clock.wall(), &body)).await
+    answer_blocking(move || {
+        producer.origin.answer_message(&path, producer.clock.wall_time(), &body)
+    })
+    .await
 }
 
 /// The city moves when it is asked: milliseconds that the socket threads do not have.
-async fn answer(ask: impl FnOnce() -> Option<Reply> + Send + 'static) -> Response {
+async fn answer_blocking(ask: impl FnOnce() -> Option<OriginReply> + Send + 'static) -> Response {
     match tokio::task::spawn_blocking(ask).await {
-        Ok(Some(reply)) => respond(reply).await,
+        Ok(Some(reply)) => build_response(reply).await,
         Ok(None) => StatusCode::NOT_FOUND.into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
 
-async fn respond(reply: Reply) -> Response {
+async fn build_response(reply: OriginReply) -> Response {
     let body = match reply.body {
-        Body::Bytes(bytes) => bytes,
+        ReplyBody::Bytes(bytes) => bytes,
         // Ends when the client goes away, or with the server.
-        Body::Hang => std::future::pending().await,
+        ReplyBody::Hang => std::future::pending().await,
     };
     let mut response = body.into_response();
     *response.status_mut() =

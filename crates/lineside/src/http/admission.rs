@@ -10,10 +10,10 @@ use std::time::Duration;
 use lineside_sync::semaphore::{OwnedPermit, Semaphore};
 use parking_lot::Mutex;
 
-use super::aside::Makers;
+use super::blocking::RenderSlots;
 use super::limits;
-use super::unsent::Unsent;
-use crate::address::client_network;
+use super::unsent::UnsentBudget;
+use crate::client_network::client_network;
 
 /// How many connections there may be, and how long their replies wait.
 #[derive(Debug, Clone, Copy)]
@@ -30,10 +30,10 @@ pub(crate) struct ConnectionLimits {
 
 /// The places for connections, and how many were refused one.
 #[derive(Debug)]
-pub(crate) struct Admission {
+pub(crate) struct AdmissionControl {
     connections: Arc<Semaphore>,
-    addresses: Arc<Addresses>,
-    unsent: Arc<Unsent>,
+    addresses: Arc<AddressCounts>,
+    unsent: Arc<UnsentBudget>,
     send_timeout: Duration,
     /// Refused connections that are being told so.
     goodbyes: Arc<Semaphore>,
@@ -42,67 +42,69 @@ pub(crate) struct Admission {
     /// Answers of which each may take some hundred milliseconds and many megabytes to make.
     makers: Arc<Semaphore>,
     /// Pages of lines, which may have thousands of stops.
-    line_makers: Makers,
+    line_makers: RenderSlots,
 }
 
-impl Admission {
+impl AdmissionControl {
     pub(crate) fn new(limits: ConnectionLimits) -> Self {
         let limit = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let addresses = Addresses { most: limits.per_address, ..Addresses::default() };
+        let addresses = AddressCounts { most: limits.per_address, ..AddressCounts::default() };
         Self {
             connections: Arc::new(Semaphore::new(limit(limits.total))),
             addresses: Arc::new(addresses),
-            unsent: Unsent::new(limits.unsent_bytes),
+            unsent: UnsentBudget::new(limits.unsent_bytes),
             send_timeout: limits.send_timeout,
             goodbyes: Arc::new(Semaphore::new(limits::REFUSALS_MAX)),
             readers: Arc::new(Semaphore::new(limits::ARCHIVE_READERS_MAX)),
             makers: Arc::new(Semaphore::new(limits::SIRI_MAKERS_MAX)),
-            line_makers: Makers::default(),
+            line_makers: RenderSlots::default(),
         }
     }
 
     /// A place for a connection from this address, if there is one now.
-    pub(super) fn admit(&self, address: IpAddr) -> Option<Place> {
+    pub(super) fn admit_client(&self, address: IpAddr) -> Option<ConnectionPermit> {
         let connection = self.connections.try_acquire_owned()?;
-        let address = Addresses::enter(&self.addresses, address)?;
-        Some(Place { _connection: connection, address })
+        let address = AddressCounts::acquire_permit(&self.addresses, address)?;
+        Some(ConnectionPermit { _connection: connection, address })
     }
 
     /// A place for a connection from a proxy, behind which there may be many clients.
-    pub(super) fn admit_proxy(&self) -> Option<Place> {
+    pub(super) fn admit_proxy(&self) -> Option<ConnectionPermit> {
         let connection = self.connections.try_acquire_owned()?;
-        Some(Place { _connection: connection, address: None })
+        Some(ConnectionPermit { _connection: connection, address: None })
     }
 
     /// Counts a place for the client behind the proxy; false when that has as many as it may.
-    pub(super) fn assign(&self, place: &mut Place, address: IpAddr) -> bool {
-        let Some(counted) = Addresses::enter(&self.addresses, address) else { return false };
+    pub(super) fn assign_client(&self, place: &mut ConnectionPermit, address: IpAddr) -> bool {
+        let Some(counted) = AddressCounts::acquire_permit(&self.addresses, address) else {
+            return false;
+        };
         place.address = counted;
         true
     }
 
     /// A place to tell a refused client why; without one it is closed without a word.
-    pub(super) fn goodbye(&self) -> Option<OwnedPermit> {
+    pub(super) fn permit_refusal(&self) -> Option<OwnedPermit> {
         self.goodbyes.try_acquire_owned()
     }
 
     /// A place to read what is remembered, if there is one now.
-    pub(super) fn admit_reader(&self) -> Option<OwnedPermit> {
+    pub(super) fn permit_archive_read(&self) -> Option<OwnedPermit> {
         self.readers.try_acquire_owned()
     }
 
     /// A place to make a large answer, if there is one now.
-    pub(super) fn admit_maker(&self) -> Option<OwnedPermit> {
+    pub(super) fn permit_large_reply(&self) -> Option<OwnedPermit> {
         self.makers.try_acquire_owned()
     }
 
     /// Who makes the pages of lines.
-    pub(crate) fn line_makers(&self) -> &Makers {
+    pub(crate) fn line_render_slots(&self) -> &RenderSlots {
         &self.line_makers
     }
 
     /// What waits to be sent.
-    pub(crate) fn unsent(&self) -> &Arc<Unsent> {
+    pub(crate) fn unsent_budget(&self) -> &Arc<UnsentBudget> {
         &self.unsent
     }
 
@@ -112,36 +114,40 @@ impl Admission {
     }
 
     /// Connections that are open.
-    pub(crate) fn n_open(&self) -> u32 {
-        self.connections.held()
+    pub(crate) fn open_connections(&self) -> u32 {
+        self.connections.permits_held()
     }
 
     /// How many were refused since the start, by the limit that they met.
-    pub(crate) fn refused(&self) -> [(&'static str, u64); 3] {
+    pub(crate) fn refused_counts(&self) -> [(&'static str, u64); 3] {
         let by_address = self.addresses.refused.load(Relaxed);
-        let unsent = self.unsent.n_refused();
-        [("connections", self.connections.refused()), ("address", by_address), ("unsent", unsent)]
+        let unsent = self.unsent.refused_replies();
+        [
+            ("connections", self.connections.refused_count()),
+            ("address", by_address),
+            ("unsent", unsent),
+        ]
     }
 }
 
 /// A connection's place among those allowed; given back when dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionPermit {
     _connection: OwnedPermit,
-    address: Option<AddressPlace>,
+    address: Option<AddressPermit>,
 }
 
 /// Connections by address. Bound: one entry per open connection.
 #[derive(Debug, Default)]
-struct Addresses {
+struct AddressCounts {
     most: usize,
     open: Mutex<HashMap<IpAddr, usize>>,
     refused: AtomicU64,
 }
 
-impl Addresses {
+impl AddressCounts {
     /// None: there are too many. `Some(None)`: the address is not counted.
-    fn enter(this: &Arc<Self>, address: IpAddr) -> Option<Option<AddressPlace>> {
+    fn acquire_permit(this: &Arc<Self>, address: IpAddr) -> Option<Option<AddressPermit>> {
         let address = address.to_canonical();
         if address.is_loopback() {
             return Some(None);
@@ -154,17 +160,17 @@ impl Addresses {
             return None;
         }
         *count += 1;
-        Some(Some(AddressPlace { address, addresses: Arc::clone(this) }))
+        Some(Some(AddressPermit { address, addresses: Arc::clone(this) }))
     }
 }
 
 #[derive(Debug)]
-struct AddressPlace {
+struct AddressPermit {
     address: IpAddr,
-    addresses: Arc<Addresses>,
+    addresses: Arc<AddressCounts>,
 }
 
-impl Drop for AddressPlace {
+impl Drop for AddressPermit {
     fn drop(&mut self) {
         let mut open = self.addresses.open.lock();
         if let Some(count) = open.get_mut(&self.address) {
@@ -180,9 +186,9 @@ impl Drop for AddressPlace {
 mod tests {
     use super::*;
 
-    fn admission(total: usize, per_address: usize) -> Admission {
+    fn admission(total: usize, per_address: usize) -> AdmissionControl {
         let (unsent_bytes, send_timeout) = (1 << 20, Duration::from_secs(30));
-        Admission::new(ConnectionLimits { total, per_address, unsent_bytes, send_timeout })
+        AdmissionControl::new(ConnectionLimits { total, per_address, unsent_bytes, send_timeout })
     }
 
     fn address(text: &str) -> IpAddr {
@@ -192,75 +198,78 @@ mod tests {
     #[test]
     fn an_address_gets_its_places_back() {
         let admission = admission(10, 1);
-        let first = admission.admit(address("192.0.2.7")).expect("the first is welcome");
-        assert!(admission.admit(address("192.0.2.7")).is_none());
-        assert!(admission.admit(address("192.0.2.8")).is_some(), "another is not its fault");
+        let first = admission.admit_client(address("192.0.2.7")).expect("the first is welcome");
+        assert!(admission.admit_client(address("192.0.2.7")).is_none());
+        assert!(admission.admit_client(address("192.0.2.8")).is_some(), "another is not its fault");
         drop(first);
-        assert!(admission.admit(address("192.0.2.7")).is_some());
-        assert_eq!(admission.refused()[..2], [("connections", 0), ("address", 1)]);
+        assert!(admission.admit_client(address("192.0.2.7")).is_some());
+        assert_eq!(admission.refused_counts()[..2], [("connections", 0), ("address", 1)]);
     }
 
     #[test]
     fn a_network_of_ipv6_counts_as_one_address() {
         let admission = admission(10, 1);
-        let _place = admission.admit(address("2001:db8::1")).expect("the first is welcome");
-        assert!(admission.admit(address("2001:db8::ffff:2")).is_none());
-        assert!(admission.admit(address("2001:db8:0:1::1")).is_some());
+        let _place = admission.admit_client(address("2001:db8::1")).expect("the first is welcome");
+        assert!(admission.admit_client(address("2001:db8::ffff:2")).is_none());
+        assert!(admission.admit_client(address("2001:db8:0:1::1")).is_some());
     }
 
     #[test]
     fn so_many_read_what_is_remembered_and_no_more() {
         let admission = admission(1, 1);
-        let places: Vec<_> = std::iter::from_fn(|| admission.admit_reader()).collect();
+        let places: Vec<_> = std::iter::from_fn(|| admission.permit_archive_read()).collect();
         assert_eq!(places.len(), limits::ARCHIVE_READERS_MAX as usize);
         drop(places);
-        assert!(admission.admit_reader().is_some());
+        assert!(admission.permit_archive_read().is_some());
     }
 
     #[test]
     fn so_many_large_answers_are_made_at_once_and_no_more() {
         let admission = admission(1, 1);
-        let places: Vec<_> = std::iter::from_fn(|| admission.admit_maker()).collect();
+        let places: Vec<_> = std::iter::from_fn(|| admission.permit_large_reply()).collect();
         assert_eq!(places.len(), limits::SIRI_MAKERS_MAX as usize);
         drop(places);
-        assert!(admission.admit_maker().is_some());
+        assert!(admission.permit_large_reply().is_some());
     }
 
     #[test]
     fn nobody_comes_in_beyond_the_total() {
         let admission = admission(2, 10);
-        let places = [1, 2].map(|last| admission.admit(IpAddr::from([192, 0, 2, last])));
+        let places = [1, 2].map(|last| admission.admit_client(IpAddr::from([192, 0, 2, last])));
         assert!(places.iter().all(Option::is_some));
-        assert!(admission.admit(address("127.0.0.1")).is_none());
-        assert_eq!((admission.n_open(), admission.refused()[0]), (2, ("connections", 1)));
+        assert!(admission.admit_client(address("127.0.0.1")).is_none());
+        assert_eq!(
+            (admission.open_connections(), admission.refused_counts()[0]),
+            (2, ("connections", 1))
+        );
         drop(places);
-        assert_eq!(admission.n_open(), 0);
+        assert_eq!(admission.open_connections(), 0);
     }
 
     #[test]
     fn whoever_is_refused_for_the_address_takes_no_place() {
         let admission = admission(1, 0);
-        assert!(admission.admit(address("192.0.2.7")).is_none());
-        assert_eq!(admission.n_open(), 0);
-        assert!(admission.admit(address("127.0.0.1")).is_some());
+        assert!(admission.admit_client(address("192.0.2.7")).is_none());
+        assert_eq!(admission.open_connections(), 0);
+        assert!(admission.admit_client(address("127.0.0.1")).is_some());
     }
 
     #[test]
     fn behind_a_proxy_the_client_counts_and_the_proxy_does_not() {
         let admission = admission(10, 1);
         let [mut one, mut other] = [(), ()].map(|()| admission.admit_proxy().expect("a place"));
-        assert!(admission.assign(&mut one, address("192.0.2.7")));
-        assert!(!admission.assign(&mut other, address("192.0.2.7")));
-        assert!(admission.assign(&mut other, address("192.0.2.8")));
+        assert!(admission.assign_client(&mut one, address("192.0.2.7")));
+        assert!(!admission.assign_client(&mut other, address("192.0.2.7")));
+        assert!(admission.assign_client(&mut other, address("192.0.2.8")));
         drop(one);
-        assert!(admission.admit(address("192.0.2.7")).is_some());
+        assert!(admission.admit_client(address("192.0.2.7")).is_some());
     }
 
     #[test]
     fn loopback_is_not_counted() {
         let admission = admission(10, 0);
         for loopback in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
-            assert!(admission.admit(address(loopback)).is_some(), "{loopback}");
+            assert!(admission.admit_client(address(loopback)).is_some(), "{loopback}");
         }
     }
 }

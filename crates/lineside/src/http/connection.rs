@@ -19,45 +19,45 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::Watcher;
-use lineside_wire::partition::{Newcomer, Partitions};
+use lineside_wire::partition::{PartitionSet, PendingConnection};
 use parking_lot::Mutex;
 use tower::ServiceExt as _;
 
-use super::admission::{Admission, Place};
-use super::frame_limit::FrameLimited;
+use super::admission::{AdmissionControl, ConnectionPermit};
+use super::frame_limit::FrameLimitedSocket;
 use super::layers::{AmbiguousHost, keep_common_headers};
 use super::limits;
 use super::pace::{PacedSocket, SocketActivity};
-use super::proxies::{Peer, Proxies};
+use super::proxies::{PeerAddress, TrustedProxies};
 use super::streams::StreamExecutor;
-use super::takeover::{self, Connection, Door, Leaving, Watched};
+use super::takeover::{self, HttpSocket, TakeoverReply, TakeoverSlot, WatchedSocket};
 use super::unsent::SendBounds;
-use crate::patience::pause;
 use crate::shutdown::Shutdown;
+use crate::timeout::sleep_for;
 
 /// What serves one connection of HTTP/1, until it ends or goes to a partition.
-pub(super) struct Http1 {
+pub(super) struct Http1Connection {
     pub(super) builder: http1::Builder,
     pub(super) router: Router,
-    pub(super) partitions: Option<Arc<Partitions>>,
+    pub(super) partitions: Option<Arc<PartitionSet>>,
     pub(super) refusal: Bytes,
     pub(super) shutdown: Shutdown,
-    pub(super) peer: Peer,
-    pub(super) client: Option<Behind>,
+    pub(super) peer: PeerAddress,
+    pub(super) client: Option<ClientResolver>,
     pub(super) bounds: SendBounds,
 }
 
 /// What tells whose connection it is when a proxy made it.
 #[derive(Clone)]
-pub(super) struct Behind {
+pub(super) struct ClientResolver {
     pub(super) proxy: IpAddr,
-    pub(super) proxies: Proxies,
-    pub(super) admission: Arc<Admission>,
+    pub(super) proxies: TrustedProxies,
+    pub(super) admission: Arc<AdmissionControl>,
 }
 
-impl Behind {
-    fn client(&self, headers: &HeaderMap) -> IpAddr {
-        self.proxies.client(self.proxy, headers)
+impl ClientResolver {
+    fn client_address(&self, headers: &HeaderMap) -> IpAddr {
+        self.proxies.forwarded_client(self.proxy, headers)
     }
 }
 
@@ -67,42 +67,45 @@ fn names_one_host<B>(request: &http::Request<B>) -> bool {
     count == 1 || count == 0 && request.version() < Version::HTTP_11
 }
 
-impl Http1 {
-    pub(super) async fn drive(self, socket: impl Connection, place: Place) {
+impl Http1Connection {
+    pub(super) async fn serve_socket(self, socket: impl HttpSocket, place: ConnectionPermit) {
         let Self { builder, router, partitions, refusal, shutdown, peer, client, bounds } = self;
-        let (timeout, unsent) = (bounds.timeout, Arc::clone(bounds.all()));
+        let (timeout, unsent) = (bounds.timeout, Arc::clone(bounds.unsent_budget()));
         let place = Arc::new(Mutex::new(place));
         let client = client.map(|client| (Arc::new(client), Arc::clone(&place)));
-        let door = Door::new();
+        let door = TakeoverSlot::new();
         let opened = door.clone();
         let service = service_fn(move |mut request: http::Request<Incoming>| {
             request.extensions_mut().insert(peer);
             let (router, door) = (router.clone(), opened.clone());
             let client = client
                 .clone()
-                .map(|(behind, place)| (behind.client(request.headers()), behind, place));
+                .map(|(behind, place)| (behind.client_address(request.headers()), behind, place));
             let bounds = bounds.clone();
-            let owner = bounds.owner(|| client.as_ref().map_or(peer.0, |(client, ..)| *client));
+            let owner =
+                bounds.find_owner(|| client.as_ref().map_or(peer.0, |(client, ..)| *client));
             Box::pin(async move {
                 if !names_one_host(&request) {
                     request.extensions_mut().insert(AmbiguousHost);
                 }
                 let Ok(response) = router.oneshot(request.map(Body::new)).await;
                 // A session counts for who is at its other end, not for the proxy between.
-                if takeover::is_one(&response)
+                if takeover::is_takeover(&response)
                     && let Some((address, behind, place)) = client
-                    && !behind.admission.assign(&mut place.lock(), address)
+                    && !behind.admission.assign_client(&mut place.lock(), address)
                 {
-                    let refusal = keep_common_headers(response, takeover::overloaded());
-                    return Ok(bounds.outgoing(&owner, refusal));
+                    let refusal = keep_common_headers(response, takeover::overloaded_reply());
+                    return Ok(bounds.outgoing_reply(&owner, refusal));
                 }
-                Ok::<_, Infallible>(bounds.outgoing(&owner, door.pass(response).await))
+                Ok::<_, Infallible>(
+                    bounds.outgoing_reply(&owner, door.pass_response(response).await),
+                )
             })
         });
         let socket = PacedSocket::new(socket, timeout, unsent);
-        let io = TokioIo::new(Watched::new(socket, door.clone()));
+        let io = TokioIo::new(WatchedSocket::new(socket, door.clone()));
         let mut connection = builder.serve_connection(io, service);
-        let mut closing = pin!(shutdown.closing());
+        let mut closing = pin!(shutdown.wait_until_closing());
         let mut is_closing = false;
         let ended = poll_fn(|cx| {
             if !is_closing && closing.as_mut().poll(cx).is_ready() {
@@ -111,60 +114,61 @@ impl Http1 {
             }
             match Pin::new(&mut connection).poll(cx) {
                 Poll::Ready(ended) => Poll::Ready(Some(ended)),
-                Poll::Pending if door.is_open() => Poll::Ready(None),
+                Poll::Pending if door.can_leave() => Poll::Ready(None),
                 Poll::Pending => Poll::Pending,
             }
         });
         if let Some(ended) = ended.await {
-            return tell_of_end(ended.err());
+            return log_connection_end(ended.err());
         }
         let parts = connection.into_parts();
-        let Some(Leaving { head, asks }) = door.take() else { return };
-        let (socket, tls) = match parts.io.into_inner().into_inner().take_apart() {
+        let Some(TakeoverReply { head, asks }) = door.take_reply() else { return };
+        let (socket, tls) = match parts.io.into_inner().into_inner().into_parts() {
             Ok(apart) => apart,
-            Err(error) => return tell_of_end(Some(error)),
+            Err(error) => return log_connection_end(Some(error)),
         };
         let (unread, place) = (parts.read_buf, Box::new(place));
-        let newcomer = Newcomer { socket, tls, unread, head, refusal, asks, place };
-        hand_over(partitions.as_deref(), Box::new(newcomer));
+        let newcomer = PendingConnection { socket, tls, unread, head, refusal, asks, place };
+        hand_over_connection(partitions.as_deref(), Box::new(newcomer));
     }
 }
 
 /// What serves one connection of HTTP/2, until it ends.
-pub(super) struct Http2 {
+pub(super) struct Http2Connection {
     pub(super) watcher: Watcher,
-    pub(super) peer: Peer,
-    pub(super) client: Option<Behind>,
+    pub(super) peer: PeerAddress,
+    pub(super) client: Option<ClientResolver>,
     pub(super) bounds: SendBounds,
 }
 
-impl Http2 {
-    pub(super) async fn drive(
+impl Http2Connection {
+    pub(super) async fn serve_socket(
         self,
-        socket: impl Connection + 'static,
+        socket: impl HttpSocket + 'static,
         router: Router,
-        place: Place,
+        place: ConnectionPermit,
     ) {
         let Self { watcher, peer, client, bounds } = self;
-        let socket = PacedSocket::new(socket, bounds.timeout, Arc::clone(bounds.all()));
+        let socket = PacedSocket::new(socket, bounds.timeout, Arc::clone(bounds.unsent_budget()));
         let activity = Arc::clone(socket.activity());
         let replies = bounds.clone();
         let service = service_fn(move |mut request: http::Request<Incoming>| {
             request.extensions_mut().insert(peer);
-            let client = || client.as_ref().map_or(peer.0, |it| it.client(request.headers()));
-            let (owner, replies) = (replies.owner(client), replies.clone());
+            let client =
+                || client.as_ref().map_or(peer.0, |it| it.client_address(request.headers()));
+            let (owner, replies) = (replies.find_owner(client), replies.clone());
             let router = router.clone();
             Box::pin(async move {
                 let Ok(response) = router.oneshot(request.map(Body::new)).await;
-                Ok::<_, Infallible>(replies.outgoing(&owner, response))
+                Ok::<_, Infallible>(replies.outgoing_reply(&owner, response))
             })
         });
-        let io = TokioIo::new(FrameLimited::new(socket));
+        let io = TokioIo::new(FrameLimitedSocket::new(socket));
         let connection = http2_builder(&bounds, &activity).serve_connection(io, service);
         tokio::select! {
-            ended = watcher.watch(connection) => tell_of_end(ended.err()),
-            () = nothing_moves(&bounds, &activity) => {
-                tell_of_end(Some("its client leaves no room for what is left of its replies"));
+            ended = watcher.watch(connection) => log_connection_end(ended.err()),
+            () = wait_for_stall(&bounds, &activity) => {
+                log_connection_end(Some("its client leaves no room for what is left of its replies"));
             }
         }
         drop(place);
@@ -175,7 +179,7 @@ fn http2_builder(
     bounds: &SendBounds,
     activity: &Arc<SocketActivity>,
 ) -> http2::Builder<StreamExecutor> {
-    let (timeout, unsent) = (bounds.timeout, Arc::clone(bounds.all()));
+    let (timeout, unsent) = (bounds.timeout, Arc::clone(bounds.unsent_budget()));
     let socket = Arc::clone(activity);
     let mut builder = http2::Builder::new(StreamExecutor { timeout, unsent, socket });
     builder
@@ -190,12 +194,12 @@ fn http2_builder(
 
 /// Ends when bytes of replies have waited for the timeout although no stream is open any more: a client that makes its
 /// windows smaller again can leave such bytes behind.
-async fn nothing_moves(bounds: &SendBounds, activity: &SocketActivity) {
+async fn wait_for_stall(bounds: &SendBounds, activity: &SocketActivity) {
     let mut before = None;
     loop {
-        pause(bounds.timeout).await;
-        let is_left = activity.streams().load(Relaxed) == 0 && bounds.unsent_bytes() > 0;
-        let now = is_left.then(|| (bounds.unsent_bytes(), activity.written()));
+        sleep_for(bounds.timeout).await;
+        let is_left = activity.open_streams().load(Relaxed) == 0 && bounds.unsent_bytes() > 0;
+        let now = is_left.then(|| (bounds.unsent_bytes(), activity.bytes_written()));
         if now.is_some() && now == before {
             return;
         }
@@ -204,9 +208,9 @@ async fn nothing_moves(bounds: &SendBounds, activity: &SocketActivity) {
 }
 
 /// Gives the connection to a partition, or tells it that there is no room.
-fn hand_over(partitions: Option<&Partitions>, newcomer: Box<Newcomer>) {
+fn hand_over_connection(partitions: Option<&PartitionSet>, newcomer: Box<PendingConnection>) {
     let adopted = match partitions {
-        Some(partitions) => partitions.adopt(newcomer),
+        Some(partitions) => partitions.adopt_connection(newcomer),
         None => Err(newcomer),
     };
     if let Err(newcomer) = adopted
@@ -217,7 +221,7 @@ fn hand_over(partitions: Option<&Partitions>, newcomer: Box<Newcomer>) {
     }
 }
 
-pub(super) fn tell_of_end(error: Option<impl fmt::Display>) {
+pub(super) fn log_connection_end(error: Option<impl fmt::Display>) {
     if let Some(error) = error {
         tracing::debug!(%error, "a connection ended early");
     }

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
-use lineside_sync::table::{self, Table};
+use lineside_sync::loading_cache::{self, LoadingCache};
 
 use super::limits;
 use super::shared_bytes::{SharedBody, SharedBytes};
 
 /// A way to send a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Coding {
+pub(crate) enum ContentCoding {
     /// As it is.
     Identity,
     Gzip,
@@ -27,15 +27,15 @@ const BROTLI_QUALITY: u32 = 4;
 const BROTLI_WINDOW: u32 = 22;
 const ZSTD_LEVEL: i32 = 3;
 
-impl Coding {
+impl ContentCoding {
     /// All of them, the one we would rather send last: zstd is the cheapest for both ends.
     pub(super) const ALL: [Self; Self::COUNT] =
         [Self::Identity, Self::Gzip, Self::Brotli, Self::Zstd];
     /// How many there are.
     pub(super) const COUNT: usize = 4;
 
-    /// Its name in `Content-Encoding`; none for a body as it is.
-    pub(crate) fn name(self) -> Option<&'static str> {
+    /// Its name in `PublishContent-MessageEncoding`; none for a body as it is.
+    pub(crate) fn header_name(self) -> Option<&'static str> {
         match self {
             Self::Identity => None,
             Self::Gzip => Some("gzip"),
@@ -44,7 +44,7 @@ impl Coding {
         }
     }
 
-    fn encode(self, body: &[u8]) -> io::Result<Vec<u8>> {
+    fn encode_bytes(self, body: &[u8]) -> io::Result<Vec<u8>> {
         let out = Vec::with_capacity(body.len() / 3);
         match self {
             Self::Identity => Ok(body.to_vec()),
@@ -67,33 +67,34 @@ impl Coding {
 }
 
 /// The coding to answer a request with: the one it likes best, ours among equals (RFC 9110 §12.5.3).
-pub(crate) fn negotiate(headers: &HeaderMap) -> Coding {
-    let mut weights = [None; Coding::COUNT];
+pub(crate) fn negotiate_coding(headers: &HeaderMap) -> ContentCoding {
+    let mut weights = [None; ContentCoding::COUNT];
     let mut others = 0;
     for value in headers.get_all(header::ACCEPT_ENCODING) {
         for item in value.to_str().unwrap_or_default().split(',') {
-            let (name, weight) = parse_item(item);
-            let is_named =
-                |coding: &Coding| name.eq_ignore_ascii_case(coding.name().unwrap_or("identity"));
-            if let Some(coding) = Coding::ALL.into_iter().find(is_named) {
+            let (name, weight) = parse_coding(item);
+            let is_named = |coding: &ContentCoding| {
+                name.eq_ignore_ascii_case(coding.header_name().unwrap_or("identity"))
+            };
+            if let Some(coding) = ContentCoding::ALL.into_iter().find(is_named) {
                 weights[coding as usize] = Some(weight);
             } else if name == "*" {
                 others = weight;
             }
         }
     }
-    let weight = |coding: Coding| match weights[coding as usize] {
+    let weight = |coding: ContentCoding| match weights[coding as usize] {
         Some(weight) => weight,
         // A body as it is may always be sent, but is liked only by who says so.
-        None if coding == Coding::Identity => 0,
+        None if coding == ContentCoding::Identity => 0,
         None => others,
     };
-    let liked = Coding::ALL.into_iter().filter(|coding| weight(*coding) > 0);
-    liked.max_by_key(|coding| weight(*coding)).unwrap_or(Coding::Identity)
+    let liked = ContentCoding::ALL.into_iter().filter(|coding| weight(*coding) > 0);
+    liked.max_by_key(|coding| weight(*coding)).unwrap_or(ContentCoding::Identity)
 }
 
 /// A coding's name and its weight in thousandths.
-fn parse_item(item: &str) -> (&str, u16) {
+fn parse_coding(item: &str) -> (&str, u16) {
     let mut parts = item.split(';').map(str::trim);
     let name = parts.next().unwrap_or_default();
     let weight = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
@@ -120,12 +121,12 @@ pub(crate) fn is_worth_compressing(content_type: &HeaderValue, body: &[u8]) -> b
 }
 
 /// The body in this coding; compressed away from the socket threads when it is large.
-pub(crate) async fn encode(body: &Bytes, coding: Coding) -> Bytes {
+pub(crate) async fn encode_body(body: &Bytes, coding: ContentCoding) -> Bytes {
     let encoded = if body.len() <= limits::COMPRESS_INLINE_BYTES_MAX {
-        coding.encode(body)
+        coding.encode_bytes(body)
     } else {
         let body = body.clone();
-        let work = tokio::task::spawn_blocking(move || coding.encode(&body));
+        let work = tokio::task::spawn_blocking(move || coding.encode_bytes(&body));
         work.await.unwrap_or_else(|error| Err(io::Error::other(error)))
     };
     encoded.expect("writing to memory does not fail").into()
@@ -134,51 +135,51 @@ pub(crate) async fn encode(body: &Bytes, coding: Coding) -> Bytes {
 /// Compressed bodies, made once and kept for the next client by the hash of what they hold. Only bodies that
 /// many ask for come here: what goes first is the oldest, however often it was read.
 #[derive(Debug)]
-pub(crate) struct Compressed {
-    bodies: Table<(u128, Coding), KeptBody>,
+pub(crate) struct CompressedBodies {
+    bodies: LoadingCache<(u128, ContentCoding), CachedBody>,
 }
 
 /// A body in the table, which replies share.
 #[derive(Debug, Clone)]
-struct KeptBody {
+struct CachedBody {
     bytes: Bytes,
     shared: Arc<SharedBytes>,
 }
 
-impl KeptBody {
+impl CachedBody {
     fn new(bytes: Bytes) -> Self {
         let shared = SharedBytes::for_compressed(bytes.len());
         Self { bytes, shared }
     }
 }
 
-impl Default for Compressed {
+impl Default for CompressedBodies {
     fn default() -> Self {
-        let limits = table::Limits {
+        let limits = loading_cache::CacheLimits {
             entries: limits::COMPRESSED_KEPT_MAX,
             weight: limits::COMPRESSED_KEPT_BYTES_MAX,
             age: Some(limits::COMPRESSED_KEPT_FOR),
         };
-        Self { bodies: Table::new(limits, |_, body| body.bytes.len()) }
+        Self { bodies: LoadingCache::new(limits, |_, body| body.bytes.len()) }
     }
 }
 
-impl Compressed {
+impl CompressedBodies {
     /// The body in this coding, from what is kept or made now: once for all who ask meanwhile.
-    pub(super) async fn encode(
+    pub(super) async fn encode_cached(
         &self,
         hash: u128,
         body: &Bytes,
-        coding: Coding,
+        coding: ContentCoding,
     ) -> (Bytes, SharedBody) {
-        let load = async || Ok(KeptBody::new(encode(body, coding).await));
+        let load = async || Ok(CachedBody::new(encode_body(body, coding).await));
         let Ok(kept) = self.bodies.load((hash, coding), load).await;
         (kept.bytes, SharedBody(kept.shared))
     }
 
     /// Lets go of what is old. `now` is the clock's monotonic time.
-    pub(crate) fn sweep(&self, now: Duration) {
-        self.bodies.sweep(now);
+    pub(crate) fn evict_expired(&self, now: Duration) {
+        self.bodies.sweep_aged(now);
     }
 }
 
@@ -188,48 +189,48 @@ mod tests {
 
     use super::*;
 
-    fn check(accept: &str, expect: Coding) {
+    fn check(accept: &str, expect: ContentCoding) {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_str(accept).unwrap());
-        assert_eq!(negotiate(&headers), expect, "{accept}");
+        assert_eq!(negotiate_coding(&headers), expect, "{accept}");
     }
 
     #[test]
     fn the_client_chooses_and_we_break_ties() {
-        check("gzip, deflate, br, zstd", Coding::Zstd);
-        check("gzip;q=1.0, br;q=0.5", Coding::Gzip);
-        check("GZIP", Coding::Gzip);
-        check("*", Coding::Zstd);
-        check("zstd;q=0, *;q=0.1", Coding::Brotli);
-        check("deflate", Coding::Identity);
-        check("identity", Coding::Identity);
-        check("identity, gzip;q=0.5", Coding::Identity);
-        check("identity;q=0.5, *;q=0.7, zstd;q=0", Coding::Brotli);
-        check("*;q=0", Coding::Identity);
-        check("", Coding::Identity);
-        check("br;q=nonsense", Coding::Identity);
-        assert_eq!(negotiate(&HeaderMap::new()), Coding::Identity);
+        check("gzip, deflate, br, zstd", ContentCoding::Zstd);
+        check("gzip;q=1.0, br;q=0.5", ContentCoding::Gzip);
+        check("GZIP", ContentCoding::Gzip);
+        check("*", ContentCoding::Zstd);
+        check("zstd;q=0, *;q=0.1", ContentCoding::Brotli);
+        check("deflate", ContentCoding::Identity);
+        check("identity", ContentCoding::Identity);
+        check("identity, gzip;q=0.5", ContentCoding::Identity);
+        check("identity;q=0.5, *;q=0.7, zstd;q=0", ContentCoding::Brotli);
+        check("*;q=0", ContentCoding::Identity);
+        check("", ContentCoding::Identity);
+        check("br;q=nonsense", ContentCoding::Identity);
+        assert_eq!(negotiate_coding(&HeaderMap::new()), ContentCoding::Identity);
     }
 
     #[tokio::test]
     async fn every_coding_gives_the_body_back() {
         let body = Bytes::from("a stop is a stop is a stop. ".repeat(4_000));
-        let compressed = Compressed::default();
-        for coding in [Coding::Gzip, Coding::Brotli, Coding::Zstd] {
-            let (encoded, _) = compressed.encode(7, &body, coding).await;
+        let compressed = CompressedBodies::default();
+        for coding in [ContentCoding::Gzip, ContentCoding::Brotli, ContentCoding::Zstd] {
+            let (encoded, _) = compressed.encode_cached(7, &body, coding).await;
             assert!(encoded.len() < body.len() / 4, "{coding:?}: {}", encoded.len());
             let mut decoded = Vec::new();
             match coding {
-                Coding::Gzip => {
+                ContentCoding::Gzip => {
                     flate2::read::GzDecoder::new(&encoded[..]).read_to_end(&mut decoded).unwrap();
                 }
-                Coding::Brotli => {
+                ContentCoding::Brotli => {
                     brotli::Decompressor::new(&encoded[..], 4096)
                         .read_to_end(&mut decoded)
                         .unwrap();
                 }
-                Coding::Zstd => decoded = zstd::stream::decode_all(&encoded[..]).unwrap(),
-                Coding::Identity => unreachable!("it is not offered"),
+                ContentCoding::Zstd => decoded = zstd::stream::decode_all(&encoded[..]).unwrap(),
+                ContentCoding::Identity => unreachable!("it is not offered"),
             }
             assert_eq!(decoded, body, "{coding:?}");
         }
@@ -237,25 +238,25 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_kept_is_bounded_and_gets_old() {
-        let compressed = Compressed::default();
+        let compressed = CompressedBodies::default();
         let keep = |hash| {
-            let body = KeptBody::new(vec![0; 10 << 20].into());
-            compressed.bodies.insert((hash, Coding::Gzip), body);
+            let body = CachedBody::new(vec![0; 10 << 20].into());
+            compressed.bodies.insert((hash, ContentCoding::Gzip), body);
         };
         (0..20).for_each(keep);
-        let is_kept = |hash| compressed.bodies.pin().get(&(hash, Coding::Gzip)).is_some();
-        assert!(compressed.bodies.weight() <= limits::COMPRESSED_KEPT_BYTES_MAX);
+        let is_kept = |hash| compressed.bodies.pin().get(&(hash, ContentCoding::Gzip)).is_some();
+        assert!(compressed.bodies.total_weight() <= limits::COMPRESSED_KEPT_BYTES_MAX);
         assert!(is_kept(19) && !is_kept(0));
-        compressed.sweep(Duration::ZERO);
-        compressed.sweep(limits::COMPRESSED_KEPT_FOR);
+        compressed.evict_expired(Duration::ZERO);
+        compressed.evict_expired(limits::COMPRESSED_KEPT_FOR);
         assert!(!is_kept(19));
     }
 
     #[tokio::test]
     async fn a_body_is_compressed_once_for_all_who_ask() {
         let body = Bytes::from("a stop is a stop is a stop. ".repeat(40_000));
-        let compressed = Compressed::default();
-        let ask = || compressed.encode(7, &body, Coding::Zstd);
+        let compressed = CompressedBodies::default();
+        let ask = || compressed.encode_cached(7, &body, ContentCoding::Zstd);
         let ((one, _), (other, _), (third, _)) = tokio::join!(ask(), ask(), ask());
         assert_eq!((one.as_ptr(), one.as_ptr()), (other.as_ptr(), third.as_ptr()));
     }

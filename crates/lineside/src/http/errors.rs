@@ -13,7 +13,7 @@ use lineside_wire::websocket::handshake::HandshakeError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::gate::Denied;
+use crate::auth::AccessDenied;
 
 /// Seconds after which a client may try again what failed for a passing reason.
 const RETRY_AFTER_S: u32 = 5;
@@ -133,7 +133,7 @@ pub(crate) enum Refusal {
     /// The server API has no key, or another one.
     NoKey,
     /// A channel is not for this client.
-    Denied(Denied),
+    Denied(AccessDenied),
     /// This is for admins.
     NotAdmin,
     /// A page of another origin would have an admin's browser do this.
@@ -165,7 +165,7 @@ pub(crate) enum Refusal {
 
 /// In a response's extensions: it says that the server is at fault, and has to be logged.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct OurFault;
+pub(super) struct ServerFault;
 
 /// The body of every refusal.
 #[derive(Debug, Serialize, ToSchema)]
@@ -197,8 +197,8 @@ impl Refusal {
             Self::OtherFormat { .. } => (StatusCode::NOT_FOUND, "other_format"),
             Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             Self::Channels(error) => {
-                let status = StatusCode::from_u16(error.status());
-                (status.unwrap_or(StatusCode::BAD_REQUEST), error.code())
+                let status = StatusCode::from_u16(error.http_status());
+                (status.unwrap_or(StatusCode::BAD_REQUEST), error.problem_code())
             }
             Self::BadParameter { .. } | Self::RepeatedParameter(_) => {
                 (StatusCode::BAD_REQUEST, "bad_parameter")
@@ -218,9 +218,9 @@ impl Refusal {
             Self::NotReadable => (StatusCode::SERVICE_UNAVAILABLE, "not_readable"),
             Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
             Self::NoKey => (StatusCode::UNAUTHORIZED, "no_key"),
-            Self::Denied(Denied::Unauthorized) => (StatusCode::UNAUTHORIZED, "unauthorized"),
-            Self::Denied(Denied::Expired) => (StatusCode::UNAUTHORIZED, "token_expired"),
-            Self::Denied(Denied::Forbidden) => (StatusCode::FORBIDDEN, "permission_denied"),
+            Self::Denied(AccessDenied::Unauthorized) => (StatusCode::UNAUTHORIZED, "unauthorized"),
+            Self::Denied(AccessDenied::Expired) => (StatusCode::UNAUTHORIZED, "token_expired"),
+            Self::Denied(AccessDenied::Forbidden) => (StatusCode::FORBIDDEN, "permission_denied"),
             Self::NotAdmin => (StatusCode::UNAUTHORIZED, "not_admin"),
             Self::OtherOrigin => (StatusCode::FORBIDDEN, "other_origin"),
             Self::TooManyAttempts(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many_attempts"),
@@ -240,8 +240,8 @@ impl Refusal {
     }
 
     /// What went wrong, as a sentence on a page.
-    pub(crate) fn words(&self) -> String {
-        let detail = self.detail();
+    pub(crate) fn message(&self) -> String {
+        let detail = self.error_detail();
         let mut letters = detail.chars();
         match letters.next() {
             Some(first) => format!("{}{}.", first.to_uppercase(), letters.as_str()),
@@ -249,7 +249,7 @@ impl Refusal {
         }
     }
 
-    fn detail(&self) -> String {
+    fn error_detail(&self) -> String {
         match self {
             Self::UnknownFeed(_)
             | Self::UnknownStop { .. }
@@ -263,7 +263,7 @@ impl Refusal {
             Self::Channels(error) => channels_detail(error),
             Self::BadParameter { name, reason } => format!("{name}: {reason}"),
             Self::UnknownParameter { name, nearest, known } => {
-                unknown_parameter(name, nearest.as_deref(), known)
+                unknown_parameter_detail(name, nearest.as_deref(), known)
             }
             Self::RepeatedParameter(name) => format!("{name}: takes one value, not several"),
             Self::OtherFormat { feed, is, wanted } => {
@@ -289,15 +289,21 @@ impl Refusal {
             }
             Self::OtherOrigin => "only a page of this server may ask a browser for this".to_owned(),
             Self::TooManyAttempts(wait) => {
-                format!("too many wrong tokens or keys: try again in {} s", whole_seconds(*wait))
+                format!(
+                    "too many wrong tokens or keys: try again in {} s",
+                    retry_after_seconds(*wait)
+                )
             }
             Self::ProfileRunning(wait) => {
-                format!("another recording is under way for {} s more", whole_seconds(*wait))
+                format!("another recording is under way for {} s more", retry_after_seconds(*wait))
             }
             Self::CannotProfile(reason) => format!("nothing can be recorded here: {reason}"),
             Self::NotEdited { why, .. } => why.clone(),
             Self::NoRoom(wait) => {
-                format!("the rate of its source leaves no room for {} s", whole_seconds(*wait))
+                format!(
+                    "the rate of its source leaves no room for {} s",
+                    retry_after_seconds(*wait)
+                )
             }
             Self::NotValidated(why) => why.clone(),
             Self::ShuttingDown => "this server is stopping".to_owned(),
@@ -329,11 +335,14 @@ impl Refusal {
         }
     }
 
-    fn problem(&self) -> (StatusCode, Problem) {
+    fn problem_details(&self) -> (StatusCode, Problem) {
         let (status, code) = self.status_and_code();
         let title = status.canonical_reason().unwrap_or("Refused");
         let kind = "about:blank";
-        (status, Problem { kind, title, status: status.as_u16(), code, detail: self.detail() })
+        (
+            status,
+            Problem { kind, title, status: status.as_u16(), code, detail: self.error_detail() },
+        )
     }
 }
 
@@ -349,7 +358,7 @@ fn channels_detail(error: &OpenError) -> String {
     }
 }
 
-fn unknown_parameter(name: &str, nearest: Option<&str>, known: &[String]) -> String {
+fn unknown_parameter_detail(name: &str, nearest: Option<&str>, known: &[String]) -> String {
     let suggestion = nearest.map(|nearest| format!("; did you mean `{nearest}`?"));
     let known = match known {
         [] => "this address takes no parameters".to_owned(),
@@ -371,22 +380,22 @@ impl From<OpenError> for Refusal {
     }
 }
 
-impl From<Denied> for Refusal {
-    fn from(why: Denied) -> Self {
+impl From<AccessDenied> for Refusal {
+    fn from(why: AccessDenied) -> Self {
         Self::Denied(why)
     }
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let (status, problem) = self.problem();
+        let (status, problem) = self.problem_details();
         let code = problem.code;
         let own = match self {
             Self::BadRange { length } => HeaderValue::try_from(format!("bytes */{length}"))
                 .ok()
                 .map(|length| (header::CONTENT_RANGE, length)),
             Self::TooManyAttempts(wait) | Self::ProfileRunning(wait) | Self::NoRoom(wait) => {
-                Some((header::RETRY_AFTER, HeaderValue::from(whole_seconds(wait))))
+                Some((header::RETRY_AFTER, HeaderValue::from(retry_after_seconds(wait))))
             }
             _ => None,
         };
@@ -394,7 +403,7 @@ impl IntoResponse for Refusal {
         let body = serde_json::to_vec(&problem).expect("texts and a number always serialize");
         let mut response = (status, body).into_response();
         if is_ours {
-            response.extensions_mut().insert(OurFault);
+            response.extensions_mut().insert(ServerFault);
         }
         let headers = response.headers_mut();
         let kind = HeaderValue::from_static("application/problem+json");
@@ -417,7 +426,7 @@ impl IntoResponse for Refusal {
 }
 
 /// A wait as `Retry-After` says it: never shorter than it is.
-fn whole_seconds(wait: Duration) -> u64 {
+fn retry_after_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
@@ -427,7 +436,7 @@ mod tests {
 
     #[test]
     fn a_refusal_names_its_code_and_what_was_meant() {
-        let (status, problem) = Refusal::UnknownFeed("oslo".to_owned()).problem();
+        let (status, problem) = Refusal::UnknownFeed("oslo".to_owned()).problem_details();
         assert_eq!(status, StatusCode::NOT_FOUND);
         let json = serde_json::to_value(problem).unwrap();
         assert_eq!(json["code"], "unknown_feed");

@@ -15,23 +15,23 @@ use bytes::Bytes;
 use futures_util::Stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
 use http_body::Frame;
-use lineside_wire::partition::{Asks, Closed};
+use lineside_wire::partition::{CloseReason, TransportRequest};
 use lineside_wire::sse::{self, SseStream};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::errors::{Problem, Refusal};
-use super::parameters::Parameters;
-use super::proxies::Peer;
-use super::readers;
-use super::takeover::Takeover;
+use super::parameters::QueryParameters;
+use super::proxies::PeerAddress;
+use super::reader_auth;
+use super::takeover::ConnectionTakeover;
 use crate::app::App;
-use crate::patience::pause;
+use crate::timeout::sleep_for;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(events))
+    OpenApiRouter::new().routes(routes!(stream_events))
 }
 
 /// Every change on some channels, as it happens
@@ -59,22 +59,22 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         (status = 503, description = "`overloaded` or `shutting_down`", body = Problem)
     )
 )]
-async fn events(
+async fn stream_events(
     State(app): State<App>,
     method: Method,
     version: Version,
     headers: HeaderMap,
-    peer: Peer,
-    parameters: Parameters,
+    peer: PeerAddress,
+    parameters: QueryParameters,
 ) -> Result<Response, Refusal> {
     if app.shutdown().is_draining() {
         return Err(Refusal::ShuttingDown);
     }
-    let channels: Vec<&str> = parameters.all("channel").collect();
-    let reader = readers::check(&app, &headers, peer, &parameters, &channels)?;
+    let channels: Vec<&str> = parameters.all_values("channel").collect();
+    let reader = reader_auth::authorize_reader(&app, &headers, peer, &parameters, &channels)?;
     // A browser that reconnects sends the header along with the address it began with: the header is newer.
     let resumed = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
-    let resumed = resumed.or_else(|| parameters.one("last_event_id"));
+    let resumed = resumed.or_else(|| parameters.find_value("last_event_id"));
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
@@ -84,43 +84,46 @@ async fn events(
     // A connection of HTTP/1 serves nothing beside its stream and goes to a partition; over HTTP/2 the stream is one
     // of many.
     if version <= Version::HTTP_11 && method == Method::GET {
-        sse::check(app.hub(), &channels)?;
+        sse::check_channels(app.hub(), &channels)?;
         let channels = channels.into_iter().map(Into::into).collect();
         let last_event_id = resumed.map(Into::into);
-        return Ok(Takeover::reply(headers, Asks::Sse { channels, last_event_id, reader }));
+        return Ok(ConnectionTakeover::build_reply(
+            headers,
+            TransportRequest::Sse { channels, last_event_id, reader },
+        ));
     }
-    let stream = SseStream::open(app.hub(), &channels, resumed, &reader, fastrand::u64(..))?;
-    Ok((headers, Body::new(EventsBody::new(stream, app))).into_response())
+    let stream = SseStream::open_stream(app.hub(), &channels, resumed, &reader, fastrand::u64(..))?;
+    Ok((headers, Body::new(EventStreamBody::new(stream, app))).into_response())
 }
 
 type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The stream as a body that knows when to end.
-struct EventsBody {
+struct EventStreamBody {
     stream: SseStream,
     app: App,
     /// Ends when this stream's turn has come in a stopping server.
     let_go: Wait,
-    closed_by: Closed,
+    closed_by: CloseReason,
 }
 
-impl EventsBody {
+impl EventStreamBody {
     fn new(stream: SseStream, app: App) -> Self {
         let shutdown = app.shutdown().clone();
         let let_go = Box::pin(async move {
-            shutdown.draining().await;
-            pause(part_of(shutdown.drain())).await;
+            shutdown.wait_until_draining().await;
+            sleep_for(random_drain_delay(shutdown.drain_time())).await;
         });
-        Self { stream, app, let_go, closed_by: Closed::Client }
+        Self { stream, app, let_go, closed_by: CloseReason::Client }
     }
 }
 
 /// Somewhere within the drain time, before its very end.
-fn part_of(drain: Duration) -> Duration {
+fn random_drain_delay(drain: Duration) -> Duration {
     drain.mul_f64(fastrand::f64() * 0.9)
 }
 
-impl http_body::Body for EventsBody {
+impl http_body::Body for EventStreamBody {
     type Data = Bytes;
     type Error = std::convert::Infallible;
 
@@ -129,19 +132,19 @@ impl http_body::Body for EventsBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         if self.let_go.as_mut().poll(cx).is_ready() {
-            self.closed_by = Closed::Shutdown;
+            self.closed_by = CloseReason::Shutdown;
             return Poll::Ready(None);
         }
         let bytes = ready!(Pin::new(&mut self.stream).poll_next(cx));
         if bytes.is_none() {
-            self.closed_by = self.stream.ended().unwrap_or(Closed::Slow);
+            self.closed_by = self.stream.close_reason().unwrap_or(CloseReason::Slow);
         }
         Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
 }
 
-impl Drop for EventsBody {
+impl Drop for EventStreamBody {
     fn drop(&mut self) {
-        self.app.metrics().count_closed(self.closed_by);
+        self.app.metrics().count_closed_stream(self.closed_by);
     }
 }

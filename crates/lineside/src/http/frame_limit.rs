@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::limits;
-use crate::patience::Stopwatch;
+use crate::timeout::Stopwatch;
 
 /// What each client says first.
 const PREFACE_BYTES: usize = 24;
@@ -50,12 +50,12 @@ impl FrameLimit {
     }
 
     /// The client was sent so many bytes, for which it opens its windows again.
-    fn sent(&mut self, bytes: usize) {
+    fn count_sent(&mut self, bytes: usize) {
         self.sent += bytes as u64;
     }
 
     /// Looks at bytes from the client; `elapsed` is the connection's age. False if it sends too many frames.
-    fn allows(&mut self, mut bytes: &[u8], elapsed: Duration) -> bool {
+    fn allows_frames(&mut self, mut bytes: &[u8], elapsed: Duration) -> bool {
         let per_time = elapsed.as_millis() * u128::from(limits::CONTROL_FRAMES_PER_SECOND) / 1000;
         let granted = u64::try_from(per_time).unwrap_or(u64::MAX).saturating_add(self.sent >> 10);
         let new = granted.saturating_sub(self.granted);
@@ -93,26 +93,26 @@ impl FrameLimit {
 }
 
 /// A connection of HTTP/2 that breaks when the client sends too many frames that bring no request.
-pub(super) struct FrameLimited<C> {
+pub(super) struct FrameLimitedSocket<C> {
     socket: C,
     limit: FrameLimit,
     age: Stopwatch,
 }
 
-impl<C> FrameLimited<C> {
+impl<C> FrameLimitedSocket<C> {
     pub(super) fn new(socket: C) -> Self {
         Self { socket, limit: FrameLimit::new(), age: Stopwatch::start() }
     }
 
-    fn after_write(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn count_written(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(n)) = written {
-            self.limit.sent(n);
+            self.limit.count_sent(n);
         }
         written
     }
 }
 
-impl<C: AsyncRead + Unpin> AsyncRead for FrameLimited<C> {
+impl<C: AsyncRead + Unpin> AsyncRead for FrameLimitedSocket<C> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -121,21 +121,21 @@ impl<C: AsyncRead + Unpin> AsyncRead for FrameLimited<C> {
         let before = into.filled().len();
         ready!(Pin::new(&mut self.socket).poll_read(cx, into))?;
         let age = self.age.elapsed();
-        if self.limit.allows(&into.filled()[before..], age) {
+        if self.limit.allows_frames(&into.filled()[before..], age) {
             return Poll::Ready(Ok(()));
         }
         Poll::Ready(Err(io::Error::other("the client floods the connection with frames")))
     }
 }
 
-impl<C: AsyncWrite + Unpin> AsyncWrite for FrameLimited<C> {
+impl<C: AsyncWrite + Unpin> AsyncWrite for FrameLimitedSocket<C> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
-        self.after_write(written)
+        self.count_written(written)
     }
 
     fn poll_write_vectored(
@@ -144,7 +144,7 @@ impl<C: AsyncWrite + Unpin> AsyncWrite for FrameLimited<C> {
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write_vectored(cx, pieces);
-        self.after_write(written)
+        self.count_written(written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -173,7 +173,7 @@ mod tests {
 
     fn begun() -> FrameLimit {
         let mut limit = FrameLimit::new();
-        assert!(limit.allows(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Duration::ZERO));
+        assert!(limit.allows_frames(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Duration::ZERO));
         limit
     }
 
@@ -181,7 +181,8 @@ mod tests {
     fn so_many_at_once_and_no_more_however_they_are_cut() {
         for piece in [1, 7, 1 << 20] {
             let mut limit = begun();
-            let mut all = |bytes: &[u8], age| bytes.chunks(piece).all(|it| limit.allows(it, age));
+            let mut all =
+                |bytes: &[u8], age| bytes.chunks(piece).all(|it| limit.allows_frames(it, age));
             assert!(all(&frames(PING, limits::CONTROL_FRAMES_BURST), Duration::ZERO));
             assert!(all(&frames(HEADERS, 5_000), Duration::ZERO), "requests are not counted");
             let second = Duration::from_secs(1);
@@ -194,17 +195,19 @@ mod tests {
     fn a_client_may_reset_each_of_its_requests_once() {
         let mut limit = begun();
         let request = [frames(HEADERS, 1), frames(RST_STREAM, 1)].concat();
-        assert!(limit.allows(&request.repeat(30_000), Duration::ZERO));
-        assert!(limit.allows(&frames(RST_STREAM, limits::CONTROL_FRAMES_BURST), Duration::ZERO));
-        assert!(!limit.allows(&frames(RST_STREAM, 1), Duration::ZERO));
+        assert!(limit.allows_frames(&request.repeat(30_000), Duration::ZERO));
+        assert!(
+            limit.allows_frames(&frames(RST_STREAM, limits::CONTROL_FRAMES_BURST), Duration::ZERO)
+        );
+        assert!(!limit.allows_frames(&frames(RST_STREAM, 1), Duration::ZERO));
     }
 
     #[test]
     fn who_is_sent_much_may_open_its_windows_often() {
         let mut limit = begun();
-        assert!(limit.allows(&frames(PING, limits::CONTROL_FRAMES_BURST), Duration::ZERO));
-        limit.sent(100 << 10);
-        assert!(limit.allows(&frames(PING, 100), Duration::ZERO));
-        assert!(!limit.allows(&frames(PING, 1), Duration::ZERO));
+        assert!(limit.allows_frames(&frames(PING, limits::CONTROL_FRAMES_BURST), Duration::ZERO));
+        limit.count_sent(100 << 10);
+        assert!(limit.allows_frames(&frames(PING, 100), Duration::ZERO));
+        assert!(!limit.allows_frames(&frames(PING, 1), Duration::ZERO));
     }
 }

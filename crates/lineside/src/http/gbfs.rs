@@ -9,10 +9,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::errors::{Problem, Refusal};
-use super::found;
-use super::prepared::{View, of_producer};
-use super::proxy::{as_sent, freshness};
-use super::reply::{Representation, Wants};
+use super::lookup;
+use super::prepared_replies::{DownloadView, producer_headers};
+use super::proxy::{freshness_headers, reply_as_sent};
+use super::reply::{ReplyPreferences, Representation};
 use crate::app::App;
 
 /// The discovery file's name.
@@ -22,16 +22,16 @@ const RESOURCE: &str = "resource";
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
-        .routes(routes!(file))
-        .routes(routes!(file_in_language))
-        .routes(routes!(resource_file))
-        .routes(routes!(resource_file_in_language))
+        .routes(routes!(get_file))
+        .routes(routes!(get_localized_file))
+        .routes(routes!(get_resource_file))
+        .routes(routes!(get_localized_resource))
 }
 
 /// What is answered to who asks for a file, by whatever address.
 #[derive(utoipa::IntoResponses)]
 #[expect(dead_code, reason = "it only describes")]
-enum Replies {
+enum GbfsFileReplies {
     /// The file
     #[response(status = 200, content_type = "application/json")]
     File,
@@ -56,15 +56,21 @@ enum Replies {
         ("feed" = String, Path, description = "The system's id"),
         ("file" = String, Path, description = "The file's name, with or without `.json`")
     ),
-    responses(Replies)
+    responses(GbfsFileReplies)
 )]
-async fn file(
+async fn get_file(
     State(app): State<App>,
     Path((feed, file)): Path<(String, String)>,
     headers: HeaderMap,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    reply(&app, Asked { door: "proxy", feed, language: None, file }, &headers, &wants).await
+    reply_with_file(
+        &app,
+        GbfsFileRequest { door: "proxy", feed, language: None, file },
+        &headers,
+        &wants,
+    )
+    .await
 }
 
 /// A file of a GBFS system in one of its languages
@@ -75,16 +81,16 @@ async fn file(
         ("language" = String, Path, description = "A language of the discovery file"),
         ("file" = String, Path, description = "The file's name, with or without `.json`")
     ),
-    responses(Replies)
+    responses(GbfsFileReplies)
 )]
-async fn file_in_language(
+async fn get_localized_file(
     State(app): State<App>,
     Path((feed, language, file)): Path<(String, String, String)>,
     headers: HeaderMap,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let asked = Asked { door: "proxy", feed, language: Some(language), file };
-    reply(&app, asked, &headers, &wants).await
+    let asked = GbfsFileRequest { door: "proxy", feed, language: Some(language), file };
+    reply_with_file(&app, asked, &headers, &wants).await
 }
 
 /// A file of a GBFS system, under another name
@@ -94,15 +100,21 @@ async fn file_in_language(
         ("feed" = String, Path, description = "The system's id"),
         ("file" = String, Path, description = "The file's name, with or without `.json`")
     ),
-    responses(Replies)
+    responses(GbfsFileReplies)
 )]
-async fn resource_file(
+async fn get_resource_file(
     State(app): State<App>,
     Path((feed, file)): Path<(String, String)>,
     headers: HeaderMap,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    reply(&app, Asked { door: RESOURCE, feed, language: None, file }, &headers, &wants).await
+    reply_with_file(
+        &app,
+        GbfsFileRequest { door: RESOURCE, feed, language: None, file },
+        &headers,
+        &wants,
+    )
+    .await
 }
 
 /// A file of a GBFS system in one of its languages, under another name
@@ -113,20 +125,20 @@ async fn resource_file(
         ("language" = String, Path, description = "A language of the discovery file"),
         ("file" = String, Path, description = "The file's name, with or without `.json`")
     ),
-    responses(Replies)
+    responses(GbfsFileReplies)
 )]
-async fn resource_file_in_language(
+async fn get_localized_resource(
     State(app): State<App>,
     Path((feed, language, file)): Path<(String, String, String)>,
     headers: HeaderMap,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let asked = Asked { door: RESOURCE, feed, language: Some(language), file };
-    reply(&app, asked, &headers, &wants).await
+    let asked = GbfsFileRequest { door: RESOURCE, feed, language: Some(language), file };
+    reply_with_file(&app, asked, &headers, &wants).await
 }
 
 /// What an address names.
-struct Asked {
+struct GbfsFileRequest {
     /// Its first segment, under which the discovery file's addresses stay.
     door: &'static str,
     feed: String,
@@ -134,68 +146,69 @@ struct Asked {
     file: String,
 }
 
-async fn reply(
+async fn reply_with_file(
     app: &App,
-    asked: Asked,
+    asked: GbfsFileRequest,
     headers: &HeaderMap,
-    wants: &Wants,
+    wants: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = found::feed(app, &asked.feed)?;
+    let feed = lookup::find_feed(app, &asked.feed)?;
     if feed.format() != Some(Format::Gbfs) {
         return Err(Refusal::UnknownPath);
     }
     let name = asked.file.strip_suffix(".json").unwrap_or(&asked.file);
     let language = asked.language.as_deref();
     if name == DISCOVERY && language.is_none() {
-        return discovery(app, &feed, asked.door, headers, wants).await;
+        return reply_with_discovery(app, &feed, asked.door, headers, wants).await;
     }
-    let part = feed.find_part(language, name);
+    let part = feed.find_gbfs_file(language, name);
     // Another proxy, whose addresses these are, puts the asked name in the place of `gbfs.json`.
     let is_beside = asked.door == RESOURCE && language.is_none();
-    let beside = || feed.find_part_beside(name).filter(|_| is_beside);
+    let beside = || feed.find_sibling_file(name).filter(|_| is_beside);
     let part = part.or_else(beside).ok_or(Refusal::UnknownPath)?;
-    as_sent(app, &part, wants, View::AsSent).await
+    reply_as_sent(app, &part, wants, DownloadView::AsSent).await
 }
 
 /// The discovery file with our addresses in place of the producer's, for the files that are served here.
-pub(super) async fn discovery(
+pub(super) async fn reply_with_discovery(
     app: &App,
     feed: &Feed,
     door: &str,
     headers: &HeaderMap,
-    wants: &Wants,
+    wants: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let reply = async {
         let status = feed.status();
-        let held = found::held(app, feed, &status)?;
+        let held = lookup::served_snapshot(app, feed, &status)?;
         let snapshot = held.snapshot();
         let base = format!("{}/{door}/{}", app.base_url(headers), feed.id());
         let kind = HeaderValue::from_static("application/json");
-        let reply = Representation::new(kind, led_here(feed, &snapshot.bytes, &base)?)
-            .modified_as_said(Some(snapshot.modified()))
-            .passing();
-        let mut reply = reply.reply(wants, app).await;
+        let reply = Representation::new(kind, rewrite_discovery(feed, &snapshot.bytes, &base)?)
+            .modified_by_producer(Some(snapshot.modified_at()))
+            .single_use();
+        let mut reply = reply.into_reply(wants, app).await;
         if reply.status() != StatusCode::NOT_MODIFIED {
-            reply.headers_mut().extend(of_producer(feed.config()));
+            reply.headers_mut().extend(producer_headers(feed.config()));
         }
-        reply.headers_mut().extend(freshness(app, feed, &status, snapshot));
+        reply.headers_mut().extend(freshness_headers(app, feed, &status, snapshot));
         Ok(reply)
     };
-    found::counted(feed, wants, reply.await)
+    lookup::count_reply(feed, wants, reply.await)
 }
 
 /// The discovery file with addresses under `base` for the files that are served.
-fn led_here(feed: &Feed, discovery: &[u8], base: &str) -> Result<Vec<u8>, Refusal> {
-    let parts = feed.parts();
+fn rewrite_discovery(feed: &Feed, discovery: &[u8], base: &str) -> Result<Vec<u8>, Refusal> {
+    let parts = feed.gbfs_files();
     let first = parts.first().and_then(|part| part.language.as_deref());
     let is_single = parts.iter().all(|part| part.language.as_deref() == first);
-    let url_of = |entry: &gbfs::Entry| {
+    let url_of = |entry: &gbfs::DiscoveryEntry| {
         if &*entry.name == DISCOVERY {
             return Some(format!("{base}/{DISCOVERY}.json"));
         }
         let language = entry.language.as_deref();
         // An address that would show the feed's key leads nowhere instead.
-        if feed.find_part(language, &entry.name).is_none() && !feed.tells_secret(&entry.url) {
+        if feed.find_gbfs_file(language, &entry.name).is_none() && !feed.contains_secret(&entry.url)
+        {
             return None;
         }
         Some(match language.filter(|_| !is_single) {
@@ -203,7 +216,7 @@ fn led_here(feed: &Feed, discovery: &[u8], base: &str) -> Result<Vec<u8>, Refusa
             None => format!("{base}/{}.json", entry.name),
         })
     };
-    gbfs::rewrite(discovery, &gbfs::Limits::default(), url_of).map_err(|error| {
+    gbfs::rewrite_discovery(discovery, &gbfs::DiscoveryLimits::default(), url_of).map_err(|error| {
         tracing::error!(feed = %feed.id(), %error, "a discovery file that was good cannot be read");
         Refusal::Internal
     })

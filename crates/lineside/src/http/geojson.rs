@@ -8,26 +8,26 @@ use lineside_ingest::{Dataset, Feed, NetworkState, geojson};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::aside::aside;
+use super::blocking::run_blocking;
 use super::errors::{Problem, Refusal};
-use super::found;
-use super::reply::{Representation, Wants};
+use super::lookup;
+use super::reply::{ReplyPreferences, Representation};
 use crate::app::App;
 
 const KIND: HeaderValue = HeaderValue::from_static("application/geo+json");
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
-        .routes(routes!(vehicles))
-        .routes(routes!(stations))
-        .routes(routes!(stops))
-        .routes(routes!(lines))
+        .routes(routes!(get_vehicles))
+        .routes(routes!(get_stations))
+        .routes(routes!(get_stops))
+        .routes(routes!(get_lines))
 }
 
 /// What is answered to who asks for places, of whatever kind.
 #[derive(utoipa::IntoResponses)]
 #[expect(dead_code, reason = "it only describes")]
-enum Replies {
+enum GeoJsonReplies {
     /// A FeatureCollection
     #[response(status = 200, content_type = "application/geo+json")]
     Collection,
@@ -45,93 +45,93 @@ enum Replies {
 #[utoipa::path(
     get, path = "/geojson/{feed}/vehicles.geojson", tag = "formats",
     params(("feed" = String, Path, description = "A real-time feed's id, a schedule's, or a GBFS system's")),
-    responses(Replies)
+    responses(GeoJsonReplies)
 )]
-async fn vehicles(
+async fn get_vehicles(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = found::placed_feed(&app, &id, "vehicles")?;
-    of_state(&app, &feed, &wants, geojson::vehicles).await
+    let feed = lookup::find_mapped_feed(&app, &id, "vehicles")?;
+    reply_from_state(&app, &feed, &wants, geojson::encode_vehicles).await
 }
 
 /// The stations of a GBFS system as points, with the fields of `station_information` and `station_status`
 #[utoipa::path(
     get, path = "/geojson/{feed}/stations.geojson", tag = "formats",
     params(("feed" = String, Path, description = "A GBFS system's id")),
-    responses(Replies)
+    responses(GeoJsonReplies)
 )]
-async fn stations(
+async fn get_stations(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = found::system(&app, &id, "stations")?;
-    found::held(&app, &feed, &feed.status())?;
-    of_state(&app, &feed, &wants, geojson::stations).await
+    let feed = lookup::find_system(&app, &id, "stations")?;
+    lookup::served_snapshot(&app, &feed, &feed.status())?;
+    reply_from_state(&app, &feed, &wants, geojson::encode_stations).await
 }
 
 /// Something made once per state.
-async fn of_state(
+async fn reply_from_state(
     app: &App,
     feed: &Feed,
-    wants: &Wants,
+    wants: &ReplyPreferences,
     make: fn(&NetworkState, &str) -> Option<Bytes>,
 ) -> Result<Response, Refusal> {
     let network = feed.network();
     let state = network.state();
-    let body = found::export(&state, feed.id().as_str(), make).await?;
-    let fresh_for = found::network_fresh_for(app, &network);
+    let body = lookup::export_state(&state, feed.id().as_str(), make).await?;
+    let fresh_for = lookup::network_fresh_for(app, &network);
     let reply =
-        Representation::new(KIND, body).modified(Some(state.at), app.now()).fresh_for(fresh_for);
-    Ok(reply.reply(wants, app).await)
+        Representation::new(KIND, body).modified_at(Some(state.at), app.now()).fresh_for(fresh_for);
+    Ok(reply.into_reply(wants, app).await)
 }
 
 /// The stops of a schedule as points
 #[utoipa::path(
     get, path = "/geojson/{feed}/stops.geojson", tag = "formats",
     params(("feed" = String, Path, description = "A schedule feed's id, or one of its network")),
-    responses(Replies)
+    responses(GeoJsonReplies)
 )]
-async fn stops(
+async fn get_stops(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    of_dataset(&app, &id, &wants, geojson::stops).await
+    reply_from_dataset(&app, &id, &wants, geojson::encode_stops).await
 }
 
 /// The routes of a schedule as lines, in their colors
 #[utoipa::path(
     get, path = "/geojson/{feed}/routes.geojson", tag = "formats",
     params(("feed" = String, Path, description = "A schedule feed's id, or one of its network")),
-    responses(Replies)
+    responses(GeoJsonReplies)
 )]
-async fn lines(
+async fn get_lines(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    of_dataset(&app, &id, &wants, geojson::routes).await
+    reply_from_dataset(&app, &id, &wants, geojson::encode_routes).await
 }
 
 /// Something made once per dataset. The first request of a large one takes a while, so it is made
 /// away from the threads that serve sockets.
-async fn of_dataset(
+async fn reply_from_dataset(
     app: &App,
     id: &str,
-    wants: &Wants,
+    wants: &ReplyPreferences,
     make: fn(&Dataset) -> Bytes,
 ) -> Result<Response, Refusal> {
-    let network = found::network(app, id)?;
-    let dataset = found::dataset(app, id, &network)?;
+    let network = lookup::find_network(app, id)?;
+    let dataset = lookup::find_dataset(app, id, &network)?;
     let schedule = network.schedule_feed();
     let modified =
-        schedule.as_ref().and_then(|feed| feed.snapshot()).map(|snapshot| snapshot.modified());
+        schedule.as_ref().and_then(|feed| feed.snapshot()).map(|snapshot| snapshot.modified_at());
     let fresh_for =
-        schedule.map_or_else(Default::default, |feed| found::fresh_for(app, &feed.status()));
-    let body = aside(move || make(&dataset)).await?;
-    let reply = Representation::new(KIND, body).modified_as_said(modified).fresh_for(fresh_for);
-    Ok(reply.reply(wants, app).await)
+        schedule.map_or_else(Default::default, |feed| lookup::feed_fresh_for(app, &feed.status()));
+    let body = run_blocking(move || make(&dataset)).await?;
+    let reply = Representation::new(KIND, body).modified_by_producer(modified).fresh_for(fresh_for);
+    Ok(reply.into_reply(wants, app).await)
 }

@@ -9,35 +9,38 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::aside::aside;
+use super::blocking::run_blocking;
 use super::errors::Refusal;
-use super::reply::{Representation, Wants};
+use super::reply::{ReplyPreferences, Representation};
 use crate::app::App;
-use crate::metrics::{self, Form};
+use crate::metrics::{self, ExpositionFormat};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(live)).routes(routes!(ready)).routes(routes!(figures))
+    OpenApiRouter::new()
+        .routes(routes!(get_liveness))
+        .routes(routes!(get_readiness))
+        .routes(routes!(get_metrics))
 }
 
 /// How the server is.
 #[derive(Debug, Serialize, ToSchema)]
-struct Health {
+struct HealthStatus {
     /// `ok`, or what it is waiting for.
     status: &'static str,
 }
 
-fn health(code: StatusCode, status: &'static str) -> Response {
+fn health_reply(code: StatusCode, status: &'static str) -> Response {
     let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    (code, [no_store], Json(Health { status })).into_response()
+    (code, [no_store], Json(HealthStatus { status })).into_response()
 }
 
 /// Whether the process answers
 #[utoipa::path(
     get, path = "/healthz", tag = "operate",
-    responses((status = 200, description = "It does", body = Health))
+    responses((status = 200, description = "It does", body = HealthStatus))
 )]
-async fn live() -> Response {
-    health(StatusCode::OK, "ok")
+async fn get_liveness() -> Response {
+    health_reply(StatusCode::OK, "ok")
 }
 
 /// Whether the server should get requests
@@ -46,17 +49,17 @@ async fn live() -> Response {
 #[utoipa::path(
     get, path = "/readyz", tag = "operate",
     responses(
-        (status = 200, description = "It should", body = Health),
-        (status = 503, description = "It starts or stops", body = Health)
+        (status = 200, description = "It should", body = HealthStatus),
+        (status = 503, description = "It starts or stops", body = HealthStatus)
     )
 )]
-async fn ready(State(app): State<App>) -> Response {
+async fn get_readiness(State(app): State<App>) -> Response {
     if app.shutdown().is_draining() {
-        health(StatusCode::SERVICE_UNAVAILABLE, "stopping")
-    } else if app.ingest().ready() {
-        health(StatusCode::OK, "ok")
+        health_reply(StatusCode::SERVICE_UNAVAILABLE, "stopping")
+    } else if app.ingest().is_ready() {
+        health_reply(StatusCode::OK, "ok")
     } else {
-        health(StatusCode::SERVICE_UNAVAILABLE, "waiting for the first poll of each feed")
+        health_reply(StatusCode::SERVICE_UNAVAILABLE, "waiting for the first poll of each feed")
     }
 }
 
@@ -75,18 +78,18 @@ async fn ready(State(app): State<App>) -> Response {
         )
     ))
 )]
-async fn figures(
+async fn get_metrics(
     State(app): State<App>,
     headers: HeaderMap,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let form = Form::accepted(&headers);
+    let form = ExpositionFormat::from_accept(&headers);
     let kind = HeaderValue::from_static(form.content_type());
     let asked = app.clone();
     // Of thousands of feeds it takes milliseconds to write it out.
-    let figures = aside(move || metrics::figures(&asked, form)).await?;
-    let reply = Representation::new(kind, figures).private().passing();
-    let mut reply = reply.reply(&wants, &app).await;
+    let figures = run_blocking(move || metrics::encode_metrics(&asked, form)).await?;
+    let reply = Representation::new(kind, figures).private().single_use();
+    let mut reply = reply.into_reply(&wants, &app).await;
     let vary = HeaderValue::from_static("Accept, Accept-Encoding");
     reply.headers_mut().insert(header::VARY, vary);
     Ok(reply)

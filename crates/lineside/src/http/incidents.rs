@@ -5,16 +5,16 @@ use std::time::Duration;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue};
-use lineside_ingest::{FeedId, Incident};
+use lineside_ingest::{FeedId, FeedIncident};
 use lineside_sync::UnixMillis;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::aside::remembered;
+use super::blocking::read_archive;
 use super::errors::{Problem, Refusal};
-use super::found;
-use super::reply::{Representation, Wants};
-use super::times::rfc3339;
+use super::lookup;
+use super::reply::{ReplyPreferences, Representation};
+use super::times::format_rfc3339;
 use crate::app::App;
 
 /// Entries of one document, the newest.
@@ -23,7 +23,7 @@ const ENTRIES_MAX: usize = 100;
 const SPAN: Duration = Duration::from_secs(30 * 86_400);
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(all)).routes(routes!(of_one))
+    OpenApiRouter::new().routes(routes!(list_incidents)).routes(routes!(list_feed_incidents))
 }
 
 /// What went wrong with feeds, as Atom
@@ -36,17 +36,17 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         (status = 503, description = "`not_readable`", body = Problem)
     )
 )]
-async fn all(
+async fn list_incidents(
     State(app): State<App>,
     headers: HeaderMap,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let from = app.now() - SPAN;
-    let troubles = remembered(&app, move |it| it.list_troubles(from, ENTRIES_MAX)).await?;
+    let troubles = read_archive(&app, move |it| it.list_troubles(from, ENTRIES_MAX)).await?;
     let base = app.base_url(&headers);
-    Ok(reply(
+    Ok(reply_with_incidents(
         &app,
-        &Document { base: &base, path: "/incidents.atom", of: "feeds" },
+        &AtomDocument { base: &base, path: "/incidents.atom", of: "feeds" },
         troubles,
         &wants,
     )
@@ -63,69 +63,71 @@ async fn all(
         (status = 503, description = "`not_readable`", body = Problem)
     )
 )]
-async fn of_one(
+async fn list_feed_incidents(
     State(app): State<App>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = found::feed(&app, &id)?;
+    let feed = lookup::find_feed(&app, &id)?;
     let (from, asked) = (app.now() - SPAN, feed.id().clone());
-    let read = remembered(&app, move |it| it.list_incidents(&asked, from, ENTRIES_MAX)).await?;
+    let read = read_archive(&app, move |it| it.list_incidents(&asked, from, ENTRIES_MAX)).await?;
     let troubles = read.into_iter().filter(|incident| incident.state.is_trouble());
     let troubles = troubles.map(|incident| (feed.id().clone(), incident)).collect();
     let (base, path) = (app.base_url(&headers), format!("/feeds/{}/incidents.atom", feed.id()));
     let of = feed.config().display_name();
-    Ok(reply(&app, &Document { base: &base, path: &path, of }, troubles, &wants).await)
+    Ok(reply_with_incidents(&app, &AtomDocument { base: &base, path: &path, of }, troubles, &wants)
+        .await)
 }
 
 /// What stands above the entries.
-struct Document<'a> {
+struct AtomDocument<'a> {
     base: &'a str,
     path: &'a str,
     of: &'a str,
 }
 
-async fn reply(
+async fn reply_with_incidents(
     app: &App,
-    document: &Document<'_>,
-    troubles: Vec<(FeedId, Incident)>,
-    wants: &Wants,
+    document: &AtomDocument<'_>,
+    troubles: Vec<(FeedId, FeedIncident)>,
+    wants: &ReplyPreferences,
 ) -> Response {
-    let named: Vec<(FeedId, String, Incident)> = troubles
+    let named: Vec<(FeedId, String, FeedIncident)> = troubles
         .into_iter()
         .filter_map(|(id, incident)| {
-            let name = app.ingest().feed(id.as_str())?.config().display_name().to_owned();
+            let name = app.ingest().find_feed(id.as_str())?.config().display_name().to_owned();
             Some((id, name, incident))
         })
         .collect();
-    let updated = named.iter().map(|(_, _, incident)| changed(incident)).max();
-    let text = atom(document, &named, updated.unwrap_or(app.started()));
+    let updated = named.iter().map(|(_, _, incident)| last_changed(incident)).max();
+    let text = write_atom(document, &named, updated.unwrap_or(app.started_at()));
     let kind = HeaderValue::from_static("application/atom+xml; charset=utf-8");
-    Representation::new(kind, text).modified(updated, app.now()).reply(wants, app).await
+    Representation::new(kind, text).modified_at(updated, app.now()).into_reply(wants, app).await
 }
 
 /// When there was last something new about it.
-fn changed(incident: &Incident) -> UnixMillis {
+fn last_changed(incident: &FeedIncident) -> UnixMillis {
     incident.ended.unwrap_or(incident.began)
 }
 
 /// The document, as RFC 4287 has it.
-fn atom(
-    Document { base, path, of }: &Document<'_>,
-    troubles: &[(FeedId, String, Incident)],
+fn write_atom(
+    AtomDocument { base, path, of }: &AtomDocument<'_>,
+    troubles: &[(FeedId, String, FeedIncident)],
     updated: UnixMillis,
 ) -> String {
-    let time = |at| rfc3339(at).unwrap_or_default();
-    let (base, of, updated) = (escaped(base), escaped(of), time(updated));
+    let time = |at| format_rfc3339(at).unwrap_or_default();
+    let (base, of, updated) = (escape_xml(base), escape_xml(of), time(updated));
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\">\n\
          <id>{base}{path}</id>\n<title>Incidents of {of}</title>\n<updated>{updated}</updated>\n\
          <author><name>Lineside</name></author>\n<link rel=\"self\" href=\"{base}{path}\"/>\n"
     );
     for (id, name, incident) in troubles {
-        let (name, state, reason) = (escaped(name), incident.state, escaped(&incident.reason));
-        let (began, changed) = (time(incident.began), time(changed(incident)));
+        let (name, state, reason) =
+            (escape_xml(name), incident.state, escape_xml(&incident.reason));
+        let (began, changed) = (time(incident.began), time(last_changed(incident)));
         let until =
             incident.ended.map_or("It lasts.".to_owned(), |end| format!("Until {}.", time(end)));
         let at = incident.began.0;
@@ -139,7 +141,7 @@ fn atom(
 }
 
 /// As XML can carry it, in text and in attributes.
-fn escaped(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -164,15 +166,15 @@ mod tests {
 
     #[test]
     fn what_a_producer_says_is_text_and_no_markup() {
-        let incident = Incident {
+        let incident = FeedIncident {
             state: FeedState::Stale,
             reason: "http_500: <b>\u{1}\"&".to_owned(),
             began: UnixMillis(0),
             ended: Some(UnixMillis(1_000)),
         };
-        let document = Document { base: "http://h", path: "/incidents.atom", of: "feeds" };
+        let document = AtomDocument { base: "http://h", path: "/incidents.atom", of: "feeds" };
         let troubles = [(FeedId::new("a").unwrap(), "A & B".to_owned(), incident)];
-        let text = atom(&document, &troubles, UnixMillis(1_000));
+        let text = write_atom(&document, &troubles, UnixMillis(1_000));
         assert!(text.contains("<title>A &amp; B: stale</title>"), "{text}");
         assert!(
             text.contains("http_500: &lt;b&gt;\u{fffd}&quot;&amp;. Until 1970-01-01T00:00:01Z.")

@@ -54,16 +54,16 @@ const METHODS: [(&str, Method); 5] = [
 #[derive(Debug, Default)]
 pub(super) struct KnownParameters {
     /// Addresses with the most literal segments first.
-    addresses: Vec<Address>,
+    addresses: Vec<EndpointParameters>,
 }
 
 #[derive(Debug)]
-struct Address {
+struct EndpointParameters {
     /// Such as `/gtfs/{feed}.zip`.
     template: Box<str>,
     /// `None` for any.
     method: Option<Method>,
-    parameters: Vec<Parameter>,
+    parameters: Vec<KnownParameter>,
     /// SIRI's names are written in any case.
     ignores_case: bool,
     /// Pages take what campaigns append to links, and answer people with a page.
@@ -71,7 +71,7 @@ struct Address {
 }
 
 #[derive(Debug)]
-struct Parameter {
+struct KnownParameter {
     name: Box<str>,
     is_list: bool,
 }
@@ -84,37 +84,41 @@ impl KnownParameters {
         let described = paths.filter(|(path, _)| path.as_str() != websocket::PATH);
         let described = described.flat_map(|(path, item)| {
             METHODS.iter().filter_map(move |(name, method)| {
-                Some(Address::from_operation(path, method.clone(), item.get(name)?))
+                Some(EndpointParameters::from_operation(path, method.clone(), item.get(name)?))
             })
         });
-        let page = |(template, names): &(&str, &[&str])| Address::from_names(template, names, true);
-        let file =
-            |(template, names): &(&str, &[&str])| Address::from_names(template, names, false);
-        let mut addresses: Vec<Address> = described
+        let page = |(template, names): &(&str, &[&str])| {
+            EndpointParameters::from_names(template, names, true)
+        };
+        let file = |(template, names): &(&str, &[&str])| {
+            EndpointParameters::from_names(template, names, false)
+        };
+        let mut addresses: Vec<EndpointParameters> = described
             .chain(pages::PAGES.iter().map(page))
             .chain(pages::FILES.iter().map(file))
-            .chain([Address::from_names(openapi::PATH, &[], false)])
+            .chain([EndpointParameters::from_names(openapi::PATH, &[], false)])
             .collect();
         addresses.sort_by_key(|address| address.template.matches('{').count());
         Self { addresses }
     }
 
     /// The address that a request is for; `None` for one that takes anything.
-    fn find(&self, method: &Method, path: &str) -> Option<&Address> {
+    fn find_endpoint(&self, method: &Method, path: &str) -> Option<&EndpointParameters> {
         let method = if *method == Method::HEAD { &Method::GET } else { method };
-        let has_method =
-            |address: &&Address| address.method.as_ref().is_none_or(|known| known == method);
-        self.addresses.iter().filter(has_method).find(|address| address.fits(path))
+        let has_method = |address: &&EndpointParameters| {
+            address.method.as_ref().is_none_or(|known| known == method)
+        };
+        self.addresses.iter().filter(has_method).find(|address| address.matches_path(path))
     }
 }
 
-impl Address {
+impl EndpointParameters {
     fn from_operation(template: &str, method: Method, operation: &Value) -> Self {
         let parameters = operation["parameters"].as_array().into_iter().flatten();
         let parameters = parameters.filter(|parameter| parameter["in"] == "query");
-        let parameter = |parameter: &Value| Parameter {
+        let parameter = |parameter: &Value| KnownParameter {
             name: parameter["name"].as_str().unwrap_or_default().into(),
-            is_list: is_list(&parameter["schema"]["type"]),
+            is_list: is_list_schema(&parameter["schema"]["type"]),
         };
         Self {
             template: template.into(),
@@ -126,7 +130,7 @@ impl Address {
     }
 
     fn from_names(template: &str, names: &[&str], is_page: bool) -> Self {
-        let parameter = |name: &&str| Parameter {
+        let parameter = |name: &&str| KnownParameter {
             name: (*name).into(),
             is_list: pages::LISTS.contains(&(template, *name)),
         };
@@ -143,14 +147,14 @@ impl Address {
     ///
     /// # Errors
     /// [`Refusal::UnknownParameter`] or [`Refusal::RepeatedParameter`] for the first one that is wrong.
-    fn check(&self, query: &str) -> Result<(), Refusal> {
+    fn check_query(&self, query: &str) -> Result<(), Refusal> {
         let mut seen: Vec<&str> = Vec::new();
         for (name, _) in url::form_urlencoded::parse(query.as_bytes()) {
-            let Some(known) = self.find(&name) else {
-                if self.is_page && pages::is_for_tracking(&name) {
+            let Some(known) = self.find_parameter(&name) else {
+                if self.is_page && pages::is_tracking_parameter(&name) {
                     continue;
                 }
-                return Err(self.refuse(&name));
+                return Err(self.refuse_unknown(&name));
             };
             if !known.is_list && seen.contains(&&*known.name) {
                 return Err(Refusal::RepeatedParameter(known.name.to_string()));
@@ -161,26 +165,26 @@ impl Address {
     }
 
     /// Whether `path` is one of the addresses that the template stands for.
-    fn fits(&self, path: &str) -> bool {
+    fn matches_path(&self, path: &str) -> bool {
         let (mut wanted, mut given) = (self.template.split('/'), path.split('/'));
         loop {
             match (wanted.next(), given.next()) {
                 (None, None) => return true,
                 (Some(rest), Some(_)) if rest.starts_with("{*") => return true,
-                (Some(wanted), Some(given)) if segment_fits(wanted, given) => {}
+                (Some(wanted), Some(given)) if segment_matches(wanted, given) => {}
                 _ => return false,
             }
         }
     }
 
-    fn find(&self, name: &str) -> Option<&Parameter> {
+    fn find_parameter(&self, name: &str) -> Option<&KnownParameter> {
         self.parameters.iter().find(|known| match self.ignores_case {
             true => known.name.eq_ignore_ascii_case(name),
             false => *known.name == *name,
         })
     }
 
-    fn refuse(&self, name: &str) -> Refusal {
+    fn refuse_unknown(&self, name: &str) -> Refusal {
         let known: Vec<&str> = self.parameters.iter().map(|known| &*known.name).collect();
         let synonym = SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
         let synonym = synonym.map(|(_, ours)| *ours).filter(|ours| known.contains(ours));
@@ -193,7 +197,7 @@ impl Address {
     }
 }
 
-fn segment_fits(wanted: &str, given: &str) -> bool {
+fn segment_matches(wanted: &str, given: &str) -> bool {
     match wanted.split_once('{') {
         None => wanted == given,
         Some((start, rest)) => {
@@ -206,7 +210,7 @@ fn segment_fits(wanted: &str, given: &str) -> bool {
 }
 
 /// A list's parameter is repeated, one value each. An optional one may also be null to the schema.
-fn is_list(kind: &Value) -> bool {
+fn is_list_schema(kind: &Value) -> bool {
     let is_array = |kind: &Value| kind == "array";
     is_array(kind) || kind.as_array().is_some_and(|kinds| kinds.iter().any(is_array))
 }
@@ -219,8 +223,8 @@ pub(super) async fn refuse_unknown_parameters(
 ) -> Response {
     let (method, uri) = (request.method(), request.uri());
     if let Some(query) = uri.query()
-        && let Some(address) = known.find(method, uri.path())
-        && let Err(refusal) = address.check(query)
+        && let Some(address) = known.find_endpoint(method, uri.path())
+        && let Err(refusal) = address.check_query(query)
     {
         return match address.is_page {
             true => pages::refuse_parameters(uri, request.headers(), refusal),
@@ -256,7 +260,7 @@ mod tests {
     }
 
     fn check_method(method: &Method, path: &str, query: &str) -> Result<(), Refusal> {
-        known().find(method, path).map_or(Ok(()), |address| address.check(query))
+        known().find_endpoint(method, path).map_or(Ok(()), |address| address.check_query(query))
     }
 
     #[track_caller]

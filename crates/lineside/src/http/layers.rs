@@ -10,13 +10,13 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::admin;
-use super::errors::{OurFault, Refusal};
+use super::errors::{Refusal, ServerFault};
 use super::limits;
-use super::reply::{Representation, Wants};
+use super::reply::{ReplyPreferences, Representation};
 use crate::app::App;
-use crate::metrics::Addresses;
+use crate::metrics::EndpointFamily;
 use crate::pages;
-use crate::patience::Stopwatch;
+use crate::timeout::Stopwatch;
 
 /// Headers of ours that a page of another origin may read.
 const EXPOSED: &str = "Accept-Ranges, Age, Content-Disposition, Content-Encoding, Content-Length, Content-Range, \
@@ -30,7 +30,7 @@ const ENCRYPTED_ONLY: &str = "max-age=2592000";
 
 /// Marks a reply that pages of others may show in a frame; no other reply of ours may stand in one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Embeddable;
+pub(crate) struct EmbeddableReply;
 
 /// Marks a request that names no host, or several.
 #[derive(Debug, Clone, Copy)]
@@ -57,17 +57,17 @@ pub(super) fn keep_common_headers(response: Response, mut refusal: Response) -> 
 }
 
 /// Lays what every reply has in common around the router.
-pub(crate) fn wrap(router: Router, app: &App) -> Router {
+pub(crate) fn wrap_router(router: Router, app: &App) -> Router {
     router
         .layer(middleware::from_fn_with_state(app.clone(), pages::provide_context))
         .layer(DefaultBodyLimit::max(limits::REQUEST_BODY_BYTES_MAX))
-        .layer(CatchPanicLayer::custom(after_panic))
+        .layer(CatchPanicLayer::custom(reply_to_panic))
         .layer(middleware::from_fn_with_state(app.clone(), add_headers))
         .layer(middleware::from_fn_with_state(app.clone(), count_requests))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the layer hands the panic over")]
-fn after_panic(panic: Box<dyn Any + Send>) -> Response {
+fn reply_to_panic(panic: Box<dyn Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     tracing::error!(panic = text.unwrap_or("without a text"), "a request failed");
@@ -77,10 +77,10 @@ fn after_panic(panic: Box<dyn Any + Send>) -> Response {
 async fn count_requests(State(app): State<App>, request: Request, next: Next) -> Response {
     let stopwatch = Stopwatch::start();
     let template = request.extensions().get::<MatchedPath>();
-    let asked = Addresses::of(template.map(MatchedPath::as_str));
+    let asked = EndpointFamily::for_template(template.map(MatchedPath::as_str));
     let path = template.map(|path| path.as_str().to_owned());
     let response = next.run(request).await;
-    if response.extensions().get::<OurFault>().is_some() {
+    if response.extensions().get::<ServerFault>().is_some() {
         let address = path.as_deref().unwrap_or_default();
         tracing::error!(address, "a request was answered 500: the reply could not be made");
     }
@@ -103,7 +103,7 @@ fn check_request(request: &Request) -> Result<(), Refusal> {
 
 async fn add_headers(State(app): State<App>, request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).cloned();
-    let is_public = app.config().server.cross_origin && is_public(request.uri().path());
+    let is_public = app.config().server.cross_origin && is_public_path(request.uri().path());
     let preflight = request.method() == Method::OPTIONS
         && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     let mut response = match check_request(&request) {
@@ -111,48 +111,48 @@ async fn add_headers(State(app): State<App>, request: Request, next: Next) -> Re
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     };
-    let is_page = is_page(response.headers());
-    let ancestors = match response.extensions().get::<Embeddable>() {
-        Some(Embeddable) => "*",
+    let is_page = is_html_page(response.headers());
+    let ancestors = match response.extensions().get::<EmbeddableReply>() {
+        Some(EmbeddableReply) => "*",
         None => "'none'",
     };
     let headers = response.headers_mut();
     if is_public {
         if preflight {
-            set(headers, header::ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, OPTIONS");
-            set(headers, header::ACCESS_CONTROL_ALLOW_HEADERS, "*");
-            set(headers, header::ACCESS_CONTROL_MAX_AGE, "86400");
+            set_header(headers, header::ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, OPTIONS");
+            set_header(headers, header::ACCESS_CONTROL_ALLOW_HEADERS, "*");
+            set_header(headers, header::ACCESS_CONTROL_MAX_AGE, "86400");
         }
-        set(headers, header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
-        set(headers, header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+        set_header(headers, header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
+        set_header(headers, header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     }
     if app.config().server.tls.is_some() {
-        set(headers, header::STRICT_TRANSPORT_SECURITY, ENCRYPTED_ONLY);
+        set_header(headers, header::STRICT_TRANSPORT_SECURITY, ENCRYPTED_ONLY);
     }
-    set(headers, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-    set(headers, header::REFERRER_POLICY, "strict-origin-when-cross-origin");
+    set_header(headers, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    set_header(headers, header::REFERRER_POLICY, "strict-origin-when-cross-origin");
     if is_page {
         let host = host.map(|host| (header::HOST, host)).into_iter().collect();
         let policy = || page_policy(&app, &host, ancestors);
         headers.entry(header::CONTENT_SECURITY_POLICY).or_insert_with(policy);
-        set(headers, HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
+        set_header(headers, HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
         let permissions = "geolocation=(self), camera=(), microphone=(), payment=(), usb=()";
-        set(headers, HeaderName::from_static("permissions-policy"), permissions);
+        set_header(headers, HeaderName::from_static("permissions-policy"), permissions);
     }
     response
 }
 
 /// Whether pages of other sites may read what is there. What visitors bring is theirs alone, and its report tells what this server
 /// could reach.
-fn is_public(path: &str) -> bool {
-    !admin::is_for_admins(path) && !pages::is_for_visitors(path)
+fn is_public_path(path: &str) -> bool {
+    !admin::is_admin_path(path) && !pages::is_upload_path(path)
 }
 
-fn set(headers: &mut HeaderMap, name: HeaderName, value: &'static str) {
+fn set_header(headers: &mut HeaderMap, name: HeaderName, value: &'static str) {
     headers.insert(name, HeaderValue::from_static(value));
 }
 
-fn is_page(headers: &HeaderMap) -> bool {
+fn is_html_page(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
     kind.is_some_and(|kind| kind.starts_with(b"text/html"))
 }
@@ -160,16 +160,16 @@ fn is_page(headers: &HeaderMap) -> bool {
 /// Gives a page what every representation has: a tag, an answer to who holds it already, a coding.
 pub(crate) async fn represent_pages(
     State(app): State<App>,
-    wants: Wants,
+    wants: ReplyPreferences,
     request: Request,
     next: Next,
 ) -> Response {
     let response = next.run(request).await;
-    if response.status() != StatusCode::OK || !is_page(response.headers()) {
+    if response.status() != StatusCode::OK || !is_html_page(response.headers()) {
         return response;
     }
     let (mut parts, body) = response.into_parts();
-    let embeddable = parts.extensions.remove::<Embeddable>();
+    let embeddable = parts.extensions.remove::<EmbeddableReply>();
     let Ok(body) = axum::body::to_bytes(body, limits::PAGE_BYTES_MAX).await else {
         tracing::error!("a page is larger than {} bytes", limits::PAGE_BYTES_MAX);
         return Refusal::Internal.into_response();
@@ -177,7 +177,7 @@ pub(crate) async fn represent_pages(
     let Some(kind) = parts.headers.remove(header::CONTENT_TYPE) else {
         return Refusal::Internal.into_response();
     };
-    let mut reply = Representation::new(kind, body).passing().reply(&wants, &app).await;
+    let mut reply = Representation::new(kind, body).single_use().into_reply(&wants, &app).await;
     // The length was that of the plain body. What else the page said, how long it is good above all, goes before.
     parts.headers.remove(header::CONTENT_LENGTH);
     reply.headers_mut().extend(parts.headers);

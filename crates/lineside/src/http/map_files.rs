@@ -15,9 +15,9 @@ use lineside_sync::UnixMillis;
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
 use super::errors::Refusal;
-use super::parameters::bad;
-use super::ranges::{self, Asked};
-use super::reply::{Representation, Wants};
+use super::parameters::bad_parameter;
+use super::ranges::{self, RangeRequest};
+use super::reply::{ReplyPreferences, Representation};
 use crate::app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH};
 use crate::config::MapSource;
 
@@ -30,46 +30,52 @@ const FRESH_FOR: Duration = Duration::from_secs(3600);
 
 pub(super) fn router() -> Router<App> {
     Router::new()
-        .route(BASE_MAP_PATH, get(base_map))
-        .route(MAP_STYLE_PATH, get(style))
-        .route(MAP_TILES_PATH, get(tiles))
+        .route(BASE_MAP_PATH, get(get_base_map))
+        .route(MAP_STYLE_PATH, get(get_style))
+        .route(MAP_TILES_PATH, get(get_tiles))
 }
 
-async fn base_map(State(app): State<App>, wants: Wants) -> Result<Response, Refusal> {
+async fn get_base_map(
+    State(app): State<App>,
+    wants: ReplyPreferences,
+) -> Result<Response, Refusal> {
     let body = app.base_map().ok_or(Refusal::UnknownPath)?.clone();
     let kind = HeaderValue::from_static("application/geo+json");
-    let reply = Representation::new(kind, body).modified(Some(app.started()), app.now());
-    Ok(reply.fresh_for(FRESH_FOR).reply(&wants, &app).await)
+    let reply = Representation::new(kind, body).modified_at(Some(app.started_at()), app.now());
+    Ok(reply.fresh_for(FRESH_FOR).into_reply(&wants, &app).await)
 }
 
-async fn style(State(app): State<App>, wants: Wants) -> Result<Response, Refusal> {
+async fn get_style(State(app): State<App>, wants: ReplyPreferences) -> Result<Response, Refusal> {
     let Some(MapSource::File(path)) = &app.config().map.style else {
         return Err(Refusal::UnknownPath);
     };
-    let body =
-        read_piece(path, 0, STYLE_BYTES_MAX).await.map_err(|error| unreadable(path, &error))?;
+    let body = read_range(path, 0, STYLE_BYTES_MAX)
+        .await
+        .map_err(|error| unreadable_file(path, &error))?;
     let kind = HeaderValue::from_static("application/json");
-    Ok(Representation::new(kind, body).reply(&wants, &app).await)
+    Ok(Representation::new(kind, body).into_reply(&wants, &app).await)
 }
 
-async fn tiles(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
+async fn get_tiles(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
     let Some(MapSource::File(path)) = &app.config().map.pmtiles else {
         return Err(Refusal::UnknownPath);
     };
-    let range = headers.get(header::RANGE).ok_or_else(not_whole)?;
-    tiles_reply(path, range, &headers).await.unwrap_or_else(|error| Err(unreadable(path, &error)))
+    let range = headers.get(header::RANGE).ok_or_else(missing_range)?;
+    reply_with_tiles(path, range, &headers)
+        .await
+        .unwrap_or_else(|error| Err(unreadable_file(path, &error)))
 }
 
-fn not_whole() -> Refusal {
-    bad("Range", "this archive is read in ranges")
+fn missing_range() -> Refusal {
+    bad_parameter("Range", "this archive is read in ranges")
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Refusal {
+fn unreadable_file(path: &Path, error: &io::Error) -> Refusal {
     tracing::warn!(path = %path.display(), %error, "a file of the map cannot be read");
     Refusal::UnknownPath
 }
 
-async fn tiles_reply(
+async fn reply_with_tiles(
     path: &Path,
     range: &HeaderValue,
     headers: &HeaderMap,
@@ -85,12 +91,12 @@ async fn tiles_reply(
         return Ok(Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response()));
     }
     let length = usize::try_from(length).unwrap_or(usize::MAX);
-    let (first, last) = match piece(range, length) {
-        Asked::Part { first, last } => (first, last),
-        Asked::Beyond => return Ok(Err(Refusal::BadRange { length })),
-        Asked::Whole => return Ok(Err(not_whole())),
+    let (first, last) = match limit_range(range, length) {
+        RangeRequest::Part { first, last } => (first, last),
+        RangeRequest::Beyond => return Ok(Err(Refusal::BadRange { length })),
+        RangeRequest::Whole => return Ok(Err(missing_range())),
     };
-    let body = read_piece(path, first as u64, (last - first + 1) as u64).await?;
+    let body = read_range(path, first as u64, (last - first + 1) as u64).await?;
     let place = format!("bytes {first}-{last}/{length}");
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/vnd.pmtiles")),
@@ -103,16 +109,16 @@ async fn tiles_reply(
 }
 
 /// What is asked for, cut to what one reply holds.
-fn piece(range: &HeaderValue, length: usize) -> Asked {
-    match ranges::asked(range, length) {
-        Asked::Part { first, last } => {
-            Asked::Part { first, last: last.min(first.saturating_add(PIECE_BYTES_MAX - 1)) }
+fn limit_range(range: &HeaderValue, length: usize) -> RangeRequest {
+    match ranges::parse_range(range, length) {
+        RangeRequest::Part { first, last } => {
+            RangeRequest::Part { first, last: last.min(first.saturating_add(PIECE_BYTES_MAX - 1)) }
         }
         other => other,
     }
 }
 
-async fn read_piece(path: &Path, start: u64, length: u64) -> io::Result<Bytes> {
+async fn read_range(path: &Path, start: u64, length: u64) -> io::Result<Bytes> {
     let mut file = tokio::fs::File::open(path).await?;
     file.seek(SeekFrom::Start(start)).await?;
     let mut body = Vec::new();
@@ -127,13 +133,13 @@ mod tests {
     #[test]
     fn a_piece_stays_within_the_archive_and_the_bound() {
         let check = |range, length, expect| {
-            assert_eq!(piece(&HeaderValue::from_static(range), length), expect, "{range}");
+            assert_eq!(limit_range(&HeaderValue::from_static(range), length), expect, "{range}");
         };
-        check("bytes=0-99", 1000, Asked::Part { first: 0, last: 99 });
-        check("bytes=900-", 1000, Asked::Part { first: 900, last: 999 });
-        check("bytes=-5", 1000, Asked::Part { first: 995, last: 999 });
-        check("bytes=7-", usize::MAX, Asked::Part { first: 7, last: 6 + PIECE_BYTES_MAX });
-        check("bytes=1000-", 1000, Asked::Beyond);
-        check("bytes=0-1,3-4", 1000, Asked::Whole);
+        check("bytes=0-99", 1000, RangeRequest::Part { first: 0, last: 99 });
+        check("bytes=900-", 1000, RangeRequest::Part { first: 900, last: 999 });
+        check("bytes=-5", 1000, RangeRequest::Part { first: 995, last: 999 });
+        check("bytes=7-", usize::MAX, RangeRequest::Part { first: 7, last: 6 + PIECE_BYTES_MAX });
+        check("bytes=1000-", 1000, RangeRequest::Beyond);
+        check("bytes=0-1,3-4", 1000, RangeRequest::Whole);
     }
 }

@@ -6,13 +6,13 @@
 pub(crate) mod admin;
 mod admission;
 mod api;
-mod aside;
+mod blocking;
 mod connection;
-mod documented;
+mod documented_route;
 mod encoding;
 mod errors;
 mod events;
-pub(crate) mod found;
+pub(crate) mod lookup;
 mod frame_limit;
 mod gbfs;
 mod geojson;
@@ -25,16 +25,16 @@ mod map_files;
 mod openapi;
 mod pace;
 mod parameters;
-mod prepared;
+mod prepared_replies;
 mod proxies;
 mod proxy;
 mod ranges;
-mod readers;
+mod reader_auth;
 mod realtime;
 mod reply;
 mod schedule;
 #[cfg(target_os = "linux")]
-mod sending;
+mod sendfile;
 #[cfg(not(target_os = "linux"))]
 #[path = "sending_elsewhere.rs"]
 mod sending;
@@ -57,24 +57,24 @@ use axum::{Router, middleware};
 use http::{HeaderMap, header};
 use utoipa_axum::router::OpenApiRouter;
 
-pub(crate) use admission::{Admission, ConnectionLimits};
-pub(crate) use api::report::find as find_report;
-pub(crate) use api::versions::{find_calendar_dataset, read as read_versions, read_reports};
-pub(crate) use aside::{Makers, aside, remembered};
-pub(crate) use encoding::Compressed;
+pub(crate) use admission::{AdmissionControl, ConnectionLimits};
+pub(crate) use api::report::find_report;
+pub(crate) use api::versions::{find_calendar_dataset, read_reports, read_versions};
+pub(crate) use blocking::{RenderSlots, read_archive, run_blocking};
+pub(crate) use encoding::CompressedBodies;
 pub(crate) use errors::Refusal;
 use known_parameters::{KnownParameters, refuse_unknown_parameters};
-pub(crate) use layers::{Embeddable, producer_policy, represent_pages};
-pub(crate) use parameters::Parameters;
-pub(crate) use parameters::bad;
-pub(crate) use prepared::prepared_bytes;
-pub(crate) use proxies::Proxies;
-pub(crate) use reply::{Representation, Wants};
-pub(crate) use server::{Sessions, serve};
-pub(crate) use server_api::Published;
-pub(crate) use siri::{Desk, Subscriptions};
-pub(crate) use times::rfc3339;
-pub(crate) use tls::Tls;
+pub(crate) use layers::{EmbeddableReply, producer_policy, represent_pages};
+pub(crate) use parameters::QueryParameters;
+pub(crate) use parameters::bad_parameter;
+pub(crate) use prepared_replies::encoded_sizes;
+pub(crate) use proxies::TrustedProxies;
+pub(crate) use reply::{ReplyPreferences, Representation};
+pub(crate) use server::{ListenerContext, serve_listener};
+pub(crate) use server_api::IdempotencyCache;
+pub(crate) use siri::{AnswerCache, SubscriptionRegistry};
+pub(crate) use times::format_rfc3339;
+pub(crate) use tls::ServerTls;
 
 use crate::app::App;
 use crate::pages;
@@ -82,23 +82,23 @@ use crate::pages;
 /// Everything that the server answers: the API, the streams, the map's files and the pages.
 pub(crate) fn router(app: &App) -> Router {
     let (api, document) = documented_routes(app).split_for_parts();
-    let document = Arc::new(openapi::finish(&document));
+    let document = Arc::new(openapi::finish_document(&document));
     let known = Arc::new(KnownParameters::new(&document));
     let router = api
         .merge(openapi::router(&document))
         .merge(map_files::router())
         .with_state(app.clone())
         .merge(pages::router(app.clone(), document))
-        .merge(crate::demo::router(app))
+        .merge(crate::demo::faults_router(app))
         .layer(middleware::from_fn_with_state(known, refuse_unknown_parameters))
         .method_not_allowed_fallback(async || Refusal::MethodNotAllowed)
-        .fallback(unknown_path);
-    layers::wrap(router, app)
+        .fallback(reply_to_unknown_path);
+    layers::wrap_router(router, app)
 }
 
 /// The routes that openapi.json describes.
 fn documented_routes(app: &App) -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(openapi::frame())
+    OpenApiRouter::with_openapi(openapi::base_document())
         .merge(health::routes())
         .merge(proxy::routes())
         .merge(gbfs::routes())
@@ -115,10 +115,10 @@ fn documented_routes(app: &App) -> OpenApiRouter<App> {
         .merge(admin::routes(app))
 }
 
-async fn unknown_path(headers: HeaderMap) -> Response {
+async fn reply_to_unknown_path(headers: HeaderMap) -> Response {
     let accepted = headers.get(header::ACCEPT).and_then(|kinds| kinds.to_str().ok());
     if !accepted.is_some_and(|kinds| kinds.contains("text/html")) {
         return Refusal::UnknownPath.into_response();
     }
-    pages::not_found("No page has this address.")
+    pages::not_found_page("No page has this address.")
 }

@@ -11,14 +11,14 @@ use serde_json::Value;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{ComponentsBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder};
 
-use super::reply::{Representation, Wants};
+use super::reply::{ReplyPreferences, Representation};
 use crate::app::App;
 
 /// Where the description is served.
 pub(super) const PATH: &str = "/api/v1/openapi.json";
 
 /// The description without any route.
-pub(super) fn frame() -> OpenApi {
+pub(super) fn base_document() -> OpenApi {
     let licence = LicenseBuilder::new().name("MIT OR Apache-2.0").build();
     let info = InfoBuilder::new()
         .title("Lineside")
@@ -39,8 +39,10 @@ pub(super) fn frame() -> OpenApi {
 }
 
 /// The whole description, as it is served.
-pub(super) fn finish(document: &OpenApi) -> Value {
-    finish::finish(serde_json::to_value(document).expect("a description made of texts serializes"))
+pub(super) fn finish_document(document: &OpenApi) -> Value {
+    finish::complete_document(
+        serde_json::to_value(document).expect("a description made of texts serializes"),
+    )
 }
 
 /// Serves the finished description.
@@ -48,12 +50,12 @@ pub(super) fn router(document: &Value) -> Router<App> {
     let body = Bytes::from(format!("{document:#}"));
     Router::new().route(
         PATH,
-        get(move |State(app): State<App>, wants: Wants| {
+        get(move |State(app): State<App>, wants: ReplyPreferences| {
             let body = body.clone();
             async move {
                 let kind = HeaderValue::from_static("application/json");
                 let reply = Representation::new(kind, body);
-                reply.modified(Some(app.started()), app.now()).reply(&wants, &app).await
+                reply.modified_at(Some(app.started_at()), app.now()).into_reply(&wants, &app).await
             }
         }),
     )

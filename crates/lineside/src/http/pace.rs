@@ -9,28 +9,28 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use lineside_ingest::Sealed;
+use lineside_ingest::MemoryFile;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::rustls::ServerConnection;
 
 use super::limits;
-use super::takeover::Connection;
-use super::unsent::Unsent;
-use crate::patience::pause;
+use super::takeover::HttpSocket;
+use super::unsent::UnsentBudget;
+use crate::timeout::sleep_for;
 
 /// Measures how fast a reader takes bytes that wait for it. It looks at the reader once per timeout, and more often in case too
 /// much waits for all readers together.
 pub(super) struct SendPace {
     timeout: Duration,
-    unsent: Arc<Unsent>,
-    wait: Option<Wait>,
+    unsent: Arc<UnsentBudget>,
+    wait: Option<SendWait>,
 }
 
 /// Bytes wait for the reader.
-struct Wait {
+struct SendWait {
     next_sample: Timer,
-    samples: Samples,
+    samples: PaceSamples,
     /// The next look at whether it is fast enough for a server that is full, and what it had taken at the last.
     next_look: Timer,
     taken_at_look: u64,
@@ -38,12 +38,12 @@ struct Wait {
 
 type Timer = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-impl Wait {
+impl SendWait {
     fn new(timeout: Duration, taken: u64) -> Self {
         Self {
-            next_sample: Box::pin(pause(timeout)),
-            samples: Samples::new(taken),
-            next_look: Box::pin(pause(limits::PRESSURE_INTERVAL)),
+            next_sample: Box::pin(sleep_for(timeout)),
+            samples: PaceSamples::new(taken),
+            next_look: Box::pin(sleep_for(limits::PRESSURE_INTERVAL)),
             taken_at_look: taken,
         }
     }
@@ -57,7 +57,7 @@ impl Wait {
 
 impl SendPace {
     /// A reader may take nothing for this long.
-    pub(super) fn new(timeout: Duration, unsent: Arc<Unsent>) -> Self {
+    pub(super) fn new(timeout: Duration, unsent: Arc<UnsentBudget>) -> Self {
         Self { timeout, unsent, wait: None }
     }
 
@@ -72,18 +72,18 @@ impl SendPace {
     /// the bytes that the reader has taken since the connection began.
     pub(super) fn is_too_slow(&mut self, cx: &mut Context<'_>, taken: impl Fn() -> u64) -> bool {
         let timeout = self.timeout;
-        let wait = self.wait.get_or_insert_with(|| Wait::new(timeout, taken()));
+        let wait = self.wait.get_or_insert_with(|| SendWait::new(timeout, taken()));
         while wait.next_sample.as_mut().poll(cx).is_ready() {
             if wait.samples.is_too_slow(taken(), timeout) {
                 return true;
             }
-            wait.next_sample = Box::pin(pause(timeout));
+            wait.next_sample = Box::pin(sleep_for(timeout));
         }
         while wait.next_look.as_mut().poll(cx).is_ready() {
             if wait.is_slow_under_pressure(taken()) && self.unsent.is_under_pressure() {
                 return true;
             }
-            wait.next_look = Box::pin(pause(limits::PRESSURE_INTERVAL));
+            wait.next_look = Box::pin(sleep_for(limits::PRESSURE_INTERVAL));
         }
         false
     }
@@ -91,12 +91,12 @@ impl SendPace {
 
 /// What a reader had taken at the last two samples.
 #[derive(Debug, Clone, Copy)]
-struct Samples {
+struct PaceSamples {
     earlier: Option<u64>,
     last: u64,
 }
 
-impl Samples {
+impl PaceSamples {
     fn new(taken: u64) -> Self {
         Self { earlier: None, last: taken }
     }
@@ -124,17 +124,17 @@ pub(super) struct SocketActivity {
 
 impl SocketActivity {
     /// Whether the socket takes no more at the moment, and how often it did not.
-    pub(super) fn blocked(&self) -> (bool, u64) {
+    pub(super) fn blocked_state(&self) -> (bool, u64) {
         (self.is_blocked.load(Relaxed), self.n_blocked.load(Relaxed))
     }
 
     /// Bytes that were given to the kernel.
-    pub(super) fn written(&self) -> u64 {
+    pub(super) fn bytes_written(&self) -> u64 {
         self.written.load(Relaxed)
     }
 
     /// Counts the streams that are open.
-    pub(super) fn streams(&self) -> &AtomicUsize {
+    pub(super) fn open_streams(&self) -> &AtomicUsize {
         &self.n_streams
     }
 }
@@ -148,8 +148,8 @@ pub(super) struct PacedSocket<C> {
     activity: Arc<SocketActivity>,
 }
 
-impl<C: Connection> PacedSocket<C> {
-    pub(super) fn new(socket: C, timeout: Duration, unsent: Arc<Unsent>) -> Self {
+impl<C: HttpSocket> PacedSocket<C> {
+    pub(super) fn new(socket: C, timeout: Duration, unsent: Arc<UnsentBudget>) -> Self {
         let (pace, activity) = (SendPace::new(timeout, unsent), Arc::default());
         Self { socket, pace, written: 0, activity }
     }
@@ -159,7 +159,11 @@ impl<C: Connection> PacedSocket<C> {
     }
 
     /// What came of an attempt to write or flush; an error in place of a wait that is too long.
-    fn after<T>(&mut self, cx: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn check_pace<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        done: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if done.is_ready() {
             self.activity.is_blocked.store(false, Relaxed);
             return done;
@@ -167,7 +171,7 @@ impl<C: Connection> PacedSocket<C> {
         self.activity.is_blocked.store(true, Relaxed);
         self.activity.n_blocked.fetch_add(1, Relaxed);
         // The kernel wakes us in large steps: what the client has acknowledged in between counts as well.
-        let taken = || self.written.saturating_sub(self.socket.unacknowledged());
+        let taken = || self.written.saturating_sub(self.socket.unacknowledged_bytes());
         if self.pace.is_too_slow(cx, taken) {
             let why = "the client reads too slowly";
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)));
@@ -184,11 +188,11 @@ impl<C: Connection> PacedSocket<C> {
             self.written += n as u64;
             self.activity.written.store(self.written, Relaxed);
         }
-        self.after(cx, written)
+        self.check_pace(cx, written)
     }
 }
 
-impl<C: Connection> AsyncRead for PacedSocket<C> {
+impl<C: HttpSocket> AsyncRead for PacedSocket<C> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -198,7 +202,7 @@ impl<C: Connection> AsyncRead for PacedSocket<C> {
     }
 }
 
-impl<C: Connection> AsyncWrite for PacedSocket<C> {
+impl<C: HttpSocket> AsyncWrite for PacedSocket<C> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -226,31 +230,31 @@ impl<C: Connection> AsyncWrite for PacedSocket<C> {
         if flushed.is_ready() {
             self.pace.reset();
         }
-        self.after(cx, flushed)
+        self.check_pace(cx, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let ended = Pin::new(&mut self.socket).poll_shutdown(cx);
-        self.after(cx, ended)
+        self.check_pace(cx, ended)
     }
 }
 
-impl<C: Connection> Connection for PacedSocket<C> {
-    fn take_apart(self) -> io::Result<(std::net::TcpStream, Option<Box<ServerConnection>>)> {
-        self.socket.take_apart()
+impl<C: HttpSocket> HttpSocket for PacedSocket<C> {
+    fn into_parts(self) -> io::Result<(std::net::TcpStream, Option<Box<ServerConnection>>)> {
+        self.socket.into_parts()
     }
 
-    fn tcp(&self) -> &TcpStream {
-        self.socket.tcp()
+    fn tcp_stream(&self) -> &TcpStream {
+        self.socket.tcp_stream()
     }
 
-    fn poll_write_from(
+    fn poll_write_file(
         &mut self,
         cx: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
-        file: &Sealed,
+        file: &MemoryFile,
     ) -> Poll<io::Result<usize>> {
-        let written = self.socket.poll_write_from(cx, pieces, file);
+        let written = self.socket.poll_write_file(cx, pieces, file);
         self.after_write(cx, written)
     }
 }
@@ -263,7 +267,7 @@ mod tests {
 
     /// After how many timeouts a reader that takes so many bytes per timeout is too slow.
     fn timeouts_until_too_slow(bytes_per_timeout: u64) -> Option<u64> {
-        let mut samples = Samples::new(1_000_000);
+        let mut samples = PaceSamples::new(1_000_000);
         (1..20).find(|n| samples.is_too_slow(1_000_000 + n * bytes_per_timeout, TIMEOUT))
     }
 
@@ -277,7 +281,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_reader_of_a_full_server_has_to_take_so_much_between_two_looks() {
-        let mut wait = Wait::new(TIMEOUT, 1_000);
+        let mut wait = SendWait::new(TIMEOUT, 1_000);
         assert!(!wait.is_slow_under_pressure(1_000 + (64 << 10)));
         assert!(wait.is_slow_under_pressure(1_000 + (127 << 10)));
         assert!(wait.is_slow_under_pressure(1_000 + (127 << 10)));

@@ -16,47 +16,47 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 
 /// In a request's extensions: who is at the other end of its connection, a client or a proxy.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer(pub(crate) IpAddr);
+pub(crate) struct PeerAddress(pub(crate) IpAddr);
 
-impl Peer {
+impl PeerAddress {
     /// Every connection tells; what came without one shares an address that nobody has.
-    pub(super) fn of(extensions: &Extensions) -> Self {
+    pub(super) fn from_extensions(extensions: &Extensions) -> Self {
         extensions.get().copied().unwrap_or(Self(Ipv4Addr::UNSPECIFIED.into()))
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Peer {
+impl<S: Sync> FromRequestParts<S> for PeerAddress {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self::of(&parts.extensions))
+        Ok(Self::from_extensions(&parts.extensions))
     }
 }
 
 /// The proxies whose word is taken.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Proxies(Vec<IpNet>);
+pub(crate) struct TrustedProxies(Vec<IpNet>);
 
-impl Proxies {
+impl TrustedProxies {
     pub(crate) fn new(trusted: Vec<IpNet>) -> Self {
         Self(trusted)
     }
 
     /// Whether this one's is.
-    pub(super) fn trusts(&self, address: IpAddr) -> bool {
+    pub(super) fn is_trusted(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
     }
 
     /// The client of a request that came from a trusted proxy.
-    pub(super) fn client(&self, proxy: IpAddr, headers: &HeaderMap) -> IpAddr {
+    pub(super) fn forwarded_client(&self, proxy: IpAddr, headers: &HeaderMap) -> IpAddr {
         let lines = headers.get_all(FORWARDED_FOR).iter().filter_map(|line| line.to_str().ok());
         let named: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).collect();
         let mut client = proxy;
         for text in named.into_iter().rev() {
-            let Some(address) = parse(text) else { break };
+            let Some(address) = parse_address(text) else { break };
             client = address.to_canonical();
-            if !self.trusts(client) {
+            if !self.is_trusted(client) {
                 break;
             }
         }
@@ -64,20 +64,28 @@ impl Proxies {
     }
 
     /// The client of a request, whoever brought it.
-    pub(crate) fn client_of(&self, Peer(peer): Peer, headers: &HeaderMap) -> IpAddr {
-        if self.trusts(peer) { self.client(peer, headers) } else { peer.to_canonical() }
+    pub(crate) fn client_address(
+        &self,
+        PeerAddress(peer): PeerAddress,
+        headers: &HeaderMap,
+    ) -> IpAddr {
+        if self.is_trusted(peer) {
+            self.forwarded_client(peer, headers)
+        } else {
+            peer.to_canonical()
+        }
     }
 
     /// Whether a proxy that is trusted says that its client speaks TLS with it.
-    pub(crate) fn says_https(&self, Peer(peer): Peer, headers: &HeaderMap) -> bool {
+    pub(crate) fn is_https(&self, PeerAddress(peer): PeerAddress, headers: &HeaderMap) -> bool {
         let said = headers.get_all(FORWARDED_PROTO).iter().next_back();
         let said = said.and_then(|line| line.to_str().ok()?.split(',').next_back());
-        self.trusts(peer) && said.is_some_and(|said| said.trim().eq_ignore_ascii_case("https"))
+        self.is_trusted(peer) && said.is_some_and(|said| said.trim().eq_ignore_ascii_case("https"))
     }
 }
 
 /// An address, with a port or without.
-fn parse(text: &str) -> Option<IpAddr> {
+fn parse_address(text: &str) -> Option<IpAddr> {
     let address = || text.parse::<std::net::SocketAddr>().ok().map(|socket| socket.ip());
     text.parse().ok().or_else(address)
 }
@@ -87,13 +95,14 @@ mod tests {
     use super::*;
 
     fn client(lines: &[&str]) -> String {
-        let proxies =
-            Proxies::new(["10.0.0.0/8", "127.0.0.1/32"].map(|it| it.parse().unwrap()).into());
+        let proxies = TrustedProxies::new(
+            ["10.0.0.0/8", "127.0.0.1/32"].map(|it| it.parse().unwrap()).into(),
+        );
         let mut headers = HeaderMap::new();
         for line in lines {
             headers.append(FORWARDED_FOR, line.parse().unwrap());
         }
-        proxies.client("10.0.0.1".parse().unwrap(), &headers).to_string()
+        proxies.forwarded_client("10.0.0.1".parse().unwrap(), &headers).to_string()
     }
 
     #[test]
@@ -108,19 +117,19 @@ mod tests {
 
     #[test]
     fn only_a_trusted_proxy_says_who_its_client_is_and_that_it_speaks_tls() {
-        let proxies = Proxies::new(vec!["10.0.0.0/8".parse().unwrap()]);
+        let proxies = TrustedProxies::new(vec!["10.0.0.0/8".parse().unwrap()]);
         let mut headers = HeaderMap::new();
         headers.insert(FORWARDED_FOR, "192.0.2.7".parse().unwrap());
         headers.insert(FORWARDED_PROTO, "https".parse().unwrap());
         for (peer, client, is_https) in
             [("10.0.0.1", "192.0.2.7", true), ("198.51.100.1", "198.51.100.1", false)]
         {
-            let peer = Peer(peer.parse().unwrap());
-            assert_eq!(proxies.client_of(peer, &headers).to_string(), client);
-            assert_eq!(proxies.says_https(peer, &headers), is_https);
+            let peer = PeerAddress(peer.parse().unwrap());
+            assert_eq!(proxies.client_address(peer, &headers).to_string(), client);
+            assert_eq!(proxies.is_https(peer, &headers), is_https);
         }
         headers.insert(FORWARDED_PROTO, "https, http".parse().unwrap());
-        assert!(!proxies.says_https(Peer("10.0.0.1".parse().unwrap()), &headers));
+        assert!(!proxies.is_https(PeerAddress("10.0.0.1".parse().unwrap()), &headers));
     }
 
     #[test]

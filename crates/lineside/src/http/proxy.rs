@@ -11,23 +11,23 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::errors::{Problem, Refusal};
-use super::prepared::{Prepared, View, cache_control};
-use super::reply::Wants;
-use super::times::rfc3339;
-use super::{found, gbfs, limits};
+use super::prepared_replies::{DownloadView, PreparedReplies, cache_control};
+use super::reply::ReplyPreferences;
+use super::times::format_rfc3339;
+use super::{gbfs, limits, lookup};
 use crate::app::App;
 
 /// Says whether the bytes are what the producer sends now.
 const STATUS: HeaderName = HeaderName::from_static("lineside-status");
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(proxy)).routes(routes!(resource))
+    OpenApiRouter::new().routes(routes!(get_proxied)).routes(routes!(get_resource))
 }
 
 /// What is answered to who asks for bytes, by whatever address.
 #[derive(utoipa::IntoResponses)]
 #[expect(dead_code, reason = "it only describes")]
-enum Replies {
+enum ProxyReplies {
     /// The bytes
     #[response(status = 200, content_type = "application/octet-stream")]
     Bytes,
@@ -55,78 +55,80 @@ enum Replies {
 #[utoipa::path(
     get, path = "/proxy/{feed}", tag = "bytes",
     params(("feed" = String, Path, description = "The feed's id")),
-    responses(Replies)
+    responses(ProxyReplies)
 )]
-async fn proxy(
+async fn get_proxied(
     State(app): State<App>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    last_good_bytes(&app, ("proxy", &id), &headers, &wants).await
+    reply_with_snapshot(&app, ("proxy", &id), &headers, &wants).await
 }
 
 /// The last good bytes of a feed, under another name
 #[utoipa::path(
     get, path = "/resource/{feed}", tag = "bytes",
     params(("feed" = String, Path, description = "The feed's id")),
-    responses(Replies)
+    responses(ProxyReplies)
 )]
-async fn resource(
+async fn get_resource(
     State(app): State<App>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    last_good_bytes(&app, ("resource", &id), &headers, &wants).await
+    reply_with_snapshot(&app, ("resource", &id), &headers, &wants).await
 }
 
-async fn last_good_bytes(
+async fn reply_with_snapshot(
     app: &App,
     (door, id): (&'static str, &str),
     headers: &HeaderMap,
-    wants: &Wants,
+    wants: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = found::feed(app, id)?;
+    let feed = lookup::find_feed(app, id)?;
     if feed.format() == Some(Format::Gbfs) {
-        return gbfs::discovery(app, &feed, door, headers, wants).await;
+        return gbfs::reply_with_discovery(app, &feed, door, headers, wants).await;
     }
-    as_sent(app, &feed, wants, View::AsSent).await
+    reply_as_sent(app, &feed, wants, DownloadView::AsSent).await
 }
 
 /// A feed's last good bytes, as the view says.
-pub(super) async fn as_sent(
+pub(super) async fn reply_as_sent(
     app: &App,
     feed: &Feed,
-    wants: &Wants,
-    view: View,
+    wants: &ReplyPreferences,
+    view: DownloadView,
 ) -> Result<Response, Refusal> {
     let reply = async {
         let status = feed.status();
         let held = match view {
-            View::AsSent => found::held_as_sent(app, feed, &status)?,
-            View::Schedule => found::held(app, feed, &status)?,
+            DownloadView::AsSent => lookup::original_snapshot(app, feed, &status)?,
+            DownloadView::Schedule => lookup::served_snapshot(app, feed, &status)?,
         };
-        let freshness = freshness(app, feed, &status, held.snapshot());
-        Prepared::of(&held, held.config())?.reply(view, wants, freshness).await
+        let freshness = freshness_headers(app, feed, &status, held.snapshot());
+        PreparedReplies::for_snapshot(&held, held.config())?
+            .build_reply(view, wants, freshness)
+            .await
     };
-    found::counted(feed, wants, reply.await)
+    lookup::count_reply(feed, wants, reply.await)
 }
 
 /// What holds only now: for how long, and `Lineside-Status`, with `Age` when the bytes are not the producer's latest.
-pub(super) fn freshness(
+pub(super) fn freshness_headers(
     app: &App,
     feed: &Feed,
     status: &FeedStatus,
     snapshot: &Snapshot,
 ) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(limits::REPLY_HEADERS);
-    let age = found::age(app, status, snapshot);
+    let age = lookup::snapshot_age(app, status, snapshot);
     let good_for = match feed.config().max_age {
         Some(max_age) => max_age.saturating_sub(age).min(limits::STALE_IF_ERROR_MAX),
         None => limits::STALE_IF_ERROR_MAX,
     };
-    let fresh_for = found::fresh_for(app, status).min(good_for);
+    let fresh_for = lookup::feed_fresh_for(app, status).min(good_for);
     let cache = |age| (header::CACHE_CONTROL, cache_control(age, fresh_for, good_for));
     let (reason, since) = match &status.last_error {
         Some(failure) => (failure.code.to_string(), status.failing_since.unwrap_or(failure.at)),
@@ -145,7 +147,7 @@ pub(super) fn freshness(
             return headers;
         }
     };
-    let since = rfc3339(since).unwrap_or_default();
+    let since = format_rfc3339(since).unwrap_or_default();
     let words = format!("stale; reason={reason}; since={since}");
     let words = HeaderValue::try_from(words).expect("a code and a time are a header value");
     headers.insert(STATUS, words);

@@ -4,7 +4,7 @@ use http::HeaderValue;
 
 /// What a client asks for of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum RangeRequest {
     /// All of it: it asks for no part, for one in a way that we do not know, or for several at once, which we do not
     /// cut. A client has to bear being sent everything.
     Whole,
@@ -15,37 +15,39 @@ pub(super) enum Asked {
 }
 
 /// What `range` asks for of a body of `length` bytes.
-pub(super) fn asked(range: &HeaderValue, length: usize) -> Asked {
-    let Some((first, last)) = range.to_str().ok().and_then(single) else { return Asked::Whole };
+pub(super) fn parse_range(range: &HeaderValue, length: usize) -> RangeRequest {
+    let Some((first, last)) = range.to_str().ok().and_then(split_single_range) else {
+        return RangeRequest::Whole;
+    };
     let end = length.checked_sub(1);
-    match (number(first), number(last), end) {
+    match (parse_position(first), parse_position(last), end) {
         // The last so many bytes.
-        (None, Some(0), _) if first.is_empty() => Asked::Beyond,
+        (None, Some(0), _) if first.is_empty() => RangeRequest::Beyond,
         (None, Some(wanted), Some(end)) if first.is_empty() => {
-            Asked::Part { first: length.saturating_sub(wanted), last: end }
+            RangeRequest::Part { first: length.saturating_sub(wanted), last: end }
         }
-        (Some(first), Some(last), _) if last < first => Asked::Whole,
+        (Some(first), Some(last), _) if last < first => RangeRequest::Whole,
         (Some(first), Some(last), Some(end)) if first <= end => {
-            Asked::Part { first, last: last.min(end) }
+            RangeRequest::Part { first, last: last.min(end) }
         }
         (Some(first), None, Some(end)) if first <= end && last.is_empty() => {
-            Asked::Part { first, last: end }
+            RangeRequest::Part { first, last: end }
         }
-        (Some(_), Some(_), _) => Asked::Beyond,
-        (Some(_), None, _) if last.is_empty() => Asked::Beyond,
-        _ => Asked::Whole,
+        (Some(_), Some(_), _) => RangeRequest::Beyond,
+        (Some(_), None, _) if last.is_empty() => RangeRequest::Beyond,
+        _ => RangeRequest::Whole,
     }
 }
 
 /// Both ends of the only part that is asked for.
-fn single(range: &str) -> Option<(&str, &str)> {
+fn split_single_range(range: &str) -> Option<(&str, &str)> {
     let (unit, part) = range.split_once('=')?;
     let (first, last) = part.trim().split_once('-')?;
     (unit.trim().eq_ignore_ascii_case("bytes") && !last.contains(',')).then_some((first, last))
 }
 
 /// A number of any size; what exceeds ours is beyond every body.
-fn number(text: &str) -> Option<usize> {
+fn parse_position(text: &str) -> Option<usize> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(usize::MAX))
 }
@@ -55,27 +57,27 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(range: &str, length: usize, expect: Asked) {
-        assert_eq!(asked(&HeaderValue::from_str(range).unwrap(), length), expect, "{range}");
+    fn check(range: &str, length: usize, expect: RangeRequest) {
+        assert_eq!(parse_range(&HeaderValue::from_str(range).unwrap(), length), expect, "{range}");
     }
 
     #[test]
     fn a_part_stays_within_the_body() {
-        check("bytes=0-99", 1000, Asked::Part { first: 0, last: 99 });
-        check("Bytes=900-2000", 1000, Asked::Part { first: 900, last: 999 });
-        check("bytes=999-", 1000, Asked::Part { first: 999, last: 999 });
-        check("bytes=-10", 1000, Asked::Part { first: 990, last: 999 });
-        check("bytes=-5000", 1000, Asked::Part { first: 0, last: 999 });
+        check("bytes=0-99", 1000, RangeRequest::Part { first: 0, last: 99 });
+        check("Bytes=900-2000", 1000, RangeRequest::Part { first: 900, last: 999 });
+        check("bytes=999-", 1000, RangeRequest::Part { first: 999, last: 999 });
+        check("bytes=-10", 1000, RangeRequest::Part { first: 990, last: 999 });
+        check("bytes=-5000", 1000, RangeRequest::Part { first: 0, last: 999 });
         let huge = "bytes=1-99999999999999999999999999";
-        check(huge, 1000, Asked::Part { first: 1, last: 999 });
+        check(huge, 1000, RangeRequest::Part { first: 1, last: 999 });
     }
 
     #[test]
     fn what_the_body_does_not_have_is_beyond() {
         let beyond = ["bytes=1000-", "bytes=1000-2000", "bytes=-0"];
-        beyond.iter().for_each(|range| check(range, 1000, Asked::Beyond));
-        check("bytes=99999999999999999999999999-", 1000, Asked::Beyond);
-        check("bytes=0-0", 0, Asked::Beyond);
+        beyond.iter().for_each(|range| check(range, 1000, RangeRequest::Beyond));
+        check("bytes=99999999999999999999999999-", 1000, RangeRequest::Beyond);
+        check("bytes=0-0", 0, RangeRequest::Beyond);
     }
 
     #[test]
@@ -92,7 +94,7 @@ mod tests {
             "rows=0-5",
             "",
         ] {
-            check(odd, 1000, Asked::Whole);
+            check(odd, 1000, RangeRequest::Whole);
         }
     }
 }

@@ -5,61 +5,66 @@ use axum::response::Response;
 use axum::routing::get;
 use http::HeaderValue;
 use lineside_ingest::Feed;
-use lineside_ingest::exports::{self, Part};
+use lineside_ingest::exports::{self, ExportPart};
 use lineside_sync::UnixMillis;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::documented::ending;
+use super::documented_route::document_route;
 use super::errors::{Problem, Refusal};
-use super::found;
-use super::reply::{Representation, Wants};
+use super::lookup;
+use super::reply::{ReplyPreferences, Representation};
 use crate::app::App;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    ending("/gtfs-rt/{file}", get(whole_file), [routes!(whole), routes!(whole_json)]).merge(ending(
+    document_route(
+        "/gtfs-rt/{file}",
+        get(get_whole_file),
+        [routes!(get_whole), routes!(get_whole_json)],
+    )
+    .merge(document_route(
         "/gtfs-rt/{feed}/{file}",
-        get(part_file),
-        [routes!(part), routes!(part_json)],
+        get(get_part_file),
+        [routes!(get_part), routes!(get_part_json)],
     ))
 }
 
 /// How a message is written.
 #[derive(Debug, Clone, Copy)]
-enum Encoding {
+enum MessageEncoding {
     Protobuf,
     Json,
 }
 
 /// The name without its ending, and what the ending means.
-fn split_ending(file: &str) -> Option<(&str, Encoding)> {
-    let protobuf = file.strip_suffix(".pb").map(|name| (name, Encoding::Protobuf));
-    protobuf.or_else(|| file.strip_suffix(".json").map(|name| (name, Encoding::Json)))
+fn split_extension(file: &str) -> Option<(&str, MessageEncoding)> {
+    let protobuf = file.strip_suffix(".pb").map(|name| (name, MessageEncoding::Protobuf));
+    protobuf.or_else(|| file.strip_suffix(".json").map(|name| (name, MessageEncoding::Json)))
 }
 
-async fn whole_file(
+async fn get_whole_file(
     state: State<App>,
     Path(file): Path<String>,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let (id, encoding) = split_ending(&file).ok_or(Refusal::UnknownPath)?;
+    let (id, encoding) = split_extension(&file).ok_or(Refusal::UnknownPath)?;
     let id = Path(id.to_owned());
     match encoding {
-        Encoding::Protobuf => whole(state, id, wants).await,
-        Encoding::Json => whole_json(state, id, wants).await,
+        MessageEncoding::Protobuf => get_whole(state, id, wants).await,
+        MessageEncoding::Json => get_whole_json(state, id, wants).await,
     }
 }
 
-async fn part_file(
+async fn get_part_file(
     state: State<App>,
     Path((id, file)): Path<(String, String)>,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let (name, encoding) = split_ending(&file).ok_or(Refusal::UnknownPath)?;
+    let (name, encoding) = split_extension(&file).ok_or(Refusal::UnknownPath)?;
     let path = Path((id, name.to_owned()));
     match encoding {
-        Encoding::Protobuf => part(state, path, wants).await,
-        Encoding::Json => part_json(state, path, wants).await,
+        MessageEncoding::Protobuf => get_part(state, path, wants).await,
+        MessageEncoding::Json => get_part_json(state, path, wants).await,
     }
 }
 
@@ -74,12 +79,12 @@ async fn part_file(
         (status = 503, description = "`no_data` or `too_old`", body = Problem)
     )
 )]
-async fn whole(
+async fn get_whole(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    message(&app, &id, Part::All, Encoding::Protobuf, &wants).await
+    serve_message(&app, &id, ExportPart::All, MessageEncoding::Protobuf, &wants).await
 }
 
 /// The same message as JSON, with the specification's own names
@@ -92,12 +97,12 @@ async fn whole(
         (status = 503, description = "`no_data` or `too_old`", body = Problem)
     )
 )]
-async fn whole_json(
+async fn get_whole_json(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    message(&app, &id, Part::All, Encoding::Json, &wants).await
+    serve_message(&app, &id, ExportPart::All, MessageEncoding::Json, &wants).await
 }
 
 /// One kind of entity only
@@ -113,13 +118,13 @@ async fn whole_json(
         (status = 503, description = "`no_data` or `too_old`", body = Problem)
     )
 )]
-async fn part(
+async fn get_part(
     State(app): State<App>,
     Path((id, name)): Path<(String, String)>,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let part = Part::parse(&name).ok_or(Refusal::UnknownPath)?;
-    message(&app, &id, part, Encoding::Protobuf, &wants).await
+    let part = ExportPart::parse(&name).ok_or(Refusal::UnknownPath)?;
+    serve_message(&app, &id, part, MessageEncoding::Protobuf, &wants).await
 }
 
 /// One kind of entity only, as JSON
@@ -135,53 +140,54 @@ async fn part(
         (status = 503, description = "`no_data` or `too_old`", body = Problem)
     )
 )]
-async fn part_json(
+async fn get_part_json(
     State(app): State<App>,
     Path((id, name)): Path<(String, String)>,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let part = Part::parse(&name).ok_or(Refusal::UnknownPath)?;
-    message(&app, &id, part, Encoding::Json, &wants).await
+    let part = ExportPart::parse(&name).ok_or(Refusal::UnknownPath)?;
+    serve_message(&app, &id, part, MessageEncoding::Json, &wants).await
 }
 
-async fn message(
+async fn serve_message(
     app: &App,
     id: &str,
-    part: Part,
-    encoding: Encoding,
-    wants: &Wants,
+    part: ExportPart,
+    encoding: MessageEncoding,
+    wants: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = found::decoded_feed(app, id, "real-time data")?;
-    let reply = made(app, id, &feed, part, encoding, wants);
-    found::counted(&feed, wants, reply.await)
+    let feed = lookup::find_decoded_feed(app, id, "real-time data")?;
+    let reply = reply_with_message(app, id, &feed, part, encoding, wants);
+    lookup::count_reply(&feed, wants, reply.await)
 }
 
-async fn made(
+async fn reply_with_message(
     app: &App,
     id: &str,
     feed: &Feed,
-    part: Part,
-    encoding: Encoding,
-    wants: &Wants,
+    part: ExportPart,
+    encoding: MessageEncoding,
+    wants: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let network = feed.network();
     // What a schedule's id stands for is its whole network, of which any feed may have data.
     if !feed.is_schedule() && network.feeds().len() == 1 {
-        found::held(app, feed, &feed.status())?;
+        lookup::served_snapshot(app, feed, &feed.status())?;
     }
     let state = network.state();
-    let export = found::export(&state, id, move |state, asked| match encoding {
-        Encoding::Protobuf => exports::gtfs_rt(state, asked, part),
-        Encoding::Json => exports::gtfs_rt_json(state, asked, part),
+    let export = lookup::export_state(&state, id, move |state, asked| match encoding {
+        MessageEncoding::Protobuf => exports::gtfs_rt_message(state, asked, part),
+        MessageEncoding::Json => exports::gtfs_rt_json_message(state, asked, part),
     });
     let export = export.await?;
     let kind = match encoding {
-        Encoding::Protobuf => "application/x-protobuf",
-        Encoding::Json => "application/json",
+        MessageEncoding::Protobuf => "application/x-protobuf",
+        MessageEncoding::Json => "application/json",
     };
     let made = i64::try_from(export.timestamp).ok().map(UnixMillis::from_seconds);
-    let reply = Representation::hashed(HeaderValue::from_static(kind), export.bytes, export.hash)
-        .modified_as_said(made)
-        .fresh_for(found::network_fresh_for(app, &network));
-    Ok(reply.reply(wants, app).await)
+    let reply =
+        Representation::with_hash(HeaderValue::from_static(kind), export.bytes, export.hash)
+            .modified_by_producer(made)
+            .fresh_for(lookup::network_fresh_for(app, &network));
+    Ok(reply.into_reply(wants, app).await)
 }

@@ -8,25 +8,25 @@ use lineside_ingest::Feed;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::documented::ending;
+use super::documented_route::document_route;
 use super::errors::{Problem, Refusal};
-use super::found;
-use super::prepared::{Prepared, View};
-use super::proxy::{as_sent, freshness};
-use super::reply::Wants;
+use super::lookup;
+use super::prepared_replies::{DownloadView, PreparedReplies};
+use super::proxy::{freshness_headers, reply_as_sent};
+use super::reply::ReplyPreferences;
 use crate::app::App;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    ending("/gtfs/{file}", get(file), [routes!(schedule)])
+    document_route("/gtfs/{file}", get(get_schedule_file), [routes!(get_schedule)])
 }
 
-async fn file(
+async fn get_schedule_file(
     state: State<App>,
     Path(file): Path<String>,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let id = file.strip_suffix(".zip").ok_or(Refusal::UnknownPath)?;
-    schedule(state, Path(id.to_owned()), wants).await
+    get_schedule(state, Path(id.to_owned()), wants).await
 }
 
 /// The last good schedule of a feed, as a GTFS zip
@@ -44,15 +44,17 @@ async fn file(
         (status = 503, description = "`no_data` or `too_old`", body = Problem)
     )
 )]
-async fn schedule(
+async fn get_schedule(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = found::feed(&app, &id)?;
+    let feed = lookup::find_feed(&app, &id)?;
     match feed.format() {
-        Some(Format::Netex) => converted(&app, &feed, &wants).await,
-        None | Some(Format::Gtfs) => as_sent(&app, &feed, &wants, View::Schedule).await,
+        Some(Format::Netex) => reply_with_conversion(&app, &feed, &wants).await,
+        None | Some(Format::Gtfs) => {
+            reply_as_sent(&app, &feed, &wants, DownloadView::Schedule).await
+        }
         Some(format) => {
             Err(Refusal::OtherFormat { feed: id, is: format.as_str(), wanted: "schedules" })
         }
@@ -60,15 +62,21 @@ async fn schedule(
 }
 
 /// The zip that was made of a schedule that came as something else.
-async fn converted(app: &App, feed: &Feed, wants: &Wants) -> Result<Response, Refusal> {
+async fn reply_with_conversion(
+    app: &App,
+    feed: &Feed,
+    wants: &ReplyPreferences,
+) -> Result<Response, Refusal> {
     let reply = async {
         let status = feed.status();
-        let held = found::held(app, feed, &status)?;
-        let freshness = freshness(app, feed, &status, held.snapshot());
-        let dataset = found::dataset(app, feed.id().as_str(), &feed.network())?;
-        let zip = tokio::task::spawn_blocking(move || dataset.converted(&held)).await;
+        let held = lookup::served_snapshot(app, feed, &status)?;
+        let freshness = freshness_headers(app, feed, &status, held.snapshot());
+        let dataset = lookup::find_dataset(app, feed.id().as_str(), &feed.network())?;
+        let zip = tokio::task::spawn_blocking(move || dataset.converted_gtfs(&held)).await;
         let zip = zip.ok().flatten().ok_or(Refusal::Internal)?;
-        Prepared::of(&zip, zip.config())?.reply(View::Schedule, wants, freshness).await
+        PreparedReplies::for_snapshot(&zip, zip.config())?
+            .build_reply(DownloadView::Schedule, wants, freshness)
+            .await
     };
-    found::counted(feed, wants, reply.await)
+    lookup::count_reply(feed, wants, reply.await)
 }

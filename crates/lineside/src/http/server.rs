@@ -1,6 +1,6 @@
 //! The accept loop: sockets in, requests to the router, everything bounded.
 //!
-//! It is our own, because `axum::serve` has no limit on connections, heads or silence. A client
+//! It is our own, because `axum::serve_connection` has no limit on connections, heads or silence. A client
 //! beyond a limit is told so at once instead of being kept waiting.
 
 use std::io;
@@ -12,23 +12,23 @@ use bytes::Bytes;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::graceful::GracefulShutdown;
-use lineside_sync::stage::{self, Stage};
-use lineside_wire::partition::Partitions;
+use lineside_sync::stage::{self, WorkStage};
+use lineside_wire::partition::PartitionSet;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::admission::{Admission, Place};
-use super::connection::{Behind, Http1, Http2, tell_of_end};
+use super::admission::{AdmissionControl, ConnectionPermit};
+use super::connection::{ClientResolver, Http1Connection, Http2Connection, log_connection_end};
 use super::limits;
-use super::proxies::{Peer, Proxies};
+use super::proxies::{PeerAddress, TrustedProxies};
 use super::takeover;
-use super::tls::Tls;
+use super::tls::ServerTls;
 use super::unsent::SendBounds;
 use crate::app::App;
-use crate::patience::{pause, within};
 use crate::shutdown::Shutdown;
+use crate::timeout::{run_within, sleep_for};
 
 /// What a client beyond the limit gets, without its request having been read.
 const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
@@ -39,51 +39,51 @@ const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
 
 /// What a listener for the outside has beside its router.
 #[derive(Debug)]
-pub(crate) struct Sessions {
+pub(crate) struct ListenerContext {
     /// Who takes connections that become sessions.
-    pub(crate) partitions: Arc<Partitions>,
+    pub(crate) partitions: Arc<PartitionSet>,
     /// What connections are encrypted with, if they are.
-    pub(crate) tls: Option<Arc<Tls>>,
+    pub(crate) tls: Option<Arc<ServerTls>>,
     /// Whose word on a client's address is taken.
-    pub(crate) proxies: Proxies,
+    pub(crate) proxies: TrustedProxies,
 }
 
-impl Sessions {
+impl ListenerContext {
     /// What a server has.
-    pub(crate) fn of(app: &App, tls: Option<Arc<Tls>>) -> Self {
+    pub(crate) fn for_app(app: &App, tls: Option<Arc<ServerTls>>) -> Self {
         let partitions = Arc::clone(app.partitions());
-        Self { partitions, tls, proxies: app.proxies().clone() }
+        Self { partitions, tls, proxies: app.trusted_proxies().clone() }
     }
 }
 
 /// Serves `router` on `listener`, and hands sessions to the partitions, until `shutdown` closes; then requests under way
 /// get a moment to end, and the rest is dropped.
-pub(crate) async fn serve(
+pub(crate) async fn serve_listener(
     listener: TcpListener,
     router: Router,
-    admission: Arc<Admission>,
-    sessions: Option<Sessions>,
+    admission: Arc<AdmissionControl>,
+    sessions: Option<ListenerContext>,
     shutdown: Shutdown,
 ) {
-    let refusal = takeover::refusal().await;
-    let server = Server::new(router, admission, sessions, refusal, shutdown.clone());
+    let refusal = takeover::full_node_refusal().await;
+    let server = HttpServer::new(router, admission, sessions, refusal, shutdown.clone());
     let connections = TaskTracker::new();
     let graceful = GracefulShutdown::new();
     let mut in_a_row = 0_u32;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = shutdown.closing() => break,
+            () = shutdown.wait_until_closing() => break,
         };
         match accepted {
             Ok((socket, peer)) => {
-                server.take(socket, peer, &connections, &graceful);
+                server.accept_socket(socket, peer, &connections, &graceful);
                 in_a_row = (in_a_row + 1) % limits::ACCEPTED_IN_A_ROW;
                 if in_a_row == 0 {
                     tokio::task::yield_now().await;
                 }
             }
-            Err(error) => after_failed_accept(&error).await,
+            Err(error) => wait_after_accept_error(&error).await,
         }
     }
     drop(listener);
@@ -92,7 +92,7 @@ pub(crate) async fn serve(
         graceful.shutdown().await;
         connections.wait().await;
     };
-    if within(limits::CLOSE_TIMEOUT, all_ended).await.is_none() {
+    if run_within(limits::CLOSE_TIMEOUT, all_ended).await.is_none() {
         tracing::debug!(connections = connections.len(), "closing connections that did not end");
     }
     server.cut.cancel();
@@ -101,11 +101,11 @@ pub(crate) async fn serve(
 
 /// A connection that broke before we took it says nothing about the next one; want of file
 /// descriptors passes only with time.
-async fn after_failed_accept(error: &io::Error) {
+async fn wait_after_accept_error(error: &io::Error) {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     if !matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
         tracing::warn!(%error, "cannot accept a connection");
-        pause(limits::ACCEPT_PAUSE).await;
+        sleep_for(limits::ACCEPT_PAUSE).await;
     }
 }
 
@@ -123,17 +123,17 @@ async fn begins_as_http2(socket: &TcpStream) -> io::Result<bool> {
             return Ok(seen == PREFACE.len() && first == PREFACE);
         }
         // A part of the preface: what is peeked at stays readable, so only time brings the rest.
-        pause(limits::PREFACE_PAUSE).await;
+        sleep_for(limits::PREFACE_PAUSE).await;
     }
 }
 
-struct Server {
+struct HttpServer {
     router: Router,
     http1: http1::Builder,
-    admission: Arc<Admission>,
-    partitions: Option<Arc<Partitions>>,
-    tls: Option<Arc<Tls>>,
-    proxies: Proxies,
+    admission: Arc<AdmissionControl>,
+    partitions: Option<Arc<PartitionSet>>,
+    tls: Option<Arc<ServerTls>>,
+    proxies: TrustedProxies,
     /// For connections that no partition can take.
     refusal: Bytes,
     shutdown: Shutdown,
@@ -141,17 +141,17 @@ struct Server {
     cut: CancellationToken,
 }
 
-impl Server {
+impl HttpServer {
     fn new(
         router: Router,
-        admission: Arc<Admission>,
-        sessions: Option<Sessions>,
+        admission: Arc<AdmissionControl>,
+        sessions: Option<ListenerContext>,
         refusal: Bytes,
         shutdown: Shutdown,
     ) -> Self {
         let (partitions, tls, proxies) = match sessions {
-            Some(Sessions { partitions, tls, proxies }) => (Some(partitions), tls, proxies),
-            None => (None, None, Proxies::default()),
+            Some(ListenerContext { partitions, tls, proxies }) => (Some(partitions), tls, proxies),
+            None => (None, None, TrustedProxies::default()),
         };
         let mut http1 = http1::Builder::new();
         http1
@@ -173,37 +173,37 @@ impl Server {
         }
     }
 
-    fn take(
+    fn accept_socket(
         &self,
         socket: TcpStream,
         peer: SocketAddr,
         connections: &TaskTracker,
         graceful: &GracefulShutdown,
     ) {
-        let proxy = Some(peer.ip()).filter(|peer| self.proxies.trusts(*peer));
+        let proxy = Some(peer.ip()).filter(|peer| self.proxies.is_trusted(*peer));
         let admitted = match proxy {
             Some(_) => self.admission.admit_proxy(),
-            None => self.admission.admit(peer.ip()),
+            None => self.admission.admit_client(peer.ip()),
         };
         let Some(place) = admitted else {
-            self.refuse(socket, connections);
+            self.refuse_connection(socket, connections);
             return;
         };
         // Events are small and must go out at once.
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "a socket without TCP_NODELAY");
         }
-        let peer = Peer(peer.ip());
+        let peer = PeerAddress(peer.ip());
         let bounds = match proxy {
-            Some(_) => SendBounds::of_proxy(&self.admission),
-            None => SendBounds::of_client(&self.admission, peer.0),
+            Some(_) => SendBounds::for_proxy(&self.admission),
+            None => SendBounds::for_client(&self.admission, peer.0),
         };
-        let client = proxy.map(|proxy| Behind {
+        let client = proxy.map(|proxy| ClientResolver {
             proxy,
             proxies: self.proxies.clone(),
             admission: Arc::clone(&self.admission),
         });
-        let http1 = Http1 {
+        let http1 = Http1Connection {
             peer,
             builder: self.http1.clone(),
             router: self.router.clone(),
@@ -213,52 +213,55 @@ impl Server {
             client: client.clone(),
             bounds: bounds.clone(),
         };
-        let http2 = Http2 { watcher: graceful.watcher(), peer, client, bounds };
-        let served = self.serve(socket, place, http1, http2);
+        let http2 = Http2Connection { watcher: graceful.watcher(), peer, client, bounds };
+        let served = self.serve_connection(socket, place, http1, http2);
         let cut = self.cut.clone();
         let served = async move { cut.run_until_cancelled(served).await };
-        connections.spawn(stage::within(Stage::Http, served));
+        connections.spawn(stage::run_in_stage(WorkStage::Http, served));
     }
 
     /// Serves a connection in the version of HTTP that it speaks, encrypted or not.
-    fn serve(
+    fn serve_connection(
         &self,
         socket: TcpStream,
-        place: Place,
-        http1: Http1,
-        http2: Http2,
+        place: ConnectionPermit,
+        http1: Http1Connection,
+        http2: Http2Connection,
     ) -> impl Future<Output = ()> + Send + 'static {
         let accepting = self.tls.as_ref().map(|tls| tls.acceptor().clone());
         async move {
             let Some(acceptor) = accepting else {
-                return match within(limits::HEAD_TIMEOUT, begins_as_http2(&socket)).await {
-                    Some(Ok(true)) => http2.drive(socket, http1.router, place).await,
+                return match run_within(limits::HEAD_TIMEOUT, begins_as_http2(&socket)).await {
+                    Some(Ok(true)) => http2.serve_socket(socket, http1.router, place).await,
                     Some(Ok(false)) => {
                         drop(http2);
-                        http1.drive(socket, place).await;
+                        http1.serve_socket(socket, place).await;
                     }
                     Some(Err(_)) | None => {}
                 };
             };
             // Shaking hands takes much more memory than what comes after it.
-            let accepting = Box::pin(stage::within(Stage::Handshake, acceptor.accept(socket)));
-            let socket = match within(limits::HEAD_TIMEOUT, accepting).await {
+            let accepting =
+                Box::pin(stage::run_in_stage(WorkStage::Handshake, acceptor.accept(socket)));
+            let socket = match run_within(limits::HEAD_TIMEOUT, accepting).await {
                 Some(Ok(socket)) => Box::new(socket),
-                Some(Err(error)) => return tell_of_end(Some(error)),
+                Some(Err(error)) => return log_connection_end(Some(error)),
                 None => return,
             };
             if socket.get_ref().1.alpn_protocol() == Some(b"h2") {
-                http2.drive(socket, http1.router, place).await;
+                http2.serve_socket(socket, http1.router, place).await;
             } else {
                 drop(http2);
-                http1.drive(socket, place).await;
+                http1.serve_socket(socket, place).await;
             }
         }
     }
 
-    fn refuse(&self, mut socket: TcpStream, connections: &TaskTracker) {
+    fn refuse_connection(&self, mut socket: TcpStream, connections: &TaskTracker) {
         // Who expects TLS could not read it.
-        let Some(place) = self.admission.goodbye().filter(|_| self.tls.is_none()) else { return };
+        let Some(place) = self.admission.permit_refusal().filter(|_| self.tls.is_none()) else {
+            return;
+        };
         connections.spawn(async move {
             let tell = async {
                 // Its request is read, unlooked at: closing over unread bytes would reset the
@@ -268,7 +271,7 @@ impl Server {
                 _ = socket.write_all(REFUSAL).await;
                 _ = socket.shutdown().await;
             };
-            within(limits::REFUSAL_TIMEOUT, tell).await;
+            run_within(limits::REFUSAL_TIMEOUT, tell).await;
             drop(place);
         });
     }

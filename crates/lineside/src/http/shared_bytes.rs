@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst, fence};
 use std::sync::{Arc, OnceLock};
 
-use super::unsent::Unsent;
+use super::unsent::UnsentBudget;
 
 /// In a response's extensions: its body is shared with other replies.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ pub(super) struct SharedBytes {
     is_released: AtomicBool,
     is_counted: AtomicBool,
     /// Where it is counted; none until a reply with it goes out.
-    unsent: OnceLock<Arc<Unsent>>,
+    unsent: OnceLock<Arc<UnsentBudget>>,
 }
 
 impl SharedBytes {
@@ -46,7 +46,7 @@ impl SharedBytes {
     }
 
     /// A reply with it goes out.
-    pub(super) fn attach(&self, unsent: &Arc<Unsent>) {
+    pub(super) fn attach_unsent(&self, unsent: &Arc<UnsentBudget>) {
         self.unsent.get_or_init(|| Arc::clone(unsent));
         self.count_if_released();
     }
@@ -79,17 +79,17 @@ mod tests {
 
     #[test]
     fn a_shared_body_is_counted_once_it_is_sent_and_released() {
-        let unsent = Unsent::new(1 << 20);
+        let unsent = UnsentBudget::new(1 << 20);
         for is_released_first in [false, true] {
             let shared = SharedBytes::for_feed(700);
             let reply = Arc::clone(&shared);
             if is_released_first {
                 shared.release();
             }
-            shared.attach(&unsent);
+            shared.attach_unsent(&unsent);
             assert_eq!(unsent.shared_bytes(), if is_released_first { 700 } else { 0 });
             shared.release();
-            shared.attach(&unsent);
+            shared.attach_unsent(&unsent);
             drop(shared);
             assert_eq!(unsent.shared_bytes(), 700);
             drop(reply);

@@ -14,7 +14,7 @@ use hyper::rt::Executor;
 
 use super::limits;
 use super::pace::{SendPace, SocketActivity};
-use super::unsent::Unsent;
+use super::unsent::UnsentBudget;
 
 tokio::task_local! {
     /// The progress of the stream whose task this is.
@@ -32,17 +32,17 @@ pub(super) struct StreamProgress {
 
 impl StreamProgress {
     /// That of the stream whose task this is; none over HTTP/1.
-    pub(super) fn of_this_task() -> Option<Arc<Self>> {
+    pub(super) fn for_current_task() -> Option<Arc<Self>> {
         PROGRESS.try_with(Arc::clone).ok()
     }
 
     /// The client had room for all that was given out.
-    pub(super) fn asked(&self) {
+    pub(super) fn mark_drained(&self) {
         self.waits.store(false, Relaxed);
     }
 
     /// A piece goes out.
-    pub(super) fn gave(&self, bytes: usize) {
+    pub(super) fn count_bytes(&self, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Relaxed);
         self.waits.store(true, Relaxed);
     }
@@ -52,7 +52,7 @@ impl StreamProgress {
 #[derive(Debug, Clone)]
 pub(super) struct StreamExecutor {
     pub(super) timeout: Duration,
-    pub(super) unsent: Arc<Unsent>,
+    pub(super) unsent: Arc<UnsentBudget>,
     pub(super) socket: Arc<SocketActivity>,
 }
 
@@ -63,13 +63,13 @@ where
 {
     fn execute(&self, stream: F) {
         let progress = Arc::<StreamProgress>::default();
-        self.socket.streams().fetch_add(1, Relaxed);
+        self.socket.open_streams().fetch_add(1, Relaxed);
         tokio::spawn(StreamTask {
             stream: Box::pin(PROGRESS.scope(Arc::clone(&progress), stream)),
             progress,
             pace: SendPace::new(self.timeout, Arc::clone(&self.unsent)),
             socket: Arc::clone(&self.socket),
-            n_blocked: self.socket.blocked().1,
+            n_blocked: self.socket.blocked_state().1,
             n_excuses: 0,
         });
     }
@@ -89,13 +89,13 @@ impl<F> StreamTask<F> {
     fn is_too_slow(&mut self, cx: &mut Context<'_>) -> bool {
         if !self.progress.waits.load(Relaxed) {
             self.pace.reset();
-            (self.n_blocked, self.n_excuses) = (self.socket.blocked().1, 0);
+            (self.n_blocked, self.n_excuses) = (self.socket.blocked_state().1, 0);
             return false;
         }
         let progress = &self.progress;
         while self.pace.is_too_slow(cx, || progress.bytes.load(Relaxed)) {
             // Many streams may share a slow line. That is the connection's matter, which has a pace of its own.
-            let (is_blocked, n_blocked) = self.socket.blocked();
+            let (is_blocked, n_blocked) = self.socket.blocked_state();
             if self.n_excuses == limits::STREAM_EXCUSES_MAX
                 || !is_blocked && n_blocked == self.n_blocked
             {
@@ -111,7 +111,7 @@ impl<F> StreamTask<F> {
 
 impl<F> Drop for StreamTask<F> {
     fn drop(&mut self) {
-        self.socket.streams().fetch_sub(1, Relaxed);
+        self.socket.open_streams().fetch_sub(1, Relaxed);
     }
 }
 

@@ -11,24 +11,24 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use lineside_formats::gbfs::{
-    self, Content, FileKind, FileLimits, Head, Version, decode_file, encode_discovery, encode_file,
-    name_out,
+    self, FileContent, FileHeader, FileKind, FileLimits, GbfsVersion, decode_file,
+    encode_discovery, encode_file, output_name,
     records::{Calendar, Dataset, RentalHours, VersionEntry},
 };
 use lineside_formats::{Error, Format};
-use lineside_ingest::{Feed, Held, Part};
+use lineside_ingest::{Feed, GbfsFeedFile, ServedSnapshot};
 use smol_str::SmolStr;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::aside::aside;
+use super::blocking::run_blocking;
 use super::errors::{Problem, Refusal};
-use super::found;
 use super::limits::MANIFEST_FRESH_FOR;
-use super::prepared::{Prepared, of_producer};
-use super::proxy::freshness;
-use super::reply::{Representation, Wants};
+use super::lookup;
+use super::prepared_replies::{PreparedReplies, producer_headers};
+use super::proxy::freshness_headers;
+use super::reply::{ReplyPreferences, Representation};
 use crate::app::App;
 
 /// Where neither the discovery file nor the system says in which language it is.
@@ -41,14 +41,14 @@ const KIND: HeaderValue = HeaderValue::from_static("application/json");
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
-        .routes(routes!(manifest))
-        .routes(routes!(file))
-        .routes(routes!(file_in_language))
+        .routes(routes!(get_manifest))
+        .routes(routes!(get_file))
+        .routes(routes!(get_localized_file))
 }
 
 /// A file of a system in one version, as it goes out.
 #[derive(Debug)]
-pub(super) struct Form {
+pub(super) struct ConvertedFile {
     /// Of all bytes that it was made of.
     of: u128,
     language: Option<SmolStr>,
@@ -60,37 +60,37 @@ pub(super) struct Form {
     get, path = "/gbfs/manifest.json", tag = "formats",
     responses((status = 200, description = "A manifest of version 3.0", content_type = "application/json"))
 )]
-async fn manifest(
+async fn get_manifest(
     State(app): State<App>,
     headers: HeaderMap,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let base = app.base_url(&headers);
     let feeds = app.ingest().feeds();
     let systems: Vec<Arc<Feed>> =
         feeds.into_iter().filter(|feed| feed.format() == Some(Format::Gbfs)).collect();
     let changed = systems.iter().filter_map(|feed| Some(feed.snapshot()?.fetched_at)).max();
-    let changed = changed.unwrap_or(app.started());
-    let written = aside(move || {
+    let changed = changed.unwrap_or(app.started_at());
+    let written = run_blocking(move || {
         let datasets = systems.iter().map(|feed| Dataset {
             system_id: system_id(feed).into(),
-            versions: versions(feed, &base),
+            versions: list_versions(feed, &base),
             ..Dataset::default()
         });
-        let head = Head {
-            last_updated: Some(changed.seconds()),
+        let head = FileHeader {
+            last_updated: Some(changed.unix_seconds()),
             ttl: u32::try_from(MANIFEST_FRESH_FOR.as_secs()).ok(),
             version: None,
         };
-        let content = Content::Manifest(datasets.collect());
-        encode_file(&content, &head, Version::Three, LANGUAGE_USUAL)
+        let content = FileContent::Manifest(datasets.collect());
+        encode_file(&content, &head, GbfsVersion::Three, LANGUAGE_USUAL)
     });
     let written = written.await?.ok_or(Refusal::Internal)?;
     let reply = Representation::new(KIND, written.body)
-        .modified(Some(changed), app.now())
+        .modified_at(Some(changed), app.now())
         .fresh_for(MANIFEST_FRESH_FOR)
-        .passing();
-    Ok(reply.reply(&wants, &app).await)
+        .single_use();
+    Ok(reply.into_reply(&wants, &app).await)
 }
 
 /// A file of a GBFS system in version 2.3 or 3.0
@@ -111,13 +111,13 @@ async fn manifest(
         (status = 503, description = "`no_data` or `too_old`", body = Problem)
     )
 )]
-async fn file(
+async fn get_file(
     State(app): State<App>,
     Path((id, version, name)): Path<(String, String, String)>,
     headers: HeaderMap,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    answer(&app, (&id, &version, None, &name), &headers, &wants).await
+    reply_with_file(&app, (&id, &version, None, &name), &headers, &wants).await
 }
 
 /// A file of a GBFS system in version 2.3, in one of its languages
@@ -136,111 +136,115 @@ async fn file(
         (status = 503, description = "`no_data` or `too_old`", body = Problem)
     )
 )]
-async fn file_in_language(
+async fn get_localized_file(
     State(app): State<App>,
     Path((id, version, language, name)): Path<(String, String, String, String)>,
     headers: HeaderMap,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    answer(&app, (&id, &version, Some(&language), &name), &headers, &wants).await
+    reply_with_file(&app, (&id, &version, Some(&language), &name), &headers, &wants).await
 }
 
-async fn answer(
+async fn reply_with_file(
     app: &App,
     (id, version, language, name): (&str, &str, Option<&str>, &str),
     headers: &HeaderMap,
-    wants: &Wants,
+    wants: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = found::system(app, id, "GBFS")?;
+    let feed = lookup::find_system(app, id, "GBFS")?;
     let plain = name.strip_suffix(".json").unwrap_or(name);
     let unknown = || Refusal::UnknownFile {
-        feed: found::shortened(id),
-        version: found::shortened(version),
-        file: found::shortened(plain),
+        feed: lookup::shorten_id(id),
+        version: lookup::shorten_id(version),
+        file: lookup::shorten_id(plain),
     };
-    let version = Version::of_major(version).ok_or_else(unknown)?;
-    if version == Version::Three && language.is_some() {
+    let version = GbfsVersion::from_major(version).ok_or_else(unknown)?;
+    if version == GbfsVersion::Three && language.is_some() {
         return Err(unknown());
     }
     let base = app.base_url(headers);
     let reply = async {
         match (plain, language) {
-            (DISCOVERY, None) => own(app, &feed, wants, discovery(&feed, version, base)).await,
-            (VERSIONS, None) => own(app, &feed, wants, version_list(&feed, version, base)).await,
+            (DISCOVERY, None) => {
+                reply_with_content(app, &feed, wants, write_discovery(&feed, version, base)).await
+            }
+            (VERSIONS, None) => {
+                reply_with_content(app, &feed, wants, write_versions(&feed, version, base)).await
+            }
             _ => {
-                let kind = FileKind::of_name(plain);
-                let kind = kind.filter(|kind| name_out(*kind, version) == Some(plain));
+                let kind = FileKind::from_name(plain);
+                let kind = kind.filter(|kind| output_name(*kind, version) == Some(plain));
                 let kind = kind.ok_or_else(unknown)?;
-                let mut parts = of_kind(&feed, kind).into_iter();
+                let mut parts = list_parts(&feed, kind).into_iter();
                 let part = match language {
                     Some(_) => parts.find(|part| part.language.as_deref() == language),
                     None => parts.next(),
                 };
                 let part = part.ok_or_else(unknown)?;
                 let manifest_url = format!("{base}/gbfs/manifest.json");
-                let to = Conversion { kind, version, manifest_url };
-                converted(app, &feed, &part, to, wants).await
+                let to = GbfsConversion { kind, version, manifest_url };
+                reply_with_conversion(app, &feed, &part, to, wants).await
             }
         }
     };
-    found::counted(&feed, wants, reply.await)
+    lookup::count_reply(&feed, wants, reply.await)
 }
 
 /// The file of a kind, in the first language that has it.
-fn find(system: &Feed, kind: FileKind) -> Option<Part> {
-    of_kind(system, kind).into_iter().next()
+fn find_part(system: &Feed, kind: FileKind) -> Option<GbfsFeedFile> {
+    list_parts(system, kind).into_iter().next()
 }
 
 /// The files of a kind, in the order of the discovery file: one for each language.
-fn of_kind(system: &Feed, kind: FileKind) -> Vec<Part> {
-    let parts = system.parts();
-    let same = parts.iter().filter(|part| FileKind::of_name(&part.name) == Some(kind));
+fn list_parts(system: &Feed, kind: FileKind) -> Vec<GbfsFeedFile> {
+    let parts = system.gbfs_files();
+    let same = parts.iter().filter(|part| FileKind::from_name(&part.name) == Some(kind));
     same.cloned().collect()
 }
 
 /// A reply of our own making, as fresh as the discovery file.
-async fn own(
+async fn reply_with_content(
     app: &App,
     feed: &Feed,
-    wants: &Wants,
-    body: impl FnOnce(Head) -> Vec<u8> + Send + 'static,
+    wants: &ReplyPreferences,
+    body: impl FnOnce(FileHeader) -> Vec<u8> + Send + 'static,
 ) -> Result<Response, Refusal> {
     let status = feed.status();
-    let held = found::held(app, feed, &status)?;
+    let held = lookup::served_snapshot(app, feed, &status)?;
     let snapshot = held.snapshot();
-    let ttl = gbfs::ttl(&snapshot.bytes).ok().flatten().map_or(0, |ttl| ttl.as_secs());
-    let head = Head {
-        last_updated: Some(snapshot.fetched_at.seconds()),
+    let ttl = gbfs::parse_ttl(&snapshot.bytes).ok().flatten().map_or(0, |ttl| ttl.as_secs());
+    let head = FileHeader {
+        last_updated: Some(snapshot.fetched_at.unix_seconds()),
         ttl: u32::try_from(ttl).ok(),
         version: None,
     };
-    let body = aside(move || body(head)).await?;
+    let body = run_blocking(move || body(head)).await?;
     let reply = Representation::new(KIND, body)
-        .modified_as_said(Some(snapshot.modified()))
-        .passing()
-        .reply(wants, app);
+        .modified_by_producer(Some(snapshot.modified_at()))
+        .single_use()
+        .into_reply(wants, app);
     let mut reply = reply.await;
-    reply.headers_mut().extend(freshness(app, feed, &status, snapshot));
+    reply.headers_mut().extend(freshness_headers(app, feed, &status, snapshot));
     Ok(reply)
 }
 
-fn discovery(
+fn write_discovery(
     feed: &Arc<Feed>,
-    version: Version,
+    version: GbfsVersion,
     base: String,
-) -> impl FnOnce(Head) -> Vec<u8> + use<> {
+) -> impl FnOnce(FileHeader) -> Vec<u8> + use<> {
     let feed = Arc::clone(feed);
     move |head| {
-        let own = format!("{base}/gbfs/{}/{}", feed.id(), version.major());
-        let (parts, usual) = (feed.parts(), language(&feed));
+        let own = format!("{base}/gbfs/{}/{}", feed.id(), version.major_version());
+        let (parts, usual) = (feed.gbfs_files(), system_language(&feed));
         let language_of =
-            |part: &Part| part.language.as_ref().map_or(usual.clone(), ToString::to_string);
+            |part: &GbfsFeedFile| part.language.as_ref().map_or(usual.clone(), ToString::to_string);
         let mut languages: Vec<(String, Vec<(&str, String)>)> = Vec::new();
         for part in parts.iter() {
-            let kind = FileKind::of_name(&part.name);
-            let Some(name) = kind.and_then(|kind| name_out(kind, version)) else { continue };
+            let kind = FileKind::from_name(&part.name);
+            let Some(name) = kind.and_then(|kind| output_name(kind, version)) else { continue };
             // From version 3 on one file has all languages.
-            let language = if version == Version::Three { &usual } else { &language_of(part) };
+            let language = if version == GbfsVersion::Three { &usual } else { &language_of(part) };
             let at =
                 languages.iter().position(|(known, _)| known == language).unwrap_or_else(|| {
                     languages.push((language.clone(), Vec::new()));
@@ -265,34 +269,37 @@ fn discovery(
     }
 }
 
-fn version_list(
+fn write_versions(
     feed: &Arc<Feed>,
-    version: Version,
+    version: GbfsVersion,
     base: String,
-) -> impl FnOnce(Head) -> Vec<u8> + use<> {
-    let content = Content::Versions(versions(feed, &base));
+) -> impl FnOnce(FileHeader) -> Vec<u8> + use<> {
+    let content = FileContent::Versions(list_versions(feed, &base));
     move |head| {
         let written = encode_file(&content, &head, version, LANGUAGE_USUAL);
         written.map(|it| it.body).unwrap_or_default()
     }
 }
 
-fn versions(feed: &Feed, base: &str) -> Vec<VersionEntry> {
-    let entry = |version: Version| VersionEntry {
+fn list_versions(feed: &Feed, base: &str) -> Vec<VersionEntry> {
+    let entry = |version: GbfsVersion| VersionEntry {
         version: Some(version.as_str().into()),
-        url: Some(format!("{base}/gbfs/{}/{}/{DISCOVERY}.json", feed.id(), version.major()).into()),
+        url: Some(
+            format!("{base}/gbfs/{}/{}/{DISCOVERY}.json", feed.id(), version.major_version())
+                .into(),
+        ),
     };
-    Version::ALL.map(entry).into()
+    GbfsVersion::ALL.map(entry).into()
 }
 
 /// The language that a system's files are in, as far as one is known.
-fn language(system: &Feed) -> String {
-    let parts = system.parts();
+fn system_language(system: &Feed) -> String {
+    let parts = system.gbfs_files();
     let said = parts.first().and_then(|part| part.language.as_ref()).map(ToString::to_string);
-    let known = || match find(system, FileKind::SystemInformation)
-        .and_then(|part| read(&part, FileKind::SystemInformation, LANGUAGE_USUAL)?.ok())?
+    let known = || match find_part(system, FileKind::SystemInformation)
+        .and_then(|part| read_part(&part, FileKind::SystemInformation, LANGUAGE_USUAL)?.ok())?
     {
-        (Content::SystemInformation(it), _) => it.languages.0.first().map(ToString::to_string),
+        (FileContent::SystemInformation(it), _) => it.languages.0.first().map(ToString::to_string),
         _ => None,
     };
     said.or_else(known).unwrap_or_else(|| LANGUAGE_USUAL.to_owned())
@@ -300,10 +307,10 @@ fn language(system: &Feed) -> String {
 
 /// What a system calls itself, else what we do.
 fn system_id(system: &Feed) -> String {
-    let said = find(system, FileKind::SystemInformation)
-        .and_then(|part| read(&part, FileKind::SystemInformation, LANGUAGE_USUAL)?.ok());
+    let said = find_part(system, FileKind::SystemInformation)
+        .and_then(|part| read_part(&part, FileKind::SystemInformation, LANGUAGE_USUAL)?.ok());
     match said {
-        Some((Content::SystemInformation(it), _)) if !it.system_id.is_empty() => {
+        Some((FileContent::SystemInformation(it), _)) if !it.system_id.is_empty() => {
             it.system_id.to_string()
         }
         _ => system.id().to_string(),
@@ -311,75 +318,79 @@ fn system_id(system: &Feed) -> String {
 }
 
 /// What a file says; none before it came.
-fn read(part: &Part, kind: FileKind, language: &str) -> Option<Result<(Content, Head), Error>> {
+fn read_part(
+    part: &GbfsFeedFile,
+    kind: FileKind,
+    language: &str,
+) -> Option<Result<(FileContent, FileHeader), Error>> {
     let snapshot = part.feed.snapshot()?;
     let read = decode_file(kind, &snapshot.bytes, language, &FileLimits::default());
     Some(read.map(|(file, _)| (file.content, file.head)))
 }
 
 /// What a file of a producer becomes.
-struct Conversion {
+struct GbfsConversion {
     kind: FileKind,
-    version: Version,
+    version: GbfsVersion,
     /// The manifest of this server, whose address depends on how the client calls the server.
     manifest_url: String,
 }
 
-impl Conversion {
+impl GbfsConversion {
     /// Whether the file has a `manifest_url`.
     fn has_manifest(&self) -> bool {
-        self.kind == FileKind::SystemInformation && self.version == Version::Three
+        self.kind == FileKind::SystemInformation && self.version == GbfsVersion::Three
     }
 }
 
 /// A file of the producer's, in our version.
-async fn converted(
+async fn reply_with_conversion(
     app: &App,
     system: &Arc<Feed>,
-    part: &Part,
-    to: Conversion,
-    wants: &Wants,
+    part: &GbfsFeedFile,
+    to: GbfsConversion,
+    wants: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let status = part.feed.status();
-    let held = found::held(app, &part.feed, &status)?;
+    let held = lookup::served_snapshot(app, &part.feed, &status)?;
     let snapshot = held.snapshot();
-    let form = form(system, &held, part, to).await?;
-    let reply = Representation::hashed(KIND, form.body.clone(), form.of)
-        .modified_as_said(Some(snapshot.modified()))
-        .reply(wants, app);
+    let form = convert_part(system, &held, part, to).await?;
+    let reply = Representation::with_hash(KIND, form.body.clone(), form.of)
+        .modified_by_producer(Some(snapshot.modified_at()))
+        .into_reply(wants, app);
     let mut reply = reply.await;
     if reply.status() != StatusCode::NOT_MODIFIED {
-        reply.headers_mut().extend(of_producer(part.feed.config()));
+        reply.headers_mut().extend(producer_headers(part.feed.config()));
     }
-    reply.headers_mut().extend(freshness(app, &part.feed, &status, snapshot));
+    reply.headers_mut().extend(freshness_headers(app, &part.feed, &status, snapshot));
     Ok(reply)
 }
 
 /// The form of a file, made if none was made of these bytes. Who comes meanwhile waits for it.
-async fn form(
+async fn convert_part(
     system: &Arc<Feed>,
-    held: &Held,
-    part: &Part,
-    to: Conversion,
-) -> Result<Arc<Form>, Refusal> {
-    let Conversion { kind, version, .. } = to;
-    let prepared = Prepared::of(held, held.config())?;
-    let mut made = prepared.forms(version).lock().await;
-    let beside = Beside::of(system, part, kind, version);
-    let of = beside.hash(held.snapshot().hash, &to);
-    let is_its = |form: &&Arc<Form>| form.of == of && form.language == part.language;
+    held: &ServedSnapshot,
+    part: &GbfsFeedFile,
+    to: GbfsConversion,
+) -> Result<Arc<ConvertedFile>, Refusal> {
+    let GbfsConversion { kind, version, .. } = to;
+    let prepared = PreparedReplies::for_snapshot(held, held.config())?;
+    let mut made = prepared.converted_files(version).lock().await;
+    let beside = CompanionFiles::for_part(system, part, kind, version);
+    let of = beside.hash_inputs(held.snapshot().hash, &to);
+    let is_its = |form: &&Arc<ConvertedFile>| form.of == of && form.language == part.language;
     if let Some(form) = made.iter().find(is_its) {
         return Ok(Arc::clone(form));
     }
     let (system, bytes) = (Arc::clone(system), held.snapshot().bytes.clone());
     let own = part.language.clone();
-    let body = aside(move || {
-        let language = own.map_or_else(|| language(&system), |own| own.to_string());
+    let body = run_blocking(move || {
+        let language = own.map_or_else(|| system_language(&system), |own| own.to_string());
         let (file, _) = decode_file(kind, &bytes, &language, &FileLimits::default())?;
         let mut content = file.content;
-        beside.add_to(&mut content, &file.head, &language);
+        beside.merge_into(&mut content, &file.head, &language);
         if to.has_manifest() {
-            content.fit_version_three(Some(&to.manifest_url));
+            content.adapt_contacts_to_v3(Some(&to.manifest_url));
         }
         Ok(encode_file(&content, &file.head, version, &language).map(|it| it.body))
     });
@@ -388,7 +399,7 @@ async fn form(
         reason: error.to_string(),
     };
     let body = body.await?.map_err(unreadable)?.ok_or(Refusal::Internal)?;
-    let form = Arc::new(Form { of, language: part.language.clone(), body: body.into() });
+    let form = Arc::new(ConvertedFile { of, language: part.language.clone(), body: body.into() });
     made.retain(|it| it.language != form.language);
     if made.len() == FORMS_MAX {
         made.remove(0);
@@ -399,30 +410,30 @@ async fn form(
 
 /// What other files say of this one: its language, in version 3 what it says in other languages, and the hours of a
 /// system, which version 3 has in its information.
-struct Beside {
+struct CompanionFiles {
     kind: FileKind,
-    parts: Vec<(FileKind, Part)>,
+    parts: Vec<(FileKind, GbfsFeedFile)>,
     has_hours: bool,
 }
 
-impl Beside {
-    fn of(system: &Feed, part: &Part, kind: FileKind, version: Version) -> Self {
-        let is_three = version == Version::Three;
+impl CompanionFiles {
+    fn for_part(system: &Feed, part: &GbfsFeedFile, kind: FileKind, version: GbfsVersion) -> Self {
+        let is_three = version == GbfsVersion::Three;
         let has_hours = kind == FileKind::SystemInformation && is_three;
         let hours = [FileKind::Hours, FileKind::Calendar].into_iter().filter(|_| has_hours);
         let kinds = hours.chain([FileKind::SystemInformation]);
         let mut parts: Vec<_> =
-            kinds.filter_map(|kind| Some((kind, find(system, kind)?))).collect();
-        let others = of_kind(system, kind).into_iter().filter(|it| it.language != part.language);
+            kinds.filter_map(|kind| Some((kind, find_part(system, kind)?))).collect();
+        let others = list_parts(system, kind).into_iter().filter(|it| it.language != part.language);
         parts.extend(others.filter(|_| is_three).map(|other| (kind, other)));
         Self { kind, parts, has_hours }
     }
 
     /// Of all that a form is made of.
-    fn hash(&self, own: u128, to: &Conversion) -> u128 {
+    fn hash_inputs(&self, own: u128, to: &GbfsConversion) -> u128 {
         let mut hash = Xxh3::new();
         hash.update(&own.to_le_bytes());
-        hash.update(&[to.version.major()]);
+        hash.update(&[to.version.major_version()]);
         if to.has_manifest() {
             hash.update(to.manifest_url.as_bytes());
         }
@@ -433,29 +444,30 @@ impl Beside {
         hash.digest128()
     }
 
-    fn add_to(&self, content: &mut Content, head: &Head, language: &str) {
+    fn merge_into(&self, content: &mut FileContent, head: &FileHeader, language: &str) {
         for (_, other) in self.parts.iter().filter(|(kind, _)| *kind == self.kind) {
             let its = other.language.as_deref().unwrap_or(language);
             if its != language
-                && let Some(Ok((other, _))) = read(other, self.kind, its)
+                && let Some(Ok((other, _))) = read_part(other, self.kind, its)
             {
                 content.add_language(&other);
             }
         }
         // Of version 3 a system says its hours itself, or not at all.
         let is_new = head.version.as_deref().is_some_and(|version| version.starts_with('3'));
-        let hours = if self.has_hours && !is_new { self.hours(language) } else { None };
-        content.complete(language, hours.as_ref().map(|(hours, days)| (&hours[..], &days[..])));
+        let hours = if self.has_hours && !is_new { self.opening_hours(language) } else { None };
+        content
+            .complete_for_v3(language, hours.as_ref().map(|(hours, days)| (&hours[..], &days[..])));
     }
 
     /// What the files of hours and of days say; `None` where one that is there cannot be read.
-    fn hours(&self, language: &str) -> Option<(Vec<RentalHours>, Vec<Calendar>)> {
+    fn opening_hours(&self, language: &str) -> Option<(Vec<RentalHours>, Vec<Calendar>)> {
         let (mut hours, mut calendar) = (Vec::new(), Vec::new());
         let kinds = [FileKind::Hours, FileKind::Calendar];
         for (kind, part) in self.parts.iter().filter(|(kind, _)| kinds.contains(kind)) {
-            match read(part, *kind, language) {
-                Some(Ok((Content::Hours(all), _))) => hours = all,
-                Some(Ok((Content::Calendar(all), _))) => calendar = all,
+            match read_part(part, *kind, language) {
+                Some(Ok((FileContent::Hours(all), _))) => hours = all,
+                Some(Ok((FileContent::Calendar(all), _))) => calendar = all,
                 _ => return None,
             }
         }

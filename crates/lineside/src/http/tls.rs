@@ -17,30 +17,32 @@ use tokio_rustls::rustls::{ServerConfig, crypto};
 use crate::config;
 
 /// What connections are encrypted with.
-pub(crate) struct Tls {
-    files: config::Tls,
-    certificate: Arc<Certificate>,
+pub(crate) struct ServerTls {
+    files: config::TlsConfig,
+    certificate: Arc<ReloadableCertificate>,
     acceptor: TlsAcceptor,
 }
 
 /// The one that is shown to clients now.
 #[derive(Debug)]
-struct Certificate(ArcSwap<CertifiedKey>);
+struct ReloadableCertificate(ArcSwap<CertifiedKey>);
 
-impl ResolvesServerCert for Certificate {
+impl ResolvesServerCert for ReloadableCertificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.0.load_full())
     }
 }
 
-impl Tls {
+impl ServerTls {
     /// Reads the files.
     ///
     /// # Errors
     /// When one of them cannot be read, or they do not belong together.
-    pub(crate) fn new(files: config::Tls) -> anyhow::Result<Self> {
+    pub(crate) fn new(files: config::TlsConfig) -> anyhow::Result<Self> {
         let provider = Arc::new(crypto::aws_lc_rs::default_provider());
-        let certificate = Arc::new(Certificate(ArcSwap::from_pointee(load(&files, &provider)?)));
+        let certificate = Arc::new(ReloadableCertificate(ArcSwap::from_pointee(load_certificate(
+            &files, &provider,
+        )?)));
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .context("no version of TLS is available")?
@@ -55,7 +57,7 @@ impl Tls {
     }
 
     /// What the files hold now, to see whether it has changed.
-    pub(crate) fn fingerprint(&self) -> u64 {
+    pub(crate) fn files_fingerprint(&self) -> u64 {
         let read = |path: &PathBuf| std::fs::read(path).unwrap_or_default();
         let (cert, key) = (read(&self.files.cert), read(&self.files.key));
         xxhash_rust::xxh3::xxh3_64(&cert) ^ xxhash_rust::xxh3::xxh3_64(&key).rotate_left(1)
@@ -65,35 +67,38 @@ impl Tls {
     ///
     /// # Errors
     /// As of [`new`](Self::new); the certificate stays as it was.
-    pub(crate) fn reload(&self) -> anyhow::Result<()> {
+    pub(crate) fn reload_certificate(&self) -> anyhow::Result<()> {
         let provider = crypto::aws_lc_rs::default_provider();
-        self.certificate.0.store(Arc::new(load(&self.files, &provider)?));
+        self.certificate.0.store(Arc::new(load_certificate(&self.files, &provider)?));
         Ok(())
     }
 }
 
-impl fmt::Debug for Tls {
+impl fmt::Debug for ServerTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tls").field("files", &self.files).finish_non_exhaustive()
     }
 }
 
-fn load(files: &config::Tls, provider: &CryptoProvider) -> anyhow::Result<CertifiedKey> {
+fn load_certificate(
+    files: &config::TlsConfig,
+    provider: &CryptoProvider,
+) -> anyhow::Result<CertifiedKey> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(&files.cert)
         .and_then(Iterator::collect)
-        .map_err(|error| unreadable(&files.cert, "certificates", &error));
+        .map_err(|error| unreadable_file(&files.cert, "certificates", &error));
     let chain = chain?;
     if chain.is_empty() {
         anyhow::bail!("{}: there is no certificate in it, in PEM", files.cert.display());
     }
     let key = PrivateKeyDer::from_pem_file(&files.key)
-        .map_err(|error| unreadable(&files.key, "a private key", &error))?;
+        .map_err(|error| unreadable_file(&files.key, "a private key", &error))?;
     CertifiedKey::from_der(chain, key, provider).with_context(|| {
         let (cert, key) = (files.cert.display(), files.key.display());
         format!("{key} does not fit to the first certificate in {cert}, or is of a kind that is not known")
     })
 }
 
-fn unreadable(path: &Path, what: &str, error: &impl fmt::Display) -> anyhow::Error {
+fn unreadable_file(path: &Path, what: &str, error: &impl fmt::Display) -> anyhow::Error {
     anyhow::anyhow!("{}: cannot read {what} in PEM: {error}", path.display())
 }

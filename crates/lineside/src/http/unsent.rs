@@ -17,18 +17,18 @@ use http::header;
 use http_body::{Body as _, Frame, SizeHint};
 use parking_lot::Mutex;
 
-use super::admission::Admission;
+use super::admission::AdmissionControl;
 use super::errors::Refusal;
 use super::layers::keep_common_headers;
 use super::limits;
 use super::shared_bytes::{SharedBody, SharedBytes};
 use super::streams::StreamProgress;
-use crate::address::client_network;
-use crate::patience::http_date;
+use crate::client_network::client_network;
+use crate::timeout::current_http_date;
 
 /// The unsent bytes of the whole server.
 #[derive(Debug)]
-pub(crate) struct Unsent {
+pub(crate) struct UnsentBudget {
     most: usize,
     bytes: AtomicUsize,
     /// Bytes of feeds' bodies that only unread replies hold.
@@ -46,10 +46,10 @@ pub(super) struct AddressUnsent {
     most: usize,
     bytes: AtomicUsize,
     address: IpAddr,
-    all: Arc<Unsent>,
+    all: Arc<UnsentBudget>,
 }
 
-impl Unsent {
+impl UnsentBudget {
     /// All unsent replies may hold `most` bytes together.
     pub(crate) fn new(most: usize) -> Arc<Self> {
         let [bytes, shared_bytes, compressed_bytes] = [0, 0, 0].map(AtomicUsize::new);
@@ -58,7 +58,7 @@ impl Unsent {
     }
 
     /// Bytes that wait to be sent.
-    pub(crate) fn bytes(&self) -> usize {
+    pub(crate) fn unsent_bytes(&self) -> usize {
         self.bytes.load(Relaxed)
     }
 
@@ -81,13 +81,13 @@ impl Unsent {
 
     /// Whether so much waits to be sent that slow readers have to go.
     pub(super) fn is_under_pressure(&self) -> bool {
-        self.bytes() > self.most / 4 * 3 || !self.has_room_for_shared()
+        self.unsent_bytes() > self.most / 4 * 3 || !self.has_room_for_shared()
     }
 
     /// What all replies of this length may hold together with all others. Large ones have half of the room, so that they
     /// do not shut out the others, and small ones have some that is theirs alone: a server that is full says that it is
     /// well.
-    fn most_for(&self, length: usize) -> usize {
+    fn limit_for(&self, length: usize) -> usize {
         if length > limits::UNSENT_LARGE_BYTES {
             self.most / 2
         } else if length <= limits::UNSENT_SMALL_BYTES {
@@ -98,12 +98,12 @@ impl Unsent {
     }
 
     /// Replies that were refused because too much waited to be sent.
-    pub(crate) fn n_refused(&self) -> u64 {
+    pub(crate) fn refused_replies(&self) -> u64 {
         self.n_refused.load(Relaxed)
     }
 
     /// What is counted for an address; loopback has no bound of its own, for proxies and the operator use it.
-    pub(super) fn address(self: &Arc<Self>, address: IpAddr) -> Arc<AddressUnsent> {
+    pub(super) fn for_address(self: &Arc<Self>, address: IpAddr) -> Arc<AddressUnsent> {
         let is_loopback = address.to_canonical().is_loopback();
         let address = client_network(address);
         let mut addresses = self.addresses.lock();
@@ -141,12 +141,12 @@ struct ConnectionUnsent {
 
 impl ConnectionUnsent {
     /// A connection of one client.
-    fn of_client(all: &Unsent) -> Arc<Self> {
+    fn for_client(all: &UnsentBudget) -> Arc<Self> {
         Self::new(all.most / limits::UNSENT_CONNECTION_PART)
     }
 
     /// A connection of a trusted proxy, which carries the replies of many clients.
-    fn of_proxy() -> Arc<Self> {
+    fn for_proxy() -> Arc<Self> {
         Self::new(usize::MAX)
     }
 
@@ -157,9 +157,9 @@ impl ConnectionUnsent {
 
     /// Counts the bytes of a reply, and returns false if too many bytes are unsent already. While none are unsent, a reply of
     /// any size is accepted, or clients could never read it.
-    fn count(&self, address: &AddressUnsent, bytes: usize) -> bool {
+    fn count_reply(&self, address: &AddressUnsent, bytes: usize) -> bool {
         let all = &address.all;
-        let most = all.most_for(bytes);
+        let most = all.limit_for(bytes);
         let counters =
             [(&self.bytes, self.most), (&address.bytes, address.most), (&all.bytes, most)];
         for (n, (counter, most)) in counters.into_iter().enumerate() {
@@ -179,7 +179,7 @@ impl ConnectionUnsent {
     }
 
     /// The reply as it goes out: counted, or a refusal if too much waits to be sent.
-    fn outgoing(
+    fn outgoing_reply(
         self: &Arc<Self>,
         address: &Arc<AddressUnsent>,
         response: Response,
@@ -187,7 +187,7 @@ impl ConnectionUnsent {
     ) -> Response<OutgoingBody> {
         let mut response = response;
         // Here and not by hyper, whose cached date stays in the future after the clock was set back.
-        response.headers_mut().entry(header::DATE).or_insert_with(http_date);
+        response.headers_mut().entry(header::DATE).or_insert_with(current_http_date);
         let shared = response.extensions().get::<SharedBody>().map(|it| Arc::clone(&it.0));
         // A body that has no exact length is made piece by piece while it is sent.
         let length = response.body().size_hint().exact().unwrap_or(0);
@@ -196,10 +196,10 @@ impl ConnectionUnsent {
             return response.map(|body| OutgoingBody::new(body, None, progress));
         }
         if let Some(shared) = &shared {
-            shared.attach(&address.all);
+            shared.attach_unsent(&address.all);
         }
         let is_free = shared.is_some() && address.all.has_room_for_shared();
-        if !is_free && !self.count(address, length) {
+        if !is_free && !self.count_reply(address, length) {
             let refusal = keep_common_headers(response, Refusal::Busy.into_response());
             return refusal.map(|body| OutgoingBody::new(body, None, progress));
         }
@@ -233,12 +233,12 @@ impl Drop for UnsentBytes {
 }
 
 /// A part of a body that stays counted for as long as hyper holds any of it.
-struct CountedBytes {
+struct CountedChunk {
     bytes: Bytes,
     _unsent: Arc<UnsentBytes>,
 }
 
-impl AsRef<[u8]> for CountedBytes {
+impl AsRef<[u8]> for CountedChunk {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -287,7 +287,7 @@ impl http_body::Body for OutgoingBody {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = &mut *self;
         if let Some(progress) = &this.progress {
-            progress.asked();
+            progress.mark_drained();
         }
         if this.rest.is_empty() {
             let frame = match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
@@ -300,7 +300,7 @@ impl http_body::Body for OutgoingBody {
             };
             let bytes = match &this.unsent {
                 Some(unsent) => {
-                    Bytes::from_owner(CountedBytes { bytes, _unsent: Arc::clone(unsent) })
+                    Bytes::from_owner(CountedChunk { bytes, _unsent: Arc::clone(unsent) })
                 }
                 None => bytes,
             };
@@ -311,7 +311,7 @@ impl http_body::Body for OutgoingBody {
         }
         let piece = this.next_piece();
         if let Some(progress) = &this.progress {
-            progress.gave(piece.len());
+            progress.count_bytes(piece.len());
         }
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
@@ -338,7 +338,7 @@ pub(super) struct SendBounds {
     pub(super) timeout: Duration,
     connection: Arc<ConnectionUnsent>,
     owner: UnsentOwner,
-    all: Arc<Unsent>,
+    all: Arc<UnsentBudget>,
 }
 
 /// Whose the requests of a connection are.
@@ -351,17 +351,17 @@ enum UnsentOwner {
 
 impl SendBounds {
     /// Those of a client's own connection.
-    pub(super) fn of_client(admission: &Admission, client: IpAddr) -> Self {
-        let all = Arc::clone(admission.unsent());
-        let connection = ConnectionUnsent::of_client(&all);
-        let owner = UnsentOwner::Client(all.address(client));
+    pub(super) fn for_client(admission: &AdmissionControl, client: IpAddr) -> Self {
+        let all = Arc::clone(admission.unsent_budget());
+        let connection = ConnectionUnsent::for_client(&all);
+        let owner = UnsentOwner::Client(all.for_address(client));
         Self { timeout: admission.send_timeout(), connection, owner, all }
     }
 
     /// Those of a trusted proxy's connection.
-    pub(super) fn of_proxy(admission: &Admission) -> Self {
-        let (connection, owner) = (ConnectionUnsent::of_proxy(), UnsentOwner::BehindProxy);
-        let all = Arc::clone(admission.unsent());
+    pub(super) fn for_proxy(admission: &AdmissionControl) -> Self {
+        let (connection, owner) = (ConnectionUnsent::for_proxy(), UnsentOwner::BehindProxy);
+        let all = Arc::clone(admission.unsent_budget());
         Self { timeout: admission.send_timeout(), connection, owner, all }
     }
 
@@ -371,25 +371,25 @@ impl SendBounds {
     }
 
     /// What waits to be sent on all connections.
-    pub(super) fn all(&self) -> &Arc<Unsent> {
+    pub(super) fn unsent_budget(&self) -> &Arc<UnsentBudget> {
         &self.all
     }
 
     /// Whom a request is counted for; `client` says whose it is if a proxy brought it.
-    pub(super) fn owner(&self, client: impl FnOnce() -> IpAddr) -> Arc<AddressUnsent> {
+    pub(super) fn find_owner(&self, client: impl FnOnce() -> IpAddr) -> Arc<AddressUnsent> {
         match &self.owner {
             UnsentOwner::Client(address) => Arc::clone(address),
-            UnsentOwner::BehindProxy => self.all.address(client()),
+            UnsentOwner::BehindProxy => self.all.for_address(client()),
         }
     }
 
     /// The reply to a request as it goes out.
-    pub(super) fn outgoing(
+    pub(super) fn outgoing_reply(
         &self,
         owner: &Arc<AddressUnsent>,
         response: Response,
     ) -> Response<OutgoingBody> {
-        self.connection.outgoing(owner, response, StreamProgress::of_this_task())
+        self.connection.outgoing_reply(owner, response, StreamProgress::for_current_task())
     }
 }
 
@@ -401,8 +401,8 @@ mod tests {
 
     use super::*;
 
-    fn owner(all: &Arc<Unsent>, address: &str) -> Arc<AddressUnsent> {
-        all.address(address.parse().unwrap())
+    fn owner(all: &Arc<UnsentBudget>, address: &str) -> Arc<AddressUnsent> {
+        all.for_address(address.parse().unwrap())
     }
 
     fn reply(length: usize) -> Response {
@@ -416,29 +416,29 @@ mod tests {
 
     #[tokio::test]
     async fn a_reply_is_counted_until_the_last_of_its_bytes_is_dropped() {
-        let all = Unsent::new(1 << 20);
-        let connection = ConnectionUnsent::of_client(&all);
-        let response = connection.outgoing(&owner(&all, "192.0.2.1"), reply(5_000), None);
-        assert_eq!(all.bytes(), 5_000);
+        let all = UnsentBudget::new(1 << 20);
+        let connection = ConnectionUnsent::for_client(&all);
+        let response = connection.outgoing_reply(&owner(&all, "192.0.2.1"), reply(5_000), None);
+        assert_eq!(all.unsent_bytes(), 5_000);
         let mut body = response.into_body();
         let mut bytes = next(&mut body).await.unwrap();
         drop(body);
         let last = bytes.split_off(4_999);
         drop(bytes);
-        assert_eq!(all.bytes(), 5_000, "its memory is still there");
+        assert_eq!(all.unsent_bytes(), 5_000, "its memory is still there");
         drop(last);
-        assert_eq!(all.bytes(), 0);
+        assert_eq!(all.unsent_bytes(), 0);
         assert!(all.addresses.lock().is_empty());
     }
 
     #[test]
     fn connections_addresses_and_the_server_have_bounds() {
         const KIB: usize = 1 << 10;
-        let all = Unsent::new(1600 * KIB);
+        let all = UnsentBudget::new(1600 * KIB);
         let one = owner(&all, "2001:db8::1");
-        let connections: Vec<_> = (0..40).map(|_| ConnectionUnsent::of_client(&all)).collect();
+        let connections: Vec<_> = (0..40).map(|_| ConnectionUnsent::for_client(&all)).collect();
         let ask = |n: usize, owner: &Arc<AddressUnsent>, length| {
-            connections[n].outgoing(owner, reply(length * KIB), None)
+            connections[n].outgoing_reply(owner, reply(length * KIB), None)
         };
         let is_busy = |response: &Response<OutgoingBody>| {
             response.status() == StatusCode::SERVICE_UNAVAILABLE
@@ -458,40 +458,40 @@ mod tests {
         assert!(!held.iter().any(is_busy), "small replies have room of their own");
         drop(held);
         assert!(!all.is_under_pressure());
-        assert_eq!((all.bytes(), all.n_refused()), (0, 3));
+        assert_eq!((all.unsent_bytes(), all.refused_replies()), (0, 3));
         assert!(!is_busy(&ask(0, &one, 5_000)), "one reply of any size fits where nothing waits");
     }
 
     #[test]
     fn a_shared_body_is_counted_for_its_reader_once_too_many_are_held_by_readers_alone() {
-        let all = Unsent::new(1600);
-        let (connection, one) = (ConnectionUnsent::of_client(&all), owner(&all, "192.0.2.1"));
+        let all = UnsentBudget::new(1600);
+        let (connection, one) = (ConnectionUnsent::for_client(&all), owner(&all, "192.0.2.1"));
         let share = SharedBytes::for_feed(300);
         let ask = || {
             let mut shared = reply(300);
             shared.extensions_mut().insert(SharedBody(Arc::clone(&share)));
-            connection.outgoing(&one, shared, None)
+            connection.outgoing_reply(&one, shared, None)
         };
         let mut held = vec![ask(), ask()];
         share.release();
         held.push(ask());
         assert!(held.iter().all(|it| it.status() == StatusCode::OK));
-        assert_eq!((all.bytes(), all.shared_bytes()), (0, 300));
+        assert_eq!((all.unsent_bytes(), all.shared_bytes()), (0, 300));
         assert_eq!(connection.all_bytes.load(Relaxed), 900);
         all.shared_counter(false).fetch_add(101, Relaxed);
         assert!(all.is_under_pressure());
         held.push(ask());
-        assert_eq!(all.bytes(), 300);
+        assert_eq!(all.unsent_bytes(), 300);
         let refused = ask();
         assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
         all.shared_counter(false).fetch_sub(101, Relaxed);
         drop((held, share));
-        assert_eq!((all.bytes(), all.shared_bytes()), (0, 0));
+        assert_eq!((all.unsent_bytes(), all.shared_bytes()), (0, 0));
         assert_eq!(connection.all_bytes.load(Relaxed), 0);
         // Compressed bodies up to the size of the table do not count.
         let compressed = SharedBytes::for_compressed(limits::COMPRESSED_KEPT_BYTES_MAX + 401);
         assert!(!all.is_under_pressure());
-        compressed.attach(&all);
+        compressed.attach_unsent(&all);
         assert!(all.is_under_pressure());
         drop(compressed);
         assert!(!all.is_under_pressure());
@@ -499,23 +499,25 @@ mod tests {
 
     #[test]
     fn connections_of_proxies_are_not_bounded() {
-        let all = Unsent::new(1600);
-        let proxied = ConnectionUnsent::of_proxy();
+        let all = UnsentBudget::new(1600);
+        let proxied = ConnectionUnsent::for_proxy();
         let replies: Vec<_> = (1..=4)
-            .map(|n| proxied.outgoing(&owner(&all, &format!("192.0.2.{n}")), reply(300), None))
+            .map(|n| {
+                proxied.outgoing_reply(&owner(&all, &format!("192.0.2.{n}")), reply(300), None)
+            })
             .collect();
         assert!(replies.iter().all(|it| it.status() == StatusCode::OK));
     }
 
     #[tokio::test]
     async fn a_stream_gets_small_pieces_of_which_the_last_is_one_byte() {
-        let all = Unsent::new(1 << 30);
-        let connection = ConnectionUnsent::of_client(&all);
+        let all = UnsentBudget::new(1 << 30);
+        let connection = ConnectionUnsent::for_client(&all);
         let progress = Arc::<StreamProgress>::default();
         let one = owner(&all, "192.0.2.1");
         for length in [0, 1, 2, limits::PIECE_BYTES_MAX + 1, 100_000] {
             let progress = Some(Arc::clone(&progress));
-            let response = connection.outgoing(&one, reply(length), progress);
+            let response = connection.outgoing_reply(&one, reply(length), progress);
             let mut body = response.into_body();
             assert_eq!(body.size_hint().exact(), Some(length as u64));
             let mut pieces = Vec::new();

@@ -5,22 +5,22 @@
 use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
-use lineside_wire::centrifuge::Format;
-use lineside_wire::partition::Asks;
+use lineside_wire::centrifuge::ProtocolFormat;
+use lineside_wire::partition::TransportRequest;
 use lineside_wire::websocket::handshake::{self, HandshakeError};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::errors::{Problem, Refusal};
-use super::parameters::Parameters;
-use super::takeover::Takeover;
+use super::parameters::QueryParameters;
+use super::takeover::ConnectionTakeover;
 use crate::app::App;
 
 /// Where clients of the Centrifuge protocol connect.
 pub(super) const PATH: &str = "/connection/websocket";
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(websocket))
+    OpenApiRouter::new().routes(routes!(open_websocket))
 }
 
 /// Every change on some channels, over a connection that can ask for more
@@ -40,12 +40,12 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         (status = 503, description = "`overloaded` or `shutting_down`", body = Problem)
     )
 )]
-async fn websocket(
+async fn open_websocket(
     State(app): State<App>,
     method: Method,
     version: Version,
     headers: HeaderMap,
-    parameters: Parameters,
+    parameters: QueryParameters,
 ) -> Result<Response, Refusal> {
     if app.shutdown().is_draining() {
         return Err(Refusal::ShuttingDown);
@@ -55,17 +55,17 @@ async fn websocket(
         return Err(Refusal::Handshake(HandshakeError { status: 400, detail }));
     }
     let sent = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-    let accepted = handshake::accept(method.as_str(), sent).map_err(Refusal::Handshake)?;
-    let asked = parameters.one("format").filter(|format| *format == "protobuf");
+    let accepted = handshake::accept_request(method.as_str(), sent).map_err(Refusal::Handshake)?;
+    let asked = parameters.find_value("format").filter(|format| *format == "protobuf");
     let format = accepted.format.unwrap_or(match asked {
-        Some(_) => Format::Protobuf,
-        None => Format::Json,
+        Some(_) => ProtocolFormat::Protobuf,
+        None => ProtocolFormat::Json,
     });
     let mut reply = HeaderMap::new();
-    for (name, value) in accepted.headers() {
+    for (name, value) in accepted.reply_headers() {
         let value = HeaderValue::from_str(value).map_err(|_| Refusal::Internal)?;
         reply.insert(HeaderName::from_static(name), value);
     }
-    let asks = Asks::WebSocket { format, deflate: accepted.deflate };
-    Ok(Takeover::reply((StatusCode::SWITCHING_PROTOCOLS, reply), asks))
+    let asks = TransportRequest::WebSocket { format, deflate: accepted.deflate };
+    Ok(ConnectionTakeover::build_reply((StatusCode::SWITCHING_PROTOCOLS, reply), asks))
 }

@@ -3,15 +3,15 @@
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::counter;
-use crate::latencies::Latencies;
-use crate::queue::Figures;
+use super::counter_with_value;
+use crate::histogram::LatencyHistograms;
+use crate::job_queue::QueueStats;
 
 /// A figure's name, and what it means.
 type Named = (&'static str, &'static str);
 
 /// What the figures of one queue are called.
-pub(super) struct Names {
+pub(super) struct QueueMetricNames {
     /// None where they are always as many.
     slots: Option<Named>,
     running: Named,
@@ -24,7 +24,7 @@ pub(super) struct Names {
 }
 
 /// Of schedules that are held against the rules.
-pub(super) static SCHEDULES: Names = Names {
+pub(super) static SCHEDULES: QueueMetricNames = QueueMetricNames {
     slots: Some(("validation_slots", "Schedules that are validated at once")),
     running: ("validation_running", "Schedules that are validated now"),
     waiting: ("validation_waiting", "Feeds whose newest version waits"),
@@ -36,7 +36,7 @@ pub(super) static SCHEDULES: Names = Names {
 };
 
 /// Of the operator's own validators.
-pub(super) static VALIDATORS: Names = Names {
+pub(super) static VALIDATORS: QueueMetricNames = QueueMetricNames {
     slots: None,
     running: ("validators_running", "Running validators of the operator"),
     waiting: ("validators_waiting", "Versions queued for them"),
@@ -47,7 +47,11 @@ pub(super) static VALIDATORS: Names = Names {
     took: ("validators_seconds", "Duration of the runs with a result"),
 };
 
-pub(super) fn register(registry: &mut Registry, names: &Names, figures: Figures) {
+pub(super) fn register_queue(
+    registry: &mut Registry,
+    names: &QueueMetricNames,
+    figures: QueueStats,
+) {
     let gauges = [
         (names.slots, u64::from(figures.slots)),
         (Some(names.running), u64::from(figures.running)),
@@ -66,8 +70,8 @@ pub(super) fn register(registry: &mut Registry, names: &Names, figures: Figures)
         (names.replaced, figures.replaced),
     ];
     for ((name, help), value) in counters {
-        registry.register(name, help, counter(value));
+        registry.register(name, help, counter_with_value(value));
     }
     let (name, help) = names.took;
-    registry.register(name, help, Latencies::alone(figures.took));
+    registry.register(name, help, LatencyHistograms::without_labels(figures.took));
 }

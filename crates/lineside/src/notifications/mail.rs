@@ -7,11 +7,11 @@ use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 
 use super::notification::Notification;
 use super::outbox::SEND_MAX;
-use crate::config::{Security, Smtp};
+use crate::config::{SmtpConfig, SmtpSecurity};
 
 /// A way to one mailbox.
 #[derive(Debug)]
-pub(super) struct Mail {
+pub(super) struct MailSender {
     to: Mailbox,
     from: Mailbox,
     server: AsyncSmtpTransport<Tokio1Executor>,
@@ -35,15 +35,15 @@ impl Header for AutoSubmitted {
     }
 }
 
-impl Mail {
+impl MailSender {
     /// # Errors
     /// If the server's name cannot be used.
-    pub(super) fn new(to: Mailbox, smtp: &Smtp) -> anyhow::Result<Self> {
+    pub(super) fn new(to: Mailbox, smtp: &SmtpConfig) -> anyhow::Result<Self> {
         type Transport = AsyncSmtpTransport<Tokio1Executor>;
         let builder = match smtp.security {
-            Security::StartTls => Transport::starttls_relay(&smtp.host)?,
-            Security::Tls => Transport::relay(&smtp.host)?,
-            Security::None => Transport::builder_dangerous(&smtp.host),
+            SmtpSecurity::StartTls => Transport::starttls_relay(&smtp.host)?,
+            SmtpSecurity::Tls => Transport::relay(&smtp.host)?,
+            SmtpSecurity::None => Transport::builder_dangerous(&smtp.host),
         };
         let mut builder = builder.port(smtp.port).timeout(Some(SEND_MAX));
         if let Some((user, password)) = &smtp.login {
@@ -57,12 +57,15 @@ impl Mail {
     ///
     /// # Errors
     /// Why it was not taken.
-    pub(super) async fn send(&self, notifications: &[Notification]) -> Result<(), String> {
-        let mail = self.mail(notifications).map_err(|error| error.to_string())?;
+    pub(super) async fn send_notifications(
+        &self,
+        notifications: &[Notification],
+    ) -> Result<(), String> {
+        let mail = self.build_mail(notifications).map_err(|error| error.to_string())?;
         self.server.send(mail).await.map(drop).map_err(|error| error.to_string())
     }
 
-    fn mail(&self, notifications: &[Notification]) -> Result<Message, lettre::error::Error> {
+    fn build_mail(&self, notifications: &[Notification]) -> Result<Message, lettre::error::Error> {
         let subject = match notifications {
             [only] => only.title.clone(),
             many => format!("{} notifications about feeds", many.len()),
@@ -73,7 +76,7 @@ impl Mail {
                 notification.title,
                 notification.reason,
                 notification.at,
-                notification.link()
+                notification.link_url()
             )
         };
         let text: Vec<String> = notifications.iter().map(about).collect();

@@ -11,17 +11,17 @@
 mod mail;
 mod notification;
 mod outbox;
-mod said;
-mod watch;
+mod announcements;
+mod feed_watcher;
 mod webhook;
 
 use std::sync::atomic::AtomicU64;
 
-pub(crate) use watch::watch;
+pub(crate) use feed_watcher::watch_feeds;
 
 /// What the notifications count.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct NotificationCounts {
     /// Notifications that a target has taken.
     pub(crate) sent: AtomicU64,
     /// Attempts to send that failed.

@@ -6,8 +6,8 @@ use lineside_sync::UnixMillis;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::http::rfc3339;
-use crate::reports::{Changed, Report};
+use crate::http::format_rfc3339;
+use crate::reports::{ChangedCode, ValidationReport};
 
 /// Kinds of errors that one notification tells: more than there are of one format.
 const ERRORS_MAX: usize = 250;
@@ -17,7 +17,7 @@ const NAMED_MAX: usize = 5;
 /// What a notification is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
+pub(crate) enum NotificationKind {
     /// A feed's state.
     State,
     /// How long a schedule still holds.
@@ -26,21 +26,22 @@ pub(crate) enum Kind {
     Findings,
 }
 
-impl Kind {
-    pub(crate) const ALL: [Kind; 3] = [Kind::State, Kind::Expiry, Kind::Findings];
+impl NotificationKind {
+    pub(crate) const ALL: [NotificationKind; 3] =
+        [NotificationKind::State, NotificationKind::Expiry, NotificationKind::Findings];
 
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Kind::State => "state",
-            Kind::Expiry => "expiry",
-            Kind::Findings => "findings",
+            NotificationKind::State => "state",
+            NotificationKind::Expiry => "expiry",
+            NotificationKind::Findings => "findings",
         }
     }
 }
 
 /// The feed that a notification is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct About {
+pub(crate) struct NotifiedFeed {
     pub(crate) id: String,
     pub(crate) name: String,
     /// Its page.
@@ -51,10 +52,10 @@ pub(crate) struct About {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Notification {
     pub(crate) id: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: NotificationKind,
     /// When it was made, RFC 3339.
     pub(crate) at: String,
-    pub(crate) feed: About,
+    pub(crate) feed: NotifiedFeed,
     /// Of a state: which.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) state: Option<String>,
@@ -92,8 +93,8 @@ pub(crate) struct ErrorCount {
 
 impl Notification {
     /// A feed is in another state than was told.
-    pub(super) fn of_state(
-        feed: About,
+    pub(super) fn for_state_change(
+        feed: NotifiedFeed,
         status: &FeedStatus,
         previous: FeedState,
         now: UnixMillis,
@@ -104,12 +105,16 @@ impl Notification {
             _ => format!("{} is {state}", feed.name),
         };
         Notification {
-            id: id(&feed.id, Kind::State, &format!("{state} {}", status.since.0)),
-            kind: Kind::State,
-            at: rfc3339(now).unwrap_or_default(),
+            id: stable_id(
+                &feed.id,
+                NotificationKind::State,
+                &format!("{state} {}", status.since.0),
+            ),
+            kind: NotificationKind::State,
+            at: format_rfc3339(now).unwrap_or_default(),
             state: Some(state.to_string()),
             previous: Some(previous.to_string()),
-            since: rfc3339(status.since),
+            since: format_rfc3339(status.since),
             last_service: None,
             days_left: None,
             errors: Vec::new(),
@@ -121,8 +126,8 @@ impl Notification {
     }
 
     /// A schedule of this version, by its hash, runs out, or runs on after that was said.
-    pub(super) fn of_expiry(
-        feed: About,
+    pub(super) fn for_expiry(
+        feed: NotifiedFeed,
         (last, days_left): (Date, i64),
         version: u128,
         runs_on: bool,
@@ -147,9 +152,13 @@ impl Notification {
             ),
         };
         Notification {
-            id: id(&feed.id, Kind::Expiry, &format!("{last} {days_left}@{version:x}")),
-            kind: Kind::Expiry,
-            at: rfc3339(now).unwrap_or_default(),
+            id: stable_id(
+                &feed.id,
+                NotificationKind::Expiry,
+                &format!("{last} {days_left}@{version:x}"),
+            ),
+            kind: NotificationKind::Expiry,
+            at: format_rfc3339(now).unwrap_or_default(),
             state: None,
             previous: None,
             since: None,
@@ -164,27 +173,27 @@ impl Notification {
     }
 
     /// New data has errors that the data before had not; `report` is where they are told. Nothing if it has none.
-    pub(super) fn of_findings(
-        feed: About,
-        report: &Report,
+    pub(super) fn for_findings(
+        feed: NotifiedFeed,
+        report: &ValidationReport,
         address: String,
         now: UnixMillis,
     ) -> Option<Notification> {
         let version = report.subject.version()?;
         let changes = report.changes.as_ref()?;
         let count =
-            |it: &Changed| ErrorCount { code: it.code.clone(), before: it.before, now: it.now };
+            |it: &ChangedCode| ErrorCount { code: it.code.clone(), before: it.before, now: it.now };
         let errors = changes.new_errors().map(count).collect();
         // A version may come again, and bring the same errors again.
         let news = format!("{version}@{}", report.at.0);
-        Self::of_errors(feed, &news, errors, address, now)
+        Self::for_errors(feed, &news, errors, address, now)
     }
 
     /// Messages of real time have errors, in several in a row, that they had not; `report` is where they are told. Nothing if
     /// there are none.
-    pub(super) fn of_messages(
-        feed: About,
-        report: &Report,
+    pub(super) fn for_messages(
+        feed: NotifiedFeed,
+        report: &ValidationReport,
         codes: &[&str],
         address: String,
         now: UnixMillis,
@@ -192,15 +201,15 @@ impl Notification {
         let count = |code: &&str| ErrorCount {
             code: (*code).to_owned(),
             before: 0,
-            now: report.total_of(code),
+            now: report.total_for_code(code),
         };
         let errors = codes.iter().map(count).collect();
         let news = format!("{}@{}", codes.join(","), report.at.0);
-        Self::of_errors(feed, &news, errors, address, now)
+        Self::for_errors(feed, &news, errors, address, now)
     }
 
-    fn of_errors(
-        feed: About,
+    fn for_errors(
+        feed: NotifiedFeed,
         news: &str,
         mut errors: Vec<ErrorCount>,
         address: String,
@@ -208,15 +217,15 @@ impl Notification {
     ) -> Option<Notification> {
         errors.truncate(ERRORS_MAX);
         (!errors.is_empty()).then(|| Notification {
-            id: id(&feed.id, Kind::Findings, news),
-            kind: Kind::Findings,
-            at: rfc3339(now).unwrap_or_default(),
+            id: stable_id(&feed.id, NotificationKind::Findings, news),
+            kind: NotificationKind::Findings,
+            at: format_rfc3339(now).unwrap_or_default(),
             state: None,
             previous: None,
             since: None,
             last_service: None,
             days_left: None,
-            reason: words_of(&errors),
+            reason: summarize_errors(&errors),
             errors,
             report: Some(address),
             title: format!("{} has new errors", feed.name),
@@ -226,8 +235,8 @@ impl Notification {
 
     /// Tells as well what an earlier one of the same feed and kind was to tell and nobody has taken. Of a state only the latest
     /// counts, but each error is new once.
-    pub(super) fn take_up(&mut self, earlier: Notification) {
-        if self.kind != Kind::Findings {
+    pub(super) fn merge_earlier(&mut self, earlier: Notification) {
+        if self.kind != NotificationKind::Findings {
             return;
         }
         let newer = std::mem::replace(&mut self.errors, earlier.errors);
@@ -238,17 +247,17 @@ impl Notification {
             }
         }
         self.errors.truncate(ERRORS_MAX);
-        self.reason = words_of(&self.errors);
+        self.reason = summarize_errors(&self.errors);
     }
 
     /// Leaves out errors that are no news any more by a newer report, which is told of instead: it has `total` of each code.
     /// Tells whether anything is left.
-    pub(super) fn bring_up_to_date(
+    pub(super) fn refresh_errors(
         &mut self,
         total: impl Fn(&ErrorCount) -> u64,
         address: &str,
     ) -> bool {
-        if self.kind != Kind::Findings {
+        if self.kind != NotificationKind::Findings {
             return true;
         }
         self.errors.retain_mut(|it| {
@@ -256,13 +265,13 @@ impl Notification {
             it.now > it.before
         });
         self.report = Some(address.to_owned());
-        self.reason = words_of(&self.errors);
+        self.reason = summarize_errors(&self.errors);
         !self.errors.is_empty()
     }
 
     /// Leaves out what an earlier one of the same feed and kind has told meanwhile. Tells whether anything is left.
-    pub(super) fn leave_out(&mut self, told: &Notification) -> bool {
-        if self.kind != Kind::Findings {
+    pub(super) fn remove_delivered(&mut self, told: &Notification) -> bool {
+        if self.kind != NotificationKind::Findings {
             return true;
         }
         for known in &told.errors {
@@ -270,23 +279,23 @@ impl Notification {
             let more = self.errors.iter_mut().find(|it| it.code == known.code);
             more.into_iter().for_each(|it| it.before = known.now);
         }
-        self.reason = words_of(&self.errors);
+        self.reason = summarize_errors(&self.errors);
         !self.errors.is_empty()
     }
 
     /// The notification in plain text.
-    pub(super) fn text(&self) -> String {
-        format!("{}: {}. {}", self.title, self.reason, self.link())
+    pub(super) fn plain_text(&self) -> String {
+        format!("{}: {}. {}", self.title, self.reason, self.link_url())
     }
 
     /// Where there is more about it.
-    pub(super) fn link(&self) -> &str {
+    pub(super) fn link_url(&self) -> &str {
         self.report.as_deref().unwrap_or(&self.feed.url)
     }
 }
 
 /// The first of them by name, and how many more there are.
-fn words_of(errors: &[ErrorCount]) -> String {
+fn summarize_errors(errors: &[ErrorCount]) -> String {
     let words = |it: &ErrorCount| match (it.before, it.now) {
         (0, 0) => it.code.clone(),
         (0, now) => format!("{} ({now})", it.code),
@@ -299,7 +308,7 @@ fn words_of(errors: &[ErrorCount]) -> String {
 }
 
 /// The same for the same news, whoever makes it.
-fn id(feed: &str, kind: Kind, news: &str) -> String {
+fn stable_id(feed: &str, kind: NotificationKind, news: &str) -> String {
     format!("{:032x}", xxh3_128(format!("{feed}\n{}\n{news}", kind.as_str()).as_bytes()))
 }
 
@@ -309,15 +318,15 @@ mod tests {
 
     use super::*;
 
-    fn about() -> About {
-        About { id: "city".into(), name: "City".into(), url: "http://h/feeds/city".into() }
+    fn about() -> NotifiedFeed {
+        NotifiedFeed { id: "city".into(), name: "City".into(), url: "http://h/feeds/city".into() }
     }
 
     #[test]
     fn an_expiry_says_how_long_it_is() {
         let notification = |days, runs_on| {
             let (last, at) = (date(2026, 12, 1), UnixMillis(0));
-            Notification::of_expiry(about(), (last, days), 1, runs_on, at)
+            Notification::for_expiry(about(), (last, days), 1, runs_on, at)
         };
         let title = |days| notification(days, false).title;
         assert_eq!(title(30), "City runs out in 30 days");
@@ -331,24 +340,24 @@ mod tests {
     fn new_errors_are_named_with_their_report_and_without_them_nothing_is_said() {
         use lineside_validate::Severity::{Error, Warning};
 
-        use crate::reports::{Changes, test_report};
+        use crate::reports::{ReportChanges, test_report};
         let before = test_report("a", &[("duplicate_key", Error, 2), ("unused_shape", Warning, 1)]);
         let said = |found: &[_]| {
             let mut report = test_report("b", found);
-            report.changes = Changes::of(&before, &report);
+            report.changes = ReportChanges::between_reports(&before, &report);
             let address = "http://h/r".to_owned();
-            Notification::of_findings(about(), &report, address, UnixMillis(0))
+            Notification::for_findings(about(), &report, address, UnixMillis(0))
         };
         assert_eq!(said(&[("duplicate_key", Error, 2), ("unused_shape", Warning, 9)]), None);
         assert_eq!(said(&[("duplicate_key", Error, 1)]), None, "there are fewer");
         let worse =
             said(&[("duplicate_key", Error, 5), ("missing_required_file", Error, 1)]).unwrap();
         assert_eq!(
-            worse.text(),
+            worse.plain_text(),
             "City has new errors: duplicate_key (2 before, now 5), missing_required_file (1). http://h/r"
         );
         let first = test_report("b", &[("duplicate_key", Error, 2)]);
-        assert_eq!(Notification::of_findings(about(), &first, String::new(), UnixMillis(0)), None);
+        assert_eq!(Notification::for_findings(about(), &first, String::new(), UnixMillis(0)), None);
     }
 
     #[test]
@@ -358,12 +367,16 @@ mod tests {
             reason: "http_500: \"no\"".to_owned(),
             ..FeedStatus::default()
         };
-        let notification = Notification::of_state(about(), &status, FeedState::Ok, UnixMillis(9));
+        let notification =
+            Notification::for_state_change(about(), &status, FeedState::Ok, UnixMillis(9));
         let kept = serde_json::to_string(&notification).unwrap();
         assert!(!kept.contains("last_service"), "{kept}");
         assert_eq!(serde_json::from_str::<Notification>(&kept).unwrap(), notification);
-        assert_eq!(notification.text(), "City is failing: http_500: \"no\". http://h/feeds/city");
-        let later = Notification::of_state(about(), &status, FeedState::Ok, UnixMillis(99));
+        assert_eq!(
+            notification.plain_text(),
+            "City is failing: http_500: \"no\". http://h/feeds/city"
+        );
+        let later = Notification::for_state_change(about(), &status, FeedState::Ok, UnixMillis(99));
         assert_eq!(later.id, notification.id, "the same news");
     }
 
@@ -371,19 +384,19 @@ mod tests {
     fn what_is_told_again_later_is_another_notification() {
         use lineside_validate::Severity::Error;
 
-        use crate::reports::{Changes, test_report};
+        use crate::reports::{ReportChanges, test_report};
         let mut report = test_report("a", &[("duplicate_key", Error, 2)]);
-        report.changes = Changes::of(&test_report("b", &[]), &report);
+        report.changes = ReportChanges::between_reports(&test_report("b", &[]), &report);
         let said = |at: i64, now: i64| {
-            let report = Report { at: UnixMillis(at), ..report.clone() };
+            let report = ValidationReport { at: UnixMillis(at), ..report.clone() };
             let address = "http://h/r".to_owned();
-            Notification::of_findings(about(), &report, address, UnixMillis(now)).unwrap().id
+            Notification::for_findings(about(), &report, address, UnixMillis(now)).unwrap().id
         };
         assert_eq!(said(1, 2), said(1, 9), "the same look");
         assert_ne!(said(1, 2), said(5, 6), "the version was here, was gone, and is here again");
         let ends = |version: u128, now: i64| {
             let end = (date(2026, 12, 1), 7);
-            Notification::of_expiry(about(), end, version, false, UnixMillis(now)).id
+            Notification::for_expiry(about(), end, version, false, UnixMillis(now)).id
         };
         assert_eq!(ends(1, 2), ends(1, 9));
         assert_ne!(ends(1, 2), ends(5, 6));

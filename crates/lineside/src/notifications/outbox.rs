@@ -13,11 +13,11 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Counts;
-use super::mail::Mail;
-use super::notification::{Kind, Notification};
-use super::webhook::Webhook;
-use crate::config::{Smtp, Target};
+use super::NotificationCounts;
+use super::mail::MailSender;
+use super::notification::{Notification, NotificationKind};
+use super::webhook::WebhookSender;
+use crate::config::{AlertTarget, SmtpConfig};
 use crate::shutdown::Shutdown;
 
 /// How long a target may take to take a message.
@@ -34,37 +34,37 @@ const GIVE_UP: Duration = Duration::from_secs(86_400);
 
 /// How a target is reached.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(super) struct DeliveryMethod {
     /// What logs call it.
     shown: String,
-    by: By,
+    by: DeliveryTransport,
 }
 
 #[derive(Debug)]
-enum By {
-    Webhook(Box<Webhook>),
-    Mail(Box<Mail>),
+enum DeliveryTransport {
+    Webhook(Box<WebhookSender>),
+    Mail(Box<MailSender>),
 }
 
-impl Way {
+impl DeliveryMethod {
     /// The way to the target of `alert[number]`.
     ///
     /// # Errors
     /// If the target cannot be reached by any means.
     pub(super) fn new(
-        target: &Target,
+        target: &AlertTarget,
         number: usize,
-        smtp: Option<&Smtp>,
+        smtp: Option<&SmtpConfig>,
         client_name: &str,
     ) -> anyhow::Result<Self> {
         let by = match target {
-            Target::Webhook { url, key } => {
-                let way = Webhook::new(url.clone(), key.as_ref(), client_name)?;
-                By::Webhook(Box::new(way))
+            AlertTarget::Webhook { url, key } => {
+                let way = WebhookSender::new(url.clone(), key.as_ref(), client_name)?;
+                DeliveryTransport::Webhook(Box::new(way))
             }
-            Target::Mail(to) => {
+            AlertTarget::Mail(to) => {
                 let smtp = smtp.ok_or_else(|| anyhow::anyhow!("there is no [smtp]"))?;
-                By::Mail(Box::new(Mail::new(to.clone(), smtp)?))
+                DeliveryTransport::Mail(Box::new(MailSender::new(to.clone(), smtp)?))
             }
         };
         Ok(Self { shown: format!("alert[{number}]"), by })
@@ -72,17 +72,17 @@ impl Way {
 }
 
 /// By what a target is known in the store, which does not tell where it is.
-pub(super) fn key_of(target: &Target) -> String {
+pub(super) fn storage_key(target: &AlertTarget) -> String {
     let key = |address: &str| format!("{:016x}", xxh3_64(address.as_bytes()));
     match target {
-        Target::Webhook { url, .. } => key(url.reveal()),
-        Target::Mail(to) => key(to.email.as_ref()),
+        AlertTarget::Webhook { url, .. } => key(url.reveal()),
+        AlertTarget::Mail(to) => key(to.email.as_ref()),
     }
 }
 
 /// A notification that waits.
 #[derive(Debug)]
-struct Pending {
+struct PendingNotification {
     notification: Notification,
     /// Since when.
     at: UnixMillis,
@@ -90,10 +90,10 @@ struct Pending {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OutboxState {
     /// At most one of each kind for each feed: what is newer takes the place of what is older, and tells that as well where
     /// each piece of news counts.
-    pending: BTreeMap<(FeedId, Kind), Pending>,
+    pending: BTreeMap<(FeedId, NotificationKind), PendingNotification>,
     failures: u32,
     /// Nothing is sent before.
     not_before: UnixMillis,
@@ -104,12 +104,12 @@ struct State {
 pub(super) struct Outbox {
     /// As [`key_of`] has it.
     key: String,
-    way: ArcSwap<Way>,
-    state: Mutex<State>,
+    way: ArcSwap<DeliveryMethod>,
+    state: Mutex<OutboxState>,
     wake: Notify,
     clock: Arc<dyn Clock>,
     store: Option<Arc<Store>>,
-    counts: Arc<Counts>,
+    counts: Arc<NotificationCounts>,
 }
 
 impl Drop for Outbox {
@@ -123,8 +123,8 @@ impl Drop for Outbox {
 impl Outbox {
     pub(super) fn new(
         key: String,
-        way: Way,
-        (clock, store, counts): (&Arc<dyn Clock>, Option<&Arc<Store>>, &Arc<Counts>),
+        way: DeliveryMethod,
+        (clock, store, counts): (&Arc<dyn Clock>, Option<&Arc<Store>>, &Arc<NotificationCounts>),
     ) -> Self {
         Self {
             key,
@@ -138,22 +138,22 @@ impl Outbox {
     }
 
     /// The target is reached another way from now on: what was not taken so far is sent at once.
-    pub(super) fn reach_by(&self, way: Way) {
+    pub(super) fn set_delivery_method(&self, way: DeliveryMethod) {
         self.way.store(Arc::new(way));
         let mut state = self.state.lock();
         (state.failures, state.not_before) = (0, UnixMillis::default());
         self.wake.notify_one();
     }
 
-    pub(super) fn key(&self) -> &str {
+    pub(super) fn target_key(&self) -> &str {
         &self.key
     }
 
     /// Notes what is said, and that it is still to be sent.
-    pub(super) fn put(
+    pub(super) fn enqueue_notification(
         &self,
         feed: &FeedId,
-        kind: Kind,
+        kind: NotificationKind,
         word: String,
         mut notification: Notification,
     ) {
@@ -161,9 +161,9 @@ impl Outbox {
         let earlier = state.pending.remove(&(feed.clone(), kind));
         self.counts.pending.fetch_sub(u64::from(earlier.is_some()), Ordering::Relaxed);
         if let Some(earlier) = earlier {
-            notification.take_up(earlier.notification);
+            notification.merge_earlier(earlier.notification);
         }
-        let at = self.clock.wall();
+        let at = self.clock.wall_time();
         let row = NotificationRow {
             target: self.key.clone(),
             feed: feed.clone(),
@@ -172,15 +172,19 @@ impl Outbox {
             at,
             pending: serde_json::to_string(&notification).ok(),
         };
-        self.keep(row.clone());
-        self.take(&mut state, (feed.clone(), kind), Pending { notification, at, row });
+        self.store_row(row.clone());
+        self.insert_pending(
+            &mut state,
+            (feed.clone(), kind),
+            PendingNotification { notification, at, row },
+        );
     }
 
     /// Has what waits to be told of a feed brought up to date; what comes to nothing by that is told to nobody.
-    pub(super) fn revise(
+    pub(super) fn revise_pending(
         &self,
         feed: &FeedId,
-        kind: Kind,
+        kind: NotificationKind,
         revise: impl FnOnce(&mut Notification) -> bool,
     ) {
         let mut state = self.state.lock();
@@ -188,71 +192,80 @@ impl Outbox {
         let Some(pending) = state.pending.get_mut(&place) else { return };
         if revise(&mut pending.notification) {
             pending.row.pending = serde_json::to_string(&pending.notification).ok();
-            self.keep(pending.row.clone());
+            self.store_row(pending.row.clone());
         } else if let Some(pending) = state.pending.remove(&place) {
             self.counts.pending.fetch_sub(1, Ordering::Relaxed);
-            self.keep(NotificationRow { pending: None, ..pending.row });
+            self.store_row(NotificationRow { pending: None, ..pending.row });
         }
     }
 
     /// Takes up what the last start of the server had still to send.
-    pub(super) fn restore(&self, kind: Kind, row: NotificationRow) {
+    pub(super) fn restore_pending(&self, kind: NotificationKind, row: NotificationRow) {
         let notification = row.pending.as_deref().and_then(|text| serde_json::from_str(text).ok());
         if let Some(notification) = notification {
             let (place, mut state) = ((row.feed.clone(), kind), self.state.lock());
-            self.take(&mut state, place, Pending { notification, at: row.at, row });
+            self.insert_pending(
+                &mut state,
+                place,
+                PendingNotification { notification, at: row.at, row },
+            );
         }
     }
 
-    fn take(&self, state: &mut State, place: (FeedId, Kind), pending: Pending) {
+    fn insert_pending(
+        &self,
+        state: &mut OutboxState,
+        place: (FeedId, NotificationKind),
+        pending: PendingNotification,
+    ) {
         if state.pending.insert(place, pending).is_none() {
             self.counts.pending.fetch_add(1, Ordering::Relaxed);
         }
         self.wake.notify_one();
     }
 
-    fn keep(&self, row: NotificationRow) {
+    fn store_row(&self, row: NotificationRow) {
         if let Some(store) = &self.store {
-            store.keep_notification(row);
+            store.store_notification(row);
         }
     }
 
     /// Sends what is to be sent until the server stops.
-    pub(super) async fn run(self: Arc<Self>, shutdown: Shutdown) {
+    pub(super) async fn run_delivery(self: Arc<Self>, shutdown: Shutdown) {
         loop {
-            let Some(until) = self.next() else {
+            let Some(until) = self.next_send_time() else {
                 tokio::select! {
                     () = self.wake.notified() => continue,
-                    () = shutdown.draining() => return,
+                    () = shutdown.wait_until_draining() => return,
                 }
             };
-            let wait = until.since(self.clock.wall());
+            let wait = until.duration_since(self.clock.wall_time());
             if !wait.is_zero() {
                 tokio::select! {
                     () = self.clock.sleep(wait) => {}
                     () = self.wake.notified() => continue,
-                    () = shutdown.draining() => return,
+                    () = shutdown.wait_until_draining() => return,
                 }
             }
             tokio::select! {
-                () = self.send() => {}
-                () = shutdown.draining() => return,
+                () = self.send_pending() => {}
+                () = shutdown.wait_until_draining() => return,
             }
         }
     }
 
     /// When something is to be sent.
-    fn next(&self) -> Option<UnixMillis> {
+    fn next_send_time(&self) -> Option<UnixMillis> {
         let state = self.state.lock();
         let first = state.pending.values().map(|pending| pending.at).min()?;
         Some((first + GATHER).max(state.not_before))
     }
 
-    async fn send(&self) {
-        let now = self.clock.wall();
+    async fn send_pending(&self) {
+        let now = self.clock.wall_time();
         let notifications: Vec<Notification> = {
             let mut state = self.state.lock();
-            self.give_up(&mut state, now);
+            self.drop_expired(&mut state, now);
             state
                 .pending
                 .values()
@@ -265,40 +278,44 @@ impl Outbox {
         }
         let way = self.way.load_full();
         let sent = match &way.by {
-            By::Webhook(webhook) => webhook.send(&notifications, now.seconds()).await,
-            By::Mail(mail) => mail.send(&notifications).await,
+            DeliveryTransport::Webhook(webhook) => {
+                webhook.send_notifications(&notifications, now.unix_seconds()).await
+            }
+            DeliveryTransport::Mail(mail) => mail.send_notifications(&notifications).await,
         };
         match sent {
-            Ok(()) => self.sent(&notifications),
-            Err(why) => self.failed(&way, &why),
+            Ok(()) => self.mark_sent(&notifications),
+            Err(why) => self.schedule_retry(&way, &why),
         }
     }
 
-    fn sent(&self, notifications: &[Notification]) {
+    fn mark_sent(&self, notifications: &[Notification]) {
         let mut state = self.state.lock();
         state.failures = 0;
-        let gone = state.pending.extract_if(.., |_, pending| self.is_told(pending, notifications));
+        let gone = state
+            .pending
+            .extract_if(.., |_, pending| self.is_fully_delivered(pending, notifications));
         for (_, pending) in gone.collect::<Vec<_>>() {
             self.counts.pending.fetch_sub(1, Ordering::Relaxed);
             self.counts.sent.fetch_add(1, Ordering::Relaxed);
-            self.keep(NotificationRow { pending: None, ..pending.row });
+            self.store_row(NotificationRow { pending: None, ..pending.row });
         }
     }
 
     /// Whether all of it has been told. What came meanwhile for the same feed stays, without what it had taken up of these.
-    fn is_told(&self, pending: &mut Pending, sent: &[Notification]) -> bool {
+    fn is_fully_delivered(&self, pending: &mut PendingNotification, sent: &[Notification]) -> bool {
         let news = &mut pending.notification;
         let is_about = |it: &&Notification| it.kind == news.kind && it.feed.id == news.feed.id;
         let Some(told) = sent.iter().find(is_about) else { return false };
-        if told.id == news.id || !news.leave_out(told) {
+        if told.id == news.id || !news.remove_delivered(told) {
             return true;
         }
         pending.row.pending = serde_json::to_string(news).ok();
-        self.keep(pending.row.clone());
+        self.store_row(pending.row.clone());
         false
     }
 
-    fn failed(&self, way: &Arc<Way>, why: &str) {
+    fn schedule_retry(&self, way: &Arc<DeliveryMethod>, why: &str) {
         self.counts.failed.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state.lock();
         // There is another way meanwhile: this says nothing of it.
@@ -307,7 +324,7 @@ impl Outbox {
         }
         let wait = RETRY_MIN.saturating_mul(1 << state.failures.min(16)).min(RETRY_MAX);
         state.failures = state.failures.saturating_add(1);
-        state.not_before = self.clock.wall() + wait;
+        state.not_before = self.clock.wall_time() + wait;
         tracing::warn!(
             target = way.shown,
             why,
@@ -315,8 +332,8 @@ impl Outbox {
         );
     }
 
-    fn give_up(&self, state: &mut State, now: UnixMillis) {
-        let is_old = |pending: &Pending| now.since(pending.at) > GIVE_UP;
+    fn drop_expired(&self, state: &mut OutboxState, now: UnixMillis) {
+        let is_old = |pending: &PendingNotification| now.duration_since(pending.at) > GIVE_UP;
         let old: Vec<_> = state.pending.extract_if(.., |_, pending| is_old(pending)).collect();
         let way = self.way.load();
         for (_, pending) in old {
@@ -327,7 +344,7 @@ impl Outbox {
                 notification = pending.notification.title,
                 "given up after a day"
             );
-            self.keep(NotificationRow { pending: None, ..pending.row });
+            self.store_row(NotificationRow { pending: None, ..pending.row });
         }
     }
 }
@@ -344,7 +361,7 @@ mod tests {
     use lineside_validate::Severity::Error;
     use serde_json::{Value, json};
 
-    use super::super::notification::{About, ErrorCount};
+    use super::super::notification::{ErrorCount, NotifiedFeed};
     use super::*;
     use crate::reports::test_report;
 
@@ -353,7 +370,7 @@ mod tests {
         is_well: Arc<AtomicBool>,
         sent: Arc<Mutex<Vec<Value>>>,
         outbox: Outbox,
-        counts: Arc<Counts>,
+        counts: Arc<NotificationCounts>,
     }
 
     impl Hook {
@@ -373,11 +390,11 @@ mod tests {
             let url = format!("http://{}/hook", listener.local_addr().unwrap());
             let router = Router::new().route("/hook", post(take));
             tokio::spawn(async move { axum::serve(listener, router).await });
-            let target = Target::Webhook { url: Secret::new(url), key: None };
-            let way = Way::new(&target, 0, None, "lineside").unwrap();
+            let target = AlertTarget::Webhook { url: Secret::new(url), key: None };
+            let way = DeliveryMethod::new(&target, 0, None, "lineside").unwrap();
             let clock: Arc<dyn Clock> = Arc::new(SimulatedClock::new(UnixMillis(9_000)));
             let counts = Arc::default();
-            let outbox = Outbox::new(key_of(&target), way, (&clock, None, &counts));
+            let outbox = Outbox::new(storage_key(&target), way, (&clock, None, &counts));
             Hook { is_well, sent, outbox, counts }
         }
 
@@ -387,17 +404,23 @@ mod tests {
             let codes: Vec<&str> = found.iter().map(|(code, _)| *code).collect();
             let mut report = test_report("a", &findings);
             report.at = UnixMillis(found.iter().map(|(_, n)| *n as i64).sum());
-            let feed = About { id: "city".into(), name: "City".into(), url: "http://h/".into() };
+            let feed =
+                NotifiedFeed { id: "city".into(), name: "City".into(), url: "http://h/".into() };
             let address = "http://h/r".to_owned();
             let notification =
-                Notification::of_messages(feed, &report, &codes, address, UnixMillis(0)).unwrap();
+                Notification::for_messages(feed, &report, &codes, address, UnixMillis(0)).unwrap();
             let city = FeedId::new("city").unwrap();
-            self.outbox.put(&city, Kind::Findings, codes.join(","), notification);
+            self.outbox.enqueue_notification(
+                &city,
+                NotificationKind::Findings,
+                codes.join(","),
+                notification,
+            );
         }
 
         /// What it was sent last.
         async fn told(&self) -> (Value, Value) {
-            self.outbox.send().await;
+            self.outbox.send_pending().await;
             let sent = self.sent.lock().last().cloned().unwrap_or_default();
             let first = &sent["notifications"][0];
             (first["errors"].clone(), first["reason"].clone())
@@ -436,15 +459,15 @@ mod tests {
                 let total = |error: &ErrorCount| {
                     found.iter().find(|(code, _)| *code == error.code).map_or(0, |(_, n)| *n)
                 };
-                it.bring_up_to_date(total, "http://h/newest")
+                it.refresh_errors(total, "http://h/newest")
             }
         };
         hook.put(&[("E003", 2), ("E011", 1)]);
-        hook.outbox.revise(&city, Kind::Findings, newest(&[("E003", 1)]));
+        hook.outbox.revise_pending(&city, NotificationKind::Findings, newest(&[("E003", 1)]));
         assert_eq!(hook.told().await, (json!([error("E003", 1)]), json!("E003 (1)")));
         let sent = hook.sent.lock().last().cloned().unwrap();
         assert_eq!(sent["notifications"][0]["report"], "http://h/newest");
-        hook.outbox.revise(&city, Kind::Findings, newest(&[]));
+        hook.outbox.revise_pending(&city, NotificationKind::Findings, newest(&[]));
         assert_eq!(hook.counts.pending.load(Ordering::Relaxed), 0);
         assert!(hook.outbox.state.lock().pending.is_empty());
     }
@@ -459,7 +482,7 @@ mod tests {
         };
         let on_their_way = pending(&hook);
         hook.put(&[("E011", 1)]);
-        hook.outbox.sent(&on_their_way);
+        hook.outbox.mark_sent(&on_their_way);
         let codes = |hook: &Hook| -> Vec<String> {
             let all = pending(hook).into_iter().flat_map(|it| it.errors);
             all.map(|error| error.code).collect()

@@ -20,27 +20,27 @@ const REFUSAL_CHARS_MAX: usize = 200;
 
 /// A way to one address.
 #[derive(Debug)]
-pub(super) struct Webhook {
+pub(super) struct WebhookSender {
     url: Secret,
-    key: Option<Key>,
+    key: Option<WebhookKey>,
     client: reqwest::Client,
 }
 
-struct Key(hmac::Key);
+struct WebhookKey(hmac::Key);
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for WebhookKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("***")
     }
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct WebhookBody<'a> {
     text: String,
     notifications: &'a [Notification],
 }
 
-impl Webhook {
+impl WebhookSender {
     /// # Errors
     /// If no client can be set up, for example without trusted certificates.
     pub(super) fn new(
@@ -54,7 +54,7 @@ impl Webhook {
             .redirect(Policy::none())
             .timeout(SEND_MAX)
             .build()?;
-        let key = key.map(|key| Key(hmac::Key::new(hmac::HMAC_SHA256, key.bytes())));
+        let key = key.map(|key| WebhookKey(hmac::Key::new(hmac::HMAC_SHA256, key.as_bytes())));
         Ok(Self { url, key, client })
     }
 
@@ -62,13 +62,13 @@ impl Webhook {
     ///
     /// # Errors
     /// Why they were not taken, without the address.
-    pub(super) async fn send(
+    pub(super) async fn send_notifications(
         &self,
         notifications: &[Notification],
         unix_seconds: i64,
     ) -> Result<(), String> {
-        let text: Vec<String> = notifications.iter().map(Notification::text).collect();
-        let body = serde_json::to_string(&Body { text: text.join("\n"), notifications })
+        let text: Vec<String> = notifications.iter().map(Notification::plain_text).collect();
+        let body = serde_json::to_string(&WebhookBody { text: text.join("\n"), notifications })
             .map_err(|error| error.to_string())?;
         let ids: Vec<&str> =
             notifications.iter().map(|notification| notification.id.as_str()).collect();
@@ -79,7 +79,7 @@ impl Webhook {
             .header("content-type", "application/json")
             .header("webhook-id", &id)
             .header("webhook-timestamp", unix_seconds);
-        if let Some(Key(key)) = &self.key {
+        if let Some(WebhookKey(key)) = &self.key {
             let tag = hmac::sign(key, format!("{id}.{unix_seconds}.{body}").as_bytes());
             let signature = format!("v1,{}", BASE64_STANDARD.encode(tag));
             request = request.header("webhook-signature", signature);
@@ -108,7 +108,8 @@ mod tests {
     fn the_signature_is_that_of_the_standard() {
         // The example of the standard's own reference.
         let secret = Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
-        let key = hmac::Key::new(hmac::HMAC_SHA256, SigningKey::of(&secret).unwrap().bytes());
+        let key =
+            hmac::Key::new(hmac::HMAC_SHA256, SigningKey::from_secret(&secret).unwrap().as_bytes());
         let text = "msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{\"test\": 2432232314}";
         let tag = BASE64_STANDARD.encode(hmac::sign(&key, text.as_bytes()));
         assert_eq!(tag, "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");

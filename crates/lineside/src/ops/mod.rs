@@ -4,12 +4,12 @@
 //! who comes sees the last minutes at once. It swaps in a new board, which `/ops` and the channels `ops/feeds` and
 //! `ops/node` show, and then publishes what differs from the one before. No reader of a feed waits for it.
 
-mod board;
-mod collect;
-mod feeds;
-mod history;
-pub(crate) mod message;
-mod node;
+mod dashboard;
+mod collector;
+mod feed_overview;
+mod load_history;
+pub(crate) mod keyed_change;
+mod node_overview;
 mod process;
 mod quantiles;
 
@@ -18,20 +18,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use lineside_hub::{BadChannel, Channel, Hub, Position, ResolveError, RoomKey, State, StateSource};
+use lineside_hub::{
+    BadChannel, Channel, Hub, Position, ResolveError, RoomKey, RoomState, StateSource,
+};
 use lineside_ingest::KIND_BESIDE;
-use lineside_ingest::messages::state_parts;
+use lineside_ingest::messages::encode_state_parts;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-pub(crate) use self::board::Board;
-pub(crate) use self::feeds::{FETCH_BOUNDS_MS, FeedFigures};
-pub(crate) use self::history::LoadHistory;
-pub(crate) use self::node::GAUGES;
+pub(crate) use self::dashboard::DashboardSnapshot;
+pub(crate) use self::feed_overview::{FETCH_BOUNDS_MS, FeedOverview};
+pub(crate) use self::load_history::LoadHistory;
+pub(crate) use self::node_overview::GAUGES;
 
-use self::collect::Collector;
+use self::collector::MetricsCollector;
 use crate::app::App;
-use crate::patience::{pause, within};
+use crate::timeout::{run_within, sleep_for};
 
 /// How the names of these channels begin.
 const PREFIX: &str = "ops/";
@@ -46,7 +48,7 @@ const WATCHED_INTERVAL: Duration = Duration::from_secs(1);
 const UNWATCHED_EVERY: u32 = 10;
 
 /// Whether a channel is one of those for admins.
-pub(crate) fn is_ops(channel: &Channel) -> bool {
+pub(crate) fn is_ops_channel(channel: &Channel) -> bool {
     channel.as_str().starts_with(PREFIX)
 }
 
@@ -55,8 +57,8 @@ const LOOK_MAX: Duration = Duration::from_secs(1);
 
 /// The board of the moment, and how its channels are read.
 #[derive(Debug, Default)]
-pub(crate) struct Ops {
-    board: ArcSwap<Board>,
+pub(crate) struct OpsDashboard {
+    board: ArcSwap<DashboardSnapshot>,
     /// The load of the last week.
     history: Mutex<LoadHistory>,
     /// Looks that have begun, and the last of them whose board is shown.
@@ -67,9 +69,9 @@ pub(crate) struct Ops {
     looked: Notify,
 }
 
-impl Ops {
+impl OpsDashboard {
     /// How it was when it was last looked.
-    pub(crate) fn board(&self) -> Arc<Board> {
+    pub(crate) fn current_snapshot(&self) -> Arc<DashboardSnapshot> {
         self.board.load_full()
     }
 
@@ -79,7 +81,7 @@ impl Ops {
     }
 
     /// How it is now, or was a moment ago if that takes too long.
-    pub(crate) async fn look(&self) -> Arc<Board> {
+    pub(crate) async fn refresh_snapshot(&self) -> Arc<DashboardSnapshot> {
         // A look under way may have passed by what the caller has just done.
         let begun = self.begun.load(Ordering::Acquire);
         let seen = async {
@@ -93,24 +95,24 @@ impl Ops {
             }
         };
         // Without an answer in time the last board is what there is.
-        let _: Option<()> = within(LOOK_MAX, seen).await;
-        self.board()
+        let _: Option<()> = run_within(LOOK_MAX, seen).await;
+        self.current_snapshot()
     }
 
     /// Swaps a board in, then tells who watches what is different.
-    fn show(&self, hub: &Hub, board: Board) {
-        if let Some((at, sample)) = board.samples().next_back() {
-            self.history.lock().add(at, sample);
+    fn publish_snapshot(&self, hub: &Hub, board: DashboardSnapshot) {
+        if let Some((at, sample)) = board.recent_samples().next_back() {
+            self.history.lock().add_sample(at, sample);
         }
         let board = Arc::new(board);
         let before = self.board.swap(Arc::clone(&board));
-        let mut batch = hub.batch();
+        let mut batch = hub.open_batch();
         for (key, changes) in
             [(FEEDS_KEY, board.feed_changes(&before)), (NODE_KEY, board.node_changes(&before))]
         {
             let Some(room) = hub.find_room(key) else { continue };
-            for message in lineside_ingest::messages::publications(board.at, &changes) {
-                batch.append(&room, None, message);
+            for message in lineside_ingest::messages::encode_publications(board.at, &changes) {
+                batch.append_publication(&room, None, message);
             }
         }
         batch.finish();
@@ -120,8 +122,8 @@ impl Ops {
 const FEEDS_KEY: RoomKey = RoomKey { group: 0, kind: KIND_BESIDE, id: 0 };
 const NODE_KEY: RoomKey = RoomKey { group: 0, kind: KIND_BESIDE, id: 1 };
 
-impl StateSource for Ops {
-    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+impl StateSource for OpsDashboard {
+    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
         match channel.as_str() {
             FEEDS => Ok(FEEDS_KEY),
             NODE => Ok(NODE_KEY),
@@ -133,51 +135,51 @@ impl StateSource for Ops {
         channel.as_str().to_owned()
     }
 
-    fn position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
         None
     }
 
-    fn read_state(&self, _: &Channel, key: RoomKey) -> State {
-        let board = self.board();
+    fn read_state(&self, _: &Channel, key: RoomKey) -> RoomState {
+        let board = self.current_snapshot();
         let upserts = if key == FEEDS_KEY { board.feed_upserts() } else { board.node_upserts() };
-        State { position: None, parts: state_parts(board.at, &upserts) }
+        RoomState { position: None, parts: encode_state_parts(board.at, &upserts) }
     }
 }
 
 /// Keeps the board as it is now, until the server stops.
-pub(crate) async fn run(app: App) {
-    let mut collector = Collector::new();
+pub(crate) async fn run_collector(app: App) {
+    let mut collector = MetricsCollector::new();
     let mut passed = UNWATCHED_EVERY;
     while !app.shutdown().is_draining() {
         passed += 1;
         let is_watched = [FEEDS_KEY, NODE_KEY].map(|key| app.hub().find_room(key).is_some());
         if is_watched.contains(&true) || passed >= UNWATCHED_EVERY {
             passed = 0;
-            let ops = app.ops();
+            let ops = app.ops_dashboard();
             let number = ops.begun.fetch_add(1, Ordering::AcqRel) + 1;
-            collector = look(&app, collector).await;
+            collector = collect_once(&app, collector).await;
             ops.shown.store(number, Ordering::Release);
             ops.looked.notify_waiters();
         }
         tokio::select! {
-            () = pause(WATCHED_INTERVAL) => {}
-            () = app.ops().asked.notified() => passed = UNWATCHED_EVERY,
-            () = app.shutdown().draining() => {}
+            () = sleep_for(WATCHED_INTERVAL) => {}
+            () = app.ops_dashboard().asked.notified() => passed = UNWATCHED_EVERY,
+            () = app.shutdown().wait_until_draining() => {}
         }
     }
 }
 
 /// Looks once, away from the threads that serve sockets: with many feeds and rooms that takes its time.
-async fn look(app: &App, mut collector: Collector) -> Collector {
+async fn collect_once(app: &App, mut collector: MetricsCollector) -> MetricsCollector {
     let app = app.clone();
     let look = move || {
-        let board = collector.look(&app, &app.ops().board());
-        app.ops().show(app.hub(), board);
+        let board = collector.collect_snapshot(&app, &app.ops_dashboard().current_snapshot());
+        app.ops_dashboard().publish_snapshot(app.hub(), board);
         collector
     };
     tokio::task::spawn_blocking(look).await.unwrap_or_else(|error| {
         tracing::error!(%error, "a look at feeds and node broke off");
-        Collector::new()
+        MetricsCollector::new()
     })
 }
 

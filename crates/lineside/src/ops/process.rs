@@ -5,7 +5,7 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 
 /// CPU of all threads since the process began.
-pub(super) fn cpu() -> Option<Duration> {
+pub(super) fn cpu_time() -> Option<Duration> {
     clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).ok().map(Duration::from)
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lineside_sync::histogram::Snapshot;
+use lineside_sync::histogram::HistogramSnapshot;
 
 /// Bounds a sixteenth apart, from 1 µs to beyond a minute: a quantile is at most that much above the true one.
 const BOUNDS: [u64; 300] = {
@@ -17,19 +17,19 @@ const BOUNDS: [u64; 300] = {
 
 /// What a histogram of nanoseconds held at the last look.
 #[derive(Debug, Default)]
-pub(super) struct Window {
+pub(super) struct QuantileWindow {
     before: Vec<u64>,
 }
 
-impl Window {
+impl QuantileWindow {
     /// The quantiles of what was recorded since the last look; `None` when nothing was.
-    pub(super) fn look<const N: usize>(
+    pub(super) fn take_quantiles<const N: usize>(
         &mut self,
-        snapshot: &Snapshot,
+        snapshot: &HistogramSnapshot,
         quantiles: [f64; N],
     ) -> Option<[Duration; N]> {
-        let mut now = snapshot.cumulative(&BOUNDS);
-        now.push(snapshot.count());
+        let mut now = snapshot.cumulative_counts(&BOUNDS);
+        now.push(snapshot.value_count());
         let before = std::mem::replace(&mut self.before, now);
         let new =
             |n: usize| self.before[n].saturating_sub(before.get(n).copied().unwrap_or_default());
@@ -51,19 +51,19 @@ mod tests {
 
     #[test]
     fn only_what_came_since_the_last_look_counts() {
-        let (histogram, mut window) = (Histogram::new(), Window::default());
-        assert_eq!(window.look(&histogram.snapshot(), [0.5]), None);
+        let (histogram, mut window) = (Histogram::new(), QuantileWindow::default());
+        assert_eq!(window.take_quantiles(&histogram.snapshot(), [0.5]), None);
         (0..100).for_each(|_| histogram.record_duration(Duration::from_secs(1)));
-        let [median] = window.look(&histogram.snapshot(), [0.5]).unwrap();
+        let [median] = window.take_quantiles(&histogram.snapshot(), [0.5]).unwrap();
         assert!(median >= Duration::from_secs(1), "{median:?}");
         for millis in 1..=100 {
             histogram.record_duration(Duration::from_millis(millis));
         }
-        let quantiles = window.look(&histogram.snapshot(), [0.5, 0.99]).unwrap();
+        let quantiles = window.take_quantiles(&histogram.snapshot(), [0.5, 0.99]).unwrap();
         for (quantile, millis) in quantiles.into_iter().zip([50, 99]) {
             let true_one = Duration::from_millis(millis);
             assert!((true_one..true_one.mul_f64(1.12)).contains(&quantile), "{quantile:?}");
         }
-        assert_eq!(window.look(&histogram.snapshot(), [0.5]), None);
+        assert_eq!(window.take_quantiles(&histogram.snapshot(), [0.5]), None);
     }
 }

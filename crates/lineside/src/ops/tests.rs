@@ -7,9 +7,9 @@ use lineside_ingest::FeedId;
 use lineside_sync::UnixMillis;
 use serde_json::Value;
 
-use super::board::Board;
-use super::feeds::FeedFigures;
-use super::node::{NodeFigures, Sample, States};
+use super::dashboard::DashboardSnapshot;
+use super::feed_overview::FeedOverview;
+use super::node_overview::{FeedStateCounts, NodeOverview, NodeSample};
 use super::*;
 
 /// What a reader holds who applies every change.
@@ -34,11 +34,11 @@ fn state(upserts: &[Bytes]) -> Held {
 }
 
 /// Some feeds, each with a figure that sometimes changes.
-fn feeds(rng: &mut fastrand::Rng) -> Vec<FeedFigures> {
+fn feeds(rng: &mut fastrand::Rng) -> Vec<FeedOverview> {
     let ids = (0..8).filter(|_| rng.u8(..4) > 0).collect::<Vec<_>>();
-    let feed = |id: usize| FeedFigures {
+    let feed = |id: usize| FeedOverview {
         subscribers: rng.u64(..2),
-        ..FeedFigures::nothing(FeedId::new(&format!("feed-{id}")).unwrap())
+        ..FeedOverview::empty_for(FeedId::new(&format!("feed-{id}")).unwrap())
     };
     ids.into_iter().map(feed).collect()
 }
@@ -48,22 +48,29 @@ fn who_applies_each_change_holds_what_the_board_shows() {
     for seed in 0..50 {
         let mut rng = fastrand::Rng::with_seed(seed);
         let (mut feeds_held, mut node_held) = (Held::new(), Held::new());
-        let mut before = Board::default();
+        let mut before = DashboardSnapshot::default();
         let mut at = 1_000_000;
         for _ in 0..400 {
             at += rng.i64(900..12_000);
             let figures = feeds(&mut rng);
-            let node = NodeFigures { feeds: States::of(&figures), ..NodeFigures::default() };
-            let sample =
-                Sample { at: UnixMillis(at), connections: rng.u64(..9), ..Sample::default() };
-            let board = Board::next(&before, UnixMillis(at), figures, node, sample);
+            let node = NodeOverview {
+                feeds: FeedStateCounts::from_feeds(&figures),
+                ..NodeOverview::default()
+            };
+            let sample = NodeSample {
+                at: UnixMillis(at),
+                connections: rng.u64(..9),
+                ..NodeSample::default()
+            };
+            let board =
+                DashboardSnapshot::next_snapshot(&before, UnixMillis(at), figures, node, sample);
             apply(&mut feeds_held, &board.feed_changes(&before));
             apply(&mut node_held, &board.node_changes(&before));
             assert_eq!(feeds_held, state(&board.feed_upserts()), "seed {seed}");
             assert_eq!(node_held, state(&board.node_upserts()), "seed {seed}");
             before = board;
         }
-        assert!(before.samples().count() <= 300, "five minutes, a second apart at most");
+        assert!(before.recent_samples().count() <= 300, "five minutes, a second apart at most");
     }
 }
 
@@ -71,21 +78,33 @@ fn who_applies_each_change_holds_what_the_board_shows() {
 fn what_stays_the_same_is_told_to_nobody() {
     let figures = || feeds(&mut fastrand::Rng::with_seed(1));
     let at = |n: i64| UnixMillis(1_000_000 + n);
-    let sample = |n| Sample { at: at(n), ..Sample::default() };
-    let one = Board::next(&Board::default(), at(0), figures(), NodeFigures::default(), sample(0));
-    let two = Board::next(&one, at(1), figures(), NodeFigures::default(), sample(1));
+    let sample = |n| NodeSample { at: at(n), ..NodeSample::default() };
+    let one = DashboardSnapshot::next_snapshot(
+        &DashboardSnapshot::default(),
+        at(0),
+        figures(),
+        NodeOverview::default(),
+        sample(0),
+    );
+    let two = DashboardSnapshot::next_snapshot(
+        &one,
+        at(1),
+        figures(),
+        NodeOverview::default(),
+        sample(1),
+    );
     assert_eq!(two.feed_changes(&one).len(), 0);
     assert_eq!(two.node_changes(&one).len(), 1, "the sample alone");
 }
 
 #[test]
 fn only_its_two_names_are_channels() {
-    let ops = Ops::default();
-    let resolve = |name: &str| ops.resolve(&Channel::parse(name).unwrap());
+    let ops = OpsDashboard::default();
+    let resolve = |name: &str| ops.resolve_channel(&Channel::parse_name(name).unwrap());
     assert_ne!(resolve(FEEDS).unwrap(), resolve(NODE).unwrap());
     for name in ["ops/feed", "ops/feeds/city", "feed/city"] {
         assert_eq!(resolve(name), Err(BadChannel::UnknownForm.into()), "{name}");
     }
-    assert!(is_ops(&Channel::parse("ops/x").unwrap()));
-    assert!(!is_ops(&Channel::parse("opera/x").unwrap()));
+    assert!(is_ops_channel(&Channel::parse_name("ops/x").unwrap()));
+    assert!(!is_ops_channel(&Channel::parse_name("opera/x").unwrap()));
 }

@@ -7,11 +7,11 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{Keys, defaults_of, keys_of, redacted};
+use super::{Keys, default_keys, feed_keys, redact_keys};
 
 /// One key with another value than before.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub(crate) struct Difference {
+pub(crate) struct KeyDifference {
     /// The key, such as `poll` or `headers.X-Key`.
     pub(crate) key: String,
     /// What it was, a secret as `***`; null where nothing was said.
@@ -21,17 +21,17 @@ pub(crate) struct Difference {
 }
 
 /// The keys whose values differ, in their order.
-pub(crate) fn differences(old: &Keys, new: &Keys) -> Vec<Difference> {
-    let (old_shown, new_shown) = (redacted(old), redacted(new));
-    let (old_shown, new_shown) = (flat(&old_shown), flat(&new_shown));
-    let (old, new) = (flat(old), flat(new));
+pub(crate) fn diff_keys(old: &Keys, new: &Keys) -> Vec<KeyDifference> {
+    let (old_shown, new_shown) = (redact_keys(old), redact_keys(new));
+    let (old_shown, new_shown) = (flatten_keys(&old_shown), flatten_keys(&new_shown));
+    let (old, new) = (flatten_keys(old), flatten_keys(new));
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let shown = |from: &BTreeMap<String, &Value>, name: &String| {
         from.get(name).map(|value| (*value).clone()).unwrap_or_default()
     };
     let differ = names.into_iter().filter(|name| old.get(*name) != new.get(*name));
     differ
-        .map(|name| Difference {
+        .map(|name| KeyDifference {
             key: name.clone(),
             old: shown(&old_shown, name),
             new: shown(&new_shown, name),
@@ -40,28 +40,25 @@ pub(crate) fn differences(old: &Keys, new: &Keys) -> Vec<Difference> {
 }
 
 /// Returns the differences between a feed as it is and as it is to be: none where it goes, and without defaults where it is new.
-pub(crate) fn differences_of(
-    old: Option<&FeedConfig>,
-    new: Option<&FeedConfig>,
-) -> Vec<Difference> {
+pub(crate) fn diff_feeds(old: Option<&FeedConfig>, new: Option<&FeedConfig>) -> Vec<KeyDifference> {
     let Some(new) = new else { return Vec::new() };
     let with_pause = |feed: &FeedConfig| {
-        let mut keys = keys_of(feed);
+        let mut keys = feed_keys(feed);
         keys.insert("paused".to_owned(), Value::Bool(feed.paused));
         keys
     };
     match old {
-        Some(old) => differences(&with_pause(old), &with_pause(new)),
+        Some(old) => diff_keys(&with_pause(old), &with_pause(new)),
         None => {
-            let (mut keys, defaults) = (keys_of(new), defaults_of(new));
+            let (mut keys, defaults) = (feed_keys(new), default_keys(new));
             keys.retain(|key, value| defaults.get(key) != Some(value));
-            differences(&Keys::new(), &keys)
+            diff_keys(&Keys::new(), &keys)
         }
     }
 }
 
 /// Each value by the name that its key has in messages: what stands in a table, by the names of both.
-fn flat(keys: &Keys) -> BTreeMap<String, &Value> {
+fn flatten_keys(keys: &Keys) -> BTreeMap<String, &Value> {
     let mut all = BTreeMap::new();
     for (key, value) in keys {
         match value {
@@ -82,7 +79,7 @@ mod tests {
 
     #[track_caller]
     fn check(old: &Value, new: &Value, says: &Value) {
-        let found = differences(old.as_object().unwrap(), new.as_object().unwrap());
+        let found = diff_keys(old.as_object().unwrap(), new.as_object().unwrap());
         assert_eq!(serde_json::to_value(found).unwrap(), *says);
     }
 

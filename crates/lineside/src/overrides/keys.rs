@@ -4,13 +4,13 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use lineside_ingest::{Converter, FeedConfig, FeedId};
+use lineside_ingest::{FeedConfig, FeedId, FormatConverter};
 use serde_json::{Map, Value};
 
 use super::Keys;
-use super::secrets::{HIDDEN, secrets_of};
-use super::server_files::{fault_of_url, take_id_table};
-use crate::config::{Config, fault_of_siri};
+use super::secrets::{HIDDEN, iter_secrets};
+use super::server_files::{check_source_url, take_id_table};
+use crate::config::{Config, find_siri_fault};
 
 /// One thing wrong with what was to be laid over a feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,12 +32,12 @@ impl fmt::Display for BadKey {
 
 impl BadKey {
     /// The key of the configuration that it is, or is part of.
-    fn table(&self) -> &str {
+    fn table_key(&self) -> &str {
         self.key.split('.').next().unwrap_or_default()
     }
 }
 
-pub(super) fn bad(key: &str, reason: impl Into<String>) -> BadKey {
+pub(super) fn bad_key(key: &str, reason: impl Into<String>) -> BadKey {
     BadKey { key: key.to_owned(), reason: reason.into() }
 }
 
@@ -45,17 +45,17 @@ pub(super) fn bad(key: &str, reason: impl Into<String>) -> BadKey {
 ///
 /// # Errors
 /// All that is wrong with them; then nothing was put.
-pub(super) fn apply(
+pub(super) fn apply_keys(
     feed: &mut FeedConfig,
     keys: &Keys,
-    converters: &[Arc<Converter>],
+    converters: &[Arc<FormatConverter>],
 ) -> Result<(), Vec<BadKey>> {
-    let mut errors: Vec<BadKey> = fault_of_url(keys).into_iter().collect();
-    errors.extend(faults_of_secrets(keys));
+    let mut errors: Vec<BadKey> = check_source_url(keys).into_iter().collect();
+    errors.extend(check_secrets(keys));
     if keys.contains_key("id") {
-        errors.push(bad("id", "the id of a feed cannot be changed: add another feed instead"));
+        errors.push(bad_key("id", "the id of a feed cannot be changed: add another feed instead"));
     }
-    let static_feed = schedule_in(keys).unwrap_or_else(|fault| {
+    let static_feed = schedule_id(keys).unwrap_or_else(|fault| {
         errors.push(fault);
         None
     });
@@ -64,14 +64,14 @@ pub(super) fn apply(
         (None, keys.clone())
     });
     // What is wrong so far is left out, so that the rest is checked in the same round.
-    readable.retain(|key, _| !errors.iter().any(|error| error.table() == key));
-    let read = match (read(&feed.id, &readable, converters), errors.is_empty()) {
+    readable.retain(|key, _| !errors.iter().any(|error| error.table_key() == key));
+    let read = match (parse_feed(&feed.id, &readable, converters), errors.is_empty()) {
         (Ok(read), true) => read,
         (Ok(_), false) => return Err(errors),
         (Err(more), _) => return Err(errors.into_iter().chain(more).collect()),
     };
     let mut next = feed.clone();
-    put(&mut next, keys, read);
+    copy_keys(&mut next, keys, read);
     if let (Some(ids), Some(siri)) = (id_table, &mut next.siri) {
         Arc::make_mut(siri).ids = ids;
     }
@@ -82,11 +82,11 @@ pub(super) fn apply(
         [next.basic.is_some(), next.oauth2.is_some(), next.headers.iter().any(is_authorization)];
     if credentials.into_iter().filter(|it| *it).count() > 1 {
         let reason = "a feed has one of basic, oauth2 and a header Authorization";
-        return Err(vec![bad("", reason)]);
+        return Err(vec![bad_key("", reason)]);
     }
     let (siri, converter) = (next.siri.as_deref(), next.converter.as_deref());
-    if let Some((key, reason)) = fault_of_siri(siri, Some(&next.url), next.format, converter) {
-        return Err(vec![bad(key, reason)]);
+    if let Some((key, reason)) = find_siri_fault(siri, Some(&next.url), next.format, converter) {
+        return Err(vec![bad_key(key, reason)]);
     }
     *feed = next;
     Ok(())
@@ -96,41 +96,45 @@ pub(super) fn apply(
 ///
 /// # Errors
 /// If it is not a feed's id.
-pub(super) fn schedule_in(keys: &Keys) -> Result<Option<FeedId>, BadKey> {
+pub(super) fn schedule_id(keys: &Keys) -> Result<Option<FeedId>, BadKey> {
     match keys.get("static") {
         None => Ok(None),
         Some(Value::String(id)) => {
-            FeedId::new(id).map(Some).map_err(|error| bad("static", error.to_string()))
+            FeedId::new(id).map(Some).map_err(|error| bad_key("static", error.to_string()))
         }
-        Some(_) => Err(bad("static", "expected the id of a schedule feed")),
+        Some(_) => Err(bad_key("static", "expected the id of a schedule feed")),
     }
 }
 
 /// The keys as those of a feed in a file, read by whoever reads the file.
-fn read(
+fn parse_feed(
     id: &FeedId,
     keys: &Keys,
-    converters: &[Arc<Converter>],
+    converters: &[Arc<FormatConverter>],
 ) -> Result<FeedConfig, Vec<BadKey>> {
     // Whether the schedule is there, only the whole catalog knows.
     let mut keys = keys.clone();
     keys.remove("static");
     keys.entry("url").or_insert_with(|| Value::from("https://feed.invalid/"));
-    let text = toml_of(id, &keys).map_err(|reason| vec![bad("", reason)])?;
-    let config = Config::parse_with(Path::new("feed"), &text, converters).map_err(|errors| {
-        let key = |key: &str| {
-            key.strip_prefix("feed[0]").unwrap_or(key).trim_start_matches('.').to_owned()
-        };
-        errors.iter().map(|error| bad(&key(error.key()), error.reason())).collect::<Vec<_>>()
-    })?;
-    config.feeds.into_iter().next().ok_or_else(|| vec![bad("", "expected the keys of a feed")])
+    let text = format_toml(id, &keys).map_err(|reason| vec![bad_key("", reason)])?;
+    let config =
+        Config::parse_with_converters(Path::new("feed"), &text, converters).map_err(|errors| {
+            let key = |key: &str| {
+                key.strip_prefix("feed[0]").unwrap_or(key).trim_start_matches('.').to_owned()
+            };
+            errors
+                .iter()
+                .map(|error| bad_key(&key(error.key()), error.reason()))
+                .collect::<Vec<_>>()
+        })?;
+    config.feeds.into_iter().next().ok_or_else(|| vec![bad_key("", "expected the keys of a feed")])
 }
 
 /// A feed as it would stand in the file.
 ///
 /// # Errors
 /// In words, where a value is none that a file could hold.
-pub(crate) fn toml_of(id: &FeedId, keys: &Keys) -> Result<String, String> {
+pub(crate) fn format_toml(id: &FeedId, keys: &Keys) -> Result<String, String> {
     let mut feed = Map::new();
     feed.insert("id".to_owned(), Value::from(id.as_str()));
     feed.extend(keys.clone());
@@ -139,7 +143,7 @@ pub(crate) fn toml_of(id: &FeedId, keys: &Keys) -> Result<String, String> {
 }
 
 /// A secret is given as it is: what the server's environment and files hold is not for who asks from outside.
-fn faults_of_secrets(keys: &Keys) -> Vec<BadKey> {
+fn check_secrets(keys: &Keys) -> Vec<BadKey> {
     let mut faults = Vec::new();
     let mut check = |key: String, value: &Value| match value {
         Value::String(text) if text == HIDDEN => {
@@ -152,14 +156,14 @@ fn faults_of_secrets(keys: &Keys) -> Vec<BadKey> {
         }
         _ => {}
     };
-    for (key, name, value) in secrets_of(keys) {
+    for (key, name, value) in iter_secrets(keys) {
         check(format!("{key}.{name}"), value);
     }
     faults
 }
 
 /// Takes the keys from what was read.
-fn put(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
+fn copy_keys(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
     // Each field is named here, so that a new one is given a key, or a reason why it has none.
     let FeedConfig {
         // A feed keeps its id.
@@ -195,31 +199,31 @@ fn put(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
         // Of the files of a system, which nobody configures.
         public_only: _,
     } = read;
-    take(keys, "url", &mut feed.url, url);
-    take(keys, "format", &mut feed.format, format);
-    take(keys, "format", &mut feed.converter, converter);
-    take(keys, "name", &mut feed.name, name);
-    take(keys, "publisher", &mut feed.publisher, publisher);
-    take(keys, "licence", &mut feed.licence, licence);
-    take(keys, "theme", &mut feed.theme, theme);
-    take(keys, "description", &mut feed.description, description);
-    take(keys, "headers", &mut feed.headers, headers);
-    take(keys, "query", &mut feed.query, query);
-    take(keys, "basic", &mut feed.basic, basic);
-    take(keys, "oauth2", &mut feed.oauth2, oauth2);
-    take(keys, "siri", &mut feed.siri, siri);
-    take(keys, "poll", &mut feed.poll, poll);
-    take(keys, "ttl", &mut feed.ttl, ttl);
-    take(keys, "rate", &mut feed.rate, rate);
-    take(keys, "serial", &mut feed.serial, serial);
-    take(keys, "timeout", &mut feed.timeout, timeout);
-    take(keys, "max_bytes", &mut feed.max_bytes, max_bytes);
-    take(keys, "max_age", &mut feed.max_age, max_age);
-    take(keys, "late_after", &mut feed.late_after, late_after);
-    take(keys, "trip_late_after", &mut feed.trip_late_after, trip_late_after);
+    set_if_present(keys, "url", &mut feed.url, url);
+    set_if_present(keys, "format", &mut feed.format, format);
+    set_if_present(keys, "format", &mut feed.converter, converter);
+    set_if_present(keys, "name", &mut feed.name, name);
+    set_if_present(keys, "publisher", &mut feed.publisher, publisher);
+    set_if_present(keys, "licence", &mut feed.licence, licence);
+    set_if_present(keys, "theme", &mut feed.theme, theme);
+    set_if_present(keys, "description", &mut feed.description, description);
+    set_if_present(keys, "headers", &mut feed.headers, headers);
+    set_if_present(keys, "query", &mut feed.query, query);
+    set_if_present(keys, "basic", &mut feed.basic, basic);
+    set_if_present(keys, "oauth2", &mut feed.oauth2, oauth2);
+    set_if_present(keys, "siri", &mut feed.siri, siri);
+    set_if_present(keys, "poll", &mut feed.poll, poll);
+    set_if_present(keys, "ttl", &mut feed.ttl, ttl);
+    set_if_present(keys, "rate", &mut feed.rate, rate);
+    set_if_present(keys, "serial", &mut feed.serial, serial);
+    set_if_present(keys, "timeout", &mut feed.timeout, timeout);
+    set_if_present(keys, "max_bytes", &mut feed.max_bytes, max_bytes);
+    set_if_present(keys, "max_age", &mut feed.max_age, max_age);
+    set_if_present(keys, "late_after", &mut feed.late_after, late_after);
+    set_if_present(keys, "trip_late_after", &mut feed.trip_late_after, trip_late_after);
 }
 
-fn take<T>(keys: &Keys, key: &str, place: &mut T, value: T) {
+fn set_if_present<T>(keys: &Keys, key: &str, place: &mut T, value: T) {
     if keys.contains_key(key) {
         *place = value;
     }
@@ -229,13 +233,13 @@ fn take<T>(keys: &Keys, key: &str, place: &mut T, value: T) {
 mod tests {
     use serde_json::json;
 
-    use super::super::{keep_secrets, redacted};
-    use lineside_ingest::Location;
+    use super::super::{redact_keys, restore_secrets};
+    use lineside_ingest::SourceLocation;
 
     use super::*;
 
     fn feed() -> FeedConfig {
-        let url = Location::parse("https://me:pw@a.example/x?key=hunter2").unwrap();
+        let url = SourceLocation::parse("https://me:pw@a.example/x?key=hunter2").unwrap();
         FeedConfig::new(FeedId::new("a").unwrap(), url)
     }
 
@@ -246,7 +250,7 @@ mod tests {
     #[track_caller]
     fn check_refused(value: Value, says: &[&str]) {
         let mut feed = feed();
-        let errors = apply(&mut feed, &keys(value), &[]).unwrap_err();
+        let errors = apply_keys(&mut feed, &keys(value), &[]).unwrap_err();
         let said: Vec<String> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(said.len(), says.len(), "{said:?}");
         for (said, says) in said.iter().zip(says) {
@@ -271,8 +275,8 @@ mod tests {
     #[test]
     fn every_key_of_the_file_can_be_laid_over() {
         let mut over = feed();
-        apply(&mut over, &keys(all_keys()), &[]).unwrap();
-        let text = toml_of(&over.id, &keys(all_keys())).unwrap();
+        apply_keys(&mut over, &keys(all_keys()), &[]).unwrap();
+        let text = format_toml(&over.id, &keys(all_keys())).unwrap();
         let mut file = Config::parse(
             Path::new("lineside.toml"),
             &format!("{text}[[feed]]\nid = \"city\"\nurl = \"https://c.example/\"\n"),
@@ -280,7 +284,7 @@ mod tests {
         .unwrap();
         assert_eq!(file.feeds.remove(0), over);
         let mut other = feed();
-        apply(&mut other, &keys(client()), &[]).unwrap();
+        apply_keys(&mut other, &keys(client()), &[]).unwrap();
         assert!(other.oauth2.is_some());
     }
 
@@ -295,7 +299,7 @@ mod tests {
     #[test]
     fn no_key_of_the_file_is_missing_here() {
         let mut feed = feed();
-        let unknown = apply(&mut feed, &keys(json!({"no such key": 1})), &[]).unwrap_err();
+        let unknown = apply_keys(&mut feed, &keys(json!({"no such key": 1})), &[]).unwrap_err();
         let (_, known) = unknown[0].reason.split_once("expected one of ").unwrap();
         let mut known: Vec<&str> = known.split(", ").map(|key| key.trim_matches('`')).collect();
         let (one, other) = (keys(all_keys()), keys(client()));
@@ -332,16 +336,16 @@ mod tests {
                 // Only a secret may stand in a file of its own.
                 let mut elsewhere = all.clone();
                 at(&mut elsewhere, json!({"file": "/dev/null/no such file"}));
-                let Err(errors) = read(&feed().id, &elsewhere, &[]) else { continue };
+                let Err(errors) = parse_feed(&feed().id, &elsewhere, &[]) else { continue };
                 if !errors[0].reason.starts_with("cannot read /dev/null/") {
                     continue;
                 }
                 seen += 1;
                 let mut known = all.clone();
                 at(&mut known, Value::from("hunter9"));
-                let shown = serde_json::to_string(&redacted(&known)).unwrap();
+                let shown = serde_json::to_string(&redact_keys(&known)).unwrap();
                 assert!(!shown.contains("hunter9"), "{table:?} {name}: {shown}");
-                assert_eq!(faults_of_secrets(&elsewhere).len(), 1, "{table:?} {name}");
+                assert_eq!(check_secrets(&elsewhere).len(), 1, "{table:?} {name}");
             }
         }
         assert_eq!(seen, 5, "a header, a parameter, a password, a client's secret, a requestor");
@@ -370,9 +374,10 @@ mod tests {
     #[test]
     fn a_credential_does_not_come_beside_that_of_the_file() {
         let mut known = feed();
-        apply(&mut known, &keys(json!({"headers": {"Authorization": "hunter2"}})), &[]).unwrap();
+        apply_keys(&mut known, &keys(json!({"headers": {"Authorization": "hunter2"}})), &[])
+            .unwrap();
         let basic = keys(json!({"basic": {"user": "me", "password": "hunter2"}}));
-        let errors = apply(&mut known, &basic, &[]).unwrap_err();
+        let errors = apply_keys(&mut known, &basic, &[]).unwrap_err();
         assert!(errors[0].reason.contains("one of basic"), "{errors:?}");
         assert!(known.basic.is_none());
     }
@@ -392,7 +397,7 @@ mod tests {
             (json!({"siri": {"mode": "request"}}), None),
         ] {
             let mut known = file.feeds[0].clone();
-            let said = apply(&mut known, &keys(laid), &file.converters)
+            let said = apply_keys(&mut known, &keys(laid), &file.converters)
                 .map_err(|errors| errors.iter().map(ToString::to_string).collect::<String>());
             match says {
                 Some(says) => assert!(said.unwrap_err().starts_with(says)),
@@ -402,8 +407,8 @@ mod tests {
         }
         // The other way round: the file asks for a subscription, and a format is laid over.
         let mut known = feed();
-        apply(&mut known, &keys(json!({"siri": {"mode": "subscribe"}})), &[]).unwrap();
-        let errors = apply(&mut known, &keys(json!({"format": "siri"})), &file.converters);
+        apply_keys(&mut known, &keys(json!({"siri": {"mode": "subscribe"}})), &[]).unwrap();
+        let errors = apply_keys(&mut known, &keys(json!({"format": "siri"})), &file.converters);
         assert_eq!(errors.unwrap_err()[0].key, "siri.mode");
     }
 
@@ -414,19 +419,19 @@ mod tests {
             "url": "https://me:pw@a.example/x?key=hunter2", "headers": {"X-Key": "hunter2"},
             "query": {"q": "hunter2"}, "basic": {"user": "me", "password": "hunter2"}, "poll": "30s"
         }));
-        apply(&mut known, &given, &[]).unwrap();
-        let shown = redacted(&given);
+        apply_keys(&mut known, &given, &[]).unwrap();
+        let shown = redact_keys(&given);
         let text = serde_json::to_string(&shown).unwrap();
         assert!(!text.contains("hunter2") && !text.contains("pw"), "{text}");
         let mut back = shown;
-        keep_secrets(&mut back, &known);
+        restore_secrets(&mut back, &known);
         assert_eq!(back, given);
 
         let (mut known, given) = (feed(), keys(client()));
-        apply(&mut known, &given, &[]).unwrap();
-        let mut back = redacted(&given);
+        apply_keys(&mut known, &given, &[]).unwrap();
+        let mut back = redact_keys(&given);
         assert!(!serde_json::to_string(&back).unwrap().contains("hunter"), "{back:?}");
-        keep_secrets(&mut back, &known);
+        restore_secrets(&mut back, &known);
         assert_eq!(back, given);
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use lineside_ingest::{FeedId, Secret};
-use lineside_store::{Edit, NumberedEdit, Store};
+use lineside_store::{NumberedEdit, OverrideEdit, Store};
 use parking_lot::Mutex;
 
-use super::{Override, Overrides};
+use super::{FeedOverride, Overrides};
 
 /// Edits that are remembered without a data folder.
 const IN_MEMORY_MAX: usize = 1_000;
@@ -23,11 +23,13 @@ pub(crate) enum EditLog {
 /// It cannot be read or written now; the words say why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct LogFailed(String);
+pub(crate) struct EditLogError(String);
 
 /// What was laid over the feed before an edit, and after it.
-pub(crate) fn before_and_after(edit: &Edit) -> (Option<Override>, Option<Override>) {
-    let read = |text: &Option<Secret>| Override::parse(text.as_ref()?.reveal());
+pub(crate) fn before_and_after(
+    edit: &OverrideEdit,
+) -> (Option<FeedOverride>, Option<FeedOverride>) {
+    let read = |text: &Option<Secret>| FeedOverride::parse(text.as_ref()?.reveal());
     (read(&edit.before), read(&edit.after))
 }
 
@@ -40,7 +42,7 @@ impl EditLog {
     }
 
     /// Whether what is recorded is there after a restart.
-    pub(crate) fn is_kept(&self) -> bool {
+    pub(crate) fn is_persistent(&self) -> bool {
         matches!(self, Self::Stored(_))
     }
 
@@ -48,11 +50,11 @@ impl EditLog {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub(crate) fn load(&self) -> Result<Overrides, LogFailed> {
+    pub(crate) fn load_overrides(&self) -> Result<Overrides, EditLogError> {
         let Self::Stored(store) = self else { return Ok(Overrides::new()) };
-        let all = store.list_laid_over().map_err(|error| LogFailed(error.to_string()))?;
+        let all = store.list_overrides().map_err(|error| EditLogError(error.to_string()))?;
         let read = all.into_iter().filter_map(|(id, text)| {
-            let over = Override::parse(text.reveal());
+            let over = FeedOverride::parse(text.reveal());
             if over.is_none() {
                 tracing::warn!(feed = %id, "the overrides of the feed cannot be read, and are left out");
             }
@@ -65,10 +67,10 @@ impl EditLog {
     ///
     /// # Errors
     /// If the disk does not take it.
-    pub(crate) fn record(&self, edit: Edit) -> Result<i64, LogFailed> {
+    pub(crate) fn record_edit(&self, edit: OverrideEdit) -> Result<i64, EditLogError> {
         match self {
             Self::Stored(store) => {
-                store.record_edit(&edit).map_err(|error| LogFailed(error.to_string()))
+                store.commit_edit(&edit).map_err(|error| EditLogError(error.to_string()))
             }
             Self::InMemory(edits) => {
                 let mut edits = edits.lock();
@@ -85,10 +87,14 @@ impl EditLog {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub(crate) fn list(&self, feed: &FeedId, limit: usize) -> Result<Vec<NumberedEdit>, LogFailed> {
+    pub(crate) fn list_edits(
+        &self,
+        feed: &FeedId,
+        limit: usize,
+    ) -> Result<Vec<NumberedEdit>, EditLogError> {
         match self {
             Self::Stored(store) => {
-                store.list_edits(feed, limit).map_err(|error| LogFailed(error.to_string()))
+                store.list_edits(feed, limit).map_err(|error| EditLogError(error.to_string()))
             }
             Self::InMemory(edits) => {
                 let edits = edits.lock();
@@ -102,14 +108,14 @@ impl EditLog {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub(crate) fn list_all(
+    pub(crate) fn list_all_edits(
         &self,
         before: i64,
         limit: usize,
-    ) -> Result<Vec<NumberedEdit>, LogFailed> {
+    ) -> Result<Vec<NumberedEdit>, EditLogError> {
         match self {
             Self::Stored(store) => {
-                store.list_all_edits(before, limit).map_err(|error| LogFailed(error.to_string()))
+                store.list_all_edits(before, limit).map_err(|error| EditLogError(error.to_string()))
             }
             Self::InMemory(edits) => {
                 let edits = edits.lock();
@@ -123,14 +129,14 @@ impl EditLog {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub(crate) fn find(
+    pub(crate) fn find_edit(
         &self,
         feed: &FeedId,
         number: i64,
-    ) -> Result<Option<NumberedEdit>, LogFailed> {
+    ) -> Result<Option<NumberedEdit>, EditLogError> {
         match self {
             Self::Stored(store) => {
-                store.find_edit(feed, number).map_err(|error| LogFailed(error.to_string()))
+                store.find_edit(feed, number).map_err(|error| EditLogError(error.to_string()))
             }
             Self::InMemory(edits) => {
                 let edits = edits.lock();

@@ -9,35 +9,35 @@ mod keys;
 mod log;
 mod secrets;
 mod server_files;
-mod shown;
+mod effective_keys;
 mod undo;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use lineside_ingest::{Converter, FeedConfig, FeedId, Location};
+use lineside_ingest::{FeedConfig, FeedId, FormatConverter, SourceLocation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub(crate) use self::differences::{Difference, differences, differences_of};
-pub(crate) use self::keys::{BadKey, toml_of};
+pub(crate) use self::differences::{KeyDifference, diff_feeds, diff_keys};
+pub(crate) use self::effective_keys::{default_keys, feed_keys};
+pub(crate) use self::keys::{BadKey, format_toml};
 pub(crate) use self::log::{EditLog, before_and_after};
-pub(crate) use self::secrets::{HIDDEN, keep_secrets, redacted};
+pub(crate) use self::secrets::{HIDDEN, redact_keys, restore_secrets};
 pub(crate) use self::server_files::NOT_WEB;
-pub(crate) use self::shown::{defaults_of, keys_of};
 pub(crate) use self::undo::{UndoConflict, restore_before, undo_edit};
 
 /// Keys of a feed, as the configuration calls them, with their values in JSON.
 pub(crate) type Keys = Map<String, Value>;
 
 /// What is laid over each feed.
-pub(crate) type Overrides = BTreeMap<FeedId, Override>;
+pub(crate) type Overrides = BTreeMap<FeedId, FeedOverride>;
 
 /// What is laid over one feed.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Override {
+pub(crate) struct FeedOverride {
     /// The feed is not in the file: all of it stands here.
     pub(crate) added: bool,
     /// The feed of the file is left out.
@@ -49,7 +49,7 @@ pub(crate) struct Override {
 }
 
 /// Values may be secrets.
-impl fmt::Debug for Override {
+impl fmt::Debug for FeedOverride {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { added, removed, paused, keys } = self;
         let keys: Vec<_> = keys.keys().collect();
@@ -60,7 +60,7 @@ impl fmt::Debug for Override {
     }
 }
 
-impl Override {
+impl FeedOverride {
     /// As it is stored.
     pub(crate) fn to_text(&self) -> String {
         serde_json::to_string(self).expect("texts and truths serialize")
@@ -72,7 +72,7 @@ impl Override {
     }
 
     /// None where it changes nothing.
-    pub(crate) fn if_any(self) -> Option<Self> {
+    pub(crate) fn non_empty(self) -> Option<Self> {
         (self != Self::default()).then_some(self)
     }
 }
@@ -81,19 +81,19 @@ impl Override {
 ///
 /// # Errors
 /// What is wrong with the keys.
-pub(crate) fn lay_over_one(
+pub(crate) fn apply_override(
     id: &FeedId,
     base: Option<&FeedConfig>,
-    converters: &[Arc<Converter>],
-    over: &Override,
+    converters: &[Arc<FormatConverter>],
+    over: &FeedOverride,
 ) -> Result<Option<FeedConfig>, Vec<BadKey>> {
     let mut feed = match base {
         _ if over.removed => return Ok(None),
         Some(base) => base.clone(),
-        None if over.added => FeedConfig::new(id.clone(), Location::Path("/".into())),
+        None if over.added => FeedConfig::new(id.clone(), SourceLocation::Path("/".into())),
         None => return Ok(None),
     };
-    keys::apply(&mut feed, &over.keys, converters)?;
+    keys::apply_keys(&mut feed, &over.keys, converters)?;
     feed.paused = over.paused;
     Ok(Some(feed))
 }
@@ -102,13 +102,13 @@ pub(crate) fn lay_over_one(
 pub(crate) fn find_faults(
     id: &FeedId,
     base: Option<&FeedConfig>,
-    converters: &[Arc<Converter>],
-    over: &Override,
+    converters: &[Arc<FormatConverter>],
+    over: &FeedOverride,
     feeds: &[FeedConfig],
 ) -> Vec<BadKey> {
-    let mut faults = lay_over_one(id, base, converters, over).err().unwrap_or_default();
-    if let Ok(Some(schedule)) = keys::schedule_in(&over.keys) {
-        let url = Location::Path("/".into());
+    let mut faults = apply_override(id, base, converters, over).err().unwrap_or_default();
+    if let Ok(Some(schedule)) = keys::schedule_id(&over.keys) {
+        let url = SourceLocation::Path("/".into());
         let one = FeedConfig { static_feed: Some(schedule), ..FeedConfig::new(id.clone(), url) };
         let others = feeds.iter().filter(|feed| feed.id != *id).cloned();
         let with_it: Vec<FeedConfig> = others.chain([one]).collect();
@@ -119,14 +119,14 @@ pub(crate) fn find_faults(
 
 /// The feeds of the file with what is laid over them, then those that were added. What no longer fits is told of and left
 /// out: the file's feeds are served all the same, and those that are paused stay so.
-pub(crate) fn lay_over(
+pub(crate) fn apply_overrides(
     base: &[FeedConfig],
-    converters: &[Arc<Converter>],
+    converters: &[Arc<FormatConverter>],
     overrides: &Overrides,
 ) -> Vec<FeedConfig> {
     let in_file: HashMap<&FeedId, &FeedConfig> = base.iter().map(|feed| (&feed.id, feed)).collect();
-    let laid = |id: &FeedId, known: Option<&FeedConfig>, over: &Override| {
-        lay_over_one(id, known, converters, over).unwrap_or_else(|errors| {
+    let laid = |id: &FeedId, known: Option<&FeedConfig>, over: &FeedOverride| {
+        apply_override(id, known, converters, over).unwrap_or_else(|errors| {
             for error in errors {
                 tracing::warn!(feed = %id, "the overrides of the feed are no longer valid: {error}");
             }
@@ -180,12 +180,12 @@ mod tests {
 
     fn named(id: &str, static_feed: Option<&str>) -> FeedConfig {
         let id_of = |id: &str| FeedId::new(id).unwrap();
-        let url = Location::parse("https://a.example/x").unwrap();
+        let url = SourceLocation::parse("https://a.example/x").unwrap();
         let static_feed = static_feed.map(id_of);
         FeedConfig { static_feed, name: Some("File".to_owned()), ..FeedConfig::new(id_of(id), url) }
     }
 
-    fn over(value: Value) -> Override {
+    fn over(value: Value) -> FeedOverride {
         serde_json::from_value(value).unwrap()
     }
 
@@ -205,7 +205,7 @@ mod tests {
             ("gone", json!({"keys": {"poll": "30s"}})),
             ("broken", json!({"added": true, "keys": {"url": "https://d.example/", "poll": 3}})),
         ]);
-        let feeds = lay_over(&file, &[], &laid);
+        let feeds = apply_overrides(&file, &[], &laid);
         let ids: Vec<&str> = feeds.iter().map(|feed| feed.id.as_str()).collect();
         assert_eq!(ids, ["a", "c", "d"]);
         assert_eq!(feeds[0].poll, Some(std::time::Duration::from_secs(30)));
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_feed_stays_paused_whose_other_keys_no_longer_fit() {
         let laid = overrides(&[("a", json!({"paused": true, "keys": {"poll": 3, "name": "B"}}))]);
-        let feeds = lay_over(&[named("a", None)], &[], &laid);
+        let feeds = apply_overrides(&[named("a", None)], &[], &laid);
         assert!(feeds[0].paused);
         assert_eq!(feeds[0].name.as_deref(), Some("File"));
     }
@@ -227,9 +227,9 @@ mod tests {
     #[test]
     fn what_is_stored_is_what_was_laid() {
         let one = over(json!({"paused": true, "keys": {"poll": "30s"}}));
-        assert_eq!(Override::parse(&one.to_text()), Some(one));
-        assert_eq!(Override::parse("nothing"), None);
-        assert_eq!(Override::default().if_any(), None);
+        assert_eq!(FeedOverride::parse(&one.to_text()), Some(one));
+        assert_eq!(FeedOverride::parse("nothing"), None);
+        assert_eq!(FeedOverride::default().non_empty(), None);
     }
 
     #[track_caller]

@@ -1,6 +1,6 @@
 //! Secrets among the keys of a feed: hidden where keys are shown, and kept where a shown key is sent back.
 
-use lineside_ingest::{FeedConfig, Location, Secret};
+use lineside_ingest::{FeedConfig, Secret, SourceLocation};
 use serde_json::Value;
 
 use super::Keys;
@@ -14,7 +14,7 @@ const SECRETS_IN: [(&str, &str); 3] =
     [("basic", "password"), ("oauth2", "client_secret"), ("siri", "requestor_ref")];
 
 /// Each secret: the key of its table, its name there, and the value.
-pub(super) fn secrets_of(keys: &Keys) -> impl Iterator<Item = (&str, &str, &Value)> {
+pub(super) fn iter_secrets(keys: &Keys) -> impl Iterator<Item = (&str, &str, &Value)> {
     let tables = SECRET_TABLES.into_iter().flat_map(move |key| {
         let table = keys.get(key).and_then(Value::as_object).into_iter().flatten();
         table.map(move |(name, value)| (key, name.as_str(), value))
@@ -27,7 +27,7 @@ pub(super) fn secrets_of(keys: &Keys) -> impl Iterator<Item = (&str, &str, &Valu
 }
 
 /// The keys as they may be shown.
-pub(crate) fn redacted(keys: &Keys) -> Keys {
+pub(crate) fn redact_keys(keys: &Keys) -> Keys {
     let mut shown = keys.clone();
     for key in SECRET_TABLES {
         if let Some(Value::Object(table)) = shown.get_mut(key) {
@@ -45,7 +45,7 @@ pub(crate) fn redacted(keys: &Keys) -> Keys {
             Some(table) => shown.get_mut(table).and_then(|table| table.get_mut(key)),
         };
         if let Some(place) = place {
-            let text = place.as_str().and_then(|text| Location::parse(text).ok());
+            let text = place.as_str().and_then(|text| SourceLocation::parse(text).ok());
             *place = text.map_or(Value::from(HIDDEN), |text| Value::from(text.to_string()));
         }
     }
@@ -53,7 +53,7 @@ pub(crate) fn redacted(keys: &Keys) -> Keys {
 }
 
 /// Puts the secrets that a feed has where the keys say that they stay, so that what was shown can be sent back.
-pub(crate) fn keep_secrets(keys: &mut Keys, known: &FeedConfig) {
+pub(crate) fn restore_secrets(keys: &mut Keys, known: &FeedConfig) {
     let held = |value: &Value| value.as_str() == Some(HIDDEN);
     for (key, pairs) in [("headers", &known.headers), ("query", &known.query)] {
         let Some(Value::Object(table)) = keys.get_mut(key) else { continue };
@@ -77,14 +77,14 @@ pub(crate) fn keep_secrets(keys: &mut Keys, known: &FeedConfig) {
             *value = Value::from(secret);
         }
     }
-    if let (Some(value), Location::Http(url)) = (keys.get_mut("url"), &known.url)
+    if let (Some(value), SourceLocation::Http(url)) = (keys.get_mut("url"), &known.url)
         && value.as_str() == Some(known.url.to_string().as_str())
     {
         *value = Value::from(url.as_str());
     }
     if let Some(value) = keys.get_mut("oauth2").and_then(|table| table.get_mut("token_url"))
         && let Some(url) = known.oauth2.as_ref().map(|it| &it.token_url)
-        && value.as_str() == Some(Location::Http(url.clone()).to_string().as_str())
+        && value.as_str() == Some(SourceLocation::Http(url.clone()).to_string().as_str())
     {
         *value = Value::from(url.as_str());
     }

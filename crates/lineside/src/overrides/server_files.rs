@@ -2,27 +2,27 @@
 //!
 //! Reading one would show what it holds, or that it exists, and one that blocks would block every later edit.
 
-use lineside_ingest::{FeedConfig, Location, SiriIds};
+use lineside_ingest::{FeedConfig, SiriIds, SourceLocation};
 use serde_json::Value;
 
 use super::Keys;
-use super::keys::{BadKey, bad};
+use super::keys::{BadKey, bad_key};
 use super::secrets::HIDDEN;
 
 /// What is wrong with the address of a source, if the keys have one: a path would publish a file of the server.
-pub(super) fn fault_of_url(keys: &Keys) -> Option<BadKey> {
+pub(super) fn check_source_url(keys: &Keys) -> Option<BadKey> {
     let text = keys.get("url")?.as_str().unwrap_or_default();
     let is_web = text.starts_with("http://") || text.starts_with("https://");
-    let reason = match Location::parse(text) {
+    let reason = match SourceLocation::parse(text) {
         // What is hidden of one address is not known in another.
-        Ok(Location::Http(url)) if url.as_str().contains(HIDDEN) => {
+        Ok(SourceLocation::Http(url)) if url.as_str().contains(HIDDEN) => {
             format!("expected the whole address: {HIDDEN} stands for a part that is not shown")
         }
-        Ok(Location::Http(_)) => return None,
+        Ok(SourceLocation::Http(_)) => return None,
         Err(error) if is_web => error.to_string(),
         Ok(_) | Err(_) => NOT_WEB.to_owned(),
     };
-    Some(bad("url", reason))
+    Some(bad_key("url", reason))
 }
 
 /// What is said of any address that is not reached over HTTP, whatever its scheme.
@@ -50,7 +50,7 @@ pub(super) fn take_id_table(
         }
         _ => {
             let reason = "expected \"same\", \"prefix:…\" or \"netex\": files can only be named in the configuration";
-            Err(bad("siri.ids", reason))
+            Err(bad_key("siri.ids", reason))
         }
     }
 }
@@ -62,12 +62,12 @@ mod tests {
     use lineside_ingest::FeedId;
     use serde_json::json;
 
-    use super::super::keys::{apply, toml_of};
+    use super::super::keys::{apply_keys, format_toml};
     use super::*;
     use crate::config::Config;
 
     fn feed() -> FeedConfig {
-        let url = Location::parse("https://a.example/x").unwrap();
+        let url = SourceLocation::parse("https://a.example/x").unwrap();
         FeedConfig::new(FeedId::new("a").unwrap(), url)
     }
 
@@ -83,20 +83,20 @@ mod tests {
         std::fs::write(&path, "kind,siri,gtfs\nstop,A,B\n").unwrap();
         let path = path.to_str().unwrap();
         for other in [path, "/etc/shadow", "/nonexistent", "/root", "/dev/zero"] {
-            let errors = apply(&mut feed(), &with_table(other), &[]).unwrap_err();
+            let errors = apply_keys(&mut feed(), &with_table(other), &[]).unwrap_err();
             assert_eq!(errors.len(), 1, "{errors:?}");
             assert_eq!(errors[0].key, "siri.ids");
             assert!(!errors[0].reason.contains(other), "{}", errors[0].reason);
         }
         // What the file names can be sent back, also once it cannot be read.
-        let text = toml_of(&feed().id, &with_table(path)).unwrap();
+        let text = format_toml(&feed().id, &with_table(path)).unwrap();
         let text = text.replacen("id =", "url = \"https://a.example/\"\nid =", 1);
         let in_file = Config::parse(Path::new("lineside.toml"), &text).unwrap().feeds.remove(0);
         drop(folder);
         let mut over = in_file.clone();
         let mut sent_back = with_table(path);
         sent_back.insert("name".to_owned(), Value::from("B"));
-        apply(&mut over, &sent_back, &[]).unwrap();
+        apply_keys(&mut over, &sent_back, &[]).unwrap();
         assert_eq!(over.siri, in_file.siri);
         assert_eq!(over.name.as_deref(), Some("B"));
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use lineside_store::NumberedEdit;
 
-use super::{Override, before_and_after};
+use super::{FeedOverride, before_and_after};
 
 /// Something that was changed again after an edit, so that the edit cannot be undone by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,15 +17,15 @@ pub(crate) struct UndoConflict {
 
 /// The parts of an override whose values can change by themselves.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum OverridePart {
     Added,
     Removed,
     Paused,
     Key(String),
 }
 
-impl Part {
-    fn name(&self) -> &str {
+impl OverridePart {
+    fn part_name(&self) -> &str {
         match self {
             Self::Added => "added",
             Self::Removed => "removed",
@@ -34,7 +34,7 @@ impl Part {
         }
     }
 
-    fn is_same(&self, one: &Override, other: &Override) -> bool {
+    fn is_same(&self, one: &FeedOverride, other: &FeedOverride) -> bool {
         match self {
             Self::Added => one.added == other.added,
             Self::Removed => one.removed == other.removed,
@@ -43,7 +43,7 @@ impl Part {
         }
     }
 
-    fn copy(&self, from: &Override, to: &mut Override) {
+    fn copy_value(&self, from: &FeedOverride, to: &mut FeedOverride) {
         match self {
             Self::Added => to.added = from.added,
             Self::Removed => to.removed = from.removed,
@@ -57,10 +57,11 @@ impl Part {
 }
 
 /// The parts that differ between two overrides.
-fn changed_parts(before: &Override, after: &Override) -> BTreeSet<Part> {
+fn changed_parts(before: &FeedOverride, after: &FeedOverride) -> BTreeSet<OverridePart> {
     let keys: BTreeSet<&String> = before.keys.keys().chain(after.keys.keys()).collect();
-    let keys = keys.into_iter().map(|key| Part::Key(key.clone()));
-    let parts = [Part::Added, Part::Removed, Part::Paused].into_iter().chain(keys);
+    let keys = keys.into_iter().map(|key| OverridePart::Key(key.clone()));
+    let parts =
+        [OverridePart::Added, OverridePart::Removed, OverridePart::Paused].into_iter().chain(keys);
     parts.filter(|part| !part.is_same(before, after)).collect()
 }
 
@@ -74,16 +75,16 @@ fn changed_parts(before: &Override, after: &Override) -> BTreeSet<Part> {
 /// What was changed again since, and by which edit.
 pub(crate) fn undo_edit(
     edit: &NumberedEdit,
-    now: Option<&Override>,
+    now: Option<&FeedOverride>,
     edits: &[NumberedEdit],
-) -> Result<Option<Override>, UndoConflict> {
+) -> Result<Option<FeedOverride>, UndoConflict> {
     let (number, edit) = edit;
     let (before, after) = before_and_after(edit);
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
     let now = now.cloned().unwrap_or_default();
     let touched = changed_parts(&before, &after);
     let again = changed_parts(&after, &now);
-    let is_about_existence = touched.contains(&Part::Added);
+    let is_about_existence = touched.contains(&OverridePart::Added);
     if let Some(part) = again.iter().find(|part| is_about_existence || touched.contains(part)) {
         let by = edits
             .iter()
@@ -95,35 +96,38 @@ pub(crate) fn undo_edit(
             })
             .map(|(n, _)| *n)
             .max();
-        return Err(UndoConflict { part: part.name().to_owned(), by });
+        return Err(UndoConflict { part: part.part_name().to_owned(), by });
     }
     let mut next = now;
     for part in &touched {
-        part.copy(&before, &mut next);
+        part.copy_value(&before, &mut next);
     }
-    Ok(next.if_any())
+    Ok(next.non_empty())
 }
 
 /// The override of a feed with the values before an edit for everything that the edit changed, also where later edits
 /// changed it again. One that added or removed a feed of no file is restored whole.
-pub(crate) fn restore_before(edit: &NumberedEdit, now: Option<&Override>) -> Option<Override> {
+pub(crate) fn restore_before(
+    edit: &NumberedEdit,
+    now: Option<&FeedOverride>,
+) -> Option<FeedOverride> {
     let (before, after) = before_and_after(&edit.1);
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
     let touched = changed_parts(&before, &after);
-    if touched.contains(&Part::Added) {
-        return before.if_any();
+    if touched.contains(&OverridePart::Added) {
+        return before.non_empty();
     }
     let mut next = now.cloned().unwrap_or_default();
     for part in &touched {
-        part.copy(&before, &mut next);
+        part.copy_value(&before, &mut next);
     }
-    next.if_any()
+    next.non_empty()
 }
 
 #[cfg(test)]
 mod tests {
     use lineside_ingest::{FeedId, Secret};
-    use lineside_store::Edit;
+    use lineside_store::OverrideEdit;
     use lineside_sync::UnixMillis;
     use serde_json::{Value, json};
 
@@ -131,7 +135,7 @@ mod tests {
 
     fn edit(n: i64, before: &Value, after: &Value) -> NumberedEdit {
         let text = |over: &Value| (!over.is_null()).then(|| Secret::new(over.to_string()));
-        let edit = Edit {
+        let edit = OverrideEdit {
             feed: FeedId::new("a").unwrap(),
             at: UnixMillis(n),
             who: "admin".to_owned(),
@@ -143,7 +147,7 @@ mod tests {
         (n, edit)
     }
 
-    fn over(value: &Value) -> Option<Override> {
+    fn over(value: &Value) -> Option<FeedOverride> {
         serde_json::from_value(value.clone()).unwrap()
     }
 

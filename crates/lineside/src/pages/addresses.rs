@@ -3,14 +3,15 @@
 use lineside_formats::Format;
 use maud::{Markup, html};
 
-use super::feed::fold;
+use super::feed::render_fold;
 use super::words;
 
 /// The section with all addresses of the feed. A feed of alerts has no delays.
-pub(super) fn card(id: &str, format: Option<Format>, is_of_alerts: bool) -> Markup {
+pub(super) fn render_card(id: &str, format: Option<Format>, is_of_alerts: bool) -> Markup {
     let is_there = |path: &str| !(is_of_alerts && path.starts_with("/delays/"));
-    let paths: Vec<_> = paths(id, format).into_iter().filter(|(_, path)| is_there(path)).collect();
-    let note = words::count(paths.len() as u64, "address", "addresses");
+    let paths: Vec<_> =
+        list_paths(id, format).into_iter().filter(|(_, path)| is_there(path)).collect();
+    let note = words::format_count(paths.len() as u64, "address", "addresses");
     let body = html! {
         ul.links.card-body {
             @for (what, path) in paths {
@@ -18,10 +19,10 @@ pub(super) fn card(id: &str, format: Option<Format>, is_of_alerts: bool) -> Mark
             }
         }
     };
-    fold("addresses", "Addresses", &html! { (note) }, false, &body)
+    render_fold("addresses", "Addresses", &html! { (note) }, false, &body)
 }
 
-fn paths(id: &str, format: Option<Format>) -> Vec<(&'static str, String)> {
+fn list_paths(id: &str, format: Option<Format>) -> Vec<(&'static str, String)> {
     let bytes = match format {
         Some(Format::Gbfs) => {
             ("The discovery file, with links to this server", format!("/proxy/{id}/gbfs.json"))

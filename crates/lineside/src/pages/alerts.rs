@@ -10,7 +10,7 @@ use lineside_ingest::{Network, NetworkState, Record};
 use maud::{Markup, html};
 
 use super::icons;
-use super::languages::Languages;
+use super::languages::PreferredLanguages;
 
 /// The alerts that stand open on a page; the others wait behind a line that says how many they are.
 const OPEN_MAX: usize = 6;
@@ -21,12 +21,12 @@ const ALERTS_MAX: usize = 60;
 
 /// A text, and the language that it is in as far as that is said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Text {
+pub(super) struct LocalizedText {
     text: String,
     language: Option<String>,
 }
 
-impl Text {
+impl LocalizedText {
     pub(super) fn as_str(&self) -> &str {
         &self.text
     }
@@ -38,14 +38,14 @@ impl Text {
 
 /// One alert in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Told {
-    header: Text,
-    description: Text,
+pub(super) struct AlertSummary {
+    header: LocalizedText,
+    description: LocalizedText,
 }
 
 /// How exactly an alert names whom it concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Named {
+enum AlertSpecificity {
     /// The very stop or line that the page is about.
     Itself,
     /// A line that calls there.
@@ -56,65 +56,66 @@ enum Named {
 
 /// The alerts in force that name this stop, its station, one of its platforms, a line that calls there, or all lines of an
 /// agency or a kind, one of which does.
-pub(super) fn at_stop(
+pub(super) fn find_for_stop(
     network: &Network,
     timetable: &Timetable,
     stop: StopIdx,
     now: i64,
-    languages: &Languages,
-) -> Vec<Told> {
+    languages: &PreferredLanguages,
+) -> Vec<AlertSummary> {
     let state = network.state();
     let members = timetable.stop_and_descendants(stop);
     let routes: BTreeSet<RouteIdx> =
-        members.iter().flat_map(|stop| timetable.routes_of_stop(*stop)).collect();
+        members.iter().flat_map(|stop| timetable.stop_routes(*stop)).collect();
     let routes: Vec<Route<'_>> = routes.into_iter().map(|route| timetable.route(route)).collect();
-    let of_stop = state.by_stop(timetable.stop(stop).id);
+    let of_stop = state.alerts_by_stop(timetable.stop(stop).id);
     let of_routes = routes.iter().flat_map(|route| {
-        let of_route = state.by_route(route.id);
+        let of_route = state.records_by_route(route.id);
         of_route.filter(|it| it.alert().is_some_and(|alert| names_whole_route(alert, route.id)))
     });
-    let of_all = of_all_lines(&state, timetable, &routes);
-    let alerts = named(Named::Itself, of_stop)
-        .chain(named(Named::ByLine, of_routes))
-        .chain(named(Named::AllLines, of_all));
-    in_force(alerts, now, languages)
+    let of_all = find_network_wide(&state, timetable, &routes);
+    let alerts = with_specificity(AlertSpecificity::Itself, of_stop)
+        .chain(with_specificity(AlertSpecificity::ByLine, of_routes))
+        .chain(with_specificity(AlertSpecificity::AllLines, of_all));
+    select_in_force(alerts, now, languages)
 }
 
 /// The alerts in force that are about a line, its trips and its stops among them.
-pub(super) fn of_route(
+pub(super) fn find_for_route(
     state: &NetworkState,
     timetable: &Timetable,
     route: RouteIdx,
     now: i64,
-    languages: &Languages,
-) -> Vec<Told> {
+    languages: &PreferredLanguages,
+) -> Vec<AlertSummary> {
     let route = timetable.route(route);
     let routes = [route];
-    let of_route = named(Named::Itself, state.by_route(route.id));
-    let of_all = named(Named::AllLines, of_all_lines(state, timetable, &routes));
-    in_force(of_route.chain(of_all), now, languages)
+    let of_route = with_specificity(AlertSpecificity::Itself, state.records_by_route(route.id));
+    let of_all =
+        with_specificity(AlertSpecificity::AllLines, find_network_wide(state, timetable, &routes));
+    select_in_force(of_route.chain(of_all), now, languages)
 }
 
 /// The alerts of one feed in force.
-pub(super) fn of_feed(
+pub(super) fn find_for_feed(
     state: &NetworkState,
     feed: &str,
     now: i64,
-    languages: &Languages,
-) -> Vec<Told> {
+    languages: &PreferredLanguages,
+) -> Vec<AlertSummary> {
     let own = state.alerts().filter(|record| record.feed.as_str() == feed);
-    in_force(named(Named::Itself, own), now, languages)
+    select_in_force(with_specificity(AlertSpecificity::Itself, own), now, languages)
 }
 
-fn named<'a>(
-    named: Named,
+fn with_specificity<'a>(
+    named: AlertSpecificity,
     records: impl Iterator<Item = &'a Arc<Record>>,
-) -> impl Iterator<Item = (Named, &'a proto::Alert)> {
+) -> impl Iterator<Item = (AlertSpecificity, &'a proto::Alert)> {
     records.filter_map(move |record| Some((named, record.alert()?)))
 }
 
 /// The alerts that name no line or stop, but agencies or kinds of lines that one of the lines is of.
-fn of_all_lines<'a>(
+fn find_network_wide<'a>(
     state: &'a NetworkState,
     timetable: &'a Timetable,
     routes: &'a [Route<'a>],
@@ -123,7 +124,7 @@ fn of_all_lines<'a>(
         let mut informed = record.alert().into_iter().flat_map(|alert| &alert.informed_entity);
         informed.any(|entity| {
             names_all_lines(entity)
-                && routes.iter().any(|route| is_of_all(entity, timetable, route))
+                && routes.iter().any(|route| matches_route(entity, timetable, route))
         })
     })
 }
@@ -137,18 +138,18 @@ fn names_all_lines(entity: &proto::EntitySelector) -> bool {
 }
 
 /// Whether a line is of the agency and the kind that are named.
-fn is_of_all(entity: &proto::EntitySelector, timetable: &Timetable, route: &Route<'_>) -> bool {
+fn matches_route(entity: &proto::EntitySelector, timetable: &Timetable, route: &Route<'_>) -> bool {
     let named = entity.agency_id.as_deref().filter(|id| !id.is_empty());
     let agency = || Some(timetable.agency(route.agency?).id);
     let is_of_kind = |kind: i32| {
         let own = i32::from(route.kind);
-        own == kind || basic(own) == Some(kind)
+        own == kind || basic_route_type(own) == Some(kind)
     };
     named.is_none_or(|id| agency() == Some(id)) && entity.route_type.is_none_or(is_of_kind)
 }
 
 /// The `route_type` of GTFS itself that an extended one is a kind of.
-fn basic(kind: i32) -> Option<i32> {
+fn basic_route_type(kind: i32) -> Option<i32> {
     Some(match kind {
         100..=199 => 2,
         400..=499 => 1,
@@ -164,18 +165,18 @@ fn basic(kind: i32) -> Option<i32> {
 
 /// The alerts in force in words: the gravest first, of those the ones that tell more exactly whom they concern, of those
 /// the ones that began last, else as the feed has them. There is not room for everything, and not everybody reads on.
-fn in_force<'a>(
-    alerts: impl Iterator<Item = (Named, &'a proto::Alert)>,
+fn select_in_force<'a>(
+    alerts: impl Iterator<Item = (AlertSpecificity, &'a proto::Alert)>,
     now: i64,
-    languages: &Languages,
-) -> Vec<Told> {
-    let mut alerts: Vec<(Named, &proto::Alert)> =
+    languages: &PreferredLanguages,
+) -> Vec<AlertSummary> {
+    let mut alerts: Vec<(AlertSpecificity, &proto::Alert)> =
         alerts.filter(|(_, alert)| is_in_force(alert, now)).collect();
     alerts.sort_by_key(|&(named, alert)| {
-        (Reverse(gravity(alert)), named, Reverse(begin(alert, now)))
+        (Reverse(severity_rank(alert)), named, Reverse(period_start(alert, now)))
     });
-    let mut all: Vec<Told> = Vec::new();
-    for told in alerts.into_iter().filter_map(|(_, alert)| told(alert, languages)) {
+    let mut all: Vec<AlertSummary> = Vec::new();
+    for told in alerts.into_iter().filter_map(|(_, alert)| describe_alert(alert, languages)) {
         if all.len() >= ALERTS_MAX {
             break;
         }
@@ -187,7 +188,7 @@ fn in_force<'a>(
 }
 
 /// How grave an alert is, from 0: what its producer says, else what its effect is on those who want to ride.
-pub(super) fn gravity(alert: &proto::Alert) -> u8 {
+pub(super) fn severity_rank(alert: &proto::Alert) -> u8 {
     use proto::alert::{Effect, SeverityLevel};
     match (alert.severity_level(), alert.effect()) {
         (SeverityLevel::Severe, _) | (SeverityLevel::UnknownSeverity, Effect::NoService) => 3,
@@ -206,8 +207,8 @@ pub(super) fn gravity(alert: &proto::Alert) -> u8 {
 }
 
 /// When the period began that an alert is in force in; 0 where that is not said.
-fn begin(alert: &proto::Alert, now: i64) -> u64 {
-    let periods = alert.active_period.iter().filter(|period| holds(period, now));
+fn period_start(alert: &proto::Alert, now: i64) -> u64 {
+    let periods = alert.active_period.iter().filter(|period| contains_time(period, now));
     periods.filter_map(|period| period.start).max().unwrap_or(0)
 }
 
@@ -223,47 +224,53 @@ fn names_whole_route(alert: &proto::Alert, route_id: &str) -> bool {
 
 /// Whether an alert holds at `now`, Unix seconds.
 pub(super) fn is_in_force(alert: &proto::Alert, now: i64) -> bool {
-    alert.active_period.is_empty() || alert.active_period.iter().any(|period| holds(period, now))
+    alert.active_period.is_empty()
+        || alert.active_period.iter().any(|period| contains_time(period, now))
 }
 
-fn holds(period: &proto::TimeRange, now: i64) -> bool {
+fn contains_time(period: &proto::TimeRange, now: i64) -> bool {
     let now = u64::try_from(now).unwrap_or(0);
     period.start.is_none_or(|start| start <= now) && period.end.is_none_or(|end| now < end)
 }
 
-fn told(alert: &proto::Alert, languages: &Languages) -> Option<Told> {
+fn describe_alert(alert: &proto::Alert, languages: &PreferredLanguages) -> Option<AlertSummary> {
     let text = |of: &Option<proto::TranslatedString>| {
-        of.as_ref().and_then(|text| in_language(text, languages)).unwrap_or_default()
+        of.as_ref().and_then(|text| pick_translation(text, languages)).unwrap_or_default()
     };
-    let told =
-        Told { header: text(&alert.header_text), description: text(&alert.description_text) };
+    let told = AlertSummary {
+        header: text(&alert.header_text),
+        description: text(&alert.description_text),
+    };
     (!told.header.text.is_empty() || !told.description.text.is_empty()).then_some(told)
 }
 
 /// A text of an alert in the language that its reader likes best; none if it is empty.
-pub(super) fn text_in(
+pub(super) fn find_text(
     text: &Option<proto::TranslatedString>,
-    languages: &Languages,
-) -> Option<Text> {
-    in_language(text.as_ref()?, languages).filter(|text| !text.text.is_empty())
+    languages: &PreferredLanguages,
+) -> Option<LocalizedText> {
+    pick_translation(text.as_ref()?, languages).filter(|text| !text.text.is_empty())
 }
 
-fn in_language(text: &proto::TranslatedString, languages: &Languages) -> Option<Text> {
-    let best = languages.best(&text.translation, |it| it.language.as_deref())?;
+fn pick_translation(
+    text: &proto::TranslatedString,
+    languages: &PreferredLanguages,
+) -> Option<LocalizedText> {
+    let best = languages.pick_best(&text.translation, |it| it.language.as_deref())?;
     let language = best.language.clone().filter(|language| !language.is_empty());
-    Some(Text { text: best.text.clone(), language })
+    Some(LocalizedText { text: best.text.clone(), language })
 }
 
-pub(super) fn markup(alerts: &[Told]) -> Markup {
+pub(super) fn render_alerts(alerts: &[AlertSummary]) -> Markup {
     let (open, more) = alerts.split_at(alerts.len().min(OPEN_MAX));
     html! {
         @if !alerts.is_empty() {
             section.alerts aria-label="Service information" {
-                @for alert in open { (one(alert)) }
+                @for alert in open { (render_alert(alert)) }
                 @if !more.is_empty() {
                     details.alerts-more {
                         summary { "and " (more.len()) " more" }
-                        div.alerts { @for alert in more { (one(alert)) } }
+                        div.alerts { @for alert in more { (render_alert(alert)) } }
                     }
                 }
             }
@@ -272,11 +279,11 @@ pub(super) fn markup(alerts: &[Told]) -> Markup {
 }
 
 /// The alerts as a list of their headers, which open to the rest; `all` is the address of all of them.
-pub(super) fn list(alerts: &[Told], all: &str) -> Markup {
+pub(super) fn render_list(alerts: &[AlertSummary], all: &str) -> Markup {
     html! {
         @if !alerts.is_empty() {
             ul.problem-list.alert-list {
-                @for Told { header, description } in alerts.iter().take(LISTED_MAX) {
+                @for AlertSummary { header, description } in alerts.iter().take(LISTED_MAX) {
                     @let (title, rest) = if header.text.is_empty() { (description, None) } else { (header, Some(description)) };
                     @let rest = rest.filter(|rest| !rest.text.is_empty());
                     li {
@@ -292,7 +299,7 @@ pub(super) fn list(alerts: &[Told], all: &str) -> Markup {
     }
 }
 
-fn one(Told { header, description }: &Told) -> Markup {
+fn render_alert(AlertSummary { header, description }: &AlertSummary) -> Markup {
     html! {
         div.alert {
             (icons::warning())
@@ -309,7 +316,7 @@ mod tests {
     use lineside_formats::gtfs_rt::proto::translated_string::Translation;
 
     use super::*;
-    use crate::http::Parameters;
+    use crate::http::QueryParameters;
 
     const NOW: i64 = 1_795_262_400;
 
@@ -334,10 +341,10 @@ mod tests {
         proto::Alert { active_period: vec![period], ..alert(text) }
     }
 
-    fn order(alerts: &[(Named, proto::Alert)]) -> Vec<String> {
+    fn order(alerts: &[(AlertSpecificity, proto::Alert)]) -> Vec<String> {
         let languages = languages();
         let alerts = alerts.iter().map(|(named, alert)| (*named, alert));
-        in_force(alerts, NOW, &languages).into_iter().map(|told| told.header.text).collect()
+        select_in_force(alerts, NOW, &languages).into_iter().map(|told| told.header.text).collect()
     }
 
     #[test]
@@ -345,10 +352,11 @@ mod tests {
         use Effect::{AccessibilityIssue, NoService, UnknownEffect};
         use SeverityLevel::{Info, Severe, UnknownSeverity};
         let lift = |n: u8| grave(&format!("Aufzug {n}"), Info, AccessibilityIssue);
-        let mut alerts: Vec<_> = (0..7).map(|n| (Named::Itself, lift(n))).collect();
-        alerts.push((Named::AllLines, grave("Zugverkehr eingestellt", Severe, NoService)));
-        alerts.push((Named::ByLine, grave("Weiche", UnknownSeverity, UnknownEffect)));
-        alerts.push((Named::Itself, grave("kein Halt", UnknownSeverity, NoService)));
+        let mut alerts: Vec<_> = (0..7).map(|n| (AlertSpecificity::Itself, lift(n))).collect();
+        alerts
+            .push((AlertSpecificity::AllLines, grave("Zugverkehr eingestellt", Severe, NoService)));
+        alerts.push((AlertSpecificity::ByLine, grave("Weiche", UnknownSeverity, UnknownEffect)));
+        alerts.push((AlertSpecificity::Itself, grave("kein Halt", UnknownSeverity, NoService)));
         let told = order(&alerts);
         assert_eq!(told[..4], ["kein Halt", "Zugverkehr eingestellt", "Weiche", "Aufzug 0"]);
         assert_eq!(told.len(), 10, "none is lost");
@@ -357,12 +365,12 @@ mod tests {
     #[test]
     fn of_alerts_as_grave_the_nearer_and_the_newer_come_first_else_the_order_is_the_feeds() {
         let alerts = [
-            (Named::AllLines, since("everywhere", NOW - 1)),
-            (Named::Itself, since("old", NOW - 9_000)),
-            (Named::Itself, since("z", NOW - 60)),
-            (Named::Itself, since("a", NOW - 60)),
-            (Named::Itself, since("z", NOW - 60)),
-            (Named::Itself, since("later", NOW + 60)),
+            (AlertSpecificity::AllLines, since("everywhere", NOW - 1)),
+            (AlertSpecificity::Itself, since("old", NOW - 9_000)),
+            (AlertSpecificity::Itself, since("z", NOW - 60)),
+            (AlertSpecificity::Itself, since("a", NOW - 60)),
+            (AlertSpecificity::Itself, since("z", NOW - 60)),
+            (AlertSpecificity::Itself, since("later", NOW + 60)),
         ];
         assert_eq!(order(&alerts), ["z", "a", "old", "everywhere"]);
     }
@@ -386,16 +394,17 @@ mod tests {
 
     #[test]
     fn those_that_there_is_no_room_for_wait_behind_their_number() {
-        let told: Vec<Told> =
-            (0..8).filter_map(|n| told(&alert(&format!("Number {n}")), &languages())).collect();
-        let all = markup(&told).into_string();
+        let told: Vec<AlertSummary> = (0..8)
+            .filter_map(|n| describe_alert(&alert(&format!("Number {n}")), &languages()))
+            .collect();
+        let all = render_alerts(&told).into_string();
         let (open, more) = all.split_once("<details").unwrap();
         assert_eq!(open.matches("Number").count(), OPEN_MAX);
         assert!(more.contains("and 2 more</summary>") && more.contains("Number 7"), "{more}");
-        assert!(!markup(&told[..OPEN_MAX]).into_string().contains("<details"));
+        assert!(!render_alerts(&told[..OPEN_MAX]).into_string().contains("<details"));
     }
 
-    fn languages() -> Languages {
-        Languages::of(&Parameters::default(), &HeaderMap::new())
+    fn languages() -> PreferredLanguages {
+        PreferredLanguages::from_request(&QueryParameters::default(), &HeaderMap::new())
     }
 }

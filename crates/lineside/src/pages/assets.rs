@@ -22,7 +22,7 @@ use serde::Deserialize;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::app::App;
-use crate::http::{Refusal, Representation, Wants};
+use crate::http::{Refusal, ReplyPreferences, Representation};
 
 /// As long as a cache may be told to keep something (RFC 2616 said a year, and caches still hold it).
 const FRESH_FOR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -32,17 +32,17 @@ const MANIFEST: &str = "manifest.json";
 
 #[derive(RustEmbed)]
 #[folder = "../../web/plain/"]
-struct Plain;
+struct PlainAssets;
 
 #[derive(RustEmbed)]
 #[folder = "../../web/dist/"]
 #[allow_missing = true]
 #[exclude = "*.map"]
-struct Dist;
+struct BundledAssets;
 
 /// One entry of the bundler's manifest.
 #[derive(Debug, Deserialize)]
-struct Chunk {
+struct ManifestChunk {
     file: String,
     #[serde(default)]
     css: Vec<String>,
@@ -53,7 +53,7 @@ struct Chunk {
 
 /// What a page has to load for one of the bundled parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Bundle {
+pub(super) struct AssetBundle {
     /// The address of the module.
     pub(super) script: String,
     /// The addresses of its style sheets.
@@ -62,8 +62,8 @@ pub(super) struct Bundle {
 
 static PLAIN_HASH: LazyLock<String> = LazyLock::new(|| {
     let mut hash = Xxh3Default::new();
-    for name in sorted_names(Plain::iter()) {
-        if let Some(file) = Plain::get(&name) {
+    for name in sorted_names(PlainAssets::iter()) {
+        if let Some(file) = PlainAssets::get(&name) {
             hash.update(name.as_bytes());
             hash.update(&file.data);
         }
@@ -71,8 +71,8 @@ static PLAIN_HASH: LazyLock<String> = LazyLock::new(|| {
     format!("{:016x}", hash.digest())
 });
 
-static BUNDLES: LazyLock<BTreeMap<String, Chunk>> = LazyLock::new(|| {
-    let manifest = Dist::get(MANIFEST).map(|file| file.data).unwrap_or_default();
+static BUNDLES: LazyLock<BTreeMap<String, ManifestChunk>> = LazyLock::new(|| {
+    let manifest = BundledAssets::get(MANIFEST).map(|file| file.data).unwrap_or_default();
     serde_json::from_slice(&manifest).unwrap_or_default()
 });
 
@@ -83,21 +83,21 @@ pub(super) fn router() -> Router<App> {
 }
 
 /// The address of a file of `web/plain`.
-pub(super) fn plain(name: &str) -> String {
+pub(super) fn plain_address(name: &str) -> String {
     format!("/assets/plain/{}/{name}", *PLAIN_HASH)
 }
 
 /// A file of `web/plain`.
 pub(super) fn plain_bytes(name: &str) -> Option<Bytes> {
-    Plain::get(name).map(|file| bytes_of(file.data))
+    PlainAssets::get(name).map(|file| into_bytes(file.data))
 }
 
 /// The bundle made of a source of `web/`, or nothing when this binary was built without.
-pub(super) fn bundle(source: &str) -> Option<Bundle> {
-    bundle_of(&BUNDLES, source)
+pub(super) fn find_bundle(source: &str) -> Option<AssetBundle> {
+    resolve_bundle(&BUNDLES, source)
 }
 
-fn bundle_of(chunks: &BTreeMap<String, Chunk>, source: &str) -> Option<Bundle> {
+fn resolve_bundle(chunks: &BTreeMap<String, ManifestChunk>, source: &str) -> Option<AssetBundle> {
     let address = |file: &str| format!("/assets/{file}");
     let script = address(&chunks.get(source)?.file);
     let (mut styles, mut seen, mut open) = (BTreeSet::new(), BTreeSet::new(), vec![source]);
@@ -107,32 +107,41 @@ fn bundle_of(chunks: &BTreeMap<String, Chunk>, source: &str) -> Option<Bundle> {
             open.extend(chunk.imports.iter().map(String::as_str));
         }
     }
-    Some(Bundle { script, styles: styles.into_iter().collect() })
+    Some(AssetBundle { script, styles: styles.into_iter().collect() })
 }
 
 async fn serve_plain(
     State(app): State<App>,
     Path((hash, name)): Path<(String, String)>,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Response {
     // An old page may ask for files of an older binary: better none than ones that do not fit.
-    let file = if hash == *PLAIN_HASH { Plain::get(&name) } else { None };
-    serve(&app, &name, file, &wants).await
+    let file = if hash == *PLAIN_HASH { PlainAssets::get(&name) } else { None };
+    serve_file(&app, &name, file, &wants).await
 }
 
-async fn serve_bundled(State(app): State<App>, Path(name): Path<String>, wants: Wants) -> Response {
-    let file = if name == MANIFEST { None } else { Dist::get(&name) };
-    serve(&app, &name, file, &wants).await
+async fn serve_bundled(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    wants: ReplyPreferences,
+) -> Response {
+    let file = if name == MANIFEST { None } else { BundledAssets::get(&name) };
+    serve_file(&app, &name, file, &wants).await
 }
 
-async fn serve(app: &App, name: &str, file: Option<EmbeddedFile>, wants: &Wants) -> Response {
+async fn serve_file(
+    app: &App,
+    name: &str,
+    file: Option<EmbeddedFile>,
+    wants: &ReplyPreferences,
+) -> Response {
     let Some(file) = file else { return Refusal::UnknownPath.into_response() };
-    let body = bytes_of(file.data);
+    let body = into_bytes(file.data);
     let kind = HeaderValue::from_static(media_type(name));
-    Representation::new(kind, body).fresh_for(FRESH_FOR).reply(wants, app).await
+    Representation::new(kind, body).fresh_for(FRESH_FOR).into_reply(wants, app).await
 }
 
-fn bytes_of(data: Cow<'static, [u8]>) -> Bytes {
+fn into_bytes(data: Cow<'static, [u8]>) -> Bytes {
     match data {
         Cow::Borrowed(bytes) => Bytes::from_static(bytes),
         Cow::Owned(bytes) => Bytes::from(bytes),
@@ -166,19 +175,19 @@ mod tests {
     #[test]
     fn the_style_and_the_client_are_always_there() {
         for name in ["lineside.css", "state.js", "events.js", "board.js"] {
-            assert!(Plain::get(name).is_some(), "{name} is missing from web/plain");
+            assert!(PlainAssets::get(name).is_some(), "{name} is missing from web/plain");
         }
     }
 
     #[test]
     fn every_module_that_a_plain_module_imports_is_there() {
-        for name in Plain::iter().filter(|name| name.ends_with(".js")) {
-            let file = Plain::get(&name).expect("it was just listed");
+        for name in PlainAssets::iter().filter(|name| name.ends_with(".js")) {
+            let file = PlainAssets::get(&name).expect("it was just listed");
             let text = String::from_utf8(file.data.into_owned()).expect("modules are UTF-8");
             for imported in
                 text.split("from \"./").skip(1).filter_map(|rest| rest.split('"').next())
             {
-                assert!(Plain::get(imported).is_some(), "{name} imports {imported}");
+                assert!(PlainAssets::get(imported).is_some(), "{name} imports {imported}");
             }
         }
     }
@@ -190,9 +199,9 @@ mod tests {
             "_a.js": {"file": "a-2.js", "css": ["a-3.css"], "imports": ["map/main.js"]}
         }"#;
         let chunks = serde_json::from_str(manifest).expect("a manifest");
-        let bundle = bundle_of(&chunks, "map/main.js").expect("the bundle is there");
+        let bundle = resolve_bundle(&chunks, "map/main.js").expect("the bundle is there");
         assert_eq!(bundle.script, "/assets/main-1.js");
         assert_eq!(bundle.styles, ["/assets/a-3.css"]);
-        assert_eq!(bundle_of(&chunks, "map/other.js"), None);
+        assert_eq!(resolve_bundle(&chunks, "map/other.js"), None);
     }
 }

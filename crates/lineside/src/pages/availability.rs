@@ -5,13 +5,13 @@
 
 use jiff::tz::TimeZone;
 use lineside_ingest::{
-    Archive, ArchiveError, Availability, FailureCode, FeedId, FeedStatus, Incident, Poll,
-    PollFailure, PollQuery, ServingState, SourceState, Span, Stretch,
+    ArchiveError, ArchiveSpan, FailureCode, FeedAvailability, FeedId, FeedIncident, FeedStatus,
+    PollArchive, PollFailure, PollQuery, PollRecord, ServingState, SourceState, StateStretch,
 };
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
-use super::feed::fold;
+use super::feed::render_fold;
 use super::{states, words};
 
 /// Failed polls that the page lists; the API has all of them.
@@ -27,22 +27,23 @@ const VISIBLE_PARTS: i64 = 300;
 
 /// What a feed's page shows of the past.
 #[derive(Debug)]
-pub(super) struct Past {
-    spans: Vec<Availability>,
-    failed: Vec<Poll>,
-    incidents: Vec<Incident>,
+pub(super) struct PollingHistory {
+    spans: Vec<FeedAvailability>,
+    failed: Vec<PollRecord>,
+    incidents: Vec<FeedIncident>,
 }
 
-impl Past {
+impl PollingHistory {
     /// Reads it; may take its time.
-    pub(super) fn read(
-        archive: &dyn Archive,
+    pub(super) fn from_archive(
+        archive: &dyn PollArchive,
         feed: &FeedId,
         now: UnixMillis,
     ) -> Result<Self, ArchiveError> {
-        let from = Span::Month.begin(now);
+        let from = ArchiveSpan::Month.first_bin_start(now);
         let failed = PollQuery { from, only_failed: true, offset: 0, limit: FAILED_SHOWN_MAX };
-        let spans = Span::ALL.map(|span| Availability::read(archive, feed, span, now));
+        let spans = ArchiveSpan::ALL
+            .map(|span| FeedAvailability::read_from_archive(archive, feed, span, now));
         Ok(Self {
             spans: spans.into_iter().collect::<Result<_, _>>()?,
             failed: archive.list_polls(feed, failed)?,
@@ -58,33 +59,33 @@ impl Past {
     }
 
     /// How the source answered in the last 24 hours.
-    pub(super) fn source_in_brief(&self) -> String {
-        self.spans.first().map_or_else(|| "unknown".to_owned(), requests)
+    pub(super) fn source_summary(&self) -> String {
+        self.spans.first().map_or_else(|| "unknown".to_owned(), describe_requests)
     }
 }
 
 /// When an incident began. One that lasts began when the state of its feed did: a timetable that has ended expired after its
 /// last day, and not when that was noticed, which is what the archive has.
-pub(super) fn began(incident: &Incident, status: &FeedStatus) -> UnixMillis {
+pub(super) fn began(incident: &FeedIncident, status: &FeedStatus) -> UnixMillis {
     let is_current = incident.ended.is_none() && incident.state == status.state;
     if is_current { status.since } else { incident.began }
 }
 
 /// The section on a feed's past, which may be unreadable at the moment.
-pub(super) fn card(id: &str, past: Option<&Past>, zone: &TimeZone) -> Markup {
+pub(super) fn render_card(id: &str, past: Option<&PollingHistory>, zone: &TimeZone) -> Markup {
     let body = html! {
         @match past {
             None => p.card-body.soft { "The history cannot be read at the moment. The feed is polled and served all the same." },
             Some(past) => {
                 div.card-body.stack {
-                    @for span in past.spans.iter().filter(|span| !is_mostly_before(span)) { (of_span(span, zone)) }
-                    @if let Some(since) = past.spans.last().and_then(begin) {
-                        p.soft.small { "Recorded since " (words::time_at(since, zone)) "." }
+                    @for span in past.spans.iter().filter(|span| !starts_late(span)) { (render_span(span, zone)) }
+                    @if let Some(since) = past.spans.last().and_then(records_start) {
+                        p.soft.small { "Recorded since " (words::render_time(since, zone)) "." }
                     }
-                    (legend())
+                    (render_legend())
                 }
-                (incidents(&past.incidents, zone))
-                (failed_polls(&past.failed, zone))
+                (render_incidents(&past.incidents, zone))
+                (render_failed_polls(&past.failed, zone))
             }
         }
         p.card-body.small {
@@ -93,42 +94,43 @@ pub(super) fn card(id: &str, past: Option<&Past>, zone: &TimeZone) -> Markup {
             a href=(format!("/feeds/{id}/incidents.atom")) { "Atom" }
         }
     };
-    let note = past.map(Past::source_in_brief).unwrap_or_default();
-    fold("availability", "Availability", &html! { (note) }, false, &body)
+    let note = past.map(PollingHistory::source_summary).unwrap_or_default();
+    render_fold("availability", "Availability", &html! { (note) }, false, &body)
 }
 
 /// When the records begin, if that is within the span: it was off from its first moment to then.
-fn begin(shown: &Availability) -> Option<UnixMillis> {
+fn records_start(shown: &FeedAvailability) -> Option<UnixMillis> {
     let first = shown.source.first().filter(|first| first.state == SourceState::Off)?;
     (shown.source.len() > 1).then_some(first.until)
 }
 
 /// Whether the records begin so late in a long span that a shorter one shows all of them.
-fn is_mostly_before(shown: &Availability) -> bool {
-    let day = i64::try_from(Span::Day.length().as_millis()).unwrap_or(i64::MAX);
-    shown.span == Span::Month && begin(shown).is_some_and(|begin| shown.until.0 - begin.0 < day)
+fn starts_late(shown: &FeedAvailability) -> bool {
+    let day = i64::try_from(ArchiveSpan::Day.total_length().as_millis()).unwrap_or(i64::MAX);
+    shown.span == ArchiveSpan::Month
+        && records_start(shown).is_some_and(|begin| shown.until.0 - begin.0 < day)
 }
 
-fn of_span(shown: &Availability, zone: &TimeZone) -> Markup {
+fn render_span(shown: &FeedAvailability, zone: &TimeZone) -> Markup {
     let title = match shown.span {
-        Span::Day => "The last 24 hours",
-        Span::Month => "The last 30 days",
+        ArchiveSpan::Day => "The last 24 hours",
+        ArchiveSpan::Month => "The last 30 days",
     };
     html! {
         div.strips {
             h3 { (title) }
-            (strip("Source", shown, &shown.source, source_sign, &source_words(shown)))
-            (strip("Served", shown, &shown.serving, serving_sign, &serving_words(shown)))
-            p.strip-ends.soft.small { (words::time_at(shown.from, zone)) span { "now" } }
+            (render_strip("Source", shown, &shown.source, source_sign, &describe_source(shown)))
+            (render_strip("Served", shown, &shown.serving, serving_sign, &describe_serving(shown)))
+            p.strip-ends.soft.small { (words::render_time(shown.from, zone)) span { "now" } }
         }
     }
 }
 
 /// A strip, what it shows in words, and the same words for who does not see it.
-fn strip<S: Copy>(
+fn render_strip<S: Copy>(
     name: &str,
-    shown: &Availability,
-    stretches: &[Stretch<S>],
+    shown: &FeedAvailability,
+    stretches: &[StateStretch<S>],
     sign: fn(S) -> (&'static str, u32),
     said: &str,
 ) -> Markup {
@@ -185,33 +187,37 @@ fn serving_sign(state: ServingState) -> (&'static str, u32) {
 }
 
 /// How many of the requests were answered.
-fn requests(shown: &Availability) -> String {
+fn describe_requests(shown: &FeedAvailability) -> String {
     let polls: u64 = shown.source.iter().map(|stretch| stretch.polls).sum();
     let failed: u64 = shown.source.iter().map(|stretch| stretch.failed).sum();
     match (polls, failed) {
         (0, _) => "no requests".to_owned(),
         (1, 0) => "answered 1 request".to_owned(),
-        (_, 0) => format!("answered all {} requests", words::number(polls)),
-        _ => format!("{} of {} requests failed", words::number(failed), words::number(polls)),
+        (_, 0) => format!("answered all {} requests", words::format_number(polls)),
+        _ => format!(
+            "{} of {} requests failed",
+            words::format_number(failed),
+            words::format_number(polls)
+        ),
     }
 }
 
-fn source_words(shown: &Availability) -> String {
-    let mut said = requests(shown);
-    let paused = time_in(&shown.source, |state| state == SourceState::Paused);
+fn describe_source(shown: &FeedAvailability) -> String {
+    let mut said = describe_requests(shown);
+    let paused = seconds_in(&shown.source, |state| state == SourceState::Paused);
     if paused > 0 {
-        said = format!("{said}; paused for {}", words::span(paused));
+        said = format!("{said}; paused for {}", words::format_span(paused));
     }
     // Before the first record there was no server to be off.
-    let before = begin(shown).map_or(0, |begin| begin.since(shown.from).as_secs());
-    let off = time_in(&shown.source, |state| state == SourceState::Off).saturating_sub(before);
+    let before = records_start(shown).map_or(0, |begin| begin.duration_since(shown.from).as_secs());
+    let off = seconds_in(&shown.source, |state| state == SourceState::Off).saturating_sub(before);
     if off > 0 && shown.source.len() > 1 {
-        said = format!("{said}; server off for {}", words::span(off));
+        said = format!("{said}; server off for {}", words::format_span(off));
     }
     said
 }
 
-fn serving_words(shown: &Availability) -> String {
+fn describe_serving(shown: &FeedAvailability) -> String {
     let kinds = [
         ("fresh", ServingState::Fresh),
         ("last good data", ServingState::Stale),
@@ -219,20 +225,20 @@ fn serving_words(shown: &Availability) -> String {
         ("no data", ServingState::Nothing),
     ];
     let parts = kinds.into_iter().filter_map(|(word, kind)| {
-        let seconds = time_in(&shown.serving, |state| state == kind);
-        (seconds > 0).then(|| format!("{word} for {}", words::span(seconds)))
+        let seconds = seconds_in(&shown.serving, |state| state == kind);
+        (seconds > 0).then(|| format!("{word} for {}", words::format_span(seconds)))
     });
     let parts: Vec<String> = parts.collect();
     if parts.is_empty() { "nothing yet".to_owned() } else { parts.join(", ") }
 }
 
 /// Seconds of the stretches that are so.
-fn time_in<S: Copy>(stretches: &[Stretch<S>], is_so: impl Fn(S) -> bool) -> u64 {
+fn seconds_in<S: Copy>(stretches: &[StateStretch<S>], is_so: impl Fn(S) -> bool) -> u64 {
     let lengths = stretches.iter().filter(|stretch| is_so(stretch.state));
-    lengths.map(|stretch| stretch.until.since(stretch.from).as_secs()).sum()
+    lengths.map(|stretch| stretch.until.duration_since(stretch.from).as_secs()).sum()
 }
 
-fn legend() -> Markup {
+fn render_legend() -> Markup {
     let signs = [
         ("good", HEIGHT, "answered; served fresh"),
         ("warn", 8, "answered partly; last good data served"),
@@ -253,7 +259,7 @@ fn legend() -> Markup {
     }
 }
 
-fn incidents(incidents: &[Incident], zone: &TimeZone) -> Markup {
+fn render_incidents(incidents: &[FeedIncident], zone: &TimeZone) -> Markup {
     html! {
         @if !incidents.is_empty() {
             details.past {
@@ -261,10 +267,10 @@ fn incidents(incidents: &[Incident], zone: &TimeZone) -> Markup {
                 ul {
                     @for incident in incidents {
                         li {
-                            (states::mark(incident.state)) " "
-                            (words::time_at(incident.began, zone)) " to "
+                            (states::render_static_sign(incident.state)) " "
+                            (words::render_time(incident.began, zone)) " to "
                             @match incident.ended {
-                                Some(ended) => (words::time_at(ended, zone)),
+                                Some(ended) => (words::render_time(ended, zone)),
                                 None => "now",
                             }
                             ": " (incident.reason)
@@ -276,7 +282,7 @@ fn incidents(incidents: &[Incident], zone: &TimeZone) -> Markup {
     }
 }
 
-fn failed_polls(polls: &[Poll], zone: &TimeZone) -> Markup {
+fn render_failed_polls(polls: &[PollRecord], zone: &TimeZone) -> Markup {
     html! {
         @if !polls.is_empty() {
             details.past {
@@ -284,12 +290,12 @@ fn failed_polls(polls: &[Poll], zone: &TimeZone) -> Markup {
                 ul {
                     @for poll in polls {
                         li {
-                            (words::time_at(poll.at, zone)) " " strong { (poll.outcome) } ": "
+                            (words::render_time(poll.at, zone)) " " strong { (poll.outcome) } ": "
                             @if let Some(failure) = &poll.failure {
                                 (failure.words)
-                                span.soft { " (" (how_far(poll, failure)) ")" }
+                                span.soft { " (" (describe_progress(poll, failure)) ")" }
                                 @if let Some(head) = &failure.head {
-                                    details { summary { (words::of_head(is_of_program(poll))) } pre.mono.small { (head) } }
+                                    details { summary { (words::response_heading(is_converter_output(poll))) } pre.mono.small { (head) } }
                                 }
                             }
                         }
@@ -301,17 +307,19 @@ fn failed_polls(polls: &[Poll], zone: &TimeZone) -> Markup {
 }
 
 /// Whether what is kept of a failed poll's words are those of a converter.
-fn is_of_program(poll: &Poll) -> bool {
+fn is_converter_output(poll: &PollRecord) -> bool {
     poll.outcome == FailureCode::Convert.to_string().as_str()
 }
 
 /// How far a failed poll came, how long that took, and what had come.
-fn how_far(poll: &Poll, failure: &PollFailure) -> String {
-    let mut told =
-        failure.phase.map(|phase| format!("{}, ", words::phase(phase))).unwrap_or_default();
+fn describe_progress(poll: &PollRecord, failure: &PollFailure) -> String {
+    let mut told = failure
+        .phase
+        .map(|phase| format!("{}, ", words::describe_phase(phase)))
+        .unwrap_or_default();
     told += &format!("after {:.1} s", poll.took.as_secs_f64());
     if poll.bytes > 0 {
-        told += &format!(", {} received", words::bytes(poll.bytes));
+        told += &format!(", {} received", words::format_bytes(poll.bytes));
     }
     told
 }
@@ -321,7 +329,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use lineside_ingest::{FeedState, MemoryArchive, Phase, Serving};
+    use lineside_ingest::{FeedState, FetchPhase, MemoryArchive, ServedContent};
     use lineside_sync::{Clock as _, SimulatedClock};
 
     use super::*;
@@ -333,25 +341,25 @@ mod tests {
         let feed = FeedId::new("city").unwrap();
         for minute in 0..10 {
             let failed = minute == 4;
-            let poll = Poll {
-                at: clock.wall(),
+            let poll = PollRecord {
+                at: clock.wall_time(),
                 took: Duration::from_millis(1_500),
                 bytes: 9,
                 outcome: if failed { "http_502".into() } else { "new".into() },
                 failure: failed.then(|| PollFailure {
                     words: "the answer was <502>".to_owned(),
-                    phase: Some(Phase::Wait),
+                    phase: Some(FetchPhase::Wait),
                     status: Some(502),
                     head: Some("<h1>Bad</h1>".to_owned()),
                 }),
-                serving: if failed { Serving::Stale } else { Serving::Fresh },
+                serving: if failed { ServedContent::Stale } else { ServedContent::Fresh },
             };
             archive.record_poll(&feed, poll);
             clock.advance(Duration::from_secs(60));
         }
-        archive.begin_state(&feed, FeedState::Stale, "http_502", clock.wall());
-        let past = Past::read(&archive, &feed, clock.wall()).unwrap();
-        let text = card("city", Some(&past), &TimeZone::UTC).into_string();
+        archive.begin_state(&feed, FeedState::Stale, "http_502", clock.wall_time());
+        let past = PollingHistory::from_archive(&archive, &feed, clock.wall_time()).unwrap();
+        let text = render_card("city", Some(&past), &TimeZone::UTC).into_string();
         assert!(text.contains("aria-label=\"Source: 1 of 10 requests failed\""));
         assert!(text.contains("last good data for 60 seconds"), "{text}");
         // One sign of each in the legend, and the failed minute in both strips of the day: the month has no more to show.
@@ -381,6 +389,6 @@ mod tests {
         assert!(ends("good").iter().all(|end| *end <= LENGTH), "{text}");
         assert_eq!(ends("good").iter().filter(|end| **end == LENGTH).count(), 2, "{text}");
         assert_eq!(text.matches("viewBox=\"0 0 100000 12\"").count(), 2, "{text}");
-        assert!(card("city", None, &TimeZone::UTC).into_string().contains("cannot be read"));
+        assert!(render_card("city", None, &TimeZone::UTC).into_string().contains("cannot be read"));
     }
 }

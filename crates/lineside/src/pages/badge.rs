@@ -5,7 +5,7 @@
 
 use maud::{Markup, html};
 
-use super::words::short_name;
+use super::words::shorten_name;
 
 /// What a route without a color is drawn in.
 const DEFAULT_COLOR: [u8; 3] = [0x5b, 0x67, 0x70];
@@ -16,39 +16,39 @@ const CONTRAST_MIN: f64 = 4.5;
 const CONTRAST_DARK: f64 = 3.0;
 
 /// A badge with this label, on the feed's color.
-pub(super) fn badge(label: &str, color: Option<[u8; 3]>) -> Markup {
-    let (background, reads_white) = colors(color);
+pub(super) fn render_badge(label: &str, color: Option<[u8; 3]>) -> Markup {
+    let (background, reads_white) = pick_colors(color);
     html! {
         span.badge.on-dark[reads_white].on-light[!reads_white] {
             svg aria-hidden="true" { rect width="100%" height="100%" fill=(background); }
-            (short_name(label))
+            (shorten_name(label))
         }
     }
 }
 
 /// The background as `#rrggbb`, and whether its text is white and not black. Colors of middle brightness are darkened
 /// until white text is readable on them. The feed's own text color is often unreadable and is not used.
-fn colors(color: Option<[u8; 3]>) -> (String, bool) {
+fn pick_colors(color: Option<[u8; 3]>) -> (String, bool) {
     let own = color.unwrap_or(DEFAULT_COLOR);
-    let is_dark = contrast_of_white(own) >= CONTRAST_DARK;
-    let is_readable = |rgb: &[u8; 3]| !is_dark || contrast_of_white(*rgb) >= CONTRAST_MIN;
+    let is_dark = white_contrast(own) >= CONTRAST_DARK;
+    let is_readable = |rgb: &[u8; 3]| !is_dark || white_contrast(*rgb) >= CONTRAST_MIN;
     let [r, g, b] =
-        (0..=100).rev().map(|percent| darkened(own, percent)).find(is_readable).unwrap_or(own);
+        (0..=100).rev().map(|percent| darken_color(own, percent)).find(is_readable).unwrap_or(own);
     (format!("#{r:02x}{g:02x}{b:02x}"), is_dark)
 }
 
 /// A color with this share of its brightness.
-fn darkened(rgb: [u8; 3], percent: u16) -> [u8; 3] {
+fn darken_color(rgb: [u8; 3], percent: u16) -> [u8; 3] {
     rgb.map(|channel| u8::try_from(u16::from(channel) * percent / 100).unwrap_or(channel))
 }
 
 /// The contrast of white text on a color, after WCAG 2.
-fn contrast_of_white(rgb: [u8; 3]) -> f64 {
-    1.05 / (luminance(rgb) + 0.05)
+fn white_contrast(rgb: [u8; 3]) -> f64 {
+    1.05 / (relative_luminance(rgb) + 0.05)
 }
 
 /// Relative luminance after WCAG 2.
-fn luminance(rgb: [u8; 3]) -> f64 {
+fn relative_luminance(rgb: [u8; 3]) -> f64 {
     let [r, g, b] = rgb.map(|channel| {
         let value = f64::from(channel) / 255.0;
         if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
@@ -70,9 +70,9 @@ mod tests {
 
     #[test]
     fn a_label_reads_on_its_color_as_in_the_browser() {
-        let cases = crate::pages::words::tests::cases();
+        let cases = crate::pages::words::tests::load_cases();
         for case in cases["badge"].as_array().expect("a list of cases") {
-            let (background, reads_white) = colors(case[0].as_str().and_then(parse_color));
+            let (background, reads_white) = pick_colors(case[0].as_str().and_then(parse_color));
             assert_eq!(Some(background.as_str()), case[1].as_str());
             let text = if reads_white { "#ffffff" } else { "#000000" };
             assert_eq!(Some(text), case[2].as_str(), "on {background}");
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_label_is_text_whatever_it_holds() {
-        let markup = badge("<b>7</b>", None).into_string();
+        let markup = render_badge("<b>7</b>", None).into_string();
         assert!(markup.contains("&lt;b&gt;7&lt;/b&gt;"), "{markup}");
     }
 }

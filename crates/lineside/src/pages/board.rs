@@ -18,15 +18,15 @@ use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::alerts::{self, Told};
+use super::alerts::{self, AlertSummary};
 use super::board_window::{self, BoardWindow};
 use super::favourites::{self, FavouriteKind};
-use super::languages::Languages;
-use super::layout::{self, Page, Section};
-use super::{badge, catalog, map, of_network, route, states, trips, words};
+use super::languages::PreferredLanguages;
+use super::layout::{self, NavSection, PageLayout};
+use super::{badge, catalog, line, map, network_page, states, trips, words};
 use crate::app::App;
-use crate::delays::{self, Noun};
-use crate::http::{Embeddable, Parameters, Refusal, found};
+use crate::delays::{self, VehicleNoun};
+use crate::http::{EmbeddableReply, QueryParameters, Refusal, lookup};
 
 /// Rows of a board, as many as its channel holds.
 const DEPARTURES_MAX: usize = 40;
@@ -39,66 +39,66 @@ const LINES_MAX: usize = 40;
 /// Line badges in the head; a large station has hundreds.
 const ROUTES_MAX: usize = 40;
 
-pub(super) async fn page(
+pub(super) async fn get_board(
     State(app): State<App>,
     Path((feed, stop_id)): Path<(String, String)>,
-    parameters: Parameters,
+    parameters: QueryParameters,
     headers: HeaderMap,
 ) -> Response {
-    let wish = Wish::of(&parameters, &headers);
+    let wish = BoardOptions::from_request(&parameters, &headers);
     let is_embedded = wish.is_embedded;
-    let (network, dataset) = match of_network::named(&app, &feed) {
+    let (network, dataset) = match network_page::find_network(&app, &feed) {
         Ok(named) => named,
-        Err(refusal) => return layout::refused(&refusal, is_embedded),
+        Err(refusal) => return layout::refusal_page(&refusal, is_embedded),
     };
     let timetable = &dataset.timetable;
     let Some(stop) = timetable.find_stop(&stop_id) else {
-        let (feed, stop) = (found::shortened(&feed), found::shortened(&stop_id));
-        return layout::refused(&Refusal::UnknownStop { feed, stop }, is_embedded);
+        let (feed, stop) = (lookup::shorten_id(&feed), lookup::shorten_id(&stop_id));
+        return layout::refusal_page(&Refusal::UnknownStop { feed, stop }, is_embedded);
     };
-    let board = Board::of(&app, &network, timetable, stop, wish);
-    let mut page = Page::new(&board.title, Section::Networks);
+    let board = DepartureBoard::for_stop(&app, &network, timetable, stop, wish);
+    let mut page = PageLayout::new(&board.title, NavSection::Networks);
     page.description = Some(format!("The next departures from {}, in real time.", board.title));
     page.scripts = &["board.js", favourites::SCRIPT];
     page.styles = &[favourites::STYLE];
     page.refresh = Some(REFRESH_S);
     page.is_embedded = is_embedded;
     page.alternates.push(("application/json", board.api_address()));
-    let mut reply = of_network::reply(&page, &board.markup());
+    let mut reply = network_page::reply_with_page(&page, &board.render_markup());
     if is_embedded {
-        reply.extensions_mut().insert(Embeddable);
+        reply.extensions_mut().insert(EmbeddableReply);
     }
     reply
 }
 
 /// How somebody wants the board.
 #[derive(Debug)]
-struct Wish {
+struct BoardOptions {
     /// Only these lines, by name or id; all if none is named.
     lines: Vec<String>,
     limit: usize,
     /// From when on, Unix seconds, if that is not now; as the address has it.
     after: Option<String>,
-    languages: Languages,
+    languages: PreferredLanguages,
     is_embedded: bool,
 }
 
-impl Wish {
-    fn of(parameters: &Parameters, headers: &HeaderMap) -> Self {
-        let lines = parameters.all("lines").flat_map(|lines| lines.split(','));
+impl BoardOptions {
+    fn from_request(parameters: &QueryParameters, headers: &HeaderMap) -> Self {
+        let lines = parameters.all_values("lines").flat_map(|lines| lines.split(','));
         let lines = lines.map(str::trim).filter(|line| !line.is_empty());
-        let limit = parameters.one("limit").and_then(|limit| limit.parse().ok());
+        let limit = parameters.find_value("limit").and_then(|limit| limit.parse().ok());
         Self {
             lines: lines.take(LINES_MAX).map(str::to_owned).collect(),
             limit: limit.unwrap_or(DEPARTURES_MAX).clamp(1, DEPARTURES_MAX),
-            after: parameters.one("after").map(str::to_owned),
-            languages: Languages::of(parameters, headers),
+            after: parameters.find_value("after").map(str::to_owned),
+            languages: PreferredLanguages::from_request(parameters, headers),
             is_embedded: delays::is_embedded(parameters),
         }
     }
 
     /// The departures that are wanted, from a moment on. Those of a rare line come after many others.
-    fn all_departures(
+    fn list_departures(
         &self,
         network: &Network,
         stop_id: &str,
@@ -106,34 +106,35 @@ impl Wish {
         most: usize,
     ) -> Vec<Departure> {
         let most = if self.lines.is_empty() { most } else { DELAYS_OF_STOP_MAX };
-        let (state, now) = (network.state(), network.now());
+        let (state, now) = (network.state(), network.data_now());
         let from = UnixMillis::from_seconds(from);
         let all = lineside_ingest::departures_from(&state, stop_id, now, from, most, HORIZON);
         let mut departures = all.unwrap_or_default();
-        departures.sort_by(|a, b| (a.leaves(), &a.id).cmp(&(b.leaves(), &b.id)));
+        departures.sort_by(|a, b| (a.departure_time(), &a.id).cmp(&(b.departure_time(), &b.id)));
         // Only the board of now keeps what has just left.
         let is_later = from > now;
         departures.retain(|departure| {
-            self.wants(departure) && (!is_later || departure.leaves() >= from.seconds())
+            self.matches_departure(departure)
+                && (!is_later || departure.departure_time() >= from.unix_seconds())
         });
         departures
     }
 
-    fn wants(&self, departure: &Departure) -> bool {
+    fn matches_departure(&self, departure: &Departure) -> bool {
         let own = [departure.route_short_name.as_str(), departure.route_id.as_str()];
         self.lines.is_empty() || self.lines.iter().any(|line| own.contains(&line.as_str()))
     }
 }
 
 /// Everything that one board shows.
-struct Board<'a> {
+struct DepartureBoard<'a> {
     title: String,
     network: &'a Network,
     timetable: &'a Timetable,
     stop: StopIdx,
     departures: Vec<Departure>,
-    alerts: Vec<Told>,
-    wish: Wish,
+    alerts: Vec<AlertSummary>,
+    wish: BoardOptions,
     /// The real-time feeds whose times are not to be trusted as they stand.
     stale: BTreeSet<String>,
     now: i64,
@@ -141,37 +142,37 @@ struct Board<'a> {
     app: &'a App,
 }
 
-impl<'a> Board<'a> {
-    fn of(
+impl<'a> DepartureBoard<'a> {
+    fn for_stop(
         app: &'a App,
         network: &'a Network,
         timetable: &'a Timetable,
         stop: StopIdx,
-        wish: Wish,
+        wish: BoardOptions,
     ) -> Self {
-        let now = network.now().0.div_euclid(1000);
+        let now = network.data_now().0.div_euclid(1000);
         let at = timetable.stop(stop);
         let title = match at.platform_code {
             Some(platform) if !at.name.is_empty() => format!("{}, platform {platform}", at.name),
             _ if at.name.is_empty() => at.id.to_owned(),
             _ => at.name.to_owned(),
         };
-        let from = board_window::start(wish.after.as_deref(), now, timetable.timezone());
+        let from = board_window::parse_start(wish.after.as_deref(), now, timetable.timezone());
         // One more than is shown says that there are later ones.
         let most = DEPARTURES_MAX + 1;
-        let mut departures = wish.all_departures(network, at.id, from.unwrap_or(now), most);
+        let mut departures = wish.list_departures(network, at.id, from.unwrap_or(now), most);
         let window = BoardWindow::new(from, now, &departures, wish.limit, |from| {
-            wish.all_departures(network, at.id, from, DELAYS_OF_STOP_MAX)
+            wish.list_departures(network, at.id, from, DELAYS_OF_STOP_MAX)
         });
         departures.truncate(wish.limit);
-        let alerts = alerts::at_stop(network, timetable, stop, now, &wish.languages);
+        let alerts = alerts::find_for_stop(network, timetable, stop, now, &wish.languages);
         let feeds = network.realtime_feeds();
         let misleading = feeds.iter().filter(|feed| feed.status().unreliable_since.is_some());
         let stale = misleading.map(|feed| feed.id().to_string()).collect();
         Self { title, network, timetable, stop, departures, alerts, wish, stale, now, window, app }
     }
 
-    fn zone(&self) -> &TimeZone {
+    fn time_zone(&self) -> &TimeZone {
         self.timetable.timezone()
     }
 
@@ -184,43 +185,43 @@ impl<'a> Board<'a> {
         format!("/api/v1/stops/{}/{id}/departures", self.feed_id())
     }
 
-    fn markup(&self) -> Markup {
+    fn render_markup(&self) -> Markup {
         html! {
             div.page {
-                (self.head())
-                (of_network::timetable_end(self.network))
-                (self.troubles())
-                (alerts::markup(&self.alerts))
+                (self.render_head())
+                (network_page::render_timetable_end(self.network))
+                (self.render_troubles())
+                (alerts::render_alerts(&self.alerts))
                 section.card aria-label="Departures" {
                     table.board role="table" hidden[self.departures.is_empty()] {
-                        (column_heads())
+                        (render_column_heads())
                         tbody role="rowgroup" {
-                            @for departure in &self.departures { (self.row(departure)) }
+                            @for departure in &self.departures { (self.render_row(departure)) }
                         }
                     }
-                    p.board-empty hidden[!self.departures.is_empty()] { (self.empty()) }
-                    @if !self.wish.is_embedded { (self.pager()) }
+                    p.board-empty hidden[!self.departures.is_empty()] { (self.render_empty()) }
+                    @if !self.wish.is_embedded { (self.render_pager()) }
                 }
-                @if !self.wish.is_embedded { (self.sources()) (self.platforms()) }
-                (states::templates())
-                (layout::data_island("board-data", &self.live_data()))
+                @if !self.wish.is_embedded { (self.render_sources()) (self.render_platforms()) }
+                (states::render_templates())
+                (layout::render_data_island("board-data", &self.live_data()))
             }
         }
     }
 
     /// What stands in the place of rows.
-    fn empty(&self) -> Markup {
-        let zone = self.zone();
+    fn render_empty(&self) -> Markup {
+        let zone = self.time_zone();
         html! {
             @match self.window.from {
                 None => "No departures in the next two hours.",
-                Some(from) => { "No departures from " (words::clock_or_day(from, self.now, zone)) " to " (words::clock_or_day(from + board_window::HORIZON_S, self.now, zone)) "." }
+                Some(from) => { "No departures from " (words::format_clock_or_day(from, self.now, zone)) " to " (words::format_clock_or_day(from + board_window::HORIZON_S, self.now, zone)) "." }
             }
         }
     }
 
     /// Links to later departures, and back.
-    fn pager(&self) -> Markup {
+    fn render_pager(&self) -> Markup {
         let address = |at: i64| self.address_after(Some(at));
         html! {
             nav.pager.board-pager aria-label="Earlier and later departures" {
@@ -244,44 +245,47 @@ impl<'a> Board<'a> {
             query.append_pair("limit", &self.wish.limit.to_string());
         }
         if let Some(after) = after {
-            query.append_pair("after", &board_window::format(after, self.zone()));
+            query.append_pair("after", &board_window::format_local_time(after, self.time_zone()));
         }
         let query = query.finish();
         let separator = if query.is_empty() { "" } else { "?" };
-        format!("{}{separator}{query}", address(self.feed_id(), self.timetable.stop(self.stop).id))
+        format!(
+            "{}{separator}{query}",
+            board_address(self.feed_id(), self.timetable.stop(self.stop).id)
+        )
     }
 
-    fn head(&self) -> Markup {
-        let noun = Noun::for_route_types(self.route_types());
+    fn render_head(&self) -> Markup {
+        let noun = VehicleNoun::for_route_types(self.route_types());
         let stop = self.timetable.stop(self.stop);
-        let routes = self.routes();
+        let routes = self.list_routes();
         html! {
             div.board-head {
                 div.page-head.tight {
                     p.crumbs {
-                        a.target href=(format!("/networks/{}", self.feed_id())) { (of_network::name(self.app, self.network)) }
+                        a.target href=(format!("/networks/{}", self.feed_id())) { (network_page::network_name(self.app, self.network)) }
                         @if let Some(parent) = stop.parent.map(|parent| self.timetable.stop(parent)) {
-                            " › " a href=(address(self.feed_id(), parent.id)) { (parent.name) }
+                            " › " a href=(board_address(self.feed_id(), parent.id)) { (parent.name) }
                         }
                     }
                     div.starred {
                         h1 { (self.title) }
-                        @if !self.wish.is_embedded { (favourites::star(self.app, self.network, FavouriteKind::Stop, &address(self.feed_id(), stop.id), &self.title)) }
+                        @if !self.wish.is_embedded { (favourites::render_star(self.app, self.network, FavouriteKind::Stop, &board_address(self.feed_id(), stop.id), &self.title)) }
                     }
                     @if !routes.is_empty() {
                         div.stop-routes aria-label="Lines" role="group" {
                             @for (name, color, id) in routes.iter().take(ROUTES_MAX) {
-                                a.line-link href=(route::address(self.feed_id(), id)) { (badge::badge(name, *color)) }
+                                a.line-link href=(line::line_address(self.feed_id(), id)) { (badge::render_badge(name, *color)) }
                             }
                             @if routes.len() > ROUTES_MAX { span.soft.small { "and " (routes.len() - ROUTES_MAX) " more" } }
                         }
                     }
                 }
                 div.board-now {
-                    time.board-clock datetime=(words::rfc3339(self.now, self.zone())) { (words::clock(self.now, self.zone())) }
+                    time.board-clock datetime=(words::format_rfc3339(self.now, self.time_zone())) { (words::format_clock(self.now, self.time_zone())) }
                     p.board-links {
                         (states::recording_tag(self.network))
-                        span.live #live data-status="off" { "As of " (words::clock_seconds(self.now, self.zone())) }
+                        span.live #live data-status="off" { "As of " (words::format_clock_seconds(self.now, self.time_zone())) }
                         @if !self.wish.is_embedded {
                             a.small href=(format!("/delays/{}?stop={}", self.feed_id(), map::query_value(stop.id))) { "Is my " (noun.one) " late?" }
                             a.small href=(format!("/map?stop={}:{}", self.feed_id(), map::query_value(stop.id))) { "On the map" }
@@ -294,20 +298,20 @@ impl<'a> Board<'a> {
 
     fn route_types(&self) -> impl Iterator<Item = u16> {
         let stops = self.timetable.stop_and_descendants(self.stop).into_iter();
-        let routes = stops.flat_map(|stop| self.timetable.routes_of_stop(stop));
+        let routes = stops.flat_map(|stop| self.timetable.stop_routes(stop));
         routes.map(|route| self.timetable.route(route).kind)
     }
 
     /// The lines that call here, by their names; of those that are called alike the first.
-    fn routes(&self) -> Vec<(String, Option<[u8; 3]>, String)> {
+    fn list_routes(&self) -> Vec<(String, Option<[u8; 3]>, String)> {
         let mut routes: Vec<_> = self
             .timetable
             .stop_and_descendants(self.stop)
             .into_iter()
-            .flat_map(|stop| self.timetable.routes_of_stop(stop))
+            .flat_map(|stop| self.timetable.stop_routes(stop))
             .map(|route| self.timetable.route(route))
             .map(|route| {
-                let name = route.name().to_owned();
+                let name = route.display_name().to_owned();
                 (route.sort_order, name.len(), name, route.color, route.id.to_owned())
             })
             .collect();
@@ -316,23 +320,23 @@ impl<'a> Board<'a> {
         routes.into_iter().map(|(_, _, name, color, id)| (name, color, id)).collect()
     }
 
-    fn row(&self, departure: &Departure) -> Markup {
-        let delay = words::delay(departure.status.as_str(), departure.delay.map(i64::from));
+    fn render_row(&self, departure: &Departure) -> Markup {
+        let delay = words::format_delay(departure.status.as_str(), departure.delay.map(i64::from));
         let is_off =
             matches!(departure.status, DepartureStatus::Cancelled | DepartureStatus::Skipped);
         let expected = departure.expected.filter(|_| departure.status == DepartureStatus::Realtime);
         html! {
             tr.is-cancelled[is_off].is-plain[departure.expected.is_none()].is-stale[self.stale.contains(departure.source.as_str())]
-                role="row" data-id=(departure.id) data-trip=(departure.trip_id) data-leaves=(departure.leaves()) data-source=(departure.source) {
-                td.scheduled role="cell" { (self.time(departure.scheduled)) }
+                role="row" data-id=(departure.id) data-trip=(departure.trip_id) data-leaves=(departure.departure_time()) data-source=(departure.source) {
+                td.scheduled role="cell" { (self.render_time(departure.scheduled)) }
                 td.expected role="cell" {
                     @match expected {
-                        Some(at) => (self.time(at)),
+                        Some(at) => (self.render_time(at)),
                         None => span.soft { "–" },
                     }
                 }
-                td.line role="cell" { (badge::badge(&departure.route_short_name, departure.route_color)) }
-                td.to role="cell" { (self.destination(departure)) }
+                td.line role="cell" { (badge::render_badge(&departure.route_short_name, departure.route_color)) }
+                td.to role="cell" { (self.render_destination(departure)) }
                 td.platform role="cell" {
                     @if let Some(platform) = &departure.scheduled_platform { s.platform-was { (platform) } " " }
                     @if let Some(platform) = &departure.platform {
@@ -343,35 +347,36 @@ impl<'a> Board<'a> {
                     span class=(format!("delay tone-{}", delay.tone)) { (delay.words) }
                     @if departure.status == DepartureStatus::Scheduled { span.source { "timetable" } }
                 }
-                td.due role="cell" { @if !is_off { (words::due(departure.leaves() - self.now)) } }
+                td.due role="cell" { @if !is_off { (words::format_due(departure.departure_time() - self.now)) } }
             }
         }
     }
 
-    fn time(&self, at: i64) -> Markup {
-        html! { time datetime=(words::rfc3339(at, self.zone())) { (words::clock(at, self.zone())) } }
+    fn render_time(&self, at: i64) -> Markup {
+        html! { time datetime=(words::format_rfc3339(at, self.time_zone())) { (words::format_clock(at, self.time_zone())) } }
     }
 
     /// Where a departure goes, as a link to its trip.
-    fn destination(&self, departure: &Departure) -> Markup {
+    fn render_destination(&self, departure: &Departure) -> Markup {
         let to = departure.headsign.as_deref().unwrap_or(&departure.trip_id);
-        let (date, start) = trips::date_and_start(&departure.id);
+        let (date, start) = trips::split_departure_id(&departure.id);
         html! {
             @if departure.trip_id.is_empty() || self.wish.is_embedded { (to) }
-            @else { a.trip-link href=(trips::address(self.feed_id(), &departure.trip_id, date, start)) { (to) } }
+            @else { a.trip-link href=(trips::trip_address(self.feed_id(), &departure.trip_id, date, start)) { (to) } }
         }
     }
 
     /// Which predictions are not to be trusted as they stand; shown and hidden by the page's script
     /// as the states change.
-    fn troubles(&self) -> Markup {
+    fn render_troubles(&self) -> Markup {
         let state = self.network.state();
-        let feeds = of_network::feeds_with(self.app, self.network, &state, state.trip_updates());
-        of_network::trouble_with_times(self.app, &feeds, self.zone())
+        let feeds =
+            network_page::find_feeds_with(self.app, self.network, &state, state.trip_updates());
+        network_page::render_times_banner(self.app, &feeds, self.time_zone())
     }
 
     /// The feeds that this board is made from, and how each is doing.
-    fn sources(&self) -> Markup {
+    fn render_sources(&self) -> Markup {
         let feeds = self.network.feeds();
         html! {
             details.sources {
@@ -382,9 +387,9 @@ impl<'a> Board<'a> {
                         @let id = feed.config().id.as_str();
                         li {
                             a href=(format!("/feeds/{id}")) { (feed.config().display_name()) }
-                            (states::sign(id, status.state))
+                            (states::render_sign(id, status.state))
                             span.soft data-reason-of=(id) hidden[status.state == FeedState::Ok] { (status.reason) }
-                            span.soft { "data " (catalog::data_age(feed, &status, self.app.now())) }
+                            span.soft { "data " (catalog::render_data_age(feed, &status, self.app.now())) }
                         }
                     }
                 }
@@ -393,9 +398,9 @@ impl<'a> Board<'a> {
     }
 
     /// Boards of the platforms of a station.
-    fn platforms(&self) -> Markup {
+    fn render_platforms(&self) -> Markup {
         let mut named: BTreeMap<(usize, &str), &str> = BTreeMap::new();
-        for child in self.timetable.children(self.stop) {
+        for child in self.timetable.child_stops(self.stop) {
             let stop = self.timetable.stop(*child);
             if let Some(code) = stop.platform_code.filter(|_| stop.location_type == 0) {
                 named.insert((code.len(), code), stop.id);
@@ -405,7 +410,7 @@ impl<'a> Board<'a> {
             @if named.len() > 1 {
                 nav.platforms aria-label="Boards by platform" {
                     span.soft.small { "Only one platform:" }
-                    @for ((_, code), id) in &named { a.platform-link href=(address(self.feed_id(), id)) { (code) } }
+                    @for ((_, code), id) in &named { a.platform-link href=(board_address(self.feed_id(), id)) { (code) } }
                 }
             }
         }
@@ -416,7 +421,7 @@ impl<'a> Board<'a> {
             self.network.feeds().iter().map(|feed| feed.config().id.as_str().to_owned()).collect();
         let id = self.timetable.stop(self.stop).id;
         json!({
-            "now": self.network.now().0,
+            "now": self.network.data_now().0,
             "wall": self.app.now().0,
             "channel": format!("stop/{}/{}", self.feed_id(), encode_segment(id)),
             "departures": format!("{}?limit={}", self.api_address(), self.wish.limit),
@@ -430,7 +435,7 @@ impl<'a> Board<'a> {
     }
 }
 
-fn column_heads() -> Markup {
+fn render_column_heads() -> Markup {
     html! {
         thead role="rowgroup" {
             tr role="row" {
@@ -447,17 +452,17 @@ fn column_heads() -> Markup {
 }
 
 /// The address of a stop's board.
-pub(super) fn address(feed: &str, stop_id: &str) -> String {
+pub(super) fn board_address(feed: &str, stop_id: &str) -> String {
     format!("/stops/{feed}/{}", map::path_segment(stop_id))
 }
 
 /// The timetable and the stop that an address names.
-pub(super) fn find(
+pub(super) fn find_stop(
     app: &App,
     feed: &str,
     stop_id: &str,
 ) -> Option<(Arc<Network>, Arc<Timetable>, StopIdx)> {
-    let network = app.ingest().network_of(feed)?;
+    let network = app.ingest().find_network_of_feed(feed)?;
     let timetable = network.timetable()?;
     let stop = timetable.find_stop(stop_id)?;
     Some((network, timetable, stop))

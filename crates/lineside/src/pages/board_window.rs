@@ -33,12 +33,14 @@ impl BoardWindow {
     ) -> Self {
         let begin = from.unwrap_or(now);
         // At least a minute on, or many departures of one minute would hold the board where it is.
-        let next = departures.get(limit).map(|next| next.leaves().max(begin + 60));
+        let next = departures.get(limit).map(|next| next.departure_time().max(begin + 60));
         let later = next.unwrap_or(begin + HORIZON_S);
         let earlier = from.map(|from| {
             let before = all_from((from - HORIZON_S).max(now)).into_iter();
-            let before: Vec<i64> =
-                before.map(|it| it.leaves()).filter(|at| (now..from).contains(at)).collect();
+            let before: Vec<i64> = before
+                .map(|it| it.departure_time())
+                .filter(|at| (now..from).contains(at))
+                .collect();
             // Where no more than one page of departures is before it, the board of now has them all.
             let first = before.len().checked_sub(limit).filter(|first| *first > 0);
             let first = first.and_then(|first| before.get(first));
@@ -50,7 +52,7 @@ impl BoardWindow {
 
 /// Where a board begins that an address asks for: a time with an offset, a local one, or Unix seconds. `None` for now, also if
 /// it is past or cannot be read.
-pub(super) fn start(after: Option<&str>, now: i64, zone: &TimeZone) -> Option<i64> {
+pub(super) fn parse_start(after: Option<&str>, now: i64, zone: &TimeZone) -> Option<i64> {
     let text = after?;
     let local = || {
         let time: DateTime = text.parse().ok()?;
@@ -62,7 +64,7 @@ pub(super) fn start(after: Option<&str>, now: i64, zone: &TimeZone) -> Option<i6
 }
 
 /// A moment as an address has it: local time, which people can read and change.
-pub(super) fn format(at: i64, zone: &TimeZone) -> String {
+pub(super) fn format_local_time(at: i64, zone: &TimeZone) -> String {
     let at = Timestamp::from_second(at).unwrap_or(Timestamp::UNIX_EPOCH);
     at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
@@ -78,12 +80,15 @@ mod tests {
         for said in
             ["1795442400", "2026-11-23T14:00:00Z", "2026-11-23T15:00:00", "2026-11-23T15:00"]
         {
-            assert_eq!(start(Some(said), now, &zone), Some(1_795_442_400), "{said}");
+            assert_eq!(parse_start(Some(said), now, &zone), Some(1_795_442_400), "{said}");
         }
-        assert_eq!(start(Some(&format(1_795_442_400, &zone)), now, &zone), Some(1_795_442_400));
+        assert_eq!(
+            parse_start(Some(&format_local_time(1_795_442_400, &zone)), now, &zone),
+            Some(1_795_442_400)
+        );
         for wrong in ["", "soon", "0", "2026-11-23T11:00:00Z", "99999999999999", "2126-01-01T00:00"]
         {
-            assert_eq!(start(Some(wrong), now, &zone), None, "{wrong}");
+            assert_eq!(parse_start(Some(wrong), now, &zone), None, "{wrong}");
         }
     }
 }

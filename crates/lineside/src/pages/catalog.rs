@@ -13,13 +13,13 @@ use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::found_names::{FoundNames, search_names};
-use super::layout::{self, Page, Section};
-use super::query::Query;
+use super::catalog_query::CatalogQuery;
+use super::layout::{self, NavSection, PageLayout};
+use super::name_search::{FoundNames, search_names};
 use super::{favourites, network_index, report, states, words};
 use crate::app::App;
-use crate::http::Parameters;
-use crate::reports::{Brief, Verdict};
+use crate::http::QueryParameters;
+use crate::reports::{ReportSummary, ReportVerdict};
 
 /// Feeds on one page of the catalog.
 const FEEDS_PER_PAGE: usize = 25;
@@ -27,26 +27,27 @@ const FEEDS_PER_PAGE: usize = 25;
 const CHANNELS_MAX: usize = 64;
 
 /// A feed with its state, taken once so that a page does not contradict itself.
-struct Entry {
+struct CatalogEntry {
     feed: Arc<Feed>,
     status: Arc<FeedStatus>,
     /// What its latest report comes to, and where on its page that is.
-    report: Option<(Brief, &'static str)>,
+    report: Option<(ReportSummary, &'static str)>,
 }
 
-impl Entry {
-    fn of(app: &App, feed: Arc<Feed>) -> Self {
-        let reports = app.reports().of(feed.id().as_str());
-        let report = reports.as_ref().and_then(|reports| reports.main());
+impl CatalogEntry {
+    fn for_feed(app: &App, feed: Arc<Feed>) -> Self {
+        let reports = app.reports().feed_reports(feed.id().as_str());
+        let report = reports.as_ref().and_then(|reports| reports.main_report());
         Self {
-            status: feed.status_with_parts(),
-            report: report.map(|report| (Brief::of(report), report.subject.word())),
+            status: feed.status_with_files(),
+            report: report
+                .map(|report| (ReportSummary::from_report(report), report.subject.kind_name())),
             feed,
         }
     }
 
-    fn verdict(&self) -> Verdict {
-        Verdict::of(self.report.as_ref().map(|(brief, _)| brief))
+    fn verdict(&self) -> ReportVerdict {
+        ReportVerdict::from_summary(self.report.as_ref().map(|(brief, _)| brief))
     }
 
     /// Whether it is a timetable that ends within days.
@@ -60,28 +61,28 @@ impl Entry {
     }
 }
 
-pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Response {
-    let query = Query::read(&parameters);
+pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParameters) -> Response {
+    let query = CatalogQuery::from_parameters(&parameters);
     let names = match search_names(&app, &query.words).await {
         Ok(names) => names,
-        Err(refusal) => return layout::refused(&refusal, false),
+        Err(refusal) => return layout::refusal_page(&refusal, false),
     };
-    let entries: Vec<Entry> =
-        app.ingest().feeds().into_iter().map(|feed| Entry::of(&app, feed)).collect();
-    let filters = Filters::of(&entries);
-    let found: Vec<&Entry> =
-        entries.iter().filter(|entry| is_found(entry, &query, &names)).collect();
+    let entries: Vec<CatalogEntry> =
+        app.ingest().feeds().into_iter().map(|feed| CatalogEntry::for_feed(&app, feed)).collect();
+    let filters = CatalogFilters::from_entries(&entries);
+    let found: Vec<&CatalogEntry> =
+        entries.iter().filter(|entry| matches_query(entry, &query, &names)).collect();
     let pages = found.len().div_ceil(FEEDS_PER_PAGE).max(1);
     let number = query.page.min(pages);
-    let shown: Vec<&Entry> =
+    let shown: Vec<&CatalogEntry> =
         found.iter().skip((number - 1) * FEEDS_PER_PAGE).take(FEEDS_PER_PAGE).copied().collect();
 
     let title = match query.words.trim() {
         "" => "Feeds".to_owned(),
         words => format!("Search “{words}”"),
     };
-    let mut page = Page::new(&title, Section::Catalog);
-    page.canonical = Some(query.address(number));
+    let mut page = PageLayout::new(&title, NavSection::Catalog);
+    page.canonical = Some(query.page_address(number));
     page.description = Some(
         "All public-transport feeds of this server: format, state, validation report and age of the data."
             .to_owned(),
@@ -92,25 +93,25 @@ pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Resp
     page.alternates.push(("application/atom+xml", "/incidents.atom".to_owned()));
     let main = html! {
         div.page {
-            (head(&entries, app.now()))
-            (favourites::list(None))
-            (network_index::links_for_riders(&app))
-            (search_form(&query, &filters))
-            (names.markup(&query.words))
+            (render_head(&entries, app.now()))
+            (favourites::render_list(None))
+            (network_index::render_rider_links(&app))
+            (render_search_form(&query, &filters))
+            (names.render_markup(&query.words))
             @if entries.is_empty() {
-                (no_feeds())
+                (render_no_feeds())
             } @else {
-                (feed_table(&app, &shown, &query, found.len()))
-                @if pages > 1 { (pager(&query, number, pages)) }
+                (render_feed_table(&app, &shown, &query, found.len()))
+                @if pages > 1 { (render_pager(&query, number, pages)) }
             }
-            (states::templates())
-            (layout::data_island("catalog-data", &live_data(&app, &shown)))
+            (states::render_templates())
+            (layout::render_data_island("catalog-data", &live_data(&app, &shown)))
         }
     };
-    layout::reply(StatusCode::OK, page.render(&main))
+    layout::reply_with_page(StatusCode::OK, page.render_document(&main))
 }
 
-fn is_found(entry: &Entry, query: &Query, names: &FoundNames) -> bool {
+fn matches_query(entry: &CatalogEntry, query: &CatalogQuery, names: &FoundNames) -> bool {
     let config = entry.feed.config();
     (query.words.is_empty() || names.feeds.contains(config.id.as_str()))
         && query.format.is_none_or(|format| entry.format() == Some(format))
@@ -124,40 +125,40 @@ fn is_found(entry: &Entry, query: &Query, names: &FoundNames) -> bool {
             .is_none_or(|publisher| config.publisher.as_ref() == Some(publisher))
 }
 
-fn head(entries: &[Entry], now: UnixMillis) -> Markup {
+fn render_head(entries: &[CatalogEntry], now: UnixMillis) -> Markup {
     let mut tally: BTreeMap<FeedState, u64> = BTreeMap::new();
     for entry in entries {
         *tally.entry(entry.status.state).or_default() += 1;
     }
-    let n_wrong = entries.iter().filter(|it| it.verdict() == Verdict::Errors).count() as u64;
+    let n_wrong = entries.iter().filter(|it| it.verdict() == ReportVerdict::Errors).count() as u64;
     let n_ending = entries.iter().filter(|entry| entry.expires_soon()).count() as u64;
     let all_well = tally.keys().all(|state| *state == FeedState::Ok);
     html! {
         div.page-head {
             div.title-line {
                 h1 { "Feeds" }
-                span.live #live data-status="off" { "Loaded at " (words::clock(now.seconds(), &TimeZone::UTC)) " UTC" }
+                span.live #live data-status="off" { "Loaded at " (words::format_clock(now.unix_seconds(), &TimeZone::UTC)) " UTC" }
             }
             p.soft #feeds-headline {
                 @if entries.is_empty() { "No feed is configured yet." }
-                @else if all_well { (words::count(entries.len() as u64, "feed", "feeds")) ", all of them served with fresh data." }
+                @else if all_well { (words::format_count(entries.len() as u64, "feed", "feeds")) ", all of them served with fresh data." }
                 @else {
-                    (words::count(entries.len() as u64, "feed", "feeds")) ": "
+                    (words::format_count(entries.len() as u64, "feed", "feeds")) ": "
                     @for (at, (state, count)) in tally.iter().enumerate() {
                         @if at > 0 { ", " }
-                        a href=(Query { state: Some(*state), ..Query::default() }.address(1)) { (words::number(*count)) " " (state) }
+                        a href=(CatalogQuery { state: Some(*state), ..CatalogQuery::default() }.page_address(1)) { (words::format_number(*count)) " " (state) }
                     }
                     "."
                 }
                 @if n_ending > 0 {
                     " "
-                    a href=(Query { expires_soon: true, ..Query::default() }.address(1)) { (words::number(n_ending)) }
+                    a href=(CatalogQuery { expires_soon: true, ..CatalogQuery::default() }.page_address(1)) { (words::format_number(n_ending)) }
                     (if n_ending == 1 { " timetable expires" } else { " timetables expire" })
                     " within " (EXPIRES_SOON_DAYS) " days."
                 }
                 @if n_wrong > 0 {
                     " "
-                    a href=(Query { report: Some(Verdict::Errors), ..Query::default() }.address(1)) { (words::number(n_wrong)) }
+                    a href=(CatalogQuery { report: Some(ReportVerdict::Errors), ..CatalogQuery::default() }.page_address(1)) { (words::format_number(n_wrong)) }
                     (if n_wrong == 1 { " has errors in its report." } else { " have errors in their reports." })
                 }
             }
@@ -166,37 +167,37 @@ fn head(entries: &[Entry], now: UnixMillis) -> Markup {
 }
 
 /// What the filters offer: what there is.
-struct Filters {
+struct CatalogFilters {
     formats: BTreeSet<Format>,
     themes: BTreeSet<String>,
     publishers: BTreeSet<String>,
     states: BTreeSet<FeedState>,
-    reports: BTreeSet<Verdict>,
+    reports: BTreeSet<ReportVerdict>,
     /// Whether a timetable expires soon.
     has_ending: bool,
 }
 
-impl Filters {
-    fn of(entries: &[Entry]) -> Self {
+impl CatalogFilters {
+    fn from_entries(entries: &[CatalogEntry]) -> Self {
         let configs = || entries.iter().map(|entry| entry.feed.config());
         Self {
-            formats: entries.iter().filter_map(Entry::format).collect(),
+            formats: entries.iter().filter_map(CatalogEntry::format).collect(),
             themes: configs().filter_map(|config| config.theme.clone()).collect(),
             publishers: configs().filter_map(|config| config.publisher.clone()).collect(),
             states: entries.iter().map(|entry| entry.status.state).collect(),
-            reports: entries.iter().map(Entry::verdict).collect(),
-            has_ending: entries.iter().any(Entry::expires_soon),
+            reports: entries.iter().map(CatalogEntry::verdict).collect(),
+            has_ending: entries.iter().any(CatalogEntry::expires_soon),
         }
     }
 }
 
-fn search_form(query: &Query, filters: &Filters) -> Markup {
+fn render_search_form(query: &CatalogQuery, filters: &CatalogFilters) -> Markup {
     let format_word = |format: &Format| {
         (format.as_str().to_owned(), states::format_name(Some(*format)).to_owned())
     };
     let same = |text: &String| (text.clone(), text.clone());
     let report_word =
-        |verdict: &Verdict| (verdict.as_str().to_owned(), verdict_name(*verdict).to_owned());
+        |verdict: &ReportVerdict| (verdict.as_str().to_owned(), verdict_name(*verdict).to_owned());
     let state_word = |state: &FeedState| (state.as_str().to_owned(), state.as_str().to_owned());
     html! {
         form.search role="search" action="/" {
@@ -206,30 +207,30 @@ fn search_form(query: &Query, filters: &Filters) -> Markup {
                 button.button type="submit" { "Search" }
             }
             div.filters {
-                (select("format", "Format", query.format.map(Format::as_str), filters.formats.iter().map(format_word)))
-                @if !filters.themes.is_empty() { (select("theme", "Mode", query.theme.as_deref(), filters.themes.iter().map(same))) }
-                @if !filters.publishers.is_empty() { (select("publisher", "Publisher", query.publisher.as_deref(), filters.publishers.iter().map(same))) }
-                (select("state", "State", query.state.map(FeedState::as_str), filters.states.iter().map(state_word)))
+                (render_select("format", "Format", query.format.map(Format::as_str), filters.formats.iter().map(format_word)))
+                @if !filters.themes.is_empty() { (render_select("theme", "Mode", query.theme.as_deref(), filters.themes.iter().map(same))) }
+                @if !filters.publishers.is_empty() { (render_select("publisher", "Publisher", query.publisher.as_deref(), filters.publishers.iter().map(same))) }
+                (render_select("state", "State", query.state.map(FeedState::as_str), filters.states.iter().map(state_word)))
                 @if filters.has_ending || query.expires_soon {
-                    (select("expires", "Timetable", query.expires_soon.then_some("soon"), [("soon".to_owned(), "expires soon".to_owned())].into_iter()))
+                    (render_select("expires", "Timetable", query.expires_soon.then_some("soon"), [("soon".to_owned(), "expires soon".to_owned())].into_iter()))
                 }
-                (select("report", "Report", query.report.map(Verdict::as_str), filters.reports.iter().map(report_word)))
+                (render_select("report", "Report", query.report.map(ReportVerdict::as_str), filters.reports.iter().map(report_word)))
             }
-            @if query.narrows() { p.small { a href="/" { "Show all feeds again" } } }
+            @if query.is_narrowed() { p.small { a href="/" { "Show all feeds again" } } }
         }
     }
 }
 
-fn verdict_name(verdict: Verdict) -> &'static str {
+fn verdict_name(verdict: ReportVerdict) -> &'static str {
     match verdict {
-        Verdict::Errors => "errors",
-        Verdict::Warnings => "warnings, no errors",
-        Verdict::None => "clean",
-        Verdict::Unknown => "unknown",
+        ReportVerdict::Errors => "errors",
+        ReportVerdict::Warnings => "warnings, no errors",
+        ReportVerdict::None => "clean",
+        ReportVerdict::Unknown => "unknown",
     }
 }
 
-fn select(
+fn render_select(
     name: &str,
     label: &str,
     chosen: Option<&str>,
@@ -248,7 +249,7 @@ fn select(
     }
 }
 
-fn no_feeds() -> Markup {
+fn render_no_feeds() -> Markup {
     html! {
         div.note {
             p { "Add feeds to the configuration, or try one at once:" }
@@ -257,14 +258,19 @@ fn no_feeds() -> Markup {
     }
 }
 
-fn feed_table(app: &App, shown: &[&Entry], query: &Query, found: usize) -> Markup {
+fn render_feed_table(
+    app: &App,
+    shown: &[&CatalogEntry],
+    query: &CatalogQuery,
+    found: usize,
+) -> Markup {
     let now = app.now();
     html! {
         section.card #feeds aria-labelledby="feeds-title" {
             div.card-head {
-                h2 #feeds-title { @if query.narrows() { "Matching feeds" } @else { "All feeds" } }
+                h2 #feeds-title { @if query.is_narrowed() { "Matching feeds" } @else { "All feeds" } }
                 span.soft.small {
-                    (words::count(found as u64, "feed", "feeds")) " · "
+                    (words::format_count(found as u64, "feed", "feeds")) " · "
                     a.target href="/incidents.atom" { "Incidents as Atom" }
                 }
             }
@@ -284,7 +290,7 @@ fn feed_table(app: &App, shown: &[&Entry], query: &Query, found: usize) -> Marku
                         }
                     }
                     tbody role="rowgroup" {
-                        @for entry in shown { (feed_row(app, entry, now)) }
+                        @for entry in shown { (render_feed_row(app, entry, now)) }
                     }
                 }
             }
@@ -292,8 +298,8 @@ fn feed_table(app: &App, shown: &[&Entry], query: &Query, found: usize) -> Marku
     }
 }
 
-fn feed_row(app: &App, entry: &Entry, now: UnixMillis) -> Markup {
-    let Entry { feed, status, .. } = entry;
+fn render_feed_row(app: &App, entry: &CatalogEntry, now: UnixMillis) -> Markup {
+    let CatalogEntry { feed, status, .. } = entry;
     let config = feed.config();
     let id = config.id.as_str();
     let entry_format = status.format.or(config.format);
@@ -305,7 +311,7 @@ fn feed_row(app: &App, entry: &Entry, now: UnixMillis) -> Markup {
                 @if entry_format.is_some_and(Format::is_schedule) { div { a.small.target href=(format!("/networks/{id}")) { "Lines and stops" } } }
             }
             td.cell-state role="cell" {
-                (states::sign(id, status.state))
+                (states::render_sign(id, status.state))
                 " " (states::service_tag_of(feed, status.state))
                 " " (states::recording_tag(&feed.network()))
                 div.soft.small data-reason-of=(id) data-unless="ok" hidden[status.state == FeedState::Ok] { (status.reason) }
@@ -314,68 +320,68 @@ fn feed_row(app: &App, entry: &Entry, now: UnixMillis) -> Markup {
                 span.tag { (states::format_name(entry_format)) }
                 @if let Some(theme) = &config.theme { " " span.soft.small { (theme) } }
             }
-            td.cell-count.end.numeric role="cell" { (holds(entry_format, status.entities)) }
+            td.cell-count.end.numeric role="cell" { (describe_contents(entry_format, status.entities)) }
             td.cell-problems.end.numeric role="cell" {
-                @match feed.problems_with_parts().total() {
+                @match feed.problems_with_files().total_count() {
                     0 => span.soft { "none" },
-                    n => a href=(format!("/feeds/{id}#problems")) { (words::number(n)) },
+                    n => a href=(format!("/feeds/{id}#problems")) { (words::format_number(n)) },
                 }
             }
-            td.cell-report role="cell" data-report-of=(id) { (report_cell(app, entry)) }
-            td.cell-age.end.numeric role="cell" { (data_age(feed, status, now)) }
+            td.cell-report role="cell" data-report-of=(id) { (render_report_cell(app, entry)) }
+            td.cell-age.end.numeric role="cell" { (render_data_age(feed, status, now)) }
         }
     }
 }
 
 /// What its latest report comes to; what it waits for if there is none.
-fn report_cell(app: &App, Entry { feed, report, .. }: &Entry) -> Markup {
+fn render_report_cell(app: &App, CatalogEntry { feed, report, .. }: &CatalogEntry) -> Markup {
     html! {
         @match report {
-            Some((brief, subject)) => a data-verdict=(Verdict::of(Some(brief)).as_str()) href=(format!("/feeds/{}#report-{subject}", feed.id())) { (report::in_brief(brief)) },
-            None if app.reports().ahead(feed).is_some() => a.soft href=(format!("/feeds/{}#report-ahead", feed.id())) { "not checked yet" },
+            Some((brief, subject)) => a data-verdict=(ReportVerdict::from_summary(Some(brief)).as_str()) href=(format!("/feeds/{}#report-{subject}", feed.id())) { (report::describe_brief(brief)) },
+            None if app.reports().report_prerequisite(feed).is_some() => a.soft href=(format!("/feeds/{}#report-ahead", feed.id())) { "not checked yet" },
             None => span.soft { "–" },
         }
     }
 }
 
 /// What a feed holds, in the words of its format.
-fn holds(format: Option<Format>, entities: u64) -> String {
+fn describe_contents(format: Option<Format>, entities: u64) -> String {
     match format {
-        Some(Format::Gtfs | Format::Netex) => words::count(entities, "trip", "trips"),
-        Some(Format::GtfsRt | Format::Siri) => words::count(entities, "record", "records"),
-        Some(Format::Gbfs) => words::count(entities, "file", "files"),
+        Some(Format::Gtfs | Format::Netex) => words::format_count(entities, "trip", "trips"),
+        Some(Format::GtfsRt | Format::Siri) => words::format_count(entities, "record", "records"),
+        Some(Format::Gbfs) => words::format_count(entities, "file", "files"),
         Some(Format::Raw) | None => "–".to_owned(),
     }
 }
 
 /// How old the data are by their own time; the page's script keeps it. Where a recording is played,
 /// the data's present lies behind the server's.
-pub(super) fn data_age(feed: &Feed, status: &FeedStatus, wall: UnixMillis) -> Markup {
-    let now = feed.network().now();
+pub(super) fn render_data_age(feed: &Feed, status: &FeedStatus, wall: UnixMillis) -> Markup {
+    let now = feed.network().data_now();
     let behind = (wall.0 - now.0) / 1000;
     html! {
         @if let Some(at) = status.data_time {
             span.age data-age-of=(feed.id()) data-time=(at.0 / 1000) data-behind=[(behind > 1).then_some(behind)] {
-                (words::age((now.0 - at.0) / 1000))
+                (words::format_age((now.0 - at.0) / 1000))
             }
         } @else if let Some(at) = status.last_success {
-            span.age { (words::age((wall.0 - at.0) / 1000)) }
+            span.age { (words::format_age((wall.0 - at.0) / 1000)) }
         } @else { span.soft { "none yet" } }
     }
 }
 
-fn pager(query: &Query, number: usize, pages: usize) -> Markup {
+fn render_pager(query: &CatalogQuery, number: usize, pages: usize) -> Markup {
     html! {
         nav.pager aria-label="Pages of feeds" {
-            @if number > 1 { a.button.plain rel="prev" href=(query.address(number - 1)) { "Previous" } }
+            @if number > 1 { a.button.plain rel="prev" href=(query.page_address(number - 1)) { "Previous" } }
             span.soft.numeric { "Page " (number) " of " (pages) }
-            @if number < pages { a.button.plain rel="next" href=(query.address(number + 1)) { "Next" } }
+            @if number < pages { a.button.plain rel="next" href=(query.page_address(number + 1)) { "Next" } }
         }
     }
 }
 
 /// What the page's script needs to keep the states as they are.
-fn live_data(app: &App, shown: &[&Entry]) -> serde_json::Value {
+fn live_data(app: &App, shown: &[&CatalogEntry]) -> serde_json::Value {
     let channels: BTreeSet<String> =
         shown.iter().map(|entry| state_channel(&entry.feed, entry.format())).collect();
     let feeds: Vec<&str> = shown.iter().map(|entry| entry.feed.config().id.as_str()).collect();

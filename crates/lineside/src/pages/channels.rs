@@ -5,16 +5,20 @@ use lineside_formats::gtfs::Timetable;
 use lineside_hub::encode_segment;
 use maud::{Markup, html};
 
-use super::feed::fold;
+use super::feed::render_fold;
 use super::words;
 
 /// A channel: what it tells, its name, and whether a part of that is to be filled in.
 type Channel = (&'static str, String, bool);
 
 /// The section with the channels to subscribe to.
-pub(super) fn card(id: &str, format: Option<Format>, timetable: Option<&Timetable>) -> Markup {
-    let names = names(id, format, timetable);
-    let note = words::count(names.len() as u64, "channel", "channels");
+pub(super) fn render_card(
+    id: &str,
+    format: Option<Format>,
+    timetable: Option<&Timetable>,
+) -> Markup {
+    let names = list_channels(id, format, timetable);
+    let note = words::format_count(names.len() as u64, "channel", "channels");
     let body = html! {
         ul.links.card-body {
             @for (what, channel, is_example) in names {
@@ -26,10 +30,10 @@ pub(super) fn card(id: &str, format: Option<Format>, timetable: Option<&Timetabl
             }
         }
     };
-    fold("channels", "Channels", &html! { (note) }, false, &body)
+    render_fold("channels", "Channels", &html! { (note) }, false, &body)
 }
 
-fn names(id: &str, format: Option<Format>, timetable: Option<&Timetable>) -> Vec<Channel> {
+fn list_channels(id: &str, format: Option<Format>, timetable: Option<&Timetable>) -> Vec<Channel> {
     let mut names = vec![("Every change", format!("feed/{id}"), false)];
     if !matches!(format, Some(Format::Raw) | None) {
         names.push(("Findings of validation", format!("report/{id}"), false));

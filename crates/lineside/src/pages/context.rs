@@ -9,7 +9,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use crate::app::App;
-use crate::config::Site;
+use crate::config::SiteConfig;
 
 tokio::task_local! {
     static CONTEXT: PageContext;
@@ -36,7 +36,7 @@ pub(crate) async fn provide_context(
 
 /// Runs `work` within the present context, also on another thread.
 pub(crate) fn keep_context<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
-    let context = current();
+    let context = current_context();
     move || match context {
         Some(context) => CONTEXT.sync_scope(context, work),
         None => work(),
@@ -44,13 +44,13 @@ pub(crate) fn keep_context<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
 }
 
 /// The context of the request that is answered; none outside of the router, as in unit tests.
-pub(super) fn current() -> Option<PageContext> {
+pub(super) fn current_context() -> Option<PageContext> {
     CONTEXT.try_with(PageContext::clone).ok()
 }
 
 /// The operator's name, logo and links.
-pub(super) fn site() -> Site {
-    current().map_or_else(Site::default, |context| context.app.config().site.clone())
+pub(super) fn current_site() -> SiteConfig {
+    current_context().map_or_else(SiteConfig::default, |context| context.app.config().site.clone())
 }
 
 impl PageContext {
@@ -60,19 +60,19 @@ impl PageContext {
     }
 
     /// The path that was asked for, as it was sent.
-    pub(super) fn path(&self) -> &str {
+    pub(super) fn request_path(&self) -> &str {
         self.uri.path()
     }
 
     /// The server's address, as the sender of this request wrote it, without a slash at its end.
-    pub(super) fn base(&self) -> String {
+    pub(super) fn base_address(&self) -> String {
         let headers: HeaderMap =
             self.host.iter().map(|host| (header::HOST, host.clone())).collect();
         self.app.base_url(&headers)
     }
 
     /// The server's address by its configuration; none without `public_url`.
-    pub(super) fn public_base(&self) -> Option<String> {
+    pub(super) fn public_address(&self) -> Option<String> {
         let server = &self.app.config().server;
         server.public_url.as_ref().map(|_| server.base_url())
     }

@@ -4,7 +4,7 @@
 use lineside_ingest::Network;
 use maud::{Markup, html};
 
-use super::{icons, of_network};
+use super::{icons, network_page};
 use crate::app::App;
 
 /// The script and the style sheet that a page with a star or the list needs.
@@ -29,7 +29,7 @@ impl FavouriteKind {
 
 /// The star of a stop or a line of a network. `address` is its page; the list calls it by its title, with the network's name
 /// where there are several.
-pub(super) fn star(
+pub(super) fn render_star(
     app: &App,
     network: &Network,
     kind: FavouriteKind,
@@ -38,7 +38,7 @@ pub(super) fn star(
 ) -> Markup {
     let name = match app.ingest().networks().len() {
         ..=1 => title.to_owned(),
-        _ => format!("{title} · {}", of_network::name(app, network)),
+        _ => format!("{title} · {}", network_page::network_name(app, network)),
     };
     html! {
         button.star type="button" hidden aria-pressed="false" title="Favourite" data-favourite=(kind.as_str()) data-href=(address) data-name=(name) {
@@ -49,7 +49,7 @@ pub(super) fn star(
 }
 
 /// The list of favourites, of one network if it is given.
-pub(super) fn list(network: Option<&str>) -> Markup {
+pub(super) fn render_list(network: Option<&str>) -> Markup {
     html! {
         section.card.favourites data-favourites data-network=[network] aria-labelledby="favourites-title" hidden {
             h2 #favourites-title { "Your stops and lines" }

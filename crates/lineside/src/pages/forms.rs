@@ -4,18 +4,19 @@ use axum::body::Bytes;
 use axum::extract::Request;
 use http::request::Parts;
 
-use crate::http::{Parameters, Refusal, limits};
-use crate::patience::within;
+use crate::http::{QueryParameters, Refusal, limits};
+use crate::timeout::run_within;
 
 /// The form's fields; a browser that stops in the middle is not waited for.
 pub(super) async fn read_form(
     request: Request,
     bytes_max: usize,
-) -> Result<(Parts, Parameters), Refusal> {
+) -> Result<(Parts, QueryParameters), Refusal> {
     let (parts, body) = request.into_parts();
     let read = axum::body::to_bytes(body, bytes_max);
-    let read: Option<Bytes> = within(limits::CALL_TIMEOUT, read).await.and_then(Result::ok);
-    let body = read.ok_or_else(|| crate::http::bad("body", "is too large or did not come"))?;
+    let read: Option<Bytes> = run_within(limits::CALL_TIMEOUT, read).await.and_then(Result::ok);
+    let body =
+        read.ok_or_else(|| crate::http::bad_parameter("body", "is too large or did not come"))?;
     let text = String::from_utf8_lossy(&body);
-    Ok((parts, Parameters::parse(&text)))
+    Ok((parts, QueryParameters::parse_query(&text)))
 }

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, header};
 
-use crate::http::Parameters;
+use crate::http::QueryParameters;
 
 /// What is taken where none of a reader's languages is there: the language of the pages.
 const USUAL: &str = "en";
@@ -11,28 +11,28 @@ const LANGUAGES_MAX: usize = 16;
 
 /// A reader's languages, the best first, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Languages(Vec<String>);
+pub(super) struct PreferredLanguages(Vec<String>);
 
-impl Languages {
-    /// As `?lang=` says, then `Accept-Language` (RFC 9110 §12.5.4).
-    pub(super) fn of(parameters: &Parameters, headers: &HeaderMap) -> Self {
+impl PreferredLanguages {
+    /// As `?lang=` says, then `Accept-LanguageSnapshot` (RFC 9110 §12.5.4).
+    pub(super) fn from_request(parameters: &QueryParameters, headers: &HeaderMap) -> Self {
         let accepted = headers.get_all(header::ACCEPT_LANGUAGE).iter();
         let items =
             accepted.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(','));
         let mut weighed: Vec<(u16, &str)> = items
             .take(LANGUAGES_MAX)
-            .map(weighed)
+            .map(parse_weight)
             .filter(|(weight, language)| *weight > 0 && !language.is_empty() && *language != "*")
             .collect();
         weighed.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
-        let said = parameters.one("lang");
+        let said = parameters.find_value("lang");
         let all = said.into_iter().chain(weighed.into_iter().map(|(_, language)| language));
         Self(all.map(str::to_ascii_lowercase).collect())
     }
 
     /// The best of some translations, each with its language, if it has one. One without a language is for everybody, and
     /// comes before what nobody asked for.
-    pub(super) fn best<'a, T>(
+    pub(super) fn pick_best<'a, T>(
         &self,
         translations: &'a [T],
         language: impl Fn(&'a T) -> Option<&'a str>,
@@ -40,8 +40,8 @@ impl Languages {
         let said = |it: &'a T| language(it).unwrap_or_default().to_ascii_lowercase();
         let fits = |wanted: &String| {
             let is_same = |it: &&'a T| said(it) == *wanted;
-            let is_like = |it: &&'a T| primary(&said(it)) == primary(wanted);
-            let is_of_family = |it: &&'a T| family(&said(it)) == family(wanted);
+            let is_like = |it: &&'a T| primary_subtag(&said(it)) == primary_subtag(wanted);
+            let is_of_family = |it: &&'a T| macrolanguage(&said(it)) == macrolanguage(wanted);
             let like = || translations.iter().find(is_like);
             translations
                 .iter()
@@ -56,20 +56,20 @@ impl Languages {
     }
 }
 
-fn primary(language: &str) -> &str {
+fn primary_subtag(language: &str) -> &str {
     language.split(['-', '_']).next().unwrap_or_default()
 }
 
 /// The language that another is written under too: both kinds of Norwegian are `no` for many producers (BCP 47, macrolanguages).
-fn family(language: &str) -> &str {
-    match primary(language) {
+fn macrolanguage(language: &str) -> &str {
+    match primary_subtag(language) {
         "nb" | "nn" => "no",
         other => other,
     }
 }
 
 /// A language and its weight in thousandths.
-fn weighed(item: &str) -> (u16, &str) {
+fn parse_weight(item: &str) -> (u16, &str) {
     let mut parts = item.split(';').map(str::trim);
     let language = parts.next().unwrap_or_default();
     let weight = parts.find_map(|part| part.strip_prefix("q="));
@@ -87,8 +87,9 @@ mod tests {
     fn check(accept: &str, lang: &str, translations: &[(&str, &str)], expect: &str) {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT_LANGUAGE, HeaderValue::from_str(accept).unwrap());
-        let languages = Languages::of(&Parameters::parse(lang), &headers);
-        let best = languages.best(translations, |it| Some(it.0).filter(|it| !it.is_empty()));
+        let languages =
+            PreferredLanguages::from_request(&QueryParameters::parse_query(lang), &headers);
+        let best = languages.pick_best(translations, |it| Some(it.0).filter(|it| !it.is_empty()));
         assert_eq!(best.map(|it| it.1), Some(expect), "{accept} {lang}");
     }
 

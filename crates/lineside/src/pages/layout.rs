@@ -6,8 +6,8 @@ use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 use serde::Serialize;
 
-use super::{assets, context, icons, missing, site_files};
-use crate::http::{Embeddable, Refusal};
+use super::{assets, context, icons, not_found, site_files};
+use crate::http::{EmbeddableReply, Refusal};
 
 /// After how many seconds a page that is not to be had at the moment is asked for again, as often as one that is there.
 const LATER_S: u32 = 15;
@@ -16,7 +16,7 @@ const MISSING_S: u32 = 300;
 
 /// Which entry of the navigation a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Section {
+pub(super) enum NavSection {
     Catalog,
     Networks,
     Map,
@@ -28,7 +28,7 @@ pub(super) enum Section {
 
 /// What a page brings along with its content.
 #[derive(Debug)]
-pub(super) struct Page<'a> {
+pub(super) struct PageLayout<'a> {
     /// What it shows, such as the name of a stop; the site's name is added.
     pub(super) title: &'a str,
     /// A sentence for search engines and for previews of links; without one, what the site is.
@@ -39,7 +39,7 @@ pub(super) struct Page<'a> {
     pub(super) is_indexed: bool,
     /// Whether the document is kept for further requests, which may have reached the server by another name.
     pub(super) is_shared: bool,
-    pub(super) section: Section,
+    pub(super) section: NavSection,
     /// Further classes of the body.
     pub(super) class: &'a str,
     /// Style sheets of `web/plain` besides the one that every page has.
@@ -47,7 +47,7 @@ pub(super) struct Page<'a> {
     /// Modules of `web/plain` to load.
     pub(super) scripts: &'a [&'a str],
     /// A bundled part, when this binary has it.
-    pub(super) bundle: Option<assets::Bundle>,
+    pub(super) bundle: Option<assets::AssetBundle>,
     /// How often it is loaded again where no scripts run, in seconds.
     pub(super) refresh: Option<u32>,
     /// Whether it stands in a frame of others: then without what leads elsewhere.
@@ -58,13 +58,13 @@ pub(super) struct Page<'a> {
     pub(super) gbfs: Option<String>,
 }
 
-impl<'a> Page<'a> {
-    pub(super) fn new(title: &'a str, section: Section) -> Self {
+impl<'a> PageLayout<'a> {
+    pub(super) fn new(title: &'a str, section: NavSection) -> Self {
         Self {
             title,
             description: None,
             canonical: None,
-            is_indexed: section != Section::Operation,
+            is_indexed: section != NavSection::Operation,
             is_shared: false,
             section,
             class: "",
@@ -79,25 +79,25 @@ impl<'a> Page<'a> {
     }
 
     /// The whole document.
-    pub(super) fn render(&self, main: &Markup) -> Markup {
+    pub(super) fn render_document(&self, main: &Markup) -> Markup {
         html! {
             (DOCTYPE)
             html lang="en" {
-                (self.head())
-                body class=[self.classes()] {
+                (self.render_head())
+                body class=[self.body_classes()] {
                     @if !self.is_embedded {
                         a.skip href="#main" { "Skip to the content" }
-                        (self.masthead())
+                        (self.render_masthead())
                     }
                     main #main tabindex="-1" { (main) }
-                    @if !self.is_embedded { (footer()) }
+                    @if !self.is_embedded { (render_footer()) }
                 }
             }
         }
     }
 
-    fn head(&self) -> Markup {
-        let site = context::site();
+    fn render_head(&self) -> Markup {
+        let site = context::current_site();
         let title = format!("{} · {}", self.title, site.name);
         html! {
             head {
@@ -105,17 +105,17 @@ impl<'a> Page<'a> {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                (self.descriptions(&title, &site.name))
+                (self.render_descriptions(&title, &site.name))
                 @if let Some(seconds) = self.refresh {
                     noscript { meta http-equiv="refresh" content=(seconds); }
                 }
-                (icon_links())
+                (render_icon_links())
                 @for style in self.bundle.iter().flat_map(|bundle| &bundle.styles) {
                     link rel="stylesheet" href=(style);
                 }
-                link rel="stylesheet" href=(assets::plain("lineside.css"));
+                link rel="stylesheet" href=(assets::plain_address("lineside.css"));
                 @for style in self.styles {
-                    link rel="stylesheet" href=(assets::plain(style));
+                    link rel="stylesheet" href=(assets::plain_address(style));
                 }
                 @for (kind, address) in &self.alternates {
                     link rel="alternate" type=(kind) href=(address);
@@ -124,7 +124,7 @@ impl<'a> Page<'a> {
                     link rel="gbfs" type="application/json" href=(address);
                 }
                 @for script in self.scripts {
-                    script type="module" src=(assets::plain(script)) {}
+                    script type="module" src=(assets::plain_address(script)) {}
                 }
                 @if let Some(bundle) = &self.bundle {
                     script type="module" src=(bundle.script) {}
@@ -134,20 +134,20 @@ impl<'a> Page<'a> {
     }
 
     /// What search engines, and sites that link to the page, are told about it.
-    fn descriptions(&self, title: &str, site: &str) -> Markup {
+    fn render_descriptions(&self, title: &str, site: &str) -> Markup {
         if !self.is_indexed {
             return html! { meta name="robots" content="noindex"; };
         }
         let general =
             || format!("Public-transport feeds, live departures and open data, served by {site}.");
         let description = self.description.clone().unwrap_or_else(general);
-        let context = context::current();
+        let context = context::current_context();
         let base = context.as_ref().and_then(|context| match self.is_shared {
-            true => context.public_base(),
-            false => Some(context.base()),
+            true => context.public_address(),
+            false => Some(context.base_address()),
         });
         let base = base.unwrap_or_default();
-        let asked = context.as_ref().map(|context| context.path().to_owned());
+        let asked = context.as_ref().map(|context| context.request_path().to_owned());
         let address = self.canonical.clone().or(asked).map(|path| format!("{base}{path}"));
         html! {
             meta name="description" content=(description);
@@ -167,15 +167,15 @@ impl<'a> Page<'a> {
     }
 
     /// The classes of the body: an element has one attribute of them, or only the first would count.
-    fn classes(&self) -> Option<String> {
+    fn body_classes(&self) -> Option<String> {
         let embedded = self.is_embedded.then_some("embedded");
         let classes = [Some(self.class).filter(|class| !class.is_empty()), embedded];
         let classes: Vec<&str> = classes.into_iter().flatten().collect();
         (!classes.is_empty()).then(|| classes.join(" "))
     }
 
-    fn masthead(&self) -> Markup {
-        let site = context::site();
+    fn render_masthead(&self) -> Markup {
+        let site = context::current_site();
         let current = |section| (self.section == section).then_some("page");
         html! {
             header.masthead {
@@ -188,12 +188,12 @@ impl<'a> Page<'a> {
                         (site.name)
                     }
                     nav.nav aria-label="Pages" {
-                        a href="/" aria-current=[current(Section::Catalog)] { "Feeds" }
-                        a href="/networks" aria-current=[current(Section::Networks)] { "Networks" }
-                        a href="/map" aria-current=[current(Section::Map)] { "Map" }
-                        a href="/validate" aria-current=[current(Section::Validate)] { "Validate" }
-                        a href="/ops" aria-current=[current(Section::Operation)] { "Ops" }
-                        a href="/docs" aria-current=[current(Section::Documentation)] { "Docs" }
+                        a href="/" aria-current=[current(NavSection::Catalog)] { "Feeds" }
+                        a href="/networks" aria-current=[current(NavSection::Networks)] { "Networks" }
+                        a href="/map" aria-current=[current(NavSection::Map)] { "Map" }
+                        a href="/validate" aria-current=[current(NavSection::Validate)] { "Validate" }
+                        a href="/ops" aria-current=[current(NavSection::Operation)] { "Ops" }
+                        a href="/docs" aria-current=[current(NavSection::Documentation)] { "Docs" }
                     }
                 }
             }
@@ -202,19 +202,19 @@ impl<'a> Page<'a> {
 }
 
 /// The icons and the manifest, and the color of the browser's own bars.
-fn icon_links() -> Markup {
+fn render_icon_links() -> Markup {
     html! {
         meta name="theme-color" media="(prefers-color-scheme: light)" content="#ffffff";
         meta name="theme-color" media="(prefers-color-scheme: dark)" content="#171f28";
         link rel="icon" href=(site_files::ICON) sizes="32x32";
-        link rel="icon" type="image/svg+xml" href=(assets::plain("icon.svg"));
+        link rel="icon" type="image/svg+xml" href=(assets::plain_address("icon.svg"));
         link rel="apple-touch-icon" href=(site_files::TOUCH_ICON);
         link rel="manifest" href=(site_files::MANIFEST);
     }
 }
 
-fn footer() -> Markup {
-    let site = context::site();
+fn render_footer() -> Markup {
+    let site = context::current_site();
     let text = |url: &Option<url::Url>| url.as_ref().map(ToString::to_string);
     let operator = [
         ("Contact", site.contact.clone()),
@@ -251,7 +251,7 @@ fn footer() -> Markup {
 }
 
 /// Data for the page's scripts, as an element that no browser runs.
-pub(super) fn data_island(id: &str, data: &impl Serialize) -> Markup {
+pub(super) fn render_data_island(id: &str, data: &impl Serialize) -> Markup {
     // A `<` inside a JSON text can only be inside a string, where its escape means the same: so no
     // feed's text can close the element.
     let json = serde_json::to_string(data).unwrap_or_else(|_| "null".to_owned());
@@ -261,7 +261,7 @@ pub(super) fn data_island(id: &str, data: &impl Serialize) -> Markup {
 }
 
 /// A page as a reply; the HTTP room adds the policy that keeps scripts and styles our own.
-pub(super) fn reply(status: StatusCode, page: Markup) -> Response {
+pub(super) fn reply_with_page(status: StatusCode, page: Markup) -> Response {
     let headers = [(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"))];
     (status, headers, Html(page.into_string())).into_response()
 }
@@ -269,42 +269,43 @@ pub(super) fn reply(status: StatusCode, page: Markup) -> Response {
 /// The page in the place of one that is not to be had, with the reason; also in a frame of others, where it would have stood.
 /// What may be had later is asked for again by itself, in a frame also what a version of the schedule lacks: a board on a
 /// wall has nobody who would.
-pub(super) fn refused(refusal: &Refusal, is_embedded: bool) -> Response {
+pub(super) fn refusal_page(refusal: &Refusal, is_embedded: bool) -> Response {
     match refusal.status() {
-        StatusCode::NOT_FOUND => missing(&refusal.words(), is_embedded),
-        StatusCode::SERVICE_UNAVAILABLE => later(refusal, is_embedded),
+        StatusCode::NOT_FOUND => reply_not_found(&refusal.message(), is_embedded),
+        StatusCode::SERVICE_UNAVAILABLE => reply_unavailable(refusal, is_embedded),
         _ => refusal.clone().into_response(),
     }
 }
 
 /// The page for an address that leads nowhere; `what` is missing, as a sentence.
-pub(crate) fn not_found(what: &str) -> Response {
-    missing(what, false)
+pub(crate) fn not_found_page(what: &str) -> Response {
+    reply_not_found(what, false)
 }
 
-fn missing(what: &str, is_embedded: bool) -> Response {
-    let mut response = reply(StatusCode::NOT_FOUND, missing::page(what, is_embedded));
+fn reply_not_found(what: &str, is_embedded: bool) -> Response {
+    let mut response =
+        reply_with_page(StatusCode::NOT_FOUND, not_found::render_page(what, is_embedded));
     if is_embedded {
         response.headers_mut().insert(header::REFRESH, HeaderValue::from(MISSING_S));
-        response.extensions_mut().insert(Embeddable);
+        response.extensions_mut().insert(EmbeddableReply);
     }
     response
 }
 
-fn later(refusal: &Refusal, is_embedded: bool) -> Response {
-    let page = unavailable(&refusal.words(), is_embedded);
+fn reply_unavailable(refusal: &Refusal, is_embedded: bool) -> Response {
+    let page = render_unavailable(&refusal.message(), is_embedded);
     let (mut parts, _) = refusal.clone().into_response().into_parts();
     let kind = HeaderValue::from_static("text/html; charset=utf-8");
     parts.headers.insert(header::CONTENT_TYPE, kind);
     parts.headers.insert(header::REFRESH, HeaderValue::from(LATER_S));
     if is_embedded {
-        parts.extensions.insert(Embeddable);
+        parts.extensions.insert(EmbeddableReply);
     }
     Response::from_parts(parts, Body::from(page.into_string()))
 }
 
-fn unavailable(what: &str, is_embedded: bool) -> Markup {
-    let mut page = Page::new("Temporarily unavailable", Section::Other);
+fn render_unavailable(what: &str, is_embedded: bool) -> Markup {
+    let mut page = PageLayout::new("Temporarily unavailable", NavSection::Other);
     page.is_embedded = is_embedded;
     page.is_indexed = false;
     let main = html! {
@@ -316,7 +317,7 @@ fn unavailable(what: &str, is_embedded: bool) -> Markup {
             @if !is_embedded { p { a href="/" { "All feeds" } } }
         }
     };
-    page.render(&main)
+    page.render_document(&main)
 }
 
 #[cfg(test)]
@@ -326,8 +327,8 @@ mod tests {
     #[test]
     fn the_body_has_all_its_classes_in_one_attribute() {
         let body = |class, is_embedded| {
-            let page = Page { class, is_embedded, ..Page::new("x", Section::Other) };
-            let text = page.render(&html! {}).into_string();
+            let page = PageLayout { class, is_embedded, ..PageLayout::new("x", NavSection::Other) };
+            let text = page.render_document(&html! {}).into_string();
             let (_, body) = text.split_once("<body").unwrap();
             body.split('>').next().unwrap().to_owned()
         };
@@ -339,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_feeds_text_cannot_leave_its_data_island() {
-        let island = data_island("x", &"</script><script>alert(1)</script>").into_string();
+        let island = render_data_island("x", &"</script><script>alert(1)</script>").into_string();
         assert_eq!(island.matches("</script>").count(), 1, "{island}");
     }
 }

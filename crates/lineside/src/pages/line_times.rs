@@ -60,31 +60,36 @@ impl LineTimes {
     ) -> Self {
         let today = timetable.local_date(now);
         let date = date.unwrap_or(today);
-        let is_idle = !runs_now && !is_under_way(timetable, route, today, now);
+        let is_idle = !runs_now && !is_running(timetable, route, today, now);
         Self {
             date,
             today,
-            directions: directions(timetable, route, date),
-            next: is_idle.then(|| next_start(timetable, route, today, now)),
+            directions: list_directions(timetable, route, date),
+            next: is_idle.then(|| find_next_start(timetable, route, today, now)),
         }
     }
 
     /// That the line does not run now, and when it does next. The page's script takes it from the page of a later moment.
-    pub(super) fn idle_note(&self, timetable: &Timetable, now: i64) -> Markup {
+    pub(super) fn render_idle_note(&self, timetable: &Timetable, now: i64) -> Markup {
         html! {
             div data-reckoned="idle" {
-                @if let Some(next) = &self.next { (next_markup(timetable, next.as_ref(), now)) }
+                @if let Some(next) = &self.next { (render_next(timetable, next.as_ref(), now)) }
             }
         }
     }
 
-    pub(super) fn markup(&self, timetable: &Timetable, feed: &str, route_id: &str) -> Markup {
+    pub(super) fn render_markup(
+        &self,
+        timetable: &Timetable,
+        feed: &str,
+        route_id: &str,
+    ) -> Markup {
         let zone = timetable.timezone();
         html! {
             section.card.line-times #times aria-labelledby="times-title" {
                 div.card-head {
                     h2 #times-title { "Departures" @if self.date == self.today { " today" } }
-                    span.soft.small { (words::date(self.date)) }
+                    span.soft.small { (words::format_date(self.date)) }
                 }
                 nav.days aria-label="Days" {
                     @for days in 0..DAYS_OFFERED {
@@ -96,7 +101,7 @@ impl LineTimes {
                     }
                 }
                 @if self.directions.is_empty() { p.board-empty { "No trips on this day." } }
-                @for direction in &self.directions { (direction_markup(timetable, feed, direction, zone)) }
+                @for direction in &self.directions { (render_direction(timetable, feed, direction, zone)) }
             }
         }
     }
@@ -107,14 +112,14 @@ fn day_address(feed: &str, route_id: &str, day: Date, today: Date) -> String {
     if day == today { format!("{address}#times") } else { format!("{address}?date={day}#times") }
 }
 
-fn next_markup(timetable: &Timetable, next: Option<&TripStart>, now: i64) -> Markup {
+fn render_next(timetable: &Timetable, next: Option<&TripStart>, now: i64) -> Markup {
     let zone = timetable.timezone();
     html! {
         p.note.line-idle {
             @match next {
                 Some(next) => {
                     "This line does not run now. Next trip: "
-                    time datetime=(words::rfc3339(next.at, zone)) { (words::clock_or_day(next.at, now, zone)) }
+                    time datetime=(words::format_rfc3339(next.at, zone)) { (words::format_clock_or_day(next.at, now, zone)) }
                     " from " (first_stop(timetable, next.trip)) "."
                 }
                 None => "This line does not run now, and the timetable has no further trips.",
@@ -123,7 +128,7 @@ fn next_markup(timetable: &Timetable, next: Option<&TripStart>, now: i64) -> Mar
     }
 }
 
-fn direction_markup(
+fn render_direction(
     timetable: &Timetable,
     feed: &str,
     direction: &DirectionTimes,
@@ -135,7 +140,7 @@ fn direction_markup(
     }
     let of_day = |start: &TripStart| {
         html! {
-            a.target href=(address(timetable, feed, start)) { time datetime=(words::rfc3339(start.at, zone)) { (words::clock(start.at, zone)) } }
+            a.target href=(trip_address(timetable, feed, start)) { time datetime=(words::format_rfc3339(start.at, zone)) { (words::format_clock(start.at, zone)) } }
             " from " (first_stop(timetable, start.trip))
         }
     };
@@ -144,15 +149,15 @@ fn direction_markup(
             h3 { "To " (direction.to) }
             p {
                 @if let Some(first) = direction.starts.first() { "First " (of_day(first)) ", last " (of_day(&direction.last)) ". " }
-                span.soft { (words::count((direction.starts.len() + direction.n_more) as u64, "trip", "trips")) "." }
+                span.soft { (words::format_count((direction.starts.len() + direction.n_more) as u64, "trip", "trips")) "." }
             }
             details {
                 summary { "All departures" }
                 ul.hours {
                     @for (hour, starts) in &hours {
                         li {
-                            b { (words::clock(hour * 3600, zone).split(':').next().unwrap_or_default()) }
-                            @for start in starts { " " a.minute href=(address(timetable, feed, start)) aria-label=(words::clock(start.at, zone)) { (words::clock(start.at, zone).split(':').nth(1).unwrap_or_default()) } }
+                            b { (words::format_clock(hour * 3600, zone).split(':').next().unwrap_or_default()) }
+                            @for start in starts { " " a.minute href=(trip_address(timetable, feed, start)) aria-label=(words::format_clock(start.at, zone)) { (words::format_clock(start.at, zone).split(':').nth(1).unwrap_or_default()) } }
                         }
                     }
                 }
@@ -162,13 +167,13 @@ fn direction_markup(
     }
 }
 
-fn address(timetable: &Timetable, feed: &str, start: &TripStart) -> String {
+fn trip_address(timetable: &Timetable, feed: &str, start: &TripStart) -> String {
     let seconds = start.start_time;
     let time = |seconds: i32| {
         format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
     };
     let date = start.date.strftime("%Y%m%d").to_string();
-    trips::address(
+    trips::trip_address(
         feed,
         timetable.trip(start.trip).id,
         &date,
@@ -187,11 +192,11 @@ fn last_stop(timetable: &Timetable, trip: TripIdx) -> &str {
 
 fn stop_name(timetable: &Timetable, stop: Option<lineside_formats::gtfs::StopIdx>) -> &str {
     let Some(stop) = stop.map(|stop| timetable.stop(stop)) else { return "" };
-    words::short_name(if stop.name.is_empty() { stop.id } else { stop.name })
+    words::shorten_name(if stop.name.is_empty() { stop.id } else { stop.name })
 }
 
 /// The starts of a trip on a service date on which it runs, at most [`DEPARTURES_MAX`] for each row of `frequencies.txt`.
-fn starts(timetable: &Timetable, trip: TripIdx, date: Date) -> Vec<TripStart> {
+fn trip_starts(timetable: &Timetable, trip: TripIdx, date: Date) -> Vec<TripStart> {
     let start = |seconds: i32, start_time| TripStart {
         at: timetable.service_time(date, seconds),
         trip,
@@ -215,21 +220,23 @@ fn starts(timetable: &Timetable, trip: TripIdx, date: Date) -> Vec<TripStart> {
 
 /// The trips of a line that run on a date. Services are looked up once.
 fn trips_on(timetable: &Timetable, route: RouteIdx, date: Date) -> impl Iterator<Item = TripIdx> {
-    let trips = timetable.trips_of_route(route).iter().copied();
+    let trips = timetable.route_trips(route).iter().copied();
     let services: BTreeSet<ServiceIdx> =
         trips.clone().map(|trip| timetable.trip(trip).service).collect();
-    let active: BTreeSet<ServiceIdx> =
-        services.into_iter().filter(|service| timetable.is_active(*service, date)).collect();
+    let active: BTreeSet<ServiceIdx> = services
+        .into_iter()
+        .filter(|service| timetable.is_service_active(*service, date))
+        .collect();
     trips.filter(move |trip| active.contains(&timetable.trip(*trip).service))
 }
 
-fn directions(timetable: &Timetable, route: RouteIdx, date: Date) -> Vec<DirectionTimes> {
+fn list_directions(timetable: &Timetable, route: RouteIdx, date: Date) -> Vec<DirectionTimes> {
     let mut by_direction: BTreeMap<(Option<u8>, &str), Vec<TripStart>> = BTreeMap::new();
     for trip in trips_on(timetable, route, date) {
         let direction = timetable.trip(trip).direction;
         // Without directions the last stop tells them apart.
         let to = if direction.is_some() { "" } else { last_stop(timetable, trip) };
-        by_direction.entry((direction, to)).or_default().extend(starts(timetable, trip, date));
+        by_direction.entry((direction, to)).or_default().extend(trip_starts(timetable, trip, date));
     }
     let made = by_direction.into_values().filter_map(|mut starts| {
         starts.sort_unstable();
@@ -247,7 +254,7 @@ fn directions(timetable: &Timetable, route: RouteIdx, date: Date) -> Vec<Directi
 }
 
 /// Whether a trip of the line is under way at `now` by the timetable; trips of the day before run past midnight.
-fn is_under_way(timetable: &Timetable, route: RouteIdx, today: Date, now: i64) -> bool {
+fn is_running(timetable: &Timetable, route: RouteIdx, today: Date, now: i64) -> bool {
     let days = [today.yesterday(), Ok(today)].into_iter().flatten();
     { days }.any(|date| {
         trips_on(timetable, route, date).any(|trip| {
@@ -256,16 +263,22 @@ fn is_under_way(timetable: &Timetable, route: RouteIdx, today: Date, now: i64) -
             let Some(lasts) = first.zip(last).map(|(first, last)| i64::from(last - first)) else {
                 return false;
             };
-            let runs = starts(timetable, trip, date);
+            let runs = trip_starts(timetable, trip, date);
             runs.iter().any(|run| (run.at..=run.at + lasts).contains(&now))
         })
     })
 }
 
 /// The first start after `now`, of the next [`NEXT_DAYS`] days.
-fn next_start(timetable: &Timetable, route: RouteIdx, today: Date, now: i64) -> Option<TripStart> {
+fn find_next_start(
+    timetable: &Timetable,
+    route: RouteIdx,
+    today: Date,
+    now: i64,
+) -> Option<TripStart> {
     let first_on = |date: Date| {
-        let all = trips_on(timetable, route, date).flat_map(|trip| starts(timetable, trip, date));
+        let all =
+            trips_on(timetable, route, date).flat_map(|trip| trip_starts(timetable, trip, date));
         all.filter(|start| start.at > now).min()
     };
     let end = timetable.service_range()?.1;
@@ -286,7 +299,7 @@ fn next_start(timetable: &Timetable, route: RouteIdx, today: Date, now: i64) -> 
 
 #[cfg(test)]
 mod tests {
-    use lineside_formats::gtfs::{Limits, TextFiles, load};
+    use lineside_formats::gtfs::{DatasetLimits, TextFiles, load_timetable};
 
     use super::*;
 
@@ -322,7 +335,9 @@ late,24:50:00,24:50:00,s2,2
     }
 
     fn times(now: i64) -> (LineTimes, Timetable) {
-        let (timetable, _) = load(&mut TextFiles::parse(NIGHT), &Limits::default()).unwrap();
+        let (timetable, _) =
+            load_timetable(&mut TextFiles::from_sections(NIGHT), &DatasetLimits::default())
+                .unwrap();
         let route = timetable.find_route("n").unwrap();
         (LineTimes::new(&timetable, route, None, now, false), timetable)
     }

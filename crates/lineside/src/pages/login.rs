@@ -1,7 +1,7 @@
 //! `/login` and `/logout`: a session for who has the admin's token.
 //!
 //! The forms work without scripts. A page of another origin cannot send them: the browser says where a form comes from
-//! (see `http::admin`). Where one goes on afterwards is always an address of this server.
+//! (see `http::check_admin`). Where one goes on afterwards is always an address of this server.
 
 use std::net::IpAddr;
 
@@ -15,11 +15,11 @@ use maud::{Markup, html};
 use url::Url;
 
 use super::forms::read_form;
-use super::layout::{self, Page, Section};
-use crate::admin::{By, NotTaken};
+use super::layout::{self, NavSection, PageLayout};
+use crate::admin::{AdminCredential, TokenRejection};
 use crate::app::App;
 use crate::config::ADMIN_TOKEN_VARIABLE;
-use crate::http::{Parameters, Refusal, admin, limits};
+use crate::http::{QueryParameters, Refusal, admin, limits};
 
 pub(crate) const LOGIN: &str = "/login";
 pub(super) const LOGOUT: &str = "/logout";
@@ -30,39 +30,43 @@ const NEXT_BYTES_MAX: usize = 2_048;
 
 /// Neither is kept by caches, nor compressed: what they answer depends on a secret.
 pub(super) fn router() -> Router<App> {
-    Router::new().route(LOGIN, get(show).post(log_in)).route(LOGOUT, post(log_out))
+    Router::new().route(LOGIN, get(get_login).post(log_in)).route(LOGOUT, post(log_out))
 }
 
 /// Why nobody was logged in.
 #[derive(Debug, Clone, Copy)]
-enum Failed {
-    NotTaken(NotTaken),
+enum LoginFailure {
+    NotTaken(TokenRejection),
     OtherOrigin,
 }
 
-async fn show(State(app): State<App>, by: Option<By>, request: Request) -> Response {
+async fn get_login(
+    State(app): State<App>,
+    by: Option<AdminCredential>,
+    request: Request,
+) -> Response {
     let (parts, _) = request.into_parts();
-    let parameters = Parameters::parse(parts.uri.query().unwrap_or_default());
-    let next = own_address(parameters.one("next"));
+    let parameters = QueryParameters::parse_query(parts.uri.query().unwrap_or_default());
+    let next = sanitize_next(parameters.find_value("next"));
     // The link that the start prints. A token of the operator's own never stands in an address.
-    let linked = parameters.one("token").filter(|_| app.admin().made_token().is_some());
+    let linked = parameters.find_value("token").filter(|_| app.admin().generated_token().is_some());
     if let Some(token) = linked {
-        return enter(&app, &parts, token, &next);
+        return start_session(&app, &parts, token, &next);
     }
     let main = match by {
-        Some(_) => farewell(),
-        None => form(&next, None),
+        Some(_) => render_logged_out(),
+        None => render_form(&next, None),
     };
-    page(StatusCode::OK, &main)
+    login_page(StatusCode::OK, &main)
 }
 
 async fn log_in(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
     let (parts, form) = read_form(request, limits::REQUEST_BODY_BYTES_MAX).await?;
-    let next = own_address(form.one("next"));
+    let next = sanitize_next(form.find_value("next"));
     if admin::is_own_page(&app, &parts.headers) == Some(false) {
-        return Ok(refused(&next, Failed::OtherOrigin));
+        return Ok(refuse_login(&next, LoginFailure::OtherOrigin));
     }
-    Ok(enter(&app, &parts, form.one("token").unwrap_or_default(), &next))
+    Ok(start_session(&app, &parts, form.find_value("token").unwrap_or_default(), &next))
 }
 
 async fn log_out(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
@@ -73,38 +77,38 @@ async fn log_out(State(app): State<App>, request: Request) -> Result<Response, R
     if let Some(id) = admin::session_id(&parts.headers) {
         app.admin().end_session(id);
     }
-    Ok(go_on(&app, &parts, None, LOGIN))
+    Ok(redirect_with_session(&app, &parts, None, LOGIN))
 }
 
 /// Begins a session for who shows the token, in the place of the one that the browser had.
-fn enter(app: &App, parts: &Parts, token: &str, next: &str) -> Response {
-    let address: IpAddr = admin::client(app, &parts.headers, &parts.extensions);
+fn start_session(app: &App, parts: &Parts, token: &str, next: &str) -> Response {
+    let address: IpAddr = admin::client_address(app, &parts.headers, &parts.extensions);
     if let Err(why) = app.admin().check_token(token, address) {
-        return refused(next, Failed::NotTaken(why));
+        return refuse_login(next, LoginFailure::NotTaken(why));
     }
     if let Some(id) = admin::session_id(&parts.headers) {
         app.admin().end_session(id);
     }
     let id = app.admin().begin_session(address);
-    go_on(app, parts, Some(&id), next)
+    redirect_with_session(app, parts, Some(&id), next)
 }
 
 /// Another address, and a session to keep or none.
-fn go_on(app: &App, parts: &Parts, session: Option<&str>, next: &str) -> Response {
-    let cookie = admin::cookie(app, &parts.headers, &parts.extensions, session);
+fn redirect_with_session(app: &App, parts: &Parts, session: Option<&str>, next: &str) -> Response {
+    let cookie = admin::session_cookie(app, &parts.headers, &parts.extensions, session);
     let no_store = HeaderValue::from_static("no-store");
     let headers = [(header::SET_COOKIE, cookie), (header::CACHE_CONTROL, no_store)];
     (headers, Redirect::to(next)).into_response()
 }
 
-fn refused(next: &str, why: Failed) -> Response {
+fn refuse_login(next: &str, why: LoginFailure) -> Response {
     // Status, headers and code are those of the refusal that a program gets.
     let refusal = match why {
-        Failed::NotTaken(why) => Refusal::from(why),
-        Failed::OtherOrigin => Refusal::OtherOrigin,
+        LoginFailure::NotTaken(why) => Refusal::from(why),
+        LoginFailure::OtherOrigin => Refusal::OtherOrigin,
     };
     let (told, _) = refusal.into_response().into_parts();
-    let mut response = page(told.status, &form(next, Some(why)));
+    let mut response = login_page(told.status, &render_form(next, Some(why)));
     for name in [header::RETRY_AFTER, header::WWW_AUTHENTICATE] {
         let value = told.headers.get(&name).cloned();
         response.headers_mut().extend(value.map(|value| (name, value)));
@@ -116,7 +120,7 @@ fn refused(next: &str, why: Failed) -> Response {
 ///
 /// What a browser would make of it counts, so it is read as one reads it: with dots, backslashes and
 /// control characters resolved.
-pub(super) fn own_address(next: Option<&str>) -> String {
+pub(super) fn sanitize_next(next: Option<&str>) -> String {
     let base = Url::parse("http://lineside.invalid/").expect("a constant that is a URL");
     let next = next.filter(|next| next.len() <= NEXT_BYTES_MAX && next.starts_with('/'));
     let url = next.and_then(|next| base.join(next).ok());
@@ -128,24 +132,24 @@ pub(super) fn own_address(next: Option<&str>) -> String {
 }
 
 /// Where a page sends who has to log in first.
-pub(super) fn to_login(from: &http::Uri) -> Response {
+pub(super) fn redirect_to_login(from: &http::Uri) -> Response {
     let from = from.path_and_query().map_or(NEXT_DEFAULT, http::uri::PathAndQuery::as_str);
     let next: String = url::form_urlencoded::byte_serialize(from.as_bytes()).collect();
     let no_store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
     (no_store, Redirect::to(&format!("{LOGIN}?next={next}"))).into_response()
 }
 
-fn page(status: StatusCode, main: &Markup) -> Response {
-    let mut page = Page::new("Log in", Section::Other);
+fn login_page(status: StatusCode, main: &Markup) -> Response {
+    let mut page = PageLayout::new("Log in", NavSection::Other);
     page.is_indexed = false;
-    let page = page.render(&html! { div.page { (main) } });
-    let mut response = layout::reply(status, page);
+    let page = page.render_document(&html! { div.page { (main) } });
+    let mut response = layout::reply_with_page(status, page);
     let no_store = HeaderValue::from_static("no-store");
     response.headers_mut().insert(header::CACHE_CONTROL, no_store);
     response
 }
 
-fn form(next: &str, failed: Option<Failed>) -> Markup {
+fn render_form(next: &str, failed: Option<LoginFailure>) -> Markup {
     html! {
         div.page-head {
             h1 { "Log in" }
@@ -156,7 +160,7 @@ fn form(next: &str, failed: Option<Failed>) -> Markup {
         }
         form.card.card-body.stack.login method="post" action=(LOGIN) {
             @if let Some(why) = failed {
-                p.note #why role="alert" { (words(why)) }
+                p.note #why role="alert" { (failure_message(why)) }
             }
             input type="hidden" name="next" value=(next);
             // Password managers keep a token under a name.
@@ -171,20 +175,20 @@ fn form(next: &str, failed: Option<Failed>) -> Markup {
     }
 }
 
-fn words(why: Failed) -> String {
+fn failure_message(why: LoginFailure) -> String {
     match why {
-        Failed::NotTaken(NotTaken::Wrong) => "Wrong token.".to_owned(),
-        Failed::NotTaken(NotTaken::TooOften(wait)) => {
+        LoginFailure::NotTaken(TokenRejection::Wrong) => "Wrong token.".to_owned(),
+        LoginFailure::NotTaken(TokenRejection::TooOften(wait)) => {
             let seconds = wait.as_secs() + 1;
             format!("Too many wrong tokens from your address. Try again in {seconds} s.")
         }
-        Failed::OtherOrigin => {
+        LoginFailure::OtherOrigin => {
             "The form was sent from another site. Send this one instead.".to_owned()
         }
     }
 }
 
-fn farewell() -> Markup {
+fn render_logged_out() -> Markup {
     html! {
         div.page-head {
             h1 { "You are logged in" }
@@ -208,7 +212,7 @@ mod tests {
             ("/a/../b", "/b"),
             ("/x?next=//example.org", "/x?next=//example.org"),
         ] {
-            assert_eq!(own_address(Some(next)), expect, "{next}");
+            assert_eq!(sanitize_next(Some(next)), expect, "{next}");
         }
     }
 
@@ -232,9 +236,9 @@ mod tests {
             "/login?next=/login",
             "/logout",
         ] {
-            assert_eq!(own_address(Some(next)), NEXT_DEFAULT, "{next:?}");
+            assert_eq!(sanitize_next(Some(next)), NEXT_DEFAULT, "{next:?}");
         }
-        assert_eq!(own_address(Some(&format!("/{}", "x".repeat(NEXT_BYTES_MAX)))), NEXT_DEFAULT);
-        assert_eq!(own_address(None), NEXT_DEFAULT);
+        assert_eq!(sanitize_next(Some(&format!("/{}", "x".repeat(NEXT_BYTES_MAX)))), NEXT_DEFAULT);
+        assert_eq!(sanitize_next(None), NEXT_DEFAULT);
     }
 }

@@ -11,18 +11,18 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use lineside_formats::Format;
-use lineside_ingest::{Bounds, Extent, Feed, Join, Network, Record};
+use lineside_ingest::{Bounds, Extent, Feed, Network, Record, TimetableJoin};
 use maud::{Markup, html};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::Serialize;
 use serde_json::json;
 
-use super::found_names::{self, FoundNames};
-use super::layout::{self, Page, Section};
-use super::regions::{self, Region, UnplacedNetwork};
-use super::{assets, badge, board, icons, of_network, route, states, trips, words};
+use super::layout::{self, NavSection, PageLayout};
+use super::name_search::{self, FoundNames};
+use super::regions::{self, MapRegion, UnplacedNetwork};
+use super::{assets, badge, board, icons, line, network_page, states, trips, words};
 use crate::app::App;
-use crate::http::Parameters;
+use crate::http::QueryParameters;
 
 /// The source of the bundle, as the bundler's manifest calls it.
 const BUNDLE: &str = "map/main.js";
@@ -63,7 +63,7 @@ pub(super) fn vehicle_address(feed: &str, id: &str) -> String {
 
 /// A network as the map's script needs it.
 #[derive(Debug, Serialize)]
-pub(super) struct DrawnNetwork {
+pub(super) struct MapNetwork {
     id: String,
     name: String,
     timezone: String,
@@ -77,18 +77,18 @@ pub(super) struct DrawnNetwork {
 
 /// A raw feed that is GeoJSON, or what of a GBFS system is.
 #[derive(Debug, Serialize)]
-pub(super) struct DrawnRaw {
+pub(super) struct MapGeoJson {
     url: String,
     name: String,
 }
 
-pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Response {
-    let bundle = assets::bundle(BUNDLE);
+pub(super) async fn get_map(State(app): State<App>, parameters: QueryParameters) -> Response {
+    let bundle = assets::find_bundle(BUNDLE);
     let has_map = bundle.is_some();
-    let stop = SelectedStop::find(&app, &parameters);
+    let stop = SelectedStop::from_parameters(&app, &parameters);
     let title =
         stop.as_ref().map_or_else(|| "Map".to_owned(), |stop| format!("{} on the map", stop.name));
-    let mut page = Page::new(&title, Section::Map);
+    let mut page = PageLayout::new(&title, NavSection::Map);
     if let Some(SelectedStop { name, address }) = stop {
         page.description = Some(format!("Live vehicles and departures around {name}."));
         page.canonical = Some(address);
@@ -96,32 +96,32 @@ pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Resp
     page.class = if has_map { "map-page" } else { "map-page no-map" };
     page.styles = &["map.css", "catalog.css"];
     page.bundle = bundle;
-    let question = parameters.one("q").unwrap_or_default();
-    let names = match found_names::search_names(&app, question).await {
+    let question = parameters.find_value("q").unwrap_or_default();
+    let names = match name_search::search_names(&app, question).await {
         Ok(names) => names,
-        Err(refusal) => return layout::refused(&refusal, false),
+        Err(refusal) => return layout::refusal_page(&refusal, false),
     };
     let regions = regions::list_regions(&app);
-    let chosen = parameters.one("network");
+    let chosen = parameters.find_value("network");
     let region = regions.iter().find(|region| chosen == Some(region.id.as_str()));
     let unplaced = regions::list_unplaced(&app, &regions);
-    let list = ListView { question, names, regions: &regions, unplaced: &unplaced, region };
+    let list = MapListView { question, names, regions: &regions, unplaced: &unplaced, region };
     let main = html! {
         @if has_map {
             div.map #map {}
-            (panel(&regions, &unplaced, &states::recording_list(&app)))
+            (render_panel(&regions, &unplaced, &states::recording_list(&app)))
             div.map-buttons {
                 button.button.plain #show-list type="button" aria-pressed="false" { (icons::list()) span #show-list-words { "List" } }
                 button.button.plain #locate type="button" aria-describedby="locate-note" { (icons::locate()) "Near me" }
                 p.locate-note #locate-note role="status" hidden {}
             }
         }
-        (list.markup(&app, has_map))
+        (list.render_markup(&app, has_map))
         p.visually-hidden #announcement role="status" {}
-        (states::templates())
-        (layout::data_island("map-data", &map_data(&app, &regions)))
+        (states::render_templates())
+        (layout::render_data_island("map-data", &map_data(&app, &regions)))
     };
-    layout::reply(StatusCode::OK, page.render(&main))
+    layout::reply_with_page(StatusCode::OK, page.render_document(&main))
 }
 
 /// The stop that the address selects: `stop=<feed>:<stop>`.
@@ -133,9 +133,9 @@ struct SelectedStop {
 }
 
 impl SelectedStop {
-    fn find(app: &App, parameters: &Parameters) -> Option<Self> {
-        let (feed, stop) = parameters.one("stop")?.split_once(':')?;
-        let (network, timetable, stop) = board::find(app, feed, stop)?;
+    fn from_parameters(app: &App, parameters: &QueryParameters) -> Option<Self> {
+        let (feed, stop) = parameters.find_value("stop")?.split_once(':')?;
+        let (network, timetable, stop) = board::find_stop(app, feed, stop)?;
         let stop = timetable.stop(stop);
         let name = if stop.name.is_empty() { stop.id } else { stop.name };
         let address = format!("/map?stop={}:{}", network.id(), query_value(stop.id));
@@ -144,7 +144,11 @@ impl SelectedStop {
 }
 
 /// Search, filters and what is selected.
-fn panel(regions: &[Region], unplaced: &[UnplacedNetwork], recordings: &Markup) -> Markup {
+fn render_panel(
+    regions: &[MapRegion],
+    unplaced: &[UnplacedNetwork],
+    recordings: &Markup,
+) -> Markup {
     html! {
         div.panel {
             section.card.panel-search aria-label="Search and filters" {
@@ -156,7 +160,7 @@ fn panel(regions: &[Region], unplaced: &[UnplacedNetwork], recordings: &Markup) 
                 }
                 p.results-from.soft.small #results-from hidden {}
                 div.results #results role="listbox" aria-label="Stops and lines found" tabindex="-1" hidden {}
-                (regions::links_to_regions(regions, unplaced, None))
+                (regions::render_region_links(regions, unplaced, None))
                 div.chips #modes role="group" aria-label="Show only" hidden {}
                 div.chips.routes-filter #routes role="group" aria-label="Only these lines" hidden {}
                 p.panel-status {
@@ -172,19 +176,19 @@ fn panel(regions: &[Region], unplaced: &[UnplacedNetwork], recordings: &Markup) 
 }
 
 /// The same without the map: for readers without scripts, for the keyboard, and for screen readers.
-struct ListView<'a> {
+struct MapListView<'a> {
     /// What was searched for, and what it found.
     question: &'a str,
     names: FoundNames,
-    regions: &'a [Region],
+    regions: &'a [MapRegion],
     unplaced: &'a [UnplacedNetwork],
     /// The only network to list.
-    region: Option<&'a Region>,
+    region: Option<&'a MapRegion>,
 }
 
-impl ListView<'_> {
+impl MapListView<'_> {
     /// The first vehicles in the order of the list, and how many there are in all.
-    fn vehicles(&self, app: &App) -> (Vec<Arc<Record>>, usize) {
+    fn first_vehicles(&self, app: &App) -> (Vec<Arc<Record>>, usize) {
         let networks = app.ingest().networks();
         let is_listed = |network: &&Arc<Network>| {
             self.region.is_none_or(|region| region.id == network.id().as_str())
@@ -194,13 +198,13 @@ impl ListView<'_> {
             .flat_map(|network| network.state().vehicles().cloned().collect::<Vec<_>>())
             .collect();
         let total = vehicles.len();
-        vehicles.sort_by(|a, b| order_of(a).cmp(&order_of(b)));
+        vehicles.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
         vehicles.truncate(LISTED_MAX);
         (vehicles, total)
     }
 
-    fn markup(&self, app: &App, has_map: bool) -> Markup {
-        let (vehicles, total) = self.vehicles(app);
+    fn render_markup(&self, app: &App, has_map: bool) -> Markup {
+        let (vehicles, total) = self.first_vehicles(app);
         html! {
             section.list-view #list aria-labelledby="list-title" {
                 div.page-head {
@@ -214,17 +218,17 @@ impl ListView<'_> {
                     p.note #no-webgl hidden { "This browser cannot draw maps because WebGL is off or missing. The list shows the same data." }
                     noscript { p.note { "The map needs JavaScript. The list shows the same data." } }
                 }
-                @if !has_map { (self.without_scripts()) } @else { noscript { (self.without_scripts()) } }
-                (vehicle_table(app, &vehicles))
-                @if total > vehicles.len() { p.soft.small #list-more { "The first " (vehicles.len()) " of " (words::number(total as u64)) " vehicles." } }
+                @if !has_map { (self.render_without_scripts()) } @else { noscript { (self.render_without_scripts()) } }
+                (render_vehicle_table(app, &vehicles))
+                @if total > vehicles.len() { p.soft.small #list-more { "The first " (vehicles.len()) " of " (words::format_number(total as u64)) " vehicles." } }
             }
         }
     }
 
     /// What the panel has, without scripts: the networks, and a search for stops.
-    fn without_scripts(&self) -> Markup {
+    fn render_without_scripts(&self) -> Markup {
         html! {
-            (regions::links_to_regions(self.regions, self.unplaced, self.region.map(|region| region.id.as_str())))
+            (regions::render_region_links(self.regions, self.unplaced, self.region.map(|region| region.id.as_str())))
             form.search role="search" action="/map" {
                 div.search-line {
                     label.visually-hidden for="plain-search" { "Search stops and lines" }
@@ -235,7 +239,7 @@ impl ListView<'_> {
             @if !self.question.is_empty() {
                 section.stack #plain-results aria-labelledby="plain-results-title" {
                     h2 #plain-results-title { "Results for “" (self.question) "”" }
-                    (self.names.markup(self.question))
+                    (self.names.render_markup(self.question))
                     @if self.names.stops.is_empty() && self.names.routes.is_empty() { p.soft { "No stop or line matches." } }
                 }
             }
@@ -243,7 +247,7 @@ impl ListView<'_> {
     }
 }
 
-fn vehicle_table(app: &App, vehicles: &[Arc<Record>]) -> Markup {
+fn render_vehicle_table(app: &App, vehicles: &[Arc<Record>]) -> Markup {
     html! {
         div.card.scroll tabindex="0" role="region" aria-label="Table of vehicles" {
             table.list-table.vehicle-list {
@@ -256,75 +260,77 @@ fn vehicle_table(app: &App, vehicles: &[Arc<Record>]) -> Markup {
                         th.end scope="col" { "Last position" }
                     }
                 }
-                tbody { @for vehicle in vehicles { (vehicle_row(app, vehicle)) } }
+                tbody { @for vehicle in vehicles { (render_vehicle_row(app, vehicle)) } }
             }
         }
     }
 }
 
 /// By line, numbers in their order as far as their length tells it, then by destination.
-fn order_of(record: &Record) -> (usize, &str, &str, &str) {
+fn sort_key(record: &Record) -> (usize, &str, &str, &str) {
     let name = record.join.route_short_name.as_deref().unwrap_or("~");
     (name.len(), name, record.join.headsign.as_deref().unwrap_or("~"), &record.id)
 }
 
-fn vehicle_row(app: &App, record: &Record) -> Markup {
+fn render_vehicle_row(app: &App, record: &Record) -> Markup {
     let join = &record.join;
-    let network = app.ingest().network_of(record.feed.as_str());
+    let network = app.ingest().find_network_of_feed(record.feed.as_str());
     let network = network.as_ref().map_or(record.feed.as_str(), |network| network.id().as_str());
     let vehicle = record.vehicle();
-    let delay = words::delay(
+    let delay = words::format_delay(
         if join.delay.is_some() { "realtime" } else { "scheduled" },
         join.delay.map(i64::from),
     );
     let time = vehicle.and_then(|vehicle| vehicle.timestamp).and_then(|at| i64::try_from(at).ok());
     html! {
         tr {
-            td { (line_badge(network, join)) }
-            td { (destination(network, record)) }
+            td { (render_line_badge(network, join)) }
+            td { (render_destination(network, record)) }
             td { span class=(format!("tone-{}", delay.tone)) { (delay.words) } }
             td {
                 @if let (Some(id), Some(name)) = (&join.next_stop_id, &join.next_stop_name) {
-                    a.target href=(board::address(network, id)) { (name) }
+                    a.target href=(board::board_address(network, id)) { (name) }
                 }
             }
-            td.end.numeric { @if let Some(time) = time { (words::age(app.now().0 / 1000 - time)) } }
+            td.end.numeric { @if let Some(time) = time { (words::format_age(app.now().0 / 1000 - time)) } }
         }
     }
 }
 
 /// The badge of a vehicle's line, as a link to its page where the timetable knows the line.
-fn line_badge(network: &str, join: &Join) -> Markup {
-    let Some(name) = join.route_short_name.as_deref() else { return badge::badge("–", None) };
-    let badge = badge::badge(name, join.route_color);
+fn render_line_badge(network: &str, join: &TimetableJoin) -> Markup {
+    let Some(name) = join.route_short_name.as_deref() else {
+        return badge::render_badge("–", None);
+    };
+    let badge = badge::render_badge(name, join.route_color);
     html! {
         @match &join.route_id {
-            Some(id) => a.line-link href=(route::address(network, id)) { (badge) },
+            Some(id) => a.line-link href=(line::line_address(network, id)) { (badge) },
             None => (badge),
         }
     }
 }
 
 /// Where a vehicle goes, as a link to its trip where the timetable knows the trip.
-fn destination(network: &str, record: &Record) -> Markup {
+fn render_destination(network: &str, record: &Record) -> Markup {
     let Some(headsign) = record.join.headsign.as_deref() else { return html! { "–" } };
-    let trip = record.trip();
+    let trip = record.trip_descriptor();
     let id = trip.and_then(|trip| trip.trip_id.as_deref()).filter(|id| !id.is_empty());
     let date = trip.and_then(|trip| trip.start_date.as_deref()).unwrap_or_default();
     let start = trip.and_then(|trip| trip.start_time.as_deref()).unwrap_or_default();
     html! {
         @match id {
-            Some(id) => a.target href=(trips::address(network, id, date, start)) { (headsign) },
+            Some(id) => a.target href=(trips::trip_address(network, id, date, start)) { (headsign) },
             None => (headsign),
         }
     }
 }
 
-fn map_data(app: &App, regions: &[Region]) -> serde_json::Value {
-    let networks: Vec<DrawnNetwork> =
-        app.ingest().networks().iter().filter_map(|network| drawn_network(app, network)).collect();
-    let raw: Vec<DrawnRaw> =
-        app.ingest().feeds().iter().flat_map(|feed| drawn_as_it_is(feed)).collect();
+fn map_data(app: &App, regions: &[MapRegion]) -> serde_json::Value {
+    let networks: Vec<MapNetwork> =
+        app.ingest().networks().iter().filter_map(|network| map_network(app, network)).collect();
+    let raw: Vec<MapGeoJson> =
+        app.ingest().feeds().iter().flat_map(|feed| list_geojson(feed)).collect();
     let links = app.map_links();
     json!({
         "now": app.now().0,
@@ -339,9 +345,9 @@ pub(super) fn feed_map_data(
     feed: &Feed,
     network: &Network,
 ) -> Option<serde_json::Value> {
-    let raw = drawn_as_it_is(feed);
-    let networks: Vec<DrawnNetwork> =
-        if raw.is_empty() { drawn_network(app, network).into_iter().collect() } else { Vec::new() };
+    let raw = list_geojson(feed);
+    let networks: Vec<MapNetwork> =
+        if raw.is_empty() { map_network(app, network).into_iter().collect() } else { Vec::new() };
     let extent =
         if raw.is_empty() { extent_of_network(network) } else { extent_of_systems(network) };
     if raw.is_empty() && extent.is_none() {
@@ -357,8 +363,8 @@ pub(super) fn feed_map_data(
 
 fn is_transit(network: &Network) -> bool {
     network.feeds().iter().any(|feed| {
-        let format = feed.status().format.or(feed.config().promised());
-        format.is_some_and(|it| it.is_schedule() || it.is_real_time())
+        let format = feed.status().format.or(feed.config().configured_format());
+        format.is_some_and(|it| it.is_schedule() || it.is_realtime())
     })
 }
 
@@ -377,22 +383,22 @@ fn extent_of_transit(network: &Network) -> Option<Extent> {
     })
 }
 
-fn drawn_network(app: &App, network: &Network) -> Option<DrawnNetwork> {
+fn map_network(app: &App, network: &Network) -> Option<MapNetwork> {
     if !is_transit(network) {
         return None;
     }
     let feeds = network.feeds();
     let id = network.id().as_str().to_owned();
     let timetable = network.timetable();
-    let name = of_network::name(app, network);
+    let name = network_page::network_name(app, network);
     let geojson = |what: &str| timetable.as_ref().map(|_| format!("/geojson/{id}/{what}.geojson"));
-    Some(DrawnNetwork {
+    Some(MapNetwork {
         routes: geojson("routes"),
         stops: geojson("stops"),
         timezone: timetable
             .as_ref()
             .map_or_else(|| "UTC".to_owned(), |timetable| timetable.timezone_name().to_owned()),
-        behind: (app.now().0 - network.now().0) / 1000,
+        behind: (app.now().0 - network.data_now().0) / 1000,
         feeds: feeds.iter().map(|feed| feed.config().id.as_str().to_owned()).collect(),
         bounds: extent_of_transit(network).map(|extent| extent.bounds),
         id,
@@ -407,9 +413,9 @@ fn extent_of_systems(network: &Network) -> Option<Extent> {
 }
 
 /// What of a feed is GeoJSON: a raw feed's bytes, a system's stations and vehicles.
-fn drawn_as_it_is(feed: &Feed) -> Vec<DrawnRaw> {
+fn list_geojson(feed: &Feed) -> Vec<MapGeoJson> {
     if feed.format() != Some(Format::Gbfs) {
-        return drawn_raw(feed).into_iter().collect();
+        return raw_geojson(feed).into_iter().collect();
     }
     let (id, state) = (feed.id(), feed.network().state());
     let is_its = |record: &Arc<Record>| record.feed == *id;
@@ -419,17 +425,17 @@ fn drawn_as_it_is(feed: &Feed) -> Vec<DrawnRaw> {
     ];
     let name = feed.config().display_name();
     let held = held.into_iter().filter(|(_, is_held)| *is_held);
-    held.map(|(what, _)| DrawnRaw {
+    held.map(|(what, _)| MapGeoJson {
         url: format!("/geojson/{id}/{what}.geojson"),
         name: format!("{name}: {what}"),
     })
     .collect()
 }
 
-fn drawn_raw(feed: &Feed) -> Option<DrawnRaw> {
+fn raw_geojson(feed: &Feed) -> Option<MapGeoJson> {
     let snapshot = feed.snapshot().filter(|snapshot| snapshot.format == Format::Raw)?;
     let start = snapshot.bytes.get(..GEOJSON_LOOK_BYTES).unwrap_or(&snapshot.bytes);
-    is_geojson(start).then(|| DrawnRaw {
+    is_geojson(start).then(|| MapGeoJson {
         url: format!("/proxy/{}", feed.config().id),
         name: feed.config().display_name().to_owned(),
     })
@@ -447,14 +453,14 @@ fn is_geojson(start: &[u8]) -> bool {
 }
 
 /// `/map/stop?feed=&stop_id=`: what the map's card says of a stop.
-pub(super) async fn stop(State(app): State<App>, parameters: Parameters) -> Response {
-    let asked = (parameters.one("feed"), parameters.one("stop_id"));
+pub(super) async fn get_stop_card(State(app): State<App>, parameters: QueryParameters) -> Response {
+    let asked = (parameters.find_value("feed"), parameters.find_value("stop_id"));
     let (Some(feed), Some(stop_id)) = asked else { return StatusCode::BAD_REQUEST.into_response() };
-    let Some((network, timetable, stop)) = board::find(&app, feed, stop_id) else {
+    let Some((network, timetable, stop)) = board::find_stop(&app, feed, stop_id) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     let stop = timetable.stop(stop);
-    let ended = of_network::last_service_day(&network);
+    let ended = network_page::last_service_day(&network);
     Json(json!({
         "feed": network.id().as_str(), "id": stop.id, "name": stop.name,
         "platform": stop.platform_code, "latitude": stop.lat, "longitude": stop.lon,

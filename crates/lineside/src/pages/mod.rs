@@ -20,33 +20,33 @@ mod favourites;
 mod feed;
 mod files;
 mod forms;
-mod found_names;
+mod name_search;
 mod icons;
 mod languages;
 mod layout;
 mod line_times;
 mod login;
-mod losses;
+mod conversion_report;
 mod map;
-mod matches;
-mod missing;
+mod trip_matching;
+mod not_found;
 mod network_alerts;
 mod network_index;
 mod networks;
-mod of_network;
+mod network_page;
 mod ops;
 mod parameters;
 mod problems;
-mod query;
+mod catalog_query;
 mod recipes;
 mod regions;
 mod report;
-mod route;
+mod line;
 mod rules;
 mod site_files;
 mod states;
 mod system;
-mod trip;
+mod trip_sheet;
 mod trips;
 mod validate;
 mod versions;
@@ -62,10 +62,10 @@ use crate::app::App;
 use crate::http::represent_pages;
 
 pub(crate) use context::{keep_context, provide_context};
-pub(crate) use layout::not_found;
+pub(crate) use layout::not_found_page;
 pub(crate) use login::LOGIN;
-pub(crate) use parameters::{FILES, LISTS, PAGES, is_for_tracking, refuse_parameters};
-pub(crate) use validate::is_for_visitors;
+pub(crate) use parameters::{FILES, LISTS, PAGES, is_tracking_parameter, refuse_parameters};
+pub(crate) use validate::is_upload_path;
 
 /// How the addresses of the dashboard begin.
 pub(crate) const OPS: &str = "/ops";
@@ -73,26 +73,26 @@ pub(crate) const OPS: &str = "/ops";
 /// The pages and what they load; `description` is the finished OpenAPI document.
 pub(crate) fn router(app: App, description: Arc<Value>) -> Router {
     Router::new()
-        .route("/", get(catalog::page))
-        .route("/feeds/{feed}", get(feed::page))
-        .route("/feeds/{feed}/versions", get(versions::page))
-        .merge(report::pages())
+        .route("/", get(catalog::get_catalog))
+        .route("/feeds/{feed}", get(feed::get_feed))
+        .route("/feeds/{feed}/versions", get(versions::get_versions))
+        .merge(report::page_routes())
         .merge(rules::router())
-        .route("/stops/{feed}/{stop_id}", get(board::page))
-        .route("/routes/{feed}/{route_id}", get(route::page))
-        .route("/networks", get(network_index::page))
-        .route("/networks/{feed}", get(networks::page))
-        .route("/trips/{feed}/{trip_id}", get(trips::page))
-        .route("/alerts/{feed}", get(network_alerts::page))
-        .route("/map", get(map::page))
-        .route("/map/counts", get(regions::counts))
-        .route("/map/stop", get(map::stop))
-        .route("/map/trip", get(trip::sheet))
+        .route("/stops/{feed}/{stop_id}", get(board::get_board))
+        .route("/routes/{feed}/{route_id}", get(line::get_line))
+        .route("/networks", get(network_index::get_networks))
+        .route("/networks/{feed}", get(networks::get_network))
+        .route("/trips/{feed}/{trip_id}", get(trips::get_trip))
+        .route("/alerts/{feed}", get(network_alerts::get_alerts))
+        .route("/map", get(map::get_map))
+        .route("/map/counts", get(regions::get_counts))
+        .route("/map/stop", get(map::get_stop_card))
+        .route("/map/trip", get(trip_sheet::get_sheet))
         .merge(ops::router())
         .merge(docs::router(description))
         .layer(middleware::from_fn_with_state(app.clone(), represent_pages))
         .merge(delays::router())
-        .merge(report::badges())
+        .merge(report::badge_routes())
         .merge(login::router())
         .merge(validate::router())
         .merge(assets::router())
@@ -101,7 +101,7 @@ pub(crate) fn router(app: App, description: Arc<Value>) -> Router {
 }
 
 /// The frame of every page around content from elsewhere in the program.
-pub(crate) fn frame(title: &str, main: &maud::Markup) -> maud::Markup {
+pub(crate) fn render_frame(title: &str, main: &maud::Markup) -> maud::Markup {
     let main = maud::html! { div.page { (main) } };
-    layout::Page::new(title, layout::Section::Other).render(&main)
+    layout::PageLayout::new(title, layout::NavSection::Other).render_document(&main)
 }

@@ -16,12 +16,12 @@ use lineside_ingest::{Network, Record, RouteMode};
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::languages::Languages;
-use super::layout::{self, Page, Section};
-use super::{alerts, badge, board, icons, of_network, route, states, trips, words};
+use super::languages::PreferredLanguages;
+use super::layout::{self, NavSection, PageLayout};
+use super::{alerts, badge, board, icons, line, network_page, states, trips, words};
 use crate::app::App;
-use crate::delays::Noun;
-use crate::http::{Parameters, Refusal, found};
+use crate::delays::VehicleNoun;
+use crate::http::{QueryParameters, Refusal, lookup};
 
 /// Alerts on one page.
 const ALERTS_PER_PAGE: usize = 30;
@@ -35,33 +35,33 @@ const CHANNELS_MAX: usize = 16;
 const REFRESH_S: u32 = 60;
 
 /// The address of a network's alerts.
-pub(super) fn address(feed: &str) -> String {
+pub(super) fn alerts_address(feed: &str) -> String {
     format!("/alerts/{feed}")
 }
 
 /// How many alerts of a network are in force.
 pub(super) fn count_in_force(network: &Network) -> usize {
-    let now = network.now().seconds();
+    let now = network.data_now().unix_seconds();
     let state = network.state();
     let alerts = state.alerts().filter_map(|record| record.alert());
     alerts.filter(|alert| alerts::is_in_force(alert, now)).count()
 }
 
-pub(super) async fn page(
+pub(super) async fn get_alerts(
     State(app): State<App>,
     Path(feed): Path<String>,
-    parameters: Parameters,
+    parameters: QueryParameters,
     headers: HeaderMap,
 ) -> Response {
-    let network = match named(&app, &feed) {
+    let network = match find_transit_network(&app, &feed) {
         Ok(network) => network,
-        Err(refusal) => return layout::refused(&refusal, false),
+        Err(refusal) => return layout::refusal_page(&refusal, false),
     };
-    let languages = Languages::of(&parameters, &headers);
-    let number = parameters.one("page").and_then(|page| page.parse().ok()).unwrap_or(1);
+    let languages = PreferredLanguages::from_request(&parameters, &headers);
+    let number = parameters.find_value("page").and_then(|page| page.parse().ok()).unwrap_or(1);
     let view = AlertsView::new(&app, &network, languages, number);
     let title = format!("Alerts · {}", view.name);
-    let mut page = Page::new(&title, Section::Networks);
+    let mut page = PageLayout::new(&title, NavSection::Networks);
     page.styles = &["riders.css"];
     page.scripts = &["live_page.js"];
     page.refresh = Some(REFRESH_S);
@@ -71,25 +71,25 @@ pub(super) async fn page(
     ));
     let id = network.id();
     page.alternates.push(("application/json", format!("/api/v1/state?channel=feed/{id}")));
-    of_network::reply(&page, &view.markup())
+    network_page::reply_with_page(&page, &view.render_markup())
 }
 
 /// The network of a feed of public transport.
-fn named(app: &App, feed: &str) -> Result<Arc<Network>, Refusal> {
-    found::decoded_feed(app, feed, "alerts")?;
-    found::network(app, feed)
+fn find_transit_network(app: &App, feed: &str) -> Result<Arc<Network>, Refusal> {
+    lookup::find_decoded_feed(app, feed, "alerts")?;
+    lookup::find_network(app, feed)
 }
 
 /// When an alert holds, in the order of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
+enum AlertPhase {
     InForce,
     Upcoming,
     Past,
 }
 
-impl Phase {
-    fn of_alert(alert: &proto::Alert, now: i64) -> Self {
+impl AlertPhase {
+    fn for_alert(alert: &proto::Alert, now: i64) -> Self {
         if alerts::is_in_force(alert, now) {
             return Self::InForce;
         }
@@ -98,7 +98,7 @@ impl Phase {
         if alert.active_period.iter().any(is_ahead) { Self::Upcoming } else { Self::Past }
     }
 
-    fn heading(self) -> &'static str {
+    fn phase_heading(self) -> &'static str {
         match self {
             Self::InForce => "Now",
             Self::Upcoming => "Upcoming",
@@ -121,9 +121,9 @@ struct AlertsView {
     name: String,
     timetable: Option<Arc<Timetable>>,
     zone: TimeZone,
-    languages: Languages,
+    languages: PreferredLanguages,
     /// Those of the page, and how many there are.
-    alerts: Vec<(Phase, Arc<Record>)>,
+    alerts: Vec<(AlertPhase, Arc<Record>)>,
     total: usize,
     n_now: usize,
     number: usize,
@@ -135,21 +135,23 @@ struct AlertsView {
 }
 
 impl AlertsView {
-    fn new(app: &App, network: &Network, languages: Languages, number: usize) -> Self {
-        let now = network.now().seconds();
+    fn new(app: &App, network: &Network, languages: PreferredLanguages, number: usize) -> Self {
+        let now = network.data_now().unix_seconds();
         let state = network.state();
-        let mut all: Vec<(Phase, Arc<Record>)> = state
+        let mut all: Vec<(AlertPhase, Arc<Record>)> = state
             .alerts()
-            .filter_map(|record| Some((Phase::of_alert(record.alert()?, now), Arc::clone(record))))
+            .filter_map(|record| {
+                Some((AlertPhase::for_alert(record.alert()?, now), Arc::clone(record)))
+            })
             .collect();
         all.sort_by_key(|(phase, record)| {
             let alert = record.alert();
             let start =
                 alert.and_then(|it| it.active_period.iter().filter_map(|it| it.start).max());
-            (*phase, Reverse(alert.map_or(0, alerts::gravity)), Reverse(start))
+            (*phase, Reverse(alert.map_or(0, alerts::severity_rank)), Reverse(start))
         });
         let total = all.len();
-        let n_now = all.iter().filter(|(phase, _)| *phase == Phase::InForce).count();
+        let n_now = all.iter().filter(|(phase, _)| *phase == AlertPhase::InForce).count();
         let number = number.clamp(1, total.div_ceil(ALERTS_PER_PAGE).max(1));
         let feeds = network.feeds();
         let names = feeds
@@ -158,9 +160,9 @@ impl AlertsView {
         let skipped = (number - 1) * ALERTS_PER_PAGE;
         Self {
             id: network.id().to_string(),
-            name: of_network::name(app, network),
+            name: network_page::network_name(app, network),
             timetable: network.timetable(),
-            zone: words::zone_of(network),
+            zone: words::network_zone(network),
             languages,
             alerts: all.into_iter().skip(skipped).take(ALERTS_PER_PAGE).collect(),
             total,
@@ -172,7 +174,7 @@ impl AlertsView {
         }
     }
 
-    fn markup(&self) -> Markup {
+    fn render_markup(&self) -> Markup {
         let pages = self.total.div_ceil(ALERTS_PER_PAGE);
         let address = |page: usize| format!("/alerts/{}?page={page}", self.id);
         html! {
@@ -186,19 +188,19 @@ impl AlertsView {
                     }
                     h1 { "Alerts" }
                     p.soft {
-                        @if self.n_now == 0 { "No alerts now." } @else { (words::count(self.n_now as u64, "alert", "alerts")) " now." }
+                        @if self.n_now == 0 { "No alerts now." } @else { (words::format_count(self.n_now as u64, "alert", "alerts")) " now." }
                     }
                     p.answer-at {
                         (self.recording)
-                        span.live #live data-status="off" { "As of " time datetime=(words::rfc3339(self.now, &self.zone)) { (words::clock(self.now, &self.zone)) } }
+                        span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, &self.zone)) { (words::format_clock(self.now, &self.zone)) } }
                     }
                 }
-                @for phase in [Phase::InForce, Phase::Upcoming, Phase::Past] {
+                @for phase in [AlertPhase::InForce, AlertPhase::Upcoming, AlertPhase::Past] {
                     @let own: Vec<&Record> = self.alerts.iter().filter(|(of, _)| *of == phase).map(|(_, record)| &**record).collect();
                     @if !own.is_empty() {
-                        section.alert-list data-phase=(phase.as_str()) aria-label=(phase.heading()) {
-                            h2 { (phase.heading()) }
-                            @for record in own { (self.alert(record)) }
+                        section.alert-list data-phase=(phase.as_str()) aria-label=(phase.phase_heading()) {
+                            h2 { (phase.phase_heading()) }
+                            @for record in own { (self.render_alert(record)) }
                         }
                     }
                 }
@@ -209,20 +211,19 @@ impl AlertsView {
                         @if self.number < pages { a.button.plain rel="next" href=(address(self.number + 1)) { "Next" } }
                     }
                 }
-                (states::templates())
-                (layout::data_island("live-page-data", &self.live_data()))
+                (states::render_templates())
+                (layout::render_data_island("live-page-data", &self.live_data()))
             }
         }
     }
 
-    fn alert(&self, record: &Record) -> Markup {
+    fn render_alert(&self, record: &Record) -> Markup {
         let Some(alert) = record.alert() else { return html! {} };
-        let header = alerts::text_in(&alert.header_text, &self.languages);
-        let description = alerts::text_in(&alert.description_text, &self.languages);
-        let url = alert
-            .url
-            .as_ref()
-            .and_then(|url| self.languages.best(&url.translation, |it| it.language.as_deref()));
+        let header = alerts::find_text(&alert.header_text, &self.languages);
+        let description = alerts::find_text(&alert.description_text, &self.languages);
+        let url = alert.url.as_ref().and_then(|url| {
+            self.languages.pick_best(&url.translation, |it| it.language.as_deref())
+        });
         let url = url.map(|url| url.text.as_str()).filter(|url| is_web_address(url));
         html! {
             article.alert.alert-entry data-alert=(record.id) {
@@ -232,10 +233,10 @@ impl AlertsView {
                     None => h3 { "Alert without a heading" },
                 }
                 @if let Some(description) = &description { p.alert-text lang=[description.language()] { (description.as_str()) } }
-                (self.affected(alert))
-                (self.periods(alert))
+                (self.render_affected(alert))
+                (self.render_periods(alert))
                 p.small.soft {
-                    @let languages = languages_of(alert);
+                    @let languages = alert_languages(alert);
                     @if !languages.is_empty() { "Languages: " (languages.join(", ")) ". " }
                     "From " a href=(format!("/feeds/{}", record.feed)) { (self.feed_name(record)) } "."
                     @if let Some(url) = url { " " a.target href=(url) rel="noopener nofollow" { "More information" } }
@@ -256,11 +257,11 @@ impl AlertsView {
     }
 
     /// The lines, stops, trips, modes and agencies that an alert names.
-    fn affected(&self, alert: &proto::Alert) -> Markup {
+    fn render_affected(&self, alert: &proto::Alert) -> Markup {
         let mut affected: Vec<Markup> = Vec::new();
         let mut known = std::collections::BTreeSet::new();
         for entity in &alert.informed_entity {
-            for (key, markup) in self.affected_by(entity) {
+            for (key, markup) in self.describe_entity(entity) {
                 if known.insert(key) {
                     affected.push(markup);
                 }
@@ -278,7 +279,7 @@ impl AlertsView {
         }
     }
 
-    fn affected_by(&self, entity: &proto::EntitySelector) -> Vec<(String, Markup)> {
+    fn describe_entity(&self, entity: &proto::EntitySelector) -> Vec<(String, Markup)> {
         let given = |id: &Option<String>| id.clone().filter(|id| !id.is_empty());
         let timetable = self.timetable.as_deref();
         let mut all = Vec::new();
@@ -286,7 +287,7 @@ impl AlertsView {
             let route = timetable.and_then(|it| Some(it.route(it.find_route(&id)?)));
             let markup = match route {
                 Some(it) => {
-                    html! { a.line-link.target href=(route::address(&self.id, &id)) { (badge::badge(it.name(), it.color)) } }
+                    html! { a.line-link.target href=(line::line_address(&self.id, &id)) { (badge::render_badge(it.display_name(), it.color)) } }
                 }
                 None => html! { "line " (id) },
             };
@@ -296,7 +297,7 @@ impl AlertsView {
             let stop = timetable.and_then(|it| Some(it.stop(it.find_stop(&id)?)));
             let markup = match stop {
                 Some(stop) => html! {
-                    a.target href=(board::address(&self.id, &id)) {
+                    a.target href=(board::board_address(&self.id, &id)) {
                         (if stop.name.is_empty() { stop.id } else { stop.name })
                         @if let Some(platform) = stop.platform_code { ", platform " (platform) }
                     }
@@ -310,13 +311,13 @@ impl AlertsView {
         {
             let date = trip.start_date.as_deref().unwrap_or_default();
             let start = trip.start_time.as_deref().unwrap_or_default();
-            let markup = html! { a.target href=(trips::address(&self.id, &id, date, start)) { "trip " (id) } };
+            let markup = html! { a.target href=(trips::trip_address(&self.id, &id, date, start)) { "trip " (id) } };
             all.push((format!("trip {id} {date} {start}"), markup));
         }
         if all.is_empty() {
             if let Some(kind) = entity.route_type {
                 let kind = u16::try_from(kind).unwrap_or(u16::MAX);
-                let noun = Noun::for_route_types([kind].into_iter()).many;
+                let noun = VehicleNoun::for_route_types([kind].into_iter()).many;
                 all.push((
                     format!("mode {:?}", RouteMode::from_route_type(kind)),
                     html! { "all " (noun) },
@@ -334,10 +335,10 @@ impl AlertsView {
         all
     }
 
-    fn periods(&self, alert: &proto::Alert) -> Markup {
+    fn render_periods(&self, alert: &proto::Alert) -> Markup {
         let moment = |at: u64| {
             let at = i64::try_from(at).unwrap_or(i64::MAX);
-            html! { time datetime=(words::rfc3339(at, &self.zone)) { (words::clock_or_day(at, self.now, &self.zone)) } }
+            html! { time datetime=(words::format_rfc3339(at, &self.zone)) { (words::format_clock_or_day(at, self.now, &self.zone)) } }
         };
         let n_more = alert.active_period.len().saturating_sub(PERIODS_MAX);
         html! {
@@ -360,7 +361,7 @@ impl AlertsView {
 }
 
 /// The languages that an alert is written in.
-fn languages_of(alert: &proto::Alert) -> Vec<&str> {
+fn alert_languages(alert: &proto::Alert) -> Vec<&str> {
     let texts = [&alert.header_text, &alert.description_text].into_iter().flatten();
     let languages =
         texts.flat_map(|text| &text.translation).filter_map(|it| it.language.as_deref());
@@ -392,15 +393,15 @@ mod tests {
         let period = |start, end| proto::TimeRange { start, end };
         let phase = |periods: Vec<proto::TimeRange>| {
             let alert = proto::Alert { active_period: periods, ..proto::Alert::default() };
-            Phase::of_alert(&alert, 1_000)
+            AlertPhase::for_alert(&alert, 1_000)
         };
-        assert_eq!(phase(vec![]), Phase::InForce);
-        assert_eq!(phase(vec![period(Some(900), None)]), Phase::InForce);
-        assert_eq!(phase(vec![period(Some(1_100), None)]), Phase::Upcoming);
-        assert_eq!(phase(vec![period(None, Some(900))]), Phase::Past);
+        assert_eq!(phase(vec![]), AlertPhase::InForce);
+        assert_eq!(phase(vec![period(Some(900), None)]), AlertPhase::InForce);
+        assert_eq!(phase(vec![period(Some(1_100), None)]), AlertPhase::Upcoming);
+        assert_eq!(phase(vec![period(None, Some(900))]), AlertPhase::Past);
         assert_eq!(
             phase(vec![period(None, Some(900)), period(Some(2_000), None)]),
-            Phase::Upcoming
+            AlertPhase::Upcoming
         );
     }
 }

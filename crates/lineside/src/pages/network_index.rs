@@ -8,9 +8,9 @@ use axum::response::Response;
 use lineside_ingest::{FeedState, Network, Record, RouteMode};
 use maud::{Markup, html};
 
-use super::layout::{self, Page, Section};
+use super::layout::{self, NavSection, PageLayout};
 use super::states::ServiceCountdown;
-use super::{network_alerts, networks, of_network, states, words};
+use super::{network_alerts, network_page, networks, states, words};
 use crate::app::App;
 
 /// Networks that the catalog names; the index has all.
@@ -36,7 +36,7 @@ impl NetworkEntry {
         let kinds = timetable.routes().map(|route| RouteMode::from_route_type(route.kind));
         Some(Self {
             id: network.id().to_string(),
-            name: of_network::name(app, network),
+            name: network_page::network_name(app, network),
             modes: kinds.collect(),
             n_vehicles: count_reliable_vehicles(network, |_| true),
             n_alerts: network_alerts::count_in_force(network),
@@ -45,20 +45,20 @@ impl NetworkEntry {
         })
     }
 
-    fn markup(&self) -> Markup {
+    fn render_markup(&self) -> Markup {
         let modes: Vec<&str> = self.modes.iter().map(|mode| networks::mode_name(*mode)).collect();
         html! {
             li data-network=(self.id) {
-                a.target href=(address(&self.id)) { (self.name) }
+                a.target href=(network_address(&self.id)) { (self.name) }
                 @if let Some((state, service)) = self.service {
-                    " " (states::service_tag(&self.id, service, state))
-                    @if service.days_left.is_some_and(|days| days < 0) { " " (states::mark(FeedState::Expired)) }
+                    " " (states::render_service_tag(&self.id, service, state))
+                    @if service.days_left.is_some_and(|days| days < 0) { " " (states::render_static_sign(FeedState::Expired)) }
                 }
                 " " (self.recording)
                 div.soft.small {
                     (modes.join(", "))
-                    @if self.n_vehicles > 0 { " · " (words::count(self.n_vehicles as u64, "vehicle", "vehicles")) }
-                    @if self.n_alerts > 0 { " · " a.target href=(network_alerts::address(&self.id)) { (words::count(self.n_alerts as u64, "alert", "alerts")) } }
+                    @if self.n_vehicles > 0 { " · " (words::format_count(self.n_vehicles as u64, "vehicle", "vehicles")) }
+                    @if self.n_alerts > 0 { " · " a.target href=(network_alerts::alerts_address(&self.id)) { (words::format_count(self.n_alerts as u64, "alert", "alerts")) } }
                 }
             }
         }
@@ -81,35 +81,35 @@ pub(super) fn count_reliable_vehicles(network: &Network, filter: fn(&Record) -> 
 }
 
 /// The address of a network's page.
-pub(super) fn address(id: &str) -> String {
+pub(super) fn network_address(id: &str) -> String {
     format!("/networks/{id}")
 }
 
-pub(super) async fn page(State(app): State<App>) -> Response {
+pub(super) async fn get_networks(State(app): State<App>) -> Response {
     let all = app.ingest().networks();
     let mut entries: Vec<NetworkEntry> =
         all.iter().filter_map(|network| NetworkEntry::new(&app, network)).collect();
     entries.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.id.cmp(&b.id)));
-    let mut page = Page::new("Networks", Section::Networks);
+    let mut page = PageLayout::new("Networks", NavSection::Networks);
     page.description = Some("Lines, stops, departures and alerts of each network.".to_owned());
     page.styles = &["riders.css"];
     let main = html! {
         div.page.riders {
             div.page-head.tight {
                 h1 { "Networks" }
-                p.soft { (words::count(entries.len() as u64, "network", "networks")) " with lines, stops and departures." }
+                p.soft { (words::format_count(entries.len() as u64, "network", "networks")) " with lines, stops and departures." }
             }
             section.card aria-label="Networks" {
                 @if entries.is_empty() { p.board-empty { "No timetable has been loaded yet." } }
-                ul.network-list { @for entry in &entries { (entry.markup()) } }
+                ul.network-list { @for entry in &entries { (entry.render_markup()) } }
             }
         }
     };
-    layout::reply(StatusCode::OK, page.render(&main))
+    layout::reply_with_page(StatusCode::OK, page.render_document(&main))
 }
 
 /// Links for riders who come to the catalog of feeds; nothing where no timetable has been loaded.
-pub(super) fn links_for_riders(app: &App) -> Markup {
+pub(super) fn render_rider_links(app: &App) -> Markup {
     let mut all = app.ingest().networks();
     all.retain(|network| network.timetable().is_some());
     html! {
@@ -117,7 +117,7 @@ pub(super) fn links_for_riders(app: &App) -> Markup {
             nav.rider-links aria-label="Lines, stops and departures" {
                 span.soft { "Lines, stops and departures:" }
                 @for network in all.iter().take(NAMED_MAX) {
-                    a.target href=(address(network.id().as_str())) { (of_network::name(app, network)) }
+                    a.target href=(network_address(network.id().as_str())) { (network_page::network_name(app, network)) }
                 }
                 a.target href="/networks" { "All networks" }
             }

@@ -11,11 +11,11 @@ use lineside_formats::gtfs::{Route, RouteIdx, StopIdx, Timetable};
 use lineside_ingest::{Dataset, Feed, Network, RouteMode, StopPage};
 use maud::{Markup, html};
 
-use super::found_names::{lines_at, towards};
-use super::layout::{self, Page, Section};
-use super::{badge, board, favourites, network_alerts, of_network, route, states, words};
+use super::layout::{self, NavSection, PageLayout};
+use super::name_search::{lines_at, main_destinations};
+use super::{badge, board, favourites, line, network_alerts, network_page, states, words};
 use crate::app::App;
-use crate::http::{Parameters, Refusal, aside};
+use crate::http::{QueryParameters, Refusal, run_blocking};
 
 /// Stops on one page.
 const STOPS_PER_PAGE: usize = 50;
@@ -26,32 +26,36 @@ const SEARCH_CHARS_MAX: usize = 100;
 /// Lines shown with a stop.
 const LINES_OF_STOP_MAX: usize = 8;
 
-pub(super) async fn page(
+pub(super) async fn get_network(
     State(app): State<App>,
     Path(feed): Path<String>,
-    parameters: Parameters,
+    parameters: QueryParameters,
 ) -> Response {
-    match find(&app, &feed, &parameters).await {
+    match find_view(&app, &feed, &parameters).await {
         Ok(view) => {
-            let mut page = Page::new(&view.name, Section::Networks);
+            let mut page = PageLayout::new(&view.name, NavSection::Networks);
             page.styles = &["riders.css", favourites::STYLE];
             page.scripts = &[favourites::SCRIPT];
             page.description = Some(format!(
                 "Lines and stops of {}, with departures, live vehicles and alerts.",
                 view.name
             ));
-            of_network::reply(&page, &view.markup())
+            network_page::reply_with_page(&page, &view.render_markup())
         }
-        Err(refusal) => layout::refused(&refusal, false),
+        Err(refusal) => layout::refusal_page(&refusal, false),
     }
 }
 
-async fn find(app: &App, feed: &str, parameters: &Parameters) -> Result<NetworkView, Refusal> {
-    let (network, dataset) = of_network::named(app, feed)?;
-    let query = NetworkQuery::read(parameters);
-    let place = app.admission().line_makers().place().await?;
-    let name = of_network::name(app, &network);
-    aside(move || {
+async fn find_view(
+    app: &App,
+    feed: &str,
+    parameters: &QueryParameters,
+) -> Result<NetworkView, Refusal> {
+    let (network, dataset) = network_page::find_network(app, feed)?;
+    let query = NetworkQuery::from_parameters(parameters);
+    let place = app.admission().line_render_slots().acquire_permit().await?;
+    let name = network_page::network_name(app, &network);
+    run_blocking(move || {
         let _place = place;
         NetworkView::new(name, &network, dataset, query)
     })
@@ -59,7 +63,7 @@ async fn find(app: &App, feed: &str, parameters: &Parameters) -> Result<NetworkV
 }
 
 /// A link from the page of a schedule to that of its network.
-pub(super) fn crumb(feed: &Feed) -> Markup {
+pub(super) fn render_crumb(feed: &Feed) -> Markup {
     html! { @if feed.is_schedule() { " › " a.target href=(format!("/networks/{}", feed.id())) { "Lines and stops" } } }
 }
 
@@ -74,9 +78,9 @@ struct NetworkQuery {
 }
 
 impl NetworkQuery {
-    fn read(parameters: &Parameters) -> Self {
-        let number = |name| parameters.one(name).and_then(|page| page.parse().ok());
-        let words = parameters.one("q").unwrap_or_default();
+    fn from_parameters(parameters: &QueryParameters) -> Self {
+        let number = |name| parameters.find_value(name).and_then(|page| page.parse().ok());
+        let words = parameters.find_value("q").unwrap_or_default();
         Self {
             words: words.chars().take(SEARCH_CHARS_MAX).collect(),
             stops_page: number("page").unwrap_or(1).max(1),
@@ -84,7 +88,7 @@ impl NetworkQuery {
         }
     }
 
-    fn address(&self, feed: &str, stops_page: usize, lines_page: usize) -> String {
+    fn page_address(&self, feed: &str, stops_page: usize, lines_page: usize) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         if !self.words.is_empty() {
             query.append_pair("q", &self.words);
@@ -138,7 +142,7 @@ impl NetworkView {
             .take(LINES_PER_PAGE)
             .collect();
         let n_alerts = network_alerts::count_in_force(network);
-        let timetable_end = of_network::timetable_end(network);
+        let timetable_end = network_page::render_timetable_end(network);
         let recording = states::recording_line(network);
         let id = network.id().to_string();
         Self { id, name, dataset, query, lines, n_lines, stops, n_alerts, recording, timetable_end }
@@ -148,12 +152,12 @@ impl NetworkView {
         &self.dataset.timetable
     }
 
-    fn markup(&self) -> Markup {
+    fn render_markup(&self) -> Markup {
         let searches = !self.query.words.is_empty();
         html! {
             div.page.riders {
-                (self.head())
-                (favourites::list(Some(&self.id)))
+                (self.render_head())
+                (favourites::render_list(Some(&self.id)))
                 form.search role="search" action=(format!("/networks/{}", self.id)) {
                     div.search-line {
                         label.visually-hidden for="q" { "Search lines and stops" }
@@ -166,13 +170,13 @@ impl NetworkView {
                     p.note data-corrected=(corrected) { "Nothing is called “" (self.query.words) "”. Results for “" strong { (corrected) } "”:" }
                 }
                 @if searches && self.n_lines + self.stops.total == 0 { p.note { "No line or stop is called “" (self.query.words) "”." } }
-                (self.lines())
-                (self.stops())
+                (self.render_lines())
+                (self.render_stops())
             }
         }
     }
 
-    fn head(&self) -> Markup {
+    fn render_head(&self) -> Markup {
         html! {
             div.page-head.tight {
                 p.crumbs { a href="/networks" { "Networks" } }
@@ -180,8 +184,8 @@ impl NetworkView {
                 nav.network-links aria-label="This network" {
                     a.target href=(format!("/map?network={}", self.id)) { "Map" }
                     a.target href=(format!("/delays/{}", self.id)) { "Delays" }
-                    a.target href=(network_alerts::address(&self.id)) {
-                        "Alerts" @if self.n_alerts > 0 { " " span.tag { (words::number(self.n_alerts as u64)) } }
+                    a.target href=(network_alerts::alerts_address(&self.id)) {
+                        "Alerts" @if self.n_alerts > 0 { " " span.tag { (words::format_number(self.n_alerts as u64)) } }
                     }
                     a.target href=(format!("/feeds/{}", self.id)) { "Data and sources" }
                 }
@@ -191,7 +195,7 @@ impl NetworkView {
         }
     }
 
-    fn lines(&self) -> Markup {
+    fn render_lines(&self) -> Markup {
         let mut modes: BTreeMap<RouteMode, Vec<Route<'_>>> = BTreeMap::new();
         for route in self.lines.iter().map(|line| self.timetable().route(*line)) {
             modes.entry(RouteMode::from_route_type(route.kind)).or_default().push(route);
@@ -200,54 +204,54 @@ impl NetworkView {
         html! {
             @if self.n_lines > 0 {
                 section.card aria-labelledby="lines-title" {
-                    div.card-head { h2 #lines-title { "Lines" } span.soft.small { (words::count(self.n_lines as u64, "line", "lines")) } }
+                    div.card-head { h2 #lines-title { "Lines" } span.soft.small { (words::format_count(self.n_lines as u64, "line", "lines")) } }
                     @for (mode, routes) in &modes {
                         div.mode data-mode=(mode_name(*mode)) {
                             h3 { (mode_name(*mode)) }
                             ul.line-list {
                                 @for route in routes {
                                     li {
-                                        a.line-entry href=(route::address(&self.id, route.id)) {
-                                            (badge::badge(route.name(), route.color))
-                                            @if !route.long_name.is_empty() && route.long_name != route.name() { span { (words::short_name(route.long_name)) } }
+                                        a.line-entry href=(line::line_address(&self.id, route.id)) {
+                                            (badge::render_badge(route.display_name(), route.color))
+                                            @if !route.long_name.is_empty() && route.long_name != route.display_name() { span { (words::shorten_name(route.long_name)) } }
                                         }
                                     }
                                 }
                             }
                         }
                     }
-                    @if pages > 1 { (self.pager(self.query.lines_page, pages, "lines", |page| self.query.address(&self.id, self.query.stops_page, page))) }
+                    @if pages > 1 { (self.render_pager(self.query.lines_page, pages, "lines", |page| self.query.page_address(&self.id, self.query.stops_page, page))) }
                 }
             }
         }
     }
 
-    fn stops(&self) -> Markup {
+    fn render_stops(&self) -> Markup {
         let pages = self.stops.total.div_ceil(STOPS_PER_PAGE);
         html! {
             @if self.stops.total > 0 {
                 section.card aria-labelledby="stops-title" {
-                    div.card-head { h2 #stops-title { "Stops" } span.soft.small { (words::count(self.stops.total as u64, "stop", "stops")) } }
-                    ul.stop-list { @for stop in &self.stops.stops { (self.stop(*stop)) } }
-                    @if pages > 1 { (self.pager(self.query.stops_page, pages, "stops", |page| self.query.address(&self.id, page, self.query.lines_page))) }
+                    div.card-head { h2 #stops-title { "Stops" } span.soft.small { (words::format_count(self.stops.total as u64, "stop", "stops")) } }
+                    ul.stop-list { @for stop in &self.stops.stops { (self.render_stop(*stop)) } }
+                    @if pages > 1 { (self.render_pager(self.query.stops_page, pages, "stops", |page| self.query.page_address(&self.id, page, self.query.lines_page))) }
                 }
             }
         }
     }
 
-    fn stop(&self, idx: StopIdx) -> Markup {
+    fn render_stop(&self, idx: StopIdx) -> Markup {
         let stop = self.timetable().stop(idx);
         let lines = lines_at(self.timetable(), idx);
         let n_more = lines.len().saturating_sub(LINES_OF_STOP_MAX);
         html! {
             li {
-                a.target href=(board::address(&self.id, stop.id)) { (if stop.name.is_empty() { stop.id } else { stop.name }) }
+                a.target href=(board::board_address(&self.id, stop.id)) { (if stop.name.is_empty() { stop.id } else { stop.name }) }
                 @if self.has_namesake(stop.name) {
-                    @if let Some(towards) = towards(self.timetable(), idx) { span.small data-towards { "towards " (towards) } }
+                    @if let Some(towards) = main_destinations(self.timetable(), idx) { span.small data-towards { "towards " (towards) } }
                 }
                 @if let Some(code) = stop.code.filter(|code| *code != stop.id) { span.soft.small { (code) } }
                 span.lines {
-                    @for (name, color) in lines.iter().take(LINES_OF_STOP_MAX) { (badge::badge(name, *color)) }
+                    @for (name, color) in lines.iter().take(LINES_OF_STOP_MAX) { (badge::render_badge(name, *color)) }
                     @if n_more > 0 { span.soft.small { "+" (n_more) } }
                 }
             }
@@ -260,7 +264,7 @@ impl NetworkView {
         names.filter(|other| *other == name).count() > 1
     }
 
-    fn pager(
+    fn render_pager(
         &self,
         number: usize,
         pages: usize,
@@ -286,7 +290,7 @@ fn find_names(dataset: &Dataset, query: &NetworkQuery) -> (Vec<RouteIdx>, StopPa
         let mut routes: Vec<Route<'_>> = timetable.routes().collect();
         routes.sort_by_key(|route| {
             let mode = RouteMode::from_route_type(route.kind);
-            (mode, route.sort_order, route.name().len(), route.name(), route.id)
+            (mode, route.sort_order, route.display_name().len(), route.display_name(), route.id)
         });
         return (routes.into_iter().map(|route| route.idx).collect(), stops);
     }

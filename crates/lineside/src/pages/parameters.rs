@@ -7,9 +7,9 @@ use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use maud::html;
 
-use super::layout::{self, Page, Section};
+use super::layout::{self, NavSection, PageLayout};
 use crate::delays;
-use crate::http::{Embeddable, Parameters, Refusal};
+use crate::http::{EmbeddableReply, QueryParameters, Refusal};
 
 /// Addresses of pages, with the parameters that each takes.
 pub(crate) const PAGES: &[(&str, &[&str])] = &[
@@ -88,7 +88,7 @@ const TRACKING_NAMES: [&str; 15] = [
 ];
 
 /// Whether a parameter only says where a visitor of a page came from.
-pub(crate) fn is_for_tracking(name: &str) -> bool {
+pub(crate) fn is_tracking_parameter(name: &str) -> bool {
     TRACKING_NAMES.contains(&name) || TRACKING_PREFIXES.iter().any(|it| name.starts_with(it))
 }
 
@@ -103,16 +103,16 @@ pub(crate) fn refuse_parameters(
         return refusal.into_response();
     }
     let query = uri.query().unwrap_or_default();
-    let is_embedded = delays::is_embedded(&Parameters::parse(query));
-    let mut page = Page::new("Check the link", Section::Other);
+    let is_embedded = delays::is_embedded(&QueryParameters::parse_query(query));
+    let mut page = PageLayout::new("Check the link", NavSection::Other);
     page.is_embedded = is_embedded;
     page.is_indexed = false;
-    let (without, corrected) = correct(uri.path(), query, &refusal);
+    let (without, corrected) = correct_address(uri.path(), query, &refusal);
     let main = html! {
         div.page {
             div.page-head {
                 h1 { "Check the link" }
-                p role="alert" { (refusal.words()) }
+                p role="alert" { (refusal.message()) }
             }
             ul.links-in-line {
                 @if let Some(corrected) = corrected { li { a.corrected href=(corrected) { (corrected) } } }
@@ -120,15 +120,16 @@ pub(crate) fn refuse_parameters(
             }
         }
     };
-    let mut response = layout::reply(StatusCode::BAD_REQUEST, page.render(&main));
+    let mut response =
+        layout::reply_with_page(StatusCode::BAD_REQUEST, page.render_document(&main));
     if is_embedded {
-        response.extensions_mut().insert(Embeddable);
+        response.extensions_mut().insert(EmbeddableReply);
     }
     response
 }
 
 /// The address without the refused parameter, and with the name that may be meant.
-fn correct(path: &str, query: &str, refusal: &Refusal) -> (String, Option<String>) {
+fn correct_address(path: &str, query: &str, refusal: &Refusal) -> (String, Option<String>) {
     let (refused, nearest) = match refusal {
         Refusal::UnknownParameter { name, nearest, .. } => (name.as_str(), nearest.as_deref()),
         Refusal::RepeatedParameter(name) => (name.as_str(), None),
@@ -163,19 +164,19 @@ mod tests {
             nearest: Some("route".to_owned()),
             known: Vec::new(),
         };
-        let links = correct("/delays/city", "stop=a%26b&rute=1", &refusal);
+        let links = correct_address("/delays/city", "stop=a%26b&rute=1", &refusal);
         let corrected = Some("/delays/city?stop=a%26b&route=1".to_owned());
         assert_eq!(links, ("/delays/city?stop=a%26b".to_owned(), corrected));
-        assert_eq!(correct("/map", "rute=1", &refusal).0, "/map");
+        assert_eq!(correct_address("/map", "rute=1", &refusal).0, "/map");
     }
 
     #[test]
     fn what_campaigns_append_is_known() {
         for name in ["utm_source", "fbclid", "gclid", "mc_eid"] {
-            assert!(is_for_tracking(name), "{name}");
+            assert!(is_tracking_parameter(name), "{name}");
         }
         for name in ["rute", "utm", "q"] {
-            assert!(!is_for_tracking(name), "{name}");
+            assert!(!is_tracking_parameter(name), "{name}");
         }
     }
 }

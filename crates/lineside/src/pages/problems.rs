@@ -3,7 +3,7 @@
 use lineside_formats::{Problem, Problems};
 use maud::{Markup, html};
 
-use super::feed::fold;
+use super::feed::render_fold;
 use super::rules::{has_rule, rule_address};
 use super::words;
 
@@ -12,15 +12,16 @@ const SHOWN_MAX: usize = 10;
 
 /// The rows and values that were left out, if any data arrived yet. `is_converted`: the tables were made from NeTEx, so their
 /// names and lines are not the producer's.
-pub(super) fn card(problems: &Problems, has_data: bool, is_converted: bool) -> Markup {
-    let total = problems.total();
+pub(super) fn render_card(problems: &Problems, has_data: bool, is_converted: bool) -> Markup {
+    let total = problems.total_count();
     let note = match total {
         _ if !has_data => String::new(),
         0 => "none".to_owned(),
-        total => words::count(total, "value", "values"),
+        total => words::format_count(total, "value", "values"),
     };
-    let (own, made): (Vec<_>, Vec<_>) =
-        problems.counts().partition(|(file, _, _)| !(is_converted && file.ends_with(".txt")));
+    let (own, made): (Vec<_>, Vec<_>) = problems
+        .problem_counts()
+        .partition(|(file, _, _)| !(is_converted && file.ends_with(".txt")));
     let body = html! {
         @if !has_data {
             p.card-body.soft { "No valid data has arrived yet." }
@@ -31,17 +32,17 @@ pub(super) fn card(problems: &Problems, has_data: bool, is_converted: bool) -> M
                 "Rows and values that Lineside skipped while loading the data that it serves now. The report checks the same data against all rules, so the same fault may be counted there, too."
             }
             ul.problem-list {
-                @for (file, code, count) in own { (problem_kind(file, code, count, problems.kept())) }
+                @for (file, code, count) in own { (render_problem_kind(file, code, count, problems.retained_problems())) }
             }
             @if !made.is_empty() {
                 p.card-body.soft.small { "The timetable that was converted from this NeTEx lacks:" }
                 ul.problem-list {
-                    @for (file, code, count) in made { (converted_kind(file, code, count, problems.kept())) }
+                    @for (file, code, count) in made { (render_converted_kind(file, code, count, problems.retained_problems())) }
                 }
             }
         }
     };
-    fold("problems", "Unreadable data", &html! { (note) }, false, &body)
+    render_fold("problems", "Unreadable data", &html! { (note) }, false, &body)
 }
 
 /// The NeTEx elements that become the rows of a table.
@@ -61,15 +62,15 @@ fn netex_name(file: &str) -> &str {
 
 /// Problems of one kind in a table that was made from NeTEx: by the elements that it was made from, without lines that the
 /// producer does not have.
-fn converted_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Markup {
+fn render_converted_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Markup {
     let all = kept.iter().filter(|problem| &*problem.file == file && problem.code == code);
     let shown: Vec<&Problem> = all.take(SHOWN_MAX).collect();
     let more = count - u64::try_from(shown.len()).unwrap_or(count).min(count);
     html! {
         li {
             details open[count <= 3] {
-                summary { strong { (netex_name(file)) } " " span.mono { (code) } span.tag { (words::number(count)) } }
-                (rule_link(code))
+                summary { strong { (netex_name(file)) } " " span.mono { (code) } span.tag { (words::format_number(count)) } }
+                (render_rule_link(code))
                 ul {
                     @for problem in shown {
                         li {
@@ -78,7 +79,7 @@ fn converted_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Marku
                             (problem.detail)
                         }
                     }
-                    @if more > 0 { li.soft { "and " (words::number(more)) " more" } }
+                    @if more > 0 { li.soft { "and " (words::format_number(more)) " more" } }
                 }
             }
         }
@@ -86,7 +87,7 @@ fn converted_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Marku
 }
 
 /// The problems of one kind in one file: how many, and the first few with their lines.
-fn problem_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Markup {
+fn render_problem_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Markup {
     let shown: Vec<&Problem> = kept
         .iter()
         .filter(|problem| &*problem.file == file && problem.code == code)
@@ -96,11 +97,11 @@ fn problem_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Markup 
     html! {
         li {
             details open[count <= 3] {
-                summary { strong { (file) } " " span.mono { (code) } span.tag { (words::number(count)) } }
-                (rule_link(code))
+                summary { strong { (file) } " " span.mono { (code) } span.tag { (words::format_number(count)) } }
+                (render_rule_link(code))
                 ul {
-                    @for problem in shown { li { (problem_line(problem)) } }
-                    @if more > 0 { li.soft { "and " (words::number(more)) " more" } }
+                    @for problem in shown { li { (render_problem_line(problem)) } }
+                    @if more > 0 { li.soft { "and " (words::format_number(more)) " more" } }
                 }
             }
         }
@@ -108,13 +109,13 @@ fn problem_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Markup 
 }
 
 /// The way to the page of a code, where it has one.
-fn rule_link(code: &str) -> Markup {
+fn render_rule_link(code: &str) -> Markup {
     html! {
         @if has_rule(code) { p.card-body.small { a.target href=(rule_address(code)) { "About " code { (code) } } } }
     }
 }
 
-fn problem_line(problem: &Problem) -> Markup {
+fn render_problem_line(problem: &Problem) -> Markup {
     html! {
         @if let Some(line) = problem.line { span.problem-line.numeric { "line " (line) } }
         @if let Some(id) = &problem.id { code { (id) } " " }
@@ -135,16 +136,16 @@ mod tests {
             line: Some(7),
             ..Problem::new("stops.txt", "missing_value", "no name")
         });
-        let own = card(&problems, true, false).into_string();
+        let own = render_card(&problems, true, false).into_string();
         assert!(own.contains("<strong>stops.txt</strong>") && own.contains("line 7"), "{own}");
-        let converted = card(&problems, true, true).into_string();
+        let converted = render_card(&problems, true, true).into_string();
         assert!(
             converted.contains("<strong>StopPlace, Quay or ScheduledStopPoint</strong>"),
             "{converted}"
         );
         assert!(!converted.contains("stops.txt") && !converted.contains("line 7"), "{converted}");
         problems.push(Problem::new("line.xml", "unknown_ref", "no such Line"));
-        let both = card(&problems, true, true).into_string();
+        let both = render_card(&problems, true, true).into_string();
         assert!(both.contains("<strong>line.xml</strong>"), "a file of the producer's: {both}");
     }
 
@@ -155,7 +156,7 @@ mod tests {
         let mut problems = Problems::new();
         problems.push(Problem::new("a.txt", code, "it is cut off"));
         problems.push(Problem::new("a.txt", "of_nobody", "x"));
-        let page = card(&problems, true, false).into_string();
+        let page = render_card(&problems, true, false).into_string();
         assert!(page.contains(&format!("href=\"{}\"", rule_address(code))), "{page}");
         assert!(!page.contains("/rules/of_nobody"), "{page}");
     }

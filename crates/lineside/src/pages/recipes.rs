@@ -4,7 +4,7 @@ use lineside_formats::Format;
 
 /// One line with what it is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Recipe {
+pub(super) struct UsageRecipe {
     /// Names the recipe for tests: `curl-events`, `centrifuge`, …
     pub(super) name: &'static str,
     pub(super) title: &'static str,
@@ -16,34 +16,34 @@ pub(super) struct Recipe {
 /// a URL and in a script as it stands.
 ///
 /// Without data there are only streams, which wait for the first data.
-pub(super) fn recipes(
+pub(super) fn list_recipes(
     base: &str,
     feed: &str,
     format: Option<Format>,
     has_data: bool,
-) -> Vec<Recipe> {
-    let mut recipes = if has_data { files(base, feed, format) } else { Vec::new() };
-    recipes.extend(streams(base, feed));
+) -> Vec<UsageRecipe> {
+    let mut recipes = if has_data { file_recipes(base, feed, format) } else { Vec::new() };
+    recipes.extend(stream_recipes(base, feed));
     recipes
 }
 
 /// Ways to stream it.
-fn streams(base: &str, feed: &str) -> Vec<Recipe> {
+fn stream_recipes(base: &str, feed: &str) -> Vec<UsageRecipe> {
     vec![
-        Recipe {
+        UsageRecipe {
             name: "curl-events",
             title: "Stream every change in a terminal",
             what: "The full state first, then each change.",
             line: format!("curl -N '{base}/events?channel=feed/{feed}'"),
         },
-        Recipe {
+        UsageRecipe {
             name: "centrifuge",
             title: "Stream it in a program",
             what: "Over a WebSocket that carries hundreds of channels: npm install centrifuge. There are also clients \
                    for Swift, Dart, Java, Go, Python and C#.",
-            line: centrifuge(base, feed),
+            line: centrifuge_example(base, feed),
         },
-        Recipe {
+        UsageRecipe {
             name: "event-source",
             title: "Stream it in a browser",
             what: "Reconnects and resumes by itself.",
@@ -56,11 +56,11 @@ fn streams(base: &str, feed: &str) -> Vec<Recipe> {
 }
 
 /// Files to download.
-fn files(base: &str, feed: &str, format: Option<Format>) -> Vec<Recipe> {
+fn file_recipes(base: &str, feed: &str, format: Option<Format>) -> Vec<UsageRecipe> {
     let mut recipes = Vec::new();
     let curl = |name, title, what, path: String| {
         let file = path.rsplit('/').next().unwrap_or(feed).to_owned();
-        Recipe { name, title, what, line: format!("curl --compressed -o {file} {base}{path}") }
+        UsageRecipe { name, title, what, line: format!("curl --compressed -o {file} {base}{path}") }
     };
     match format {
         Some(Format::Gtfs | Format::Netex) => recipes.push(curl(
@@ -76,7 +76,7 @@ fn files(base: &str, feed: &str, format: Option<Format>) -> Vec<Recipe> {
                 "For programs that poll; regenerated from the current data.",
                 format!("/gtfs-rt/{feed}.pb"),
             ));
-            recipes.push(Recipe {
+            recipes.push(UsageRecipe {
                 name: "gtfs-rt-json",
                 title: "Read it as JSON",
                 what: "The same message with the field names of the specification.",
@@ -84,7 +84,7 @@ fn files(base: &str, feed: &str, format: Option<Format>) -> Vec<Recipe> {
             });
         }
         Some(Format::Gbfs) => {
-            recipes.push(Recipe {
+            recipes.push(UsageRecipe {
                 name: "gbfs",
                 title: "Read the system",
                 what: "The discovery file, with links to the last good copy of each file on this server.",
@@ -94,7 +94,7 @@ fn files(base: &str, feed: &str, format: Option<Format>) -> Vec<Recipe> {
         }
         Some(Format::Raw) | None => {}
     }
-    recipes.push(Recipe {
+    recipes.push(UsageRecipe {
         name: "proxy",
         title: "Download the original",
         what: "The last good reply of the source, unchanged.",
@@ -104,7 +104,7 @@ fn files(base: &str, feed: &str, format: Option<Format>) -> Vec<Recipe> {
 }
 
 /// A program for Node or a bundler. Where TLS is, the WebSocket has it, too.
-fn centrifuge(base: &str, feed: &str) -> String {
+fn centrifuge_example(base: &str, feed: &str) -> String {
     let socket = base.replacen("http", "ws", 1);
     format!(
         "import {{ Centrifuge }} from \"centrifuge\";\n\
@@ -126,7 +126,10 @@ mod tests {
     #[test]
     fn a_feed_of_each_format_can_be_followed_and_taken() {
         let names = |format| -> Vec<&str> {
-            recipes("http://h", "city", format, true).iter().map(|recipe| recipe.name).collect()
+            list_recipes("http://h", "city", format, true)
+                .iter()
+                .map(|recipe| recipe.name)
+                .collect()
         };
         let streams = ["curl-events", "centrifuge", "event-source"];
         let with = |more: &[&'static str]| [more, &streams].concat();
@@ -136,13 +139,15 @@ mod tests {
         assert_eq!(names(Some(Format::Gtfs)), with(&["gtfs", "proxy"]));
         assert_eq!(names(Some(Format::Gbfs)), with(&["gbfs"]));
         assert_eq!(names(Some(Format::Raw)), with(&["proxy"]));
-        let waiting = recipes("http://h", "city", Some(Format::Gtfs), false);
+        let waiting = list_recipes("http://h", "city", Some(Format::Gtfs), false);
         assert_eq!(waiting.iter().map(|recipe| recipe.name).collect::<Vec<_>>(), streams);
     }
 
     #[test]
     fn the_websocket_is_secure_where_the_page_is() {
-        assert!(centrifuge("https://h", "f").contains("  \"wss://h/connection/websocket\""));
-        assert!(centrifuge("http://h", "f").contains("\"ws://h/connection/websocket\""));
+        assert!(
+            centrifuge_example("https://h", "f").contains("  \"wss://h/connection/websocket\"")
+        );
+        assert!(centrifuge_example("http://h", "f").contains("\"ws://h/connection/websocket\""));
     }
 }

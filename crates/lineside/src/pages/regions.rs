@@ -10,13 +10,13 @@ use lineside_ingest::{Bounds, Network, Record};
 use maud::{Markup, html};
 use serde::Serialize;
 
-use super::{map, network_index, of_network, words};
+use super::{map, network_index, network_page, words};
 use crate::app::App;
-use crate::delays::is_of_alerts;
+use crate::delays::has_only_alerts;
 
 /// A network with a place on the map.
 #[derive(Debug, Serialize)]
-pub(super) struct Region {
+pub(super) struct MapRegion {
     /// The network's id.
     pub(super) id: String,
     pub(super) name: String,
@@ -36,9 +36,9 @@ pub(super) struct Region {
 }
 
 /// All networks whose place is known, those with most vehicles first.
-pub(super) fn list_regions(app: &App) -> Vec<Region> {
+pub(super) fn list_regions(app: &App) -> Vec<MapRegion> {
     let networks = app.ingest().networks();
-    let mut regions: Vec<Region> =
+    let mut regions: Vec<MapRegion> =
         networks.iter().filter_map(|network| region_of_network(app, network)).collect();
     regions.sort_by(|a, b| {
         let by_size = (b.vehicles, b.stations).cmp(&(a.vehicles, a.stations));
@@ -47,18 +47,18 @@ pub(super) fn list_regions(app: &App) -> Vec<Region> {
     regions
 }
 
-fn region_of_network(app: &App, network: &Network) -> Option<Region> {
+fn region_of_network(app: &App, network: &Network) -> Option<MapRegion> {
     let extent = map::extent_of_network(network)?;
     let counts = count_network(network);
-    let real_time = network.realtime_feeds().into_iter().filter(|feed| !is_of_alerts(app, feed));
-    Some(Region {
+    let real_time = network.realtime_feeds().into_iter().filter(|feed| !has_only_alerts(app, feed));
+    Some(MapRegion {
         id: network.id().as_str().to_owned(),
-        name: of_network::name(app, network),
+        name: network_page::network_name(app, network),
         feeds: network.feeds().iter().map(|feed| feed.id().as_str().to_owned()).collect(),
         live: real_time.map(|feed| feed.id().as_str().to_owned()).collect(),
         bounds: extent.bounds,
         frame: extent.frame,
-        ended: of_network::last_service_day(network),
+        ended: network_page::last_service_day(network),
         vehicles: counts.vehicles,
         stations: counts.stations,
     })
@@ -92,7 +92,7 @@ pub(super) struct UnplacedNetwork {
 }
 
 /// The networks that riders can look up and the map cannot show.
-pub(super) fn list_unplaced(app: &App, regions: &[Region]) -> Vec<UnplacedNetwork> {
+pub(super) fn list_unplaced(app: &App, regions: &[MapRegion]) -> Vec<UnplacedNetwork> {
     let networks = app.ingest().networks();
     let is_unplaced = |network: &&Arc<Network>| {
         network.timetable().is_some()
@@ -100,21 +100,21 @@ pub(super) fn list_unplaced(app: &App, regions: &[Region]) -> Vec<UnplacedNetwor
     };
     let unplaced = networks.iter().filter(is_unplaced).map(|network| UnplacedNetwork {
         id: network.id().to_string(),
-        name: of_network::name(app, network),
+        name: network_page::network_name(app, network),
     });
     unplaced.collect()
 }
 
 /// `/map/counts`: how many vehicles and stations each network has.
-pub(super) async fn counts(State(app): State<App>) -> Response {
+pub(super) async fn get_counts(State(app): State<App>) -> Response {
     let networks = app.ingest().networks();
     let counts: Vec<NetworkCounts> = networks.iter().map(|it| count_network(it)).collect();
     Json(counts).into_response()
 }
 
 /// Links to every network on the map, with counts, and to those without a place; nothing where there is only one.
-pub(super) fn links_to_regions(
-    regions: &[Region],
+pub(super) fn render_region_links(
+    regions: &[MapRegion],
     unplaced: &[UnplacedNetwork],
     chosen: Option<&str>,
 ) -> Markup {
@@ -122,19 +122,19 @@ pub(super) fn links_to_regions(
     html! {
         @if n_networks > 1 {
             nav.regions aria-label="Networks" {
-                p.regions-title { (words::number(n_networks as u64)) " networks" }
+                p.regions-title { (words::format_number(n_networks as u64)) " networks" }
                 ul tabindex="0" aria-label="Networks" {
                     @for region in regions {
                         li {
                             a href=(format!("/map?network={}", map::query_value(&region.id))) data-region=(region.id)
                                 aria-current=[(chosen == Some(region.id.as_str())).then_some("true")] {
-                                (region.name) " " span.region-count { (region.count_words()) }
+                                (region.name) " " span.region-count { (region.describe_count()) }
                             }
                             @if region.ended.is_some() { " " span.region-note { "Expired" } }
                         }
                     }
                     @for UnplacedNetwork { id, name } in unplaced {
-                        li data-unplaced=(id) { a href=(network_index::address(id)) { (name) } " " span.region-note { "No coordinates" } }
+                        li data-unplaced=(id) { a href=(network_index::network_address(id)) { (name) } " " span.region-note { "No coordinates" } }
                     }
                 }
             }
@@ -142,10 +142,10 @@ pub(super) fn links_to_regions(
     }
 }
 
-impl Region {
+impl MapRegion {
     /// The number of vehicles, else of stations; empty where there is neither.
-    fn count_words(&self) -> String {
+    fn describe_count(&self) -> String {
         let count = if self.vehicles > 0 { self.vehicles } else { self.stations };
-        if count > 0 { words::number(count as u64) } else { String::new() }
+        if count > 0 { words::format_number(count as u64) } else { String::new() }
     }
 }

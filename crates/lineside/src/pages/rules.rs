@@ -7,22 +7,23 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
 use lineside_formats::Format;
-use lineside_validate::Kind;
+use lineside_validate::NoticeKind;
 use maud::{Markup, html};
 
-use super::layout::{self, Page, Section};
+use super::layout::{self, NavSection, PageLayout};
 use super::report::STYLE;
 use super::{states, words};
 use crate::app::App;
-use crate::check::{decoder_codes, prose, rules};
+use crate::check::{all_rules, decoder_codes, render_prose};
 
 pub(super) fn router() -> Router<App> {
-    Router::new().route("/rules", get(list)).route("/rules/{code}", get(page))
+    Router::new().route("/rules", get(get_rule_list)).route("/rules/{code}", get(get_rule))
 }
 
 /// Whether a code has a page here.
 pub(super) fn has_rule(code: &str) -> bool {
-    rules().any(|(_, kind)| kind.code == code) || decoder_codes().any(|(known, _)| known == code)
+    all_rules().any(|(_, kind)| kind.code == code)
+        || decoder_codes().any(|(known, _)| known == code)
 }
 
 /// The address of a rule's page. Codes are letters, digits and underscores.
@@ -30,7 +31,7 @@ pub(super) fn rule_address(code: &str) -> String {
     format!("/rules/{code}")
 }
 
-async fn list() -> Response {
+async fn get_rule_list() -> Response {
     let formats =
         [Format::Gtfs, Format::GtfsRt, Format::Siri, Format::Netex, Format::Gbfs].into_iter();
     let main = html! {
@@ -42,24 +43,24 @@ async fn list() -> Response {
             }
             div.stack {
                 @for format in formats {
-                    @let kinds: Vec<&Kind> = rules().filter(|(it, _)| *it == format).map(|(_, kind)| kind).collect();
-                    (group(states::format_name(Some(format)), kinds.iter().map(|kind| (kind.code, kind.summary(), Some(*kind))).collect()))
+                    @let kinds: Vec<&NoticeKind> = all_rules().filter(|(it, _)| *it == format).map(|(_, kind)| kind).collect();
+                    (render_group(states::format_name(Some(format)), kinds.iter().map(|kind| (kind.code, kind.page_summary(), Some(*kind))).collect()))
                 }
-                (group("Decoding, any format", decoder_codes().map(|(code, meaning)| (code, meaning, None)).collect()))
+                (render_group("Decoding, any format", decoder_codes().map(|(code, meaning)| (code, meaning, None)).collect()))
             }
         }
     };
-    let mut page = Page::new("Validation rules", Section::Other);
+    let mut page = PageLayout::new("Validation rules", NavSection::Other);
     page.styles = &[STYLE];
     page.description = Some(
         "Every rule for GTFS, GTFS-Realtime, SIRI, NeTEx and GBFS, with examples and how to fix findings."
             .to_owned(),
     );
-    layout::reply(StatusCode::OK, page.render(&main))
+    layout::reply_with_page(StatusCode::OK, page.render_document(&main))
 }
 
-fn group(title: &str, rules: Vec<(&str, &str, Option<&Kind>)>) -> Markup {
-    let note = words::count(rules.len() as u64, "rule", "rules");
+fn render_group(title: &str, rules: Vec<(&str, &str, Option<&NoticeKind>)>) -> Markup {
+    let note = words::format_count(rules.len() as u64, "rule", "rules");
     html! {
         section.card {
             details {
@@ -68,10 +69,10 @@ fn group(title: &str, rules: Vec<(&str, &str, Option<&Kind>)>) -> Markup {
                     @for (code, meaning, kind) in &rules {
                         li {
                             span {
-                                a.mono href=(rule_address(code)) { (words::code(code)) }
-                                @if let Some(kind) = kind { " " (severity(kind)) }
+                                a.mono href=(rule_address(code)) { (words::render_code(code)) }
+                                @if let Some(kind) = kind { " " (render_severity(kind)) }
                             }
-                            span.small { (prose(meaning)) }
+                            span.small { (render_prose(meaning)) }
                         }
                     }
                 }
@@ -80,64 +81,65 @@ fn group(title: &str, rules: Vec<(&str, &str, Option<&Kind>)>) -> Markup {
     }
 }
 
-fn severity(kind: &Kind) -> Markup {
-    let name = kind.severity.name().to_lowercase();
+fn render_severity(kind: &NoticeKind) -> Markup {
+    let name = kind.severity.report_name().to_lowercase();
     html! { span.severity data-severity=(name) { (name) } }
 }
 
-async fn page(Path(code): Path<String>) -> Response {
-    let found: Vec<(Format, &Kind)> = rules().filter(|(_, kind)| kind.code == code).collect();
+async fn get_rule(Path(code): Path<String>) -> Response {
+    let found: Vec<(Format, &NoticeKind)> =
+        all_rules().filter(|(_, kind)| kind.code == code).collect();
     let decoder = decoder_codes().find(|(known, _)| *known == code);
     if found.is_empty() && decoder.is_none() {
-        return layout::not_found("No validation rule has this code.");
+        return layout::not_found_page("No validation rule has this code.");
     }
     let main = html! {
         div.page {
             div.page-head {
                 p.crumbs { a href="/" { "Feeds" } " / " a href="/rules" { "Rules" } }
-                h1.rule-code { (words::code(&code)) }
+                h1.rule-code { (words::render_code(&code)) }
             }
             div.stack {
-                @for (format, kind) in &found { (rule(*format, kind)) }
+                @for (format, kind) in &found { (render_rule(*format, kind)) }
                 @if let Some((_, meaning)) = decoder {
                     section.card {
                         h2 { "Decoding, any format" }
-                        div.card-body { p { (prose(meaning)) } }
+                        div.card-body { p { (render_prose(meaning)) } }
                     }
                 }
             }
         }
     };
     let title = format!("Rule {code}");
-    let mut page = Page::new(&title, Section::Other);
+    let mut page = PageLayout::new(&title, NavSection::Other);
     page.styles = &[STYLE];
     page.description = Some(format!(
         "What the validation rule {code} checks, why it matters, and how to fix its findings."
     ));
-    layout::reply(StatusCode::OK, page.render(&main))
+    layout::reply_with_page(StatusCode::OK, page.render_document(&main))
 }
 
-fn rule(format: Format, kind: &Kind) -> Markup {
-    let parts = parts(kind.page);
+fn render_rule(format: Format, kind: &NoticeKind) -> Markup {
+    let parts = parse_parts(kind.page);
     let (about, cases) = split_cases(&parts);
     html! {
         section.card.rule {
-            div.card-head { h2 { (states::format_name(Some(format))) } (severity(kind)) }
+            div.card-head { h2 { (states::format_name(Some(format))) } (render_severity(kind)) }
             div.card-body.stack {
                 @for (at, part) in about.iter().enumerate() {
                     @if at == 1 { h3 { "How to fix" } }
-                    (markup(part))
+                    (render_part(part))
                 }
                 @if !kind.fields.is_empty() {
                     details {
                         summary { "Fields of a finding" }
-                        dl.facts { @for (name, meaning) in kind.fields { dt.mono { (name) } dd { (prose(meaning)) } } }
+                        dl.facts { @for (name, meaning) in kind.fields { dt.mono { (name) } dd { (render_prose(meaning)) } } }
                     }
                 }
                 @if !cases.is_empty() {
                     details open[cases.len() <= 4] {
-                        summary { (words::count(cases.len() as u64, "example", "examples")) }
-                        div.stack { @for case in &cases { (example(case)) } }
+                        summary { (words::format_count(cases.len() as u64, "example", "examples")) }
+                        div.stack { @for case in &cases { (render_example(case)) } }
                     }
                 }
             }
@@ -147,7 +149,7 @@ fn rule(format: Format, kind: &Kind) -> Markup {
 
 /// A piece of a rule's page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part<'a> {
+enum RulePart<'a> {
     Heading(&'a str),
     Paragraph(&'a str),
     /// A block of code: what its first line says behind the ticks, and its text.
@@ -156,39 +158,39 @@ enum Part<'a> {
 
 /// One example: its heading with what follows.
 #[derive(Debug)]
-struct Case<'a> {
+struct RuleExample<'a> {
     title: &'a str,
-    parts: Vec<Part<'a>>,
+    parts: Vec<RulePart<'a>>,
 }
 
-impl Case<'_> {
+impl RuleExample<'_> {
     /// Whether the rule has findings in it: the last block lists them.
-    fn is_wrong(&self) -> bool {
+    fn has_findings(&self) -> bool {
         self.parts.iter().any(|part| is_findings(part))
     }
 }
 
 /// Whether a part lists the findings of an example, rather than a file of it.
-fn is_findings(part: &Part<'_>) -> bool {
-    matches!(part, Part::Code("json", _))
+fn is_findings(part: &RulePart<'_>) -> bool {
+    matches!(part, RulePart::Code("json", _))
 }
 
 /// The pieces of a page without its title.
-fn parts(page: &str) -> Vec<Part<'_>> {
+fn parse_parts(page: &str) -> Vec<RulePart<'_>> {
     let mut parts = Vec::new();
     let mut rest = page.trim();
     while !rest.is_empty() {
         let (part, after) = if let Some(code) = rest.strip_prefix("```") {
             let (info, code) = code.split_once('\n').unwrap_or((code, ""));
             let (text, after) = code.split_once("\n```").unwrap_or((code, ""));
-            (Some(Part::Code(info.trim(), text)), after)
+            (Some(RulePart::Code(info.trim(), text)), after)
         } else {
             let end = rest.find("\n\n").unwrap_or(rest.len());
             let (text, after) = rest.split_at(end);
             let part = match (text.strip_prefix("## "), text.starts_with("# ")) {
-                (Some(title), _) => Some(Part::Heading(title)),
+                (Some(title), _) => Some(RulePart::Heading(title)),
                 (None, true) => None,
-                (None, false) => Some(Part::Paragraph(text)),
+                (None, false) => Some(RulePart::Paragraph(text)),
             };
             (part, after)
         };
@@ -199,14 +201,14 @@ fn parts(page: &str) -> Vec<Part<'_>> {
 }
 
 /// The paragraphs before the first heading, and the examples behind it.
-fn split_cases<'p, 'a>(parts: &'p [Part<'a>]) -> (&'p [Part<'a>], Vec<Case<'a>>) {
-    let is_heading = |part: &Part<'_>| matches!(part, Part::Heading(_));
+fn split_cases<'p, 'a>(parts: &'p [RulePart<'a>]) -> (&'p [RulePart<'a>], Vec<RuleExample<'a>>) {
+    let is_heading = |part: &RulePart<'_>| matches!(part, RulePart::Heading(_));
     let begin = parts.iter().position(is_heading).unwrap_or(parts.len());
     let (about, rest) = parts.split_at(begin);
-    let mut cases: Vec<Case<'a>> = Vec::new();
+    let mut cases: Vec<RuleExample<'a>> = Vec::new();
     for part in rest {
         match (part, cases.last_mut()) {
-            (Part::Heading(title), _) => cases.push(Case { title, parts: Vec::new() }),
+            (RulePart::Heading(title), _) => cases.push(RuleExample { title, parts: Vec::new() }),
             (part, Some(case)) => case.parts.push(*part),
             (_, None) => {}
         }
@@ -214,25 +216,25 @@ fn split_cases<'p, 'a>(parts: &'p [Part<'a>]) -> (&'p [Part<'a>], Vec<Case<'a>>)
     (about, cases)
 }
 
-fn example(case: &Case<'_>) -> Markup {
-    let is_wrong = case.is_wrong();
+fn render_example(case: &RuleExample<'_>) -> Markup {
+    let is_wrong = case.has_findings();
     html! {
         div.rule-example data-example=(if is_wrong { "wrong" } else { "right" }) {
-            h3 { (prose(case.title)) " " span.tag { (if is_wrong { "has findings" } else { "no findings" }) } }
-            @for part in case.parts.iter().filter(|part| !is_findings(part)) { (markup(part)) }
+            h3 { (render_prose(case.title)) " " span.tag { (if is_wrong { "has findings" } else { "no findings" }) } }
+            @for part in case.parts.iter().filter(|part| !is_findings(part)) { (render_part(part)) }
             @for part in case.parts.iter().filter(|part| is_findings(part)) {
-                details { summary.small { "Its findings" } (markup(part)) }
+                details { summary.small { "Its findings" } (render_part(part)) }
             }
         }
     }
 }
 
-fn markup(part: &Part<'_>) -> Markup {
+fn render_part(part: &RulePart<'_>) -> Markup {
     html! {
         @match part {
-            Part::Heading(text) => h3 { (prose(text)) },
-            Part::Paragraph(text) => p { (prose(&without_links(text))) },
-            Part::Code(info, text) => {
+            RulePart::Heading(text) => h3 { (render_prose(text)) },
+            RulePart::Paragraph(text) => p { (render_prose(&strip_links(text))) },
+            RulePart::Code(info, text) => {
                 @let name = info.split_once(' ').map_or("", |(_, name)| name);
                 @if !name.is_empty() { p.small.soft.mono { (name) } }
                 pre.mono.small tabindex="0" { (text) }
@@ -242,7 +244,7 @@ fn markup(part: &Part<'_>) -> Markup {
 }
 
 /// A paragraph in which links are only their texts: they lead to files of the source.
-fn without_links(text: &str) -> String {
+fn strip_links(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('[') {
@@ -274,20 +276,23 @@ mod tests {
     fn a_page_is_read_into_text_and_examples() {
         let page = "# `code`\n\nWhat is wrong.\n\nDo `this`.\n\n## Right\n\n```csv stops.txt\nstop_id\nS\n```\n\n\
                     ## Wrong\n\n```csv stops.txt\nstop_id\n\n```\n\n```json\n[]\n```\n";
-        let parts = parts(page);
+        let parts = parse_parts(page);
         let (about, cases) = split_cases(&parts);
-        assert_eq!(about, [Part::Paragraph("What is wrong."), Part::Paragraph("Do `this`.")]);
-        let told: Vec<_> = cases.iter().map(|case| (case.title, case.is_wrong())).collect();
+        assert_eq!(
+            about,
+            [RulePart::Paragraph("What is wrong."), RulePart::Paragraph("Do `this`.")]
+        );
+        let told: Vec<_> = cases.iter().map(|case| (case.title, case.has_findings())).collect();
         assert_eq!(told, [("Right", false), ("Wrong", true)]);
-        assert_eq!(cases[0].parts, [Part::Code("csv stops.txt", "stop_id\nS")]);
+        assert_eq!(cases[0].parts, [RulePart::Code("csv stops.txt", "stop_id\nS")]);
     }
 
     #[test]
     fn every_rule_has_a_sentence_and_its_page_has_no_markdown_left() {
         let mut n = 0;
-        for (format, kind) in rules() {
-            assert!(!kind.summary().is_empty(), "{}", kind.code);
-            let text = rule(format, kind).into_string();
+        for (format, kind) in all_rules() {
+            assert!(!kind.page_summary().is_empty(), "{}", kind.code);
+            let text = render_rule(format, kind).into_string();
             assert!(!text.contains("```") && !text.contains("<p># "), "{}: {text}", kind.code);
             assert!(has_rule(kind.code));
             n += 1;
@@ -298,6 +303,6 @@ mod tests {
 
     #[test]
     fn links_to_the_source_become_their_texts() {
-        assert_eq!(without_links("a [b c](x.md), [d] e"), "a b c, [d] e");
+        assert_eq!(strip_links("a [b c](x.md), [d] e"), "a b c, [d] e");
     }
 }

@@ -13,7 +13,7 @@ use tokio::io::AsyncReadExt as _;
 use super::assets;
 use crate::app::App;
 use crate::config::LOGO_BYTES_MAX;
-use crate::http::{Refusal, Representation, Wants, producer_policy};
+use crate::http::{Refusal, ReplyPreferences, Representation, producer_policy};
 
 /// Where the operator's logo is.
 pub(super) const LOGO: &str = "/site/logo";
@@ -39,27 +39,27 @@ const ROBOTS: &str = "User-agent: *\n\
 
 pub(super) fn router() -> Router<App> {
     Router::new()
-        .route(ICON, get(async |app, wants| embedded(app, wants, "favicon.ico").await))
-        .route(TOUCH_ICON, get(async |app, wants| embedded(app, wants, "icon-180.png").await))
-        .route(PREVIEW, get(async |app, wants| embedded(app, wants, "preview.png").await))
-        .route(MANIFEST, get(manifest))
-        .route("/robots.txt", get(robots))
-        .route(LOGO, get(logo))
+        .route(ICON, get(async |app, wants| serve_embedded(app, wants, "favicon.ico").await))
+        .route(TOUCH_ICON, get(async |app, wants| serve_embedded(app, wants, "icon-180.png").await))
+        .route(PREVIEW, get(async |app, wants| serve_embedded(app, wants, "preview.png").await))
+        .route(MANIFEST, get(get_manifest))
+        .route("/robots.txt", get(get_robots))
+        .route(LOGO, get(get_logo))
 }
 
-async fn embedded(
+async fn serve_embedded(
     State(app): State<App>,
-    wants: Wants,
+    wants: ReplyPreferences,
     name: &'static str,
 ) -> Result<Response, Refusal> {
     let body = assets::plain_bytes(name).ok_or(Refusal::UnknownPath)?;
     let kind = HeaderValue::from_static(assets::media_type(name));
-    Ok(Representation::new(kind, body).fresh_for(FRESH_FOR).reply(&wants, &app).await)
+    Ok(Representation::new(kind, body).fresh_for(FRESH_FOR).into_reply(&wants, &app).await)
 }
 
-async fn manifest(State(app): State<App>, wants: Wants) -> Response {
+async fn get_manifest(State(app): State<App>, wants: ReplyPreferences) -> Response {
     let name = &app.config().site.name;
-    let icon = |name: &str, sizes: &str, kind: &str| json!({ "src": assets::plain(name), "sizes": sizes, "type": kind });
+    let icon = |name: &str, sizes: &str, kind: &str| json!({ "src": assets::plain_address(name), "sizes": sizes, "type": kind });
     let manifest = json!({
         "name": name,
         "short_name": name,
@@ -75,15 +75,15 @@ async fn manifest(State(app): State<App>, wants: Wants) -> Response {
     });
     let kind = HeaderValue::from_static("application/manifest+json");
     let reply = Representation::new(kind, manifest.to_string());
-    reply.fresh_for(CHANGING_FRESH_FOR).reply(&wants, &app).await
+    reply.fresh_for(CHANGING_FRESH_FOR).into_reply(&wants, &app).await
 }
 
-async fn robots(State(app): State<App>, wants: Wants) -> Response {
+async fn get_robots(State(app): State<App>, wants: ReplyPreferences) -> Response {
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
-    Representation::new(kind, ROBOTS).fresh_for(FRESH_FOR).reply(&wants, &app).await
+    Representation::new(kind, ROBOTS).fresh_for(FRESH_FOR).into_reply(&wants, &app).await
 }
 
-async fn logo(State(app): State<App>, wants: Wants) -> Result<Response, Refusal> {
+async fn get_logo(State(app): State<App>, wants: ReplyPreferences) -> Result<Response, Refusal> {
     let config = app.config();
     let logo = config.site.logo.as_ref().ok_or(Refusal::UnknownPath)?;
     let unreadable = |error: std::io::Error| {
@@ -96,6 +96,6 @@ async fn logo(State(app): State<App>, wants: Wants) -> Result<Response, Refusal>
     // An SVG opened by itself would otherwise be a page of ours, with its scripts.
     let (policy, nothing) = producer_policy();
     let reply = Representation::new(HeaderValue::from_static(logo.media_type), body);
-    let reply = reply.fresh_for(CHANGING_FRESH_FOR).header(policy, nothing);
-    Ok(reply.reply(&wants, &app).await)
+    let reply = reply.fresh_for(CHANGING_FRESH_FOR).with_header(policy, nothing);
+    Ok(reply.into_reply(&wants, &app).await)
 }

@@ -5,14 +5,14 @@ use lineside_formats::Format;
 use lineside_ingest::{EXPIRES_SOON_DAYS, Feed, FeedState, FeedStatus, Network};
 use maud::{Markup, html};
 
-use super::{icons, of_network, words};
+use super::{icons, network_page, words};
 use crate::app::App;
 
 /// Networks of recordings that a list names.
 const RECORDINGS_MAX: usize = 5;
 
 /// What the sign shows.
-fn inside(state: FeedState) -> Markup {
+fn render_icon(state: FeedState) -> Markup {
     let (icon, word) = match state {
         FeedState::Ok => (icons::ok(), "OK"),
         FeedState::Late => (icons::late(), "Late"),
@@ -27,24 +27,24 @@ fn inside(state: FeedState) -> Markup {
 }
 
 /// The sign of a feed's state, which the page's script keeps as it is.
-pub(super) fn sign(feed: &str, state: FeedState) -> Markup {
-    html! { span.state data-state-of=(feed) data-state=(state) { (inside(state)) } }
+pub(super) fn render_sign(feed: &str, state: FeedState) -> Markup {
+    html! { span.state data-state-of=(feed) data-state=(state) { (render_icon(state)) } }
 }
 
 /// The same as a filled label, for a page's head.
-pub(super) fn label(feed: &str, state: FeedState) -> Markup {
-    html! { span.state.filled data-state-of=(feed) data-state=(state) { (inside(state)) } }
+pub(super) fn render_label(feed: &str, state: FeedState) -> Markup {
+    html! { span.state.filled data-state-of=(feed) data-state=(state) { (render_icon(state)) } }
 }
 
 /// The sign of a state that stays as it is.
-pub(super) fn mark(state: FeedState) -> Markup {
-    html! { span.state data-state=(state) { (inside(state)) } }
+pub(super) fn render_static_sign(state: FeedState) -> Markup {
+    html! { span.state data-state=(state) { (render_icon(state)) } }
 }
 
 /// Since when a feed is in its state; the page's script keeps it.
-pub(super) fn since(feed: &str, status: &FeedStatus, zone: &TimeZone) -> Markup {
+pub(super) fn render_since(feed: &str, status: &FeedStatus, zone: &TimeZone) -> Markup {
     let name = zone.iana_name().unwrap_or("UTC");
-    html! { span.soft.small data-since-of=(feed) data-zone=(name) { "since " (words::time_at(status.since, zone)) } }
+    html! { span.soft.small data-since-of=(feed) data-zone=(name) { "since " (words::render_time(status.since, zone)) } }
 }
 
 /// The days of service of a timetable, from today.
@@ -59,7 +59,7 @@ pub(in crate::pages) struct ServiceCountdown {
 impl ServiceCountdown {
     /// That of a feed; empty unless it is a schedule.
     pub(super) fn for_feed(feed: &Feed) -> Self {
-        let (window, now) = (feed.service_window(), feed.network().now());
+        let (window, now) = (feed.service_window(), feed.network().data_now());
         Self {
             days_left: window.as_ref().and_then(|window| window.days_left(now)),
             days_until_start: window.as_ref().and_then(|window| window.days_until_start(now)),
@@ -69,18 +69,22 @@ impl ServiceCountdown {
 
 /// That a timetable is not yet valid, expires soon, or has expired while the state says something else; the page's script
 /// keeps it.
-pub(super) fn service_tag(feed: &str, service: ServiceCountdown, state: FeedState) -> Markup {
-    let (words, tone) = service_words(service, state);
+pub(super) fn render_service_tag(
+    feed: &str,
+    service: ServiceCountdown,
+    state: FeedState,
+) -> Markup {
+    let (words, tone) = describe_service(service, state);
     html! { span.tag.service-tag data-service-of=(feed) data-tone=(tone) hidden[words.is_empty()] { (words) } }
 }
 
 /// The same of a feed as it is now.
 pub(super) fn service_tag_of(feed: &Feed, state: FeedState) -> Markup {
-    service_tag(feed.id().as_str(), ServiceCountdown::for_feed(feed), state)
+    render_service_tag(feed.id().as_str(), ServiceCountdown::for_feed(feed), state)
 }
 
 /// What the tag says, and how much it matters. `web/plain/words.js` says the same.
-fn service_words(service: ServiceCountdown, state: FeedState) -> (String, &'static str) {
+fn describe_service(service: ServiceCountdown, state: FeedState) -> (String, &'static str) {
     match service.days_left {
         _ if service.days_until_start.is_some_and(|days| days > 0) => {
             ("Not yet valid".to_owned(), "warn")
@@ -95,22 +99,22 @@ fn service_words(service: ServiceCountdown, state: FeedState) -> (String, &'stat
 
 /// That a network plays a recording, with the day of the moment that is played; nothing of a network that is live.
 pub(super) fn recording_tag(network: &Network) -> Markup {
-    let zone = words::zone_of(network);
+    let zone = words::network_zone(network);
     html! {
         @if let Some(at) = network.replay_time() {
             span.tag.recording-tag data-recording-of=(network.id()) title="Times on this page are those of the recording" {
                 "Recording of "
-                time datetime=(words::rfc3339(at.seconds(), &zone)) { (words::day_at(at, &zone)) }
+                time datetime=(words::format_rfc3339(at.unix_seconds(), &zone)) { (words::day_at(at, &zone)) }
             }
         }
     }
 }
 
 /// The signs for the page's script to choose from.
-pub(super) fn templates() -> Markup {
+pub(super) fn render_templates() -> Markup {
     html! {
         @for state in FeedState::ALL {
-            template id=(format!("state-{state}")) { (inside(state)) }
+            template id=(format!("state-{state}")) { (render_icon(state)) }
         }
     }
 }
@@ -128,7 +132,7 @@ pub(super) fn recording_list(app: &App) -> Markup {
         @if !networks.is_empty() {
             ul.recordings.small {
                 @for network in networks.iter().take(RECORDINGS_MAX) {
-                    li { (of_network::name(app, network)) ": " (recording_tag(network)) }
+                    li { (network_page::network_name(app, network)) ": " (recording_tag(network)) }
                 }
                 @if networks.len() > RECORDINGS_MAX { li.soft { "and " (networks.len() - RECORDINGS_MAX) " more recordings" } }
             }
@@ -155,12 +159,12 @@ mod tests {
 
     #[test]
     fn the_end_of_service_is_told_in_the_same_words_as_by_the_script() {
-        let cases = words::tests::cases();
+        let cases = words::tests::load_cases();
         for case in cases["service"].as_array().expect("a list of cases") {
             let state = case[1].as_str().and_then(FeedState::parse).expect("a state");
             let days_until_start = case[4].as_i64();
             let service = ServiceCountdown { days_left: case[0].as_i64(), days_until_start };
-            let (words, tone) = service_words(service, state);
+            let (words, tone) = describe_service(service, state);
             assert_eq!((Some(&*words), Some(tone)), (case[2].as_str(), case[3].as_str()));
         }
     }
@@ -168,7 +172,7 @@ mod tests {
     #[test]
     fn every_state_has_a_word_besides_its_color() {
         for state in FeedState::ALL {
-            let text = sign("x", state).into_string();
+            let text = render_sign("x", state).into_string();
             let word = state.as_str();
             assert!(text.to_lowercase().contains(&format!("<span>{word}</span>")), "{text}");
         }

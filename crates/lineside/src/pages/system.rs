@@ -6,7 +6,7 @@ use lineside_ingest::{Feed, Network};
 
 /// How many stations and vehicles there are of a system.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Now {
+struct SystemCounts {
     stations: u64,
     /// Vehicles that can be rented at them.
     at_stations: u64,
@@ -17,15 +17,15 @@ struct Now {
 }
 
 /// Its stations and vehicles in a sentence; none for other feeds, or while none of them is known.
-pub(super) fn in_brief(feed: &Feed, network: &Network) -> Option<String> {
-    let now = now(feed, network);
-    let is_known = feed.format() == Some(Format::Gbfs) && now != Now::default();
-    is_known.then(|| in_words(&now))
+pub(super) fn summarize_system(feed: &Feed, network: &Network) -> Option<String> {
+    let now = count_system(feed, network);
+    let is_known = feed.format() == Some(Format::Gbfs) && now != SystemCounts::default();
+    is_known.then(|| describe_counts(&now))
 }
 
-fn now(feed: &Feed, network: &Network) -> Now {
+fn count_system(feed: &Feed, network: &Network) -> SystemCounts {
     let (state, id) = (network.state(), feed.id());
-    let mut now = Now::default();
+    let mut now = SystemCounts::default();
     for record in state.stations().filter(|record| record.feed == *id) {
         now.stations += 1;
         if let Some(station) = record.station() {
@@ -39,9 +39,9 @@ fn now(feed: &Feed, network: &Network) -> Now {
     now
 }
 
-fn in_words(now: &Now) -> String {
-    let vehicles = |n: u64| words::count(n, "vehicle", "vehicles");
-    let stations = words::count(now.stations, "station", "stations");
+fn describe_counts(now: &SystemCounts) -> String {
+    let vehicles = |n: u64| words::format_count(n, "vehicle", "vehicles");
+    let stations = words::format_count(now.stations, "station", "stations");
     match (now.stations, now.has_status) {
         (0, _) => format!("{} can be rented, all of them free-floating.", vehicles(now.free)),
         (_, false) if now.free == 0 => {
@@ -55,8 +55,8 @@ fn in_words(now: &Now) -> String {
         _ => format!(
             "{} can be rented: {} at {stations}, {} free-floating.",
             vehicles(now.at_stations + now.free),
-            words::number(now.at_stations),
-            words::number(now.free)
+            words::format_number(now.at_stations),
+            words::format_number(now.free)
         ),
     }
 }
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_system_is_told_in_words() {
         let of = |stations, at_stations, has_status, free| {
-            in_words(&Now { stations, at_stations, has_status, free })
+            describe_counts(&SystemCounts { stations, at_stations, has_status, free })
         };
         assert_eq!(of(0, 0, false, 1), "1 vehicle can be rented, all of them free-floating.");
         assert_eq!(of(2, 0, false, 0), "2 stations, without live counts.");

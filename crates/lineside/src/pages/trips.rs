@@ -15,13 +15,13 @@ use lineside_ingest::{
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::alerts::{self, Told};
-use super::languages::Languages;
-use super::layout::{self, Page, Section};
-use super::{badge, board, map, of_network, route, states, trip, words};
+use super::alerts::{self, AlertSummary};
+use super::languages::PreferredLanguages;
+use super::layout::{self, NavSection, PageLayout};
+use super::{badge, board, line, map, network_page, states, trip_sheet, words};
 use crate::app::App;
-use crate::delays::Noun;
-use crate::http::{Parameters, Refusal, aside, found};
+use crate::delays::VehicleNoun;
+use crate::http::{QueryParameters, Refusal, lookup, run_blocking};
 
 /// How often the page is loaded again where no scripts run, in seconds.
 const REFRESH_S: u32 = 30;
@@ -32,7 +32,7 @@ const COLLAPSED_CALLS_MIN: usize = 3;
 
 /// The address of a trip's page. `date` is a service date as `YYYYMMDD`, `start_time` the start of a repeated trip; both may
 /// be empty.
-pub(super) fn address(feed: &str, trip_id: &str, date: &str, start_time: &str) -> String {
+pub(super) fn trip_address(feed: &str, trip_id: &str, date: &str, start_time: &str) -> String {
     let mut address = format!("/trips/{feed}/{}", map::path_segment(trip_id));
     let mut separator = '?';
     if let (8, Some((year, day))) = (date.len(), date.split_at_checked(4)) {
@@ -47,74 +47,75 @@ pub(super) fn address(feed: &str, trip_id: &str, date: &str, start_time: &str) -
 }
 
 /// The service date and the start time in a departure's id, which ends with `:<start_date>:<start_time>:<stop_sequence>`.
-pub(super) fn date_and_start(departure_id: &str) -> (&str, &str) {
+pub(super) fn split_departure_id(departure_id: &str) -> (&str, &str) {
     let (rest, _) = departure_id.rsplit_once(':').unwrap_or_default();
     let is_date = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
     let ends = rest.rmatch_indices(':').map(|(at, _)| at).take(3);
     for at in ends {
         let (before, start) = (&rest[..at], &rest[at + 1..]);
         let date = before.rsplit_once(':').map_or("", |(_, date)| date);
-        if is_date(date) && (start.is_empty() || trip::parse_time(start).is_some()) {
+        if is_date(date) && (start.is_empty() || trip_sheet::parse_time(start).is_some()) {
             return (date, start);
         }
     }
     ("", "")
 }
 
-pub(super) async fn page(
+pub(super) async fn get_trip(
     State(app): State<App>,
     Path((feed, trip_id)): Path<(String, String)>,
-    parameters: Parameters,
+    parameters: QueryParameters,
     headers: HeaderMap,
 ) -> Response {
-    let languages = Languages::of(&parameters, &headers);
-    match find(&app, &feed, &trip_id, &parameters).await {
+    let languages = PreferredLanguages::from_request(&parameters, &headers);
+    match find_trip(&app, &feed, &trip_id, &parameters).await {
         Ok((network, timetable, run)) => {
             let view = TripView::new(&app, &network, &timetable, run, &languages);
             let title = view.title();
-            let mut page = Page::new(&title, Section::Networks);
+            let mut page = PageLayout::new(&title, NavSection::Networks);
             page.styles = &["riders.css"];
             page.scripts = &["live_page.js"];
             page.refresh = Some(REFRESH_S);
             page.description = Some(format!(
                 "{title}: stops, planned and expected times, and platforms of the trip."
             ));
-            of_network::reply(&page, &view.markup())
+            network_page::reply_with_page(&page, &view.render_markup())
         }
-        Err(refusal) => layout::refused(&refusal, false),
+        Err(refusal) => layout::refusal_page(&refusal, false),
     }
 }
 
-async fn find(
+async fn find_trip(
     app: &App,
     feed: &str,
     trip_id: &str,
-    parameters: &Parameters,
+    parameters: &QueryParameters,
 ) -> Result<(std::sync::Arc<Network>, std::sync::Arc<Timetable>, TripRun), Refusal> {
-    let (network, dataset) = of_network::named(app, feed)?;
+    let (network, dataset) = network_page::find_network(app, feed)?;
     let not_on_date = |date: &str| Refusal::TripNotOnDate {
-        feed: found::shortened(feed),
-        trip: found::shortened(trip_id),
-        date: found::shortened(date),
+        feed: lookup::shorten_id(feed),
+        trip: lookup::shorten_id(trip_id),
+        date: lookup::shorten_id(date),
     };
-    let said = parameters.one("date");
+    let said = parameters.find_value("date");
     let date = match said {
         None => None,
         Some(said) => Some(parse_date(said).ok_or_else(|| not_on_date(said))?),
     };
-    let start_time = parameters.one("start").and_then(trip::parse_time);
-    let place = app.admission().line_makers().place().await?;
-    let (state, now, id) = (network.state(), network.now(), trip_id.to_owned());
+    let start_time = parameters.find_value("start").and_then(trip_sheet::parse_time);
+    let place = app.admission().line_render_slots().acquire_permit().await?;
+    let (state, now, id) = (network.state(), network.data_now(), trip_id.to_owned());
     let work = move || {
         let _place = place;
-        state.trip_run(TripQuery { trip_id: &id, date, start_time }, now)
+        state.find_trip_run(TripQuery { trip_id: &id, date, start_time }, now)
     };
-    let run = aside(work).await?.map_err(|error| match error {
-        TripNotFound::UnknownTrip => {
-            Refusal::UnknownTrip { feed: found::shortened(feed), trip: found::shortened(trip_id) }
-        }
+    let run = run_blocking(work).await?.map_err(|error| match error {
+        TripNotFound::UnknownTrip => Refusal::UnknownTrip {
+            feed: lookup::shorten_id(feed),
+            trip: lookup::shorten_id(trip_id),
+        },
         TripNotFound::NotOnDate => {
-            let today = dataset.timetable.local_date(now.seconds());
+            let today = dataset.timetable.local_date(now.unix_seconds());
             not_on_date(said.unwrap_or(&today.to_string()))
         }
     })?;
@@ -132,7 +133,7 @@ struct TripView<'a> {
     network: &'a Network,
     timetable: &'a Timetable,
     run: TripRun,
-    alerts: Vec<Told>,
+    alerts: Vec<AlertSummary>,
     /// Whether the feed of the predictions is in trouble.
     is_stale: bool,
     now: i64,
@@ -144,19 +145,20 @@ impl<'a> TripView<'a> {
         network: &'a Network,
         timetable: &'a Timetable,
         run: TripRun,
-        languages: &Languages,
+        languages: &PreferredLanguages,
     ) -> Self {
-        let now = network.now().seconds();
+        let now = network.data_now().unix_seconds();
         let route = run.route_id.as_deref().and_then(|id| timetable.find_route(id));
-        let alerts =
-            route.map(|route| alerts::of_route(&network.state(), timetable, route, now, languages));
+        let alerts = route.map(|route| {
+            alerts::find_for_route(&network.state(), timetable, route, now, languages)
+        });
         let feeds = network.realtime_feeds();
         let source = feeds.iter().find(|feed| Some(feed.id()) == run.source.as_ref());
         let is_stale = source.is_some_and(|feed| feed.status().unreliable_since.is_some());
         Self { app, network, timetable, run, alerts: alerts.unwrap_or_default(), is_stale, now }
     }
 
-    fn zone(&self) -> &TimeZone {
+    fn time_zone(&self) -> &TimeZone {
         self.timetable.timezone()
     }
 
@@ -170,50 +172,52 @@ impl<'a> TripView<'a> {
     }
 
     fn title(&self) -> String {
-        let line = self.route().map(|route| format!("Line {}", route.name()));
+        let line = self.route().map(|route| format!("Line {}", route.display_name()));
         let line = line.unwrap_or_else(|| "Trip".to_owned());
         let to = self.run.headsign.as_deref().map(|to| format!(" to {to}")).unwrap_or_default();
-        let date = self.run.date.map(|date| format!(", {}", words::date(date)));
+        let date = self.run.date.map(|date| format!(", {}", words::format_date(date)));
         format!("{line}{to}{}", date.unwrap_or_default())
     }
 
     /// The next call, if the trip is under way or still to come.
-    fn next(&self) -> Option<usize> {
+    fn next_call(&self) -> Option<usize> {
         let is_ahead = |call: &TripCall| {
-            call.status != DepartureStatus::Skipped && call.time().is_some_and(|at| at >= self.now)
+            call.status != DepartureStatus::Skipped
+                && call.best_known_time().is_some_and(|at| at >= self.now)
         };
         self.run.calls.iter().position(is_ahead).filter(|_| !self.run.is_cancelled)
     }
 
-    fn markup(&self) -> Markup {
-        let next = self.next();
+    fn render_markup(&self) -> Markup {
+        let next = self.next_call();
         html! {
             div.page.riders #live-page {
-                (self.head())
-                (of_network::timetable_end(self.network))
-                (self.troubles())
-                (alerts::markup(&self.alerts))
-                (self.standing(next))
+                (self.render_head())
+                (network_page::render_timetable_end(self.network))
+                (self.render_troubles())
+                (alerts::render_alerts(&self.alerts))
+                (self.render_standing(next))
                 (self.calls(next))
-                (self.details())
-                (states::templates())
-                (layout::data_island("live-page-data", &self.live_data()))
+                (self.render_details())
+                (states::render_templates())
+                (layout::render_data_island("live-page-data", &self.live_data()))
             }
         }
     }
 
     /// The banner of the feed that its live times are from; where none are, of the feeds that may have them.
-    fn troubles(&self) -> Markup {
+    fn render_troubles(&self) -> Markup {
         let state = self.network.state();
         let mut feeds =
-            of_network::feeds_with(self.app, self.network, &state, state.trip_updates());
+            network_page::find_feeds_with(self.app, self.network, &state, state.trip_updates());
         feeds.retain(|feed| self.run.source.as_ref().is_none_or(|source| source == feed.id()));
-        of_network::trouble_with_times(self.app, &feeds, self.zone())
+        network_page::render_times_banner(self.app, &feeds, self.time_zone())
     }
 
     /// The ids, for whoever looks after the data.
-    fn details(&self) -> Markup {
-        let source = self.run.source.as_ref().and_then(|id| self.app.ingest().feed(id.as_str()));
+    fn render_details(&self) -> Markup {
+        let source =
+            self.run.source.as_ref().and_then(|id| self.app.ingest().find_feed(id.as_str()));
         html! {
             details.sources {
                 summary { "Details" }
@@ -225,28 +229,28 @@ impl<'a> TripView<'a> {
         }
     }
 
-    fn head(&self) -> Markup {
+    fn render_head(&self) -> Markup {
         let route = self.route();
-        let noun = Noun::for_route_types(route.iter().map(|route| route.kind));
+        let noun = VehicleNoun::for_route_types(route.iter().map(|route| route.kind));
         html! {
             div.page-head.tight {
                 p.crumbs {
-                    a href=(format!("/networks/{}", self.feed_id())) { (of_network::name(self.app, self.network)) }
+                    a href=(format!("/networks/{}", self.feed_id())) { (network_page::network_name(self.app, self.network)) }
                     @if let Some(route) = &route {
-                        " › " a href=(route::address(self.feed_id(), route.id)) { "Line " (route.name()) }
+                        " › " a href=(line::line_address(self.feed_id(), route.id)) { "Line " (route.display_name()) }
                     }
                 }
                 h1 {
-                    @if let Some(route) = &route { (badge::badge(route.name(), route.color)) " " }
+                    @if let Some(route) = &route { (badge::render_badge(route.display_name(), route.color)) " " }
                     @match &self.run.headsign { Some(to) => { "To " (to) } None => "Trip" }
                 }
-                p.soft { (self.day_and_start()) }
+                p.soft { (self.render_day_and_start()) }
                 p.answer-at {
                     (states::recording_tag(self.network))
-                    span.live #live data-status="off" { "As of " time datetime=(words::rfc3339(self.now, self.zone())) { (words::clock_seconds(self.now, self.zone())) } }
+                    span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, self.time_zone())) { (words::format_clock_seconds(self.now, self.time_zone())) } }
                     @if let Some(vehicle) = &self.run.vehicle { a.small href=(vehicle_address(vehicle)) { "The " (noun.one) " on the map" } }
                     @if let Some(route) = &route {
-                        a.small href=(route::address(self.feed_id(), route.id)) { "Line " (route.name()) }
+                        a.small href=(line::line_address(self.feed_id(), route.id)) { "Line " (route.display_name()) }
                         a.small href=(format!("/delays/{}?route={}", self.feed_id(), map::query_value(route.id))) { "Is my " (noun.one) " late?" }
                     }
                 }
@@ -254,33 +258,37 @@ impl<'a> TripView<'a> {
         }
     }
 
-    fn day_and_start(&self) -> Markup {
+    fn render_day_and_start(&self) -> Markup {
         let first = self.run.calls.first();
         html! {
-            @if let Some(date) = self.run.date { (words::date(date)) }
+            @if let Some(date) = self.run.date { (words::format_date(date)) }
             @if let Some((first, at)) = first.and_then(|first| Some((first, first.scheduled?))) {
                 @if self.run.date.is_some() { " · " }
-                (self.time(at)) " from " (self.stop_name(first))
+                (self.render_time(at)) " from " (self.stop_name(first))
             }
             @if !self.run.is_scheduled { " · added, not in the timetable" }
         }
     }
 
     /// How the trip is doing, in one line.
-    fn standing(&self, next: Option<usize>) -> Markup {
+    fn render_standing(&self, next: Option<usize>) -> Markup {
         let call = next.and_then(|next| self.run.calls.get(next));
-        let has_begun =
-            self.run.calls.first().and_then(TripCall::time).is_some_and(|at| at <= self.now);
+        let has_begun = self
+            .run
+            .calls
+            .first()
+            .and_then(TripCall::best_known_time)
+            .is_some_and(|at| at <= self.now);
         html! {
             @if self.run.is_cancelled {
                 p.trip-standing { span.delay.tone-cancelled { "Cancelled" } " This trip does not run." }
             } @else if let Some(call) = call {
-                @let said = words::delay(call.status.as_str(), call.delay.map(i64::from));
+                @let said = words::format_delay(call.status.as_str(), call.delay.map(i64::from));
                 p.trip-standing {
                     span class=(format!("delay tone-{}", said.tone)) { (said.words) }
                     @if has_begun { " Next stop: " } @else { " Starts at " }
                     strong { a.target href="#next" { (self.stop_name(call)) } }
-                    @if let Some(at) = call.time() { ", " (self.time(at)) }
+                    @if let Some(at) = call.best_known_time() { ", " (self.render_time(at)) }
                 }
             } @else if !self.run.calls.is_empty() {
                 p.trip-standing.soft { "This trip has ended." }
@@ -295,7 +303,7 @@ impl<'a> TripView<'a> {
         let list = |calls: &[TripCall], first: usize| {
             html! {
                 ol.trip-calls.is-stale[self.is_stale] start=[(first > 0).then_some(first + 1)] {
-                    @for (at, call) in calls.iter().enumerate() { (self.call(call, next == Some(first + at))) }
+                    @for (at, call) in calls.iter().enumerate() { (self.render_call(call, next == Some(first + at))) }
                 }
             }
         };
@@ -304,24 +312,24 @@ impl<'a> TripView<'a> {
                 @if self.run.calls.is_empty() { p.board-empty { "No stops are announced for this trip." } }
                 @if !earlier.is_empty() {
                     details.earlier-calls id="earlier-calls" {
-                        summary { (words::count(n_earlier as u64, "earlier stop", "earlier stops")) }
+                        summary { (words::format_count(n_earlier as u64, "earlier stop", "earlier stops")) }
                         (list(earlier, 0))
                     }
                 }
                 (list(ahead, n_earlier))
-                @if self.run.n_left_out > 0 { p.more.soft { "and " (words::count(self.run.n_left_out as u64, "more stop", "more stops")) } }
+                @if self.run.n_left_out > 0 { p.more.soft { "and " (words::format_count(self.run.n_left_out as u64, "more stop", "more stops")) } }
             }
         }
     }
 
-    fn call(&self, call: &TripCall, is_next: bool) -> Markup {
+    fn render_call(&self, call: &TripCall, is_next: bool) -> Markup {
         let is_off = matches!(call.status, DepartureStatus::Cancelled | DepartureStatus::Skipped);
-        let is_past = !is_off && call.time().is_some_and(|at| at < self.now);
+        let is_past = !is_off && call.best_known_time().is_some_and(|at| at < self.now);
         let delay = call.delay.map(i64::from);
         let said = if is_past {
             words::passed(call.status.as_str(), delay)
         } else {
-            words::delay(call.status.as_str(), delay)
+            words::format_delay(call.status.as_str(), delay)
         };
         // Within a minute both would be shown as the same time.
         let minute = |at: i64| at.div_euclid(60);
@@ -332,17 +340,17 @@ impl<'a> TripView<'a> {
             li.is-off[is_off].is-past[is_past] data-stop=(call.stop_id) id=[is_next.then_some("next")] data-status=(call.status.as_str()) aria-current=[is_next.then_some("step")] {
                 span.call-times {
                     @match (expected, call.scheduled) {
-                        (Some(expected), Some(scheduled)) => { s.was { span.visually-hidden { "scheduled " } (self.time(scheduled)) } " " strong { (self.time(expected)) } }
-                        (Some(at), None) | (None, Some(at)) => strong { (self.time(at)) },
+                        (Some(expected), Some(scheduled)) => { s.was { span.visually-hidden { "scheduled " } (self.render_time(scheduled)) } " " strong { (self.render_time(expected)) } }
+                        (Some(at), None) | (None, Some(at)) => strong { (self.render_time(at)) },
                         (None, None) => span.soft { "–" },
                     }
                 }
                 span.call-stop {
                     @match call.stop {
-                        Some(_) => a.target href=(board::address(self.feed_id(), &call.stop_id)) { (self.stop_name(call)) },
+                        Some(_) => a.target href=(board::board_address(self.feed_id(), &call.stop_id)) { (self.stop_name(call)) },
                         None => (self.stop_name(call)),
                     }
-                    @if let Some((arrives, _)) = waits { " " span.soft.small { "arrives " (self.time(arrives)) } }
+                    @if let Some((arrives, _)) = waits { " " span.soft.small { "arrives " (self.render_time(arrives)) } }
                 }
                 span.call-platform {
                     @if let Some(was) = &call.scheduled_platform { s.platform-was { (was) } " " }
@@ -360,8 +368,8 @@ impl<'a> TripView<'a> {
         if name.is_empty() { &call.stop_id } else { name }
     }
 
-    fn time(&self, at: i64) -> Markup {
-        html! { time datetime=(words::rfc3339(at, self.zone())) { (words::clock(at, self.zone())) } }
+    fn render_time(&self, at: i64) -> Markup {
+        html! { time datetime=(words::format_rfc3339(at, self.time_zone())) { (words::format_clock(at, self.time_zone())) } }
     }
 
     fn live_data(&self) -> serde_json::Value {
@@ -389,10 +397,10 @@ mod tests {
     #[test]
     fn an_address_has_the_date_and_the_start_of_a_run() {
         assert_eq!(
-            address("town", "a/1", "20261123", "08:30:00"),
+            trip_address("town", "a/1", "20261123", "08:30:00"),
             "/trips/town/a%2F1?date=2026-11-23&start=08%3A30%3A00"
         );
-        assert_eq!(address("town", "a", "", ""), "/trips/town/a");
+        assert_eq!(trip_address("town", "a", "", ""), "/trips/town/a");
         assert_eq!(parse_date("2026-11-23"), parse_date("20261123"));
         for wrong in ["", "today", "2026-13-01", "23.11.2026"] {
             assert_eq!(parse_date(wrong), None, "{wrong}");
@@ -409,7 +417,7 @@ mod tests {
             ("", ("", "")),
             ("ü:2026112é::1", ("", "")),
         ] {
-            assert_eq!(date_and_start(id), expect, "{id}");
+            assert_eq!(split_departure_id(id), expect, "{id}");
         }
     }
 }

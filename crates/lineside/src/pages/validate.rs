@@ -23,16 +23,18 @@ use tokio::io::AsyncWriteExt as _;
 use url::Url;
 
 use super::forms::read_form;
-use super::layout::{self, Page, Section};
-use super::report::{STYLE, of_visitor};
+use super::layout::{self, NavSection, PageLayout};
+use super::report::{STYLE, render_upload};
 use super::{states, words};
 use crate::app::App;
-use crate::check::{Reread, contents, day, sample_report};
-use crate::config::{self, size_text};
-use crate::http::{Refusal, admin, aside, limits};
-use crate::patience::{Stopwatch, within};
-use crate::reports::Report;
-use crate::visitors::{Brought, Desk, Full, Place, Standing, name_of};
+use crate::check::{ParsedReport, describe_contents, format_day, sample_report};
+use crate::config::{self, format_size};
+use crate::http::{Refusal, admin, limits, run_blocking};
+use crate::reports::ValidationReport;
+use crate::timeout::{Stopwatch, run_within};
+use crate::uploads::{
+    UploadLimit, UploadService, UploadSlot, UploadSource, UploadStatus, sanitize_file_name,
+};
 
 const ADDRESS: &str = "/validate";
 /// The longest address that is taken.
@@ -53,42 +55,59 @@ const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 /// None of these is kept by caches: the link is as good as a password.
 pub(super) fn router() -> Router<App> {
     Router::new()
-        .route(ADDRESS, get(form_page).post(bring))
-        .route(SAMPLE, get(sample_page))
-        .route("/validate/{link}", get(result_page))
-        .route("/validate/{link}/report.json", get(result_json))
+        .route(ADDRESS, get(get_form_page).post(post_upload))
+        .route(SAMPLE, get(get_sample_page))
+        .route("/validate/{link}", get(get_result_page))
+        .route("/validate/{link}/report.json", get(get_result_json))
 }
 
 /// Whether an address is of what visitors bring.
-pub(crate) fn is_for_visitors(path: &str) -> bool {
+pub(crate) fn is_upload_path(path: &str) -> bool {
     path.strip_prefix(ADDRESS).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-async fn form_page(State(app): State<App>) -> Response {
-    show(StatusCode::OK, "Validate a feed", &form(&app.config().visitors, None), None)
+async fn get_form_page(State(app): State<App>) -> Response {
+    reply_with_page(
+        StatusCode::OK,
+        "Validate a feed",
+        &render_form(&app.config().visitors, None),
+        None,
+    )
 }
 
 /// Takes what the form brings, and leads to where its report will be.
-async fn bring(State(app): State<App>, request: Request) -> Response {
+async fn post_upload(State(app): State<App>, request: Request) -> Response {
     let rules = app.config().visitors.clone();
     if !rules.enabled {
-        return show(StatusCode::NOT_FOUND, "Validate a feed", &form(&rules, None), None);
+        return reply_with_page(
+            StatusCode::NOT_FOUND,
+            "Validate a feed",
+            &render_form(&rules, None),
+            None,
+        );
     }
     if admin::is_own_page(&app, request.headers()) == Some(false) {
         // Its visitors would not know what they bring, nor from whose network it is looked at.
         let words = "The form came from a page that is not of this server. Send this one.";
-        let main = form(&rules, Some(words));
-        return show(StatusCode::FORBIDDEN, "Validate a feed", &main, None);
+        let main = render_form(&rules, Some(words));
+        return reply_with_page(StatusCode::FORBIDDEN, "Validate a feed", &main, None);
     }
-    let address = admin::client(&app, request.headers(), request.extensions());
-    let kept = match brought(&app, request, address, &rules).await {
-        Ok((place, brought)) => place.keep(brought, rules.clone()).map_err(Not::from),
+    let address = admin::client_address(&app, request.headers(), request.extensions());
+    let kept = match receive_upload(&app, request, address, &rules).await {
+        Ok((place, brought)) => {
+            place.submit_upload(brought, rules.clone()).map_err(UploadRejection::from)
+        }
         Err(not) => Err(not),
     };
     match kept {
         Ok(link) => Redirect::to(&format!("{ADDRESS}/{link}")).into_response(),
-        Err(Not { status, words }) => {
-            let mut reply = show(status, "Validate a feed", &form(&rules, Some(&words)), None);
+        Err(UploadRejection { status, words }) => {
+            let mut reply = reply_with_page(
+                status,
+                "Validate a feed",
+                &render_form(&rules, Some(&words)),
+                None,
+            );
             if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
                 reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_S));
             }
@@ -98,23 +117,23 @@ async fn bring(State(app): State<App>, request: Request) -> Response {
 }
 
 /// Why nothing was taken, for who brought it.
-struct Not {
+struct UploadRejection {
     status: StatusCode,
     words: String,
 }
 
-fn not(status: StatusCode, words: impl Into<String>) -> Not {
-    Not { status, words: words.into() }
+fn reject_upload(status: StatusCode, words: impl Into<String>) -> UploadRejection {
+    UploadRejection { status, words: words.into() }
 }
 
-impl From<Full> for Not {
-    fn from(full: Full) -> Self {
+impl From<UploadLimit> for UploadRejection {
+    fn from(full: UploadLimit) -> Self {
         match full {
-            Full::All => not(
+            UploadLimit::All => reject_upload(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "As many files wait here as may at once. Please try again in a minute.",
             ),
-            Full::Address => not(
+            UploadLimit::Address => reject_upload(
                 StatusCode::TOO_MANY_REQUESTS,
                 "Two files from your address wait here already. Please wait for their reports.",
             ),
@@ -122,36 +141,42 @@ impl From<Full> for Not {
     }
 }
 
-async fn brought(
+async fn receive_upload(
     app: &App,
     mut request: Request,
     address: IpAddr,
-    rules: &config::Visitors,
-) -> Result<(Place, Brought), Not> {
-    let kind = Kind::of(request.headers());
+    rules: &config::UploadsConfig,
+) -> Result<(UploadSlot, UploadSource), UploadRejection> {
+    let kind = UploadKind::from_headers(request.headers());
     // Before anything is read: who finds no place need not send a file.
-    let place = app.visitors().take_place(address)?;
-    if kind == Kind::Parts {
+    let place = app.uploads().reserve_slot(address)?;
+    if kind == UploadKind::Parts {
         // All that comes is counted, also what nobody asked for.
         let bytes_max = usize::try_from(rules.max_bytes.saturating_add(FORM_BYTES_MAX));
         DefaultBodyLimit::max(bytes_max.unwrap_or(usize::MAX)).apply(&mut request);
         let form = Multipart::from_request(request, app).await;
-        let form = form.map_err(|error| not(StatusCode::BAD_REQUEST, error.body_text()))?;
-        let reading = within(BRINGING_TIME_MAX, read_parts(form, app.visitors(), &place, rules));
-        let read = place.arrival().receive(reading).await.flatten();
-        return Ok((place, read.ok_or_else(late)??));
+        let form =
+            form.map_err(|error| reject_upload(StatusCode::BAD_REQUEST, error.body_text()))?;
+        let reading = run_within(BRINGING_TIME_MAX, read_parts(form, app.uploads(), &place, rules));
+        let read = place.transfer().receive_or_abort(reading).await.flatten();
+        return Ok((place, read.ok_or_else(reject_timeout)??));
     }
-    if kind == Kind::File {
+    if kind == UploadKind::File {
         let body = request.into_body().into_data_stream();
-        let body = body.map_err(|_| not(StatusCode::BAD_REQUEST, "The file did not come whole."));
-        let reading = read_file(body, name_of(""), app.visitors(), &place, rules);
-        let read = place.arrival().receive(within(BRINGING_TIME_MAX, reading)).await.flatten();
-        return Ok((place, read.ok_or_else(late)??));
+        let body = body
+            .map_err(|_| reject_upload(StatusCode::BAD_REQUEST, "The file did not come whole."));
+        let reading = read_file(body, sanitize_file_name(""), app.uploads(), &place, rules);
+        let read = place
+            .transfer()
+            .receive_or_abort(run_within(BRINGING_TIME_MAX, reading))
+            .await
+            .flatten();
+        return Ok((place, read.ok_or_else(reject_timeout)??));
     }
     let read = read_form(request, limits::REQUEST_BODY_BYTES_MAX).await;
-    let address = read.ok().and_then(|(_, form)| form.one("url").map(str::to_owned));
-    let address = address.ok_or_else(|| not(StatusCode::BAD_REQUEST, NO_FORM))?;
-    Ok((place, named(&address)?))
+    let address = read.ok().and_then(|(_, form)| form.find_value("url").map(str::to_owned));
+    let address = address.ok_or_else(|| reject_upload(StatusCode::BAD_REQUEST, NO_FORM))?;
+    Ok((place, parse_source_url(&address)?))
 }
 
 /// What is told of a body that calls itself a form and is none: programs call each body so that is not said to be something else.
@@ -160,7 +185,7 @@ const NO_FORM: &str = "This form has no field \"url\". A file comes in a form of
 
 /// What a body is, by what it is said to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum UploadKind {
     /// A form with an address.
     Fields,
     /// A form with a file.
@@ -169,37 +194,40 @@ enum Kind {
     File,
 }
 
-impl Kind {
-    fn of(headers: &HeaderMap) -> Kind {
+impl UploadKind {
+    fn from_headers(headers: &HeaderMap) -> UploadKind {
         let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
         let is = |name: &str| {
             kind.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()))
         };
         match () {
-            () if is("multipart/form-data") => Kind::Parts,
-            () if is("application/x-www-form-urlencoded") => Kind::Fields,
-            () => Kind::File,
+            () if is("multipart/form-data") => UploadKind::Parts,
+            () if is("application/x-www-form-urlencoded") => UploadKind::Fields,
+            () => UploadKind::File,
         }
     }
 }
 
-fn late() -> Not {
-    not(StatusCode::REQUEST_TIMEOUT, "The form did not come in time.")
+fn reject_timeout() -> UploadRejection {
+    reject_upload(StatusCode::REQUEST_TIMEOUT, "The form did not come in time.")
 }
 
 /// What comes next, if it comes in time.
-async fn in_time<T, E: Into<Not>>(coming: impl Future<Output = Result<T, E>>) -> Result<T, Not> {
-    let come = within(PIECE_TIME_MAX, coming).await.ok_or_else(late)?;
+async fn within_timeout<T, E: Into<UploadRejection>>(
+    coming: impl Future<Output = Result<T, E>>,
+) -> Result<T, UploadRejection> {
+    let come = run_within(PIECE_TIME_MAX, coming).await.ok_or_else(reject_timeout)?;
     come.map_err(Into::into)
 }
 
-impl From<MultipartError> for Not {
+impl From<MultipartError> for UploadRejection {
     fn from(error: MultipartError) -> Self {
         match error.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => {
-                not(StatusCode::PAYLOAD_TOO_LARGE, "The form is larger than a file may be here.")
-            }
-            _ => not(StatusCode::BAD_REQUEST, "The form did not come whole."),
+            StatusCode::PAYLOAD_TOO_LARGE => reject_upload(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "The form is larger than a file may be here.",
+            ),
+            _ => reject_upload(StatusCode::BAD_REQUEST, "The form did not come whole."),
         }
     }
 }
@@ -207,83 +235,86 @@ impl From<MultipartError> for Not {
 /// The file or the address of a form; a field that is left empty counts as absent.
 async fn read_parts(
     mut form: Multipart,
-    desk: &Arc<Desk>,
-    place: &Place,
-    rules: &config::Visitors,
-) -> Result<Brought, Not> {
+    desk: &Arc<UploadService>,
+    place: &UploadSlot,
+    rules: &config::UploadsConfig,
+) -> Result<UploadSource, UploadRejection> {
     let (mut url, mut file) = (String::new(), None);
-    while let Some(mut part) = in_time(form.next_field()).await? {
+    while let Some(mut part) = within_timeout(form.next_field()).await? {
         match part.name() {
             Some("file") if file.is_none() && part.file_name().is_some_and(|it| !it.is_empty()) => {
-                let name = name_of(part.file_name().unwrap_or_default());
+                let name = sanitize_file_name(part.file_name().unwrap_or_default());
                 file = Some(read_file(part, name, desk, place, rules).await?);
             }
             Some("url") => url = read_text(part).await?,
-            _ => while in_time(part.chunk()).await?.is_some() {},
+            _ => while within_timeout(part.chunk()).await?.is_some() {},
         }
     }
     match file {
-        Some(_) if !url.trim().is_empty() => Err(not(
+        Some(_) if !url.trim().is_empty() => Err(reject_upload(
             StatusCode::BAD_REQUEST,
             "A file and an address were given. Send one of them alone: it is not clear which is meant.",
         )),
         Some(file) => Ok(file),
-        None => named(&url),
+        None => parse_source_url(&url),
     }
 }
 
-async fn read_text(mut part: Field<'_>) -> Result<String, Not> {
+async fn read_text(mut part: Field<'_>) -> Result<String, UploadRejection> {
     let mut bytes = Vec::new();
-    while let Some(piece) = in_time(part.chunk()).await? {
+    while let Some(piece) = within_timeout(part.chunk()).await? {
         bytes.extend_from_slice(&piece);
         if bytes.len() > URL_BYTES_MAX {
             let words = format!("An address has at most {URL_BYTES_MAX} characters.");
-            return Err(not(StatusCode::BAD_REQUEST, words));
+            return Err(reject_upload(StatusCode::BAD_REQUEST, words));
         }
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Writes a file where it is looked at, piece by piece: it is never in memory.
-async fn read_file<E: Into<Not>>(
+async fn read_file<E: Into<UploadRejection>>(
     body: impl Stream<Item = Result<Bytes, E>>,
     name: String,
-    desk: &Arc<Desk>,
-    place: &Place,
-    rules: &config::Visitors,
-) -> Result<Brought, Not> {
+    desk: &Arc<UploadService>,
+    place: &UploadSlot,
+    rules: &config::UploadsConfig,
+) -> Result<UploadSource, UploadRejection> {
     let mut body = pin!(body);
     let no_room = |error: &dyn std::fmt::Display| {
         tracing::error!(%error, "a visitor's file cannot be taken");
-        not(StatusCode::SERVICE_UNAVAILABLE, "This server has no room for the file at the moment.")
+        reject_upload(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "This server has no room for the file at the moment.",
+        )
     };
     let desk = Arc::clone(desk);
-    let room = aside(move || desk.room()).await;
-    let room = room.map_err(|refusal| not(refusal.status(), refusal.words()))?;
+    let room = run_blocking(move || desk.create_folder()).await;
+    let room = room.map_err(|refusal| reject_upload(refusal.status(), refusal.message()))?;
     let (folder, file) = room.map_err(|error| no_room(&error))?;
     let mut file = File::from_std(file);
     let mut length: u64 = 0;
     let coming = Stopwatch::start();
-    while let Some(piece) = in_time(body.try_next()).await? {
+    while let Some(piece) = within_timeout(body.try_next()).await? {
         length += piece.len() as u64;
-        place.arrival().add(piece.len());
+        place.transfer().add_bytes(piece.len());
         if is_too_slow(length, coming.elapsed()) {
-            return Err(late());
+            return Err(reject_timeout());
         }
         if length > rules.max_bytes {
             let words = format!(
                 "The file is larger than {}, which is the most that is taken here.",
-                size_text(rules.max_bytes)
+                format_size(rules.max_bytes)
             );
-            return Err(not(StatusCode::PAYLOAD_TOO_LARGE, words));
+            return Err(reject_upload(StatusCode::PAYLOAD_TOO_LARGE, words));
         }
         file.write_all(&piece).await.map_err(|error| no_room(&error))?;
     }
     file.flush().await.map_err(|error| no_room(&error))?;
     if length == 0 {
-        return Err(not(StatusCode::BAD_REQUEST, "The file is empty."));
+        return Err(reject_upload(StatusCode::BAD_REQUEST, "The file is empty."));
     }
-    Ok(Brought::File { folder, name })
+    Ok(UploadSource::File { folder, name })
 }
 
 /// Whether so many bytes are too few for the time that they took.
@@ -292,31 +323,31 @@ fn is_too_slow(length: u64, elapsed: Duration) -> bool {
 }
 
 /// An address, if it is one of http or https.
-fn named(text: &str) -> Result<Brought, Not> {
+fn parse_source_url(text: &str) -> Result<UploadSource, UploadRejection> {
     let text = text.trim();
     if text.is_empty() {
-        return Err(not(StatusCode::BAD_REQUEST, "Choose a file, or name an address."));
+        return Err(reject_upload(StatusCode::BAD_REQUEST, "Choose a file, or name an address."));
     }
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     match url {
         Some(url) if text.len() <= URL_BYTES_MAX => {
             // What stands behind a question mark may be a key.
-            let name = name_of(url.path());
-            Ok(Brought::Address { url, name })
+            let name = sanitize_file_name(url.path());
+            Ok(UploadSource::Address { url, name })
         }
-        _ => Err(not(
+        _ => Err(reject_upload(
             StatusCode::BAD_REQUEST,
             "This is no address: it has to begin with https:// or http://.",
         )),
     }
 }
 
-async fn standing(app: &App, link: String) -> Result<Option<Standing>, Refusal> {
-    let (desk, rules) = (app.visitors().clone(), app.config().visitors.clone());
-    aside(move || desk.standing(&link, &rules)).await
+async fn find_standing(app: &App, link: String) -> Result<Option<UploadStatus>, Refusal> {
+    let (desk, rules) = (app.uploads().clone(), app.config().visitors.clone());
+    run_blocking(move || desk.upload_status(&link, &rules)).await
 }
 
-async fn result_page(State(app): State<App>, Path(link): Path<String>) -> Response {
+async fn get_result_page(State(app): State<App>, Path(link): Path<String>) -> Response {
     let report = format!("{ADDRESS}/{link}/report.json");
     let wait = |words: &str| {
         let main = html! {
@@ -324,19 +355,19 @@ async fn result_page(State(app): State<App>, Path(link): Path<String>) -> Respon
             p role="status" { (words) }
             p.soft { "This page shows the report when it is ready. Keep its address; nobody else knows it." }
         };
-        show(StatusCode::OK, "Validating", &main, Some(AGAIN_S))
+        reply_with_page(StatusCode::OK, "Validating", &main, Some(AGAIN_S))
     };
-    match standing(&app, link).await {
+    match find_standing(&app, link).await {
         Err(refusal) => refusal.into_response(),
-        Ok(None) => {
-            private(layout::not_found("The report has expired, or the address is incomplete."))
-        }
-        Ok(Some(Standing::Coming)) => wait("The file is being fetched."),
-        Ok(Some(Standing::Waiting(0))) => wait("Your file is next in the queue."),
-        Ok(Some(Standing::Waiting(1))) => wait("One file is ahead of yours."),
-        Ok(Some(Standing::Waiting(n))) => wait(&format!("{n} files are ahead of yours.")),
-        Ok(Some(Standing::Running)) => wait("Checking… Large files take a few seconds."),
-        Ok(Some(Standing::Failed { name, why })) => {
+        Ok(None) => mark_private(layout::not_found_page(
+            "The report has expired, or the address is incomplete.",
+        )),
+        Ok(Some(UploadStatus::Coming)) => wait("The file is being fetched."),
+        Ok(Some(UploadStatus::Waiting(0))) => wait("Your file is next in the queue."),
+        Ok(Some(UploadStatus::Waiting(1))) => wait("One file is ahead of yours."),
+        Ok(Some(UploadStatus::Waiting(n))) => wait(&format!("{n} files are ahead of yours.")),
+        Ok(Some(UploadStatus::Running)) => wait("Checking… Large files take a few seconds."),
+        Ok(Some(UploadStatus::Failed { name, why })) => {
             let main = html! {
                 div.page-head {
                     h1 { "No report on " (name) }
@@ -344,13 +375,17 @@ async fn result_page(State(app): State<App>, Path(link): Path<String>) -> Respon
                 }
                 p { a href=(ADDRESS) { "Try another" } }
             };
-            show(StatusCode::UNPROCESSABLE_ENTITY, "No report", &main, None)
+            reply_with_page(StatusCode::UNPROCESSABLE_ENTITY, "No report", &main, None)
         }
-        Ok(Some(Standing::Done(bytes))) => match aside(move || Reread::of(&bytes)).await {
+        Ok(Some(UploadStatus::Done(bytes))) => match run_blocking(move || {
+            ParsedReport::from_json(&bytes)
+        })
+        .await
+        {
             Err(refusal) => refusal.into_response(),
             Ok(Ok(found)) => {
                 let kept = (report.as_str(), app.config().visitors.keep);
-                show(StatusCode::OK, "Report", &report_of(found, Some(kept)), None)
+                reply_with_page(StatusCode::OK, "Report", &render_report(found, Some(kept)), None)
             }
             Ok(Err(error)) => {
                 tracing::error!(%error, "a visitor's report cannot be read again");
@@ -360,28 +395,39 @@ async fn result_page(State(app): State<App>, Path(link): Path<String>) -> Respon
     }
 }
 
-async fn result_json(State(app): State<App>, Path(link): Path<String>) -> Response {
-    match standing(&app, link).await {
+async fn get_result_json(State(app): State<App>, Path(link): Path<String>) -> Response {
+    match find_standing(&app, link).await {
         Err(refusal) => refusal.into_response(),
-        Ok(Some(Standing::Done(bytes))) => {
+        Ok(Some(UploadStatus::Done(bytes))) => {
             let kind = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            private(([kind], bytes).into_response())
+            mark_private(([kind], bytes).into_response())
         }
-        Ok(Some(Standing::Failed { why, .. })) => {
-            private(Refusal::NotValidated(why).into_response())
+        Ok(Some(UploadStatus::Failed { why, .. })) => {
+            mark_private(Refusal::NotValidated(why).into_response())
         }
         Ok(Some(_)) => {
             let again = (header::RETRY_AFTER, HeaderValue::from_static(AGAIN_S));
-            private((StatusCode::ACCEPTED, [again]).into_response())
+            mark_private((StatusCode::ACCEPTED, [again]).into_response())
         }
-        Ok(None) => private(Refusal::UnknownPath.into_response()),
+        Ok(None) => mark_private(Refusal::UnknownPath.into_response()),
     }
 }
 
-fn show(status: StatusCode, title: &str, main: &Markup, again: Option<&'static str>) -> Response {
-    let page =
-        Page { styles: &[STYLE], scripts: &["validate.js"], ..Page::new(title, Section::Validate) };
-    let mut reply = private(layout::reply(status, page.render(&html! { div.page { (main) } })));
+fn reply_with_page(
+    status: StatusCode,
+    title: &str,
+    main: &Markup,
+    again: Option<&'static str>,
+) -> Response {
+    let page = PageLayout {
+        styles: &[STYLE],
+        scripts: &["validate.js"],
+        ..PageLayout::new(title, NavSection::Validate)
+    };
+    let mut reply = mark_private(layout::reply_with_page(
+        status,
+        page.render_document(&html! { div.page { (main) } }),
+    ));
     if let Some(seconds) = again {
         let refresh = HeaderName::from_static("refresh");
         reply.headers_mut().insert(refresh, HeaderValue::from_static(seconds));
@@ -390,7 +436,7 @@ fn show(status: StatusCode, title: &str, main: &Markup, again: Option<&'static s
 }
 
 /// Not for caches, and not for who searches the web.
-fn private(mut reply: Response) -> Response {
+fn mark_private(mut reply: Response) -> Response {
     let headers = reply.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
     headers.insert(ROBOTS, HeaderValue::from_static("noindex"));
@@ -401,17 +447,19 @@ fn private(mut reply: Response) -> Response {
 const SAMPLE: &str = "/validate/sample";
 
 /// The report on the sample. Checking it takes some milliseconds.
-async fn sample_page(State(app): State<App>) -> Response {
+async fn get_sample_page(State(app): State<App>) -> Response {
     let now = app.now();
-    match aside(move || sample_report(now)).await {
-        Ok(Some(found)) => show(StatusCode::OK, "Sample report", &report_of(found, None), None),
+    match run_blocking(move || sample_report(now)).await {
+        Ok(Some(found)) => {
+            reply_with_page(StatusCode::OK, "Sample report", &render_report(found, None), None)
+        }
         Ok(None) => Refusal::Internal.into_response(),
         Err(refusal) => refusal.into_response(),
     }
 }
 
-fn form(rules: &config::Visitors, refused: Option<&str>) -> Markup {
-    let keep = words::span(rules.keep.as_secs());
+fn render_form(rules: &config::UploadsConfig, refused: Option<&str>) -> Markup {
+    let keep = words::format_span(rules.keep.as_secs());
     html! {
         div.page-head {
             h1 { "Validate a feed" }
@@ -427,7 +475,7 @@ fn form(rules: &config::Visitors, refused: Option<&str>) -> Markup {
                 div.field.drop-zone data-drop {
                     label for="file" { "Drop a file here, or choose one" }
                     input #file type="file" name="file";
-                    p.soft.small { "At most " (words::bytes(rules.max_bytes).replace(".0 ", " ")) "." }
+                    p.soft.small { "At most " (words::format_bytes(rules.max_bytes).replace(".0 ", " ")) "." }
                 }
                 div.field {
                     label for="url" { "Or an address on the internet" }
@@ -445,31 +493,31 @@ fn form(rules: &config::Visitors, refused: Option<&str>) -> Markup {
 }
 
 /// A time of a report, as other pages have it.
-fn moment(at: &str) -> Markup {
+fn render_time(at: &str) -> Markup {
     match at.parse::<jiff::Timestamp>() {
-        Ok(moment) => words::time_at(UnixMillis(moment.as_millisecond()), &TimeZone::UTC),
+        Ok(moment) => words::render_time(UnixMillis(moment.as_millisecond()), &TimeZone::UTC),
         Err(_) => html! { (at) },
     }
 }
 
 /// `kept` is the address of its JSON and how long it is kept; none for a report that is made anew each time.
-fn report_of(found: Reread, kept: Option<(&str, Duration)>) -> Markup {
+fn render_report(found: ParsedReport, kept: Option<(&str, Duration)>) -> Markup {
     let counts = found.counts.iter().map(|(kind, n)| (kind.as_str(), *n));
-    let counts = contents(counts, &found.unread).join(", ");
+    let counts = describe_contents(counts, &found.unread).join(", ");
     html! {
         div.page-head {
             h1 { (found.input) }
             p {
                 @if let Some(format) = found.format { strong { (states::format_name(Some(format))) } ", checked " } @else { "Checked " }
-                (moment(&found.at)) " by Lineside " (found.validator)
-                @if !found.today.is_empty() { ", as of " (day(&found.today)) }
+                (render_time(&found.at)) " by Lineside " (found.validator)
+                @if !found.today.is_empty() { ", as of " (format_day(&found.today)) }
                 "."
             }
             @if !counts.is_empty() { p.soft { (counts) } }
         }
-        (of_visitor(&Report::of_file(found)))
+        (render_upload(&ValidationReport::for_file(found)))
         p.soft {
-            @if let Some((address, keep)) = kept { a href=(address) { "report.json" } " · kept for " (words::span(keep.as_secs())) " · " }
+            @if let Some((address, keep)) = kept { a href=(address) { "report.json" } " · kept for " (words::format_span(keep.as_secs())) " · " }
             a href=(ADDRESS) { "Validate a file" }
         }
     }
@@ -490,25 +538,25 @@ mod tests {
     #[test]
     fn what_is_no_form_is_a_file() {
         for (said, kind) in [
-            ("multipart/form-data; boundary=x", Kind::Parts),
-            ("application/x-www-form-urlencoded;charset=utf-8", Kind::Fields),
-            ("Application/X-WWW-Form-Urlencoded", Kind::Fields),
-            ("application/zip", Kind::File),
-            ("", Kind::File),
+            ("multipart/form-data; boundary=x", UploadKind::Parts),
+            ("application/x-www-form-urlencoded;charset=utf-8", UploadKind::Fields),
+            ("Application/X-WWW-Form-Urlencoded", UploadKind::Fields),
+            ("application/zip", UploadKind::File),
+            ("", UploadKind::File),
         ] {
             let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(said))];
-            assert_eq!(Kind::of(&headers.into_iter().collect()), kind, "{said}");
+            assert_eq!(UploadKind::from_headers(&headers.into_iter().collect()), kind, "{said}");
         }
-        assert_eq!(Kind::of(&HeaderMap::new()), Kind::File);
+        assert_eq!(UploadKind::from_headers(&HeaderMap::new()), UploadKind::File);
     }
 
     #[test]
     fn only_addresses_of_visitors_are_theirs() {
         for path in ["/validate", "/validate/", "/validate/x/report.json"] {
-            assert!(is_for_visitors(path), "{path}");
+            assert!(is_upload_path(path), "{path}");
         }
         for path in ["/", "/validated", "/feeds/validate", "/api/v1/feeds"] {
-            assert!(!is_for_visitors(path), "{path}");
+            assert!(!is_upload_path(path), "{path}");
         }
     }
 }

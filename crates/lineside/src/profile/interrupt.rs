@@ -19,15 +19,15 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 
-use super::slots::{DEPTH_MAX, NAME_BYTES, Slots};
-use super::walk::{Registers, walk};
+use super::sample_buffer::{DEPTH_MAX, NAME_BYTES, SampleBuffer};
+use super::stack_walk::{Registers, walk_stack};
 
 /// What is read of a stack at once: no page is smaller, so either all of it is there or nothing.
 const PAGE_BYTES: usize = 4_096;
 const WORD: usize = size_of::<usize>();
 
 /// Where handlers leave their samples. It stays once it is there: a handler may hold it at any time.
-static SLOTS: OnceLock<Slots> = OnceLock::new();
+static SLOTS: OnceLock<SampleBuffer> = OnceLock::new();
 /// Where the program's own code lies.
 static TEXT: OnceLock<Range<usize>> = OnceLock::new();
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
@@ -36,21 +36,23 @@ static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 ///
 /// # Errors
 /// Where the system has no such clock, or does not let a process read its own memory.
-pub(super) fn start(hertz: u32) -> io::Result<&'static Slots> {
+pub(super) fn start(hertz: u32) -> io::Result<&'static SampleBuffer> {
     // What cannot be read here cannot be read in a handler either.
     let here = 0_usize;
-    Stack::new().word(ptr::from_ref(&here).addr()).ok_or_else(|| {
+    StackReader::new().read_word(ptr::from_ref(&here).addr()).ok_or_else(|| {
         io::Error::other("the system does not let the process read its own stack")
     })?;
     if TEXT.get().is_none() {
-        let found =
-            text(&fs::read_to_string("/proc/self/maps")?, &fs::read_link("/proc/self/exe")?);
+        let found = find_text_segment(
+            &fs::read_to_string("/proc/self/maps")?,
+            &fs::read_link("/proc/self/exe")?,
+        );
         _ = TEXT.set(found.ok_or_else(|| io::Error::other("the program's own code is not found"))?);
     }
-    let slots = SLOTS.get_or_init(Slots::new);
-    slots.take(drop);
-    slots.take_lost();
-    install()?;
+    let slots = SLOTS.get_or_init(SampleBuffer::new);
+    slots.drain_samples(drop);
+    slots.take_lost_count();
+    install_handler()?;
     IS_RUNNING.store(true, Ordering::Release);
     if let Err(error) = set_timer(1_000_000 / i64::from(hertz.max(1))) {
         stop();
@@ -67,7 +69,7 @@ pub(super) fn stop() {
 }
 
 /// From the beginning to the end of what can be executed of a program, as the system's table of mappings has it.
-fn text(maps: &str, program: &Path) -> Option<Range<usize>> {
+fn find_text_segment(maps: &str, program: &Path) -> Option<Range<usize>> {
     let code = maps.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
         let (range, rights) = (words.next()?, words.next()?);
@@ -79,7 +81,7 @@ fn text(maps: &str, program: &Path) -> Option<Range<usize>> {
     code.reduce(|all, part| all.start.min(part.start)..all.end.max(part.end))
 }
 
-fn install() -> io::Result<()> {
+fn install_handler() -> io::Result<()> {
     let handler = SigHandler::SigAction(interrupted);
     // System calls go on afterwards, where the kernel can see to that.
     let flags = SaFlags::SA_SIGINFO | SaFlags::SA_RESTART;
@@ -107,10 +109,15 @@ extern "C" fn interrupted(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: a handler with SA_SIGINFO is given the context, which lives until it returns.
     let context = unsafe { context.cast::<ucontext_t>().as_ref() };
     if let (Some(slots), Some(text), Some(context)) = (SLOTS.get(), TEXT.get(), context) {
-        let mut stack = Stack::new();
+        let mut stack = StackReader::new();
         let mut calls = [0; DEPTH_MAX];
-        let depth = walk(registers(context), text, |address| stack.word(address), &mut calls);
-        slots.put(thread_name(), stage::here(), calls.get(..depth).unwrap_or_default());
+        let depth =
+            walk_stack(registers(context), text, |address| stack.read_word(address), &mut calls);
+        slots.store_sample(
+            thread_name(),
+            stage::current_stage(),
+            calls.get(..depth).unwrap_or_default(),
+        );
     }
     Errno::set_raw(errno);
 }
@@ -144,18 +151,18 @@ fn thread_name() -> [u8; NAME_BYTES] {
 }
 
 /// The stack of the calling thread, read by a system call: an address where nothing is gives no word, instead of a fault.
-struct Stack {
+struct StackReader {
     bytes: [u8; PAGE_BYTES],
     /// Where they begin, once there are any.
     page: Option<usize>,
 }
 
-impl Stack {
+impl StackReader {
     fn new() -> Self {
         Self { bytes: [0; PAGE_BYTES], page: None }
     }
 
-    fn word(&mut self, address: usize) -> Option<usize> {
+    fn read_word(&mut self, address: usize) -> Option<usize> {
         let page = address & !(PAGE_BYTES - 1);
         if self.page != Some(page) {
             let remote = [RemoteIoVec { base: page, len: PAGE_BYTES }];
@@ -185,18 +192,18 @@ mod tests {
             5620-5630 rw-p 00050000 fe:01 1 /bin/lineside\n\
             7f00-7f10 r-xp 00000000 fe:01 2 /lib/libc.so.6\n\
             7fff-8000 r-xp 00000000 00:00 0 [vdso]\n";
-        assert_eq!(text(maps, Path::new("/bin/lineside")), Some(0x55e0..0x5620));
-        assert_eq!(text(maps, Path::new("/bin/another")), None);
+        assert_eq!(find_text_segment(maps, Path::new("/bin/lineside")), Some(0x55e0..0x5620));
+        assert_eq!(find_text_segment(maps, Path::new("/bin/another")), None);
     }
 
     #[test]
     fn memory_is_read_as_it_is_and_where_none_is_nothing_is_read() {
         let here = [0x1234_usize, 0x5678];
-        let mut stack = Stack::new();
-        assert_eq!(stack.word(ptr::from_ref(&here[1]).addr()), Some(0x5678));
+        let mut stack = StackReader::new();
+        assert_eq!(stack.read_word(ptr::from_ref(&here[1]).addr()), Some(0x5678));
         for nowhere in [0, 8, usize::MAX & !7, usize::MAX] {
-            assert_eq!(stack.word(nowhere), None);
+            assert_eq!(stack.read_word(nowhere), None);
         }
-        assert_eq!(stack.word(ptr::from_ref(&here[0]).addr()), Some(0x1234));
+        assert_eq!(stack.read_word(ptr::from_ref(&here[0]).addr()), Some(0x1234));
     }
 }

@@ -5,17 +5,17 @@
 //! out in four forms (`recorded`, `messages`, `flame`). The clock is the process's, so there is one recording at a time.
 
 mod flame;
-mod form;
+mod profile_format;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod interrupt;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 #[path = "elsewhere.rs"]
 mod interrupt;
-mod messages;
-mod recorded;
-mod slots;
+mod pprof_messages;
+mod symbolized_profile;
+mod sample_buffer;
 mod symbols;
-mod walk;
+mod stack_walk;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -25,13 +25,13 @@ use std::time::Duration;
 use lineside_sync::UnixMillis;
 use parking_lot::Mutex;
 
-use self::slots::{Sample, Slots};
-use self::symbols::Symbols;
-use crate::patience::{Stopwatch, pause};
+use self::sample_buffer::{SampleBuffer, StackSample};
+use self::symbols::SymbolCache;
+use crate::timeout::{Stopwatch, sleep_for};
 
-pub(crate) use self::flame::{section, section_policy};
-pub(crate) use self::form::Form;
-pub(crate) use self::recorded::Recorded;
+pub(crate) use self::flame::{render_section, section_policy};
+pub(crate) use self::profile_format::ProfileFormat;
+pub(crate) use self::symbolized_profile::SymbolizedProfile;
 
 /// How long a recording may take, in seconds.
 pub(crate) const SECONDS: RangeInclusive<u64> = 1..=60;
@@ -51,7 +51,7 @@ static UNDER_WAY: Mutex<Option<(Stopwatch, Duration)>> = Mutex::new(None);
 
 /// Why nothing is recorded.
 #[derive(Debug)]
-pub(crate) enum NotRecorded {
+pub(crate) enum RecordingError {
     /// Another recording is under way, for so much longer.
     Busy(Duration),
     /// The system does not have what it takes.
@@ -59,7 +59,7 @@ pub(crate) enum NotRecorded {
 }
 
 /// How much longer the recording goes on that is under way, if one is.
-pub(crate) fn under_way() -> Option<Duration> {
+pub(crate) fn recording_time_left() -> Option<Duration> {
     UNDER_WAY.lock().map(|(since, length)| length.saturating_sub(since.elapsed()))
 }
 
@@ -69,44 +69,47 @@ pub(crate) fn under_way() -> Option<Duration> {
 ///
 /// # Errors
 /// If another recording is under way, or the system does not have what it takes.
-pub(crate) async fn record(length: Duration, now: UnixMillis) -> Result<Seen, NotRecorded> {
-    let recording = Recording::begin(length)?;
-    let mut seen = Seen { began: now, length, lost: 0, stacks: HashMap::new() };
+pub(crate) async fn record_samples(
+    length: Duration,
+    now: UnixMillis,
+) -> Result<RawProfile, RecordingError> {
+    let recording = ActiveRecording::start_recording(length)?;
+    let mut seen = RawProfile { began: now, length, lost: 0, stacks: HashMap::new() };
     loop {
         let left = length.saturating_sub(recording.since.elapsed());
         if left.is_zero() {
             break;
         }
-        pause(left.min(TAKE_INTERVAL)).await;
-        recording.slots.take(|sample| seen.add(sample));
+        sleep_for(left.min(TAKE_INTERVAL)).await;
+        recording.slots.drain_samples(|sample| seen.add_sample(sample));
     }
     interrupt::stop();
     seen.length = recording.since.elapsed();
-    recording.slots.take(|sample| seen.add(sample));
-    seen.lost += recording.slots.take_lost();
+    recording.slots.drain_samples(|sample| seen.add_sample(sample));
+    seen.lost += recording.slots.take_lost_count();
     Ok(seen)
 }
 
 /// A recording under way. Dropped, it ends.
-struct Recording {
+struct ActiveRecording {
     since: Stopwatch,
-    slots: &'static Slots,
+    slots: &'static SampleBuffer,
 }
 
-impl Recording {
-    fn begin(length: Duration) -> Result<Self, NotRecorded> {
+impl ActiveRecording {
+    fn start_recording(length: Duration) -> Result<Self, RecordingError> {
         let mut under_way = UNDER_WAY.lock();
         if let Some((since, length)) = *under_way {
-            return Err(NotRecorded::Busy(length.saturating_sub(since.elapsed())));
+            return Err(RecordingError::Busy(length.saturating_sub(since.elapsed())));
         }
-        let slots = interrupt::start(HERTZ).map_err(NotRecorded::Unable)?;
+        let slots = interrupt::start(HERTZ).map_err(RecordingError::Unable)?;
         let since = Stopwatch::start();
         *under_way = Some((since, length));
         Ok(Self { since, slots })
     }
 }
 
-impl Drop for Recording {
+impl Drop for ActiveRecording {
     fn drop(&mut self) {
         let mut under_way = UNDER_WAY.lock();
         interrupt::stop();
@@ -116,15 +119,15 @@ impl Drop for Recording {
 
 /// Samples, their addresses not yet looked up.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct RawProfile {
     began: UnixMillis,
     length: Duration,
     lost: u64,
-    stacks: HashMap<Sample, u64>,
+    stacks: HashMap<StackSample, u64>,
 }
 
-impl Seen {
-    fn add(&mut self, sample: Sample) {
+impl RawProfile {
+    fn add_sample(&mut self, sample: StackSample) {
         let is_full = self.stacks.len() >= STACKS_MAX;
         match self.stacks.get_mut(&sample) {
             Some(count) => *count += 1,
@@ -134,18 +137,18 @@ impl Seen {
     }
 
     /// Looks all names up, which takes a second: not for a thread that serves sockets.
-    pub(crate) fn look_up(self) -> Recorded {
-        let mut symbols = Symbols::default();
+    pub(crate) fn symbolize(self) -> SymbolizedProfile {
+        let mut symbols = SymbolCache::default();
         let mut stacks: BTreeMap<Vec<Arc<str>>, u64> = BTreeMap::new();
         for (sample, count) in self.stacks {
-            let root = [Arc::from(&*sample.thread), Arc::from(sample.stage.name())];
-            let stack = root.into_iter().chain(symbols.names(&sample.stack)).collect();
+            let root = [Arc::from(&*sample.thread), Arc::from(sample.stage.stage_name())];
+            let stack = root.into_iter().chain(symbols.resolve_stack(&sample.stack)).collect();
             *stacks.entry(stack).or_default() += count;
         }
         // What was read of the program for that is more than all that a small server holds.
         backtrace::clear_symbol_cache();
         let Self { began, length, lost, .. } = self;
-        Recorded { began, length, hertz: HERTZ, lost, stacks }
+        SymbolizedProfile { began, length, hertz: HERTZ, lost, stacks }
     }
 }
 
@@ -154,7 +157,7 @@ mod tests {
     use std::hint::black_box;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use lineside_sync::stage::{self, Stage};
+    use lineside_sync::stage::{self, WorkStage};
 
     use super::*;
 
@@ -183,30 +186,33 @@ mod tests {
             && functions.iter().all(|function| names.any(|name| name.ends_with(function)))
     }
 
-    async fn recorded() -> Recorded {
-        let seen = record(LENGTH, UnixMillis(0)).await.expect("nothing else records here");
-        seen.look_up()
+    async fn recorded() -> SymbolizedProfile {
+        let seen = record_samples(LENGTH, UnixMillis(0)).await.expect("nothing else records here");
+        seen.symbolize()
     }
 
     // One test: the clock is the process's.
     #[tokio::test]
     async fn who_works_is_seen_at_its_stage_in_its_function_and_one_recording_at_a_time() {
         static ENOUGH: AtomicBool = AtomicBool::new(false);
-        let work = |stage: Stage| {
+        let work = |stage: WorkStage| {
             move || {
-                let _at = stage::enter(stage);
+                let _at = stage::enter_stage(stage);
                 while !ENOUGH.load(Ordering::Relaxed) {
                     black_box(outer(7));
                 }
             }
         };
-        for (name, stage) in [("a-decoder", Stage::Decode), ("a-publisher", Stage::Publish)] {
+        for (name, stage) in [("a-decoder", WorkStage::Decode), ("a-publisher", WorkStage::Publish)]
+        {
             std::thread::Builder::new().name(name.to_owned()).spawn(work(stage)).unwrap();
         }
         let mut seen = false;
         for _ in 0..ATTEMPTS {
-            let (recorded, other) = tokio::join!(recorded(), record(LENGTH, UnixMillis(0)));
-            let Err(NotRecorded::Busy(left)) = other else { panic!("two recordings: {other:?}") };
+            let (recorded, other) = tokio::join!(recorded(), record_samples(LENGTH, UnixMillis(0)));
+            let Err(RecordingError::Busy(left)) = other else {
+                panic!("two recordings: {other:?}")
+            };
             assert!(left <= LENGTH);
             assert!(recorded.length >= LENGTH);
             seen = [("a-decoder", "decode"), ("a-publisher", "publish")].iter().all(
@@ -222,20 +228,23 @@ mod tests {
             }
         }
         // One that is given up leaves its place.
-        drop(Recording::begin(LENGTH).expect("a place"));
-        drop(Recording::begin(LENGTH).expect("a place"));
+        drop(ActiveRecording::start_recording(LENGTH).expect("a place"));
+        drop(ActiveRecording::start_recording(LENGTH).expect("a place"));
         ENOUGH.store(true, Ordering::Relaxed);
         assert!(seen, "a function that always runs was never found in its thread");
     }
 
     #[test]
     fn stacks_beyond_the_bound_are_lost_and_counted() {
-        let sample =
-            |n: usize| Sample { thread: "t".into(), stage: Stage::Other, stack: [n].into() };
+        let sample = |n: usize| StackSample {
+            thread: "t".into(),
+            stage: WorkStage::Other,
+            stack: [n].into(),
+        };
         let stacks = (0..STACKS_MAX).map(|n| (sample(n), 1)).collect();
-        let mut seen = Seen { began: UnixMillis(0), length: LENGTH, lost: 0, stacks };
-        seen.add(sample(0));
-        seen.add(sample(STACKS_MAX));
+        let mut seen = RawProfile { began: UnixMillis(0), length: LENGTH, lost: 0, stacks };
+        seen.add_sample(sample(0));
+        seen.add_sample(sample(STACKS_MAX));
         assert_eq!((seen.stacks[&sample(0)], seen.lost, seen.stacks.len()), (2, 1, STACKS_MAX));
     }
 }

@@ -19,23 +19,23 @@ const TYPES_CHARS_MAX: usize = 40;
 
 /// Names that were looked up once.
 #[derive(Default)]
-pub(super) struct Symbols {
+pub(super) struct SymbolCache {
     /// Of each address the functions that it is in, outermost first.
     known: HashMap<usize, Arc<[Arc<str>]>>,
     names: HashMap<String, Arc<str>>,
 }
 
-impl Symbols {
+impl SymbolCache {
     /// The functions that a stack is in, outermost first, without those that only start threads and tasks.
-    pub(super) fn names(&mut self, stack: &[usize]) -> Vec<Arc<str>> {
+    pub(super) fn resolve_stack(&mut self, stack: &[usize]) -> Vec<Arc<str>> {
         let mut names: Vec<Arc<str>> = Vec::new();
         for address in stack.iter().rev() {
-            names.extend(self.at(*address).iter().cloned());
+            names.extend(self.resolve_address(*address).iter().cloned());
         }
-        without_start(&names).to_vec()
+        strip_start_frames(&names).to_vec()
     }
 
-    fn at(&mut self, address: usize) -> Arc<[Arc<str>]> {
+    fn resolve_address(&mut self, address: usize) -> Arc<[Arc<str>]> {
         if let Some(known) = self.known.get(&address) {
             return Arc::clone(known);
         }
@@ -43,10 +43,10 @@ impl Symbols {
         // It looks just before the address, where the call stands.
         backtrace::resolve(ptr::without_provenance_mut(address), |symbol| {
             let name = symbol.name().map(|name| format!("{name:#}"));
-            found.push(self.intern(readable(name.as_deref(), symbol.filename())));
+            found.push(self.intern_name(readable_name(name.as_deref(), symbol.filename())));
         });
         if found.is_empty() {
-            found.push(self.intern(NAMELESS.to_owned()));
+            found.push(self.intern_name(NAMELESS.to_owned()));
         }
         found.reverse();
         let found: Arc<[Arc<str>]> = found.into();
@@ -54,14 +54,14 @@ impl Symbols {
         found
     }
 
-    fn intern(&mut self, name: String) -> Arc<str> {
+    fn intern_name(&mut self, name: String) -> Arc<str> {
         let interned = self.names.entry(name).or_insert_with_key(|name| name.as_str().into());
         Arc::clone(interned)
     }
 }
 
 /// The names from where a thread's or a task's own work begins.
-fn without_start(names: &[Arc<str>]) -> &[Arc<str>] {
+fn strip_start_frames(names: &[Arc<str>]) -> &[Arc<str>] {
     let is_start = |name: &Arc<str>| STARTS.iter().any(|start| name.contains(start));
     let Some(start) = names.iter().rposition(is_start) else { return names };
     let within = names.get(start + 1..).unwrap_or_default();
@@ -71,10 +71,11 @@ fn without_start(names: &[Arc<str>]) -> &[Arc<str>] {
 }
 
 /// A function's name with the path that it lies in, which the shorter form of the compiler's notes leaves out.
-fn readable(name: Option<&str>, file: Option<&Path>) -> String {
+fn readable_name(name: Option<&str>, file: Option<&Path>) -> String {
     let Some(name) = name else { return NAMELESS.to_owned() };
     let own = name.split('<').next().unwrap_or_default();
-    let module = if own.is_empty() || own.contains("::") { None } else { file.and_then(module) };
+    let module =
+        if own.is_empty() || own.contains("::") { None } else { file.and_then(module_path) };
     let types = name.strip_prefix(own).unwrap_or_default();
     let is_long = types.ends_with('>') && types.chars().count() > TYPES_CHARS_MAX;
     let name = if is_long && !own.is_empty() { format!("{own}<…>") } else { name.to_owned() };
@@ -86,7 +87,7 @@ fn readable(name: Option<&str>, file: Option<&Path>) -> String {
 }
 
 /// `lineside_wire::partition::row` for `…/lineside-wire/src/partition/row.rs`; none for what is no Rust.
-fn module(file: &Path) -> Option<String> {
+fn module_path(file: &Path) -> Option<String> {
     let file = file.to_str()?.strip_suffix(".rs")?;
     let (folder, within) = file.rsplit_once("/src/")?;
     let package = folder.rsplit('/').next()?;
@@ -124,17 +125,17 @@ mod tests {
             ("writev", None, "writev"),
             ("a\nb;", None, "ab;"),
         ] {
-            assert_eq!(readable(Some(name), file), expect);
+            assert_eq!(readable_name(Some(name), file), expect);
         }
-        assert_eq!(readable(None, Some(wire)), NAMELESS);
-        assert_eq!(readable(Some(&"x".repeat(9_999)), None).len(), NAME_CHARS_MAX);
+        assert_eq!(readable_name(None, Some(wire)), NAMELESS);
+        assert_eq!(readable_name(Some(&"x".repeat(9_999)), None).len(), NAME_CHARS_MAX);
     }
 
     #[test]
     fn a_stack_begins_with_the_work_of_its_thread_or_task() {
         let check = |names: &str, expect: &str| {
             let names: Vec<Arc<str>> = names.split(' ').map(Into::into).collect();
-            assert_eq!(without_start(&names).join(" "), expect);
+            assert_eq!(strip_start_frames(&names).join(" "), expect);
         };
         check("start __rust_begin_short_backtrace<…> a::work b::more", "a::work b::more");
         let task = "tokio::runtime::task::core::poll<…> tokio::loom::std::with_mut \
@@ -149,11 +150,11 @@ mod tests {
 
     #[test]
     fn addresses_of_this_program_have_names_and_others_none() {
-        let mut symbols = Symbols::default();
-        let here = readable as fn(_, _) -> _ as usize + 1;
-        let names = symbols.names(&[here]);
+        let mut symbols = SymbolCache::default();
+        let here = readable_name as fn(_, _) -> _ as usize + 1;
+        let names = symbols.resolve_stack(&[here]);
         assert!(names.last().unwrap().contains("readable"), "{names:?}");
-        assert_eq!(symbols.names(&[here]), names);
-        assert_eq!(*symbols.names(&[usize::MAX, 1])[0], *NAMELESS);
+        assert_eq!(symbols.resolve_stack(&[here]), names);
+        assert_eq!(*symbols.resolve_stack(&[usize::MAX, 1])[0], *NAMELESS);
     }
 }

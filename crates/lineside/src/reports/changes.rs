@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lineside_validate::Severity;
 use serde::{Deserialize, Serialize};
 
-use super::report::{Report, severity};
+use super::validation_report::{ValidationReport, severity};
 use crate::check::UNREADABLE_FILE;
 
 /// Codes that are told one by one.
@@ -13,20 +13,20 @@ const CODES_MAX: usize = 200;
 
 /// What is different from the report before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Changes {
+pub(crate) struct ReportChanges {
     /// The version before; empty where there are no versions.
     pub(crate) version: String,
     /// The codes that are more or less, the worst first, then by name.
-    pub(crate) codes: Vec<Changed>,
+    pub(crate) codes: Vec<ChangedCode>,
     /// The codes that are found now and were not found before, where the check before could not see all of their files: they may
     /// have been there. The worst first, then by name.
     #[serde(default)]
-    pub(crate) unsure: Vec<Changed>,
+    pub(crate) unsure: Vec<ChangedCode>,
 }
 
 /// A code whose findings are more or less than they were.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Changed {
+pub(crate) struct ChangedCode {
     pub(crate) code: String,
     #[serde(with = "severity")]
     pub(crate) severity: Severity,
@@ -34,14 +34,17 @@ pub(crate) struct Changed {
     pub(crate) now: u64,
 }
 
-impl Changes {
+impl ReportChanges {
     /// What is different in `now`, as far as both looks can tell; none where they are not both a word on the data, or two validators
     /// made them, as another one may have other rules.
     ///
     /// A look that is not whole has found so many at least. So of it what is more is told, and nothing as less or gone; and what is less
     /// than it found, but nothing as more or new. So it is of rules that had not all of a file to look at.
-    pub(crate) fn of(before: &Report, now: &Report) -> Option<Changes> {
-        if !before.is_word() || !now.is_word() || before.validator != now.validator {
+    pub(crate) fn between_reports(
+        before: &ValidationReport,
+        now: &ValidationReport,
+    ) -> Option<ReportChanges> {
+        if !before.is_conclusive() || !now.is_conclusive() || before.validator != now.validator {
             return None;
         }
         let mut counts: BTreeMap<(&str, Severity), (u64, u64)> = BTreeMap::new();
@@ -51,15 +54,16 @@ impl Changes {
         for finding in &now.findings {
             counts.entry((&finding.code, finding.severity)).or_default().1 += finding.total;
         }
-        let is_beyond = |many: u64, few: u64, of: &Report, code: &str| {
-            many > few && uncounted(of, code).is_some_and(|most| many - few > most)
+        let is_beyond = |many: u64, few: u64, of: &ValidationReport, code: &str| {
+            many > few && max_uncounted(of, code).is_some_and(|most| many - few > most)
         };
         let is_sure = |code: &str, n_before: u64, n_now: u64| {
             is_beyond(n_now, n_before, before, code) || is_beyond(n_before, n_now, now, code)
         };
         let (mut codes, mut unsure) = (Vec::new(), Vec::new());
         for ((code, severity), (n_before, n_now)) in counts {
-            let changed = Changed { code: code.to_owned(), severity, before: n_before, now: n_now };
+            let changed =
+                ChangedCode { code: code.to_owned(), severity, before: n_before, now: n_now };
             if is_sure(code, n_before, n_now) {
                 codes.push(changed);
             } else if n_before == 0 && n_now > 0 {
@@ -71,50 +75,59 @@ impl Changes {
             all.truncate(CODES_MAX);
         }
         let version = before.subject.version().unwrap_or_default().to_owned();
-        Some(Changes { version, codes, unsure })
+        Some(ReportChanges { version, codes, unsure })
     }
 
     /// What messages have that they had not when they were told of before, and the other way round. Where that is nothing, it is what
     /// was told then, as far as this look says so too: that still holds.
-    pub(super) fn of_messages(before: &Report, now: &Report) -> Option<Changes> {
-        let changes = Changes::of(before, now)?;
+    pub(super) fn between_message_reports(
+        before: &ValidationReport,
+        now: &ValidationReport,
+    ) -> Option<ReportChanges> {
+        let changes = ReportChanges::between_reports(before, now)?;
         if !changes.codes.is_empty() {
             return Some(changes);
         }
         let mut changes = before.changes.clone()?;
-        if !now.is_all() {
-            changes.codes.retain(|it| it.now > 0 && it.now == now.total_of(&it.code));
+        if !now.is_exhaustive() {
+            changes.codes.retain(|it| it.now > 0 && it.now == now.total_for_code(&it.code));
         }
         Some(changes).filter(|it| !it.codes.is_empty())
     }
 
     /// The kinds of errors of which there are more now, or any at all.
-    pub(crate) fn new_errors(&self) -> impl Iterator<Item = &Changed> {
+    pub(crate) fn new_errors(&self) -> impl Iterator<Item = &ChangedCode> {
         self.codes.iter().filter(|it| it.severity == Severity::Error && it.now > it.before)
     }
 }
 
 /// How many findings of a code there may be that a look has not counted; `None` if nobody knows.
-fn uncounted(report: &Report, code: &str) -> Option<u64> {
+fn max_uncounted(report: &ValidationReport, code: &str) -> Option<u64> {
     let has_unread_file = report.findings.iter().any(|it| it.code == UNREADABLE_FILE);
-    if !report.is_all() || has_unread_file {
+    if !report.is_exhaustive() || has_unread_file {
         return None;
     }
-    report.unread.iter().map(|file| file.hidden_max(code)).sum()
+    report.unread.iter().map(|file| file.max_hidden_findings(code)).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reports::report::tests::report;
-    use crate::reports::report::{Fault, Outcome};
+    use crate::reports::validation_report::tests::report_with_findings;
+    use crate::reports::validation_report::{ReportOutcome, RuleFault};
 
     #[test]
     fn what_is_new_gone_more_and_less_is_told_and_the_rest_is_not() {
         use Severity::{Error, Info, Warning};
-        let before = report("a", &[("gone", Error, 2), ("less", Warning, 9), ("same", Info, 4)]);
-        let now = report("b", &[("less", Warning, 1), ("new", Error, 3), ("same", Info, 4)]);
-        let changes = Changes::of(&before, &now).unwrap();
+        let before = report_with_findings(
+            "a",
+            &[("gone", Error, 2), ("less", Warning, 9), ("same", Info, 4)],
+        );
+        let now = report_with_findings(
+            "b",
+            &[("less", Warning, 1), ("new", Error, 3), ("same", Info, 4)],
+        );
+        let changes = ReportChanges::between_reports(&before, &now).unwrap();
         let told: Vec<_> =
             changes.codes.iter().map(|it| (it.code.as_str(), it.before, it.now)).collect();
         assert_eq!(told, [("gone", 2, 0), ("new", 0, 3), ("less", 9, 1)]);
@@ -125,16 +138,16 @@ mod tests {
 
     #[test]
     fn what_changed_last_stays_told_until_something_else_does() {
-        let before = report("", &[("E003", Severity::Error, 1)]);
-        let mut now = report("", &[("E003", Severity::Error, 2)]);
-        now.changes = Changes::of_messages(&before, &now);
+        let before = report_with_findings("", &[("E003", Severity::Error, 1)]);
+        let mut now = report_with_findings("", &[("E003", Severity::Error, 2)]);
+        now.changes = ReportChanges::between_message_reports(&before, &now);
         assert_eq!(told(now.changes.as_ref()), [("E003", 1, 2)]);
-        assert_eq!(Changes::of_messages(&now, &now), now.changes);
-        let gone = Changes::of_messages(&now, &report("", &[]));
+        assert_eq!(ReportChanges::between_message_reports(&now, &now), now.changes);
+        let gone = ReportChanges::between_message_reports(&now, &report_with_findings("", &[]));
         assert_eq!(told(gone.as_ref()), [("E003", 2, 0)]);
     }
 
-    fn told(changes: Option<&Changes>) -> Vec<(&str, u64, u64)> {
+    fn told(changes: Option<&ReportChanges>) -> Vec<(&str, u64, u64)> {
         let codes = changes.into_iter().flat_map(|it| &it.codes);
         codes.map(|it| (it.code.as_str(), it.before, it.now)).collect()
     }
@@ -142,80 +155,110 @@ mod tests {
     #[test]
     fn what_was_not_looked_at_is_neither_gone_nor_new() {
         let found = [("E003", Severity::Error, 3)];
-        let (whole, words) = (report("", &found), || "too much".to_owned());
-        let unfinished =
-            Report { outcome: Outcome::Unfinished { words: words() }, ..report("", &[]) };
-        assert_eq!(Changes::of_messages(&whole, &unfinished), None);
-        assert_eq!(Changes::of_messages(&unfinished, &whole), None);
-        let of_older = Report { validator: "0".to_owned(), ..report("", &[]) };
-        assert_eq!(Changes::of_messages(&of_older, &whole), None, "it may have had other rules");
-        assert_eq!(Changes::of_messages(&whole, &of_older), None);
+        let (whole, words) = (report_with_findings("", &found), || "too much".to_owned());
+        let unfinished = ValidationReport {
+            outcome: ReportOutcome::Unfinished { words: words() },
+            ..report_with_findings("", &[])
+        };
+        assert_eq!(ReportChanges::between_message_reports(&whole, &unfinished), None);
+        assert_eq!(ReportChanges::between_message_reports(&unfinished, &whole), None);
+        let of_older =
+            ValidationReport { validator: "0".to_owned(), ..report_with_findings("", &[]) };
+        assert_eq!(
+            ReportChanges::between_message_reports(&of_older, &whole),
+            None,
+            "it may have had other rules"
+        );
+        assert_eq!(ReportChanges::between_message_reports(&whole, &of_older), None);
     }
 
     #[test]
     fn what_a_rule_had_not_all_of_is_neither_gone_nor_new() {
         use Severity::{Error, Warning};
-        use lineside_validate::rules::gtfs::{Lack, Unread};
+        use lineside_validate::rules::gtfs::{IncompleteFile, MissingPart};
         let hidden = "trip_distance_exceeds_shape_distance";
-        let whole = report("a", &[(hidden, Error, 39), ("unknown_column", Warning, 40)]);
-        let row =
-            Unread { filename: "shapes.txt".to_owned(), lack: Lack::Rows, rows: 2, rules: 16 };
+        let whole =
+            report_with_findings("a", &[(hidden, Error, 39), ("unknown_column", Warning, 40)]);
+        let row = IncompleteFile {
+            filename: "shapes.txt".to_owned(),
+            lack: MissingPart::Rows,
+            rows: 2,
+            rules: 16,
+        };
         let found = [("invalid_float", Error, 1), ("unknown_column", Warning, 4)];
-        let partly = Report { unread: vec![row.clone()], ..report("b", &found) };
-        let changes = Changes::of(&whole, &partly);
+        let partly =
+            ValidationReport { unread: vec![row.clone()], ..report_with_findings("b", &found) };
+        let changes = ReportChanges::between_reports(&whole, &partly);
         assert_eq!(told(changes.as_ref()), [("invalid_float", 0, 1), ("unknown_column", 40, 4)]);
-        let changes = Changes::of(&partly, &whole);
+        let changes = ReportChanges::between_reports(&partly, &whole);
         assert_eq!(told(changes.as_ref()), [("invalid_float", 1, 0), ("unknown_column", 4, 40)]);
         // In a row that was left out each field may be wrong.
-        let more = report("c", &[("invalid_float", Error, 1), ("unknown_column", Warning, 6)]);
-        assert_eq!(told(Changes::of(&partly, &more).as_ref()), []);
+        let more = report_with_findings(
+            "c",
+            &[("invalid_float", Error, 1), ("unknown_column", Warning, 6)],
+        );
+        assert_eq!(told(ReportChanges::between_reports(&partly, &more).as_ref()), []);
         // What the rules could not see before is found now, and may have been there.
-        let newly = report("d", &[(hidden, Error, 1), ("unknown_column", Warning, 4)]);
-        let changes = Changes::of(&partly, &newly).unwrap();
+        let newly =
+            report_with_findings("d", &[(hidden, Error, 1), ("unknown_column", Warning, 4)]);
+        let changes = ReportChanges::between_reports(&partly, &newly).unwrap();
         assert_eq!(told(Some(&changes)), [("invalid_float", 1, 0)]);
         let unsure: Vec<_> = changes.unsure.iter().map(|it| (it.code.as_str(), it.now)).collect();
         assert_eq!(unsure, [(hidden, 1)]);
         // Nobody knows of how many rows nothing could be read.
-        let header = Unread { lack: Lack::Header, rows: 0, ..row };
-        let partly = Report { unread: vec![header], ..report("b", &found) };
-        assert_eq!(told(Changes::of(&partly, &whole).as_ref()), [("invalid_float", 1, 0)]);
+        let header = IncompleteFile { lack: MissingPart::Header, rows: 0, ..row };
+        let partly = ValidationReport { unread: vec![header], ..report_with_findings("b", &found) };
+        assert_eq!(
+            told(ReportChanges::between_reports(&partly, &whole).as_ref()),
+            [("invalid_float", 1, 0)]
+        );
         let cut_off = [("unreadable_file", Error, 1), ("unknown_column", Warning, 4)];
-        let changes = Changes::of(&whole, &report("b", &cut_off));
+        let changes = ReportChanges::between_reports(&whole, &report_with_findings("b", &cut_off));
         assert_eq!(told(changes.as_ref()), [("unreadable_file", 0, 1)]);
     }
 
     #[test]
     fn a_look_that_is_not_whole_has_found_so_many_at_least() {
         use Severity::{Error, Warning};
-        let whole = report("", &[("E003", Error, 3), ("E022", Error, 1), ("W001", Warning, 9)]);
+        let whole = report_with_findings(
+            "",
+            &[("E003", Error, 3), ("E022", Error, 1), ("W001", Warning, 9)],
+        );
         let found = [("E022", Error, 2), ("E045", Error, 1), ("W001", Warning, 4)];
-        let fault = Fault { rule: "r".to_owned(), message: "m".to_owned() };
+        let fault = RuleFault { rule: "r".to_owned(), message: "m".to_owned() };
         let words = "no zip".to_owned();
         for partly in [
-            Report { outcome: Outcome::CutShort {}, ..report("", &found) },
-            Report { outcome: Outcome::Unreadable { words }, ..report("", &found) },
-            Report { faults: vec![fault], ..report("", &found) },
+            ValidationReport {
+                outcome: ReportOutcome::CutShort {},
+                ..report_with_findings("", &found)
+            },
+            ValidationReport {
+                outcome: ReportOutcome::Unreadable { words },
+                ..report_with_findings("", &found)
+            },
+            ValidationReport { faults: vec![fault], ..report_with_findings("", &found) },
         ] {
-            let changes = Changes::of_messages(&whole, &partly);
+            let changes = ReportChanges::between_message_reports(&whole, &partly);
             assert_eq!(told(changes.as_ref()), [("E022", 1, 2), ("E045", 0, 1)]);
-            let changes = Changes::of_messages(&partly, &whole);
+            let changes = ReportChanges::between_message_reports(&partly, &whole);
             assert_eq!(told(changes.as_ref()), [("E022", 2, 1), ("E045", 1, 0)]);
-            assert_eq!(Changes::of_messages(&partly, &partly), None);
+            assert_eq!(ReportChanges::between_message_reports(&partly, &partly), None);
         }
     }
 
     #[test]
     fn what_changed_last_is_told_again_only_as_far_as_a_look_says_so() {
-        let before = report("", &[("E003", Severity::Error, 1), ("E022", Severity::Error, 4)]);
-        let mut now = report("", &[("E003", Severity::Error, 2)]);
-        now.changes = Changes::of_messages(&before, &now);
+        let before =
+            report_with_findings("", &[("E003", Severity::Error, 1), ("E022", Severity::Error, 4)]);
+        let mut now = report_with_findings("", &[("E003", Severity::Error, 2)]);
+        now.changes = ReportChanges::between_message_reports(&before, &now);
         assert_eq!(told(now.changes.as_ref()), [("E003", 1, 2), ("E022", 4, 0)]);
-        let cut_short = |total: u64| Report {
-            outcome: Outcome::CutShort {},
-            ..report("", &[("E003", Severity::Error, total)])
+        let cut_short = |total: u64| ValidationReport {
+            outcome: ReportOutcome::CutShort {},
+            ..report_with_findings("", &[("E003", Severity::Error, total)])
         };
-        let again = Changes::of_messages(&now, &cut_short(2));
+        let again = ReportChanges::between_message_reports(&now, &cut_short(2));
         assert_eq!(told(again.as_ref()), [("E003", 1, 2)]);
-        assert_eq!(Changes::of_messages(&now, &cut_short(1)), None);
+        assert_eq!(ReportChanges::between_message_reports(&now, &cut_short(1)), None);
     }
 }

@@ -3,17 +3,17 @@
 //!
 //! `watch` looks at all schedules once a second and puts those with a new version into a bounded queue; `looking` holds one
 //! against the rules, on a thread of its own, with a limit of time and memory. What comes of it is a [`Report`], which
-//! `changes` compares with the one before. It goes into the store where there is one, into [`Reports`], and from there
+//! `changes` compares with the one before. It goes into the store where there is one, into [`LatestReports`], and from there
 //! to whoever listens to `report/<feed>`. Messages of real time are looked at as they pass (`realtime`); their reports are of
 //! the same shape and go the same way.
 
 mod changes;
-mod looking;
+mod validation_run;
 mod realtime;
-mod record;
-mod report;
+mod report_record;
+mod validation_report;
 mod verdict;
-mod watch;
+mod validation_scheduler;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
@@ -21,26 +21,33 @@ use std::sync::{Arc, OnceLock, Weak};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use lineside_formats::Format;
-use lineside_hub::{BadChannel, Channel, Hub, Position, ResolveError, RoomKey, State, StateSource};
-use lineside_ingest::messages::{publications, state_parts};
-use lineside_ingest::{Feed, FeedId, Ingest, KIND_BESIDE, Refused};
+use lineside_hub::{
+    BadChannel, Channel, Hub, Position, ResolveError, RoomKey, RoomState, StateSource,
+};
+use lineside_ingest::messages::{encode_publications, encode_state_parts};
+use lineside_ingest::{Feed, FeedId, Ingest, KIND_BESIDE, RejectedSchedule};
 use lineside_store::Store;
 use lineside_sync::UnixMillis;
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::config::Validation;
-use crate::ops::{Ops, message};
-use crate::queue::{Figures, Queue, Standing};
+use crate::config::ValidationConfig;
+use crate::job_queue::{JobQueue, JobStatus, QueueStats};
+use crate::ops::{OpsDashboard, keyed_change};
 
-pub(crate) use self::changes::Changed;
+pub(crate) use self::changes::ChangedCode;
 #[cfg(test)]
-pub(crate) use self::changes::Changes;
-pub(crate) use self::realtime::{About, MessageFigures, Messages, Seen, tell};
-pub(crate) use self::record::Record;
-pub(crate) use self::report::{Brief, DATASET, Fault, Finding, Outcome, REALTIME, Report, Subject};
-pub(crate) use self::verdict::Verdict;
-pub(crate) use self::watch::watch;
+pub(crate) use self::changes::ReportChanges;
+pub(crate) use self::realtime::{
+    CodeLifecycle, MessageCheckCounts, MessageChecks, RealtimeDetails, run_reporter,
+};
+pub(crate) use self::report_record::ReportRecord;
+pub(crate) use self::validation_report::{
+    DATASET, REALTIME, ReportFinding, ReportOutcome, ReportSubject, ReportSummary, RuleFault,
+    ValidationReport,
+};
+pub(crate) use self::validation_scheduler::run_scheduler;
+pub(crate) use self::verdict::ReportVerdict;
 
 /// The first segment of these channels' names.
 const WORD: &str = "report";
@@ -51,40 +58,40 @@ const KIND: &str = "report";
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FeedReports {
     /// Of the latest version of its schedule.
-    pub(crate) dataset: Option<Arc<Report>>,
+    pub(crate) dataset: Option<Arc<ValidationReport>>,
     /// Of what comes in real time.
-    pub(crate) realtime: Option<Arc<Report>>,
+    pub(crate) realtime: Option<Arc<ValidationReport>>,
 }
 
 impl FeedReports {
     /// All of them.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Report>> {
+    pub(crate) fn all_reports(&self) -> impl Iterator<Item = &Arc<ValidationReport>> {
         self.dataset.iter().chain(&self.realtime)
     }
 
     /// The one that stands for the feed.
-    pub(crate) fn main(&self) -> Option<&Arc<Report>> {
-        self.all().next()
+    pub(crate) fn main_report(&self) -> Option<&Arc<ValidationReport>> {
+        self.all_reports().next()
     }
 
     /// What the one that stands for the feed comes to.
-    pub(crate) fn brief(&self) -> Option<Brief> {
-        self.main().map(|report| Brief::of(report))
+    pub(crate) fn main_summary(&self) -> Option<ReportSummary> {
+        self.main_report().map(|report| ReportSummary::from_report(report))
     }
 
-    fn slot(&mut self, subject: &Subject) -> &mut Option<Arc<Report>> {
+    fn report_slot(&mut self, subject: &ReportSubject) -> &mut Option<Arc<ValidationReport>> {
         match subject {
-            Subject::Dataset { .. } => &mut self.dataset,
-            Subject::Realtime { .. } => &mut self.realtime,
+            ReportSubject::Dataset { .. } => &mut self.dataset,
+            ReportSubject::Realtime { .. } => &mut self.realtime,
         }
     }
 }
 
 /// What the first report of a feed waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ahead {
+pub(crate) enum ReportPrerequisite {
     /// The look at its newest version.
-    Version(Standing),
+    Version(JobStatus),
     /// The look at its first message.
     Message,
     /// A schedule to hold its messages against.
@@ -94,88 +101,90 @@ pub(crate) enum Ahead {
 }
 
 /// What of a feed is to be looked at: bytes that ingest refused; without them what is served when the look begins.
-type Version = Option<Arc<Refused>>;
+type Version = Option<Arc<RejectedSchedule>>;
 
 type ByFeed = HashMap<String, Arc<FeedReports>>;
 
 /// The latest reports of all feeds, and the queue of those to come.
 #[derive(Debug, Default)]
-pub(crate) struct Reports {
+pub(crate) struct LatestReports {
     by_feed: ArcSwap<ByFeed>,
     /// Held by whoever puts a report in, so that none is lost and all are told in their order.
     putting: Mutex<()>,
-    queue: Queue<FeedId, Version>,
+    queue: JobQueue<FeedId, Version>,
     /// What is found in messages as they pass.
-    messages: Arc<Messages>,
+    messages: Arc<MessageChecks>,
     /// Who knows which feeds there are; none until polling begins.
     ingest: OnceLock<Weak<Ingest>>,
 }
 
-impl Reports {
+impl LatestReports {
     /// None yet. `limits` says what a look at a message may cost; `store` keeps versions of schedules, if there is one.
-    pub(crate) fn new(limits: &Validation, store: Weak<Store>) -> Self {
-        Self { messages: Arc::new(Messages::new(limits, store)), ..Self::default() }
+    pub(crate) fn new(limits: &ValidationConfig, store: Weak<Store>) -> Self {
+        Self { messages: Arc::new(MessageChecks::new(limits, store)), ..Self::default() }
     }
 
     /// Those who know the feeds, told once.
-    pub(crate) fn begin(&self, ingest: &Arc<Ingest>) {
+    pub(crate) fn attach_ingest(&self, ingest: &Arc<Ingest>) {
         self.ingest.get_or_init(|| Arc::downgrade(ingest));
     }
 
     /// The latest reports of a feed.
-    pub(crate) fn of(&self, feed: &str) -> Option<Arc<FeedReports>> {
+    pub(crate) fn feed_reports(&self, feed: &str) -> Option<Arc<FeedReports>> {
         self.by_feed.load().get(feed).cloned()
     }
 
     /// Who looks at messages.
-    pub(crate) fn messages(&self) -> &Arc<Messages> {
+    pub(crate) fn message_checks(&self) -> &Arc<MessageChecks> {
         &self.messages
     }
 
     /// What waits and runs, and what came of it so far.
-    pub(crate) fn figures(&self) -> Figures {
-        self.queue.figures()
+    pub(crate) fn queue_stats(&self) -> QueueStats {
+        self.queue.stats()
     }
 
     /// How far it is with a feed's newest version; none if nothing of it is to be looked at.
-    pub(crate) fn standing(&self, feed: &str) -> Option<Standing> {
-        self.queue.standing(|id| id.as_str() == feed)
+    pub(crate) fn validation_status(&self, feed: &str) -> Option<JobStatus> {
+        self.queue.job_status(|id| id.as_str() == feed)
     }
 
     /// What the first report of a feed waits for; none if there is nothing that could be looked at.
-    pub(crate) fn ahead(&self, feed: &Feed) -> Option<Ahead> {
-        if let Some(standing) = self.standing(feed.id().as_str()) {
-            return Some(Ahead::Version(standing));
+    pub(crate) fn report_prerequisite(&self, feed: &Feed) -> Option<ReportPrerequisite> {
+        if let Some(standing) = self.validation_status(feed.id().as_str()) {
+            return Some(ReportPrerequisite::Version(standing));
         }
-        feed.held()?;
+        feed.current()?;
         match feed.format()? {
             // It is put into the queue within a second.
-            format if format.is_schedule() && self.figures().slots > 0 => {
-                Some(Ahead::Version(Standing::Waits(self.figures().waiting)))
+            format if format.is_schedule() && self.queue_stats().slots > 0 => {
+                Some(ReportPrerequisite::Version(JobStatus::Waits(self.queue_stats().waiting)))
             }
-            Format::GtfsRt | Format::Siri => self.messages.ahead(feed.id()),
-            Format::Gbfs => self.messages.ahead(feed.id()).map(|_| Ahead::System),
+            Format::GtfsRt | Format::Siri => self.messages.report_prerequisite(feed.id()),
+            Format::Gbfs => {
+                self.messages.report_prerequisite(feed.id()).map(|_| ReportPrerequisite::System)
+            }
             _ => None,
         }
     }
 
     /// Makes it the feed's report of its subject, and tells who listens, unless all that a record says is as it was.
-    pub(crate) fn put(&self, hub: &Hub, report: Arc<Report>) {
+    pub(crate) fn publish_report(&self, hub: &Hub, report: Arc<ValidationReport>) {
         let _putting = self.putting.lock();
         let (before, at) = (self.by_feed.load_full(), report.at);
         let mut of_feed =
             before.get(&report.feed).map(|it| FeedReports::clone(it)).unwrap_or_default();
-        let replaced = of_feed.slot(&report.subject).replace(Arc::clone(&report));
+        let replaced = of_feed.report_slot(&report.subject).replace(Arc::clone(&report));
         let mut next = ByFeed::clone(&before);
         next.insert(report.feed.clone(), Arc::new(of_feed));
         self.by_feed.store(Arc::new(next));
-        if replaced.is_some_and(|before| says_the_same(&before, &report)) {
+        if replaced.is_some_and(|before| content_eq(&before, &report)) {
             return;
         }
-        let Some(room) = hub.find_room(key_of(&report.feed)) else { return };
-        let mut batch = hub.batch();
-        for message in publications(at, &[upsert_of(&report)]) {
-            batch.append(&room, None, message);
+        let Some(room) = hub.find_room(room_key(&report.feed)) else { return };
+        let mut batch = hub.open_batch();
+        for message in encode_publications(at, &[encode_upsert(&report)]) {
+            batch.append_publication(&room, None, message);
         }
         batch.finish();
     }
@@ -192,30 +201,35 @@ impl Reports {
         self.by_feed.store(Arc::new(next));
     }
 
-    fn knows(&self, feed: &str) -> bool {
+    fn knows_feed(&self, feed: &str) -> bool {
         let ingest = self.ingest.get().and_then(Weak::upgrade);
-        ingest.is_some_and(|ingest| ingest.feed(feed).is_some())
+        ingest.is_some_and(|ingest| ingest.find_feed(feed).is_some())
     }
 }
 
 /// Whether two reports differ in when they were made and in nothing else that is told.
-fn says_the_same(before: &Report, now: &Report) -> bool {
-    let (before, now) = (Record::of(before), Record::of(now));
-    Record { at: None, took: 0.0, ..before } == Record { at: None, took: 0.0, ..now }
+fn content_eq(before: &ValidationReport, now: &ValidationReport) -> bool {
+    let (before, now) = (ReportRecord::from_report(before), ReportRecord::from_report(now));
+    ReportRecord { at: None, took: 0.0, ..before } == ReportRecord { at: None, took: 0.0, ..now }
 }
 
-fn upsert_of(report: &Report) -> Bytes {
-    message::upsert(&report.feed, KIND, report.subject.word(), &Record::of(report))
+fn encode_upsert(report: &ValidationReport) -> Bytes {
+    keyed_change::encode_upsert(
+        &report.feed,
+        KIND,
+        report.subject.kind_name(),
+        &ReportRecord::from_report(report),
+    )
 }
 
 /// The room of a feed's channel, among those that the program fills itself; the dashboard's have the lowest numbers.
-fn key_of(feed: &str) -> RoomKey {
+fn room_key(feed: &str) -> RoomKey {
     RoomKey { group: 0, kind: KIND_BESIDE, id: xxh3_64(feed.as_bytes()) | 1 << 63 }
 }
 
 /// The feed of a channel `report/<feed>`.
-fn feed_of(channel: &Channel) -> Option<String> {
-    let mut segments = channel.segments();
+fn feed_from_channel(channel: &Channel) -> Option<String> {
+    let mut segments = channel.decoded_segments();
     let is_report = segments.next().as_deref() == Some(WORD);
     let feed = segments.next().filter(|_| is_report)?;
     segments.next().is_none().then(|| feed.into_owned())
@@ -223,19 +237,19 @@ fn feed_of(channel: &Channel) -> Option<String> {
 
 /// The channels that the program fills itself: the dashboard's, and those of reports.
 #[derive(Debug)]
-pub(crate) struct Rooms {
-    pub(crate) ops: Arc<Ops>,
-    pub(crate) reports: Arc<Reports>,
+pub(crate) struct ServerChannels {
+    pub(crate) ops: Arc<OpsDashboard>,
+    pub(crate) reports: Arc<LatestReports>,
 }
 
-impl StateSource for Rooms {
-    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
-        let is_report = channel.segments().next().as_deref() == Some(WORD);
-        match feed_of(channel) {
-            Some(feed) if self.reports.knows(&feed) => Ok(key_of(&feed)),
+impl StateSource for ServerChannels {
+    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+        let is_report = channel.decoded_segments().next().as_deref() == Some(WORD);
+        match feed_from_channel(channel) {
+            Some(feed) if self.reports.knows_feed(&feed) => Ok(room_key(&feed)),
             Some(_) => Err(ResolveError::UnknownFeed),
             None if is_report => Err(BadChannel::UnknownForm.into()),
-            None => self.ops.resolve(channel),
+            None => self.ops.resolve_channel(channel),
         }
     }
 
@@ -243,26 +257,29 @@ impl StateSource for Rooms {
         channel.as_str().to_owned()
     }
 
-    fn position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
         None
     }
 
-    fn read_state(&self, channel: &Channel, key: RoomKey) -> State {
-        let Some(feed) = feed_of(channel) else { return self.ops.read_state(channel, key) };
-        let reports = self.reports.of(&feed).unwrap_or_default();
-        let at = reports.all().map(|report| report.at).max().unwrap_or(UnixMillis(0));
-        let upserts: Vec<Bytes> = reports.all().map(|report| upsert_of(report)).collect();
-        State { position: None, parts: state_parts(at, &upserts) }
+    fn read_state(&self, channel: &Channel, key: RoomKey) -> RoomState {
+        let Some(feed) = feed_from_channel(channel) else {
+            return self.ops.read_state(channel, key);
+        };
+        let reports = self.reports.feed_reports(&feed).unwrap_or_default();
+        let at = reports.all_reports().map(|report| report.at).max().unwrap_or(UnixMillis(0));
+        let upserts: Vec<Bytes> =
+            reports.all_reports().map(|report| encode_upsert(report)).collect();
+        RoomState { position: None, parts: encode_state_parts(at, &upserts) }
     }
 }
 
 /// What reports on versions come to, by version.
-pub(crate) type Briefs = HashMap<String, Option<Brief>>;
+pub(crate) type Briefs = HashMap<String, Option<ReportSummary>>;
 
 /// What the latest reports on versions of a feed come to; none where they cannot be read. A version whose report is
 /// of an older program has one without counts.
-pub(crate) fn briefs(store: &lineside_store::Store, feed: &FeedId, limit: usize) -> Briefs {
-    match store.list_report_briefs(feed, DATASET, limit) {
+pub(crate) fn load_summaries(store: &lineside_store::Store, feed: &FeedId, limit: usize) -> Briefs {
+    match store.list_report_summaries(feed, DATASET, limit) {
         Ok(rows) => {
             let brief = |text: &str| serde_json::from_str(text).ok();
             rows.into_iter().map(|row| (row.version, brief(&row.brief))).collect()
@@ -275,9 +292,14 @@ pub(crate) fn briefs(store: &lineside_store::Store, feed: &FeedId, limit: usize)
 }
 
 /// The reports of a feed that are kept on the disk, the latest first, at most so many; nothing where they cannot be read.
-fn kept(store: &lineside_store::Store, feed: &FeedId, subject: &str, limit: usize) -> Vec<Report> {
+fn load_reports(
+    store: &lineside_store::Store,
+    feed: &FeedId,
+    subject: &str,
+    limit: usize,
+) -> Vec<ValidationReport> {
     match store.list_reports(feed, subject, limit) {
-        Ok(rows) => rows.iter().filter_map(Report::of_row).collect(),
+        Ok(rows) => rows.iter().filter_map(ValidationReport::from_row).collect(),
         Err(error) => {
             tracing::warn!(%feed, %error, "earlier reports cannot be read");
             Vec::new()
@@ -286,29 +308,31 @@ fn kept(store: &lineside_store::Store, feed: &FeedId, subject: &str, limit: usiz
 }
 
 #[cfg(test)]
-pub(crate) use self::report::tests::report as test_report;
+pub(crate) use self::validation_report::tests::report_with_findings as test_report;
 
 #[cfg(test)]
 mod tests {
-    use super::report::tests::report;
+    use super::validation_report::tests::report_with_findings;
     use super::*;
 
     #[test]
     fn a_channel_is_a_feeds_or_none() {
-        let channel = |name: &str| Channel::parse(name).unwrap();
-        assert_eq!(feed_of(&channel("report/city")).as_deref(), Some("city"));
+        let channel = |name: &str| Channel::parse_name(name).unwrap();
+        assert_eq!(feed_from_channel(&channel("report/city")).as_deref(), Some("city"));
         for other in ["report/city/more", "ops/feeds", "feed/city"] {
-            assert_eq!(feed_of(&channel(other)), None, "{other}");
+            assert_eq!(feed_from_channel(&channel(other)), None, "{other}");
         }
-        assert_ne!(key_of("city"), key_of("town"));
+        assert_ne!(room_key("city"), room_key("town"));
     }
 
     #[test]
     fn a_report_that_says_the_same_later_is_no_news() {
-        let first = report("a", &[("unknown_file", lineside_validate::Severity::Info, 1)]);
-        let later = Report { at: UnixMillis(9_000), took_ms: 77, ..first.clone() };
-        assert!(says_the_same(&first, &later));
-        let more = report("a", &[("unknown_file", lineside_validate::Severity::Info, 2)]);
-        assert!(!says_the_same(&first, &more));
+        let first =
+            report_with_findings("a", &[("unknown_file", lineside_validate::Severity::Info, 1)]);
+        let later = ValidationReport { at: UnixMillis(9_000), took_ms: 77, ..first.clone() };
+        assert!(content_eq(&first, &later));
+        let more =
+            report_with_findings("a", &[("unknown_file", lineside_validate::Severity::Info, 2)]);
+        assert!(!content_eq(&first, &more));
     }
 }

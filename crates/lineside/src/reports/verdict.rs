@@ -1,10 +1,10 @@
 //! What the latest report on a feed comes to in one word, for lists of many feeds.
 
-use super::report::Brief;
+use super::validation_report::ReportSummary;
 
 /// In one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Verdict {
+pub(crate) enum ReportVerdict {
     /// There are errors, or it cannot be read at all.
     Errors,
     /// There are warnings and no errors.
@@ -15,15 +15,15 @@ pub(crate) enum Verdict {
     Unknown,
 }
 
-impl Verdict {
+impl ReportVerdict {
     pub(crate) const ALL: [Self; 4] = [Self::Errors, Self::Warnings, Self::None, Self::Unknown];
 
     /// Of a feed with this report, or with none.
-    pub(crate) fn of(brief: Option<&Brief>) -> Self {
+    pub(crate) fn from_summary(brief: Option<&ReportSummary>) -> Self {
         match brief {
-            Some(brief) if !brief.is_word() => Self::Unknown,
+            Some(brief) if !brief.is_conclusive() => Self::Unknown,
             Some(brief) if brief.errors > 0 => Self::Errors,
-            Some(brief) if !brief.is_all() => Self::Unknown,
+            Some(brief) if !brief.is_exhaustive() => Self::Unknown,
             Some(brief) if brief.warnings > 0 => Self::Warnings,
             Some(_) => Self::None,
             None => Self::Unknown,
@@ -40,7 +40,7 @@ impl Verdict {
         }
     }
 
-    pub(crate) fn parse(word: &str) -> Option<Self> {
+    pub(crate) fn parse_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|verdict| verdict.as_str() == word)
     }
 }
@@ -53,21 +53,27 @@ mod tests {
     fn what_is_not_known_is_told_apart_from_none() {
         let of = |outcome: &str, errors, warnings, faults| {
             let outcome = outcome.to_owned();
-            Verdict::of(Some(&Brief { outcome, errors, warnings, infos: 9, faults }))
+            ReportVerdict::from_summary(Some(&ReportSummary {
+                outcome,
+                errors,
+                warnings,
+                infos: 9,
+                faults,
+            }))
         };
-        assert_eq!(Verdict::of(None), Verdict::Unknown);
-        assert_eq!(of("whole", 0, 0, 0), Verdict::None);
-        assert_eq!(of("whole", 0, 2, 0), Verdict::Warnings);
-        assert_eq!(of("whole", 1, 2, 0), Verdict::Errors);
-        assert_eq!(of("unreadable", 1, 0, 0), Verdict::Errors);
-        assert_eq!(of("unfinished", 0, 0, 0), Verdict::Unknown);
+        assert_eq!(ReportVerdict::from_summary(None), ReportVerdict::Unknown);
+        assert_eq!(of("whole", 0, 0, 0), ReportVerdict::None);
+        assert_eq!(of("whole", 0, 2, 0), ReportVerdict::Warnings);
+        assert_eq!(of("whole", 1, 2, 0), ReportVerdict::Errors);
+        assert_eq!(of("unreadable", 1, 0, 0), ReportVerdict::Errors);
+        assert_eq!(of("unfinished", 0, 0, 0), ReportVerdict::Unknown);
         assert_eq!(
             (of("cut_short", 0, 2, 0), of("whole", 0, 0, 1)),
-            (Verdict::Unknown, Verdict::Unknown)
+            (ReportVerdict::Unknown, ReportVerdict::Unknown)
         );
-        assert_eq!(of("cut_short", 3, 0, 0), Verdict::Errors);
-        for verdict in Verdict::ALL {
-            assert_eq!(Verdict::parse(verdict.as_str()), Some(verdict));
+        assert_eq!(of("cut_short", 3, 0, 0), ReportVerdict::Errors);
+        for verdict in ReportVerdict::ALL {
+            assert_eq!(ReportVerdict::parse_word(verdict.as_str()), Some(verdict));
         }
     }
 }

@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 
 use crate::json;
 
-use super::{Claims, INFO_BYTES_MAX, TokenError, USER_BYTES_MAX};
+use super::{INFO_BYTES_MAX, TokenClaims, TokenError, USER_BYTES_MAX};
 
 /// The claims that are read; others may be there.
 #[derive(Deserialize)]
-pub(super) struct Written {
+pub(super) struct RawClaims {
     #[serde(default)]
     sub: Box<str>,
     /// Compared elsewhere. A list, which RFC 7519 does not know, is no issuer.
@@ -30,32 +30,32 @@ pub(super) struct Written {
     channel: Option<Box<str>>,
 }
 
-impl TryFrom<Written> for Claims {
+impl TryFrom<RawClaims> for TokenClaims {
     type Error = TokenError;
 
-    fn try_from(written: Written) -> Result<Self, TokenError> {
+    fn try_from(written: RawClaims) -> Result<Self, TokenError> {
         if written.sub.len() > USER_BYTES_MAX {
             return Err(TokenError::Invalid);
         }
-        let exp = seconds(written.exp)?;
+        let exp = parse_seconds(written.exp)?;
         let expires = match written.expire_at {
             None => exp,
             Some(at) => Some(at).filter(|at| *at > 0),
         };
         Ok(Self {
             user: written.sub.into(),
-            info: info(written.info.as_deref(), written.b64info.as_deref())?,
+            info: parse_info(written.info.as_deref(), written.b64info.as_deref())?,
             expires,
-            channels: channels(&written.channels)?,
+            channels: parse_channels(&written.channels)?,
             channel: written.channel,
             exp,
-            nbf: seconds(written.nbf)?,
+            nbf: parse_seconds(written.nbf)?,
         })
     }
 }
 
 /// Times in a token are numbers, with a fraction or without (RFC 7519); 0 is what some write for none.
-fn seconds(written: Option<f64>) -> Result<Option<i64>, TokenError> {
+fn parse_seconds(written: Option<f64>) -> Result<Option<i64>, TokenError> {
     match written {
         None => Ok(None),
         Some(seconds) if seconds.is_finite() && seconds >= 0.0 => {
@@ -65,19 +65,19 @@ fn seconds(written: Option<f64>) -> Result<Option<i64>, TokenError> {
     }
 }
 
-fn channels(written: &[Box<str>]) -> Result<Vec<Channel>, TokenError> {
-    let channels = written.iter().map(|name| Channel::parse(name));
+fn parse_channels(written: &[Box<str>]) -> Result<Vec<Channel>, TokenError> {
+    let channels = written.iter().map(|name| Channel::parse_name(name));
     channels.collect::<Result<_, _>>().map_err(|_| TokenError::Invalid)
 }
 
 /// JSON that will stand in others' messages.
-fn info(written: Option<&RawValue>, base64: Option<&str>) -> Result<Bytes, TokenError> {
+fn parse_info(written: Option<&RawValue>, base64: Option<&str>) -> Result<Bytes, TokenError> {
     let info = match (base64, written) {
         (Some(text), _) => {
             let decoded = STANDARD.decode(text).map_err(|_| TokenError::Invalid)?;
-            json::on_one_line(decoded).ok_or(TokenError::Invalid)?
+            json::to_single_line(decoded).ok_or(TokenError::Invalid)?
         }
-        (None, Some(written)) if written.get() != "null" => json::of_raw(written),
+        (None, Some(written)) if written.get() != "null" => json::raw_to_single_line(written),
         (None, _) => Bytes::new(),
     };
     if info.len() > INFO_BYTES_MAX { Err(TokenError::Invalid) } else { Ok(info) }

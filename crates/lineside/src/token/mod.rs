@@ -5,7 +5,7 @@
 //! the times in a token are looked at each time it is shown.
 
 mod claims;
-mod keys;
+mod verification_key;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_hub::Channel;
 use lineside_sync::UnixMillis;
-use lineside_sync::table::{Limits, Table};
+use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
 
-pub(crate) use self::keys::Keys;
+pub(crate) use self::verification_key::VerificationKey;
 
 use crate::config;
 
@@ -26,11 +26,11 @@ const USER_BYTES_MAX: usize = 256;
 /// What a token may say about a connection, or about it in a channel, for others to see.
 const INFO_BYTES_MAX: usize = 3 * 1024;
 /// Checked tokens that are remembered, what they may weigh together, and for how long.
-const REMEMBERED: Limits =
-    Limits { entries: 100_000, weight: 32 << 20, age: Some(Duration::from_secs(600)) };
+const REMEMBERED: CacheLimits =
+    CacheLimits { entries: 100_000, weight: 32 << 20, age: Some(Duration::from_secs(600)) };
 /// The same for tokens that were refused: apart, so that they push no good ones out.
-const REFUSED: Limits =
-    Limits { entries: 10_000, weight: 8 << 20, age: Some(Duration::from_secs(600)) };
+const REFUSED: CacheLimits =
+    CacheLimits { entries: 10_000, weight: 8 << 20, age: Some(Duration::from_secs(600)) };
 /// What a remembered token takes beside its texts.
 const REMEMBERED_OVERHEAD: usize = 256;
 
@@ -47,7 +47,7 @@ pub(crate) enum TokenError {
 
 /// What a token says, once its signature is known to be good.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Claims {
+pub(crate) struct TokenClaims {
     /// Whose it is; empty for nobody in particular.
     pub(crate) user: Arc<str>,
     /// What others may know, as JSON; empty if nothing.
@@ -64,14 +64,14 @@ pub(crate) struct Claims {
     nbf: Option<i64>,
 }
 
-impl Claims {
-    fn bytes(&self) -> usize {
+impl TokenClaims {
+    fn size_in_bytes(&self) -> usize {
         let channels = self.channels.iter().map(|name| name.as_str().len() + 32).sum::<usize>();
         let channel = self.channel.as_ref().map_or(0, |name| name.len());
         self.user.len() + self.info.len() + channels + channel + REMEMBERED_OVERHEAD
     }
 
-    fn at(self: Arc<Self>, now: UnixMillis) -> Result<Arc<Self>, TokenError> {
+    fn ensure_valid_at(self: Arc<Self>, now: UnixMillis) -> Result<Arc<Self>, TokenError> {
         let now = now.0 / 1_000;
         if self.exp.is_some_and(|exp| now >= exp) {
             return Err(TokenError::Expired);
@@ -84,20 +84,22 @@ impl Claims {
 }
 
 /// Checks tokens by one key.
-pub(crate) struct Verifier {
-    keys: Keys,
-    remembered: Table<Arc<str>, Arc<Claims>>,
-    refused: Table<Arc<str>, ()>,
+pub(crate) struct TokenVerifier {
+    keys: VerificationKey,
+    remembered: LoadingCache<Arc<str>, Arc<TokenClaims>>,
+    refused: LoadingCache<Arc<str>, ()>,
 }
 
-impl Verifier {
+impl TokenVerifier {
     /// `None` when the key is none; the configuration has told why.
-    pub(crate) fn new(config: &config::Token) -> Option<Self> {
-        let keys = Keys::new(&config.key)?;
-        let keys = keys.expecting(config.issuer.as_deref(), config.audience.as_deref());
-        let weigh = |token: &Arc<str>, claims: &Arc<Claims>| token.len() + claims.bytes();
-        let remembered = Table::new(REMEMBERED, weigh);
-        let refused = Table::new(REFUSED, |token: &Arc<str>, ()| token.len() + REMEMBERED_OVERHEAD);
+    pub(crate) fn new(config: &config::TokenConfig) -> Option<Self> {
+        let keys = VerificationKey::new(&config.key)?;
+        let keys = keys.with_expected(config.issuer.as_deref(), config.audience.as_deref());
+        let weigh =
+            |token: &Arc<str>, claims: &Arc<TokenClaims>| token.len() + claims.size_in_bytes();
+        let remembered = LoadingCache::new(REMEMBERED, weigh);
+        let refused =
+            LoadingCache::new(REFUSED, |token: &Arc<str>, ()| token.len() + REMEMBERED_OVERHEAD);
         Some(Self { keys, remembered, refused })
     }
 
@@ -105,19 +107,23 @@ impl Verifier {
     ///
     /// # Errors
     /// When it is not.
-    pub(crate) fn verify(&self, token: &str, now: UnixMillis) -> Result<Arc<Claims>, TokenError> {
+    pub(crate) fn verify(
+        &self,
+        token: &str,
+        now: UnixMillis,
+    ) -> Result<Arc<TokenClaims>, TokenError> {
         if token.len() > TOKEN_BYTES_MAX || self.refused.pin().get(token).is_some() {
             return Err(TokenError::Invalid);
         }
         let known = self.remembered.pin().get(token).cloned();
         if let Some(claims) = known {
-            return claims.at(now);
+            return claims.ensure_valid_at(now);
         }
-        match self.keys.check(token) {
+        match self.keys.decode_token(token) {
             Ok(claims) => {
                 let claims = Arc::new(claims);
                 self.remembered.insert(token.into(), claims.clone());
-                claims.at(now)
+                claims.ensure_valid_at(now)
             }
             Err(error) => {
                 self.refused.insert(token.into(), ());
@@ -127,7 +133,7 @@ impl Verifier {
     }
 
     /// Whether [`verify`](Self::verify) answers without checking a signature.
-    pub(crate) fn is_known(&self, token: &str) -> bool {
+    pub(crate) fn is_verified(&self, token: &str) -> bool {
         token.is_empty()
             || token.len() > TOKEN_BYTES_MAX
             || self.remembered.pin().get(token).is_some()
@@ -135,13 +141,13 @@ impl Verifier {
     }
 
     /// Forgets what was checked long ago.
-    pub(crate) fn sweep(&self, now: Duration) {
-        self.remembered.sweep(now);
-        self.refused.sweep(now);
+    pub(crate) fn evict_old_tokens(&self, now: Duration) {
+        self.remembered.sweep_aged(now);
+        self.refused.sweep_aged(now);
     }
 }
 
-impl std::fmt::Debug for Verifier {
+impl std::fmt::Debug for TokenVerifier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Verifier")
             .field("remembered", &self.remembered.len())

@@ -11,17 +11,17 @@ use lineside_ingest::Secret;
 use lineside_sync::UnixMillis;
 use serde_json::{Value, json};
 
-use super::{Claims, TokenError, Verifier};
-use crate::config::{Token, TokenKey};
+use super::{TokenClaims, TokenError, TokenVerifier};
+use crate::config::{TokenConfig, TokenKey};
 
 const NOW: UnixMillis = UnixMillis(1_800_000_000_000);
 const NOW_S: i64 = 1_800_000_000;
 
-fn config(key: TokenKey) -> Token {
-    Token { key, issuer: None, audience: None, anonymous: false }
+fn config(key: TokenKey) -> TokenConfig {
+    TokenConfig { key, issuer: None, audience: None, anonymous: false }
 }
 
-fn hmac(secret: &str) -> Token {
+fn hmac(secret: &str) -> TokenConfig {
     config(TokenKey::Hmac(Secret::new(secret)))
 }
 
@@ -30,8 +30,8 @@ fn sign(claims: &Value) -> String {
     jsonwebtoken::encode(&Header::new(Algorithm::HS256), claims, &key).expect("a token")
 }
 
-fn check(config: &Token, token: &str) -> Result<Arc<Claims>, TokenError> {
-    Verifier::new(config).expect("a key").verify(token, NOW)
+fn check(config: &TokenConfig, token: &str) -> Result<Arc<TokenClaims>, TokenError> {
+    TokenVerifier::new(config).expect("a key").verify(token, NOW)
 }
 
 fn pem(label: &str, der: &[u8]) -> String {
@@ -54,7 +54,7 @@ fn a_token_says_who_it_is_and_what_it_may() {
     assert_eq!(channels, ["app/x", "app/y"]);
     assert_eq!(claims.channel, None);
     let bare = check(&hmac("secret"), &sign(&json!({}))).expect("good");
-    assert_eq!(*bare, Claims::default());
+    assert_eq!(*bare, TokenClaims::default());
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_token_that_another_has_signed_is_refused() {
 
 #[test]
 fn a_token_is_good_for_its_time_also_when_it_is_remembered() {
-    let verifier = Verifier::new(&hmac("secret")).expect("a key");
+    let verifier = TokenVerifier::new(&hmac("secret")).expect("a key");
     let token = sign(&json!({"sub": "42", "nbf": NOW_S - 1, "exp": NOW_S + 1}));
     let at = |seconds: i64| verifier.verify(&token, UnixMillis(NOW.0 + seconds * 1_000)).map(drop);
     for _ in 0..2 {
@@ -95,7 +95,7 @@ fn a_connection_may_outlive_its_token() {
 
 #[test]
 fn an_issuer_and_an_audience_that_are_asked_for_have_to_be_there() {
-    let config = Token {
+    let config = TokenConfig {
         issuer: Some("back end".into()),
         audience: Some("lineside".into()),
         ..hmac("secret")
@@ -186,6 +186,9 @@ fn a_public_key_checks_what_its_private_key_signed_and_nothing_else() {
 #[test]
 fn what_is_no_public_key_is_none() {
     for text in ["", "secret", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----"] {
-        assert!(Verifier::new(&config(TokenKey::PublicKey(Secret::new(text)))).is_none(), "{text}");
+        assert!(
+            TokenVerifier::new(&config(TokenKey::PublicKey(Secret::new(text)))).is_none(),
+            "{text}"
+        );
     }
 }

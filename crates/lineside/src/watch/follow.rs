@@ -7,8 +7,8 @@ use reqwest::{Client, StatusCode};
 use serde::Deserialize;
 use url::Url;
 
-use super::events::Parser;
-use crate::patience::pause;
+use super::event_parser::EventParser;
+use crate::timeout::sleep_for;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A server says something every 25 s: after twice that it is gone.
@@ -18,7 +18,7 @@ const PROBLEM_BYTES_MAX: usize = 64 * 1024;
 
 /// Why following ended.
 #[derive(Debug)]
-pub(crate) enum Ended {
+pub(crate) enum FollowError {
     /// The reader of our output went away.
     NobodyReads,
     /// The server says that what we asked for makes no sense.
@@ -29,34 +29,35 @@ pub(crate) enum Ended {
 
 /// Follows `channels` of `server` for ever: `event` gets the data of each event and says whether to
 /// go on, `note` what happens to the connection.
-pub(crate) async fn follow(
+pub(crate) async fn follow_channels(
     server: &Url,
     channels: &[String],
     mut event: impl FnMut(&str) -> bool,
     mut note: impl FnMut(&str),
-) -> Ended {
+) -> FollowError {
     let client =
         Client::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(SILENCE_MAX).build();
     let client = match client {
         Ok(client) => client,
-        Err(error) => return Ended::Unreachable(reason(&error)),
+        Err(error) => return FollowError::Unreachable(root_cause(&error)),
     };
-    let address = events_address(server, channels);
-    let mut follower = Follower { client, address, last_event_id: String::new(), connected: false };
+    let address = events_url(server, channels);
+    let mut follower =
+        ChannelFollower { client, address, last_event_id: String::new(), connected: false };
     loop {
-        let retry = match follower.read(&mut event, &mut note).await {
+        let retry = match follower.read_events(&mut event, &mut note).await {
             Err(ended) => return ended,
-            Ok(Pause { after, why }) => {
+            Ok(ReconnectPause { after, why }) => {
                 note(&format!("{why}; trying again in {:.1} s", after.as_secs_f32()));
                 after
             }
         };
-        pause(retry).await;
+        sleep_for(retry).await;
     }
 }
 
 /// `<server>/events?channel=…`, below whatever path the server has.
-fn events_address(server: &Url, channels: &[String]) -> Url {
+fn events_url(server: &Url, channels: &[String]) -> Url {
     let mut address = server.clone();
     let path = format!("{}/events", server.path().trim_end_matches('/'));
     address.set_path(&path);
@@ -64,7 +65,7 @@ fn events_address(server: &Url, channels: &[String]) -> Url {
     address
 }
 
-struct Follower {
+struct ChannelFollower {
     client: Client,
     address: Url,
     last_event_id: String,
@@ -73,76 +74,81 @@ struct Follower {
 }
 
 /// A break that passes.
-struct Pause {
+struct ReconnectPause {
     after: Duration,
     why: String,
 }
 
-impl Follower {
-    async fn read(
+impl ChannelFollower {
+    async fn read_events(
         &mut self,
         event: &mut impl FnMut(&str) -> bool,
         note: &mut impl FnMut(&str),
-    ) -> Result<Pause, Ended> {
+    ) -> Result<ReconnectPause, FollowError> {
         let mut request = self.client.get(self.address.clone());
         if !self.last_event_id.is_empty() {
             request = request.header("last-event-id", &self.last_event_id);
         }
         let response = match request.send().await {
             Ok(response) if response.status().is_success() => response,
-            Ok(response) => return self.refused(response).await,
-            Err(error) => return self.broken(reason(&error)),
+            Ok(response) => return self.handle_refusal(response).await,
+            Err(error) => return self.handle_disconnect(root_cause(&error)),
         };
         if self.connected {
             note("connected again");
         }
         self.connected = true;
-        let mut parser = Parser::default();
+        let mut parser = EventParser::default();
         let mut stream = response.bytes_stream();
         let why = loop {
             let events = match stream.next().await {
                 None => break "the server ended the stream".to_owned(),
-                Some(Err(error)) => break reason(&error),
+                Some(Err(error)) => break root_cause(&error),
                 Some(Ok(bytes)) => {
-                    parser.push(&bytes).map_err(|e| Ended::Unreachable(e.to_string()))?
+                    parser.push(&bytes).map_err(|e| FollowError::Unreachable(e.to_string()))?
                 }
             };
             for next in events {
                 self.last_event_id = next.id;
                 if !event(&next.data) {
-                    return Err(Ended::NobodyReads);
+                    return Err(FollowError::NobodyReads);
                 }
             }
         };
-        Ok(Pause { after: parser.retry().unwrap_or(RETRY_DEFAULT), why })
+        Ok(ReconnectPause { after: parser.retry_delay().unwrap_or(RETRY_DEFAULT), why })
     }
 
-    async fn refused(&self, response: reqwest::Response) -> Result<Pause, Ended> {
+    async fn handle_refusal(
+        &self,
+        response: reqwest::Response,
+    ) -> Result<ReconnectPause, FollowError> {
         let status = response.status();
-        let said = format!("{}: {}", status, problem_detail(response).await);
+        let said = format!("{}: {}", status, read_problem_detail(response).await);
         match status {
-            StatusCode::BAD_REQUEST | StatusCode::URI_TOO_LONG => Err(Ended::Refused(said)),
-            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => self.broken(said),
-            _ => Err(Ended::Unreachable(said)),
+            StatusCode::BAD_REQUEST | StatusCode::URI_TOO_LONG => Err(FollowError::Refused(said)),
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+                self.handle_disconnect(said)
+            }
+            _ => Err(FollowError::Unreachable(said)),
         }
     }
 
-    fn broken(&self, why: String) -> Result<Pause, Ended> {
+    fn handle_disconnect(&self, why: String) -> Result<ReconnectPause, FollowError> {
         if self.connected {
-            Ok(Pause { after: RETRY_DEFAULT, why })
+            Ok(ReconnectPause { after: RETRY_DEFAULT, why })
         } else {
-            Err(Ended::Unreachable(why))
+            Err(FollowError::Unreachable(why))
         }
     }
 }
 
 #[derive(Deserialize)]
-struct Problem {
+struct ProblemDetails {
     detail: String,
 }
 
 /// What the server says is wrong.
-async fn problem_detail(mut response: reqwest::Response) -> String {
+async fn read_problem_detail(mut response: reqwest::Response) -> String {
     let mut body = Vec::new();
     while let Ok(Some(piece)) = response.chunk().await {
         body.extend_from_slice(&piece);
@@ -150,12 +156,12 @@ async fn problem_detail(mut response: reqwest::Response) -> String {
             break;
         }
     }
-    let problem = serde_json::from_slice::<Problem>(&body);
+    let problem = serde_json::from_slice::<ProblemDetails>(&body);
     problem.map_or_else(|_| "no Lineside server answers there".to_owned(), |problem| problem.detail)
 }
 
 /// The innermost cause: what the network said, not who asked it.
-fn reason(error: &reqwest::Error) -> String {
+fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;
@@ -171,7 +177,7 @@ mod tests {
     fn the_stream_lies_below_the_servers_path() {
         let server = Url::parse("https://example.org/transit/").unwrap();
         let channels = ["feed/city".to_owned(), "route/city/4%2FB".to_owned()];
-        let address = events_address(&server, &channels);
+        let address = events_url(&server, &channels);
         assert_eq!(address.path(), "/transit/events");
         let pairs: Vec<_> = address.query_pairs().map(|(_, value)| value.into_owned()).collect();
         assert_eq!(pairs, channels);

@@ -1,8 +1,8 @@
 //! Following channels of a running server: a small client of `/events` that resumes.
 
-mod events;
+mod event_parser;
 mod follow;
-mod show;
+mod event_format;
 
-pub(crate) use follow::{Ended, follow};
-pub(crate) use show::{Show, Style};
+pub(crate) use event_format::{EventFormatter, EventStyle};
+pub(crate) use follow::{FollowError, follow_channels};

@@ -1,6 +1,6 @@
 //! Who may change how the server runs, and who is kept from it.
 
-use lineside::{Config, Running};
+use lineside::{Config, RunningServer};
 use reqwest::Method;
 use serde_json::json;
 
@@ -15,11 +15,11 @@ const SESSION: &str = "/api/v1/admin/session";
 /// More wrong tokens than any address is granted.
 const MANY: usize = 100;
 
-async fn server(more: &str) -> (Running, String) {
+async fn server(more: &str) -> (RunningServer, String) {
     let text = format!("[server]\nlisten = \"127.0.0.1:0\"\n{more}\n{}", admin::table());
     let config = Config::parse(std::path::Path::new("lineside.toml"), &text).unwrap();
     let running = serve(config).await;
-    let url = format!("http://{}", running.address());
+    let url = format!("http://{}", running.listen_address());
     (running, url)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use lineside::{Config, Running};
+use lineside::{Config, RunningServer};
 use serde_json::Value;
 
 use crate::support::http::get;
@@ -14,12 +14,12 @@ use crate::support::serve;
 use crate::support::until::{until, until_json};
 
 /// A server with these feeds, and its address.
-async fn server(toml: &str) -> (Running, String) {
+async fn server(toml: &str) -> (RunningServer, String) {
     let toml =
         format!("[server]\nlisten = \"127.0.0.1:0\"\nclient_name = \"acme-lineside\"\n{toml}");
     let config = Config::parse(Path::new("lineside.toml"), &toml);
     let running = serve(config.unwrap_or_else(|errors| panic!("{errors}"))).await;
-    let url = format!("http://{}", running.address());
+    let url = format!("http://{}", running.listen_address());
     (running, url)
 }
 
@@ -69,7 +69,7 @@ async fn what_a_producer_says_about_the_next_poll_is_obeyed_and_shown() {
     }
     assert_eq!(producer.n_asked("/busy"), 1);
     assert_eq!(producer.n_asked("/kept"), 1);
-    running.stop().await;
+    running.shut_down().await;
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn feeds_of_one_host_and_credential_share_the_strictest_rate() {
     // Whoever shows another key is asked meanwhile, again and again.
     until("the other is asked", async || producer.n_asked("/other") >= 3).await;
     assert_eq!((producer.n_asked("/first"), producer.n_asked("/second")), (1, 0));
-    running.stop().await;
+    running.shut_down().await;
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ async fn a_host_that_wants_it_is_never_asked_twice_at_a_time() {
     let is_asked_twice = |number| producer.n_asked(&format!("/{number}")) >= 2;
     until("each is asked twice", async || (0..4).all(is_asked_twice)).await;
     assert_eq!(producer.n_open_most(), 1);
-    running.stop().await;
+    running.shut_down().await;
 }
 
 #[tokio::test]
@@ -126,7 +126,7 @@ async fn producers_are_told_who_asks() {
         assert!(request.contains(&format!("et-client-name: {name}\r\n")), "{request}");
         assert_eq!(request.matches("et-client-name").count(), 1, "{request}");
     }
-    running.stop().await;
+    running.shut_down().await;
 }
 
 /// Gives tokens to one client, and data to whoever has the latest of them.
@@ -187,7 +187,7 @@ async fn feeds_of_one_client_share_a_token_and_get_one_new_when_it_is_refused() 
     assert_eq!(producer.n_asked("/token"), 2);
     let feed = until_feed(&url, "f0", |feed| feed["state"] == "ok").await;
     assert_eq!(feed["last_error"], Value::Null);
-    running.stop().await;
+    running.shut_down().await;
 }
 
 #[tokio::test]
@@ -202,7 +202,7 @@ async fn a_client_that_gets_no_token_says_so_and_shows_no_secret() {
     assert!(page.contains(told) && !page.contains("wr0ng-secret"));
     assert!(!feed.to_string().contains("wr0ng-secret"));
     assert_eq!(producer.n_asked("/f"), 0, "nothing is asked without the token");
-    running.stop().await;
+    running.shut_down().await;
 }
 
 #[tokio::test]
@@ -221,7 +221,7 @@ async fn a_token_server_that_wants_the_secret_in_the_body_gets_it_there() {
         server(&feed("f", &producer.url("/f"), &oauth2(&producer, "s3cret"))).await;
     until_feed(&url, "f", |feed| feed["state"] == "ok").await;
     assert_eq!(producer.n_asked("/token"), 2);
-    running.stop().await;
+    running.shut_down().await;
 }
 
 #[tokio::test]
@@ -252,7 +252,7 @@ async fn basic_authentication_is_sent_and_what_a_producer_repeats_of_it_is_hidde
     for shown in [&page, &bad.to_string()] {
         assert!(!shown.contains("s3cret") && !shown.contains("YW5uOnMzY3JldA"), "{shown}");
     }
-    running.stop().await;
+    running.shut_down().await;
 }
 
 #[tokio::test]
@@ -290,5 +290,5 @@ async fn a_failure_says_how_far_the_poll_came_and_what_came_instead() {
         });
         assert_eq!(*error, expect, "{feed}");
     }
-    running.stop().await;
+    running.shut_down().await;
 }

@@ -172,7 +172,7 @@ async fn both_forms_say_the_same() {
     let mut config = Config::default();
     config.server.listen = "127.0.0.1:0".parse().unwrap();
     let running = serve(config).await;
-    let server = format!("http://{}", running.address());
+    let server = format!("http://{}", running.listen_address());
     for path in ["/", "/api/v1/feeds", "/api/v1/stops", "/nowhere", "/proxy/nothing"] {
         get(&format!("{server}{path}")).await;
     }
@@ -203,5 +203,5 @@ async fn both_forms_say_the_same() {
         values += histogram.sample_count;
     }
     assert_eq!(values, 5);
-    running.stop().await;
+    running.shut_down().await;
 }

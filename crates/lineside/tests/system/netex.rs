@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use jiff::{ToSpan, Zoned};
-use lineside_formats::gtfs::{self, Limits, ZipFiles};
+use lineside_formats::gtfs::{self, DatasetLimits, ZipFiles};
 use serde_json::json;
 
 use crate::support::http::{get, get_json, get_with, header};
@@ -95,10 +95,10 @@ async fn a_town_in_netex_is_served_as_a_schedule() {
     let again = get_with(&format!("{url}/gtfs/town.zip"), &[("if-none-match", &tag)]).await;
     assert_eq!(again.status(), 304);
     let bytes = zip.bytes().await.unwrap();
-    let limits = Limits::default();
+    let limits = DatasetLimits::default();
     let mut files = ZipFiles::new(Cursor::new(&bytes), &limits).unwrap();
-    let (timetable, problems) = gtfs::load(&mut files, &limits).unwrap();
-    assert_eq!((timetable.trips().len(), problems.total()), (24, 0));
+    let (timetable, problems) = gtfs::load_timetable(&mut files, &limits).unwrap();
+    assert_eq!((timetable.trips().len(), problems.total_count()), (24, 0));
 
     let original = get(&format!("{url}/proxy/town")).await;
     assert_eq!(header(&original, "content-type"), "application/xml");

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lineside::{Config, Running};
+use lineside::{Config, RunningServer};
 use reqwest::Method;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const BODY: &[u8] = b"a body of the tests";
 
 /// A server with one feed, whose producer says that nothing is new once it has been asked.
-async fn server(more: &str) -> (Running, Producer, String) {
+async fn server(more: &str) -> (RunningServer, Producer, String) {
     let mut reply =
         format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\netag: \"1\"\r\n\r\n", BODY.len());
     reply.push_str(std::str::from_utf8(BODY).unwrap());
@@ -30,7 +30,7 @@ async fn server(more: &str) -> (Running, Producer, String) {
     );
     let config = Config::parse(std::path::Path::new("lineside.toml"), &text).unwrap();
     let running = serve(config).await;
-    let url = format!("http://{}", running.address());
+    let url = format!("http://{}", running.listen_address());
     (running, producer, url)
 }
 
@@ -213,7 +213,7 @@ async fn feeds_in_trouble_are_first_and_long_lists_have_pages() {
     );
     let config = Config::parse(std::path::Path::new("lineside.toml"), &text).unwrap();
     let running = serve(config).await;
-    let server = format!("http://{}", running.address());
+    let server = format!("http://{}", running.listen_address());
     let page = async |query: &str| {
         get_with(&format!("{server}/ops{query}"), &[BEARER]).await.text().await.unwrap()
     };

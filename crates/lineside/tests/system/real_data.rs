@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lineside::{Config, Running};
-use lineside_ingest::{Feed, FeedConfig, FeedId, Location};
+use lineside::{Config, RunningServer};
+use lineside_ingest::{Feed, FeedConfig, FeedId, SourceLocation};
 use serde_json::Value;
 
 use crate::support::events::{HeldByChannel, Stream};
@@ -36,7 +36,7 @@ fn real_data() -> Option<PathBuf> {
     None
 }
 
-fn feed(id: &str, location: Location) -> FeedConfig {
+fn feed(id: &str, location: SourceLocation) -> FeedConfig {
     let mut feed = FeedConfig::new(FeedId::new(id).unwrap(), location);
     feed.poll = Some(Duration::from_millis(50));
     feed
@@ -92,8 +92,8 @@ fn count_rows(zip: &Path) -> BTreeMap<String, u64> {
 }
 
 /// Waits until a schedule was read, or refused.
-async fn until_read(server: &Running, id: &str, deadline: Instant) -> Arc<Feed> {
-    let feed = server.app().ingest().feed(id).unwrap();
+async fn until_read(server: &RunningServer, id: &str, deadline: Instant) -> Arc<Feed> {
+    let feed = server.app().ingest().find_feed(id).unwrap();
     while feed.status().last_attempt.is_none() || feed.status().fetches == 0 {
         assert!(Instant::now() < deadline, "{} was not read in time", feed.config().url);
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -107,7 +107,7 @@ async fn every_real_schedule_is_loaded_with_all_its_rows() {
     let zips = zips_below(&data.join("gtfs"));
     let mut feeds = Vec::new();
     for (index, zip) in zips.iter().enumerate() {
-        let mut feed = feed(&format!("schedule-{index}"), Location::Path(zip.clone()));
+        let mut feed = feed(&format!("schedule-{index}"), SourceLocation::Path(zip.clone()));
         feed.format = Some(lineside_formats::Format::Gtfs);
         feed.poll = Some(Duration::from_secs(3600));
         feeds.push(feed);
@@ -136,7 +136,7 @@ async fn every_real_schedule_is_loaded_with_all_its_rows() {
     }
     println!("{loaded} of {} schedules were loaded, {rows_compared} rows compared", zips.len());
     assert!(loaded > 0);
-    server.stop().await;
+    server.shut_down().await;
 }
 
 /// A folder of snapshots, the schedule that fits it where there is one, and what must be seen.
@@ -187,7 +187,7 @@ async fn replay(data: &Path, series: &Series) {
     let dir = data.join("gtfs-rt").join(series.folder);
     let plan = series.schedule.map(|schedule| {
         let zip = data.join("gtfs").join(schedule).with_extension("zip");
-        FeedConfig::new(FeedId::new("plan").unwrap(), Location::Path(zip))
+        FeedConfig::new(FeedId::new("plan").unwrap(), SourceLocation::Path(zip))
     });
     let feeds = |location| {
         let mut live = feed("live", location);
@@ -196,19 +196,19 @@ async fn replay(data: &Path, series: &Series) {
         plan.iter().cloned().chain([live]).collect::<Vec<_>>()
     };
     // Nothing is played before the schedule is there and somebody listens.
-    let server = serve(config(feeds(Location::Path(dir.join("not there"))))).await;
+    let server = serve(config(feeds(SourceLocation::Path(dir.join("not there"))))).await;
     if plan.is_some() {
         let plan = until_read(&server, "plan", Instant::now() + LOADED_WITHIN).await;
         assert!(plan.network().timetable().is_some(), "{}", plan.status().reason);
     }
-    let url = format!("http://{}", server.address());
+    let url = format!("http://{}", server.listen_address());
     let channel = if plan.is_some() { "feed/plan" } else { "feed/live" };
     let mut stream = Stream::open(&url, &format!("channel={channel}")).await;
     let mut held = HeldByChannel::default();
     // Who has the state is told of whatever comes after it.
     held.apply(&stream.next_within(PLAYED_WITHIN).await.expect("a state"));
-    let recorded = feeds(Location::Replay { dir, speed: SPEED });
-    server.app().ingest().change(recorded).await.unwrap();
+    let recorded = feeds(SourceLocation::Replay { dir, speed: SPEED });
+    server.app().ingest().apply_change(recorded).await.unwrap();
     let seen = follow((stream, held), channel, series).await;
     let expect = get_json(&format!("{url}/api/v1/state?channel={channel}")).await;
     assert!(expect["changes"].is_array());
@@ -218,7 +218,7 @@ async fn replay(data: &Path, series: &Series) {
         assert!(seen.with_route > 0, "{}: no vehicle or trip shows its route", series.folder);
         assert!(seen.with_delay > 0, "{}: no delay is known", series.folder);
     }
-    server.stop().await;
+    server.shut_down().await;
 }
 
 #[derive(Debug, Default)]

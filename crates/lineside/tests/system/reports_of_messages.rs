@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use lineside::{Config, Start};
+use lineside::{Config, ServerOptions};
 use lineside_sync::{Clock as _, RealClock, ScaledClock};
 use serde_json::{Value, json};
 
@@ -244,15 +244,16 @@ async fn a_message_that_stays_the_same_grows_old() {
     let text = text.replace("poll = \"1s\"", "poll = \"20s\"");
     let config = Config::parse(&house.config(), &text);
     // Half a minute passes within a second.
-    let clock = Arc::new(ScaledClock::new(RealClock::new().wall(), 40.0));
-    let start = Start { config: config.unwrap(), clock, seed: 7, demo: None, base_map: None };
-    let server = lineside::start(start).await.unwrap();
-    let url = format!("http://{}/api/v1/feeds/buses/report", server.address());
+    let clock = Arc::new(ScaledClock::new(RealClock::new().wall_time(), 40.0));
+    let start =
+        ServerOptions { config: config.unwrap(), clock, seed: 7, demo: None, base_map: None };
+    let server = lineside::start_server(start).await.unwrap();
+    let url = format!("http://{}/api/v1/feeds/buses/report", server.listen_address());
     let old = until_report(&url, |found| count(found, "W008") == 1).await;
     let again = |found: &Value| found["summary"]["presence"]["again"].as_u64().unwrap();
     let older = until_report(&url, |found| again(found) > again(&old)).await;
     assert_eq!(looked_at(&older), 1, "it is one message: {older}");
-    server.stop().await;
+    server.shut_down().await;
 }
 
 /// A schedule's trip that always runs.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::{Timestamp, ToSpan as _};
-use lineside::{Config, Start};
+use lineside::{Config, ServerOptions};
 use lineside_sync::{Clock as _, RealClock, ScaledClock};
 use serde_json::{Value, json};
 
@@ -156,17 +156,18 @@ async fn an_answer_that_stays_the_same_grows_old() {
     let folder = tempfile::tempdir().unwrap();
     let config = Config::parse(&folder.path().join("lineside.toml"), &text);
     // Half a minute passes within a second.
-    let clock = Arc::new(ScaledClock::new(RealClock::new().wall(), 40.0));
-    let start = Start { config: config.unwrap(), clock, seed: 7, demo: None, base_map: None };
-    let server = lineside::start(start).await.unwrap();
-    let url = format!("http://{}/api/v1/feeds/buses/report", server.address());
+    let clock = Arc::new(ScaledClock::new(RealClock::new().wall_time(), 40.0));
+    let start =
+        ServerOptions { config: config.unwrap(), clock, seed: 7, demo: None, base_map: None };
+    let server = lineside::start_server(start).await.unwrap();
+    let url = format!("http://{}/api/v1/feeds/buses/report", server.listen_address());
     let count = |found: &Value, code: &str| {
         codes(found).into_iter().find(|(it, _)| it == code).map_or(0, |(_, n)| n)
     };
     let old = until_report(&url, |found| count(found, "stale_vehicle") == 7).await;
     assert_eq!(count(&old, "vehicle_without_ref"), 1, "what else it has stays: {old}");
     assert!(codes(&old).iter().all(|(code, _)| !code.starts_with('W')), "{old}");
-    server.stop().await;
+    server.shut_down().await;
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lineside::{Config, Running};
+use lineside::{Config, RunningServer};
 use serde_json::{Value, json};
 
 use crate::support::events::Stream;
@@ -32,10 +32,10 @@ prefix = "app/closed/"
 subscribe = "nobody"
 "#;
 
-async fn server() -> (Running, String) {
+async fn server() -> (RunningServer, String) {
     let config = Config::parse(std::path::Path::new("lineside.toml"), CONFIG).unwrap();
     let running = serve(config).await;
-    let url = format!("http://{}", running.address());
+    let url = format!("http://{}", running.listen_address());
     (running, url)
 }
 

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use jiff::tz::TimeZone;
 use lineside_formats::siri::{
-    self, Limits, Message, Payload, ServiceDelivery, Time, VehicleJourney, decode_json, decode_xml,
+    self, MessageLimits, MessagePayload, ServiceDelivery, SiriMessage, SiriTime, VehicleJourney,
+    decode_json, decode_xml,
 };
 use reqwest::Response;
 use serde_json::Value;
@@ -18,18 +19,18 @@ use crate::support::until::{until, until_some};
 mod parts;
 
 /// The message in a body, which has to be without fault.
-fn message(body: &[u8]) -> Message {
+fn message(body: &[u8]) -> SiriMessage {
     let is_json = body.starts_with(b"{");
     let decode = if is_json { decode_json } else { decode_xml };
-    let (message, problems) = decode(body, &TimeZone::UTC, &Limits::default())
+    let (message, problems) = decode(body, &TimeZone::UTC, &MessageLimits::default())
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(body)));
-    assert_eq!(problems.total(), 0, "{:?}", problems.kept());
+    assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
     message
 }
 
-fn delivery(message: Message) -> ServiceDelivery {
-    match <[Payload; 1]>::try_from(message.payloads) {
-        Ok([Payload::ServiceDelivery(delivery)]) => delivery,
+fn delivery(message: SiriMessage) -> ServiceDelivery {
+    match <[MessagePayload; 1]>::try_from(message.payloads) {
+        Ok([MessagePayload::ServiceDelivery(delivery)]) => delivery,
         other => panic!("{other:?}"),
     }
 }
@@ -64,7 +65,7 @@ async fn updates_by_trip() -> HashMap<String, Value> {
 fn delay_at(journey: &VehicleJourney, stop: &str) -> Option<i64> {
     let call =
         journey.estimated_calls.iter().find(|it| it.stop_point_ref.as_deref() == Some(stop))?;
-    let late = |expected: Option<Time>, aimed: Option<Time>| {
+    let late = |expected: Option<SiriTime>, aimed: Option<SiriTime>| {
         Some(expected?.as_seconds() - aimed?.as_seconds())
     };
     late(call.expected_departure_time, call.aimed_departure_time)
@@ -75,7 +76,7 @@ fn delay_at(journey: &VehicleJourney, stop: &str) -> Option<i64> {
 fn is_of(journey: &VehicleJourney, record: &Value) -> bool {
     let made = record["timestamp"].as_i64();
     made.or_else(|| record["timestamp"].as_str()?.parse().ok())
-        .is_some_and(|made| journey.recorded_at_time.map(Time::as_seconds) == Some(made))
+        .is_some_and(|made| journey.recorded_at_time.map(SiriTime::as_seconds) == Some(made))
 }
 
 #[tokio::test]
@@ -128,11 +129,11 @@ async fn both_forms_of_siri_lite_say_the_same() {
         for payload in json.payloads.iter_mut().chain(&mut xml.payloads) {
             // They were made at two moments.
             match payload {
-                Payload::LinesDelivery(lines) => {
+                MessagePayload::LinesDelivery(lines) => {
                     assert!(!lines.annotated_line_refs.is_empty());
                     lines.head.response_timestamp = None;
                 }
-                Payload::StopPointsDelivery(stops) => {
+                MessagePayload::StopPointsDelivery(stops) => {
                     assert!(!stops.annotated_stop_point_refs.is_empty());
                     stops.head.response_timestamp = None;
                 }
@@ -380,7 +381,7 @@ fn plain(content: &str) -> String {
     format!(r#"<Siri xmlns="http://www.siri.org.uk/siri" version="2.0">{content}</Siri>"#)
 }
 
-async fn answer(body: &str, kind: &str) -> (String, Message) {
+async fn answer(body: &str, kind: &str) -> (String, SiriMessage) {
     let response = posted("/siri/services", body).await;
     assert_eq!(response.status(), 200);
     assert_eq!(header(&response, "content-type"), kind);
@@ -415,7 +416,9 @@ async fn requests_in_an_envelope_are_answered_in_one() {
     let who = "<siri:MessageIdentifier>question 8</siri:MessageIdentifier>";
     let body = in_envelope("CheckStatus", "", who);
     let (_, message) = answer(&body, "text/xml; charset=utf-8").await;
-    let [Payload::CheckStatusResponse(status)] = &message.payloads[..] else { panic!("a status") };
+    let [MessagePayload::CheckStatusResponse(status)] = &message.payloads[..] else {
+        panic!("a status")
+    };
     assert_eq!(
         (status.status, status.request_message_ref.as_deref()),
         (Some(true), Some("question 8"))
@@ -425,7 +428,7 @@ async fn requests_in_an_envelope_are_answered_in_one() {
     let body = in_envelope("LinesDiscovery", "", who);
     let (text, message) = answer(&body, "text/xml; charset=utf-8").await;
     assert!(text.contains("<sw:LinesDiscoveryResponse"));
-    let [Payload::LinesDelivery(lines)] = &message.payloads[..] else { panic!("lines") };
+    let [MessagePayload::LinesDelivery(lines)] = &message.payloads[..] else { panic!("lines") };
     assert!(!lines.annotated_line_refs.is_empty());
 }
 
@@ -490,7 +493,7 @@ async fn plain_requests_for_several_services_are_answered_in_one_delivery() {
 
     let body = plain("<StopPointsRequest/>");
     let (_, message) = answer(&body, "application/xml").await;
-    assert!(matches!(&message.payloads[..], [Payload::StopPointsDelivery(_)]));
+    assert!(matches!(&message.payloads[..], [MessagePayload::StopPointsDelivery(_)]));
 }
 
 #[tokio::test]
@@ -499,7 +502,7 @@ async fn a_request_that_cannot_be_read_is_a_fault_of_its_envelope() {
     let response = posted("/siri/services", &broken).await;
     assert_eq!(response.status(), 500);
     let fault = message(&response.bytes().await.unwrap());
-    assert!(matches!(&fault.payloads[..], [Payload::Fault(_)]), "{fault:?}");
+    assert!(matches!(&fault.payloads[..], [MessagePayload::Fault(_)]), "{fault:?}");
     let time =
         plain("<CheckStatusRequest><RequestTimestamp>soon</RequestTimestamp></CheckStatusRequest>");
     let large = plain(&format!("<CheckStatusRequest>{}</CheckStatusRequest>", " ".repeat(300_000)));

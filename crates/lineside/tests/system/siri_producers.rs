@@ -4,7 +4,7 @@ mod inbox;
 
 use std::path::Path;
 
-use lineside::{Config, Running};
+use lineside::{Config, RunningServer};
 use serde_json::Value;
 
 use crate::support::http::{assert_problem, client, get, refusal};
@@ -12,13 +12,13 @@ use crate::support::producer::{Answer, Producer, answer};
 use crate::support::until::{until, until_json};
 use crate::support::{schema, serve};
 
-async fn server(feed: &str) -> (Running, String) {
+async fn server(feed: &str) -> (RunningServer, String) {
     let toml = format!(
         "[server]\nlisten = \"127.0.0.1:0\"\npublic_url = \"https://me.example\"\n[[feed]]\n{feed}"
     );
     let config = Config::parse(Path::new("lineside.toml"), &toml);
     let running = serve(config.unwrap_or_else(|errors| panic!("{errors}"))).await;
-    let url = format!("http://{}", running.address());
+    let url = format!("http://{}", running.listen_address());
     (running, url)
 }
 
@@ -68,7 +68,7 @@ async fn a_feed_of_siri_is_shown_and_goes_out_in_every_form() {
     let out = get(&format!("{url}/siri/2.0/vehicle-monitoring.xml")).await.text().await.unwrap();
     assert!(out.contains("<VehicleRef>V</VehicleRef>"), "{out}");
     assert!(producer.requests()[0].contains("GetVehicleMonitoring"));
-    running.stop().await;
+    running.shut_down().await;
 }
 
 #[tokio::test]
@@ -123,5 +123,5 @@ async fn a_producer_that_is_subscribed_to_brings_its_news_with_its_key_and_nobod
     assert_eq!(vehicles(&url).await.len(), 2, "what is known stays");
     let page = get(&format!("{url}/api/v1/feeds/s")).await.text().await.unwrap();
     assert!(!page.contains(forged.split("key=0").nth(1).unwrap()), "the key is shown nowhere");
-    running.stop().await;
+    running.shut_down().await;
 }

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use jiff::tz::TimeZone;
-use lineside::{Config, Running};
+use lineside::{Config, RunningServer};
 use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
 use lineside_formats::siri::{
-    Limits, Message, MonitoredStopVisit, Payload, ResponseStatus, ServiceDelivery, decode_xml,
-    is_enveloped,
+    MessageLimits, MessagePayload, MonitoredStopVisit, ResponseStatus, ServiceDelivery,
+    SiriMessage, decode_xml, is_soap_envelope,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -73,7 +73,7 @@ impl Consumer {
         }
     }
 
-    fn messages(&self) -> Vec<Message> {
+    fn messages(&self) -> Vec<SiriMessage> {
         let bodies = self.bodies.lock().unwrap();
         bodies.iter().map(|body| message(body.as_bytes())).collect()
     }
@@ -87,21 +87,21 @@ impl Consumer {
     fn deliveries(&self) -> Vec<ServiceDelivery> {
         let messages = self.messages().into_iter().flat_map(|message| message.payloads);
         let deliveries = messages.filter_map(|payload| match payload {
-            Payload::ServiceDelivery(delivery) => Some(delivery),
+            MessagePayload::ServiceDelivery(delivery) => Some(delivery),
             _ => None,
         });
         deliveries.collect()
     }
 }
 
-fn message(body: &[u8]) -> Message {
-    let (message, problems) = decode_xml(body, &TimeZone::UTC, &Limits::default()).unwrap();
-    assert_eq!(problems.total(), 0, "{:?}", problems.kept());
+fn message(body: &[u8]) -> SiriMessage {
+    let (message, problems) = decode_xml(body, &TimeZone::UTC, &MessageLimits::default()).unwrap();
+    assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
     message
 }
 
 /// A server that reads the shared city, and lets consumers be anywhere if it is told so.
-async fn server(keys: &str) -> (Running, String) {
+async fn server(keys: &str) -> (RunningServer, String) {
     let city = shared_demo();
     let feed = |id: &str| {
         format!("[[feed]]\nid = {id:?}\nurl = \"{city}/gtfs-rt/{id}.pb\"\npoll = \"1s\"\n")
@@ -110,7 +110,7 @@ async fn server(keys: &str) -> (Running, String) {
     let toml = format!("[server]\nlisten = \"127.0.0.1:0\"\n{keys}\n{}{feeds}", admin::table());
     let config = Config::parse(Path::new("lineside.toml"), &toml);
     let running = serve(config.unwrap_or_else(|errors| panic!("{errors}"))).await;
-    let url = format!("http://{}", running.address());
+    let url = format!("http://{}", running.listen_address());
     until("there are vehicles", async || {
         let reply = get(&format!("{url}/siri/rest/vm")).await.text().await.unwrap();
         reply.contains("<VehicleActivity>")
@@ -119,7 +119,7 @@ async fn server(keys: &str) -> (Running, String) {
     (running, url)
 }
 
-async fn post(server: &str, body: &str, headers: &[(&str, &str)]) -> Message {
+async fn post(server: &str, body: &str, headers: &[(&str, &str)]) -> SiriMessage {
     post_by(&client(), server, body, headers).await
 }
 
@@ -128,7 +128,7 @@ async fn post_by(
     server: &str,
     body: &str,
     headers: &[(&str, &str)],
-) -> Message {
+) -> SiriMessage {
     let mut request = client.post(format!("{server}/siri/subscribe")).body(body.to_owned());
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -166,10 +166,10 @@ fn at(url: &str) -> String {
     format!("<ConsumerAddress>{url}</ConsumerAddress>")
 }
 
-fn statuses(message: Message) -> Vec<ResponseStatus> {
-    match <[Payload; 1]>::try_from(message.payloads) {
-        Ok([Payload::SubscriptionResponse(response)]) => response.response_statuses,
-        Ok([Payload::TerminateSubscriptionResponse(response)]) => {
+fn statuses(message: SiriMessage) -> Vec<ResponseStatus> {
+    match <[MessagePayload; 1]>::try_from(message.payloads) {
+        Ok([MessagePayload::SubscriptionResponse(response)]) => response.response_statuses,
+        Ok([MessagePayload::TerminateSubscriptionResponse(response)]) => {
             response.termination_response_statuses
         }
         other => panic!("{other:?}"),
@@ -199,7 +199,7 @@ async fn a_subscriber_is_met_told_all_and_then_what_changes() {
     });
     let deliveries = changes.await;
     let first = consumer.messages().remove(0);
-    assert!(matches!(&first.payloads[..], [Payload::HeartbeatNotification(_)]), "{first:?}");
+    assert!(matches!(&first.payloads[..], [MessagePayload::HeartbeatNotification(_)]), "{first:?}");
     for delivery in &deliveries {
         let [vehicles] = &delivery.vehicle_monitorings[..] else { panic!("{delivery:?}") };
         assert_eq!(vehicles.head.subscriber_ref.as_deref(), Some("me"));
@@ -217,7 +217,7 @@ async fn a_subscriber_is_met_told_all_and_then_what_changes() {
     let ended: Vec<_> = answer.iter().map(|status| status.status).collect();
     assert_eq!(ended, [Some(true), Some(false)]);
     until_counted(&server, 0).await;
-    running.stop().await;
+    running.shut_down().await;
 }
 
 /// A town with a schedule and a feed of its trips, and where its consumers may be anywhere.
@@ -317,7 +317,7 @@ async fn who_subscribed_in_an_envelope_is_told_in_one_until_the_time_is_over() {
     assert_eq!(answer[0].status, Some(true), "{answer:?}");
     until("journeys are told", async || !consumer.deliveries().is_empty()).await;
     for body in consumer.bodies.lock().unwrap().iter() {
-        assert!(is_enveloped(body.as_bytes()), "{body}");
+        assert!(is_soap_envelope(body.as_bytes()), "{body}");
         assert!(body.contains("<sw:Notify"), "{body}");
     }
     for head in consumer.heads.lock().unwrap().iter() {
@@ -325,7 +325,7 @@ async fn who_subscribed_in_an_envelope_is_told_in_one_until_the_time_is_over() {
     }
     schema::hold("what a subscriber is sent in envelopes", &consumer.named_bodies());
     until_counted(&server, 0).await;
-    running.stop().await;
+    running.shut_down().await;
 }
 
 #[tokio::test]
@@ -345,7 +345,7 @@ async fn a_host_that_knows_nothing_of_siri_is_sent_no_data() {
     );
     assert_eq!(statuses(post(&server, &all, &[]).await).len(), 1);
     until_counted(&server, 0).await;
-    running.stop().await;
+    running.shut_down().await;
 }
 
 #[tokio::test]
@@ -389,7 +389,7 @@ async fn a_stranger_neither_ends_nor_replaces_what_is_anothers() {
     let ended = statuses(post_by(&stranger, &server, &all, &[admin::BEARER]).await);
     assert_eq!((ended.len(), ended[0].status), (1, Some(true)));
     until_counted(&server, 0).await;
-    running.stop().await;
+    running.shut_down().await;
 }
 
 #[tokio::test]

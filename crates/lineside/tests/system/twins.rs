@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lineside::{Asking, DemoOptions, Running, start_demo_by};
+use lineside::{DemoOptions, DemoSiriMode, RunningServer, start_demo_with_clock};
 use lineside_sync::{Clock, SimulatedClock, UnixMillis};
 use serde_json::{Value, json};
 
@@ -23,13 +23,13 @@ const FEEDS: [[&str; 3]; 2] =
     [["city-trips", "city-vehicles", "city-alerts"], ["twin-et", "twin-vm", "twin-sx"]];
 
 struct Twins {
-    running: Running,
+    running: RunningServer,
     clock: Arc<SimulatedClock>,
     url: String,
 }
 
 impl Twins {
-    async fn start(asking: Asking) -> Self {
+    async fn start(asking: DemoSiriMode) -> Self {
         let clock = Arc::new(SimulatedClock::new(START));
         let options = DemoOptions {
             port: 0,
@@ -40,8 +40,8 @@ impl Twins {
             faults: Vec::new(),
             data_dir: None,
         };
-        let running = start_demo_by(clock.clone(), options).await.unwrap();
-        let url = format!("http://{}", running.address());
+        let running = start_demo_with_clock(clock.clone(), options).await.unwrap();
+        let url = format!("http://{}", running.listen_address());
         let twins = Self { running, clock, url };
         // In steps so small that no request takes too long on this clock.
         until("both networks are known", async || {
@@ -76,8 +76,8 @@ impl Twins {
     /// them takes it for lost.
     async fn go_to(&self, minutes: u64) {
         let wanted = START + Duration::from_secs(minutes * 60);
-        while self.clock.wall() < wanted {
-            let passed = self.clock.wall().since(START).as_secs();
+        while self.clock.wall_time() < wanted {
+            let passed = self.clock.wall_time().duration_since(START).as_secs();
             let next = START + Duration::from_secs((passed / STEP + 1) * STEP);
             self.step_to(next.min(wanted)).await;
         }
@@ -86,11 +86,11 @@ impl Twins {
     /// Goes on to an instant, and waits until every feed is of that instant.
     async fn step_to(&self, wanted: UnixMillis) {
         until("nobody is being asked", async || {
-            let now = self.clock.wall();
+            let now = self.clock.wall_time();
             self.all_feeds(|feed| instant(&feed["next_poll"]) > now.0).await
         })
         .await;
-        self.clock.advance(wanted.since(self.clock.wall()));
+        self.clock.advance(wanted.duration_since(self.clock.wall_time()));
         until("all feeds are of that instant", async || {
             self.all_feeds(|feed| instant(&feed["data_time"]) == wanted.0).await
         })
@@ -184,7 +184,7 @@ fn alerts(entities: &[Value]) -> BTreeSet<String> {
     entities.iter().filter(|it| it["alert"].is_object()).map(of).collect()
 }
 
-async fn check(asking: Asking) {
+async fn check(asking: DemoSiriMode) {
     let twins = Twins::start(asking).await;
     let mut seen = BTreeSet::new();
     let mut apart = Vec::new();
@@ -223,15 +223,15 @@ async fn check(asking: Asking) {
     );
     let all = ["cancelled", "realtime", "scheduled", "skipped"];
     assert!(all.iter().all(|status| seen.contains(*status)), "{seen:?}");
-    twins.running.stop().await;
+    twins.running.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn boards_made_of_siri_that_is_asked_for_are_those_made_of_gtfs_realtime() {
-    check(Asking::Request).await;
+    check(DemoSiriMode::Request).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn boards_made_of_siri_that_is_subscribed_to_are_those_made_of_gtfs_realtime() {
-    check(Asking::Subscribe).await;
+    check(DemoSiriMode::Subscribe).await;
 }

@@ -2,8 +2,8 @@
 
 use smol_str::SmolStr;
 
-use super::file::Content;
-use crate::Losses;
+use super::file::FileContent;
+use crate::ConversionReport;
 
 /// The `feed_contact_email` of a system that names nobody: version 3 requires one. The domain is reserved for examples
 /// (RFC 2606).
@@ -12,17 +12,21 @@ pub const FEED_CONTACT_STAND_IN: &str = "feed-contact-unknown@example.org";
 /// Digits of a telephone number of E.164.
 const PHONE_DIGITS_MAX: usize = 15;
 
-impl Content {
+impl FileContent {
     /// Has a system's information say its contacts as version 3 asks for them: the telephone number in the form of E.164, an
     /// address for questions about the feed, and the manifest at `manifest_url`, that of the producer lists other addresses.
     /// Returns what is left out.
-    pub fn fit_version_three(&mut self, manifest_url: Option<&str>) -> Losses {
-        let mut losses = Losses::new();
-        let Content::SystemInformation(system) = self else { return losses };
+    pub fn adapt_contacts_to_v3(&mut self, manifest_url: Option<&str>) -> ConversionReport {
+        let mut losses = ConversionReport::new();
+        let FileContent::SystemInformation(system) = self else { return losses };
         if let Some(phone) = system.phone_number.take() {
             system.phone_number = normalize_phone(&phone);
             if system.phone_number.is_none() {
-                losses.push("phone_number", "it is not in the form of E.164", Some(&phone));
+                losses.record_dropped(
+                    "phone_number",
+                    "it is not in the form of E.164",
+                    Some(&phone),
+                );
             }
         }
         if system.feed_contact_email.is_none() {
@@ -33,7 +37,7 @@ impl Content {
         let named = std::mem::replace(&mut system.manifest_url, manifest_url.map(SmolStr::new));
         if named.is_some() {
             let why = "it lists the addresses of the producer";
-            losses.push("manifest_url", why, named.as_deref());
+            losses.record_dropped("manifest_url", why, named.as_deref());
         }
         losses
     }
@@ -54,10 +58,13 @@ mod tests {
     use super::*;
     use crate::gbfs::records::SystemInformation;
 
-    fn fit(system: SystemInformation, manifest_url: Option<&str>) -> (SystemInformation, Losses) {
-        let mut content = Content::SystemInformation(Box::new(system));
-        let losses = content.fit_version_three(manifest_url);
-        let Content::SystemInformation(system) = content else { unreachable!() };
+    fn fit(
+        system: SystemInformation,
+        manifest_url: Option<&str>,
+    ) -> (SystemInformation, ConversionReport) {
+        let mut content = FileContent::SystemInformation(Box::new(system));
+        let losses = content.adapt_contacts_to_v3(manifest_url);
+        let FileContent::SystemInformation(system) = content else { unreachable!() };
         (*system, losses)
     }
 
@@ -93,11 +100,14 @@ mod tests {
         let (kept, losses) = fit(own.clone(), Some("https://b.example/manifest.json"));
         assert_eq!(contact(&kept), "feed@a.example");
         assert_eq!(kept.manifest_url.as_deref(), Some("https://b.example/manifest.json"));
-        assert_eq!(losses.total(), 1);
+        assert_eq!(losses.total_dropped(), 1);
         let (of_riders, losses) = fit(SystemInformation { feed_contact_email: None, ..own }, None);
         assert_eq!(contact(&of_riders), "riders@a.example");
-        assert_eq!((of_riders.manifest_url, losses.total()), (None, 1));
+        assert_eq!((of_riders.manifest_url, losses.total_dropped()), (None, 1));
         let (unknown, losses) = fit(SystemInformation::default(), None);
-        assert_eq!((contact(&unknown).as_str(), losses.total()), (FEED_CONTACT_STAND_IN, 0));
+        assert_eq!(
+            (contact(&unknown).as_str(), losses.total_dropped()),
+            (FEED_CONTACT_STAND_IN, 0)
+        );
     }
 }

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Limits,
-    document::{self, Pairs},
+    DiscoveryLimits,
+    envelope::{self, ObjectPairs},
 };
 use crate::{Error, ErrorKind, Problem, Problems};
 
@@ -16,14 +16,14 @@ const FILE: &str = "gbfs.json";
 
 /// What a discovery file lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Discovery {
+pub struct DiscoveryFile {
     /// In the order of the file. Of the same name in the same language there is one.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<DiscoveryEntry>,
 }
 
 /// A file of the system.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Entry {
+pub struct DiscoveryEntry {
     /// Its language; `None` from version 3 on.
     pub language: Option<Box<str>>,
     /// Its name without an ending, such as `station_information`: letters, digits, `_`, `-` and `.`.
@@ -32,9 +32,9 @@ pub struct Entry {
     pub url: Box<str>,
 }
 
-impl Discovery {
+impl DiscoveryFile {
     /// The languages that files have, each once, in the order of the file.
-    pub fn languages(&self) -> Vec<&str> {
+    pub fn list_languages(&self) -> Vec<&str> {
         let mut languages: Vec<&str> = Vec::new();
         for language in self.entries.iter().filter_map(|entry| entry.language.as_deref()) {
             if !languages.contains(&language) {
@@ -45,8 +45,8 @@ impl Discovery {
     }
 
     /// The file of that name, in that language; without one in the first language that has it.
-    pub fn find(&self, language: Option<&str>, name: &str) -> Option<&Entry> {
-        let fits = |entry: &&Entry| {
+    pub fn find_entry(&self, language: Option<&str>, name: &str) -> Option<&DiscoveryEntry> {
+        let fits = |entry: &&DiscoveryEntry| {
             &*entry.name == name
                 && language.is_none_or(|language| entry.language.as_deref() == Some(language))
         };
@@ -58,10 +58,13 @@ impl Discovery {
 ///
 /// # Errors
 /// If it is too large, or no JSON with a list of files.
-pub fn decode(body: &[u8], limits: &Limits) -> Result<(Discovery, Problems), Error> {
-    let mut reader = Reader { limits, problems: Problems::new(), seen: HashSet::new() };
-    let places = reader.read(body)?;
-    let mut discovery = Discovery::default();
+pub fn decode_discovery(
+    body: &[u8],
+    limits: &DiscoveryLimits,
+) -> Result<(DiscoveryFile, Problems), Error> {
+    let mut reader = DiscoveryReader { limits, problems: Problems::new(), seen: HashSet::new() };
+    let places = reader.read_entries(body)?;
+    let mut discovery = DiscoveryFile::default();
     for place in places {
         let entry = place.entry;
         let key = (entry.language.clone(), entry.name.clone());
@@ -84,16 +87,16 @@ pub fn decode(body: &[u8], limits: &Limits) -> Result<(Discovery, Problems), Err
 ///
 /// # Errors
 /// As [`decode`].
-pub fn rewrite(
+pub fn rewrite_discovery(
     body: &[u8],
-    limits: &Limits,
-    mut url_of: impl FnMut(&Entry) -> Option<String>,
+    limits: &DiscoveryLimits,
+    mut url_of: impl FnMut(&DiscoveryEntry) -> Option<String>,
 ) -> Result<Vec<u8>, Error> {
-    let mut reader = Reader { limits, problems: Problems::new(), seen: HashSet::new() };
-    let places = reader.read(body)?;
+    let mut reader = DiscoveryReader { limits, problems: Problems::new(), seen: HashSet::new() };
+    let places = reader.read_entries(body)?;
     let mut written = Vec::with_capacity(body.len());
     let mut copied = 0;
-    for Place { entry, span } in places {
+    for EntryUrlSpan { entry, span } in places {
         let Some(url) = url_of(&entry) else { continue };
         let url = serde_json::to_string(&url)
             .map_err(|error| Error::new(ErrorKind::Decode, error.to_string()))?;
@@ -107,58 +110,58 @@ pub fn rewrite(
 }
 
 /// A file with where its address stands in the body, quotes and all.
-struct Place {
-    entry: Entry,
+struct EntryUrlSpan {
+    entry: DiscoveryEntry,
     span: Range<usize>,
 }
 
-struct Reader<'l> {
-    limits: &'l Limits,
+struct DiscoveryReader<'l> {
+    limits: &'l DiscoveryLimits,
     problems: Problems,
     seen: HashSet<(Option<Box<str>>, Box<str>)>,
 }
 
 /// `{"feeds": […]}`.
 #[derive(Deserialize)]
-struct Feeds<'a> {
+struct FeedList<'a> {
     #[serde(borrow)]
     feeds: Vec<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-struct Item<'a> {
+struct FeedListItem<'a> {
     name: Option<String>,
     #[serde(borrow)]
     url: Option<&'a RawValue>,
 }
 
-impl Reader<'_> {
-    fn read(&mut self, body: &[u8]) -> Result<Vec<Place>, Error> {
+impl DiscoveryReader<'_> {
+    fn read_entries(&mut self, body: &[u8]) -> Result<Vec<EntryUrlSpan>, Error> {
         if body.len() > self.limits.body_bytes {
             let detail = format!("a discovery file of more than {} bytes", self.limits.body_bytes);
             return Err(Error::new(ErrorKind::TooLarge, detail));
         }
-        let data = document::data(body)?;
-        let Pairs(pairs) =
-            serde_json::from_str(data.get()).map_err(|error| document::refused(&error))?;
+        let data = envelope::parse_data(body)?;
+        let ObjectPairs(pairs) =
+            serde_json::from_str(data.get()).map_err(|error| envelope::error_from_json(&error))?;
         let mut places = Vec::new();
         if pairs.iter().any(|(key, _)| key == "feeds") {
-            let feeds: Feeds<'_> =
-                serde_json::from_str(data.get()).map_err(|error| document::refused(&error))?;
-            self.take(body, None, &feeds, &mut places);
+            let feeds: FeedList<'_> = serde_json::from_str(data.get())
+                .map_err(|error| envelope::error_from_json(&error))?;
+            self.read_feeds(body, None, &feeds, &mut places);
             return Ok(places);
         }
         let mut is_list = pairs.is_empty();
         for (language, raw) in &pairs {
-            let Ok(feeds) = serde_json::from_str::<Feeds<'_>>(raw.get()) else {
-                self.complain("no_feeds", "a language without a list `feeds`", language);
+            let Ok(feeds) = serde_json::from_str::<FeedList<'_>>(raw.get()) else {
+                self.report_problem("no_feeds", "a language without a list `feeds`", language);
                 continue;
             };
             is_list = true;
-            if self.is_name(language) {
-                self.take(body, Some(language), &feeds, &mut places);
+            if self.is_valid_name(language) {
+                self.read_feeds(body, Some(language), &feeds, &mut places);
             } else {
-                self.complain("bad_language", "this is no language", language);
+                self.report_problem("bad_language", "this is no language", language);
             }
         }
         if is_list {
@@ -168,39 +171,39 @@ impl Reader<'_> {
         }
     }
 
-    fn take(
+    fn read_feeds(
         &mut self,
         body: &[u8],
         language: Option<&str>,
-        feeds: &Feeds<'_>,
-        places: &mut Vec<Place>,
+        feeds: &FeedList<'_>,
+        places: &mut Vec<EntryUrlSpan>,
     ) {
         for raw in &feeds.feeds {
-            let item = serde_json::from_str::<Item<'_>>(raw.get());
-            let Ok(Item { name: Some(name), url: Some(url) }) = item else {
-                self.complain("bad_file", "a file without name and address", raw.get());
+            let item = serde_json::from_str::<FeedListItem<'_>>(raw.get());
+            let Ok(FeedListItem { name: Some(name), url: Some(url) }) = item else {
+                self.report_problem("bad_file", "a file without name and address", raw.get());
                 continue;
             };
-            let Some(span) = span_in(body, url.get()) else { continue };
+            let Some(span) = find_span(body, url.get()) else { continue };
             let Ok(address) = serde_json::from_str::<String>(url.get()) else {
-                self.complain("bad_url", "an address is no text", url.get());
+                self.report_problem("bad_url", "an address is no text", url.get());
                 continue;
             };
             let plain = name.strip_suffix(".json").unwrap_or(&name);
-            if !self.is_name(plain) {
-                self.complain("bad_name", "this is no name of a file", &name);
+            if !self.is_valid_name(plain) {
+                self.report_problem("bad_name", "this is no name of a file", &name);
             } else if address.chars().count() > self.limits.url_chars {
-                self.complain("long_url", "an address is too long", &address);
+                self.report_problem("long_url", "an address is too long", &address);
             } else {
                 let language = language.map(Into::into);
-                let entry = Entry { language, name: plain.into(), url: address.into() };
-                places.push(Place { entry, span });
+                let entry = DiscoveryEntry { language, name: plain.into(), url: address.into() };
+                places.push(EntryUrlSpan { entry, span });
             }
         }
     }
 
     /// Whether it may stand in an address as it is.
-    fn is_name(&self, name: &str) -> bool {
+    fn is_valid_name(&self, name: &str) -> bool {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
         !name.is_empty()
             && name.len() <= self.limits.name_chars
@@ -208,13 +211,13 @@ impl Reader<'_> {
             && !name.bytes().all(|byte| byte == b'.')
     }
 
-    fn complain(&mut self, code: &'static str, detail: &str, value: &str) {
+    fn report_problem(&mut self, code: &'static str, detail: &str, value: &str) {
         self.problems.push(Problem::new(FILE, code, detail).with_value(value));
     }
 }
 
 /// Where a piece of the body stands in it.
-fn span_in(body: &[u8], piece: &str) -> Option<Range<usize>> {
+fn find_span(body: &[u8], piece: &str) -> Option<Range<usize>> {
     let start = (piece.as_ptr() as usize).checked_sub(body.as_ptr() as usize)?;
     let span = start..start.checked_add(piece.len())?;
     (body.get(span.clone())? == piece.as_bytes()).then_some(span)

@@ -1,62 +1,62 @@
 //! Files as version 2.3 or 3.0 has them.
 
 use super::{
-    file::{Content, Head},
-    record::{Leaf, Record},
+    file::{FileContent, FileHeader},
+    record::{FieldValue, GbfsRecord},
+    record_writer::{GbfsVersion, RecordWriter},
     records::{StationInformation, StationStatus, VehicleStatus},
-    values::{Id, Time},
-    writing::{Version, Writing},
+    values::{GbfsTime, Id},
 };
-use crate::Losses;
+use crate::ConversionReport;
 
 /// A file that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct EncodedFile {
     /// Its bytes.
     pub body: Vec<u8>,
     /// What this version cannot say, by field.
-    pub lost: Losses,
+    pub lost: ConversionReport,
 }
 
 /// Writes a file; `None` if this version has none of the kind. Where a version has only one language, it is `language`
 /// as far as texts are in it.
 pub fn encode_file(
-    content: &Content,
-    head: &Head,
-    version: Version,
+    content: &FileContent,
+    head: &FileHeader,
+    version: GbfsVersion,
     language: &str,
-) -> Option<Written> {
-    let name = content.kind().name(version.major())?;
-    let mut writing = Writing::new(version, language, Vec::new());
-    writing.frame(head, |writing| writing.content(content, name));
-    Some(Written { body: writing.text, lost: writing.lost })
+) -> Option<EncodedFile> {
+    let name = content.file_kind().file_name(version.major_version())?;
+    let mut writing = RecordWriter::new(version, language, Vec::new());
+    writing.write_envelope(head, |writing| writing.write_content(content, name));
+    Some(EncodedFile { body: writing.text, lost: writing.lost })
 }
 
 /// Writes a discovery file with these files and addresses, by the language that they are in; from version 3 on, where one
 /// file has all languages, those of the first.
 pub fn encode_discovery<'a>(
     languages: &[(String, Vec<(&'a str, String)>)],
-    head: &Head,
-    version: Version,
+    head: &FileHeader,
+    version: GbfsVersion,
 ) -> Vec<u8> {
-    let mut writing = Writing::new(version, "", Vec::new());
-    let feeds = |writing: &mut Writing, files: &[(&'a str, String)]| {
-        writing.key("feeds");
-        writing.list(files.iter(), |(name, url), writing| {
-            writing.object(|writing| {
-                writing.key("name");
-                writing.json(name);
-                writing.key("url");
-                writing.json(&url);
+    let mut writing = RecordWriter::new(version, "", Vec::new());
+    let feeds = |writing: &mut RecordWriter, files: &[(&'a str, String)]| {
+        writing.write_key("feeds");
+        writing.write_list(files.iter(), |(name, url), writing| {
+            writing.write_object(|writing| {
+                writing.write_key("name");
+                writing.write_json(name);
+                writing.write_key("url");
+                writing.write_json(&url);
             });
         });
     };
-    writing.frame(head, |writing| match version {
-        Version::Three => feeds(writing, languages.first().map_or(&[], |(_, files)| files)),
-        Version::Two => {
+    writing.write_envelope(head, |writing| match version {
+        GbfsVersion::Three => feeds(writing, languages.first().map_or(&[], |(_, files)| files)),
+        GbfsVersion::Two => {
             for (language, files) in languages {
-                writing.key(language);
-                writing.object(|writing| feeds(writing, files));
+                writing.write_key(language);
+                writing.write_object(|writing| feeds(writing, files));
             }
         }
     });
@@ -64,80 +64,86 @@ pub fn encode_discovery<'a>(
 }
 
 /// A station's information as an object with the fields of version 3.
-pub fn station_object(station: &StationInformation) -> Vec<u8> {
-    object(|writing| station.write_fields(writing))
+pub fn encode_station(station: &StationInformation) -> Vec<u8> {
+    encode_object(|writing| station.write_fields(writing))
 }
 
 /// A station's status as an object with the fields of version 3, without its id: what stands in one object with its
 /// information.
-pub fn status_object(status: &StationStatus) -> Vec<u8> {
+pub fn encode_station_status(status: &StationStatus) -> Vec<u8> {
     let nameless = StationStatus { station_id: Id::default(), ..status.clone() };
-    object(|writing| nameless.write_fields(writing))
+    encode_object(|writing| nameless.write_fields(writing))
 }
 
 /// A vehicle as an object with the fields of version 3.
-pub fn vehicle_object(vehicle: &VehicleStatus) -> Vec<u8> {
-    object(|writing| vehicle.write_fields(writing))
+pub fn encode_vehicle(vehicle: &VehicleStatus) -> Vec<u8> {
+    encode_object(|writing| vehicle.write_fields(writing))
 }
 
-fn object(write: impl FnOnce(&mut Writing)) -> Vec<u8> {
-    let mut writing = Writing::new(Version::Three, "", Vec::new());
-    writing.object(write);
+fn encode_object(write: impl FnOnce(&mut RecordWriter)) -> Vec<u8> {
+    let mut writing = RecordWriter::new(GbfsVersion::Three, "", Vec::new());
+    writing.write_object(write);
     writing.text
 }
 
-impl Writing {
-    fn frame(&mut self, head: &Head, data: impl FnOnce(&mut Writing)) {
+impl RecordWriter {
+    fn write_envelope(&mut self, head: &FileHeader, data: impl FnOnce(&mut RecordWriter)) {
         let version = self.version.as_str();
-        self.object(|writing| {
+        self.write_object(|writing| {
             if let Some(at) = head.last_updated {
-                writing.key("last_updated");
-                Time(at).write(writing);
+                writing.write_key("last_updated");
+                GbfsTime(at).write_value(writing);
             }
-            writing.key("ttl");
-            writing.json(&head.ttl.unwrap_or(0));
-            writing.key("version");
-            writing.json(version);
-            writing.key("data");
-            writing.object(data);
+            writing.write_key("ttl");
+            writing.write_json(&head.ttl.unwrap_or(0));
+            writing.write_key("version");
+            writing.write_json(version);
+            writing.write_key("data");
+            writing.write_object(data);
         });
     }
 
-    fn content(&mut self, content: &Content, name: &'static str) {
+    fn write_content(&mut self, content: &FileContent, name: &'static str) {
         match content {
-            Content::SystemInformation(it) => it.write_fields(self),
-            Content::GeofencingZones(zones) => {
-                self.key(name);
-                self.object(|writing| {
-                    writing.key("type");
-                    writing.json("FeatureCollection");
-                    writing.key("features");
-                    writing.list(zones.zones.iter(), |zone, writing| zone.write(writing));
+            FileContent::SystemInformation(it) => it.write_fields(self),
+            FileContent::GeofencingZones(zones) => {
+                self.write_key(name);
+                self.write_object(|writing| {
+                    writing.write_key("type");
+                    writing.write_json("FeatureCollection");
+                    writing.write_key("features");
+                    writing
+                        .write_list(zones.zones.iter(), |zone, writing| zone.write_value(writing));
                 });
-                if self.version == Version::Three {
-                    self.key("global_rules");
-                    self.list(zones.global_rules.iter(), |rule, writing| rule.write(writing));
+                if self.version == GbfsVersion::Three {
+                    self.write_key("global_rules");
+                    self.write_list(zones.global_rules.iter(), |rule, writing| {
+                        rule.write_value(writing)
+                    });
                 } else {
-                    zones.global_rules.iter().for_each(|_| self.lose_field("global_rules"));
+                    zones
+                        .global_rules
+                        .iter()
+                        .for_each(|_| self.count_dropped_field("global_rules"));
                 }
             }
-            Content::VehicleTypes(all) => self.all(content, all),
-            Content::StationInformation(all) => self.all(content, all),
-            Content::StationStatus(all) => self.all(content, all),
-            Content::VehicleStatus(all) => self.all(content, all),
-            Content::VehicleAvailability(all) => self.all(content, all),
-            Content::Regions(all) => self.all(content, all),
-            Content::PricingPlans(all) => self.all(content, all),
-            Content::Alerts(all) => self.all(content, all),
-            Content::Hours(all) => self.all(content, all),
-            Content::Calendar(all) => self.all(content, all),
-            Content::Versions(all) => self.all(content, all),
-            Content::Manifest(all) => self.all(content, all),
+            FileContent::VehicleTypes(all) => self.write_records(content, all),
+            FileContent::StationInformation(all) => self.write_records(content, all),
+            FileContent::StationStatus(all) => self.write_records(content, all),
+            FileContent::VehicleStatus(all) => self.write_records(content, all),
+            FileContent::VehicleAvailability(all) => self.write_records(content, all),
+            FileContent::Regions(all) => self.write_records(content, all),
+            FileContent::PricingPlans(all) => self.write_records(content, all),
+            FileContent::Alerts(all) => self.write_records(content, all),
+            FileContent::Hours(all) => self.write_records(content, all),
+            FileContent::Calendar(all) => self.write_records(content, all),
+            FileContent::Versions(all) => self.write_records(content, all),
+            FileContent::Manifest(all) => self.write_records(content, all),
         }
     }
 
-    fn all<T: Leaf>(&mut self, content: &Content, records: &[T]) {
-        self.key(content.kind().list(self.version.major()));
-        self.list(records.iter(), |record, writing| record.write(writing));
+    fn write_records<T: FieldValue>(&mut self, content: &FileContent, records: &[T]) {
+        self.write_key(content.file_kind().list_key(self.version.major_version()));
+        self.write_list(records.iter(), |record, writing| record.write_value(writing));
     }
 }

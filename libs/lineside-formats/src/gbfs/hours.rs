@@ -22,9 +22,9 @@ const MONTHS: [&str; 12] =
 /// The hours of anybody, on each day and in each part of the year: members of the system may have longer ones. Without
 /// hours a system never closes, without a calendar it runs all year, as the specification has it. `None` where hours or
 /// parts of the year are said and none of them can be read: nobody knows then.
-pub(super) fn opening_hours(hours: &[RentalHours], calendar: &[Calendar]) -> Option<String> {
-    let weekly = weekly(hours);
-    let parts: Vec<String> = calendar.iter().filter_map(part_of_year).collect();
+pub(super) fn format_opening_hours(hours: &[RentalHours], calendar: &[Calendar]) -> Option<String> {
+    let weekly = format_weekly_hours(hours);
+    let parts: Vec<String> = calendar.iter().filter_map(format_part_of_year).collect();
     if weekly.is_empty() && !hours.is_empty() || parts.is_empty() && !calendar.is_empty() {
         return None;
     }
@@ -45,7 +45,7 @@ pub(super) fn opening_hours(hours: &[RentalHours], calendar: &[Calendar]) -> Opt
 }
 
 /// `Mo,Tu 05:00-23:00` for each set of days with the same hours.
-fn weekly(hours: &[RentalHours]) -> Vec<String> {
+fn format_weekly_hours(hours: &[RentalHours]) -> Vec<String> {
     let is_for_all = |it: &&RentalHours| {
         it.user_types.is_empty() || it.user_types.iter().any(|kind| kind.0 == "nonmember")
     };
@@ -54,7 +54,7 @@ fn weekly(hours: &[RentalHours]) -> Vec<String> {
     let mut said: Vec<(Vec<&str>, String)> = Vec::new();
     for (word, day) in DAYS {
         let of_day = for_all.iter().filter(|it| it.days.iter().any(|day| day.0 == word));
-        let mut spans: Vec<String> = of_day.filter_map(|it| span(it)).collect();
+        let mut spans: Vec<String> = of_day.filter_map(|it| format_time_span(it)).collect();
         spans.sort();
         spans.dedup();
         if spans.is_empty() {
@@ -70,15 +70,15 @@ fn weekly(hours: &[RentalHours]) -> Vec<String> {
 }
 
 /// `05:00-23:00`; the last second of a day is its end.
-fn span(hours: &RentalHours) -> Option<String> {
-    let (from, _) = clock(hours.start_time.as_deref()?)?;
-    let (until, is_last_minute) = clock(hours.end_time.as_deref()?)?;
+fn format_time_span(hours: &RentalHours) -> Option<String> {
+    let (from, _) = format_clock(hours.start_time.as_deref()?)?;
+    let (until, is_last_minute) = format_clock(hours.end_time.as_deref()?)?;
     let until = if is_last_minute { "24:00" } else { &until };
     Some(format!("{from}-{until}"))
 }
 
 /// Hours and minutes, and whether it is the last minute of a day.
-fn clock(text: &str) -> Option<(String, bool)> {
+fn format_clock(text: &str) -> Option<(String, bool)> {
     let mut parts = text.split(':').map(|part| part.trim().parse::<u8>().ok());
     let (hours, minutes) = (parts.next()??, parts.next()??);
     // Hours of the day after run to 47:59.
@@ -87,7 +87,7 @@ fn clock(text: &str) -> Option<(String, bool)> {
 }
 
 /// `Apr 01-Nov 03`, with its years if it has them.
-fn part_of_year(calendar: &Calendar) -> Option<String> {
+fn format_part_of_year(calendar: &Calendar) -> Option<String> {
     let day = |year: Option<u32>, month: Option<u32>, day: Option<u32>| {
         let month = MONTHS.get(usize::try_from(month?.checked_sub(1)?).ok()?)?;
         let day = day.filter(|day| (1..=31).contains(day))?;
@@ -105,10 +105,11 @@ fn part_of_year(calendar: &Calendar) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gbfs::values::Lower;
+    use crate::gbfs::values::LowercaseWord;
 
     fn hours(users: &[&str], days: &[&str], from: &str, until: &str) -> RentalHours {
-        let words = |words: &[&str]| words.iter().map(|word| Lower((*word).into())).collect();
+        let words =
+            |words: &[&str]| words.iter().map(|word| LowercaseWord((*word).into())).collect();
         RentalHours {
             user_types: words(users),
             days: words(days),
@@ -130,9 +131,9 @@ mod tests {
 
     #[test]
     fn who_says_no_hours_never_closes() {
-        assert_eq!(opening_hours(&[], &[]).as_deref(), Some("24/7"));
+        assert_eq!(format_opening_hours(&[], &[]).as_deref(), Some("24/7"));
         let summer = [calendar((4, 1), (11, 3), None)];
-        let said = opening_hours(&[], &summer);
+        let said = format_opening_hours(&[], &summer);
         assert_eq!(said.as_deref(), Some("Apr 01-Nov 03 00:00-24:00"));
     }
 
@@ -144,7 +145,7 @@ mod tests {
             hours(&["member", "nonmember"], &["mon", "tue"], "00:00:00", "25:30:00"),
         ];
         let check = |hours: &[RentalHours], calendar: &[Calendar], expected: &str| {
-            assert_eq!(opening_hours(hours, calendar).as_deref(), Some(expected));
+            assert_eq!(format_opening_hours(hours, calendar).as_deref(), Some(expected));
         };
         check(&all, &[], "Mo,Tu 00:00-25:30; Sa,Su 05:00-24:00");
         check(&all[..1], &[], "Sa,Su 00:00-24:00");
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn hours_that_nobody_can_read_are_not_said() {
         let odd = [hours(&[], &["mon"], "soon", "24:00:00"), hours(&[], &["?"], "1:00", "2:00")];
-        assert_eq!(opening_hours(&odd, &[]), None);
-        assert_eq!(opening_hours(&[], &[calendar((13, 1), (1, 32), None)]), None);
+        assert_eq!(format_opening_hours(&odd, &[]), None);
+        assert_eq!(format_opening_hours(&[], &[calendar((13, 1), (1, 32), None)]), None);
     }
 }

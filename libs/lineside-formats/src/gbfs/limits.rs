@@ -2,7 +2,7 @@
 
 /// Bounds on one discovery file; what exceeds them is refused or dropped, never cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct DiscoveryLimits {
     /// Longest body, in bytes; a longer one is refused.
     pub body_bytes: usize,
     /// Most files, over all languages; further ones are dropped with a problem. The specification has about 20.
@@ -13,9 +13,9 @@ pub struct Limits {
     pub url_chars: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { body_bytes: 1 << 20, files: 200, name_chars: 64, url_chars: 4_096 }
+impl Default for DiscoveryLimits {
+    fn default() -> DiscoveryLimits {
+        DiscoveryLimits { body_bytes: 1 << 20, files: 200, name_chars: 64, url_chars: 4_096 }
     }
 }
 

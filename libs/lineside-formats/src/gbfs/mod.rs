@@ -9,13 +9,13 @@
 
 mod contacts;
 mod discovery;
-mod document;
+mod envelope;
 mod encode;
 mod file;
 mod hours;
 mod languages;
 mod limits;
-mod reading;
+mod record_reader;
 mod record;
 pub mod records;
 #[cfg(test)]
@@ -23,16 +23,17 @@ mod sample;
 #[cfg(test)]
 mod tests;
 pub mod values;
-mod writing;
+mod record_writer;
 pub mod zones;
 
 pub use contacts::FEED_CONTACT_STAND_IN;
-pub use discovery::{Discovery, Entry, decode, rewrite};
-pub use document::ttl;
+pub use discovery::{DiscoveryEntry, DiscoveryFile, decode_discovery, rewrite_discovery};
 pub use encode::{
-    Written, encode_discovery, encode_file, station_object, status_object, vehicle_object,
+    EncodedFile, encode_discovery, encode_file, encode_station, encode_station_status,
+    encode_vehicle,
 };
-pub use file::{Content, File, FileKind, Head, decode_file};
-pub use languages::name_out;
-pub use limits::{FileLimits, Limits};
-pub use writing::Version;
+pub use envelope::parse_ttl;
+pub use file::{FileContent, FileHeader, FileKind, GbfsFile, decode_file};
+pub use languages::output_name;
+pub use limits::{DiscoveryLimits, FileLimits};
+pub use record_writer::GbfsVersion;

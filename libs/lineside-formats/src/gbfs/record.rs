@@ -3,11 +3,11 @@
 
 use serde_json::{Map, Value};
 
-use super::{reading::Reading, writing::Writing};
+use super::{record_reader::RecordReader, record_writer::RecordWriter};
 
 /// A field's names.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
+pub(super) struct FieldNames {
     /// Version 3's.
     pub(super) key: &'static str,
     /// Version 2's, where it differs.
@@ -18,59 +18,59 @@ pub(super) struct Row {
     pub(super) is_new: bool,
 }
 
-impl Row {
-    pub(super) const fn new(key: &'static str) -> Row {
-        Row { key, old: None, also: &[], is_new: false }
+impl FieldNames {
+    pub(super) const fn new(key: &'static str) -> FieldNames {
+        FieldNames { key, old: None, also: &[], is_new: false }
     }
 
     /// With that name in version 2.
-    pub(super) const fn was(self, old: &'static str) -> Row {
-        Row { old: Some(old), ..self }
+    pub(super) const fn named_in_v2(self, old: &'static str) -> FieldNames {
+        FieldNames { old: Some(old), ..self }
     }
 
     /// With those names read too.
-    pub(super) const fn also(self, also: &'static [&'static str]) -> Row {
-        Row { also, ..self }
+    pub(super) const fn with_aliases(self, also: &'static [&'static str]) -> FieldNames {
+        FieldNames { also, ..self }
     }
 
     /// Of version 3 only.
-    pub(super) const fn is_new(self) -> Row {
-        Row { is_new: true, ..self }
+    pub(super) const fn only_in_v3(self) -> FieldNames {
+        FieldNames { is_new: true, ..self }
     }
 
     /// All its names, the newest first.
-    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+    pub(super) fn all_names(&self) -> impl Iterator<Item = &'static str> + use<> {
         [self.key].into_iter().chain(self.old).chain(self.also.iter().copied())
     }
 }
 
 /// One value.
-pub(super) trait Leaf: Sized {
+pub(super) trait FieldValue: Sized {
     /// `None` where nothing can be made of it; why is told.
-    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<Self>;
-    fn write(&self, writing: &mut Writing);
+    fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<Self>;
+    fn write_value(&self, writing: &mut RecordWriter);
 }
 
 /// What a field holds: a value that may be absent, or several.
-pub(super) trait Field: Default {
+pub(super) trait RecordField: Default {
     /// The default where nothing can be made of it; why is told.
-    fn read(json: &Value, reading: &mut Reading<'_>) -> Self;
+    fn read_field(json: &Value, reading: &mut RecordReader<'_>) -> Self;
     /// Writes what is not absent.
-    fn write(&self, writing: &mut Writing);
+    fn write_field(&self, writing: &mut RecordWriter);
     /// Whether there is nothing to be written.
     fn is_absent(&self) -> bool;
     /// Takes over what the same field says in a language that this one has not.
     fn add_language(&mut self, _other: &Self) {}
 }
 
-impl<T: Leaf> Field for Option<T> {
-    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<T> {
-        T::read(json, reading)
+impl<T: FieldValue> RecordField for Option<T> {
+    fn read_field(json: &Value, reading: &mut RecordReader<'_>) -> Option<T> {
+        T::read_value(json, reading)
     }
 
-    fn write(&self, writing: &mut Writing) {
+    fn write_field(&self, writing: &mut RecordWriter) {
         if let Some(value) = self {
-            value.write(writing);
+            value.write_value(writing);
         }
     }
 
@@ -79,13 +79,13 @@ impl<T: Leaf> Field for Option<T> {
     }
 }
 
-impl<T: Leaf> Field for Vec<T> {
-    fn read(json: &Value, reading: &mut Reading<'_>) -> Vec<T> {
-        reading.list(json)
+impl<T: FieldValue> RecordField for Vec<T> {
+    fn read_field(json: &Value, reading: &mut RecordReader<'_>) -> Vec<T> {
+        reading.read_list(json)
     }
 
-    fn write(&self, writing: &mut Writing) {
-        writing.list(self.iter(), |value, writing| value.write(writing));
+    fn write_field(&self, writing: &mut RecordWriter) {
+        writing.write_list(self.iter(), |value, writing| value.write_value(writing));
     }
 
     fn is_absent(&self) -> bool {
@@ -94,18 +94,18 @@ impl<T: Leaf> Field for Vec<T> {
 }
 
 /// An object with rows.
-pub(super) trait Record: Default {
+pub(super) trait GbfsRecord: Default {
     /// The names of all its fields.
-    const ROWS: &'static [Row];
+    const ROWS: &'static [FieldNames];
     /// Takes each field for itself: a bad one is absent.
-    fn read_fields(&mut self, object: &Map<String, Value>, reading: &mut Reading<'_>);
+    fn read_fields(&mut self, object: &Map<String, Value>, reading: &mut RecordReader<'_>);
     /// Writes the fields that are there.
-    fn write_fields(&self, writing: &mut Writing);
+    fn write_fields(&self, writing: &mut RecordWriter);
     /// Takes over what the same record says in a language that this one has not.
     fn add_language(&mut self, _other: &Self) {}
 }
 
-/// A record with its rows: `field: Type = "key"`, and after the key what [`Row`] can be.
+/// A record with its rows: `field: Type = "key"`, and after the key what [`FieldNames`] can be.
 macro_rules! record {
     ($(#[$meta:meta])* $name:ident {
         $($field:ident: $type:ty = $key:literal $(.$say:ident($($with:expr),*))*,)*
@@ -116,50 +116,50 @@ macro_rules! record {
             $(#[doc = concat!("`", $key, "`.")] pub $field: $type,)*
         }
 
-        impl $crate::gbfs::record::Record for $name {
-            const ROWS: &'static [$crate::gbfs::record::Row] =
-                &[$($crate::gbfs::record::Row::new($key)$(.$say($($with),*))*,)*];
+        impl $crate::gbfs::record::GbfsRecord for $name {
+            const ROWS: &'static [$crate::gbfs::record::FieldNames] =
+                &[$($crate::gbfs::record::FieldNames::new($key)$(.$say($($with),*))*,)*];
 
             fn read_fields(
                 &mut self,
                 object: &serde_json::Map<String, serde_json::Value>,
-                reading: &mut $crate::gbfs::reading::Reading<'_>,
+                reading: &mut $crate::gbfs::record_reader::RecordReader<'_>,
             ) {
                 let mut rows = Self::ROWS.iter();
                 $(if let Some(row) = rows.next() {
-                    self.$field = reading.field(object, row);
+                    self.$field = reading.read_field(object, row);
                 })*
             }
 
-            fn write_fields(&self, writing: &mut $crate::gbfs::writing::Writing) {
+            fn write_fields(&self, writing: &mut $crate::gbfs::record_writer::RecordWriter) {
                 let mut rows = Self::ROWS.iter();
                 $(if let Some(row) = rows.next() {
-                    writing.field(row, &self.$field);
+                    writing.write_field(row, &self.$field);
                 })*
             }
 
             fn add_language(&mut self, other: &Self) {
-                $($crate::gbfs::record::Field::add_language(&mut self.$field, &other.$field);)*
+                $($crate::gbfs::record::RecordField::add_language(&mut self.$field, &other.$field);)*
             }
         }
 
-        impl $crate::gbfs::record::Leaf for $name {
-            fn read(
+        impl $crate::gbfs::record::FieldValue for $name {
+            fn read_value(
                 json: &serde_json::Value,
-                reading: &mut $crate::gbfs::reading::Reading<'_>,
+                reading: &mut $crate::gbfs::record_reader::RecordReader<'_>,
             ) -> Option<$name> {
-                reading.record(json)
+                reading.read_record(json)
             }
 
-            fn write(&self, writing: &mut $crate::gbfs::writing::Writing) {
-                writing.record(self);
+            fn write_value(&self, writing: &mut $crate::gbfs::record_writer::RecordWriter) {
+                writing.write_record(self);
             }
         }
 
         #[cfg(test)]
-        impl $crate::gbfs::sample::Sample for $name {
+        impl $crate::gbfs::sample::RandomSample for $name {
             fn sample(chance: &mut fastrand::Rng) -> $name {
-                $name { $($field: $crate::gbfs::sample::Sample::sample(chance),)* }
+                $name { $($field: $crate::gbfs::sample::RandomSample::sample(chance),)* }
             }
         }
     };

@@ -3,8 +3,8 @@
 use super::{
     record::record,
     values::{
-        Count, Date, DateTime, FormFactor, Id, Languages, Lower, MultiPolygon, Number, PerType,
-        Text, Texts, Time, TypeCount, Word,
+        Count, Date, DateTime, FormFactor, GbfsTime, Id, LanguageList, LocalizedTexts,
+        LowercaseWord, MultiPolygon, Number, Text, TypeCount, VehicleTypeCounts, Word,
     },
 };
 
@@ -12,27 +12,27 @@ record! {
     /// Who runs the system, and where to turn to.
     SystemInformation {
         system_id: Id = "system_id",
-        languages: Languages = "languages".was("language"),
-        name: Texts = "name",
-        short_name: Texts = "short_name",
-        operator: Texts = "operator",
-        opening_hours: Option<Text> = "opening_hours".is_new(),
+        languages: LanguageList = "languages".named_in_v2("language"),
+        name: LocalizedTexts = "name",
+        short_name: LocalizedTexts = "short_name",
+        operator: LocalizedTexts = "operator",
+        opening_hours: Option<Text> = "opening_hours".only_in_v3(),
         url: Option<Text> = "url",
         purchase_url: Option<Text> = "purchase_url",
         start_date: Option<Date> = "start_date",
-        termination_date: Option<Date> = "termination_date".is_new(),
+        termination_date: Option<Date> = "termination_date".only_in_v3(),
         phone_number: Option<Text> = "phone_number",
         email: Option<Text> = "email",
         feed_contact_email: Option<Text> = "feed_contact_email",
-        manifest_url: Option<Text> = "manifest_url".is_new(),
+        manifest_url: Option<Text> = "manifest_url".only_in_v3(),
         timezone: Option<Text> = "timezone",
         license_id: Option<Text> = "license_id",
         license_url: Option<Text> = "license_url",
-        attribution_organization_name: Texts = "attribution_organization_name",
+        attribution_organization_name: LocalizedTexts = "attribution_organization_name",
         attribution_url: Option<Text> = "attribution_url",
-        terms_url: Texts = "terms_url",
+        terms_url: LocalizedTexts = "terms_url",
         terms_last_updated: Option<Date> = "terms_last_updated",
-        privacy_url: Texts = "privacy_url",
+        privacy_url: LocalizedTexts = "privacy_url",
         privacy_last_updated: Option<Date> = "privacy_last_updated",
         brand_assets: Option<BrandAssets> = "brand_assets",
         rental_apps: Option<RentalApps> = "rental_apps",
@@ -84,25 +84,25 @@ record! {
         cargo_volume_capacity: Option<Count> = "cargo_volume_capacity",
         cargo_load_capacity: Option<Count> = "cargo_load_capacity",
         propulsion_type: Option<Word> = "propulsion_type",
-        eco_labels: Vec<EcoLabel> = "eco_labels".also(&["eco_label"]),
+        eco_labels: Vec<EcoLabel> = "eco_labels".with_aliases(&["eco_label"]),
         max_range_meters: Option<Number> = "max_range_meters",
-        name: Texts = "name",
-        description: Texts = "description".is_new(),
+        name: LocalizedTexts = "name",
+        description: LocalizedTexts = "description".only_in_v3(),
         vehicle_accessories: Vec<Word> = "vehicle_accessories",
         g_co2_km: Option<Count> = "g_CO2_km",
         vehicle_image: Option<Text> = "vehicle_image",
-        make: Texts = "make",
-        model: Texts = "model",
+        make: LocalizedTexts = "make",
+        model: LocalizedTexts = "model",
         color: Option<Text> = "color",
         wheel_count: Option<Count> = "wheel_count",
         max_permitted_speed: Option<Count> = "max_permitted_speed",
         rated_power: Option<Count> = "rated_power",
         default_reserve_time: Option<Count> = "default_reserve_time",
         return_constraint: Option<Word> = "return_constraint",
-        min_age: Option<Count> = "min_age".is_new(),
+        min_age: Option<Count> = "min_age".only_in_v3(),
         vehicle_assets: Option<VehicleAssets> = "vehicle_assets",
         default_pricing_plan_id: Option<Id> = "default_pricing_plan_id",
-        pricing_plan_ids: Vec<Id> = "pricing_plan_ids".also(&["pricing_plans_ids"]),
+        pricing_plan_ids: Vec<Id> = "pricing_plan_ids".with_aliases(&["pricing_plans_ids"]),
     }
 }
 
@@ -127,27 +127,27 @@ record! {
     /// A station, as it seldom changes.
     StationInformation {
         station_id: Id = "station_id",
-        name: Texts = "name",
-        short_name: Texts = "short_name",
+        name: LocalizedTexts = "name",
+        short_name: LocalizedTexts = "short_name",
         lat: Option<Number> = "lat",
         lon: Option<Number> = "lon",
         address: Option<Text> = "address",
         cross_street: Option<Text> = "cross_street",
         region_id: Option<Id> = "region_id",
         post_code: Option<Text> = "post_code",
-        city: Option<Text> = "city".is_new(),
-        station_opening_hours: Option<Text> = "station_opening_hours".is_new(),
-        rental_methods: Vec<Lower> = "rental_methods",
+        city: Option<Text> = "city".only_in_v3(),
+        station_opening_hours: Option<Text> = "station_opening_hours".only_in_v3(),
+        rental_methods: Vec<LowercaseWord> = "rental_methods",
         is_virtual_station: Option<bool> = "is_virtual_station",
         station_area: Option<MultiPolygon> = "station_area",
         parking_type: Option<Word> = "parking_type",
         parking_hoop: Option<bool> = "parking_hoop",
         contact_phone: Option<Text> = "contact_phone",
         capacity: Option<Count> = "capacity",
-        vehicle_types_capacity: PerType
-            = "vehicle_types_capacity".was("vehicle_capacity").also(&["vehicle_type_area_capacity"]),
-        vehicle_docks_capacity: PerType
-            = "vehicle_docks_capacity".was("vehicle_type_capacity").also(&["vehicle_type_dock_capacity"]),
+        vehicle_types_capacity: VehicleTypeCounts
+            = "vehicle_types_capacity".named_in_v2("vehicle_capacity").with_aliases(&["vehicle_type_area_capacity"]),
+        vehicle_docks_capacity: VehicleTypeCounts
+            = "vehicle_docks_capacity".named_in_v2("vehicle_type_capacity").with_aliases(&["vehicle_type_dock_capacity"]),
         is_valet_station: Option<bool> = "is_valet_station",
         is_charging_station: Option<bool> = "is_charging_station",
         rental_uris: Option<RentalUris> = "rental_uris",
@@ -158,16 +158,16 @@ record! {
     /// A station, as it is now.
     StationStatus {
         station_id: Id = "station_id",
-        num_vehicles_available: Option<Count> = "num_vehicles_available".was("num_bikes_available"),
+        num_vehicles_available: Option<Count> = "num_vehicles_available".named_in_v2("num_bikes_available"),
         vehicle_types_available: Vec<TypeAvailable> = "vehicle_types_available",
-        num_vehicles_disabled: Option<Count> = "num_vehicles_disabled".was("num_bikes_disabled"),
+        num_vehicles_disabled: Option<Count> = "num_vehicles_disabled".named_in_v2("num_bikes_disabled"),
         num_docks_available: Option<Count> = "num_docks_available",
         num_docks_disabled: Option<Count> = "num_docks_disabled",
         vehicle_docks_available: Vec<TypeCount> = "vehicle_docks_available",
         is_installed: Option<bool> = "is_installed",
         is_renting: Option<bool> = "is_renting",
         is_returning: Option<bool> = "is_returning",
-        last_reported: Option<Time> = "last_reported",
+        last_reported: Option<GbfsTime> = "last_reported",
     }
 }
 
@@ -182,14 +182,14 @@ record! {
 record! {
     /// A vehicle that can be rented. Its id is another one after each rental.
     VehicleStatus {
-        vehicle_id: Id = "vehicle_id".was("bike_id"),
+        vehicle_id: Id = "vehicle_id".named_in_v2("bike_id"),
         lat: Option<Number> = "lat",
         lon: Option<Number> = "lon",
         is_reserved: Option<bool> = "is_reserved",
         is_disabled: Option<bool> = "is_disabled",
         rental_uris: Option<RentalUris> = "rental_uris",
         vehicle_type_id: Option<Id> = "vehicle_type_id",
-        last_reported: Option<Time> = "last_reported",
+        last_reported: Option<GbfsTime> = "last_reported",
         current_range_meters: Option<Number> = "current_range_meters",
         current_fuel_percent: Option<Number> = "current_fuel_percent",
         station_id: Option<Id> = "station_id",
@@ -224,7 +224,7 @@ record! {
     /// A part of the area.
     Region {
         region_id: Id = "region_id",
-        name: Texts = "name",
+        name: LocalizedTexts = "name",
     }
 }
 
@@ -233,13 +233,13 @@ record! {
     PricingPlan {
         plan_id: Id = "plan_id",
         url: Option<Text> = "url",
-        name: Texts = "name",
+        name: LocalizedTexts = "name",
         currency: Option<Word> = "currency",
         price: Option<Number> = "price",
-        reservation_price_per_min: Option<Number> = "reservation_price_per_min".is_new(),
-        reservation_price_flat_rate: Option<Number> = "reservation_price_flat_rate".is_new(),
+        reservation_price_per_min: Option<Number> = "reservation_price_per_min".only_in_v3(),
+        reservation_price_flat_rate: Option<Number> = "reservation_price_flat_rate".only_in_v3(),
         is_taxable: Option<bool> = "is_taxable",
-        description: Texts = "description",
+        description: LocalizedTexts = "description",
         per_km_pricing: Vec<Rate> = "per_km_pricing",
         per_min_pricing: Vec<Rate> = "per_min_pricing",
         surge_pricing: Option<bool> = "surge_pricing",
@@ -260,40 +260,40 @@ record! {
     /// Something to tell customers.
     Alert {
         alert_id: Id = "alert_id",
-        kind: Option<Lower> = "type",
+        kind: Option<LowercaseWord> = "type",
         times: Vec<Period> = "times",
         station_ids: Vec<Id> = "station_ids",
         region_ids: Vec<Id> = "region_ids",
-        url: Texts = "url",
-        summary: Texts = "summary",
-        description: Texts = "description",
-        last_updated: Option<Time> = "last_updated",
+        url: LocalizedTexts = "url",
+        summary: LocalizedTexts = "summary",
+        description: LocalizedTexts = "description",
+        last_updated: Option<GbfsTime> = "last_updated",
     }
 }
 
 record! {
     /// From when to when.
     Period {
-        start: Option<Time> = "start",
-        end: Option<Time> = "end",
+        start: Option<GbfsTime> = "start",
+        end: Option<GbfsTime> = "end",
     }
 }
 
 record! {
     /// What the features of geofencing say.
     ZoneProperties {
-        name: Texts = "name",
-        start: Option<Time> = "start",
-        end: Option<Time> = "end",
-        rules: Vec<super::zones::Rule> = "rules",
+        name: LocalizedTexts = "name",
+        start: Option<GbfsTime> = "start",
+        end: Option<GbfsTime> = "end",
+        rules: Vec<super::zones::GeofencingRule> = "rules",
     }
 }
 
 record! {
     /// When one may rent, in version 1 and 2.
     RentalHours {
-        user_types: Vec<Lower> = "user_types",
-        days: Vec<Lower> = "days",
+        user_types: Vec<LowercaseWord> = "user_types",
+        days: Vec<LowercaseWord> = "days",
         start_time: Option<Text> = "start_time",
         end_time: Option<Text> = "end_time",
     }

@@ -3,53 +3,53 @@
 use proptest::prelude::*;
 
 use super::{
-    Content, File, FileKind, FileLimits, Head, Version, decode_file, encode_file, records,
-    sample::contents,
-    station_object, status_object,
-    values::{DateTime, Time},
+    FileContent, FileHeader, FileKind, FileLimits, GbfsFile, GbfsVersion, decode_file, encode_file,
+    encode_station, encode_station_status, records,
+    sample::sample_contents,
+    values::{DateTime, GbfsTime},
 };
 use crate::{ErrorKind, Problem, Problems};
 
 const LANGUAGE: &str = "en";
 
 #[track_caller]
-fn read(kind: FileKind, body: &str) -> (File, Problems) {
+fn read(kind: FileKind, body: &str) -> (GbfsFile, Problems) {
     decode_file(kind, body.as_bytes(), LANGUAGE, &FileLimits::default()).unwrap()
 }
 
 proptest! {
     #[test]
     fn version_three_says_all_of_every_record(seed: u64) {
-        let head = Head { last_updated: Some(1_700_000_000), ttl: Some(60), version: None };
-        for content in contents(&mut fastrand::Rng::with_seed(seed)) {
-            let Some(written) = encode_file(&content, &head, Version::Three, LANGUAGE) else {
-                prop_assert!(matches!(content.kind(), FileKind::Hours | FileKind::Calendar));
+        let head = FileHeader { last_updated: Some(1_700_000_000), ttl: Some(60), version: None };
+        for content in sample_contents(&mut fastrand::Rng::with_seed(seed)) {
+            let Some(written) = encode_file(&content, &head, GbfsVersion::Three, LANGUAGE) else {
+                prop_assert!(matches!(content.file_kind(), FileKind::Hours | FileKind::Calendar));
                 continue;
             };
             prop_assert!(written.lost.is_empty());
             let body = String::from_utf8(written.body).unwrap();
-            let (again, problems) = read(content.kind(), &body);
-            prop_assert!(problems.is_empty(), "{:?}", problems.kept());
+            let (again, problems) = read(content.file_kind(), &body);
+            prop_assert!(problems.is_empty(), "{:?}", problems.retained_problems());
             prop_assert_eq!(again.content, content);
-            prop_assert_eq!(again.head, Head { version: Some("3.0".into()), ..head.clone() });
+            prop_assert_eq!(again.head, FileHeader { version: Some("3.0".into()), ..head.clone() });
         }
     }
 
     #[test]
     fn what_version_two_cannot_say_is_counted(seed: u64) {
-        let head = Head { last_updated: Some(1_700_000_000), ttl: Some(60), version: None };
-        for content in contents(&mut fastrand::Rng::with_seed(seed)) {
-            let Some(written) = encode_file(&content, &head, Version::Two, LANGUAGE) else {
-                prop_assert!(content.kind().name(2).is_none());
+        let head = FileHeader { last_updated: Some(1_700_000_000), ttl: Some(60), version: None };
+        for content in sample_contents(&mut fastrand::Rng::with_seed(seed)) {
+            let Some(written) = encode_file(&content, &head, GbfsVersion::Two, LANGUAGE) else {
+                prop_assert!(content.file_kind().file_name(2).is_none());
                 continue;
             };
             let body = String::from_utf8(written.body).unwrap();
-            let (again, problems) = read(content.kind(), &body);
-            prop_assert!(problems.is_empty(), "{:?}", problems.kept());
+            let (again, problems) = read(content.file_kind(), &body);
+            prop_assert!(problems.is_empty(), "{:?}", problems.retained_problems());
             prop_assert_eq!(again.content == content, written.lost.is_empty(), "{}", body);
-            let twice = encode_file(&again.content, &again.head, Version::Two, LANGUAGE).unwrap();
+            let twice = encode_file(&again.content, &again.head, GbfsVersion::Two, LANGUAGE).unwrap();
             let twice_body = String::from_utf8(twice.body).unwrap();
-            prop_assert_eq!(read(content.kind(), &twice_body).0.content, again.content);
+            prop_assert_eq!(read(content.file_kind(), &twice_body).0.content, again.content);
             prop_assert!(twice.lost.is_empty());
         }
     }
@@ -63,11 +63,11 @@ proptest! {
 
     #[test]
     fn a_file_that_is_cut_anywhere_is_refused(seed: u64, at: prop::sample::Index) {
-        for content in contents(&mut fastrand::Rng::with_seed(seed)) {
-            let written = encode_file(&content, &Head::default(), Version::Three, LANGUAGE);
+        for content in sample_contents(&mut fastrand::Rng::with_seed(seed)) {
+            let written = encode_file(&content, &FileHeader::default(), GbfsVersion::Three, LANGUAGE);
             let Some(body) = written.map(|it| it.body) else { continue };
             let cut = &body[..at.index(body.len())];
-            let read = decode_file(content.kind(), cut, LANGUAGE, &FileLimits::default());
+            let read = decode_file(content.file_kind(), cut, LANGUAGE, &FileLimits::default());
             prop_assert!(read.is_err());
         }
     }
@@ -83,9 +83,9 @@ fn of_one(version: &str, list: &str, record: &str) -> String {
 fn status(version: &str, fields: &str) -> (records::StationStatus, Vec<(&'static str, String)>) {
     let body = of_one(version, "stations", &format!("{{\"station_id\":\"s\",{fields}}}"));
     let (file, problems) = read(FileKind::StationStatus, &body);
-    let Content::StationStatus(mut all) = file.content else { panic!("{body}") };
+    let FileContent::StationStatus(mut all) = file.content else { panic!("{body}") };
     let told = |it: &Problem| (it.code, it.field.as_deref().unwrap_or_default().to_owned());
-    (all.remove(0), problems.kept().iter().map(told).collect())
+    (all.remove(0), problems.retained_problems().iter().map(told).collect())
 }
 
 /// That `written` is understood as `expect` in `field`, and what is told of it.
@@ -114,7 +114,7 @@ fn a_truth_is_understood_however_it_is_written() {
 #[track_caller]
 fn check_time(version: &str, written: &str, expect: Option<i64>, code: Option<&'static str>) {
     let (status, told) = status(version, &format!("\"last_reported\":{written}"));
-    assert_eq!(status.last_reported, expect.map(Time), "{written}");
+    assert_eq!(status.last_reported, expect.map(GbfsTime), "{written}");
     assert_eq!(told.iter().map(|it| it.0).collect::<Vec<_>>(), Vec::from_iter(code), "{written}");
 }
 
@@ -134,8 +134,8 @@ fn a_time_is_understood_however_it_is_written() {
     }
     let vehicle = r#"{"bike_id":"b","available_until":"2021-05-17T15:00:00Z"}"#;
     let (file, problems) = read(FileKind::VehicleStatus, &of_one("2.3", "bikes", vehicle));
-    assert!(problems.is_empty(), "{:?}", problems.kept());
-    let Content::VehicleStatus(all) = file.content else { panic!() };
+    assert!(problems.is_empty(), "{:?}", problems.retained_problems());
+    let FileContent::VehicleStatus(all) = file.content else { panic!() };
     assert_eq!(all[0].available_until, Some(DateTime(1_621_263_600)));
 }
 
@@ -170,8 +170,8 @@ fn a_bad_station_costs_no_other() {
     ] {
         let body = of_one("2.3", "stations", &format!("{good},{bad}"));
         let (file, problems) = read(FileKind::StationInformation, &body);
-        assert_eq!(file.content.n_records(), 1);
-        let problem = &problems.kept()[0];
+        assert_eq!(file.content.record_count(), 1);
+        let problem = &problems.retained_problems()[0];
         assert_eq!((&*problem.file, problem.code), ("station_information", code));
         assert_eq!(problem.field.as_deref(), Some("stations[1]"));
     }
@@ -187,9 +187,9 @@ fn a_place_that_cannot_be_right_is_none() {
     ] {
         let body = of_one("2.3", "stations", &format!("{{\"station_id\":\"s\",{place}}}"));
         let (file, problems) = read(FileKind::StationInformation, &body);
-        let Content::StationInformation(all) = file.content else { panic!() };
+        let FileContent::StationInformation(all) = file.content else { panic!() };
         assert_eq!((all[0].lat, all[0].lon), (None, None), "{place}");
-        assert!(problems.kept().iter().any(|it| it.code == "bad_position"), "{place}");
+        assert!(problems.retained_problems().iter().any(|it| it.code == "bad_position"), "{place}");
     }
 }
 
@@ -197,8 +197,9 @@ fn a_place_that_cannot_be_right_is_none() {
 fn extensions_are_passed_over_and_unknown_fields_are_told_once() {
     let record = r#"{"station_id":"1","_ours":{"a":[1]},"odd":1},{"station_id":"2","odd":2}"#;
     let (file, problems) = read(FileKind::StationStatus, &of_one("3.0", "stations", record));
-    assert_eq!(file.content.n_records(), 2);
-    let told: Vec<_> = problems.kept().iter().map(|it| (it.code, it.field.as_deref())).collect();
+    assert_eq!(file.content.record_count(), 2);
+    let told: Vec<_> =
+        problems.retained_problems().iter().map(|it| (it.code, it.field.as_deref())).collect();
     assert_eq!(told, [("unknown_field", Some("odd"))]);
 }
 
@@ -207,17 +208,23 @@ fn both_forms_of_a_text_are_read() {
     let name = |version: &str, name: &str| {
         let record = format!("{{\"region_id\":3,\"name\":{name}}}");
         let (file, problems) = read(FileKind::Regions, &of_one(version, "regions", &record));
-        let Content::Regions(mut all) = file.content else { panic!() };
+        let FileContent::Regions(mut all) = file.content else { panic!() };
         assert_eq!(all[0].region_id, "3");
-        (all.remove(0).name, problems.total())
+        (all.remove(0).name, problems.total_count())
     };
     // That the id is a number is told of each.
     assert_eq!(name("2.3", "\"Nord\"").1, 1);
     let list = r#"[{"text":"Nord","language":"fr"},{"text":"North","language":"en"}]"#;
     let (texts, told) = name("3.0", list);
-    assert_eq!((texts.find(Some("en")), texts.find(None), told), (Some("North"), Some("Nord"), 1));
+    assert_eq!(
+        (texts.find_text(Some("en")), texts.find_text(None), told),
+        (Some("North"), Some("Nord"), 1)
+    );
     let (plain, told) = name("3.0", "\"Nord\"");
-    assert_eq!((plain.find(None), plain.0[0].language.as_str(), told), (Some("Nord"), LANGUAGE, 2));
+    assert_eq!(
+        (plain.find_text(None), plain.0[0].language.as_str(), told),
+        (Some("Nord"), LANGUAGE, 2)
+    );
     assert_eq!(name("2.3", list).1, 2);
 }
 
@@ -240,8 +247,8 @@ fn more_records_than_the_limit_are_left_out() {
     let all: Vec<String> = (0..5).map(|n| format!("{{\"region_id\":\"{n}\"}}")).collect();
     let body = of_one("2.3", "regions", &all.join(","));
     let (file, problems) = decode_file(FileKind::Regions, body.as_bytes(), "en", &limits).unwrap();
-    assert_eq!(file.content.n_records(), 2);
-    assert_eq!(problems.kept()[0].code, "too_many");
+    assert_eq!(file.content.record_count(), 2);
+    assert_eq!(problems.retained_problems()[0].code, "too_many");
 }
 
 #[test]
@@ -254,12 +261,12 @@ fn a_station_is_an_object_and_its_status_another() {
     let status = records::StationStatus {
         station_id: "s".into(),
         num_vehicles_available: Some(3),
-        last_reported: Some(Time(0)),
+        last_reported: Some(GbfsTime(0)),
         ..records::StationStatus::default()
     };
-    assert_eq!(station_object(&information), br#"{"station_id":"s","capacity":4}"#);
+    assert_eq!(encode_station(&information), br#"{"station_id":"s","capacity":4}"#);
     assert_eq!(
-        status_object(&status),
+        encode_station_status(&status),
         br#"{"num_vehicles_available":3,"last_reported":"1970-01-01T00:00:00Z"}"#
     );
 }
@@ -270,7 +277,7 @@ fn words_of_older_versions_become_those_of_the_newer() {
         {"vehicle_type_id":"a","form_factor":"scooter","propulsion_type":"electric"},
         {"vehicle_type_id":"b","form_factor":"scooter_seated","propulsion_type":"electric"}]}}"#;
     let (file, problems) = read(FileKind::VehicleTypes, types);
-    assert!(problems.is_empty(), "{:?}", problems.kept());
+    assert!(problems.is_empty(), "{:?}", problems.retained_problems());
     let written = |version| {
         let written = encode_file(&file.content, &file.head, version, LANGUAGE).unwrap();
         let json: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
@@ -281,12 +288,12 @@ fn words_of_older_versions_become_those_of_the_newer() {
             .map(|it| it["form_factor"].clone())
             .collect::<Vec<_>>()
     };
-    assert_eq!(written(Version::Two), ["scooter", "scooter_seated"]);
-    assert_eq!(written(Version::Three), ["scooter_standing", "scooter_seated"]);
+    assert_eq!(written(GbfsVersion::Two), ["scooter", "scooter_seated"]);
+    assert_eq!(written(GbfsVersion::Three), ["scooter_standing", "scooter_seated"]);
     let alerts = r#"{"last_updated":1700000000,"ttl":60,"data":{"alerts":[
         {"alert_id":"a","type":"SYSTEM_CLOSURE","summary":"Closed"}]}}"#;
     let (file, _) = read(FileKind::Alerts, alerts);
-    let written = encode_file(&file.content, &file.head, Version::Three, LANGUAGE).unwrap();
+    let written = encode_file(&file.content, &file.head, GbfsVersion::Three, LANGUAGE).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
     assert_eq!(json["data"]["alerts"][0]["type"], "system_closure");
 }

@@ -7,9 +7,9 @@ use serde_json::Value;
 use smol_str::{SmolStr, ToSmolStr};
 
 use super::{
-    reading::Reading,
-    record::{Field, Leaf, record},
-    writing::{Version, Writing},
+    record::{FieldValue, RecordField, record},
+    record_reader::RecordReader,
+    record_writer::{GbfsVersion, RecordWriter},
 };
 
 /// What names a thing within its file.
@@ -27,7 +27,7 @@ pub type Number = f64;
 
 /// A moment in whole seconds since 1970: a number in version 1 and 2, a text with an offset in version 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Time(pub i64);
+pub struct GbfsTime(pub i64);
 
 /// A moment that is a text with an offset in every version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +35,7 @@ pub struct DateTime(pub i64);
 
 /// A word in lower case, whatever case it is written in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lower(pub SmolStr);
+pub struct LowercaseWord(pub SmolStr);
 
 /// What a vehicle looks like, in lower case. Version 3 has two words for what others call a scooter: the one that is meant
 /// unless it is said to have a seat is `scooter_standing`.
@@ -44,7 +44,7 @@ pub struct FormFactor(pub SmolStr);
 
 /// The same in one or more languages; one that is not said is that of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Texts(pub Vec<InLanguage>);
+pub struct LocalizedTexts(pub Vec<InLanguage>);
 
 record! {
     /// A text in a language.
@@ -57,58 +57,58 @@ record! {
 record! {
     /// So many for any of these kinds of vehicles.
     TypeCount {
-        vehicle_type_ids: Vec<Id> = "vehicle_type_ids".also(&["vehicle_type_id"]),
+        vehicle_type_ids: Vec<Id> = "vehicle_type_ids".with_aliases(&["vehicle_type_id"]),
         count: Option<Count> = "count",
     }
 }
 
 /// How many there is room for, by kinds of vehicles: in version 2 an object with a number for each kind.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PerType(pub Vec<TypeCount>);
+pub struct VehicleTypeCounts(pub Vec<TypeCount>);
 
 /// Languages: one in version 2.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Languages(pub Vec<Word>);
+pub struct LanguageList(pub Vec<Word>);
 
 /// Polygons, each with its outer ring and its holes, of longitude and latitude.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MultiPolygon(pub Vec<Vec<Vec<[f64; 2]>>>);
 
-impl Texts {
+impl LocalizedTexts {
     /// In that language, else in the first.
-    pub fn find(&self, language: Option<&str>) -> Option<&str> {
+    pub fn find_text(&self, language: Option<&str>) -> Option<&str> {
         let same = self.0.iter().find(|text| Some(text.language.as_str()) == language);
         same.or(self.0.first()).map(|text| text.text.as_str())
     }
 }
 
-impl Leaf for SmolStr {
-    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<SmolStr> {
+impl FieldValue for SmolStr {
+    fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<SmolStr> {
         match json {
-            Value::String(_) => reading.text(json).map(SmolStr::new),
+            Value::String(_) => reading.read_text(json).map(SmolStr::new),
             Value::Number(number) => {
-                reading.odd("a text is expected", json);
+                reading.report_unexpected_type("a text is expected", json);
                 Some(number.to_smolstr())
             }
             _ => {
-                reading.bad("a text is expected", json);
+                reading.report_bad_value("a text is expected", json);
                 None
             }
         }
     }
 
-    fn write(&self, writing: &mut Writing) {
-        writing.json(self.as_str());
+    fn write_value(&self, writing: &mut RecordWriter) {
+        writing.write_json(self.as_str());
     }
 }
 
-impl Field for SmolStr {
-    fn read(json: &Value, reading: &mut Reading<'_>) -> SmolStr {
-        <SmolStr as Leaf>::read(json, reading).unwrap_or_default()
+impl RecordField for SmolStr {
+    fn read_field(json: &Value, reading: &mut RecordReader<'_>) -> SmolStr {
+        <SmolStr as FieldValue>::read_value(json, reading).unwrap_or_default()
     }
 
-    fn write(&self, writing: &mut Writing) {
-        Leaf::write(self, writing);
+    fn write_field(&self, writing: &mut RecordWriter) {
+        FieldValue::write_value(self, writing);
     }
 
     fn is_absent(&self) -> bool {
@@ -116,31 +116,31 @@ impl Field for SmolStr {
     }
 }
 
-impl Leaf for Lower {
-    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<Lower> {
-        let word = <SmolStr as Leaf>::read(json, reading)?;
+impl FieldValue for LowercaseWord {
+    fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<LowercaseWord> {
+        let word = <SmolStr as FieldValue>::read_value(json, reading)?;
         let is_lower = !word.bytes().any(|byte| byte.is_ascii_uppercase());
-        Some(Lower(if is_lower { word } else { word.to_ascii_lowercase().into() }))
+        Some(LowercaseWord(if is_lower { word } else { word.to_ascii_lowercase().into() }))
     }
 
-    fn write(&self, writing: &mut Writing) {
-        writing.json(self.0.as_str());
-    }
-}
-
-impl Leaf for FormFactor {
-    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<FormFactor> {
-        Lower::read(json, reading).map(|word| FormFactor(word.0))
-    }
-
-    fn write(&self, writing: &mut Writing) {
-        let is_old = self.0 == "scooter" && writing.version == Version::Three;
-        writing.json(if is_old { "scooter_standing" } else { self.0.as_str() });
+    fn write_value(&self, writing: &mut RecordWriter) {
+        writing.write_json(self.0.as_str());
     }
 }
 
-impl Leaf for bool {
-    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<bool> {
+impl FieldValue for FormFactor {
+    fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<FormFactor> {
+        LowercaseWord::read_value(json, reading).map(|word| FormFactor(word.0))
+    }
+
+    fn write_value(&self, writing: &mut RecordWriter) {
+        let is_old = self.0 == "scooter" && writing.version == GbfsVersion::Three;
+        writing.write_json(if is_old { "scooter_standing" } else { self.0.as_str() });
+    }
+}
+
+impl FieldValue for bool {
+    fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<bool> {
         let number = |number: &serde_json::Number| match number.as_f64() {
             Some(0.0) => Some(false),
             Some(1.0) => Some(true),
@@ -157,69 +157,72 @@ impl Leaf for bool {
             _ => None,
         };
         match said {
-            None => reading.bad("true or false is expected", json),
+            None => reading.report_bad_value("true or false is expected", json),
             // Version 1 has it so.
             Some(_) if reading.major < 2 && json.is_number() => {}
-            Some(_) => reading.odd("true or false is expected", json),
+            Some(_) => reading.report_unexpected_type("true or false is expected", json),
         }
         said
     }
 
-    fn write(&self, writing: &mut Writing) {
-        writing.json(self);
+    fn write_value(&self, writing: &mut RecordWriter) {
+        writing.write_json(self);
     }
 }
 
-impl Leaf for f64 {
-    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<f64> {
+impl FieldValue for f64 {
+    fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<f64> {
         let said = match json {
             Value::Number(number) => return number.as_f64(),
             Value::String(text) => text.trim().parse().ok().filter(|it: &f64| it.is_finite()),
             _ => None,
         };
         match said {
-            Some(_) => reading.odd("a number is expected", json),
+            Some(_) => reading.report_unexpected_type("a number is expected", json),
             None if json.as_str().is_some_and(|text| text.trim().is_empty()) => {}
-            None => reading.bad("a number is expected", json),
+            None => reading.report_bad_value("a number is expected", json),
         }
         said
     }
 
-    fn write(&self, writing: &mut Writing) {
+    fn write_value(&self, writing: &mut RecordWriter) {
         // Whole numbers without a point, as most producers write them.
         if self.fract() == 0.0 && self.abs() < WHOLE_MAX {
-            writing.json(&(*self as i64));
+            writing.write_json(&(*self as i64));
         } else {
-            writing.json(self);
+            writing.write_json(self);
         }
     }
 }
 
-impl Leaf for u32 {
-    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<u32> {
+impl FieldValue for u32 {
+    fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<u32> {
         let plain = json.as_u64().and_then(|number| u32::try_from(number).ok());
         if plain.is_some() {
             return plain;
         }
         let is_number = json.is_number();
-        let number = if is_number { json.as_f64()? } else { f64::read(json, reading)? };
+        let number = if is_number { json.as_f64()? } else { f64::read_value(json, reading)? };
         let is_count = number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number);
         match (is_count, is_number) {
-            (false, _) => reading.bad("a whole number that is not negative is expected", json),
-            (true, true) => reading.odd("a whole number without a fraction is expected", json),
+            (false, _) => {
+                reading.report_bad_value("a whole number that is not negative is expected", json)
+            }
+            (true, true) => reading
+                .report_unexpected_type("a whole number without a fraction is expected", json),
             // That it is a text was told.
             (true, false) => {}
         }
         is_count.then_some(number as u32)
     }
 
-    fn write(&self, writing: &mut Writing) {
-        writing.json(self);
+    fn write_value(&self, writing: &mut RecordWriter) {
+        writing.write_json(self);
     }
 }
 
 /// A moment in any of the ways in which they are written; told if it is not the one that is `due`.
-fn moment(json: &Value, is_text_due: bool, reading: &mut Reading<'_>) -> Option<i64> {
+fn read_timestamp(json: &Value, is_text_due: bool, reading: &mut RecordReader<'_>) -> Option<i64> {
     let number = match json {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => text.trim().parse::<f64>().ok().filter(|it| it.is_finite()),
@@ -233,7 +236,7 @@ fn moment(json: &Value, is_text_due: bool, reading: &mut Reading<'_>) -> Option<
             Some(at) => (at.as_second() as f64, is_text_due),
             None => {
                 if json.as_str().is_none_or(|text| !text.trim().is_empty()) {
-                    reading.bad("a time is expected", json);
+                    reading.report_bad_value("a time is expected", json);
                 }
                 return None;
             }
@@ -241,81 +244,84 @@ fn moment(json: &Value, is_text_due: bool, reading: &mut Reading<'_>) -> Option<
     };
     // Through a timestamp, so that whatever is kept can be written.
     let Ok(at) = Timestamp::from_second(seconds as i64) else {
-        reading.bad("there is no such time", json);
+        reading.report_bad_value("there is no such time", json);
         return None;
     };
     if !is_as_due {
         let due = if is_text_due { "RFC 3339" } else { "whole seconds since 1970" };
-        reading.odd(&format!("a time is expected as {due}"), json);
+        reading.report_unexpected_type(&format!("a time is expected as {due}"), json);
     }
     Some(at.as_second())
 }
 
-fn rfc3339(seconds: i64) -> String {
+fn format_rfc3339(seconds: i64) -> String {
     Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH).to_string()
 }
 
-impl Leaf for Time {
-    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<Time> {
-        moment(json, reading.major >= 3, reading).map(Time)
+impl FieldValue for GbfsTime {
+    fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<GbfsTime> {
+        read_timestamp(json, reading.major >= 3, reading).map(GbfsTime)
     }
 
-    fn write(&self, writing: &mut Writing) {
+    fn write_value(&self, writing: &mut RecordWriter) {
         match writing.version {
-            Version::Two => writing.json(&self.0),
-            Version::Three => writing.json(&rfc3339(self.0)),
+            GbfsVersion::Two => writing.write_json(&self.0),
+            GbfsVersion::Three => writing.write_json(&format_rfc3339(self.0)),
         }
     }
 }
 
-impl Leaf for DateTime {
-    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<DateTime> {
-        moment(json, true, reading).map(DateTime)
+impl FieldValue for DateTime {
+    fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<DateTime> {
+        read_timestamp(json, true, reading).map(DateTime)
     }
 
-    fn write(&self, writing: &mut Writing) {
-        writing.json(&rfc3339(self.0));
+    fn write_value(&self, writing: &mut RecordWriter) {
+        writing.write_json(&format_rfc3339(self.0));
     }
 }
 
-impl Field for Texts {
-    fn read(json: &Value, reading: &mut Reading<'_>) -> Texts {
+impl RecordField for LocalizedTexts {
+    fn read_field(json: &Value, reading: &mut RecordReader<'_>) -> LocalizedTexts {
         let is_localised = matches!(json, Value::Array(_) | Value::Object(_));
         if is_localised {
             if reading.major < 3 {
-                reading.odd("a plain text is expected", json);
+                reading.report_unexpected_type("a plain text is expected", json);
             }
-            let mut texts: Vec<InLanguage> = reading.list(json);
+            let mut texts: Vec<InLanguage> = reading.read_list(json);
             texts.retain(|text| !text.text.is_empty());
             for text in texts.iter_mut().filter(|text| text.language.is_empty()) {
                 text.language = SmolStr::new(reading.language);
             }
-            return Texts(texts);
+            return LocalizedTexts(texts);
         }
-        let Some(text) = <SmolStr as Leaf>::read(json, reading) else { return Texts::default() };
+        let Some(text) = <SmolStr as FieldValue>::read_value(json, reading) else {
+            return LocalizedTexts::default();
+        };
         if reading.major >= 3 {
-            reading.odd("a list of texts with their languages is expected", json);
+            reading
+                .report_unexpected_type("a list of texts with their languages is expected", json);
         }
-        Texts(vec![InLanguage { text, language: SmolStr::new(reading.language) }])
+        LocalizedTexts(vec![InLanguage { text, language: SmolStr::new(reading.language) }])
     }
 
-    fn write(&self, writing: &mut Writing) {
-        if writing.version == Version::Three {
-            self.0.write(writing);
+    fn write_field(&self, writing: &mut RecordWriter) {
+        if writing.version == GbfsVersion::Three {
+            self.0.write_field(writing);
             return;
         }
         let language = writing.language.clone();
         let said = self.0.iter().find(|text| text.language == language);
         let lost = self.0.len() - usize::from(said.is_some());
-        writing.json(self.find(Some(&language)).unwrap_or_default());
-        writing.lose(lost);
+        writing.write_json(self.find_text(Some(&language)).unwrap_or_default());
+        writing.count_dropped_values(lost);
     }
 
     fn is_absent(&self) -> bool {
         self.0.is_empty()
     }
 
-    fn add_language(&mut self, other: &Texts) {
+    fn add_language(&mut self, other: &LocalizedTexts) {
         for text in &other.0 {
             if self.0.iter().all(|known| known.language != text.language) {
                 self.0.push(text.clone());
@@ -324,21 +330,23 @@ impl Field for Texts {
     }
 }
 
-impl Field for Languages {
-    fn read(json: &Value, reading: &mut Reading<'_>) -> Languages {
+impl RecordField for LanguageList {
+    fn read_field(json: &Value, reading: &mut RecordReader<'_>) -> LanguageList {
         if reading.major < 3 && json.is_string() {
-            return Languages(<SmolStr as Leaf>::read(json, reading).into_iter().collect());
+            return LanguageList(
+                <SmolStr as FieldValue>::read_value(json, reading).into_iter().collect(),
+            );
         }
-        Languages(reading.list(json))
+        LanguageList(reading.read_list(json))
     }
 
-    fn write(&self, writing: &mut Writing) {
+    fn write_field(&self, writing: &mut RecordWriter) {
         match (writing.version, self.0.split_first()) {
-            (Version::Two, Some((first, others))) => {
-                Leaf::write(first, writing);
-                writing.lose(others.len());
+            (GbfsVersion::Two, Some((first, others))) => {
+                FieldValue::write_value(first, writing);
+                writing.count_dropped_values(others.len());
             }
-            _ => self.0.write(writing),
+            _ => self.0.write_field(writing),
         }
     }
 
@@ -346,7 +354,7 @@ impl Field for Languages {
         self.0.is_empty()
     }
 
-    fn add_language(&mut self, other: &Languages) {
+    fn add_language(&mut self, other: &LanguageList) {
         for language in &other.0 {
             if !self.0.contains(language) {
                 self.0.push(language.clone());
@@ -355,40 +363,40 @@ impl Field for Languages {
     }
 }
 
-impl Field for PerType {
-    fn read(json: &Value, reading: &mut Reading<'_>) -> PerType {
-        let Value::Object(object) = json else { return PerType(reading.list(json)) };
+impl RecordField for VehicleTypeCounts {
+    fn read_field(json: &Value, reading: &mut RecordReader<'_>) -> VehicleTypeCounts {
+        let Value::Object(object) = json else { return VehicleTypeCounts(reading.read_list(json)) };
         let mut counts = Vec::new();
         let named = object.iter().filter(|(id, _)| !id.trim().is_empty());
         for (id, count) in named.take(reading.limits().list) {
-            if let Some(count) = u32::read(count, reading) {
+            if let Some(count) = u32::read_value(count, reading) {
                 let vehicle_type_ids = vec![SmolStr::new(id.trim())];
                 counts.push(TypeCount { vehicle_type_ids, count: Some(count) });
             }
         }
-        PerType(counts)
+        VehicleTypeCounts(counts)
     }
 
-    fn write(&self, writing: &mut Writing) {
-        if writing.version == Version::Three {
-            self.0.write(writing);
+    fn write_field(&self, writing: &mut RecordWriter) {
+        if writing.version == GbfsVersion::Three {
+            self.0.write_field(writing);
             return;
         }
         // One number for several kinds, and two for one, cannot be said.
         let mut said: HashSet<&str> = HashSet::new();
         let mut lost = 0;
-        writing.object(|writing| {
+        writing.write_object(|writing| {
             for it in &self.0 {
                 match (it.vehicle_type_ids.as_slice(), it.count) {
                     ([id], Some(count)) if said.insert(id) => {
-                        writing.key(id);
-                        writing.json(&count);
+                        writing.write_key(id);
+                        writing.write_json(&count);
                     }
                     _ => lost += 1,
                 }
             }
         });
-        writing.lose(lost);
+        writing.count_dropped_values(lost);
     }
 
     fn is_absent(&self) -> bool {
@@ -396,45 +404,48 @@ impl Field for PerType {
     }
 }
 
-impl Leaf for MultiPolygon {
-    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<MultiPolygon> {
+impl FieldValue for MultiPolygon {
+    fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<MultiPolygon> {
         let kind = json.get("type").and_then(Value::as_str);
         let coordinates = json.get("coordinates");
         let polygons = match (kind, coordinates) {
-            (Some("MultiPolygon"), Some(said)) => several(said, polygon),
+            (Some("MultiPolygon"), Some(said)) => parse_all_items(said, parse_polygon),
             // What some write for one.
             (Some("Polygon"), Some(said)) => {
-                reading.odd("a MultiPolygon is expected", json);
-                polygon(said).map(|polygon| vec![polygon])
+                reading.report_unexpected_type("a MultiPolygon is expected", json);
+                parse_polygon(said).map(|polygon| vec![polygon])
             }
             _ => None,
         };
         if polygons.is_none() {
-            reading.bad("a GeoJSON MultiPolygon with longitudes and latitudes is expected", json);
+            reading.report_bad_value(
+                "a GeoJSON MultiPolygon with longitudes and latitudes is expected",
+                json,
+            );
         }
         polygons.map(MultiPolygon)
     }
 
-    fn write(&self, writing: &mut Writing) {
-        writing.object(|writing| {
-            writing.key("type");
-            writing.json("MultiPolygon");
-            writing.key("coordinates");
-            writing.json(&self.0);
+    fn write_value(&self, writing: &mut RecordWriter) {
+        writing.write_object(|writing| {
+            writing.write_key("type");
+            writing.write_json("MultiPolygon");
+            writing.write_key("coordinates");
+            writing.write_json(&self.0);
         });
     }
 }
 
-fn polygon(json: &Value) -> Option<Vec<Vec<[f64; 2]>>> {
-    several(json, |ring| several(ring, position))
+fn parse_polygon(json: &Value) -> Option<Vec<Vec<[f64; 2]>>> {
+    parse_all_items(json, |ring| parse_all_items(ring, parse_position))
 }
 
 /// All or nothing: an area with a corner less would be another area.
-fn several<T>(json: &Value, read: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
+fn parse_all_items<T>(json: &Value, read: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
     json.as_array()?.iter().map(read).collect()
 }
 
-fn position(json: &Value) -> Option<[f64; 2]> {
+fn parse_position(json: &Value) -> Option<[f64; 2]> {
     let numbers = json.as_array()?;
     let number = |n: usize| numbers.get(n).and_then(Value::as_f64);
     let (lon, lat) = (number(0)?, number(1)?);

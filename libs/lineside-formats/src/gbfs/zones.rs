@@ -3,25 +3,25 @@
 use serde_json::{Map, Value};
 
 use super::{
-    reading::Reading,
-    record::{Leaf, Record, Row},
+    record::{FieldNames, FieldValue, GbfsRecord},
+    record_reader::RecordReader,
+    record_writer::{GbfsVersion, RecordWriter},
     records::ZoneProperties,
     values::{Count, Id, MultiPolygon},
-    writing::{Version, Writing},
 };
 
 /// Areas with rules.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GeofencingZones {
     /// The areas.
-    pub zones: Vec<Zone>,
+    pub zones: Vec<GeofencingZone>,
     /// What holds outside of them; version 2 cannot say it.
-    pub global_rules: Vec<Rule>,
+    pub global_rules: Vec<GeofencingRule>,
 }
 
 /// An area with rules.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Zone {
+pub struct GeofencingZone {
     /// Its name, when it is in force, and its rules.
     pub properties: ZoneProperties,
     /// Where it is.
@@ -30,7 +30,7 @@ pub struct Zone {
 
 /// What one may do in an area. Version 2 has one `ride_allowed` for beginning and ending a ride.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rule {
+pub struct GeofencingRule {
     /// `vehicle_type_ids`; all, if there are none.
     pub vehicle_type_ids: Vec<Id>,
     /// `ride_start_allowed`.
@@ -45,85 +45,85 @@ pub struct Rule {
     pub station_parking: Option<bool>,
 }
 
-const TYPES: Row = Row::new("vehicle_type_ids").was("vehicle_type_id");
-const START: Row = Row::new("ride_start_allowed").also(&["ride_allowed"]);
-const END: Row = Row::new("ride_end_allowed").also(&["ride_allowed"]);
-const THROUGH: Row = Row::new("ride_through_allowed");
-const SPEED: Row = Row::new("maximum_speed_kph");
-const PARKING: Row = Row::new("station_parking");
+const TYPES: FieldNames = FieldNames::new("vehicle_type_ids").named_in_v2("vehicle_type_id");
+const START: FieldNames = FieldNames::new("ride_start_allowed").with_aliases(&["ride_allowed"]);
+const END: FieldNames = FieldNames::new("ride_end_allowed").with_aliases(&["ride_allowed"]);
+const THROUGH: FieldNames = FieldNames::new("ride_through_allowed");
+const SPEED: FieldNames = FieldNames::new("maximum_speed_kph");
+const PARKING: FieldNames = FieldNames::new("station_parking");
 /// Beginning and ending as one.
-const RIDE: Row = Row::new("ride_allowed");
+const RIDE: FieldNames = FieldNames::new("ride_allowed");
 
-impl Record for Rule {
-    const ROWS: &'static [Row] = &[TYPES, START, END, THROUGH, SPEED, PARKING];
+impl GbfsRecord for GeofencingRule {
+    const ROWS: &'static [FieldNames] = &[TYPES, START, END, THROUGH, SPEED, PARKING];
 
-    fn read_fields(&mut self, object: &Map<String, Value>, reading: &mut Reading<'_>) {
-        self.vehicle_type_ids = reading.field(object, &TYPES);
-        self.ride_start_allowed = reading.field(object, &START);
-        self.ride_end_allowed = reading.field(object, &END);
-        self.ride_through_allowed = reading.field(object, &THROUGH);
-        self.maximum_speed_kph = reading.field(object, &SPEED);
-        self.station_parking = reading.field(object, &PARKING);
+    fn read_fields(&mut self, object: &Map<String, Value>, reading: &mut RecordReader<'_>) {
+        self.vehicle_type_ids = reading.read_field(object, &TYPES);
+        self.ride_start_allowed = reading.read_field(object, &START);
+        self.ride_end_allowed = reading.read_field(object, &END);
+        self.ride_through_allowed = reading.read_field(object, &THROUGH);
+        self.maximum_speed_kph = reading.read_field(object, &SPEED);
+        self.station_parking = reading.read_field(object, &PARKING);
     }
 
-    fn write_fields(&self, writing: &mut Writing) {
-        writing.field(&TYPES, &self.vehicle_type_ids);
+    fn write_fields(&self, writing: &mut RecordWriter) {
+        writing.write_field(&TYPES, &self.vehicle_type_ids);
         match writing.version {
-            Version::Three => {
-                writing.field(&START, &self.ride_start_allowed);
-                writing.field(&END, &self.ride_end_allowed);
+            GbfsVersion::Three => {
+                writing.write_field(&START, &self.ride_start_allowed);
+                writing.write_field(&END, &self.ride_end_allowed);
             }
-            Version::Two => {
+            GbfsVersion::Two => {
                 // Whoever may not do both is better told that neither is allowed.
                 let is_same = self.ride_start_allowed == self.ride_end_allowed;
                 let said = if is_same { self.ride_start_allowed } else { Some(false) };
-                writing.field(&RIDE, &said);
+                writing.write_field(&RIDE, &said);
                 if !is_same {
-                    writing.lose_field(START.key);
+                    writing.count_dropped_field(START.key);
                 }
             }
         }
-        writing.field(&THROUGH, &self.ride_through_allowed);
-        writing.field(&SPEED, &self.maximum_speed_kph);
-        writing.field(&PARKING, &self.station_parking);
+        writing.write_field(&THROUGH, &self.ride_through_allowed);
+        writing.write_field(&SPEED, &self.maximum_speed_kph);
+        writing.write_field(&PARKING, &self.station_parking);
     }
 }
 
-impl Leaf for Rule {
-    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<Rule> {
-        reading.record(json)
+impl FieldValue for GeofencingRule {
+    fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<GeofencingRule> {
+        reading.read_record(json)
     }
 
-    fn write(&self, writing: &mut Writing) {
-        writing.record(self);
+    fn write_value(&self, writing: &mut RecordWriter) {
+        writing.write_record(self);
     }
 }
 
-impl Leaf for Zone {
-    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<Zone> {
+impl FieldValue for GeofencingZone {
+    fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<GeofencingZone> {
         let Value::Object(feature) = json else {
-            reading.bad("a GeoJSON Feature is expected", json);
+            reading.report_bad_value("a GeoJSON Feature is expected", json);
             return None;
         };
-        let properties: Option<ZoneProperties> = reading.field(feature, &PROPERTIES);
-        let geometry = reading.field(feature, &GEOMETRY);
-        Some(Zone { properties: properties.unwrap_or_default(), geometry })
+        let properties: Option<ZoneProperties> = reading.read_field(feature, &PROPERTIES);
+        let geometry = reading.read_field(feature, &GEOMETRY);
+        Some(GeofencingZone { properties: properties.unwrap_or_default(), geometry })
     }
 
-    fn write(&self, writing: &mut Writing) {
-        writing.object(|writing| {
-            writing.key("type");
-            writing.json("Feature");
-            writing.key("geometry");
+    fn write_value(&self, writing: &mut RecordWriter) {
+        writing.write_object(|writing| {
+            writing.write_key("type");
+            writing.write_json("Feature");
+            writing.write_key("geometry");
             match &self.geometry {
-                Some(geometry) => geometry.write(writing),
-                None => writing.json(&()),
+                Some(geometry) => geometry.write_value(writing),
+                None => writing.write_json(&()),
             }
-            writing.key("properties");
-            writing.record(&self.properties);
+            writing.write_key("properties");
+            writing.write_record(&self.properties);
         });
     }
 }
 
-const PROPERTIES: Row = Row::new("properties");
-const GEOMETRY: Row = Row::new("geometry");
+const PROPERTIES: FieldNames = FieldNames::new("properties");
+const GEOMETRY: FieldNames = FieldNames::new("geometry");

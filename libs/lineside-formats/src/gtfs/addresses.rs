@@ -42,7 +42,7 @@ fn is_authority(text: &str) -> bool {
             && port.map_or(rest.is_empty(), |port| port.bytes().all(|byte| byte.is_ascii_digit()));
     }
     let host = match text.split_once('@') {
-        Some((user, host)) if is_user(user) => host,
+        Some((user, host)) if is_user_info(user) => host,
         _ => text,
     };
     let (host, port) = host.split_once(':').unwrap_or((host, ""));
@@ -52,7 +52,7 @@ fn is_authority(text: &str) -> bool {
 }
 
 /// A name and perhaps a password.
-fn is_user(text: &str) -> bool {
+fn is_user_info(text: &str) -> bool {
     let is_plain = |text: &str| {
         text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"%&'()*+,-._~!$;=".contains(&byte))
     };
@@ -88,14 +88,14 @@ fn is_host(text: &str) -> bool {
 
 /// Letters and digits, and hyphens between them.
 fn is_label(label: &str) -> bool {
-    let is_inner = |c: char| c == '-' || is_outer(c);
+    let is_inner = |c: char| c == '-' || is_label_end(c);
     (1..=LABEL_CHARS_MAX).contains(&label.chars().count())
         && label.chars().all(is_inner)
-        && label.starts_with(is_outer)
-        && label.ends_with(is_outer)
+        && label.starts_with(is_label_end)
+        && label.ends_with(is_label_end)
 }
 
-fn is_outer(c: char) -> bool {
+fn is_label_end(c: char) -> bool {
     c.is_ascii_alphanumeric() || (!c.is_ascii() && c.is_alphanumeric())
 }
 
@@ -106,7 +106,7 @@ fn is_top_domain(name: &str) -> bool {
 }
 
 /// Whether a text is a mail address: a name, `@` and a host.
-pub fn is_mail(text: &str) -> bool {
+pub fn is_mail_address(text: &str) -> bool {
     let Some((mailbox, host)) = text.rsplit_once('@') else { return false };
     if text.ends_with('.') || !is_mailbox(mailbox) {
         return false;
@@ -121,7 +121,7 @@ pub fn is_mail(text: &str) -> bool {
 fn is_mailbox(text: &str) -> bool {
     let mut rest = text;
     loop {
-        let Some(behind) = behind_word(rest) else { return false };
+        let Some(behind) = strip_mailbox_word(rest) else { return false };
         match behind.strip_prefix('.') {
             Some(next) => rest = next,
             None => return behind.is_empty() && text.encode_utf16().count() <= MAILBOX_CHARS_MAX,
@@ -130,7 +130,7 @@ fn is_mailbox(text: &str) -> bool {
 }
 
 /// What follows the word at the beginning; `None` if none stands there.
-fn behind_word(text: &str) -> Option<&str> {
+fn strip_mailbox_word(text: &str) -> Option<&str> {
     if let Some(quoted) = text.strip_prefix('"') {
         let mut is_escaped = false;
         let end = quoted.find(|c: char| {
@@ -220,7 +220,7 @@ mod tests {
             "a\\ b@c.com",
             "\"a@b\"@c.com",
         ] {
-            assert!(is_mail(text), "{text}");
+            assert!(is_mail_address(text), "{text}");
         }
         for text in [
             "a",
@@ -239,7 +239,7 @@ mod tests {
             "a@b.com; c@d.com",
             "",
         ] {
-            assert!(!is_mail(text), "{text}");
+            assert!(!is_mail_address(text), "{text}");
         }
     }
 }

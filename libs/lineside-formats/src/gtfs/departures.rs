@@ -18,7 +18,7 @@ const FAR: i64 = 1 << 40;
 
 /// One call of one trip on one service date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Scheduled {
+pub struct ScheduledDeparture {
     /// Departure in Unix seconds.
     pub departure: i64,
     /// Arrival in Unix seconds.
@@ -52,7 +52,7 @@ pub struct TripInstance {
 
 /// The interval that is asked for, on one service date, in seconds after that date's zero.
 #[derive(Clone, Copy)]
-struct Window {
+struct ServiceDateWindow {
     date: Date,
     zero: i64,
     from: i64,
@@ -66,13 +66,19 @@ impl Timetable {
     ///
     /// Cost: a binary search for each profile that serves the stop, then proportional to what lies
     /// in the interval; memory proportional to `limit`.
-    pub fn departures(&self, stop: StopIdx, from: i64, until: i64, limit: usize) -> Vec<Scheduled> {
-        let mut soonest = Soonest { heap: BinaryHeap::new(), limit };
+    pub fn departures(
+        &self,
+        stop: StopIdx,
+        from: i64,
+        until: i64,
+        limit: usize,
+    ) -> Vec<ScheduledDeparture> {
+        let mut soonest = EarliestDepartures { heap: BinaryHeap::new(), limit };
         let stops = self.stop_and_descendants(stop);
-        for window in self.windows(from, until) {
+        for window in self.service_windows(from, until) {
             for &stop in &stops {
-                for &pattern in self.patterns.of_stop(stop) {
-                    self.departures_of_pattern(pattern, stop, window, &mut soonest);
+                for &pattern in self.patterns.stop_patterns(stop) {
+                    self.collect_pattern_departures(pattern, stop, window, &mut soonest);
                 }
             }
         }
@@ -83,9 +89,9 @@ impl Timetable {
     /// first departure and their last arrival. In order of trip, date and start.
     pub fn active_trips(&self, from: i64, until: i64) -> Vec<TripInstance> {
         let mut active = Vec::new();
-        for window in self.windows(from, until) {
+        for window in self.service_windows(from, until) {
             for number in 0..self.patterns.rows.len() {
-                self.active_trips_of_pattern(PatternIdx::new(number as u32), window, &mut active);
+                self.collect_active_trips(PatternIdx::new(number as u32), window, &mut active);
             }
         }
         active.sort_unstable();
@@ -97,8 +103,8 @@ impl Timetable {
         self.active_trips(unix, unix)
     }
 
-    fn windows(&self, from: i64, until: i64) -> impl Iterator<Item = Window> {
-        self.service_dates(from, until).into_iter().map(move |(date, zero)| Window {
+    fn service_windows(&self, from: i64, until: i64) -> impl Iterator<Item = ServiceDateWindow> {
+        self.service_dates(from, until).into_iter().map(move |(date, zero)| ServiceDateWindow {
             date,
             zero,
             from: from.saturating_sub(zero).max(-FAR),
@@ -106,80 +112,88 @@ impl Timetable {
         })
     }
 
-    fn departures_of_pattern(
+    fn collect_pattern_departures(
         &self,
         pattern: PatternIdx,
         stop: StopIdx,
-        window: Window,
-        soonest: &mut Soonest,
+        window: ServiceDateWindow,
+        soonest: &mut EarliestDepartures,
     ) {
-        let calls = self.patterns.calls_of(pattern);
+        let calls = self.patterns.pattern_calls(pattern);
         let boarding = calls.iter().enumerate().take(calls.len().saturating_sub(1));
         for (at, _) in
-            boarding.filter(|(_, call)| call.stop == stop && call.flags.pickup() != NO_PICKUP)
+            boarding.filter(|(_, call)| call.stop == stop && call.flags.pickup_type() != NO_PICKUP)
         {
-            let scheduled = |trip, start: i32, start_time, times: CallTimes| Scheduled {
+            let scheduled = |trip, start: i32, start_time, times: CallTimes| ScheduledDeparture {
                 departure: window.zero + i64::from(start) + i64::from(times.departure),
                 arrival: window.zero
                     + i64::from(start)
-                    + i64::from(known(times.arrival).unwrap_or(times.departure)),
+                    + i64::from(known_time(times.arrival).unwrap_or(times.departure)),
                 trip,
                 service_date: window.date,
                 start_time,
                 stop_time_index: at as u32,
-                stop_sequence: self.patterns.sequence(pattern, at),
+                stop_sequence: self.patterns.stop_sequence(pattern, at),
                 stop,
             };
-            for &profile in self.patterns.profiles_of.of(pattern.get()) {
-                let times = self.patterns.times_of(profile)[at];
-                let Some(departure) = known(times.departure).map(i64::from) else { continue };
-                for (trip, start) in
-                    self.trips_between(profile, window.from - departure, window.until - departure)
-                {
-                    if self.runs_on(trip, window.date)
-                        && !soonest.push(scheduled(trip, start, None, times))
+            for &profile in self.patterns.profiles_of.group_items(pattern.get()) {
+                let times = self.patterns.profile_times(profile)[at];
+                let Some(departure) = known_time(times.departure).map(i64::from) else { continue };
+                for (trip, start) in self.trips_starting_between(
+                    profile,
+                    window.from - departure,
+                    window.until - departure,
+                ) {
+                    if self.is_running_on(trip, window.date)
+                        && !soonest.insert_if_earlier(scheduled(trip, start, None, times))
                     {
                         break;
                     }
                 }
             }
-            for &(_, trip) in self.frequencies.trips_of(pattern) {
-                let times = self.patterns.times_of(self.trips.rows[trip.get()].profile)[at];
-                let Some(departure) = known(times.departure).map(i64::from) else { continue };
+            for &(_, trip) in self.frequencies.pattern_trips(pattern) {
+                let times = self.patterns.profile_times(self.trips.rows[trip.get()].profile)[at];
+                let Some(departure) = known_time(times.departure).map(i64::from) else { continue };
                 for frequency in self.frequencies_on(trip, window.date) {
                     let mut runs =
-                        frequency.runs(window.from - departure, window.until - departure);
+                        frequency.run_starts(window.from - departure, window.until - departure);
                     // Stops at the first run that is too late for the board.
-                    runs.all(|run| soonest.push(scheduled(trip, run, Some(run), times)));
+                    runs.all(|run| {
+                        soonest.insert_if_earlier(scheduled(trip, run, Some(run), times))
+                    });
                 }
             }
         }
     }
 
-    fn active_trips_of_pattern(
+    fn collect_active_trips(
         &self,
         pattern: PatternIdx,
-        window: Window,
+        window: ServiceDateWindow,
         active: &mut Vec<TripInstance>,
     ) {
         let instance =
             |trip, start_time| TripInstance { trip, service_date: window.date, start_time };
-        for &profile in self.patterns.profiles_of.of(pattern.get()) {
-            let Some((first, last)) = span(self.patterns.times_of(profile)) else { continue };
-            for (trip, _) in self.trips_between(profile, window.from - last, window.until - first) {
-                if self.runs_on(trip, window.date) {
+        for &profile in self.patterns.profiles_of.group_items(pattern.get()) {
+            let Some((first, last)) = profile_span(self.patterns.profile_times(profile)) else {
+                continue;
+            };
+            for (trip, _) in
+                self.trips_starting_between(profile, window.from - last, window.until - first)
+            {
+                if self.is_running_on(trip, window.date) {
                     active.push(instance(trip, None));
                 }
             }
         }
-        for &(_, trip) in self.frequencies.trips_of(pattern) {
+        for &(_, trip) in self.frequencies.pattern_trips(pattern) {
             let Some((first, last)) =
-                span(self.patterns.times_of(self.trips.rows[trip.get()].profile))
+                profile_span(self.patterns.profile_times(self.trips.rows[trip.get()].profile))
             else {
                 continue;
             };
             for frequency in self.frequencies_on(trip, window.date) {
-                let runs = frequency.runs(window.from - last, window.until - first);
+                let runs = frequency.run_starts(window.from - last, window.until - first);
                 active.extend(runs.map(|run| instance(trip, Some(run))));
             }
         }
@@ -187,13 +201,13 @@ impl Timetable {
 
     /// The trips of a profile that start within `from..=until`, with their starts, in order of the
     /// starts.
-    fn trips_between(
+    fn trips_starting_between(
         &self,
         profile: u32,
         from: i64,
         until: i64,
     ) -> impl Iterator<Item = (TripIdx, i32)> {
-        let trips = self.patterns.trips_of.of(profile as usize);
+        let trips = self.patterns.trips_of.group_items(profile as usize);
         let start = |trip: TripIdx| self.trips.rows[trip.get()].start;
         let first = trips.partition_point(|&trip| i64::from(start(trip)) < from);
         trips[first..]
@@ -204,34 +218,35 @@ impl Timetable {
 
     /// The frequencies of a trip, if it runs on that date.
     fn frequencies_on(&self, trip: TripIdx, date: Date) -> &[Frequency] {
-        if self.runs_on(trip, date) { self.frequencies.of(trip) } else { &[] }
+        if self.is_running_on(trip, date) { self.frequencies.trip_frequencies(trip) } else { &[] }
     }
 
-    fn runs_on(&self, trip: TripIdx, date: Date) -> bool {
-        self.services.is_active(self.trips.rows[trip.get()].service, date)
+    fn is_running_on(&self, trip: TripIdx, date: Date) -> bool {
+        self.services.is_service_active(self.trips.rows[trip.get()].service, date)
     }
 }
 
-fn known(time: i32) -> Option<i32> {
+fn known_time(time: i32) -> Option<i32> {
     (time != NO_TIME).then_some(time)
 }
 
 /// The first and the last known time of a profile, in seconds after the trip's start.
-fn span(times: &[CallTimes]) -> Option<(i64, i64)> {
-    let first = times.iter().find_map(|t| known(t.departure).or(known(t.arrival)))?;
-    let last = times.iter().rev().find_map(|t| known(t.arrival).or(known(t.departure)))?;
+fn profile_span(times: &[CallTimes]) -> Option<(i64, i64)> {
+    let first = times.iter().find_map(|t| known_time(t.departure).or(known_time(t.arrival)))?;
+    let last =
+        times.iter().rev().find_map(|t| known_time(t.arrival).or(known_time(t.departure)))?;
     Some((i64::from(first), i64::from(last)))
 }
 
 /// The earliest calls seen so far, at most `limit`.
-struct Soonest {
-    heap: BinaryHeap<Scheduled>,
+struct EarliestDepartures {
+    heap: BinaryHeap<ScheduledDeparture>,
     limit: usize,
 }
 
-impl Soonest {
+impl EarliestDepartures {
     /// Takes `call` if it is among the earliest. Tells whether a later one could still be.
-    fn push(&mut self, call: Scheduled) -> bool {
+    fn insert_if_earlier(&mut self, call: ScheduledDeparture) -> bool {
         if self.heap.len() < self.limit {
             self.heap.push(call);
             return true;

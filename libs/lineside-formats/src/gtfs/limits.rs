@@ -3,7 +3,7 @@
 /// How much of a dataset is read before it is refused. The defaults hold the largest national feeds
 /// with room to spare.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct DatasetLimits {
     /// Entries of the archive.
     pub entries: usize,
     /// Bytes of one file, inflated.
@@ -14,7 +14,7 @@ pub struct Limits {
     /// memory at once.
     pub line_bytes: usize,
     /// How many times larger than its compressed bytes a file may inflate, looked at from
-    /// [`Limits::RATIO_FREE_BYTES`] on: tables compress 5 to 40 times, bombs about 1,000 times.
+    /// [`DatasetLimits::RATIO_FREE_BYTES`] on: tables compress 5 to 40 times, bombs about 1,000 times.
     pub ratio: u64,
     /// Rows of one file; further ones are left out with a problem. Stop times and shape points take
     /// at most 32 bytes of memory each.
@@ -24,7 +24,7 @@ pub struct Limits {
     pub things: u64,
 }
 
-impl Limits {
+impl DatasetLimits {
     /// Inflated bytes of a file that are not held against it, however small it was.
     pub const RATIO_FREE_BYTES: u64 = 16 << 20;
     /// Bytes of one id, or of a reference to one; a row with a longer one is skipped with a problem.
@@ -35,9 +35,9 @@ impl Limits {
     pub const TEXT_BYTES: usize = 2 << 30;
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for DatasetLimits {
+    fn default() -> DatasetLimits {
+        DatasetLimits {
             entries: 1_000,
             entry_bytes: 6 << 30,
             total_bytes: 12 << 30,

@@ -18,18 +18,18 @@ pub mod values;
 mod write;
 
 pub use self::{
-    departures::{Scheduled, TripInstance},
-    files::{Files, TextFiles, ZipFiles},
-    limits::Limits,
-    load::{LoadedTables, load},
+    departures::{ScheduledDeparture, TripInstance},
+    files::{FileSet, TextFiles, ZipFiles},
+    limits::DatasetLimits,
+    load::{TimetableBuilder, load_timetable},
     timetable::{
         Agency, AgencyIdx, FeedInfo, Frequency, PatternIdx, Route, RouteIdx, RouteLine, ServiceIdx,
         ShapeIdx, Stop, StopIdx, StopTime, Timetable, Trip, TripIdx,
     },
-    write::{Boarding, MemoryTables, StopTimeRow, Tables, ZipTables},
+    write::{BoardingType, MemoryTables, StopTimeRow, TableWriter, ZipTables},
 };
 #[cfg(feature = "netex")]
 pub(crate) use self::{
-    timetable::{Interner, Text},
-    write::clock,
+    timetable::{StringInterner, TextId},
+    write::format_clock,
 };

@@ -2,19 +2,19 @@
 
 use jiff::civil::Date;
 
-use super::fields::{Kind, Sign};
+use super::fields::{FieldKind, NumberSign};
 
 /// What is wrong about a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct CellFault {
     /// In snake_case; MobilityData's notice code where one exists.
     pub code: &'static str,
     /// In words: lower case, no full stop.
     pub detail: &'static str,
 }
 
-const fn fault(code: &'static str, detail: &'static str) -> Fault {
-    Fault { code, detail }
+const fn new_fault(code: &'static str, detail: &'static str) -> CellFault {
+    CellFault { code, detail }
 }
 
 /// The latest time that is taken, in seconds: 999 hours after the zero of the service day.
@@ -25,15 +25,15 @@ const TIME_PLAUSIBLE: i32 = 7 * 24 * 3_600;
 /// The years that a schedule of our time speaks about.
 const YEARS_PLAUSIBLE: std::ops::RangeInclusive<i16> = 2000..=2099;
 
-const NOT_A_TIME: Fault = fault("invalid_time", "not a time of the form HH:MM:SS");
-const TOO_LATE: Fault = fault("invalid_time", "later than 999:00:00, which is left out");
-const NOT_A_DATE: Fault = fault("invalid_date", "not a date of the form YYYYMMDD");
-const NOT_A_NUMBER: Fault = fault("invalid_float", "not a number");
-const NOT_AN_INTEGER: Fault = fault("invalid_integer", "not a whole number");
-const OUT_OF_RANGE: Fault = fault("number_out_of_range", "outside the range of its kind");
-const NOT_IN_LIST: Fault =
-    fault("unexpected_enum_value", "none of the values that the reference lists");
-const NOT_A_COLOR: Fault = fault("invalid_color", "not a color of six hexadecimal digits");
+const NOT_A_TIME: CellFault = new_fault("invalid_time", "not a time of the form HH:MM:SS");
+const TOO_LATE: CellFault = new_fault("invalid_time", "later than 999:00:00, which is left out");
+const NOT_A_DATE: CellFault = new_fault("invalid_date", "not a date of the form YYYYMMDD");
+const NOT_A_NUMBER: CellFault = new_fault("invalid_float", "not a number");
+const NOT_AN_INTEGER: CellFault = new_fault("invalid_integer", "not a whole number");
+const OUT_OF_RANGE: CellFault = new_fault("number_out_of_range", "outside the range of its kind");
+const NOT_IN_LIST: CellFault =
+    new_fault("unexpected_enum_value", "none of the values that the reference lists");
+const NOT_A_COLOR: CellFault = new_fault("invalid_color", "not a color of six hexadecimal digits");
 
 /// A time in seconds: hours of one to three digits, so also beyond midnight.
 ///
@@ -41,15 +41,23 @@ const NOT_A_COLOR: Fault = fault("invalid_color", "not a color of six hexadecima
 ///
 /// The fault, if it is none.
 #[inline]
-pub fn time(text: &[u8]) -> Result<i32, Fault> {
+pub fn parse_time(text: &[u8]) -> Result<i32, CellFault> {
     let (hours, minutes, seconds) = match *text {
-        [h1, h2, b':', m1, m2, b':', s1, s2] => (two(h1, h2), two(m1, m2), two(s1, s2)),
-        [h, b':', m1, m2, b':', s1, s2] => (two(b'0', h), two(m1, m2), two(s1, s2)),
-        [h1, h2, h3, b':', m1, m2, b':', s1, s2] => {
-            let hundreds = two(b'0', h1).map(|n| n * 100);
-            (hundreds.zip(two(h2, h3)).map(|(a, b)| a + b), two(m1, m2), two(s1, s2))
+        [h1, h2, b':', m1, m2, b':', s1, s2] => {
+            (parse_two_digits(h1, h2), parse_two_digits(m1, m2), parse_two_digits(s1, s2))
         }
-        _ => return Err(odd_time(text)),
+        [h, b':', m1, m2, b':', s1, s2] => {
+            (parse_two_digits(b'0', h), parse_two_digits(m1, m2), parse_two_digits(s1, s2))
+        }
+        [h1, h2, h3, b':', m1, m2, b':', s1, s2] => {
+            let hundreds = parse_two_digits(b'0', h1).map(|n| n * 100);
+            (
+                hundreds.zip(parse_two_digits(h2, h3)).map(|(a, b)| a + b),
+                parse_two_digits(m1, m2),
+                parse_two_digits(s1, s2),
+            )
+        }
+        _ => return Err(diagnose_time(text)),
     };
     match (hours, minutes, seconds) {
         (Some(hours), Some(minutes @ 0..60), Some(seconds @ 0..60)) => {
@@ -62,7 +70,7 @@ pub fn time(text: &[u8]) -> Result<i32, Fault> {
 
 /// What is wrong about a time that no form of one to three hour digits fits.
 #[cold]
-fn odd_time(text: &[u8]) -> Fault {
+fn diagnose_time(text: &[u8]) -> CellFault {
     let parts: Vec<&[u8]> = text.split(|&byte| byte == b':').take(4).collect();
     let is_number = |part: &&[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
     let is_long = parts.len() == 3 && parts[0].len() > 3 && parts.iter().all(is_number);
@@ -70,15 +78,15 @@ fn odd_time(text: &[u8]) -> Fault {
 }
 
 #[inline]
-fn two(tens: u8, ones: u8) -> Option<i32> {
+fn parse_two_digits(tens: u8, ones: u8) -> Option<i32> {
     let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
     (tens < 10 && ones < 10).then_some(i32::from(tens) * 10 + i32::from(ones))
 }
 
 /// What is remarkable about a time that was taken.
 #[inline]
-pub fn doubt_time(time: i32) -> Option<Fault> {
-    (time > TIME_PLAUSIBLE).then_some(fault(
+pub fn find_time_warning(time: i32) -> Option<CellFault> {
+    (time > TIME_PLAUSIBLE).then_some(new_fault(
         "implausible_time",
         "more than seven days after the start of its service day",
     ))
@@ -89,17 +97,22 @@ pub fn doubt_time(time: i32) -> Option<Fault> {
 /// # Errors
 ///
 /// The fault, if it is none.
-pub fn date(text: &[u8]) -> Result<Date, Fault> {
+pub fn parse_date(text: &[u8]) -> Result<Date, CellFault> {
     let [y1, y2, y3, y4, m1, m2, d1, d2] = *text else { return Err(NOT_A_DATE) };
-    let parts = (two(y1, y2), two(y3, y4), two(m1, m2), two(d1, d2));
+    let parts = (
+        parse_two_digits(y1, y2),
+        parse_two_digits(y3, y4),
+        parse_two_digits(m1, m2),
+        parse_two_digits(d1, d2),
+    );
     let (Some(century), Some(year), Some(month), Some(day)) = parts else { return Err(NOT_A_DATE) };
     Date::new((century * 100 + year) as i16, month as i8, day as i8).map_err(|_| NOT_A_DATE)
 }
 
 /// What is remarkable about a date that was taken.
-pub fn doubt_date(date: Date) -> Option<Fault> {
+pub fn find_date_warning(date: Date) -> Option<CellFault> {
     (!YEARS_PLAUSIBLE.contains(&date.year()))
-        .then_some(fault("implausible_date", "of another century"))
+        .then_some(new_fault("implausible_date", "of another century"))
 }
 
 /// A finite decimal number.
@@ -107,19 +120,19 @@ pub fn doubt_date(date: Date) -> Option<Fault> {
 /// # Errors
 ///
 /// The fault, if it is none.
-pub fn float(text: &[u8]) -> Result<f64, Fault> {
-    if let Some(number) = short_float(text) {
+pub fn parse_float(text: &[u8]) -> Result<f64, CellFault> {
+    if let Some(number) = parse_short_float(text) {
         return Ok(number);
     }
     // `parse` also takes `inf` and `nan`.
-    let number: f64 = str_of(text).parse().map_err(|_| NOT_A_NUMBER)?;
+    let number: f64 = utf8_or_empty(text).parse().map_err(|_| NOT_A_NUMBER)?;
     if number.is_finite() { Ok(number) } else { Err(NOT_A_NUMBER) }
 }
 
 /// A number of at most 15 digits with at most one point, which is what nearly all cells hold. Both
 /// the digits and the power of ten are exact as floats, so their quotient is the nearest float, as
 /// `parse` gives.
-fn short_float(bytes: &[u8]) -> Option<f64> {
+fn parse_short_float(bytes: &[u8]) -> Option<f64> {
     const POWERS: [f64; 16] =
         [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
     let (is_negative, digits) = match bytes {
@@ -152,8 +165,8 @@ fn short_float(bytes: &[u8]) -> Option<f64> {
 /// # Errors
 ///
 /// The fault, if it is none.
-pub fn degrees(text: &[u8], limit: f64) -> Result<f64, Fault> {
-    let number = float(text)?;
+pub fn parse_degrees(text: &[u8], limit: f64) -> Result<f64, CellFault> {
+    let number = parse_float(text)?;
     if number.abs() <= limit { Ok(number) } else { Err(OUT_OF_RANGE) }
 }
 
@@ -163,12 +176,12 @@ pub fn degrees(text: &[u8], limit: f64) -> Result<f64, Fault> {
 ///
 /// The fault, if it is none.
 #[inline]
-pub fn unsigned(text: &[u8]) -> Result<u32, Fault> {
+pub fn parse_unsigned(text: &[u8]) -> Result<u32, CellFault> {
     // Nine digits always fit; what is longer takes the slow way.
     if (1..=9).contains(&text.len()) && text.iter().all(u8::is_ascii_digit) {
         return Ok(text.iter().fold(0, |number, byte| number * 10 + u32::from(byte - b'0')));
     }
-    match integer(text)? {
+    match parse_integer(text)? {
         number if number < 0 => Err(OUT_OF_RANGE),
         number => u32::try_from(number).map_err(|_| OUT_OF_RANGE),
     }
@@ -179,8 +192,8 @@ pub fn unsigned(text: &[u8]) -> Result<u32, Fault> {
 /// # Errors
 ///
 /// If it is none, or beyond 64 bits.
-pub fn integer(text: &[u8]) -> Result<i64, Fault> {
-    match str_of(text).parse::<i64>() {
+pub fn parse_integer(text: &[u8]) -> Result<i64, CellFault> {
+    match utf8_or_empty(text).parse::<i64>() {
         Ok(number) => Ok(number),
         Err(error) => match error.kind() {
             std::num::IntErrorKind::PosOverflow | std::num::IntErrorKind::NegOverflow => {
@@ -192,7 +205,7 @@ pub fn integer(text: &[u8]) -> Result<i64, Fault> {
 }
 
 /// The bytes as text. Cells are UTF-8 when they come here; anything else would parse as nothing.
-fn str_of(text: &[u8]) -> &str {
+fn utf8_or_empty(text: &[u8]) -> &str {
     std::str::from_utf8(text).unwrap_or_default()
 }
 
@@ -202,10 +215,10 @@ fn str_of(text: &[u8]) -> &str {
 ///
 /// The fault, if it is none.
 #[inline]
-pub fn choice(text: &[u8], values: &[u16]) -> Result<u16, Fault> {
+pub fn parse_choice(text: &[u8], values: &[u16]) -> Result<u16, CellFault> {
     let number = match *text {
         [digit @ b'0'..=b'9'] => u16::from(digit - b'0'),
-        _ => u16::try_from(integer(text)?).map_err(|_| NOT_IN_LIST)?,
+        _ => u16::try_from(parse_integer(text)?).map_err(|_| NOT_IN_LIST)?,
     };
     if values.contains(&number) { Ok(number) } else { Err(NOT_IN_LIST) }
 }
@@ -215,8 +228,8 @@ pub fn choice(text: &[u8], values: &[u16]) -> Result<u16, Fault> {
 /// # Errors
 ///
 /// The fault, if it is none.
-pub fn route_type(text: &[u8]) -> Result<u16, Fault> {
-    match u16::try_from(integer(text)?) {
+pub fn parse_route_type(text: &[u8]) -> Result<u16, CellFault> {
+    match u16::try_from(parse_integer(text)?) {
         Ok(number @ (0..=7 | 11 | 12 | 100..=1702)) => Ok(number),
         _ => Err(NOT_IN_LIST),
     }
@@ -227,7 +240,7 @@ pub fn route_type(text: &[u8]) -> Result<u16, Fault> {
 /// # Errors
 ///
 /// The fault, if it is none.
-pub fn color(text: &[u8]) -> Result<[u8; 3], Fault> {
+pub fn parse_color(text: &[u8]) -> Result<[u8; 3], CellFault> {
     let [r1, r2, g1, g2, b1, b2] = *text else { return Err(NOT_A_COLOR) };
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let part = |high, low| Some((digit(high)? * 16 + digit(low)?) as u8);
@@ -242,56 +255,71 @@ pub fn color(text: &[u8]) -> Result<[u8; 3], Fault> {
 /// # Errors
 ///
 /// The fault, if it is none.
-pub fn check(kind: Kind, text: &[u8]) -> Result<(), Fault> {
+pub fn check_cell(kind: FieldKind, text: &[u8]) -> Result<(), CellFault> {
     match kind {
-        Kind::Id | Kind::Ref(_) | Kind::Text => Ok(()),
-        Kind::Url => holds(
-            is_url(str_of(text)),
-            fault("invalid_url", "not an absolute http or https address"),
+        FieldKind::Id | FieldKind::Ref(_) | FieldKind::Text => Ok(()),
+        FieldKind::Url => ensure_or_fault(
+            is_url(utf8_or_empty(text)),
+            new_fault("invalid_url", "not an absolute http or https address"),
         ),
-        Kind::Email => holds(is_email(str_of(text)), fault("invalid_email", "not a mail address")),
-        Kind::Phone => {
-            holds(is_phone(str_of(text)), fault("invalid_phone_number", "not a telephone number"))
+        FieldKind::Email => ensure_or_fault(
+            is_email(utf8_or_empty(text)),
+            new_fault("invalid_email", "not a mail address"),
+        ),
+        FieldKind::Phone => ensure_or_fault(
+            is_phone(utf8_or_empty(text)),
+            new_fault("invalid_phone_number", "not a telephone number"),
+        ),
+        FieldKind::Color => parse_color(text).map(drop),
+        FieldKind::Date => {
+            parse_date(text).and_then(|date| find_date_warning(date).map_or(Ok(()), Err))
         }
-        Kind::Color => color(text).map(drop),
-        Kind::Date => date(text).and_then(|date| doubt_date(date).map_or(Ok(()), Err)),
-        Kind::Time => time(text).and_then(|time| doubt_time(time).map_or(Ok(()), Err)),
-        Kind::LocalTime => time(text).and_then(|time| holds(time <= 24 * 3_600, NOT_A_TIME)),
-        Kind::Latitude => degrees(text, 90.0).map(drop),
-        Kind::Longitude => degrees(text, 180.0).map(drop),
-        Kind::Float(sign) => {
-            float(text).and_then(|number| holds(sign_allows(sign, number), OUT_OF_RANGE))
+        FieldKind::Time => {
+            parse_time(text).and_then(|time| find_time_warning(time).map_or(Ok(()), Err))
         }
-        Kind::Integer(sign) => {
-            integer(text).and_then(|number| holds(sign_allows(sign, number as f64), OUT_OF_RANGE))
+        FieldKind::LocalTime => {
+            parse_time(text).and_then(|time| ensure_or_fault(time <= 24 * 3_600, NOT_A_TIME))
         }
-        Kind::Enum(values) => choice(text, values).map(drop),
-        Kind::RouteType => route_type(text).map(drop),
-        Kind::Currency => {
+        FieldKind::Latitude => parse_degrees(text, 90.0).map(drop),
+        FieldKind::Longitude => parse_degrees(text, 180.0).map(drop),
+        FieldKind::Float(sign) => parse_float(text)
+            .and_then(|number| ensure_or_fault(sign_allows(sign, number), OUT_OF_RANGE)),
+        FieldKind::Integer(sign) => parse_integer(text)
+            .and_then(|number| ensure_or_fault(sign_allows(sign, number as f64), OUT_OF_RANGE)),
+        FieldKind::Enum(values) => parse_choice(text, values).map(drop),
+        FieldKind::RouteType => parse_route_type(text).map(drop),
+        FieldKind::Currency => {
             let capitals = text.len() == 3 && text.iter().all(u8::is_ascii_uppercase);
-            holds(capitals, fault("invalid_currency", "not a currency of three capital letters"))
+            ensure_or_fault(
+                capitals,
+                new_fault("invalid_currency", "not a currency of three capital letters"),
+            )
         }
-        Kind::Amount => float(text).map(drop),
-        Kind::Language => {
-            holds(is_language(str_of(text)), fault("invalid_language_code", "not a language tag"))
-        }
-        Kind::Timezone => {
-            let known = jiff::tz::TimeZone::get(str_of(text)).is_ok();
-            holds(known, fault("invalid_timezone", "not a name of the time zone database"))
+        FieldKind::Amount => parse_float(text).map(drop),
+        FieldKind::Language => ensure_or_fault(
+            is_language(utf8_or_empty(text)),
+            new_fault("invalid_language_code", "not a language tag"),
+        ),
+        FieldKind::Timezone => {
+            let known = jiff::tz::TimeZone::get(utf8_or_empty(text)).is_ok();
+            ensure_or_fault(
+                known,
+                new_fault("invalid_timezone", "not a name of the time zone database"),
+            )
         }
     }
 }
 
-fn sign_allows(sign: Sign, number: f64) -> bool {
+fn sign_allows(sign: NumberSign, number: f64) -> bool {
     match sign {
-        Sign::Any => true,
-        Sign::NonNegative => number >= 0.0,
-        Sign::Positive => number > 0.0,
-        Sign::NonZero => number != 0.0,
+        NumberSign::Any => true,
+        NumberSign::NonNegative => number >= 0.0,
+        NumberSign::Positive => number > 0.0,
+        NumberSign::NonZero => number != 0.0,
     }
 }
 
-fn holds(holds: bool, fault: Fault) -> Result<(), Fault> {
+fn ensure_or_fault(holds: bool, fault: CellFault) -> Result<(), CellFault> {
     if holds { Ok(()) } else { Err(fault) }
 }
 
@@ -359,90 +387,90 @@ mod tests {
             ("1/:00:00", Err(NOT_A_TIME)),
             ("::", Err(NOT_A_TIME)),
         ] {
-            assert_eq!(time(text.as_bytes()), expected, "{text}");
+            assert_eq!(parse_time(text.as_bytes()), expected, "{text}");
         }
-        assert_eq!(doubt_time(time(b"168:00:00").unwrap()), None);
+        assert_eq!(find_time_warning(parse_time(b"168:00:00").unwrap()), None);
         assert_eq!(
-            doubt_time(time(b"200:00:00").unwrap()).map(|fault| fault.code),
+            find_time_warning(parse_time(b"200:00:00").unwrap()).map(|fault| fault.code),
             Some("implausible_time")
         );
     }
 
     #[test]
     fn dates_are_read() {
-        assert_eq!(date(b"20240229"), Ok(jiff::civil::date(2024, 2, 29)));
+        assert_eq!(parse_date(b"20240229"), Ok(jiff::civil::date(2024, 2, 29)));
         for text in ["20230229", "2024-02-29", "240229", "", "2024022９"] {
-            assert_eq!(date(text.as_bytes()), Err(NOT_A_DATE), "{text}");
+            assert_eq!(parse_date(text.as_bytes()), Err(NOT_A_DATE), "{text}");
         }
-        assert_eq!(doubt_date(date(b"20991231").unwrap()), None);
+        assert_eq!(find_date_warning(parse_date(b"20991231").unwrap()), None);
         assert_eq!(
-            doubt_date(date(b"19000101").unwrap()).map(|fault| fault.code),
+            find_date_warning(parse_date(b"19000101").unwrap()).map(|fault| fault.code),
             Some("implausible_date")
         );
     }
 
-    fn check_kind(kind: Kind, good: &[&str], bad: &[&str]) {
+    fn check_kind(kind: FieldKind, good: &[&str], bad: &[&str]) {
         for text in good {
-            assert_eq!(check(kind, text.as_bytes()), Ok(()), "{kind:?}: {text}");
+            assert_eq!(check_cell(kind, text.as_bytes()), Ok(()), "{kind:?}: {text}");
         }
         for text in bad {
-            assert!(check(kind, text.as_bytes()).is_err(), "{kind:?}: {text}");
+            assert!(check_cell(kind, text.as_bytes()).is_err(), "{kind:?}: {text}");
         }
     }
 
     #[test]
     fn kinds_take_their_values_only() {
         check_kind(
-            Kind::Latitude,
+            FieldKind::Latitude,
             &["59.9", "-90", "+1", "1e1"],
             &["90.1", "north", "inf", "nan", "1,5", "."],
         );
-        check_kind(Kind::Longitude, &["180", "-0.5"], &["181", "1.2.3"]);
+        check_kind(FieldKind::Longitude, &["180", "-0.5"], &["181", "1.2.3"]);
         check_kind(
-            Kind::Float(Sign::NonNegative),
+            FieldKind::Float(NumberSign::NonNegative),
             &["0", "12.5", ".5", "5."],
             &["-1", ".", "1e999", "x"],
         );
-        check_kind(Kind::Float(Sign::Positive), &["0.1"], &["0", "0.0", "-1"]);
+        check_kind(FieldKind::Float(NumberSign::Positive), &["0.1"], &["0", "0.0", "-1"]);
         check_kind(
-            Kind::Integer(Sign::NonNegative),
+            FieldKind::Integer(NumberSign::NonNegative),
             &["0", "42"],
             &["-1", "1.5", "99999999999999999999"],
         );
-        check_kind(Kind::Integer(Sign::NonZero), &["-1", "7"], &["0"]);
-        check_kind(Kind::Enum(&[0, 1, 2]), &["0", "2", "01"], &["3", "-1", "a", "70000"]);
+        check_kind(FieldKind::Integer(NumberSign::NonZero), &["-1", "7"], &["0"]);
+        check_kind(FieldKind::Enum(&[0, 1, 2]), &["0", "2", "01"], &["3", "-1", "a", "70000"]);
         check_kind(
-            Kind::RouteType,
+            FieldKind::RouteType,
             &["0", "3", "11", "700", "1702"],
             &["8", "13", "99", "1703", "bus"],
         );
-        check_kind(Kind::Color, &["FFFFFF", "00ff7A"], &["#FFFFFF", "FFF", "GGGGGG", "ÿÿÿ"]);
+        check_kind(FieldKind::Color, &["FFFFFF", "00ff7A"], &["#FFFFFF", "FFF", "GGGGGG", "ÿÿÿ"]);
         check_kind(
-            Kind::Url,
+            FieldKind::Url,
             &["https://a.example/x?y=ü", "HTTP://a"],
             &["a.example", "ftp://a", "https://", "http://a b"],
         );
-        check_kind(Kind::Email, &["a@b.example"], &["a", "@b.example", "a@b", "a b@c.d"]);
-        check_kind(Kind::Phone, &["+47 22 33 44", "(503) 238-RIDE"], &["phone", "1"]);
+        check_kind(FieldKind::Email, &["a@b.example"], &["a", "@b.example", "a@b", "a b@c.d"]);
+        check_kind(FieldKind::Phone, &["+47 22 33 44", "(503) 238-RIDE"], &["phone", "1"]);
         check_kind(
-            Kind::Language,
+            FieldKind::Language,
             &["en", "nb-NO", "mul", "zh-Hant-TW"],
             &["e", "english!", "en-"],
         );
-        check_kind(Kind::Currency, &["NOK"], &["nok", "€", "EURO"]);
-        check_kind(Kind::Timezone, &["Europe/Oslo", "UTC"], &["Europe/Olso", "../etc/passwd"]);
-        check_kind(Kind::LocalTime, &["24:00:00"], &["24:00:01"]);
-        check_kind(Kind::Amount, &["3.50", "-1"], &["3,50"]);
+        check_kind(FieldKind::Currency, &["NOK"], &["nok", "€", "EURO"]);
+        check_kind(FieldKind::Timezone, &["Europe/Oslo", "UTC"], &["Europe/Olso", "../etc/passwd"]);
+        check_kind(FieldKind::LocalTime, &["24:00:00"], &["24:00:01"]);
+        check_kind(FieldKind::Amount, &["3.50", "-1"], &["3,50"]);
     }
 
     #[test]
     fn whole_numbers_are_read() {
-        assert_eq!(unsigned(b"0"), Ok(0));
-        assert_eq!(unsigned(b"4294967295"), Ok(u32::MAX));
-        assert_eq!(unsigned(b"4294967296"), Err(OUT_OF_RANGE));
-        assert_eq!(unsigned(b"-1"), Err(OUT_OF_RANGE));
-        assert_eq!(unsigned(b"1.0"), Err(NOT_AN_INTEGER));
-        assert_eq!(unsigned(b""), Err(NOT_AN_INTEGER));
+        assert_eq!(parse_unsigned(b"0"), Ok(0));
+        assert_eq!(parse_unsigned(b"4294967295"), Ok(u32::MAX));
+        assert_eq!(parse_unsigned(b"4294967296"), Err(OUT_OF_RANGE));
+        assert_eq!(parse_unsigned(b"-1"), Err(OUT_OF_RANGE));
+        assert_eq!(parse_unsigned(b"1.0"), Err(NOT_AN_INTEGER));
+        assert_eq!(parse_unsigned(b""), Err(NOT_AN_INTEGER));
     }
 
     proptest! {
@@ -450,20 +478,20 @@ mod tests {
         fn any_text_is_checked_against_any_kind(text in "\\PC{0,12}") {
             for file in super::super::fields::FILES {
                 for field in file.fields {
-                    let _ = check(field.kind, text.as_bytes());
+                    let _ = check_cell(field.kind, text.as_bytes());
                 }
             }
         }
 
         #[test]
         fn floats_are_those_that_parse_gives(text in "-?[0-9]{0,9}\\.?[0-9]{0,9}") {
-            prop_assert_eq!(float(text.as_bytes()).ok().map(f64::to_bits), text.parse::<f64>().ok().map(f64::to_bits));
+            prop_assert_eq!(parse_float(text.as_bytes()).ok().map(f64::to_bits), text.parse::<f64>().ok().map(f64::to_bits));
         }
 
         #[test]
         fn written_times_are_read_back(seconds in 0..=TIME_MAX) {
             let text = format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60);
-            prop_assert_eq!(time(text.as_bytes()), Ok(seconds));
+            prop_assert_eq!(parse_time(text.as_bytes()), Ok(seconds));
         }
     }
 }

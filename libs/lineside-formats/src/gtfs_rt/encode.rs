@@ -20,14 +20,14 @@ where
     E: AsRef<[u8]>,
 {
     let mut message = BytesMut::new();
-    put(&mut message, HEADER_KEY, &header.encode_to_vec());
+    put_length_delimited(&mut message, HEADER_KEY, &header.encode_to_vec());
     for entity in entities {
-        put(&mut message, ENTITY_KEY, entity.as_ref());
+        put_length_delimited(&mut message, ENTITY_KEY, entity.as_ref());
     }
     message.freeze()
 }
 
-fn put(message: &mut BytesMut, key: u8, bytes: &[u8]) {
+fn put_length_delimited(message: &mut BytesMut, key: u8, bytes: &[u8]) {
     message.reserve(FIELD_HEAD_BYTES_MAX + bytes.len());
     message.put_u8(key);
     prost::encode_length_delimiter(bytes.len(), message)
@@ -42,7 +42,7 @@ fn put(message: &mut BytesMut, key: u8, bytes: &[u8]) {
 ///
 /// # Errors
 /// Those of the writer.
-pub fn to_json<W, E>(
+pub fn write_json<W, E>(
     writer: W,
     header: &proto::FeedHeader,
     entities: impl IntoIterator<Item = E>,
@@ -54,7 +54,7 @@ where
     let mut serializer = serde_json::Serializer::new(writer);
     let mut message = serializer.serialize_struct("FeedMessage", 2)?;
     message.serialize_field("header", header)?;
-    let entities = Once(std::cell::Cell::new(Some(entities.into_iter())));
+    let entities = SerializeOnce(std::cell::Cell::new(Some(entities.into_iter())));
     message.serialize_field("entity", &entities)?;
     SerializeStruct::end(message)?;
     Ok(())
@@ -85,9 +85,9 @@ pub fn remove_extensions(entity: &mut proto::FeedEntity) -> Vec<&'static str> {
 }
 
 /// Serializes an iterator as a list; serde asks for a shared reference, an iterator can be used only once.
-struct Once<I>(std::cell::Cell<Option<I>>);
+struct SerializeOnce<I>(std::cell::Cell<Option<I>>);
 
-impl<I: Iterator<Item: Serialize>> Serialize for Once<I> {
+impl<I: Iterator<Item: Serialize>> Serialize for SerializeOnce<I> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(None)?;
         for item in self.0.take().into_iter().flatten() {

@@ -1,14 +1,14 @@
 //! Finds the fields of an entity that the schema does not know: producers' own, which have numbers and no names here.
 
-use super::wire::{Fields, Value};
+use super::wire::{WireFields, WireValue};
 
 /// A message of the schema, with all its fields.
-struct Message {
+struct SchemaMessage {
     name: &'static str,
-    fields: &'static [Field],
+    fields: &'static [SchemaField],
 }
 
-struct Field {
+struct SchemaField {
     number: u32,
     name: &'static str,
     /// Place of the field's own message in the table, if it is one.
@@ -19,27 +19,32 @@ include!(concat!(env!("OUT_DIR"), "/known.rs"));
 
 /// Hands each field of an encoded entity that the schema does not know to `take`: its number, and the path of the message
 /// that it is a field of, such as `trip_update.trip`; empty for the entity itself. What cannot be read is passed over.
-pub(super) fn each(entity: &[u8], mut take: impl FnMut(u32, &str)) {
+pub(super) fn for_each_unknown_field(entity: &[u8], mut take: impl FnMut(u32, &str)) {
     if let Some(message) = MESSAGES.iter().find(|message| message.name == "FeedEntity") {
-        walk(message, entity, &mut String::new(), &mut take);
+        walk_unknown_fields(message, entity, &mut String::new(), &mut take);
     }
 }
 
 /// Depth is bounded by the schema, which does not nest a message in itself.
-fn walk(message: &Message, bytes: &[u8], path: &mut String, take: &mut impl FnMut(u32, &str)) {
-    for found in Fields::of(bytes).map_while(Result::ok) {
+fn walk_unknown_fields(
+    message: &SchemaMessage,
+    bytes: &[u8],
+    path: &mut String,
+    take: &mut impl FnMut(u32, &str),
+) {
+    for found in WireFields::new(bytes).map_while(Result::ok) {
         let Some(field) = message.fields.iter().find(|field| field.number == found.number) else {
             take(found.number, path);
             continue;
         };
         let inner = field.message.and_then(|inner| MESSAGES.get(inner));
-        if let (Some(inner), Value::Bytes(bytes)) = (inner, found.value) {
+        if let (Some(inner), WireValue::Bytes(bytes)) = (inner, found.value) {
             let length = path.len();
             if length > 0 {
                 path.push('.');
             }
             path.push_str(field.name);
-            walk(inner, bytes, path, take);
+            walk_unknown_fields(inner, bytes, path, take);
             path.truncate(length);
         }
     }
@@ -51,7 +56,7 @@ mod tests {
 
     fn check(entity: &[u8], expected: &[(u32, &str)]) {
         let mut found = Vec::new();
-        each(entity, |number, path| found.push((number, path.to_owned())));
+        for_each_unknown_field(entity, |number, path| found.push((number, path.to_owned())));
         let expected: Vec<_> =
             expected.iter().map(|&(number, path)| (number, path.to_owned())).collect();
         assert_eq!(found, expected);

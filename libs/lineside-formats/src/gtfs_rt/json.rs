@@ -17,19 +17,19 @@ use super::proto::{
 };
 
 /// An enumeration of the schema, by name and by number.
-pub(super) trait Named: Sized + TryFrom<i32> + Into<i32> {
-    fn name(&self) -> &'static str;
-    fn of_name(name: &str) -> Option<Self>;
+pub(super) trait SchemaEnum: Sized + TryFrom<i32> + Into<i32> {
+    fn variant_name(&self) -> &'static str;
+    fn from_variant_name(name: &str) -> Option<Self>;
 }
 
 macro_rules! named {
     ($($kind:path),+ $(,)?) => {
-        $(impl Named for $kind {
-            fn name(&self) -> &'static str {
+        $(impl SchemaEnum for $kind {
+            fn variant_name(&self) -> &'static str {
                 self.as_str_name()
             }
 
-            fn of_name(name: &str) -> Option<Self> {
+            fn from_variant_name(name: &str) -> Option<Self> {
                 Self::from_str_name(name)
             }
         })+
@@ -52,21 +52,21 @@ named!(
 );
 
 /// Writes the name, or the number where it is one that the schema does not know.
-pub(super) fn write_name<E: Named, S: Serializer>(
+pub(super) fn write_name<E: SchemaEnum, S: Serializer>(
     value: &Option<i32>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     match value {
         None => serializer.serialize_none(),
         Some(number) => match E::try_from(*number) {
-            Ok(known) => serializer.serialize_str(known.name()),
+            Ok(known) => serializer.serialize_str(known.variant_name()),
             Err(_) => serializer.serialize_i32(*number),
         },
     }
 }
 
 /// Reads a name or a number; null and unknown names are absent.
-pub(super) fn read_name<'de, E: Named, D: Deserializer<'de>>(
+pub(super) fn read_name<'de, E: SchemaEnum, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<i32>, D::Error> {
     deserializer.deserialize_any(NameVisitor::<E>(PhantomData))
@@ -74,7 +74,7 @@ pub(super) fn read_name<'de, E: Named, D: Deserializer<'de>>(
 
 struct NameVisitor<E>(PhantomData<E>);
 
-impl<E: Named> Visitor<'_> for NameVisitor<E> {
+impl<E: SchemaEnum> Visitor<'_> for NameVisitor<E> {
     type Value = Option<i32>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -82,7 +82,7 @@ impl<E: Named> Visitor<'_> for NameVisitor<E> {
     }
 
     fn visit_str<Error: de::Error>(self, text: &str) -> Result<Self::Value, Error> {
-        Ok(E::of_name(text).map(Into::into).or_else(|| text.parse().ok()))
+        Ok(E::from_variant_name(text).map(Into::into).or_else(|| text.parse().ok()))
     }
 
     fn visit_u64<Error: de::Error>(self, number: u64) -> Result<Self::Value, Error> {
@@ -110,7 +110,7 @@ where
 /// Reads a number that the schema requires; null is 0.
 pub(super) fn read_plain_number<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
-    T: Number,
+    T: SchemaNumber,
     D: Deserializer<'de>,
 {
     Ok(read_option_number(deserializer)?.unwrap_or_default())
@@ -119,34 +119,34 @@ where
 /// Reads a number, given as a number or as text; null is absent.
 pub(super) fn read_option_number<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
-    T: Number,
+    T: SchemaNumber,
     D: Deserializer<'de>,
 {
     deserializer.deserialize_any(NumberVisitor::<T>(PhantomData))
 }
 
 /// A number type of the schema.
-pub(super) trait Number: Sized + Default {
-    fn of_integer(integer: i128) -> Option<Self>;
-    fn of_float(float: f64) -> Option<Self>;
-    fn of_text(text: &str) -> Option<Self>;
+pub(super) trait SchemaNumber: Sized + Default {
+    fn from_integer(integer: i128) -> Option<Self>;
+    fn from_float(float: f64) -> Option<Self>;
+    fn from_text(text: &str) -> Option<Self>;
 }
 
 macro_rules! integers {
     ($($kind:ty),+) => {
-        $(impl Number for $kind {
-            fn of_integer(integer: i128) -> Option<Self> {
+        $(impl SchemaNumber for $kind {
+            fn from_integer(integer: i128) -> Option<Self> {
                 Self::try_from(integer).ok()
             }
 
             // 1.7e9 is how some libraries write a timestamp. The cast saturates, so a value out of range does not
             // come back equal and is refused.
-            fn of_float(float: f64) -> Option<Self> {
+            fn from_float(float: f64) -> Option<Self> {
                 let integer = float as i128;
                 if integer as f64 == float { Self::try_from(integer).ok() } else { None }
             }
 
-            fn of_text(text: &str) -> Option<Self> {
+            fn from_text(text: &str) -> Option<Self> {
                 text.parse().ok()
             }
         })+
@@ -155,16 +155,16 @@ macro_rules! integers {
 
 macro_rules! floats {
     ($($kind:ty),+) => {
-        $(impl Number for $kind {
-            fn of_integer(integer: i128) -> Option<Self> {
+        $(impl SchemaNumber for $kind {
+            fn from_integer(integer: i128) -> Option<Self> {
                 Some(integer as $kind)
             }
 
-            fn of_float(float: f64) -> Option<Self> {
+            fn from_float(float: f64) -> Option<Self> {
                 Some(float as $kind)
             }
 
-            fn of_text(text: &str) -> Option<Self> {
+            fn from_text(text: &str) -> Option<Self> {
                 text.parse().ok()
             }
         })+
@@ -176,7 +176,7 @@ floats!(f32, f64);
 
 struct NumberVisitor<T>(PhantomData<T>);
 
-impl<T: Number> Visitor<'_> for NumberVisitor<T> {
+impl<T: SchemaNumber> Visitor<'_> for NumberVisitor<T> {
     type Value = Option<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -184,19 +184,19 @@ impl<T: Number> Visitor<'_> for NumberVisitor<T> {
     }
 
     fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
-        in_range(T::of_integer(number.into()))
+        require_in_range(T::from_integer(number.into()))
     }
 
     fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
-        in_range(T::of_integer(number.into()))
+        require_in_range(T::from_integer(number.into()))
     }
 
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<Self::Value, E> {
-        in_range(T::of_float(number))
+        require_in_range(T::from_float(number))
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        in_range(T::of_text(text))
+        require_in_range(T::from_text(text))
     }
 
     fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
@@ -204,7 +204,7 @@ impl<T: Number> Visitor<'_> for NumberVisitor<T> {
     }
 }
 
-fn in_range<T, E: de::Error>(number: Option<T>) -> Result<Option<T>, E> {
+fn require_in_range<T, E: de::Error>(number: Option<T>) -> Result<Option<T>, E> {
     match number {
         Some(number) => Ok(Some(number)),
         None => Err(E::custom("not a number of the field's type and range")),

@@ -3,9 +3,9 @@
 /// Bounds on one message; what exceeds them is refused or dropped, never cut.
 ///
 /// A decoded entity takes 1.7 KB and up to 160 times its bytes, reached only by one made of empty parts, which is what
-/// [`Limits::record_bytes`] is for; a real one takes five to ten times.
+/// [`FeedMessageLimits::record_bytes`] is for; a real one takes five to ten times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct FeedMessageLimits {
     /// Longest body, in bytes; a longer one is refused.
     pub body_bytes: usize,
     /// Longest entity, in bytes; a longer one is dropped with a problem. The default leaves about 130 bytes to each
@@ -19,17 +19,17 @@ pub struct Limits {
     pub record_bytes: usize,
 }
 
-impl Limits {
+impl FeedMessageLimits {
     /// The most entities that any message may have.
     pub const ENTITIES_MAX: usize = 1_000_000;
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for FeedMessageLimits {
+    fn default() -> FeedMessageLimits {
+        FeedMessageLimits {
             body_bytes: 128 * 1_024 * 1_024,
             entity_bytes: 64 * 1_024,
-            entities: Limits::ENTITIES_MAX,
+            entities: FeedMessageLimits::ENTITIES_MAX,
             record_bytes: 512 << 20,
         }
     }

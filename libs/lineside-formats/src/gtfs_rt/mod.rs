@@ -18,17 +18,17 @@ pub mod proto {
 
 mod limits;
 mod wire;
-mod required;
+mod required_fields;
 mod extensions;
-mod records;
+mod record_memory;
 mod shallow;
-mod full;
+mod decode;
 mod encode;
 mod json;
-mod twin;
+mod decode_json;
 
-pub use encode::{encode_feed, remove_extensions, to_json};
-pub use full::decode;
-pub use limits::Limits;
-pub use shallow::{Payload, RawEntity, Shallow, decode_shallow};
-pub use twin::decode_json;
+pub use decode::decode_message;
+pub use decode_json::decode_json;
+pub use encode::{encode_feed, remove_extensions, write_json};
+pub use limits::FeedMessageLimits;
+pub use shallow::{EntityPayloads, RawEntity, ShallowMessage, decode_shallow};

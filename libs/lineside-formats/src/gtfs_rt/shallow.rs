@@ -10,35 +10,35 @@ use prost::Message as _;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
-    Limits, extensions, proto,
-    records::{Records, Weighed, bytes_of},
-    required,
-    wire::{Fault, Field, Fields, Value},
+    FeedMessageLimits, extensions, proto,
+    record_memory::{EntitySize, RecordMemory, decoded_entity_bytes},
+    required_fields,
+    wire::{WireFault, WireField, WireFields, WireValue},
 };
 use crate::{Error, ErrorKind, Problem, Problems, looks_like_html, sniff::looks_like_gzip};
 
 /// A message whose entities are found but not decoded.
 #[derive(Clone, Debug)]
-pub struct Shallow {
+pub struct ShallowMessage {
     /// The header, decoded.
     pub header: proto::FeedHeader,
     /// The entities in the order of the message.
     pub entities: Vec<RawEntity>,
 }
 
-impl Shallow {
+impl ShallowMessage {
     /// Whether the message adds to the ones before it instead of replacing them.
     pub fn is_differential(&self) -> bool {
         self.header.incrementality() == proto::feed_header::Incrementality::Differential
     }
 
     /// A message as if it had arrived encoded: the way in for the JSON twin.
-    pub fn of_message(message: &proto::FeedMessage) -> Shallow {
+    pub fn from_message(message: &proto::FeedMessage) -> ShallowMessage {
         let entities = message.entity.iter().zip(1..);
-        Shallow {
+        ShallowMessage {
             header: message.header.clone(),
             entities: entities
-                .map(|(entity, number)| RawEntity::of_entity(entity, number))
+                .map(|(entity, number)| RawEntity::from_entity(entity, number))
                 .collect(),
         }
     }
@@ -53,7 +53,7 @@ pub struct RawEntity {
     /// xxh3 of the bytes. Equal hashes are taken for equal entities.
     pub hash: u64,
     /// What the entity speaks of.
-    pub payload: Payload,
+    pub payload: EntityPayloads,
     /// Whether it is taken back; only meaningful in a differential message.
     pub is_deleted: bool,
     /// Place in the message, counted from 1.
@@ -63,7 +63,7 @@ pub struct RawEntity {
 
 impl RawEntity {
     /// The entity's id.
-    pub fn id(&self) -> &str {
+    pub fn entity_id(&self) -> &str {
         let range = self.id.start as usize..self.id.end as usize;
         self.bytes.get(range).and_then(|id| std::str::from_utf8(id).ok()).unwrap_or_default()
     }
@@ -73,75 +73,77 @@ impl RawEntity {
     /// # Errors
     /// The problem of this entity: damaged, of a wrong type, or without a field that the specification requires (or
     /// with one that is not a number).
-    pub fn decode(&self) -> Result<proto::FeedEntity, Problem> {
-        let missing = required::missing_in_entity(&self.bytes);
-        if let Some(path) = missing.map_err(|fault| self.damaged(&fault.to_string()))? {
-            return Err(missing_field(self.number, &path).with_value(self.id()));
+    pub fn decode_entity(&self) -> Result<proto::FeedEntity, Problem> {
+        let missing = required_fields::missing_field_in_entity(&self.bytes);
+        if let Some(path) =
+            missing.map_err(|fault| self.damaged_entity_problem(&fault.to_string()))?
+        {
+            return Err(missing_field_problem(self.number, &path).with_value(self.entity_id()));
         }
         let entity = proto::FeedEntity::decode(self.bytes.clone()).map_err(|error| {
             let error = error.to_string();
             let prefix = "failed to decode Protobuf message: ";
-            self.damaged(error.strip_prefix(prefix).unwrap_or(&error))
+            self.damaged_entity_problem(error.strip_prefix(prefix).unwrap_or(&error))
         })?;
-        match required::not_a_number(&entity) {
-            Some(path) => Err(self.damaged("not a number").in_field(path)),
+        match required_fields::find_non_finite_number(&entity) {
+            Some(path) => Err(self.damaged_entity_problem("not a number").with_field(path)),
             None => Ok(entity),
         }
     }
 
     /// Hands each of its fields that the schema does not know, such as an extension, to `take`: its number, and where it is,
     /// such as `trip_update.trip`; the place is empty for the entity itself.
-    pub fn each_extension(&self, take: impl FnMut(u32, &str)) {
-        extensions::each(&self.bytes, take);
+    pub fn for_each_extension(&self, take: impl FnMut(u32, &str)) {
+        extensions::for_each_unknown_field(&self.bytes, take);
     }
 
     /// The entity as it would stand in a body. `number` is its place, from 1.
-    pub fn of_entity(entity: &proto::FeedEntity, number: u32) -> RawEntity {
+    pub fn from_entity(entity: &proto::FeedEntity, number: u32) -> RawEntity {
         let bytes = Bytes::from(entity.encode_to_vec());
         let hash = xxh3_64(&bytes);
         let is_deleted = entity.is_deleted();
-        let payload = Payload::of_entity(entity);
+        let payload = EntityPayloads::from_entity(entity);
         // The id is field 1, which prost writes first.
         let start = 1 + prost::length_delimiter_len(entity.id.len());
         let id = start as u32..(start + entity.id.len()) as u32;
         RawEntity { bytes, hash, payload, is_deleted, number, id }
     }
 
-    fn damaged(&self, detail: &str) -> Problem {
-        damaged(self.number, detail).with_value(self.id())
+    fn damaged_entity_problem(&self, detail: &str) -> Problem {
+        damaged_problem(self.number, detail).with_value(self.entity_id())
     }
 }
 
-impl Weighed for RawEntity {
+impl EntitySize for RawEntity {
     fn encoded_bytes(&self) -> usize {
         self.bytes.len()
     }
 
     fn record_bytes(&self) -> usize {
-        bytes_of(&self.bytes)
+        decoded_entity_bytes(&self.bytes)
     }
 }
 
 /// Which of an entity's payloads are present; normally one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Payload(u8);
+pub struct EntityPayloads(u8);
 
-impl Payload {
+impl EntityPayloads {
     /// How one trip runs.
-    pub const TRIP_UPDATE: Payload = Payload::of_field(3);
+    pub const TRIP_UPDATE: EntityPayloads = EntityPayloads::from_field_number(3);
     /// Where one vehicle is.
-    pub const VEHICLE: Payload = Payload::of_field(4);
+    pub const VEHICLE: EntityPayloads = EntityPayloads::from_field_number(4);
     /// Something to tell passengers.
-    pub const ALERT: Payload = Payload::of_field(5);
+    pub const ALERT: EntityPayloads = EntityPayloads::from_field_number(5);
     /// A path that the schedule does not hold.
-    pub const SHAPE: Payload = Payload::of_field(6);
+    pub const SHAPE: EntityPayloads = EntityPayloads::from_field_number(6);
     /// A stop that the schedule does not hold.
-    pub const STOP: Payload = Payload::of_field(7);
+    pub const STOP: EntityPayloads = EntityPayloads::from_field_number(7);
     /// A detour for many trips.
-    pub const TRIP_MODIFICATIONS: Payload = Payload::of_field(8);
+    pub const TRIP_MODIFICATIONS: EntityPayloads = EntityPayloads::from_field_number(8);
 
     /// Whether all payloads of `other` are present.
-    pub const fn contains(self, other: Payload) -> bool {
+    pub const fn contains(self, other: EntityPayloads) -> bool {
         self.0 & other.0 == other.0
     }
 
@@ -150,11 +152,11 @@ impl Payload {
         self.0 == 0
     }
 
-    const fn of_field(number: u32) -> Payload {
-        Payload(1 << (number - 3))
+    const fn from_field_number(number: u32) -> EntityPayloads {
+        EntityPayloads(1 << (number - 3))
     }
 
-    fn of_entity(entity: &proto::FeedEntity) -> Payload {
+    fn from_entity(entity: &proto::FeedEntity) -> EntityPayloads {
         let present = [
             entity.trip_update.is_some(),
             entity.vehicle.is_some(),
@@ -163,7 +165,7 @@ impl Payload {
             entity.stop.is_some(),
             entity.trip_modifications.is_some(),
         ];
-        Payload(present.iter().zip(0..).map(|(&is, bit)| u8::from(is) << bit).sum())
+        EntityPayloads(present.iter().zip(0..).map(|(&is, bit)| u8::from(is) << bit).sum())
     }
 }
 
@@ -176,8 +178,11 @@ impl Payload {
 /// # Errors
 /// Refuses a body that is empty, larger than the limits, in itself or once decoded, a web page, cut off, no protobuf, or without
 /// a feed header.
-pub fn decode_shallow(body: Bytes, limits: &Limits) -> Result<(Shallow, Problems), Error> {
-    refuse_at_sight(&body, limits)?;
+pub fn decode_shallow(
+    body: Bytes,
+    limits: &FeedMessageLimits,
+) -> Result<(ShallowMessage, Problems), Error> {
+    check_body_limits(&body, limits)?;
     // As protobuf an opening brace would begin a group of field 15, which no message has.
     if body.starts_with(b"{") || body.starts_with(b"\xEF\xBB\xBF{") {
         return Err(Error::new(
@@ -185,18 +190,18 @@ pub fn decode_shallow(body: Bytes, limits: &Limits) -> Result<(Shallow, Problems
             "the message is JSON, where protobuf was expected",
         ));
     }
-    let mut found = Found::default();
-    for field in Fields::of(&body) {
-        found.take(field.map_err(refusal)?, &body, limits)?;
+    let mut found = ShallowBuilder::default();
+    for field in WireFields::new(&body) {
+        found.handle_field(field.map_err(error_from_wire)?, &body, limits)?;
     }
     let header = found.header.ok_or_else(|| {
         Error::new(ErrorKind::Decode, "the message has no feed header, so it is no GTFS-Realtime")
     })?;
-    Ok((Shallow { header, entities: found.entities }, found.problems))
+    Ok((ShallowMessage { header, entities: found.entities }, found.problems))
 }
 
 /// What needs no decoding to be refused.
-pub(super) fn refuse_at_sight(body: &[u8], limits: &Limits) -> Result<(), Error> {
+pub(super) fn check_body_limits(body: &[u8], limits: &FeedMessageLimits) -> Result<(), Error> {
     let (kind, detail) = if body.is_empty() {
         (ErrorKind::Empty, "the body is empty".to_owned())
     } else if body.len() > limits.body_bytes {
@@ -214,38 +219,43 @@ pub(super) fn refuse_at_sight(body: &[u8], limits: &Limits) -> Result<(), Error>
     Err(Error::new(kind, detail))
 }
 
-fn refusal(fault: Fault) -> Error {
+fn error_from_wire(fault: WireFault) -> Error {
     match fault {
-        Fault::Truncated => Error::new(
+        WireFault::Truncated => Error::new(
             ErrorKind::Truncated,
             "the message ends in the middle of a field, so it was cut off",
         ),
-        Fault::Malformed(what) => {
+        WireFault::Malformed(what) => {
             Error::new(ErrorKind::Decode, format!("the message is no protobuf: {what}"))
         }
     }
 }
 
 #[derive(Default)]
-struct Found {
+struct ShallowBuilder {
     header: Option<proto::FeedHeader>,
     entities: Vec<RawEntity>,
     problems: Problems,
-    records: Records,
+    records: RecordMemory,
     n_entities: u32,
 }
 
-impl Found {
-    fn take(&mut self, field: Field<'_>, body: &Bytes, limits: &Limits) -> Result<(), Error> {
+impl ShallowBuilder {
+    fn handle_field(
+        &mut self,
+        field: WireField<'_>,
+        body: &Bytes,
+        limits: &FeedMessageLimits,
+    ) -> Result<(), Error> {
         match (field.number, field.value) {
-            (1, Value::Bytes(bytes)) => self.take_header(bytes),
-            (2, Value::Bytes(bytes)) => {
+            (1, WireValue::Bytes(bytes)) => self.merge_header(bytes),
+            (2, WireValue::Bytes(bytes)) => {
                 self.count_entity(limits)?;
-                self.take_entity(body.slice_ref(bytes), limits)
+                self.add_entity(body.slice_ref(bytes), limits)
             }
             (2, _) => {
                 self.count_entity(limits)?;
-                self.problems.push(damaged(self.n_entities, "the entity is not a message"));
+                self.problems.push(damaged_problem(self.n_entities, "the entity is not a message"));
                 Ok(())
             }
             (1, _) => Err(Error::new(ErrorKind::Decode, "the feed header is not a message")),
@@ -254,25 +264,25 @@ impl Found {
     }
 
     /// A header that comes in pieces is put together, as protobuf has it.
-    fn take_header(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    fn merge_header(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let refused = |error: String| {
             Error::new(ErrorKind::Decode, format!("the feed header cannot be decoded: {error}"))
         };
         let header = self.header.get_or_insert_default();
         header.merge(bytes).map_err(|error| refused(error.to_string()))?;
-        let missing = required::missing_in_header(bytes);
+        let missing = required_fields::missing_field_in_header(bytes);
         if let Some(field) = missing.map_err(|fault| refused(fault.to_string()))? {
             self.problems.push(
                 Problem::new("header", MISSING_REQUIRED_FIELD, "a required field is missing")
-                    .in_field(&field),
+                    .with_field(&field),
             );
         }
         Ok(())
     }
 
-    fn count_entity(&mut self, limits: &Limits) -> Result<(), Error> {
+    fn count_entity(&mut self, limits: &FeedMessageLimits) -> Result<(), Error> {
         self.n_entities += 1;
-        let most = limits.entities.min(Limits::ENTITIES_MAX);
+        let most = limits.entities.min(FeedMessageLimits::ENTITIES_MAX);
         if self.n_entities as usize > most {
             return Err(Error::new(
                 ErrorKind::TooLarge,
@@ -282,16 +292,18 @@ impl Found {
         Ok(())
     }
 
-    fn take_entity(&mut self, bytes: Bytes, limits: &Limits) -> Result<(), Error> {
+    fn add_entity(&mut self, bytes: Bytes, limits: &FeedMessageLimits) -> Result<(), Error> {
         let number = self.n_entities;
-        match peek(bytes, number) {
+        match outline_entity(bytes, number) {
             Err(problem) => self.problems.push(problem),
             Ok(entity) if entity.bytes.len() > limits.entity_bytes => {
-                self.problems
-                    .push(too_large(number, entity.bytes.len(), limits).with_value(entity.id()));
+                self.problems.push(
+                    too_large_problem(number, entity.bytes.len(), limits)
+                        .with_value(entity.entity_id()),
+                );
             }
             Ok(entity) => {
-                self.records.add(&entity, &self.entities, limits)?;
+                self.records.add_entity(&entity, &self.entities, limits)?;
                 self.entities.push(entity);
             }
         }
@@ -300,26 +312,28 @@ impl Found {
 }
 
 /// Looks at the outermost fields of an entity.
-fn peek(bytes: Bytes, number: u32) -> Result<RawEntity, Problem> {
+fn outline_entity(bytes: Bytes, number: u32) -> Result<RawEntity, Problem> {
     let mut id = None;
     let mut is_deleted = false;
-    let mut payload = Payload::default();
-    for field in Fields::of(&bytes) {
-        let field = field.map_err(|fault| damaged(number, &fault.to_string()))?;
+    let mut payload = EntityPayloads::default();
+    for field in WireFields::new(&bytes) {
+        let field = field.map_err(|fault| damaged_problem(number, &fault.to_string()))?;
         match (field.number, field.value) {
-            (1, Value::Bytes(value)) => id = Some(value),
-            (2, Value::Varint(value)) => is_deleted = value != 0,
-            (3..=8, Value::Bytes(_)) => payload.0 |= Payload::of_field(field.number).0,
+            (1, WireValue::Bytes(value)) => id = Some(value),
+            (2, WireValue::Varint(value)) => is_deleted = value != 0,
+            (3..=8, WireValue::Bytes(_)) => {
+                payload.0 |= EntityPayloads::from_field_number(field.number).0
+            }
             (1..=8, _) => {
                 let detail = format!("field {} has the wrong wire type", field.number);
-                return Err(damaged(number, &detail));
+                return Err(damaged_problem(number, &detail));
             }
             _ => {}
         }
     }
-    let id = id.ok_or_else(|| missing_field(number, "id"))?;
+    let id = id.ok_or_else(|| missing_field_problem(number, "id"))?;
     if std::str::from_utf8(id).is_err() {
-        return Err(damaged(number, "the id is not UTF-8").in_field("id"));
+        return Err(damaged_problem(number, "the id is not UTF-8").with_field("id"));
     }
     // A message is at most 2 GiB long, so both ends fit.
     let start = id.as_ptr() as usize - bytes.as_ptr() as usize;
@@ -330,18 +344,18 @@ fn peek(bytes: Bytes, number: u32) -> Result<RawEntity, Problem> {
 /// The code of MobilityData's validator for the same fault in a table.
 const MISSING_REQUIRED_FIELD: &str = "missing_required_field";
 
-pub(super) fn missing_field(number: u32, path: &str) -> Problem {
+pub(super) fn missing_field_problem(number: u32, path: &str) -> Problem {
     Problem::new("entity", MISSING_REQUIRED_FIELD, "a required field is missing")
-        .at_line(number.into())
-        .in_field(path)
+        .with_line(number.into())
+        .with_field(path)
 }
 
-pub(super) fn damaged(number: u32, detail: &str) -> Problem {
+pub(super) fn damaged_problem(number: u32, detail: &str) -> Problem {
     Problem::new("entity", "invalid_entity", format!("cannot be decoded: {detail}"))
-        .at_line(number.into())
+        .with_line(number.into())
 }
 
-pub(super) fn too_large(number: u32, bytes: usize, limits: &Limits) -> Problem {
+pub(super) fn too_large_problem(number: u32, bytes: usize, limits: &FeedMessageLimits) -> Problem {
     let detail = format!("has {bytes} bytes, more than {}", limits.entity_bytes);
-    Problem::new("entity", "entity_too_large", detail).at_line(number.into())
+    Problem::new("entity", "entity_too_large", detail).with_line(number.into())
 }

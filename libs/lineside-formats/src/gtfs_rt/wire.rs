@@ -14,14 +14,14 @@ const VARINT_BYTES_MAX: usize = 10;
 
 /// One field as it stands in the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Field<'a> {
+pub(super) struct WireField<'a> {
     pub(super) number: u32,
-    pub(super) value: Value<'a>,
+    pub(super) value: WireValue<'a>,
 }
 
 /// What a field holds, as far as the encoding tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value<'a> {
+pub(super) enum WireValue<'a> {
     Varint(u64),
     /// A text, a message or a packed list.
     Bytes(&'a [u8]),
@@ -31,70 +31,70 @@ pub(super) enum Value<'a> {
 
 /// Why the fields cannot be followed further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum WireFault {
     /// The bytes end inside a field.
     Truncated,
     /// The bytes are no protobuf.
     Malformed(&'static str),
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for WireFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Truncated => f.write_str("it ends in the middle of a field"),
-            Fault::Malformed(what) => f.write_str(what),
+            WireFault::Truncated => f.write_str("it ends in the middle of a field"),
+            WireFault::Malformed(what) => f.write_str(what),
         }
     }
 }
 
 /// The fields of a message in order. After a fault there is nothing more.
 #[derive(Clone, Debug)]
-pub(super) struct Fields<'a> {
+pub(super) struct WireFields<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Fields<'a> {
-    pub(super) fn of(message: &'a [u8]) -> Fields<'a> {
-        Fields { rest: message }
+impl<'a> WireFields<'a> {
+    pub(super) fn new(message: &'a [u8]) -> WireFields<'a> {
+        WireFields { rest: message }
     }
 
     #[inline]
-    fn next_field(&mut self) -> Result<Field<'a>, Fault> {
-        let (number, wire_type) = self.key()?;
+    fn next_field(&mut self) -> Result<WireField<'a>, WireFault> {
+        let (number, wire_type) = self.read_key()?;
         let value = match wire_type {
-            0 => Value::Varint(self.varint()?),
-            1 => self.take(8).map(|_| Value::Other)?,
-            2 => Value::Bytes(self.length_delimited()?),
-            3 => self.skip_group(number).map(|()| Value::Other)?,
-            4 => return Err(Fault::Malformed("a group ends that never began")),
-            5 => self.take(4).map(|_| Value::Other)?,
-            _ => return Err(Fault::Malformed("a field has a wire type that does not exist")),
+            0 => WireValue::Varint(self.read_varint()?),
+            1 => self.take_bytes(8).map(|_| WireValue::Other)?,
+            2 => WireValue::Bytes(self.read_length_delimited()?),
+            3 => self.skip_group(number).map(|()| WireValue::Other)?,
+            4 => return Err(WireFault::Malformed("a group ends that never began")),
+            5 => self.take_bytes(4).map(|_| WireValue::Other)?,
+            _ => return Err(WireFault::Malformed("a field has a wire type that does not exist")),
         };
-        Ok(Field { number, value })
+        Ok(WireField { number, value })
     }
 
-    fn key(&mut self) -> Result<(u32, u8), Fault> {
-        let key = u32::try_from(self.varint()?)
-            .map_err(|_| Fault::Malformed("a field number is out of range"))?;
+    fn read_key(&mut self) -> Result<(u32, u8), WireFault> {
+        let key = u32::try_from(self.read_varint()?)
+            .map_err(|_| WireFault::Malformed("a field number is out of range"))?;
         match key >> 3 {
-            0 => Err(Fault::Malformed("a field has the number 0")),
+            0 => Err(WireFault::Malformed("a field has the number 0")),
             number => Ok((number, (key & 7) as u8)),
         }
     }
 
     /// Nearly all keys and lengths have one byte, and taking those apart from the others halves the time of stepping.
     #[inline]
-    fn varint(&mut self) -> Result<u64, Fault> {
+    fn read_varint(&mut self) -> Result<u64, WireFault> {
         match self.rest {
             [byte, rest @ ..] if *byte < 0x80 => {
                 self.rest = rest;
                 Ok(u64::from(*byte))
             }
-            _ => self.long_varint(),
+            _ => self.read_long_varint(),
         }
     }
 
-    fn long_varint(&mut self) -> Result<u64, Fault> {
+    fn read_long_varint(&mut self) -> Result<u64, WireFault> {
         let mut value = 0_u64;
         for (i, &byte) in self.rest.iter().take(VARINT_BYTES_MAX).enumerate() {
             value |= u64::from(byte & 0x7F) << (7 * i);
@@ -108,52 +108,56 @@ impl<'a> Fields<'a> {
             }
         }
         if self.rest.len() < VARINT_BYTES_MAX {
-            Err(Fault::Truncated)
+            Err(WireFault::Truncated)
         } else {
-            Err(Fault::Malformed("a number is longer than 64 bits"))
+            Err(WireFault::Malformed("a number is longer than 64 bits"))
         }
     }
 
-    fn length_delimited(&mut self) -> Result<&'a [u8], Fault> {
-        match self.varint()? {
+    fn read_length_delimited(&mut self) -> Result<&'a [u8], WireFault> {
+        match self.read_varint()? {
             // A length that no message can have is damage, not a short read.
-            length if length > LENGTH_MAX => Err(Fault::Malformed("a length is beyond 2 GiB")),
-            length => self.take(length as usize),
+            length if length > LENGTH_MAX => Err(WireFault::Malformed("a length is beyond 2 GiB")),
+            length => self.take_bytes(length as usize),
         }
     }
 
-    fn take(&mut self, n: usize) -> Result<&'a [u8], Fault> {
-        let (taken, rest) = self.rest.split_at_checked(n).ok_or(Fault::Truncated)?;
+    fn take_bytes(&mut self, n: usize) -> Result<&'a [u8], WireFault> {
+        let (taken, rest) = self.rest.split_at_checked(n).ok_or(WireFault::Truncated)?;
         self.rest = rest;
         Ok(taken)
     }
 
-    fn skip_group(&mut self, number: u32) -> Result<(), Fault> {
+    fn skip_group(&mut self, number: u32) -> Result<(), WireFault> {
         let mut open = vec![number];
         while let Some(&innermost) = open.last() {
-            let (number, wire_type) = self.key()?;
+            let (number, wire_type) = self.read_key()?;
             match wire_type {
-                0 => self.varint().map(|_| ())?,
-                1 => self.take(8).map(|_| ())?,
-                2 => self.length_delimited().map(|_| ())?,
+                0 => self.read_varint().map(|_| ())?,
+                1 => self.take_bytes(8).map(|_| ())?,
+                2 => self.read_length_delimited().map(|_| ())?,
                 3 if open.len() == GROUP_DEPTH_MAX => {
-                    return Err(Fault::Malformed("groups are nested too deeply"));
+                    return Err(WireFault::Malformed("groups are nested too deeply"));
                 }
                 3 => open.push(number),
                 4 if number == innermost => {
                     open.pop();
                 }
-                4 => return Err(Fault::Malformed("a group ends that never began")),
-                5 => self.take(4).map(|_| ())?,
-                _ => return Err(Fault::Malformed("a field has a wire type that does not exist")),
+                4 => return Err(WireFault::Malformed("a group ends that never began")),
+                5 => self.take_bytes(4).map(|_| ())?,
+                _ => {
+                    return Err(WireFault::Malformed(
+                        "a field has a wire type that does not exist",
+                    ));
+                }
             }
         }
         Ok(())
     }
 }
 
-impl<'a> Iterator for Fields<'a> {
-    type Item = Result<Field<'a>, Fault>;
+impl<'a> Iterator for WireFields<'a> {
+    type Item = Result<WireField<'a>, WireFault>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
@@ -172,33 +176,39 @@ impl<'a> Iterator for Fields<'a> {
 mod tests {
     use super::*;
 
-    fn check(bytes: &[u8], expected: &[Result<(u32, Value<'_>), Fault>]) {
+    fn check(bytes: &[u8], expected: &[Result<(u32, WireValue<'_>), WireFault>]) {
         let found: Vec<_> =
-            Fields::of(bytes).map(|field| field.map(|it| (it.number, it.value))).collect();
+            WireFields::new(bytes).map(|field| field.map(|it| (it.number, it.value))).collect();
         assert_eq!(found, expected, "{bytes:02X?}");
     }
 
     #[test]
     fn each_wire_type_is_stepped_over() {
         check(b"", &[]);
-        check(b"\x08\x96\x01", &[Ok((1, Value::Varint(150)))]);
-        check(b"\x08\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01", &[Ok((1, Value::Varint(u64::MAX)))]);
-        check(b"\x12\x02hi\x0A\x00", &[Ok((2, Value::Bytes(b"hi"))), Ok((1, Value::Bytes(b"")))]);
+        check(b"\x08\x96\x01", &[Ok((1, WireValue::Varint(150)))]);
+        check(
+            b"\x08\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01",
+            &[Ok((1, WireValue::Varint(u64::MAX)))],
+        );
+        check(
+            b"\x12\x02hi\x0A\x00",
+            &[Ok((2, WireValue::Bytes(b"hi"))), Ok((1, WireValue::Bytes(b"")))],
+        );
         check(
             b"\x0D....\x09........\x08\x01",
-            &[Ok((1, Value::Other)), Ok((1, Value::Other)), Ok((1, Value::Varint(1)))],
+            &[Ok((1, WireValue::Other)), Ok((1, WireValue::Other)), Ok((1, WireValue::Varint(1)))],
         );
         check(
             b"\x0B\x13\x08\x01\x0A\x01x\x0D....\x09........\x14\x0C\x08\x02",
-            &[Ok((1, Value::Other)), Ok((1, Value::Varint(2)))],
+            &[Ok((1, WireValue::Other)), Ok((1, WireValue::Varint(2)))],
         );
-        check(b"\xC2\x3E\x01x", &[Ok((1_000, Value::Bytes(b"x")))]);
+        check(b"\xC2\x3E\x01x", &[Ok((1_000, WireValue::Bytes(b"x")))]);
     }
 
     #[test]
     fn bytes_that_end_early_are_told_from_bytes_that_are_wrong() {
         for cut in [&b"\x08"[..], b"\x08\x80", b"\x12\x05hi", b"\x0D...", b"\x0B\x08", b"\x80"] {
-            check(cut, &[Err(Fault::Truncated)]);
+            check(cut, &[Err(WireFault::Truncated)]);
         }
         for wrong in [
             &b"\x00\x01"[..],
@@ -212,15 +222,18 @@ mod tests {
             b"\x12\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7F",
             b"\xFF\xFF\xFF\xFF\xFF\x0F\x01",
         ] {
-            let faults: Vec<_> = Fields::of(wrong).collect();
-            assert!(matches!(faults[..], [Err(Fault::Malformed(_))]), "{wrong:02X?} {faults:?}");
+            let faults: Vec<_> = WireFields::new(wrong).collect();
+            assert!(
+                matches!(faults[..], [Err(WireFault::Malformed(_))]),
+                "{wrong:02X?} {faults:?}"
+            );
         }
     }
 
     #[test]
     fn deep_groups_end_in_a_fault_instead_of_a_deep_stack() {
         let deep = vec![0x0B_u8; 1_000_000];
-        let faults: Vec<_> = Fields::of(&deep).collect();
-        assert_eq!(faults, [Err(Fault::Malformed("groups are nested too deeply"))]);
+        let faults: Vec<_> = WireFields::new(&deep).collect();
+        assert_eq!(faults, [Err(WireFault::Malformed("groups are nested too deeply"))]);
     }
 }

@@ -2,10 +2,10 @@
 
 use super::{
     days::{ALL_WEEK, Day},
-    reader::Reader,
-    record::{Condition, DayAssignment, DayType, OperatingDay, Period},
+    reader::PublicationReader,
+    record::{AvailabilityCondition, DayType, DayTypeAssignment, OperatingDay, OperatingPeriod},
 };
-use crate::{Error, gtfs::Text};
+use crate::{Error, gtfs::TextId};
 
 /// What else than weekdays narrows the days of a type.
 const NARROWING: [&str; 7] = [
@@ -18,182 +18,189 @@ const NARROWING: [&str; 7] = [
     "SeasonTypes",
 ];
 
-impl Reader<'_, '_> {
-    pub(super) fn day_type(&mut self) -> Result<(), Error> {
+impl PublicationReader<'_, '_> {
+    pub(super) fn read_day_type(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<DayType>())?;
-        let n_unread = self.n_unread();
-        let mut day_type = DayType { id: self.id(), file: self.file, ..DayType::default() };
+        let n_unread = self.unread_count();
+        let mut day_type = DayType { id: self.intern_id(), file: self.file, ..DayType::default() };
         while let Some(name) = self.xml.next_child()? {
             if name == "properties" {
                 while self.xml.next_child()?.is_some() {
-                    self.property_of_day(&mut day_type)?;
+                    self.read_property_of_day(&mut day_type)?;
                 }
             } else {
-                self.xml.skip()?;
+                self.xml.skip_element()?;
             }
         }
-        self.keep_unread(day_type.id, n_unread)?;
+        self.mark_unread_days(day_type.id, n_unread)?;
         self.out.day_types.push(day_type);
         Ok(())
     }
 
     /// Reads what a day type says of its days. Weekdays are known; of what else narrows them no day is known.
-    fn property_of_day(&mut self, day_type: &mut DayType) -> Result<(), Error> {
+    fn read_property_of_day(&mut self, day_type: &mut DayType) -> Result<(), Error> {
         while let Some(name) = self.xml.next_child()? {
             if name == "DaysOfWeek" {
-                let text = self.text()?;
-                let named = weekdays(&text);
+                let text = self.read_text()?;
+                let named = parse_weekdays(&text);
                 day_type.weekdays |= named;
                 day_type.is_otherwise |= named == 0 && !text.trim_ascii().is_empty();
             } else if let Some(kind) = NARROWING.iter().find(|kind| **kind == name) {
-                let text = self.text()?;
+                let text = self.read_text()?;
                 if text.trim_ascii() == "AnyDay" {
                     continue;
                 }
                 day_type.is_otherwise = true;
                 let id = self.out.texts.get(day_type.id).to_owned();
-                self.out.untranslated.push(
+                self.out.untranslated.record_dropped(
                     *kind,
                     "days are known by their weekdays alone",
                     Some(&id),
                 );
             } else {
-                self.xml.skip()?;
+                self.xml.skip_element()?;
             }
         }
         Ok(())
     }
 
-    pub(super) fn day_assignment(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<DayAssignment>())?;
-        let n_unread = self.n_unread();
-        let mut assignment = DayAssignment { file: self.file, ..DayAssignment::default() };
+    pub(super) fn read_day_assignment(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<DayTypeAssignment>())?;
+        let n_unread = self.unread_count();
+        let mut assignment = DayTypeAssignment { file: self.file, ..DayTypeAssignment::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "DayTypeRef" => assignment.day_type = self.reference()?,
-                "Date" => assignment.date = self.day()?,
+                "DayTypeRef" => assignment.day_type = self.read_reference()?,
+                "Date" => assignment.date = self.read_day()?,
                 "OperatingPeriodRef" | "UicOperatingPeriodRef" => {
-                    assignment.period = self.reference()?;
+                    assignment.period = self.read_reference()?;
                 }
-                "OperatingDayRef" => assignment.operating_day = self.reference()?,
-                "isAvailable" => assignment.excludes = self.flag()? == Some(false),
-                _ => self.xml.skip()?,
+                "OperatingDayRef" => assignment.operating_day = self.read_reference()?,
+                "isAvailable" => assignment.excludes = self.read_flag()? == Some(false),
+                _ => self.xml.skip_element()?,
             }
         }
         // What only takes days away leaves as many without it.
         if !assignment.excludes {
-            self.keep_unread(assignment.day_type, n_unread)?;
+            self.mark_unread_days(assignment.day_type, n_unread)?;
         }
         self.out.day_assignments.push(assignment);
         Ok(())
     }
 
-    pub(super) fn operating_period(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<Period>())?;
-        let n_unread = self.n_unread();
-        let mut period = Period { id: self.id(), ..Period::default() };
+    pub(super) fn read_operating_period(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<OperatingPeriod>())?;
+        let n_unread = self.unread_count();
+        let mut period = OperatingPeriod { id: self.intern_id(), ..OperatingPeriod::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "FromDate" => period.from = self.day()?,
-                "ToDate" => period.to = self.day()?,
-                "FromOperatingDayRef" => period.from_day = self.reference()?,
-                "ToOperatingDayRef" => period.to_day = self.reference()?,
-                "ValidDayBits" => period.bits = self.text_kept()?,
-                _ => self.xml.skip()?,
+                "FromDate" => period.from = self.read_day()?,
+                "ToDate" => period.to = self.read_day()?,
+                "FromOperatingDayRef" => period.from_day = self.read_reference()?,
+                "ToOperatingDayRef" => period.to_day = self.read_reference()?,
+                "ValidDayBits" => period.bits = self.intern_text()?,
+                _ => self.xml.skip_element()?,
             }
         }
-        self.keep_unread(period.id, n_unread)?;
+        self.mark_unread_days(period.id, n_unread)?;
         self.out.periods.push(period);
         Ok(())
     }
 
-    pub(super) fn operating_day(&mut self) -> Result<(), Error> {
+    pub(super) fn read_operating_day(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<OperatingDay>())?;
-        let n_unread = self.n_unread();
-        let (id, mut date) = (self.id(), None);
+        let n_unread = self.unread_count();
+        let (id, mut date) = (self.intern_id(), None);
         while let Some(name) = self.xml.next_child()? {
-            if name == "CalendarDate" { date = self.day()? } else { self.xml.skip()? }
+            if name == "CalendarDate" {
+                date = self.read_day()?
+            } else {
+                self.xml.skip_element()?
+            }
         }
-        self.keep_unread(id, n_unread)?;
+        self.mark_unread_days(id, n_unread)?;
         self.out.operating_days.push(OperatingDay { id, date });
         Ok(())
     }
 
     /// Reads an `AvailabilityCondition` or a `ValidBetween` and tells its id. Of one that has no id it makes one, so that what it stands in
     /// can name it.
-    pub(super) fn condition(&mut self) -> Result<Text, Error> {
-        self.count_bytes(size_of::<Condition>())?;
-        let n_unread = self.n_unread();
-        let mut condition = Condition { id: self.id(), ..Condition::default() };
-        if condition.id == Text::EMPTY {
+    pub(super) fn read_condition(&mut self) -> Result<TextId, Error> {
+        self.count_bytes(size_of::<AvailabilityCondition>())?;
+        let n_unread = self.unread_count();
+        let mut condition =
+            AvailabilityCondition { id: self.intern_id(), ..AvailabilityCondition::default() };
+        if condition.id == TextId::EMPTY {
             let id = format!("condition {} of file {}", self.out.conditions.len(), self.file);
             condition.id = self.out.texts.intern(&id);
         }
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "FromDate" => condition.from = self.day()?,
-                "ToDate" => condition.to = self.day()?,
-                "ValidDayBits" => condition.bits = self.text_kept()?,
-                "IsAvailable" => condition.excludes = self.flag()? == Some(false),
-                "dayTypes" => condition.day_types = self.references("DayTypeRef")?,
-                "operatingDays" => condition.operating_days = self.references("OperatingDayRef")?,
-                _ => self.xml.skip()?,
+                "FromDate" => condition.from = self.read_day()?,
+                "ToDate" => condition.to = self.read_day()?,
+                "ValidDayBits" => condition.bits = self.intern_text()?,
+                "IsAvailable" => condition.excludes = self.read_flag()? == Some(false),
+                "dayTypes" => condition.day_types = self.read_references("DayTypeRef")?,
+                "operatingDays" => {
+                    condition.operating_days = self.read_references("OperatingDayRef")?
+                }
+                _ => self.xml.skip_element()?,
             }
         }
         let id = condition.id;
-        self.keep_unread(id, n_unread)?;
+        self.mark_unread_days(id, n_unread)?;
         self.out.conditions.push(condition);
         Ok(id)
     }
 
     /// Reads an `AvailabilityCondition` that stands in no journey. Journeys may name it; a frame holds as long as its own.
-    pub(super) fn lone_condition(&mut self) -> Result<(), Error> {
-        let n_unread = self.n_unread();
-        self.condition()?;
-        let known = self.out.conditions.last().filter(|_| self.is_of_frame());
-        if let Some(&Condition { from, to, .. }) = known {
-            self.frame_holds(from, to, n_unread);
+    pub(super) fn read_lone_condition(&mut self) -> Result<(), Error> {
+        let n_unread = self.unread_count();
+        self.read_condition()?;
+        let known = self.out.conditions.last().filter(|_| self.is_frame_validity());
+        if let Some(&AvailabilityCondition { from, to, .. }) = known {
+            self.record_frame_validity(from, to, n_unread);
         }
         Ok(())
     }
 
     /// Reads a `ServiceCalendar`: the period for which its day types hold, and what else is in it.
-    pub(super) fn service_calendar(&mut self) -> Result<(), Error> {
-        let (mut from, mut to, mut n_unread) = (None, None, self.n_unread());
+    pub(super) fn read_service_calendar(&mut self) -> Result<(), Error> {
+        let (mut from, mut to, mut n_unread) = (None, None, self.unread_count());
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "FromDate" => from = self.day()?,
-                "ToDate" => to = self.day()?,
+                "FromDate" => from = self.read_day()?,
+                "ToDate" => to = self.read_day()?,
                 _ => {
-                    let before = self.n_unread();
-                    self.walk()?;
-                    n_unread += self.n_unread() - before;
+                    let before = self.unread_count();
+                    self.read_members()?;
+                    n_unread += self.unread_count() - before;
                 }
             }
         }
-        self.frame_holds(from, to, n_unread);
+        self.record_frame_validity(from, to, n_unread);
         Ok(())
     }
 
     /// Reads the `ValidBetween` of a frame.
-    pub(super) fn frame_validity(&mut self) -> Result<(), Error> {
-        let (mut from, mut to, n_unread) = (None, None, self.n_unread());
+    pub(super) fn read_frame_validity(&mut self) -> Result<(), Error> {
+        let (mut from, mut to, n_unread) = (None, None, self.unread_count());
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "FromDate" => from = self.day()?,
-                "ToDate" => to = self.day()?,
-                _ => self.xml.skip()?,
+                "FromDate" => from = self.read_day()?,
+                "ToDate" => to = self.read_day()?,
+                _ => self.xml.skip_element()?,
             }
         }
-        self.frame_holds(from, to, n_unread);
+        self.record_frame_validity(from, to, n_unread);
         Ok(())
     }
 
     /// Takes in for which days a frame holds; `n_unread` values could not be read before it.
-    fn frame_holds(&mut self, from: Option<Day>, to: Option<Day>, n_unread: u64) {
+    fn record_frame_validity(&mut self, from: Option<Day>, to: Option<Day>, n_unread: u64) {
         if let (Some(from), Some(to)) = (from, to) {
             self.widen_validity(from, to);
-        } else if self.n_unread() > n_unread {
+        } else if self.unread_count() > n_unread {
             self.out.unread_validity.insert(self.file);
         }
     }
@@ -210,7 +217,7 @@ impl Reader<'_, '_> {
 }
 
 /// The days of the week that a list of their names, or of groups of them, names.
-fn weekdays(text: &str) -> u8 {
+fn parse_weekdays(text: &str) -> u8 {
     const NAMES: [(&str, u8); 10] = [
         ("Monday", 1),
         ("Tuesday", 1 << 1),
@@ -229,14 +236,14 @@ fn weekdays(text: &str) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALL_WEEK, weekdays};
+    use super::{ALL_WEEK, parse_weekdays};
 
     #[test]
     fn weekdays_are_read_by_name_and_by_group() {
-        assert_eq!(weekdays("Monday"), 1);
-        assert_eq!(weekdays("Monday Sunday"), 0b100_0001);
-        assert_eq!(weekdays("Weekdays  Saturday"), 0b11_1111);
-        assert_eq!(weekdays("Everyday"), ALL_WEEK);
-        assert_eq!(weekdays("none"), 0);
+        assert_eq!(parse_weekdays("Monday"), 1);
+        assert_eq!(parse_weekdays("Monday Sunday"), 0b100_0001);
+        assert_eq!(parse_weekdays("Weekdays  Saturday"), 0b11_1111);
+        assert_eq!(parse_weekdays("Everyday"), ALL_WEEK);
+        assert_eq!(parse_weekdays("none"), 0);
     }
 }

@@ -22,7 +22,7 @@ const DAYS: RangeInclusive<Day> = -25_567..=84_005;
 pub(super) const OPEN: RangeInclusive<Day> = 10_957..=47_481;
 
 /// The day of a date, or of a moment's local date: `2024-05-01`, `2024-05-01T00:00:00+02:00`.
-pub(super) fn parse(text: &str) -> Option<Day> {
+pub(super) fn parse_day(text: &str) -> Option<Day> {
     let date: Date = text.get(..10)?.parse().ok()?;
     if !YEARS.contains(&date.year()) {
         return None;
@@ -31,7 +31,7 @@ pub(super) fn parse(text: &str) -> Option<Day> {
 }
 
 /// As GTFS writes it: `20240501`.
-pub(super) fn format(day: Day) -> String {
+pub(super) fn format_gtfs_date(day: Day) -> String {
     let date = EPOCH.saturating_add(jiff::SignedDuration::from_hours(i64::from(day) * 24));
     format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
 }
@@ -44,7 +44,7 @@ pub(super) fn weekday_bit(day: Day) -> u8 {
 /// A set of days: a bit for each, in words from that of the first one to that of the last one. So ten years take half a
 /// kilobyte, and sets are brought together word by word, however they are made up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Days {
+pub(super) struct DaySet {
     /// The days of the first word begin with 64 times this.
     first_word: i32,
     words: Vec<u64>,
@@ -53,25 +53,25 @@ pub(super) struct Days {
 /// Days of a word.
 const WORD: i32 = u64::BITS as i32;
 
-impl Days {
+impl DaySet {
     /// The days from `first` to `last` whose weekday is among `weekdays`.
-    pub(super) fn of_week(first: Day, last: Day, weekdays: u8) -> Days {
+    pub(super) fn from_weekdays(first: Day, last: Day, weekdays: u8) -> DaySet {
         let (first, last) = (first.max(*DAYS.start()), last.min(*DAYS.end()));
-        Days::of((first..=last).filter(|&day| weekday_bit(day) & weekdays != 0))
+        DaySet::from_days((first..=last).filter(|&day| weekday_bit(day) & weekdays != 0))
     }
 
     /// Days in any order. Those beyond the years that are taken are left out.
-    pub(super) fn of(days: impl IntoIterator<Item = Day>) -> Days {
-        let mut all = Days::default();
+    pub(super) fn from_days(days: impl IntoIterator<Item = Day>) -> DaySet {
+        let mut all = DaySet::default();
         for day in days.into_iter().filter(|day| DAYS.contains(day)) {
-            let word = all.reach(day.div_euclid(WORD));
+            let word = all.word_mut(day.div_euclid(WORD));
             *word |= 1 << day.rem_euclid(WORD);
         }
         all
     }
 
     /// The word of that number, for which room is made.
-    fn reach(&mut self, number: i32) -> &mut u64 {
+    fn word_mut(&mut self, number: i32) -> &mut u64 {
         if self.words.is_empty() {
             self.first_word = number;
         }
@@ -87,16 +87,16 @@ impl Days {
         &mut self.words[at]
     }
 
-    fn word(&self, number: i32) -> u64 {
+    fn word_at(&self, number: i32) -> u64 {
         let at = usize::try_from(number - self.first_word).ok();
         at.and_then(|at| self.words.get(at)).copied().unwrap_or(0)
     }
 
     /// Adds the days of another set.
-    pub(super) fn add(&mut self, other: &Days) {
+    pub(super) fn union_with(&mut self, other: &DaySet) {
         for (number, &word) in (other.first_word..).zip(&other.words) {
             if word != 0 {
-                *self.reach(number) |= word;
+                *self.word_mut(number) |= word;
             }
         }
     }
@@ -109,7 +109,7 @@ impl Days {
     }
 
     /// A hash that sets of the same days have in common, whatever room was made for them.
-    pub(super) fn hash(&self) -> u128 {
+    pub(super) fn content_hash(&self) -> u128 {
         let is_some = |word: &u64| *word != 0;
         let Some(first) = self.words.iter().position(is_some) else { return 0 };
         let last = self.words.iter().rposition(is_some).unwrap_or(first);
@@ -122,8 +122,8 @@ impl Days {
     }
 
     /// How much memory it takes, in bytes.
-    pub(super) fn bytes(&self) -> usize {
-        size_of::<Days>() + self.words.capacity() * size_of::<u64>()
+    pub(super) fn memory_bytes(&self) -> usize {
+        size_of::<DaySet>() + self.words.capacity() * size_of::<u64>()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -135,13 +135,13 @@ impl Days {
     }
 
     pub(super) fn contains(&self, day: Day) -> bool {
-        self.word(day.div_euclid(WORD)) & (1 << day.rem_euclid(WORD)) != 0
+        self.word_at(day.div_euclid(WORD)) & (1 << day.rem_euclid(WORD)) != 0
     }
 
     /// The days that are in this one, and in `other` or not.
-    pub(super) fn retain(&mut self, other: &Days, keep_common: bool) {
+    pub(super) fn retain_days(&mut self, other: &DaySet, keep_common: bool) {
         for (number, word) in (self.first_word..).zip(&mut self.words) {
-            let common = other.word(number);
+            let common = other.word_at(number);
             *word &= if keep_common { common } else { !common };
         }
     }
@@ -149,22 +149,22 @@ impl Days {
 
 /// Days as a row of `calendar.txt` with its exceptions, or as exceptions alone: whatever takes fewer rows.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Weekly {
+pub(super) struct CalendarRows {
     /// The weekdays on which it runs, and from when to when.
     pub(super) week: Option<(u8, Day, Day)>,
     /// Days that differ, and whether it runs on them.
     pub(super) exceptions: Vec<(Day, bool)>,
 }
 
-impl Weekly {
-    pub(super) fn of(days: &Days) -> Weekly {
+impl CalendarRows {
+    pub(super) fn from_days(days: &DaySet) -> CalendarRows {
         let alone = || days.iter().map(|day| (day, true)).collect();
         let (mut runs, mut ends) = ([0_i32; 7], None);
         for day in days.iter() {
             runs[weekday_bit(day).trailing_zeros() as usize] += 1;
             ends = Some((ends.map_or(day, |(first, _)| first), day));
         }
-        let Some((first, last)) = ends else { return Weekly::default() };
+        let Some((first, last)) = ends else { return CalendarRows::default() };
         // A weekday that runs on more than half of its days is written as running.
         let weekdays = (0..7_usize).filter(|&weekday| {
             let of_kind = (first..=last).filter(|&day| weekday_bit(day) == 1 << weekday).count();
@@ -178,9 +178,9 @@ impl Weekly {
             })
             .collect();
         if weekdays == 0 || exceptions.len() + 1 >= days.len() {
-            return Weekly { week: None, exceptions: alone() };
+            return CalendarRows { week: None, exceptions: alone() };
         }
-        Weekly { week: Some((weekdays, first, last)), exceptions }
+        CalendarRows { week: Some((weekdays, first, last)), exceptions }
     }
 }
 
@@ -192,21 +192,25 @@ mod tests {
 
     #[test]
     fn what_is_open_is_so_for_this_century() {
-        let ends = [*OPEN.start(), *OPEN.end()].map(format);
+        let ends = [*OPEN.start(), *OPEN.end()].map(format_gtfs_date);
         assert_eq!(ends, ["20000101", "20991231"]);
     }
 
     #[test]
     fn sets_of_the_same_days_have_one_hash_whatever_room_they_have() {
-        let (day, far) = (parse("2026-06-15").unwrap(), parse("2030-01-01").unwrap());
-        let alone = Days::of([day]);
-        let mut narrowed = Days::of([parse("2020-01-01").unwrap(), day, far]);
-        narrowed.retain(&Days::of([day]), true);
-        assert_eq!((alone.hash(), narrowed.len()), (narrowed.hash(), 1));
-        assert_ne!(alone.hash(), Days::of([day + 1]).hash());
-        assert_ne!(alone.hash(), Days::of([day + WORD]).hash(), "the same bit of another word");
-        narrowed.retain(&Days::default(), true);
-        assert_eq!(narrowed.hash(), Days::default().hash());
+        let (day, far) = (parse_day("2026-06-15").unwrap(), parse_day("2030-01-01").unwrap());
+        let alone = DaySet::from_days([day]);
+        let mut narrowed = DaySet::from_days([parse_day("2020-01-01").unwrap(), day, far]);
+        narrowed.retain_days(&DaySet::from_days([day]), true);
+        assert_eq!((alone.content_hash(), narrowed.len()), (narrowed.content_hash(), 1));
+        assert_ne!(alone.content_hash(), DaySet::from_days([day + 1]).content_hash());
+        assert_ne!(
+            alone.content_hash(),
+            DaySet::from_days([day + WORD]).content_hash(),
+            "the same bit of another word"
+        );
+        narrowed.retain_days(&DaySet::default(), true);
+        assert_eq!(narrowed.content_hash(), DaySet::default().content_hash());
     }
 
     #[test]
@@ -216,35 +220,42 @@ mod tests {
             ("2018-12-31T23:59:59+00:00", "20181231"),
             ("1969-12-31", "19691231"),
         ] {
-            assert_eq!(parse(text).map(format).as_deref(), Some(written));
+            assert_eq!(parse_day(text).map(format_gtfs_date).as_deref(), Some(written));
         }
         for text in ["", "2024", "2023-02-29", "20240229", "2024-0é-01", "9999-12-31"] {
-            assert_eq!(parse(text), None, "{text}");
+            assert_eq!(parse_day(text), None, "{text}");
         }
-        assert_eq!(weekday_bit(parse("2024-05-06").unwrap()), 1);
-        assert_eq!(weekday_bit(parse("2024-05-05").unwrap()), 1 << 6);
+        assert_eq!(weekday_bit(parse_day("2024-05-06").unwrap()), 1);
+        assert_eq!(weekday_bit(parse_day("2024-05-05").unwrap()), 1 << 6);
     }
 
     #[test]
     fn a_year_of_working_days_is_one_row_and_its_holidays() {
-        let (first, last) = (parse("2024-01-01").unwrap(), parse("2024-12-31").unwrap());
-        let mut days = Days::of_week(first, last, 0b1_1111);
-        let holiday = parse("2024-05-01").unwrap();
-        days.retain(&Days::of([holiday]), false);
-        let weekly = Weekly::of(&days);
+        let (first, last) = (parse_day("2024-01-01").unwrap(), parse_day("2024-12-31").unwrap());
+        let mut days = DaySet::from_weekdays(first, last, 0b1_1111);
+        let holiday = parse_day("2024-05-01").unwrap();
+        days.retain_days(&DaySet::from_days([holiday]), false);
+        let weekly = CalendarRows::from_days(&days);
         assert_eq!(weekly.week, Some((0b1_1111, first, last)));
         assert_eq!(weekly.exceptions, [(holiday, false)]);
     }
 
     #[test]
     fn days_are_written_one_by_one_where_no_week_says_it_shorter() {
-        let apart = Days::of([20_003, 20_000, 20_018, 20_000]);
+        let apart = DaySet::from_days([20_003, 20_000, 20_018, 20_000]);
         let expected = vec![(20_000, true), (20_003, true), (20_018, true)];
-        assert_eq!(Weekly::of(&apart), Weekly { week: None, exceptions: expected });
-        let (monday, tuesday) = (parse("2024-05-06").unwrap(), parse("2024-05-07").unwrap());
-        let close = Weekly::of(&Days::of([monday, tuesday]));
-        assert_eq!(close, Weekly { week: Some((0b11, monday, tuesday)), exceptions: Vec::new() });
-        assert_eq!(Weekly::of(&Days::default()), Weekly::default());
+        assert_eq!(
+            CalendarRows::from_days(&apart),
+            CalendarRows { week: None, exceptions: expected }
+        );
+        let (monday, tuesday) =
+            (parse_day("2024-05-06").unwrap(), parse_day("2024-05-07").unwrap());
+        let close = CalendarRows::from_days(&DaySet::from_days([monday, tuesday]));
+        assert_eq!(
+            close,
+            CalendarRows { week: Some((0b11, monday, tuesday)), exceptions: Vec::new() }
+        );
+        assert_eq!(CalendarRows::from_days(&DaySet::default()), CalendarRows::default());
     }
 
     #[test]
@@ -252,8 +263,8 @@ mod tests {
         let (first, last) = (date(1900, 1, 1), date(2199, 12, 31));
         let day = |date: Date| (date.duration_since(EPOCH).as_hours() / 24) as Day;
         assert_eq!(DAYS, day(first)..=day(last));
-        assert_eq!(parse("1900-01-01"), Some(*DAYS.start()));
-        assert!(Days::of([DAYS.start() - 1, DAYS.end() + 1]).is_empty());
+        assert_eq!(parse_day("1900-01-01"), Some(*DAYS.start()));
+        assert!(DaySet::from_days([DAYS.start() - 1, DAYS.end() + 1]).is_empty());
     }
 
     proptest! {
@@ -262,12 +273,12 @@ mod tests {
             a in prop::collection::btree_set(-300..300_i32, 0..60),
             b in prop::collection::btree_set(-300..300_i32, 0..60),
         ) {
-            let (mut sum, of_b) = (Days::of(a.iter().rev().copied()), Days::of(b.iter().copied()));
+            let (mut sum, of_b) = (DaySet::from_days(a.iter().rev().copied()), DaySet::from_days(b.iter().copied()));
             let (mut both, mut rest) = (sum.clone(), sum.clone());
             prop_assert_eq!(sum.iter().collect::<Vec<_>>(), a.iter().copied().collect::<Vec<_>>());
-            sum.add(&of_b);
-            both.retain(&of_b, true);
-            rest.retain(&of_b, false);
+            sum.union_with(&of_b);
+            both.retain_days(&of_b, true);
+            rest.retain_days(&of_b, false);
             prop_assert_eq!(sum.iter().collect::<Vec<_>>(), a.union(&b).copied().collect::<Vec<_>>());
             prop_assert_eq!(both.iter().collect::<Vec<_>>(), a.intersection(&b).copied().collect::<Vec<_>>());
             prop_assert_eq!(rest.iter().collect::<Vec<_>>(), a.difference(&b).copied().collect::<Vec<_>>());
@@ -277,8 +288,8 @@ mod tests {
 
         #[test]
         fn what_is_written_means_the_same_days(offsets in prop::collection::vec(0..500_i32, 0..200)) {
-            let days = Days::of(offsets.iter().map(|offset| 19_000 + offset));
-            let weekly = Weekly::of(&days);
+            let days = DaySet::from_days(offsets.iter().map(|offset| 19_000 + offset));
+            let weekly = CalendarRows::from_days(&days);
             for day in 18_900..19_600 {
                 let exception = weekly.exceptions.iter().find(|(other, _)| *other == day);
                 let is_in_week = weekly.week.is_some_and(|(weekdays, first, last)| {

@@ -3,18 +3,18 @@
 use std::borrow::Cow;
 
 use super::{
-    Limits,
-    reader::{is_xml, read_file, refuse_at_sight},
+    PublicationLimits,
+    reader::{check_body_start, is_xml_file_name, read_file_into},
 };
 use crate::{
     Error,
-    gtfs::Files,
-    xml::{self, Xml},
+    gtfs::FileSet,
+    xml::{self, XmlReader},
 };
 
 /// What is done about an element that was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub enum VisitAction {
     /// What is in it is walked through.
     Inside,
     /// Its text is told, and it is closed.
@@ -27,18 +27,18 @@ pub enum Then {
 pub type Attributes<'a> = dyn Fn(&str) -> Option<Cow<'a, str>> + 'a;
 
 /// Whoever looks at elements.
-pub trait Visit {
+pub trait PublicationVisitor {
     /// A file begins.
-    fn file(&mut self, name: &str);
+    fn begin_file(&mut self, name: &str);
 
     /// An element opens.
-    fn opens(&mut self, name: &str, attributes: &Attributes<'_>) -> Then;
+    fn open_element(&mut self, name: &str, attributes: &Attributes<'_>) -> VisitAction;
 
     /// The text of an element that was asked for.
-    fn text(&mut self, name: &str, text: &str);
+    fn visit_text(&mut self, name: &str, text: &str);
 
     /// An element whose inside was walked through closes.
-    fn closes(&mut self, name: &str);
+    fn close_element(&mut self, name: &str);
 }
 
 /// Goes through all XML files of a publication, whatever their root elements are. One file is in memory at a time.
@@ -46,34 +46,43 @@ pub trait Visit {
 /// # Errors
 ///
 /// As [`decode`](super::decode), but for limits of records.
-pub fn walk(files: &mut dyn Files, limits: &Limits, visit: &mut dyn Visit) -> Result<(), Error> {
-    let mut names = files.names();
-    names.retain(|name| is_xml(name));
+pub fn visit_elements(
+    files: &mut dyn FileSet,
+    limits: &PublicationLimits,
+    visit: &mut dyn PublicationVisitor,
+) -> Result<(), Error> {
+    let mut names = files.file_names();
+    names.retain(|name| is_xml_file_name(name));
     names.sort_unstable();
     let mut left = limits.files.total_bytes;
     let mut body = Vec::new();
     for name in &names {
-        read_file(files, name, limits.files.entry_bytes.min(left), &mut body)?;
+        read_file_into(files, name, limits.files.entry_bytes.min(left), &mut body)?;
         left = left.saturating_sub(body.len() as u64);
-        refuse_at_sight(&body).map_err(|error| error.in_file(name))?;
-        let text = xml::to_text(&body).map_err(|error| error.in_file(name))?;
-        let bounds = xml::Limits { depth: Limits::DEPTH, ..xml::Limits::default() };
-        visit.file(name);
-        inside(&mut Xml::new(&text, bounds), visit).map_err(|error| error.in_file(name))?;
+        check_body_start(&body).map_err(|error| error.with_file(name))?;
+        let text = xml::decode_document(&body).map_err(|error| error.with_file(name))?;
+        let bounds =
+            xml::XmlLimits { depth: PublicationLimits::DEPTH, ..xml::XmlLimits::default() };
+        visit.begin_file(name);
+        visit_children(&mut XmlReader::new(&text, bounds), visit)
+            .map_err(|error| error.with_file(name))?;
     }
     Ok(())
 }
 
 /// As deep as the reader lets elements be.
-fn inside(xml: &mut Xml<'_>, visit: &mut dyn Visit) -> Result<(), Error> {
+fn visit_children(
+    xml: &mut XmlReader<'_>,
+    visit: &mut dyn PublicationVisitor,
+) -> Result<(), Error> {
     while let Some(name) = xml.next_child()? {
-        match visit.opens(name, &|attribute| xml.attribute(attribute)) {
-            Then::Inside => {
-                inside(xml, visit)?;
-                visit.closes(name);
+        match visit.open_element(name, &|attribute| xml.attribute(attribute)) {
+            VisitAction::Inside => {
+                visit_children(xml, visit)?;
+                visit.close_element(name);
             }
-            Then::Text => visit.text(name, xml.text_or_inner()?.trim()),
-            Then::PassOver => xml.skip()?,
+            VisitAction::Text => visit.visit_text(name, xml.element_or_inner_text()?.trim()),
+            VisitAction::PassOver => xml.skip_element()?,
         }
     }
     Ok(())

@@ -1,48 +1,48 @@
 //! Where things are: a `Location` to degrees. Coordinates come in WGS84, and in France in Lambert 93 (EPSG:2154).
 
-use super::{reader::Reader, record::Degrees};
+use super::{reader::PublicationReader, record::Degrees};
 use crate::Error;
 
-impl Reader<'_, '_> {
+impl PublicationReader<'_, '_> {
     /// Reads a `Location`, or a `Centroid` with one.
-    pub(super) fn location(&mut self) -> Result<Option<Degrees>, Error> {
+    pub(super) fn read_location(&mut self) -> Result<Option<Degrees>, Error> {
         let (mut longitude, mut latitude, mut position) = (None, None, None);
         let mut unknown_system = None;
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "Longitude" => longitude = self.number()?,
-                "Latitude" => latitude = self.number()?,
-                "pos" => match self.position()? {
+                "Longitude" => longitude = self.read_number()?,
+                "Latitude" => latitude = self.read_number()?,
+                "pos" => match self.read_gml_position()? {
                     Ok(found) => position = Some(found),
                     Err(system) => unknown_system = Some(system),
                 },
                 "Location" => {
-                    if let Some(inner) = self.location()? {
+                    if let Some(inner) = self.read_location()? {
                         position = Some(inner);
                     }
                 }
-                _ => self.xml.skip()?,
+                _ => self.xml.skip_element()?,
             }
         }
         let found = latitude.zip(longitude).or(position);
         if let (None, Some(system)) = (found, unknown_system) {
             let why = "its coordinates are in a reference system that is not converted";
-            self.out.untranslated.push("Location", why, Some(&system));
+            self.out.untranslated.record_dropped("Location", why, Some(&system));
         }
         Ok(found
             .filter(|&(latitude, longitude)| latitude.abs() <= 90.0 && longitude.abs() <= 180.0))
     }
 
     /// Reads a `gml:pos`: a point, or the name of a reference system that is not known.
-    fn position(&mut self) -> Result<Result<Degrees, String>, Error> {
+    fn read_gml_position(&mut self) -> Result<Result<Degrees, String>, Error> {
         let system = self.xml.attribute("srsName").unwrap_or_default().into_owned();
-        let text = self.text()?;
+        let text = self.read_text()?;
         let mut numbers = text.split_ascii_whitespace().map(str::parse::<f64>);
         let (Some(Ok(first)), Some(Ok(second))) = (numbers.next(), numbers.next()) else {
             return Ok(Err(system));
         };
         Ok(match system.rsplit(':').next().unwrap_or_default() {
-            "2154" => Ok(from_lambert_93(first, second)),
+            "2154" => Ok(lambert_93_to_degrees(first, second)),
             // The axes of EPSG:4326 are latitude and longitude, in this order.
             "4326" => Ok((first, second)),
             _ => Err(system),
@@ -52,7 +52,7 @@ impl Reader<'_, '_> {
 
 /// Degrees of a point in Lambert 93, the conformal conic projection of France on the ellipsoid GRS80, whose constants
 /// the French mapping agency (IGN) publishes: the exponent, the radius of the projection, and the pole's coordinates.
-fn from_lambert_93(x: f64, y: f64) -> Degrees {
+fn lambert_93_to_degrees(x: f64, y: f64) -> Degrees {
     const EXPONENT: f64 = 0.725_607_765_053_267;
     const RADIUS: f64 = 11_754_255.426_1;
     const POLE: (f64, f64) = (700_000.0, 12_655_612.049_9);
@@ -75,7 +75,7 @@ fn from_lambert_93(x: f64, y: f64) -> Degrees {
 
 #[cfg(test)]
 mod tests {
-    use super::from_lambert_93;
+    use super::lambert_93_to_degrees;
 
     #[test]
     fn lambert_93_is_turned_into_degrees() {
@@ -84,7 +84,7 @@ mod tests {
             ((648_228.5, 6_862_427.0), (48.859_796_0, 2.294_361_1)),
             ((700_000.0, 6_600_000.0), (46.5, 3.0)),
         ] {
-            let found = from_lambert_93(x, y);
+            let found = lambert_93_to_degrees(x, y);
             assert!(
                 (found.0 - latitude).abs() < 1e-6 && (found.1 - longitude).abs() < 1e-6,
                 "{found:?}"

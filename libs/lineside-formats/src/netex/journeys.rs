@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::{
-    reader::Reader,
-    record::{DatedJourney, Journey, NO_TIME, PassingTime},
+    reader::PublicationReader,
+    record::{DatedServiceJourney, NO_TIME, PassingTime, ServiceJourney},
     values::DAY_SECONDS,
 };
-use crate::{Error, gtfs::Text};
+use crate::{Error, gtfs::TextId};
 
 /// The furthest that a time may be from its journey's first day, in days: the reach of GTFS's times.
 const DAY_OFFSET_MAX: i32 = 40;
@@ -15,8 +15,8 @@ const DAY_OFFSET_MAX: i32 = 40;
 impl PassingTime {
     fn new() -> PassingTime {
         PassingTime {
-            point: Text::EMPTY,
-            stop_point: Text::EMPTY,
+            point: TextId::EMPTY,
+            stop_point: TextId::EMPTY,
             arrival: NO_TIME,
             departure: NO_TIME,
             has_unread_time: false,
@@ -27,23 +27,23 @@ impl PassingTime {
     }
 }
 
-impl Journey {
-    fn new(id: Text, file: u32) -> Journey {
-        Journey {
+impl ServiceJourney {
+    fn new(id: TextId, file: u32) -> ServiceJourney {
+        ServiceJourney {
             id,
-            pattern: Text::EMPTY,
-            line: Text::EMPTY,
-            route: Text::EMPTY,
-            operator: Text::EMPTY,
-            mode: Text::EMPTY,
-            public_code: Text::EMPTY,
-            train_number: Text::EMPTY,
-            display: Text::EMPTY,
+            pattern: TextId::EMPTY,
+            line: TextId::EMPTY,
+            route: TextId::EMPTY,
+            operator: TextId::EMPTY,
+            mode: TextId::EMPTY,
+            public_code: TextId::EMPTY,
+            train_number: TextId::EMPTY,
+            display: TextId::EMPTY,
             direction: None,
             day_types: 0..0,
             conditions: 0..0,
             times: 0..0,
-            demand_type: Text::EMPTY,
+            demand_type: TextId::EMPTY,
             departure: NO_TIME,
             has_unread_start: false,
             headways: Vec::new(),
@@ -53,29 +53,31 @@ impl Journey {
     }
 }
 
-impl Reader<'_, '_> {
-    pub(super) fn service_journey(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<Journey>())?;
-        let mut journey = Journey::new(self.id(), self.file);
+impl PublicationReader<'_, '_> {
+    pub(super) fn read_service_journey(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<ServiceJourney>())?;
+        let mut journey = ServiceJourney::new(self.intern_id(), self.file);
         let mut offset = 0;
         while let Some(name) = self.xml.next_child()? {
             match name {
                 "DepartureTime" => {
-                    journey.departure = self.time_or(&mut journey.has_unread_start)?;
+                    journey.departure = self.read_time_or_flag(&mut journey.has_unread_start)?;
                 }
-                "DepartureDayOffset" => offset = self.day_offset()?,
-                "passingTimes" => journey.times = self.passing_times("TimetabledPassingTime")?,
-                "calls" => journey.times = self.passing_times("Call")?,
-                "dayTypes" => journey.day_types = self.references("DayTypeRef")?,
-                "validityConditions" => journey.conditions = self.conditions()?,
-                "frequencyGroups" => self.frequency_groups(&mut journey)?,
+                "DepartureDayOffset" => offset = self.read_day_offset()?,
+                "passingTimes" => {
+                    journey.times = self.read_passing_times("TimetabledPassingTime")?
+                }
+                "calls" => journey.times = self.read_passing_times("Call")?,
+                "dayTypes" => journey.day_types = self.read_references("DayTypeRef")?,
+                "validityConditions" => journey.conditions = self.read_conditions()?,
+                "frequencyGroups" => self.read_frequency_groups(&mut journey)?,
                 "trainNumbers" => {
-                    let numbers = self.references("TrainNumberRef")?;
-                    let first = self.out.list(&numbers).first().copied();
+                    let numbers = self.read_references("TrainNumberRef")?;
+                    let first = self.out.references_in(&numbers).first().copied();
                     journey.train_number = first.unwrap_or_default();
                 }
-                "ServiceAlteration" => journey.is_cancelled = is_cancelled(&self.text()?),
-                name => self.journey_field(name, &mut journey)?,
+                "ServiceAlteration" => journey.is_cancelled = is_cancellation(&self.read_text()?),
+                name => self.read_journey_field(name, &mut journey)?,
             }
         }
         if journey.departure != NO_TIME {
@@ -86,83 +88,91 @@ impl Reader<'_, '_> {
     }
 
     /// Reads a field of a journey that names something else.
-    fn journey_field(&mut self, name: &str, journey: &mut Journey) -> Result<(), Error> {
+    fn read_journey_field(
+        &mut self,
+        name: &str,
+        journey: &mut ServiceJourney,
+    ) -> Result<(), Error> {
         match name {
             "JourneyPatternRef" | "ServiceJourneyPatternRef" | "ServicePatternRef" => {
-                journey.pattern = self.reference()?;
+                journey.pattern = self.read_reference()?;
             }
             "JourneyPatternView" => {
                 while let Some(name) = self.xml.next_child()? {
                     match name {
-                        "DirectionType" => journey.direction = self.direction()?,
-                        "LineRef" | "RouteRef" => self.journey_field(name, journey)?,
+                        "DirectionType" => journey.direction = self.read_direction()?,
+                        "LineRef" | "RouteRef" => self.read_journey_field(name, journey)?,
                         name if name.ends_with("PatternRef") => {
-                            journey.pattern = self.reference()?
+                            journey.pattern = self.read_reference()?
                         }
-                        _ => self.xml.skip()?,
+                        _ => self.xml.skip_element()?,
                     }
                 }
             }
-            "LineRef" | "FlexibleLineRef" => journey.line = self.reference()?,
-            "RouteRef" => journey.route = self.reference()?,
-            "OperatorRef" => journey.operator = self.reference()?,
-            "TimeDemandTypeRef" => journey.demand_type = self.reference()?,
-            "DestinationDisplayRef" => journey.display = self.reference()?,
-            "DirectionType" => journey.direction = self.direction()?,
-            "TransportMode" => journey.mode = self.text_kept()?,
-            "PublicCode" => journey.public_code = self.text_kept()?,
-            _ => self.xml.skip()?,
+            "LineRef" | "FlexibleLineRef" => journey.line = self.read_reference()?,
+            "RouteRef" => journey.route = self.read_reference()?,
+            "OperatorRef" => journey.operator = self.read_reference()?,
+            "TimeDemandTypeRef" => journey.demand_type = self.read_reference()?,
+            "DestinationDisplayRef" => journey.display = self.read_reference()?,
+            "DirectionType" => journey.direction = self.read_direction()?,
+            "TransportMode" => journey.mode = self.intern_text()?,
+            "PublicCode" => journey.public_code = self.intern_text()?,
+            _ => self.xml.skip_element()?,
         }
         Ok(())
     }
 
     /// Conditions that a journey names or holds itself.
-    fn conditions(&mut self) -> Result<Range<u32>, Error> {
+    fn read_conditions(&mut self) -> Result<Range<u32>, Error> {
         let mut found = Vec::new();
         while let Some(name) = self.xml.next_child()? {
             match name {
                 "AvailabilityCondition" | "ValidBetween" => {
-                    found.push(self.within(Reader::condition)?);
+                    found.push(self.read_nested_object(PublicationReader::read_condition)?);
                 }
                 "AvailabilityConditionRef" | "ValidityConditionRef" => {
-                    found.push(self.reference()?);
+                    found.push(self.read_reference()?);
                 }
-                _ => self.xml.skip()?,
+                _ => self.xml.skip_element()?,
             }
         }
-        self.keep_references(&found)
+        self.store_references(&found)
     }
 
-    fn passing_times(&mut self, element: &str) -> Result<Range<u32>, Error> {
+    fn read_passing_times(&mut self, element: &str) -> Result<Range<u32>, Error> {
         let start = self.out.passing_times.len() as u32;
         while let Some(name) = self.xml.next_child()? {
-            if name == element { self.passing_time()? } else { self.xml.skip()? }
+            if name == element { self.read_passing_time()? } else { self.xml.skip_element()? }
         }
         Ok(start..self.out.passing_times.len() as u32)
     }
 
     /// Reads a `TimetabledPassingTime` or a `Call`.
-    fn passing_time(&mut self) -> Result<(), Error> {
+    fn read_passing_time(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<PassingTime>())?;
         let mut time = PassingTime::new();
         let (mut arrival_days, mut departure_days) = (None, None);
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "DepartureTime" => time.departure = self.time_or(&mut time.has_unread_time)?,
-                "ArrivalTime" => time.arrival = self.time_or(&mut time.has_unread_time)?,
-                name if name.ends_with("PointInJourneyPatternRef") => {
-                    time.point = self.reference()?;
+                "DepartureTime" => {
+                    time.departure = self.read_time_or_flag(&mut time.has_unread_time)?
                 }
-                "DepartureDayOffset" => departure_days = Some(self.day_offset()?),
-                "ArrivalDayOffset" => arrival_days = Some(self.day_offset()?),
+                "ArrivalTime" => {
+                    time.arrival = self.read_time_or_flag(&mut time.has_unread_time)?
+                }
+                name if name.ends_with("PointInJourneyPatternRef") => {
+                    time.point = self.read_reference()?;
+                }
+                "DepartureDayOffset" => departure_days = Some(self.read_day_offset()?),
+                "ArrivalDayOffset" => arrival_days = Some(self.read_day_offset()?),
                 "EarliestDepartureTime" | "LatestArrivalTime" => {
                     time.is_window = true;
-                    self.xml.skip()?;
+                    self.xml.skip_element()?;
                 }
-                "ScheduledStopPointRef" => time.stop_point = self.reference()?,
-                "Arrival" => (time.arrival, arrival_days) = self.half_of_call(&mut time)?,
-                "Departure" => (time.departure, departure_days) = self.half_of_call(&mut time)?,
-                _ => self.xml.skip()?,
+                "ScheduledStopPointRef" => time.stop_point = self.read_reference()?,
+                "Arrival" => (time.arrival, arrival_days) = self.read_call_half(&mut time)?,
+                "Departure" => (time.departure, departure_days) = self.read_call_half(&mut time)?,
+                _ => self.xml.skip_element()?,
             }
         }
         time.has_offset = arrival_days.is_some() || departure_days.is_some();
@@ -185,35 +195,35 @@ impl Reader<'_, '_> {
     }
 
     /// Reads the arrival or the departure of a call: its time, and its day where that is said.
-    fn half_of_call(&mut self, call: &mut PassingTime) -> Result<(i32, Option<i32>), Error> {
+    fn read_call_half(&mut self, call: &mut PassingTime) -> Result<(i32, Option<i32>), Error> {
         let (mut time, mut days) = (NO_TIME, None);
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "Time" => time = self.time_or(&mut call.has_unread_time)?,
-                "DayOffset" => days = Some(self.day_offset()?),
+                "Time" => time = self.read_time_or_flag(&mut call.has_unread_time)?,
+                "DayOffset" => days = Some(self.read_day_offset()?),
                 "ForBoarding" | "ForAlighting" => {
-                    self.stop_use(name, call.use_of.get_or_insert_default())?;
+                    self.read_stop_use_field(name, call.use_of.get_or_insert_default())?;
                 }
-                _ => self.xml.skip()?,
+                _ => self.xml.skip_element()?,
             }
         }
         Ok((time, days))
     }
 
-    fn day_offset(&mut self) -> Result<i32, Error> {
-        Ok(self.integer()?.unwrap_or(0).clamp(-1, DAY_OFFSET_MAX))
+    fn read_day_offset(&mut self) -> Result<i32, Error> {
+        Ok(self.read_integer()?.unwrap_or(0).clamp(-1, DAY_OFFSET_MAX))
     }
 
-    fn frequency_groups(&mut self, journey: &mut Journey) -> Result<(), Error> {
-        let n_unread = self.n_unread();
+    fn read_frequency_groups(&mut self, journey: &mut ServiceJourney) -> Result<(), Error> {
+        let n_unread = self.unread_count();
         while self.xml.next_child()?.is_some() {
             let (mut first, mut last, mut every) = (NO_TIME, NO_TIME, None);
             while let Some(name) = self.xml.next_child()? {
                 match name {
-                    "FirstDepartureTime" => first = self.time()?,
-                    "LastDepartureTime" => last = self.time()?,
-                    "ScheduledHeadwayInterval" => every = self.duration()?,
-                    _ => self.xml.skip()?,
+                    "FirstDepartureTime" => first = self.read_time()?,
+                    "LastDepartureTime" => last = self.read_time()?,
+                    "ScheduledHeadwayInterval" => every = self.read_duration()?,
+                    _ => self.xml.skip_element()?,
                 }
             }
             if let Some(every) =
@@ -225,19 +235,23 @@ impl Reader<'_, '_> {
                 journey.headways.push((first, last, every));
             }
         }
-        journey.has_unread_start |= self.n_unread() > n_unread;
+        journey.has_unread_start |= self.unread_count() > n_unread;
         Ok(())
     }
 
-    pub(super) fn dated_journey(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<DatedJourney>())?;
-        let mut dated = DatedJourney { id: self.id(), file: self.file, ..DatedJourney::default() };
+    pub(super) fn read_dated_journey(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<DatedServiceJourney>())?;
+        let mut dated = DatedServiceJourney {
+            id: self.intern_id(),
+            file: self.file,
+            ..DatedServiceJourney::default()
+        };
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "ServiceJourneyRef" => dated.journey = self.reference()?,
-                "OperatingDayRef" => dated.day = self.reference()?,
-                "ServiceAlteration" => dated.is_cancelled = is_cancelled(&self.text()?),
-                _ => self.xml.skip()?,
+                "ServiceJourneyRef" => dated.journey = self.read_reference()?,
+                "OperatingDayRef" => dated.day = self.read_reference()?,
+                "ServiceAlteration" => dated.is_cancelled = is_cancellation(&self.read_text()?),
+                _ => self.xml.skip_element()?,
             }
         }
         self.out.dated_journeys.push(dated);
@@ -246,6 +260,6 @@ impl Reader<'_, '_> {
 }
 
 /// Whether an alteration means that the journey does not run.
-fn is_cancelled(alteration: &str) -> bool {
+fn is_cancellation(alteration: &str) -> bool {
     matches!(alteration, "cancellation" | "replaced")
 }

@@ -4,16 +4,16 @@ use crate::gtfs;
 
 /// How much of a publication is read before it is refused. The defaults hold national publications.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct PublicationLimits {
     /// Bounds on the archive, and on each file as it inflates. A file is in memory while it is read.
-    pub files: gtfs::Limits,
+    pub files: gtfs::DatasetLimits,
     /// Longest text of one element, in bytes; a longer one is left out with a problem.
     pub text_bytes: usize,
     /// Most memory of all records and of the sets of days that they come to, in bytes, besides their texts.
     pub record_bytes: usize,
 }
 
-impl Limits {
+impl PublicationLimits {
     /// Deepest nesting of elements; frames in frames reach about 20.
     pub const DEPTH: usize = 100;
     /// Most days that calendars name one by one, all together.
@@ -24,13 +24,13 @@ impl Limits {
     pub const CALLS_IN_ALL: u64 = 50_000_000;
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            files: gtfs::Limits {
+impl Default for PublicationLimits {
+    fn default() -> PublicationLimits {
+        PublicationLimits {
+            files: gtfs::DatasetLimits {
                 entries: 20_000,
                 entry_bytes: 1 << 30,
-                ..gtfs::Limits::default()
+                ..gtfs::DatasetLimits::default()
             },
             text_bytes: 64 << 10,
             record_bytes: 4 << 30,

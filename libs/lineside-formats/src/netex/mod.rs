@@ -8,7 +8,7 @@
 //! So there is one timetable and one loader of it, and what boards show is what the converted zip says.
 //!
 //! What is wrong is a [`Problem`](crate::Problem) that names file and id; what GTFS cannot say is a
-//! [`Loss`](crate::Loss).
+//! [`DroppedField`](crate::Loss).
 
 mod calendar;
 mod days;
@@ -25,16 +25,16 @@ mod to_gtfs;
 mod values;
 
 use crate::{
-    Error, Losses, Problems,
-    gtfs::{self, Files, LoadedTables, Timetable},
+    ConversionReport, Error, Problems,
+    gtfs::{self, FileSet, Timetable, TimetableBuilder},
 };
 
-pub(crate) use self::source::is_publication;
+pub(crate) use self::source::is_publication_delivery;
 pub use self::{
-    elements::{Attributes, Then, Visit, walk},
-    limits::Limits,
-    record::{Counts, Publication},
-    source::{Source, looks_like_netex},
+    elements::{Attributes, PublicationVisitor, VisitAction, visit_elements},
+    limits::PublicationLimits,
+    record::{Publication, RecordCounts},
+    source::{PublicationSource, looks_like_netex},
 };
 
 /// Reads all XML files of a publication.
@@ -45,13 +45,16 @@ pub use self::{
 ///
 /// If nothing of it is NeTEx; if a file cannot be read, is cut off, is not well-formed, declares a document type, or
 /// uses entities of its own; or if a limit is passed. Everything else is a problem.
-pub fn decode(files: &mut dyn Files, limits: &Limits) -> Result<(Publication, Problems), Error> {
-    reader::decode(files, limits, &|| true, None)
+pub fn decode_publication(
+    files: &mut dyn FileSet,
+    limits: &PublicationLimits,
+) -> Result<(Publication, Problems), Error> {
+    reader::decode_files(files, limits, &|| true, None)
 }
 
 /// Of a publication what can be read.
 #[derive(Debug)]
-pub struct Readable {
+pub struct PartialPublication {
     /// The records; of a file that cannot be read those before where it breaks off.
     pub publication: Publication,
     /// What is wrong in the files.
@@ -66,14 +69,14 @@ pub struct Readable {
 /// # Errors
 ///
 /// If no file can be read, or none is NeTEx; if a limit is passed.
-pub fn decode_readable(
-    files: &mut dyn Files,
-    limits: &Limits,
+pub fn decode_readable_files(
+    files: &mut dyn FileSet,
+    limits: &PublicationLimits,
     goes_on: &dyn Fn() -> bool,
-) -> Result<Readable, Error> {
+) -> Result<PartialPublication, Error> {
     let mut refused = Vec::new();
-    let (publication, problems) = reader::decode(files, limits, goes_on, Some(&mut refused))?;
-    Ok(Readable { publication, problems, refused })
+    let (publication, problems) = reader::decode_files(files, limits, goes_on, Some(&mut refused))?;
+    Ok(PartialPublication { publication, problems, refused })
 }
 
 /// Writes a publication as GTFS, and tells what of it GTFS cannot say. References that lead nowhere are problems.
@@ -83,34 +86,34 @@ pub fn decode_readable(
 /// If the tables cannot be written.
 pub fn write_gtfs(
     publication: &Publication,
-    tables: &mut dyn gtfs::Tables,
+    tables: &mut dyn gtfs::TableWriter,
     problems: &mut Problems,
-) -> Result<Losses, Error> {
-    to_gtfs::write(publication, tables, problems)
+) -> Result<ConversionReport, Error> {
+    to_gtfs::write_tables(publication, tables, problems)
 }
 
 /// What is wrong about the tables that [`write_gtfs`] wrote, by what the loader of their timetable says: without what is
 /// told of the publication already, in its own words.
-pub fn problems_of_tables(mut problems: Problems, timetable: &Timetable) -> Problems {
+pub fn drop_known_table_problems(mut problems: Problems, timetable: &Timetable) -> Problems {
     let n = timetable.agencies().filter(|agency| agency.url.is_none()).count() as u64;
-    problems.take_back("agency.txt", "missing_required_field", "agency_url", n);
-    problems.take_back("stops.txt", "stop_without_location", "stop_lat", u64::MAX);
-    problems.take_back("agency.txt", "invalid_url", "agency_url", u64::MAX);
-    problems.take_back("agency.txt", "invalid_email", "agency_email", u64::MAX);
+    problems.retract_field_problems("agency.txt", "missing_required_field", "agency_url", n);
+    problems.retract_field_problems("stops.txt", "stop_without_location", "stop_lat", u64::MAX);
+    problems.retract_field_problems("agency.txt", "invalid_url", "agency_url", u64::MAX);
+    problems.retract_field_problems("agency.txt", "invalid_email", "agency_email", u64::MAX);
     problems
 }
 
 /// What a publication comes to as a timetable.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedPublication {
     /// The timetable, as a GTFS zip would give it.
     pub timetable: Timetable,
     /// How much of what was read.
-    pub counts: Counts,
+    pub counts: RecordCounts,
     /// What was wrong: in the files of the publication, and in the tables that were made of it.
     pub problems: Problems,
     /// What GTFS cannot say.
-    pub losses: Losses,
+    pub losses: ConversionReport,
 }
 
 /// Reads a publication into a timetable.
@@ -118,13 +121,16 @@ pub struct Loaded {
 /// # Errors
 ///
 /// As [`decode`], and if a limit of the timetable is passed.
-pub fn load(files: &mut dyn Files, limits: &Limits) -> Result<Loaded, Error> {
-    let (publication, mut problems) = decode(files, limits)?;
-    let mut tables = LoadedTables::new(gtfs::Limits::default());
+pub fn load_timetable(
+    files: &mut dyn FileSet,
+    limits: &PublicationLimits,
+) -> Result<LoadedPublication, Error> {
+    let (publication, mut problems) = decode_publication(files, limits)?;
+    let mut tables = TimetableBuilder::new(gtfs::DatasetLimits::default());
     let losses = write_gtfs(&publication, &mut tables, &mut problems)?;
-    let counts = publication.counts();
+    let counts = publication.record_counts();
     drop(publication);
-    let (timetable, more) = tables.finish()?;
-    problems.merge(problems_of_tables(more, &timetable));
-    Ok(Loaded { timetable, counts, problems, losses })
+    let (timetable, more) = tables.build_timetable()?;
+    problems.merge(drop_known_table_problems(more, &timetable));
+    Ok(LoadedPublication { timetable, counts, problems, losses })
 }

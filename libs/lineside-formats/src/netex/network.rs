@@ -3,72 +3,78 @@
 use std::ops::Range;
 
 use super::{
-    reader::Reader,
+    reader::PublicationReader,
     record::{
-        DemandType, Line, NO_TIME, Named, Network, Organisation, Pattern, PatternPoint, Route,
-        StopUse, TimingLink,
+        JourneyPattern, Line, LineNetwork, LineRoute, NO_TIME, NamedRecord, Organisation,
+        PatternPoint, StopUse, TimeDemandType, TimingLink,
     },
 };
-use crate::{Error, gtfs::Text};
+use crate::{Error, gtfs::TextId};
 
-impl Reader<'_, '_> {
-    pub(super) fn organisation(&mut self) -> Result<(), Error> {
+impl PublicationReader<'_, '_> {
+    pub(super) fn read_organisation(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<Organisation>())?;
-        let mut organisation = Organisation { id: self.id(), ..Organisation::default() };
+        let mut organisation = Organisation { id: self.intern_id(), ..Organisation::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "Name" => organisation.name = self.text_kept()?,
-                "ShortName" => organisation.short_name = self.text_kept()?,
+                "Name" => organisation.name = self.intern_text()?,
+                "ShortName" => organisation.short_name = self.intern_text()?,
                 "ContactDetails" | "CustomerServiceContactDetails" => {
                     while let Some(name) = self.xml.next_child()? {
                         match name {
-                            "Url" => self.text_if_first(&mut organisation.url)?,
-                            "Phone" => self.text_if_first(&mut organisation.phone)?,
-                            "Email" => self.text_if_first(&mut organisation.email)?,
-                            _ => self.xml.skip()?,
+                            "Url" => self.intern_text_if_empty(&mut organisation.url)?,
+                            "Phone" => self.intern_text_if_empty(&mut organisation.phone)?,
+                            "Email" => self.intern_text_if_empty(&mut organisation.email)?,
+                            _ => self.xml.skip_element()?,
                         }
                     }
                 }
-                _ => self.xml.skip()?,
+                _ => self.xml.skip_element()?,
             }
         }
         self.out.organisations.push(organisation);
         Ok(())
     }
 
-    /// Reads a `Network` or `GroupOfLines`, which may hold others, and lines.
-    pub(super) fn network(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<Network>())?;
-        let mut network = Network { id: self.id(), ..Network::default() };
+    /// Reads a `LineNetwork` or `GroupOfLines`, which may hold others, and lines.
+    pub(super) fn read_network(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<LineNetwork>())?;
+        let mut network = LineNetwork { id: self.intern_id(), ..LineNetwork::default() };
         let mut lines = Vec::new();
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "AuthorityRef" => network.authority = self.reference()?,
-                "OperatorRef" | "TransportOrganisationRef" if network.authority == Text::EMPTY => {
-                    network.authority = self.reference()?;
+                "AuthorityRef" => network.authority = self.read_reference()?,
+                "OperatorRef" | "TransportOrganisationRef"
+                    if network.authority == TextId::EMPTY =>
+                {
+                    network.authority = self.read_reference()?;
                 }
                 "members" => {
                     while let Some(name) = self.xml.next_child()? {
                         match name {
-                            "LineRef" | "FlexibleLineRef" => lines.push(self.reference()?),
-                            _ => self.xml.skip()?,
+                            "LineRef" | "FlexibleLineRef" => lines.push(self.read_reference()?),
+                            _ => self.xml.skip_element()?,
                         }
                     }
                 }
-                _ => self.walk()?,
+                _ => self.read_members()?,
             }
         }
-        network.lines = self.keep_references(&lines)?;
+        network.lines = self.store_references(&lines)?;
         self.out.networks.push(network);
         Ok(())
     }
 
-    pub(super) fn line(&mut self, element: &str) -> Result<(), Error> {
+    pub(super) fn read_line(&mut self, element: &str) -> Result<(), Error> {
         self.count_bytes(size_of::<Line>())?;
-        let mut line = Line { id: self.id(), file: self.file, ..Line::default() };
+        let mut line = Line { id: self.intern_id(), file: self.file, ..Line::default() };
         if element == "FlexibleLine" {
             let why = "that it must be ordered is not translated";
-            self.out.untranslated.push("FlexibleLine", why, Some(self.out.texts.get(line.id)));
+            self.out.untranslated.record_dropped(
+                "FlexibleLine",
+                why,
+                Some(self.out.texts.get(line.id)),
+            );
         }
         while let Some(name) = self.xml.next_child()? {
             let place = match name {
@@ -80,153 +86,156 @@ impl Reader<'_, '_> {
                 "TransportMode" => &mut line.mode,
                 "TransportSubmode" => &mut line.submode,
                 "OperatorRef" => {
-                    line.operator = self.reference()?;
+                    line.operator = self.read_reference()?;
                     continue;
                 }
                 "AuthorityRef" => {
-                    line.authority = self.reference()?;
+                    line.authority = self.read_reference()?;
                     continue;
                 }
                 "RepresentedByGroupRef" => {
-                    line.group = self.reference()?;
+                    line.group = self.read_reference()?;
                     continue;
                 }
                 "Presentation" => {
-                    self.presentation(&mut line)?;
+                    self.read_presentation(&mut line)?;
                     continue;
                 }
                 "routes" => {
-                    self.routes_of_line(line.id)?;
+                    self.read_line_routes(line.id)?;
                     continue;
                 }
                 _ => {
-                    self.xml.skip()?;
+                    self.xml.skip_element()?;
                     continue;
                 }
             };
-            *place = self.text_kept()?;
+            *place = self.intern_text()?;
         }
         self.out.lines.push(line);
         Ok(())
     }
 
     /// Reads the routes that a line lists, or holds.
-    fn routes_of_line(&mut self, line: Text) -> Result<(), Error> {
+    fn read_line_routes(&mut self, line: TextId) -> Result<(), Error> {
         while let Some(name) = self.xml.next_child()? {
             match name {
                 "RouteRef" => {
-                    self.count_bytes(size_of::<(Text, Text)>())?;
-                    let route = self.reference()?;
+                    self.count_bytes(size_of::<(TextId, TextId)>())?;
+                    let route = self.read_reference()?;
                     self.out.line_of_route.push((route, line));
                 }
-                "Route" => self.route()?,
-                _ => self.xml.skip()?,
+                "Route" => self.read_route()?,
+                _ => self.xml.skip_element()?,
             }
         }
         Ok(())
     }
 
-    fn presentation(&mut self, line: &mut Line) -> Result<(), Error> {
+    fn read_presentation(&mut self, line: &mut Line) -> Result<(), Error> {
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "Colour" => line.colour = self.text_kept()?,
-                "TextColour" => line.text_colour = self.text_kept()?,
-                _ => self.xml.skip()?,
+                "Colour" => line.colour = self.intern_text()?,
+                "TextColour" => line.text_colour = self.intern_text()?,
+                _ => self.xml.skip_element()?,
             }
         }
         Ok(())
     }
 
-    pub(super) fn route(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<Route>())?;
-        let mut route = Route { id: self.id(), ..Route::default() };
+    pub(super) fn read_route(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<LineRoute>())?;
+        let mut route = LineRoute { id: self.intern_id(), ..LineRoute::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "LineRef" | "FlexibleLineRef" => route.line = self.reference()?,
-                "DirectionType" => route.direction = self.direction()?,
-                _ => self.xml.skip()?,
+                "LineRef" | "FlexibleLineRef" => route.line = self.read_reference()?,
+                "DirectionType" => route.direction = self.read_direction()?,
+                _ => self.xml.skip_element()?,
             }
         }
         self.out.routes.push(route);
         Ok(())
     }
 
-    pub(super) fn direction(&mut self) -> Result<Option<u8>, Error> {
-        Ok(match &*self.text()? {
+    pub(super) fn read_direction(&mut self) -> Result<Option<u8>, Error> {
+        Ok(match &*self.read_text()? {
             "outbound" | "clockwise" => Some(0),
             "inbound" | "anticlockwise" => Some(1),
             _ => None,
         })
     }
 
-    pub(super) fn destination_display(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<Named>())?;
-        let id = self.id();
-        let (mut front, mut name_of) = (Text::EMPTY, Text::EMPTY);
+    pub(super) fn read_destination_display(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<NamedRecord>())?;
+        let id = self.intern_id();
+        let (mut front, mut name_of) = (TextId::EMPTY, TextId::EMPTY);
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "FrontText" => front = self.text_kept()?,
-                "Name" => name_of = self.text_kept()?,
+                "FrontText" => front = self.intern_text()?,
+                "Name" => name_of = self.intern_text()?,
                 "vias" => {
                     let why = "GTFS has one text for where a trip goes";
-                    self.out.untranslated.push("Via", why, Some(self.out.texts.get(id)));
-                    self.xml.skip()?;
+                    self.out.untranslated.record_dropped("Via", why, Some(self.out.texts.get(id)));
+                    self.xml.skip_element()?;
                 }
-                _ => self.xml.skip()?,
+                _ => self.xml.skip_element()?,
             }
         }
-        let name = if front == Text::EMPTY { name_of } else { front };
-        self.out.displays.push(Named { id, name });
+        let name = if front == TextId::EMPTY { name_of } else { front };
+        self.out.displays.push(NamedRecord { id, name });
         Ok(())
     }
 
-    pub(super) fn train_number(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<Named>())?;
-        let (id, mut name_of) = (self.id(), Text::EMPTY);
+    pub(super) fn read_train_number(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<NamedRecord>())?;
+        let (id, mut name_of) = (self.intern_id(), TextId::EMPTY);
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "ForAdvertisement" => name_of = self.text_kept()?,
-                "ForProduction" => self.text_if_first(&mut name_of)?,
-                _ => self.xml.skip()?,
+                "ForAdvertisement" => name_of = self.intern_text()?,
+                "ForProduction" => self.intern_text_if_empty(&mut name_of)?,
+                _ => self.xml.skip_element()?,
             }
         }
-        self.out.train_numbers.push(Named { id, name: name_of });
+        self.out.train_numbers.push(NamedRecord { id, name: name_of });
         Ok(())
     }
 
-    pub(super) fn pattern(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<Pattern>())?;
-        let mut pattern = Pattern { id: self.id(), file: self.file, ..Pattern::default() };
+    pub(super) fn read_journey_pattern(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<JourneyPattern>())?;
+        let mut pattern =
+            JourneyPattern { id: self.intern_id(), file: self.file, ..JourneyPattern::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "RouteRef" => pattern.route = self.reference()?,
-                "LineRef" | "FlexibleLineRef" => pattern.line = self.reference()?,
+                "RouteRef" => pattern.route = self.read_reference()?,
+                "LineRef" | "FlexibleLineRef" => pattern.line = self.read_reference()?,
                 "RouteView" => {
                     while let Some(name) = self.xml.next_child()? {
                         match name {
-                            "LineRef" | "FlexibleLineRef" => pattern.line = self.reference()?,
-                            _ => self.xml.skip()?,
+                            "LineRef" | "FlexibleLineRef" => {
+                                pattern.line = self.read_reference()?
+                            }
+                            _ => self.xml.skip_element()?,
                         }
                     }
                 }
-                "DestinationDisplayRef" => pattern.display = self.reference()?,
-                "DirectionType" => pattern.direction = self.direction()?,
-                "pointsInSequence" => pattern.points = self.points_in_sequence()?,
-                _ => self.xml.skip()?,
+                "DestinationDisplayRef" => pattern.display = self.read_reference()?,
+                "DirectionType" => pattern.direction = self.read_direction()?,
+                "pointsInSequence" => pattern.points = self.read_points_in_sequence()?,
+                _ => self.xml.skip_element()?,
             }
         }
         self.out.patterns.push(pattern);
         Ok(())
     }
 
-    fn points_in_sequence(&mut self) -> Result<Range<u32>, Error> {
+    fn read_points_in_sequence(&mut self) -> Result<Range<u32>, Error> {
         let start = self.out.pattern_points.len();
         while let Some(name) = self.xml.next_child()? {
             let number = (self.out.pattern_points.len() - start) as u32;
             match name {
-                "StopPointInJourneyPattern" => self.pattern_point(number, false)?,
-                "TimingPointInJourneyPattern" => self.pattern_point(number, true)?,
-                _ => self.xml.skip()?,
+                "StopPointInJourneyPattern" => self.read_pattern_point(number, false)?,
+                "TimingPointInJourneyPattern" => self.read_pattern_point(number, true)?,
+                _ => self.xml.skip_element()?,
             }
         }
         let points = &mut self.out.pattern_points;
@@ -237,25 +246,25 @@ impl Reader<'_, '_> {
     }
 
     /// Reads a point of a pattern, the `number`th from 0, which may only be one to time.
-    fn pattern_point(&mut self, number: u32, passes: bool) -> Result<(), Error> {
+    fn read_pattern_point(&mut self, number: u32, passes: bool) -> Result<(), Error> {
         self.count_bytes(size_of::<PatternPoint>())?;
         let order = self.xml.attribute("order").and_then(|order| order.parse().ok());
         let mut point = PatternPoint {
-            id: self.id(),
+            id: self.intern_id(),
             order: order.unwrap_or(number),
-            stop_point: Text::EMPTY,
-            display: Text::EMPTY,
-            link: Text::EMPTY,
+            stop_point: TextId::EMPTY,
+            display: TextId::EMPTY,
+            link: TextId::EMPTY,
             use_of: StopUse { passes, ..StopUse::default() },
         };
         while let Some(name) = self.xml.next_child()? {
             match name {
                 "ScheduledStopPointRef" | "TimingPointRef" => {
-                    point.stop_point = self.reference()?
+                    point.stop_point = self.read_reference()?
                 }
-                "DestinationDisplayRef" => point.display = self.reference()?,
-                "OnwardTimingLinkRef" => point.link = self.reference()?,
-                name => self.stop_use(name, &mut point.use_of)?,
+                "DestinationDisplayRef" => point.display = self.read_reference()?,
+                "OnwardTimingLinkRef" => point.link = self.read_reference()?,
+                name => self.read_stop_use_field(name, &mut point.use_of)?,
             }
         }
         self.out.pattern_points.push(point);
@@ -263,43 +272,47 @@ impl Reader<'_, '_> {
     }
 
     /// Reads one of the fields that say what riders may do at a call.
-    pub(super) fn stop_use(&mut self, name: &str, use_of: &mut StopUse) -> Result<(), Error> {
+    pub(super) fn read_stop_use_field(
+        &mut self,
+        name: &str,
+        use_of: &mut StopUse,
+    ) -> Result<(), Error> {
         match name {
-            "ForBoarding" => use_of.may_board = self.flag()?.unwrap_or(true),
-            "ForAlighting" => use_of.may_alight = self.flag()?.unwrap_or(true),
-            "RequestStop" => use_of.on_request = self.flag()?.unwrap_or(false),
-            "StopUse" => match &*self.text()? {
+            "ForBoarding" => use_of.may_board = self.read_flag()?.unwrap_or(true),
+            "ForAlighting" => use_of.may_alight = self.read_flag()?.unwrap_or(true),
+            "RequestStop" => use_of.on_request = self.read_flag()?.unwrap_or(false),
+            "StopUse" => match &*self.read_text()? {
                 "passthrough" => use_of.passes = true,
                 "noBoardingOrAlighting" => (use_of.may_board, use_of.may_alight) = (false, false),
                 _ => {}
             },
-            _ => self.xml.skip()?,
+            _ => self.xml.skip_element()?,
         }
         Ok(())
     }
 
-    pub(super) fn timing_link(&mut self) -> Result<(), Error> {
+    pub(super) fn read_timing_link(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<TimingLink>())?;
-        let mut link = TimingLink { id: self.id(), ..TimingLink::default() };
+        let mut link = TimingLink { id: self.intern_id(), ..TimingLink::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "FromPointRef" => link.from = self.reference()?,
-                "ToPointRef" => link.to = self.reference()?,
-                _ => self.xml.skip()?,
+                "FromPointRef" => link.from = self.read_reference()?,
+                "ToPointRef" => link.to = self.read_reference()?,
+                _ => self.xml.skip_element()?,
             }
         }
         self.out.timing_links.push(link);
         Ok(())
     }
 
-    pub(super) fn demand_type(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<DemandType>())?;
-        let mut demand_type = DemandType { id: self.id(), ..DemandType::default() };
+    pub(super) fn read_time_demand_type(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<TimeDemandType>())?;
+        let mut demand_type = TimeDemandType { id: self.intern_id(), ..TimeDemandType::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "runTimes" => demand_type.runs = self.durations()?,
-                "waitTimes" => demand_type.waits = self.durations()?,
-                _ => self.xml.skip()?,
+                "runTimes" => demand_type.runs = self.read_durations()?,
+                "waitTimes" => demand_type.waits = self.read_durations()?,
+                _ => self.xml.skip_element()?,
             }
         }
         self.out.demand_types.push(demand_type);
@@ -307,22 +320,22 @@ impl Reader<'_, '_> {
     }
 
     /// Reads how long links take, or how long one waits at points.
-    fn durations(&mut self) -> Result<Range<u32>, Error> {
+    fn read_durations(&mut self) -> Result<Range<u32>, Error> {
         let start = self.out.durations.len() as u32;
         while self.xml.next_child()?.is_some() {
-            let (mut of, mut seconds, n_unread) = (Text::EMPTY, None, self.n_unread());
+            let (mut of, mut seconds, n_unread) = (TextId::EMPTY, None, self.unread_count());
             while let Some(name) = self.xml.next_child()? {
                 match name {
                     "TimingLinkRef" | "ScheduledStopPointRef" | "TimingPointRef" => {
-                        of = self.reference()?;
+                        of = self.read_reference()?;
                     }
-                    "RunTime" | "WaitTime" => seconds = self.duration()?,
-                    _ => self.xml.skip()?,
+                    "RunTime" | "WaitTime" => seconds = self.read_duration()?,
+                    _ => self.xml.skip_element()?,
                 }
             }
-            let unread = Some(NO_TIME).filter(|_| self.n_unread() > n_unread);
+            let unread = Some(NO_TIME).filter(|_| self.unread_count() > n_unread);
             if let Some(seconds) = seconds.or(unread) {
-                self.count_bytes(size_of::<(Text, i32)>())?;
+                self.count_bytes(size_of::<(TextId, i32)>())?;
                 self.out.durations.push((of, seconds));
             }
         }

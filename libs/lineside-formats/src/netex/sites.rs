@@ -1,33 +1,35 @@
 //! Places and stop points: `StopPlace`, `Quay`, `ScheduledStopPoint`, and which is where.
 
 use super::{
-    reader::Reader,
-    record::{Place, StopAssignment, StopPoint},
+    reader::PublicationReader,
+    record::{PassengerStopAssignment, StopPoint, StopSite},
 };
-use crate::{Error, gtfs::Text};
+use crate::{Error, gtfs::TextId};
 
-impl Reader<'_, '_> {
-    pub(super) fn stop_place(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<Place>())?;
-        let mut place = Place { id: self.id(), file: self.file, ..Place::default() };
+impl PublicationReader<'_, '_> {
+    pub(super) fn read_stop_place(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<StopSite>())?;
+        let mut place = StopSite { id: self.intern_id(), file: self.file, ..StopSite::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
                 "quays" => {
                     while let Some(name) = self.xml.next_child()? {
                         match name {
-                            "Quay" => self.within(|reader| reader.quay(place.id))?,
+                            "Quay" => {
+                                self.read_nested_object(|reader| reader.read_quay(place.id))?
+                            }
                             // A quay that stands beside it, and mostly does not name it itself.
                             "QuayRef" => {
-                                let quay = self.reference()?;
-                                self.count_bytes(size_of::<(Text, Text)>())?;
+                                let quay = self.read_reference()?;
+                                self.count_bytes(size_of::<(TextId, TextId)>())?;
                                 self.out.place_of_quay.push((quay, place.id));
                             }
-                            _ => self.xml.skip()?,
+                            _ => self.xml.skip_element()?,
                         }
                     }
                 }
-                "ParentSiteRef" => place.parent = self.reference()?,
-                name => self.place_field(name, &mut place)?,
+                "ParentSiteRef" => place.parent = self.read_reference()?,
+                name => self.read_site_field(name, &mut place)?,
             }
         }
         self.out.stop_places.push(place);
@@ -35,104 +37,106 @@ impl Reader<'_, '_> {
     }
 
     /// Reads a `Quay`, which stands in the stop place `parent` or alone.
-    pub(super) fn quay(&mut self, parent: Text) -> Result<(), Error> {
-        self.count_bytes(size_of::<Place>())?;
-        let mut quay = Place { id: self.id(), parent, file: self.file, ..Place::default() };
+    pub(super) fn read_quay(&mut self, parent: TextId) -> Result<(), Error> {
+        self.count_bytes(size_of::<StopSite>())?;
+        let mut quay =
+            StopSite { id: self.intern_id(), parent, file: self.file, ..StopSite::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "SiteRef" | "ParentSiteRef" if quay.parent == Text::EMPTY => {
-                    quay.parent = self.reference()?;
+                "SiteRef" | "ParentSiteRef" if quay.parent == TextId::EMPTY => {
+                    quay.parent = self.read_reference()?;
                 }
                 // How the French profile names its stop place; others name zones of fares so.
                 "ParentZoneRef" => {
-                    let zone = self.reference()?;
-                    self.count_bytes(size_of::<(Text, Text)>())?;
+                    let zone = self.read_reference()?;
+                    self.count_bytes(size_of::<(TextId, TextId)>())?;
                     self.out.place_of_quay.push((quay.id, zone));
                 }
-                "Label" => quay.label = self.text_kept()?,
-                name => self.place_field(name, &mut quay)?,
+                "Label" => quay.label = self.intern_text()?,
+                name => self.read_site_field(name, &mut quay)?,
             }
         }
         self.out.quays.push(quay);
         Ok(())
     }
 
-    fn place_field(&mut self, name: &str, place: &mut Place) -> Result<(), Error> {
+    fn read_site_field(&mut self, name: &str, place: &mut StopSite) -> Result<(), Error> {
         match name {
-            "Name" => place.name = self.text_kept()?,
-            "PublicCode" => place.public_code = self.text_kept()?,
+            "Name" => place.name = self.intern_text()?,
+            "PublicCode" => place.public_code = self.intern_text()?,
             "Centroid" | "Location" => {
-                let n_unread = self.n_unread();
-                let point = self.location()?;
-                self.keep_unread(place.id, n_unread)?;
+                let n_unread = self.unread_count();
+                let point = self.read_location()?;
+                self.mark_unread_days(place.id, n_unread)?;
                 place.point = place.point.or(point);
             }
-            "AccessibilityAssessment" => place.wheelchair = self.wheelchair()?,
-            _ => self.xml.skip()?,
+            "AccessibilityAssessment" => place.wheelchair = self.read_wheelchair_access()?,
+            _ => self.xml.skip_element()?,
         }
         Ok(())
     }
 
     /// What an assessment says about wheelchairs, or else about everybody who walks badly.
-    fn wheelchair(&mut self) -> Result<Option<bool>, Error> {
+    fn read_wheelchair_access(&mut self) -> Result<Option<bool>, Error> {
         let (mut overall, mut wheelchair) = (None, None);
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "MobilityImpairedAccess" => overall = self.limitation()?,
+                "MobilityImpairedAccess" => overall = self.read_limitation_status()?,
                 "limitations" => {
                     while self.xml.next_child()?.is_some() {
                         while let Some(name) = self.xml.next_child()? {
                             if name == "WheelchairAccess" {
-                                wheelchair = self.limitation()?;
+                                wheelchair = self.read_limitation_status()?;
                             } else {
-                                self.xml.skip()?;
+                                self.xml.skip_element()?;
                             }
                         }
                     }
                 }
-                _ => self.xml.skip()?,
+                _ => self.xml.skip_element()?,
             }
         }
         Ok(wheelchair.or(overall))
     }
 
     /// Whether something is so; nothing where it is so in part, or nobody knows.
-    fn limitation(&mut self) -> Result<Option<bool>, Error> {
-        Ok(match &*self.text()? {
+    fn read_limitation_status(&mut self) -> Result<Option<bool>, Error> {
+        Ok(match &*self.read_text()? {
             "true" | "1" => Some(true),
             "false" | "0" => Some(false),
             _ => None,
         })
     }
 
-    pub(super) fn stop_point(&mut self) -> Result<(), Error> {
+    pub(super) fn read_scheduled_stop_point(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<StopPoint>())?;
-        let mut point = StopPoint { id: self.id(), file: self.file, ..StopPoint::default() };
+        let mut point = StopPoint { id: self.intern_id(), file: self.file, ..StopPoint::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "Name" => point.name = self.text_kept()?,
-                "PublicCode" => point.public_code = self.text_kept()?,
+                "Name" => point.name = self.intern_text()?,
+                "PublicCode" => point.public_code = self.intern_text()?,
                 "Location" => {
-                    let n_unread = self.n_unread();
-                    point.point = self.location()?;
-                    self.keep_unread(point.id, n_unread)?;
+                    let n_unread = self.unread_count();
+                    point.point = self.read_location()?;
+                    self.mark_unread_days(point.id, n_unread)?;
                 }
-                _ => self.xml.skip()?,
+                _ => self.xml.skip_element()?,
             }
         }
         self.out.stop_points.push(point);
         Ok(())
     }
 
-    pub(super) fn stop_assignment(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<StopAssignment>())?;
-        let mut assignment = StopAssignment { file: self.file, ..StopAssignment::default() };
+    pub(super) fn read_stop_assignment(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<PassengerStopAssignment>())?;
+        let mut assignment =
+            PassengerStopAssignment { file: self.file, ..PassengerStopAssignment::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "ScheduledStopPointRef" => assignment.stop_point = self.reference()?,
-                "QuayRef" => assignment.quay = self.reference()?,
-                "StopPlaceRef" => assignment.stop_place = self.reference()?,
-                _ => self.xml.skip()?,
+                "ScheduledStopPointRef" => assignment.stop_point = self.read_reference()?,
+                "QuayRef" => assignment.quay = self.read_reference()?,
+                "StopPlaceRef" => assignment.stop_place = self.read_reference()?,
+                _ => self.xml.skip_element()?,
             }
         }
         self.out.stop_assignments.push(assignment);

@@ -4,7 +4,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
 use crate::{
     Error, Problems,
-    gtfs::{Files, Limits, ZipFiles},
+    gtfs::{DatasetLimits, FileSet, ZipFiles},
 };
 
 /// The bytes at a file's start in which its root element is looked for: declarations and comments stand before it.
@@ -16,81 +16,87 @@ const SINGLE: &str = "publication.xml";
 
 /// A publication where it lies, in memory or in a file: a zip, or one XML file.
 #[derive(Debug)]
-pub struct Source<R>(Kind<R>);
+pub struct PublicationSource<R>(SourceContainer<R>);
 
 #[derive(Debug)]
-enum Kind<R> {
+enum SourceContainer<R> {
     Zip(Box<ZipFiles<R>>),
     Single(R),
 }
 
-impl<'a> Source<Cursor<&'a [u8]>> {
+impl<'a> PublicationSource<Cursor<&'a [u8]>> {
     /// Takes a body in memory for what it is.
     ///
     /// # Errors
     ///
     /// If it begins as a zip and is damaged, too large, or holds no XML file.
-    pub fn new(body: &'a [u8], limits: &Limits) -> Result<Source<Cursor<&'a [u8]>>, Error> {
-        Source::of_reader(Cursor::new(body), limits)
+    pub fn new(
+        body: &'a [u8],
+        limits: &DatasetLimits,
+    ) -> Result<PublicationSource<Cursor<&'a [u8]>>, Error> {
+        PublicationSource::from_reader(Cursor::new(body), limits)
     }
 }
 
-impl<R: Read + Seek> Source<R> {
+impl<R: Read + Seek> PublicationSource<R> {
     /// Takes what a reader gives from its beginning for what it is; of a zip the list of its files is read now.
     ///
     /// # Errors
     ///
     /// If it cannot be read, or begins as a zip and is damaged, too large, or holds no XML file.
-    pub fn of_reader(mut reader: R, limits: &Limits) -> Result<Source<R>, Error> {
-        let start = start_of(&mut reader).map_err(Error::io)?;
-        Ok(Source(if is_zip(&start) {
-            Kind::Zip(Box::new(ZipFiles::of_xml(reader, limits)?))
+    pub fn from_reader(
+        mut reader: R,
+        limits: &DatasetLimits,
+    ) -> Result<PublicationSource<R>, Error> {
+        let start = read_start(&mut reader).map_err(Error::from_io)?;
+        Ok(PublicationSource(if begins_as_zip(&start) {
+            SourceContainer::Zip(Box::new(ZipFiles::from_xml_archive(reader, limits)?))
         } else {
-            Kind::Single(reader)
+            SourceContainer::Single(reader)
         }))
     }
 }
 
-impl<R: Read + Seek> Files for Source<R> {
-    fn names(&mut self) -> Vec<String> {
+impl<R: Read + Seek> FileSet for PublicationSource<R> {
+    fn file_names(&mut self) -> Vec<String> {
         match &mut self.0 {
-            Kind::Zip(zip) => zip.names(),
-            Kind::Single(_) => vec![SINGLE.to_owned()],
+            SourceContainer::Zip(zip) => zip.file_names(),
+            SourceContainer::Single(_) => vec![SINGLE.to_owned()],
         }
     }
 
-    fn open<'b>(&'b mut self, name: &str) -> Result<Option<Box<dyn Read + 'b>>, Error> {
+    fn open_file<'b>(&'b mut self, name: &str) -> Result<Option<Box<dyn Read + 'b>>, Error> {
         match &mut self.0 {
-            Kind::Zip(zip) => zip.open(name),
-            Kind::Single(_) if name != SINGLE => Ok(None),
-            Kind::Single(reader) => {
-                reader.rewind().map_err(Error::io)?;
+            SourceContainer::Zip(zip) => zip.open_file(name),
+            SourceContainer::Single(_) if name != SINGLE => Ok(None),
+            SourceContainer::Single(reader) => {
+                reader.rewind().map_err(Error::from_io)?;
                 Ok(Some(Box::new(reader)))
             }
         }
     }
 
-    fn size_hint(&mut self, name: &str) -> Option<u64> {
+    fn file_size_hint(&mut self, name: &str) -> Option<u64> {
         match &mut self.0 {
-            Kind::Zip(zip) => zip.size_hint(name),
-            Kind::Single(reader) => reader.seek(SeekFrom::End(0)).ok(),
+            SourceContainer::Zip(zip) => zip.file_size_hint(name),
+            SourceContainer::Single(reader) => reader.seek(SeekFrom::End(0)).ok(),
         }
     }
 
     fn take_problems(&mut self) -> Problems {
         match &mut self.0 {
-            Kind::Zip(zip) => zip.take_problems(),
-            Kind::Single(_) => Problems::new(),
+            SourceContainer::Zip(zip) => zip.take_problems(),
+            SourceContainer::Single(_) => Problems::new(),
         }
     }
 }
 
-fn is_zip(body: &[u8]) -> bool {
+fn begins_as_zip(body: &[u8]) -> bool {
     body.starts_with(b"PK\x03\x04") || body.starts_with(b"PK\x05\x06")
 }
 
 /// The first bytes of what a reader gives.
-fn start_of(reader: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
+fn read_start(reader: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     reader.rewind()?;
     reader.by_ref().take(LOOK_BYTES as u64).read_to_end(&mut start)?;
@@ -107,24 +113,27 @@ fn start_of(reader: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
 ///
 /// If it cannot be read.
 pub fn looks_like_netex(mut reader: impl Read + Seek) -> io::Result<bool> {
-    let start = start_of(&mut reader)?;
-    if !is_zip(&start) {
-        return Ok(is_publication(&start));
+    let start = read_start(&mut reader)?;
+    if !begins_as_zip(&start) {
+        return Ok(is_publication_delivery(&start));
     }
-    let Ok(mut files) = ZipFiles::of_xml(reader, &super::Limits::default().files) else {
+    let Ok(mut files) =
+        ZipFiles::from_xml_archive(reader, &super::PublicationLimits::default().files)
+    else {
         return Ok(false);
     };
-    let names = files.names();
+    let names = files.file_names();
     Ok(names.iter().take(FILES_LOOK_MAX).any(|name| {
         let mut start = Vec::new();
-        let Ok(Some(file)) = files.open(name) else { return false };
-        file.take(LOOK_BYTES as u64).read_to_end(&mut start).is_ok() && is_publication(&start)
+        let Ok(Some(file)) = files.open_file(name) else { return false };
+        file.take(LOOK_BYTES as u64).read_to_end(&mut start).is_ok()
+            && is_publication_delivery(&start)
     }))
 }
 
 /// Whether an XML file that begins so has a `PublicationDelivery` as its root.
-pub(crate) fn is_publication(start: &[u8]) -> bool {
-    let text = crate::xml::start_to_text(start);
+pub(crate) fn is_publication_delivery(start: &[u8]) -> bool {
+    let text = crate::xml::decode_document_start(start);
     let mut rest = text.trim_start();
     loop {
         let end = match rest {
@@ -142,7 +151,7 @@ pub(crate) fn is_publication(start: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_publication;
+    use super::is_publication_delivery;
 
     #[test]
     fn the_root_tells() {
@@ -151,7 +160,7 @@ mod tests {
             "\u{FEFF}<?xml version=\"1.0\"?>\n<!-- <Siri> -->\r\n<netex:PublicationDelivery>",
             "<PublicationDelivery/>",
         ] {
-            assert!(is_publication(text.as_bytes()), "{text}");
+            assert!(is_publication_delivery(text.as_bytes()), "{text}");
         }
         for text in [
             "",
@@ -161,7 +170,7 @@ mod tests {
             "<!-- PublicationDelivery",
             "{}",
         ] {
-            assert!(!is_publication(text.as_bytes()), "{text}");
+            assert!(!is_publication_delivery(text.as_bytes()), "{text}");
         }
     }
 }

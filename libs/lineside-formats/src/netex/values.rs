@@ -2,101 +2,102 @@
 
 use super::{
     days::{self, Day},
-    reader::Reader,
+    reader::PublicationReader,
     record::NO_TIME,
 };
 use crate::{
     Error, Problem,
-    gtfs::{Text, values},
-    span,
+    gtfs::{TextId, values},
+    xsd_duration,
 };
 
 /// Seconds of a day.
 pub(super) const DAY_SECONDS: i32 = 24 * 3_600;
 
-impl Reader<'_, '_> {
-    pub(super) fn flag(&mut self) -> Result<Option<bool>, Error> {
+impl PublicationReader<'_, '_> {
+    pub(super) fn read_flag(&mut self) -> Result<Option<bool>, Error> {
         let detail = "is neither true nor false and is left out";
-        self.value("invalid_boolean", detail, |text| match text {
+        self.read_parsed("invalid_boolean", detail, |text| match text {
             "true" | "1" => Some(true),
             "false" | "0" => Some(false),
             _ => None,
         })
     }
 
-    pub(super) fn day(&mut self) -> Result<Option<Day>, Error> {
-        self.value("invalid_date", "is no date and is left out", days::parse)
+    pub(super) fn read_day(&mut self) -> Result<Option<Day>, Error> {
+        self.read_parsed("invalid_date", "is no date and is left out", days::parse_day)
     }
 
     /// A whole number.
-    pub(super) fn integer(&mut self) -> Result<Option<i32>, Error> {
+    pub(super) fn read_integer(&mut self) -> Result<Option<i32>, Error> {
         let detail = "is no whole number and is left out";
-        self.value("invalid_integer", detail, |text| text.parse().ok())
+        self.read_parsed("invalid_integer", detail, |text| text.parse().ok())
     }
 
     /// A decimal number.
-    pub(super) fn number(&mut self) -> Result<Option<f64>, Error> {
+    pub(super) fn read_number(&mut self) -> Result<Option<f64>, Error> {
         let detail = "is no number and is left out";
         // `parse` also takes `inf` and `nan`.
         let parse = |text: &str| text.parse().ok().filter(|number: &f64| number.is_finite());
-        self.value("invalid_float", detail, parse)
+        self.read_parsed("invalid_float", detail, parse)
     }
 
-    /// The same as [`Reader::time`]; `is_unread` becomes true of one that is there and cannot be read.
-    pub(super) fn time_or(&mut self, is_unread: &mut bool) -> Result<i32, Error> {
-        let n_unread = self.n_unread();
-        let time = self.time()?;
-        *is_unread |= self.n_unread() > n_unread;
+    /// The same as [`Reader::read_time`]; `is_unread` becomes true of one that is there and cannot be read.
+    pub(super) fn read_time_or_flag(&mut self, is_unread: &mut bool) -> Result<i32, Error> {
+        let n_unread = self.unread_count();
+        let time = self.read_time()?;
+        *is_unread |= self.unread_count() > n_unread;
         Ok(time)
     }
 
     /// A time of day in seconds.
-    pub(super) fn time(&mut self) -> Result<i32, Error> {
-        let (name, text) = self.named_text()?;
+    pub(super) fn read_time(&mut self) -> Result<i32, Error> {
+        let (name, text) = self.read_named_text()?;
         // Fractions and time zones may follow; timetables are in local time.
         let clock = text.as_bytes().get(..8).unwrap_or(text.as_bytes());
-        match values::time(clock) {
+        match values::parse_time(clock) {
             Ok(time) => {
                 if time > DAY_SECONDS || clock.get(2) != Some(&b':') {
                     let detail = "is not written as a time of day, and is taken as GTFS has it";
-                    self.complain(name, "invalid_time", detail, &text);
+                    self.report_problem(name, "invalid_time", detail, &text);
                 }
                 Ok(time)
             }
             Err(_) if text.is_empty() => Ok(NO_TIME),
             Err(_) => {
                 let detail = "is no time of day and is left out";
-                self.cannot_read(name, "invalid_time", detail, &text);
+                self.report_unreadable(name, "invalid_time", detail, &text);
                 Ok(NO_TIME)
             }
         }
     }
 
     /// A duration such as `PT1M30S` in seconds.
-    pub(super) fn duration(&mut self) -> Result<Option<i32>, Error> {
-        self.value("invalid_duration", "is no duration and is left out", |text| {
-            span::seconds(text).filter(|seconds| (0..=values::TIME_MAX).contains(seconds))
+    pub(super) fn read_duration(&mut self) -> Result<Option<i32>, Error> {
+        self.read_parsed("invalid_duration", "is no duration and is left out", |text| {
+            xsd_duration::parse_seconds(text)
+                .filter(|seconds| (0..=values::TIME_MAX).contains(seconds))
         })
     }
 
     /// The value of the open element; none, which is told, of a text that is no such value.
-    fn value<T>(
+    fn read_parsed<T>(
         &mut self,
         code: &'static str,
         detail: &str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<Option<T>, Error> {
-        let (name, text) = self.named_text()?;
+        let (name, text) = self.read_named_text()?;
         let value = parse(&text);
         if value.is_none() && !text.is_empty() {
-            self.cannot_read(name, code, detail, &text);
+            self.report_unreadable(name, code, detail, &text);
         }
         Ok(value)
     }
 
     /// Tells of an element that has no value, whatever is said of what it is in.
     #[cold]
-    pub(super) fn cannot_read(
+    pub(super) fn report_unreadable(
         &mut self,
         name: &str,
         code: &'static str,
@@ -104,32 +105,38 @@ impl Reader<'_, '_> {
         value: &str,
     ) {
         self.n_unread += 1;
-        self.complain(name, code, detail, value);
+        self.report_problem(name, code, detail, value);
     }
 
     /// Tells what is wrong with an element of the object that is being read.
     #[cold]
-    pub(super) fn complain(&mut self, field: &str, code: &'static str, detail: &str, value: &str) {
+    pub(super) fn report_problem(
+        &mut self,
+        field: &str,
+        code: &'static str,
+        detail: &str,
+        value: &str,
+    ) {
         let (name, of) = (self.name, self.of);
-        self.problems.push_with(name, code, || {
-            let problem = Problem::new(name, code, detail).in_field(field).with_value(value);
+        self.problems.push_lazily(name, code, || {
+            let problem = Problem::new(name, code, detail).with_field(field).with_value(value);
             match of.attribute("id") {
-                Some(id) => problem.in_record(&id),
+                Some(id) => problem.with_record(&id),
                 None => problem,
             }
         });
     }
 
     /// Values so far that could not be read.
-    pub(super) fn n_unread(&self) -> u64 {
+    pub(super) fn unread_count(&self) -> u64 {
         self.n_unread
     }
 
     /// Keeps in mind that what a record says of days cannot be read, if there were more such values since `n`.
-    pub(super) fn keep_unread(&mut self, record: Text, n: u64) -> Result<(), Error> {
-        let is_new = self.n_unread > n && record != Text::EMPTY;
+    pub(super) fn mark_unread_days(&mut self, record: TextId, n: u64) -> Result<(), Error> {
+        let is_new = self.n_unread > n && record != TextId::EMPTY;
         if is_new && self.out.unread.insert(record) {
-            self.count_bytes(2 * size_of::<Text>())?;
+            self.count_bytes(2 * size_of::<TextId>())?;
         }
         Ok(())
     }

@@ -5,36 +5,36 @@ use smol_str::SmolStr;
 
 use super::{
     CheckStatusRequest, CheckStatusResponse, DataReadyAcknowledgement, DataReadyNotification,
-    DataSupplyRequest, Fault, HeartbeatNotification, Limits, LinesDelivery, LinesRequest,
-    ServiceDelivery, ServiceRequest, StopPointsDelivery, StopPointsRequest, SubscriptionRequest,
-    SubscriptionResponse, SubscriptionTerminatedNotification, TerminateSubscriptionRequest,
-    TerminateSubscriptionResponse,
-    json::Json,
-    passed_over::NAME_BYTES_MAX,
-    reader::Reader,
-    record::{Element as _, Record},
-    source::Source,
+    DataSupplyRequest, HeartbeatNotification, LinesDelivery, LinesRequest, MessageLimits,
+    ServiceDelivery, ServiceRequest, SoapFault, StopPointsDelivery, StopPointsRequest,
+    SubscriptionRequest, SubscriptionResponse, SubscriptionTerminatedNotification,
+    TerminateSubscriptionRequest, TerminateSubscriptionResponse,
+    ignored_elements::NAME_BYTES_MAX,
+    json::JsonSource,
+    reader::MessageReader,
+    record::{RecordElement as _, SiriRecord},
+    source::MessageSource,
 };
 use crate::{
-    Error, ErrorKind, Losses, Problems, looks_like_html,
+    ConversionReport, Error, ErrorKind, Problems, looks_like_html,
     sniff::looks_like_gzip,
-    xml::{self, Xml},
+    xml::{self, XmlReader},
 };
 
 /// A message.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Message {
+pub struct SiriMessage {
     /// The version of SIRI that it says it is of.
     pub version: Option<SmolStr>,
     /// What it is sent for; nearly always one thing.
-    pub payloads: Vec<Payload>,
+    pub payloads: Vec<MessagePayload>,
 }
 
-impl Message {
+impl SiriMessage {
     /// The deliveries in it.
     pub fn deliveries(&self) -> impl Iterator<Item = &ServiceDelivery> {
         self.payloads.iter().filter_map(|payload| match payload {
-            Payload::ServiceDelivery(delivery) => Some(delivery),
+            MessagePayload::ServiceDelivery(delivery) => Some(delivery),
             _ => None,
         })
     }
@@ -58,7 +58,7 @@ impl Message {
 /// What a message is sent for.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Payload {
+pub enum MessagePayload {
     /// News, as an answer or to a subscriber.
     ServiceDelivery(ServiceDelivery),
     /// Whether a producer is up.
@@ -94,7 +94,7 @@ pub enum Payload {
     /// Asks which stops there are.
     StopPointsRequest(StopPointsRequest),
     /// The envelope says no.
-    Fault(Fault),
+    Fault(SoapFault),
     /// Something else of SIRI, by the name of its element, such as a service that is not read. A message holds the first of
     /// each name, and few names; of the others only their number is known, as what was passed over.
     Other(SmolStr),
@@ -105,8 +105,12 @@ pub enum Payload {
 ///
 /// # Errors
 /// As [`decode_xml`] and [`decode_json`].
-pub fn decode(body: &[u8], zone: &TimeZone, limits: &Limits) -> Result<(Message, Problems), Error> {
-    decode_with_losses(body, zone, limits).map(|(message, problems, _)| (message, problems))
+pub fn decode_message(
+    body: &[u8],
+    zone: &TimeZone,
+    limits: &MessageLimits,
+) -> Result<(SiriMessage, Problems), Error> {
+    decode_with_report(body, zone, limits).map(|(message, problems, _)| (message, problems))
 }
 
 /// The same, with what of the message is in no record: elements that are not read, by their names, each counted once with
@@ -114,15 +118,15 @@ pub fn decode(body: &[u8], zone: &TimeZone, limits: &Limits) -> Result<(Message,
 ///
 /// # Errors
 /// As [`decode_xml`] and [`decode_json`].
-pub fn decode_with_losses(
+pub fn decode_with_report(
     body: &[u8],
     zone: &TimeZone,
-    limits: &Limits,
-) -> Result<(Message, Problems, Losses), Error> {
+    limits: &MessageLimits,
+) -> Result<(SiriMessage, Problems, ConversionReport), Error> {
     let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body).trim_ascii_start();
     match start.first() {
-        Some(b'{' | b'[') => read_json(body, zone, limits),
-        _ => read_xml(body, zone, limits),
+        Some(b'{' | b'[') => read_json_message(body, zone, limits),
+        _ => read_xml_message(body, zone, limits),
     }
 }
 
@@ -135,20 +139,20 @@ pub fn decode_with_losses(
 pub fn decode_xml(
     body: &[u8],
     zone: &TimeZone,
-    limits: &Limits,
-) -> Result<(Message, Problems), Error> {
-    read_xml(body, zone, limits).map(|(message, problems, _)| (message, problems))
+    limits: &MessageLimits,
+) -> Result<(SiriMessage, Problems), Error> {
+    read_xml_message(body, zone, limits).map(|(message, problems, _)| (message, problems))
 }
 
-fn read_xml(
+fn read_xml_message(
     body: &[u8],
     zone: &TimeZone,
-    limits: &Limits,
-) -> Result<(Message, Problems, Losses), Error> {
-    refuse_at_sight(body, limits)?;
-    let text = xml::to_text(body)?;
-    let bounds = xml::Limits { depth: Limits::DEPTH, ..xml::Limits::default() };
-    read(Reader::new(Xml::new(&text, bounds), zone, limits), "XML")
+    limits: &MessageLimits,
+) -> Result<(SiriMessage, Problems, ConversionReport), Error> {
+    check_body_limits(body, limits)?;
+    let text = xml::decode_document(body)?;
+    let bounds = xml::XmlLimits { depth: MessageLimits::DEPTH, ..xml::XmlLimits::default() };
+    read_message(MessageReader::new(XmlReader::new(&text, bounds), zone, limits), "XML")
 }
 
 /// Decodes a message in JSON, as SIRI Lite has it: the elements' names as keys, lists where an element is repeated,
@@ -160,23 +164,23 @@ fn read_xml(
 pub fn decode_json(
     body: &[u8],
     zone: &TimeZone,
-    limits: &Limits,
-) -> Result<(Message, Problems), Error> {
-    read_json(body, zone, limits).map(|(message, problems, _)| (message, problems))
+    limits: &MessageLimits,
+) -> Result<(SiriMessage, Problems), Error> {
+    read_json_message(body, zone, limits).map(|(message, problems, _)| (message, problems))
 }
 
-fn read_json(
+fn read_json_message(
     body: &[u8],
     zone: &TimeZone,
-    limits: &Limits,
-) -> Result<(Message, Problems, Losses), Error> {
-    refuse_at_sight(body, limits)?;
+    limits: &MessageLimits,
+) -> Result<(SiriMessage, Problems, ConversionReport), Error> {
+    check_body_limits(body, limits)?;
     let text = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     let text = std::str::from_utf8(text).map_err(|error| match error.error_len() {
         None => Error::new(ErrorKind::Truncated, "the JSON ends too early, so it was cut off"),
         Some(_) => Error::new(ErrorKind::Encoding, format!("the JSON is not UTF-8: {error}")),
     })?;
-    read(Reader::new(Json::new(text), zone, limits), "JSON")
+    read_message(MessageReader::new(JsonSource::new(text), zone, limits), "JSON")
 }
 
 /// How much of a body is looked at for marks of SIRI.
@@ -184,7 +188,7 @@ const LOOK_BYTES: usize = 4_096;
 
 /// Whether the beginning of a body shows SIRI: its namespace, or its names as keys of JSON.
 pub fn looks_like_siri(body: &[u8]) -> bool {
-    let look = xml::start_to_text(body.get(..LOOK_BYTES).unwrap_or(body));
+    let look = xml::decode_document_start(body.get(..LOOK_BYTES).unwrap_or(body));
     let marks: &[&str] = match look.trim_ascii_start().bytes().next() {
         Some(b'<') => &["http://www.siri.org.uk", "http://wsdl.siri.org.uk", "<Siri"],
         Some(b'{') => &["\"Siri\"", "\"ServiceDelivery\""],
@@ -193,7 +197,7 @@ pub fn looks_like_siri(body: &[u8]) -> bool {
     marks.iter().any(|mark| look.contains(mark))
 }
 
-fn refuse_at_sight(body: &[u8], limits: &Limits) -> Result<(), Error> {
+fn check_body_limits(body: &[u8], limits: &MessageLimits) -> Result<(), Error> {
     let (kind, detail) = if body.is_empty() {
         (ErrorKind::Empty, "the body is empty".to_owned())
     } else if body.len() > limits.body_bytes {
@@ -210,39 +214,39 @@ fn refuse_at_sight(body: &[u8], limits: &Limits) -> Result<(), Error> {
     Err(Error::new(kind, detail))
 }
 
-fn read<'a, S: Source<'a>>(
-    mut reader: Reader<'a, S>,
+fn read_message<'a, S: MessageSource<'a>>(
+    mut reader: MessageReader<'a, S>,
     form: &str,
-) -> Result<(Message, Problems, Losses), Error> {
-    let mut message = Message::default();
-    let mut aside = Aside::default();
-    read_level(&mut reader, &mut message, Level::Root, &mut aside)?;
+) -> Result<(SiriMessage, Problems, ConversionReport), Error> {
+    let mut message = SiriMessage::default();
+    let mut aside = UnreadPayloads::default();
+    read_envelope_level(&mut reader, &mut message, EnvelopeLevel::Root, &mut aside)?;
     if message.payloads.is_empty() && aside.n_strange > 0 {
         return Err(Error::new(ErrorKind::Decode, format!("the {form} has no SIRI in it")));
     }
-    let (problems, losses) = reader.finish();
+    let (problems, losses) = reader.into_problems_and_report();
     Ok((message, problems, losses))
 }
 
 /// Where in the envelope something stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
+enum EnvelopeLevel {
     Root,
     Inside,
 }
 
 /// What of a message is read no further.
 #[derive(Default)]
-struct Aside {
+struct UnreadPayloads {
     /// How many roots are not SIRI's; 1 where there is none at all.
     n_strange: u32,
     /// The names of the [others](Payload::Other) that the message holds. Bound: [`OTHERS_MAX`].
     others: Vec<SmolStr>,
 }
 
-impl Aside {
+impl UnreadPayloads {
     /// Whether a payload that is not read is held by its name.
-    fn holds(&mut self, name: &str) -> bool {
+    fn retain_name(&mut self, name: &str) -> bool {
         let is_held = self.others.len() < OTHERS_MAX
             && name.len() <= NAME_BYTES_MAX
             && self.others.iter().all(|other| other != name);
@@ -257,131 +261,147 @@ impl Aside {
 const OTHERS_MAX: usize = 20;
 
 /// Reads what stands at one level of the envelope.
-fn read_level<'a, S: Source<'a>>(
-    reader: &mut Reader<'a, S>,
-    message: &mut Message,
-    level: Level,
-    aside: &mut Aside,
+fn read_envelope_level<'a, S: MessageSource<'a>>(
+    reader: &mut MessageReader<'a, S>,
+    message: &mut SiriMessage,
+    level: EnvelopeLevel,
+    aside: &mut UnreadPayloads,
 ) -> Result<(), Error> {
     let mut n_children = 0;
     while let Some(name) = reader.source.next_child()? {
         n_children += 1;
         match name {
             "Siri" => {
-                message.version = reader.attribute("version");
+                message.version = reader.read_attribute("version");
                 reader.check_namespace("Siri");
-                read_level(reader, message, Level::Inside, aside)?;
+                read_envelope_level(reader, message, EnvelopeLevel::Inside, aside)?;
             }
-            "Envelope" | "Body" => read_level(reader, message, Level::Inside, aside)?,
-            "version" | "Version" if level == Level::Inside => {
-                reader.read_leaf("version", &mut message.version)?;
+            "Envelope" | "Body" => {
+                read_envelope_level(reader, message, EnvelopeLevel::Inside, aside)?
             }
-            "Header" => reader.source.skip()?,
+            "version" | "Version" if level == EnvelopeLevel::Inside => {
+                reader.read_value("version", &mut message.version)?;
+            }
+            "Header" => reader.source.skip_element()?,
             _ => match read_payload(reader, name)? {
                 Some(payload) => {
-                    reader.count_bytes(size_of::<Payload>())?;
+                    reader.count_bytes(size_of::<MessagePayload>())?;
                     message.payloads.push(payload);
                 }
-                None if level == Level::Inside || reader.is_in_namespace() => {
-                    if aside.holds(name) {
-                        reader.count_bytes(size_of::<Payload>() + name.len())?;
-                        message.payloads.push(Payload::Other(SmolStr::new(name)));
-                        reader.source.skip()?;
+                None if level == EnvelopeLevel::Inside || reader.is_siri_namespace() => {
+                    if aside.retain_name(name) {
+                        reader.count_bytes(size_of::<MessagePayload>() + name.len())?;
+                        message.payloads.push(MessagePayload::Other(SmolStr::new(name)));
+                        reader.source.skip_element()?;
                     } else {
-                        reader.pass_over(name)?;
+                        reader.skip_and_count(name)?;
                     }
                 }
                 None => {
                     aside.n_strange += 1;
-                    reader.source.skip()?;
+                    reader.source.skip_element()?;
                 }
             },
         }
     }
-    aside.n_strange += u32::from(level == Level::Root && n_children == 0);
+    aside.n_strange += u32::from(level == EnvelopeLevel::Root && n_children == 0);
     Ok(())
 }
 
 /// Reads the element that was opened last; `None` where it is nothing that is read, and stays open.
-fn read_payload<'a, S: Source<'a>>(
-    reader: &mut Reader<'a, S>,
+fn read_payload<'a, S: MessageSource<'a>>(
+    reader: &mut MessageReader<'a, S>,
     name: &str,
-) -> Result<Option<Payload>, Error> {
+) -> Result<Option<MessagePayload>, Error> {
     Ok(Some(match name {
-        "ServiceDelivery" => Payload::ServiceDelivery(record(reader, "ServiceDelivery")?),
+        "ServiceDelivery" => {
+            MessagePayload::ServiceDelivery(read_new_record(reader, "ServiceDelivery")?)
+        }
         "CheckStatusResponse" => {
-            Payload::CheckStatusResponse(record(reader, "CheckStatusResponse")?)
+            MessagePayload::CheckStatusResponse(read_new_record(reader, "CheckStatusResponse")?)
         }
         "HeartbeatNotification" | "NotifyHeartbeat" => {
-            Payload::HeartbeatNotification(record(reader, "HeartbeatNotification")?)
+            MessagePayload::HeartbeatNotification(read_new_record(reader, "HeartbeatNotification")?)
         }
         "SubscriptionResponse" | "SubscribeResponse" => {
-            Payload::SubscriptionResponse(record(reader, "SubscriptionResponse")?)
+            MessagePayload::SubscriptionResponse(read_new_record(reader, "SubscriptionResponse")?)
         }
         "TerminateSubscriptionResponse" | "DeleteSubscriptionResponse" => {
             let name = "TerminateSubscriptionResponse";
-            Payload::TerminateSubscriptionResponse(record(reader, name)?)
+            MessagePayload::TerminateSubscriptionResponse(read_new_record(reader, name)?)
         }
         "SubscriptionTerminatedNotification" | "NotifySubscriptionTerminated" => {
             let name = "SubscriptionTerminatedNotification";
-            Payload::SubscriptionTerminatedNotification(record(reader, name)?)
+            MessagePayload::SubscriptionTerminatedNotification(read_new_record(reader, name)?)
         }
         "DataReadyNotification" | "NotifyDataReady" => {
-            Payload::DataReadyNotification(record(reader, "DataReadyNotification")?)
+            MessagePayload::DataReadyNotification(read_new_record(reader, "DataReadyNotification")?)
         }
         "DataSupplyRequest" | "DataSupply" => {
-            Payload::DataSupplyRequest(record(reader, "DataSupplyRequest")?)
+            MessagePayload::DataSupplyRequest(read_new_record(reader, "DataSupplyRequest")?)
         }
-        "DataReadyAcknowledgement" => {
-            Payload::DataReadyAcknowledgement(record(reader, "DataReadyAcknowledgement")?)
-        }
+        "DataReadyAcknowledgement" => MessagePayload::DataReadyAcknowledgement(read_new_record(
+            reader,
+            "DataReadyAcknowledgement",
+        )?),
         // What was fetched is a delivery as any other.
-        "DataSupplyResponse" => Payload::ServiceDelivery(record(reader, "ServiceDelivery")?),
-        "Fault" => Payload::Fault(record(reader, "Fault")?),
+        "DataSupplyResponse" => {
+            MessagePayload::ServiceDelivery(read_new_record(reader, "ServiceDelivery")?)
+        }
+        "Fault" => MessagePayload::Fault(read_new_record(reader, "Fault")?),
         "LinesDelivery" | "LinesDiscoveryResponse" => {
-            Payload::LinesDelivery(record(reader, "LinesDelivery")?)
+            MessagePayload::LinesDelivery(read_new_record(reader, "LinesDelivery")?)
         }
         "StopPointsDelivery" | "StopPointsDiscoveryResponse" => {
-            Payload::StopPointsDelivery(record(reader, "StopPointsDelivery")?)
+            MessagePayload::StopPointsDelivery(read_new_record(reader, "StopPointsDelivery")?)
         }
-        _ if is_delivery(name) => Payload::ServiceDelivery(record(reader, "ServiceDelivery")?),
-        _ => return read_request(reader, name),
+        _ if is_delivery_element(name) => {
+            MessagePayload::ServiceDelivery(read_new_record(reader, "ServiceDelivery")?)
+        }
+        _ => return read_request_payload(reader, name),
     }))
 }
 
 /// The same of what is asked for.
-fn read_request<'a, S: Source<'a>>(
-    reader: &mut Reader<'a, S>,
+fn read_request_payload<'a, S: MessageSource<'a>>(
+    reader: &mut MessageReader<'a, S>,
     name: &str,
-) -> Result<Option<Payload>, Error> {
+) -> Result<Option<MessagePayload>, Error> {
     Ok(Some(match name {
         "CheckStatusRequest" | "CheckStatus" => {
-            Payload::CheckStatusRequest(record(reader, "CheckStatusRequest")?)
+            MessagePayload::CheckStatusRequest(read_new_record(reader, "CheckStatusRequest")?)
         }
         "SubscriptionRequest" | "Subscribe" => {
-            Payload::SubscriptionRequest(record(reader, "SubscriptionRequest")?)
+            MessagePayload::SubscriptionRequest(read_new_record(reader, "SubscriptionRequest")?)
         }
         "TerminateSubscriptionRequest" | "DeleteSubscription" => {
-            Payload::TerminateSubscriptionRequest(record(reader, "TerminateSubscriptionRequest")?)
+            MessagePayload::TerminateSubscriptionRequest(read_new_record(
+                reader,
+                "TerminateSubscriptionRequest",
+            )?)
         }
         "ServiceRequest" | "GetSiriService" => {
-            Payload::ServiceRequest(record(reader, "ServiceRequest")?)
+            MessagePayload::ServiceRequest(read_new_record(reader, "ServiceRequest")?)
         }
         "GetEstimatedTimetable"
         | "GetVehicleMonitoring"
         | "GetStopMonitoring"
-        | "GetSituationExchange" => Payload::ServiceRequest(single_request(reader, name)?),
-        "LinesRequest" | "LinesDiscovery" => Payload::LinesRequest(record(reader, "LinesRequest")?),
+        | "GetSituationExchange" => {
+            MessagePayload::ServiceRequest(read_single_request(reader, name)?)
+        }
+        "LinesRequest" | "LinesDiscovery" => {
+            MessagePayload::LinesRequest(read_new_record(reader, "LinesRequest")?)
+        }
         "StopPointsRequest" | "StopPointsDiscovery" => {
-            Payload::StopPointsRequest(record(reader, "StopPointsRequest")?)
+            MessagePayload::StopPointsRequest(read_new_record(reader, "StopPointsRequest")?)
         }
         _ => return Ok(None),
     }))
 }
 
 /// Reads what the French envelope has around the request for one service, whose fields stand in an element by itself.
-fn single_request<'a, S: Source<'a>>(
-    reader: &mut Reader<'a, S>,
+fn read_single_request<'a, S: MessageSource<'a>>(
+    reader: &mut MessageReader<'a, S>,
     name: &str,
 ) -> Result<ServiceRequest, Error> {
     let mut request = ServiceRequest::default();
@@ -389,25 +409,25 @@ fn single_request<'a, S: Source<'a>>(
         match (child, name) {
             ("ServiceRequestInfo", _) => reader.read_record("ServiceRequest", &mut request)?,
             ("Request", "GetEstimatedTimetable") => {
-                request.estimated_timetables.read("EstimatedTimetableRequest", reader)?;
+                request.estimated_timetables.read_element("EstimatedTimetableRequest", reader)?;
             }
             ("Request", "GetVehicleMonitoring") => {
-                request.vehicle_monitorings.read("VehicleMonitoringRequest", reader)?;
+                request.vehicle_monitorings.read_element("VehicleMonitoringRequest", reader)?;
             }
             ("Request", "GetStopMonitoring") => {
-                request.stop_monitorings.read("StopMonitoringRequest", reader)?;
+                request.stop_monitorings.read_element("StopMonitoringRequest", reader)?;
             }
             ("Request", "GetSituationExchange") => {
-                request.situation_exchanges.read("SituationExchangeRequest", reader)?;
+                request.situation_exchanges.read_element("SituationExchangeRequest", reader)?;
             }
-            _ => reader.pass_over(child)?,
+            _ => reader.skip_and_count(child)?,
         }
     }
     Ok(request)
 }
 
-fn record<'a, S: Source<'a>, T: Record>(
-    reader: &mut Reader<'a, S>,
+fn read_new_record<'a, S: MessageSource<'a>, T: SiriRecord>(
+    reader: &mut MessageReader<'a, S>,
     name: &'static str,
 ) -> Result<T, Error> {
     let mut record = T::default();
@@ -417,7 +437,7 @@ fn record<'a, S: Source<'a>, T: Record>(
 
 /// Whether an element of the French envelope holds a delivery: `GetStopMonitoringResponse`, `NotifyStopMonitoring`, and
 /// what Israel makes of it, `getStopMonitoringServiceResponse`.
-fn is_delivery(name: &str) -> bool {
+fn is_delivery_element(name: &str) -> bool {
     let service = match name.strip_prefix("Get").or(name.strip_prefix("get")) {
         Some(rest) => rest.strip_suffix("ServiceResponse").or(rest.strip_suffix("Response")),
         None => name.strip_prefix("Notify"),

@@ -3,12 +3,12 @@
 use smol_str::SmolStr;
 
 use super::{
-    MonitoredStopVisit, MonitoredStopVisitCancellation, PtSituationElement, Seconds, Text, Time,
-    VehicleActivity, VehicleActivityCancellation, VehicleJourney,
-    reader::Reader,
-    record::{Element as _, Record, elements, records},
-    sink::Sink,
-    source::Source,
+    DurationSeconds, LanguageText, MonitoredStopVisit, MonitoredStopVisitCancellation,
+    PtSituationElement, SiriTime, VehicleActivity, VehicleActivityCancellation, VehicleJourney,
+    reader::MessageReader,
+    record::{RecordElement as _, SiriRecord, elements, records},
+    sink::MessageSink,
+    source::MessageSource,
 };
 use crate::Error;
 
@@ -25,27 +25,29 @@ pub struct ErrorCondition {
     pub description: Option<SmolStr>,
 }
 
-impl Record for ErrorCondition {
-    fn read_child<'a, S: Source<'a>>(
+impl SiriRecord for ErrorCondition {
+    fn read_child<'a, S: MessageSource<'a>>(
         &mut self,
         name: &str,
-        reader: &mut Reader<'a, S>,
+        reader: &mut MessageReader<'a, S>,
     ) -> Result<bool, Error> {
         match name {
-            "Description" | "ErrorDescription" => self.description.read("Description", reader)?,
-            "ErrorText" => self.text.read("ErrorText", reader)?,
+            "Description" | "ErrorDescription" => {
+                self.description.read_element("Description", reader)?
+            }
+            "ErrorText" => self.text.read_element("ErrorText", reader)?,
             "WSErrorConditionElement" | "ErrorInformation" => {
                 reader.read_record("ErrorInformation", self)?;
             }
-            _ if is_error_name(name) => {
+            _ if is_error_element(name) => {
                 self.kind = Some(SmolStr::new(name));
-                self.number = reader.attribute("number");
+                self.number = reader.read_attribute("number");
                 while let Some(name) = reader.source.next_child()? {
                     match name {
-                        "ErrorText" => self.text.read("ErrorText", reader)?,
+                        "ErrorText" => self.text.read_element("ErrorText", reader)?,
                         // In JSON the attribute is a child.
-                        "number" | "Number" => self.number.read("number", reader)?,
-                        _ => reader.pass_over(name)?,
+                        "number" | "Number" => self.number.read_element("number", reader)?,
+                        _ => reader.skip_and_count(name)?,
                     }
                 }
             }
@@ -54,20 +56,20 @@ impl Record for ErrorCondition {
         Ok(true)
     }
 
-    fn write_children<W: Sink>(&self, sink: &mut W) {
+    fn write_children<W: MessageSink>(&self, sink: &mut W) {
         if self.kind.is_some() || self.number.is_some() || self.text.is_some() {
-            let kind = self.kind.as_deref().filter(|kind| is_error_name(kind)).unwrap_or(OTHER);
-            sink.begin(kind);
+            let kind = self.kind.as_deref().filter(|kind| is_error_element(kind)).unwrap_or(OTHER);
+            sink.begin_element(kind);
             if let Some(number) = &self.number {
-                sink.attribute("number", number);
+                sink.write_attribute("number", number);
             }
-            self.text.write("ErrorText", sink);
-            sink.end(kind);
+            self.text.write_element("ErrorText", sink);
+            sink.end_element(kind);
         }
-        self.description.write("Description", sink);
+        self.description.write_element("Description", sink);
     }
 
-    fn write_samples<W: Sink>(sink: &mut W) {
+    fn write_samples<W: MessageSink>(sink: &mut W) {
         let text = |text| Some(SmolStr::new_static(text));
         let kind = text("AccessNotAllowedError");
         let (number, text, description) = (text("7"), text("ErrorText"), text("Description"));
@@ -77,7 +79,7 @@ impl Record for ErrorCondition {
     #[cfg(test)]
     fn random(rng: &mut fastrand::Rng, fill: u8) -> ErrorCondition {
         let names = ["AccessNotAllowedError", "OtherError"];
-        let mut text = || (rng.u8(..100) < fill).then(|| super::values::Leaf::random(rng));
+        let mut text = || (rng.u8(..100) < fill).then(|| super::values::TextValue::random(rng));
         let (text, description) = (text(), text());
         let kind = Some(SmolStr::new_static(names[rng.usize(..2)]));
         ErrorCondition { kind, number: Some(SmolStr::new_static("7")), text, description }
@@ -90,13 +92,13 @@ elements!(ErrorCondition, read_record);
 const OTHER: &str = "OtherError";
 
 /// Whether an element is one of SIRI's errors; what is not spelled so could not be written again.
-fn is_error_name(name: &str) -> bool {
+fn is_error_element(name: &str) -> bool {
     name.ends_with("Error") && name.len() <= 100 && name.bytes().all(|it| it.is_ascii_alphabetic())
 }
 
 /// A fault of the SOAP envelope, of version 1.1 or 1.2: an answer, though one that says no.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Fault {
+pub struct SoapFault {
     /// Whose fault it is: a name that ends in `Client`, `Server`, `Sender` or `Receiver`.
     pub code: Option<SmolStr>,
     /// What is said about it.
@@ -105,46 +107,50 @@ pub struct Fault {
     pub error_condition: Option<ErrorCondition>,
 }
 
-impl Record for Fault {
-    fn read_child<'a, S: Source<'a>>(
+impl SiriRecord for SoapFault {
+    fn read_child<'a, S: MessageSource<'a>>(
         &mut self,
         name: &str,
-        reader: &mut Reader<'a, S>,
+        reader: &mut MessageReader<'a, S>,
     ) -> Result<bool, Error> {
         match name {
-            "faultcode" => self.code.read("faultcode", reader)?,
-            "faultstring" => self.reason.read("faultstring", reader)?,
+            "faultcode" => self.code.read_element("faultcode", reader)?,
+            "faultstring" => self.reason.read_element("faultstring", reader)?,
             "Code" => {
-                reader.read_wrapped("Code", "Value", |reader| self.code.read("Value", reader))?;
+                reader.read_wrapped_list("Code", "Value", |reader| {
+                    self.code.read_element("Value", reader)
+                })?;
             }
             "Reason" => {
-                reader.read_wrapped("Reason", "Text", |reader| self.reason.read("Text", reader))?;
+                reader.read_wrapped_list("Reason", "Text", |reader| {
+                    self.reason.read_element("Text", reader)
+                })?;
             }
-            "detail" | "Detail" => self.error_condition.read("detail", reader)?,
+            "detail" | "Detail" => self.error_condition.read_element("detail", reader)?,
             _ => return Ok(false),
         }
         Ok(true)
     }
 
-    fn write_children<W: Sink>(&self, sink: &mut W) {
-        self.code.write("faultcode", sink);
-        self.reason.write("faultstring", sink);
-        self.error_condition.write("detail", sink);
+    fn write_children<W: MessageSink>(&self, sink: &mut W) {
+        self.code.write_element("faultcode", sink);
+        self.reason.write_element("faultstring", sink);
+        self.error_condition.write_element("detail", sink);
     }
 
-    fn write_samples<W: Sink>(sink: &mut W) {
+    fn write_samples<W: MessageSink>(sink: &mut W) {
         Option::<SmolStr>::write_sample("faultcode", sink);
         Option::<SmolStr>::write_sample("faultstring", sink);
         Option::<ErrorCondition>::write_sample("detail", sink);
     }
 
     #[cfg(test)]
-    fn random(rng: &mut fastrand::Rng, fill: u8) -> Fault {
-        use super::{record::Element, values::Leaf};
-        Fault {
-            code: Some(Leaf::random(rng)),
-            reason: Some(Leaf::random(rng)),
-            error_condition: Element::random(rng, fill),
+    fn random(rng: &mut fastrand::Rng, fill: u8) -> SoapFault {
+        use super::{record::RecordElement, values::TextValue};
+        SoapFault {
+            code: Some(TextValue::random(rng)),
+            reason: Some(TextValue::random(rng)),
+            error_condition: RecordElement::random(rng, fill),
         }
     }
 }
@@ -156,7 +162,7 @@ records! {
         /// The version of SIRI, and of the profile.
         version: Option<SmolStr> = "version" | "Version",
         /// When it was made.
-        response_timestamp: Option<Time> = "ResponseTimestamp",
+        response_timestamp: Option<SiriTime> = "ResponseTimestamp",
         /// The request that it answers.
         request_message_ref: Option<SmolStr> = "RequestMessageRef",
         /// Who subscribed.
@@ -168,9 +174,9 @@ records! {
         /// Why not.
         error_condition: Option<ErrorCondition> = "ErrorCondition",
         /// Until when it holds.
-        valid_until: Option<Time> = "ValidUntil",
+        valid_until: Option<SiriTime> = "ValidUntil",
         /// How often there may be news.
-        shortest_possible_cycle: Option<Seconds> = "ShortestPossibleCycle",
+        shortest_possible_cycle: Option<DurationSeconds> = "ShortestPossibleCycle",
         /// The language of texts that do not say theirs.
         default_language: Option<SmolStr> = "DefaultLanguage",
         /// Whether there is more to be asked for.
@@ -180,7 +186,7 @@ records! {
     /// Journeys of one version of the plan.
     pub struct EstimatedJourneyVersionFrame {
         /// When it was recorded.
-        recorded_at_time: Option<Time> = "RecordedAtTime",
+        recorded_at_time: Option<SiriTime> = "RecordedAtTime",
         /// The version.
         version_ref: Option<SmolStr> = "VersionRef",
         /// The journeys.
@@ -202,7 +208,7 @@ records! {
         /// What is taken back.
         cancellations: Vec<VehicleActivityCancellation> = "VehicleActivityCancellation",
         /// What there is to say.
-        notes: Vec<Text> = "VehicleActivityNote",
+        notes: Vec<LanguageText> = "VehicleActivityNote",
     }
 
     /// Calls at stops.
@@ -215,7 +221,7 @@ records! {
         /// What is taken back.
         cancellations: Vec<MonitoredStopVisitCancellation> = "MonitoredStopVisitCancellation",
         /// What there is to say.
-        notes: Vec<Text> = "Note",
+        notes: Vec<LanguageText> = "Note",
     }
 
     /// Situations.
@@ -229,7 +235,7 @@ records! {
     pub struct ServiceDelivery: payload {
         ?unread,
         /// When it was made.
-        response_timestamp: Option<Time> = "ResponseTimestamp",
+        response_timestamp: Option<SiriTime> = "ResponseTimestamp",
         /// Who made it.
         producer_ref: Option<SmolStr> = "ProducerRef",
         /// Where it can be asked.
@@ -257,7 +263,7 @@ records! {
     /// Whether a producer is up: the answer to a `CheckStatusRequest`.
     pub struct CheckStatusResponse: payload {
         /// When it was made.
-        response_timestamp: Option<Time> = "ResponseTimestamp",
+        response_timestamp: Option<SiriTime> = "ResponseTimestamp",
         /// Who made it.
         producer_ref: Option<SmolStr> = "ProducerRef",
         /// The request that it answers.
@@ -269,17 +275,17 @@ records! {
         /// Why not.
         error_condition: Option<ErrorCondition> = "ErrorCondition",
         /// Until when this holds.
-        valid_until: Option<Time> = "ValidUntil",
+        valid_until: Option<SiriTime> = "ValidUntil",
         /// How often there may be news.
-        shortest_possible_cycle: Option<Seconds> = "ShortestPossibleCycle",
+        shortest_possible_cycle: Option<DurationSeconds> = "ShortestPossibleCycle",
         /// Since when it is up; before, subscriptions were lost.
-        service_started_time: Option<Time> = "ServiceStartedTime",
+        service_started_time: Option<SiriTime> = "ServiceStartedTime",
     }
 
     /// A producer says that it is up.
     pub struct HeartbeatNotification: payload {
         /// When it was made.
-        request_timestamp: Option<Time> = "RequestTimestamp" | "ResponseTimestamp",
+        request_timestamp: Option<SiriTime> = "RequestTimestamp" | "ResponseTimestamp",
         /// Who made it.
         producer_ref: Option<SmolStr> = "ProducerRef",
         /// Its name.
@@ -289,17 +295,17 @@ records! {
         /// Why not.
         error_condition: Option<ErrorCondition> = "ErrorCondition",
         /// Until when this holds.
-        valid_until: Option<Time> = "ValidUntil",
+        valid_until: Option<SiriTime> = "ValidUntil",
         /// How often there may be news.
-        shortest_possible_cycle: Option<Seconds> = "ShortestPossibleCycle",
+        shortest_possible_cycle: Option<DurationSeconds> = "ShortestPossibleCycle",
         /// Since when it is up; before, subscriptions were lost.
-        service_started_time: Option<Time> = "ServiceStartedTime",
+        service_started_time: Option<SiriTime> = "ServiceStartedTime",
     }
 
     /// How one subscription went.
     pub struct ResponseStatus {
         /// When this was said.
-        response_timestamp: Option<Time> = "ResponseTimestamp",
+        response_timestamp: Option<SiriTime> = "ResponseTimestamp",
         /// The request that it answers.
         request_message_ref: Option<SmolStr> = "RequestMessageRef",
         /// Who subscribed.
@@ -311,15 +317,15 @@ records! {
         /// Why not.
         error_condition: Option<ErrorCondition> = "ErrorCondition",
         /// Until when it holds.
-        valid_until: Option<Time> = "ValidUntil",
+        valid_until: Option<SiriTime> = "ValidUntil",
         /// How often there may be news.
-        shortest_possible_cycle: Option<Seconds> = "ShortestPossibleCycle",
+        shortest_possible_cycle: Option<DurationSeconds> = "ShortestPossibleCycle",
     }
 
     /// How subscriptions went.
     pub struct SubscriptionResponse: payload {
         /// When it was made.
-        response_timestamp: Option<Time> = "ResponseTimestamp",
+        response_timestamp: Option<SiriTime> = "ResponseTimestamp",
         /// Who made it.
         responder_ref: Option<SmolStr> = "ResponderRef",
         /// The request that it answers.
@@ -329,13 +335,13 @@ records! {
         /// Where subscriptions are managed.
         subscription_manager_address: Option<SmolStr> = "SubscriptionManagerAddress",
         /// Since when the producer is up.
-        service_started_time: Option<Time> = "ServiceStartedTime",
+        service_started_time: Option<SiriTime> = "ServiceStartedTime",
     }
 
     /// How the end of subscriptions went that the subscriber asked for.
     pub struct TerminateSubscriptionResponse: payload {
         /// When it was made.
-        response_timestamp: Option<Time> = "ResponseTimestamp",
+        response_timestamp: Option<SiriTime> = "ResponseTimestamp",
         /// Who made it.
         responder_ref: Option<SmolStr> = "ResponderRef",
         /// The request that it answers.
@@ -347,7 +353,7 @@ records! {
     /// A producer has ended a subscription by itself.
     pub struct SubscriptionTerminatedNotification: payload {
         /// When it was made.
-        response_timestamp: Option<Time> = "ResponseTimestamp",
+        response_timestamp: Option<SiriTime> = "ResponseTimestamp",
         /// Who made it.
         producer_ref: Option<SmolStr> = "ProducerRef",
         /// Who subscribed.
@@ -361,7 +367,7 @@ records! {
     /// There is something to be fetched.
     pub struct DataReadyNotification: payload {
         /// When it was made.
-        request_timestamp: Option<Time> = "RequestTimestamp",
+        request_timestamp: Option<SiriTime> = "RequestTimestamp",
         /// Who made it.
         producer_ref: Option<SmolStr> = "ProducerRef",
         /// Its name.

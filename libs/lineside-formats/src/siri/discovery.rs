@@ -3,8 +3,8 @@
 use smol_str::SmolStr;
 
 use super::{
-    DeliveryHead, Location, Text, Time,
-    record::{Named, records},
+    DeliveryHead, LanguageText, Location, SiriTime,
+    record::{IdentifiedRecord, records},
 };
 
 records! {
@@ -13,7 +13,7 @@ records! {
         /// The last stop.
         destination_ref: Option<SmolStr> = "DestinationRef",
         /// Its name.
-        place_names: Vec<Text> = "PlaceName",
+        place_names: Vec<LanguageText> = "PlaceName",
         /// The direction in which it lies.
         direction_ref: Option<SmolStr> = "DirectionRef",
     }
@@ -23,7 +23,7 @@ records! {
         /// The direction, by the producer's names.
         direction_ref: Option<SmolStr> = "DirectionRef",
         /// Its name.
-        direction_names: Vec<Text> = "DirectionName",
+        direction_names: Vec<LanguageText> = "DirectionName",
     }
 
     /// A line that can be asked for.
@@ -31,7 +31,7 @@ records! {
         /// The line.
         line_ref: Option<SmolStr> = "LineRef",
         /// Its name or number.
-        line_names: Vec<Text> = "LineName",
+        line_names: Vec<LanguageText> = "LineName",
         /// Whether there are real-time data of it.
         monitored: Option<bool> = "Monitored",
         /// Where its journeys end.
@@ -49,7 +49,7 @@ records! {
         /// Whether there are real-time data of it.
         monitored: Option<bool> = "Monitored",
         /// Its name.
-        stop_names: Vec<Text> = "StopName",
+        stop_names: Vec<LanguageText> = "StopName",
         /// The place to which it belongs.
         stop_area_ref: Option<SmolStr> = "StopAreaRef",
         /// The lines that call there.
@@ -77,7 +77,7 @@ records! {
     /// Asks which lines there are.
     pub struct LinesRequest: payload {
         /// When it was made.
-        request_timestamp: Option<Time> = "RequestTimestamp",
+        request_timestamp: Option<SiriTime> = "RequestTimestamp",
         /// Who asks.
         requestor_ref: Option<SmolStr> = "RequestorRef",
         /// Its name.
@@ -91,7 +91,7 @@ records! {
     /// Asks which stops there are.
     pub struct StopPointsRequest: payload {
         /// When it was made.
-        request_timestamp: Option<Time> = "RequestTimestamp",
+        request_timestamp: Option<SiriTime> = "RequestTimestamp",
         /// Who asks.
         requestor_ref: Option<SmolStr> = "RequestorRef",
         /// Its name.
@@ -105,22 +105,22 @@ records! {
     }
 }
 
-impl Named for AnnotatedLineRef {
-    fn id(&self) -> Option<&str> {
+impl IdentifiedRecord for AnnotatedLineRef {
+    fn record_id(&self) -> Option<&str> {
         self.line_ref.as_deref()
     }
 
-    fn missing(&self) -> Option<&'static str> {
+    fn missing_field(&self) -> Option<&'static str> {
         self.line_ref.is_none().then_some("LineRef")
     }
 }
 
-impl Named for AnnotatedStopPointRef {
-    fn id(&self) -> Option<&str> {
+impl IdentifiedRecord for AnnotatedStopPointRef {
+    fn record_id(&self) -> Option<&str> {
         self.stop_point_ref.as_deref()
     }
 
-    fn missing(&self) -> Option<&'static str> {
+    fn missing_field(&self) -> Option<&'static str> {
         self.stop_point_ref.is_none().then_some("StopPointRef")
     }
 }

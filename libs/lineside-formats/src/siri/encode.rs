@@ -1,8 +1,8 @@
 //! Messages back to bytes: plain XML, and the JSON of SIRI Lite. Envelopes are [elsewhere](super::encode_soap).
 
 use super::{
-    Message, Payload,
-    sink::{JsonSink, Sink, XmlSink},
+    MessagePayload, SiriMessage,
+    sink::{JsonSink, MessageSink, XmlSink},
 };
 
 pub(super) const DECLARATION: &str = r#"<?xml version="1.0" encoding="UTF-8"?>"#;
@@ -12,7 +12,7 @@ const VERSION: &str = "2.0";
 
 /// Encodes a message as plain XML. What only an envelope has (a fault), and what is known by its name alone, is left
 /// out.
-pub fn encode_xml(message: &Message) -> String {
+pub fn encode_xml(message: &SiriMessage) -> String {
     let mut sink = XmlSink::default();
     sink.text.push_str(DECLARATION);
     write_siri(message, &mut sink, true);
@@ -21,7 +21,7 @@ pub fn encode_xml(message: &Message) -> String {
 
 /// Encodes a message as SIRI Lite has it in JSON. What only an envelope has (a fault), and what is known by its name
 /// alone, is left out.
-pub fn encode_json(message: &Message) -> String {
+pub fn encode_json(message: &SiriMessage) -> String {
     let mut sink = JsonSink::default();
     sink.text.push('{');
     write_siri(message, &mut sink, false);
@@ -29,46 +29,60 @@ pub fn encode_json(message: &Message) -> String {
     sink.text
 }
 
-fn write_siri<W: Sink>(message: &Message, sink: &mut W, has_namespace: bool) {
-    sink.begin("Siri");
+fn write_siri<W: MessageSink>(message: &SiriMessage, sink: &mut W, has_namespace: bool) {
+    sink.begin_element("Siri");
     if has_namespace {
-        sink.attribute("xmlns", SIRI);
+        sink.write_attribute("xmlns", SIRI);
     }
-    sink.attribute("version", message.version.as_deref().unwrap_or(VERSION));
+    sink.write_attribute("version", message.version.as_deref().unwrap_or(VERSION));
     for payload in &message.payloads {
         write_payload(payload, sink);
     }
-    sink.end("Siri");
+    sink.end_element("Siri");
 }
 
-pub(super) fn write_payload<W: Sink>(payload: &Payload, sink: &mut W) {
+pub(super) fn write_payload<W: MessageSink>(payload: &MessagePayload, sink: &mut W) {
     match payload {
-        Payload::ServiceDelivery(record) => sink.record("ServiceDelivery", record),
-        Payload::CheckStatusResponse(record) => sink.record("CheckStatusResponse", record),
-        Payload::HeartbeatNotification(record) => sink.record("HeartbeatNotification", record),
-        Payload::SubscriptionResponse(record) => sink.record("SubscriptionResponse", record),
-        Payload::TerminateSubscriptionResponse(record) => {
-            sink.record("TerminateSubscriptionResponse", record);
+        MessagePayload::ServiceDelivery(record) => sink.write_record("ServiceDelivery", record),
+        MessagePayload::CheckStatusResponse(record) => {
+            sink.write_record("CheckStatusResponse", record)
         }
-        Payload::SubscriptionTerminatedNotification(record) => {
-            sink.record("SubscriptionTerminatedNotification", record);
+        MessagePayload::HeartbeatNotification(record) => {
+            sink.write_record("HeartbeatNotification", record)
         }
-        Payload::DataReadyNotification(record) => sink.record("DataReadyNotification", record),
-        Payload::DataSupplyRequest(record) => sink.record("DataSupplyRequest", record),
-        Payload::DataReadyAcknowledgement(record) => {
-            sink.record("DataReadyAcknowledgement", record);
+        MessagePayload::SubscriptionResponse(record) => {
+            sink.write_record("SubscriptionResponse", record)
         }
-        Payload::CheckStatusRequest(record) => sink.record("CheckStatusRequest", record),
-        Payload::ServiceRequest(record) => sink.record("ServiceRequest", record),
-        Payload::SubscriptionRequest(record) => sink.record("SubscriptionRequest", record),
-        Payload::TerminateSubscriptionRequest(record) => {
-            sink.record("TerminateSubscriptionRequest", record);
+        MessagePayload::TerminateSubscriptionResponse(record) => {
+            sink.write_record("TerminateSubscriptionResponse", record);
         }
-        Payload::LinesDelivery(record) => sink.record("LinesDelivery", record),
-        Payload::StopPointsDelivery(record) => sink.record("StopPointsDelivery", record),
-        Payload::LinesRequest(record) => sink.record("LinesRequest", record),
-        Payload::StopPointsRequest(record) => sink.record("StopPointsRequest", record),
-        Payload::Fault(_) | Payload::Other(_) => {}
+        MessagePayload::SubscriptionTerminatedNotification(record) => {
+            sink.write_record("SubscriptionTerminatedNotification", record);
+        }
+        MessagePayload::DataReadyNotification(record) => {
+            sink.write_record("DataReadyNotification", record)
+        }
+        MessagePayload::DataSupplyRequest(record) => sink.write_record("DataSupplyRequest", record),
+        MessagePayload::DataReadyAcknowledgement(record) => {
+            sink.write_record("DataReadyAcknowledgement", record);
+        }
+        MessagePayload::CheckStatusRequest(record) => {
+            sink.write_record("CheckStatusRequest", record)
+        }
+        MessagePayload::ServiceRequest(record) => sink.write_record("ServiceRequest", record),
+        MessagePayload::SubscriptionRequest(record) => {
+            sink.write_record("SubscriptionRequest", record)
+        }
+        MessagePayload::TerminateSubscriptionRequest(record) => {
+            sink.write_record("TerminateSubscriptionRequest", record);
+        }
+        MessagePayload::LinesDelivery(record) => sink.write_record("LinesDelivery", record),
+        MessagePayload::StopPointsDelivery(record) => {
+            sink.write_record("StopPointsDelivery", record)
+        }
+        MessagePayload::LinesRequest(record) => sink.write_record("LinesRequest", record),
+        MessagePayload::StopPointsRequest(record) => sink.write_record("StopPointsRequest", record),
+        MessagePayload::Fault(_) | MessagePayload::Other(_) => {}
     }
 }
 

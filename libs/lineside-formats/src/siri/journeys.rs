@@ -3,9 +3,10 @@
 use smol_str::SmolStr;
 
 use super::{
-    ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, Occupancy, Seconds, Text, Time,
-    record::{Named, Record as _, records},
-    sink::Sink,
+    ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, DurationSeconds, LanguageText,
+    Occupancy, SiriTime,
+    record::{IdentifiedRecord, SiriRecord as _, records},
+    sink::MessageSink,
 };
 
 records! {
@@ -34,15 +35,15 @@ records! {
         /// The quay of the plan.
         aimed_quay_ref: Option<SmolStr> = "AimedQuayRef",
         /// Its name.
-        aimed_quay_names: Vec<Text> = "AimedQuayName",
+        aimed_quay_names: Vec<LanguageText> = "AimedQuayName",
         /// The quay that is expected.
         expected_quay_ref: Option<SmolStr> = "ExpectedQuayRef",
         /// Its name.
-        expected_quay_names: Vec<Text> = "ExpectedQuayName",
+        expected_quay_names: Vec<LanguageText> = "ExpectedQuayName",
         /// The quay at which the vehicle is or was.
         actual_quay_ref: Option<SmolStr> = "ActualQuayRef",
         /// Its name.
-        actual_quay_names: Vec<Text> = "ActualQuayName",
+        actual_quay_names: Vec<LanguageText> = "ActualQuayName",
     }
 
     /// How full a vehicle is expected to leave (2.1).
@@ -78,7 +79,7 @@ records! {
     /// A call of a journey: recorded, estimated, monitored, previous or onward. The list says which. The order is the
     /// schema's of estimated calls, and recorded ones are written in their own; a monitored call has what was seen before
     /// what is expected, so one that has both is not written as the schema has it.
-    pub struct Call: call {
+    pub struct SiriCall: call {
         ?unread,
         /// The stop or quay.
         stop_point_ref: Option<SmolStr> = "StopPointRef",
@@ -87,7 +88,7 @@ records! {
         /// Its place in the journey.
         order: Option<u32> = "Order",
         /// The name of the stop.
-        stop_point_names: Vec<Text> = "StopPointName",
+        stop_point_names: Vec<LanguageText> = "StopPointName",
         /// Whether the timetable does not have it.
         extra_call: Option<bool> = "ExtraCall",
         /// Whether the vehicle does not stop here.
@@ -107,47 +108,47 @@ records! {
         /// Whether the vehicle stops on request only.
         request_stop: Option<bool> = "RequestStop",
         /// From where, as the vehicle shows it.
-        origin_displays: Vec<Text> = "OriginDisplay",
+        origin_displays: Vec<LanguageText> = "OriginDisplay",
         /// To where, as the vehicle shows it.
-        destination_displays: Vec<Text> = "DestinationDisplay",
+        destination_displays: Vec<LanguageText> = "DestinationDisplay",
         /// What there is to say.
-        call_notes: Vec<Text> = "CallNote",
+        call_notes: Vec<LanguageText> = "CallNote",
         /// Situations that concern it.
         situation_refs: Vec<SituationRef> = "SituationRef",
         /// Arrival by the timetable.
-        aimed_arrival_time: Option<Time> = "AimedArrivalTime",
+        aimed_arrival_time: Option<SiriTime> = "AimedArrivalTime",
         /// Arrival as expected.
-        expected_arrival_time: Option<Time> = "ExpectedArrivalTime",
+        expected_arrival_time: Option<SiriTime> = "ExpectedArrivalTime",
         /// Arrival as it was.
-        actual_arrival_time: Option<Time> = "ActualArrivalTime",
+        actual_arrival_time: Option<SiriTime> = "ActualArrivalTime",
         /// The latest arrival that is expected.
-        latest_expected_arrival_time: Option<Time> = "LatestExpectedArrivalTime",
+        latest_expected_arrival_time: Option<SiriTime> = "LatestExpectedArrivalTime",
         /// How the arrival stands.
         arrival_status: Option<CallStatus> = "ArrivalStatus",
         /// The same in words.
-        arrival_proximity_texts: Vec<Text> = "ArrivalProximityText",
+        arrival_proximity_texts: Vec<LanguageText> = "ArrivalProximityText",
         /// The platform at which the vehicle arrives.
-        arrival_platform_names: Vec<Text> = "ArrivalPlatformName",
+        arrival_platform_names: Vec<LanguageText> = "ArrivalPlatformName",
         /// What passengers can do.
         arrival_boarding_activity: Option<ArrivalBoardingActivity> = "ArrivalBoardingActivity",
         /// The quay at which the vehicle arrives.
         arrival_stop_assignments: Vec<StopAssignment> = "ArrivalStopAssignment",
         /// Departure by the timetable.
-        aimed_departure_time: Option<Time> = "AimedDepartureTime",
+        aimed_departure_time: Option<SiriTime> = "AimedDepartureTime",
         /// Departure as expected.
-        expected_departure_time: Option<Time> = "ExpectedDepartureTime",
+        expected_departure_time: Option<SiriTime> = "ExpectedDepartureTime",
         /// Departure as expected by default, before the vehicle reports.
-        provisional_expected_departure_time: Option<Time> = "ProvisionalExpectedDepartureTime",
+        provisional_expected_departure_time: Option<SiriTime> = "ProvisionalExpectedDepartureTime",
         /// The earliest departure that is expected.
-        earliest_expected_departure_time: Option<Time> = "EarliestExpectedDepartureTime",
+        earliest_expected_departure_time: Option<SiriTime> = "EarliestExpectedDepartureTime",
         /// Departure as it was.
-        actual_departure_time: Option<Time> = "ActualDepartureTime",
+        actual_departure_time: Option<SiriTime> = "ActualDepartureTime",
         /// How the departure stands.
         departure_status: Option<CallStatus> = "DepartureStatus",
         /// The same in words.
-        departure_proximity_texts: Vec<Text> = "DepartureProximityText",
+        departure_proximity_texts: Vec<LanguageText> = "DepartureProximityText",
         /// The platform from which the vehicle departs.
-        departure_platform_names: Vec<Text> = "DeparturePlatformName",
+        departure_platform_names: Vec<LanguageText> = "DeparturePlatformName",
         /// What passengers can do.
         departure_boarding_activity: Option<DepartureBoardingActivity> = "DepartureBoardingActivity",
         /// The quay from which the vehicle departs.
@@ -155,9 +156,9 @@ records! {
         /// How full the vehicle is expected to leave.
         expected_departure_occupancies: Vec<DepartureOccupancy> = "ExpectedDepartureOccupancy",
         /// Time to the vehicle before, by the timetable.
-        aimed_headway_interval: Option<Seconds> = "AimedHeadwayInterval",
+        aimed_headway_interval: Option<DurationSeconds> = "AimedHeadwayInterval",
         /// Time to the vehicle before, as expected.
-        expected_headway_interval: Option<Seconds> = "ExpectedHeadwayInterval",
+        expected_headway_interval: Option<DurationSeconds> = "ExpectedHeadwayInterval",
         /// Metres from the vehicle to the stop.
         distance_from_stop: Option<f64> = "DistanceFromStop",
         /// Stops from the vehicle to this one.
@@ -169,7 +170,7 @@ records! {
         /// The place.
         place_ref: Option<SmolStr> = "PlaceRef",
         /// Its name.
-        place_names: Vec<Text> = "PlaceName",
+        place_names: Vec<LanguageText> = "PlaceName",
     }
 
     /// A journey of an estimated timetable (`EstimatedVehicleJourney`), or of a vehicle or stop that is monitored
@@ -177,7 +178,7 @@ records! {
     pub struct VehicleJourney: journey {
         ?unread,
         /// When it was recorded.
-        recorded_at_time: Option<Time> = "RecordedAtTime",
+        recorded_at_time: Option<SiriTime> = "RecordedAtTime",
         /// The line.
         line_ref: Option<SmolStr> = "LineRef",
         /// The direction, by the producer's names.
@@ -195,29 +196,29 @@ records! {
         /// The list of stops that it serves.
         journey_pattern_ref: Option<SmolStr> = "JourneyPatternRef",
         /// Its name.
-        journey_pattern_names: Vec<Text> = "JourneyPatternName",
+        journey_pattern_names: Vec<LanguageText> = "JourneyPatternName",
         /// The kinds of vehicle: `bus`, `rail` and so on.
         vehicle_modes: Vec<SmolStr> = "VehicleMode",
         /// The route.
         route_ref: Option<SmolStr> = "RouteRef",
         /// The name or number of the line, for passengers.
-        published_line_names: Vec<Text> = "PublishedLineName",
+        published_line_names: Vec<LanguageText> = "PublishedLineName",
         /// The network or other group that the line belongs to.
         group_of_lines_ref: Option<SmolStr> = "GroupOfLinesRef",
         /// The name of the direction.
-        direction_names: Vec<Text> = "DirectionName",
+        direction_names: Vec<LanguageText> = "DirectionName",
         /// The line in another system.
         external_line_ref: Option<SmolStr> = "ExternalLineRef",
         /// The first stop.
         origin_ref: Option<SmolStr> = "OriginRef",
         /// Its name.
-        origin_names: Vec<Text> = "OriginName",
+        origin_names: Vec<LanguageText> = "OriginName",
         /// Places on the way.
         vias: Vec<Via> = "Via",
         /// The last stop.
         destination_ref: Option<SmolStr> = "DestinationRef",
         /// Its name.
-        destination_names: Vec<Text> = "DestinationName",
+        destination_names: Vec<LanguageText> = "DestinationName",
         /// The operator.
         operator_ref: Option<SmolStr> = "OperatorRef",
         /// The product: `express` and so on.
@@ -227,15 +228,15 @@ records! {
         /// What the vehicle offers.
         vehicle_feature_refs: Vec<SmolStr> = "VehicleFeatureRef",
         /// The name or number of the journey, for passengers.
-        vehicle_journey_names: Vec<Text> = "VehicleJourneyName",
+        vehicle_journey_names: Vec<LanguageText> = "VehicleJourneyName",
         /// What there is to say.
-        journey_notes: Vec<Text> = "JourneyNote",
+        journey_notes: Vec<LanguageText> = "JourneyNote",
         /// Whether it runs by headway, without times.
         headway_service: Option<bool> = "HeadwayService",
         /// Departure from the first stop, by the timetable.
-        origin_aimed_departure_time: Option<Time> = "OriginAimedDepartureTime",
+        origin_aimed_departure_time: Option<SiriTime> = "OriginAimedDepartureTime",
         /// Arrival at the last stop, by the timetable.
-        destination_aimed_arrival_time: Option<Time> = "DestinationAimedArrivalTime",
+        destination_aimed_arrival_time: Option<SiriTime> = "DestinationAimedArrivalTime",
         /// Whether it is the first or last of its day.
         first_or_last_journey: Option<SmolStr> = "FirstOrLastJourney",
         /// Situations that concern it.
@@ -257,7 +258,7 @@ records! {
         /// Where its vehicle is.
         vehicle_location: Option<Location> = "VehicleLocation",
         /// When it was there.
-        location_recorded_at_time: Option<Time> = "LocationRecordedAtTime",
+        location_recorded_at_time: Option<SiriTime> = "LocationRecordedAtTime",
         /// Where its vehicle heads, in degrees clockwise from north.
         bearing: Option<f64> = "Bearing",
         /// `normalProgress`, `slowProgress`, `noProgress` and so on.
@@ -269,9 +270,9 @@ records! {
         /// How full its vehicle is.
         occupancy: Option<Occupancy> = "Occupancy",
         /// How late it is; negative is early.
-        delay: Option<Seconds> = "Delay",
+        delay: Option<DurationSeconds> = "Delay",
         /// What there is to say about how it goes.
-        progress_statuses: Vec<Text> = "ProgressStatus",
+        progress_statuses: Vec<LanguageText> = "ProgressStatus",
         /// `expected`, `assigned`, `inProgress`, `aborted` and so on.
         vehicle_status: Option<SmolStr> = "VehicleStatus",
         /// The block of journeys that its vehicle runs.
@@ -289,15 +290,15 @@ records! {
         /// The numbers of the train.
         train_number_refs: Vec<SmolStr> = "TrainNumbers" > "TrainNumberRef",
         /// Calls that are over, of a monitored journey.
-        previous_calls: Vec<Call> = "PreviousCalls" > "PreviousCall",
+        previous_calls: Vec<SiriCall> = "PreviousCalls" > "PreviousCall",
         /// The call at the stop that is monitored, or the one next to the vehicle.
-        monitored_call: Option<Box<Call>> = "MonitoredCall",
+        monitored_call: Option<Box<SiriCall>> = "MonitoredCall",
         /// Calls that are to come, of a monitored journey.
-        onward_calls: Vec<Call> = "OnwardCalls" > "OnwardCall",
+        onward_calls: Vec<SiriCall> = "OnwardCalls" > "OnwardCall",
         /// Calls that are over, of an estimated journey.
-        recorded_calls: Vec<Call> = "RecordedCalls" > "RecordedCall",
+        recorded_calls: Vec<SiriCall> = "RecordedCalls" > "RecordedCall",
         /// Calls that are to come, of an estimated journey.
-        estimated_calls: Vec<Call> = "EstimatedCalls" > "EstimatedCall",
+        estimated_calls: Vec<SiriCall> = "EstimatedCalls" > "EstimatedCall",
         /// Whether these are all calls.
         is_complete_stop_sequence: Option<bool> = "IsCompleteStopSequence",
     }
@@ -314,11 +315,11 @@ records! {
     pub struct VehicleActivity: named {
         ?unread,
         /// When it was recorded.
-        recorded_at_time: Option<Time> = "RecordedAtTime",
+        recorded_at_time: Option<SiriTime> = "RecordedAtTime",
         /// The name of this piece of news.
         item_identifier: Option<SmolStr> = "ItemIdentifier",
         /// Until when it holds.
-        valid_until_time: Option<Time> = "ValidUntilTime",
+        valid_until_time: Option<SiriTime> = "ValidUntilTime",
         /// The vehicle, or the group of vehicles that was asked for.
         vehicle_monitoring_ref: Option<SmolStr> = "VehicleMonitoringRef",
         /// How far it has come.
@@ -326,13 +327,13 @@ records! {
         /// The journey that it runs.
         monitored_vehicle_journey: Option<Box<VehicleJourney>> = "MonitoredVehicleJourney",
         /// What there is to say.
-        vehicle_activity_notes: Vec<Text> = "VehicleActivityNote",
+        vehicle_activity_notes: Vec<LanguageText> = "VehicleActivityNote",
     }
 
     /// Takes a vehicle's activity back.
     pub struct VehicleActivityCancellation: named {
         /// When it was recorded.
-        recorded_at_time: Option<Time> = "RecordedAtTime",
+        recorded_at_time: Option<SiriTime> = "RecordedAtTime",
         /// The name of the news that is taken back.
         item_ref: Option<SmolStr> = "ItemRef",
         /// The vehicle.
@@ -344,18 +345,18 @@ records! {
         /// The direction.
         direction_ref: Option<SmolStr> = "DirectionRef",
         /// Why.
-        reasons: Vec<Text> = "Reason",
+        reasons: Vec<LanguageText> = "Reason",
     }
 
     /// One call at a stop that is monitored.
     pub struct MonitoredStopVisit: named {
         ?unread,
         /// When it was recorded.
-        recorded_at_time: Option<Time> = "RecordedAtTime",
+        recorded_at_time: Option<SiriTime> = "RecordedAtTime",
         /// The name of this piece of news.
         item_identifier: Option<SmolStr> = "ItemIdentifier",
         /// Until when it holds.
-        valid_until_time: Option<Time> = "ValidUntilTime",
+        valid_until_time: Option<SiriTime> = "ValidUntilTime",
         /// The stop that was asked for.
         monitoring_ref: Option<SmolStr> = "MonitoringRef",
         /// What the news was called when it is to be cleared.
@@ -363,13 +364,13 @@ records! {
         /// The journey that calls there.
         monitored_vehicle_journey: Option<Box<VehicleJourney>> = "MonitoredVehicleJourney",
         /// What there is to say.
-        stop_visit_notes: Vec<Text> = "StopVisitNote",
+        stop_visit_notes: Vec<LanguageText> = "StopVisitNote",
     }
 
     /// Takes a call at a stop back.
     pub struct MonitoredStopVisitCancellation: named {
         /// When it was recorded.
-        recorded_at_time: Option<Time> = "RecordedAtTime",
+        recorded_at_time: Option<SiriTime> = "RecordedAtTime",
         /// The name of the news that is taken back.
         item_ref: Option<SmolStr> = "ItemRef",
         /// The stop.
@@ -383,7 +384,7 @@ records! {
         /// The journey.
         vehicle_journey_ref: Option<FramedVehicleJourneyRef> = "VehicleJourneyRef",
         /// Why.
-        reasons: Vec<Text> = "Reason",
+        reasons: Vec<LanguageText> = "Reason",
     }
 }
 
@@ -400,7 +401,7 @@ const PLATFORM: &str = "DeparturePlatformName";
 const DEPARTED: &str = "ActualDepartureTime";
 
 /// Takes the fields of a table that stand before one of them.
-fn before(field: &'static str) -> impl FnMut(&'static str) -> bool {
+fn fields_before(field: &'static str) -> impl FnMut(&'static str) -> bool {
     let mut is_before = true;
     move |name| {
         is_before &= name != field;
@@ -408,25 +409,25 @@ fn before(field: &'static str) -> impl FnMut(&'static str) -> bool {
     }
 }
 
-impl Call {
+impl SiriCall {
     /// Writes it in the order that it has where it is recorded.
-    fn write_recorded<W: Sink>(&self, sink: &mut W) {
+    fn write_recorded_order<W: MessageSink>(&self, sink: &mut W) {
         if self.departure_platform_names.is_empty() {
             return self.write_children(sink);
         }
-        self.write_fields(before(DEPARTED), sink);
+        self.write_fields(fields_before(DEPARTED), sink);
         self.write_fields(|name| name == PLATFORM, sink);
-        let mut is_before = before(DEPARTED);
+        let mut is_before = fields_before(DEPARTED);
         self.write_fields(|name| !is_before(name) && name != PLATFORM, sink);
     }
 }
 
 impl VehicleJourney {
     /// Writes it in the order that it has where it is monitored.
-    fn write_monitored<W: Sink>(&self, sink: &mut W) {
-        self.write_fields(before(ENDS), sink);
+    fn write_monitored_order<W: MessageSink>(&self, sink: &mut W) {
+        self.write_fields(fields_before(ENDS), sink);
         self.write_fields(|name| SERVICE.contains(&name), sink);
-        let mut is_before = before(ENDS);
+        let mut is_before = fields_before(ENDS);
         self.write_fields(|name| !is_before(name) && !SERVICE.contains(&name), sink);
     }
 
@@ -441,56 +442,56 @@ impl VehicleJourney {
     }
 }
 
-impl Named for VehicleJourney {
-    fn id(&self) -> Option<&str> {
+impl IdentifiedRecord for VehicleJourney {
+    fn record_id(&self) -> Option<&str> {
         self.journey_ref().or(self.line_ref.as_ref()).map(SmolStr::as_str)
     }
 
-    fn missing(&self) -> Option<&'static str> {
+    fn missing_field(&self) -> Option<&'static str> {
         self.line_ref.is_none().then_some("LineRef")
     }
 }
 
-impl Named for VehicleActivity {
-    fn id(&self) -> Option<&str> {
+impl IdentifiedRecord for VehicleActivity {
+    fn record_id(&self) -> Option<&str> {
         let journey = self.monitored_vehicle_journey.as_ref();
         let vehicle = journey.and_then(|journey| journey.vehicle_ref.as_ref());
         vehicle.or(self.item_identifier.as_ref()).map(SmolStr::as_str)
     }
 
-    fn missing(&self) -> Option<&'static str> {
+    fn missing_field(&self) -> Option<&'static str> {
         self.monitored_vehicle_journey.is_none().then_some("MonitoredVehicleJourney")
     }
 }
 
-impl Named for MonitoredStopVisit {
-    fn id(&self) -> Option<&str> {
+impl IdentifiedRecord for MonitoredStopVisit {
+    fn record_id(&self) -> Option<&str> {
         let journey = self.monitored_vehicle_journey.as_ref();
         let journey_ref = journey.and_then(|journey| journey.journey_ref());
         self.item_identifier.as_ref().or(journey_ref).map(SmolStr::as_str)
     }
 
-    fn missing(&self) -> Option<&'static str> {
+    fn missing_field(&self) -> Option<&'static str> {
         self.monitored_vehicle_journey.is_none().then_some("MonitoredVehicleJourney")
     }
 }
 
-impl Named for VehicleActivityCancellation {
-    fn id(&self) -> Option<&str> {
+impl IdentifiedRecord for VehicleActivityCancellation {
+    fn record_id(&self) -> Option<&str> {
         self.item_ref.as_ref().or(self.vehicle_monitoring_ref.as_ref()).map(SmolStr::as_str)
     }
 
-    fn missing(&self) -> Option<&'static str> {
+    fn missing_field(&self) -> Option<&'static str> {
         (self.item_ref.is_none() && self.vehicle_journey_ref.is_none()).then_some("ItemRef")
     }
 }
 
-impl Named for MonitoredStopVisitCancellation {
-    fn id(&self) -> Option<&str> {
+impl IdentifiedRecord for MonitoredStopVisitCancellation {
+    fn record_id(&self) -> Option<&str> {
         self.item_ref.as_ref().or(self.monitoring_ref.as_ref()).map(SmolStr::as_str)
     }
 
-    fn missing(&self) -> Option<&'static str> {
+    fn missing_field(&self) -> Option<&'static str> {
         (self.item_ref.is_none() && self.vehicle_journey_ref.is_none()).then_some("ItemRef")
     }
 }

@@ -10,20 +10,20 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::{Limits, source::Source};
+use super::{MessageLimits, source::MessageSource};
 use crate::{Error, ErrorKind};
 
 /// A message that is being read.
-pub(super) struct Json<'a> {
+pub(super) struct JsonSource<'a> {
     text: &'a str,
     at: usize,
     /// The open elements, from the message itself on.
-    open: Vec<Open<'a>>,
+    open: Vec<OpenElement<'a>>,
 }
 
 /// An open element.
-struct Open<'a> {
-    value: Value,
+struct OpenElement<'a> {
+    value: ElementProgress,
     /// The key whose list is being read.
     list: Option<&'a str>,
     /// Whether nothing was read yet of the list, or of the object where no list is open.
@@ -32,36 +32,37 @@ struct Open<'a> {
 
 /// How far the value of an element is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Value {
+enum ElementProgress {
     Unread,
     Object,
 }
 
-const UNREAD: Open<'static> = Open { value: Value::Unread, list: None, is_first: true };
+const UNREAD: OpenElement<'static> =
+    OpenElement { value: ElementProgress::Unread, list: None, is_first: true };
 
-impl<'a> Json<'a> {
-    pub(super) fn new(text: &'a str) -> Json<'a> {
-        Json { text, at: 0, open: vec![UNREAD] }
+impl<'a> JsonSource<'a> {
+    pub(super) fn new(text: &'a str) -> JsonSource<'a> {
+        JsonSource { text, at: 0, open: vec![UNREAD] }
     }
 
     /// The next byte that is not white space.
-    fn peek(&mut self) -> Result<u8, Error> {
+    fn peek_byte(&mut self) -> Result<u8, Error> {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         let n_white = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         self.at += n_white;
-        rest.get(n_white).copied().ok_or_else(cut_off)
+        rest.get(n_white).copied().ok_or_else(truncated_error)
     }
 
-    fn expect(&mut self, byte: u8) -> Result<(), Error> {
-        if self.peek()? != byte {
-            return Err(self.malformed(&format!("{:?} is expected", char::from(byte))));
+    fn expect_byte(&mut self, byte: u8) -> Result<(), Error> {
+        if self.peek_byte()? != byte {
+            return Err(self.malformed_error(&format!("{:?} is expected", char::from(byte))));
         }
         self.at += 1;
         Ok(())
     }
 
     /// Lets serde_json read one value.
-    fn value<T: Deserialize<'a>>(&mut self) -> Result<T, Error> {
+    fn parse_value<T: Deserialize<'a>>(&mut self) -> Result<T, Error> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<T>();
         match values.next() {
@@ -69,22 +70,22 @@ impl<'a> Json<'a> {
                 self.at += values.byte_offset();
                 Ok(value)
             }
-            Some(Err(error)) if !error.is_eof() => Err(self.malformed(&error.to_string())),
-            _ => Err(cut_off()),
+            Some(Err(error)) if !error.is_eof() => Err(self.malformed_error(&error.to_string())),
+            _ => Err(truncated_error()),
         }
     }
 
     #[cold]
-    fn malformed(&self, detail: &str) -> Error {
+    fn malformed_error(&self, detail: &str) -> Error {
         let before = self.text.as_bytes().get(..self.at).unwrap_or_default();
         let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
         let detail = format!("the JSON is not well-formed after line {line}: {detail}");
         Error::new(ErrorKind::Decode, detail)
     }
 
-    fn open(&mut self, name: &'a str) -> Result<Option<&'a str>, Error> {
-        if self.open.len() > Limits::DEPTH {
-            let detail = format!("the JSON is nested more than {} deep", Limits::DEPTH);
+    fn open_element(&mut self, name: &'a str) -> Result<Option<&'a str>, Error> {
+        if self.open.len() > MessageLimits::DEPTH {
+            let detail = format!("the JSON is nested more than {} deep", MessageLimits::DEPTH);
             return Err(Error::new(ErrorKind::TooLarge, detail));
         }
         self.open.push(UNREAD);
@@ -92,33 +93,33 @@ impl<'a> Json<'a> {
     }
 
     /// Whether there is another item before `end`, at which the cursor then stands.
-    fn has_next(&mut self, end: u8, is_first: bool) -> Result<bool, Error> {
-        if self.peek()? == end {
+    fn has_next_item(&mut self, end: u8, is_first: bool) -> Result<bool, Error> {
+        if self.peek_byte()? == end {
             self.at += 1;
             return Ok(false);
         }
         if !is_first {
-            self.expect(b',')?;
+            self.expect_byte(b',')?;
         }
         Ok(true)
     }
 
     /// The next item of the list, if a list is open and has one.
-    fn next_item(&mut self) -> Result<Option<&'a str>, Error> {
-        let Some(Open { list: Some(name), is_first, .. }) = self.open.last() else {
+    fn next_list_item(&mut self) -> Result<Option<&'a str>, Error> {
+        let Some(OpenElement { list: Some(name), is_first, .. }) = self.open.last() else {
             return Ok(None);
         };
         let (name, mut is_first) = (*name, *is_first);
-        while self.has_next(b']', is_first)? {
+        while self.has_next_item(b']', is_first)? {
             is_first = false;
-            if self.peek()? == b'n' {
-                self.value::<IgnoredAny>()?;
+            if self.peek_byte()? == b'n' {
+                self.parse_value::<IgnoredAny>()?;
                 continue;
             }
             if let Some(top) = self.open.last_mut() {
                 top.is_first = false;
             }
-            return self.open(name);
+            return self.open_element(name);
         }
         if let Some(top) = self.open.last_mut() {
             (top.list, top.is_first) = (None, false);
@@ -127,90 +128,92 @@ impl<'a> Json<'a> {
     }
 
     /// The next key of the object, or the first item of its list.
-    fn next_key(&mut self) -> Result<Option<&'a str>, Error> {
+    fn next_object_key(&mut self) -> Result<Option<&'a str>, Error> {
         loop {
             let is_first = self.open.last().is_some_and(|top| top.is_first);
-            if !self.has_next(b'}', is_first)? {
+            if !self.has_next_item(b'}', is_first)? {
                 self.open.pop();
                 return Ok(None);
             }
             if let Some(top) = self.open.last_mut() {
                 top.is_first = false;
             }
-            self.peek()?;
+            self.peek_byte()?;
             // No name of SIRI needs an escape, so a key with one is none that is known.
-            let name = match self.value::<Word<'a>>()?.0 {
+            let name = match self.parse_value::<JsonText<'a>>()?.0 {
                 Cow::Borrowed(name) => name,
                 Cow::Owned(_) => "",
             };
-            self.expect(b':')?;
-            match self.peek()? {
+            self.expect_byte(b':')?;
+            match self.peek_byte()? {
                 b'[' => {
                     self.at += 1;
                     if let Some(top) = self.open.last_mut() {
                         (top.list, top.is_first) = (Some(name), true);
                     }
-                    if let Some(item) = self.next_item()? {
+                    if let Some(item) = self.next_list_item()? {
                         return Ok(Some(item));
                     }
                 }
-                b'n' => drop(self.value::<IgnoredAny>()?),
-                _ => return self.open(name),
+                b'n' => drop(self.parse_value::<IgnoredAny>()?),
+                _ => return self.open_element(name),
             }
         }
     }
 }
 
-impl<'a> Source<'a> for Json<'a> {
+impl<'a> MessageSource<'a> for JsonSource<'a> {
     fn next_child(&mut self) -> Result<Option<&'a str>, Error> {
         let Some(top) = self.open.last_mut() else { return Ok(None) };
-        if top.value == Value::Unread {
-            if self.peek()? != b'{' {
-                self.skip()?;
+        if top.value == ElementProgress::Unread {
+            if self.peek_byte()? != b'{' {
+                self.skip_element()?;
                 return Ok(None);
             }
             self.at += 1;
             if let Some(top) = self.open.last_mut() {
-                top.value = Value::Object;
+                top.value = ElementProgress::Object;
             }
         }
-        match self.next_item()? {
+        match self.next_list_item()? {
             Some(name) => Ok(Some(name)),
-            None => self.next_key(),
+            None => self.next_object_key(),
         }
     }
 
-    fn text(&mut self) -> Result<Cow<'a, str>, Error> {
-        self.text_in_language().map(|(_, text)| text)
+    fn element_text(&mut self) -> Result<Cow<'a, str>, Error> {
+        self.element_text_in_language().map(|(_, text)| text)
     }
 
-    fn text_in_language(&mut self) -> Result<(Option<Cow<'a, str>>, Cow<'a, str>), Error> {
-        let text = match self.peek()? {
+    fn element_text_in_language(&mut self) -> Result<(Option<Cow<'a, str>>, Cow<'a, str>), Error> {
+        let text = match self.peek_byte()? {
             b'{' => {
                 let (mut language, mut text) = (None, Cow::Borrowed(""));
                 while let Some(name) = self.next_child()? {
                     match name {
-                        "value" | "Value" => text = self.text()?,
-                        "lang" | "Lang" | "xml:lang" | "@lang" => language = Some(self.text()?),
-                        _ => self.skip()?,
+                        "value" | "Value" => text = self.element_text()?,
+                        "lang" | "Lang" | "xml:lang" | "@lang" => {
+                            language = Some(self.element_text()?)
+                        }
+                        _ => self.skip_element()?,
                     }
                 }
                 return Ok((language, text));
             }
-            b'"' => self.value::<Word<'a>>()?.0,
+            b'"' => self.parse_value::<JsonText<'a>>()?.0,
             b'[' => {
-                self.value::<IgnoredAny>()?;
+                self.parse_value::<IgnoredAny>()?;
                 Cow::Borrowed("")
             }
-            _ => Cow::Borrowed(self.value::<&'a RawValue>()?.get()),
+            _ => Cow::Borrowed(self.parse_value::<&'a RawValue>()?.get()),
         };
         self.open.pop();
         Ok((None, text))
     }
 
-    fn skip(&mut self) -> Result<(), Error> {
-        self.peek()?;
-        self.value::<IgnoredAny>()?;
+    fn skip_element(&mut self) -> Result<(), Error> {
+        self.peek_byte()?;
+        self.parse_value::<IgnoredAny>()?;
         self.open.pop();
         Ok(())
     }
@@ -219,31 +222,31 @@ impl<'a> Source<'a> for Json<'a> {
         None
     }
 
-    fn namespace(&self) -> Option<&str> {
+    fn element_namespace(&self) -> Option<&str> {
         None
     }
 
-    fn lone_ampersands(&self) -> u64 {
+    fn lone_ampersand_count(&self) -> u64 {
         0
     }
 }
 
-fn cut_off() -> Error {
+fn truncated_error() -> Error {
     Error::new(ErrorKind::Truncated, "the JSON ends too early, so it was cut off")
 }
 
 /// A text, borrowed where it has no escapes.
-struct Word<'a>(Cow<'a, str>);
+struct JsonText<'a>(Cow<'a, str>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Word<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonText<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(WordVisitor).map(Word)
+        deserializer.deserialize_str(JsonTextVisitor).map(JsonText)
     }
 }
 
-struct WordVisitor;
+struct JsonTextVisitor;
 
-impl<'de> Visitor<'de> for WordVisitor {
+impl<'de> Visitor<'de> for JsonTextVisitor {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

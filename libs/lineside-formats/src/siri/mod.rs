@@ -16,7 +16,7 @@ mod encode;
 mod journeys;
 mod json;
 mod limits;
-mod passed_over;
+mod ignored_elements;
 mod reader;
 mod record;
 mod requests;
@@ -25,26 +25,27 @@ mod soap;
 mod situations;
 mod source;
 mod time;
-mod unread;
+mod unread_elements;
 mod values;
-mod walk;
+mod element_visitor;
 
 pub use decode::{
-    Message, Payload, decode, decode_json, decode_with_losses, decode_xml, looks_like_siri,
+    MessagePayload, SiriMessage, decode_json, decode_message, decode_with_report, decode_xml,
+    looks_like_siri,
 };
 pub use deliveries::*;
 pub use discovery::*;
+pub use element_visitor::{ElementVisitor, sample_delivery_xml, visit_message};
 pub use encode::{encode_json, encode_xml};
 pub use journeys::*;
-pub use limits::Limits;
-pub use record::Flag;
+pub use limits::MessageLimits;
+pub use record::PresenceFlag;
 pub use requests::*;
 pub use situations::*;
-pub use soap::{Exchange, encode_soap, is_enveloped, operation};
-pub use time::{Seconds, Time};
-pub use unread::Unread;
+pub use soap::{SoapExchange, encode_soap, is_soap_envelope, soap_operation};
+pub use time::{DurationSeconds, SiriTime};
+pub use unread_elements::UnreadElements;
 pub use values::{
-    ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, Occupancy, Progress, Severity,
-    Text,
+    ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, LanguageText, Occupancy,
+    Progress, Severity,
 };
-pub use walk::{Walker, sample_delivery, walk};

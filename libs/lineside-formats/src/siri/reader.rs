@@ -4,14 +4,14 @@ use jiff::tz::TimeZone;
 use smol_str::SmolStr;
 
 use super::{
-    Limits,
-    passed_over::PassedOver,
-    record::{Named, Record},
-    source::Source,
-    unread::Unread,
-    values::{Fault, Leaf},
+    MessageLimits,
+    ignored_elements::IgnoredElements,
+    record::{IdentifiedRecord, SiriRecord},
+    source::MessageSource,
+    unread_elements::UnreadElements,
+    values::{TextValue, ValueFault},
 };
-use crate::{Error, ErrorKind, Losses, Problem, Problems};
+use crate::{ConversionReport, Error, ErrorKind, Problem, Problems};
 
 /// The namespaces in which SIRI and its envelopes are written.
 const NAMESPACES: [&str; 7] = [
@@ -47,81 +47,89 @@ const ENVELOPES: [&str; 18] = [
 ];
 
 /// Reading in progress.
-pub(super) struct Reader<'a, S: Source<'a>> {
+pub(super) struct MessageReader<'a, S: MessageSource<'a>> {
     pub(super) source: S,
     zone: &'a TimeZone,
-    limits: &'a Limits,
+    limits: &'a MessageLimits,
     problems: Problems,
-    passed_over: PassedOver,
+    passed_over: IgnoredElements,
     /// The names of the open records, from the payload on.
     path: Vec<&'static str>,
     /// Where the path of the record that problems are told of begins.
     named_depth: usize,
-    pending: Vec<Pending>,
+    pending: Vec<PendingProblem>,
     /// What cannot be read of the records that are open, and none of them keeps yet.
-    unread: Unread,
+    unread: UnreadElements,
     n_named: u64,
     record_bytes: usize,
 }
 
 /// What is wrong inside a record whose id is not known yet.
-struct Pending {
+struct PendingProblem {
     path: Box<str>,
-    fault: Fault,
+    fault: ValueFault,
     value: Option<SmolStr>,
 }
 
-impl<'a, S: Source<'a>> Reader<'a, S> {
-    pub(super) fn new(source: S, zone: &'a TimeZone, limits: &'a Limits) -> Reader<'a, S> {
-        Reader {
+impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
+    pub(super) fn new(
+        source: S,
+        zone: &'a TimeZone,
+        limits: &'a MessageLimits,
+    ) -> MessageReader<'a, S> {
+        MessageReader {
             source,
             zone,
             limits,
             problems: Problems::new(),
-            passed_over: PassedOver::default(),
+            passed_over: IgnoredElements::default(),
             path: Vec::new(),
             named_depth: 0,
             pending: Vec::new(),
-            unread: Unread::default(),
+            unread: UnreadElements::default(),
             n_named: 0,
             record_bytes: 0,
         }
     }
 
     /// What was wrong, and what was passed over.
-    pub(super) fn finish(mut self) -> (Problems, Losses) {
-        match self.source.lone_ampersands() {
+    pub(super) fn into_problems_and_report(mut self) -> (Problems, ConversionReport) {
+        match self.source.lone_ampersand_count() {
             0 => {}
             n => {
-                let detail = crate::xml::standing_alone(n);
+                let detail = crate::xml::describe_lone_ampersands(n);
                 self.problems.push(Problem::new("Siri", "lone_ampersand", detail));
             }
         }
-        (self.problems, self.passed_over.into_losses())
+        (self.problems, self.passed_over.into_report())
     }
 
     /// Reads a value into a place, which stays as it is where the text is none.
     #[inline]
-    pub(super) fn read_leaf<T: Leaf>(
+    pub(super) fn read_value<T: TextValue>(
         &mut self,
         name: &'static str,
         place: &mut Option<T>,
     ) -> Result<(), Error> {
-        let text = self.source.text()?;
-        if let Some(value) = self.leaf_of(name, &text)
+        let text = self.source.element_text()?;
+        if let Some(value) = self.parse_value(name, &text)
             && place.replace(value).is_some()
         {
-            self.passed_over.repeated(name);
+            self.passed_over.count_repeated(name);
         }
         Ok(())
     }
 
     /// The value of a text.
     #[inline]
-    pub(super) fn leaf_of<T: Leaf>(&mut self, name: &'static str, text: &str) -> Option<T> {
+    pub(super) fn parse_value<T: TextValue>(
+        &mut self,
+        name: &'static str,
+        text: &str,
+    ) -> Option<T> {
         if text.len() > self.limits.text_bytes {
-            self.report(name, TOO_LONG, Some(text));
-            self.cannot_read(name);
+            self.report_fault(name, TOO_LONG, Some(text));
+            self.note_unreadable(name);
             return None;
         }
         let text = text.trim_ascii();
@@ -130,9 +138,9 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
         }
         let (value, fault) = T::parse(text, self.zone);
         if let Some(fault) = fault {
-            self.report(name, *fault, Some(text));
+            self.report_fault(name, *fault, Some(text));
             if value.is_none() {
-                self.cannot_read(name);
+                self.note_unreadable(name);
             }
         }
         value
@@ -140,20 +148,20 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
 
     /// Notes that an element of the record that was opened last is there and has no value.
     #[cold]
-    fn cannot_read(&mut self, name: &'static str) {
-        self.unread.add(self.path.last().copied().unwrap_or_default(), name);
+    fn note_unreadable(&mut self, name: &'static str) {
+        self.unread.add_element(self.path.last().copied().unwrap_or_default(), name);
     }
 
     /// Has a record keep what could not be read of it, if it does.
     #[cold]
-    fn keep_unread<T: Record>(&mut self, record: &mut T) -> Result<(), Error> {
+    fn move_unread_to_record<T: SiriRecord>(&mut self, record: &mut T) -> Result<(), Error> {
         let Some(kept) = record.unread_mut() else { return Ok(()) };
-        kept.take(&mut self.unread, self.path.last().copied().unwrap_or_default());
-        self.count_bytes(Unread::BYTES)
+        kept.absorb_unread(&mut self.unread, self.path.last().copied().unwrap_or_default());
+        self.count_bytes(UnreadElements::BYTES)
     }
 
     /// Reads what is in the open element into a record.
-    pub(super) fn read_record<T: Record>(
+    pub(super) fn read_record<T: SiriRecord>(
         &mut self,
         name: &'static str,
         record: &mut T,
@@ -165,24 +173,24 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
         Ok(())
     }
 
-    fn read_attributes<T: Record>(&mut self, record: &mut T) {
-        let Some(version) = self.attribute("version") else { return };
+    fn read_attributes<T: SiriRecord>(&mut self, record: &mut T) {
+        let Some(version) = self.read_attribute("version") else { return };
         if let Some(place) = record.version_mut() {
             *place = Some(version);
         }
     }
 
     /// An attribute of the element that was opened last.
-    pub(super) fn attribute(&mut self, name: &'static str) -> Option<SmolStr> {
+    pub(super) fn read_attribute(&mut self, name: &'static str) -> Option<SmolStr> {
         let value = self.source.attribute(name)?;
-        self.leaf_of(name, &value)
+        self.parse_value(name, &value)
     }
 
-    fn read_children<T: Record>(&mut self, record: &mut T) -> Result<(), Error> {
+    fn read_children<T: SiriRecord>(&mut self, record: &mut T) -> Result<(), Error> {
         while let Some(name) = self.source.next_child()? {
             if record.read_child(name, self)? {
                 if !self.unread.is_empty() {
-                    self.keep_unread(record)?;
+                    self.move_unread_to_record(record)?;
                 }
                 continue;
             }
@@ -190,31 +198,31 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
                 self.read_attributes(record);
                 self.read_children(record)?;
             } else {
-                self.pass_over_in(name, T::IS_PAYLOAD)?;
+                self.skip_unknown_child(name, T::IS_PAYLOAD)?;
             }
         }
         Ok(())
     }
 
     #[cold]
-    fn pass_over_in(&mut self, name: &str, in_payload: bool) -> Result<(), Error> {
+    fn skip_unknown_child(&mut self, name: &str, in_payload: bool) -> Result<(), Error> {
         if in_payload && name.ends_with("Delivery") {
-            self.problems.push_with("ServiceDelivery", "delivery_not_read", || {
+            self.problems.push_lazily("ServiceDelivery", "delivery_not_read", || {
                 let detail = "a delivery of a service that is not read";
                 Problem::new("ServiceDelivery", "delivery_not_read", detail).with_value(name)
             });
         }
-        self.pass_over(name)
+        self.skip_and_count(name)
     }
 
     /// Passes over the element of this name, which was opened last, and counts it.
-    pub(super) fn pass_over(&mut self, name: &str) -> Result<(), Error> {
-        self.passed_over.unread(name);
-        self.source.skip()
+    pub(super) fn skip_and_count(&mut self, name: &str) -> Result<(), Error> {
+        self.passed_over.count_unread(name);
+        self.source.skip_element()
     }
 
     /// Reads children of one name into a list, and passes over others.
-    pub(super) fn read_wrapped(
+    pub(super) fn read_wrapped_list(
         &mut self,
         name: &'static str,
         inner: &'static str,
@@ -222,14 +230,14 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
     ) -> Result<(), Error> {
         self.path.push(name);
         while let Some(child) = self.source.next_child()? {
-            if child == inner { read(self)? } else { self.pass_over(child)? }
+            if child == inner { read(self)? } else { self.skip_and_count(child)? }
         }
         self.path.pop();
         Ok(())
     }
 
     /// Reads a record that problems are told of by its id.
-    pub(super) fn read_named<T: Record + Named>(
+    pub(super) fn read_identified_record<T: SiriRecord + IdentifiedRecord>(
         &mut self,
         name: &'static str,
         record: &mut T,
@@ -239,14 +247,14 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
         let outside = std::mem::replace(&mut self.named_depth, self.path.len() + 1);
         self.read_record(name, record)?;
         self.named_depth = outside;
-        let missing = record.missing();
+        let missing = record.missing_field();
         // What is there and cannot be read is told as such.
         let is_there = |field: &str| self.pending.iter().any(|it| *it.path == *field);
         if let Some(field) = missing.filter(|field| !is_there(field)) {
-            self.pending.push(Pending { path: field.into(), fault: MISSING, value: None });
+            self.pending.push(PendingProblem { path: field.into(), fault: MISSING, value: None });
         }
         if !self.pending.is_empty() {
-            self.report_pending(name, record.id());
+            self.report_pending_problems(name, record.record_id());
         }
         Ok(())
     }
@@ -265,9 +273,9 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
 
     /// Complains where the element that was opened last is in a namespace of something else.
     pub(super) fn check_namespace(&mut self, name: &'static str) {
-        let Some(namespace) = self.source.namespace() else { return };
+        let Some(namespace) = self.source.element_namespace() else { return };
         if !NAMESPACES.contains(&namespace) {
-            self.problems.push_with(name, "wrong_namespace", || {
+            self.problems.push_lazily(name, "wrong_namespace", || {
                 Problem::new(name, "wrong_namespace", "is not in the namespace of SIRI")
                     .with_value(namespace)
             });
@@ -275,24 +283,25 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
     }
 
     /// Whether the element that was opened last is said to be SIRI's.
-    pub(super) fn is_in_namespace(&self) -> bool {
-        self.source.namespace().is_some_and(|namespace| NAMESPACES.contains(&namespace))
+    pub(super) fn is_siri_namespace(&self) -> bool {
+        self.source.element_namespace().is_some_and(|namespace| NAMESPACES.contains(&namespace))
     }
 
     #[cold]
-    fn report(&mut self, field: &'static str, fault: Fault, value: Option<&str>) {
+    fn report_fault(&mut self, field: &'static str, fault: ValueFault, value: Option<&str>) {
         let is_inside = self.named_depth > 0;
         // The first name of a path says what the problem is of.
         let depth = if is_inside { self.named_depth } else { self.path.len().min(1) };
         let (outside, path) = self.path.split_at(depth);
-        if is_inside && self.pending.len() < Limits::PROBLEMS_PER_RECORD {
+        if is_inside && self.pending.len() < MessageLimits::PROBLEMS_PER_RECORD {
             let value = value.map(|value| value.chars().take(QUOTED_CHARS).collect());
-            self.pending.push(Pending { path: join(path, field), fault, value });
+            self.pending.push(PendingProblem { path: join_path(path, field), fault, value });
             return;
         }
         let kind = outside.last().copied().unwrap_or("Siri");
-        self.problems.push_with(kind, fault.code, || {
-            let problem = Problem::new(kind, fault.code, fault.detail).in_field(&join(path, field));
+        self.problems.push_lazily(kind, fault.code, || {
+            let problem =
+                Problem::new(kind, fault.code, fault.detail).with_field(&join_path(path, field));
             match value {
                 Some(value) => problem.with_value(value),
                 None => problem,
@@ -301,24 +310,24 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
     }
 
     #[cold]
-    fn report_pending(&mut self, kind: &'static str, id: Option<&str>) {
-        for Pending { path, fault, value } in self.pending.drain(..) {
+    fn report_pending_problems(&mut self, kind: &'static str, id: Option<&str>) {
+        for PendingProblem { path, fault, value } in self.pending.drain(..) {
             let number = self.n_named;
-            self.problems.push_with(kind, fault.code, || {
+            self.problems.push_lazily(kind, fault.code, || {
                 let mut problem = Problem::new(kind, fault.code, fault.detail);
                 if let Some(id) = id {
-                    problem = problem.in_record(id);
+                    problem = problem.with_record(id);
                 }
                 if let Some(value) = value {
                     problem = problem.with_value(&value);
                 }
-                problem.at_line(number).in_field(&path)
+                problem.with_line(number).with_field(&path)
             });
         }
     }
 }
 
-fn join(path: &[&str], field: &str) -> Box<str> {
+fn join_path(path: &[&str], field: &str) -> Box<str> {
     let mut joined = path.join("/");
     if !joined.is_empty() {
         joined.push('/');
@@ -330,7 +339,7 @@ fn join(path: &[&str], field: &str) -> Box<str> {
 /// Characters of a value that a problem holds on to.
 const QUOTED_CHARS: usize = Problem::VALUE_CHARS_MAX;
 
-const TOO_LONG: Fault =
-    Fault { code: "text_too_long", detail: "is longer than is taken, so it is left out" };
-const MISSING: Fault =
-    Fault { code: "missing_required_field", detail: "a required field is missing" };
+const TOO_LONG: ValueFault =
+    ValueFault { code: "text_too_long", detail: "is longer than is taken, so it is left out" };
+const MISSING: ValueFault =
+    ValueFault { code: "missing_required_field", detail: "a required field is missing" };

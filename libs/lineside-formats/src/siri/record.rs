@@ -4,12 +4,12 @@
 use smol_str::SmolStr;
 
 use super::{
-    ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, Occupancy, Progress, Seconds,
-    Severity, Text, Time, Unread,
-    reader::Reader,
-    sink::Sink,
-    source::Source,
-    values::{Leaf, TextForm},
+    ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, DurationSeconds, LanguageText,
+    Occupancy, Progress, Severity, SiriTime, UnreadElements,
+    reader::MessageReader,
+    sink::MessageSink,
+    source::MessageSource,
+    values::{TextForm, TextValue},
 };
 use crate::Error;
 
@@ -17,7 +17,7 @@ use crate::Error;
 pub(super) type Read<T> = Result<T, Error>;
 
 /// What holds named elements.
-pub(super) trait Record: Default {
+pub(super) trait SiriRecord: Default {
     /// Whether it is what a message is sent for, so that the elements of an envelope may stand around its fields.
     const IS_PAYLOAD: bool = false;
 
@@ -27,23 +27,27 @@ pub(super) trait Record: Default {
     }
 
     /// Where it is kept what of it is there and cannot be read; `None` where that is for what it stands in to keep.
-    fn unread_mut(&mut self) -> Option<&mut Unread> {
+    fn unread_mut(&mut self) -> Option<&mut UnreadElements> {
         None
     }
 
     /// Reads the child that was opened last, if the table has its name.
-    fn read_child<'a, S: Source<'a>>(&mut self, tag: &str, from: &mut Reader<'a, S>) -> Read<bool>;
+    fn read_child<'a, S: MessageSource<'a>>(
+        &mut self,
+        tag: &str,
+        from: &mut MessageReader<'a, S>,
+    ) -> Read<bool>;
 
     /// Writes all fields, in the order of the table.
-    fn write_children<W: Sink>(&self, sink: &mut W);
+    fn write_children<W: MessageSink>(&self, sink: &mut W);
 
     /// Writes all fields in the order that they have in an element of that name.
-    fn write_children_of<W: Sink>(&self, _element: &str, sink: &mut W) {
+    fn write_children_of<W: MessageSink>(&self, _element: &str, sink: &mut W) {
         self.write_children(sink);
     }
 
     /// Writes each field once, with something in it.
-    fn write_samples<W: Sink>(sink: &mut W);
+    fn write_samples<W: MessageSink>(sink: &mut W);
 
     /// A record with something in `fill` of 100 fields.
     #[cfg(test)]
@@ -51,22 +55,26 @@ pub(super) trait Record: Default {
 }
 
 /// A record that problems are told of by its id.
-pub(super) trait Named {
+pub(super) trait IdentifiedRecord {
     /// What its producer calls it.
-    fn id(&self) -> Option<&str>;
+    fn record_id(&self) -> Option<&str>;
 
     /// A field without which it means nothing, if it is missing.
-    fn missing(&self) -> Option<&'static str>;
+    fn missing_field(&self) -> Option<&'static str>;
 }
 
 /// A field: how one element is read into it, and how it is written.
-pub(super) trait Element: Default {
-    fn read<'a, S: Source<'a>>(&mut self, tag: &'static str, from: &mut Reader<'a, S>) -> Read<()>;
+pub(super) trait RecordElement: Default {
+    fn read_element<'a, S: MessageSource<'a>>(
+        &mut self,
+        tag: &'static str,
+        from: &mut MessageReader<'a, S>,
+    ) -> Read<()>;
 
-    fn write<W: Sink>(&self, name: &'static str, sink: &mut W);
+    fn write_element<W: MessageSink>(&self, name: &'static str, sink: &mut W);
 
     /// Writes one with something in it.
-    fn write_sample<W: Sink>(name: &'static str, sink: &mut W);
+    fn write_sample<W: MessageSink>(name: &'static str, sink: &mut W);
 
     /// Whether there is nothing to write.
     fn is_absent(&self) -> bool;
@@ -78,24 +86,24 @@ pub(super) trait Element: Default {
 
 macro_rules! leaves {
     ($($Leaf:ty),+ $(,)?) => {
-        $(impl Element for Option<$Leaf> {
+        $(impl RecordElement for Option<$Leaf> {
             #[inline]
-            fn read<'a, S: Source<'a>>(
+            fn read_element<'a, S: MessageSource<'a>>(
                 &mut self,
                 name: &'static str,
-                reader: &mut Reader<'a, S>,
+                reader: &mut MessageReader<'a, S>,
             ) -> Result<(), Error> {
-                reader.read_leaf(name, self)
+                reader.read_value(name, self)
             }
 
-            fn write<W: Sink>(&self, name: &'static str, sink: &mut W) {
+            fn write_element<W: MessageSink>(&self, name: &'static str, sink: &mut W) {
                 if let Some(value) = self {
-                    value.with_text(|text, form| sink.leaf(name, text, form));
+                    value.with_text(|text, form| sink.write_leaf(name, text, form));
                 }
             }
 
-            fn write_sample<W: Sink>(name: &'static str, sink: &mut W) {
-                sink.leaf(name, <$Leaf as Leaf>::sample(name), $crate::siri::values::TextForm::Quoted);
+            fn write_sample<W: MessageSink>(name: &'static str, sink: &mut W) {
+                sink.write_leaf(name, <$Leaf as TextValue>::sample(name), $crate::siri::values::TextForm::Quoted);
             }
 
             fn is_absent(&self) -> bool {
@@ -104,7 +112,7 @@ macro_rules! leaves {
 
             #[cfg(test)]
             fn random(rng: &mut fastrand::Rng, _: u8) -> Self {
-                Some(super::values::Leaf::random(rng))
+                Some(super::values::TextValue::random(rng))
             }
         })+
     };
@@ -112,8 +120,8 @@ macro_rules! leaves {
 
 leaves!(
     SmolStr,
-    Time,
-    Seconds,
+    SiriTime,
+    DurationSeconds,
     bool,
     u32,
     f64,
@@ -125,27 +133,27 @@ leaves!(
     Progress,
 );
 
-impl Element for Vec<SmolStr> {
-    fn read<'a, S: Source<'a>>(
+impl RecordElement for Vec<SmolStr> {
+    fn read_element<'a, S: MessageSource<'a>>(
         &mut self,
         name: &'static str,
-        reader: &mut Reader<'a, S>,
+        reader: &mut MessageReader<'a, S>,
     ) -> Result<(), Error> {
         reader.count_bytes(size_of::<SmolStr>())?;
-        let text = reader.source.text()?;
-        if let Some(value) = reader.leaf_of(name, &text) {
+        let text = reader.source.element_text()?;
+        if let Some(value) = reader.parse_value(name, &text) {
             self.reserve_exact(usize::from(self.is_empty()));
             self.push(value);
         }
         Ok(())
     }
 
-    fn write<W: Sink>(&self, name: &'static str, sink: &mut W) {
-        sink.list(name, self, |sink, text| sink.leaf(name, text, TextForm::Quoted));
+    fn write_element<W: MessageSink>(&self, name: &'static str, sink: &mut W) {
+        sink.write_list(name, self, |sink, text| sink.write_leaf(name, text, TextForm::Quoted));
     }
 
-    fn write_sample<W: Sink>(name: &'static str, sink: &mut W) {
-        sink.leaf(name, SmolStr::sample(name), TextForm::Quoted);
+    fn write_sample<W: MessageSink>(name: &'static str, sink: &mut W) {
+        sink.write_leaf(name, SmolStr::sample(name), TextForm::Quoted);
     }
 
     fn is_absent(&self) -> bool {
@@ -154,35 +162,35 @@ impl Element for Vec<SmolStr> {
 
     #[cfg(test)]
     fn random(rng: &mut fastrand::Rng, _: u8) -> Self {
-        (0..rng.usize(1..3)).map(|_| super::values::Leaf::random(rng)).collect()
+        (0..rng.usize(1..3)).map(|_| super::values::TextValue::random(rng)).collect()
     }
 }
 
-impl Element for Vec<Text> {
-    fn read<'a, S: Source<'a>>(
+impl RecordElement for Vec<LanguageText> {
+    fn read_element<'a, S: MessageSource<'a>>(
         &mut self,
         name: &'static str,
-        reader: &mut Reader<'a, S>,
+        reader: &mut MessageReader<'a, S>,
     ) -> Result<(), Error> {
-        reader.count_bytes(size_of::<Text>())?;
-        let (language, text) = reader.source.text_in_language()?;
-        if let Some(value) = reader.leaf_of(name, &text) {
+        reader.count_bytes(size_of::<LanguageText>())?;
+        let (language, text) = reader.source.element_text_in_language()?;
+        if let Some(value) = reader.parse_value(name, &text) {
             // Nearly all texts come in one language.
             self.reserve_exact(usize::from(self.is_empty()));
-            let lang = language.and_then(|language| reader.leaf_of(name, &language));
-            self.push(Text { lang, value });
+            let lang = language.and_then(|language| reader.parse_value(name, &language));
+            self.push(LanguageText { lang, value });
         }
         Ok(())
     }
 
-    fn write<W: Sink>(&self, name: &'static str, sink: &mut W) {
-        sink.list(name, self, |sink, text| {
-            sink.text_in_language(name, text.lang.as_deref(), &text.value);
+    fn write_element<W: MessageSink>(&self, name: &'static str, sink: &mut W) {
+        sink.write_list(name, self, |sink, text| {
+            sink.write_localized_text(name, text.lang.as_deref(), &text.value);
         });
     }
 
-    fn write_sample<W: Sink>(name: &'static str, sink: &mut W) {
-        sink.text_in_language(name, Some("nb"), SmolStr::sample(name));
+    fn write_sample<W: MessageSink>(name: &'static str, sink: &mut W) {
+        sink.write_localized_text(name, Some("nb"), SmolStr::sample(name));
     }
 
     fn is_absent(&self) -> bool {
@@ -193,7 +201,7 @@ impl Element for Vec<Text> {
     fn random(rng: &mut fastrand::Rng, _: u8) -> Self {
         let mut text = || {
             let lang = rng.bool().then(|| SmolStr::new_static("nb"));
-            Text { lang, value: super::values::Leaf::random(rng) }
+            LanguageText { lang, value: super::values::TextValue::random(rng) }
         };
         vec![text(), text()]
     }
@@ -201,26 +209,26 @@ impl Element for Vec<Text> {
 
 /// An element that says something by being there, whatever is in it; false is said by `false` alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flag(pub bool);
+pub struct PresenceFlag(pub bool);
 
-impl Element for Flag {
-    fn read<'a, S: Source<'a>>(
+impl RecordElement for PresenceFlag {
+    fn read_element<'a, S: MessageSource<'a>>(
         &mut self,
         _: &'static str,
-        reader: &mut Reader<'a, S>,
+        reader: &mut MessageReader<'a, S>,
     ) -> Result<(), Error> {
-        self.0 = reader.source.text()?.trim_ascii() != "false";
+        self.0 = reader.source.element_text()?.trim_ascii() != "false";
         Ok(())
     }
 
-    fn write<W: Sink>(&self, name: &'static str, sink: &mut W) {
+    fn write_element<W: MessageSink>(&self, name: &'static str, sink: &mut W) {
         if self.0 {
-            sink.flag(name);
+            sink.write_flag(name);
         }
     }
 
-    fn write_sample<W: Sink>(name: &'static str, sink: &mut W) {
-        sink.flag(name);
+    fn write_sample<W: MessageSink>(name: &'static str, sink: &mut W) {
+        sink.write_flag(name);
     }
 
     fn is_absent(&self) -> bool {
@@ -229,18 +237,18 @@ impl Element for Flag {
 
     #[cfg(test)]
     fn random(_: &mut fastrand::Rng, _: u8) -> Self {
-        Flag(true)
+        PresenceFlag(true)
     }
 }
 
 /// Makes a record a field: once, in a box, or as a list.
 macro_rules! elements {
     ($Name:ty, $read:ident) => {
-        impl $crate::siri::record::Element for Option<$Name> {
-            fn read<'a, S: $crate::siri::source::Source<'a>>(
+        impl $crate::siri::record::RecordElement for Option<$Name> {
+            fn read_element<'a, S: $crate::siri::source::MessageSource<'a>>(
                 &mut self,
                 name: &'static str,
-                reader: &mut $crate::siri::reader::Reader<'a, S>,
+                reader: &mut $crate::siri::reader::MessageReader<'a, S>,
             ) -> Result<(), $crate::Error> {
                 reader.read_record(name, self.get_or_insert_default())
             }
@@ -248,11 +256,11 @@ macro_rules! elements {
             $crate::siri::record::elements!(@others $Name, |this| this.as_ref(), |record| Some(record));
         }
 
-        impl $crate::siri::record::Element for Option<Box<$Name>> {
-            fn read<'a, S: $crate::siri::source::Source<'a>>(
+        impl $crate::siri::record::RecordElement for Option<Box<$Name>> {
+            fn read_element<'a, S: $crate::siri::source::MessageSource<'a>>(
                 &mut self,
                 name: &'static str,
-                reader: &mut $crate::siri::reader::Reader<'a, S>,
+                reader: &mut $crate::siri::reader::MessageReader<'a, S>,
             ) -> Result<(), $crate::Error> {
                 if self.is_none() {
                     reader.count_bytes(size_of::<$Name>())?;
@@ -263,11 +271,11 @@ macro_rules! elements {
             $crate::siri::record::elements!(@others $Name, |this| this.as_deref(), |record| Some(Box::new(record)));
         }
 
-        impl $crate::siri::record::Element for Vec<$Name> {
-            fn read<'a, S: $crate::siri::source::Source<'a>>(
+        impl $crate::siri::record::RecordElement for Vec<$Name> {
+            fn read_element<'a, S: $crate::siri::source::MessageSource<'a>>(
                 &mut self,
                 name: &'static str,
-                reader: &mut $crate::siri::reader::Reader<'a, S>,
+                reader: &mut $crate::siri::reader::MessageReader<'a, S>,
             ) -> Result<(), $crate::Error> {
                 reader.count_bytes(size_of::<$Name>())?;
                 // Records are large, so they are filled where they stay.
@@ -278,8 +286,8 @@ macro_rules! elements {
                 }
             }
 
-            fn write<W: $crate::siri::sink::Sink>(&self, name: &'static str, sink: &mut W) {
-                sink.list(name, self, |sink, record| sink.record(name, record));
+            fn write_element<W: $crate::siri::sink::MessageSink>(&self, name: &'static str, sink: &mut W) {
+                sink.write_list(name, self, |sink, record| sink.write_record(name, record));
             }
 
             $crate::siri::record::elements!(@sample $Name);
@@ -291,23 +299,23 @@ macro_rules! elements {
             #[cfg(test)]
             fn random(rng: &mut fastrand::Rng, fill: u8) -> Self {
                 let n = rng.usize(1..3);
-                (0..n).map(|_| $crate::siri::record::Record::random(rng, fill)).collect()
+                (0..n).map(|_| $crate::siri::record::SiriRecord::random(rng, fill)).collect()
             }
         }
     };
     (@sample $Name:ty) => {
-        fn write_sample<W: $crate::siri::sink::Sink>(name: &'static str, sink: &mut W) {
-            sink.begin(name);
-            <$Name as $crate::siri::record::Record>::write_samples(sink);
-            sink.end(name);
+        fn write_sample<W: $crate::siri::sink::MessageSink>(name: &'static str, sink: &mut W) {
+            sink.begin_element(name);
+            <$Name as $crate::siri::record::SiriRecord>::write_samples(sink);
+            sink.end_element(name);
         }
     };
     (@others $Name:ty, |$this:ident| $as_ref:expr, |$record:ident| $wrapped:expr) => {
-        fn write<W: $crate::siri::sink::Sink>(&self, name: &'static str, sink: &mut W) {
+        fn write_element<W: $crate::siri::sink::MessageSink>(&self, name: &'static str, sink: &mut W) {
             let $this = self;
             if let Some(record) = $as_ref {
                 let record: &$Name = record;
-                sink.record(name, record);
+                sink.write_record(name, record);
             }
         }
 
@@ -319,13 +327,13 @@ macro_rules! elements {
 
         #[cfg(test)]
         fn random(rng: &mut fastrand::Rng, fill: u8) -> Self {
-            let $record: $Name = $crate::siri::record::Record::random(rng, fill);
+            let $record: $Name = $crate::siri::record::SiriRecord::random(rng, fill);
             $wrapped
         }
     };
 }
 
-/// Declares records with the names of their elements: `field: Type = "Element"`, or `= "List" > "Element"` where a list
+/// Declares records with the names of their elements: `field: Type = "RecordElement"`, or `= "List" > "RecordElement"` where a list
 /// has an element of its own around it. After the name of the record: `payload`, `delivery` (it has a head, with
 /// version), `answer` (it is both), `versioned`, `named`, `journey` (it is named, and has another order where it is
 /// monitored) or `call` (it has another order where it is recorded); `..head: Type` takes what the table does not name;
@@ -348,26 +356,26 @@ macro_rules! records {
             )?
             $(
                 /// What is there and cannot be read, down to records that keep it themselves.
-                pub $unread: $crate::siri::Unread,
+                pub $unread: $crate::siri::UnreadElements,
             )?
             $($(#[$meaning])* pub $field: $Type,)*
         }
 
-        impl $crate::siri::record::Record for $Name {
+        impl $crate::siri::record::SiriRecord for $Name {
             $(records!(@properties $kind);)?
 
-            $(fn unread_mut(&mut self) -> Option<&mut $crate::siri::Unread> {
-                $crate::siri::record::Record::unread_mut(&mut self.$base)
+            $(fn unread_mut(&mut self) -> Option<&mut $crate::siri::UnreadElements> {
+                $crate::siri::record::SiriRecord::unread_mut(&mut self.$base)
             })?
 
-            $(fn unread_mut(&mut self) -> Option<&mut $crate::siri::Unread> {
+            $(fn unread_mut(&mut self) -> Option<&mut $crate::siri::UnreadElements> {
                 Some(&mut self.$unread)
             })?
 
-            fn read_child<'a, S: $crate::siri::source::Source<'a>>(
+            fn read_child<'a, S: $crate::siri::source::MessageSource<'a>>(
                 &mut self,
                 name: &str,
-                reader: &mut $crate::siri::reader::Reader<'a, S>,
+                reader: &mut $crate::siri::reader::MessageReader<'a, S>,
             ) -> Result<bool, $crate::Error> {
                 match name {
                     $($name $(| $alias)* => records!(@read self, $field, reader, $name $(> $inner)?),)*
@@ -376,13 +384,13 @@ macro_rules! records {
                 Ok(true)
             }
 
-            fn write_children<W: $crate::siri::sink::Sink>(&self, sink: &mut W) {
-                $($crate::siri::record::Record::write_children(&self.$base, sink);)?
+            fn write_children<W: $crate::siri::sink::MessageSink>(&self, sink: &mut W) {
+                $($crate::siri::record::SiriRecord::write_children(&self.$base, sink);)?
                 self.write_fields(|_| true, sink);
             }
 
-            fn write_samples<W: $crate::siri::sink::Sink>(sink: &mut W) {
-                $(<$Base as $crate::siri::record::Record>::write_samples(sink);)?
+            fn write_samples<W: $crate::siri::sink::MessageSink>(sink: &mut W) {
+                $(<$Base as $crate::siri::record::SiriRecord>::write_samples(sink);)?
                 $(records!(@sample $Type, sink, $name $(> $inner)?);)*
             }
 
@@ -390,9 +398,9 @@ macro_rules! records {
             fn random(rng: &mut fastrand::Rng, fill: u8) -> Self {
                 $Name {
                     $($unread: Default::default(),)?
-                    $($base: <$Base as $crate::siri::record::Record>::random(rng, fill),)?
+                    $($base: <$Base as $crate::siri::record::SiriRecord>::random(rng, fill),)?
                     $($field: if rng.u8(..100) < fill {
-                        $crate::siri::record::Element::random(rng, fill)
+                        $crate::siri::record::RecordElement::random(rng, fill)
                     } else {
                         Default::default()
                     },)*
@@ -402,7 +410,7 @@ macro_rules! records {
 
         impl $Name {
             /// Writes those of the table's fields that are taken by the names of their elements.
-            fn write_fields<W: $crate::siri::sink::Sink>(
+            fn write_fields<W: $crate::siri::sink::MessageSink>(
                 &self,
                 mut takes: impl FnMut(&'static str) -> bool,
                 sink: &mut W,
@@ -432,53 +440,53 @@ macro_rules! records {
     };
     (@properties named) => {};
     (@properties journey) => {
-        fn write_children_of<W: $crate::siri::sink::Sink>(&self, element: &str, sink: &mut W) {
+        fn write_children_of<W: $crate::siri::sink::MessageSink>(&self, element: &str, sink: &mut W) {
             match element {
-                "MonitoredVehicleJourney" => self.write_monitored(sink),
+                "MonitoredVehicleJourney" => self.write_monitored_order(sink),
                 _ => self.write_children(sink),
             }
         }
     };
     (@properties call) => {
-        fn write_children_of<W: $crate::siri::sink::Sink>(&self, element: &str, sink: &mut W) {
+        fn write_children_of<W: $crate::siri::sink::MessageSink>(&self, element: &str, sink: &mut W) {
             match element {
-                "RecordedCall" => self.write_recorded(sink),
+                "RecordedCall" => self.write_recorded_order(sink),
                 _ => self.write_children(sink),
             }
         }
     };
     (@read $self:ident, $field:ident, $reader:ident, $name:literal) => {
-        $crate::siri::record::Element::read(&mut $self.$field, $name, $reader)?
+        $crate::siri::record::RecordElement::read_element(&mut $self.$field, $name, $reader)?
     };
     (@read $self:ident, $field:ident, $reader:ident, $name:literal > $inner:literal) => {
-        $reader.read_wrapped($name, $inner, |reader| {
-            $crate::siri::record::Element::read(&mut $self.$field, $inner, reader)
+        $reader.read_wrapped_list($name, $inner, |reader| {
+            $crate::siri::record::RecordElement::read_element(&mut $self.$field, $inner, reader)
         })?
     };
     (@write $self:ident, $field:ident, $sink:ident, $name:literal) => {
-        $crate::siri::record::Element::write(&$self.$field, $name, $sink)
+        $crate::siri::record::RecordElement::write_element(&$self.$field, $name, $sink)
     };
     (@write $self:ident, $field:ident, $sink:ident, $name:literal > $inner:literal) => {
-        if !$crate::siri::record::Element::is_absent(&$self.$field) {
-            $sink.begin($name);
-            $crate::siri::record::Element::write(&$self.$field, $inner, $sink);
-            $sink.end($name);
+        if !$crate::siri::record::RecordElement::is_absent(&$self.$field) {
+            $sink.begin_element($name);
+            $crate::siri::record::RecordElement::write_element(&$self.$field, $inner, $sink);
+            $sink.end_element($name);
         }
     };
     (@sample $Type:ty, $sink:ident, $name:literal) => {
-        <$Type as $crate::siri::record::Element>::write_sample($name, $sink)
+        <$Type as $crate::siri::record::RecordElement>::write_sample($name, $sink)
     };
     (@sample $Type:ty, $sink:ident, $name:literal > $inner:literal) => {
-        $sink.begin($name);
-        <$Type as $crate::siri::record::Element>::write_sample($inner, $sink);
-        $sink.end($name);
+        $sink.begin_element($name);
+        <$Type as $crate::siri::record::RecordElement>::write_sample($inner, $sink);
+        $sink.end_element($name);
     };
     (@otherwise $self:ident, $child:ident, $reader:ident) => { Ok(false) };
     (@otherwise $self:ident, $child:ident, $reader:ident, $base:ident) => {
-        $crate::siri::record::Record::read_child(&mut $self.$base, $child, $reader)
+        $crate::siri::record::SiriRecord::read_child(&mut $self.$base, $child, $reader)
     };
-    (@elements $Name:ident, journey) => { $crate::siri::record::elements!($Name, read_named); };
-    (@elements $Name:ident, named) => { $crate::siri::record::elements!($Name, read_named); };
+    (@elements $Name:ident, journey) => { $crate::siri::record::elements!($Name, read_identified_record); };
+    (@elements $Name:ident, named) => { $crate::siri::record::elements!($Name, read_identified_record); };
     (@elements $Name:ident $(, $kind:ident)?) => { $crate::siri::record::elements!($Name, read_record); };
 }
 
@@ -486,12 +494,12 @@ pub(super) use {elements, records};
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Call, VehicleJourney};
+    use super::super::{SiriCall, VehicleJourney};
 
     /// A feed has hundreds of thousands of calls.
     #[test]
     fn records_are_compact() {
-        assert!(size_of::<Call>() <= 512, "{}", size_of::<Call>());
+        assert!(size_of::<SiriCall>() <= 512, "{}", size_of::<SiriCall>());
         assert!(size_of::<VehicleJourney>() <= 1_600, "{}", size_of::<VehicleJourney>());
     }
 }

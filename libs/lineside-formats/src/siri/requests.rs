@@ -2,7 +2,7 @@
 
 use smol_str::SmolStr;
 
-use super::{ErrorCondition, Flag, Seconds, Severity, Time, record::records};
+use super::{DurationSeconds, ErrorCondition, PresenceFlag, Severity, SiriTime, record::records};
 
 records! {
     /// A line, in one direction or in both.
@@ -18,11 +18,11 @@ records! {
         /// The version of SIRI, and of the profile.
         version: Option<SmolStr> = "version" | "Version",
         /// When it was made.
-        request_timestamp: Option<Time> = "RequestTimestamp",
+        request_timestamp: Option<SiriTime> = "RequestTimestamp",
         /// Its name.
         message_identifier: Option<SmolStr> = "MessageIdentifier",
         /// How far ahead.
-        preview_interval: Option<Seconds> = "PreviewInterval",
+        preview_interval: Option<DurationSeconds> = "PreviewInterval",
         /// Of which version of the plan.
         timetable_version_ref: Option<SmolStr> = "TimetableVersionRef",
         /// Of which operators.
@@ -36,7 +36,7 @@ records! {
         /// The version of SIRI, and of the profile.
         version: Option<SmolStr> = "version" | "Version",
         /// When it was made.
-        request_timestamp: Option<Time> = "RequestTimestamp",
+        request_timestamp: Option<SiriTime> = "RequestTimestamp",
         /// Its name.
         message_identifier: Option<SmolStr> = "MessageIdentifier",
         /// Of which group of vehicles.
@@ -58,13 +58,13 @@ records! {
         /// The version of SIRI, and of the profile.
         version: Option<SmolStr> = "version" | "Version",
         /// When it was made.
-        request_timestamp: Option<Time> = "RequestTimestamp",
+        request_timestamp: Option<SiriTime> = "RequestTimestamp",
         /// Its name.
         message_identifier: Option<SmolStr> = "MessageIdentifier",
         /// How far ahead.
-        preview_interval: Option<Seconds> = "PreviewInterval",
+        preview_interval: Option<DurationSeconds> = "PreviewInterval",
         /// From when on.
-        start_time: Option<Time> = "StartTime",
+        start_time: Option<SiriTime> = "StartTime",
         /// At which stop.
         monitoring_ref: Option<SmolStr> = "MonitoringRef",
         /// Of which operator.
@@ -90,13 +90,13 @@ records! {
         /// The version of SIRI, and of the profile.
         version: Option<SmolStr> = "version" | "Version",
         /// When it was made.
-        request_timestamp: Option<Time> = "RequestTimestamp",
+        request_timestamp: Option<SiriTime> = "RequestTimestamp",
         /// Its name.
         message_identifier: Option<SmolStr> = "MessageIdentifier",
         /// How far ahead.
-        preview_interval: Option<Seconds> = "PreviewInterval",
+        preview_interval: Option<DurationSeconds> = "PreviewInterval",
         /// From when on.
-        start_time: Option<Time> = "StartTime",
+        start_time: Option<SiriTime> = "StartTime",
         /// At least how bad.
         severity: Option<Severity> = "Severity",
         /// Concerning which operators.
@@ -110,7 +110,7 @@ records! {
     /// Asks for news of any services.
     pub struct ServiceRequest: payload {
         /// When it was made.
-        request_timestamp: Option<Time> = "RequestTimestamp",
+        request_timestamp: Option<SiriTime> = "RequestTimestamp",
         /// Who asks.
         requestor_ref: Option<SmolStr> = "RequestorRef",
         /// Its name.
@@ -128,7 +128,7 @@ records! {
     /// What holds for all subscriptions of a request.
     pub struct SubscriptionContext {
         /// How often the producer is to say that it is up.
-        heartbeat_interval: Option<Seconds> = "HeartbeatInterval",
+        heartbeat_interval: Option<DurationSeconds> = "HeartbeatInterval",
     }
 
     /// Subscribes to journeys.
@@ -138,13 +138,13 @@ records! {
         /// What the subscriber calls it.
         subscription_identifier: Option<SmolStr> = "SubscriptionIdentifier",
         /// Until when.
-        initial_termination_time: Option<Time> = "InitialTerminationTime",
+        initial_termination_time: Option<SiriTime> = "InitialTerminationTime",
         /// To what.
         request: Option<Box<EstimatedTimetableRequest>> = "EstimatedTimetableRequest",
         /// Whether only changes are to be sent.
         incremental_updates: Option<bool> = "IncrementalUpdates",
         /// From which change of a time on.
-        change_before_updates: Option<Seconds> = "ChangeBeforeUpdates",
+        change_before_updates: Option<DurationSeconds> = "ChangeBeforeUpdates",
     }
 
     /// Subscribes to vehicles.
@@ -154,15 +154,15 @@ records! {
         /// What the subscriber calls it.
         subscription_identifier: Option<SmolStr> = "SubscriptionIdentifier",
         /// Until when.
-        initial_termination_time: Option<Time> = "InitialTerminationTime",
+        initial_termination_time: Option<SiriTime> = "InitialTerminationTime",
         /// To what.
         request: Option<Box<VehicleMonitoringRequest>> = "VehicleMonitoringRequest",
         /// Whether only changes are to be sent.
         incremental_updates: Option<bool> = "IncrementalUpdates",
         /// From which change of a time on.
-        change_before_updates: Option<Seconds> = "ChangeBeforeUpdates",
+        change_before_updates: Option<DurationSeconds> = "ChangeBeforeUpdates",
         /// How often.
-        update_interval: Option<Seconds> = "UpdateInterval",
+        update_interval: Option<DurationSeconds> = "UpdateInterval",
     }
 
     /// Subscribes to calls at a stop.
@@ -172,13 +172,13 @@ records! {
         /// What the subscriber calls it.
         subscription_identifier: Option<SmolStr> = "SubscriptionIdentifier",
         /// Until when.
-        initial_termination_time: Option<Time> = "InitialTerminationTime",
+        initial_termination_time: Option<SiriTime> = "InitialTerminationTime",
         /// To what.
         request: Option<Box<StopMonitoringRequest>> = "StopMonitoringRequest",
         /// Whether only changes are to be sent.
         incremental_updates: Option<bool> = "IncrementalUpdates",
         /// From which change of a time on.
-        change_before_updates: Option<Seconds> = "ChangeBeforeUpdates",
+        change_before_updates: Option<DurationSeconds> = "ChangeBeforeUpdates",
     }
 
     /// Subscribes to situations.
@@ -188,7 +188,7 @@ records! {
         /// What the subscriber calls it.
         subscription_identifier: Option<SmolStr> = "SubscriptionIdentifier",
         /// Until when.
-        initial_termination_time: Option<Time> = "InitialTerminationTime",
+        initial_termination_time: Option<SiriTime> = "InitialTerminationTime",
         /// To what.
         request: Option<Box<SituationExchangeRequest>> = "SituationExchangeRequest",
         /// Whether only changes are to be sent.
@@ -198,7 +198,7 @@ records! {
     /// Subscribes to news of any services.
     pub struct SubscriptionRequest: payload {
         /// When it was made.
-        request_timestamp: Option<Time> = "RequestTimestamp",
+        request_timestamp: Option<SiriTime> = "RequestTimestamp",
         /// Where the news are to be sent.
         address: Option<SmolStr> = "Address",
         /// Who asks.
@@ -222,7 +222,7 @@ records! {
     /// Ends subscriptions.
     pub struct TerminateSubscriptionRequest: payload {
         /// When it was made.
-        request_timestamp: Option<Time> = "RequestTimestamp",
+        request_timestamp: Option<SiriTime> = "RequestTimestamp",
         /// Who asks.
         requestor_ref: Option<SmolStr> = "RequestorRef",
         /// Its name.
@@ -230,7 +230,7 @@ records! {
         /// Who subscribed.
         subscriber_ref: Option<SmolStr> = "SubscriberRef",
         /// Whether all are to end.
-        all: Flag = "All",
+        all: PresenceFlag = "All",
         /// Those that are, by name.
         subscription_refs: Vec<SmolStr> = "SubscriptionRef",
     }
@@ -238,7 +238,7 @@ records! {
     /// Fetches what a producer has announced.
     pub struct DataSupplyRequest: payload {
         /// When it was made.
-        request_timestamp: Option<Time> = "RequestTimestamp",
+        request_timestamp: Option<SiriTime> = "RequestTimestamp",
         /// Who asks.
         consumer_ref: Option<SmolStr> = "ConsumerRef",
         /// Its name.
@@ -252,7 +252,7 @@ records! {
     /// Says that an announcement has come.
     pub struct DataReadyAcknowledgement: payload {
         /// When it was made.
-        response_timestamp: Option<Time> = "ResponseTimestamp",
+        response_timestamp: Option<SiriTime> = "ResponseTimestamp",
         /// Who says it.
         consumer_ref: Option<SmolStr> = "ConsumerRef",
         /// The announcement.
@@ -266,7 +266,7 @@ records! {
     /// Asks whether a producer is up.
     pub struct CheckStatusRequest: payload {
         /// When it was made.
-        request_timestamp: Option<Time> = "RequestTimestamp",
+        request_timestamp: Option<SiriTime> = "RequestTimestamp",
         /// Who asks.
         requestor_ref: Option<SmolStr> = "RequestorRef",
         /// Its name.

@@ -2,36 +2,36 @@
 
 use std::fmt::Write as _;
 
-use super::{record::Record, values::TextForm};
+use super::{record::SiriRecord, values::TextForm};
 
 /// A message that is being written. There is always one open element.
-pub(super) trait Sink: Sized {
+pub(super) trait MessageSink: Sized {
     /// Opens an element.
-    fn begin(&mut self, name: &str);
+    fn begin_element(&mut self, name: &str);
 
     /// Closes it.
-    fn end(&mut self, name: &str);
+    fn end_element(&mut self, name: &str);
 
     /// Writes an attribute of the element that was opened last, before anything is in it.
-    fn attribute(&mut self, name: &str, value: &str);
+    fn write_attribute(&mut self, name: &str, value: &str);
 
     /// Writes an element with a text.
-    fn leaf(&mut self, name: &str, text: &str, form: TextForm);
+    fn write_leaf(&mut self, name: &str, text: &str, form: TextForm);
 
     /// Writes a text that may say its language.
-    fn text_in_language(&mut self, name: &str, lang: Option<&str>, text: &str);
+    fn write_localized_text(&mut self, name: &str, lang: Option<&str>, text: &str);
 
     /// Writes an element that only has to be there.
-    fn flag(&mut self, name: &str);
+    fn write_flag(&mut self, name: &str);
 
     /// Writes elements of one name, each by `write`.
-    fn list<T>(&mut self, name: &str, items: &[T], write: impl FnMut(&mut Self, &T));
+    fn write_list<T>(&mut self, name: &str, items: &[T], write: impl FnMut(&mut Self, &T));
 
     /// Writes an element with a record in it.
-    fn record<R: Record>(&mut self, name: &str, record: &R) {
-        self.begin(name);
+    fn write_record<R: SiriRecord>(&mut self, name: &str, record: &R) {
+        self.begin_element(name);
         record.write_children_of(name, self);
-        self.end(name);
+        self.end_element(name);
     }
 }
 
@@ -50,14 +50,14 @@ impl XmlSink {
         self.prefix = prefix;
     }
 
-    fn close_tag(&mut self) {
+    fn close_start_tag(&mut self) {
         if self.in_tag {
             self.text.push('>');
             self.in_tag = false;
         }
     }
 
-    fn escape(&mut self, text: &str) {
+    fn push_escaped(&mut self, text: &str) {
         for character in text.chars() {
             match character {
                 '&' => self.text.push_str("&amp;"),
@@ -75,16 +75,16 @@ impl XmlSink {
     }
 }
 
-impl Sink for XmlSink {
-    fn begin(&mut self, name: &str) {
-        self.close_tag();
+impl MessageSink for XmlSink {
+    fn begin_element(&mut self, name: &str) {
+        self.close_start_tag();
         self.text.push('<');
         self.text.push_str(self.prefix);
         self.text.push_str(name);
         self.in_tag = true;
     }
 
-    fn end(&mut self, name: &str) {
+    fn end_element(&mut self, name: &str) {
         if std::mem::take(&mut self.in_tag) {
             self.text.push_str("/>");
         } else {
@@ -95,39 +95,39 @@ impl Sink for XmlSink {
         }
     }
 
-    fn attribute(&mut self, name: &str, value: &str) {
+    fn write_attribute(&mut self, name: &str, value: &str) {
         self.text.push(' ');
         self.text.push_str(name);
         self.text.push_str("=\"");
-        self.escape(value);
+        self.push_escaped(value);
         self.text.push('"');
     }
 
-    fn leaf(&mut self, name: &str, text: &str, _: TextForm) {
+    fn write_leaf(&mut self, name: &str, text: &str, _: TextForm) {
         // The version of a delivery is what its tag says.
         if name == "version" && self.in_tag {
-            self.attribute(name, text);
+            self.write_attribute(name, text);
         } else {
-            self.text_in_language(name, None, text);
+            self.write_localized_text(name, None, text);
         }
     }
 
-    fn text_in_language(&mut self, name: &str, lang: Option<&str>, text: &str) {
-        self.begin(name);
+    fn write_localized_text(&mut self, name: &str, lang: Option<&str>, text: &str) {
+        self.begin_element(name);
         if let Some(lang) = lang {
-            self.attribute("xml:lang", lang);
+            self.write_attribute("xml:lang", lang);
         }
-        self.close_tag();
-        self.escape(text);
-        self.end(name);
+        self.close_start_tag();
+        self.push_escaped(text);
+        self.end_element(name);
     }
 
-    fn flag(&mut self, name: &str) {
-        self.begin(name);
-        self.end(name);
+    fn write_flag(&mut self, name: &str) {
+        self.begin_element(name);
+        self.end_element(name);
     }
 
-    fn list<T>(&mut self, _: &str, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
+    fn write_list<T>(&mut self, _: &str, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
         for item in items {
             write(self, item);
         }
@@ -167,31 +167,31 @@ pub(super) struct JsonSink {
 }
 
 impl JsonSink {
-    fn key(&mut self, name: &str) {
+    fn write_key(&mut self, name: &str) {
         if std::mem::replace(&mut self.has_before, true) {
             self.text.push(',');
         }
         if !std::mem::take(&mut self.in_list) {
-            self.string(name);
+            self.write_string(name);
             self.text.push(':');
         }
     }
 
-    fn is_reference(&self, name: &str) -> bool {
+    fn is_reference_element(&self, name: &str) -> bool {
         let is_of_frame = self.in_framed && name == "DatedVehicleJourneyRef";
         let is_reference = name.ends_with("Ref") && !PLAIN_REFS.contains(&name) && !is_of_frame;
         is_reference || IDENTIFIERS.contains(&name)
     }
 
     /// A moment in UTC, always with three digits after the second.
-    fn moment(&mut self, text: &str) {
+    fn write_utc_moment(&mut self, text: &str) {
         let moment = text.strip_suffix('Z').unwrap_or(text);
         let (seconds, fraction) = moment.split_once('.').unwrap_or((moment, ""));
         // Writing to a text cannot fail.
         _ = write!(self.text, "\"{seconds}.{fraction:0<3}Z\"");
     }
 
-    fn string(&mut self, text: &str) {
+    fn write_string(&mut self, text: &str) {
         self.text.push('"');
         for character in text.chars() {
             match character {
@@ -214,54 +214,54 @@ impl JsonSink {
     }
 }
 
-impl Sink for JsonSink {
-    fn begin(&mut self, name: &str) {
-        self.key(name);
+impl MessageSink for JsonSink {
+    fn begin_element(&mut self, name: &str) {
+        self.write_key(name);
         self.text.push('{');
         self.has_before = false;
         self.in_framed = name == FRAMED;
     }
 
-    fn end(&mut self, _: &str) {
+    fn end_element(&mut self, _: &str) {
         self.text.push('}');
         self.has_before = true;
         self.in_framed = false;
     }
 
-    fn attribute(&mut self, name: &str, value: &str) {
-        self.leaf(name, value, TextForm::Quoted);
+    fn write_attribute(&mut self, name: &str, value: &str) {
+        self.write_leaf(name, value, TextForm::Quoted);
     }
 
-    fn leaf(&mut self, name: &str, text: &str, form: TextForm) {
-        self.key(name);
-        let is_reference = form == TextForm::Quoted && self.is_reference(name);
+    fn write_leaf(&mut self, name: &str, text: &str, form: TextForm) {
+        self.write_key(name);
+        let is_reference = form == TextForm::Quoted && self.is_reference_element(name);
         if is_reference {
             self.text.push_str("{\"value\":");
         }
         match form {
-            TextForm::Quoted => self.string(text),
+            TextForm::Quoted => self.write_string(text),
             TextForm::Bare => self.text.push_str(text),
-            TextForm::Moment => self.moment(text),
+            TextForm::Moment => self.write_utc_moment(text),
         }
         if is_reference {
             self.text.push('}');
         }
     }
 
-    fn text_in_language(&mut self, name: &str, lang: Option<&str>, text: &str) {
-        self.begin(name);
-        self.leaf("value", text, TextForm::Quoted);
+    fn write_localized_text(&mut self, name: &str, lang: Option<&str>, text: &str) {
+        self.begin_element(name);
+        self.write_leaf("value", text, TextForm::Quoted);
         if let Some(lang) = lang {
-            self.leaf("lang", lang, TextForm::Quoted);
+            self.write_leaf("lang", lang, TextForm::Quoted);
         }
-        self.end(name);
+        self.end_element(name);
     }
 
-    fn flag(&mut self, name: &str) {
-        self.leaf(name, "true", TextForm::Bare);
+    fn write_flag(&mut self, name: &str) {
+        self.write_leaf(name, "true", TextForm::Bare);
     }
 
-    fn list<T>(&mut self, name: &str, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
+    fn write_list<T>(&mut self, name: &str, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
         if let [item] = items
             && SINGLE_TEXTS.contains(&name)
         {
@@ -270,7 +270,7 @@ impl Sink for JsonSink {
         if items.is_empty() {
             return;
         }
-        self.key(name);
+        self.write_key(name);
         self.text.push('[');
         self.has_before = false;
         for item in items {

@@ -3,24 +3,24 @@
 use smol_str::SmolStr;
 
 use super::{
-    ArrivalBoardingActivity, DepartureBoardingActivity, Flag, FramedVehicleJourneyRef, Location,
-    Progress, Seconds, Severity, Text, Time,
-    record::{Named, records},
+    ArrivalBoardingActivity, DepartureBoardingActivity, DurationSeconds, FramedVehicleJourneyRef,
+    LanguageText, Location, PresenceFlag, Progress, Severity, SiriTime,
+    record::{IdentifiedRecord, records},
 };
 
 records! {
     /// A time from its start to its end; without an end it is open.
-    pub struct Period {
+    pub struct TimePeriod {
         /// The first moment.
-        start_time: Option<Time> = "StartTime",
+        start_time: Option<SiriTime> = "StartTime",
         /// The last moment.
-        end_time: Option<Time> = "EndTime",
+        end_time: Option<SiriTime> = "EndTime",
     }
 
     /// Another situation, and what it has to do with this one.
     pub struct RelatedToRef {
         /// When that was made.
-        creation_time: Option<Time> = "CreationTime",
+        creation_time: Option<SiriTime> = "CreationTime",
         /// Its country.
         country_ref: Option<SmolStr> = "CountryRef",
         /// Whose situation it is.
@@ -40,7 +40,7 @@ records! {
         /// `directReport`, `feed` and so on.
         source_type: Option<SmolStr> = "SourceType",
         /// Who says it.
-        names: Vec<Text> = "Name",
+        names: Vec<LanguageText> = "Name",
     }
 
     /// A page with more about it.
@@ -48,7 +48,7 @@ records! {
         /// Its address.
         uri: Option<SmolStr> = "Uri",
         /// What to call it.
-        labels: Vec<Text> = "Label",
+        labels: Vec<LanguageText> = "Label",
     }
 
     /// An operator that is affected.
@@ -56,13 +56,13 @@ records! {
         /// The operator.
         operator_ref: Option<SmolStr> = "OperatorRef",
         /// Its name.
-        operator_names: Vec<Text> = "OperatorName",
+        operator_names: Vec<LanguageText> = "OperatorName",
     }
 
     /// The operators that are affected.
     pub struct AffectedOperators {
         /// Whether it is all of them.
-        all_operators: Flag = "AllOperators",
+        all_operators: PresenceFlag = "AllOperators",
         /// Those that are, by name.
         affected_operators: Vec<AffectedOperator> = "AffectedOperator",
     }
@@ -72,7 +72,7 @@ records! {
         /// The direction.
         direction_ref: Option<SmolStr> = "DirectionRef",
         /// Its name.
-        direction_names: Vec<Text> = "DirectionName",
+        direction_names: Vec<LanguageText> = "DirectionName",
     }
 
     /// A section between two stops.
@@ -100,7 +100,7 @@ records! {
         /// The stop or quay.
         stop_point_ref: Option<SmolStr> = "StopPointRef",
         /// Its name.
-        stop_point_names: Vec<Text> = "StopPointName",
+        stop_point_names: Vec<LanguageText> = "StopPointName",
         /// `busStop`, `railPlatform` and so on.
         stop_point_type: Option<SmolStr> = "StopPointType",
         /// Where it is.
@@ -108,7 +108,7 @@ records! {
         /// The place to which it belongs.
         stop_place_ref: Option<SmolStr> = "StopPlaceRef",
         /// Its name.
-        stop_place_names: Vec<Text> = "StopPlaceName",
+        stop_place_names: Vec<LanguageText> = "StopPlaceName",
         /// Who is affected there: `stop`, `notStopping`, `exceptionalStop`, `destination` and so on.
         stop_conditions: Vec<SmolStr> = "StopCondition",
     }
@@ -118,7 +118,7 @@ records! {
         /// The part.
         component_ref: Option<SmolStr> = "ComponentRef",
         /// Its name.
-        component_names: Vec<Text> = "ComponentName",
+        component_names: Vec<LanguageText> = "ComponentName",
         /// What it is.
         component_type: Option<SmolStr> = "ComponentType",
         /// The kind of way in or out.
@@ -130,7 +130,7 @@ records! {
         /// The place.
         stop_place_ref: Option<SmolStr> = "StopPlaceRef",
         /// Its name.
-        place_names: Vec<Text> = "PlaceName",
+        place_names: Vec<LanguageText> = "PlaceName",
         /// `railStation` and so on.
         stop_place_type: Option<SmolStr> = "StopPlaceType",
         /// Its parts that are, if it is not the whole.
@@ -156,7 +156,7 @@ records! {
         /// The line.
         line_ref: Option<SmolStr> = "LineRef",
         /// Its name or number, for passengers.
-        published_line_names: Vec<Text> = "PublishedLineName",
+        published_line_names: Vec<LanguageText> = "PublishedLineName",
         /// Where its journeys end that are affected.
         destinations: Vec<AffectedStopPoint> = "Destinations",
         /// Its directions.
@@ -176,11 +176,11 @@ records! {
         /// The network.
         network_ref: Option<SmolStr> = "NetworkRef",
         /// Its name.
-        network_names: Vec<Text> = "NetworkName",
+        network_names: Vec<LanguageText> = "NetworkName",
         /// The kind of vehicle: `bus`, `rail` and so on.
         vehicle_mode: Option<SmolStr> = "VehicleMode",
         /// Whether it is all its lines.
-        all_lines: Flag = "AllLines",
+        all_lines: PresenceFlag = "AllLines",
         /// Those that are, by name.
         affected_lines: Vec<AffectedLine> = "AffectedLine",
     }
@@ -194,13 +194,13 @@ records! {
         /// The journey on one day.
         dated_vehicle_journey_refs: Vec<SmolStr> = "DatedVehicleJourneyRef",
         /// Its name.
-        journey_names: Vec<Text> = "JourneyName",
+        journey_names: Vec<LanguageText> = "JourneyName",
         /// Who runs it.
         operator: Option<AffectedOperator> = "Operator",
         /// Its line.
         line_ref: Option<SmolStr> = "LineRef",
         /// The name of its line.
-        published_line_names: Vec<Text> = "PublishedLineName",
+        published_line_names: Vec<LanguageText> = "PublishedLineName",
         /// Its direction.
         directions: Vec<AffectedDirection> = "Direction",
         /// Its first stops.
@@ -210,9 +210,9 @@ records! {
         /// Its routes, with the stops of each that are affected.
         routes: Vec<AffectedRoute> = "Route",
         /// When it leaves its first stop, by the timetable.
-        origin_aimed_departure_time: Option<Time> = "OriginAimedDepartureTime",
+        origin_aimed_departure_time: Option<SiriTime> = "OriginAimedDepartureTime",
         /// When it reaches its last stop, by the timetable.
-        destination_aimed_arrival_time: Option<Time> = "DestinationAimedArrivalTime",
+        destination_aimed_arrival_time: Option<SiriTime> = "DestinationAimedArrivalTime",
     }
 
     /// A place that is affected and is no stop.
@@ -220,7 +220,7 @@ records! {
         /// The place.
         place_ref: Option<SmolStr> = "PlaceRef",
         /// Its name.
-        place_names: Vec<Text> = "PlaceName",
+        place_names: Vec<LanguageText> = "PlaceName",
     }
 
     /// A vehicle that is affected.
@@ -270,13 +270,13 @@ records! {
         /// `delayed`, `diverted` and so on.
         delay_type: Option<SmolStr> = "DelayType",
         /// How late.
-        delay: Option<Seconds> = "Delay",
+        delay: Option<DurationSeconds> = "Delay",
     }
 
     /// What follows from a situation.
     pub struct Consequence {
         /// When.
-        periods: Vec<Period> = "Period",
+        periods: Vec<TimePeriod> = "Period",
         /// `cancelled`, `delayed`, `diverted`, `noService` and so on.
         conditions: Vec<SmolStr> = "Condition",
         /// How bad.
@@ -296,19 +296,19 @@ records! {
         /// `S`, `M` or `L`.
         textual_content_size: Option<SmolStr> = "TextualContentSize",
         /// What it is.
-        summary_texts: Vec<Text> = "SummaryContent" > "SummaryText",
+        summary_texts: Vec<LanguageText> = "SummaryContent" > "SummaryText",
         /// Why.
-        reason_texts: Vec<Text> = "ReasonContent" > "ReasonText",
+        reason_texts: Vec<LanguageText> = "ReasonContent" > "ReasonText",
         /// More about it.
-        description_texts: Vec<Text> = "DescriptionContent" > "DescriptionText",
+        description_texts: Vec<LanguageText> = "DescriptionContent" > "DescriptionText",
         /// What follows.
-        consequence_texts: Vec<Text> = "ConsequenceContent" > "ConsequenceText",
+        consequence_texts: Vec<LanguageText> = "ConsequenceContent" > "ConsequenceText",
         /// What to do.
-        recommendation_texts: Vec<Text> = "RecommendationContent" > "RecommendationText",
+        recommendation_texts: Vec<LanguageText> = "RecommendationContent" > "RecommendationText",
         /// How long.
-        duration_texts: Vec<Text> = "DurationContent" > "DurationText",
+        duration_texts: Vec<LanguageText> = "DurationContent" > "DurationText",
         /// What else there is to say.
-        remarks: Vec<Text> = "RemarkContent" > "Remark",
+        remarks: Vec<LanguageText> = "RemarkContent" > "Remark",
         /// Pages with more about it.
         info_links: Vec<InfoLink> = "InfoLink",
     }
@@ -318,9 +318,9 @@ records! {
         /// Its name.
         action_ref: Option<SmolStr> = "ActionRef",
         /// When it was recorded.
-        recorded_at_time: Option<Time> = "RecordedAtTime",
+        recorded_at_time: Option<SiriTime> = "RecordedAtTime",
         /// When it is to be told.
-        publication_windows: Vec<Period> = "PublicationWindow",
+        publication_windows: Vec<TimePeriod> = "PublicationWindow",
         /// Its version.
         version: Option<SmolStr> = "Version",
         /// Whose it is.
@@ -351,7 +351,7 @@ records! {
     pub struct PtSituationElement: named {
         ?unread,
         /// When it was made.
-        creation_time: Option<Time> = "CreationTime",
+        creation_time: Option<SiriTime> = "CreationTime",
         /// Its country.
         country_ref: Option<SmolStr> = "CountryRef",
         /// Whose situation it is.
@@ -365,7 +365,7 @@ records! {
         /// From where it is known.
         source: Option<SituationSource> = "Source",
         /// When this version was made.
-        versioned_at_time: Option<Time> = "VersionedAtTime",
+        versioned_at_time: Option<SiriTime> = "VersionedAtTime",
         /// Whether it has been verified.
         verification: Option<SmolStr> = "Verification",
         /// How far its handling has come.
@@ -375,9 +375,9 @@ records! {
         /// `real`, `securityExercise`, `test` and so on.
         reality: Option<SmolStr> = "Reality",
         /// When it holds.
-        validity_periods: Vec<Period> = "ValidityPeriod",
+        validity_periods: Vec<TimePeriod> = "ValidityPeriod",
         /// When passengers are to know of it.
-        publication_windows: Vec<Period> = "PublicationWindow",
+        publication_windows: Vec<TimePeriod> = "PublicationWindow",
         /// The cause, by the one list of 2.1.
         alert_cause: Option<SmolStr> = "AlertCause",
         /// The cause is not known.
@@ -391,11 +391,11 @@ records! {
         /// A cause in the environment.
         environment_reason: Option<SmolStr> = "EnvironmentReason",
         /// No cause is said.
-        undefined_reason: Flag = "UndefinedReason",
+        undefined_reason: PresenceFlag = "UndefinedReason",
         /// The event that causes it.
         public_event_reason: Option<SmolStr> = "PublicEventReason",
         /// The cause in words.
-        reason_names: Vec<Text> = "ReasonName",
+        reason_names: Vec<LanguageText> = "ReasonName",
         /// How bad it is.
         severity: Option<Severity> = "Severity",
         /// How much it matters; 1 is most.
@@ -415,13 +415,13 @@ records! {
         /// The language of texts that do not say theirs.
         language: Option<SmolStr> = "Language",
         /// What it is.
-        summaries: Vec<Text> = "Summary",
+        summaries: Vec<LanguageText> = "Summary",
         /// More about it.
-        descriptions: Vec<Text> = "Description",
+        descriptions: Vec<LanguageText> = "Description",
         /// Still more.
-        details: Vec<Text> = "Detail",
+        details: Vec<LanguageText> = "Detail",
         /// What to do.
-        advices: Vec<Text> = "Advice",
+        advices: Vec<LanguageText> = "Advice",
         /// Pages with more about it.
         info_links: Vec<InfoLink> = "InfoLinks" > "InfoLink",
         /// Whom and what it affects.
@@ -433,12 +433,12 @@ records! {
     }
 }
 
-impl Named for PtSituationElement {
-    fn id(&self) -> Option<&str> {
+impl IdentifiedRecord for PtSituationElement {
+    fn record_id(&self) -> Option<&str> {
         self.situation_number.as_deref()
     }
 
-    fn missing(&self) -> Option<&'static str> {
+    fn missing_field(&self) -> Option<&'static str> {
         self.situation_number.is_none().then_some("SituationNumber")
     }
 }

@@ -3,62 +3,62 @@
 
 use std::borrow::Cow;
 
-use crate::{Error, xml::Xml};
+use crate::{Error, xml::XmlReader};
 
 /// A message that is being read. There is always one open element, at first the message itself.
-pub(super) trait Source<'a> {
+pub(super) trait MessageSource<'a> {
     /// Opens the next child of the open element and tells its name. `None`: there is none any more, and the open
     /// element is closed.
     fn next_child(&mut self) -> Result<Option<&'a str>, Error>;
 
     /// The text of the open element, which it closes.
-    fn text(&mut self) -> Result<Cow<'a, str>, Error>;
+    fn element_text(&mut self) -> Result<Cow<'a, str>, Error>;
 
     /// The text of the open element, which it closes, with the language that it is said to be in.
-    fn text_in_language(&mut self) -> Result<(Option<Cow<'a, str>>, Cow<'a, str>), Error>;
+    fn element_text_in_language(&mut self) -> Result<(Option<Cow<'a, str>>, Cow<'a, str>), Error>;
 
     /// Passes over what is in the open element, and closes it.
-    fn skip(&mut self) -> Result<(), Error>;
+    fn skip_element(&mut self) -> Result<(), Error>;
 
     /// An attribute of the element that was opened last. JSON has children instead.
     fn attribute(&self, name: &str) -> Option<Cow<'a, str>>;
 
     /// The namespace of the element that was opened last, empty where it has none; `None` where there is no such thing.
-    fn namespace(&self) -> Option<&str>;
+    fn element_namespace(&self) -> Option<&str>;
 
     /// What careless producers write instead of `&amp;`, counted.
-    fn lone_ampersands(&self) -> u64;
+    fn lone_ampersand_count(&self) -> u64;
 }
 
-impl<'a> Source<'a> for Xml<'a> {
+impl<'a> MessageSource<'a> for XmlReader<'a> {
     #[inline]
     fn next_child(&mut self) -> Result<Option<&'a str>, Error> {
-        Xml::next_child(self)
+        XmlReader::next_child(self)
     }
 
     #[inline]
-    fn text(&mut self) -> Result<Cow<'a, str>, Error> {
-        Xml::text(self)
+    fn element_text(&mut self) -> Result<Cow<'a, str>, Error> {
+        XmlReader::element_text(self)
     }
 
-    fn text_in_language(&mut self) -> Result<(Option<Cow<'a, str>>, Cow<'a, str>), Error> {
-        let language = Xml::attribute(self, "lang");
-        Ok((language, Xml::text(self)?))
+    fn element_text_in_language(&mut self) -> Result<(Option<Cow<'a, str>>, Cow<'a, str>), Error> {
+        let language = XmlReader::attribute(self, "lang");
+        Ok((language, XmlReader::element_text(self)?))
     }
 
-    fn skip(&mut self) -> Result<(), Error> {
-        Xml::skip(self)
+    fn skip_element(&mut self) -> Result<(), Error> {
+        XmlReader::skip_element(self)
     }
 
     fn attribute(&self, name: &str) -> Option<Cow<'a, str>> {
-        Xml::attribute(self, name)
+        XmlReader::attribute(self, name)
     }
 
-    fn namespace(&self) -> Option<&str> {
-        Some(Xml::namespace(self).unwrap_or_default())
+    fn element_namespace(&self) -> Option<&str> {
+        Some(XmlReader::element_namespace(self).unwrap_or_default())
     }
 
-    fn lone_ampersands(&self) -> u64 {
-        Xml::lone_ampersands(self)
+    fn lone_ampersand_count(&self) -> u64 {
+        XmlReader::lone_ampersand_count(self)
     }
 }

@@ -4,11 +4,11 @@ use std::{fmt, num::NonZeroI64};
 
 use jiff::{SignedDuration, Timestamp, civil::date, tz::TimeZone};
 
-use crate::span;
+use crate::xsd_duration;
 
 /// A moment with milliseconds, in 8 bytes also where it is optional. The offset in which it was written is not kept.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Time(NonZeroI64);
+pub struct SiriTime(NonZeroI64);
 
 /// What is added to the milliseconds since 1970, so that no moment from the year 1 on is zero inside.
 const BIAS: i64 = 70_000_000_000_000;
@@ -17,18 +17,18 @@ const BIAS: i64 = 70_000_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeText {
     /// With its offset from UTC.
-    Exact(Time),
+    Exact(SiriTime),
     /// Without, so that it depends on the zone.
-    Local(Time),
+    Local(SiriTime),
     /// It is no moment.
     Invalid,
 }
 
-impl Time {
+impl SiriTime {
     /// The moment so many milliseconds after the beginning of 1970 in UTC; `None` outside the years 1 to 9999.
-    pub fn from_millis(millis: i64) -> Option<Time> {
+    pub fn from_millis(millis: i64) -> Option<SiriTime> {
         let in_range = (-62_135_596_800_000..=253_402_300_799_999).contains(&millis);
-        if in_range { NonZeroI64::new(millis + BIAS).map(Time) } else { None }
+        if in_range { NonZeroI64::new(millis + BIAS).map(SiriTime) } else { None }
     }
 
     /// Milliseconds since the beginning of 1970 in UTC.
@@ -44,34 +44,34 @@ impl Time {
     /// Reads `2026-11-21T20:25:00.5+01:00` and its variants: any number of digits after the second, `Z`, an offset
     /// without colon, a space for the `T`.
     #[inline]
-    pub(crate) fn parse(text: &str) -> TimeText {
-        parse(text.as_bytes()).unwrap_or(TimeText::Invalid)
+    pub(crate) fn parse_lenient(text: &str) -> TimeText {
+        parse_bytes(text.as_bytes()).unwrap_or(TimeText::Invalid)
     }
 
     /// The same, where the text says its offset.
-    pub fn parse_exact(text: &str) -> Option<Time> {
-        match Time::parse(text) {
+    pub fn parse_exact(text: &str) -> Option<SiriTime> {
+        match SiriTime::parse_lenient(text) {
             TimeText::Exact(time) => Some(time),
             TimeText::Local(_) | TimeText::Invalid => None,
         }
     }
 
     /// The moment at which a clock in `zone` shows what this one shows in UTC; the earlier one where there are two.
-    pub(crate) fn local_in(self, zone: &TimeZone) -> Option<Time> {
-        let shown = self.timestamp()?.to_zoned(TimeZone::UTC).datetime();
+    pub(crate) fn as_local_time_in(self, zone: &TimeZone) -> Option<SiriTime> {
+        let shown = self.to_timestamp()?.to_zoned(TimeZone::UTC).datetime();
         let moment = zone.to_ambiguous_timestamp(shown).compatible().ok()?;
-        Time::from_millis(moment.as_millisecond())
+        SiriTime::from_millis(moment.as_millisecond())
     }
 
-    fn timestamp(self) -> Option<Timestamp> {
+    fn to_timestamp(self) -> Option<Timestamp> {
         Timestamp::from_millisecond(self.as_millis()).ok()
     }
 }
 
-impl fmt::Display for Time {
+impl fmt::Display for SiriTime {
     /// In UTC, as `2026-11-21T19:25:00.5Z`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.timestamp() {
+        match self.to_timestamp() {
             Some(timestamp) => timestamp.fmt(f),
             // The very ends of the years: producers write 9999-12-31 for "for ever".
             None => {
@@ -83,13 +83,13 @@ impl fmt::Display for Time {
     }
 }
 
-impl fmt::Debug for Time {
+impl fmt::Debug for SiriTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-fn parse(text: &[u8]) -> Option<TimeText> {
+fn parse_bytes(text: &[u8]) -> Option<TimeText> {
     let (date_time, rest) = text.split_first_chunk::<19>()?;
     let &[
         y1,
@@ -115,25 +115,28 @@ fn parse(text: &[u8]) -> Option<TimeText> {
     else {
         return None;
     };
-    let year = i64::from(two(y1, y2)?) * 100 + i64::from(two(y3, y4)?);
-    let (month, day) = (two(m1, m2)?, two(d1, d2)?);
-    let (hour, minute, second) = (two(h1, h2)?, two(n1, n2)?, two(s1, s2)?);
+    let year = i64::from(parse_two_digits(y1, y2)?) * 100 + i64::from(parse_two_digits(y3, y4)?);
+    let (month, day) = (parse_two_digits(m1, m2)?, parse_two_digits(d1, d2)?);
+    let (hour, minute, second) =
+        (parse_two_digits(h1, h2)?, parse_two_digits(n1, n2)?, parse_two_digits(s1, s2)?);
     let is_time = hour < 24 || (hour == 24 && minute == 0 && second == 0);
     // 60 is a leap second.
-    if !is_time || minute > 59 || second > 60 || day == 0 || day > days_of(year, month)? {
+    if !is_time || minute > 59 || second > 60 || day == 0 || day > days_in_month(year, month)? {
         return None;
     }
-    let (millis, rest) = fraction(rest)?;
+    let (millis, rest) = parse_fraction(rest)?;
     let seconds = i64::from(hour) * 3_600 + i64::from(minute) * 60 + i64::from(second);
     let shown = (days_since_1970(year, month, day) * 86_400 + seconds) * 1_000 + millis;
-    match offset(rest)? {
-        Some(offset) => Time::from_millis(shown - i64::from(offset) * 60_000).map(TimeText::Exact),
-        None => Time::from_millis(shown).map(TimeText::Local),
+    match parse_utc_offset(rest)? {
+        Some(offset) => {
+            SiriTime::from_millis(shown - i64::from(offset) * 60_000).map(TimeText::Exact)
+        }
+        None => SiriTime::from_millis(shown).map(TimeText::Local),
     }
 }
 
 /// Milliseconds after the second, and what follows.
-fn fraction(rest: &[u8]) -> Option<(i64, &[u8])> {
+fn parse_fraction(rest: &[u8]) -> Option<(i64, &[u8])> {
     let Some((b'.' | b',', after)) = rest.split_first() else { return Some((0, rest)) };
     let n = after.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if n == 0 {
@@ -145,12 +148,14 @@ fn fraction(rest: &[u8]) -> Option<(i64, &[u8])> {
 }
 
 /// Minutes east of UTC; `Some(None)` where nothing is said.
-fn offset(rest: &[u8]) -> Option<Option<i32>> {
+fn parse_utc_offset(rest: &[u8]) -> Option<Option<i32>> {
     let (sign, hours, minutes) = match *rest {
         [] => return Some(None),
         [b'Z' | b'z'] => return Some(Some(0)),
-        [sign, h1, h2, b':', m1, m2] | [sign, h1, h2, m1, m2] => (sign, two(h1, h2)?, two(m1, m2)?),
-        [sign, h1, h2] => (sign, two(h1, h2)?, 0),
+        [sign, h1, h2, b':', m1, m2] | [sign, h1, h2, m1, m2] => {
+            (sign, parse_two_digits(h1, h2)?, parse_two_digits(m1, m2)?)
+        }
+        [sign, h1, h2] => (sign, parse_two_digits(h1, h2)?, 0),
         _ => return None,
     };
     let minutes = i32::from(hours) * 60 + i32::from(minutes);
@@ -165,12 +170,12 @@ fn offset(rest: &[u8]) -> Option<Option<i32>> {
 const OFFSET_MINUTES_MAX: i32 = 14 * 60;
 
 #[inline]
-fn two(tens: u8, ones: u8) -> Option<u8> {
+fn parse_two_digits(tens: u8, ones: u8) -> Option<u8> {
     let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
     if tens < 10 && ones < 10 { Some(tens * 10 + ones) } else { None }
 }
 
-fn days_of(year: i64, month: u8) -> Option<u8> {
+fn days_in_month(year: i64, month: u8) -> Option<u8> {
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     match month {
         4 | 6 | 9 | 11 => Some(30),
@@ -190,16 +195,16 @@ fn days_since_1970(year: i64, month: u8, day: u8) -> i64 {
 
 /// A span of time in whole seconds; negative is early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Seconds(pub i32);
+pub struct DurationSeconds(pub i32);
 
-impl Seconds {
+impl DurationSeconds {
     /// Reads `PT1M30S` or `-PT30S`. A month counts as 30 days and a year as 365: only heartbeats have such spans.
-    pub fn parse(text: &str) -> Option<Seconds> {
-        span::seconds(text).map(Seconds)
+    pub fn parse(text: &str) -> Option<DurationSeconds> {
+        xsd_duration::parse_seconds(text).map(DurationSeconds)
     }
 }
 
-impl fmt::Display for Seconds {
+impl fmt::Display for DurationSeconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { "-" } else { "" };
         write!(f, "{sign}PT{}S", self.0.unsigned_abs())
@@ -213,7 +218,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        let found = match Time::parse(text) {
+        let found = match SiriTime::parse_lenient(text) {
             TimeText::Exact(time) => time.to_string(),
             TimeText::Local(time) => format!("local {time}"),
             TimeText::Invalid => "invalid".to_owned(),
@@ -234,8 +239,8 @@ mod tests {
         check("2024-02-29T24:00:00Z", "2024-03-01T00:00:00Z");
         check("2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z");
         check("2023-06-02T11:16:11", "local 2023-06-02T11:16:11Z");
-        assert_eq!(Time::parse_exact("2023-06-02T11:16:11"), None);
-        assert!(Time::parse_exact("2023-06-02T11:16:11Z").is_some());
+        assert_eq!(SiriTime::parse_exact("2023-06-02T11:16:11"), None);
+        assert!(SiriTime::parse_exact("2023-06-02T11:16:11Z").is_some());
         check("2023-06-02T11:16:11.25", "local 2023-06-02T11:16:11.25Z");
     }
 
@@ -270,8 +275,8 @@ mod tests {
     #[test]
     fn a_moment_without_zone_is_as_a_clock_there_shows() {
         let oslo = TimeZone::get("Europe/Oslo").unwrap();
-        let local = |text: &str| match Time::parse(text) {
-            TimeText::Local(time) => time.local_in(&oslo).unwrap().to_string(),
+        let local = |text: &str| match SiriTime::parse_lenient(text) {
+            TimeText::Local(time) => time.as_local_time_in(&oslo).unwrap().to_string(),
             other => panic!("{other:?}"),
         };
         assert_eq!(local("2026-07-01T12:00:00"), "2026-07-01T10:00:00Z");
@@ -284,7 +289,7 @@ mod tests {
     #[test]
     fn spans_are_whole_seconds() {
         let check = |text: &str, expected: Option<i32>| {
-            assert_eq!(Seconds::parse(text), expected.map(Seconds), "{text}");
+            assert_eq!(DurationSeconds::parse(text), expected.map(DurationSeconds), "{text}");
         };
         check("PT0S", Some(0));
         check("PT1M30S", Some(90));
@@ -319,23 +324,23 @@ mod tests {
             ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59Z"),
             ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
         ] {
-            let time = Time::parse_exact(text).unwrap();
+            let time = SiriTime::parse_exact(text).unwrap();
             assert_eq!(time.to_string(), written);
-            assert_eq!(Time::parse_exact(written), Some(time));
+            assert_eq!(SiriTime::parse_exact(written), Some(time));
         }
     }
 
     #[test]
     fn an_optional_moment_takes_no_more_than_a_moment() {
-        assert_eq!(size_of::<Option<Time>>(), 8);
+        assert_eq!(size_of::<Option<SiriTime>>(), 8);
     }
 
     proptest! {
         #[test]
         fn every_moment_is_written_so_that_it_is_read_again(millis in -62_135_596_800_000_i64..=253_402_300_799_999) {
-            let time = Time::from_millis(millis).unwrap();
+            let time = SiriTime::from_millis(millis).unwrap();
             prop_assert_eq!(time.as_millis(), millis);
-            prop_assert_eq!(Time::parse(&time.to_string()), TimeText::Exact(time));
+            prop_assert_eq!(SiriTime::parse_lenient(&time.to_string()), TimeText::Exact(time));
         }
 
         #[test]
@@ -344,7 +349,7 @@ mod tests {
             let shown = Timestamp::from_millisecond(millis).unwrap().to_zoned(TimeZone::UTC).datetime();
             let text = format!("{shown}{sign}{:02}:{:02}", minutes / 60, minutes % 60);
             let expected: Timestamp = text.parse().unwrap();
-            prop_assert_eq!(Time::parse(&text), TimeText::Exact(Time::from_millis(expected.as_millisecond()).unwrap()));
+            prop_assert_eq!(SiriTime::parse_lenient(&text), TimeText::Exact(SiriTime::from_millis(expected.as_millisecond()).unwrap()));
         }
 
         #[test]
@@ -354,14 +359,14 @@ mod tests {
             span in "-?P[0-9]{0,20}[YMWD]?T?[0-9.]{0,20}[HMS]?",
         ) {
             for text in [text, near, span] {
-                Time::parse(&text);
-                Seconds::parse(&text);
+                SiriTime::parse_lenient(&text);
+                DurationSeconds::parse(&text);
             }
         }
 
         #[test]
         fn spans_are_written_so_that_they_are_read_again(seconds: i32) {
-            prop_assert_eq!(Seconds::parse(&Seconds(seconds).to_string()), Some(Seconds(seconds)));
+            prop_assert_eq!(DurationSeconds::parse(&DurationSeconds(seconds).to_string()), Some(DurationSeconds(seconds)));
         }
     }
 }

@@ -3,11 +3,11 @@
 use jiff::tz::TimeZone;
 use smol_str::SmolStr;
 
-use super::{Seconds, Time, time::TimeText};
+use super::{DurationSeconds, SiriTime, time::TimeText};
 
 /// What is wrong about a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct ValueFault {
     pub(super) code: &'static str,
     pub(super) detail: &'static str,
 }
@@ -24,9 +24,9 @@ pub(super) enum TextForm {
 }
 
 /// A kind of value that one text holds.
-pub(super) trait Leaf: Sized {
+pub(super) trait TextValue: Sized {
     /// The value of a text that is neither empty nor has white space around it, and what is to be said about it.
-    fn parse(text: &str, zone: &TimeZone) -> (Option<Self>, Option<&'static Fault>);
+    fn parse(text: &str, zone: &TimeZone) -> (Option<Self>, Option<&'static ValueFault>);
 
     /// Hands on the text of the value, and how JSON has it. What cannot be written is not handed on.
     fn with_text(&self, write: impl FnOnce(&str, TextForm));
@@ -38,34 +38,38 @@ pub(super) trait Leaf: Sized {
     fn random(rng: &mut fastrand::Rng) -> Self;
 }
 
-static NOT_A_TIME: Fault = Fault {
+static NOT_A_TIME: ValueFault = ValueFault {
     code: "invalid_timestamp",
     detail: "not a moment of the form 2026-11-21T20:25:00+01:00",
 };
-static NO_ZONE: Fault = Fault {
+static NO_ZONE: ValueFault = ValueFault {
     code: "timestamp_without_zone",
     detail: "does not say its offset from UTC, so the feed's time zone is taken",
 };
-static NOT_A_SPAN: Fault =
-    Fault { code: "invalid_duration", detail: "not a span of the form PT1M30S" };
-static NOT_A_BOOLEAN: Fault = Fault { code: "invalid_boolean", detail: "neither true nor false" };
-static NOT_AN_INTEGER: Fault =
-    Fault { code: "invalid_integer", detail: "not a whole number of the field's range" };
-static NOT_A_NUMBER: Fault = Fault { code: "invalid_float", detail: "not a number" };
+static NOT_A_SPAN: ValueFault =
+    ValueFault { code: "invalid_duration", detail: "not a span of the form PT1M30S" };
+static NOT_A_BOOLEAN: ValueFault =
+    ValueFault { code: "invalid_boolean", detail: "neither true nor false" };
+static NOT_AN_INTEGER: ValueFault =
+    ValueFault { code: "invalid_integer", detail: "not a whole number of the field's range" };
+static NOT_A_NUMBER: ValueFault = ValueFault { code: "invalid_float", detail: "not a number" };
 /// What is said of a term that an enumeration does not have.
-pub(super) static NOT_IN_LIST: Fault =
-    Fault { code: "unexpected_enum_value", detail: "none of the values that SIRI lists" };
+pub(super) static NOT_IN_LIST: ValueFault =
+    ValueFault { code: "unexpected_enum_value", detail: "none of the values that SIRI lists" };
 
-fn parsed<T>(value: Option<T>, fault: &'static Fault) -> (Option<T>, Option<&'static Fault>) {
+fn value_or_fault<T>(
+    value: Option<T>,
+    fault: &'static ValueFault,
+) -> (Option<T>, Option<&'static ValueFault>) {
     match value {
         Some(value) => (Some(value), None),
         None => (None, Some(fault)),
     }
 }
 
-impl Leaf for SmolStr {
+impl TextValue for SmolStr {
     #[inline]
-    fn parse(text: &str, _: &TimeZone) -> (Option<SmolStr>, Option<&'static Fault>) {
+    fn parse(text: &str, _: &TimeZone) -> (Option<SmolStr>, Option<&'static ValueFault>) {
         (Some(SmolStr::new(text)), None)
     }
 
@@ -92,12 +96,12 @@ impl Leaf for SmolStr {
     }
 }
 
-impl Leaf for Time {
+impl TextValue for SiriTime {
     #[inline]
-    fn parse(text: &str, zone: &TimeZone) -> (Option<Time>, Option<&'static Fault>) {
-        match Time::parse(text) {
+    fn parse(text: &str, zone: &TimeZone) -> (Option<SiriTime>, Option<&'static ValueFault>) {
+        match SiriTime::parse_lenient(text) {
             TimeText::Exact(time) => (Some(time), None),
-            TimeText::Local(time) => match time.local_in(zone) {
+            TimeText::Local(time) => match time.as_local_time_in(zone) {
                 Some(time) => (Some(time), Some(&NO_ZONE)),
                 None => (None, Some(&NOT_A_TIME)),
             },
@@ -114,14 +118,14 @@ impl Leaf for Time {
     }
 
     #[cfg(test)]
-    fn random(rng: &mut fastrand::Rng) -> Time {
-        Time::from_millis(rng.i64(0..4_102_444_800_000)).expect("a moment of our time")
+    fn random(rng: &mut fastrand::Rng) -> SiriTime {
+        SiriTime::from_millis(rng.i64(0..4_102_444_800_000)).expect("a moment of our time")
     }
 }
 
-impl Leaf for Seconds {
-    fn parse(text: &str, _: &TimeZone) -> (Option<Seconds>, Option<&'static Fault>) {
-        parsed(Seconds::parse(text), &NOT_A_SPAN)
+impl TextValue for DurationSeconds {
+    fn parse(text: &str, _: &TimeZone) -> (Option<DurationSeconds>, Option<&'static ValueFault>) {
+        value_or_fault(DurationSeconds::parse(text), &NOT_A_SPAN)
     }
 
     fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
@@ -133,14 +137,14 @@ impl Leaf for Seconds {
     }
 
     #[cfg(test)]
-    fn random(rng: &mut fastrand::Rng) -> Seconds {
-        Seconds(rng.i32(..))
+    fn random(rng: &mut fastrand::Rng) -> DurationSeconds {
+        DurationSeconds(rng.i32(..))
     }
 }
 
-impl Leaf for bool {
+impl TextValue for bool {
     #[inline]
-    fn parse(text: &str, _: &TimeZone) -> (Option<bool>, Option<&'static Fault>) {
+    fn parse(text: &str, _: &TimeZone) -> (Option<bool>, Option<&'static ValueFault>) {
         let value = match text {
             "true" | "1" => Some(true),
             "false" | "0" => Some(false),
@@ -148,7 +152,7 @@ impl Leaf for bool {
             _ if text.eq_ignore_ascii_case("false") => Some(false),
             _ => None,
         };
-        parsed(value, &NOT_A_BOOLEAN)
+        value_or_fault(value, &NOT_A_BOOLEAN)
     }
 
     fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
@@ -165,10 +169,10 @@ impl Leaf for bool {
     }
 }
 
-impl Leaf for u32 {
+impl TextValue for u32 {
     #[inline]
-    fn parse(text: &str, _: &TimeZone) -> (Option<u32>, Option<&'static Fault>) {
-        parsed(text.parse().ok(), &NOT_AN_INTEGER)
+    fn parse(text: &str, _: &TimeZone) -> (Option<u32>, Option<&'static ValueFault>) {
+        value_or_fault(text.parse().ok(), &NOT_AN_INTEGER)
     }
 
     fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
@@ -185,11 +189,11 @@ impl Leaf for u32 {
     }
 }
 
-impl Leaf for f64 {
+impl TextValue for f64 {
     #[inline]
-    fn parse(text: &str, _: &TimeZone) -> (Option<f64>, Option<&'static Fault>) {
+    fn parse(text: &str, _: &TimeZone) -> (Option<f64>, Option<&'static ValueFault>) {
         // `parse` also takes `inf` and `nan`.
-        parsed(text.parse().ok().filter(|number: &f64| number.is_finite()), &NOT_A_NUMBER)
+        value_or_fault(text.parse().ok().filter(|number: &f64| number.is_finite()), &NOT_A_NUMBER)
     }
 
     fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
@@ -210,7 +214,7 @@ impl Leaf for f64 {
 
 /// A text, with the language that it says it is in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Text {
+pub struct LanguageText {
     /// The language, as `xml:lang` has it; some producers write country codes.
     pub lang: Option<SmolStr>,
     /// The text.
@@ -238,14 +242,14 @@ macro_rules! terms {
             pub fn parse(text: &str) -> Option<$Name> {
                 match text {
                     $($text => Some($Name::$Term),)+
-                    _ => $Name::ALL.iter().copied().find(|term| is_alike(text, term.as_str())),
+                    _ => $Name::ALL.iter().copied().find(|term| is_same_term(text, term.as_str())),
                 }
             }
         }
 
-        impl Leaf for $Name {
-            fn parse(text: &str, _: &TimeZone) -> (Option<$Name>, Option<&'static Fault>) {
-                parsed($Name::parse(text), &NOT_IN_LIST)
+        impl TextValue for $Name {
+            fn parse(text: &str, _: &TimeZone) -> (Option<$Name>, Option<&'static ValueFault>) {
+                value_or_fault($Name::parse(text), &NOT_IN_LIST)
             }
 
             fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
@@ -266,7 +270,7 @@ macro_rules! terms {
 }
 
 /// Whether two spellings are of one term: `ON_TIME` and `onTime`.
-fn is_alike(text: &str, term: &str) -> bool {
+fn is_same_term(text: &str, term: &str) -> bool {
     let letters = |text: &'_ str| {
         let letters: Vec<u8> = text.bytes().filter(|&byte| byte != b'_' && byte != b'-').collect();
         letters

@@ -8,7 +8,7 @@ use quick_xml::{
     events::Event,
 };
 
-use super::cut_off;
+use super::truncated_error;
 use crate::{Error, ErrorKind};
 
 /// The most bytes in which the declaration of the encoding is looked for.
@@ -19,9 +19,9 @@ const DECLARATION_BYTES: usize = 1_024;
 ///
 /// # Errors
 /// Refuses an encoding that is not known, and bytes that are not of the encoding that they claim.
-pub(crate) fn to_text(body: &[u8]) -> Result<Cow<'_, str>, Error> {
+pub(crate) fn decode_document(body: &[u8]) -> Result<Cow<'_, str>, Error> {
     match detect_encoding(body) {
-        Some(DetectedEncoding::Utf8Bom) => utf_8(&body[3..]),
+        Some(DetectedEncoding::Utf8Bom) => decode_utf8(&body[3..]),
         Some(
             wide @ (DetectedEncoding::Utf16BeBom
             | DetectedEncoding::Utf16LeBom
@@ -29,14 +29,14 @@ pub(crate) fn to_text(body: &[u8]) -> Result<Cow<'_, str>, Error> {
             | DetectedEncoding::Utf16LeLike),
         ) => {
             let content = &body[wide.bom_len()..];
-            decode(content, wide.encoding()).map_err(|_| wrong("UTF-16"))
+            decode(content, wide.encoding()).map_err(|_| encoding_error("UTF-16"))
         }
-        Some(DetectedEncoding::AsciiCompatible) | None => declared(body),
+        Some(DetectedEncoding::AsciiCompatible) | None => decode_declared_encoding(body),
     }
 }
 
 /// The text of the beginning of a document, wherever it was cut: in UTF-16 if its first bytes show that.
-pub(crate) fn start_to_text(start: &[u8]) -> Cow<'_, str> {
+pub(crate) fn decode_document_start(start: &[u8]) -> Cow<'_, str> {
     let unit: fn([u8; 2]) -> u16 = match detect_encoding(start) {
         Some(DetectedEncoding::Utf16BeBom | DetectedEncoding::Utf16BeLike) => u16::from_be_bytes,
         Some(DetectedEncoding::Utf16LeBom | DetectedEncoding::Utf16LeLike) => u16::from_le_bytes,
@@ -48,31 +48,31 @@ pub(crate) fn start_to_text(start: &[u8]) -> Cow<'_, str> {
     text.trim_start_matches('\u{FEFF}').to_owned().into()
 }
 
-fn declared(body: &[u8]) -> Result<Cow<'_, str>, Error> {
+fn decode_declared_encoding(body: &[u8]) -> Result<Cow<'_, str>, Error> {
     let head = body.get(..DECLARATION_BYTES).unwrap_or(body).trim_ascii_start();
     let Ok(Event::Decl(declaration)) = Reader::from_reader(head).read_event() else {
-        return utf_8(body);
+        return decode_utf8(body);
     };
-    let Some(Ok(name)) = declaration.encoding() else { return utf_8(body) };
+    let Some(Ok(name)) = declaration.encoding() else { return decode_utf8(body) };
     if ["utf-8", "utf8", "us-ascii", "utf-16"].iter().any(|it| name.eq_ignore_ascii_case(it)) {
-        return utf_8(body);
+        return decode_utf8(body);
     }
     let encoding = declaration.encoder().ok_or_else(|| {
         let short: String = name.chars().take(40).collect();
         Error::new(ErrorKind::Encoding, format!("the XML is in {short}, which is not known"))
     })?;
-    decode(body, encoding).map_err(|_| wrong(&name))
+    decode(body, encoding).map_err(|_| encoding_error(&name))
 }
 
-fn utf_8(body: &[u8]) -> Result<Cow<'_, str>, Error> {
+fn decode_utf8(body: &[u8]) -> Result<Cow<'_, str>, Error> {
     std::str::from_utf8(body).map(Cow::Borrowed).map_err(|error: Utf8Error| {
         match error.error_len() {
-            None => cut_off(),
-            Some(_) => wrong("UTF-8"),
+            None => truncated_error(),
+            Some(_) => encoding_error("UTF-8"),
         }
     })
 }
 
-fn wrong(encoding: &str) -> Error {
+fn encoding_error(encoding: &str) -> Error {
     Error::new(ErrorKind::Encoding, format!("the XML is not in {encoding}, as it claims to be"))
 }

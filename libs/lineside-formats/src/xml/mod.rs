@@ -18,11 +18,11 @@ use quick_xml::{
 
 /// The name, with prefix, and the attributes of an element, as the document has them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tag<'a>(&'a str, &'a str);
+pub(crate) struct StartTag<'a>(&'a str, &'a str);
 
-impl<'a> Tag<'a> {
+impl<'a> StartTag<'a> {
     /// Its name without prefix.
-    pub(crate) fn name(self) -> &'a str {
+    pub(crate) fn local_name(self) -> &'a str {
         memchr(b':', self.0.as_bytes()).map_or(self.0, |colon| &self.0[colon + 1..])
     }
 
@@ -43,13 +43,13 @@ impl<'a> Tag<'a> {
     }
 }
 
-pub(crate) use encoding::{start_to_text, to_text};
+pub(crate) use encoding::{decode_document, decode_document_start};
 
 use crate::{Error, ErrorKind};
 
 /// How much of a document is taken.
 #[derive(Clone, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct XmlLimits {
     /// Deepest nesting of elements.
     pub(crate) depth: usize,
     /// Longest list of attributes of one element, in bytes.
@@ -60,14 +60,14 @@ pub(crate) struct Limits {
     pub(crate) namespaces: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { depth: 100, attribute_bytes: 16 * 1_024, attributes: 64, namespaces: 64 }
+impl Default for XmlLimits {
+    fn default() -> XmlLimits {
+        XmlLimits { depth: 100, attribute_bytes: 16 * 1_024, attributes: 64, namespaces: 64 }
     }
 }
 
 /// What an event comes to that is neither a tag nor plain text.
-enum Other {
+enum RareEvent {
     /// A comment and the like.
     Nothing,
     /// A character that was written by its name or number.
@@ -76,52 +76,52 @@ enum Other {
     End,
 }
 
-/// Attributes shorter than this cannot be more than [`Limits::attributes`], so they are not counted.
+/// Attributes shorter than this cannot be more than [`XmlLimits::attributes`], so they are not counted.
 const UNCOUNTED_BYTES: usize = 256;
 
 /// Elements between two times at which it is asked whether to read on: a millisecond or less.
 const ELEMENTS_PER_ASKING: u64 = 1_024;
 
 /// A document that is being read. There is always one open element, at first the document itself.
-pub(crate) struct Xml<'a> {
+pub(crate) struct XmlReader<'a> {
     text: &'a str,
     reader: Reader<&'a [u8]>,
     resolver: NamespaceResolver,
-    limits: Limits,
+    limits: XmlLimits,
     depth: usize,
     /// Whether the open element is of the form `<name/>`, so that its end is no event.
     is_empty: bool,
     /// The element that was opened last.
-    tag: Tag<'a>,
+    tag: StartTag<'a>,
     lone_ampersands: u64,
     /// Elements so far.
     n_opened: u64,
     goes_on: Option<&'a dyn Fn() -> bool>,
 }
 
-impl fmt::Debug for Xml<'_> {
+impl fmt::Debug for XmlReader<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = self.reader.buffer_position();
         f.debug_struct("Xml").field("depth", &self.depth).field("at", &at).finish_non_exhaustive()
     }
 }
 
-impl<'a> Xml<'a> {
+impl<'a> XmlReader<'a> {
     /// Begins to read a document, which has no byte order mark any more.
-    pub(crate) fn new(text: &'a str, limits: Limits) -> Xml<'a> {
+    pub(crate) fn new(text: &'a str, limits: XmlLimits) -> XmlReader<'a> {
         let mut reader = Reader::from_str(text);
         // A lone ampersand is how names such as "A & B" come from careless producers.
         reader.config_mut().allow_dangling_amp = true;
         let mut resolver = NamespaceResolver::default();
         resolver.set_max_namespace_bindings(limits.namespaces);
-        Xml {
+        XmlReader {
             text,
             reader,
             resolver,
             limits,
             depth: 0,
             is_empty: false,
-            tag: Tag::default(),
+            tag: StartTag::default(),
             lone_ampersands: 0,
             n_opened: 0,
             goes_on: None,
@@ -130,7 +130,7 @@ impl<'a> Xml<'a> {
 
     /// The same, to be read as long as this says so: it is asked at every so many elements, passed over or not, and
     /// once it says no, reading is refused.
-    pub(crate) fn reading_while(mut self, goes_on: &'a dyn Fn() -> bool) -> Xml<'a> {
+    pub(crate) fn with_cancel_check(mut self, goes_on: &'a dyn Fn() -> bool) -> XmlReader<'a> {
         self.goes_on = Some(goes_on);
         self
     }
@@ -139,40 +139,40 @@ impl<'a> Xml<'a> {
     /// and the open element is closed.
     pub(crate) fn next_child(&mut self) -> Result<Option<&'a str>, Error> {
         if self.is_empty {
-            self.close();
+            self.close_element();
             return Ok(None);
         }
         loop {
             match self.reader.read_event() {
-                Ok(Event::Start(start)) => return self.open(&start, false).map(Some),
-                Ok(Event::Empty(start)) => return self.open(&start, true).map(Some),
+                Ok(Event::Start(start)) => return self.open_element(&start, false).map(Some),
+                Ok(Event::Empty(start)) => return self.open_element(&start, true).map(Some),
                 Ok(Event::End(_)) => {
-                    self.close();
+                    self.close_element();
                     return Ok(None);
                 }
                 Ok(Event::Text(_)) => {}
-                other => match self.take_other(other)? {
-                    Other::Nothing | Other::Character(_) => {}
-                    Other::End => return Ok(None),
+                other => match self.handle_rare_event(other)? {
+                    RareEvent::Nothing | RareEvent::Character(_) => {}
+                    RareEvent::End => return Ok(None),
                 },
             }
         }
     }
 
     /// The text of the open element, which it closes. Elements inside it are passed over.
-    pub(crate) fn text(&mut self) -> Result<Cow<'a, str>, Error> {
-        self.read_text(false)
+    pub(crate) fn element_text(&mut self) -> Result<Cow<'a, str>, Error> {
+        self.collect_element_text(false)
     }
 
     /// The text of the open element, which it closes; where it has none of its own, that of the first element inside it
     /// that has one: `<Name><Text lang="de">Bern</Text></Name>`.
-    pub(crate) fn text_or_inner(&mut self) -> Result<Cow<'a, str>, Error> {
-        self.read_text(true)
+    pub(crate) fn element_or_inner_text(&mut self) -> Result<Cow<'a, str>, Error> {
+        self.collect_element_text(true)
     }
 
-    fn read_text(&mut self, or_inner: bool) -> Result<Cow<'a, str>, Error> {
+    fn collect_element_text(&mut self, or_inner: bool) -> Result<Cow<'a, str>, Error> {
         if self.is_empty {
-            self.close();
+            self.close_element();
             return Ok(Cow::Borrowed(""));
         }
         let mut text = Cow::Borrowed("");
@@ -181,51 +181,51 @@ impl<'a> Xml<'a> {
                 Ok(Event::Text(piece)) => {
                     let piece = piece.xml10_content();
                     self.lone_ampersands += u64::from(piece.starts_with('&'));
-                    append(&mut text, piece);
+                    append_text(&mut text, piece);
                 }
                 Ok(Event::End(_)) => {
-                    self.close();
+                    self.close_element();
                     return Ok(text);
                 }
-                Ok(Event::CData(piece)) => append(&mut text, piece.xml10_content()),
+                Ok(Event::CData(piece)) => append_text(&mut text, piece.xml10_content()),
                 Ok(Event::Start(start)) => {
-                    self.open(&start, false)?;
+                    self.open_element(&start, false)?;
                     if or_inner && text.trim_ascii().is_empty() {
-                        text = self.text()?;
+                        text = self.element_text()?;
                     } else {
-                        self.skip()?;
+                        self.skip_element()?;
                     }
                 }
                 Ok(Event::Empty(start)) => {
-                    self.open(&start, true)?;
-                    self.close();
+                    self.open_element(&start, true)?;
+                    self.close_element();
                 }
-                other => match self.take_other(other)? {
-                    Other::Nothing => {}
-                    Other::Character(character) => text.to_mut().push(character),
-                    Other::End => return Ok(text),
+                other => match self.handle_rare_event(other)? {
+                    RareEvent::Nothing => {}
+                    RareEvent::Character(character) => text.to_mut().push(character),
+                    RareEvent::End => return Ok(text),
                 },
             }
         }
     }
 
     /// Passes over what is in the open element, and closes it.
-    pub(crate) fn skip(&mut self) -> Result<(), Error> {
+    pub(crate) fn skip_element(&mut self) -> Result<(), Error> {
         let outside = self.depth.saturating_sub(1);
         if self.is_empty {
-            self.close();
+            self.close_element();
         }
         while self.depth > outside {
             match self.reader.read_event() {
-                Ok(Event::Start(start)) => drop(self.open(&start, false)?),
+                Ok(Event::Start(start)) => drop(self.open_element(&start, false)?),
                 Ok(Event::Empty(start)) => {
-                    self.open(&start, true)?;
-                    self.close();
+                    self.open_element(&start, true)?;
+                    self.close_element();
                 }
-                Ok(Event::End(_)) => self.close(),
+                Ok(Event::End(_)) => self.close_element(),
                 Ok(Event::Text(_)) => {}
                 other => {
-                    self.take_other(other)?;
+                    self.handle_rare_event(other)?;
                 }
             }
         }
@@ -239,12 +239,12 @@ impl<'a> Xml<'a> {
 
     /// The element that was opened last.
     #[cfg(feature = "netex")]
-    pub(crate) fn tag(&self) -> Tag<'a> {
+    pub(crate) fn start_tag(&self) -> StartTag<'a> {
         self.tag
     }
 
     /// The namespace of the element that was opened last; `None` where it has none.
-    pub(crate) fn namespace(&self) -> Option<&str> {
+    pub(crate) fn element_namespace(&self) -> Option<&str> {
         match self.resolver.resolve_element(QName(self.tag.0)).0 {
             ResolveResult::Bound(namespace) => Some(namespace.0),
             ResolveResult::Unbound | ResolveResult::Unknown(_) => None,
@@ -252,26 +252,28 @@ impl<'a> Xml<'a> {
     }
 
     /// How many ampersands stood alone, so far as texts were read.
-    pub(crate) fn lone_ampersands(&self) -> u64 {
+    pub(crate) fn lone_ampersand_count(&self) -> u64 {
         self.lone_ampersands
     }
 
     /// What most documents have little of. Events are large, so the frequent ones do not pass through here.
-    fn take_other(&self, event: Result<Event<'a>, XmlError>) -> Result<Other, Error> {
+    fn handle_rare_event(&self, event: Result<Event<'a>, XmlError>) -> Result<RareEvent, Error> {
         match event {
-            Ok(Event::GeneralRef(reference)) => character(&reference).map(Other::Character),
-            Ok(Event::Eof) if self.depth > 0 => Err(cut_off()),
-            Ok(Event::Eof) => Ok(Other::End),
+            Ok(Event::GeneralRef(reference)) => {
+                resolve_character_reference(&reference).map(RareEvent::Character)
+            }
+            Ok(Event::Eof) if self.depth > 0 => Err(truncated_error()),
+            Ok(Event::Eof) => Ok(RareEvent::End),
             Ok(Event::DocType(_)) => Err(Error::new(
                 ErrorKind::Decode,
                 "the XML declares a document type, which is not taken",
             )),
-            Ok(_) => Ok(Other::Nothing),
-            Err(error) => Err(self.refusal(&error)),
+            Ok(_) => Ok(RareEvent::Nothing),
+            Err(error) => Err(self.error_from_xml(&error)),
         }
     }
 
-    fn open(&mut self, start: &BytesStart<'a>, is_empty: bool) -> Result<&'a str, Error> {
+    fn open_element(&mut self, start: &BytesStart<'a>, is_empty: bool) -> Result<&'a str, Error> {
         // The event only lends its name; the document itself has it for longer. What the event holds ends before
         // `>` or `/>`.
         let end = self.reader.buffer_position() as usize - 1 - usize::from(is_empty);
@@ -279,7 +281,7 @@ impl<'a> Xml<'a> {
         let (name, attributes) = tag.split_at(start.name().as_ref().len());
         self.depth += 1;
         self.is_empty = is_empty;
-        self.tag = Tag(name, attributes);
+        self.tag = StartTag(name, attributes);
         self.n_opened += 1;
         if self.n_opened.is_multiple_of(ELEMENTS_PER_ASKING)
             && self.goes_on.is_some_and(|goes_on| !goes_on())
@@ -292,27 +294,27 @@ impl<'a> Xml<'a> {
             return Err(Error::new(ErrorKind::TooLarge, detail));
         }
         if !attributes.is_empty() {
-            self.take_attributes(start)?;
+            self.check_attributes(start)?;
         }
-        Ok(self.tag.name())
+        Ok(self.tag.local_name())
     }
 
-    fn close(&mut self) {
+    fn close_element(&mut self) {
         self.depth = self.depth.saturating_sub(1);
         self.is_empty = false;
         // Most elements declare no namespace, so the resolver is told only of levels that do.
         if usize::from(self.resolver.level()) > self.depth {
-            self.resolver.set_level(self.level());
+            self.resolver.set_level(self.nesting_level());
         }
     }
 
     /// How deep the open element is, as the resolver of namespaces counts.
-    fn level(&self) -> u16 {
+    fn nesting_level(&self) -> u16 {
         u16::try_from(self.depth).unwrap_or(u16::MAX)
     }
 
-    fn take_attributes(&mut self, start: &BytesStart<'a>) -> Result<(), Error> {
-        let Tag(name, attributes) = self.tag;
+    fn check_attributes(&mut self, start: &BytesStart<'a>) -> Result<(), Error> {
+        let StartTag(name, attributes) = self.tag;
         if attributes.len() > UNCOUNTED_BYTES {
             let too_long = attributes.len() > self.limits.attribute_bytes;
             let mut all = start.attributes();
@@ -323,7 +325,7 @@ impl<'a> Xml<'a> {
             }
         }
         if attributes.contains("xmlns") {
-            self.resolver.set_level(self.level() - 1);
+            self.resolver.set_level(self.nesting_level() - 1);
             self.resolver
                 .push(start)
                 .map_err(|error| Error::new(ErrorKind::Decode, format!("<{name}>: {error}")))?;
@@ -331,11 +333,11 @@ impl<'a> Xml<'a> {
         Ok(())
     }
 
-    fn refusal(&self, error: &XmlError) -> Error {
+    fn error_from_xml(&self, error: &XmlError) -> Error {
         match error {
             // What quick-xml calls a fault of syntax is some markup whose end it did not find.
             XmlError::Syntax(_) | XmlError::IllFormed(IllFormedError::MissingEndTag(_)) => {
-                cut_off()
+                truncated_error()
             }
             XmlError::Encoding(error) => Error::new(ErrorKind::Encoding, format!("{error}")),
             error => {
@@ -349,7 +351,7 @@ impl<'a> Xml<'a> {
     }
 }
 
-fn append<'a>(text: &mut Cow<'a, str>, piece: Cow<'a, str>) {
+fn append_text<'a>(text: &mut Cow<'a, str>, piece: Cow<'a, str>) {
     if text.is_empty() {
         *text = piece;
     } else if !piece.is_empty() {
@@ -358,7 +360,7 @@ fn append<'a>(text: &mut Cow<'a, str>, piece: Cow<'a, str>) {
 }
 
 /// The character that a reference stands for.
-fn character(reference: &BytesRef<'_>) -> Result<char, Error> {
+fn resolve_character_reference(reference: &BytesRef<'_>) -> Result<char, Error> {
     let name: &str = reference.as_ref();
     let character = match name {
         "amp" => Some('&'),
@@ -376,14 +378,14 @@ fn character(reference: &BytesRef<'_>) -> Result<char, Error> {
 }
 
 /// What is said of ampersands that stand alone.
-pub(crate) fn standing_alone(n: u64) -> String {
+pub(crate) fn describe_lone_ampersands(n: u64) -> String {
     match n {
         1 => "an ampersand stands alone, where &amp; is due".to_owned(),
         n => format!("{n} ampersands stand alone, where &amp; is due"),
     }
 }
 
-fn cut_off() -> Error {
+fn truncated_error() -> Error {
     Error::new(ErrorKind::Truncated, "the XML ends too early, so it was cut off")
 }
 

@@ -4,12 +4,12 @@ use super::*;
 
 /// The elements of a document as `name(text)`, children of one level in order.
 fn leaves(text: &str) -> Result<String, Error> {
-    let mut xml = Xml::new(text, Limits::default());
+    let mut xml = XmlReader::new(text, XmlLimits::default());
     let mut all = String::new();
     let root = xml.next_child()?.unwrap_or_default();
     all.push_str(root);
     while let Some(name) = xml.next_child()? {
-        let text = xml.text()?;
+        let text = xml.element_text()?;
         all.push_str(&format!(" {name}({text})"));
     }
     Ok(all)
@@ -39,11 +39,11 @@ fn elements_have_names_and_texts() {
 fn the_five_entities_and_characters_by_number_are_texts() {
     check("<a><b>&lt;&gt;&amp;&quot;&apos;&#233;&#x1F68B;</b></a>", "a b(<>&\"'\u{e9}\u{1F68B})");
     check("<a><b>A &amp; B</b></a>", "a b(A & B)");
-    let mut xml = Xml::new("<a><b>A & B</b></a>", Limits::default());
+    let mut xml = XmlReader::new("<a><b>A & B</b></a>", XmlLimits::default());
     assert_eq!(xml.next_child().unwrap(), Some("a"));
     assert_eq!(xml.next_child().unwrap(), Some("b"));
-    assert_eq!(xml.text().unwrap(), "A & B");
-    assert_eq!(xml.lone_ampersands(), 1);
+    assert_eq!(xml.element_text().unwrap(), "A & B");
+    assert_eq!(xml.lone_ampersand_count(), 1);
 }
 
 #[test]
@@ -86,14 +86,14 @@ fn what_is_not_well_formed_is_refused_with_its_line() {
 #[test]
 fn namespaces_hold_inside_the_element_that_declares_them() {
     let text = "<a xmlns='outer'><b xmlns='inner' xmlns:p='p'><c/></b><d><e/></d><p:f/></a>";
-    let mut xml = Xml::new(text, Limits::default());
+    let mut xml = XmlReader::new(text, XmlLimits::default());
     let mut open = |expected: (&str, Option<&str>)| {
         let name = loop {
             if let Some(name) = xml.next_child().unwrap() {
                 break name;
             }
         };
-        assert_eq!((name, xml.namespace()), expected);
+        assert_eq!((name, xml.element_namespace()), expected);
     };
     open(("a", Some("outer")));
     open(("b", Some("inner")));
@@ -106,7 +106,7 @@ fn namespaces_hold_inside_the_element_that_declares_them() {
 #[test]
 fn attributes_are_found_without_their_prefix() {
     let text = "<a xml:lang='nb' x=\"a&amp;b\"><b/></a>";
-    let mut xml = Xml::new(text, Limits::default());
+    let mut xml = XmlReader::new(text, XmlLimits::default());
     xml.next_child().unwrap();
     assert_eq!(xml.attribute("lang").as_deref(), Some("nb"));
     assert_eq!(xml.attribute("x").as_deref(), Some("a&b"));
@@ -118,7 +118,7 @@ fn attributes_are_found_without_their_prefix() {
 #[test]
 fn encodings_are_read_as_they_are_declared_or_shown() {
     let check = |body: &[u8], expected: &str| {
-        let text = to_text(body).unwrap();
+        let text = decode_document(body).unwrap();
         assert!(text.ends_with(expected), "{text}");
     };
     check("<a>é</a>".as_bytes(), "<a>é</a>");
@@ -139,7 +139,7 @@ fn encodings_are_read_as_they_are_declared_or_shown() {
 #[test]
 fn a_wrong_encoding_is_refused() {
     let check = |body: &[u8], kind: ErrorKind| {
-        let error = to_text(body).unwrap_err();
+        let error = decode_document(body).unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
     };
     check(b"<a>\xE9</a>", ErrorKind::Encoding);
@@ -153,10 +153,10 @@ proptest::proptest! {
     #[test]
     fn any_text_ends(text in "[<>/a-c =\"'&;#!\\[\\]x0-9-]{0,200}") {
         let _ = leaves(&text);
-        let mut xml = Xml::new(&text, Limits::default());
+        let mut xml = XmlReader::new(&text, XmlLimits::default());
         while let Ok(Some(_)) = xml.next_child() {
             let _ = xml.attribute("a");
-            if xml.skip().is_err() {
+            if xml.skip_element().is_err() {
                 break;
             }
         }
@@ -164,6 +164,6 @@ proptest::proptest! {
 
     #[test]
     fn any_bytes_are_text_or_refused(body: Vec<u8>) {
-        let _ = to_text(&body);
+        let _ = decode_document(&body);
     }
 }

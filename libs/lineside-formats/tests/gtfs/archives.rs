@@ -4,7 +4,7 @@ use std::io::{Cursor, Read, Write};
 
 use lineside_formats::{
     Error, ErrorKind,
-    gtfs::{self, Files, Limits, Timetable, ZipFiles},
+    gtfs::{self, DatasetLimits, FileSet, Timetable, ZipFiles},
 };
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
@@ -14,9 +14,9 @@ use super::town;
 fn zip_of_town(rename: impl Fn(&str) -> String) -> Vec<u8> {
     let mut files = town();
     let mut entries = Vec::new();
-    for name in files.names() {
+    for name in files.file_names() {
         let mut bytes = Vec::new();
-        files.open(&name).unwrap().unwrap().read_to_end(&mut bytes).unwrap();
+        files.open_file(&name).unwrap().unwrap().read_to_end(&mut bytes).unwrap();
         entries.push((rename(&name), bytes));
     }
     zip_of(&entries)
@@ -33,10 +33,10 @@ fn zip_of(entries: &[(String, Vec<u8>)]) -> Vec<u8> {
 }
 
 fn load(bytes: &[u8]) -> Result<(Timetable, Vec<String>), Error> {
-    let limits = Limits::default();
+    let limits = DatasetLimits::default();
     let (timetable, problems) =
-        gtfs::load(&mut ZipFiles::new(Cursor::new(bytes), &limits)?, &limits)?;
-    Ok((timetable, problems.kept().iter().map(ToString::to_string).collect()))
+        gtfs::load_timetable(&mut ZipFiles::new(Cursor::new(bytes), &limits)?, &limits)?;
+    Ok((timetable, problems.retained_problems().iter().map(ToString::to_string).collect()))
 }
 
 fn check_refused(bytes: &[u8], kind: ErrorKind, words: &str) {
@@ -66,7 +66,7 @@ fn tables_are_read_whichever_letters_are_capitals() {
         let bytes = zip_of_town(rename);
         let (timetable, problems) = load(&bytes).unwrap();
         assert_eq!((timetable.trips().len(), problems), (2, vec![]));
-        assert_eq!(lineside_formats::sniff(&bytes), Some(lineside_formats::Format::Gtfs));
+        assert_eq!(lineside_formats::sniff_format(&bytes), Some(lineside_formats::Format::Gtfs));
     }
 }
 
@@ -74,9 +74,9 @@ fn tables_are_read_whichever_letters_are_capitals() {
 fn what_macs_add_is_ignored() {
     let mut files = town();
     let mut entries: Vec<(String, Vec<u8>)> = Vec::new();
-    for name in files.names() {
+    for name in files.file_names() {
         let mut bytes = Vec::new();
-        files.open(&name).unwrap().unwrap().read_to_end(&mut bytes).unwrap();
+        files.open_file(&name).unwrap().unwrap().read_to_end(&mut bytes).unwrap();
         entries.push((format!("__MACOSX/._{name}"), b"\0\x05\x16\x07".to_vec()));
         entries.push((format!("feed/._{name}"), b"\0\x05\x16\x07".to_vec()));
         entries.push((format!("feed/{name}"), bytes));
@@ -117,7 +117,7 @@ fn a_zip_without_tables_is_refused() {
 
 #[test]
 fn bombs_are_refused() {
-    let zeros = vec![b'0'; (Limits::RATIO_FREE_BYTES + 1) as usize];
+    let zeros = vec![b'0'; (DatasetLimits::RATIO_FREE_BYTES + 1) as usize];
     let bomb = zip_of_town(str::to_owned);
     let mut archive = zip::ZipArchive::new(Cursor::new(bomb)).unwrap();
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
@@ -172,17 +172,17 @@ fn entries_that_share_bytes_are_refused() {
 #[test]
 fn too_many_and_too_large_entries_are_refused() {
     let bytes = zip_of_town(str::to_owned);
-    let load = |limits: &Limits| {
+    let load = |limits: &DatasetLimits| {
         ZipFiles::new(Cursor::new(&bytes), limits)
-            .and_then(|mut files| gtfs::load(&mut files, limits))
+            .and_then(|mut files| gtfs::load_timetable(&mut files, limits))
     };
-    let error = load(&Limits { entries: 3, ..Limits::default() }).unwrap_err();
+    let error = load(&DatasetLimits { entries: 3, ..DatasetLimits::default() }).unwrap_err();
     assert_eq!(
         (error.kind(), error.to_string()),
         (ErrorKind::TooLarge, "the archive has 6 entries, more than 3".into())
     );
-    let error = load(&Limits { total_bytes: 200, ..Limits::default() }).unwrap_err();
-    assert_eq!((error.kind(), error.file()), (ErrorKind::TooLarge, Some("stops.txt")));
+    let error = load(&DatasetLimits { total_bytes: 200, ..DatasetLimits::default() }).unwrap_err();
+    assert_eq!((error.kind(), error.file_name()), (ErrorKind::TooLarge, Some("stops.txt")));
 }
 
 #[test]
@@ -199,6 +199,6 @@ fn damaged_entries_are_refused_where_they_matter() {
             *byte ^= 0x55;
         }
         let error = load(&damaged).unwrap_err();
-        assert_eq!(error.file(), Some(name), "{error}");
+        assert_eq!(error.file_name(), Some(name), "{error}");
     }
 }

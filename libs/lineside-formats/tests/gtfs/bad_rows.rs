@@ -3,20 +3,20 @@
 
 use lineside_formats::{
     ErrorKind, Problem,
-    gtfs::{self, Limits, TextFiles},
+    gtfs::{self, DatasetLimits, TextFiles},
 };
 
 use super::{load, town};
 
 /// The problems of the town with one file replaced.
 fn problems(name: &str, text: &str) -> Vec<String> {
-    problems_of(town().with(name, text))
+    problems_of(town().with_file(name, text))
 }
 
 fn problems_of(files: TextFiles) -> Vec<String> {
     let (_, problems) = load(files);
-    assert_eq!(problems.total() as usize, problems.kept().len());
-    problems.kept().iter().map(Problem::to_string).collect()
+    assert_eq!(problems.total_count() as usize, problems.retained_problems().len());
+    problems.retained_problems().iter().map(Problem::to_string).collect()
 }
 
 #[test]
@@ -47,7 +47,7 @@ a/b c#,Slash,59.9,10.7,7,
              \"center:1\"",
         ]
     );
-    let (timetable, _) = load(town().with("stops.txt", stops));
+    let (timetable, _) = load(town().with_file("stops.txt", stops));
     let stop = |id| timetable.stop(timetable.find_stop(id).unwrap());
     assert_eq!((stop("harbor").name, stop("harbor").lat), ("Harbor", None));
     assert_eq!((stop("center:2").lat, stop("center:2").parent), (None, None));
@@ -123,7 +123,7 @@ out,08:20:00,08:20:00,harbor,,,
              counts: \"3\"",
         ]
     );
-    let (timetable, _) = load(town().with("stop_times.txt", times));
+    let (timetable, _) = load(town().with_file("stop_times.txt", times));
     let calls: Vec<_> = timetable
         .stop_times(timetable.find_trip("out").unwrap())
         .map(|call| call.arrival)
@@ -163,7 +163,7 @@ fn unknown_and_different_time_zones() {
             "agency.txt, agency_timezone: no agency names a known time zone; times are taken as UTC",
         ]
     );
-    let (timetable, _) = load(town().with("agency.txt", format!("{agency}Mars/Base\n")));
+    let (timetable, _) = load(town().with_file("agency.txt", format!("{agency}Mars/Base\n")));
     assert_eq!(timetable.timezone_name(), "UTC");
     let two = format!("{agency}Europe/Oslo\nu,Other,https://u.example,Europe/Paris\n");
     assert_eq!(
@@ -203,8 +203,8 @@ fn a_trip_that_runs_all_the_time_is_reported_by_its_id_with_the_count() {
     };
     // Two hours of 3,600 seconds.
     assert_eq!(problems("frequencies.txt", &rows(4)), [""; 0]);
-    let (_, problems) = load(town().with("frequencies.txt", rows(3)));
-    let [problem] = problems.kept() else { panic!("{problems:?}") };
+    let (_, problems) = load(town().with_file("frequencies.txt", rows(3)));
+    let [problem] = problems.retained_problems() else { panic!("{problems:?}") };
     assert_eq!((problem.code, problem.id.as_deref()), ("too_many_runs", Some("out")));
     assert!(problem.detail.contains("2400"), "{}", problem.detail);
 }
@@ -241,13 +241,14 @@ fn files_that_the_timetable_does_not_keep_are_checked_too() {
 
 #[test]
 fn files_that_are_missing() {
-    assert_eq!(problems_of(town().without("agency.txt"))[0], "agency.txt: is missing");
+    assert_eq!(problems_of(town().without_file("agency.txt"))[0], "agency.txt: is missing");
     assert_eq!(
-        problems_of(town().without("calendar.txt"))[0],
+        problems_of(town().without_file("calendar.txt"))[0],
         "calendar.txt: is missing, and so is calendar_dates.txt"
     );
     for name in ["stops.txt", "routes.txt", "trips.txt", "stop_times.txt"] {
-        let error = gtfs::load(&mut town().without(name), &Limits::default()).unwrap_err();
+        let error = gtfs::load_timetable(&mut town().without_file(name), &DatasetLimits::default())
+            .unwrap_err();
         assert_eq!(
             (error.kind(), error.to_string()),
             (ErrorKind::MissingFile, format!("{name}: is missing"))
@@ -265,17 +266,20 @@ fn tables_without_their_columns_are_refused() {
         ("stop_times.txt", "\"trip_id,stop_id,stop_sequence\"", "trip_id"),
         ("calendar.txt", "monday", "service_id"),
     ] {
-        let files = &mut town().with(name, format!("{header}\nx\n"));
-        let error = gtfs::load(files, &Limits::default()).unwrap_err();
+        let files = &mut town().with_file(name, format!("{header}\nx\n"));
+        let error = gtfs::load_timetable(files, &DatasetLimits::default()).unwrap_err();
         let expected = format!("{name}: the header has no column {missing}");
         assert_eq!((error.kind(), error.to_string()), (ErrorKind::BadHeader, expected));
     }
     for (text, kind) in
         [("<!doctype html>", ErrorKind::Html), ("\u{feff}s\0t\0o\0p\0", ErrorKind::Encoding)]
     {
-        let error =
-            gtfs::load(&mut town().with("stops.txt", text), &Limits::default()).unwrap_err();
-        assert_eq!((error.kind(), error.file()), (kind, Some("stops.txt")));
+        let error = gtfs::load_timetable(
+            &mut town().with_file("stops.txt", text),
+            &DatasetLimits::default(),
+        )
+        .unwrap_err();
+        assert_eq!((error.kind(), error.file_name()), (kind, Some("stops.txt")));
     }
 }
 
@@ -284,16 +288,17 @@ fn any_line_ends_quotes_and_encodings_are_taken() {
     let stops = b"\xEF\xBB\xBF\"stop_id\",\"stop_name\",stop_lat,stop_lon\r\n\
         center:1,\"Center, \"\"lower\"\"\nhall\",59.91,10.75\rcenter:2,Caf\xE9,59.91,10.75\n\n\
         harbor,\"Hafen\",59.9,10.7";
-    let (timetable, problems) = load(town().with("stops.txt", *stops));
+    let (timetable, problems) = load(town().with_file("stops.txt", *stops));
     let names: Vec<&str> = timetable.stops().map(|stop| stop.name).collect();
     assert_eq!(names, ["Center, \"lower\"\nhall", "Café", "Hafen"]);
-    let problems: Vec<String> = problems.kept().iter().map(Problem::to_string).collect();
+    let problems: Vec<String> =
+        problems.retained_problems().iter().map(Problem::to_string).collect();
     assert_eq!(problems, ["stops.txt line 4: is not UTF-8 and was read as Latin-1: \"Café\""]);
 }
 
 #[test]
 fn limits_are_kept() {
-    let limits = Limits { entry_bytes: 100, ..Limits::default() };
-    let error = gtfs::load(&mut town(), &limits).unwrap_err();
-    assert_eq!((error.kind(), error.file()), (ErrorKind::TooLarge, Some("stops.txt")));
+    let limits = DatasetLimits { entry_bytes: 100, ..DatasetLimits::default() };
+    let error = gtfs::load_timetable(&mut town(), &limits).unwrap_err();
+    assert_eq!((error.kind(), error.file_name()), (ErrorKind::TooLarge, Some("stops.txt")));
 }

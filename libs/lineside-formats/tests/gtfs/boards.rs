@@ -1,7 +1,7 @@
 //! What a board at a stop shows, and what is under way.
 
 use jiff::civil::date;
-use lineside_formats::gtfs::{Scheduled, Timetable};
+use lineside_formats::gtfs::{ScheduledDeparture, Timetable};
 
 use super::{load_sound, town};
 
@@ -16,7 +16,7 @@ fn monday(timetable: &Timetable, seconds: i64) -> i64 {
 fn board(timetable: &Timetable, stop: &str, from: i64, until: i64, limit: usize) -> Vec<String> {
     let stop = timetable.find_stop(stop).unwrap();
     let zero = monday(timetable, 0);
-    let line = |call: Scheduled| {
+    let line = |call: ScheduledDeparture| {
         let (trip, stop) = (timetable.trip(call.trip).id, timetable.stop(call.stop).id);
         let at = call.departure - zero;
         let start = call.start_time.map_or(String::new(), |start| format!(" run {start}"));
@@ -46,7 +46,7 @@ fn a_departure_says_which_call_of_which_trip_it_is() {
     let harbor = timetable.find_stop("harbor").unwrap();
     let from = monday(&timetable, 0);
     let found = timetable.departures(harbor, from, from + 24 * H, 1);
-    let expected = Scheduled {
+    let expected = ScheduledDeparture {
         departure: from + 30_000,
         arrival: from + 30_000,
         trip: timetable.find_trip("back").unwrap(),
@@ -68,7 +68,7 @@ out,08:20:00,08:20:00,center:2,3,0
 back,09:00:00,09:00:00,harbor,1,3
 back,09:10:00,09:10:00,center:2,2,
 ";
-    let timetable = load_sound(town().with("stop_times.txt", times));
+    let timetable = load_sound(town().with_file("stop_times.txt", times));
     assert_eq!(board(&timetable, "harbor", 0, 24 * H, 10), ["back harbor 09:00"]);
 }
 
@@ -79,7 +79,7 @@ out,25:10:00,25:10:00,center:1,1
 out,200:00:00,200:00:00,harbor,2
 out,200:10:00,200:10:00,center:2,3
 ";
-    let (timetable, _) = super::load(town().with("stop_times.txt", times));
+    let (timetable, _) = super::load(town().with_file("stop_times.txt", times));
     // Monday's board: Friday's trip does not come, since Sunday has none; Tuesday's has Monday's.
     assert!(board(&timetable, "center:1", 0, 24 * H, 10).is_empty());
     assert_eq!(board(&timetable, "center:1", 24 * H, 48 * H, 10), ["out center:1 25:10"]);
@@ -99,7 +99,8 @@ fn boards_are_in_order_and_end_at_their_limit() {
             "{trip},10:{trip:02}:00,10:{trip:02}:00,harbor,1\n{trip},11:00:00,11:00:00,center:1,2\n"
         );
     }
-    let timetable = load_sound(town().with("trips.txt", trips).with("stop_times.txt", times));
+    let timetable =
+        load_sound(town().with_file("trips.txt", trips).with_file("stop_times.txt", times));
     let board = |from, limit| board(&timetable, "harbor", from, 24 * H, limit);
     assert_eq!(board(10 * H, 3), ["0 harbor 10:00", "1 harbor 10:01", "2 harbor 10:02"]);
     assert_eq!(
@@ -121,8 +122,9 @@ out,00:00:00,00:00:00,center:1,1
 out,00:10:00,00:12:00,harbor,2
 out,00:20:00,00:20:00,center:2,3
 ";
-    let timetable =
-        load_sound(town().with("frequencies.txt", frequencies).with("stop_times.txt", times));
+    let timetable = load_sound(
+        town().with_file("frequencies.txt", frequencies).with_file("stop_times.txt", times),
+    );
     let trip = timetable.find_trip("out").unwrap();
     assert!(timetable.trip(trip).has_frequencies);
     assert_eq!(

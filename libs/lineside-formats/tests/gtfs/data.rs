@@ -7,15 +7,15 @@ use std::{collections::BTreeMap, fs::File, io::BufReader, path::Path};
 
 use lineside_formats::{
     Problems,
-    gtfs::{self, Limits, Timetable, ZipFiles, fields},
+    gtfs::{self, DatasetLimits, Timetable, ZipFiles, fields},
 };
 
 use super::support::real_files;
 
 fn load(path: &Path) -> Result<(Timetable, Problems), lineside_formats::Error> {
-    let limits = Limits::default();
+    let limits = DatasetLimits::default();
     let mut files = ZipFiles::new(BufReader::new(File::open(path).unwrap()), &limits)?;
-    gtfs::load(&mut files, &limits)
+    gtfs::load_timetable(&mut files, &limits)
 }
 
 /// Counts the records of a zip's tables with the csv crate, wherever in the zip they are.
@@ -26,7 +26,7 @@ fn count_rows(path: &Path) -> BTreeMap<String, u64> {
         let file = archive.by_index(entry).unwrap();
         let path = file.name().unwrap().into_owned();
         let name = path.rsplit('/').next().unwrap().to_owned();
-        if path.starts_with("__MACOSX") || fields::find_file(&name).is_none() {
+        if path.starts_with("__MACOSX") || fields::find_file_spec(&name).is_none() {
             continue;
         }
         let mut rows = csv::ReaderBuilder::new().flexible(true).from_reader(file);
@@ -63,7 +63,7 @@ fn every_real_feed_loads_with_all_its_rows() {
             .collect();
         assert_eq!(counts, count_rows(&path), "{}", path.display());
         check_timetable(&timetable, &path);
-        for problem in problems.kept() {
+        for problem in problems.retained_problems() {
             assert!(!problem.detail.is_empty() && !problem.file.is_empty(), "{problem:?}");
         }
         n_loaded += 1;
@@ -77,7 +77,7 @@ fn check_timetable(timetable: &Timetable, path: &Path) {
     for stop in timetable.stops() {
         assert_eq!(timetable.find_stop(stop.id), Some(stop.idx), "{place}");
         if let Some(parent) = stop.parent {
-            assert!(timetable.children(parent).contains(&stop.idx), "{place}");
+            assert!(timetable.child_stops(parent).contains(&stop.idx), "{place}");
         }
     }
     for route in timetable.routes() {
@@ -93,13 +93,16 @@ fn check_timetable(timetable: &Timetable, path: &Path) {
         n_stop_times += calls.len() as u64;
         assert!(calls.map(|call| call.stop_sequence).is_sorted_by(|a, b| a < b), "{place}");
     }
-    assert_eq!(n_stop_times, timetable.n_stop_times(), "{place}");
+    assert_eq!(n_stop_times, timetable.stop_time_count(), "{place}");
     assert!(n_stop_times <= timetable.row_counts()["stop_times.txt"], "{place}");
     if let Some((first, _)) = timetable.service_range() {
         let noon = timetable.service_time(first, 12 * 3_600);
         for instance in timetable.trip_instances_at(noon) {
             assert!(
-                timetable.is_active(timetable.trip(instance.trip).service, instance.service_date)
+                timetable.is_service_active(
+                    timetable.trip(instance.trip).service,
+                    instance.service_date
+                )
             );
         }
     }

@@ -2,7 +2,9 @@
 //! calls.
 
 use jiff::{ToSpan, civil::Date, civil::date, tz::TimeZone};
-use lineside_formats::gtfs::{self, Limits, Scheduled, TextFiles, Timetable, TripInstance};
+use lineside_formats::gtfs::{
+    self, DatasetLimits, ScheduledDeparture, TextFiles, Timetable, TripInstance,
+};
 use proptest::prelude::*;
 
 /// A schedule as it was made up.
@@ -129,20 +131,20 @@ impl Plan {
             }
         }
         TextFiles::new()
-            .with(
+            .with_file(
                 "agency.txt",
                 format!(
                     "agency_name,agency_url,agency_timezone\nA,https://a.example,{}\n",
                     self.zone
                 ),
             )
-            .with("stops.txt", stops)
-            .with("routes.txt", "route_id,route_short_name,route_type\nr,1,3\n")
-            .with("calendar.txt", calendar)
-            .with("calendar_dates.txt", dates)
-            .with("trips.txt", trips)
-            .with("stop_times.txt", times)
-            .with("frequencies.txt", frequencies)
+            .with_file("stops.txt", stops)
+            .with_file("routes.txt", "route_id,route_short_name,route_type\nr,1,3\n")
+            .with_file("calendar.txt", calendar)
+            .with_file("calendar_dates.txt", dates)
+            .with_file("trips.txt", trips)
+            .with_file("stop_times.txt", times)
+            .with_file("frequencies.txt", frequencies)
     }
 
     fn runs_on(&self, service: usize, date: Date) -> bool {
@@ -236,7 +238,7 @@ impl Trip {
     }
 }
 
-fn row(call: Scheduled) -> Row {
+fn row(call: ScheduledDeparture) -> Row {
     let (trip, stop) = (call.trip.number(), call.stop.number());
     (
         call.departure,
@@ -267,7 +269,7 @@ proptest! {
         length in 0_i64..3 * 86_400,
         limit in 0_usize..60,
     ) {
-        let (timetable, _) = gtfs::load(&mut plan.to_files(), &Limits::default()).unwrap();
+        let (timetable, _) = gtfs::load_timetable(&mut plan.to_files(), &DatasetLimits::default()).unwrap();
         let from = timetable.service_time(first_day(), 0) + from;
         let until = from + length;
         for stop in timetable.stops() {

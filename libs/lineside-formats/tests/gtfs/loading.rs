@@ -40,15 +40,15 @@ fn a_small_town_is_all_there() {
     );
     assert_eq!((platform.lat, platform.lon), (Some(59.9102), Some(10.7502)));
     let children: Vec<&str> =
-        timetable.children(center).iter().map(|&stop| timetable.stop(stop).id).collect();
+        timetable.child_stops(center).iter().map(|&stop| timetable.stop(stop).id).collect();
     assert_eq!(children, ["center:1", "center:2"]);
 
     let route = timetable.route(timetable.find_route("r1").unwrap());
-    assert_eq!((route.name(), route.long_name, route.kind), ("1", "Center – Harbor", 0));
+    assert_eq!((route.display_name(), route.long_name, route.kind), ("1", "Center – Harbor", 0));
     assert_eq!((route.color, route.text_color), (Some([0xAA, 0, 0x44]), None));
     assert_eq!(route.agency, Some(agency.idx));
-    assert_eq!(timetable.trips_of_route(route.idx).len(), 2);
-    assert_eq!(timetable.routes_of_stop(center).collect::<Vec<_>>(), [route.idx]);
+    assert_eq!(timetable.route_trips(route.idx).len(), 2);
+    assert_eq!(timetable.stop_routes(center).collect::<Vec<_>>(), [route.idx]);
 
     let trip = timetable.trip(timetable.find_trip("back").unwrap());
     assert_eq!((trip.headsign, trip.direction, trip.shape), (Some("Center"), Some(1), None));
@@ -77,8 +77,9 @@ fn trips_that_repeat_share_their_stop_times() {
             times += &format!("{trip},{time},{time},{stop},{call}\n");
         }
     }
-    let timetable = load_sound(town().with("trips.txt", trips).with("stop_times.txt", times));
-    assert_eq!((timetable.n_patterns(), timetable.n_stop_times()), (1, 3_000));
+    let timetable =
+        load_sound(town().with_file("trips.txt", trips).with_file("stop_times.txt", times));
+    assert_eq!((timetable.pattern_count(), timetable.stop_time_count()), (1, 3_000));
     // A start for each trip, and one pattern and profile for all.
     assert!(timetable.stop_time_bytes() < 1_000 * 4 + 200, "{}", timetable.stop_time_bytes());
     assert_eq!(
@@ -104,11 +105,13 @@ fn stop_times_take_at_most_sixteen_bytes_even_if_no_trip_repeats() {
             times += &format!("{trip},{time},{time},{},{call}\n", random.u16(0..500));
         }
     }
-    let files =
-        town().with("stops.txt", stops).with("trips.txt", trips).with("stop_times.txt", times);
+    let files = town()
+        .with_file("stops.txt", stops)
+        .with_file("trips.txt", trips)
+        .with_file("stop_times.txt", times);
     let timetable = load_sound(files);
-    assert_eq!(timetable.n_patterns(), 500);
-    let rows = timetable.n_stop_times() as usize;
+    assert_eq!(timetable.pattern_count(), 500);
+    let rows = timetable.stop_time_count() as usize;
     // Patterns, profiles and the index by stop take a little more than the rows themselves.
     let per_row = timetable.stop_time_bytes() as f64 / rows as f64;
     assert!(per_row < 16.0 + 8.0, "{per_row}");
@@ -126,7 +129,7 @@ fn times_left_out_are_interpolated_and_marked() {
         out,,08:21:00,center:1,9,,
         back,,,center:1,0,,
         back,,,center:2,1,,";
-    let (timetable, _) = load(town().with("stop_times.txt", times.replace("        ", "")));
+    let (timetable, _) = load(town().with_file("stop_times.txt", times.replace("        ", "")));
     assert_eq!(
         stop_times(&timetable, "out"),
         [
@@ -154,7 +157,7 @@ out,08:00:00,08:00:00,center:1,7,Harbor,,1
 out,08:05:00,08:05:00,center:2,70000,Beach,2,3
 out,08:10:00,08:10:00,harbor,4294967295,,1,0
 ";
-    let timetable = load_sound(town().with("stop_times.txt", times));
+    let timetable = load_sound(town().with_file("stop_times.txt", times));
     let trip = timetable.find_trip("out").unwrap();
     let calls: Vec<_> = timetable
         .stop_times(trip)
@@ -176,10 +179,11 @@ a,59.3,10.3,15
 b,59.6,10.6,2
 ";
     let trips = "route_id,service_id,trip_id,shape_id\nr1,week,out,a\nr1,week,back,b\n";
-    let timetable = load_sound(town().with("shapes.txt", shapes).with("trips.txt", trips));
+    let timetable =
+        load_sound(town().with_file("shapes.txt", shapes).with_file("trips.txt", trips));
     let shapes: Vec<(&str, Vec<(f64, f64)>)> = timetable
         .shapes()
-        .map(|shape| (timetable.shape_id(shape), timetable.shape(shape).collect()))
+        .map(|shape| (timetable.shape_id(shape), timetable.shape_points(shape).collect()))
         .collect();
     let a = vec![(59.2, 10.2), (59.3, 10.3), (59.1, 10.1)];
     assert_eq!(shapes, [("a", a), ("b", vec![(59.5, 10.5), (59.6, 10.6)])]);
@@ -213,8 +217,11 @@ part,59.2,10.2,2
             times += &format!("{trip},08:0{call}:00,08:0{call}:00,{stop},{call}\n");
         }
     }
-    let files = town().with("stops.txt", stops).with("trips.txt", trips).with("shapes.txt", shapes);
-    let timetable = load_sound(files.with("stop_times.txt", times));
+    let files = town()
+        .with_file("stops.txt", stops)
+        .with_file("trips.txt", trips)
+        .with_file("shapes.txt", shapes);
+    let timetable = load_sound(files.with_file("stop_times.txt", times));
     let route = timetable.find_route("r1").unwrap();
     let lines = timetable.route_lines(route);
     let shapes: Vec<Option<&str>> =
@@ -222,9 +229,9 @@ part,59.2,10.2,2
     assert_eq!(shapes, [Some("long"), None]);
     assert_eq!(lines[1].points, [(59.1, 10.1), (59.4, 10.4)]);
     let stops: Vec<&str> =
-        timetable.stops_of_route(route).iter().map(|&stop| timetable.stop(stop).id).collect();
+        timetable.route_stops(route).iter().map(|&stop| timetable.stop(stop).id).collect();
     assert_eq!(stops, ["a", "b", "c", "d"]);
-    assert_eq!(timetable.patterns_of_route(route).len(), 3);
+    assert_eq!(timetable.route_patterns(route).len(), 3);
 }
 
 #[test]
@@ -232,7 +239,7 @@ fn the_feed_says_who_publishes_it() {
     let info = "feed_publisher_name,feed_publisher_url,feed_lang,feed_version,feed_start_date,feed_end_date
 Town,https://town.example,nb,v7,20240101,20241231
 ";
-    let timetable = load_sound(town().with("feed_info.txt", info));
+    let timetable = load_sound(town().with_file("feed_info.txt", info));
     let info = timetable.feed_info().unwrap();
     assert_eq!((&*info.publisher_name, info.version.as_deref()), ("Town", Some("v7")));
     assert_eq!(
@@ -253,12 +260,13 @@ fn every_other_file_of_the_reference_is_counted() {
         }
         // Two rows of empty cells: complained about, and counted.
         let row = ",".repeat(header.len() - 1);
-        files = files.with(spec.name, format!("{}\n{row}x\n{row}x\n", header.join(",")));
+        files = files.with_file(spec.name, format!("{}\n{row}x\n{row}x\n", header.join(",")));
         n_files += 1;
     }
     let zones =
         "{\"type\": \"FeatureCollection\", \"features\": [{\"a\": [1, {\"b\": []}]}, {}, {}]}";
-    let (timetable, _) = load(files.with("locations.geojson", zones).with("notes.txt", "a\nb\n"));
+    let (timetable, _) =
+        load(files.with_file("locations.geojson", zones).with_file("notes.txt", "a\nb\n"));
     assert_eq!(timetable.row_counts()["locations.geojson"], 3);
     let counted = timetable.row_counts().iter().filter(|(name, _)| !timetable_needs(name));
     assert_eq!(counted.filter(|(name, n)| name.ends_with(".txt") && **n == 2).count(), n_files);
@@ -276,10 +284,11 @@ fn demand_responsive_calls_have_no_stop_and_no_complaint() {
 out,,zone,1,08:00:00,17:00:00
 out,,zone,2,08:00:00,17:00:00
 ";
-    let timetable = load_sound(town().with("stop_times.txt", times));
+    let timetable = load_sound(town().with_file("stop_times.txt", times));
     assert_eq!(timetable.row_counts()["stop_times.txt"], 2);
     assert!(stop_times(&timetable, "out").is_empty());
 
-    let zones = town().without("stops.txt").with("locations.geojson", "{\"features\": []}");
-    assert_eq!(load_sound(zones.with("stop_times.txt", times)).stops().len(), 0);
+    let zones =
+        town().without_file("stops.txt").with_file("locations.geojson", "{\"features\": []}");
+    assert_eq!(load_sound(zones.with_file("stop_times.txt", times)).stops().len(), 0);
 }

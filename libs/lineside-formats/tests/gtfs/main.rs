@@ -18,7 +18,7 @@ mod writing;
 
 use lineside_formats::{
     Problem, Problems,
-    gtfs::{self, Limits, TextFiles, Timetable},
+    gtfs::{self, DatasetLimits, TextFiles, Timetable},
 };
 
 /// A small town: one station with two platforms, one more stop, one route, two trips.
@@ -51,15 +51,15 @@ const TOWN: &str = "
 ";
 
 fn town() -> TextFiles {
-    TextFiles::parse(TOWN)
+    TextFiles::from_sections(TOWN)
 }
 
 fn load(mut files: TextFiles) -> (Timetable, Problems) {
-    gtfs::load(&mut files, &Limits::default()).unwrap()
+    gtfs::load_timetable(&mut files, &DatasetLimits::default()).unwrap()
 }
 
 fn load_sound(files: TextFiles) -> Timetable {
     let (timetable, problems) = load(files);
-    assert_eq!(problems.kept(), &[] as &[Problem]);
+    assert_eq!(problems.retained_problems(), &[] as &[Problem]);
     timetable
 }

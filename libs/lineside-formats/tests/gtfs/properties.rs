@@ -4,7 +4,7 @@
 use std::io::Cursor;
 
 use jiff::civil::date;
-use lineside_formats::gtfs::{self, Limits, TextFiles, Timetable, ZipFiles, fields::FILES};
+use lineside_formats::gtfs::{self, DatasetLimits, TextFiles, Timetable, ZipFiles, fields::FILES};
 use proptest::prelude::*;
 
 use super::TOWN;
@@ -15,26 +15,26 @@ fn ask(timetable: &Timetable) -> usize {
     let noon = timetable.service_time(date(2024, 6, 3), 12 * 3_600);
     for stop in timetable.stops() {
         n_answers += timetable.departures(stop.idx, noon - 86_400, noon + 86_400, 40).len();
-        n_answers += timetable.routes_of_stop(stop.idx).count()
+        n_answers += timetable.stop_routes(stop.idx).count()
             + timetable.find_stop(stop.id).map_or(0, |i| i.get());
     }
     for route in timetable.routes() {
         n_answers +=
-            timetable.route_lines(route.idx).len() + timetable.stops_of_route(route.idx).len();
-        n_answers += route.name().len();
+            timetable.route_lines(route.idx).len() + timetable.route_stops(route.idx).len();
+        n_answers += route.display_name().len();
     }
     for trip in timetable.trips() {
         n_answers += timetable.stop_times(trip.idx).filter(|call| call.interpolated).count();
         n_answers += timetable.frequencies(trip.idx).len();
     }
     for shape in timetable.shapes() {
-        n_answers += timetable.shape(shape).len();
+        n_answers += timetable.shape_points(shape).len();
     }
     n_answers + timetable.active_trips(noon - 86_400, noon + 86_400).len()
 }
 
 fn load_and_ask(mut files: TextFiles) {
-    if let Ok((timetable, _)) = gtfs::load(&mut files, &Limits::default()) {
+    if let Ok((timetable, _)) = gtfs::load_timetable(&mut files, &DatasetLimits::default()) {
         ask(&timetable);
     }
 }
@@ -117,15 +117,18 @@ fn tables() -> impl Strategy<Value = (&'static str, String)> {
 }
 
 fn shuffled(name: &'static str, header: &str, rows: &[String]) -> TextFiles {
-    base().with(name, format!("{header}\n{}\n", rows.join("\n")))
+    base().with_file(name, format!("{header}\n{}\n", rows.join("\n")))
 }
 
 fn base() -> TextFiles {
     let shapes =
         "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence\na,59.9,10.7,1\na,59.8,10.8,2\n";
-    TextFiles::parse(TOWN)
-        .with("trips.txt", "route_id,service_id,trip_id,shape_id\nr1,week,out,a\nr1,week,back,b\n")
-        .with("shapes.txt", shapes)
+    TextFiles::from_sections(TOWN)
+        .with_file(
+            "trips.txt",
+            "route_id,service_id,trip_id,shape_id\nr1,week,out,a\nr1,week,back,b\n",
+        )
+        .with_file("shapes.txt", shapes)
 }
 
 /// What does not depend on the order of rows, in words.
@@ -143,7 +146,7 @@ fn describe(timetable: &Timetable) -> String {
             format!(
                 "{} {:?}\n",
                 timetable.shape_id(shape),
-                timetable.shape(shape).collect::<Vec<_>>()
+                timetable.shape_points(shape).collect::<Vec<_>>()
             )
         })
         .collect();
@@ -173,17 +176,17 @@ fn stop_time_rows() -> impl Strategy<Value = Vec<String>> {
 proptest! {
     #[test]
     fn any_bytes_as_a_zip(bytes: Vec<u8>) {
-        prop_assert!(ZipFiles::new(Cursor::new(bytes), &Limits::default()).is_err());
+        prop_assert!(ZipFiles::new(Cursor::new(bytes), &DatasetLimits::default()).is_err());
     }
 
     #[test]
     fn any_tables(tables in prop::collection::vec(tables(), 1..5)) {
-        load_and_ask(tables.into_iter().fold(base(), |files, (name, text)| files.with(name, text)));
+        load_and_ask(tables.into_iter().fold(base(), |files, (name, text)| files.with_file(name, text)));
     }
 
     #[test]
     fn any_bytes_as_a_table(name in 0..FILES.len(), bytes: Vec<u8>) {
-        load_and_ask(base().with(FILES[name].name, bytes));
+        load_and_ask(base().with_file(FILES[name].name, bytes));
     }
 
     #[test]
@@ -193,7 +196,7 @@ proptest! {
             let at = at.index(text.len());
             text[at] = byte;
         }
-        load_and_ask(TextFiles::parse(&String::from_utf8_lossy(&text)));
+        load_and_ask(TextFiles::from_sections(&String::from_utf8_lossy(&text)));
     }
 
     #[test]
@@ -202,11 +205,11 @@ proptest! {
     ) {
         let header = "trip_id,arrival_time,departure_time,stop_id,stop_sequence,shape_dist_traveled";
         let load = |rows: &[String]| {
-            gtfs::load(&mut shuffled("stop_times.txt", header, rows), &Limits::default()).unwrap()
+            gtfs::load_timetable(&mut shuffled("stop_times.txt", header, rows), &DatasetLimits::default()).unwrap()
         };
         let ((sorted, sorted_problems), (mixed, mixed_problems)) = (load(&rows), load(&mixed));
         prop_assert_eq!(describe(&mixed), describe(&sorted));
-        prop_assert_eq!(mixed_problems.total(), sorted_problems.total());
+        prop_assert_eq!(mixed_problems.total_count(), sorted_problems.total_count());
         prop_assert_eq!(mixed.row_counts(), sorted.row_counts());
     }
 
@@ -218,7 +221,7 @@ proptest! {
         let row = |n: u32| format!("{},59.{n},10.{n},{}", ["a", "b"][n as usize % 2], n / 2);
         let load = |numbers: &mut dyn Iterator<Item = u32>| {
             let rows: Vec<String> = numbers.map(row).collect();
-            gtfs::load(&mut shuffled("shapes.txt", header, &rows), &Limits::default()).unwrap().0
+            gtfs::load_timetable(&mut shuffled("shapes.txt", header, &rows), &DatasetLimits::default()).unwrap().0
         };
         prop_assert_eq!(describe(&load(&mut mixed.into_iter())), describe(&load(&mut (0..20))));
     }

@@ -46,8 +46,8 @@ week,1,1,1,1,1,1,1,20240101,20241231
 out,01:30:00,01:30:00,harbor,1
 out,03:30:00,03:30:00,center:1,2
 ";
-    let files = town().with("agency.txt", agency).with("calendar.txt", calendar);
-    let timetable = load_sound(files.with("stop_times.txt", times));
+    let files = town().with_file("agency.txt", agency).with_file("calendar.txt", calendar);
+    let timetable = load_sound(files.with_file("stop_times.txt", times));
     let harbor = timetable.find_stop("harbor").unwrap();
     let zone = TimeZone::get("America/New_York").unwrap();
     let midnight =
@@ -94,11 +94,13 @@ extra,20250102,2
 week,20240606,1
 ";
     let trips = "route_id,service_id,trip_id\nr1,week,out\nr1,extra,back\n";
-    let (timetable, _) = load(town().with("calendar_dates.txt", dates).with("trips.txt", trips));
+    let (timetable, _) =
+        load(town().with_file("calendar_dates.txt", dates).with_file("trips.txt", trips));
     let [week, extra] =
         ["out", "back"].map(|id| timetable.trip(timetable.find_trip(id).unwrap()).service);
     assert_eq!((timetable.service_id(week), timetable.service_id(extra)), ("week", "extra"));
-    let runs = |service, year, month, day| timetable.is_active(service, date(year, month, day));
+    let runs =
+        |service, year, month, day| timetable.is_service_active(service, date(year, month, day));
     assert!(runs(week, 2024, 6, 3) && runs(week, 2024, 6, 7));
     assert!(!runs(week, 2024, 6, 9), "a Sunday");
     assert!(!runs(week, 2024, 6, 6), "a removed Thursday; of two rows for it the first counts");
@@ -110,7 +112,7 @@ week,20240606,1
     // Each day's trips are those of the services that run on it, also where the range is cut.
     let days = |from: jiff::civil::Date, until| {
         let days = from.series(1.day()).take_while(move |day| *day <= until);
-        let runs = |service, day| u64::from(timetable.is_active(service, day));
+        let runs = |service, day| u64::from(timetable.is_service_active(service, day));
         days.map(|day| runs(week, day) + runs(extra, day)).collect::<Vec<_>>()
     };
     for (from, until) in [
@@ -126,7 +128,7 @@ week,20240606,1
 #[test]
 fn a_trip_of_frequencies_counts_once_per_run() {
     let frequencies = "trip_id,start_time,end_time,headway_secs\nout,06:00:00,07:00:00,600\nout,07:00:00,07:10:00,600\n";
-    let timetable = load_sound(town().with("frequencies.txt", frequencies));
+    let timetable = load_sound(town().with_file("frequencies.txt", frequencies));
     let monday = date(2024, 6, 3);
     let plain = load_sound(town()).count_trips_by_day(monday, monday);
     assert_eq!(timetable.count_trips_by_day(monday, monday), [plain[0] + 6]);

@@ -3,8 +3,8 @@
 use std::io::{Cursor, Read};
 
 use lineside_formats::gtfs::{
-    self, Boarding, Files, Limits, LoadedTables, MemoryTables, StopTimeRow, Tables, Timetable,
-    ZipFiles, ZipTables,
+    self, BoardingType, DatasetLimits, FileSet, MemoryTables, StopTimeRow, TableWriter, Timetable,
+    TimetableBuilder, ZipFiles, ZipTables,
 };
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn rows_of_town() -> Vec<Table> {
     let names = gtfs::fields::FILES.iter().map(|spec| spec.name);
     let mut tables = Vec::new();
     for name in names {
-        let Some(reader) = files.open(name).unwrap() else { continue };
+        let Some(reader) = files.open_file(name).unwrap() else { continue };
         let mut reader = csv::Reader::from_reader(reader);
         let cells = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
         let header = cells(reader.headers().unwrap());
@@ -28,14 +28,14 @@ fn rows_of_town() -> Vec<Table> {
     tables
 }
 
-fn write(tables: &[Table], to: &mut dyn Tables) {
+fn write(tables: &[Table], to: &mut dyn TableWriter) {
     fn texts(cells: &[String]) -> Vec<&str> {
         cells.iter().map(String::as_str).collect()
     }
     for (name, columns, rows) in tables {
-        to.begin(name, &texts(columns)).unwrap();
+        to.begin_table(name, &texts(columns)).unwrap();
         for row in rows {
-            to.row(&texts(row)).unwrap();
+            to.write_row(&texts(row)).unwrap();
         }
     }
 }
@@ -43,7 +43,7 @@ fn write(tables: &[Table], to: &mut dyn Tables) {
 fn zip_of(tables: &[Table]) -> Vec<u8> {
     let mut zip = ZipTables::new(Cursor::new(Vec::new()));
     write(tables, &mut zip);
-    zip.finish().unwrap().into_inner()
+    zip.finish_archive().unwrap().into_inner()
 }
 
 /// What a timetable says, row by row. Its tables of ids are hashed with chance, so they are not compared.
@@ -62,11 +62,11 @@ fn describe(timetable: &Timetable) -> String {
 #[test]
 fn a_written_zip_loads_as_the_town_that_it_was() {
     let before = load_sound(town());
-    let limits = Limits::default();
+    let limits = DatasetLimits::default();
     let bytes = zip_of(&rows_of_town());
     let mut files = ZipFiles::new(Cursor::new(&bytes), &limits).unwrap();
-    let (after, problems) = gtfs::load(&mut files, &limits).unwrap();
-    assert!(problems.is_empty(), "{:?}", problems.kept());
+    let (after, problems) = gtfs::load_timetable(&mut files, &limits).unwrap();
+    assert!(problems.is_empty(), "{:?}", problems.retained_problems());
     assert_eq!(describe(&before), describe(&after));
 }
 
@@ -88,8 +88,9 @@ fn the_same_rows_give_the_same_bytes() {
 fn tables_in_memory_are_files() {
     let mut tables = MemoryTables::new();
     write(&rows_of_town(), &mut tables);
-    let (timetable, problems) = gtfs::load(&mut tables, &Limits::default()).unwrap();
-    assert!(problems.is_empty(), "{:?}", problems.kept());
+    let (timetable, problems) =
+        gtfs::load_timetable(&mut tables, &DatasetLimits::default()).unwrap();
+    assert!(problems.is_empty(), "{:?}", problems.retained_problems());
     assert_eq!(describe(&load_sound(town())), describe(&timetable));
 }
 
@@ -105,8 +106,13 @@ fn any_row() -> impl Strategy<Value = StopTimeRow<'static>> {
             1 => Just(Some(-60)),
         ]
     };
-    let boarding =
-        || prop::sample::select(vec![Boarding::Regular, Boarding::None, Boarding::AskDriver]);
+    let boarding = || {
+        prop::sample::select(vec![
+            BoardingType::Regular,
+            BoardingType::None,
+            BoardingType::AskDriver,
+        ])
+    };
     (
         one_of(&["out", "out", "back", "back", " back", "out\u{1}", "nobody's", "", " "]),
         time(),
@@ -143,25 +149,28 @@ fn any_row() -> impl Strategy<Value = StopTimeRow<'static>> {
 }
 
 /// Writes the town with these stop times.
-fn write_town(rows: &[StopTimeRow<'_>], to: &mut dyn Tables) {
+fn write_town(rows: &[StopTimeRow<'_>], to: &mut dyn TableWriter) {
     let mut tables = rows_of_town();
     tables.retain(|(name, ..)| *name != "stop_times.txt");
     write(&tables, to);
-    to.begin("stop_times.txt", &StopTimeRow::COLUMNS).unwrap();
+    to.begin_table("stop_times.txt", &StopTimeRow::COLUMNS).unwrap();
     for row in rows {
-        to.stop_time(row).unwrap();
+        to.write_stop_time(row).unwrap();
     }
 }
 
 /// Checks that rows come to the same whether they become text in between or not.
-fn check_stop_times(rows: &[StopTimeRow<'_>], limits: &Limits) {
-    let mut both = (MemoryTables::new(), LoadedTables::new(limits.clone()));
+fn check_stop_times(rows: &[StopTimeRow<'_>], limits: &DatasetLimits) {
+    let mut both = (MemoryTables::new(), TimetableBuilder::new(limits.clone()));
     write_town(rows, &mut both);
-    let (as_text, problems) = gtfs::load(&mut both.0, limits).unwrap();
-    let (as_values, others) = both.1.finish().unwrap();
+    let (as_text, problems) = gtfs::load_timetable(&mut both.0, limits).unwrap();
+    let (as_values, others) = both.1.build_timetable().unwrap();
     assert_eq!(describe(&as_text), describe(&as_values));
-    assert_eq!(problems.kept(), others.kept());
-    assert_eq!(problems.counts().collect::<Vec<_>>(), others.counts().collect::<Vec<_>>());
+    assert_eq!(problems.retained_problems(), others.retained_problems());
+    assert_eq!(
+        problems.problem_counts().collect::<Vec<_>>(),
+        others.problem_counts().collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -173,7 +182,7 @@ fn more_stop_times_than_the_limit_are_left_out_alike() {
         ..StopTimeRow::default()
     };
     let rows: Vec<_> = (1..9).map(|sequence| StopTimeRow { sequence, ..row }).collect();
-    check_stop_times(&rows, &Limits { rows: 5, ..Limits::default() });
+    check_stop_times(&rows, &DatasetLimits { rows: 5, ..DatasetLimits::default() });
 }
 
 #[test]
@@ -181,19 +190,22 @@ fn a_stop_time_that_stands_there_twice_is_told_alike() {
     let row =
         StopTimeRow { trip_id: "back", stop_id: "harbor", sequence: 3, ..StopTimeRow::default() };
     let rows = [60, 120, 180].map(|time| StopTimeRow { arrival: Some(time), ..row });
-    check_stop_times(&rows, &Limits::default());
+    check_stop_times(&rows, &DatasetLimits::default());
 }
 
 #[test]
 fn what_stop_times_refer_to_comes_before_them() {
-    let mut tables = LoadedTables::new(Limits::default());
+    let mut tables = TimetableBuilder::new(DatasetLimits::default());
     write_town(&[], &mut tables);
-    assert!(tables.begin("trips.txt", &["trip_id"]).is_err());
-    assert!(tables.begin("feed_info.txt", &["feed_lang"]).is_ok());
-    let mut tables = LoadedTables::new(Limits::default());
-    assert!(tables.stop_time(&StopTimeRow::default()).is_err());
-    assert!(tables.begin("stop_times.txt", &StopTimeRow::COLUMNS).is_err(), "there are no trips");
-    assert!(LoadedTables::new(Limits::default()).finish().is_err());
+    assert!(tables.begin_table("trips.txt", &["trip_id"]).is_err());
+    assert!(tables.begin_table("feed_info.txt", &["feed_lang"]).is_ok());
+    let mut tables = TimetableBuilder::new(DatasetLimits::default());
+    assert!(tables.write_stop_time(&StopTimeRow::default()).is_err());
+    assert!(
+        tables.begin_table("stop_times.txt", &StopTimeRow::COLUMNS).is_err(),
+        "there are no trips"
+    );
+    assert!(TimetableBuilder::new(DatasetLimits::default()).build_timetable().is_err());
 }
 
 proptest! {
@@ -204,18 +216,18 @@ proptest! {
         let rows: Vec<_> = numbered
             .map(|(at, row)| StopTimeRow { sequence: row.sequence * 64 + at, ..*row })
             .collect();
-        check_stop_times(&rows, &Limits::default());
+        check_stop_times(&rows, &DatasetLimits::default());
     }
 
     #[test]
     fn cells_of_any_text_are_read_back(rows in prop::collection::vec(prop::collection::vec("\\PC{0,12}", 3), 1..20)) {
         let mut tables = MemoryTables::new();
-        tables.begin("stops.txt", &["stop_id", "stop_name", "stop_desc"]).unwrap();
+        tables.begin_table("stops.txt", &["stop_id", "stop_name", "stop_desc"]).unwrap();
         for row in &rows {
-            tables.row(&["x", &row[0], &row[1]]).unwrap();
+            tables.write_row(&["x", &row[0], &row[1]]).unwrap();
         }
         let mut bytes = Vec::new();
-        tables.open("stops.txt").unwrap().unwrap().read_to_end(&mut bytes).unwrap();
+        tables.open_file("stops.txt").unwrap().unwrap().read_to_end(&mut bytes).unwrap();
         let mut reader = csv::Reader::from_reader(bytes.as_slice());
         let read: Vec<csv::StringRecord> = reader.records().map(|row| row.unwrap()).collect();
         prop_assert_eq!(read.len(), rows.len());

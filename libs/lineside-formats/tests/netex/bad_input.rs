@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use lineside_formats::{
     Error, ErrorKind, gtfs,
-    netex::{self, Limits, Loaded, Source, load},
+    netex::{self, LoadedPublication, PublicationLimits, PublicationSource, load_timetable},
 };
 use proptest::prelude::*;
 
@@ -17,14 +17,14 @@ fn check_refused(body: impl AsRef<[u8]>, kind: ErrorKind, words: &str) {
     check(try_read(body.as_ref()), kind, words);
 }
 
-fn check(result: Result<Loaded, Error>, kind: ErrorKind, words: &str) {
+fn check(result: Result<LoadedPublication, Error>, kind: ErrorKind, words: &str) {
     let error = result.unwrap_err();
     assert_eq!(error.kind(), kind, "{error}");
     assert!(error.to_string().contains(words), "{error}");
 }
 
-fn read_within(body: &[u8], limits: &Limits) -> Result<Loaded, Error> {
-    load(&mut Source::new(body, &limits.files)?, limits)
+fn read_within(body: &[u8], limits: &PublicationLimits) -> Result<LoadedPublication, Error> {
+    load_timetable(&mut PublicationSource::new(body, &limits.files)?, limits)
 }
 
 fn good() -> String {
@@ -78,7 +78,7 @@ fn nesting_is_bounded() {
 
 #[test]
 fn a_long_text_is_left_out_with_a_problem() {
-    let limits = Limits { text_bytes: 1_000, ..Limits::default() };
+    let limits = PublicationLimits { text_bytes: 1_000, ..PublicationLimits::default() };
     let body = good().replace("Town Lines", &"x".repeat(1_001));
     let loaded = read_within(body.as_bytes(), &limits).unwrap();
     let sentence = &sentences(&loaded.problems)[0];
@@ -91,9 +91,13 @@ fn a_long_text_is_left_out_with_a_problem() {
 fn the_size_of_a_file_and_of_all_is_bounded() {
     let body = zip_of(&[("a.xml", &good()), ("b.xml", &publication(""))]);
     let bytes = good().len() as u64;
-    let small = |entry_bytes, total_bytes| Limits {
-        files: gtfs::Limits { entry_bytes, total_bytes, ..Limits::default().files },
-        ..Limits::default()
+    let small = |entry_bytes, total_bytes| PublicationLimits {
+        files: gtfs::DatasetLimits {
+            entry_bytes,
+            total_bytes,
+            ..PublicationLimits::default().files
+        },
+        ..PublicationLimits::default()
     };
     check(read_within(&body, &small(bytes - 1, 1 << 30)), ErrorKind::TooLarge, "a.xml: ");
     check(read_within(&body, &small(1 << 30, bytes + 10)), ErrorKind::TooLarge, "b.xml: ");
@@ -113,7 +117,7 @@ fn a_bomb_is_refused_while_it_inflates() {
 
 #[test]
 fn many_small_records_are_refused_where_they_take_too_much_memory() {
-    let limits = Limits { record_bytes: 100_000, ..Limits::default() };
+    let limits = PublicationLimits { record_bytes: 100_000, ..PublicationLimits::default() };
     for element in ["ServiceJourney", "Quay", "OperatingDay", "PassengerStopAssignment"] {
         let few = format!("<{element}/>").repeat(100);
         assert!(read_within(publication(&few).as_bytes(), &limits).is_ok());
@@ -180,22 +184,22 @@ fn a_file_that_is_cut_off_is_refused_as_a_whole() {
 #[test]
 fn what_can_be_read_is_read_beside_a_file_that_cannot() {
     let text = good();
-    let limits = Limits::default();
+    let limits = PublicationLimits::default();
     let read = |files: &[(&str, &str)], goes_on: &dyn Fn() -> bool| {
         let body = zip_of(files);
-        let mut files = Source::new(&body, &limits.files).unwrap();
-        netex::decode_readable(&mut files, &limits, goes_on)
+        let mut files = PublicationSource::new(&body, &limits.files).unwrap();
+        netex::decode_readable_files(&mut files, &limits, goes_on)
     };
     let whole = read(&[("a.xml", &text)], &|| true).unwrap();
     assert!(whole.refused.is_empty());
-    let n = whole.publication.counts().service_journeys;
+    let n = whole.publication.record_counts().service_journeys;
     let torn = [("a.xml", &text[..900]), ("b.xml", text.as_str()), ("c.xml", "<html>")];
     let part = read(&torn, &|| true).unwrap();
-    assert_eq!(part.publication.counts().service_journeys, n);
-    let names: Vec<_> = part.refused.iter().map(|error| error.file()).collect();
+    assert_eq!(part.publication.record_counts().service_journeys, n);
+    let names: Vec<_> = part.refused.iter().map(|error| error.file_name()).collect();
     assert_eq!(names, [Some("a.xml"), Some("c.xml")]);
     let none = read(&[("a.xml", &text[..900])], &|| true).unwrap_err();
-    assert_eq!((none.kind(), none.file()), (ErrorKind::Truncated, Some("a.xml")));
+    assert_eq!((none.kind(), none.file_name()), (ErrorKind::Truncated, Some("a.xml")));
 }
 
 #[test]
@@ -203,14 +207,14 @@ fn one_long_file_is_read_as_long_as_somebody_waits() {
     // Passed over or not, elements are counted.
     for element in ["<Line id=\"L\"/>", "<RoutePoint><x/></RoutePoint>"] {
         let text = publication(&element.repeat(50_000));
-        let limits = Limits::default();
+        let limits = PublicationLimits::default();
         let asked = Cell::new(0);
         let goes_on = || {
             asked.set(asked.get() + 1);
             asked.get() < 3
         };
-        let mut files = Source::new(text.as_bytes(), &limits.files).unwrap();
-        let error = netex::decode_readable(&mut files, &limits, &goes_on).unwrap_err();
+        let mut files = PublicationSource::new(text.as_bytes(), &limits.files).unwrap();
+        let error = netex::decode_readable_files(&mut files, &limits, &goes_on).unwrap_err();
         assert_eq!((error.kind(), asked.get()), (ErrorKind::Io, 3), "{element}: {error}");
     }
 }
@@ -283,7 +287,7 @@ fn days_that_are_said_again_and_again_are_held_once() {
     };
     let body = running(&calendar, TIMES, named);
     // Room for the records, and for a small part of the days if each that says them held them.
-    let limits = Limits { record_bytes: TIMES * 1_000, ..Limits::default() };
+    let limits = PublicationLimits { record_bytes: TIMES * 1_000, ..PublicationLimits::default() };
     assert!(TIMES * PERIOD_BYTES > 5 * limits.record_bytes);
     let loaded = read_within(body.as_bytes(), &limits).unwrap();
     assert_eq!(loaded.timetable.trips().len(), TIMES);
@@ -300,7 +304,8 @@ fn many_sets_of_days_are_refused_before_they_take_the_memory() {
         format!("<validityConditions><AvailabilityConditionRef ref='A{n}'/></validityConditions>")
     };
     let body = running(&conditions, SETS, named);
-    let limits = Limits { record_bytes: SETS * PERIOD_BYTES, ..Limits::default() };
+    let limits =
+        PublicationLimits { record_bytes: SETS * PERIOD_BYTES, ..PublicationLimits::default() };
     let says = "the days of its journeys take more than";
     check(read_within(body.as_bytes(), &limits), ErrorKind::TooLarge, says);
     assert_eq!(read(&body).timetable.trips().len(), SETS);
@@ -309,7 +314,7 @@ fn many_sets_of_days_are_refused_before_they_take_the_memory() {
 #[test]
 fn a_journey_of_more_calls_than_are_taken_is_left_out() {
     let call = "<Call><ScheduledStopPointRef ref='T:SSP:center'/><Departure><Time>08:00:00</Time></Departure></Call>";
-    let calls = format!("<calls>{}</calls>", call.repeat(Limits::CALLS + 1));
+    let calls = format!("<calls>{}</calls>", call.repeat(PublicationLimits::CALLS + 1));
     let loaded = read(town(&(journey("long", &calls) + &journey("J", &plain_times()))));
     assert_eq!(loaded.timetable.trips().len(), 1);
     assert!(sentences(&loaded.problems)[0].contains("more calls than are taken"));

@@ -2,8 +2,8 @@
 
 use lineside_formats::{
     Error, ErrorKind, Problems,
-    gtfs::Tables,
-    netex::{Limits, Source, decode, write_gtfs},
+    gtfs::TableWriter,
+    netex::{PublicationLimits, PublicationSource, decode_publication, write_gtfs},
 };
 
 use super::{
@@ -291,7 +291,11 @@ fn an_end_that_a_condition_does_not_say_is_open() {
         let timetable = read_sound(publication(&frames)).timetable;
         let service = timetable.trip(timetable.find_trip("J").unwrap()).service;
         for (day, runs) in ["2014-01-01", "2034-01-01"].into_iter().zip(runs) {
-            assert_eq!(timetable.is_active(service, day.parse().unwrap()), runs, "{ends} {day}");
+            assert_eq!(
+                timetable.is_service_active(service, day.parse().unwrap()),
+                runs,
+                "{ends} {day}"
+            );
         }
     }
 }
@@ -313,7 +317,7 @@ fn a_calendar_of_many_decades_holds_today() {
     let timetable = read_sound(publication(&frames)).timetable;
     let service = timetable.trip(timetable.find_trip("J").unwrap()).service;
     for (day, runs) in [("2010-01-02", true), ("2050-05-07", true), ("2050-05-09", false)] {
-        assert_eq!(timetable.is_active(service, day.parse().unwrap()), runs, "{day}");
+        assert_eq!(timetable.is_service_active(service, day.parse().unwrap()), runs, "{day}");
     }
 }
 
@@ -367,17 +371,17 @@ struct Unwanted {
     asked: usize,
 }
 
-impl Tables for Unwanted {
-    fn begin(&mut self, table: &'static str, _: &[&str]) -> Result<(), Error> {
+impl TableWriter for Unwanted {
+    fn begin_table(&mut self, table: &'static str, _: &[&str]) -> Result<(), Error> {
         self.begun.push(table);
         Ok(())
     }
 
-    fn row(&mut self, _: &[&str]) -> Result<(), Error> {
+    fn write_row(&mut self, _: &[&str]) -> Result<(), Error> {
         Ok(())
     }
 
-    fn go_on(&mut self) -> Result<(), Error> {
+    fn check_cancelled(&mut self) -> Result<(), Error> {
         self.asked += 1;
         if self.asked < 3 { Ok(()) } else { Err(Error::new(ErrorKind::Decode, "it is enough")) }
     }
@@ -393,9 +397,9 @@ fn journeys_without_days_end_when_nobody_waits_any_more() {
     };
     let journeys: String = (0..9).map(journey).collect();
     let text = publication(&format!("{STOPS}{NETWORK}{}", timetable_frame(&journeys)));
-    let limits = Limits::default();
-    let mut files = Source::new(text.as_bytes(), &limits.files).unwrap();
-    let (publication, mut problems) = decode(&mut files, &limits).unwrap();
+    let limits = PublicationLimits::default();
+    let mut files = PublicationSource::new(text.as_bytes(), &limits.files).unwrap();
+    let (publication, mut problems) = decode_publication(&mut files, &limits).unwrap();
     let mut tables = Unwanted::default();
     let ended = write_gtfs(&publication, &mut tables, &mut problems);
     assert!(ended.unwrap_err().to_string().contains("it is enough"));
@@ -403,7 +407,7 @@ fn journeys_without_days_end_when_nobody_waits_any_more() {
     assert!(!tables.begun.contains(&"trips.txt"), "{:?}", tables.begun);
     // One after the other they take no more than each takes.
     let told = |problems: &Problems| {
-        problems.kept().iter().filter(|it| it.code == "journey_without_days").count()
+        problems.retained_problems().iter().filter(|it| it.code == "journey_without_days").count()
     };
     assert_eq!(told(&problems), 2);
 }

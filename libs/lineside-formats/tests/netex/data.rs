@@ -4,20 +4,20 @@
 use std::{collections::BTreeMap, fs, io::Read};
 
 use lineside_formats::{
-    gtfs::Files,
-    netex::{Limits, Source},
+    gtfs::FileSet,
+    netex::{PublicationLimits, PublicationSource},
 };
 
 use super::{read, support::real_files};
 
 /// The XML files of a publication, without comments.
 fn texts(body: &[u8]) -> Vec<String> {
-    let mut files = Source::new(body, &Limits::default().files).unwrap();
-    let names = files.names();
+    let mut files = PublicationSource::new(body, &PublicationLimits::default().files).unwrap();
+    let names = files.file_names();
     let mut texts = Vec::new();
     for name in names {
         let mut bytes = Vec::new();
-        files.open(&name).unwrap().unwrap().read_to_end(&mut bytes).unwrap();
+        files.open_file(&name).unwrap().unwrap().read_to_end(&mut bytes).unwrap();
         let text = match bytes.as_slice() {
             [0xFF, 0xFE, wide @ ..] => {
                 let units = wide.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
@@ -101,7 +101,7 @@ fn every_problem_of_the_publications_is_known() {
     let mut wrong: BTreeMap<&str, u64> = BTreeMap::new();
     let paths = real_files("netex", None);
     for path in &paths {
-        for (_, code, count) in read(fs::read(path).unwrap()).problems.counts() {
+        for (_, code, count) in read(fs::read(path).unwrap()).problems.problem_counts() {
             *wrong.entry(code).or_default() += count;
         }
     }

@@ -209,9 +209,12 @@ fn problems_of_many_journeys_are_counted_and_few_are_kept() {
         .map(|n| journey(&format!("J{n}"), &plain_times()).replace("T:JP:1", "T:JP:9"))
         .collect();
     let loaded = read(town(&many));
-    assert_eq!(loaded.problems.total(), 500);
-    assert_eq!(loaded.problems.kept().len(), lineside_formats::Problems::KEPT_PER_CODE_MAX);
-    assert_eq!(loaded.losses.total(), 500);
+    assert_eq!(loaded.problems.total_count(), 500);
+    assert_eq!(
+        loaded.problems.retained_problems().len(),
+        lineside_formats::Problems::KEPT_PER_CODE_MAX
+    );
+    assert_eq!(loaded.losses.total_dropped(), 500);
 }
 
 fn clock(time: i32) -> String {

@@ -19,7 +19,10 @@ use jiff::civil::Date;
 use lineside_formats::{
     Error, Problems,
     gtfs::{self, MemoryTables, Timetable, TripIdx},
-    netex::{Limits, Loaded, Source, decode, load, problems_of_tables, write_gtfs},
+    netex::{
+        LoadedPublication, PublicationLimits, PublicationSource, decode_publication,
+        drop_known_table_problems, load_timetable, write_gtfs,
+    },
 };
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
@@ -140,21 +143,22 @@ fn zip_of(files: &[(&str, &str)]) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-fn try_read(body: &[u8]) -> Result<Loaded, Error> {
-    let limits = Limits::default();
-    let loaded = load(&mut Source::new(body, &limits.files)?, &limits)?;
+fn try_read(body: &[u8]) -> Result<LoadedPublication, Error> {
+    let limits = PublicationLimits::default();
+    let loaded = load_timetable(&mut PublicationSource::new(body, &limits.files)?, &limits)?;
     check_tables(body, &limits, &loaded);
     Ok(loaded)
 }
 
 /// Checks that the tables that are written of a publication come to the timetable that was made without them.
-fn check_tables(body: &[u8], limits: &Limits, loaded: &Loaded) {
-    let mut files = Source::new(body, &limits.files).unwrap();
-    let (publication, mut problems) = decode(&mut files, limits).unwrap();
+fn check_tables(body: &[u8], limits: &PublicationLimits, loaded: &LoadedPublication) {
+    let mut files = PublicationSource::new(body, &limits.files).unwrap();
+    let (publication, mut problems) = decode_publication(&mut files, limits).unwrap();
     let mut tables = MemoryTables::new();
     write_gtfs(&publication, &mut tables, &mut problems).unwrap();
-    let (timetable, more) = gtfs::load(&mut tables, &gtfs::Limits::default()).unwrap();
-    problems.merge(problems_of_tables(more, &timetable));
+    let (timetable, more) =
+        gtfs::load_timetable(&mut tables, &gtfs::DatasetLimits::default()).unwrap();
+    problems.merge(drop_known_table_problems(more, &timetable));
     assert_eq!(sentences(&problems), sentences(&loaded.problems));
     assert_eq!(describe(&timetable), describe(&loaded.timetable));
 }
@@ -171,19 +175,19 @@ fn describe(timetable: &Timetable) -> String {
     said.join("\n")
 }
 
-fn read(body: impl AsRef<[u8]>) -> Loaded {
+fn read(body: impl AsRef<[u8]>) -> LoadedPublication {
     try_read(body.as_ref()).unwrap()
 }
 
 /// Reads what must be right in everything.
-fn read_sound(body: impl AsRef<[u8]>) -> Loaded {
+fn read_sound(body: impl AsRef<[u8]>) -> LoadedPublication {
     let loaded = read(body);
     assert_eq!(sentences(&loaded.problems), [""; 0]);
     loaded
 }
 
 fn sentences(problems: &Problems) -> Vec<String> {
-    problems.kept().iter().map(ToString::to_string).collect()
+    problems.retained_problems().iter().map(ToString::to_string).collect()
 }
 
 fn trip(timetable: &Timetable, id: &str) -> TripIdx {
@@ -210,7 +214,7 @@ fn days(timetable: &Timetable, id: &str) -> Vec<String> {
     let (first, last) = timetable.service_range().unwrap();
     let dates = first.series(jiff::ToSpan::day(1)).take_while(|&date| date <= last);
     dates
-        .filter(|&date| timetable.is_active(service, date))
+        .filter(|&date| timetable.is_service_active(service, date))
         .map(|date: Date| date.to_string())
         .collect()
 }

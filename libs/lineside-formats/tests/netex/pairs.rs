@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fs, io::Cursor};
 
 use jiff::{ToSpan, civil::Date};
-use lineside_formats::gtfs::{self, Limits, Timetable, ZipFiles};
+use lineside_formats::gtfs::{self, DatasetLimits, Timetable, ZipFiles};
 
 use super::{read, support::real_files, trip};
 
@@ -13,10 +13,10 @@ fn pair(name: &str) -> Option<(Timetable, Timetable)> {
     let find =
         |folder: &str| real_files(folder, None).into_iter().find(|path| path.ends_with(name));
     let (netex, gtfs) = (find("netex")?, find("gtfs")?);
-    let limits = Limits::default();
+    let limits = DatasetLimits::default();
     let bytes = fs::read(gtfs).unwrap();
     let mut zip = ZipFiles::new(Cursor::new(bytes.as_slice()), &limits).unwrap();
-    let (theirs, _) = gtfs::load(&mut zip, &limits).unwrap();
+    let (theirs, _) = gtfs::load_timetable(&mut zip, &limits).unwrap();
     Some((read(fs::read(netex).unwrap()).timetable, theirs))
 }
 
@@ -59,7 +59,10 @@ fn check_pair(name: &str) {
         assert_eq!(ours.route(mine.route).id, theirs.route(other.route).id, "{}", other.id);
         assert_eq!(mine.headsign, other.headsign, "{}", other.id);
         for date in dates(&theirs) {
-            let runs = (ours.is_active(mine.service, date), theirs.is_active(other.service, date));
+            let runs = (
+                ours.is_service_active(mine.service, date),
+                theirs.is_service_active(other.service, date),
+            );
             assert_eq!(runs.0, runs.1, "{} on {date}", other.id);
         }
     }

@@ -1,6 +1,6 @@
 //! Small schedules as the profiles of Europe and of France write them, with all that they say.
 
-use lineside_formats::{Format, gtfs::Timetable, netex::Loaded, sniff};
+use lineside_formats::{Format, gtfs::Timetable, netex::LoadedPublication, sniff_format};
 
 use super::{calls, days, read_sound, zip_of};
 
@@ -26,7 +26,7 @@ fn stops(timetable: &Timetable) -> Vec<String> {
 }
 
 /// The one line: who runs it, its numbers and names, its kind and colour.
-fn line(loaded: &Loaded) -> (String, String, u16, Option<[u8; 3]>) {
+fn line(loaded: &LoadedPublication) -> (String, String, u16, Option<[u8; 3]>) {
     let timetable = &loaded.timetable;
     assert_eq!(timetable.routes().len(), 1);
     let route = timetable.routes().next().unwrap();
@@ -41,7 +41,7 @@ fn line(loaded: &Loaded) -> (String, String, u16, Option<[u8; 3]>) {
 
 #[test]
 fn the_european_profile_says_what_it_says() {
-    assert_eq!(sniff(EPIP.as_bytes()), Some(Format::Netex));
+    assert_eq!(sniff_format(EPIP.as_bytes()), Some(Format::Netex));
     let loaded = read_sound(EPIP);
     let timetable = &loaded.timetable;
     assert_eq!(timetable.timezone_name(), "Europe/Rome");
@@ -73,7 +73,7 @@ fn the_european_profile_says_what_it_says() {
         days(timetable, "XX:ServiceJourney:1"),
         ["2026-11-02", "2026-11-03", "2026-11-04", "2026-11-05", "2026-11-06", "2026-11-08"]
     );
-    assert_eq!(loaded.losses.total(), 0, "{:?}", loaded.losses);
+    assert_eq!(loaded.losses.total_dropped(), 0, "{:?}", loaded.losses);
     let counts = loaded.counts;
     assert_eq!((counts.lines, counts.service_journeys, counts.stop_places), (1, 1, 2));
 }
@@ -81,7 +81,7 @@ fn the_european_profile_says_what_it_says() {
 #[test]
 fn the_french_profile_says_what_it_says() {
     let zip = zip_of(&FRANCE);
-    assert_eq!(sniff(&zip), Some(Format::Netex));
+    assert_eq!(sniff_format(&zip), Some(Format::Netex));
     let loaded = read_sound(zip);
     let timetable = &loaded.timetable;
     assert_eq!(
@@ -113,5 +113,5 @@ fn the_french_profile_says_what_it_says() {
         ["2026-11-02", "2026-11-03", "2026-11-09"],
         "the day that is taken out is none"
     );
-    assert_eq!(loaded.losses.total(), 0, "{:?}", loaded.losses);
+    assert_eq!(loaded.losses.total_dropped(), 0, "{:?}", loaded.losses);
 }

@@ -6,8 +6,8 @@ use std::io::{Cursor, Read as _};
 use lineside_formats::{
     Format, Problems,
     gtfs::{self, ZipFiles, ZipTables},
-    netex::{self, Limits, Source, looks_like_netex, write_gtfs},
-    sniff, sniff_schedule,
+    netex::{self, PublicationLimits, PublicationSource, looks_like_netex, write_gtfs},
+    sniff_format, sniff_schedule,
 };
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
 };
 
 /// What the town's timetable says, whichever files it came in.
-fn check_town(loaded: &netex::Loaded) {
+fn check_town(loaded: &netex::LoadedPublication) {
     let timetable = &loaded.timetable;
     assert_eq!(calls(timetable, "T:SJ:1"), ["T:Quay:1 08:00 08:00", "T:SSP:harbor 08:10 08:10"]);
     assert_eq!(days(timetable, "T:SJ:1"), ["2024-05-06", "2024-05-07"]);
@@ -119,7 +119,7 @@ fn utf_16_is_known_and_read() {
     let little: Vec<u8> = marked.iter().flat_map(|unit| unit.to_le_bytes()).collect();
     let big: Vec<u8> = marked.iter().flat_map(|unit| unit.to_be_bytes()).collect();
     for body in [little, big] {
-        assert_eq!(sniff(&body), Some(Format::Netex));
+        assert_eq!(sniff_format(&body), Some(Format::Netex));
         assert_eq!(sniff_schedule(Cursor::new(&body)).unwrap(), Some(Format::Netex));
         check_town(&read_sound(body));
     }
@@ -139,20 +139,20 @@ fn prefixed_elements_are_the_same_elements() {
 #[test]
 fn the_written_zip_says_what_the_timetable_says() {
     let body = town(&journey("T:SJ:1", &plain_times()));
-    let limits = Limits::default();
-    let mut files = Source::new(body.as_bytes(), &limits.files).unwrap();
-    let (publication, _) = netex::decode(&mut files, &limits).unwrap();
+    let limits = PublicationLimits::default();
+    let mut files = PublicationSource::new(body.as_bytes(), &limits.files).unwrap();
+    let (publication, _) = netex::decode_publication(&mut files, &limits).unwrap();
     let write = || {
         let mut zip = ZipTables::new(Cursor::new(Vec::new()));
         write_gtfs(&publication, &mut zip, &mut Problems::new()).unwrap();
-        zip.finish().unwrap().into_inner()
+        zip.finish_archive().unwrap().into_inner()
     };
     let bytes = write();
     assert_eq!(bytes, write(), "the same publication gives the same bytes");
-    assert_eq!(sniff(&bytes), Some(Format::Gtfs));
-    let limits = gtfs::Limits::default();
+    assert_eq!(sniff_format(&bytes), Some(Format::Gtfs));
+    let limits = gtfs::DatasetLimits::default();
     let mut zip = ZipFiles::new(Cursor::new(bytes.as_slice()), &limits).unwrap();
-    let (timetable, problems) = gtfs::load(&mut zip, &limits).unwrap();
+    let (timetable, problems) = gtfs::load_timetable(&mut zip, &limits).unwrap();
     assert_eq!(sentences(&problems), [""; 0]);
     assert_eq!(calls(&timetable, "T:SJ:1"), ["T:Quay:1 08:00 08:00", "T:SSP:harbor 08:10 08:10"]);
     let theirs = gtfs_structures::Gtfs::from_reader(Cursor::new(bytes)).unwrap();
@@ -161,18 +161,18 @@ fn the_written_zip_says_what_the_timetable_says() {
 
 /// The GTFS zip of a publication, loaded as other software would.
 fn load_zip(body: &str) -> (gtfs::Timetable, Problems) {
-    let limits = gtfs::Limits::default();
+    let limits = gtfs::DatasetLimits::default();
     let mut files = ZipFiles::new(Cursor::new(write_zip(body)), &limits).unwrap();
-    gtfs::load(&mut files, &limits).unwrap()
+    gtfs::load_timetable(&mut files, &limits).unwrap()
 }
 
 fn write_zip(body: &str) -> Vec<u8> {
-    let limits = Limits::default();
-    let mut files = Source::new(body.as_bytes(), &limits.files).unwrap();
-    let (publication, _) = netex::decode(&mut files, &limits).unwrap();
+    let limits = PublicationLimits::default();
+    let mut files = PublicationSource::new(body.as_bytes(), &limits.files).unwrap();
+    let (publication, _) = netex::decode_publication(&mut files, &limits).unwrap();
     let mut zip = ZipTables::new(Cursor::new(Vec::new()));
     write_gtfs(&publication, &mut zip, &mut Problems::new()).unwrap();
-    zip.finish().unwrap().into_inner()
+    zip.finish_archive().unwrap().into_inner()
 }
 
 fn agency_url(timetable: &gtfs::Timetable) -> Option<&str> {
@@ -202,7 +202,8 @@ fn a_zip_has_a_stand_in_where_the_publication_lacks_what_gtfs_requires() {
         .replace("<Location><Longitude>10.74</Longitude><Latitude>59.90</Latitude></Location>", "");
     // What is served from the timetable has no stand-ins.
     let loaded = read(&body);
-    let codes: Vec<_> = loaded.problems.counts().map(|(_, code, count)| (code, count)).collect();
+    let codes: Vec<_> =
+        loaded.problems.problem_counts().map(|(_, code, count)| (code, count)).collect();
     assert_eq!(codes, [("missing_url", 1), ("stop_without_location", 1)]);
     assert_eq!(agency_url(&loaded.timetable), None);
     let find = |timetable: &gtfs::Timetable| {
@@ -239,7 +240,9 @@ fn a_zip_of_a_publication_without_any_location_has_its_stops_in_the_city_of_the_
     let town = town(&journey("T:SJ:1", &plain_times()));
     let body = without_elements(&town, "Location");
     let problems = read(&body).problems;
-    assert!(problems.counts().any(|(_, code, n)| (code, n) == ("stop_without_location", 4)));
+    assert!(
+        problems.problem_counts().any(|(_, code, n)| (code, n) == ("stop_without_location", 4))
+    );
     let all_near = |body: &str, expected: (f64, f64)| {
         let points = zipped_points(body);
         let is_near = |(lat, lon): (f64, f64)| {
@@ -284,7 +287,8 @@ fn an_address_that_validators_refuse_is_not_in_the_zip() {
         "<Email>info@town.zz</Email><Url>https://www.town.zz</Url>",
     );
     let loaded = read(&body);
-    let codes: Vec<_> = loaded.problems.counts().map(|(_, code, count)| (code, count)).collect();
+    let codes: Vec<_> =
+        loaded.problems.problem_counts().map(|(_, code, count)| (code, count)).collect();
     assert_eq!(codes, [("invalid_email", 1), ("invalid_url", 1)]);
     assert_eq!(agency_url(&loaded.timetable), Some("https://www.town.zz"));
     let (zipped, _) = load_zip(&body);
@@ -305,9 +309,9 @@ fn an_organisation_without_a_url_is_reported_once() {
         (unnamed.replace("<Operator id", "<Operator id='T:Operator:2'/><Operator id"), "T:Line:1"),
     ] {
         let problems = read(body).problems;
-        let [problem] = problems.kept() else { panic!("{problems:?}") };
+        let [problem] = problems.retained_problems() else { panic!("{problems:?}") };
         assert_eq!((problem.code, problem.id.as_deref()), ("missing_url", Some(expected)));
-        assert_eq!(problems.total(), 1);
+        assert_eq!(problems.total_count(), 1);
     }
 }
 
@@ -371,7 +375,7 @@ fn a_quay_without_a_place_is_not_called_as_another() {
     let loaded = read(town("").replace("</stopPlaces>", &lone));
     let name = |id| loaded.timetable.stop(loaded.timetable.find_stop(id).unwrap()).name;
     assert_eq!([name("T:Quay:8"), name("T:Quay:9")], ["Pier", "T:Quay:9"]);
-    assert_eq!(loaded.problems.total(), 1, "{:?}", sentences(&loaded.problems));
+    assert_eq!(loaded.problems.total_count(), 1, "{:?}", sentences(&loaded.problems));
 }
 
 #[test]
@@ -381,7 +385,7 @@ fn content_shows_that_it_is_netex() {
         [text.clone().into_bytes(), zip_of(&[("line.xml", &text)]), zip_of(&[("a/B.XML", &text)])]
     {
         assert!(looks_like_netex(Cursor::new(&body)).unwrap());
-        assert_eq!(sniff(&body), Some(Format::Netex));
+        assert_eq!(sniff_format(&body), Some(Format::Netex));
         assert_eq!(sniff_schedule(Cursor::new(&body)).unwrap(), Some(Format::Netex));
     }
     for body in [
@@ -391,7 +395,7 @@ fn content_shows_that_it_is_netex() {
         Vec::new(),
     ] {
         assert!(!looks_like_netex(Cursor::new(&body)).unwrap());
-        assert_ne!(sniff(&body), Some(Format::Netex));
+        assert_ne!(sniff_format(&body), Some(Format::Netex));
         assert_ne!(sniff_schedule(Cursor::new(&body)).unwrap(), Some(Format::Netex));
     }
 }
@@ -402,7 +406,8 @@ fn a_quay_of_a_register_elsewhere_keeps_its_id() {
         .replace("<Quay id='T:Quay:1'", "<Quay id='T:Quay:9'");
     let loaded = read(body);
     assert_eq!(calls(&loaded.timetable, "T:SJ:1")[0], "T:Quay:1 08:00 08:00");
-    let codes: Vec<_> = loaded.problems.counts().map(|(file, code, _)| (file, code)).collect();
+    let codes: Vec<_> =
+        loaded.problems.problem_counts().map(|(file, code, _)| (file, code)).collect();
     let file = "publication.xml";
     assert_eq!(codes, [(file, "stop_without_location"), (file, "unresolved_for_timetable")]);
     let lost: Vec<_> = loaded.losses.iter().map(|loss| (loss.kind, loss.count)).collect();

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use lineside_formats::{
     ErrorKind,
-    siri::{Limits, Payload, decode, decode_with_losses, encode_xml},
+    siri::{MessageLimits, MessagePayload, decode_message, decode_with_report, encode_xml},
 };
 
 use super::{delivery, journeys, read, read_sound, sentences};
@@ -11,7 +11,8 @@ use super::{delivery, journeys, read, read_sound, sentences};
 const GOOD: &str = "<EstimatedVehicleJourney><LineRef>good</LineRef></EstimatedVehicleJourney>";
 
 fn check_refused(body: impl AsRef<[u8]>, kind: ErrorKind, words: &str) {
-    let error = decode(body.as_ref(), &TimeZone::UTC, &Limits::default()).unwrap_err();
+    let error =
+        decode_message(body.as_ref(), &TimeZone::UTC, &MessageLimits::default()).unwrap_err();
     assert_eq!(error.kind(), kind, "{error}");
     assert!(error.to_string().contains(words), "{error}");
 }
@@ -64,15 +65,15 @@ fn nesting_is_bounded() {
     check_refused(json, ErrorKind::TooLarge, "more than 100 deep");
     let lists = format!(r#"{{"Siri": {{"x": {}{}}}}}"#, "[".repeat(10_000), "]".repeat(10_000));
     // What is not read may be as deep as it likes: it is passed over without a stack.
-    assert_eq!(read_sound(&lists).payloads, [Payload::Other("x".into())]);
+    assert_eq!(read_sound(&lists).payloads, [MessagePayload::Other("x".into())]);
     let envelopes = "<Answer>".repeat(90) + &"</Answer>".repeat(90);
     assert_eq!(read_sound(&delivery(&envelopes)).payloads.len(), 1);
 }
 
 #[test]
 fn sizes_are_bounded() {
-    let limits = Limits { body_bytes: 10_000, text_bytes: 100, record_bytes: 10_000 };
-    let read = |body: &str| decode(body.as_bytes(), &TimeZone::UTC, &limits);
+    let limits = MessageLimits { body_bytes: 10_000, text_bytes: 100, record_bytes: 10_000 };
+    let read = |body: &str| decode_message(body.as_bytes(), &TimeZone::UTC, &limits);
     let error = read(&" ".repeat(10_001)).unwrap_err();
     assert_eq!(error.to_string(), "the message has 10001 bytes, more than 10000");
     assert!(read(&journeys(GOOD)).is_ok());
@@ -96,7 +97,7 @@ fn sizes_are_bounded() {
         .estimated_vehicle_journeys[0]
         .clone();
     assert_eq!((journey.line_ref, journey.operator_ref.as_deref()), (None, Some("o")));
-    let codes: Vec<_> = problems.counts().map(|(_, code, n)| (code, n)).collect();
+    let codes: Vec<_> = problems.problem_counts().map(|(_, code, n)| (code, n)).collect();
     assert_eq!(codes, [("text_too_long", 1)]);
 }
 
@@ -106,8 +107,8 @@ fn siri(inside: &str) -> String {
 
 #[test]
 fn what_a_message_is_sent_for_counts_as_its_records_do() {
-    let limits = Limits { record_bytes: 10_000, ..Limits::default() };
-    let read = |body: &str| decode(body.as_bytes(), &TimeZone::UTC, &limits);
+    let limits = MessageLimits { record_bytes: 10_000, ..MessageLimits::default() };
+    let read = |body: &str| decode_message(body.as_bytes(), &TimeZone::UTC, &limits);
     let names = ["ServiceDelivery", "Fault", "CheckStatusRequest", "GetStopMonitoring"];
     for name in names {
         let one = format!("<{name}/>");
@@ -124,26 +125,26 @@ fn what_a_message_is_sent_for_counts_as_its_records_do() {
 #[test]
 fn of_what_is_not_read_few_names_are_held_and_all_are_counted() {
     let read = |inside: &str| {
-        let (zone, limits) = (&TimeZone::UTC, Limits::default());
+        let (zone, limits) = (&TimeZone::UTC, MessageLimits::default());
         let (message, _, losses) =
-            decode_with_losses(siri(inside).as_bytes(), zone, &limits).unwrap();
+            decode_with_report(siri(inside).as_bytes(), zone, &limits).unwrap();
         (message.payloads, losses)
     };
     let (payloads, losses) = read(&"<a/>".repeat(100_000));
-    assert_eq!(payloads, [Payload::Other("a".into())]);
+    assert_eq!(payloads, [MessagePayload::Other("a".into())]);
     let told: Vec<_> = losses.iter().map(|loss| (loss.kind, loss.count)).collect();
     assert_eq!(told, [("a", 99_999)]);
 
     let names: String = (0..10_000).map(|n| format!("<a{n}/>")).collect();
     let (payloads, losses) = read(&names);
-    assert_eq!(payloads.first(), Some(&Payload::Other("a0".into())));
+    assert_eq!(payloads.first(), Some(&MessagePayload::Other("a0".into())));
     assert!(payloads.len() <= 20, "{}", payloads.len());
-    assert_eq!(payloads.len() as u64 + losses.total(), 10_000);
+    assert_eq!(payloads.len() as u64 + losses.total_dropped(), 10_000);
     assert!(losses.iter().len() <= 101, "{}", losses.iter().len());
 
     let long = "x".repeat(1_000);
     let (payloads, losses) = read(&format!("<CapabilitiesRequest/><{long}/><{long}/>"));
-    assert_eq!(payloads, [Payload::Other("CapabilitiesRequest".into())]);
+    assert_eq!(payloads, [MessagePayload::Other("CapabilitiesRequest".into())]);
     let told: Vec<_> = losses.iter().map(|loss| (loss.kind, loss.count)).collect();
     assert_eq!(told, [("element", 2)]);
 }
@@ -220,8 +221,8 @@ fn problems_are_bounded_and_counted() {
         call.repeat(5_000)
     ));
     let (message, problems) = read(text.as_bytes());
-    assert_eq!(problems.total(), 5_000);
-    assert!(problems.kept().len() <= 50);
+    assert_eq!(problems.total_count(), 5_000);
+    assert!(problems.retained_problems().len() <= 50);
     let delivery = message.deliveries().next().unwrap();
     let journey = delivery.estimated_timetables[0].journeys().next().unwrap();
     assert_eq!(journey.estimated_calls.len(), 5_000);
@@ -291,7 +292,8 @@ fn encodings_other_than_utf_8_are_read_or_refused() {
 fn a_message_that_was_cut_off_is_refused_because_what_is_missing_would_count_as_gone() {
     let whole = journeys(GOOD);
     for cut in 1..whole.len() {
-        let error = decode(&whole.as_bytes()[..cut], &TimeZone::UTC, &Limits::default());
+        let error =
+            decode_message(&whole.as_bytes()[..cut], &TimeZone::UTC, &MessageLimits::default());
         assert!(error.is_err(), "{}", &whole[..cut]);
     }
     let half = &whole[..whole.len() - 20];
@@ -327,6 +329,6 @@ fn json_of_unexpected_shapes_is_passed_over() {
         r#"{"Siri": {"ServiceDelivery": {"ProducerRef": {"lang": "en", "x": [1], "value": "p"}}}}"#;
     let message = read_sound(text);
     assert!(
-        matches!(&message.payloads[..], [Payload::ServiceDelivery(it)] if it.producer_ref.as_deref() == Some("p"))
+        matches!(&message.payloads[..], [MessagePayload::ServiceDelivery(it)] if it.producer_ref.as_deref() == Some("p"))
     );
 }

@@ -8,21 +8,21 @@ mod messages;
 use jiff::tz::TimeZone;
 use lineside_formats::{
     Problems,
-    siri::{Limits, Message, decode},
+    siri::{MessageLimits, SiriMessage, decode_message},
 };
 
-fn read(body: &[u8]) -> (Message, Problems) {
-    decode(body, &TimeZone::get("Europe/Oslo").unwrap(), &Limits::default()).unwrap()
+fn read(body: &[u8]) -> (SiriMessage, Problems) {
+    decode_message(body, &TimeZone::get("Europe/Oslo").unwrap(), &MessageLimits::default()).unwrap()
 }
 
-fn read_sound(body: &str) -> Message {
+fn read_sound(body: &str) -> SiriMessage {
     let (message, problems) = read(body.as_bytes());
     assert_eq!(sentences(&problems), [""; 0]);
     message
 }
 
 fn sentences(problems: &Problems) -> Vec<String> {
-    problems.kept().iter().map(ToString::to_string).collect()
+    problems.retained_problems().iter().map(ToString::to_string).collect()
 }
 
 /// A message around one delivery.

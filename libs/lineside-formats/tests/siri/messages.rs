@@ -18,15 +18,15 @@ fn only_delivery(text: &str) -> ServiceDelivery {
     delivery
 }
 
-fn text(value: &str) -> Text {
-    Text { lang: None, value: value.into() }
+fn text(value: &str) -> LanguageText {
+    LanguageText { lang: None, value: value.into() }
 }
 
-fn text_in(lang: &str, value: &str) -> Text {
-    Text { lang: Some(lang.into()), value: value.into() }
+fn text_in(lang: &str, value: &str) -> LanguageText {
+    LanguageText { lang: Some(lang.into()), value: value.into() }
 }
 
-fn time(time: Option<Time>) -> String {
+fn time(time: Option<SiriTime>) -> String {
     time.map(|time| time.to_string()).unwrap_or_default()
 }
 
@@ -77,7 +77,9 @@ fn calls_of_an_estimated_timetable() {
 fn siri_lite_in_json_says_the_same() {
     let mut json = read_sound(include_str!("estimated_timetable.json"));
     let xml = read_sound(ESTIMATED_TIMETABLE);
-    let Payload::ServiceDelivery(delivery) = &mut json.payloads[0] else { panic!("a delivery") };
+    let MessagePayload::ServiceDelivery(delivery) = &mut json.payloads[0] else {
+        panic!("a delivery")
+    };
     let modes = &mut delivery.estimated_timetables[0].frames[0].estimated_vehicle_journeys[0];
     // The one term of these that is no enumeration here, in the capitals of another library.
     assert_eq!(modes.vehicle_modes, ["TRAM"]);
@@ -97,7 +99,7 @@ fn what_a_vehicle_does() {
     let place = journey.vehicle_location.as_ref().unwrap();
     assert_eq!((place.latitude, place.longitude), (Some(59.9139), Some(10.7522)));
     assert_eq!((journey.bearing, journey.velocity), (Some(123.5), Some(12.0)));
-    assert_eq!(journey.delay, Some(Seconds(-90)));
+    assert_eq!(journey.delay, Some(DurationSeconds(-90)));
     assert_eq!(journey.vehicle_ref.as_deref(), Some("tram 12"));
     assert_eq!(journey.previous_calls[0].stop_point_ref.as_deref(), Some("TWN:Quay:1"));
     assert_eq!(journey.monitored_call.as_ref().unwrap().vehicle_at_stop, Some(false));
@@ -136,7 +138,7 @@ fn a_situation() {
     assert_eq!(time(period.end_time), "2026-11-22T03:00:00Z");
     assert_eq!((time(open.start_time), open.end_time), ("2026-11-23T07:00:00Z".into(), None));
     assert_eq!(situation.alert_cause.as_deref(), Some("constructionWork"));
-    assert_eq!(situation.undefined_reason, Flag(true));
+    assert_eq!(situation.undefined_reason, PresenceFlag(true));
     assert_eq!((situation.severity, situation.priority), (Some(Severity::Severe), Some(2)));
     let summaries = [text_in("no", "Torget er stengt"), text_in("en", "The market is closed")];
     assert_eq!(situation.summaries, summaries);
@@ -146,14 +148,14 @@ fn a_situation() {
     assert_eq!(consequence.conditions, ["diverted"]);
     assert_eq!(consequence.severity, Some(Severity::Slight));
     assert_eq!(consequence.blocking.as_ref().unwrap().journey_planner, Some(true));
-    assert_eq!(consequence.delays.as_ref().unwrap().delay, Some(Seconds(300)));
+    assert_eq!(consequence.delays.as_ref().unwrap().delay, Some(DurationSeconds(300)));
 }
 
 #[test]
 fn whom_a_situation_affects() {
     let delivery = only_delivery(SITUATIONS);
     let affects = delivery.situation_exchanges[0].situations[0].affects.clone().unwrap();
-    assert_eq!(affects.operators.unwrap().all_operators, Flag(true));
+    assert_eq!(affects.operators.unwrap().all_operators, PresenceFlag(true));
     let network = &affects.networks[0];
     assert_eq!(network.network_ref.as_deref(), Some("TWN:Network:1"));
     let line = &network.affected_lines[0];
@@ -175,7 +177,7 @@ fn texts_for_passengers_as_the_swiss_say_them() {
     let delivery = only_delivery(SITUATIONS);
     let action = &delivery.situation_exchanges[0].situations[0].publishing_actions[0];
     let scope = action.publish_at_scope.as_ref().unwrap();
-    assert_eq!(scope.affects.as_ref().unwrap().networks[0].all_lines, Flag(true));
+    assert_eq!(scope.affects.as_ref().unwrap().networks[0].all_lines, PresenceFlag(true));
     let information = &action.passenger_information_actions[0];
     assert_eq!(information.perspectives, ["line"]);
     let content = &information.textual_contents[0];
@@ -192,8 +194,8 @@ fn messages_survive_being_written() {
         let plain = encode_xml(&message);
         assert_eq!(read_sound(&plain), message);
         assert_eq!(read_sound(&encode_json(&message)), message);
-        let inside = Message { version: None, ..message.clone() };
-        assert_eq!(read_sound(&encode_soap(&inside, Exchange::Answer)), inside);
+        let inside = SiriMessage { version: None, ..message.clone() };
+        assert_eq!(read_sound(&encode_soap(&inside, SoapExchange::Answer)), inside);
         // Every element that is in the message is in what was written.
         let names = |text: &str| {
             let mut names: Vec<String> = text
@@ -210,14 +212,14 @@ fn messages_survive_being_written() {
 
 #[test]
 fn json_is_written_as_siri_lite_has_it() {
-    let call = Call {
+    let call = SiriCall {
         stop_point_ref: Some("Q:1".into()),
         order: Some(3),
         stop_point_names: vec![text("A \"B\""), text_in("fr", "é")],
         cancellation: Some(true),
-        aimed_arrival_time: Time::from_millis(1_700_000_000_000),
+        aimed_arrival_time: SiriTime::from_millis(1_700_000_000_000),
         arrival_platform_names: vec![text("7")],
-        ..Call::default()
+        ..SiriCall::default()
     };
     let framed = FramedVehicleJourneyRef {
         data_frame_ref: Some("2023-11-14".into()),
@@ -236,7 +238,8 @@ fn json_is_written_as_siri_lite_has_it() {
     let timetable = EstimatedTimetableDelivery { frames: vec![frame], ..Default::default() };
     let delivery =
         ServiceDelivery { estimated_timetables: vec![timetable], ..ServiceDelivery::default() };
-    let message = Message { version: None, payloads: vec![Payload::ServiceDelivery(delivery)] };
+    let message =
+        SiriMessage { version: None, payloads: vec![MessagePayload::ServiceDelivery(delivery)] };
     let expected = r#"{"Siri":{"version":"2.0","ServiceDelivery":{"EstimatedTimetableDelivery":[{"#
         .to_owned()
         + r#""EstimatedJourneyVersionFrame":[{"EstimatedVehicleJourney":[{"FramedVehicleJourneyRef":{"DataFrameRef":{"value":"2023-11-14"},"DatedVehicleJourneyRef":"J:1"},"DatedVehicleJourneyRef":{"value":"J:2"},"EstimatedCalls":{"EstimatedCall":[{"#
@@ -259,14 +262,14 @@ fn an_envelope_is_passed_through() {
 fn an_envelope_is_written_as_the_french_profile_has_it() {
     let text = include_str!("soap.xml");
     let message = read_sound(text);
-    let written = encode_soap(&message, Exchange::Answer);
+    let written = encode_soap(&message, SoapExchange::Answer);
     // Without the declaration, the empty header and the white space it is the message that was read.
     let tags = |text: &str| {
         let lines = text.lines().map(str::trim).collect::<String>();
         lines.replace("<S:Header/>", "").split_once("?>").unwrap().1.to_owned()
     };
     assert_eq!(tags(&written), tags(text));
-    let notification = encode_soap(&message, Exchange::Notification);
+    let notification = encode_soap(&message, SoapExchange::Notification);
     assert!(notification.contains("<sw:NotifyStopMonitoring "), "{notification}");
     assert!(notification.contains("<Notification><siri:StopMonitoringDelivery version="));
     assert_eq!(read_sound(&notification), message);
@@ -279,8 +282,8 @@ fn any_services_are_asked_for_and_answered_in_one_element() {
         let (_, inside) = rest.split_once('>').unwrap();
         inside.split_once(&format!("</sw:{name}></S:Body>")).unwrap().0.to_owned()
     };
-    let check = |written: &str, name: &str, body: &str, message: &Message| {
-        assert_eq!(operation(written.as_bytes()).as_deref(), Some(name));
+    let check = |written: &str, name: &str, body: &str, message: &SiriMessage| {
+        assert_eq!(soap_operation(written.as_bytes()).as_deref(), Some(name));
         let inside = element(written, name);
         // All that is said stands in it, what is about the message first.
         assert!(inside.starts_with(&format!("<{body}><siri:")), "{inside}");
@@ -289,27 +292,29 @@ fn any_services_are_asked_for_and_answered_in_one_element() {
         assert_eq!(&read_sound(written), message);
     };
     let answer = read_sound(include_str!("soap.xml"));
-    let written = encode_soap(&answer, Exchange::SiriServiceAnswer);
+    let written = encode_soap(&answer, SoapExchange::SiriServiceAnswer);
     check(&written, "GetSiriServiceResponse", "Answer", &answer);
     assert!(!written.contains("Info>") && !written.contains("Extension"), "{written}");
     // What is of two services has no other answer.
     let mut both = answer.clone();
-    let Some(Payload::ServiceDelivery(delivery)) = both.payloads.first_mut() else { panic!() };
+    let Some(MessagePayload::ServiceDelivery(delivery)) = both.payloads.first_mut() else {
+        panic!()
+    };
     delivery.vehicle_monitorings.push(Default::default());
     delivery.more_data = Some(true);
-    check(&encode_soap(&both, Exchange::Answer), "GetSiriServiceResponse", "Answer", &both);
+    check(&encode_soap(&both, SoapExchange::Answer), "GetSiriServiceResponse", "Answer", &both);
     let request = read_sound(
         "<Siri xmlns='http://www.siri.org.uk/siri'><ServiceRequest><RequestorRef>me</RequestorRef>\
          <StopMonitoringRequest><MonitoringRef>1</MonitoringRef></StopMonitoringRequest>\
          <VehicleMonitoringRequest/></ServiceRequest></Siri>",
     );
-    let written = encode_soap(&request, Exchange::Answer);
+    let written = encode_soap(&request, SoapExchange::Answer);
     check(&written, "GetSiriService", "Request", &request);
     // Only an envelope has an operation.
     let header = "<Envelope><Header><Body><No/></Body></Header><Body><a:Foo/></Body></Envelope>";
-    assert_eq!(operation(header.as_bytes()).as_deref(), Some("Foo"));
+    assert_eq!(soap_operation(header.as_bytes()).as_deref(), Some("Foo"));
     for text in ["", "{}", "<Siri><Body><Foo/></Body></Siri>", "<Envelope/>", "<Envelope><Body>"] {
-        assert_eq!(operation(text.as_bytes()), None, "{text}");
+        assert_eq!(soap_operation(text.as_bytes()), None, "{text}");
     }
 }
 
@@ -338,7 +343,9 @@ fn answers_around_subscriptions() {
          <ProducerRef>town</ProducerRef><Status>1</Status>\
          <ServiceStartedTime>2026-11-20T00:00:00Z</ServiceStartedTime></HeartbeatNotification>",
     );
-    let Payload::HeartbeatNotification(heartbeat) = heartbeat else { panic!("{heartbeat:?}") };
+    let MessagePayload::HeartbeatNotification(heartbeat) = heartbeat else {
+        panic!("{heartbeat:?}")
+    };
     assert_eq!(heartbeat.status, Some(true));
     assert_eq!(time(heartbeat.service_started_time), "2026-11-20T00:00:00Z");
 
@@ -348,7 +355,7 @@ fn answers_around_subscriptions() {
          <ErrorCondition><NoInfoForTopicError/><Description>No such line</Description></ErrorCondition>\
          </ResponseStatus></SubscriptionResponse>",
     );
-    let Payload::SubscriptionResponse(response) = response else { panic!("{response:?}") };
+    let MessagePayload::SubscriptionResponse(response) = response else { panic!("{response:?}") };
     let [good, bad] = &response.response_statuses[..] else { panic!("two") };
     assert_eq!((good.status, bad.status), (Some(true), Some(false)));
     let condition = bad.error_condition.as_ref().unwrap();
@@ -360,7 +367,9 @@ fn answers_around_subscriptions() {
          <OtherError number='123'><ErrorText>Restart</ErrorText></OtherError></ErrorCondition>\
          </SubscriptionTerminatedNotification>",
     );
-    let Payload::SubscriptionTerminatedNotification(ended) = ended else { panic!("{ended:?}") };
+    let MessagePayload::SubscriptionTerminatedNotification(ended) = ended else {
+        panic!("{ended:?}")
+    };
     assert_eq!(ended.subscription_refs, ["1"]);
     let condition = ended.error_condition.unwrap();
     assert_eq!(condition.number.as_deref(), Some("123"));
@@ -368,12 +377,12 @@ fn answers_around_subscriptions() {
 
     let ready =
         siri("<DataReadyNotification><ProducerRef>town</ProducerRef></DataReadyNotification>");
-    assert!(matches!(ready, Payload::DataReadyNotification(_)), "{ready:?}");
+    assert!(matches!(ready, MessagePayload::DataReadyNotification(_)), "{ready:?}");
     let supply = siri("<DataSupplyRequest><ConsumerRef>us</ConsumerRef></DataSupplyRequest>");
-    let Payload::DataSupplyRequest(supply) = supply else { panic!("{supply:?}") };
+    let MessagePayload::DataSupplyRequest(supply) = supply else { panic!("{supply:?}") };
     assert_eq!(supply.consumer_ref.as_deref(), Some("us"));
     let other = siri("<CapabilitiesRequest><RequestorRef>us</RequestorRef></CapabilitiesRequest>");
-    assert_eq!(other, Payload::Other("CapabilitiesRequest".into()));
+    assert_eq!(other, MessagePayload::Other("CapabilitiesRequest".into()));
 }
 
 #[test]
@@ -390,7 +399,8 @@ fn requests_in_each_envelope() {
         stop_monitorings: vec![request],
         ..ServiceRequest::default()
     };
-    let message = Message { version: None, payloads: vec![Payload::ServiceRequest(request)] };
+    let message =
+        SiriMessage { version: None, payloads: vec![MessagePayload::ServiceRequest(request)] };
     let plain = encode_xml(&message);
     let expected = "<ServiceRequest><RequestorRef>opendata</RequestorRef>\
         <MessageIdentifier>question 7</MessageIdentifier>\
@@ -398,7 +408,7 @@ fn requests_in_each_envelope() {
         <MaximumStopVisits>5</MaximumStopVisits></StopMonitoringRequest></ServiceRequest>";
     assert!(plain.contains(expected), "{plain}");
     assert_eq!(read_sound(&plain).payloads, message.payloads);
-    let soap = encode_soap(&message, Exchange::Answer);
+    let soap = encode_soap(&message, SoapExchange::Answer);
     let expected = "<ServiceRequestInfo><siri:RequestorRef>opendata</siri:RequestorRef>\
         <siri:MessageIdentifier>question 7</siri:MessageIdentifier></ServiceRequestInfo>\
         <Request version=\"2.0:FR-IDF-2.4\"><siri:MonitoringRef>TWN:Quay:2</siri:MonitoringRef>\
@@ -419,20 +429,22 @@ fn subscriptions_are_asked_for_and_ended() {
         </EstimatedTimetableRequest><ChangeBeforeUpdates>PT30S</ChangeBeforeUpdates>
         </EstimatedTimetableSubscriptionRequest></SubscriptionRequest></Siri>"#;
     let message = read_sound(text);
-    let [Payload::SubscriptionRequest(request)] = &message.payloads[..] else { panic!("one") };
+    let [MessagePayload::SubscriptionRequest(request)] = &message.payloads[..] else {
+        panic!("one")
+    };
     let context = request.subscription_context.as_ref().unwrap();
-    assert_eq!(context.heartbeat_interval, Some(Seconds(60)));
+    assert_eq!(context.heartbeat_interval, Some(DurationSeconds(60)));
     let subscription = &request.estimated_timetables[0];
-    assert_eq!(subscription.change_before_updates, Some(Seconds(30)));
+    assert_eq!(subscription.change_before_updates, Some(DurationSeconds(30)));
     let lines = &subscription.request.as_ref().unwrap().lines;
     assert_eq!(lines[0].line_ref.as_deref(), Some("1"));
     assert_eq!(read_sound(&encode_xml(&message)), message);
 
-    let end = TerminateSubscriptionRequest { all: Flag(true), ..Default::default() };
-    let payloads = vec![Payload::TerminateSubscriptionRequest(end)];
-    let message = Message { version: None, payloads };
+    let end = TerminateSubscriptionRequest { all: PresenceFlag(true), ..Default::default() };
+    let payloads = vec![MessagePayload::TerminateSubscriptionRequest(end)];
+    let message = SiriMessage { version: None, payloads };
     assert!(encode_xml(&message).contains("<TerminateSubscriptionRequest><All/></Term"));
-    assert_eq!(read_sound(&encode_soap(&message, Exchange::Answer)), message);
+    assert_eq!(read_sound(&encode_soap(&message, SoapExchange::Answer)), message);
 }
 
 #[test]
@@ -443,7 +455,7 @@ fn a_soap_fault_is_an_answer() {
              </e:Body></e:Envelope>"
         );
         let message = read_sound(&text);
-        let [Payload::Fault(fault)] = &message.payloads[..] else { panic!("{message:?}") };
+        let [MessagePayload::Fault(fault)] = &message.payloads[..] else { panic!("{message:?}") };
         fault.clone()
     };
     let old = fault(
@@ -494,7 +506,7 @@ fn lines_and_stops_are_discovered() {
         <Directions><Direction><DirectionRef>0</DirectionRef></Direction></Directions></AnnotatedLineRef>
         </LinesDelivery></Siri>"#;
     let message = read_sound(plain);
-    let [Payload::LinesDelivery(lines)] = &message.payloads[..] else { panic!("lines") };
+    let [MessagePayload::LinesDelivery(lines)] = &message.payloads[..] else { panic!("lines") };
     assert_eq!((lines.head.version.as_deref(), lines.head.status), (Some("2.0"), Some(true)));
     let line = &lines.annotated_line_refs[0];
     assert_eq!((line.line_ref.as_deref(), line.monitored), (Some("L:1"), Some(true)));
@@ -510,12 +522,14 @@ fn lines_and_stops_are_discovered() {
         <siri:Location><siri:Longitude>2.5</siri:Longitude><siri:Latitude>48.5</siri:Latitude></siri:Location>
         </siri:AnnotatedStopPointRef></Answer><AnswerExtension/></sw:StopPointsDiscoveryResponse></S:Body></S:Envelope>"#;
     let message = read_sound(soap);
-    let [Payload::StopPointsDelivery(stops)] = &message.payloads[..] else { panic!("stops") };
+    let [MessagePayload::StopPointsDelivery(stops)] = &message.payloads[..] else {
+        panic!("stops")
+    };
     assert_eq!(stops.head.version.as_deref(), Some("2.0"));
     let stop = &stops.annotated_stop_point_refs[0];
     assert_eq!(stop.stop_names, [text("Gare")]);
     assert_eq!(stop.lines, ["L:1", "L:2"]);
     assert_eq!(stop.location.as_ref().and_then(|it| it.latitude), Some(48.5));
-    assert!(is_enveloped(soap.as_bytes()) && !is_enveloped(plain.as_bytes()));
-    assert!(!is_enveloped(b"") && !is_enveloped(b"{\"Envelope\":1}"));
+    assert!(is_soap_envelope(soap.as_bytes()) && !is_soap_envelope(plain.as_bytes()));
+    assert!(!is_soap_envelope(b"") && !is_soap_envelope(b"{\"Envelope\":1}"));
 }

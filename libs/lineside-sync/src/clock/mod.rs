@@ -27,12 +27,12 @@ impl UnixMillis {
     }
 
     /// Whole seconds since 1970, rounded down.
-    pub fn seconds(self) -> i64 {
+    pub fn unix_seconds(self) -> i64 {
         self.0.div_euclid(1_000)
     }
 
     /// How long ago `earlier` was; zero when it is not earlier.
-    pub fn since(self, earlier: Self) -> Duration {
+    pub fn duration_since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 }
@@ -42,7 +42,7 @@ impl Add<Duration> for UnixMillis {
 
     /// Saturates.
     fn add(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add(millis(duration)))
+        Self(self.0.saturating_add(duration_to_millis(duration)))
     }
 }
 
@@ -51,7 +51,7 @@ impl Sub<Duration> for UnixMillis {
 
     /// Saturates.
     fn sub(self, duration: Duration) -> Self {
-        Self(self.0.saturating_sub(millis(duration)))
+        Self(self.0.saturating_sub(duration_to_millis(duration)))
     }
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for UnixMillis {
     }
 }
 
-fn millis(duration: Duration) -> i64 {
+fn duration_to_millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
@@ -71,7 +71,7 @@ pub trait Clock: Send + Sync + Debug + 'static {
     fn monotonic(&self) -> Duration;
 
     /// What a clock on the wall shows; may step either way.
-    fn wall(&self) -> UnixMillis;
+    fn wall_time(&self) -> UnixMillis;
 
     /// Resolves once [`monotonic`](Self::monotonic) has reached `deadline`; at once when it has already.
     ///
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn seconds_before_1970_round_down() {
-        assert_eq!(UnixMillis(-1).seconds(), -1);
+        assert_eq!(UnixMillis(-1).unix_seconds(), -1);
         assert_eq!(UnixMillis::from_seconds(-1), UnixMillis(-1_000));
     }
 
@@ -99,6 +99,6 @@ mod tests {
         assert_eq!(UnixMillis(i64::MAX) + Duration::MAX, UnixMillis(i64::MAX));
         assert_eq!(UnixMillis(i64::MIN) - Duration::MAX, UnixMillis(i64::MIN));
         assert_eq!(UnixMillis::from_seconds(i64::MAX), UnixMillis(i64::MAX));
-        assert_eq!(UnixMillis(5).since(UnixMillis(9)), Duration::ZERO);
+        assert_eq!(UnixMillis(5).duration_since(UnixMillis(9)), Duration::ZERO);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::{Clock, Sleep, UnixMillis, millis};
+use super::{Clock, Sleep, UnixMillis, duration_to_millis};
 
 /// The machine's own clocks.
 ///
@@ -19,7 +19,7 @@ impl RealClock {
         reason = "starting a clock is an act, not a default value"
     )]
     pub fn new() -> Self {
-        Self { start: now() }
+        Self { start: instant_now() }
     }
 }
 
@@ -29,7 +29,7 @@ impl Clock for RealClock {
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the place where real time comes in")]
-    fn wall(&self) -> UnixMillis {
+    fn wall_time(&self) -> UnixMillis {
         match SystemTime::now().duration_since(UNIX_EPOCH) {
             Ok(since) => UnixMillis(0) + since,
             Err(before) => UnixMillis(0) - before.duration(),
@@ -63,7 +63,7 @@ impl ScaledClock {
         } else {
             speed.clamp(*Self::SPEED.start(), *Self::SPEED.end())
         };
-        Self { start: now(), wall_start, speed }
+        Self { start: instant_now(), wall_start, speed }
     }
 
     /// Seconds of this clock per real second.
@@ -77,8 +77,8 @@ impl Clock for ScaledClock {
         self.start.elapsed().mul_f64(self.speed)
     }
 
-    fn wall(&self) -> UnixMillis {
-        UnixMillis(self.wall_start.0.saturating_add(millis(self.monotonic())))
+    fn wall_time(&self) -> UnixMillis {
+        UnixMillis(self.wall_start.0.saturating_add(duration_to_millis(self.monotonic())))
     }
 
     fn sleep_until(&self, deadline: Duration) -> Sleep {
@@ -88,7 +88,7 @@ impl Clock for ScaledClock {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place where real time comes in")]
-fn now() -> Instant {
+fn instant_now() -> Instant {
     Instant::now()
 }
 
@@ -129,7 +129,7 @@ mod tests {
             let clock = ScaledClock::new(start, 1_000.0);
             clock.sleep(Duration::from_secs(5)).await;
             assert!(clock.monotonic() >= Duration::from_secs(5));
-            assert!(clock.wall().since(start) >= Duration::from_secs(5));
+            assert!(clock.wall_time().duration_since(start) >= Duration::from_secs(5));
         });
     }
 

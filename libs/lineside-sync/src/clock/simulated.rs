@@ -28,11 +28,11 @@ use super::{Clock, Sleep, UnixMillis};
 /// ```
 #[derive(Clone, Debug)]
 pub struct SimulatedClock {
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<SimulatedTime>>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct SimulatedTime {
     now: Duration,
     wall: UnixMillis,
     /// Who waits, by deadline and order of asking. Bound: one entry per living sleep.
@@ -43,7 +43,8 @@ struct Inner {
 impl SimulatedClock {
     /// A clock that shows `wall`, with monotonic time zero.
     pub fn new(wall: UnixMillis) -> Self {
-        let inner = Inner { now: Duration::ZERO, wall, sleepers: BTreeMap::new(), next_sleeper: 0 };
+        let inner =
+            SimulatedTime { now: Duration::ZERO, wall, sleepers: BTreeMap::new(), next_sleeper: 0 };
         Self { inner: Arc::new(Mutex::new(inner)) }
     }
 
@@ -76,7 +77,7 @@ impl Clock for SimulatedClock {
         self.inner.lock().now
     }
 
-    fn wall(&self) -> UnixMillis {
+    fn wall_time(&self) -> UnixMillis {
         self.inner.lock().wall
     }
 
@@ -170,7 +171,7 @@ mod tests {
         clock.advance(Duration::from_secs(1));
         clock.set_wall(UnixMillis(3_000));
         clock.advance(Duration::from_secs(1));
-        assert_eq!(clock.wall(), UnixMillis(4_000));
+        assert_eq!(clock.wall_time(), UnixMillis(4_000));
         assert_eq!(clock.monotonic(), Duration::from_secs(2));
     }
 }

@@ -32,14 +32,14 @@ pub(crate) const COUNTERS_MAX: usize = CELLS_FIRST * ((1 << COUNTER_AREAS) - 1);
 
 /// Which cell of a thread: resolved once, when a counter is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct CellAddress {
     pub(crate) area: u32,
     pub(crate) cell: u32,
 }
 
 /// What kind of area: areas of one kind take each other's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Kind {
+pub(crate) struct AreaKind {
     /// Cells of a thread.
     pub(crate) cells: usize,
     /// The first so many cells keep the greatest value; the others add up.
@@ -48,15 +48,15 @@ pub(crate) struct Kind {
 
 /// All areas; a process has one, each model its own.
 #[derive(Debug)]
-pub(crate) struct Registry {
-    book: Mutex<Book>,
+pub(crate) struct CellRegistry {
+    book: Mutex<RegistryState>,
     #[cfg(any(loom, shuttle))]
-    mistake: Option<Mistake>,
+    mistake: Option<CounterFault>,
 }
 
 #[derive(Debug, Default)]
-struct Book {
-    areas: Vec<Area>,
+struct RegistryState {
+    areas: Vec<CellArea>,
     /// Areas whose histogram is gone.
     closed: Vec<usize>,
     /// Cells without an owner, all zero, by their number.
@@ -67,8 +67,8 @@ struct Book {
 }
 
 #[derive(Debug)]
-struct Area {
-    kind: Kind,
+struct CellArea {
+    kind: AreaKind,
     /// What threads that ended have left; empty until the area is first used.
     base: Box<[u64]>,
     /// The slices of the threads that are alive.
@@ -77,7 +77,7 @@ struct Area {
 
 /// What a model does wrong on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mistake {
+pub(crate) enum CounterFault {
     /// A thread's values go into the base and stay in its cells as well.
     FoldTwice,
     /// A thread's cells are taken off the list first and folded under a second lock.
@@ -92,11 +92,11 @@ pub(crate) enum Mistake {
     LocalKeepsNothing,
 }
 
-impl Registry {
+impl CellRegistry {
     pub(crate) fn new() -> Self {
-        let areas =
-            (0..COUNTER_AREAS).map(|n| Area::new(Kind { cells: CELLS_FIRST << n, greatest: 0 }));
-        let book = Book { areas: areas.collect(), ..Book::default() };
+        let areas = (0..COUNTER_AREAS)
+            .map(|n| CellArea::new(AreaKind { cells: CELLS_FIRST << n, greatest: 0 }));
+        let book = RegistryState { areas: areas.collect(), ..RegistryState::default() };
         Self {
             book: Mutex::new(book),
             #[cfg(any(loom, shuttle))]
@@ -105,17 +105,17 @@ impl Registry {
     }
 
     #[cfg(all(test, any(loom, shuttle)))]
-    pub(crate) fn with_mistake(mistake: Option<Mistake>) -> Self {
+    pub(crate) fn with_mistake(mistake: Option<CounterFault>) -> Self {
         Self { mistake, ..Self::new() }
     }
 
     #[cfg(any(loom, shuttle))]
-    pub(crate) fn makes(&self, mistake: Mistake) -> bool {
+    pub(crate) fn makes(&self, mistake: CounterFault) -> bool {
         self.mistake == Some(mistake)
     }
 
     #[cfg(not(any(loom, shuttle)))]
-    pub(crate) const fn makes(&self, _: Mistake) -> bool {
+    pub(crate) const fn injects_fault(&self, _: CounterFault) -> bool {
         false
     }
 
@@ -123,36 +123,36 @@ impl Registry {
     ///
     /// # Panics
     /// When [`COUNTERS_MAX`] counters are open.
-    pub(crate) fn open_counter(&self) -> Place {
+    pub(crate) fn open_counter(&self) -> CellAddress {
         let mut book = self.book.lock();
         let slot = book.slots.pop().unwrap_or_else(|| {
             book.slots_used += 1;
             book.slots_used - 1
         });
-        let place = place_of(slot);
+        let place = address_of_slot(slot);
         assert!(slot < COUNTERS_MAX, "no more than {COUNTERS_MAX} counters can be open");
-        book.areas[place.area as usize].prepare();
+        book.areas[place.area as usize].ensure_base();
         place
     }
 
     /// Takes a counter's cell back. Nobody may hold a handle to it.
-    pub(crate) fn close_counter(&self, place: Place) {
+    pub(crate) fn close_counter(&self, place: CellAddress) {
         let mut book = self.book.lock();
-        if !self.makes(Mistake::CloseWithoutClearing) {
-            book.areas[place.area as usize].clear(place.cell as usize);
+        if !self.injects_fault(CounterFault::CloseWithoutClearing) {
+            book.areas[place.area as usize].clear_cell(place.cell as usize);
         }
-        book.slots.push(slot_of(place));
+        book.slots.push(slot_of_address(place));
     }
 
     /// An area of its own, zero in every thread.
-    pub(crate) fn open_area(&self, kind: Kind) -> usize {
+    pub(crate) fn open_area(&self, kind: AreaKind) -> usize {
         let mut book = self.book.lock();
         let reused = book.closed.iter().position(|&area| book.areas[area].kind == kind);
         if let Some(n) = reused {
             return book.closed.swap_remove(n);
         }
-        let mut area = Area::new(kind);
-        area.prepare();
+        let mut area = CellArea::new(kind);
+        area.ensure_base();
         book.areas.push(area);
         book.areas.len() - 1
     }
@@ -160,12 +160,12 @@ impl Registry {
     /// Takes an area back. Nobody may hold a handle to it.
     pub(crate) fn close_area(&self, area: usize) {
         let mut book = self.book.lock();
-        book.areas[area].clear_all();
+        book.areas[area].clear_all_cells();
         book.closed.push(area);
     }
 
     /// What all threads, those that ended included, have added to one cell; wraps.
-    pub(crate) fn sum(&self, place: Place) -> u64 {
+    pub(crate) fn sum_cell(&self, place: CellAddress) -> u64 {
         let book = self.book.lock();
         let (area, cell) = (&book.areas[place.area as usize], place.cell as usize);
         let cells = area.live.iter().map(|cells| cells[cell].load(Relaxed));
@@ -173,92 +173,92 @@ impl Registry {
     }
 
     /// All cells of an area, folded over all threads.
-    pub(crate) fn fold(&self, area: usize) -> Box<[u64]> {
+    pub(crate) fn fold_area(&self, area: usize) -> Box<[u64]> {
         let book = self.book.lock();
         let area = &book.areas[area];
         let mut folded = area.base.clone();
         for cells in &area.live {
-            if self.makes(Mistake::ReadForwards) {
+            if self.injects_fault(CounterFault::ReadForwards) {
                 cells
                     .iter()
                     .enumerate()
                     .for_each(|(n, cell)| area.kind.fold_cell(&mut folded, n, cell));
             } else {
-                area.kind.fold(&mut folded, cells);
+                area.kind.fold_cells(&mut folded, cells);
             }
         }
         folded
     }
 
     /// Cells of an area for a thread that has none there yet, all zero.
-    fn join(&self, area: usize) -> Cells {
+    fn take_cells(&self, area: usize) -> Cells {
         let mut book = self.book.lock();
         let n = book.areas[area].kind.cells;
         let spare = book.spare.get_mut(&n).and_then(Vec::pop);
-        let cells = spare.unwrap_or_else(|| new_cells(n));
+        let cells = spare.unwrap_or_else(|| allocate_cells(n));
         book.areas[area].live.push(cells);
         cells
     }
 
     /// Moves what a thread's cells hold into the base, once, and keeps the cells for another thread.
-    fn leave(&self, area: usize, cells: Cells) {
+    fn retire_cells(&self, area: usize, cells: Cells) {
         let mut book = self.book.lock();
-        if self.makes(Mistake::LeaveThenFold) {
-            book.areas[area].remove(cells);
+        if self.injects_fault(CounterFault::LeaveThenFold) {
+            book.areas[area].remove_cells(cells);
             drop(book);
             book = self.book.lock();
         }
-        if self.makes(Mistake::SpareThenFold) {
-            book.areas[area].remove(cells);
+        if self.injects_fault(CounterFault::SpareThenFold) {
+            book.areas[area].remove_cells(cells);
             book.spare.entry(cells.len()).or_default().push(cells);
             drop(book);
             book = self.book.lock();
         }
         let of = &mut book.areas[area];
-        of.kind.fold(&mut of.base, cells);
-        if !self.makes(Mistake::FoldTwice) {
-            of.remove(cells);
-            clear(cells);
+        of.kind.fold_cells(&mut of.base, cells);
+        if !self.injects_fault(CounterFault::FoldTwice) {
+            of.remove_cells(cells);
+            zero_cells(cells);
         }
-        if !self.makes(Mistake::SpareThenFold) {
+        if !self.injects_fault(CounterFault::SpareThenFold) {
             book.spare.entry(cells.len()).or_default().push(cells);
         }
     }
 }
 
-impl Area {
-    fn new(kind: Kind) -> Self {
+impl CellArea {
+    fn new(kind: AreaKind) -> Self {
         Self { kind, base: Box::default(), live: Vec::new() }
     }
 
-    fn prepare(&mut self) {
+    fn ensure_base(&mut self) {
         if self.base.is_empty() {
             self.base = vec![0; self.kind.cells].into_boxed_slice();
         }
     }
 
-    fn remove(&mut self, cells: Cells) {
+    fn remove_cells(&mut self, cells: Cells) {
         self.live.retain(|live| !std::ptr::eq(*live, cells));
     }
 
-    fn clear(&mut self, cell: usize) {
+    fn clear_cell(&mut self, cell: usize) {
         self.base[cell] = 0;
         for cells in &self.live {
             cells[cell].store(0, Relaxed);
         }
     }
 
-    fn clear_all(&mut self) {
+    fn clear_all_cells(&mut self) {
         self.base.fill(0);
         for cells in &self.live {
-            clear(cells);
+            zero_cells(cells);
         }
     }
 }
 
-impl Kind {
+impl AreaKind {
     /// The last cells first: what was written before an [`add_last`] that is seen here is seen as well.
-    fn fold(self, into: &mut [u64], cells: Cells) {
+    fn fold_cells(self, into: &mut [u64], cells: Cells) {
         for (n, cell) in cells.iter().enumerate().rev() {
             self.fold_cell(into, n, cell);
         }
@@ -272,32 +272,32 @@ impl Kind {
 
 /// Adds to a cell that only the calling thread writes; wraps.
 #[inline]
-pub(crate) fn add(cell: &AtomicU64, n: u64) {
+pub(crate) fn add_to_cell(cell: &AtomicU64, n: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
 /// As [`add`], for the last of several cells that are written together: who sees it sees the others.
 #[inline]
-pub(crate) fn add_last(cell: &AtomicU64, n: u64) {
+pub(crate) fn add_to_last_cell(cell: &AtomicU64, n: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(n), Release);
 }
 
 /// Raises a cell that only the calling thread writes to at least `value`.
 #[inline]
-pub(crate) fn raise(cell: &AtomicU64, value: u64) {
+pub(crate) fn raise_cell(cell: &AtomicU64, value: u64) {
     if cell.load(Relaxed) < value {
         cell.store(value, Relaxed);
     }
 }
 
-fn clear(cells: Cells) {
+fn zero_cells(cells: Cells) {
     for cell in cells {
         cell.store(0, Relaxed);
     }
 }
 
 /// Aligned by hand and a whole number of lines long, so that a neighbor on the heap is on other lines.
-fn new_cells(n: usize) -> Cells {
+fn allocate_cells(n: usize) -> Cells {
     let padding = if cfg!(any(loom, shuttle)) { 0 } else { n.next_multiple_of(LINE) - n + LINE };
     let cells = (0..n + padding).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
     let off = cells.as_ptr().addr() % LINE_BYTES / size_of::<AtomicU64>();
@@ -306,47 +306,47 @@ fn new_cells(n: usize) -> Cells {
 }
 
 /// Slots fill the areas in turn: area `n` begins at `CELLS_FIRST * (2^n - 1)`.
-fn place_of(slot: usize) -> Place {
+fn address_of_slot(slot: usize) -> CellAddress {
     let area = (slot / CELLS_FIRST + 1).ilog2();
     let cell = slot - CELLS_FIRST * ((1 << area) - 1);
-    Place { area, cell: cell as u32 }
+    CellAddress { area, cell: cell as u32 }
 }
 
-fn slot_of(place: Place) -> usize {
+fn slot_of_address(place: CellAddress) -> usize {
     CELLS_FIRST * ((1 << place.area) - 1) + place.cell as usize
 }
 
 /// One thread's cells in all areas that it has touched; they are folded when the last holder lets go.
 #[derive(Debug)]
-pub(crate) struct Member {
-    registry: &'static Registry,
+pub(crate) struct ThreadCells {
+    registry: &'static CellRegistry,
     /// By area; empty where this thread never was.
     held: RefCell<Vec<Cells>>,
 }
 
-impl Member {
-    pub(crate) fn of(registry: &'static Registry) -> Self {
+impl ThreadCells {
+    pub(crate) fn for_registry(registry: &'static CellRegistry) -> Self {
         Self { registry, held: RefCell::default() }
     }
 
     /// This thread's cells of `area`.
-    pub(crate) fn cells(&self, area: usize) -> Cells {
+    pub(crate) fn cells_in_area(&self, area: usize) -> Cells {
         let mut held = self.held.borrow_mut();
         if held.len() <= area {
             held.resize(area + 1, &[]);
         }
         if held[area].is_empty() {
-            held[area] = self.registry.join(area);
+            held[area] = self.registry.take_cells(area);
         }
         held[area]
     }
 }
 
-impl Drop for Member {
+impl Drop for ThreadCells {
     fn drop(&mut self) {
         for (area, &cells) in self.held.get_mut().iter().enumerate() {
             if !cells.is_empty() {
-                self.registry.leave(area, cells);
+                self.registry.retire_cells(area, cells);
             }
         }
     }
@@ -360,51 +360,51 @@ mod tests {
 
     #[test]
     fn every_slot_has_a_place_of_its_own() {
-        assert_eq!(place_of(0), Place { area: 0, cell: 0 });
-        assert_eq!(place_of(31), Place { area: 0, cell: 31 });
-        assert_eq!(place_of(32), Place { area: 1, cell: 0 });
+        assert_eq!(address_of_slot(0), CellAddress { area: 0, cell: 0 });
+        assert_eq!(address_of_slot(31), CellAddress { area: 0, cell: 31 });
+        assert_eq!(address_of_slot(32), CellAddress { area: 1, cell: 0 });
         for slot in (0..5_000).chain([COUNTERS_MAX - 1]) {
-            let place = place_of(slot);
-            assert_eq!(slot_of(place), slot);
+            let place = address_of_slot(slot);
+            assert_eq!(slot_of_address(place), slot);
             assert!(
                 (place.area as usize) < COUNTER_AREAS
                     && (place.cell as usize) < CELLS_FIRST << place.area
             );
         }
-        assert_eq!(place_of(COUNTERS_MAX).area as usize, COUNTER_AREAS);
+        assert_eq!(address_of_slot(COUNTERS_MAX).area as usize, COUNTER_AREAS);
     }
 
     #[test]
     fn cells_wait_for_the_next_thread() {
-        static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::new);
-        let registry: &'static Registry = &REGISTRY;
+        static REGISTRY: LazyLock<CellRegistry> = LazyLock::new(CellRegistry::new);
+        let registry: &'static CellRegistry = &REGISTRY;
         let place = registry.open_counter();
-        let first = Member::of(registry);
-        let cells = first.cells(0);
-        add(&cells[place.cell as usize], 5);
+        let first = ThreadCells::for_registry(registry);
+        let cells = first.cells_in_area(0);
+        add_to_cell(&cells[place.cell as usize], 5);
         drop(first);
-        let second = Member::of(registry);
-        assert!(std::ptr::eq(cells, second.cells(0)));
-        add(&cells[place.cell as usize], 2);
-        assert_eq!(registry.sum(place), 7);
+        let second = ThreadCells::for_registry(registry);
+        assert!(std::ptr::eq(cells, second.cells_in_area(0)));
+        add_to_cell(&cells[place.cell as usize], 2);
+        assert_eq!(registry.sum_cell(place), 7);
     }
 
     #[test]
     fn an_area_of_the_same_kind_is_used_again_from_zero() {
-        static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::new);
-        let registry: &'static Registry = &REGISTRY;
-        let kind = Kind { cells: 2, greatest: 1 };
+        static REGISTRY: LazyLock<CellRegistry> = LazyLock::new(CellRegistry::new);
+        let registry: &'static CellRegistry = &REGISTRY;
+        let kind = AreaKind { cells: 2, greatest: 1 };
         let area = registry.open_area(kind);
-        let (one, two) = (Member::of(registry), Member::of(registry));
+        let (one, two) = (ThreadCells::for_registry(registry), ThreadCells::for_registry(registry));
         for (member, value) in [(&one, 3), (&two, 4)] {
-            raise(&member.cells(area)[0], value);
-            add(&member.cells(area)[1], value);
+            raise_cell(&member.cells_in_area(area)[0], value);
+            add_to_cell(&member.cells_in_area(area)[1], value);
         }
         drop(one);
-        assert_eq!(*registry.fold(area), [4, 7]);
+        assert_eq!(*registry.fold_area(area), [4, 7]);
         registry.close_area(area);
-        assert_ne!(registry.open_area(Kind { cells: 3, ..kind }), area);
+        assert_ne!(registry.open_area(AreaKind { cells: 3, ..kind }), area);
         assert_eq!(registry.open_area(kind), area);
-        assert_eq!(*registry.fold(area), [0, 0]);
+        assert_eq!(*registry.fold_area(area), [0, 0]);
     }
 }

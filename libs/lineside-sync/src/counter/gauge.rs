@@ -43,9 +43,9 @@ impl Gauge {
         self.0.add(n.wrapping_neg());
     }
 
-    /// The calling thread's cell itself; see [`Counter::local`].
-    pub fn local(&self) -> LocalGauge {
-        LocalGauge(self.0.local())
+    /// The calling thread's cell itself; see [`Counter::local_handle`].
+    pub fn local_handle(&self) -> LocalGauge {
+        LocalGauge(self.0.local_handle())
     }
 
     /// The level over all threads, those that ended included. Takes a lock; linear in the threads.

@@ -43,7 +43,7 @@ mod model;
 use std::fmt::{self, Debug, Formatter};
 use std::rc::Rc;
 
-use self::cells::{Member, Mistake, Place, Registry};
+use self::cells::{CellAddress, CellRegistry, CounterFault, ThreadCells};
 use crate::primitive::Arc;
 use crate::primitive::atomic::AtomicU64;
 
@@ -55,17 +55,17 @@ pub use self::gauge::{Gauge, LocalGauge};
 /// handle. Not for use inside a global allocator: a thread's first addition allocates.
 #[derive(Clone)]
 pub struct Counter {
-    place: Place,
-    slot: Arc<Slot>,
+    place: CellAddress,
+    slot: Arc<CounterSlot>,
 }
 
 /// The last handle to go gives the cell back.
-struct Slot {
-    registry: &'static Registry,
-    place: Place,
+struct CounterSlot {
+    registry: &'static CellRegistry,
+    place: CellAddress,
 }
 
-impl Drop for Slot {
+impl Drop for CounterSlot {
     fn drop(&mut self) {
         self.registry.close_counter(self.place);
     }
@@ -77,12 +77,12 @@ impl Counter {
     /// # Panics
     /// When more than 33 million counters are open.
     pub fn new() -> Self {
-        Self::in_registry(thread::process())
+        Self::in_registry(thread::process_registry())
     }
 
-    fn in_registry(registry: &'static Registry) -> Self {
+    fn in_registry(registry: &'static CellRegistry) -> Self {
         let place = registry.open_counter();
-        Self { place, slot: Arc::new(Slot { registry, place }) }
+        Self { place, slot: Arc::new(CounterSlot { registry, place }) }
     }
 
     /// Counts one.
@@ -94,9 +94,9 @@ impl Counter {
     /// Counts `n`. Wait-free but for a thread's first addition.
     #[inline]
     pub fn add(&self, n: u64) {
-        let Place { area, cell } = self.place;
+        let CellAddress { area, cell } = self.place;
         thread::with_cells(area as usize, move |cells| {
-            cells::add(cells.get(cell as usize)?, n);
+            cells::add_to_cell(cells.get(cell as usize)?, n);
             Some(())
         });
     }
@@ -104,13 +104,13 @@ impl Counter {
     /// The calling thread's cell itself: additions without the look-up.
     ///
     /// It belongs to one thread (it is not `Send`) and keeps its cell until it is dropped.
-    pub fn local(&self) -> LocalCounter {
-        LocalCounter::of(self, thread::member())
+    pub fn local_handle(&self) -> LocalCounter {
+        LocalCounter::from_thread_cells(self, thread::thread_cells())
     }
 
     /// What was counted, by all threads, those that ended included. Takes a lock; linear in the threads.
     pub fn get(&self) -> u64 {
-        self.slot.registry.sum(self.place)
+        self.slot.registry.sum_cell(self.place)
     }
 }
 
@@ -131,14 +131,14 @@ pub struct LocalCounter {
     cell: &'static AtomicU64,
     counter: Counter,
     /// The cells are not folded, and not another thread's, while this is held.
-    _member: Option<Rc<Member>>,
+    _member: Option<Rc<ThreadCells>>,
 }
 
 impl LocalCounter {
-    fn of(counter: &Counter, member: Rc<Member>) -> Self {
-        let Place { area, cell } = counter.place;
-        let cell = &member.cells(area as usize)[cell as usize];
-        let keeps = !counter.slot.registry.makes(Mistake::LocalKeepsNothing);
+    fn from_thread_cells(counter: &Counter, member: Rc<ThreadCells>) -> Self {
+        let CellAddress { area, cell } = counter.place;
+        let cell = &member.cells_in_area(area as usize)[cell as usize];
+        let keeps = !counter.slot.registry.injects_fault(CounterFault::LocalKeepsNothing);
         Self { cell, counter: counter.clone(), _member: keeps.then_some(member) }
     }
 
@@ -151,7 +151,7 @@ impl LocalCounter {
     /// Counts `n`. Wait-free: a load and a store.
     #[inline]
     pub fn add(&self, n: u64) {
-        cells::add(self.cell, n);
+        cells::add_to_cell(self.cell, n);
     }
 
     /// The counter that this is a part of.

@@ -3,16 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Signals, Wake, order};
+use super::{SignalBatch, WakeHandle, fence_lookup};
 
 /// Something that is published to.
-pub trait Topic {
+pub trait FanoutTopic {
     /// What wakes its listeners.
-    type Wake: Wake + ?Sized;
+    type Wake: WakeHandle + ?Sized;
 
     /// [Gathers](super::Listeners::gather) its listeners. Called once per batch, after what the batch brought
     /// is there.
-    fn gather(&self, signals: &mut Signals<Self::Wake>);
+    fn gather_signals(&self, signals: &mut SignalBatch<Self::Wake>);
 }
 
 /// What is told together: a publication, or all that one poll brings to many topics.
@@ -20,21 +20,21 @@ pub trait Topic {
 /// *Order*: what was published can be taken before anybody is told of it. *Delivery*: each listener of a
 /// topic that was changed is told once, when the batch [tells](Self::tell) or is dropped, unless it has been
 /// told before and has not looked since.
-pub struct Batch<T: Topic> {
+pub struct TopicBatch<T: FanoutTopic> {
     /// Bound: each topic once, if its user says so.
     touched: Vec<Arc<T>>,
     #[cfg(all(test, any(loom, shuttle)))]
     pub(super) mistake: super::model::Mistake,
 }
 
-impl<T: Topic> Batch<T> {
+impl<T: FanoutTopic> TopicBatch<T> {
     /// Opens a batch: after the new state has been made visible, and before topics are looked up.
     pub fn open() -> Self {
-        order();
-        Self::unordered()
+        fence_lookup();
+        Self::open_unordered()
     }
 
-    pub(super) fn unordered() -> Self {
+    pub(super) fn open_unordered() -> Self {
         Self {
             touched: Vec::new(),
             #[cfg(all(test, any(loom, shuttle)))]
@@ -44,7 +44,7 @@ impl<T: Topic> Batch<T> {
 
     /// Changes a topic. `change` says, beside its result, whether this was the topic's first change in this
     /// batch; its listeners are then told at the end.
-    pub fn change<R>(&mut self, topic: &Arc<T>, change: impl FnOnce(&T) -> (bool, R)) -> R {
+    pub fn change_topic<R>(&mut self, topic: &Arc<T>, change: impl FnOnce(&T) -> (bool, R)) -> R {
         #[cfg(all(test, any(loom, shuttle)))]
         if self.mistake == super::model::Mistake::ToldBeforeChange {
             self.touched.push(topic.clone());
@@ -59,25 +59,25 @@ impl<T: Topic> Batch<T> {
     }
 
     /// How many topics it has touched.
-    pub fn touched(&self) -> usize {
+    pub fn touched_topics(&self) -> usize {
         self.touched.len()
     }
 
     /// Tells all listeners of what was changed so far.
-    pub fn tell(&mut self) {
-        let mut signals = Signals::new();
-        self.touched.drain(..).for_each(|topic| topic.gather(&mut signals));
-        signals.tell();
+    pub fn signal_listeners(&mut self) {
+        let mut signals = SignalBatch::new();
+        self.touched.drain(..).for_each(|topic| topic.gather_signals(&mut signals));
+        signals.wake_all();
     }
 }
 
-impl<T: Topic> Drop for Batch<T> {
+impl<T: FanoutTopic> Drop for TopicBatch<T> {
     fn drop(&mut self) {
-        self.tell();
+        self.signal_listeners();
     }
 }
 
-impl<T: Topic> fmt::Debug for Batch<T> {
+impl<T: FanoutTopic> fmt::Debug for TopicBatch<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Batch").field("touched", &self.touched.len()).finish_non_exhaustive()
     }

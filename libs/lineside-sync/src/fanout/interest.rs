@@ -4,24 +4,24 @@ use std::fmt;
 
 use crate::primitive::atomic::{AtomicU32, Ordering, fence};
 
-/// Stands between a publisher's new state and its lookup of topics ([`Batch::open`](super::Batch::open) calls
+/// Stands between a publisher's new state and its lookup of topics ([`TopicBatch::open`](super::Batch::open) calls
 /// it), and between a listener's entry of a topic and its reading of the state: of the two, at least one
 /// sees what the other did.
 ///
 /// Neither the state's swap nor the table's insertion needs an ordering of its own for this. Cost: one
 /// fence, some 5 ns.
-pub fn order() {
+pub fn fence_lookup() {
     fence(Ordering::SeqCst);
 }
 
 /// How many topics of each kind there are, so that publishers can pass over the kinds without any.
-pub struct Interest<const KINDS: usize> {
+pub struct TopicInterest<const KINDS: usize> {
     topics: [AtomicU32; KINDS],
     #[cfg(all(test, any(loom, shuttle)))]
     pub(super) mistake: super::model::Mistake,
 }
 
-impl<const KINDS: usize> Interest<KINDS> {
+impl<const KINDS: usize> TopicInterest<KINDS> {
     /// Without topics.
     pub fn new() -> Self {
         Self {
@@ -35,18 +35,18 @@ impl<const KINDS: usize> Interest<KINDS> {
     ///
     /// # Panics
     /// When there is no such kind; so do the others.
-    pub fn any(&self, kind: usize) -> bool {
-        self.count(kind) != 0
+    pub fn has_topics(&self, kind: usize) -> bool {
+        self.topic_count(kind) != 0
     }
 
     /// How many topics of this kind there are.
-    pub fn count(&self, kind: usize) -> u32 {
+    pub fn topic_count(&self, kind: usize) -> u32 {
         self.topics[kind].load(Ordering::Acquire)
     }
 
     /// Enters a topic of this kind in the table of topics, as `insert` does it. For one thread at a time
     /// per topic: under the lock that keeps others from making the same one.
-    pub fn enter<R>(&self, kind: usize, insert: impl FnOnce() -> R) -> R {
+    pub fn enter_topic<R>(&self, kind: usize, insert: impl FnOnce() -> R) -> R {
         #[cfg(all(test, any(loom, shuttle)))]
         if self.mistake == super::model::Mistake::InterestAfterTable {
             let result = insert();
@@ -60,20 +60,20 @@ impl<const KINDS: usize> Interest<KINDS> {
     }
 
     /// Takes a topic of this kind out of the table, as `remove` does it; under the same lock.
-    pub fn leave<R>(&self, kind: usize, remove: impl FnOnce() -> R) -> R {
+    pub fn remove_topic<R>(&self, kind: usize, remove: impl FnOnce() -> R) -> R {
         let result = remove();
         self.topics[kind].fetch_sub(1, Ordering::AcqRel);
         result
     }
 }
 
-impl<const KINDS: usize> Default for Interest<KINDS> {
+impl<const KINDS: usize> Default for TopicInterest<KINDS> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<const KINDS: usize> fmt::Debug for Interest<KINDS> {
+impl<const KINDS: usize> fmt::Debug for TopicInterest<KINDS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Interest").field("kinds", &KINDS).finish_non_exhaustive()
     }

@@ -5,14 +5,14 @@
 //! grow with the rows behind a listener, and one who does not look costs nobody anything.
 //!
 //! - [`Signal`]: the way to one listener: a note that there is something, and a wake-up for the first note
-//! - [`Ready`]: the same for a listener with many topics, a *partition*: which of them have news
-//! - [`Listeners`], [`Topic`]: who listens to one topic
-//! - [`Batch`]: what one publication, or one poll, tells to whom
-//! - [`Interest`], [`order`]: how a publisher passes over what nobody listens to, and yet misses nobody
-//! - [`Reached`]: how far a publisher is, for those who were not concerned
+//! - [`ReadyTopics`]: the same for a listener with many topics, a *partition*: which of them have news
+//! - [`ListenerSet`], [`FanoutTopic`]: who listens to one topic
+//! - [`TopicBatch`]: what one publication, or one poll, tells to whom
+//! - [`TopicInterest`], [`order`]: how a publisher passes over what nobody listens to, and yet misses nobody
+//! - [`ReachedPosition`]: how far a publisher is, for those who were not concerned
 //!
 //! # The protocol
-//! *Publishing*: (1) make the new state visible, (2) open a [`Batch`], (3) ask the [`Interest`], look up
+//! *Publishing*: (1) make the new state visible, (2) open a [`TopicBatch`], (3) ask the [`TopicInterest`], look up
 //! topics and [append](Batch::change) to them, (4) [tell](Batch::tell).
 //! *Listening*: (1) [enter](Interest::enter) the topic in the table of topics, or find it there, (2) join its
 //! listeners, (3) [`order`], (4) read the state, (5) look, and go on looking until there is nothing and no
@@ -97,9 +97,9 @@ mod signal;
 #[cfg(all(test, any(loom, shuttle)))]
 mod model;
 
-pub use self::batch::{Batch, Topic};
-pub use self::interest::{Interest, order};
-pub use self::listeners::{Listen, Listeners, Signals};
-pub use self::reached::Reached;
-pub use self::ready::{Place, Ready};
-pub use self::signal::{Signal, Wake};
+pub use self::batch::{FanoutTopic, TopicBatch};
+pub use self::interest::{TopicInterest, fence_lookup};
+pub use self::listeners::{ListenerSet, SignalBatch, TopicListener};
+pub use self::reached::ReachedPosition;
+pub use self::ready::{PartitionPlace, ReadyTopics};
+pub use self::signal::{Signal, WakeHandle};

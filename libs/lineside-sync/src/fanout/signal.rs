@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::Listen;
+use super::TopicListener;
 use crate::primitive::atomic::{AtomicBool, Ordering};
 
 /// Wakes whoever looks: a task's waker, a thread, a poll's waker.
 ///
 /// Called from publishers' threads with no lock held; must be quick and must not publish.
-pub trait Wake: Send + Sync {
+pub trait WakeHandle: Send + Sync {
     /// There is something to look for. May come without cause.
     fn wake(&self);
 }
@@ -28,7 +28,7 @@ pub struct Signal<W: ?Sized> {
     wake: Arc<W>,
 }
 
-impl<W: Wake + ?Sized> Signal<W> {
+impl<W: WakeHandle + ?Sized> Signal<W> {
     /// A signal without a note. `number` tells the listener from all others of the same topics, and is the
     /// order in which listeners are told.
     pub fn new(number: u64, wake: Arc<W>) -> Arc<Self> {
@@ -42,38 +42,38 @@ impl<W: Wake + ?Sized> Signal<W> {
 
     /// Notes that there is something: to be called once it is there. True when the listener is to be told.
     #[must_use]
-    pub fn set(&self) -> bool {
+    pub fn set_note(&self) -> bool {
         !self.pending.swap(true, Ordering::AcqRel)
     }
 
     /// Takes the note; true when there was one, and it is time for another look.
     #[must_use]
-    pub fn take(&self) -> bool {
+    pub fn take_note(&self) -> bool {
         self.pending.swap(false, Ordering::AcqRel)
     }
 
     /// Wakes the listener.
-    pub fn tell(&self) {
+    pub fn wake_listener(&self) {
         self.wake.wake();
     }
 
     /// Notes it, and wakes the listener unless it has been told.
-    pub fn notify(&self) {
-        if self.set() {
-            self.tell();
+    pub fn notify_listener(&self) {
+        if self.set_note() {
+            self.wake_listener();
         }
     }
 }
 
-impl<W: Wake + ?Sized> Listen for Arc<Signal<W>> {
+impl<W: WakeHandle + ?Sized> TopicListener for Arc<Signal<W>> {
     type Wake = W;
 
-    fn number(&self) -> u64 {
+    fn listener_number(&self) -> u64 {
         self.number
     }
 
-    fn note(&self) -> Option<&Arc<Signal<W>>> {
-        self.set().then_some(self)
+    fn note_news(&self) -> Option<&Arc<Signal<W>>> {
+        self.set_note().then_some(self)
     }
 }
 

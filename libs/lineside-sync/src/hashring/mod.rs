@@ -33,14 +33,14 @@ pub const POINTS_MAX: usize = 1 << 20;
 
 /// Somebody who owns keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct RingMember {
     /// What it is called, everywhere the same.
     pub name: Box<str>,
     /// Its share of the keys, in proportion to the others'. With 0 it owns none: it is leaving.
     pub weight: u16,
 }
 
-impl Member {
+impl RingMember {
     /// A member of that name and weight.
     pub fn new(name: &str, weight: u16) -> Self {
         Self { name: name.into(), weight }
@@ -75,7 +75,7 @@ impl Member {
 #[derive(Debug, Clone)]
 pub struct HashRing {
     /// By name.
-    members: Box<[Member]>,
+    members: Box<[RingMember]>,
     /// Places of the points, rising.
     places: Box<[u64]>,
     /// The member of each point.
@@ -87,23 +87,23 @@ impl HashRing {
     ///
     /// # Errors
     /// If two members have one name, or all together more than [`POINTS_MAX`] points.
-    pub fn new(members: impl IntoIterator<Item = Member>) -> Result<Self, Error> {
-        let mut members: Vec<Member> = members.into_iter().collect();
+    pub fn new(members: impl IntoIterator<Item = RingMember>) -> Result<Self, HashRingError> {
+        let mut members: Vec<RingMember> = members.into_iter().collect();
         members.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         if let Some(pair) = members.windows(2).find(|pair| pair[0].name == pair[1].name) {
-            return Err(Error(Reason::SameName(pair[0].name.clone())));
+            return Err(HashRingError(ErrorReason::SameName(pair[0].name.clone())));
         }
-        let n_points = |member: &Member| u32::from(member.weight) * POINTS_PER_WEIGHT;
+        let n_points = |member: &RingMember| u32::from(member.weight) * POINTS_PER_WEIGHT;
         let total = members.iter().map(|member| n_points(member) as usize).sum();
         if total > POINTS_MAX {
-            return Err(Error(Reason::TooManyPoints(total)));
+            return Err(HashRingError(ErrorReason::TooManyPoints(total)));
         }
         let mut points = Vec::with_capacity(total);
         for (member, index) in members.iter().zip(0u32..) {
             let mut bytes = [member.name.as_bytes(), &[0; 4]].concat();
             for point in 0..n_points(member) {
                 bytes[member.name.len()..].copy_from_slice(&point.to_le_bytes());
-                points.push((place(&bytes), index));
+                points.push((hash_position(&bytes), index));
             }
         }
         // Members are sorted by name, so of points at one place the first name's comes first.
@@ -114,8 +114,8 @@ impl HashRing {
     }
 
     /// The owner of a key; none if no member has weight.
-    pub fn owner(&self, key: &[u8]) -> Option<&str> {
-        let point = self.point(key);
+    pub fn find_owner(&self, key: &[u8]) -> Option<&str> {
+        let point = self.first_point_at(key);
         let owner = self.owners.get(point)?;
         Some(&self.members[*owner as usize].name)
     }
@@ -124,17 +124,22 @@ impl HashRing {
     /// whoever would own it without that one, and so on.
     ///
     /// Cost: to find the n-th about n points are looked at while n is small beside the number of members.
-    pub fn owners(&self, key: &[u8]) -> Owners<'_> {
-        Owners { ring: self, next: self.point(key), left: self.owners.len(), told: Vec::new() }
+    pub fn owners_in_order(&self, key: &[u8]) -> OwnerIter<'_> {
+        OwnerIter {
+            ring: self,
+            next: self.first_point_at(key),
+            left: self.owners.len(),
+            told: Vec::new(),
+        }
     }
 
     /// All members, by name.
-    pub fn members(&self) -> &[Member] {
+    pub fn members(&self) -> &[RingMember] {
         &self.members
     }
 
     /// The part of all places that a member owns, from 0 to 1; 0 if there is no such member.
-    pub fn share(&self, name: &str) -> f64 {
+    pub fn owned_share(&self, name: &str) -> f64 {
         let Ok(member) = self.members.binary_search_by(|member| (*member.name).cmp(name)) else {
             return 0.0;
         };
@@ -145,8 +150,8 @@ impl HashRing {
     }
 
     /// The index of the first point at the key's place or after it; 0 for a ring without points.
-    fn point(&self, key: &[u8]) -> usize {
-        let key = place(key);
+    fn first_point_at(&self, key: &[u8]) -> usize {
+        let key = hash_position(key);
         let point = self.places.partition_point(|place| *place < key);
         if point == self.places.len() { 0 } else { point }
     }
@@ -155,13 +160,13 @@ impl HashRing {
 /// How many places there are, as near as a float can say: 2⁶⁴.
 const CIRCLE: f64 = u64::MAX as f64;
 
-fn place(bytes: &[u8]) -> u64 {
+fn hash_position(bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, SEED)
 }
 
-/// The owners of a key, in order. See [`HashRing::owners`].
+/// The owners of a key, in order. See [`HashRing::owners_in_order`].
 #[derive(Debug, Clone)]
-pub struct Owners<'a> {
+pub struct OwnerIter<'a> {
     ring: &'a HashRing,
     next: usize,
     /// Points not looked at yet.
@@ -169,7 +174,7 @@ pub struct Owners<'a> {
     told: Vec<u32>,
 }
 
-impl<'a> Iterator for Owners<'a> {
+impl<'a> Iterator for OwnerIter<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
@@ -191,23 +196,23 @@ impl<'a> Iterator for Owners<'a> {
 
 /// Why members make no ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Error(Reason);
+pub struct HashRingError(ErrorReason);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Reason {
+enum ErrorReason {
     SameName(Box<str>),
     TooManyPoints(usize),
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for HashRingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Reason::SameName(name) => write!(f, "two members are called {name:?}"),
-            Reason::TooManyPoints(n) => {
+            ErrorReason::SameName(name) => write!(f, "two members are called {name:?}"),
+            ErrorReason::TooManyPoints(n) => {
                 write!(f, "{n} points, more than {POINTS_MAX}: lower the weights in proportion")
             }
         }
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for HashRingError {}

@@ -1,20 +1,20 @@
 //! Which value belongs to which bucket: linear within a power of two, logarithmic beyond.
 
 /// Buckets that the values of a `u64` need.
-pub(super) const fn count(bits: u32) -> usize {
+pub(super) const fn bucket_count(bits: u32) -> usize {
     (65 - bits as usize) << bits
 }
 
 /// The bucket of a value.
 #[inline]
-pub(super) const fn index(bits: u32, value: u64) -> usize {
+pub(super) const fn bucket_index(bits: u32, value: u64) -> usize {
     // Values below 2^bits are treated like those of the next power of two: their own bucket each.
     let shift = (63 - bits) - (value | (1 << bits)).leading_zeros();
     ((shift as usize) << bits) + (value >> shift) as usize
 }
 
 /// The greatest value of a bucket.
-pub(super) const fn greatest(bits: u32, bucket: usize) -> u64 {
+pub(super) const fn greatest_value(bits: u32, bucket: usize) -> u64 {
     let Some(shift) = (bucket >> bits).checked_sub(1) else { return bucket as u64 };
     let top = (bucket - (shift << bits)) as u64;
     (top << shift) | ((1 << shift) - 1)
@@ -30,10 +30,13 @@ mod tests {
         let precisions: &[u32] = if cfg!(miri) { &[0, 1, 5] } else { &[0, 1, 5, 7, 16] };
         for &bits in precisions {
             let mut next = Some(0_u64);
-            for bucket in 0..count(bits) {
+            for bucket in 0..bucket_count(bits) {
                 let least = next.expect("values are left for every bucket");
-                let greatest = greatest(bits, bucket);
-                assert_eq!((index(bits, least), index(bits, greatest)), (bucket, bucket));
+                let greatest = greatest_value(bits, bucket);
+                assert_eq!(
+                    (bucket_index(bits, least), bucket_index(bits, greatest)),
+                    (bucket, bucket)
+                );
                 assert!((greatest - least) as f64 <= least as f64 / (1_u64 << bits) as f64);
                 next = greatest.checked_add(1);
             }
@@ -44,8 +47,8 @@ mod tests {
     #[test]
     fn small_values_are_exact() {
         for value in 0..64 {
-            assert_eq!(greatest(5, index(5, value)), value);
+            assert_eq!(greatest_value(5, bucket_index(5, value)), value);
         }
-        assert_eq!(greatest(5, index(5, 64)), 65);
+        assert_eq!(greatest_value(5, bucket_index(5, 64)), 65);
     }
 }

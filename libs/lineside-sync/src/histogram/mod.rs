@@ -1,7 +1,7 @@
 //! Histograms with cells per thread: log-linear buckets, a bounded relative error, folded when read.
 //!
 //! A shared array of atomics falls to a tenth of its speed with the second core. Here each thread records into an
-//! array of its own with plain loads and stores, and a [`Snapshot`] adds the arrays up.
+//! array of its own with plain loads and stores, and a [`HistogramSnapshot`] adds the arrays up.
 //!
 //! ```
 //! use lineside_sync::histogram::Histogram;
@@ -44,12 +44,12 @@ use std::fmt::{self, Debug, Formatter};
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::counter::cells::{self, Cells, Kind, Member, Mistake, Registry};
+use crate::counter::cells::{self, AreaKind, CellRegistry, Cells, CounterFault, ThreadCells};
 use crate::counter::thread;
 use crate::primitive::Arc;
 
-pub use self::exponential::Exponential;
-pub use self::snapshot::Snapshot;
+pub use self::exponential::ExponentialBuckets;
+pub use self::snapshot::HistogramSnapshot;
 
 /// Bits of precision of [`Histogram::new`]: quantiles are at most 1/32 too high.
 pub const BITS: u32 = 5;
@@ -66,16 +66,16 @@ const HEAD: usize = 3;
 #[derive(Clone)]
 pub struct Histogram<const PRECISION: u32 = BITS> {
     area: usize,
-    shared: Arc<Shared>,
+    shared: Arc<HistogramCells>,
 }
 
 /// The last handle to go gives the cells back.
-struct Shared {
-    registry: &'static Registry,
+struct HistogramCells {
+    registry: &'static CellRegistry,
     area: usize,
 }
 
-impl Drop for Shared {
+impl Drop for HistogramCells {
     fn drop(&mut self) {
         self.registry.close_area(self.area);
     }
@@ -91,20 +91,20 @@ impl Histogram {
 impl<const PRECISION: u32> Histogram<PRECISION> {
     /// An empty histogram whose precision the type says, 0 to 16 bits.
     pub fn with_precision() -> Self {
-        Self::in_registry(thread::process())
+        Self::in_registry(thread::process_registry())
     }
 
-    fn in_registry(registry: &'static Registry) -> Self {
+    fn in_registry(registry: &'static CellRegistry) -> Self {
         const { assert!(PRECISION <= 16, "more than 16 bits would take megabytes per thread") };
-        let cells = HEAD + buckets::count(PRECISION);
-        let area = registry.open_area(Kind { cells, greatest: SUM });
-        Self { area, shared: Arc::new(Shared { registry, area }) }
+        let cells = HEAD + buckets::bucket_count(PRECISION);
+        let area = registry.open_area(AreaKind { cells, greatest: SUM });
+        Self { area, shared: Arc::new(HistogramCells { registry, area }) }
     }
 
     /// Records one value. Wait-free but for a thread's first.
     #[inline]
     pub fn record(&self, value: u64) {
-        thread::with_cells(self.area, move |cells| record::<PRECISION>(cells, value));
+        thread::with_cells(self.area, move |cells| record_in_cells::<PRECISION>(cells, value));
     }
 
     /// Records a duration in nanoseconds; beyond 584 years it counts as that.
@@ -116,15 +116,15 @@ impl<const PRECISION: u32> Histogram<PRECISION> {
     /// The calling thread's cells themselves: records without the look-up.
     ///
     /// They belong to one thread (it is not `Send`), which keeps them until this is dropped.
-    pub fn local(&self) -> LocalHistogram<PRECISION> {
-        LocalHistogram::of(self, thread::member())
+    pub fn local_handle(&self) -> LocalHistogram<PRECISION> {
+        LocalHistogram::from_thread_cells(self, thread::thread_cells())
     }
 
     /// What was recorded, by all threads, those that ended included.
     ///
     /// Takes the lock that a thread's first record takes, for about a microsecond per thread.
-    pub fn snapshot(&self) -> Snapshot<PRECISION> {
-        Snapshot::of(self.shared.registry.fold(self.area))
+    pub fn snapshot(&self) -> HistogramSnapshot<PRECISION> {
+        HistogramSnapshot::from_cells(self.shared.registry.fold_area(self.area))
     }
 }
 
@@ -145,20 +145,20 @@ pub struct LocalHistogram<const PRECISION: u32 = BITS> {
     cells: Cells,
     histogram: Histogram<PRECISION>,
     /// The cells are not folded, and not another thread's, while this is held.
-    _member: Option<Rc<Member>>,
+    _member: Option<Rc<ThreadCells>>,
 }
 
 impl<const PRECISION: u32> LocalHistogram<PRECISION> {
-    fn of(histogram: &Histogram<PRECISION>, member: Rc<Member>) -> Self {
-        let cells = member.cells(histogram.area);
-        let keeps = !histogram.shared.registry.makes(Mistake::LocalKeepsNothing);
+    fn from_thread_cells(histogram: &Histogram<PRECISION>, member: Rc<ThreadCells>) -> Self {
+        let cells = member.cells_in_area(histogram.area);
+        let keeps = !histogram.shared.registry.injects_fault(CounterFault::LocalKeepsNothing);
         Self { cells, histogram: histogram.clone(), _member: keeps.then_some(member) }
     }
 
     /// Records one value. Wait-free.
     #[inline]
     pub fn record(&self, value: u64) {
-        record::<PRECISION>(self.cells, value);
+        record_in_cells::<PRECISION>(self.cells, value);
     }
 
     /// Records a duration in nanoseconds; beyond 584 years it counts as that.
@@ -181,11 +181,11 @@ impl<const PRECISION: u32> Debug for LocalHistogram<PRECISION> {
 
 /// `None`, and nothing done, where the cells are not there.
 #[inline]
-fn record<const PRECISION: u32>(cells: Cells, value: u64) -> Option<()> {
+fn record_in_cells<const PRECISION: u32>(cells: Cells, value: u64) -> Option<()> {
     let (head, buckets) = cells.split_first_chunk::<HEAD>()?;
-    cells::raise(&head[GREATEST], value);
-    cells::raise(&head[LEAST_INVERTED], !value);
-    cells::add(&head[SUM], value);
-    cells::add_last(buckets.get(buckets::index(PRECISION, value))?, 1);
+    cells::raise_cell(&head[GREATEST], value);
+    cells::raise_cell(&head[LEAST_INVERTED], !value);
+    cells::add_to_cell(&head[SUM], value);
+    cells::add_to_last_cell(buckets.get(buckets::bucket_index(PRECISION, value))?, 1);
     Some(())
 }

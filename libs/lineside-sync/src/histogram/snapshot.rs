@@ -8,23 +8,23 @@ use super::{BITS, GREATEST, HEAD, LEAST_INVERTED, SUM, buckets};
 ///
 /// Plain data: it can be kept, sent, and merged with those of other histograms of the same precision.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Snapshot<const PRECISION: u32 = BITS> {
+pub struct HistogramSnapshot<const PRECISION: u32 = BITS> {
     /// As the cells: greatest, least inverted, sum, buckets.
     cells: Box<[u64]>,
 }
 
-impl<const PRECISION: u32> Snapshot<PRECISION> {
-    pub(super) fn of(cells: Box<[u64]>) -> Self {
+impl<const PRECISION: u32> HistogramSnapshot<PRECISION> {
+    pub(super) fn from_cells(cells: Box<[u64]>) -> Self {
         Self { cells }
     }
 
-    pub(super) fn buckets(&self) -> &[u64] {
+    pub(super) fn bucket_cells(&self) -> &[u64] {
         &self.cells[HEAD..]
     }
 
     /// How many values there are.
-    pub fn count(&self) -> u64 {
-        self.buckets().iter().sum()
+    pub fn value_count(&self) -> u64 {
+        self.bucket_cells().iter().sum()
     }
 
     /// The sum of the values; wraps, which takes 584 years of nanoseconds.
@@ -34,17 +34,17 @@ impl<const PRECISION: u32> Snapshot<PRECISION> {
 
     /// The least value, exactly; none of none.
     pub fn min(&self) -> Option<u64> {
-        (self.count() > 0).then_some(!self.cells[LEAST_INVERTED])
+        (self.value_count() > 0).then_some(!self.cells[LEAST_INVERTED])
     }
 
     /// The greatest value, exactly; none of none.
     pub fn max(&self) -> Option<u64> {
-        (self.count() > 0).then_some(self.cells[GREATEST])
+        (self.value_count() > 0).then_some(self.cells[GREATEST])
     }
 
     /// The mean of the values; none of none.
     pub fn mean(&self) -> Option<f64> {
-        let count = self.count();
+        let count = self.value_count();
         (count > 0).then(|| self.sum() as f64 / count as f64)
     }
 
@@ -54,25 +54,25 @@ impl<const PRECISION: u32> Snapshot<PRECISION> {
     /// [`max`](Self::max). `q` outside 0 to 1 counts as the nearer end, NaN as 0. Linear in the buckets.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let (min, max) = (self.min()?, self.max()?);
-        let rank = rank(q, self.count());
+        let rank = rank_of_quantile(q, self.value_count());
         let mut seen = 0;
-        let bucket = self.buckets().iter().position(|n| {
+        let bucket = self.bucket_cells().iter().position(|n| {
             seen += n;
             seen >= rank
         })?;
-        Some(buckets::greatest(PRECISION, bucket).min(max).max(min))
+        Some(buckets::greatest_value(PRECISION, bucket).min(max).max(min))
     }
 
     /// How many values are in buckets that end at or below each of `bounds`, which must rise.
     ///
     /// What the classic histograms of Prometheus want. A value is counted at the first bound that is at least its
     /// bucket's end: at most 2<sup>-PRECISION</sup> beyond the value itself.
-    pub fn cumulative(&self, bounds: &[u64]) -> Vec<u64> {
-        let mut buckets = self.buckets().iter().enumerate().peekable();
+    pub fn cumulative_counts(&self, bounds: &[u64]) -> Vec<u64> {
+        let mut buckets = self.bucket_cells().iter().enumerate().peekable();
         let mut seen = 0;
         let below = |&bound: &u64| {
             while let Some((_, n)) =
-                buckets.next_if(|(n, _)| buckets::greatest(PRECISION, *n) <= bound)
+                buckets.next_if(|(n, _)| buckets::greatest_value(PRECISION, *n) <= bound)
             {
                 seen += n;
             }
@@ -82,24 +82,24 @@ impl<const PRECISION: u32> Snapshot<PRECISION> {
     }
 
     /// Takes in all values of another, as if they had been recorded here.
-    pub fn merge(&mut self, other: &Self) {
+    pub fn merge_values(&mut self, other: &Self) {
         for (n, (mine, &theirs)) in self.cells.iter_mut().zip(&other.cells).enumerate() {
             *mine = if n < SUM { theirs.max(*mine) } else { mine.wrapping_add(theirs) };
         }
     }
 }
 
-impl<const PRECISION: u32> Default for Snapshot<PRECISION> {
+impl<const PRECISION: u32> Default for HistogramSnapshot<PRECISION> {
     /// Of nothing: what merging begins with.
     fn default() -> Self {
-        Self::of(vec![0; HEAD + buckets::count(PRECISION)].into_boxed_slice())
+        Self::from_cells(vec![0; HEAD + buckets::bucket_count(PRECISION)].into_boxed_slice())
     }
 }
 
-impl<const PRECISION: u32> Debug for Snapshot<PRECISION> {
+impl<const PRECISION: u32> Debug for HistogramSnapshot<PRECISION> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_struct("Snapshot")
-            .field("count", &self.count())
+            .field("count", &self.value_count())
             .field("min", &self.min())
             .field("p50", &self.quantile(0.5))
             .field("p99", &self.quantile(0.99))
@@ -109,7 +109,7 @@ impl<const PRECISION: u32> Debug for Snapshot<PRECISION> {
 }
 
 /// The position, counted from 1, of the value that `q` of `count` values do not exceed.
-fn rank(q: f64, count: u64) -> u64 {
+fn rank_of_quantile(q: f64, count: u64) -> u64 {
     let exact = q.clamp(0.0, 1.0) * count as f64;
     // 0.99999 of 100,000 is 99,999, and a hair more in floating point: a hair is no further value.
     let whole = exact.round();
@@ -134,7 +134,7 @@ mod tests {
             (f64::NAN, 3, 1),
             (0.99999, 2_000_000, 1_999_980),
         ] {
-            assert_eq!(rank(q, count), expected, "{q} of {count}");
+            assert_eq!(rank_of_quantile(q, count), expected, "{q} of {count}");
         }
     }
 }

@@ -12,52 +12,52 @@ use std::{
     ops::{Deref, DerefMut},
 };
 
-use super::mistake::{Mistake, Mistakes};
+use super::fault_injection::{FaultInjection, MailboxFault};
 use crate::primitive::{
     atomic::{AtomicBool, Ordering},
     hint, thread,
 };
 
 /// A value that one thread at a time may touch.
-pub(super) struct Lock<T> {
+pub(super) struct SpinLock<T> {
     is_held: AtomicBool,
-    mistakes: Mistakes,
+    mistakes: FaultInjection,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: a `&Lock` hands out the value to one thread at a time, as a `Mutex` does: sending it must be sound.
-unsafe impl<T: Send> Sync for Lock<T> {}
+// SAFETY: a `&SpinLock` hands out the value to one thread at a time, as a `Mutex` does: sending it must be sound.
+unsafe impl<T: Send> Sync for SpinLock<T> {}
 
-impl<T> Lock<T> {
+impl<T> SpinLock<T> {
     pub(super) fn new(value: T) -> Self {
-        let mistakes = Mistakes::default();
+        let mistakes = FaultInjection::default();
         Self { is_held: AtomicBool::new(false), mistakes, value: UnsafeCell::new(value) }
     }
 
     #[cfg(all(test, loom))]
-    pub(super) fn mistaken(value: T, mistake: Mistake) -> Self {
-        Self { mistakes: Mistakes(Some(mistake)), ..Self::new(value) }
+    pub(super) fn mistaken(value: T, mistake: MailboxFault) -> Self {
+        Self { mistakes: FaultInjection(Some(mistake)), ..Self::new(value) }
     }
 
     /// The value, unless another thread has it.
     #[inline]
-    pub(super) fn try_lock(&self) -> Option<Guard<'_, T>> {
+    pub(super) fn try_lock(&self) -> Option<SpinLockGuard<'_, T>> {
         // Acquire: what the last holder did is seen.
         let taken =
             self.is_held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
         // A guard that is made gives back: none is made by a failure.
-        if taken.is_ok() { Some(Guard(self)) } else { None }
+        if taken.is_ok() { Some(SpinLockGuard(self)) } else { None }
     }
 
     /// The value, once no other thread has it.
     #[inline]
-    pub(super) fn lock(&self) -> Guard<'_, T> {
+    pub(super) fn lock(&self) -> SpinLockGuard<'_, T> {
         self.try_lock().unwrap_or_else(|| self.lock_slowly())
     }
 
     #[cold]
-    fn lock_slowly(&self) -> Guard<'_, T> {
-        let mut patience = Patience::new();
+    fn lock_slowly(&self) -> SpinLockGuard<'_, T> {
+        let mut patience = SpinWait::new();
         loop {
             // Looking does not take the line away from the holder, exchanging does.
             // A model checker may show an old value for ever.
@@ -65,24 +65,24 @@ impl<T> Lock<T> {
             if is_free && let Some(guard) = self.try_lock() {
                 return guard;
             }
-            patience.wait();
+            patience.wait_once();
         }
     }
 }
 
-impl<T> fmt::Debug for Lock<T> {
+impl<T> fmt::Debug for SpinLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lock").finish_non_exhaustive()
     }
 }
 
 /// The value while it is held.
-pub(super) struct Guard<'a, T>(&'a Lock<T>);
+pub(super) struct SpinLockGuard<'a, T>(&'a SpinLock<T>);
 
 // SAFETY: a shared guard gives no more than a shared reference to the value.
-unsafe impl<T: Sync> Sync for Guard<'_, T> {}
+unsafe impl<T: Sync> Sync for SpinLockGuard<'_, T> {}
 
-impl<T> Deref for Guard<'_, T> {
+impl<T> Deref for SpinLockGuard<'_, T> {
     type Target = T;
 
     #[inline]
@@ -92,7 +92,7 @@ impl<T> Deref for Guard<'_, T> {
     }
 }
 
-impl<T> DerefMut for Guard<'_, T> {
+impl<T> DerefMut for SpinLockGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as above, and this guard is borrowed alone.
@@ -100,11 +100,11 @@ impl<T> DerefMut for Guard<'_, T> {
     }
 }
 
-impl<T> Drop for Guard<'_, T> {
+impl<T> Drop for SpinLockGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         // Release: the next holder sees what was done.
-        let ordering = match self.0.mistakes.make(Mistake::UnlockRelaxed) {
+        let ordering = match self.0.mistakes.injects_fault(MailboxFault::UnlockRelaxed) {
             true => Ordering::Relaxed,
             false => Ordering::Release,
         };
@@ -114,9 +114,9 @@ impl<T> Drop for Guard<'_, T> {
 
 /// How to wait for what another thread is about to do: spin, then let others run, then sleep.
 #[derive(Debug)]
-pub(super) struct Patience(u32);
+pub(super) struct SpinWait(u32);
 
-impl Patience {
+impl SpinWait {
     /// Spins of 1, 2, 4 … 32 pauses: a microsecond or two.
     const SPINS: u32 = 6;
     /// Then the processor is given away that often.
@@ -127,7 +127,7 @@ impl Patience {
         Self(0)
     }
 
-    pub(super) fn wait(&mut self) {
+    pub(super) fn wait_once(&mut self) {
         let n = self.0;
         self.0 = n.saturating_add(1);
         if cfg!(any(loom, shuttle)) {

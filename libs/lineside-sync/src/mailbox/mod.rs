@@ -28,7 +28,7 @@
 //!   sender is another sender. Between senders there is no order.
 //! - *Delivery*: what was accepted is received exactly once, unless the receiver is dropped; one that wants to
 //!   leave nothing behind [closes](Receiver::close) and receives on until it is told [`None`].
-//! - *Bound*: [`Options::credits`] messages wait in the single queue, [`Options::slot_credits`] in each slot,
+//! - *Bound*: [`MailboxOptions::credits`] messages wait in the single queue, [`MailboxOptions::slot_credits`] in each slot,
 //!   and as many again may be in the receiver's hands, which takes whole queues. A sender that finds its queue
 //!   full is refused at once and keeps the message.
 //! - *Waking*: a receiver that waits is woken once, by the first message; while it is awake no sender makes a
@@ -42,7 +42,7 @@ mod error;
     expect(dead_code, reason = "a model checker's lock stands for it, except in its own model")
 )]
 mod lock;
-mod mistake;
+mod fault_injection;
 #[cfg(all(test, any(loom, shuttle)))]
 mod model;
 mod options;
@@ -52,12 +52,12 @@ mod shared;
 mod slots;
 
 pub use error::{RecvTimeoutError, SendError, TryRecvError, TrySendError};
-pub use options::Options;
+pub use options::MailboxOptions;
 pub use receiver::{Drain, Receiver};
 pub use sender::Sender;
 
 /// An empty mailbox and its first sender.
-pub fn new<T>(options: Options) -> (Sender<T>, Receiver<T>) {
-    let shared = shared::Shared::new(options);
-    (Sender::first(&shared), Receiver::of(shared))
+pub fn new<T>(options: MailboxOptions) -> (Sender<T>, Receiver<T>) {
+    let shared = shared::MailboxShared::new(options);
+    (Sender::from_shared(&shared), Receiver::from_shared(shared))
 }

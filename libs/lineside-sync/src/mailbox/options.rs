@@ -6,7 +6,7 @@
 /// receiver's hands. Where a message owns memory, fewer are better: a backlog that fits a core's cache is
 /// received several times faster than a cold one, and a sender that is refused early loses nothing by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct MailboxOptions {
     /// Messages that wait in the single queue; at least 1.
     pub credits: usize,
     /// Messages that wait in each slot; at least 1.
@@ -26,7 +26,7 @@ pub struct Options {
     pub parallel_below: u32,
 }
 
-impl Default for Options {
+impl Default for MailboxOptions {
     fn default() -> Self {
         Self {
             credits: 1_024,
@@ -39,14 +39,14 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl MailboxOptions {
     /// The defaults with room for `n` messages in the single queue and in each slot.
     pub fn with_credits(n: usize) -> Self {
         Self { credits: n, slot_credits: n, ..Self::default() }
     }
 
     /// A queue without room would never pass anything on.
-    pub(super) fn usable(self) -> Self {
+    pub(super) fn clamp_credits(self) -> Self {
         let credits = self.credits.max(1);
         let slot_credits = self.slot_credits.max(1);
         Self { credits, slot_credits, ..self }

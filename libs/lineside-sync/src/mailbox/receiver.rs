@@ -11,12 +11,12 @@ use std::{
 };
 
 #[cfg(not(any(loom, shuttle)))]
-use super::{error::RecvTimeoutError, lock::Patience};
+use super::{error::RecvTimeoutError, lock::SpinWait};
 use super::{
     error::TryRecvError,
-    mistake::Mistake,
-    shared::{Look, Shared, Waiting},
-    slots::Taken,
+    fault_injection::MailboxFault,
+    shared::{MailboxShared, SleepDecision, WaitingReceiver},
+    slots::TakenMessages,
 };
 use crate::primitive::{Arc, thread};
 
@@ -24,11 +24,11 @@ use crate::primitive::{Arc, thread};
 ///
 /// *Order*: what it took from the single queue comes before what it took from the slots; each in order.
 pub struct Receiver<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<MailboxShared<T>>,
     /// Taken from the single queue.
     single: VecDeque<T>,
     /// Taken from the slots.
-    slots: Taken<T>,
+    slots: TakenMessages<T>,
     /// Visits to open slots since the last review, and what they brought.
     n_visits: u32,
     n_messages: usize,
@@ -37,11 +37,11 @@ pub struct Receiver<T> {
 }
 
 impl<T> Receiver<T> {
-    pub(super) fn of(shared: Arc<Shared<T>>) -> Self {
+    pub(super) fn from_shared(shared: Arc<MailboxShared<T>>) -> Self {
         Self {
             shared,
             single: VecDeque::new(),
-            slots: Taken::new(),
+            slots: TakenMessages::new(),
             n_visits: 0,
             n_messages: 0,
             is_early: false,
@@ -56,7 +56,7 @@ impl<T> Receiver<T> {
         match self.pop() {
             Some(message) => Some(message),
             None => {
-                if self.wait() {
+                if self.wait_ready() {
                     self.pop()
                 } else {
                     None
@@ -76,7 +76,7 @@ impl<T> Receiver<T> {
         match self.pop() {
             Some(message) => Ok(message),
             None => {
-                self.wait_timeout(timeout)?;
+                self.wait_ready_timeout(timeout)?;
                 self.pop().ok_or(RecvTimeoutError::Closed)
             }
         }
@@ -92,11 +92,11 @@ impl<T> Receiver<T> {
             if let Some(message) = self.pop() {
                 return Ok(message);
             }
-            if !self.visit() {
-                match self.shared.look() {
-                    Look::Ready => {}
-                    Look::Closed => return Err(TryRecvError::Closed),
-                    Look::Sleep => return Err(TryRecvError::Empty),
+            if !self.collect_queues() {
+                match self.shared.decide_sleep() {
+                    SleepDecision::Ready => {}
+                    SleepDecision::Closed => return Err(TryRecvError::Closed),
+                    SleepDecision::Sleep => return Err(TryRecvError::Empty),
                 }
             }
         }
@@ -119,11 +119,11 @@ impl<T> Receiver<T> {
             if let Some(message) = self.pop() {
                 return Poll::Ready(Some(message));
             }
-            if !self.visit() {
-                match self.sleep(Waiting::Task(context.waker().clone())) {
-                    Look::Ready => {}
-                    Look::Closed => return Poll::Ready(None),
-                    Look::Sleep => return Poll::Pending,
+            if !self.collect_queues() {
+                match self.try_sleep(WaitingReceiver::Task(context.waker().clone())) {
+                    SleepDecision::Ready => {}
+                    SleepDecision::Closed => return Poll::Ready(None),
+                    SleepDecision::Sleep => return Poll::Pending,
                 }
             }
         }
@@ -159,22 +159,23 @@ impl<T> Receiver<T> {
     /// }
     /// assert!(received.into_iter().eq(0..100));
     /// ```
-    pub fn wake_by(&mut self, waker: &Waker) -> bool {
-        self.is_empty_handed() && self.sleep(Waiting::Task(waker.clone())) == Look::Sleep
+    pub fn register_waker(&mut self, waker: &Waker) -> bool {
+        self.has_nothing_in_hand()
+            && self.try_sleep(WaitingReceiver::Task(waker.clone())) == SleepDecision::Sleep
     }
 
     /// Waits until something can be received at once; `false` when nothing ever will be.
-    pub fn wait(&mut self) -> bool {
+    pub fn wait_ready(&mut self) -> bool {
         if self.is_ready_soon() {
             return true;
         }
         loop {
-            match self.sleep(Waiting::Thread(thread::current())) {
-                Look::Ready => {}
-                Look::Closed => return false,
-                Look::Sleep => thread::park(),
+            match self.try_sleep(WaitingReceiver::Thread(thread::current())) {
+                SleepDecision::Ready => {}
+                SleepDecision::Closed => return false,
+                SleepDecision::Sleep => thread::park(),
             }
-            if self.visit() {
+            if self.collect_queues() {
                 return true;
             }
         }
@@ -187,20 +188,20 @@ impl<T> Receiver<T> {
     /// As of [`recv_timeout`](Self::recv_timeout).
     #[cfg(not(any(loom, shuttle)))]
     #[expect(clippy::disallowed_methods, reason = "a thread is parked by the real clock")]
-    pub fn wait_timeout(&mut self, timeout: Duration) -> Result<(), RecvTimeoutError> {
+    pub fn wait_ready_timeout(&mut self, timeout: Duration) -> Result<(), RecvTimeoutError> {
         if self.is_ready_soon() {
             return Ok(());
         }
         let start = Instant::now();
         loop {
             let left = timeout.saturating_sub(start.elapsed());
-            match self.sleep(Waiting::Thread(thread::current())) {
-                Look::Ready => {}
-                Look::Closed => return Err(RecvTimeoutError::Closed),
-                Look::Sleep if left.is_zero() => return Err(RecvTimeoutError::Timeout),
-                Look::Sleep => thread::park_timeout(left),
+            match self.try_sleep(WaitingReceiver::Thread(thread::current())) {
+                SleepDecision::Ready => {}
+                SleepDecision::Closed => return Err(RecvTimeoutError::Closed),
+                SleepDecision::Sleep if left.is_zero() => return Err(RecvTimeoutError::Timeout),
+                SleepDecision::Sleep => thread::park_timeout(left),
             }
-            if self.visit() {
+            if self.collect_queues() {
                 return Ok(());
             }
         }
@@ -211,8 +212,8 @@ impl<T> Receiver<T> {
     /// *Cost*: a visit if nothing is left of the last one, then a move per message. What is not taken from the
     /// iterator stays.
     pub fn drain(&mut self) -> Drain<'_, T> {
-        if self.is_empty_handed() {
-            self.visit();
+        if self.has_nothing_in_hand() {
+            self.collect_queues();
         }
         Drain { receiver: self }
     }
@@ -228,14 +229,14 @@ impl<T> Receiver<T> {
     }
 
     #[inline]
-    fn is_empty_handed(&self) -> bool {
+    fn has_nothing_in_hand(&self) -> bool {
         self.single.is_empty() && self.slots.is_empty()
     }
 
     /// The next message in hand.
     #[inline]
     fn pop(&mut self) -> Option<T> {
-        if self.shared.mistakes.make(Mistake::SlotsFirst) && !self.slots.is_empty() {
+        if self.shared.mistakes.injects_fault(MailboxFault::SlotsFirst) && !self.slots.is_empty() {
             return self.slots.pop();
         }
         match self.single.pop_front() {
@@ -249,14 +250,14 @@ impl<T> Receiver<T> {
     /// The slots are visited first and handed out last. A sender's messages are in the single queue before it
     /// got a slot, so whoever's message is found in a slot has older ones only in the single queue, which is
     /// taken after it; and has newer ones there only after this receiver closed the slots.
-    fn visit(&mut self) -> bool {
-        let slots = self.shared.open_slots();
-        let from_slots = slots.map_or(0, |slots| slots.take(&mut self.slots));
+    fn collect_queues(&mut self) -> bool {
+        let slots = self.shared.slots_if_open();
+        let from_slots = slots.map_or(0, |slots| slots.take_queues(&mut self.slots));
         let review = match slots {
-            Some(_) if from_slots > 0 => self.review(from_slots),
+            Some(_) if from_slots > 0 => self.review_slots(from_slots),
             Some(_) => None,
             None => {
-                self.slots.shrink();
+                self.slots.release_memory();
                 None
             }
         };
@@ -273,15 +274,15 @@ impl<T> Receiver<T> {
     }
 
     /// Goes to sleep if there is nothing to receive. Hands must be empty.
-    fn sleep(&mut self, waiting: Waiting) -> Look {
-        let is_parallel = self.shared.open_slots().is_some();
-        let review = if is_parallel { self.review(0) } else { None };
-        self.shared.sleep(waiting, review == Some(true))
+    fn try_sleep(&mut self, waiting: WaitingReceiver) -> SleepDecision {
+        let is_parallel = self.shared.slots_if_open().is_some();
+        let review = if is_parallel { self.review_slots(0) } else { None };
+        self.shared.try_sleep(waiting, review == Some(true))
     }
 
     /// Counts a visit to open slots; now and then tells whether the last ones brought too little to be worth
     /// slots.
-    fn review(&mut self, n_messages: usize) -> Option<bool> {
+    fn review_slots(&mut self, n_messages: usize) -> Option<bool> {
         let options = self.shared.options;
         self.n_visits += 1;
         self.n_messages += n_messages;
@@ -300,7 +301,7 @@ impl<T> Receiver<T> {
     /// A receiver that runs after every single message keeps the queue's cache lines moving between two cores:
     /// after a visit that brought few it lets some gather.
     fn is_ready_soon(&mut self) -> bool {
-        if !self.is_empty_handed() {
+        if !self.has_nothing_in_hand() {
             return true;
         }
         #[cfg(not(any(loom, shuttle)))]
@@ -308,21 +309,21 @@ impl<T> Receiver<T> {
             if mem::take(&mut self.is_early) {
                 (0..GATHER).for_each(|_| crate::primitive::hint::spin_loop());
             }
-            let mut patience = Patience::new();
+            let mut patience = SpinWait::new();
             for _ in 0..LOOKS {
-                if self.visit() {
+                if self.collect_queues() {
                     return true;
                 }
-                patience.wait();
+                patience.wait_once();
             }
         }
-        self.visit()
+        self.collect_queues()
     }
 }
 
 #[cfg(all(test, any(loom, shuttle)))]
 impl<T> Receiver<T> {
-    pub(super) fn shared(&self) -> &Shared<T> {
+    pub(super) fn shared(&self) -> &MailboxShared<T> {
         &self.shared
     }
 
@@ -345,7 +346,7 @@ impl<T> Drop for Receiver<T> {
     /// Closes, and drops what was accepted but not received.
     fn drop(&mut self) {
         // Without the lock: destructors are foreign code.
-        drop(self.shared.abandon());
+        drop(self.shared.abandon_receiver());
     }
 }
 

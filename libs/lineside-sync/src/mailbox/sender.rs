@@ -4,9 +4,9 @@ use std::{collections::VecDeque, fmt};
 
 use super::{
     error::{SendError, TrySendError},
-    lock::Patience,
-    mistake::Mistake,
-    shared::Shared,
+    fault_injection::MailboxFault,
+    lock::SpinWait,
+    shared::MailboxShared,
 };
 use crate::primitive::Arc;
 
@@ -14,14 +14,14 @@ use crate::primitive::Arc;
 ///
 /// May be used from several threads at once, but only what one of them sends after another is in order.
 pub struct Sender<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<MailboxShared<T>>,
     /// Its slot, once senders contend.
     slot: usize,
 }
 
 impl<T> Sender<T> {
-    pub(super) fn first(shared: &Arc<Shared<T>>) -> Self {
-        Self { slot: shared.enter(), shared: Arc::clone(shared) }
+    pub(super) fn from_shared(shared: &Arc<MailboxShared<T>>) -> Self {
+        Self { slot: shared.add_sender(), shared: Arc::clone(shared) }
     }
 
     /// Sends, or gives the message back at once.
@@ -36,7 +36,7 @@ impl<T> Sender<T> {
     #[inline]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         let mut message = Some(message);
-        let appended = self.shared.append(self.slot, |queue, credits| {
+        let appended = self.shared.append_messages(self.slot, |queue, credits| {
             if queue.len() < credits
                 && let Some(message) = message.take()
             {
@@ -65,13 +65,13 @@ impl<T> Sender<T> {
         if messages.is_empty() {
             return Ok(());
         }
-        self.shared.append(self.slot, |queue, credits| {
+        self.shared.append_messages(self.slot, |queue, credits| {
             let room = credits.saturating_sub(queue.len());
             match room < messages.len() {
                 true => queue.extend(messages.drain(..room)),
                 false => queue.append(messages),
             }
-            if self.shared.mistakes.make(Mistake::ForgetTheRest) {
+            if self.shared.mistakes.injects_fault(MailboxFault::ForgetTheRest) {
                 messages.clear();
             }
         })?;
@@ -97,9 +97,9 @@ impl<T> Sender<T> {
     #[cold]
     fn send_slowly(&self, message: T) -> Result<(), SendError<T>> {
         let mut message = message;
-        let mut patience = Patience::new();
+        let mut patience = SpinWait::new();
         loop {
-            patience.wait();
+            patience.wait_once();
             message = match self.try_send(message) {
                 Ok(()) => return Ok(()),
                 Err(TrySendError::Full(message)) => message,
@@ -116,7 +116,7 @@ impl<T> Sender<T> {
 
 #[cfg(all(test, any(loom, shuttle)))]
 impl<T> Sender<T> {
-    pub(super) fn shared(&self) -> &Shared<T> {
+    pub(super) fn shared(&self) -> &MailboxShared<T> {
         &self.shared
     }
 }
@@ -124,13 +124,13 @@ impl<T> Sender<T> {
 impl<T> Clone for Sender<T> {
     /// Another sender, with an order of its own.
     fn clone(&self) -> Self {
-        Self::first(&self.shared)
+        Self::from_shared(&self.shared)
     }
 }
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        self.shared.leave();
+        self.shared.remove_sender();
     }
 }
 

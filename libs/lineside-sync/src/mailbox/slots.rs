@@ -4,7 +4,7 @@ use std::{collections::VecDeque, mem};
 
 use crossbeam_utils::CachePadded;
 
-use super::shared::Lock;
+use super::shared::SpinLock;
 use crate::primitive::atomic::{AtomicU64, Ordering};
 
 /// How many slots there are; at most the bits of a word.
@@ -12,7 +12,7 @@ pub(super) const SLOTS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 
 /// A sender's queue while senders contend.
 #[derive(Debug)]
-struct Slot<T> {
+struct SenderSlot<T> {
     queue: VecDeque<T>,
     /// A closed slot takes nothing: its senders go to the single queue.
     is_open: bool,
@@ -20,16 +20,16 @@ struct Slot<T> {
 
 /// All the slots, each on a cache line of its own.
 #[derive(Debug)]
-pub(super) struct Slots<T> {
+pub(super) struct SlotArray<T> {
     /// A bit per slot that was empty and got something. Set under the slot's lock, so that a closed slot is
     /// never marked again.
     marked: CachePadded<AtomicU64>,
-    slots: Box<[CachePadded<Lock<Slot<T>>>]>,
+    slots: Box<[CachePadded<SpinLock<SenderSlot<T>>>]>,
 }
 
 /// What became of an attempt to append to a slot.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum AppendOutcome {
     /// The slot is closed.
     Closed,
     /// Nothing more to do.
@@ -40,49 +40,53 @@ pub(super) enum Outcome {
 
 /// What the receiver has in its hands of each slot.
 #[derive(Debug)]
-pub(super) struct Taken<T> {
+pub(super) struct TakenMessages<T> {
     /// A bit per queue that holds something.
     marked: u64,
     /// As many as slots once they were open, none before.
     queues: Vec<VecDeque<T>>,
 }
 
-impl<T> Slots<T> {
+impl<T> SlotArray<T> {
     /// Closed and empty slots.
     pub(super) fn new() -> Self {
-        let slot = || Slot { queue: VecDeque::new(), is_open: false };
-        let slots = (0..SLOTS).map(|_| CachePadded::new(Lock::new(slot()))).collect();
+        let slot = || SenderSlot { queue: VecDeque::new(), is_open: false };
+        let slots = (0..SLOTS).map(|_| CachePadded::new(SpinLock::new(slot()))).collect();
         Self { marked: CachePadded::new(AtomicU64::new(0)), slots }
     }
 
     /// Lets `fill` append to the queue of the slot `at`.
     #[inline]
-    pub(super) fn append(&self, at: usize, fill: impl FnOnce(&mut VecDeque<T>)) -> Outcome {
-        let Some(slot) = self.slots.get(at) else { return Outcome::Closed };
+    pub(super) fn append_messages(
+        &self,
+        at: usize,
+        fill: impl FnOnce(&mut VecDeque<T>),
+    ) -> AppendOutcome {
+        let Some(slot) = self.slots.get(at) else { return AppendOutcome::Closed };
         let mut slot = slot.lock();
         if !slot.is_open {
-            return Outcome::Closed;
+            return AppendOutcome::Closed;
         }
         let was_empty = slot.queue.is_empty();
         fill(&mut slot.queue);
         // Release: who finds the mark also finds what was done before it. Only the first of all marks owes
         // the receiver a look whether it sleeps; all that follow until it comes find theirs.
         match was_empty && self.marked.fetch_or(1 << at, Ordering::AcqRel) == 0 {
-            true => Outcome::AppendedFirst,
-            false => Outcome::Appended,
+            true => AppendOutcome::AppendedFirst,
+            false => AppendOutcome::Appended,
         }
     }
 
     /// Whether a slot was marked since the last visit.
-    pub(super) fn are_marked(&self) -> bool {
+    pub(super) fn has_marked_slot(&self) -> bool {
         self.marked.load(Ordering::Acquire) != 0
     }
 
     /// Swaps the queues of marked slots with the empty ones in `taken`; tells how many messages came.
     ///
     /// `taken` must be empty.
-    pub(super) fn take(&self, taken: &mut Taken<T>) -> usize {
-        if !self.are_marked() {
+    pub(super) fn take_queues(&self, taken: &mut TakenMessages<T>) -> usize {
+        if !self.has_marked_slot() {
             return 0;
         }
         if taken.queues.is_empty() {
@@ -101,14 +105,14 @@ impl<T> Slots<T> {
     }
 
     /// Opens every slot.
-    pub(super) fn open(&self) {
+    pub(super) fn open_all(&self) {
         for slot in &self.slots {
             slot.lock().is_open = true;
         }
     }
 
     /// Closes every slot, moves what it holds to the end of `queue` and gives its memory back.
-    pub(super) fn close(&self, queue: &mut VecDeque<T>) {
+    pub(super) fn close_all(&self, queue: &mut VecDeque<T>) {
         for slot in &self.slots {
             let mut slot = slot.lock();
             slot.is_open = false;
@@ -119,7 +123,7 @@ impl<T> Slots<T> {
     }
 }
 
-impl<T> Taken<T> {
+impl<T> TakenMessages<T> {
     pub(super) fn new() -> Self {
         Self { marked: 0, queues: Vec::new() }
     }
@@ -148,7 +152,7 @@ impl<T> Taken<T> {
     }
 
     /// Gives the memory back that closed slots left, if nothing is in it.
-    pub(super) fn shrink(&mut self) {
+    pub(super) fn release_memory(&mut self) {
         if self.marked == 0 && !self.queues.is_empty() {
             self.queues = Vec::new();
         }

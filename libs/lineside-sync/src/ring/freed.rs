@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 /// Bound: what one holder of the lock takes from the ring.
 #[derive(Debug)]
-pub(super) enum Freed<T: ?Sized> {
+pub(super) enum FreedItems<T: ?Sized> {
     /// Nobody waits for a lock: dropped at once.
     AtOnce,
     /// One is the usual number, and takes no allocation.
     Later(Option<Arc<T>>, Vec<Arc<T>>),
 }
 
-impl<T: ?Sized> Freed<T> {
-    pub(super) fn later() -> Self {
+impl<T: ?Sized> FreedItems<T> {
+    pub(super) fn new_deferred() -> Self {
         Self::Later(None, Vec::new())
     }
 
-    pub(super) fn add(&mut self, item: Arc<T>) {
+    pub(super) fn add_item(&mut self, item: Arc<T>) {
         if let Self::Later(one, more) = self {
             match one {
                 None => *one = Some(item),
@@ -26,7 +26,7 @@ impl<T: ?Sized> Freed<T> {
     }
 
     /// What is to be dropped, once the lock is released.
-    pub(super) fn take(&mut self) -> Self {
+    pub(super) fn take_items(&mut self) -> Self {
         match self {
             Self::AtOnce | Self::Later(None, _) => Self::AtOnce,
             Self::Later(one, more) => Self::Later(one.take(), std::mem::take(more)),

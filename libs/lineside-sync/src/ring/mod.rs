@@ -7,7 +7,7 @@
 //! - *Order*: offsets rise strictly. They need not be consecutive: a log may see only some of a sequence.
 //! - *Delivery*: a reader whose cursor the log covers is given every entry after it, once. One that was
 //!   overtaken is told so, with the exact number of entries overwritten wherever that can be known.
-//! - *Bounds*: entries, bytes and age, by [`Bounds`]. What was appended since [`Ring::start_batch`] is kept
+//! - *Bounds*: entries, bytes and age, by [`RingBounds`]. What was appended since [`Ring::start_batch`] is kept
 //!   whole, unless it is too old: one large batch leaves no attentive reader behind.
 //! - *Cost*: an append is one slot of 16 bytes (24 for unsized items) and no allocation once the ring has grown; it grows
 //!   from [`SLOTS_MIN`] slots, and back. Taking is a clone of an `Arc` for each entry, under the lock;
@@ -32,7 +32,7 @@
 //! assert!(!log.has_news(&cursor));
 //! ```
 
-mod ahead;
+mod prefetch;
 mod freed;
 mod plain;
 mod shared;
@@ -44,62 +44,62 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::plain::Ring;
-pub use self::shared::{Guard, HasRing, Shared};
+pub use self::shared::{HasRing, RingGuard, SharedRing};
 
 /// Slots that a ring starts with, and falls back to.
 pub const SLOTS_MIN: usize = 4;
 
 /// What a ring must know of what it holds.
-pub trait Item {
-    /// What it counts for against [`Bounds::bytes`]. The same at every call.
-    fn bytes(&self) -> usize;
+pub trait RingItem {
+    /// What it counts for against [`RingBounds::byte_size`]. The same at every call.
+    fn byte_size(&self) -> usize;
 
-    /// When it was made, by whatever clock [`Bounds::since`] is of. By default it does not age.
-    fn at(&self) -> Duration {
+    /// When it was made, by whatever clock [`RingBounds::duration_since`] is of. By default it does not age.
+    fn created_at(&self) -> Duration {
         Duration::MAX
     }
 }
 
 /// Plain values, which take their own size.
-impl<T: Copy> Item for [T] {
-    fn bytes(&self) -> usize {
+impl<T: Copy> RingItem for [T] {
+    fn byte_size(&self) -> usize {
         size_of_val(self)
     }
 }
 
 /// The same.
-impl<T: Copy, const N: usize> Item for [T; N] {
-    fn bytes(&self) -> usize {
+impl<T: Copy, const N: usize> RingItem for [T; N] {
+    fn byte_size(&self) -> usize {
         size_of_val(self)
     }
 }
 
 /// What a ring may hold.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub struct RingBounds {
     /// Most entries.
     pub entries: usize,
-    /// Most bytes, by [`Item::bytes`].
+    /// Most bytes, by [`RingItem::byte_size`].
     pub bytes: usize,
     /// Entries made before this are dropped.
     pub since: Duration,
 }
 
-impl Bounds {
+impl RingBounds {
     /// No bounds: for naming only those that there are.
     pub const NONE: Self = Self { entries: usize::MAX, bytes: usize::MAX, since: Duration::ZERO };
 }
 
 /// One entry of a ring, shared with it.
 #[derive(Debug)]
-pub struct Entry<T: ?Sized> {
+pub struct RingEntry<T: ?Sized> {
     /// Its place in the sequence.
     pub offset: u64,
     /// What was appended.
     pub item: Arc<T>,
 }
 
-impl<T: ?Sized> Clone for Entry<T> {
+impl<T: ?Sized> Clone for RingEntry<T> {
     fn clone(&self) -> Self {
         Self { offset: self.offset, item: self.item.clone() }
     }
@@ -107,7 +107,7 @@ impl<T: ?Sized> Clone for Entry<T> {
 
 /// Where a reader is: it holds everything up to an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cursor {
+pub struct RingCursor {
     offset: u64,
     /// How many entries the ring had ever had up to the offset; [`UNCOUNTED`] before the first take.
     entry: u64,
@@ -118,9 +118,9 @@ pub struct Cursor {
 const UNCOUNTED: u64 = u64::MAX;
 const UNSEEN: u64 = u64::MAX;
 
-impl Cursor {
+impl RingCursor {
     /// A reader who says that he holds everything up to `offset`.
-    pub const fn at(offset: u64) -> Self {
+    pub const fn at_offset(offset: u64) -> Self {
         Self { offset, entry: UNCOUNTED, version: UNSEEN }
     }
 
@@ -133,12 +133,12 @@ impl Cursor {
 /// What a reader can no longer be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Missed {
+pub enum MissedEntries {
     /// Nothing.
     Nothing,
     /// So many entries after its cursor were overwritten before it took them. Exact.
     Entries(u64),
-    /// What came after its cursor was replaced as a whole ([`Ring::restate`], [`Ring::renew`]), or the
+    /// What came after its cursor was replaced as a whole ([`Ring::restate_up_to`], [`Ring::restart_from`]), or the
     /// cursor was made from an offset whose successors the ring does not know the number of.
     Uncounted,
 }

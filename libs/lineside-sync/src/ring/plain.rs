@@ -7,17 +7,19 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::ahead::{AHEAD, fetch};
-use super::freed::Freed;
-use super::{Bounds, Cursor, Entry, Item, Missed, SLOTS_MIN, UNCOUNTED, UNSEEN};
+use super::freed::FreedItems;
+use super::prefetch::{AHEAD, prefetch_entry};
+use super::{
+    MissedEntries, RingBounds, RingCursor, RingEntry, RingItem, SLOTS_MIN, UNCOUNTED, UNSEEN,
+};
 
 /// A bounded run of entries, oldest overwritten first.
 ///
 /// Not for several threads at once: see [`Shared`](super::Shared).
 #[derive(Debug)]
 pub struct Ring<T: ?Sized> {
-    /// Bound: [`Bounds`], and whatever the last batch brought.
-    entries: VecDeque<Entry<T>>,
+    /// Bound: [`RingBounds`], and whatever the last batch brought.
+    entries: VecDeque<RingEntry<T>>,
     bytes: usize,
     floor: u64,
     lost: u64,
@@ -33,10 +35,10 @@ pub struct Ring<T: ?Sized> {
     /// Since here every offset has been an entry's.
     whole_since: u64,
     slots_min: usize,
-    pub(super) freed: Freed<T>,
+    pub(super) freed: FreedItems<T>,
 }
 
-impl<T: Item + ?Sized> Ring<T> {
+impl<T: RingItem + ?Sized> Ring<T> {
     /// An empty ring that covers everything after `floor`, with [`SLOTS_MIN`] slots.
     pub fn new(floor: u64) -> Self {
         Self::with_slots(floor, SLOTS_MIN)
@@ -57,27 +59,27 @@ impl<T: Item + ?Sized> Ring<T> {
             restated: floor,
             whole_since: floor,
             slots_min: slots,
-            freed: Freed::AtOnce,
+            freed: FreedItems::AtOnce,
         }
     }
 
     /// The offset of the newest entry, or the floor.
-    pub fn top(&self) -> u64 {
+    pub fn top_offset(&self) -> u64 {
         self.top
     }
 
     /// The newest entry.
-    pub fn newest(&self) -> Option<&Entry<T>> {
+    pub fn newest_entry(&self) -> Option<&RingEntry<T>> {
         self.entries.back()
     }
 
     /// The ring holds everything that came after this offset.
-    pub fn floor(&self) -> u64 {
+    pub fn floor_offset(&self) -> u64 {
         self.floor
     }
 
-    /// Bytes of all entries, by [`Item::bytes`].
-    pub fn bytes(&self) -> usize {
+    /// Bytes of all entries, by [`Item::byte_size`].
+    pub fn byte_size(&self) -> usize {
         self.bytes
     }
 
@@ -92,7 +94,7 @@ impl<T: Item + ?Sized> Ring<T> {
     }
 
     /// How many entries have place without another allocation.
-    pub fn slots(&self) -> usize {
+    pub fn slot_count(&self) -> usize {
         self.entries.capacity()
     }
 
@@ -102,35 +104,35 @@ impl<T: Item + ?Sized> Ring<T> {
     }
 
     /// Whether a reader who holds everything up to `offset` can be given all the rest.
-    pub fn covers(&self, offset: u64) -> bool {
+    pub fn covers_offset(&self, offset: u64) -> bool {
         offset >= self.floor
     }
 
     /// Whether a reader at `offset` has missed an entry for good. After a [restatement](Self::restate) a
     /// ring may not cover a reader who has lost nothing.
-    pub fn has_lost(&self, offset: u64) -> bool {
+    pub fn has_lost_entries(&self, offset: u64) -> bool {
         offset < self.lost
     }
 
     /// What a reader can no longer be given of what came after its cursor.
-    pub fn missed(&self, cursor: &Cursor) -> Missed {
-        if self.covers(cursor.offset) {
-            return Missed::Nothing;
+    pub fn missed_since(&self, cursor: &RingCursor) -> MissedEntries {
+        if self.covers_offset(cursor.offset) {
+            return MissedEntries::Nothing;
         }
         if cursor.offset < self.restated {
-            Missed::Uncounted
+            MissedEntries::Uncounted
         } else if cursor.entry != UNCOUNTED {
-            Missed::Entries(self.before.saturating_sub(cursor.entry))
+            MissedEntries::Entries(self.before.saturating_sub(cursor.entry))
         } else if cursor.offset >= self.whole_since {
-            Missed::Entries(self.floor - cursor.offset)
+            MissedEntries::Entries(self.floor - cursor.offset)
         } else {
-            Missed::Uncounted
+            MissedEntries::Uncounted
         }
     }
 
     /// The first entry after `offset`, and whether it is the last there is.
     /// Cost: a binary search in the slots, which looks at no item.
-    pub fn after(&self, offset: u64) -> Option<(&Entry<T>, bool)> {
+    pub fn first_after(&self, offset: u64) -> Option<(&RingEntry<T>, bool)> {
         if offset >= self.top {
             return None;
         }
@@ -141,9 +143,14 @@ impl<T: Item + ?Sized> Ring<T> {
     /// Adds up to `most` of the entries after the cursor, oldest first, to `into`, and moves the cursor past
     /// them. A reader that was overtaken continues at the oldest, and is told what it missed. The cursor is
     /// to be one of this ring.
-    pub fn take_after(&self, cursor: &mut Cursor, most: usize, into: &mut Vec<Entry<T>>) -> Missed {
-        let missed = self.missed(cursor);
-        let first = if missed != Missed::Nothing {
+    pub fn take_after(
+        &self,
+        cursor: &mut RingCursor,
+        most: usize,
+        into: &mut Vec<RingEntry<T>>,
+    ) -> MissedEntries {
+        let missed = self.missed_since(cursor);
+        let first = if missed != MissedEntries::Nothing {
             cursor.offset = self.floor;
             0
         } else if cursor.entry != UNCOUNTED {
@@ -155,7 +162,7 @@ impl<T: Item + ?Sized> Ring<T> {
         let end = first.saturating_add(most).min(self.entries.len());
         into.reserve(end - first);
         for index in first..end {
-            self.entries.get(index + AHEAD).inspect(|entry| fetch(entry));
+            self.entries.get(index + AHEAD).inspect(|entry| prefetch_entry(entry));
             into.extend(self.entries.get(index).cloned());
         }
         cursor.entry = self.before + end as u64;
@@ -172,7 +179,7 @@ impl<T: Item + ?Sized> Ring<T> {
     }
 
     /// Appends at an offset; one not above the top is not taken, and the answer is false.
-    pub fn push(&mut self, offset: u64, item: Arc<T>, bounds: Bounds) -> bool {
+    pub fn push(&mut self, offset: u64, item: Arc<T>, bounds: RingBounds) -> bool {
         if offset <= self.top {
             return false;
         }
@@ -180,16 +187,16 @@ impl<T: Item + ?Sized> Ring<T> {
             self.whole_since = offset - 1;
         }
         self.top = offset;
-        self.bytes += item.bytes();
-        self.entries.push_back(Entry { offset, item });
+        self.bytes += item.byte_size();
+        self.entries.push_back(RingEntry { offset, item });
         self.version += 1;
-        self.trim(bounds);
+        self.trim_to_bounds(bounds);
         true
     }
 
     /// Appends at the next offset, as a batch of its own, and says which it was: for a sequence that
     /// nobody else counts.
-    pub fn append(&mut self, item: Arc<T>, bounds: Bounds) -> u64 {
+    pub fn append_next(&mut self, item: Arc<T>, bounds: RingBounds) -> u64 {
         self.start_batch();
         let offset = self.top.saturating_add(1);
         self.push(offset, item, bounds);
@@ -197,11 +204,11 @@ impl<T: Item + ?Sized> Ring<T> {
     }
 
     /// Drops what is beyond the bounds, but nothing of the last batch that is young enough.
-    pub fn trim(&mut self, bounds: Bounds) {
+    pub fn trim_to_bounds(&mut self, bounds: RingBounds) {
         while let Some(oldest) = self.entries.front() {
             let full = self.entries.len() > bounds.entries || self.bytes > bounds.bytes;
             let spent = full && oldest.offset < self.batch_start;
-            if !spent && oldest.item.at() >= bounds.since {
+            if !spent && oldest.item.created_at() >= bounds.since {
                 break;
             }
             self.drop_oldest();
@@ -213,7 +220,7 @@ impl<T: Item + ?Sized> Ring<T> {
     }
 
     /// Drops the oldest entries until at most `bytes` are left, the last batch's too; says how many.
-    pub fn shrink(&mut self, bytes: usize) -> u64 {
+    pub fn shrink_to_bytes(&mut self, bytes: usize) -> u64 {
         let mut dropped = 0;
         while self.bytes > bytes && self.drop_oldest() {
             dropped += 1;
@@ -223,7 +230,7 @@ impl<T: Item + ?Sized> Ring<T> {
 
     /// Everything up to `offset`, or to the top if that is higher, is replaced by the state as of there:
     /// nobody misses anything, but whoever is before it needs the state.
-    pub fn restate(&mut self, offset: u64) {
+    pub fn restate_up_to(&mut self, offset: u64) {
         self.clear();
         self.top = self.top.max(offset);
         self.floor = self.top;
@@ -234,7 +241,7 @@ impl<T: Item + ?Sized> Ring<T> {
 
     /// Begins a new life of the sequence, which covers everything after `floor`. What is here belongs to
     /// the old one and goes; which life a cursor is of, its reader must know.
-    pub fn renew(&mut self, floor: u64) {
+    pub fn restart_from(&mut self, floor: u64) {
         self.clear();
         self.entries.shrink_to(self.slots_min);
         self.floor = floor;
@@ -249,18 +256,18 @@ impl<T: Item + ?Sized> Ring<T> {
     fn clear(&mut self) {
         self.before += self.entries.len() as u64;
         self.bytes = 0;
-        self.entries.drain(..).for_each(|entry| self.freed.add(entry.item));
+        self.entries.drain(..).for_each(|entry| self.freed.add_item(entry.item));
     }
 
     fn drop_oldest(&mut self) -> bool {
         let Some(oldest) = self.entries.pop_front() else { return false };
-        self.bytes -= oldest.item.bytes();
+        self.bytes -= oldest.item.byte_size();
         self.before += 1;
         self.floor = oldest.offset;
         self.lost = oldest.offset;
-        self.freed.add(oldest.item);
+        self.freed.add_item(oldest.item);
         // Who is full drops again soon, and readers who were overtaken take from here.
-        self.entries.get(AHEAD).inspect(|entry| fetch(entry));
+        self.entries.get(AHEAD).inspect(|entry| prefetch_entry(entry));
         true
     }
 }

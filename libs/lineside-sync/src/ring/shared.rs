@@ -4,15 +4,15 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use super::freed::Freed;
-use super::{Bounds, Cursor, Entry, Item, Missed, Ring, UNSEEN};
+use super::freed::FreedItems;
+use super::{MissedEntries, Ring, RingBounds, RingCursor, RingEntry, RingItem, UNSEEN};
 use crate::primitive::atomic::{AtomicU64, Ordering};
 use crate::primitive::{Mutex, MutexGuard};
 
 /// Something with a ring in it, to be guarded by the ring's lock.
 pub trait HasRing {
     /// What the ring holds.
-    type Item: Item + ?Sized;
+    type Item: RingItem + ?Sized;
 
     /// The ring. Always the same one.
     fn ring(&self) -> &Ring<Self::Item>;
@@ -21,7 +21,7 @@ pub trait HasRing {
     fn ring_mut(&mut self) -> &mut Ring<Self::Item>;
 }
 
-impl<T: Item + ?Sized> HasRing for Ring<T> {
+impl<T: RingItem + ?Sized> HasRing for Ring<T> {
     type Item = T;
 
     fn ring(&self) -> &Ring<T> {
@@ -38,7 +38,7 @@ impl<T: Item + ?Sized> HasRing for Ring<T> {
 /// *Order*: changes happen one after the other; whoever sees a [version](Self::version) and then locks sees
 /// at least all that led to it. *Cost*: one lock for a change or a take, one load for asking whether
 /// there is anything new. What a change takes out of the ring is dropped after the lock is released.
-pub struct Shared<L: HasRing> {
+pub struct SharedRing<L: HasRing> {
     /// The ring's version, readable without its lock.
     version: AtomicU64,
     inside: Mutex<L>,
@@ -46,11 +46,11 @@ pub struct Shared<L: HasRing> {
     pub(super) mistake: super::model::Mistake,
 }
 
-impl<L: HasRing> Shared<L> {
+impl<L: HasRing> SharedRing<L> {
     /// Puts it behind the lock.
     pub fn new(mut inside: L) -> Self {
         let ring = inside.ring_mut();
-        ring.freed = Freed::later();
+        ring.freed = FreedItems::new_deferred();
         Self {
             version: AtomicU64::new(ring.version()),
             inside: Mutex::new(inside),
@@ -60,10 +60,10 @@ impl<L: HasRing> Shared<L> {
     }
 
     /// Locks. For as short as can be: no other lock, no callback, no walk over entries.
-    pub fn lock(&self) -> Guard<'_, L> {
+    pub fn lock(&self) -> RingGuard<'_, L> {
         let inside = self.inside.lock();
         let before = inside.ring().version();
-        Guard { version: &self.version, before, inside, freed: Freed::AtOnce }
+        RingGuard { version: &self.version, before, inside, freed: FreedItems::AtOnce }
     }
 
     /// The ring's [version](Ring::version), without the lock.
@@ -72,7 +72,7 @@ impl<L: HasRing> Shared<L> {
     }
 
     /// Whether there is something that this reader has not seen. One load.
-    pub fn has_news(&self, cursor: &Cursor) -> bool {
+    pub fn has_news(&self, cursor: &RingCursor) -> bool {
         cursor.version == UNSEEN || self.version() != cursor.version
     }
 
@@ -80,10 +80,10 @@ impl<L: HasRing> Shared<L> {
     /// what there is, it does so under the lock: keep it from one call to the next.
     pub fn take_after(
         &self,
-        cursor: &mut Cursor,
+        cursor: &mut RingCursor,
         most: usize,
-        into: &mut Vec<Entry<L::Item>>,
-    ) -> Missed {
+        into: &mut Vec<RingEntry<L::Item>>,
+    ) -> MissedEntries {
         let missed = self.lock().ring().take_after(cursor, most, into);
         #[cfg(all(test, any(loom, shuttle)))]
         if self.mistake == super::model::Mistake::VersionReadAfterTake {
@@ -93,33 +93,33 @@ impl<L: HasRing> Shared<L> {
     }
 
     /// [`Ring::push`] under the lock.
-    pub fn push(&self, offset: u64, item: Arc<L::Item>, bounds: Bounds) -> bool {
+    pub fn push(&self, offset: u64, item: Arc<L::Item>, bounds: RingBounds) -> bool {
         self.lock().ring_mut().push(offset, item, bounds)
     }
 
-    /// [`Ring::append`] under the lock.
-    pub fn append(&self, item: Arc<L::Item>, bounds: Bounds) -> u64 {
-        self.lock().ring_mut().append(item, bounds)
+    /// [`Ring::append_next`] under the lock.
+    pub fn append_next(&self, item: Arc<L::Item>, bounds: RingBounds) -> u64 {
+        self.lock().ring_mut().append_next(item, bounds)
     }
 }
 
-impl<L: HasRing> fmt::Debug for Shared<L> {
+impl<L: HasRing> fmt::Debug for SharedRing<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared").field("version", &self.version()).finish_non_exhaustive()
     }
 }
 
 /// The lock, held. Its end makes the version known and then drops what was overwritten.
-pub struct Guard<'a, L: HasRing> {
+pub struct RingGuard<'a, L: HasRing> {
     version: &'a AtomicU64,
     /// The version when the lock was taken.
     before: u64,
     // In this order: unlocked first, then the freed items are dropped.
     inside: MutexGuard<'a, L>,
-    freed: Freed<L::Item>,
+    freed: FreedItems<L::Item>,
 }
 
-impl<L: HasRing> Deref for Guard<'_, L> {
+impl<L: HasRing> Deref for RingGuard<'_, L> {
     type Target = L;
 
     fn deref(&self) -> &L {
@@ -127,24 +127,24 @@ impl<L: HasRing> Deref for Guard<'_, L> {
     }
 }
 
-impl<L: HasRing> DerefMut for Guard<'_, L> {
+impl<L: HasRing> DerefMut for RingGuard<'_, L> {
     fn deref_mut(&mut self) -> &mut L {
         &mut self.inside
     }
 }
 
-impl<L: HasRing> Drop for Guard<'_, L> {
+impl<L: HasRing> Drop for RingGuard<'_, L> {
     fn drop(&mut self) {
         let ring = self.inside.ring_mut();
         // A store that changes nothing would still take the line from all who read it.
         if self.before != ring.version() {
             self.version.store(ring.version(), Ordering::Release);
         }
-        self.freed = ring.freed.take();
+        self.freed = ring.freed.take_items();
     }
 }
 
-impl<L: HasRing> fmt::Debug for Guard<'_, L> {
+impl<L: HasRing> fmt::Debug for RingGuard<'_, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard").field("version", &self.version).finish_non_exhaustive()
     }

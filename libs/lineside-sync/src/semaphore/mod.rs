@@ -48,11 +48,11 @@ pub struct Semaphore {
 
 const HALF: u32 = u32::BITS;
 
-const fn limit_of(word: u64) -> u32 {
+const fn unpack_limit(word: u64) -> u32 {
     (word >> HALF) as u32
 }
 
-const fn held_of(word: u64) -> u32 {
+const fn unpack_permits(word: u64) -> u32 {
     word as u32
 }
 
@@ -69,27 +69,27 @@ impl Semaphore {
 
     /// A permit, if one is left at this moment. It borrows the semaphore: the cheapest way.
     pub fn try_acquire(&self) -> Option<Permit<'_>> {
-        self.enter().then(|| Permit { semaphore: self })
+        self.take_permit().then(|| Permit { semaphore: self })
     }
 
     /// A permit, if one is left at this moment, that can be moved into a task. Beside
     /// [`try_acquire`](Self::try_acquire) it costs one more count of references, and only when it is given.
     pub fn try_acquire_owned(self: &Arc<Self>) -> Option<OwnedPermit> {
-        self.enter().then(|| OwnedPermit { semaphore: Arc::clone(self) })
+        self.take_permit().then(|| OwnedPermit { semaphore: Arc::clone(self) })
     }
 
     /// How many permits there may be out at once.
     pub fn limit(&self) -> u32 {
-        limit_of(self.word.load(Relaxed))
+        unpack_limit(self.word.load(Relaxed))
     }
 
     /// How many permits are out: exact at some moment during the call.
-    pub fn held(&self) -> u32 {
-        held_of(self.word.load(Relaxed))
+    pub fn permits_held(&self) -> u32 {
+        unpack_permits(self.word.load(Relaxed))
     }
 
     /// How often a permit was refused, since the start.
-    pub fn refused(&self) -> u64 {
+    pub fn refused_count(&self) -> u64 {
         self.refused.load(Relaxed)
     }
 
@@ -103,15 +103,15 @@ impl Semaphore {
             self.word.store(limit | u64::from(held), Relaxed);
             return;
         }
-        let with_limit = |word| Some(limit | u64::from(held_of(word)));
+        let with_limit = |word| Some(limit | u64::from(unpack_permits(word)));
         let changed = self.word.fetch_update(Relaxed, Relaxed, with_limit);
         debug_assert!(changed.is_ok(), "an update without a condition happens");
     }
 
-    fn enter(&self) -> bool {
+    fn take_permit(&self) -> bool {
         let mut word = self.word.load(Relaxed);
         loop {
-            if held_of(word) >= limit_of(word) {
+            if unpack_permits(word) >= unpack_limit(word) {
                 self.refused.fetch_add(1, Relaxed);
                 return false;
             }
@@ -128,7 +128,7 @@ impl Semaphore {
         }
     }
 
-    fn leave(&self) {
+    fn return_permit(&self) {
         #[cfg(all(test, any(loom, shuttle)))]
         match self.mistake {
             Some(model::Mistake::ComesBackUnordered) => {
@@ -151,9 +151,9 @@ impl fmt::Debug for Semaphore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = self.word.load(Relaxed);
         f.debug_struct("Semaphore")
-            .field("limit", &limit_of(word))
-            .field("held", &held_of(word))
-            .field("refused", &self.refused())
+            .field("limit", &unpack_limit(word))
+            .field("held", &unpack_permits(word))
+            .field("refused", &self.refused_count())
             .finish()
     }
 }
@@ -172,7 +172,7 @@ impl fmt::Debug for Permit<'_> {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        self.semaphore.leave();
+        self.semaphore.return_permit();
     }
 }
 
@@ -190,6 +190,6 @@ impl fmt::Debug for OwnedPermit {
 
 impl Drop for OwnedPermit {
     fn drop(&mut self) {
-        self.semaphore.leave();
+        self.semaphore.return_permit();
     }
 }

@@ -1,48 +1,48 @@
 //! One cell: what the reference validator says about its text by itself, and its value.
 
 use lineside_formats::gtfs::{
-    fields::{FieldSpec, Kind, Sign},
+    fields::{FieldKind, FieldSpec, NumberSign},
     values,
 };
 
-use super::{UNRECOGNIZED, column::Cell, decimals, leniency, simple};
-use crate::notice::{Kind as NoticeKind, Notices, Sample};
+use super::{UNRECOGNIZED, column::CellValue, decimals, leniency, simple};
+use crate::notice::{NoticeKind, NoticeSample, Notices};
 
 /// Where a cell stands, for what is said about it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct CellLocation {
     pub(super) file: &'static str,
     pub(super) line: u32,
     pub(super) field: &'static FieldSpec,
 }
 
-impl Place {
+impl CellLocation {
     /// A notice of the cell with its text.
     #[cold]
-    pub(super) fn say(&self, kind: &'static NoticeKind, text: &str, out: &mut Notices) {
-        self.say_with(kind, out, |sample| {
-            sample.put("fieldValue", text);
+    pub(super) fn report_text(&self, kind: &'static NoticeKind, text: &str, out: &mut Notices) {
+        self.report_with(kind, out, |sample| {
+            sample.set_field("fieldValue", text);
         });
     }
 
     #[cold]
-    pub(super) fn say_with(
+    pub(super) fn report_with(
         &self,
         kind: &'static NoticeKind,
         out: &mut Notices,
-        more: impl FnOnce(&mut Sample),
+        more: impl FnOnce(&mut NoticeSample),
     ) {
-        out.add(kind, |sample| {
-            sample.put("filename", self.file).put("csvRowNumber", self.line);
-            sample.put("fieldName", self.field.name);
+        out.add_notice(kind, |sample| {
+            sample.set_field("filename", self.file).set_field("csvRowNumber", self.line);
+            sample.set_field("fieldName", self.field.name);
             more(sample);
         });
     }
 
     #[cold]
-    fn out_of_range(&self, range: &str, value: f64, out: &mut Notices) {
-        self.say_with(&simple::NUMBER_OUT_OF_RANGE, out, |sample| {
-            sample.put("fieldType", range).put("fieldValue", value);
+    fn report_out_of_range(&self, range: &str, value: f64, out: &mut Notices) {
+        self.report_with(&simple::NUMBER_OUT_OF_RANGE, out, |sample| {
+            sample.set_field("fieldType", range).set_field("fieldValue", value);
         });
     }
 }
@@ -51,61 +51,71 @@ impl Place {
 /// A number out of its range is said and kept, but spoils the row as well. `may_be_odd` is whether
 /// the row holds other signs than the printable ones of ASCII.
 #[inline]
-pub(super) fn read<'a>(
-    place: Place,
+pub(super) fn parse_cell<'a>(
+    place: CellLocation,
     text: &'a str,
     may_be_odd: bool,
     country: Option<[u8; 2]>,
     out: &mut Notices,
-) -> (Cell<'a>, bool) {
+) -> (CellValue<'a>, bool) {
     let bytes = text.as_bytes();
     let fine = |cell| (cell, false);
     let bad = |kind, out: &mut Notices| {
-        place.say(kind, text, out);
-        (Cell::Empty, true)
+        place.report_text(kind, text, out);
+        (CellValue::Empty, true)
     };
     match place.field.kind {
-        Kind::Text => fine(Cell::Text(text)),
-        Kind::Id | Kind::Ref(_) => {
+        FieldKind::Text => fine(CellValue::Text(text)),
+        FieldKind::Id | FieldKind::Ref(_) => {
             let is_odd = || !bytes.iter().all(|&byte| (32..127).contains(&byte));
             if may_be_odd && is_odd() && leniency::is_plain_id(place.file, place.field) {
-                place.say(&simple::NON_ASCII_OR_NON_PRINTABLE_CHAR, text, out);
+                place.report_text(&simple::NON_ASCII_OR_NON_PRINTABLE_CHAR, text, out);
             }
-            fine(Cell::Text(text))
+            fine(CellValue::Text(text))
         }
-        Kind::Time | Kind::LocalTime => match values::time(bytes) {
-            Ok(seconds) => fine(Cell::Number(seconds)),
+        FieldKind::Time | FieldKind::LocalTime => match values::parse_time(bytes) {
+            Ok(seconds) => fine(CellValue::Number(seconds)),
             Err(_) => bad(&simple::INVALID_TIME, out),
         },
-        Kind::Date => match values::date(bytes) {
-            Ok(date) => fine(Cell::Number(super::day_of(date))),
+        FieldKind::Date => match values::parse_date(bytes) {
+            Ok(date) => fine(CellValue::Number(super::day_from_date(date))),
             Err(_) => bad(&simple::INVALID_DATE, out),
         },
-        Kind::Integer(_) => match whole(bytes) {
-            Some(number) => (Cell::Number(number), is_out_of_range(place, f64::from(number), out)),
+        FieldKind::Integer(_) => match parse_whole_number(bytes) {
+            Some(number) => {
+                (CellValue::Number(number), report_if_out_of_range(place, f64::from(number), out))
+            }
             None => bad(&simple::INVALID_INTEGER, out),
         },
-        Kind::Float(_) | Kind::Latitude | Kind::Longitude => match decimals::float(text) {
-            Some(number) => (Cell::Float(number), is_out_of_range(place, number, out)),
-            None => bad(&simple::INVALID_FLOAT, out),
-        },
-        Kind::Enum(listed) => enumerated(place, bytes, text, |n| listed.contains(&n), out),
-        Kind::RouteType => enumerated(place, bytes, text, simple::is_route_type, out),
-        Kind::Color => match values::color(bytes) {
-            Ok([red, green, blue]) => fine(Cell::Number(i32::from_be_bytes([0, red, green, blue]))),
+        FieldKind::Float(_) | FieldKind::Latitude | FieldKind::Longitude => {
+            match decimals::parse_float(text) {
+                Some(number) => {
+                    (CellValue::Float(number), report_if_out_of_range(place, number, out))
+                }
+                None => bad(&simple::INVALID_FLOAT, out),
+            }
+        }
+        FieldKind::Enum(listed) => {
+            parse_enum_cell(place, bytes, text, |n| listed.contains(&n), out)
+        }
+        FieldKind::RouteType => parse_enum_cell(place, bytes, text, simple::is_route_type, out),
+        FieldKind::Color => match values::parse_color(bytes) {
+            Ok([red, green, blue]) => {
+                fine(CellValue::Number(i32::from_be_bytes([0, red, green, blue])))
+            }
             Err(_) => bad(&simple::INVALID_COLOR, out),
         },
-        Kind::Url | Kind::Email | Kind::Phone => {
-            let wrong = simple::wrong_address(place.field.kind, text, country);
+        FieldKind::Url | FieldKind::Email | FieldKind::Phone => {
+            let wrong = simple::find_address_fault(place.field.kind, text, country);
             if let Some(kind) = wrong {
-                place.say(kind, text, out);
+                place.report_text(kind, text, out);
             }
-            (Cell::Text(text), wrong.is_some())
+            (CellValue::Text(text), wrong.is_some())
         }
-        Kind::Currency | Kind::Amount | Kind::Language | Kind::Timezone => {
-            match simple::wrong_name(place.field.kind, text) {
+        FieldKind::Currency | FieldKind::Amount | FieldKind::Language | FieldKind::Timezone => {
+            match simple::find_name_fault(place.field.kind, text) {
                 Some(kind) => bad(kind, out),
-                None => fine(Cell::Text(text)),
+                None => fine(CellValue::Text(text)),
             }
         }
     }
@@ -114,84 +124,86 @@ pub(super) fn read<'a>(
 /// What stands for a cell whose value is none, in a row that is kept all the same: nothing, as if the
 /// cell were empty. Only a time is there: whoever is late for it is late for something.
 #[cold]
-pub(super) fn unread(field: &FieldSpec, text: &str) -> Cell<'static> {
+pub(super) fn placeholder_cell(field: &FieldSpec, text: &str) -> CellValue<'static> {
     match field.kind {
-        Kind::Time | Kind::LocalTime if !text.is_empty() => Cell::Number(UNRECOGNIZED),
-        _ => Cell::Empty,
+        FieldKind::Time | FieldKind::LocalTime if !text.is_empty() => {
+            CellValue::Number(UNRECOGNIZED)
+        }
+        _ => CellValue::Empty,
     }
 }
 
 /// Says that a number is none that the field takes, if it is. Tells whether.
 #[inline]
-fn is_out_of_range(place: Place, number: f64, out: &mut Notices) -> bool {
+fn report_if_out_of_range(place: CellLocation, number: f64, out: &mut Notices) -> bool {
     let (is_in, range) = match place.field.kind {
-        Kind::Latitude => (number.abs() <= 90.0, "latitude within [-90, 90]"),
-        Kind::Longitude => (number.abs() <= 180.0, "longitude within [-180, 180]"),
-        Kind::Integer(sign) => (in_range(sign, number), range_name(sign, true)),
-        Kind::Float(sign) => (in_range(sign, number), range_name(sign, false)),
+        FieldKind::Latitude => (number.abs() <= 90.0, "latitude within [-90, 90]"),
+        FieldKind::Longitude => (number.abs() <= 180.0, "longitude within [-180, 180]"),
+        FieldKind::Integer(sign) => (is_in_sign_range(sign, number), range_name(sign, true)),
+        FieldKind::Float(sign) => (is_in_sign_range(sign, number), range_name(sign, false)),
         _ => return false,
     };
     if !is_in {
-        place.out_of_range(range, number, out);
+        place.report_out_of_range(range, number, out);
     }
     !is_in
 }
 
 #[inline]
-fn enumerated<'a>(
-    place: Place,
+fn parse_enum_cell<'a>(
+    place: CellLocation,
     bytes: &[u8],
     text: &'a str,
     is_listed: impl Fn(u16) -> bool,
     out: &mut Notices,
-) -> (Cell<'a>, bool) {
+) -> (CellValue<'a>, bool) {
     let number = match *bytes {
         [digit @ b'0'..=b'9'] => i32::from(digit - b'0'),
-        _ => match whole(bytes) {
+        _ => match parse_whole_number(bytes) {
             Some(number) => number,
             None => {
-                place.say(&simple::INVALID_INTEGER, text, out);
-                return (Cell::Empty, true);
+                place.report_text(&simple::INVALID_INTEGER, text, out);
+                return (CellValue::Empty, true);
             }
         },
     };
     if u16::try_from(number).is_ok_and(is_listed) {
-        return (Cell::Number(number), false);
+        return (CellValue::Number(number), false);
     }
-    place.say_with(&simple::UNEXPECTED_ENUM_VALUE, out, |sample| {
-        sample.put("fieldValue", number);
+    place.report_with(&simple::UNEXPECTED_ENUM_VALUE, out, |sample| {
+        sample.set_field("fieldValue", number);
     });
-    (Cell::Number(UNRECOGNIZED), false)
+    (CellValue::Number(UNRECOGNIZED), false)
 }
 
 /// A whole number of 32 bits, as programs commonly read it: a sign and digits.
 #[inline]
-fn whole(bytes: &[u8]) -> Option<i32> {
+fn parse_whole_number(bytes: &[u8]) -> Option<i32> {
     if (1..=9).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit) {
         return Some(bytes.iter().fold(0, |number, byte| number * 10 + i32::from(byte - b'0')));
     }
-    values::integer(bytes).ok().and_then(|number| i32::try_from(number).ok())
+    values::parse_integer(bytes).ok().and_then(|number| i32::try_from(number).ok())
 }
 
 /// The reference validator counts -0 below 0, and what is no number above all.
-fn in_range(sign: Sign, number: f64) -> bool {
+fn is_in_sign_range(sign: NumberSign, number: f64) -> bool {
     let order = number.total_cmp(&0.0);
     match sign {
-        Sign::Any => true,
-        Sign::NonNegative => order.is_ge(),
-        Sign::Positive => order.is_gt(),
-        Sign::NonZero => order.is_ne(),
+        NumberSign::Any => true,
+        NumberSign::NonNegative => order.is_ge(),
+        NumberSign::Positive => order.is_gt(),
+        NumberSign::NonZero => order.is_ne(),
     }
 }
 
-fn range_name(sign: Sign, is_whole: bool) -> &'static str {
+fn range_name(sign: NumberSign, is_whole: bool) -> &'static str {
     match (sign, is_whole) {
-        (Sign::Any, _) => "number",
-        (Sign::NonNegative, true) => "non-negative integer",
-        (Sign::NonNegative, false) => "non-negative float",
-        (Sign::Positive, true) => "positive integer",
-        (Sign::Positive, false) => "positive float",
-        (Sign::NonZero, true) => "non-zero integer",
-        (Sign::NonZero, false) => "non-zero float",
+        (NumberSign::Any, _) => "number",
+        (NumberSign::NonNegative, true) => "non-negative integer",
+        (NumberSign::NonNegative, false) => "non-negative float",
+        (NumberSign::Positive, true) => "positive integer",
+        (NumberSign::Positive, false) => "positive float",
+        (NumberSign::NonZero, true) => "non-zero integer",
+        (NumberSign::NonZero, false) => "non-zero float",
     }
 }

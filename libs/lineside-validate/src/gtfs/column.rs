@@ -1,6 +1,6 @@
 //! The cells of one field of a table, typed and packed, and the views that rules read them through.
 
-use super::dict::Dict;
+use super::dict::TextDict;
 
 /// No value, in columns of whole numbers.
 const NO_NUMBER: i32 = i32::MIN;
@@ -13,8 +13,8 @@ pub const UNRECOGNIZED: i32 = -1;
 
 /// The cells of one field, in the order of the rows.
 #[derive(Debug)]
-pub(super) enum Column {
-    Text { codes: Vec<u32>, dict: Dict },
+pub(super) enum ColumnCells {
+    Text { codes: Vec<u32>, dict: TextDict },
     Number(Vec<i32>),
     Small(Vec<i16>),
     Float(Vec<f64>),
@@ -22,48 +22,57 @@ pub(super) enum Column {
 
 /// What a cell holds, ready for its column.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Cell<'a> {
+pub(super) enum CellValue<'a> {
     Empty,
     Text(&'a str),
     Number(i32),
     Float(f64),
 }
 
-impl Column {
+impl ColumnCells {
     #[inline]
-    pub(super) fn push(&mut self, cell: Cell<'_>) {
+    pub(super) fn push_cell(&mut self, cell: CellValue<'_>) {
         match (self, cell) {
-            (Column::Text { codes, dict }, Cell::Text(text)) => {
+            (ColumnCells::Text { codes, dict }, CellValue::Text(text)) => {
                 // Rows of one trip or shape stand together.
                 let code = match codes.last() {
                     Some(&last) if last != NO_CODE && dict.get(last) == text => last,
-                    _ => dict.add(text),
+                    _ => dict.intern_text(text),
                 };
                 codes.push(code);
             }
-            (Column::Text { codes, .. }, _) => codes.push(NO_CODE),
-            (Column::Number(numbers), Cell::Number(number)) => numbers.push(number),
-            (Column::Number(numbers), _) => numbers.push(NO_NUMBER),
-            (Column::Small(numbers), Cell::Number(number)) => {
+            (ColumnCells::Text { codes, .. }, _) => codes.push(NO_CODE),
+            (ColumnCells::Number(numbers), CellValue::Number(number)) => numbers.push(number),
+            (ColumnCells::Number(numbers), _) => numbers.push(NO_NUMBER),
+            (ColumnCells::Small(numbers), CellValue::Number(number)) => {
                 numbers.push(i16::try_from(number).unwrap_or(UNRECOGNIZED as i16));
             }
-            (Column::Small(numbers), _) => numbers.push(NO_SMALL),
-            (Column::Float(numbers), Cell::Float(number)) => numbers.push(number),
-            (Column::Float(numbers), _) => numbers.push(f64::NAN),
+            (ColumnCells::Small(numbers), _) => numbers.push(NO_SMALL),
+            (ColumnCells::Float(numbers), CellValue::Float(number)) => numbers.push(number),
+            (ColumnCells::Float(numbers), _) => numbers.push(f64::NAN),
         }
     }
 
     /// Takes over the cells of the rows that follow, of a column of the same field.
-    pub(super) fn append(&mut self, more: &Column) {
+    pub(super) fn append_column(&mut self, more: &ColumnCells) {
         match (self, more) {
-            (Column::Text { codes, dict }, Column::Text { codes: more, dict: others }) => {
-                let ours: Vec<u32> = others.iter().map(|text| dict.add(text)).collect();
+            (
+                ColumnCells::Text { codes, dict },
+                ColumnCells::Text { codes: more, dict: others },
+            ) => {
+                let ours: Vec<u32> = others.iter().map(|text| dict.intern_text(text)).collect();
                 let our = |code: &u32| ours.get(*code as usize).copied().unwrap_or(NO_CODE);
                 codes.extend(more.iter().map(our));
             }
-            (Column::Number(numbers), Column::Number(more)) => numbers.extend_from_slice(more),
-            (Column::Small(numbers), Column::Small(more)) => numbers.extend_from_slice(more),
-            (Column::Float(numbers), Column::Float(more)) => numbers.extend_from_slice(more),
+            (ColumnCells::Number(numbers), ColumnCells::Number(more)) => {
+                numbers.extend_from_slice(more)
+            }
+            (ColumnCells::Small(numbers), ColumnCells::Small(more)) => {
+                numbers.extend_from_slice(more)
+            }
+            (ColumnCells::Float(numbers), ColumnCells::Float(more)) => {
+                numbers.extend_from_slice(more)
+            }
             // Both were made for the same field.
             (ours, more) => debug_assert!(false, "{more:?} cannot follow {ours:?}"),
         }
@@ -72,81 +81,81 @@ impl Column {
     /// Makes room for exactly so many more cells.
     pub(super) fn reserve(&mut self, more: usize) {
         match self {
-            Column::Text { codes, .. } => codes.reserve_exact(more),
-            Column::Number(numbers) => numbers.reserve_exact(more),
-            Column::Small(numbers) => numbers.reserve_exact(more),
-            Column::Float(numbers) => numbers.reserve_exact(more),
+            ColumnCells::Text { codes, .. } => codes.reserve_exact(more),
+            ColumnCells::Number(numbers) => numbers.reserve_exact(more),
+            ColumnCells::Small(numbers) => numbers.reserve_exact(more),
+            ColumnCells::Float(numbers) => numbers.reserve_exact(more),
         }
     }
 
     /// Lets go of all cells, and keeps the room that they had.
     pub(super) fn clear(&mut self) {
         self.truncate(0);
-        if let Column::Text { dict, .. } = self {
+        if let ColumnCells::Text { dict, .. } = self {
             dict.clear();
         }
     }
 
     pub(super) fn truncate(&mut self, n_rows: usize) {
         match self {
-            Column::Text { codes, .. } => codes.truncate(n_rows),
-            Column::Number(numbers) => numbers.truncate(n_rows),
-            Column::Small(numbers) => numbers.truncate(n_rows),
-            Column::Float(numbers) => numbers.truncate(n_rows),
+            ColumnCells::Text { codes, .. } => codes.truncate(n_rows),
+            ColumnCells::Number(numbers) => numbers.truncate(n_rows),
+            ColumnCells::Small(numbers) => numbers.truncate(n_rows),
+            ColumnCells::Float(numbers) => numbers.truncate(n_rows),
         }
     }
 
-    pub(super) fn shrink(&mut self) {
+    pub(super) fn shrink_to_fit(&mut self) {
         match self {
-            Column::Text { codes, .. } => codes.shrink_to_fit(),
-            Column::Number(numbers) => numbers.shrink_to_fit(),
-            Column::Small(numbers) => numbers.shrink_to_fit(),
-            Column::Float(numbers) => numbers.shrink_to_fit(),
+            ColumnCells::Text { codes, .. } => codes.shrink_to_fit(),
+            ColumnCells::Number(numbers) => numbers.shrink_to_fit(),
+            ColumnCells::Small(numbers) => numbers.shrink_to_fit(),
+            ColumnCells::Float(numbers) => numbers.shrink_to_fit(),
         }
     }
 }
 
 /// A column of texts: ids, names, addresses, tags. Empty where the table lacks the column.
 #[derive(Clone, Copy, Debug)]
-pub struct Texts<'a> {
+pub struct TextColumn<'a> {
     codes: &'a [u32],
-    dict: Option<&'a Dict>,
+    dict: Option<&'a TextDict>,
 }
 
-impl<'a> Texts<'a> {
-    pub(super) fn of(column: Option<&'a Column>) -> Texts<'a> {
+impl<'a> TextColumn<'a> {
+    pub(super) fn from_column(column: Option<&'a ColumnCells>) -> TextColumn<'a> {
         match column {
-            Some(Column::Text { codes, dict }) => Texts { codes, dict: Some(dict) },
-            _ => Texts { codes: &[], dict: None },
+            Some(ColumnCells::Text { codes, dict }) => TextColumn { codes, dict: Some(dict) },
+            _ => TextColumn { codes: &[], dict: None },
         }
     }
 
     /// The text of a row, if it has one. Never empty.
     #[inline]
     pub fn get(&self, row: u32) -> Option<&'a str> {
-        Some(self.text(self.code(row)?))
+        Some(self.text_of_code(self.code_of_row(row)?))
     }
 
     /// The code of a row's text: equal texts of this column have equal codes.
     #[inline]
-    pub fn code(&self, row: u32) -> Option<u32> {
+    pub fn code_of_row(&self, row: u32) -> Option<u32> {
         self.codes.get(row as usize).copied().filter(|&code| code != NO_CODE)
     }
 
     /// The text of a code.
     #[inline]
-    pub fn text(&self, code: u32) -> &'a str {
+    pub fn text_of_code(&self, code: u32) -> &'a str {
         self.dict.map_or("", |dict| dict.get(code))
     }
 
     /// The code of a text, if a row has it (or had it before its row was left out).
-    pub fn find(&self, text: &str) -> Option<u32> {
-        self.dict?.find(text)
+    pub fn find_code(&self, text: &str) -> Option<u32> {
+        self.dict?.find_code(text)
     }
 
     /// How many codes there are: each is below this number.
-    pub fn n_codes(&self) -> usize {
-        self.dict.map_or(0, Dict::len)
+    pub fn count_codes(&self) -> usize {
+        self.dict.map_or(0, TextDict::len)
     }
 }
 
@@ -154,19 +163,19 @@ impl<'a> Texts<'a> {
 /// day), dates (see [`date_of`](super::date_of)) and colors (`0xRRGGBB`). Empty where the table
 /// lacks the column.
 #[derive(Clone, Copy, Debug)]
-pub enum Numbers<'a> {
+pub enum NumberColumn<'a> {
     #[doc(hidden)]
     Wide(&'a [i32]),
     #[doc(hidden)]
     Narrow(&'a [i16]),
 }
 
-impl<'a> Numbers<'a> {
-    pub(super) fn of(column: Option<&'a Column>) -> Numbers<'a> {
+impl<'a> NumberColumn<'a> {
+    pub(super) fn from_column(column: Option<&'a ColumnCells>) -> NumberColumn<'a> {
         match column {
-            Some(Column::Number(numbers)) => Numbers::Wide(numbers),
-            Some(Column::Small(numbers)) => Numbers::Narrow(numbers),
-            _ => Numbers::Wide(&[]),
+            Some(ColumnCells::Number(numbers)) => NumberColumn::Wide(numbers),
+            Some(ColumnCells::Small(numbers)) => NumberColumn::Narrow(numbers),
+            _ => NumberColumn::Wide(&[]),
         }
     }
 
@@ -175,10 +184,10 @@ impl<'a> Numbers<'a> {
     #[inline]
     pub fn get(&self, row: u32) -> Option<i32> {
         match self {
-            Numbers::Wide(numbers) => {
+            NumberColumn::Wide(numbers) => {
                 numbers.get(row as usize).copied().filter(|&number| number != NO_NUMBER)
             }
-            Numbers::Narrow(numbers) => {
+            NumberColumn::Narrow(numbers) => {
                 numbers.get(row as usize).filter(|&&number| number != NO_SMALL).map(|&n| n.into())
             }
         }
@@ -193,13 +202,13 @@ impl<'a> Numbers<'a> {
 
 /// A column of decimal numbers. Empty where the table lacks the column.
 #[derive(Clone, Copy, Debug)]
-pub struct Floats<'a>(&'a [f64]);
+pub struct FloatColumn<'a>(&'a [f64]);
 
-impl<'a> Floats<'a> {
-    pub(super) fn of(column: Option<&'a Column>) -> Floats<'a> {
+impl<'a> FloatColumn<'a> {
+    pub(super) fn from_column(column: Option<&'a ColumnCells>) -> FloatColumn<'a> {
         match column {
-            Some(Column::Float(numbers)) => Floats(numbers),
-            _ => Floats(&[]),
+            Some(ColumnCells::Float(numbers)) => FloatColumn(numbers),
+            _ => FloatColumn(&[]),
         }
     }
 

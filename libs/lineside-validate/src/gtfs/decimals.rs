@@ -5,14 +5,14 @@ use lineside_formats::gtfs::values;
 
 /// A decimal number, which may be infinite or none at all. Most are read at once.
 #[inline]
-pub(super) fn float(text: &str) -> Option<f64> {
-    values::float(text.as_bytes()).ok().or_else(|| odd_float(text))
+pub(super) fn parse_float(text: &str) -> Option<f64> {
+    values::parse_float(text.as_bytes()).ok().or_else(|| parse_odd_float(text))
 }
 
 /// `NaN` and `Infinity` by these names, a letter for the type behind the number, and numbers beyond
 /// what a float holds.
 #[cold]
-fn odd_float(text: &str) -> Option<f64> {
+fn parse_odd_float(text: &str) -> Option<f64> {
     let (sign, body) = match text.strip_prefix('-') {
         Some(body) => (-1.0, body),
         None => (1.0, text.strip_prefix('+').unwrap_or(text)),
@@ -34,7 +34,7 @@ fn odd_float(text: &str) -> Option<f64> {
 
 /// How many decimals an exact decimal number has; fewer than none if it ends with so many zeros that
 /// an exponent stands for. `None` if it is no such number.
-pub fn decimals_of(text: &str) -> Option<i64> {
+pub fn count_decimals(text: &str) -> Option<i64> {
     let body = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (digits, exponent) = match body.split_once(['e', 'E']) {
         Some((digits, exponent)) => (digits, i64::from(exponent.parse::<i32>().ok()?)),
@@ -60,13 +60,13 @@ mod tests {
             ("1e999", f64::INFINITY),
             ("-Infinity", f64::NEG_INFINITY),
         ] {
-            assert_eq!(float(text), Some(number), "{text}");
+            assert_eq!(parse_float(text), Some(number), "{text}");
         }
-        assert!(float("NaN").is_some_and(f64::is_nan));
+        assert!(parse_float("NaN").is_some_and(f64::is_nan));
         for text in
             ["nan", "inf", "infinity", "1_0", "1L", "e5", "--1", "+-1", "f", ".", "", "1,5", "1ff"]
         {
-            assert_eq!(float(text), None, "{text}");
+            assert_eq!(parse_float(text), None, "{text}");
         }
     }
 
@@ -82,10 +82,10 @@ mod tests {
             ("1E-2", 2),
             ("1.2e3", -2),
         ] {
-            assert_eq!(decimals_of(text), Some(decimals), "{text}");
+            assert_eq!(count_decimals(text), Some(decimals), "{text}");
         }
         for text in ["", ".", "1e", "e1", "NaN", "+", "1,5", "1e12345678901", "kr 5", "--5"] {
-            assert_eq!(decimals_of(text), None, "{text}");
+            assert_eq!(count_decimals(text), None, "{text}");
         }
     }
 }

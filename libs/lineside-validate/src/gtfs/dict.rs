@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Texts, each kept once and known by its code: 0 for the first one that came.
 #[derive(Debug, Default)]
-pub struct Dict {
+pub struct TextDict {
     bytes: String,
     /// Where each text ends.
     ends: Vec<usize>,
@@ -14,13 +14,13 @@ pub struct Dict {
     seed: u64,
 }
 
-impl Dict {
-    pub(crate) fn new(seed: u64) -> Dict {
-        Dict { seed, ..Dict::default() }
+impl TextDict {
+    pub(crate) fn new(seed: u64) -> TextDict {
+        TextDict { seed, ..TextDict::default() }
     }
 
     /// The code of a text, which is kept if it is new.
-    pub(crate) fn add(&mut self, text: &str) -> u32 {
+    pub(crate) fn intern_text(&mut self, text: &str) -> u32 {
         let (bytes, ends, seed) = (&self.bytes, &self.ends, self.seed);
         let hash = xxh3_64_with_seed(text.as_bytes(), seed);
         if let Some(&code) = self.table.find(hash, |&code| text_at(bytes, ends, code) == text) {
@@ -37,7 +37,7 @@ impl Dict {
     }
 
     /// The code of a text, if it is there.
-    pub fn find(&self, text: &str) -> Option<u32> {
+    pub fn find_code(&self, text: &str) -> Option<u32> {
         let hash = xxh3_64_with_seed(text.as_bytes(), self.seed);
         self.table.find(hash, |&code| self.get(code) == text).copied()
     }
@@ -64,7 +64,7 @@ impl Dict {
         self.table.clear();
     }
 
-    pub(crate) fn shrink(&mut self) {
+    pub(crate) fn shrink_to_fit(&mut self) {
         self.bytes.shrink_to_fit();
         self.ends.shrink_to_fit();
     }

@@ -5,7 +5,7 @@ use std::{
     ops::{Add, Mul, Sub},
 };
 
-use super::{Feed, File};
+use super::{GtfsFeed, GtfsFile};
 
 /// The radius of the sphere that has the Earth's surface, in meters.
 ///
@@ -15,7 +15,7 @@ pub const EARTH_RADIUS_M: f64 = 6_371_010.0;
 
 /// A place on the sphere: the unit vector from the middle of the Earth.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct SpherePoint {
     /// Towards 0° north, 0° east.
     pub x: f64,
     /// Towards 0° north, 90° east.
@@ -24,39 +24,39 @@ pub struct Point {
     pub z: f64,
 }
 
-impl Point {
+impl SpherePoint {
     /// 0° north, 0° east.
-    pub const ORIGIN: Point = Point { x: 1.0, y: 0.0, z: 0.0 };
+    pub const ORIGIN: SpherePoint = SpherePoint { x: 1.0, y: 0.0, z: 0.0 };
 
     /// The place of a latitude and a longitude, in degrees.
-    pub fn of(lat: f64, lon: f64) -> Point {
+    pub fn from_lat_lon(lat: f64, lon: f64) -> SpherePoint {
         let (lat_sin, lat_cos) = (lat * (TAU / 360.0)).sin_cos();
         let (lon_sin, lon_cos) = (lon * (TAU / 360.0)).sin_cos();
-        Point { x: lat_cos * lon_cos, y: lat_cos * lon_sin, z: lat_sin }
+        SpherePoint { x: lat_cos * lon_cos, y: lat_cos * lon_sin, z: lat_sin }
     }
 
     /// The angle between two places, in radians: exact for neighbours and for antipodes.
     #[inline]
-    pub fn angle(self, other: Point) -> f64 {
-        self.cross(other).norm().atan2(self.dot(other))
+    pub fn angle_to(self, other: SpherePoint) -> f64 {
+        self.cross_product(other).vector_length().atan2(self.dot_product(other))
     }
 
     /// How far it is to another place along the surface, in meters.
     #[inline]
-    pub fn distance_m(self, other: Point) -> f64 {
-        self.angle(other) * EARTH_RADIUS_M
+    pub fn distance_m(self, other: SpherePoint) -> f64 {
+        self.angle_to(other) * EARTH_RADIUS_M
     }
 
     /// The product that is 0 at right angles.
     #[inline]
-    pub fn dot(self, other: Point) -> f64 {
+    pub fn dot_product(self, other: SpherePoint) -> f64 {
         self.x * other.x + self.y * other.y + self.z * other.z
     }
 
     /// The product that stands at right angles to both.
     #[inline]
-    pub fn cross(self, other: Point) -> Point {
-        Point {
+    pub fn cross_product(self, other: SpherePoint) -> SpherePoint {
+        SpherePoint {
             x: self.y * other.z - self.z * other.y,
             y: self.z * other.x - self.x * other.z,
             z: self.x * other.y - self.y * other.x,
@@ -65,42 +65,42 @@ impl Point {
 
     /// The length: 1 for a place.
     #[inline]
-    pub fn norm(self) -> f64 {
-        self.dot(self).sqrt()
+    pub fn vector_length(self) -> f64 {
+        self.dot_product(self).sqrt()
     }
 
     /// In the same direction, of length 1.
     #[inline]
-    pub fn unit(self) -> Point {
-        let norm = self.norm();
+    pub fn unit_vector(self) -> SpherePoint {
+        let norm = self.vector_length();
         if norm == 0.0 { self } else { self * (1.0 / norm) }
     }
 
     /// Its latitude and longitude, in degrees.
-    pub fn lat_lon(self) -> (f64, f64) {
+    pub fn to_lat_lon(self) -> (f64, f64) {
         let across = (self.x * self.x + self.y * self.y).sqrt();
         (self.z.atan2(across).to_degrees(), self.y.atan2(self.x).to_degrees())
     }
 
     /// The place closest to this one on the shortest line between two others.
     #[inline]
-    pub fn closest_between(self, start: Point, end: Point) -> Point {
+    pub fn closest_between(self, start: SpherePoint, end: SpherePoint) -> SpherePoint {
         // At right angles to both, and exact where they are neighbours. Where they are one place it
         // is no direction at all, and neither of the questions below says yes.
-        let normal = (end + start).cross(end - start);
-        let beside = self - normal * (self.dot(normal) / normal.dot(normal));
-        let is_after_start = start.dot(beside.cross(normal)) > 0.0;
-        let is_before_end = end.dot(normal.cross(beside)) > 0.0;
+        let normal = (end + start).cross_product(end - start);
+        let beside = self - normal * (self.dot_product(normal) / normal.dot_product(normal));
+        let is_after_start = start.dot_product(beside.cross_product(normal)) > 0.0;
+        let is_before_end = end.dot_product(normal.cross_product(beside)) > 0.0;
         if is_after_start && is_before_end {
-            return beside.unit();
+            return beside.unit_vector();
         }
         let (to_start, to_end) = (self - start, self - end);
-        if to_start.dot(to_start) <= to_end.dot(to_end) { start } else { end }
+        if to_start.dot_product(to_start) <= to_end.dot_product(to_end) { start } else { end }
     }
 
     /// The place at a fraction of the way to another.
-    pub fn toward(self, end: Point, fraction: f64) -> Point {
-        let angle = self.angle(end);
+    pub fn point_toward(self, end: SpherePoint, fraction: f64) -> SpherePoint {
+        let angle = self.angle_to(end);
         // Too close to each other to tell a direction.
         if fraction == 0.0 || angle <= 1e-15 {
             return self;
@@ -108,40 +108,40 @@ impl Point {
         let turn = fraction * angle;
         let by_end = turn.sin() / angle.sin();
         let by_start = turn.cos() - by_end * angle.cos();
-        (self * by_start + end * by_end).unit()
+        (self * by_start + end * by_end).unit_vector()
     }
 }
 
-impl Add for Point {
-    type Output = Point;
+impl Add for SpherePoint {
+    type Output = SpherePoint;
 
     #[inline]
-    fn add(self, other: Point) -> Point {
-        Point { x: self.x + other.x, y: self.y + other.y, z: self.z + other.z }
+    fn add(self, other: SpherePoint) -> SpherePoint {
+        SpherePoint { x: self.x + other.x, y: self.y + other.y, z: self.z + other.z }
     }
 }
 
-impl Sub for Point {
-    type Output = Point;
+impl Sub for SpherePoint {
+    type Output = SpherePoint;
 
     #[inline]
-    fn sub(self, other: Point) -> Point {
-        Point { x: self.x - other.x, y: self.y - other.y, z: self.z - other.z }
+    fn sub(self, other: SpherePoint) -> SpherePoint {
+        SpherePoint { x: self.x - other.x, y: self.y - other.y, z: self.z - other.z }
     }
 }
 
-impl Mul<f64> for Point {
-    type Output = Point;
+impl Mul<f64> for SpherePoint {
+    type Output = SpherePoint;
 
     #[inline]
-    fn mul(self, factor: f64) -> Point {
-        Point { x: self.x * factor, y: self.y * factor, z: self.z * factor }
+    fn mul(self, factor: f64) -> SpherePoint {
+        SpherePoint { x: self.x * factor, y: self.y * factor, z: self.z * factor }
     }
 }
 
 /// How far it is between two latitudes and longitudes in degrees along the surface, in meters: by
-/// the haversine formula, which rounds otherwise than [`Point::distance_m`] where that matters.
-pub fn haversine_m(from: (f64, f64), to: (f64, f64)) -> f64 {
+/// the haversine formula, which rounds otherwise than [`SpherePoint::distance_m`] where that matters.
+pub fn haversine_distance_m(from: (f64, f64), to: (f64, f64)) -> f64 {
     let (from_lat, from_lon) = (from.0.to_radians(), from.1.to_radians());
     let (to_lat, to_lon) = (to.0.to_radians(), to.1.to_radians());
     let lat = (0.5 * (to_lat - from_lat)).sin();
@@ -154,17 +154,20 @@ pub fn haversine_m(from: (f64, f64), to: (f64, f64)) -> f64 {
 /// area is part of a platform, and that of a station.
 const LEVELS: usize = 3;
 
-impl Feed {
+impl GtfsFeed {
     /// Where the stop of each row of stops.txt is: by its own coordinates, else by those of its
     /// parent or its parent's parent. Made at the first question, O(stops).
-    pub fn stop_points(&self) -> &[Option<Point>] {
+    pub fn stop_points(&self) -> &[Option<SpherePoint>] {
         self.joins.stop_points.get_or_init(|| {
-            let stops = self.table(File::Stops);
-            let (lat, lon) = (stops.floats("stop_lat"), stops.floats("stop_lon"));
-            let parents = stops.texts("parent_station");
-            let parent_rows = self.link(File::Stops, "parent_station", File::Stops, "stop_id");
-            let parent = |&row: &u32| parents.code(row).and_then(|code| parent_rows.row(code));
-            let own = |row| Some(Point::of(lat.get(row)?, lon.get(row)?));
+            let stops = self.table(GtfsFile::Stops);
+            let (lat, lon) = (stops.float_column("stop_lat"), stops.float_column("stop_lon"));
+            let parents = stops.text_column("parent_station");
+            let parent_rows =
+                self.row_link(GtfsFile::Stops, "parent_station", GtfsFile::Stops, "stop_id");
+            let parent = |&row: &u32| {
+                parents.code_of_row(row).and_then(|code| parent_rows.row_of_code(code))
+            };
+            let own = |row| Some(SpherePoint::from_lat_lon(lat.get(row)?, lon.get(row)?));
             let chain = |row| std::iter::successors(Some(row), parent).take(LEVELS);
             stops.rows().map(|row| chain(row).find_map(own)).collect()
         })
@@ -185,35 +188,45 @@ mod tests {
             ((59.9, 10.7), (59.9, 10.7), 0.0),
             ((0.0, 179.5), (0.0, -179.5), quarter / 90.0),
         ] {
-            let (from, to) = (Point::of(from.0, from.1), Point::of(to.0, to.1));
+            let (from, to) =
+                (SpherePoint::from_lat_lon(from.0, from.1), SpherePoint::from_lat_lon(to.0, to.1));
             assert!((from.distance_m(to) - meters).abs() < 1e-6, "{meters}");
         }
         // At 60° north a degree of longitude is half as long, but for the bend of the great circle.
-        let meters = haversine_m((60.0, 10.0), (60.0, 11.0));
+        let meters = haversine_distance_m((60.0, 10.0), (60.0, 11.0));
         assert!((meters - 0.499_995_240_33 * quarter / 90.0).abs() < 1e-3, "{meters}");
-        assert!((Point::of(60.0, 10.0).distance_m(Point::of(60.0, 11.0)) - meters).abs() < 1e-6);
+        assert!(
+            (SpherePoint::from_lat_lon(60.0, 10.0)
+                .distance_m(SpherePoint::from_lat_lon(60.0, 11.0))
+                - meters)
+                .abs()
+                < 1e-6
+        );
         // A centimeter, which the cosine alone cannot tell from nothing.
-        let near = Point::of(59.900_000_1, 10.7).distance_m(Point::of(59.9, 10.7));
+        let near = SpherePoint::from_lat_lon(59.900_000_1, 10.7)
+            .distance_m(SpherePoint::from_lat_lon(59.9, 10.7));
         assert!((near - 0.011_119_5).abs() < 1e-6, "{near}");
     }
 
     #[test]
     fn the_closest_place_lies_between_or_at_an_end() {
-        let (start, end) = (Point::of(0.0, 0.0), Point::of(0.0, 2.0));
-        let beside = Point::of(1.0, 1.0);
-        let (lat, lon) = beside.closest_between(start, end).lat_lon();
+        let (start, end) =
+            (SpherePoint::from_lat_lon(0.0, 0.0), SpherePoint::from_lat_lon(0.0, 2.0));
+        let beside = SpherePoint::from_lat_lon(1.0, 1.0);
+        let (lat, lon) = beside.closest_between(start, end).to_lat_lon();
         assert!(lat.abs() < 1e-9 && (lon - 1.0).abs() < 1e-9, "{lat}, {lon}");
-        assert_eq!(Point::of(1.0, 3.0).closest_between(start, end), end);
-        assert_eq!(Point::of(0.0, -1.0).closest_between(start, end), start);
+        assert_eq!(SpherePoint::from_lat_lon(1.0, 3.0).closest_between(start, end), end);
+        assert_eq!(SpherePoint::from_lat_lon(0.0, -1.0).closest_between(start, end), start);
         assert_eq!(beside.closest_between(start, start), start);
     }
 
     #[test]
     fn a_fraction_of_the_way_is_that_fraction_of_the_distance() {
-        let (start, end) = (Point::of(50.0, 8.0), Point::of(51.0, 9.0));
-        let half = start.toward(end, 0.5);
+        let (start, end) =
+            (SpherePoint::from_lat_lon(50.0, 8.0), SpherePoint::from_lat_lon(51.0, 9.0));
+        let half = start.point_toward(end, 0.5);
         assert!((half.distance_m(start) - half.distance_m(end)).abs() < 1e-6);
-        assert_eq!(start.toward(end, 0.0), start);
-        assert_eq!(start.toward(start, 0.5), start);
+        assert_eq!(start.point_toward(end, 0.0), start);
+        assert_eq!(start.point_toward(start, 0.5), start);
     }
 }

@@ -3,74 +3,75 @@
 use std::sync::OnceLock;
 
 use super::{
-    files::File,
-    links::Joins,
-    services::Services,
-    table::{Status, Table},
-    zones::Zones,
+    files::GtfsFile,
+    links::JoinCache,
+    services::ServiceCalendar,
+    table::{GtfsTable, ReadStatus},
+    zones::FlexZones,
 };
-use crate::stop::{Brake, Stop};
+use crate::cancel::{CancelCheck, CancelToken};
 
 /// A schedule that was read.
 #[derive(Debug)]
-pub struct Feed {
+pub struct GtfsFeed {
     /// One for each file of the reference, in its order.
-    tables: Vec<Table>,
+    tables: Vec<GtfsTable>,
     /// The names of all files at the top of the dataset.
     pub(super) names: Vec<String>,
-    zones: Zones,
-    pub(super) joins: Joins,
-    pub(super) services: OnceLock<Services>,
-    pub(super) brake: Brake,
+    zones: FlexZones,
+    pub(super) joins: JoinCache,
+    pub(super) services: OnceLock<ServiceCalendar>,
+    pub(super) brake: CancelCheck,
 }
 
-impl Feed {
-    pub(super) fn new(tables: Vec<Table>, zones: Zones, names: Vec<String>) -> Feed {
-        let (joins, services) = (Joins::default(), OnceLock::new());
-        Feed { tables, zones, names, joins, services, brake: Brake::default() }
+impl GtfsFeed {
+    pub(super) fn new(tables: Vec<GtfsTable>, zones: FlexZones, names: Vec<String>) -> GtfsFeed {
+        let (joins, services) = (JoinCache::default(), OnceLock::new());
+        GtfsFeed { tables, zones, names, joins, services, brake: CancelCheck::default() }
     }
 
     /// Has rules over it end when they are stopped, until it is [let go](Feed::let_go).
-    pub(crate) fn hold(&mut self, stop: &Stop) {
-        self.brake = Brake::new(stop);
-        self.tables.iter_mut().for_each(|table| table.hold(&self.brake));
+    pub(crate) fn attach_cancel(&mut self, stop: &CancelToken) {
+        self.brake = CancelCheck::new(stop);
+        self.tables.iter_mut().for_each(|table| table.attach_cancel(&self.brake));
     }
 
     /// The rules have ended.
-    pub(crate) fn let_go(&self) {
-        self.brake.release();
+    pub(crate) fn detach_cancel(&self) {
+        self.brake.detach_cancel();
     }
 
     /// Unwinds if the look was stopped: for rules to ask where a single row or trip takes long.
     #[inline]
-    pub(crate) fn look(&self) {
-        self.brake.look();
+    pub(crate) fn unwind_if_cancelled(&self) {
+        self.brake.unwind_if_cancelled();
     }
 
     /// A file, whether it is there or not.
-    pub fn table(&self, file: File) -> &Table {
+    pub fn table(&self, file: GtfsFile) -> &GtfsTable {
         &self.tables[file as usize]
     }
 
     /// The names of all files at the top of the dataset.
-    pub fn names(&self) -> &[String] {
+    pub fn file_names(&self) -> &[String] {
         &self.names
     }
 
     /// The zones of services on demand.
-    pub fn zones(&self) -> &Zones {
+    pub fn flex_zones(&self) -> &FlexZones {
         &self.zones
     }
 
     /// Whether rules may rely on a file: it was read to its end, or is missing and may be.
-    pub fn is_usable(&self, file: File) -> bool {
-        match self.table(file).status() {
-            Status::Parsed => true,
-            Status::Missing => !ALWAYS.contains(&file),
-            Status::Empty | Status::BadHeader | Status::BadRows => false,
+    pub fn is_file_usable(&self, file: GtfsFile) -> bool {
+        match self.table(file).read_status() {
+            ReadStatus::Parsed => true,
+            ReadStatus::Missing => !ALWAYS.contains(&file),
+            ReadStatus::Empty | ReadStatus::BadHeader | ReadStatus::BadRows => false,
         }
     }
 }
 
 /// The files that every schedule must have, whatever else it has.
-pub(super) const ALWAYS: [File; 4] = [File::Agency, File::Routes, File::Trips, File::StopTimes];
+pub(super) const ALWAYS: [GtfsFile; 4] =
+    [GtfsFile::Agency, GtfsFile::Routes, GtfsFile::Trips, GtfsFile::StopTimes];

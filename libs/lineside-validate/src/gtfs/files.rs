@@ -5,7 +5,7 @@ use lineside_formats::gtfs::fields::{FILES, FileSpec};
 /// A table of the reference, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "each is the file of its name")]
-pub enum File {
+pub enum GtfsFile {
     Agency,
     Stops,
     Routes,
@@ -39,55 +39,55 @@ pub enum File {
     Attributions,
 }
 
-impl File {
+impl GtfsFile {
     /// All of them.
-    pub const ALL: [File; 31] = [
-        File::Agency,
-        File::Stops,
-        File::Routes,
-        File::Trips,
-        File::StopTimes,
-        File::Calendar,
-        File::CalendarDates,
-        File::FareAttributes,
-        File::FareRules,
-        File::Timeframes,
-        File::RiderCategories,
-        File::FareMedia,
-        File::FareProducts,
-        File::FareLegRules,
-        File::FareLegJoinRules,
-        File::FareTransferRules,
-        File::Areas,
-        File::StopAreas,
-        File::Networks,
-        File::RouteNetworks,
-        File::Shapes,
-        File::Frequencies,
-        File::Transfers,
-        File::Pathways,
-        File::Levels,
-        File::LocationGroups,
-        File::LocationGroupStops,
-        File::BookingRules,
-        File::Translations,
-        File::FeedInfo,
-        File::Attributions,
+    pub const ALL: [GtfsFile; 31] = [
+        GtfsFile::Agency,
+        GtfsFile::Stops,
+        GtfsFile::Routes,
+        GtfsFile::Trips,
+        GtfsFile::StopTimes,
+        GtfsFile::Calendar,
+        GtfsFile::CalendarDates,
+        GtfsFile::FareAttributes,
+        GtfsFile::FareRules,
+        GtfsFile::Timeframes,
+        GtfsFile::RiderCategories,
+        GtfsFile::FareMedia,
+        GtfsFile::FareProducts,
+        GtfsFile::FareLegRules,
+        GtfsFile::FareLegJoinRules,
+        GtfsFile::FareTransferRules,
+        GtfsFile::Areas,
+        GtfsFile::StopAreas,
+        GtfsFile::Networks,
+        GtfsFile::RouteNetworks,
+        GtfsFile::Shapes,
+        GtfsFile::Frequencies,
+        GtfsFile::Transfers,
+        GtfsFile::Pathways,
+        GtfsFile::Levels,
+        GtfsFile::LocationGroups,
+        GtfsFile::LocationGroupStops,
+        GtfsFile::BookingRules,
+        GtfsFile::Translations,
+        GtfsFile::FeedInfo,
+        GtfsFile::Attributions,
     ];
 
     /// What the reference says of it.
-    pub fn spec(self) -> &'static FileSpec {
+    pub fn file_spec(self) -> &'static FileSpec {
         FILES[self as usize]
     }
 
     /// Its name, such as `stops.txt`.
-    pub fn name(self) -> &'static str {
-        self.spec().name
+    pub fn file_name(self) -> &'static str {
+        self.file_spec().name
     }
 
     /// The file of a name, whatever its case.
-    pub fn of_name(name: &str) -> Option<File> {
-        File::ALL.into_iter().find(|file| file.name().eq_ignore_ascii_case(name))
+    pub fn from_name(name: &str) -> Option<GtfsFile> {
+        GtfsFile::ALL.into_iter().find(|file| file.file_name().eq_ignore_ascii_case(name))
     }
 }
 
@@ -97,11 +97,11 @@ mod tests {
 
     #[test]
     fn each_file_goes_by_its_name() {
-        for file in File::ALL {
+        for file in GtfsFile::ALL {
             let name = format!("{file:?}.txt").to_lowercase();
-            assert_eq!(file.name().replace('_', ""), name);
+            assert_eq!(file.file_name().replace('_', ""), name);
         }
-        assert_eq!(File::of_name("Stop_Times.TXT"), Some(File::StopTimes));
-        assert_eq!(File::of_name("stop_times"), None);
+        assert_eq!(GtfsFile::from_name("Stop_Times.TXT"), Some(GtfsFile::StopTimes));
+        assert_eq!(GtfsFile::from_name("stop_times"), None);
     }
 }

@@ -1,13 +1,13 @@
 //! A file's header: which fields of the reference it has, and where.
 
 use lineside_formats::gtfs::{
-    fields::{FieldSpec, FileSpec, Presence},
-    rows::Record,
+    fields::{FieldPresence, FieldSpec, FileSpec},
+    rows::CsvRecord,
 };
 
 use super::{
-    leniency::{self, Keeps},
-    reader::trimmed,
+    leniency::{self, RowRetention},
+    reader::trim_cell,
     simple,
 };
 use crate::notice::Notices;
@@ -23,9 +23,9 @@ pub(super) struct CellPlan {
 
 /// How the rows of a file are to be read.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct RowLayout {
     pub(super) spec: &'static FileSpec,
-    pub(super) keeps: Keeps,
+    pub(super) keeps: RowRetention,
     pub(super) n_columns: usize,
     pub(super) cells: Vec<CellPlan>,
     /// Fields that each row should have, of columns that the file lacks.
@@ -34,37 +34,39 @@ pub(super) struct Layout {
 
 /// Reads the header: how many columns there are, and where the fields of the reference stand. What is
 /// wrong about it is said; `None` if rows cannot be read by it.
-pub(super) fn read(
+pub(super) fn read_header(
     spec: &'static FileSpec,
-    keeps: Keeps,
-    record: &Record<'_>,
+    keeps: RowRetention,
+    record: &CsvRecord<'_>,
     out: &mut Notices,
-) -> Option<Layout> {
+) -> Option<RowLayout> {
     let mut is_fine = true;
     let mut seen: Vec<(&str, usize)> = Vec::new();
     for position in 0..record.len() {
-        let name = trimmed(std::str::from_utf8(record.field(position)).unwrap_or_default());
+        let name = trim_cell(std::str::from_utf8(record.field_bytes(position)).unwrap_or_default());
         if name.is_empty() {
-            out.add(&simple::EMPTY_COLUMN_NAME, |sample| {
-                sample.put("filename", spec.name).put("index", position + 1);
+            out.add_notice(&simple::EMPTY_COLUMN_NAME, |sample| {
+                sample.set_field("filename", spec.name).set_field("index", position + 1);
             });
             is_fine = false;
             continue;
         }
         match seen.iter().find(|(other, _)| *other == name) {
             Some((_, first)) => {
-                out.add(&simple::DUPLICATED_COLUMN, |sample| {
-                    sample.put("filename", spec.name).put("fieldName", name);
-                    sample.put("firstIndex", first + 1).put("secondIndex", position + 1);
+                out.add_notice(&simple::DUPLICATED_COLUMN, |sample| {
+                    sample.set_field("filename", spec.name).set_field("fieldName", name);
+                    sample
+                        .set_field("firstIndex", first + 1)
+                        .set_field("secondIndex", position + 1);
                 });
                 is_fine = false;
             }
             None => seen.push((name, position)),
         }
-        if spec.find_field(name).is_none() {
-            out.add(&simple::UNKNOWN_COLUMN, |sample| {
-                sample.put("filename", spec.name).put("fieldName", name);
-                sample.put("index", position + 1);
+        if spec.find_field_spec(name).is_none() {
+            out.add_notice(&simple::UNKNOWN_COLUMN, |sample| {
+                sample.set_field("filename", spec.name).set_field("fieldName", name);
+                sample.set_field("index", position + 1);
             });
         }
     }
@@ -72,21 +74,23 @@ pub(super) fn read(
     for field in spec.fields {
         match seen.iter().find(|(name, _)| *name == field.name) {
             Some(&(_, position)) => {
-                cells.push(CellPlan { position, field, is_needed: keeps.needs(field) });
+                cells.push(CellPlan { position, field, is_needed: keeps.needs_field(field) });
             }
             None if leniency::is_required(spec.name, field) || field.column_required => {
-                out.add(&simple::MISSING_REQUIRED_COLUMN, |sample| {
-                    sample.put("filename", spec.name).put("fieldName", field.name);
+                out.add_notice(&simple::MISSING_REQUIRED_COLUMN, |sample| {
+                    sample.set_field("filename", spec.name).set_field("fieldName", field.name);
                 });
                 is_fine = false;
             }
-            None if field.presence == Presence::Recommended => absent.push(field),
+            None if field.presence == FieldPresence::Recommended => absent.push(field),
             None => {}
         }
     }
     let is_fine = match keeps {
-        Keeps::Sound => is_fine,
-        Keeps::With(fields) => fields.len() == cells.iter().filter(|plan| plan.is_needed).count(),
+        RowRetention::Sound => is_fine,
+        RowRetention::With(fields) => {
+            fields.len() == cells.iter().filter(|plan| plan.is_needed).count()
+        }
     };
-    is_fine.then_some(Layout { spec, keeps, n_columns: record.len(), cells, absent })
+    is_fine.then_some(RowLayout { spec, keeps, n_columns: record.len(), cells, absent })
 }

@@ -7,69 +7,69 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Json {
+pub(super) enum JsonValue {
     /// `null`, or `true` or `false`, which mean nothing here.
     Other,
     Number(f64),
     Text(String),
-    List(Vec<Json>),
-    Object(Vec<(String, Json)>),
+    List(Vec<JsonValue>),
+    Object(Vec<(String, JsonValue)>),
 }
 
 /// Why bytes are no JSON that can be used.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum JsonFault {
     /// A name stands in an object twice.
     Twice(String),
     /// They are no JSON at all.
     Malformed(String),
 }
 
-impl Json {
+impl JsonValue {
     /// Reads bytes as one value. Depth is bounded by the reader, size by whoever has the bytes.
-    pub(super) fn read(bytes: &[u8]) -> Result<Json, Fault> {
+    pub(super) fn read_json(bytes: &[u8]) -> Result<JsonValue, JsonFault> {
         let twice = RefCell::new(None);
         let mut reader = serde_json::Deserializer::from_slice(bytes);
-        let read = Seed(&twice).deserialize(&mut reader).and_then(|json| {
+        let read = JsonSeed(&twice).deserialize(&mut reader).and_then(|json| {
             reader.end()?;
             Ok(json)
         });
         read.map_err(|error| match twice.into_inner() {
-            Some(name) => Fault::Twice(name),
-            None => Fault::Malformed(error.to_string()),
+            Some(name) => JsonFault::Twice(name),
+            None => JsonFault::Malformed(error.to_string()),
         })
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Json> {
-        self.object()?.iter().find(|(other, _)| other == name).map(|(_, value)| value)
+    pub(super) fn get_member(&self, name: &str) -> Option<&JsonValue> {
+        self.as_object()?.iter().find(|(other, _)| other == name).map(|(_, value)| value)
     }
 
-    pub(super) fn object(&self) -> Option<&[(String, Json)]> {
+    pub(super) fn as_object(&self) -> Option<&[(String, JsonValue)]> {
         match self {
-            Json::Object(members) => Some(members),
+            JsonValue::Object(members) => Some(members),
             _ => None,
         }
     }
 
-    pub(super) fn list(&self) -> Option<&[Json]> {
+    pub(super) fn as_list(&self) -> Option<&[JsonValue]> {
         match self {
-            Json::List(values) => Some(values),
+            JsonValue::List(values) => Some(values),
             _ => None,
         }
     }
 
-    pub(super) fn number(&self) -> Option<f64> {
+    pub(super) fn as_number(&self) -> Option<f64> {
         match self {
-            Json::Number(number) => Some(*number),
+            JsonValue::Number(number) => Some(*number),
             _ => None,
         }
     }
 
     /// A text, or a number as one: ids are written both ways.
-    pub(super) fn text(&self) -> Option<String> {
+    pub(super) fn to_text(&self) -> Option<String> {
         match self {
-            Json::Text(text) => Some(text.clone()),
-            Json::Number(number) => Some(number.to_string()),
+            JsonValue::Text(text) => Some(text.clone()),
+            JsonValue::Number(number) => Some(number.to_string()),
             _ => None,
         }
     }
@@ -77,72 +77,72 @@ impl Json {
 
 /// Reads a value, and notes a name that came twice.
 #[derive(Clone, Copy)]
-struct Seed<'a>(&'a RefCell<Option<String>>);
+struct JsonSeed<'a>(&'a RefCell<Option<String>>);
 
-impl<'de> DeserializeSeed<'de> for Seed<'_> {
-    type Value = Json;
+impl<'de> DeserializeSeed<'de> for JsonSeed<'_> {
+    type Value = JsonValue;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<JsonValue, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Seed<'_> {
-    type Value = Json;
+impl<'de> Visitor<'de> for JsonSeed<'_> {
+    type Value = JsonValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_bool<E: Error>(self, _: bool) -> Result<Json, E> {
-        Ok(Json::Other)
+    fn visit_bool<E: Error>(self, _: bool) -> Result<JsonValue, E> {
+        Ok(JsonValue::Other)
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Json, E> {
-        Ok(Json::Other)
+    fn visit_unit<E: Error>(self) -> Result<JsonValue, E> {
+        Ok(JsonValue::Other)
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Json, E> {
-        Ok(Json::Number(number as f64))
+    fn visit_i64<E: Error>(self, number: i64) -> Result<JsonValue, E> {
+        Ok(JsonValue::Number(number as f64))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Json, E> {
-        Ok(Json::Number(number as f64))
+    fn visit_u64<E: Error>(self, number: u64) -> Result<JsonValue, E> {
+        Ok(JsonValue::Number(number as f64))
     }
 
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Json, E> {
-        Ok(Json::Number(number))
+    fn visit_f64<E: Error>(self, number: f64) -> Result<JsonValue, E> {
+        Ok(JsonValue::Number(number))
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Json, E> {
-        Ok(Json::Text(text.to_owned()))
+    fn visit_str<E: Error>(self, text: &str) -> Result<JsonValue, E> {
+        Ok(JsonValue::Text(text.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Json, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<JsonValue, A::Error> {
         let mut list = Vec::new();
         while let Some(value) = values.next_element_seed(self)? {
             list.push(value);
         }
         // Most lists are the two numbers of a point, and a list that grows has room for four.
         list.shrink_to_fit();
-        Ok(Json::List(list))
+        Ok(JsonValue::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json, A::Error> {
-        let mut object: Vec<(String, Json)> = Vec::new();
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<JsonValue, A::Error> {
+        let mut object: Vec<(String, JsonValue)> = Vec::new();
         while let Some(name) = members.next_key::<String>()? {
             if object.len() < FEW && object.iter().any(|(other, _)| *other == name) {
-                return Err(self.twice(name));
+                return Err(self.duplicate_error(name));
             }
             object.push((name, members.next_value_seed(self)?));
         }
         if object.len() > FEW
-            && let Some(name) = find_twice(&object)
+            && let Some(name) = find_duplicate_name(&object)
         {
-            return Err(self.twice(name));
+            return Err(self.duplicate_error(name));
         }
         object.shrink_to_fit();
-        Ok(Json::Object(object))
+        Ok(JsonValue::Object(object))
     }
 }
 
@@ -150,15 +150,15 @@ impl<'de> Visitor<'de> for Seed<'_> {
 const FEW: usize = 32;
 
 /// A name that stands there twice, among however many. O(n log n).
-fn find_twice(object: &[(String, Json)]) -> Option<String> {
+fn find_duplicate_name(object: &[(String, JsonValue)]) -> Option<String> {
     let mut names: Vec<&str> = object.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();
     let twice = names.windows(2).find(|pair| pair[0] == pair[1])?;
     Some(twice[0].to_owned())
 }
 
-impl Seed<'_> {
-    fn twice<E: Error>(self, name: String) -> E {
+impl JsonSeed<'_> {
+    fn duplicate_error<E: Error>(self, name: String) -> E {
         *self.0.borrow_mut() = Some(name);
         E::custom("a name stands in an object twice")
     }
@@ -170,19 +170,30 @@ mod tests {
 
     #[test]
     fn names_that_come_twice_are_told_from_what_is_no_json() {
-        let twice = Json::read(br#"{"a": [{"b": 1, "c": 2, "b": 3}]}"#);
-        assert!(matches!(twice, Err(Fault::Twice(name)) if name == "b"));
+        let twice = JsonValue::read_json(br#"{"a": [{"b": 1, "c": 2, "b": 3}]}"#);
+        assert!(matches!(twice, Err(JsonFault::Twice(name)) if name == "b"));
         let many = (0..200_000).map(|n| format!("\"n{n}\":1,")).collect::<String>();
-        let twice = Json::read(format!("{{{many}\"n77\":1}}").as_bytes());
-        assert!(matches!(twice, Err(Fault::Twice(name)) if name == "n77"));
-        assert!(Json::read(format!("{{{many}\"n\":1}}").as_bytes()).is_ok());
+        let twice = JsonValue::read_json(format!("{{{many}\"n77\":1}}").as_bytes());
+        assert!(matches!(twice, Err(JsonFault::Twice(name)) if name == "n77"));
+        assert!(JsonValue::read_json(format!("{{{many}\"n\":1}}").as_bytes()).is_ok());
         for text in ["{", "", "[1,]", "{} x"] {
-            assert!(matches!(Json::read(text.as_bytes()), Err(Fault::Malformed(_))), "{text}");
+            assert!(
+                matches!(JsonValue::read_json(text.as_bytes()), Err(JsonFault::Malformed(_))),
+                "{text}"
+            );
         }
         let deep = "[".repeat(10_000);
-        assert!(matches!(Json::read(deep.as_bytes()), Err(Fault::Malformed(_))));
-        let json = Json::read(br#"{"a": [1, "x", null, true]}"#).unwrap();
-        let list = json.get("a").and_then(Json::list).unwrap();
-        assert_eq!(list, [Json::Number(1.0), Json::Text("x".into()), Json::Other, Json::Other]);
+        assert!(matches!(JsonValue::read_json(deep.as_bytes()), Err(JsonFault::Malformed(_))));
+        let json = JsonValue::read_json(br#"{"a": [1, "x", null, true]}"#).unwrap();
+        let list = json.get_member("a").and_then(JsonValue::as_list).unwrap();
+        assert_eq!(
+            list,
+            [
+                JsonValue::Number(1.0),
+                JsonValue::Text("x".into()),
+                JsonValue::Other,
+                JsonValue::Other
+            ]
+        );
     }
 }

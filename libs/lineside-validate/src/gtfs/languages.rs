@@ -35,14 +35,14 @@ const GRANDFATHERED: [(&str, &str); 26] = [
 const RENAMED: [(&str, &str); 3] = [("iw", "he"), ("in", "id"), ("ji", "yi")];
 
 /// The subtags of a tag, from first to last.
-struct Subtags<'a> {
+struct LanguageSubtags<'a> {
     rest: std::iter::Peekable<std::str::Split<'a, char>>,
     tag: String,
 }
 
-impl Subtags<'_> {
+impl LanguageSubtags<'_> {
     /// Takes the next subtag over if it is one of this kind, written in this way.
-    fn take(&mut self, is: impl Fn(&[u8]) -> bool, write: impl Fn(&str) -> String) -> bool {
+    fn take_subtag(&mut self, is: impl Fn(&[u8]) -> bool, write: impl Fn(&str) -> String) -> bool {
         let Some(subtag) = self.rest.next_if(|subtag| is(subtag.as_bytes())) else { return false };
         if !self.tag.is_empty() {
             self.tag.push('-');
@@ -52,12 +52,14 @@ impl Subtags<'_> {
     }
 
     /// Takes an extension or a private part over: its letter and what belongs to it.
-    fn take_part(&mut self, is_letter: fn(&[u8]) -> bool, length_min: usize) -> Option<bool> {
-        if !self.take(is_letter, str::to_ascii_lowercase) {
+    fn take_extension(&mut self, is_letter: fn(&[u8]) -> bool, length_min: usize) -> Option<bool> {
+        if !self.take_subtag(is_letter, str::to_ascii_lowercase) {
             return Some(false);
         }
         let mut n = 0;
-        while self.take(|s| is_alphanumeric(s, length_min..=8), str::to_ascii_lowercase) {
+        while self
+            .take_subtag(|s| is_alphanumeric_subtag(s, length_min..=8), str::to_ascii_lowercase)
+        {
             n += 1;
         }
         (n > 0).then_some(true)
@@ -66,20 +68,21 @@ impl Subtags<'_> {
 
 /// A well-formed tag, written in the same way as all that mean the same: `nb-NO`. `None` if it is
 /// not well formed.
-pub fn language_tag(text: &str) -> Option<String> {
+pub fn normalize_language_tag(text: &str) -> Option<String> {
     let lower = text.to_ascii_lowercase();
     if let Some((_, successor)) = GRANDFATHERED.iter().find(|(tag, _)| *tag == lower) {
         return Some((*successor).to_owned());
     }
-    let mut subtags = Subtags { rest: text.split('-').peekable(), tag: String::new() };
-    if subtags.take(|s| is_alphabetic(s, 2..=8), str::to_ascii_lowercase) {
+    let mut subtags = LanguageSubtags { rest: text.split('-').peekable(), tag: String::new() };
+    if subtags.take_subtag(|s| is_alphabetic_subtag(s, 2..=8), str::to_ascii_lowercase) {
         if let Some((_, code)) = RENAMED.iter().find(|(code, _)| *code == subtags.tag) {
             subtags.tag = (*code).to_owned();
         }
         // A language within a group of languages stands for itself.
         for n in 0..3 {
             let group = std::mem::take(&mut subtags.tag);
-            let is_taken = subtags.take(|s| is_alphabetic(s, 3..=3), str::to_ascii_lowercase);
+            let is_taken =
+                subtags.take_subtag(|s| is_alphabetic_subtag(s, 3..=3), str::to_ascii_lowercase);
             if !is_taken || n > 0 {
                 subtags.tag = group;
             }
@@ -87,33 +90,37 @@ pub fn language_tag(text: &str) -> Option<String> {
                 break;
             }
         }
-        subtags.take(|s| is_alphabetic(s, 4..=4), capitalized);
-        subtags.take(is_region, str::to_ascii_uppercase);
-        while subtags.take(is_variant, str::to_ascii_lowercase) {}
-        while subtags.take_part(|s| is_alphabetic(s, 1..=1) && s != b"x" && s != b"X", 2)? {}
+        subtags.take_subtag(|s| is_alphabetic_subtag(s, 4..=4), capitalize_subtag);
+        subtags.take_subtag(is_region_subtag, str::to_ascii_uppercase);
+        while subtags.take_subtag(is_variant_subtag, str::to_ascii_lowercase) {}
+        while subtags
+            .take_extension(|s| is_alphabetic_subtag(s, 1..=1) && s != b"x" && s != b"X", 2)?
+        {
+        }
     }
-    subtags.take_part(|s| s.eq_ignore_ascii_case(b"x"), 1)?;
+    subtags.take_extension(|s| s.eq_ignore_ascii_case(b"x"), 1)?;
     (subtags.rest.next().is_none()).then_some(subtags.tag)
 }
 
-fn is_alphabetic(subtag: &[u8], length: std::ops::RangeInclusive<usize>) -> bool {
+fn is_alphabetic_subtag(subtag: &[u8], length: std::ops::RangeInclusive<usize>) -> bool {
     length.contains(&subtag.len()) && subtag.iter().all(u8::is_ascii_alphabetic)
 }
 
-fn is_alphanumeric(subtag: &[u8], length: std::ops::RangeInclusive<usize>) -> bool {
+fn is_alphanumeric_subtag(subtag: &[u8], length: std::ops::RangeInclusive<usize>) -> bool {
     length.contains(&subtag.len()) && subtag.iter().all(u8::is_ascii_alphanumeric)
 }
 
-fn is_region(subtag: &[u8]) -> bool {
-    is_alphabetic(subtag, 2..=2) || (subtag.len() == 3 && subtag.iter().all(u8::is_ascii_digit))
+fn is_region_subtag(subtag: &[u8]) -> bool {
+    is_alphabetic_subtag(subtag, 2..=2)
+        || (subtag.len() == 3 && subtag.iter().all(u8::is_ascii_digit))
 }
 
-fn is_variant(subtag: &[u8]) -> bool {
-    is_alphanumeric(subtag, 5..=8)
-        || (is_alphanumeric(subtag, 4..=4) && subtag.first().is_some_and(u8::is_ascii_digit))
+fn is_variant_subtag(subtag: &[u8]) -> bool {
+    is_alphanumeric_subtag(subtag, 5..=8)
+        || (is_alphanumeric_subtag(subtag, 4..=4) && subtag.first().is_some_and(u8::is_ascii_digit))
 }
 
-fn capitalized(subtag: &str) -> String {
+fn capitalize_subtag(subtag: &str) -> String {
     let mut subtag = subtag.to_ascii_lowercase();
     if let Some(first) = subtag.get_mut(..1) {
         first.make_ascii_uppercase();
@@ -123,7 +130,7 @@ fn capitalized(subtag: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::language_tag;
+    use super::normalize_language_tag;
 
     #[test]
     fn well_formed_tags_are_written_in_one_way() {
@@ -145,7 +152,7 @@ mod tests {
             ("english", "english"),
             ("qaa-qaa-qab-qac", "qaa"),
         ] {
-            assert_eq!(language_tag(text).as_deref(), Some(tag), "{text}");
+            assert_eq!(normalize_language_tag(text).as_deref(), Some(tag), "{text}");
         }
     }
 
@@ -170,7 +177,7 @@ mod tests {
             "日本語",
             "en us",
         ] {
-            assert_eq!(language_tag(text), None, "{text}");
+            assert_eq!(normalize_language_tag(text), None, "{text}");
         }
     }
 }

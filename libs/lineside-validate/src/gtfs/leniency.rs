@@ -2,7 +2,7 @@
 //! letters and misses or follows some fields not, and for real-time rules, to which a row is there
 //! whatever is wrong with a field of it.
 
-use lineside_formats::gtfs::fields::{FieldSpec, Presence};
+use lineside_formats::gtfs::fields::{FieldPresence, FieldSpec};
 
 type Field = (&'static str, &'static str);
 
@@ -41,7 +41,7 @@ const ASKED_BY_MESSAGES: [(&str, &[&str]); 9] = [
 
 /// Which rows of a file are kept.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Keeps {
+pub(super) enum RowRetention {
     /// Those that nothing spoils: rules over schedules see no others, as the reference validator has
     /// it.
     Sound,
@@ -49,23 +49,23 @@ pub(super) enum Keeps {
     With(&'static [&'static str]),
 }
 
-impl Keeps {
+impl RowRetention {
     /// Which rows of a file real-time rules know; none if they ask nothing of it.
-    pub(super) fn for_messages(file: &str) -> Option<Keeps> {
+    pub(super) fn for_realtime_file(file: &str) -> Option<RowRetention> {
         let asked = ASKED_BY_MESSAGES.iter().find(|(name, _)| *name == file);
-        asked.map(|&(_, fields)| Keeps::With(fields))
+        asked.map(|&(_, fields)| RowRetention::With(fields))
     }
 
     /// Whether a row is left out for any fault.
     pub(super) fn is_strict(self) -> bool {
-        matches!(self, Keeps::Sound)
+        matches!(self, RowRetention::Sound)
     }
 
     /// Whether a row is left out without a field of it that can be read.
-    pub(super) fn needs(self, field: &FieldSpec) -> bool {
+    pub(super) fn needs_field(self, field: &FieldSpec) -> bool {
         match self {
-            Keeps::Sound => true,
-            Keeps::With(fields) => fields.contains(&field.name),
+            RowRetention::Sound => true,
+            RowRetention::With(fields) => fields.contains(&field.name),
         }
     }
 }
@@ -77,7 +77,7 @@ pub(super) fn is_plain_id(file: &'static str, field: &FieldSpec) -> bool {
 
 /// Whether each row must have a field.
 pub(super) fn is_required(file: &'static str, field: &FieldSpec) -> bool {
-    field.presence == Presence::Required && !NOT_MISSED.contains(&(file, field.name))
+    field.presence == FieldPresence::Required && !NOT_MISSED.contains(&(file, field.name))
 }
 
 /// Whether a reference must lead to a row.

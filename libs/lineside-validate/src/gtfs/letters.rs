@@ -47,13 +47,14 @@ const CASELESS: [u32; 48] = [
 
 /// Whether a character is a letter.
 pub(crate) fn is_letter(c: char) -> bool {
-    c.is_ascii_alphabetic() || (!c.is_ascii() && c.is_alphabetic() && !is_within(c, &MARKS))
+    c.is_ascii_alphabetic()
+        || (!c.is_ascii() && c.is_alphabetic() && !is_in_letter_spans(c, &MARKS))
 }
 
 /// Whether a character is a small letter.
 pub(crate) fn is_small_letter(c: char) -> bool {
     c.is_ascii_lowercase()
-        || (!c.is_ascii() && c.is_lowercase() && is_letter(c) && !is_within(c, &CASELESS))
+        || (!c.is_ascii() && c.is_lowercase() && is_letter(c) && !is_in_letter_spans(c, &CASELESS))
 }
 
 /// Whether a character is a capital letter.
@@ -62,7 +63,7 @@ pub(crate) fn is_capital_letter(c: char) -> bool {
 }
 
 /// After an odd number of bounds one is within a span.
-fn is_within(c: char, bounds: &[u32]) -> bool {
+fn is_in_letter_spans(c: char, bounds: &[u32]) -> bool {
     bounds.partition_point(|&bound| bound <= u32::from(c)) % 2 == 1
 }
 

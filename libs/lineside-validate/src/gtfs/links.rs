@@ -5,27 +5,27 @@ use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
-use super::{Feed, File, Point};
-use crate::stop::Brake;
+use super::{GtfsFeed, GtfsFile, SpherePoint};
+use crate::cancel::CancelCheck;
 
 /// No row.
 const NONE: u32 = u32::MAX;
 
 /// The rows of a table by the code of one of its texts.
 #[derive(Debug)]
-pub struct Groups {
+pub struct RowGroups {
     /// Where each code's rows begin in `rows`; one more at the end.
     starts: Vec<u32>,
     rows: Vec<u32>,
-    brake: Brake,
+    brake: CancelCheck,
 }
 
-impl Groups {
+impl RowGroups {
     /// The rows of a code, in the order of the file or, where the table has a sequence, of that.
     /// Where the look is stopped whoever asks unwinds.
     #[inline]
-    pub fn rows(&self, code: u32) -> &[u32] {
-        self.brake.look();
+    pub fn rows_of_code(&self, code: u32) -> &[u32] {
+        self.brake.unwind_if_cancelled();
         let at = code as usize;
         match (self.starts.get(at), self.starts.get(at + 1)) {
             (Some(&start), Some(&end)) => &self.rows[start as usize..end as usize],
@@ -36,20 +36,20 @@ impl Groups {
     /// The codes that have rows, with their rows.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &[u32])> {
         let codes = 0..self.starts.len().saturating_sub(1) as u32;
-        codes.map(|code| (code, self.rows(code))).filter(|(_, rows)| !rows.is_empty())
+        codes.map(|code| (code, self.rows_of_code(code))).filter(|(_, rows)| !rows.is_empty())
     }
 }
 
 /// From the codes of one table's texts to the rows of another that they name.
 #[derive(Debug)]
-pub struct Link {
+pub struct RowLink {
     rows: Vec<u32>,
 }
 
-impl Link {
+impl RowLink {
     /// The (first) row that a code names, if there is one.
     #[inline]
-    pub fn row(&self, code: u32) -> Option<u32> {
+    pub fn row_of_code(&self, code: u32) -> Option<u32> {
         self.rows.get(code as usize).copied().filter(|&row| row != NONE)
     }
 }
@@ -58,13 +58,17 @@ type Lazy<K, V> = Mutex<HashMap<K, Arc<OnceLock<Arc<V>>>>>;
 
 /// What was joined so far.
 #[derive(Debug, Default)]
-pub(super) struct Joins {
-    groups: Lazy<(File, &'static str), Groups>,
-    links: Lazy<(File, &'static str, File, &'static str), Link>,
-    pub(super) stop_points: OnceLock<Vec<Option<Point>>>,
+pub(super) struct JoinCache {
+    groups: Lazy<(GtfsFile, &'static str), RowGroups>,
+    links: Lazy<(GtfsFile, &'static str, GtfsFile, &'static str), RowLink>,
+    pub(super) stop_points: OnceLock<Vec<Option<SpherePoint>>>,
 }
 
-fn once<K: Eq + std::hash::Hash, V>(map: &Lazy<K, V>, key: K, make: impl FnOnce() -> V) -> Arc<V> {
+fn get_or_make<K: Eq + std::hash::Hash, V>(
+    map: &Lazy<K, V>,
+    key: K,
+    make: impl FnOnce() -> V,
+) -> Arc<V> {
     let cell = {
         let mut map = map.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(map.entry(key).or_default())
@@ -72,18 +76,18 @@ fn once<K: Eq + std::hash::Hash, V>(map: &Lazy<K, V>, key: K, make: impl FnOnce(
     Arc::clone(cell.get_or_init(|| Arc::new(make())))
 }
 
-impl Feed {
+impl GtfsFeed {
     /// The rows of a file by one of its texts. Stop times and shape points come in the order of
     /// their sequence, others in that of the file. O(n log n) at the first question.
-    pub fn groups(&self, file: File, field: &'static str) -> Arc<Groups> {
-        once(&self.joins.groups, (file, field), || self.make_groups(file, field))
+    pub fn row_groups(&self, file: GtfsFile, field: &'static str) -> Arc<RowGroups> {
+        get_or_make(&self.joins.groups, (file, field), || self.make_row_groups(file, field))
     }
 
-    fn make_groups(&self, file: File, field: &'static str) -> Groups {
+    fn make_row_groups(&self, file: GtfsFile, field: &'static str) -> RowGroups {
         let table = self.table(file);
-        let texts = table.texts(field);
-        let mut starts = vec![0_u32; texts.n_codes() + 1];
-        for code in table.rows().filter_map(|row| texts.code(row)) {
+        let texts = table.text_column(field);
+        let mut starts = vec![0_u32; texts.count_codes() + 1];
+        for code in table.rows().filter_map(|row| texts.code_of_row(row)) {
             starts[code as usize + 1] += 1;
         }
         for code in 1..starts.len() {
@@ -92,15 +96,15 @@ impl Feed {
         let mut next = starts.clone();
         let mut rows = vec![0_u32; starts.last().copied().unwrap_or_default() as usize];
         for row in table.rows() {
-            if let Some(code) = texts.code(row) {
+            if let Some(code) = texts.code_of_row(row) {
                 let at = &mut next[code as usize];
                 rows[*at as usize] = row;
                 *at += 1;
             }
         }
         let sequence = match (file, field) {
-            (File::StopTimes, "trip_id") => Some(table.numbers("stop_sequence")),
-            (File::Shapes, "shape_id") => Some(table.numbers("shape_pt_sequence")),
+            (GtfsFile::StopTimes, "trip_id") => Some(table.number_column("stop_sequence")),
+            (GtfsFile::Shapes, "shape_id") => Some(table.number_column("shape_pt_sequence")),
             _ => None,
         };
         if let Some(sequence) = sequence {
@@ -112,31 +116,33 @@ impl Feed {
                 }
             }
         }
-        Groups { starts, rows, brake: self.brake.clone() }
+        RowGroups { starts, rows, brake: self.brake.clone() }
     }
 
     /// From a field that names rows of another file to those rows: the first of each id.
-    pub fn link(
+    pub fn row_link(
         &self,
-        file: File,
+        file: GtfsFile,
         field: &'static str,
-        parent: File,
+        parent: GtfsFile,
         parent_field: &'static str,
-    ) -> Arc<Link> {
-        once(&self.joins.links, (file, field, parent, parent_field), || {
-            let texts = self.table(file).texts(field);
+    ) -> Arc<RowLink> {
+        get_or_make(&self.joins.links, (file, field, parent, parent_field), || {
+            let texts = self.table(file).text_column(field);
             let parent = self.table(parent);
-            let ids = parent.texts(parent_field);
-            let mut first = vec![NONE; ids.n_codes()];
+            let ids = parent.text_column(parent_field);
+            let mut first = vec![NONE; ids.count_codes()];
             for row in parent.rows().rev() {
-                if let Some(code) = ids.code(row) {
+                if let Some(code) = ids.code_of_row(row) {
                     first[code as usize] = row;
                 }
             }
-            let rows = (0..texts.n_codes() as u32)
-                .map(|code| ids.find(texts.text(code)).map_or(NONE, |id| first[id as usize]))
+            let rows = (0..texts.count_codes() as u32)
+                .map(|code| {
+                    ids.find_code(texts.text_of_code(code)).map_or(NONE, |id| first[id as usize])
+                })
                 .collect();
-            Link { rows }
+            RowLink { rows }
         })
     }
 }

@@ -5,15 +5,15 @@ use std::ops::RangeInclusive;
 use lineside_formats::{Error, gtfs::fields::LOCATIONS};
 
 use super::{
-    feed::{ALWAYS, Feed},
-    files::File,
-    leniency::Keeps,
+    feed::{ALWAYS, GtfsFeed},
+    files::GtfsFile,
+    leniency::RowRetention,
     pieces, reader, simple,
-    source::{Source, Watched},
-    table::{Status, Table},
-    zones::{self, Zones},
+    source::{CancellableSource, FileSource},
+    table::{GtfsTable, ReadStatus},
+    zones::{self, FlexZones},
 };
-use crate::{Context, notice::Notices, stop::Stop};
+use crate::{ValidationContext, cancel::CancelToken, notice::Notices};
 
 /// Bytes of a file, as the archive's directory says, from which several threads read it together.
 const SHARED_BYTES: u64 = 1 << 20;
@@ -28,8 +28,12 @@ const PIECES_MIN: u64 = 16;
 /// # Errors
 ///
 /// If a file cannot be opened or inflated; what is wrong inside of files is said in notices.
-pub fn load(source: &dyn Source, context: &Context, notices: &mut Notices) -> Result<Feed, Error> {
-    load_until(source, context, &Stop::default(), notices)
+pub fn load_feed(
+    source: &dyn FileSource,
+    context: &ValidationContext,
+    notices: &mut Notices,
+) -> Result<GtfsFeed, Error> {
+    load_feed_until(source, context, &CancelToken::default(), notices)
 }
 
 /// Reads what real-time rules ask of a schedule: the files that they look at, and in them each row
@@ -39,146 +43,151 @@ pub fn load(source: &dyn Source, context: &Context, notices: &mut Notices) -> Re
 /// # Errors
 ///
 /// If a file cannot be opened or inflated.
-pub fn load_for_messages(source: &dyn Source, context: &Context) -> Result<Feed, Error> {
-    load_for_messages_until(source, context, &Stop::default())
+pub fn load_for_realtime(
+    source: &dyn FileSource,
+    context: &ValidationContext,
+) -> Result<GtfsFeed, Error> {
+    load_for_realtime_until(source, context, &CancelToken::default())
 }
 
 /// The same until it is stopped, which is an error.
-pub(crate) fn load_for_messages_until(
-    source: &dyn Source,
-    context: &Context,
-    stop: &Stop,
-) -> Result<Feed, Error> {
-    let source = &Watched::new(source, stop);
-    let keeps = |file: File| Keeps::for_messages(file.name());
-    let names = source.list();
-    let mut jobs: Vec<Job<'_>> = Vec::new();
+pub(crate) fn load_for_realtime_until(
+    source: &dyn FileSource,
+    context: &ValidationContext,
+    stop: &CancelToken,
+) -> Result<GtfsFeed, Error> {
+    let source = &CancellableSource::new(source, stop);
+    let keeps = |file: GtfsFile| RowRetention::for_realtime_file(file.file_name());
+    let names = source.list_files();
+    let mut jobs: Vec<FileJob<'_>> = Vec::new();
     for (name, size) in &names {
-        let file = file_of(name, &names);
+        let file = file_of_name(name, &names);
         let file = file.filter(|file| !jobs.iter().any(|job| job.file == *file));
         if let Some((file, keeps)) = file.and_then(|file| Some((file, keeps(file)?))) {
-            jobs.push(Job { file, name, size: *size, keeps });
+            jobs.push(FileJob { file, name, size: *size, keeps });
         }
     }
     // What is wrong with the schedule is asked elsewhere.
     let tables = read_files(source, jobs, context, &mut Notices::new(0))?;
-    Ok(Feed::new(tables, Zones::NONE, names.into_iter().map(|(name, _)| name).collect()))
+    Ok(GtfsFeed::new(tables, FlexZones::NONE, names.into_iter().map(|(name, _)| name).collect()))
 }
 
 /// The table that a file of this name is taken for: one without capitals comes first, as in what is served.
-fn file_of(name: &str, names: &[(String, u64)]) -> Option<File> {
-    let file = File::of_name(name)?;
-    let is_exact = name == file.name();
-    let is_taken = !is_exact && names.iter().any(|(other, _)| other == file.name());
+fn file_of_name(name: &str, names: &[(String, u64)]) -> Option<GtfsFile> {
+    let file = GtfsFile::from_name(name)?;
+    let is_exact = name == file.file_name();
+    let is_taken = !is_exact && names.iter().any(|(other, _)| other == file.file_name());
     (!is_taken).then_some(file)
 }
 
 /// The same as [`load`] until it is stopped, which is an error.
-pub(crate) fn load_until(
-    source: &dyn Source,
-    context: &Context,
-    stop: &Stop,
+pub(crate) fn load_feed_until(
+    source: &dyn FileSource,
+    context: &ValidationContext,
+    stop: &CancelToken,
     notices: &mut Notices,
-) -> Result<Feed, Error> {
-    let source = &Watched::new(source, stop);
-    let names = source.list();
-    let mut jobs: Vec<Job<'_>> = Vec::new();
-    let mut zones = Zones::NONE;
+) -> Result<GtfsFeed, Error> {
+    let source = &CancellableSource::new(source, stop);
+    let names = source.list_files();
+    let mut jobs: Vec<FileJob<'_>> = Vec::new();
+    let mut zones = FlexZones::NONE;
     for (name, size) in &names {
-        match file_of(name, &names) {
+        match file_of_name(name, &names) {
             Some(file) if !jobs.iter().any(|job| job.file == file) => {
-                jobs.push(Job { file, name, size: *size, keeps: Keeps::Sound });
+                jobs.push(FileJob { file, name, size: *size, keeps: RowRetention::Sound });
             }
             _ if name.eq_ignore_ascii_case(LOCATIONS) => {
                 zones = read_zones(source, name, stop, notices)?;
             }
-            _ => notices.add(&simple::UNKNOWN_FILE, |sample| {
-                sample.put("filename", name.as_str());
+            _ => notices.add_notice(&simple::UNKNOWN_FILE, |sample| {
+                sample.set_field("filename", name.as_str());
             }),
         }
     }
-    if source.has_nested() {
-        notices.add(&simple::INVALID_INPUT_FILES_IN_SUBFOLDER, |sample| {
-            sample.put("message", simple::NESTED);
+    if source.has_nested_files() {
+        notices.add_notice(&simple::INVALID_INPUT_FILES_IN_SUBFOLDER, |sample| {
+            sample.set_field("message", simple::NESTED);
         });
     }
     let tables = read_files(source, jobs, context, notices)?;
     for file in ALWAYS {
-        if !names.iter().any(|(name, _)| File::of_name(name) == Some(file)) {
-            notices.add(&simple::MISSING_REQUIRED_FILE, |sample| {
-                sample.put("filename", file.name());
+        if !names.iter().any(|(name, _)| GtfsFile::from_name(name) == Some(file)) {
+            notices.add_notice(&simple::MISSING_REQUIRED_FILE, |sample| {
+                sample.set_field("filename", file.file_name());
             });
         }
     }
-    Ok(Feed::new(tables, zones, names.into_iter().map(|(name, _)| name).collect()))
+    Ok(GtfsFeed::new(tables, zones, names.into_iter().map(|(name, _)| name).collect()))
 }
 
 /// A file that is to be read, and how.
 #[derive(Clone, Copy, Debug)]
-struct Job<'a> {
-    file: File,
+struct FileJob<'a> {
+    file: GtfsFile,
     name: &'a str,
     /// Bytes, as the archive's directory says.
     size: u64,
-    keeps: Keeps,
+    keeps: RowRetention,
 }
 
 /// A table for each file of the reference, in its order.
 fn read_files(
-    source: &dyn Source,
-    mut jobs: Vec<Job<'_>>,
-    context: &Context,
+    source: &dyn FileSource,
+    mut jobs: Vec<FileJob<'_>>,
+    context: &ValidationContext,
     notices: &mut Notices,
-) -> Result<Vec<Table>, Error> {
+) -> Result<Vec<GtfsTable>, Error> {
     // The largest first, so that no thread is left alone with it at the end.
     jobs.sort_by_key(|job| std::cmp::Reverse(job.size));
-    let is_shared = |job: &Job<'_>| context.threads > 1 && job.size >= SHARED_BYTES;
+    let is_shared = |job: &FileJob<'_>| context.threads > 1 && job.size >= SHARED_BYTES;
     let (shared, others) = jobs.split_at(jobs.partition_point(is_shared));
-    let missing = |file: File| Table::without_rows(file.spec(), Status::Missing);
-    let mut tables: Vec<Table> = File::ALL.into_iter().map(missing).collect();
+    let missing = |file: GtfsFile| GtfsTable::without_rows(file.file_spec(), ReadStatus::Missing);
+    let mut tables: Vec<GtfsTable> = GtfsFile::ALL.into_iter().map(missing).collect();
     for job in shared {
         tables[job.file as usize] = read_file(source, *job, true, context, notices)?;
     }
     let read = |job: &_, out: &mut Notices| read_file(source, *job, false, context, out);
-    for (job, result) in others.iter().zip(crate::rules::in_turn(others, context, notices, read)) {
+    for (job, result) in others.iter().zip(crate::rules::run_jobs(others, context, notices, read)) {
         tables[job.file as usize] = result?;
     }
     Ok(tables)
 }
 
 fn read_zones(
-    source: &dyn Source,
+    source: &dyn FileSource,
     name: &str,
-    stop: &Stop,
+    stop: &CancelToken,
     out: &mut Notices,
-) -> Result<Zones, Error> {
-    let mut read = Ok(Zones::NONE);
-    source.read(name, &mut |reader| {
+) -> Result<FlexZones, Error> {
+    let mut read = Ok(FlexZones::NONE);
+    source.read_file(name, &mut |reader| {
         if let Some(reader) = reader {
-            read = zones::read(reader, stop, out);
+            read = zones::read_zones(reader, stop, out);
         }
     })?;
-    read.map_err(|error| error.in_file(name))
+    read.map_err(|error| error.with_file(name))
 }
 
 fn read_file(
-    source: &dyn Source,
-    Job { file, name, size, keeps }: Job<'_>,
+    source: &dyn FileSource,
+    FileJob { file, name, size, keeps }: FileJob<'_>,
     is_shared: bool,
-    context: &Context,
+    context: &ValidationContext,
     out: &mut Notices,
-) -> Result<Table, Error> {
-    let spec = file.spec();
-    let mut table = Ok(Table::without_rows(spec, Status::Missing));
-    source.read(name, &mut |reader| {
+) -> Result<GtfsTable, Error> {
+    let spec = file.file_spec();
+    let mut table = Ok(GtfsTable::without_rows(spec, ReadStatus::Missing));
+    source.read_file(name, &mut |reader| {
         if let Some(reader) = reader {
             table = match is_shared {
-                true => pieces::read(reader, size, piece_bytes(size), spec, keeps, context, out),
-                false => reader::read(reader, size, spec, keeps, context, out),
+                true => {
+                    pieces::read_table(reader, size, piece_bytes(size), spec, keeps, context, out)
+                }
+                false => reader::read_table(reader, size, spec, keeps, context, out),
             };
         }
     })?;
-    table.map_err(|error| error.in_file(name))
+    table.map_err(|error| error.with_file(name))
 }
 
 /// Bytes of the pieces of a file of so many bytes.
@@ -193,15 +202,16 @@ mod tests {
     use super::*;
     use crate::gtfs::TextSource;
 
-    const CONTEXT: Context = Context { today: date(2026, 1, 1), country: None, threads: 1 };
+    const CONTEXT: ValidationContext =
+        ValidationContext { today: date(2026, 1, 1), country: None, threads: 1 };
 
     /// The routes that real-time rules know of such a file, and those that others see.
     fn routes(file: impl Into<Vec<u8>>) -> [String; 2] {
-        let source = TextSource::default().with("routes.txt", file.into());
-        let strict = load(&source, &CONTEXT, &mut Notices::new(0)).unwrap();
-        [load_for_messages(&source, &CONTEXT).unwrap(), strict].map(|feed| {
-            let table = feed.table(File::Routes);
-            let ids = table.texts("route_id");
+        let source = TextSource::default().with_file("routes.txt", file.into());
+        let strict = load_feed(&source, &CONTEXT, &mut Notices::new(0)).unwrap();
+        [load_for_realtime(&source, &CONTEXT).unwrap(), strict].map(|feed| {
+            let table = feed.table(GtfsFile::Routes);
+            let ids = table.text_column("route_id");
             let ids: Vec<_> = table.rows().filter_map(|row| ids.get(row)).collect();
             ids.join(" ")
         })
@@ -210,14 +220,14 @@ mod tests {
     #[test]
     fn a_table_without_capitals_comes_before_others_of_its_name() {
         let rows = |id: &str| format!("route_id,route_long_name,route_type\n{id},North,3\n");
-        let source = TextSource::default().with("ROUTES.TXT", rows("large"));
-        let both = source.clone().with("routes.txt", rows("small"));
+        let source = TextSource::default().with_file("ROUTES.TXT", rows("large"));
+        let both = source.clone().with_file("routes.txt", rows("small"));
         for (source, id) in [(source, "large"), (both, "small")] {
             let mut notices = Notices::new(1);
-            let strict = load(&source, &CONTEXT, &mut notices).unwrap();
-            for feed in [load_for_messages(&source, &CONTEXT).unwrap(), strict] {
-                let table = feed.table(File::Routes);
-                let ids = table.texts("route_id");
+            let strict = load_feed(&source, &CONTEXT, &mut notices).unwrap();
+            for feed in [load_for_realtime(&source, &CONTEXT).unwrap(), strict] {
+                let table = feed.table(GtfsFile::Routes);
+                let ids = table.text_column("route_id");
                 let ids: Vec<_> = table.rows().filter_map(|row| ids.get(row)).collect();
                 assert_eq!(ids, [id]);
             }
@@ -253,10 +263,11 @@ mod tests {
     #[test]
     fn a_stop_is_where_it_says_only_if_that_is_on_earth() {
         let file = "stop_id,stop_lat,stop_lon\nS1,59.9,10.7\nS2,159.9,10.7\nS3,north,10.7\n";
-        let source = TextSource::default().with("stops.txt", file);
-        let feed = load_for_messages(&source, &CONTEXT).unwrap();
-        let table = feed.table(File::Stops);
-        let latitudes: Vec<_> = table.rows().map(|row| table.floats("stop_lat").get(row)).collect();
+        let source = TextSource::default().with_file("stops.txt", file);
+        let feed = load_for_realtime(&source, &CONTEXT).unwrap();
+        let table = feed.table(GtfsFile::Stops);
+        let latitudes: Vec<_> =
+            table.rows().map(|row| table.float_column("stop_lat").get(row)).collect();
         assert_eq!(latitudes, [Some(59.9), None, None]);
     }
 }

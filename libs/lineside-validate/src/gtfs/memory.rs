@@ -8,10 +8,10 @@ use std::io::Read;
 use lineside_formats::{Error, gtfs::fields::LOCATIONS};
 
 use super::{
-    files::File,
-    leniency::Keeps,
-    reader::{self, Begun},
-    source::Source,
+    files::GtfsFile,
+    leniency::RowRetention,
+    reader::{self, HeaderOutcome},
+    source::FileSource,
     table, zones,
 };
 use crate::notice::Notices;
@@ -38,32 +38,48 @@ pub const MEMORY_PER_BYTE_MAX: u64 = 90;
 /// # Errors
 ///
 /// If the file cannot be opened or inflated.
-pub fn memory_of(source: &dyn Source, name: &str, size: u64) -> Result<Option<u64>, Error> {
+pub fn estimate_memory(
+    source: &dyn FileSource,
+    name: &str,
+    size: u64,
+) -> Result<Option<u64>, Error> {
     if name.eq_ignore_ascii_case(LOCATIONS) {
         return Ok(Some(size.min(zones::BYTES_MAX).saturating_mul(PER_ZONE_BYTE)));
     }
-    let Some(file) = File::of_name(name) else { return Ok(None) };
-    let Some(texts) = texts(source, name, file)? else { return Ok(None) };
-    let per_trip = if file == File::Trips { PER_TRIP } else { 0 };
+    let Some(file) = GtfsFile::from_name(name) else { return Ok(None) };
+    let Some(texts) = count_text_columns(source, name, file)? else { return Ok(None) };
+    let per_trip = if file == GtfsFile::Trips { PER_TRIP } else { 0 };
     let per_row = PER_ROW + per_trip + PER_TEXT * texts;
-    let rows = with(source, name, |file| rows(file))?.unwrap_or_default();
+    let rows = read_with(source, name, |file| count_rows_max(file))?.unwrap_or_default();
     Ok(Some(size.saturating_mul(PER_BYTE).saturating_add(rows.saturating_mul(per_row))))
 }
 
 /// Columns of texts that the file's header names and that are read, by the rules over schedules or, where those cannot read by
 /// it, by the rules over messages; none if it is not there.
-fn texts(source: &dyn Source, name: &str, file: File) -> Result<Option<u64>, Error> {
-    for keeps in [Some(Keeps::Sound), Keeps::for_messages(file.name())].into_iter().flatten() {
-        let begun = with(source, name, |reader| {
+fn count_text_columns(
+    source: &dyn FileSource,
+    name: &str,
+    file: GtfsFile,
+) -> Result<Option<u64>, Error> {
+    for keeps in [Some(RowRetention::Sound), RowRetention::for_realtime_file(file.file_name())]
+        .into_iter()
+        .flatten()
+    {
+        let begun = read_with(source, name, |reader| {
             let mut out = Notices::new(0);
-            reader::begin(&mut reader::splitter(reader), file.spec(), keeps, &mut out)
+            reader::read_header_record(
+                &mut reader::record_splitter(reader),
+                file.file_spec(),
+                keeps,
+                &mut out,
+            )
         })?;
         match begun {
-            Some(Begun::Rows(layout)) => {
-                let texts = layout.cells.iter().filter(|cell| table::is_text(cell.field.kind));
+            Some(HeaderOutcome::Rows(layout)) => {
+                let texts = layout.cells.iter().filter(|cell| table::is_text_kind(cell.field.kind));
                 return Ok(Some(texts.count() as u64));
             }
-            Some(Begun::Nothing(_)) => {}
+            Some(HeaderOutcome::Nothing(_)) => {}
             None => return Ok(None),
         }
     }
@@ -71,22 +87,22 @@ fn texts(source: &dyn Source, name: &str, file: File) -> Result<Option<u64>, Err
 }
 
 /// What a look at a file gives; nothing if it is not there.
-fn with<T>(
-    source: &dyn Source,
+fn read_with<T>(
+    source: &dyn FileSource,
     name: &str,
     mut look: impl FnMut(&mut dyn Read) -> Result<T, Error>,
 ) -> Result<Option<T>, Error> {
     let mut seen = None;
-    source.read(name, &mut |file| seen = file.map(&mut look))?;
-    seen.transpose().map_err(|error| error.in_file(name))
+    source.read_file(name, &mut |file| seen = file.map(&mut look))?;
+    seen.transpose().map_err(|error| error.with_file(name))
 }
 
 /// The rows of a file at most: what ends a line may also stand within quotes.
-fn rows(file: &mut dyn Read) -> Result<u64, Error> {
+fn count_rows_max(file: &mut dyn Read) -> Result<u64, Error> {
     let mut buffer = vec![0; 1 << 16];
     let mut ends = 0;
     loop {
-        let n = file.read(&mut buffer).map_err(Error::io)?;
+        let n = file.read(&mut buffer).map_err(Error::from_io)?;
         let Some(read) = buffer.get(..n).filter(|read| !read.is_empty()) else { break };
         let count = |wanted: u8| read.iter().filter(|&&byte| byte == wanted).count();
         let (feeds, returns) = (count(b'\n'), count(b'\r'));
@@ -106,7 +122,8 @@ mod tests {
     use crate::gtfs::TextSource;
 
     fn memory(name: &str, text: &str) -> Option<u64> {
-        memory_of(&TextSource::default().with(name, text), name, text.len() as u64).unwrap()
+        estimate_memory(&TextSource::default().with_file(name, text), name, text.len() as u64)
+            .unwrap()
     }
 
     #[test]
@@ -163,7 +180,7 @@ mod tests {
     fn zones_are_reckoned_by_their_bytes_and_other_files_not_at_all() {
         assert_eq!(memory("locations.geojson", "{}"), Some(64));
         assert_eq!(memory("about.pdf", "x"), None);
-        let there = memory_of(&TextSource::default(), "stops.txt", 9).unwrap();
+        let there = estimate_memory(&TextSource::default(), "stops.txt", 9).unwrap();
         assert_eq!(there, None, "it is not there");
     }
 }

@@ -15,7 +15,7 @@ mod dict;
 mod earth;
 mod feed;
 mod files;
-mod growing;
+mod table_builder;
 mod header;
 mod json;
 mod languages;
@@ -36,49 +36,49 @@ pub(crate) mod zones;
 
 use jiff::civil::Date;
 
-pub(crate) use self::load::{load_for_messages_until, load_until};
+pub(crate) use self::load::{load_feed_until, load_for_realtime_until};
 pub(crate) use self::services::WEEK;
 pub use self::{
-    area::Area,
-    column::{Floats, Numbers, Texts, UNRECOGNIZED},
+    area::PolygonArea,
+    column::{FloatColumn, NumberColumn, TextColumn, UNRECOGNIZED},
     currencies::currency_decimals,
-    decimals::decimals_of,
-    dict::Dict,
-    earth::{EARTH_RADIUS_M, Point, haversine_m},
-    feed::Feed,
-    files::File,
-    languages::language_tag,
-    links::{Groups, Link},
-    load::{load, load_for_messages},
-    memory::{MEMORY_PER_BYTE_MAX, memory_of},
-    phones::is_country,
-    services::{Service, Services},
-    source::{Source, TextSource, Watched, ZipSource},
-    table::{Status, Table},
-    timezones::zone_id,
-    zones::{Zone, Zones},
+    decimals::count_decimals,
+    dict::TextDict,
+    earth::{EARTH_RADIUS_M, SpherePoint, haversine_distance_m},
+    feed::GtfsFeed,
+    files::GtfsFile,
+    languages::normalize_language_tag,
+    links::{RowGroups, RowLink},
+    load::{load_feed, load_for_realtime},
+    memory::{MEMORY_PER_BYTE_MAX, estimate_memory},
+    phones::has_numbering_plan,
+    services::{ServiceCalendar, ServiceDays},
+    source::{CancellableSource, FileSource, TextSource, ZipSource},
+    table::{GtfsTable, ReadStatus},
+    timezones::normalize_zone_id,
+    zones::{FlexZone, FlexZones},
 };
 
 const EPOCH: Date = jiff::civil::date(1970, 1, 1);
 
 /// The day that a number in a column of dates stands for: days since 1970-01-01.
-pub fn date_of(day: i32) -> Date {
+pub fn date_from_day(day: i32) -> Date {
     EPOCH.saturating_add(jiff::Span::new().days(day.clamp(-700_000, 2_900_000)))
 }
 
 /// The number of a day: days since 1970-01-01.
-pub fn day_of(date: Date) -> i32 {
+pub fn day_from_date(date: Date) -> i32 {
     // Both dates lie within ±9999 years, so their distance fits.
     date.since(EPOCH).map_or(0, |span| span.get_days())
 }
 
 /// A time as reports write it: `HH:MM:SS`, beyond 24 hours where the service day goes on.
-pub fn time_text(seconds: i32) -> String {
+pub fn format_time(seconds: i32) -> String {
     format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }
 
 /// A day as reports write it: `YYYYMMDD`.
-pub fn date_text(day: i32) -> String {
-    let date = date_of(day);
+pub fn format_date(day: i32) -> String {
+    let date = date_from_day(day);
     format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
 }

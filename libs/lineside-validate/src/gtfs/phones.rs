@@ -18,7 +18,7 @@ const EXTENSION_WORDS: [&str; 8] = ["extension", "extn.", "extn", "ext.", "ext",
 /// The digits that letters stand for, from `a` (ITU-T E.161).
 const KEYPAD: &[u8; 26] = b"22233344455566677778889999";
 
-struct Country {
+struct PhoneCountry {
     name: &'static str,
     calling_code: &'static str,
     is_first: bool,
@@ -29,17 +29,17 @@ struct Country {
     abroad: Vec<&'static str>,
 }
 
-fn countries() -> &'static [Country] {
-    static LIST: OnceLock<Vec<Country>> = OnceLock::new();
-    LIST.get_or_init(|| COUNTRIES.lines().filter_map(read_line).collect())
+fn list_countries() -> &'static [PhoneCountry] {
+    static LIST: OnceLock<Vec<PhoneCountry>> = OnceLock::new();
+    LIST.get_or_init(|| COUNTRIES.lines().filter_map(parse_country_line).collect())
 }
 
 /// Whether numbers of this country can be judged: it is one of ISO 3166, in capitals, that has a numbering plan.
-pub fn is_country(code: [u8; 2]) -> bool {
-    countries().iter().any(|country| country.name.as_bytes() == code)
+pub fn has_numbering_plan(code: [u8; 2]) -> bool {
+    list_countries().iter().any(|country| country.name.as_bytes() == code)
 }
 
-fn read_line(line: &'static str) -> Option<Country> {
+fn parse_country_line(line: &'static str) -> Option<PhoneCountry> {
     let mut parts = line.split(' ').map(|part| if part == "-" { "" } else { part });
     let (name, calling_code, is_first) = (parts.next()?, parts.next()?, parts.next()? == "*");
     let mut lengths = || {
@@ -49,75 +49,76 @@ fn read_line(line: &'static str) -> Option<Country> {
     let (lengths, lengths_in_town) = (lengths()?, lengths()?);
     let trunk = parts.next()?;
     let abroad = parts.next()?.split(',').filter(|prefix| !prefix.is_empty()).collect();
-    Some(Country { name, calling_code, is_first, lengths, lengths_in_town, trunk, abroad })
+    Some(PhoneCountry { name, calling_code, is_first, lengths, lengths_in_town, trunk, abroad })
 }
 
-impl Country {
+impl PhoneCountry {
     fn has_length(&self, digits: &str) -> bool {
-        is_in(self.lengths, digits)
+        has_listed_length(self.lengths, digits)
     }
 
     /// Whether a number without calling code may have this many digits, with the trunk digit or
     /// without it.
-    fn takes(&self, digits: &str) -> bool {
+    fn takes_digits(&self, digits: &str) -> bool {
         let behind_trunk = digits.strip_prefix(self.trunk).filter(|rest| rest.len() < digits.len());
         behind_trunk.is_some_and(|rest| self.has_length(rest))
             || self.has_length(digits)
-            || is_in(self.lengths_in_town, digits)
+            || has_listed_length(self.lengths_in_town, digits)
     }
 
     /// Whether all its numbers are shorter.
-    fn is_beyond(&self, digits: &str) -> bool {
+    fn is_longer_than_all(&self, digits: &str) -> bool {
         digits.len() as u32 > 31 - self.lengths.leading_zeros().min(31)
     }
 }
 
-fn is_in(lengths: u32, digits: &str) -> bool {
+fn has_listed_length(lengths: u32, digits: &str) -> bool {
     u32::try_from(digits.len()).is_ok_and(|n| lengths.checked_shr(n).unwrap_or(0) & 1 == 1)
 }
 
 /// Whether a text can be a number that is dialled in a country. An unknown country has no numbers of
 /// its own.
-pub(super) fn is_phone(text: &str, country: [u8; 2]) -> bool {
+pub(super) fn is_phone_number(text: &str, country: [u8; 2]) -> bool {
     if text.chars().count() > CHARS_MAX {
         return false;
     }
-    let text = number_within(text);
+    let text = trim_to_number(text);
     if !looks_like_number(text) {
         return false;
     }
-    let text = without_extension(text);
-    let digits = digits_of(text);
+    let text = strip_extension(text);
+    let digits = dialed_digits(text);
     if text.starts_with('+') {
-        return is_abroad(&digits);
+        return is_foreign_number(&digits);
     }
-    let Some(home) = countries().iter().find(|other| other.name.as_bytes() == country) else {
+    let Some(home) = list_countries().iter().find(|other| other.name.as_bytes() == country) else {
         return false;
     };
     let behind = home.abroad.iter().find_map(|prefix| digits.strip_prefix(prefix));
     if let Some(rest) = behind.filter(|rest| !rest.starts_with('0')) {
-        return is_abroad(rest);
+        return is_foreign_number(rest);
     }
     match digits.strip_prefix(home.calling_code) {
         Some(rest)
-            if home.is_beyond(&digits) || (!home.has_length(&digits) && home.has_length(rest)) =>
+            if home.is_longer_than_all(&digits)
+                || (!home.has_length(&digits) && home.has_length(rest)) =>
         {
-            home.takes(rest)
+            home.takes_digits(rest)
         }
-        _ => home.takes(&digits),
+        _ => home.takes_digits(&digits),
     }
 }
 
 /// Whether digits are a calling code and a number there.
-fn is_abroad(digits: &str) -> bool {
+fn is_foreign_number(digits: &str) -> bool {
     (1..=CALLING_CODE_DIGITS_MAX).filter_map(|n| digits.split_at_checked(n)).any(|(code, rest)| {
-        let first = |other: &&Country| other.is_first && other.calling_code == code;
-        countries().iter().find(first).is_some_and(|country| country.takes(rest))
+        let first = |other: &&PhoneCountry| other.is_first && other.calling_code == code;
+        list_countries().iter().find(first).is_some_and(|country| country.takes_digits(rest))
     })
 }
 
 /// What of a text may be a number: from its first digit or `+` to its last letter or digit.
-fn number_within(text: &str) -> &str {
+fn trim_to_number(text: &str) -> &str {
     let Some(start) = text.find(|c: char| c == '+' || c.is_ascii_digit()) else { return "" };
     let text = text[start..].split(';').next().unwrap_or_default();
     text.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '#')
@@ -145,7 +146,7 @@ fn looks_like_number(text: &str) -> bool {
 }
 
 /// Without what one dials after somebody has answered.
-fn without_extension(text: &str) -> &str {
+fn strip_extension(text: &str) -> &str {
     let number = text.trim_end_matches('#');
     let before = number.trim_end_matches(|c: char| c.is_ascii_digit());
     let n_digits = number.len() - before.len();
@@ -170,7 +171,7 @@ fn without_extension(text: &str) -> &str {
 }
 
 /// The digits, and those that letters stand for if there are at least three of them.
-fn digits_of(text: &str) -> String {
+fn dialed_digits(text: &str) -> String {
     let has_words = text.bytes().filter(u8::is_ascii_alphabetic).nth(2).is_some();
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte),
@@ -234,13 +235,13 @@ mod tests {
             ("+55 11 3396 7800", *b"US", true),
             ("03-1234-5678", *b"JP", true),
         ] {
-            assert_eq!(is_phone(text, country), is_possible, "{text}");
+            assert_eq!(is_phone_number(text, country), is_possible, "{text}");
         }
     }
 
     #[test]
     fn each_country_is_read() {
-        assert_eq!(countries().len(), COUNTRIES.lines().count());
-        assert!(countries().iter().all(|country| country.lengths != 0));
+        assert_eq!(list_countries().len(), COUNTRIES.lines().count());
+        assert!(list_countries().iter().all(|country| country.lengths != 0));
     }
 }

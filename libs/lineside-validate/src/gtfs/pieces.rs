@@ -14,18 +14,18 @@ use std::{
 
 use lineside_formats::{
     Error,
-    gtfs::{fields::FileSpec, rows::Found},
+    gtfs::{fields::FileSpec, rows::NextRecord},
 };
 
 use super::{
-    cutter::{Cutter, Next, Piece},
-    growing::Growing,
-    header::Layout,
-    leniency::Keeps,
-    reader::{self, Begun},
-    table::Table,
+    cutter::{FilePiece, NextPiece, PieceCutter},
+    header::RowLayout,
+    leniency::RowRetention,
+    reader::{self, HeaderOutcome},
+    table::GtfsTable,
+    table_builder::TableBuilder,
 };
-use crate::{Context, notice::Notices};
+use crate::{ValidationContext, notice::Notices};
 
 /// Threads that read one file: more of them would wait for the one that inflates it.
 const THREADS_MAX: usize = 8;
@@ -34,77 +34,78 @@ const THREADS_MAX: usize = 8;
 const PIECES_PER_THREAD: usize = 8;
 const WAITING_PER_THREAD: usize = PIECES_PER_THREAD / 2;
 
-/// Reads a file of so many bytes as [`reader::read`] does, on as many threads as the context allows. It takes as much
+/// Reads a file of so many bytes as [`reader::read_piece`] does, on as many threads as the context allows. It takes as much
 /// memory more as the pieces under way, which are bounded.
 ///
 /// # Errors
 ///
 /// If it cannot be inflated.
-pub(super) fn read(
+pub(super) fn read_table(
     file: &mut dyn Read,
     size: u64,
     piece_bytes: usize,
     spec: &'static FileSpec,
-    keeps: Keeps,
-    context: &Context,
+    keeps: RowRetention,
+    context: &ValidationContext,
     out: &mut Notices,
-) -> Result<Table, Error> {
-    let mut cutter = Cutter::new(file, piece_bytes);
-    let first = match cutter.next(None).map_err(Error::io)? {
-        Next::Piece(piece) if has_header(&piece) => piece,
-        Next::Piece(piece) => {
-            let rest = piece.bytes().chain(cutter.into_rest());
-            return reader::read(rest, size, spec, keeps, context, out);
+) -> Result<GtfsTable, Error> {
+    let mut cutter = PieceCutter::new(file, piece_bytes);
+    let first = match cutter.next_piece(None).map_err(Error::from_io)? {
+        NextPiece::Piece(piece) if has_header(&piece) => piece,
+        NextPiece::Piece(piece) => {
+            let rest = piece.row_bytes().chain(cutter.into_rest());
+            return reader::read_table(rest, size, spec, keeps, context, out);
         }
-        Next::Rest(bytes, _) => {
+        NextPiece::Rest(bytes, _) => {
             let rest = Cursor::new(bytes).chain(cutter.into_rest());
-            return reader::read(rest, size, spec, keeps, context, out);
+            return reader::read_table(rest, size, spec, keeps, context, out);
         }
-        Next::End => return reader::read(io::empty(), 0, spec, keeps, context, out),
+        NextPiece::End => return reader::read_table(io::empty(), 0, spec, keeps, context, out),
     };
-    let mut splitter = reader::splitter(first.bytes());
-    let layout = match reader::begin(&mut splitter, spec, keeps, out)? {
-        Begun::Rows(layout) => layout,
-        Begun::Nothing(table) => return Ok(table),
+    let mut splitter = reader::record_splitter(first.row_bytes());
+    let layout = match reader::read_header_record(&mut splitter, spec, keeps, out)? {
+        HeaderOutcome::Rows(layout) => layout,
+        HeaderOutcome::Nothing(table) => return Ok(table),
     };
-    let mut rows = Growing::new(&layout, 2, size);
+    let mut rows = TableBuilder::new(&layout, 2, size);
     reader::read_rows(&layout, &mut splitter, &mut rows, context, out)?;
     if !rows.has_ended {
         let rest = read_pieces(&mut cutter, &layout, &mut rows, context, out)?;
         if let (Some((bytes, line)), false) = (rest, rows.has_ended) {
             let mut splitter =
-                reader::splitter(Cursor::new(bytes).chain(cutter.into_rest())).from_line(line);
+                reader::record_splitter(Cursor::new(bytes).chain(cutter.into_rest()))
+                    .starting_at_line(line);
             reader::read_rows(&layout, &mut splitter, &mut rows, context, out)?;
         }
     }
-    Ok(rows.finish(&layout))
+    Ok(rows.finish_table(&layout))
 }
 
 /// Whether the header is in a file's first piece: a million empty lines may be before it.
-fn has_header(first: &Piece) -> bool {
-    matches!(reader::splitter(first.bytes()).find(), Ok(Found::Record))
+fn has_header(first: &FilePiece) -> bool {
+    matches!(reader::record_splitter(first.row_bytes()).find_record(), Ok(NextRecord::Record))
 }
 
 /// Reads pieces as long as the file can be cut into them. Gives what is left of it then.
 fn read_pieces(
-    cutter: &mut Cutter<'_>,
-    layout: &Layout,
-    rows: &mut Growing,
-    context: &Context,
+    cutter: &mut PieceCutter<'_>,
+    layout: &RowLayout,
+    rows: &mut TableBuilder,
+    context: &ValidationContext,
     out: &mut Notices,
 ) -> Result<Option<(Vec<u8>, u64)>, Error> {
     let n_threads = context.threads.min(THREADS_MAX);
-    let empty = out.sibling();
-    let together = Together {
+    let empty = out.new_empty_like();
+    let together = SharedReader {
         layout,
         context,
         empty: &empty,
-        table: Mutex::new(Grown { rows, out, failed: None }),
+        table: Mutex::new(GrowingTable { rows, out, failed: None }),
         turn: AtomicUsize::new(0),
         is_over: AtomicBool::new(false),
         early: Mutex::default(),
-        spare: Pool::default(),
-        buffers: Pool::default(),
+        spare: BufferPool::default(),
+        buffers: BufferPool::default(),
     };
     // All of them may be done before the first is.
     let n_max = PIECES_PER_THREAD * n_threads;
@@ -115,16 +116,17 @@ fn read_pieces(
         for _ in 1..n_threads {
             let (done, together, waiting) = (done.clone(), &together, &waiting);
             scope.spawn(move || {
-                while let Some(piece) = next_of(waiting) {
-                    let _end = End { done: &done, is_over: &together.is_over };
-                    together.read(piece);
+                while let Some(piece) = receive_piece(waiting) {
+                    let _end = PieceGuard { done: &done, is_over: &together.is_over };
+                    together.read_piece(piece);
                 }
             });
         }
         drop(done);
-        let mut cutting = Cutting { together: &together, waiting: &waiting, ends, n_cut: 0, n_max };
-        let rest = cutting.cut(cutter, pieces);
-        while cutting.is_open() {
+        let mut cutting =
+            CuttingThread { together: &together, waiting: &waiting, ends, n_cut: 0, n_max };
+        let rest = cutting.cut_pieces(cutter, pieces);
+        while cutting.has_open_pieces() {
             cutting.help_or_wait();
         }
         rest
@@ -133,14 +135,14 @@ fn read_pieces(
     match grown.failed {
         Some(error) if !grown.rows.has_ended => Err(error),
         _ if grown.rows.has_ended => Ok(None),
-        _ => rest.map_err(Error::io),
+        _ => rest.map_err(Error::from_io),
     }
 }
 
 /// What the thread that cuts knows of the others.
-struct Cutting<'t, 'r> {
-    together: &'t Together<'r>,
-    waiting: &'t Mutex<Receiver<(usize, Piece)>>,
+struct CuttingThread<'t, 'r> {
+    together: &'t SharedReader<'r>,
+    waiting: &'t Mutex<Receiver<(usize, FilePiece)>>,
     /// Has one for each piece that another thread is done with.
     ends: Receiver<()>,
     n_cut: usize,
@@ -148,13 +150,13 @@ struct Cutting<'t, 'r> {
     n_max: usize,
 }
 
-impl Cutting<'_, '_> {
+impl CuttingThread<'_, '_> {
     /// Cuts pieces and hands them out; reads those itself that nobody else has time for. Gives what cannot
     /// be cut, and the line with which that begins.
-    fn cut(
+    fn cut_pieces(
         &mut self,
-        cutter: &mut Cutter<'_>,
-        pieces: SyncSender<(usize, Piece)>,
+        cutter: &mut PieceCutter<'_>,
+        pieces: SyncSender<(usize, FilePiece)>,
     ) -> io::Result<Option<(Vec<u8>, u64)>> {
         loop {
             while self.ends.try_recv().is_ok() {}
@@ -165,25 +167,25 @@ impl Cutting<'_, '_> {
                 self.help_or_wait();
                 continue;
             }
-            match cutter.next(self.together.buffers.take())? {
-                Next::Piece(piece) => {
+            match cutter.next_piece(self.together.buffers.take_buffer())? {
+                NextPiece::Piece(piece) => {
                     let number = self.n_cut;
                     self.n_cut += 1;
                     match pieces.try_send((number, piece)) {
                         Ok(()) => {}
                         Err(TrySendError::Full(piece) | TrySendError::Disconnected(piece)) => {
-                            self.together.read(piece);
+                            self.together.read_piece(piece);
                         }
                     }
                 }
-                Next::Rest(bytes, line) => return Ok(Some((bytes, line))),
-                Next::End => return Ok(None),
+                NextPiece::Rest(bytes, line) => return Ok(Some((bytes, line))),
+                NextPiece::End => return Ok(None),
             }
         }
     }
 
     /// Whether something is still to be read, of what was cut.
-    fn is_open(&self) -> bool {
+    fn has_open_pieces(&self) -> bool {
         !self.together.is_over.load(Ordering::Relaxed)
             && self.together.turn.load(Ordering::Acquire) < self.n_cut
     }
@@ -193,7 +195,7 @@ impl Cutting<'_, '_> {
     fn help_or_wait(&self) {
         let piece = self.waiting.try_lock().ok().and_then(|waiting| waiting.try_recv().ok());
         match piece {
-            Some(piece) => self.together.read(piece),
+            Some(piece) => self.together.read_piece(piece),
             // Whose turn it is, is then under way with another thread, who says when it is done.
             None if !self.together.put_in_turn() => {
                 let _ = self.ends.recv();
@@ -205,12 +207,12 @@ impl Cutting<'_, '_> {
 
 /// Says, when it is dropped, that a thread is done with a piece; and that nothing counts any more if it broke down, for nobody would ever
 /// have the turn again.
-struct End<'t> {
+struct PieceGuard<'t> {
     done: &'t SyncSender<()>,
     is_over: &'t AtomicBool,
 }
 
-impl Drop for End<'_> {
+impl Drop for PieceGuard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.is_over.store(true, Ordering::Relaxed);
@@ -220,74 +222,74 @@ impl Drop for End<'_> {
     }
 }
 
-fn next_of(waiting: &Mutex<Receiver<(usize, Piece)>>) -> Option<(usize, Piece)> {
+fn receive_piece(waiting: &Mutex<Receiver<(usize, FilePiece)>>) -> Option<(usize, FilePiece)> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 
 /// What all threads that read one file have together.
-struct Together<'r> {
-    layout: &'r Layout,
-    context: &'r Context,
+struct SharedReader<'r> {
+    layout: &'r RowLayout,
+    context: &'r ValidationContext,
     /// No notices yet.
     empty: &'r Notices,
     /// Held by who puts rows into it.
-    table: Mutex<Grown<'r>>,
+    table: Mutex<GrowingTable<'r>>,
     /// The number of the piece whose rows are the next in the table. Changed by who holds that.
     turn: AtomicUsize,
     /// Whether nothing that follows counts.
     is_over: AtomicBool,
     /// What was read from pieces before the turn of which it was.
-    early: Mutex<BTreeMap<usize, Part>>,
+    early: Mutex<BTreeMap<usize, PieceRows>>,
     /// What rows of pieces were in and other rows may be, for the system clears what it gives out; no more than there are pieces under way.
-    spare: Pool<Growing>,
+    spare: BufferPool<TableBuilder>,
     /// What held pieces.
-    buffers: Pool<Vec<u8>>,
+    buffers: BufferPool<Vec<u8>>,
 }
 
 /// The rows of a file so far, and what was said about them.
-struct Grown<'r> {
-    rows: &'r mut Growing,
+struct GrowingTable<'r> {
+    rows: &'r mut TableBuilder,
     out: &'r mut Notices,
     failed: Option<Error>,
 }
 
 /// What was read from a piece.
-struct Part {
-    rows: Result<Growing, Error>,
+struct PieceRows {
+    rows: Result<TableBuilder, Error>,
     notices: Notices,
 }
 
-impl Together<'_> {
+impl SharedReader<'_> {
     /// Reads a piece: into the table if it is its turn, which saves that its rows are put together twice.
-    fn read(&self, (number, piece): (usize, Piece)) {
-        let Piece { buffer, n, line } = piece;
-        let mut splitter = reader::splitter_over(buffer, n).from_line(line);
+    fn read_piece(&self, (number, piece): (usize, FilePiece)) {
+        let FilePiece { buffer, n, line } = piece;
+        let mut splitter = reader::record_splitter_over(buffer, n).starting_at_line(line);
         if let Ok(mut table) = self.table.try_lock() {
             self.put_early(&mut table);
             if self.turn.load(Ordering::Relaxed) == number {
-                let Grown { rows, out, failed } = &mut *table;
+                let GrowingTable { rows, out, failed } = &mut *table;
                 if !self.is_over.load(Ordering::Relaxed) {
                     *failed =
                         reader::read_rows(self.layout, &mut splitter, rows, self.context, out)
                             .err();
                 }
-                self.pass_on(&table);
+                self.pass_turn(&table);
                 self.put_early(&mut table);
                 drop(table);
-                self.buffers.give(splitter.into_buffer());
+                self.buffers.return_buffer(splitter.into_buffer());
                 return;
             }
         }
         let (line, size) = (u32::try_from(line).unwrap_or(u32::MAX), n as u64);
-        let spare = self.spare.take();
-        let mut rows = spare.unwrap_or_else(|| Growing::new(self.layout, line, size));
-        rows.begin_anew(line, size);
+        let spare = self.spare.take_buffer();
+        let mut rows = spare.unwrap_or_else(|| TableBuilder::new(self.layout, line, size));
+        rows.reset_for_part(line, size);
         let mut notices = self.empty.clone();
         let read =
             reader::read_rows(self.layout, &mut splitter, &mut rows, self.context, &mut notices);
-        let part = Part { rows: read.map(|()| rows), notices };
+        let part = PieceRows { rows: read.map(|()| rows), notices };
         self.early.lock().unwrap_or_else(PoisonError::into_inner).insert(number, part);
-        self.buffers.give(splitter.into_buffer());
+        self.buffers.return_buffer(splitter.into_buffer());
     }
 
     /// Puts all into the table of which it is the turn. Tells whether that was something.
@@ -296,7 +298,7 @@ impl Together<'_> {
         self.put_early(&mut table)
     }
 
-    fn put_early(&self, table: &mut Grown<'_>) -> bool {
+    fn put_early(&self, table: &mut GrowingTable<'_>) -> bool {
         let next = || {
             let turn = self.turn.load(Ordering::Relaxed);
             self.early.lock().unwrap_or_else(PoisonError::into_inner).remove(&turn)
@@ -305,22 +307,22 @@ impl Together<'_> {
         while let Some(part) = next() {
             was_some = true;
             if !self.is_over.load(Ordering::Relaxed) {
-                table.out.merge(part.notices);
+                table.out.merge_notices(part.notices);
                 match part.rows {
                     Ok(rows) => {
-                        table.rows.append(&rows);
-                        self.spare.give(rows);
+                        table.rows.append_part(&rows);
+                        self.spare.return_buffer(rows);
                     }
                     Err(error) => table.failed = Some(error),
                 }
             }
-            self.pass_on(table);
+            self.pass_turn(table);
         }
         was_some
     }
 
     /// Gives the turn to the next piece. What follows a row after which a file cannot be read does not count.
-    fn pass_on(&self, table: &Grown<'_>) {
+    fn pass_turn(&self, table: &GrowingTable<'_>) {
         if table.rows.has_ended || table.failed.is_some() {
             self.is_over.store(true, Ordering::Relaxed);
         }
@@ -329,20 +331,20 @@ impl Together<'_> {
 }
 
 /// Room that was used and may be used again.
-struct Pool<T>(Mutex<Vec<T>>);
+struct BufferPool<T>(Mutex<Vec<T>>);
 
-impl<T> Default for Pool<T> {
-    fn default() -> Pool<T> {
-        Pool(Mutex::default())
+impl<T> Default for BufferPool<T> {
+    fn default() -> BufferPool<T> {
+        BufferPool(Mutex::default())
     }
 }
 
-impl<T> Pool<T> {
-    fn take(&self) -> Option<T> {
+impl<T> BufferPool<T> {
+    fn take_buffer(&self) -> Option<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    fn give(&self, room: T) {
+    fn return_buffer(&self, room: T) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(room);
     }
 }
@@ -351,7 +353,7 @@ impl<T> Pool<T> {
 mod tests {
     use jiff::civil::date;
 
-    use super::{super::files::File, *};
+    use super::{super::files::GtfsFile, *};
 
     const PARTS: [&str; 18] = [
         "t,s,1\n",
@@ -378,32 +380,33 @@ mod tests {
         ["# \"remark\n", "v,s,11\r", "\u{FEFF}v,s,12\n", "v,\"open,13\n", "\r"];
 
     /// All that can be seen of a file that was read.
-    fn seen(table: &Result<Table, Error>, out: &Notices) -> String {
+    fn seen(table: &Result<GtfsTable, Error>, out: &Notices) -> String {
         let Ok(table) = table else { return format!("{table:?}") };
-        let trips = table.texts("trip_id");
-        let stops = table.texts("stop_id");
-        let sequences = table.numbers("stop_sequence");
+        let trips = table.text_column("trip_id");
+        let stops = table.text_column("stop_id");
+        let sequences = table.number_column("stop_sequence");
         let row = |row| {
-            let (trip, stop) = (trips.code(row), stops.get(row));
-            (table.line(row), trip, trips.get(row), stop, sequences.get(row))
+            let (trip, stop) = (trips.code_of_row(row), stops.get(row));
+            (table.line_number(row), trip, trips.get(row), stop, sequences.get(row))
         };
         let rows: Vec<_> = table.rows().map(row).collect();
         let found: Vec<_> =
             out.iter().map(|found| (found.kind.code, found.total, &found.samples)).collect();
-        format!("{:?} {rows:?} {found:?}", table.status())
+        format!("{:?} {rows:?} {found:?}", table.read_status())
     }
 
     /// Reads a text by one thread and by two to four, in pieces of so many bytes.
     fn check(text: &str, piece_bytes: usize) {
-        let spec = File::StopTimes.spec();
+        let spec = GtfsFile::StopTimes.file_spec();
         let threads = 2 + piece_bytes % 3;
-        let context = Context { today: date(2026, 1, 1), country: None, threads };
-        for keeps in [Keeps::Sound, Keeps::With(&["trip_id", "stop_sequence"])] {
+        let context = ValidationContext { today: date(2026, 1, 1), country: None, threads };
+        for keeps in [RowRetention::Sound, RowRetention::With(&["trip_id", "stop_sequence"])] {
             let (mut out, mut whole) = (Notices::new(5), text.as_bytes());
-            let table = reader::read(whole, text.len() as u64, spec, keeps, &context, &mut out);
+            let table =
+                reader::read_table(whole, text.len() as u64, spec, keeps, &context, &mut out);
             let expected = seen(&table, &out);
             let mut out = Notices::new(5);
-            let table = read(&mut whole, 0, piece_bytes, spec, keeps, &context, &mut out);
+            let table = read_table(&mut whole, 0, piece_bytes, spec, keeps, &context, &mut out);
             assert_eq!(seen(&table, &out), expected, "{text:?} in pieces of {piece_bytes}");
         }
     }
@@ -469,10 +472,10 @@ mod tests {
                 row.take(buffer.len() as u64).read(buffer)
             }
         }
-        let context = Context { today: date(2026, 1, 1), country: None, threads: 2 };
-        let spec = File::StopTimes.spec();
-        let (keeps, mut out) = (Keeps::Sound, Notices::new(0));
-        let read = read(&mut Broken(40), 1_200, 100, spec, keeps, &context, &mut out);
+        let context = ValidationContext { today: date(2026, 1, 1), country: None, threads: 2 };
+        let spec = GtfsFile::StopTimes.file_spec();
+        let (keeps, mut out) = (RowRetention::Sound, Notices::new(0));
+        let read = read_table(&mut Broken(40), 1_200, 100, spec, keeps, &context, &mut out);
         assert!(read.is_err());
     }
 }

@@ -5,22 +5,22 @@ use std::io::{self, Read};
 use lineside_formats::{
     Error,
     gtfs::{
-        fields::{FileSpec, Presence},
-        rows::{Found, Record, Splitter},
+        fields::{FieldPresence, FileSpec},
+        rows::{CsvRecord, CsvSplitter, NextRecord},
     },
 };
 
 use super::{
-    cells::{self, Place},
-    column::Cell,
-    files::File,
-    growing::Growing,
-    header::{self, Layout},
-    leniency::{self, Keeps},
+    cells::{self, CellLocation},
+    column::CellValue,
+    files::GtfsFile,
+    header::{self, RowLayout},
+    leniency::{self, RowRetention},
     simple,
-    table::{Status, Table},
+    table::{GtfsTable, ReadStatus},
+    table_builder::TableBuilder,
 };
-use crate::{Context, notice::Notices};
+use crate::{ValidationContext, notice::Notices};
 
 /// Bytes of one row; a longer one counts as one that cannot be read.
 pub(super) const ROW_BYTES_MAX: usize = 1 << 20;
@@ -43,40 +43,40 @@ const WIDE_MARKS: [&[u8]; 2] = [b"\xFF\xFE", b"\xFE\xFF"];
 /// # Errors
 ///
 /// If it cannot be inflated.
-pub(super) fn read(
+pub(super) fn read_table(
     reader: impl Read,
     size: u64,
     spec: &'static FileSpec,
-    keeps: Keeps,
-    context: &Context,
+    keeps: RowRetention,
+    context: &ValidationContext,
     out: &mut Notices,
-) -> Result<Table, Error> {
-    let mut splitter = splitter(reader);
-    let layout = match begin(&mut splitter, spec, keeps, out)? {
-        Begun::Rows(layout) => layout,
-        Begun::Nothing(table) => return Ok(table),
+) -> Result<GtfsTable, Error> {
+    let mut splitter = record_splitter(reader);
+    let layout = match read_header_record(&mut splitter, spec, keeps, out)? {
+        HeaderOutcome::Rows(layout) => layout,
+        HeaderOutcome::Nothing(table) => return Ok(table),
     };
-    let mut rows = Growing::new(&layout, 2, size);
+    let mut rows = TableBuilder::new(&layout, 2, size);
     read_rows(&layout, &mut splitter, &mut rows, context, out)?;
-    Ok(rows.finish(&layout))
+    Ok(rows.finish_table(&layout))
 }
 
 /// Splits a file, or a part of one, into records as the reference validator does.
-pub(super) fn splitter<R: Read>(reader: R) -> Splitter<R> {
-    Splitter::new(reader, ROW_BYTES_MAX).with_remarks(REMARK)
+pub(super) fn record_splitter<R: Read>(reader: R) -> CsvSplitter<R> {
+    CsvSplitter::new(reader, ROW_BYTES_MAX).with_comment_prefix(REMARK)
 }
 
 /// The same of a part that is in memory already: the first `n` bytes of a buffer.
-pub(super) fn splitter_over(buffer: Vec<u8>, n: usize) -> Splitter<io::Empty> {
-    Splitter::over(buffer, n, ROW_BYTES_MAX).with_remarks(REMARK)
+pub(super) fn record_splitter_over(buffer: Vec<u8>, n: usize) -> CsvSplitter<io::Empty> {
+    CsvSplitter::from_buffer(buffer, n, ROW_BYTES_MAX).with_comment_prefix(REMARK)
 }
 
 /// What a look at the header tells.
-pub(super) enum Begun {
+pub(super) enum HeaderOutcome {
     /// How the rows are to be read.
-    Rows(Layout),
+    Rows(RowLayout),
     /// That they are not: the table is this.
-    Nothing(Table),
+    Nothing(GtfsTable),
 }
 
 /// Reads the header.
@@ -84,37 +84,39 @@ pub(super) enum Begun {
 /// # Errors
 ///
 /// If the file cannot be inflated.
-pub(super) fn begin<R: Read>(
-    splitter: &mut Splitter<R>,
+pub(super) fn read_header_record<R: Read>(
+    splitter: &mut CsvSplitter<R>,
     spec: &'static FileSpec,
-    keeps: Keeps,
+    keeps: RowRetention,
     out: &mut Notices,
-) -> Result<Begun, Error> {
-    let has_mark = splitter.peek(MARK.len()).map_err(Error::io)?.starts_with(MARK);
-    splitter.skip(if has_mark { MARK.len() } else { 0 });
-    let start = splitter.peek(2).map_err(Error::io)?;
+) -> Result<HeaderOutcome, Error> {
+    let has_mark = splitter.peek_bytes(MARK.len()).map_err(Error::from_io)?.starts_with(MARK);
+    splitter.skip_bytes(if has_mark { MARK.len() } else { 0 });
+    let start = splitter.peek_bytes(2).map_err(Error::from_io)?;
     let is_wide = WIDE_MARKS.iter().any(|mark| start.starts_with(mark));
-    let nothing = |status| Ok(Begun::Nothing(Table::without_rows(spec, status).wide(is_wide)));
-    match splitter.find().map_err(Error::io)? {
-        Found::Record => {}
-        Found::End => {
-            out.add(&simple::EMPTY_FILE, |sample| {
-                sample.put("filename", spec.name);
+    let nothing = |status| {
+        Ok(HeaderOutcome::Nothing(GtfsTable::without_rows(spec, status).with_wide_text(is_wide)))
+    };
+    match splitter.find_record().map_err(Error::from_io)? {
+        NextRecord::Record => {}
+        NextRecord::End => {
+            out.add_notice(&simple::EMPTY_FILE, |sample| {
+                sample.set_field("filename", spec.name);
             });
-            return nothing(Status::Empty);
+            return nothing(ReadStatus::Empty);
         }
-        Found::TooLong(line) => {
-            parsing_failed(spec, line, "the header is longer than 1 MiB", out);
-            return nothing(Status::BadHeader);
+        NextRecord::TooLong(line) => {
+            report_parsing_failed(spec, line, "the header is longer than 1 MiB", out);
+            return nothing(ReadStatus::BadHeader);
         }
     }
-    if let Some(message) = what_is_too_large(spec, splitter) {
-        parsing_failed(spec, splitter.record_line(), message, out);
-        return nothing(Status::BadHeader);
+    if let Some(message) = describe_too_large(spec, splitter) {
+        report_parsing_failed(spec, splitter.record_line(), message, out);
+        return nothing(ReadStatus::BadHeader);
     }
-    match header::read(spec, keeps, &splitter.record(), out) {
-        Some(layout) => Ok(Begun::Rows(layout)),
-        None => nothing(Status::BadHeader),
+    match header::read_header(spec, keeps, &splitter.current_record(), out) {
+        Some(layout) => Ok(HeaderOutcome::Rows(layout)),
+        None => nothing(ReadStatus::BadHeader),
     }
 }
 
@@ -124,37 +126,37 @@ pub(super) fn begin<R: Read>(
 ///
 /// If the file cannot be inflated.
 pub(super) fn read_rows<R: Read>(
-    layout: &Layout,
-    splitter: &mut Splitter<R>,
-    rows: &mut Growing,
-    context: &Context,
+    layout: &RowLayout,
+    splitter: &mut CsvSplitter<R>,
+    rows: &mut TableBuilder,
+    context: &ValidationContext,
     out: &mut Notices,
 ) -> Result<(), Error> {
     let spec = layout.spec;
     let is_strict = layout.keeps.is_strict();
     loop {
-        match splitter.find().map_err(Error::io)? {
-            Found::Record => {}
-            Found::End => return Ok(()),
-            Found::TooLong(_) if !is_strict => {
-                rows.leave_out();
+        match splitter.find_record().map_err(Error::from_io)? {
+            NextRecord::Record => {}
+            NextRecord::End => return Ok(()),
+            NextRecord::TooLong(_) if !is_strict => {
+                rows.count_left_out_row();
                 continue;
             }
-            Found::TooLong(line) => {
-                parsing_failed(spec, line, "a row is longer than 1 MiB", out);
+            NextRecord::TooLong(line) => {
+                report_parsing_failed(spec, line, "a row is longer than 1 MiB", out);
                 rows.has_ended = true;
                 return Ok(());
             }
         }
-        if is_strict && let Some(message) = what_is_too_large(spec, splitter) {
-            parsing_failed(spec, splitter.record_line(), message, out);
+        if is_strict && let Some(message) = describe_too_large(spec, splitter) {
+            report_parsing_failed(spec, splitter.record_line(), message, out);
             rows.has_ended = true;
             return Ok(());
         }
         let line = u32::try_from(splitter.record_line()).unwrap_or(u32::MAX);
         if line > ROWS_MAX {
-            out.add(&simple::TOO_MANY_ROWS, |sample| {
-                sample.put("filename", spec.name).put("rowNumber", line);
+            out.add_notice(&simple::TOO_MANY_ROWS, |sample| {
+                sample.set_field("filename", spec.name).set_field("rowNumber", line);
             });
             rows.has_ended = true;
             return Ok(());
@@ -164,62 +166,62 @@ pub(super) fn read_rows<R: Read>(
 }
 
 fn read_row<R: Read>(
-    layout: &Layout,
-    splitter: &Splitter<R>,
+    layout: &RowLayout,
+    splitter: &CsvSplitter<R>,
     line: u32,
-    rows: &mut Growing,
-    context: &Context,
+    rows: &mut TableBuilder,
+    context: &ValidationContext,
     out: &mut Notices,
 ) {
-    let record = splitter.record();
+    let record = splitter.current_record();
     if record.len() != layout.n_columns || record.len() == 1 {
-        match say_length(layout, &record, line, out) {
-            Length::Right => {}
-            Length::Empty => return,
-            Length::Wrong if layout.keeps.is_strict() => {
-                rows.leave_out();
+        match check_row_length(layout, &record, line, out) {
+            RowLength::Right => {}
+            RowLength::Empty => return,
+            RowLength::Wrong if layout.keeps.is_strict() => {
+                rows.count_left_out_row();
                 return;
             }
-            Length::Wrong => {}
+            RowLength::Wrong => {}
         }
     }
     // What hardly any row has is looked for once in the whole of it.
-    let oddities = Oddities::of(splitter);
-    let texts = record.text();
+    let oddities = TextOddities::from_row(splitter);
+    let texts = record.to_record_text();
     let mut spoiled = false;
-    rows.expect_row();
+    rows.reserve_row();
     for (plan, column) in layout.cells.iter().zip(&mut rows.columns) {
-        let place = Place { file: layout.spec.name, line, field: plan.field };
-        let raw = texts.field(plan.position);
+        let place = CellLocation { file: layout.spec.name, line, field: plan.field };
+        let raw = texts.field_text(plan.position);
         if oddities.any {
-            let is_odd = Oddities::say(place, plan.position, raw, splitter, out);
+            let is_odd = TextOddities::report_oddities(place, plan.position, raw, splitter, out);
             spoiled |= is_odd && layout.keeps.is_strict();
         }
-        let text = trimmed(raw);
+        let text = trim_cell(raw);
         let (mut cell, bad) = if text.is_empty() {
-            (Cell::Empty, say_missing(place, out))
+            (CellValue::Empty, report_if_missing(place, out))
         } else {
-            cells::read(place, text, oddities.has_odd_signs, context.country, out)
+            cells::parse_cell(place, text, oddities.has_odd_signs, context.country, out)
         };
         if bad {
             match plan.is_needed {
                 true => spoiled = true,
-                false => cell = cells::unread(plan.field, text),
+                false => cell = cells::placeholder_cell(plan.field, text),
             }
         }
-        column.push(cell);
+        column.push_cell(cell);
     }
     for &field in &layout.absent {
-        say_missing(Place { file: layout.spec.name, line, field }, out);
+        report_if_missing(CellLocation { file: layout.spec.name, line, field }, out);
     }
     if spoiled {
         rows.drop_row();
     } else {
-        rows.keep_row(line, splitter.raw().len());
+        rows.keep_row(line, splitter.raw_bytes().len());
     }
 }
 
-enum Length {
+enum RowLength {
     Right,
     Empty,
     Wrong,
@@ -227,51 +229,63 @@ enum Length {
 
 /// Says what is wrong about the length of a row.
 #[cold]
-fn say_length(layout: &Layout, record: &Record<'_>, line: u32, out: &mut Notices) -> Length {
+fn check_row_length(
+    layout: &RowLayout,
+    record: &CsvRecord<'_>,
+    line: u32,
+    out: &mut Notices,
+) -> RowLength {
     let n_cells = record.len();
-    if n_cells == 1 && record.field(0).trim_ascii().is_empty() {
-        out.add(&simple::EMPTY_ROW, |sample| {
-            sample.put("filename", layout.spec.name).put("csvRowNumber", line);
+    if n_cells == 1 && record.field_bytes(0).trim_ascii().is_empty() {
+        out.add_notice(&simple::EMPTY_ROW, |sample| {
+            sample.set_field("filename", layout.spec.name).set_field("csvRowNumber", line);
         });
-        return Length::Empty;
+        return RowLength::Empty;
     }
     if n_cells == layout.n_columns {
-        return Length::Right;
+        return RowLength::Right;
     }
-    out.add(&simple::INVALID_ROW_LENGTH, |sample| {
-        sample.put("filename", layout.spec.name).put("csvRowNumber", line);
-        sample.put("rowLength", n_cells).put("headerCount", layout.n_columns);
+    out.add_notice(&simple::INVALID_ROW_LENGTH, |sample| {
+        sample.set_field("filename", layout.spec.name).set_field("csvRowNumber", line);
+        sample.set_field("rowLength", n_cells).set_field("headerCount", layout.n_columns);
     });
-    Length::Wrong
+    RowLength::Wrong
 }
 
-fn parsing_failed(spec: &'static FileSpec, line: u64, message: &str, out: &mut Notices) {
-    out.add(&simple::CSV_PARSING_FAILED, |sample| {
-        sample.put("filename", spec.name).put("lineIndex", line).put("message", message);
+fn report_parsing_failed(spec: &'static FileSpec, line: u64, message: &str, out: &mut Notices) {
+    out.add_notice(&simple::CSV_PARSING_FAILED, |sample| {
+        sample
+            .set_field("filename", spec.name)
+            .set_field("lineIndex", line)
+            .set_field("message", message);
     });
 }
 
 /// What makes a row too large to be read, in words.
 #[inline]
-fn what_is_too_large<R: Read>(
+fn describe_too_large<R: Read>(
     spec: &'static FileSpec,
-    splitter: &Splitter<R>,
+    splitter: &CsvSplitter<R>,
 ) -> Option<&'static str> {
     // What hardly any row is stays out of the way of the others.
-    let is_small = splitter.raw().len() <= CELL_CHARS_MAX && splitter.record().len() <= CELLS_MAX;
-    if is_small { None } else { what_of_it_is_too_large(spec, &splitter.record()) }
+    let is_small = splitter.raw_bytes().len() <= CELL_CHARS_MAX
+        && splitter.current_record().len() <= CELLS_MAX;
+    if is_small { None } else { describe_too_large_record(spec, &splitter.current_record()) }
 }
 
 #[cold]
-fn what_of_it_is_too_large(spec: &'static FileSpec, record: &Record<'_>) -> Option<&'static str> {
+fn describe_too_large_record(
+    spec: &'static FileSpec,
+    record: &CsvRecord<'_>,
+) -> Option<&'static str> {
     if record.len() > CELLS_MAX {
         return Some("a row has more than 512 values");
     }
-    if spec.name == File::Areas.name() {
+    if spec.name == GtfsFile::Areas.file_name() {
         return None;
     }
     let is_long = |position| {
-        let cell = record.field(position);
+        let cell = record.field_bytes(position);
         let text = std::str::from_utf8(cell).unwrap_or_default();
         cell.len() > CELL_CHARS_MAX && text.encode_utf16().nth(CELL_CHARS_MAX).is_some()
     };
@@ -280,7 +294,7 @@ fn what_of_it_is_too_large(spec: &'static FileSpec, record: &Record<'_>) -> Opti
 
 /// Without the white space and control characters around it.
 #[inline]
-pub(super) fn trimmed(text: &str) -> &str {
+pub(super) fn trim_cell(text: &str) -> &str {
     match text.as_bytes() {
         [first, .., last] if *first > b' ' && *last > b' ' => text,
         [only] if *only > b' ' => text,
@@ -290,45 +304,45 @@ pub(super) fn trimmed(text: &str) -> &str {
 
 /// Says that a cell is empty, if it should not be. Tells whether that spoils the row.
 #[inline]
-fn say_missing(place: Place, out: &mut Notices) -> bool {
+fn report_if_missing(place: CellLocation, out: &mut Notices) -> bool {
     match place.field.presence {
-        Presence::Required if leniency::is_required(place.file, place.field) => {
-            place.say_with(&simple::MISSING_REQUIRED_FIELD, out, |_| {});
+        FieldPresence::Required if leniency::is_required(place.file, place.field) => {
+            place.report_with(&simple::MISSING_REQUIRED_FIELD, out, |_| {});
             true
         }
-        Presence::Recommended => {
-            place.say_with(&simple::MISSING_RECOMMENDED_FIELD, out, |_| {});
+        FieldPresence::Recommended => {
+            place.report_with(&simple::MISSING_RECOMMENDED_FIELD, out, |_| {});
             false
         }
-        Presence::Required | Presence::Conditional | Presence::Optional => false,
+        FieldPresence::Required | FieldPresence::Conditional | FieldPresence::Optional => false,
     }
 }
 
 /// What may be odd about the texts of a row, of which a look at the whole row tells that there is
 /// none.
-struct Oddities {
+struct TextOddities {
     any: bool,
     /// Whether it holds other signs than the printable ones of ASCII.
     has_odd_signs: bool,
 }
 
-impl Oddities {
+impl TextOddities {
     #[inline]
-    fn of<R: Read>(splitter: &Splitter<R>) -> Oddities {
-        let raw = splitter.raw();
+    fn from_row<R: Read>(splitter: &CsvSplitter<R>) -> TextOddities {
+        let raw = splitter.raw_bytes();
         // Looks at all bytes instead of stopping at one, which goes many at a time.
         let is_sign = |byte: &u8| byte.wrapping_sub(b' ') < 95;
         if splitter.is_plain() {
             let line = &raw[..raw.len().saturating_sub(1)];
             if line.iter().fold(true, |all, byte| all & is_sign(byte)) {
-                return Oddities { any: false, has_odd_signs: false };
+                return TextOddities { any: false, has_odd_signs: false };
             }
         }
-        Oddities { any: Oddities::may_be_in(splitter), has_odd_signs: true }
+        TextOddities { any: TextOddities::may_occur_in(splitter), has_odd_signs: true }
     }
 
-    fn may_be_in<R: Read>(splitter: &Splitter<R>) -> bool {
-        let line = splitter.raw().trim_ascii_end();
+    fn may_occur_in<R: Read>(splitter: &CsvSplitter<R>) -> bool {
+        let line = splitter.raw_bytes().trim_ascii_end();
         splitter.is_latin1()
             || memchr::memchr2(b'\n', b'\r', line).is_some()
             || (memchr::memchr(b'"', line).is_some()
@@ -338,32 +352,32 @@ impl Oddities {
 
     /// Says what is odd about one cell. Tells whether that spoils the row.
     #[cold]
-    fn say<R: Read>(
-        place: Place,
+    fn report_oddities<R: Read>(
+        place: CellLocation,
         position: usize,
         text: &str,
-        splitter: &Splitter<R>,
+        splitter: &CsvSplitter<R>,
         out: &mut Notices,
     ) -> bool {
         let mut spoiled = false;
         if splitter.latin1_fields().contains(&position) || text.contains('\u{FFFD}') {
-            place.say(&simple::INVALID_CHARACTER, text, out);
+            place.report_text(&simple::INVALID_CHARACTER, text, out);
             spoiled = true;
         }
         if text.contains(['\n', '\r']) {
-            place.say(&simple::NEW_LINE_IN_VALUE, text, out);
+            place.report_text(&simple::NEW_LINE_IN_VALUE, text, out);
             spoiled = true;
         }
         // White space counts as part of a value only within quotes.
-        if trimmed(text).len() < text.len() && is_quoted(splitter.raw(), position) {
-            place.say(&simple::LEADING_OR_TRAILING_WHITESPACES, text, out);
+        if trim_cell(text).len() < text.len() && is_quoted_cell(splitter.raw_bytes(), position) {
+            place.report_text(&simple::LEADING_OR_TRAILING_WHITESPACES, text, out);
         }
         spoiled
     }
 }
 
 /// Whether the cell at a position stands in quotes.
-fn is_quoted(raw: &[u8], position: usize) -> bool {
+fn is_quoted_cell(raw: &[u8], position: usize) -> bool {
     let (mut at, mut within, mut starts) = (0, false, true);
     for &byte in raw {
         if starts && at == position && byte != b' ' {

@@ -1,6 +1,6 @@
 //! On which days services run: a bit for each day of each service, made when the first rule asks.
 
-use super::{Feed, File};
+use super::{GtfsFeed, GtfsFile};
 
 /// No service.
 const NONE: u32 = u32::MAX;
@@ -18,8 +18,8 @@ const WORDS_MAX: usize = 1 << 24;
 /// Of several rows of one service in `calendar.txt` the last one counts, and a period that ends
 /// before it begins is its first day. A day that is both added and removed is removed.
 #[derive(Debug)]
-pub struct Services {
-    spans: Vec<Span>,
+pub struct ServiceCalendar {
+    spans: Vec<ServiceSpan>,
     words: Vec<u64>,
     of_calendar: Vec<u32>,
     of_trips: Vec<u32>,
@@ -27,7 +27,7 @@ pub struct Services {
 }
 
 #[derive(Debug)]
-struct Span {
+struct ServiceSpan {
     calendar_row: Option<u32>,
     dates_row: Option<u32>,
     /// Days since 1970-01-01, divided by 64.
@@ -38,15 +38,15 @@ struct Span {
 
 /// A service.
 #[derive(Clone, Copy, Debug)]
-pub struct Service<'a> {
-    span: &'a Span,
+pub struct ServiceDays<'a> {
+    span: &'a ServiceSpan,
     words: &'a [u64],
 }
 
-impl Services {
+impl ServiceCalendar {
     /// All of them: those of `calendar.txt`, then those that only `calendar_dates.txt` has.
-    pub fn iter(&self) -> impl Iterator<Item = Service<'_>> {
-        self.spans.iter().map(|span| self.service(span))
+    pub fn iter(&self) -> impl Iterator<Item = ServiceDays<'_>> {
+        self.spans.iter().map(|span| self.service_of_span(span))
     }
 
     /// How many there are.
@@ -66,26 +66,26 @@ impl Services {
     }
 
     /// A service by its number, from 0.
-    pub fn get(&self, at: u32) -> Option<Service<'_>> {
-        self.spans.get(at as usize).map(|span| self.service(span))
+    pub fn get(&self, at: u32) -> Option<ServiceDays<'_>> {
+        self.spans.get(at as usize).map(|span| self.service_of_span(span))
     }
 
     /// The number of the service of a `service_id` (its code) in `trips.txt`.
-    pub fn of_trips(&self, code: u32) -> Option<u32> {
+    pub fn service_of_trips_code(&self, code: u32) -> Option<u32> {
         self.of_trips.get(code as usize).copied().filter(|&at| at != NONE)
     }
 
     /// The service of a `service_id` (its code) in `calendar.txt`.
-    pub fn of_calendar(&self, code: u32) -> Option<Service<'_>> {
+    pub fn service_of_calendar_code(&self, code: u32) -> Option<ServiceDays<'_>> {
         self.get(*self.of_calendar.get(code as usize)?)
     }
 
-    fn service<'a>(&'a self, span: &'a Span) -> Service<'a> {
-        Service { span, words: &self.words[span.start..span.end] }
+    fn service_of_span<'a>(&'a self, span: &'a ServiceSpan) -> ServiceDays<'a> {
+        ServiceDays { span, words: &self.words[span.start..span.end] }
     }
 }
 
-impl Service<'_> {
+impl ServiceDays<'_> {
     /// Its (first) row in `calendar.txt`.
     pub fn calendar_row(&self) -> Option<u32> {
         self.span.calendar_row
@@ -97,13 +97,13 @@ impl Service<'_> {
     }
 
     /// The days on which it runs, in their order: days since 1970-01-01.
-    pub fn days(&self) -> impl Iterator<Item = i32> {
-        self.words.iter().zip(self.span.first_word..).flat_map(|(&word, at)| bits(word, at))
+    pub fn active_days(&self) -> impl Iterator<Item = i32> {
+        self.words.iter().zip(self.span.first_word..).flat_map(|(&word, at)| days_of_word(word, at))
     }
 
     /// The first day on which it runs, if it ever does.
     pub fn first_day(&self) -> Option<i32> {
-        self.days().next()
+        self.active_days().next()
     }
 
     /// The last day on which it runs, if it ever does.
@@ -115,27 +115,27 @@ impl Service<'_> {
 
     /// The days on which it runs as bits, 64 to a word, and the number of the first word: days since
     /// 1970-01-01, divided by 64.
-    pub(crate) fn words(&self) -> (i32, &[u64]) {
+    pub(crate) fn day_words(&self) -> (i32, &[u64]) {
         (self.span.first_word, self.words)
     }
 
     /// How many words of 64 days it spans.
-    pub fn n_words(&self) -> usize {
+    pub fn count_words(&self) -> usize {
         self.words.len()
     }
 
     /// The first day on which both run, if there is one. O(weeks that both span).
-    pub fn first_common_day(&self, other: &Service<'_>) -> Option<i32> {
+    pub fn first_common_day(&self, other: &ServiceDays<'_>) -> Option<i32> {
         let begin = self.span.first_word.max(other.span.first_word);
         let mine = self.words.get((begin - self.span.first_word) as usize..)?;
         let others = other.words.get((begin - other.span.first_word) as usize..)?;
         let mut words = mine.iter().zip(others).zip(begin..);
-        words.find_map(|((mine, others), at)| bits(mine & others, at).next())
+        words.find_map(|((mine, others), at)| days_of_word(mine & others, at).next())
     }
 }
 
 /// The days of a word.
-fn bits(mut word: u64, at: i32) -> impl Iterator<Item = i32> {
+fn days_of_word(mut word: u64, at: i32) -> impl Iterator<Item = i32> {
     std::iter::from_fn(move || {
         let bit = word.trailing_zeros() as i32;
         if bit == WORD {
@@ -154,67 +154,70 @@ type Period = (i32, i32, u8);
 pub(crate) const WEEK: [&str; 7] =
     ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-impl Feed {
+impl GtfsFeed {
     /// The services with their days. O(rows of the calendars + days / 64) at the first question.
-    pub fn services(&self) -> &Services {
-        self.services.get_or_init(|| self.make_services())
+    pub fn service_calendar(&self) -> &ServiceCalendar {
+        self.services.get_or_init(|| self.make_service_calendar())
     }
 
-    fn make_services(&self) -> Services {
+    fn make_service_calendar(&self) -> ServiceCalendar {
         let id = "service_id";
-        let (calendar, dates) = (self.table(File::Calendar), self.table(File::CalendarDates));
-        let (calendar_ids, dates_ids) = (calendar.texts(id), dates.texts(id));
-        let exceptions = self.groups(File::CalendarDates, id);
-        let dates_of = self.link(File::Calendar, id, File::CalendarDates, id);
-        let calendar_of = self.link(File::CalendarDates, id, File::Calendar, id);
-        let mut services = Services {
+        let (calendar, dates) =
+            (self.table(GtfsFile::Calendar), self.table(GtfsFile::CalendarDates));
+        let (calendar_ids, dates_ids) = (calendar.text_column(id), dates.text_column(id));
+        let exceptions = self.row_groups(GtfsFile::CalendarDates, id);
+        let dates_of = self.row_link(GtfsFile::Calendar, id, GtfsFile::CalendarDates, id);
+        let calendar_of = self.row_link(GtfsFile::CalendarDates, id, GtfsFile::Calendar, id);
+        let mut services = ServiceCalendar {
             spans: Vec::new(),
             words: Vec::new(),
-            of_calendar: vec![NONE; calendar_ids.n_codes()],
+            of_calendar: vec![NONE; calendar_ids.count_codes()],
             of_trips: Vec::new(),
             has_backward_period: self.has_backward_period(),
         };
-        let mut of_dates = vec![NONE; dates_ids.n_codes()];
-        for (code, rows) in self.groups(File::Calendar, id).iter() {
+        let mut of_dates = vec![NONE; dates_ids.count_codes()];
+        for (code, rows) in self.row_groups(GtfsFile::Calendar, id).iter() {
             services.of_calendar[code as usize] = services.spans.len() as u32;
-            let dates_code = dates_of.row(code).and_then(|row| dates_ids.code(row));
-            let exceptions = dates_code.map_or(&[][..], |code| exceptions.rows(code));
-            let period = rows.last().and_then(|&row| self.period(row));
+            let dates_code = dates_of.row_of_code(code).and_then(|row| dates_ids.code_of_row(row));
+            let exceptions = dates_code.map_or(&[][..], |code| exceptions.rows_of_code(code));
+            let period = rows.last().and_then(|&row| self.calendar_period(row));
             self.add_service(&mut services, rows.first().copied(), period, exceptions);
         }
         for (code, rows) in exceptions.iter() {
-            if calendar_of.row(code).is_none() {
+            if calendar_of.row_of_code(code).is_none() {
                 of_dates[code as usize] = services.spans.len() as u32;
                 self.add_service(&mut services, None, None, rows);
             }
         }
         services.words.shrink_to_fit();
-        let to_calendar = self.link(File::Trips, id, File::Calendar, id);
-        let to_dates = self.link(File::Trips, id, File::CalendarDates, id);
+        let to_calendar = self.row_link(GtfsFile::Trips, id, GtfsFile::Calendar, id);
+        let to_dates = self.row_link(GtfsFile::Trips, id, GtfsFile::CalendarDates, id);
         let service_of = |code| {
-            let calendar = to_calendar.row(code).and_then(|row| calendar_ids.code(row));
-            let dates = || to_dates.row(code).and_then(|row| dates_ids.code(row));
+            let calendar =
+                to_calendar.row_of_code(code).and_then(|row| calendar_ids.code_of_row(row));
+            let dates = || to_dates.row_of_code(code).and_then(|row| dates_ids.code_of_row(row));
             match calendar {
                 Some(code) => services.of_calendar[code as usize],
                 None => dates().map_or(NONE, |code| of_dates[code as usize]),
             }
         };
-        let n_codes = self.table(File::Trips).texts(id).n_codes() as u32;
+        let n_codes = self.table(GtfsFile::Trips).text_column(id).count_codes() as u32;
         services.of_trips = (0..n_codes).map(service_of).collect();
         services
     }
 
     fn has_backward_period(&self) -> bool {
-        let calendar = self.table(File::Calendar);
-        let (starts, ends) = (calendar.numbers("start_date"), calendar.numbers("end_date"));
+        let calendar = self.table(GtfsFile::Calendar);
+        let (starts, ends) =
+            (calendar.number_column("start_date"), calendar.number_column("end_date"));
         calendar.rows().any(|row| ends.get(row) < starts.get(row))
     }
 
-    fn period(&self, row: u32) -> Option<Period> {
-        let calendar = self.table(File::Calendar);
-        let start = calendar.numbers("start_date").get(row)?;
-        let end = calendar.numbers("end_date").get(row)?;
-        let runs = |field| calendar.numbers(field).get(row) == Some(1);
+    fn calendar_period(&self, row: u32) -> Option<Period> {
+        let calendar = self.table(GtfsFile::Calendar);
+        let start = calendar.number_column("start_date").get(row)?;
+        let end = calendar.number_column("end_date").get(row)?;
+        let runs = |field| calendar.number_column(field).get(row) == Some(1);
         let days = WEEK.iter().enumerate();
         let week =
             days.map(|(at, field)| u8::from(runs(field)) << at).fold(0, |one, day| one | day);
@@ -223,13 +226,13 @@ impl Feed {
 
     fn add_service(
         &self,
-        services: &mut Services,
+        services: &mut ServiceCalendar,
         calendar_row: Option<u32>,
         period: Option<Period>,
         exceptions: &[u32],
     ) {
-        let table = self.table(File::CalendarDates);
-        let (dates, types) = (table.numbers("date"), table.numbers("exception_type"));
+        let table = self.table(GtfsFile::CalendarDates);
+        let (dates, types) = (table.number_column("date"), table.number_column("exception_type"));
         let is_added = |row: &u32| types.get(*row) == Some(1);
         let day = |row: &u32| dates.get(*row);
         let added = || exceptions.iter().filter(|row| is_added(row)).filter_map(day);
@@ -261,7 +264,7 @@ impl Feed {
         removed.for_each(|day| set(day, false));
         let dates_row = exceptions.first().copied();
         let end = services.words.len();
-        services.spans.push(Span { calendar_row, dates_row, first_word, start, end });
+        services.spans.push(ServiceSpan { calendar_row, dates_row, first_word, start, end });
     }
 }
 
@@ -292,40 +295,41 @@ mod tests {
 
     use super::*;
     use crate::{
-        Context, Notices,
-        gtfs::{TextSource, date_of, day_of, load},
+        Notices, ValidationContext,
+        gtfs::{TextSource, date_from_day, day_from_date, load_feed},
     };
 
     const CALENDAR: &str =
         "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n";
     const DATES: &str = "service_id,date,exception_type\n";
 
-    fn feed(calendar: &str, dates: &str) -> Feed {
+    fn feed(calendar: &str, dates: &str) -> GtfsFeed {
         let source = TextSource::default()
-            .with("calendar.txt", format!("{CALENDAR}{calendar}"))
-            .with("calendar_dates.txt", format!("{DATES}{dates}"));
-        let context = Context { today: date(2026, 1, 1), country: None, threads: 1 };
-        load(&source, &context, &mut Notices::new(0)).unwrap()
+            .with_file("calendar.txt", format!("{CALENDAR}{calendar}"))
+            .with_file("calendar_dates.txt", format!("{DATES}{dates}"));
+        let context = ValidationContext { today: date(2026, 1, 1), country: None, threads: 1 };
+        load_feed(&source, &context, &mut Notices::new(0)).unwrap()
     }
 
-    fn days(service: &Service<'_>) -> Vec<String> {
-        service.days().map(|day| date_of(day).to_string()).collect()
+    fn days(service: &ServiceDays<'_>) -> Vec<String> {
+        service.active_days().map(|day| date_from_day(day).to_string()).collect()
     }
 
     #[test]
     fn weeks_are_set_as_if_day_by_day() {
         for length in [0, 1, 6, 62, 63, 64, 65, 400] {
             for shift in 0..70 {
-                let start = day_of(date(2025, 11, 3)) + shift;
+                let start = day_from_date(date(2025, 11, 3)) + shift;
                 let end = start + length;
-                let text = |day: i32| date_of(day).strftime("%Y%m%d").to_string();
+                let text = |day: i32| date_from_day(day).strftime("%Y%m%d").to_string();
                 let row = format!("W,1,0,0,1,0,0,1,{},{}\n", text(start), text(end));
                 let feed = feed(&row, "");
-                let service = feed.services().get(0).unwrap();
-                let runs =
-                    |day: &i32| matches!(date_of(*day).weekday().to_monday_one_offset(), 1 | 4 | 7);
+                let service = feed.service_calendar().get(0).unwrap();
+                let runs = |day: &i32| {
+                    matches!(date_from_day(*day).weekday().to_monday_one_offset(), 1 | 4 | 7)
+                };
                 let expected: Vec<i32> = (start..=end).filter(runs).collect();
-                assert_eq!(service.days().collect::<Vec<_>>(), expected, "{row}");
+                assert_eq!(service.active_days().collect::<Vec<_>>(), expected, "{row}");
                 assert_eq!(service.first_day(), expected.first().copied(), "{row}");
                 assert_eq!(service.last_day(), expected.last().copied(), "{row}");
             }
@@ -338,11 +342,11 @@ mod tests {
             "W,1,1,1,1,1,1,1,20260301,20260303\n",
             "W,20250101,1\nW,20260302,2\nW,20270101,1\nW,20260303,1\nW,20260303,2\nV,20270101,1\n",
         );
-        let services = feed.services();
+        let services = feed.service_calendar();
         let (one, other) = (services.get(0).unwrap(), services.get(1).unwrap());
         assert_eq!(days(&one), ["2025-01-01", "2026-03-01", "2027-01-01"]);
-        assert_eq!(one.first_common_day(&other), Some(day_of(date(2027, 1, 1))));
-        assert_eq!(other.first_common_day(&one), Some(day_of(date(2027, 1, 1))));
+        assert_eq!(one.first_common_day(&other), Some(day_from_date(date(2027, 1, 1))));
+        assert_eq!(other.first_common_day(&one), Some(day_from_date(date(2027, 1, 1))));
         assert_eq!((one.calendar_row(), one.dates_row()), (Some(0), Some(0)));
         assert_eq!((other.calendar_row(), other.dates_row()), (None, Some(5)));
     }
@@ -351,9 +355,9 @@ mod tests {
     fn services_without_an_end_take_little_room() {
         let feed =
             feed("W,1,1,1,1,1,1,1,20260301,99991231\nV,0,0,0,0,0,0,0,20260301,99991231\n", "");
-        let services = feed.services();
+        let services = feed.service_calendar();
         assert_eq!(services.words.len(), SPAN_WORDS_MAX as usize);
-        assert!(services.get(0).unwrap().last_day() > Some(day_of(date(2300, 1, 1))));
+        assert!(services.get(0).unwrap().last_day() > Some(day_from_date(date(2300, 1, 1))));
         assert_eq!(services.get(1).unwrap().first_day(), None);
     }
 }

@@ -1,10 +1,10 @@
 //! What is said about archives, headers, rows and cells while they are read, and what counts as a
 //! good address, tag, zone or currency.
 
-use lineside_formats::gtfs::{addresses, fields::Kind};
+use lineside_formats::gtfs::{addresses, fields::FieldKind};
 
-use super::{Table, phones};
-use crate::notice::{Kind as NoticeKind, Notices, Severity};
+use super::{GtfsTable, phones};
+use crate::notice::{NoticeKind, Notices, Severity};
 
 macro_rules! kinds {
     ($($name:ident $code:literal $severity:ident [$($field:ident)*])*) => {
@@ -79,16 +79,18 @@ const fn meaning(field: &str) -> &'static str {
 }
 
 /// Says of a field of a row what takes no more than its place to say.
-pub(crate) fn say_field(
+pub(crate) fn report_field(
     kind: &'static NoticeKind,
-    table: &Table,
+    table: &GtfsTable,
     row: u32,
     field: &'static str,
     out: &mut Notices,
 ) {
-    out.add(kind, |sample| {
-        sample.put("filename", table.name()).put("csvRowNumber", table.line(row));
-        sample.put("fieldName", field);
+    out.add_notice(kind, |sample| {
+        sample
+            .set_field("filename", table.file_name())
+            .set_field("csvRowNumber", table.line_number(row));
+        sample.set_field("fieldName", field);
     });
 }
 
@@ -102,16 +104,18 @@ pub(super) fn is_route_type(number: u16) -> bool {
 }
 
 /// What to say about an address, if it is wrong.
-pub(super) fn wrong_address(
-    kind: Kind,
+pub(super) fn find_address_fault(
+    kind: FieldKind,
     text: &str,
     country: Option<[u8; 2]>,
 ) -> Option<&'static NoticeKind> {
     match kind {
-        Kind::Url if !addresses::is_url(text) => Some(&INVALID_URL),
-        Kind::Email if !addresses::is_mail(text) => Some(&INVALID_EMAIL),
+        FieldKind::Url if !addresses::is_url(text) => Some(&INVALID_URL),
+        FieldKind::Email if !addresses::is_mail_address(text) => Some(&INVALID_EMAIL),
         // A number without a country code can only be judged where the country is known.
-        Kind::Phone if country.is_some_and(|country| !phones::is_phone(text, country)) => {
+        FieldKind::Phone
+            if country.is_some_and(|country| !phones::is_phone_number(text, country)) =>
+        {
             Some(&INVALID_PHONE_NUMBER)
         }
         _ => None,
@@ -119,16 +123,18 @@ pub(super) fn wrong_address(
 }
 
 /// What to say about a name from a list that others keep, if it is not on it.
-pub(super) fn wrong_name(kind: Kind, text: &str) -> Option<&'static NoticeKind> {
+pub(super) fn find_name_fault(kind: FieldKind, text: &str) -> Option<&'static NoticeKind> {
     match kind {
-        Kind::Currency if !is_currency(text) => Some(&INVALID_CURRENCY),
-        Kind::Amount if super::decimals_of(text).is_none() => Some(&INVALID_FLOAT),
-        Kind::Language if super::language_tag(text).is_none() => Some(&INVALID_LANGUAGE_CODE),
-        Kind::Timezone if !super::timezones::is_zone(text) => Some(&INVALID_TIMEZONE),
+        FieldKind::Currency if !is_currency_code(text) => Some(&INVALID_CURRENCY),
+        FieldKind::Amount if super::count_decimals(text).is_none() => Some(&INVALID_FLOAT),
+        FieldKind::Language if super::normalize_language_tag(text).is_none() => {
+            Some(&INVALID_LANGUAGE_CODE)
+        }
+        FieldKind::Timezone if !super::timezones::is_time_zone(text) => Some(&INVALID_TIMEZONE),
         _ => None,
     }
 }
 
-fn is_currency(text: &str) -> bool {
+fn is_currency_code(text: &str) -> bool {
     super::currency_decimals(text).is_some()
 }

@@ -7,61 +7,69 @@ use std::{
 
 use lineside_formats::{
     Error,
-    gtfs::{Files, Limits, ZipFiles, fields::find_file},
+    gtfs::{DatasetLimits, FileSet, ZipFiles, fields::find_file_spec},
 };
 
-use super::files::File;
-use crate::stop::{Stop, Stoppable};
+use super::files::GtfsFile;
+use crate::cancel::{CancelToken, CancellableReader};
 
 /// The files of one schedule, of which several threads may read different ones.
-pub trait Source: Sync {
+pub trait FileSource: Sync {
     /// The names of the files, with their sizes in bytes where they are known, else 0.
-    fn list(&self) -> Vec<(String, u64)>;
+    fn list_files(&self) -> Vec<(String, u64)>;
 
     /// Whether a file of GTFS lies in a sub-directory, where nobody looks for it.
-    fn has_nested(&self) -> bool;
+    fn has_nested_files(&self) -> bool;
 
     /// Reads a file: hands its bytes to `read`, or `None` if there is no such file.
     ///
     /// # Errors
     ///
     /// If the file cannot be opened.
-    fn read(&self, name: &str, read: &mut dyn FnMut(Option<&mut dyn Read>)) -> Result<(), Error>;
+    fn read_file(
+        &self,
+        name: &str,
+        read: &mut dyn FnMut(Option<&mut dyn Read>),
+    ) -> Result<(), Error>;
 }
 
 /// A source whose files are read until the look is stopped; reading then ends with an error.
 #[derive(Clone, Copy)]
-pub struct Watched<'a> {
-    source: &'a dyn Source,
-    stop: &'a Stop,
+pub struct CancellableSource<'a> {
+    source: &'a dyn FileSource,
+    stop: &'a CancelToken,
 }
 
-impl<'a> Watched<'a> {
+impl<'a> CancellableSource<'a> {
     /// The same files, until `stop` says otherwise.
-    pub fn new(source: &'a dyn Source, stop: &'a Stop) -> Watched<'a> {
-        Watched { source, stop }
+    pub fn new(source: &'a dyn FileSource, stop: &'a CancelToken) -> CancellableSource<'a> {
+        CancellableSource { source, stop }
     }
 }
 
-impl std::fmt::Debug for Watched<'_> {
+impl std::fmt::Debug for CancellableSource<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Watched").field("stop", self.stop).finish_non_exhaustive()
     }
 }
 
-impl Source for Watched<'_> {
-    fn list(&self) -> Vec<(String, u64)> {
-        self.source.list()
+impl FileSource for CancellableSource<'_> {
+    fn list_files(&self) -> Vec<(String, u64)> {
+        self.source.list_files()
     }
 
-    fn has_nested(&self) -> bool {
-        self.source.has_nested()
+    fn has_nested_files(&self) -> bool {
+        self.source.has_nested_files()
     }
 
-    fn read(&self, name: &str, read: &mut dyn FnMut(Option<&mut dyn Read>)) -> Result<(), Error> {
+    fn read_file(
+        &self,
+        name: &str,
+        read: &mut dyn FnMut(Option<&mut dyn Read>),
+    ) -> Result<(), Error> {
         let stop = self.stop;
-        self.source.read(name, &mut |file| match file {
-            Some(file) => read(Some(&mut Stoppable { file, stop })),
+        self.source.read_file(name, &mut |file| match file {
+            Some(file) => read(Some(&mut CancellableReader { file, stop })),
             None => read(None),
         })
     }
@@ -71,7 +79,7 @@ impl Source for Watched<'_> {
 #[derive(Clone, Debug)]
 pub struct ZipSource<'a> {
     bytes: &'a [u8],
-    limits: Limits,
+    limits: DatasetLimits,
     files: Vec<(String, u64)>,
     has_nested: bool,
     is_in_a_folder: bool,
@@ -83,12 +91,13 @@ impl<'a> ZipSource<'a> {
     /// # Errors
     ///
     /// If the bytes are no zip, or its entries overlap or are too many.
-    pub fn new(bytes: &'a [u8], limits: &Limits) -> Result<ZipSource<'a>, Error> {
+    pub fn new(bytes: &'a [u8], limits: &DatasetLimits) -> Result<ZipSource<'a>, Error> {
         let (mut files, mut has_nested) = (Vec::new(), false);
-        for (path, size) in ZipFiles::paths(Cursor::new(bytes), limits)? {
+        for (path, size) in ZipFiles::list_paths(Cursor::new(bytes), limits)? {
             match path.rsplit_once('/') {
                 Some((_, name)) => {
-                    has_nested |= File::of_name(name).is_some_and(|file| file.name() == name);
+                    has_nested |=
+                        GtfsFile::from_name(name).is_some_and(|file| file.file_name() == name);
                 }
                 None if path != ".DS_Store" => files.push((path, size)),
                 None => {}
@@ -105,21 +114,24 @@ impl<'a> ZipSource<'a> {
     ///
     /// If the bytes are no zip, its entries overlap or are too many, or it has not the tables of one
     /// schedule.
-    pub fn in_any_folder(bytes: &'a [u8], limits: &Limits) -> Result<ZipSource<'a>, Error> {
+    pub fn new_in_any_folder(
+        bytes: &'a [u8],
+        limits: &DatasetLimits,
+    ) -> Result<ZipSource<'a>, Error> {
         let top = ZipSource::new(bytes, limits)?;
         let has = |is_table: fn(&str) -> bool| top.files.iter().any(|(name, _)| is_table(name));
-        if has(|name| find_file(name).is_some()) {
+        if has(|name| find_file_spec(name).is_some()) {
             return Ok(top);
         }
         let mut chosen = match ZipFiles::new(Cursor::new(bytes), limits) {
             Ok(chosen) => chosen,
-            Err(_) if has(|name| File::of_name(name).is_some()) => return Ok(top),
+            Err(_) if has(|name| GtfsFile::from_name(name).is_some()) => return Ok(top),
             Err(refused) => return Err(refused),
         };
         let mut files = Vec::new();
-        for name in chosen.names() {
-            if File::of_name(&name).is_some() {
-                let size = chosen.size_hint(&name).unwrap_or(0);
+        for name in chosen.file_names() {
+            if GtfsFile::from_name(&name).is_some() {
+                let size = chosen.file_size_hint(&name).unwrap_or(0);
                 files.push((name, size));
             }
         }
@@ -132,22 +144,26 @@ impl<'a> ZipSource<'a> {
     }
 }
 
-impl Source for ZipSource<'_> {
-    fn list(&self) -> Vec<(String, u64)> {
+impl FileSource for ZipSource<'_> {
+    fn list_files(&self) -> Vec<(String, u64)> {
         self.files.clone()
     }
 
-    fn has_nested(&self) -> bool {
+    fn has_nested_files(&self) -> bool {
         self.has_nested
     }
 
-    fn read(&self, name: &str, read: &mut dyn FnMut(Option<&mut dyn Read>)) -> Result<(), Error> {
+    fn read_file(
+        &self,
+        name: &str,
+        read: &mut dyn FnMut(Option<&mut dyn Read>),
+    ) -> Result<(), Error> {
         let archive = Cursor::new(self.bytes);
         let mut files = match self.is_in_a_folder {
             true => ZipFiles::new(archive, &self.limits)?,
-            false => ZipFiles::at_top(archive, &self.limits)?,
+            false => ZipFiles::from_top_level(archive, &self.limits)?,
         };
-        match files.open(name)? {
+        match files.open_file(name)? {
             Some(mut reader) => read(Some(&mut reader)),
             None => read(None),
         }
@@ -164,29 +180,33 @@ pub struct TextSource {
 impl TextSource {
     /// The same with one more file, in place of one of that name.
     #[must_use]
-    pub fn with(mut self, name: &str, bytes: impl Into<Vec<u8>>) -> TextSource {
+    pub fn with_file(mut self, name: &str, bytes: impl Into<Vec<u8>>) -> TextSource {
         self.files.insert(name.to_owned(), bytes.into());
         self
     }
 
     /// The same without a file.
     #[must_use]
-    pub fn without(mut self, name: &str) -> TextSource {
+    pub fn without_file(mut self, name: &str) -> TextSource {
         self.files.remove(name);
         self
     }
 }
 
-impl Source for TextSource {
-    fn list(&self) -> Vec<(String, u64)> {
+impl FileSource for TextSource {
+    fn list_files(&self) -> Vec<(String, u64)> {
         self.files.iter().map(|(name, bytes)| (name.clone(), bytes.len() as u64)).collect()
     }
 
-    fn has_nested(&self) -> bool {
+    fn has_nested_files(&self) -> bool {
         false
     }
 
-    fn read(&self, name: &str, read: &mut dyn FnMut(Option<&mut dyn Read>)) -> Result<(), Error> {
+    fn read_file(
+        &self,
+        name: &str,
+        read: &mut dyn FnMut(Option<&mut dyn Read>),
+    ) -> Result<(), Error> {
         match self.files.get(name) {
             Some(bytes) => read(Some(&mut bytes.as_slice())),
             None => read(None),

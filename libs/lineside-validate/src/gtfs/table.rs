@@ -1,13 +1,13 @@
 //! One file of a schedule as typed columns.
 
-use lineside_formats::gtfs::fields::{FileSpec, Kind};
+use lineside_formats::gtfs::fields::{FieldKind, FileSpec};
 
-use super::column::{Column, Floats, Numbers, Texts};
-use crate::stop::{Brake, Rows};
+use super::column::{ColumnCells, FloatColumn, NumberColumn, TextColumn};
+use crate::cancel::{CancelCheck, RowNumbers};
 
 /// How far a file could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum ReadStatus {
     /// The dataset has no such file.
     Missing,
     /// There is nothing in it, not even a header.
@@ -22,84 +22,84 @@ pub enum Status {
 
 /// A file that was read.
 #[derive(Debug)]
-pub struct Table {
+pub struct GtfsTable {
     spec: &'static FileSpec,
-    status: Status,
+    status: ReadStatus,
     /// One for each field of the reference; `None` where the file lacks it.
-    columns: Vec<Option<Column>>,
+    columns: Vec<Option<ColumnCells>>,
     n_rows: u32,
     /// The line of each row, where it is not simply two more than the row's number.
     lines: Option<Vec<u32>>,
     n_left_out: u32,
     is_cut_off: bool,
     is_wide: bool,
-    brake: Brake,
+    brake: CancelCheck,
 }
 
-impl Table {
-    pub(super) fn without_rows(spec: &'static FileSpec, status: Status) -> Table {
+impl GtfsTable {
+    pub(super) fn without_rows(spec: &'static FileSpec, status: ReadStatus) -> GtfsTable {
         let columns = spec.fields.iter().map(|_| None).collect();
-        Table { status, ..Table::new(spec, columns, 0, None) }
+        GtfsTable { status, ..GtfsTable::new(spec, columns, 0, None) }
     }
 
     pub(super) fn new(
         spec: &'static FileSpec,
-        columns: Vec<Option<Column>>,
+        columns: Vec<Option<ColumnCells>>,
         n_rows: u32,
         lines: Option<Vec<u32>>,
-    ) -> Table {
-        Table {
+    ) -> GtfsTable {
+        GtfsTable {
             spec,
-            status: Status::Parsed,
+            status: ReadStatus::Parsed,
             columns,
             n_rows,
             lines,
             n_left_out: 0,
             is_cut_off: false,
             is_wide: false,
-            brake: Brake::default(),
+            brake: CancelCheck::default(),
         }
     }
 
     /// The same, of a file with so many rows more that could not be read, or of which the rest could
     /// not.
-    pub(super) fn lacking(mut self, n_left_out: u32, is_cut_off: bool) -> Table {
+    pub(super) fn with_missing_rows(mut self, n_left_out: u32, is_cut_off: bool) -> GtfsTable {
         if n_left_out > 0 || is_cut_off {
-            self.status = Status::BadRows;
+            self.status = ReadStatus::BadRows;
         }
         (self.n_left_out, self.is_cut_off) = (n_left_out, is_cut_off);
         self
     }
 
     /// The same, of text in UTF-16 if `is_wide`.
-    pub(super) fn wide(self, is_wide: bool) -> Table {
-        Table { is_wide, ..self }
+    pub(super) fn with_wide_text(self, is_wide: bool) -> GtfsTable {
+        GtfsTable { is_wide, ..self }
     }
 
     /// Its name, such as `stops.txt`.
-    pub fn name(&self) -> &'static str {
+    pub fn file_name(&self) -> &'static str {
         self.spec.name
     }
 
     /// What the reference says of it.
-    pub fn spec(&self) -> &'static FileSpec {
+    pub fn file_spec(&self) -> &'static FileSpec {
         self.spec
     }
 
     /// How far it could be read.
-    pub fn status(&self) -> Status {
+    pub fn read_status(&self) -> ReadStatus {
         self.status
     }
 
     /// Whether the dataset has this file.
     pub fn is_there(&self) -> bool {
-        self.status != Status::Missing
+        self.status != ReadStatus::Missing
     }
 
     /// Whether rules may rely on its rows: it was read to its end, or is not there at all, which is
     /// judged elsewhere.
     pub fn is_usable(&self) -> bool {
-        matches!(self.status, Status::Parsed | Status::Missing)
+        matches!(self.status, ReadStatus::Parsed | ReadStatus::Missing)
     }
 
     /// How many rows could be read.
@@ -129,16 +129,16 @@ impl Table {
 
     /// The numbers of its rows, from 0. Where the look is stopped whoever goes through them unwinds.
     #[inline]
-    pub fn rows(&self) -> Rows<'_> {
-        Rows::new(self.n_rows, &self.brake)
+    pub fn rows(&self) -> RowNumbers<'_> {
+        RowNumbers::new(self.n_rows, &self.brake)
     }
 
-    pub(super) fn hold(&mut self, brake: &Brake) {
+    pub(super) fn attach_cancel(&mut self, brake: &CancelCheck) {
         self.brake = brake.clone();
     }
 
     /// The line of a row in the file, counted from 1 with the header: `csvRowNumber`.
-    pub fn line(&self, row: u32) -> u32 {
+    pub fn line_number(&self, row: u32) -> u32 {
         match &self.lines {
             Some(lines) => lines.get(row as usize).copied().unwrap_or_default(),
             None => row + 2,
@@ -146,72 +146,90 @@ impl Table {
     }
 
     /// Whether the file has this column.
-    pub fn has(&self, field: &str) -> bool {
-        self.column(field).is_some()
+    pub fn has_column(&self, field: &str) -> bool {
+        self.find_column(field).is_some()
     }
 
     /// Whether some row has a value in this column.
-    pub fn gives(&self, field: &str) -> bool {
-        let Some(kind) = self.spec.find_field(field).map(|field| field.kind) else { return false };
-        if !self.has(field) {
+    pub fn has_values(&self, field: &str) -> bool {
+        let Some(kind) = self.spec.find_field_spec(field).map(|field| field.kind) else {
+            return false;
+        };
+        if !self.has_column(field) {
             return false;
         }
-        if is_number(kind) {
-            let numbers = self.numbers(field);
+        if is_number_kind(kind) {
+            let numbers = self.number_column(field);
             self.rows().any(|row| numbers.get(row).is_some())
-        } else if is_float(kind) {
-            let floats = self.floats(field);
+        } else if is_float_kind(kind) {
+            let floats = self.float_column(field);
             self.rows().any(|row| floats.get(row).is_some())
         } else {
-            let texts = self.texts(field);
-            self.rows().any(|row| texts.code(row).is_some())
+            let texts = self.text_column(field);
+            self.rows().any(|row| texts.code_of_row(row).is_some())
         }
     }
 
     /// A column of texts.
-    pub fn texts(&self, field: &str) -> Texts<'_> {
-        debug_assert!(self.holds(field, is_text), "{} has no text {field}", self.spec.name);
-        Texts::of(self.column(field))
+    pub fn text_column(&self, field: &str) -> TextColumn<'_> {
+        debug_assert!(
+            self.column_holds(field, is_text_kind),
+            "{} has no text {field}",
+            self.spec.name
+        );
+        TextColumn::from_column(self.find_column(field))
     }
 
     /// A column of whole numbers.
-    pub fn numbers(&self, field: &str) -> Numbers<'_> {
-        debug_assert!(self.holds(field, is_number), "{} has no number {field}", self.spec.name);
-        Numbers::of(self.column(field))
+    pub fn number_column(&self, field: &str) -> NumberColumn<'_> {
+        debug_assert!(
+            self.column_holds(field, is_number_kind),
+            "{} has no number {field}",
+            self.spec.name
+        );
+        NumberColumn::from_column(self.find_column(field))
     }
 
     /// A column of decimal numbers.
-    pub fn floats(&self, field: &str) -> Floats<'_> {
-        debug_assert!(self.holds(field, is_float), "{} has no float {field}", self.spec.name);
-        Floats::of(self.column(field))
+    pub fn float_column(&self, field: &str) -> FloatColumn<'_> {
+        debug_assert!(
+            self.column_holds(field, is_float_kind),
+            "{} has no float {field}",
+            self.spec.name
+        );
+        FloatColumn::from_column(self.find_column(field))
     }
 
-    fn column(&self, field: &str) -> Option<&Column> {
+    fn find_column(&self, field: &str) -> Option<&ColumnCells> {
         let at = self.spec.fields.iter().position(|other| other.name == field)?;
         self.columns[at].as_ref()
     }
 
-    fn holds(&self, field: &str, kind: fn(Kind) -> bool) -> bool {
-        self.spec.find_field(field).is_some_and(|field| kind(field.kind))
+    fn column_holds(&self, field: &str, kind: fn(FieldKind) -> bool) -> bool {
+        self.spec.find_field_spec(field).is_some_and(|field| kind(field.kind))
     }
 }
 
-pub(super) fn is_number(kind: Kind) -> bool {
-    is_small(kind)
+pub(super) fn is_number_kind(kind: FieldKind) -> bool {
+    is_small_kind(kind)
         || matches!(
             kind,
-            Kind::Color | Kind::Date | Kind::Time | Kind::LocalTime | Kind::Integer(_)
+            FieldKind::Color
+                | FieldKind::Date
+                | FieldKind::Time
+                | FieldKind::LocalTime
+                | FieldKind::Integer(_)
         )
 }
 
-pub(super) fn is_small(kind: Kind) -> bool {
-    matches!(kind, Kind::Enum(_) | Kind::RouteType)
+pub(super) fn is_small_kind(kind: FieldKind) -> bool {
+    matches!(kind, FieldKind::Enum(_) | FieldKind::RouteType)
 }
 
-pub(super) fn is_float(kind: Kind) -> bool {
-    matches!(kind, Kind::Latitude | Kind::Longitude | Kind::Float(_))
+pub(super) fn is_float_kind(kind: FieldKind) -> bool {
+    matches!(kind, FieldKind::Latitude | FieldKind::Longitude | FieldKind::Float(_))
 }
 
-pub(super) fn is_text(kind: Kind) -> bool {
-    !is_number(kind) && !is_float(kind)
+pub(super) fn is_text_kind(kind: FieldKind) -> bool {
+    !is_number_kind(kind) && !is_float_kind(kind)
 }

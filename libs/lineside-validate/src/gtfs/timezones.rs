@@ -12,31 +12,31 @@ const OFFSET_MAX: u32 = 18 * 3_600;
 
 /// A zone's name, written in the same way as all that mean the same. `None` if it is no zone. Unlike
 /// elsewhere, capitals count.
-pub fn zone_id(text: &str) -> Option<String> {
+pub fn normalize_zone_id(text: &str) -> Option<String> {
     if text == "Z" || text.starts_with(['+', '-']) {
-        return offset(text);
+        return normalize_offset(text);
     }
     for prefix in ["UTC", "GMT", "UT"] {
         match text.strip_prefix(prefix) {
             Some("") => return Some(text.to_owned()),
             Some(rest) if rest.starts_with(['+', '-']) => {
-                let offset = offset(rest)?;
+                let offset = normalize_offset(rest)?;
                 let is_zero = offset == "Z";
                 return Some(if is_zero { prefix.to_owned() } else { format!("{prefix}{offset}") });
             }
             _ => {}
         }
     }
-    is_name(text).then(|| text.to_owned())
+    is_zone_name(text).then(|| text.to_owned())
 }
 
 /// Whether a text is a zone; see [`zone_id`].
-pub(super) fn is_zone(text: &str) -> bool {
-    is_name(text) || zone_id(text).is_some()
+pub(super) fn is_time_zone(text: &str) -> bool {
+    is_zone_name(text) || normalize_zone_id(text).is_some()
 }
 
 /// The database within the program, as what a machine has differs.
-fn is_name(text: &str) -> bool {
+fn is_zone_name(text: &str) -> bool {
     static NAMES: OnceLock<TimeZoneDatabase> = OnceLock::new();
     let zone = NAMES.get_or_init(TimeZoneDatabase::bundled).get(text);
     zone.is_ok_and(|zone| zone.iana_name() == Some(text)) && !LEFT_OUT.contains(&text)
@@ -44,17 +44,17 @@ fn is_name(text: &str) -> bool {
 
 /// `Z`, or a sign and `h`, `hh`, `hhmm`, `hh:mm`, `hhmmss` or `hh:mm:ss`; written as the longest
 /// that is needed.
-fn offset(text: &str) -> Option<String> {
+fn normalize_offset(text: &str) -> Option<String> {
     if text == "Z" {
         return Some(text.to_owned());
     }
     let (sign, rest) = text.split_at_checked(1).filter(|(sign, _)| matches!(*sign, "+" | "-"))?;
     let [hours, minutes, seconds] = match *rest.as_bytes() {
-        [h] => [two(b'0', h)?, 0, 0],
-        [h1, h2] => [two(h1, h2)?, 0, 0],
-        [h1, h2, m1, m2] | [h1, h2, b':', m1, m2] => [two(h1, h2)?, two(m1, m2)?, 0],
+        [h] => [two_digits(b'0', h)?, 0, 0],
+        [h1, h2] => [two_digits(h1, h2)?, 0, 0],
+        [h1, h2, m1, m2] | [h1, h2, b':', m1, m2] => [two_digits(h1, h2)?, two_digits(m1, m2)?, 0],
         [h1, h2, m1, m2, s1, s2] | [h1, h2, b':', m1, m2, b':', s1, s2] => {
-            [two(h1, h2)?, two(m1, m2)?, two(s1, s2)?]
+            [two_digits(h1, h2)?, two_digits(m1, m2)?, two_digits(s1, s2)?]
         }
         _ => return None,
     };
@@ -69,14 +69,14 @@ fn offset(text: &str) -> Option<String> {
     })
 }
 
-fn two(tens: u8, ones: u8) -> Option<u32> {
+fn two_digits(tens: u8, ones: u8) -> Option<u32> {
     let digit = |byte: u8| char::from(byte).to_digit(10);
     Some(digit(tens)? * 10 + digit(ones)?)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::zone_id;
+    use super::normalize_zone_id;
 
     #[test]
     fn zones_are_names_and_offsets() {
@@ -94,7 +94,7 @@ mod tests {
             ("GMT0", "GMT0"),
             ("PST8PDT", "PST8PDT"),
         ] {
-            assert_eq!(zone_id(text).as_deref(), Some(id), "{text}");
+            assert_eq!(normalize_zone_id(text).as_deref(), Some(id), "{text}");
         }
     }
 
@@ -118,7 +118,7 @@ mod tests {
             "UTC ",
             "+é",
         ] {
-            assert_eq!(zone_id(text), None, "{text}");
+            assert_eq!(normalize_zone_id(text), None, "{text}");
         }
     }
 }

@@ -6,13 +6,13 @@ use geo::{Coord, LineString};
 use lineside_formats::{Error, gtfs::fields::LOCATIONS};
 
 use super::{
-    area::{Area, Exhausted, Steps, fault_of},
-    json::{Fault, Json},
-    table::Status,
+    area::{PolygonArea, StepBudget, StepsExhausted, find_area_fault},
+    json::{JsonFault, JsonValue},
+    table::ReadStatus,
 };
 use crate::{
-    notice::{Kind, Notices, Sample, Severity},
-    stop::Stop,
+    cancel::CancelToken,
+    notice::{NoticeKind, NoticeSample, Notices, Severity},
 };
 
 /// Bytes of the file that are read; zones of a whole country take a few of these millions.
@@ -23,29 +23,29 @@ const STEPS_MAX: u64 = 500_000_000;
 
 /// A zone.
 #[derive(Debug)]
-pub struct Zone {
+pub struct FlexZone {
     /// Its id, which stop times name.
     pub id: String,
     /// Its position in the file, from 0.
     pub index: u32,
     /// Its area, in degrees.
-    pub area: Area,
+    pub area: PolygonArea,
 }
 
 /// The zones of a feed.
 #[derive(Debug)]
-pub struct Zones {
+pub struct FlexZones {
     /// How far the file could be read.
-    pub status: Status,
+    pub status: ReadStatus,
     /// The zones that could be read; the first of each id counts.
-    pub zones: Vec<Zone>,
+    pub zones: Vec<FlexZone>,
 }
 
-impl Zones {
-    pub(super) const NONE: Zones = Zones { status: Status::Missing, zones: Vec::new() };
+impl FlexZones {
+    pub(super) const NONE: FlexZones = FlexZones { status: ReadStatus::Missing, zones: Vec::new() };
 
     /// The zones by their ids.
-    pub fn by_id(&self) -> HashMap<&str, &Zone> {
+    pub fn zones_by_id(&self) -> HashMap<&str, &FlexZone> {
         // The first of each comes last, and stays.
         self.zones.iter().rev().map(|zone| (zone.id.as_str(), zone)).collect()
     }
@@ -53,7 +53,7 @@ impl Zones {
 
 macro_rules! kinds {
     ($($name:ident $code:literal $severity:ident $fields:expr;)*) => {
-        $(static $name: Kind = Kind {
+        $(static $name: NoticeKind = NoticeKind {
             code: $code,
             severity: Severity::$severity,
             fields: $fields,
@@ -61,7 +61,7 @@ macro_rules! kinds {
         };)*
 
         /// All that is said while zones are read.
-        pub(crate) static KINDS: &[&Kind] = &[$(&$name),*];
+        pub(crate) static KINDS: &[&NoticeKind] = &[$(&$name),*];
     };
 }
 
@@ -97,151 +97,172 @@ kinds! {
 /// # Errors
 ///
 /// If it cannot be read or is too large.
-pub(super) fn read(reader: &mut dyn Read, stop: &Stop, out: &mut Notices) -> Result<Zones, Error> {
+pub(super) fn read_zones(
+    reader: &mut dyn Read,
+    stop: &CancelToken,
+    out: &mut Notices,
+) -> Result<FlexZones, Error> {
     let mut bytes = Vec::new();
-    reader.take(BYTES_MAX).read_to_end(&mut bytes).map_err(Error::io)?;
-    let nothing = |status| Zones { status, zones: Vec::new() };
-    let json = match Json::read(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes)) {
+    reader.take(BYTES_MAX).read_to_end(&mut bytes).map_err(Error::from_io)?;
+    let nothing = |status| FlexZones { status, zones: Vec::new() };
+    let json = match JsonValue::read_json(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes)) {
         Ok(json) => json,
-        Err(Fault::Twice(name)) => {
-            out.add(&TWICE, |sample| {
-                sample.put("filename", LOCATIONS).put("duplicatedElement", name);
+        Err(JsonFault::Twice(name)) => {
+            out.add_notice(&TWICE, |sample| {
+                sample.set_field("filename", LOCATIONS).set_field("duplicatedElement", name);
             });
-            return Ok(nothing(Status::Parsed));
+            return Ok(nothing(ReadStatus::Parsed));
         }
-        Err(Fault::Malformed(message)) => {
-            malformed(&message, out);
-            return Ok(nothing(Status::BadRows));
+        Err(JsonFault::Malformed(message)) => {
+            report_malformed(&message, out);
+            return Ok(nothing(ReadStatus::BadRows));
         }
     };
-    let Some(features) = collection(&json, out) else { return Ok(nothing(Status::BadRows)) };
-    let mut zones: Vec<Zone> = Vec::new();
-    let mut status = Status::Parsed;
-    let goes_on = || !stop.is_stopped();
-    let mut steps = Steps::new(STEPS_MAX, &goes_on);
+    let Some(features) = feature_collection(&json, out) else {
+        return Ok(nothing(ReadStatus::BadRows));
+    };
+    let mut zones: Vec<FlexZone> = Vec::new();
+    let mut status = ReadStatus::Parsed;
+    let goes_on = || !stop.is_cancelled();
+    let mut steps = StepBudget::new(STEPS_MAX, &goes_on);
     for (index, feature) in (0..).zip(features) {
-        match (Feature { json: feature, index, id: None }).read(&mut steps, out) {
+        match (ZoneFeature { json: feature, index, id: None }).read_zone(&mut steps, out) {
             Some(zone) => zones.push(zone),
-            None => status = Status::BadRows,
+            None => status = ReadStatus::BadRows,
         }
     }
-    if status == Status::Parsed {
-        say_duplicates(&zones, out);
+    if status == ReadStatus::Parsed {
+        report_duplicate_ids(&zones, out);
     }
-    Ok(Zones { status, zones })
+    Ok(FlexZones { status, zones })
 }
 
-fn malformed(message: &str, out: &mut Notices) {
-    out.add(&MALFORMED, |sample| {
-        sample.put("filename", LOCATIONS).put("message", message);
+fn report_malformed(message: &str, out: &mut Notices) {
+    out.add_notice(&MALFORMED, |sample| {
+        sample.set_field("filename", LOCATIONS).set_field("message", message);
     });
 }
 
 /// The features of the collection; `None` if the file is no collection.
-fn collection<'a>(json: &'a Json, out: &mut Notices) -> Option<&'a [Json]> {
-    let Some(members) = json.object() else {
-        malformed("an object was expected", out);
+fn feature_collection<'a>(json: &'a JsonValue, out: &mut Notices) -> Option<&'a [JsonValue]> {
+    let Some(members) = json.as_object() else {
+        report_malformed("an object was expected", out);
         return None;
     };
-    say_unknown(members, &["type", "features"], out);
+    report_unknown_members(members, &["type", "features"], out);
     let missing = |element: &str, out: &mut Notices| {
-        out.add(&MISSING, |sample| {
-            sample.put("missingElement", element);
+        out.add_notice(&MISSING, |sample| {
+            sample.set_field("missingElement", element);
         });
     };
-    let Some(type_) = json.get("type").and_then(Json::text) else {
+    let Some(type_) = json.get_member("type").and_then(JsonValue::to_text) else {
         missing("type", out);
         return None;
     };
     if type_ != "FeatureCollection" {
-        out.add(&NO_COLLECTION, |sample| {
-            sample.put("message", "the file has to be a FeatureCollection");
-            sample.put("geoJsonType", type_);
+        out.add_notice(&NO_COLLECTION, |sample| {
+            sample.set_field("message", "the file has to be a FeatureCollection");
+            sample.set_field("geoJsonType", type_);
         });
         return None;
     }
-    let features = json.get("features").and_then(Json::list);
+    let features = json.get_member("features").and_then(JsonValue::as_list);
     if features.is_none() {
         missing("features", out);
     }
     features
 }
 
-fn say_unknown(members: &[(String, Json)], known: &[&str], out: &mut Notices) {
+fn report_unknown_members(members: &[(String, JsonValue)], known: &[&str], out: &mut Notices) {
     for (name, _) in members.iter().filter(|(name, _)| !known.contains(&name.as_str())) {
-        out.add(&UNKNOWN, |sample| {
-            sample.put("filename", LOCATIONS).put("unknownElement", name.as_str());
+        out.add_notice(&UNKNOWN, |sample| {
+            sample.set_field("filename", LOCATIONS).set_field("unknownElement", name.as_str());
         });
     }
 }
 
-fn say_duplicates(zones: &[Zone], out: &mut Notices) {
+fn report_duplicate_ids(zones: &[FlexZone], out: &mut Notices) {
     let mut first: std::collections::BTreeMap<&str, u32> = std::collections::BTreeMap::new();
     for zone in zones {
         let index = *first.entry(&zone.id).or_insert(zone.index);
         if index != zone.index {
-            out.add(&AGAIN, |sample| {
-                sample.put("featureId", zone.id.as_str());
-                sample.put("firstIndex", index).put("secondIndex", zone.index);
+            out.add_notice(&AGAIN, |sample| {
+                sample.set_field("featureId", zone.id.as_str());
+                sample.set_field("firstIndex", index).set_field("secondIndex", zone.index);
             });
         }
     }
 }
 
 /// A feature that is being read.
-struct Feature<'a> {
-    json: &'a Json,
+struct ZoneFeature<'a> {
+    json: &'a JsonValue,
     index: u32,
     id: Option<String>,
 }
 
-impl Feature<'_> {
-    fn read(mut self, steps: &mut Steps<'_>, out: &mut Notices) -> Option<Zone> {
-        let members = self.json.object()?;
-        say_unknown(members, &["id", "type", "properties", "geometry"], out);
+impl ZoneFeature<'_> {
+    fn read_zone(mut self, steps: &mut StepBudget<'_>, out: &mut Notices) -> Option<FlexZone> {
+        let members = self.json.as_object()?;
+        report_unknown_members(members, &["id", "type", "properties", "geometry"], out);
         let mut missing: Vec<&str> = Vec::new();
-        self.id = self.json.get("id").and_then(Json::text).filter(|id| !id.is_empty());
+        self.id =
+            self.json.get_member("id").and_then(JsonValue::to_text).filter(|id| !id.is_empty());
         if self.id.is_none() {
             missing.push("features.id");
         }
-        match self.json.get("type").and_then(Json::text) {
+        match self.json.get_member("type").and_then(JsonValue::to_text) {
             None => missing.push("features.type"),
             Some(type_) if type_ != "Feature" => {
-                self.say(&NO_FEATURE, out, |sample| {
-                    sample.put("featureType", type_);
+                self.report_for_feature(&NO_FEATURE, out, |sample| {
+                    sample.set_field("featureType", type_);
                 });
             }
             Some(_) => {}
         }
-        if self.json.get("properties").is_none() {
+        if self.json.get_member("properties").is_none() {
             missing.push("features.properties");
         }
-        let geometry = self.geometry(&mut missing, out);
+        let geometry = self.read_geometry(&mut missing, out);
         for element in &missing {
-            self.say(&MISSING, out, |sample| {
-                sample.put("missingElement", *element);
+            self.report_for_feature(&MISSING, out, |sample| {
+                sample.set_field("missingElement", *element);
             });
         }
         let (type_, coordinates) = geometry.filter(|_| missing.is_empty())?;
-        let area = self.area(&type_, coordinates, steps, out)?;
-        Some(Zone { id: self.id?, index: self.index, area })
+        let area = self.read_area(&type_, coordinates, steps, out)?;
+        Some(FlexZone { id: self.id?, index: self.index, area })
     }
 
-    fn say(&self, kind: &'static Kind, out: &mut Notices, more: impl FnOnce(&mut Sample)) {
-        out.add(kind, |sample| {
-            sample.put("featureId", self.id.as_deref()).put("featureIndex", self.index);
+    fn report_for_feature(
+        &self,
+        kind: &'static NoticeKind,
+        out: &mut Notices,
+        more: impl FnOnce(&mut NoticeSample),
+    ) {
+        out.add_notice(kind, |sample| {
+            sample.set_field("featureId", self.id.as_deref()).set_field("featureIndex", self.index);
             more(sample);
         });
     }
 
-    fn geometry(&self, missing: &mut Vec<&str>, out: &mut Notices) -> Option<(String, &Json)> {
-        let Some(geometry) = self.json.get("geometry").filter(|it| it.object().is_some()) else {
+    fn read_geometry(
+        &self,
+        missing: &mut Vec<&str>,
+        out: &mut Notices,
+    ) -> Option<(String, &JsonValue)> {
+        let Some(geometry) = self.json.get_member("geometry").filter(|it| it.as_object().is_some())
+        else {
             missing.push("features.geometry");
             return None;
         };
-        say_unknown(geometry.object().unwrap_or_default(), &["type", "coordinates"], out);
-        let type_ = geometry.get("type").and_then(Json::text);
-        let coordinates = geometry.get("coordinates");
+        report_unknown_members(
+            geometry.as_object().unwrap_or_default(),
+            &["type", "coordinates"],
+            out,
+        );
+        let type_ = geometry.get_member("type").and_then(JsonValue::to_text);
+        let coordinates = geometry.get_member("coordinates");
         match (&type_, coordinates) {
             (None, _) => missing.push("features.geometry.type"),
             (_, None) => missing.push("features.geometry.coordinates"),
@@ -251,58 +272,58 @@ impl Feature<'_> {
     }
 
     /// The area of the geometry; empty if its type is none that GTFS takes.
-    fn area(
+    fn read_area(
         &self,
         type_: &str,
-        coordinates: &Json,
-        steps: &mut Steps<'_>,
+        coordinates: &JsonValue,
+        steps: &mut StepBudget<'_>,
         out: &mut Notices,
-    ) -> Option<Area> {
+    ) -> Option<PolygonArea> {
         let polygons: Option<Vec<Vec<LineString<f64>>>> = match type_ {
-            "Polygon" => polygon(coordinates).map(|polygon| vec![polygon]),
+            "Polygon" => parse_polygon(coordinates).map(|polygon| vec![polygon]),
             "MultiPolygon" => {
-                coordinates.list().and_then(|list| list.iter().map(polygon).collect())
+                coordinates.as_list().and_then(|list| list.iter().map(parse_polygon).collect())
             }
             _ => {
-                self.say(&NO_AREA, out, |sample| {
-                    sample.put("geometryType", type_);
+                self.report_for_feature(&NO_AREA, out, |sample| {
+                    sample.set_field("geometryType", type_);
                 });
-                return Some(Area::new(std::iter::empty()));
+                return Some(PolygonArea::new(std::iter::empty()));
             }
         };
         let wrong = match polygons {
             None => {
                 "a ring is no list of at least four points of which the last is the first".into()
             }
-            Some(polygons) => match fault_of(&polygons, steps) {
+            Some(polygons) => match find_area_fault(&polygons, steps) {
                 Ok(Some(fault)) => fault,
                 known => {
-                    if known == Err(Exhausted) {
-                        out.leave_off(&INVALID);
+                    if known == Err(StepsExhausted) {
+                        out.mark_incomplete(&INVALID);
                     }
-                    return Some(Area::new(polygons.iter().map(Vec::as_slice)));
+                    return Some(PolygonArea::new(polygons.iter().map(Vec::as_slice)));
                 }
             },
         };
-        self.say(&INVALID, out, |sample| {
-            sample.put("geometryType", type_).put("message", wrong);
+        self.report_for_feature(&INVALID, out, |sample| {
+            sample.set_field("geometryType", type_).set_field("message", wrong);
         });
         None
     }
 }
 
 /// A polygon of rings, the outer one first.
-fn polygon(rings: &Json) -> Option<Vec<LineString<f64>>> {
-    let rings = rings.list()?.iter().map(ring).collect::<Option<Vec<_>>>()?;
+fn parse_polygon(rings: &JsonValue) -> Option<Vec<LineString<f64>>> {
+    let rings = rings.as_list()?.iter().map(parse_ring).collect::<Option<Vec<_>>>()?;
     (!rings.is_empty()).then_some(rings)
 }
 
 /// A closed line: at least four points, of which the last is the first.
-fn ring(points: &Json) -> Option<LineString<f64>> {
-    let point = |json: &Json| {
-        let [x, y, ..] = json.list()? else { return None };
-        Some(Coord { x: x.number()?, y: y.number()? })
+fn parse_ring(points: &JsonValue) -> Option<LineString<f64>> {
+    let point = |json: &JsonValue| {
+        let [x, y, ..] = json.as_list()? else { return None };
+        Some(Coord { x: x.as_number()?, y: y.as_number()? })
     };
-    let points = points.list()?.iter().map(point).collect::<Option<Vec<_>>>()?;
+    let points = points.as_list()?.iter().map(point).collect::<Option<Vec<_>>>()?;
     (points.len() >= 4 && points.first() == points.last()).then(|| LineString::new(points))
 }

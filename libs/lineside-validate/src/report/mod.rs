@@ -8,16 +8,16 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub use self::{
-    features::features,
-    summary::{Agency, Counts, FeedInfo, Run, Summary},
+    features::detect_features,
+    summary::{AgencySummary, EntityCounts, FeedInfo, FeedSummary, ValidationRun},
 };
 use crate::{Notices, Severity, rules::SystemError};
 
 /// A whole report.
 #[derive(Debug, Serialize)]
-pub struct Report<'a> {
+pub struct ReportDocument<'a> {
     /// What was looked at, and how.
-    pub summary: Summary,
+    pub summary: FeedSummary,
     /// What was found, ordered by code.
     pub notices: Vec<NoticeReport<'a>>,
 }
@@ -37,7 +37,7 @@ pub struct NoticeReport<'a> {
 }
 
 /// The notices by code, as the reference validator lists them.
-pub fn notices(notices: &Notices) -> Vec<NoticeReport<'_>> {
+pub fn report_notices(notices: &Notices) -> Vec<NoticeReport<'_>> {
     notices
         .iter()
         .map(|found| NoticeReport {
@@ -51,7 +51,7 @@ pub fn notices(notices: &Notices) -> Vec<NoticeReport<'_>> {
 
 /// Our own faults, in the shape of the reference validator's `system_errors.json`: never mixed with
 /// the data's.
-pub fn system_errors(errors: &[SystemError]) -> Value {
+pub fn report_system_errors(errors: &[SystemError]) -> Value {
     const CODE: &str = "runtime_exception_in_validator_error";
     let samples: Vec<Value> = errors
         .iter()

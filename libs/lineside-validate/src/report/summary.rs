@@ -3,12 +3,12 @@
 use jiff::civil::Date;
 use serde::Serialize;
 
-use super::features;
-use crate::gtfs::{self, Feed, File};
+use super::detect_features;
+use crate::gtfs::{self, GtfsFeed, GtfsFile};
 
 /// How a schedule was looked at.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct ValidationRun {
     /// The version of the program.
     pub version: String,
     /// When, as RFC 3339.
@@ -30,7 +30,7 @@ pub struct Run {
 /// What was looked at, how, and what is in it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Summary {
+pub struct FeedSummary {
     validator_version: String,
     validated_at: String,
     gtfs_input: String,
@@ -40,10 +40,10 @@ pub struct Summary {
     country_code: String,
     date_for_validation: String,
     feed_info: FeedInfo,
-    agencies: Vec<Agency>,
+    agencies: Vec<AgencySummary>,
     files: Vec<String>,
     validation_time_seconds: f64,
-    counts: Counts,
+    counts: EntityCounts,
     gtfs_features: Vec<&'static str>,
 }
 
@@ -64,7 +64,7 @@ pub struct FeedInfo {
 
 /// An agency.
 #[derive(Debug, Serialize)]
-pub struct Agency {
+pub struct AgencySummary {
     name: String,
     url: String,
     phone: String,
@@ -75,7 +75,7 @@ pub struct Agency {
 /// How many different things there are.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub struct Counts {
+pub struct EntityCounts {
     /// Shapes.
     pub shapes: u64,
     /// Stops of all kinds.
@@ -90,14 +90,14 @@ pub struct Counts {
     pub blocks: u64,
 }
 
-impl Summary {
+impl FeedSummary {
     /// What is to be said of a feed.
-    pub fn new(feed: &Feed, run: &Run) -> Summary {
+    pub fn new(feed: &GtfsFeed, run: &ValidationRun) -> FeedSummary {
         let country = run.country.map_or_else(
             || "ZZ".to_owned(),
             |letters| letters.iter().copied().map(char::from).collect(),
         );
-        Summary {
+        FeedSummary {
             validator_version: run.version.clone(),
             validated_at: run.at.clone(),
             gtfs_input: run.input.clone(),
@@ -105,48 +105,48 @@ impl Summary {
             output_directory: run.output.clone(),
             country_code: country,
             date_for_validation: run.today.to_string(),
-            feed_info: feed_info(feed),
-            agencies: agencies(feed),
-            files: feed.names().to_vec(),
+            feed_info: read_feed_info(feed),
+            agencies: read_agencies(feed),
+            files: feed.file_names().to_vec(),
             validation_time_seconds: run.seconds,
-            counts: Counts::of(feed),
-            gtfs_features: features(feed),
+            counts: EntityCounts::count_entities(feed),
+            gtfs_features: detect_features(feed),
         }
     }
 }
 
-impl Counts {
+impl EntityCounts {
     /// Counts the things of a feed.
-    pub fn of(feed: &Feed) -> Counts {
+    pub fn count_entities(feed: &GtfsFeed) -> EntityCounts {
         let count = |file, field: &str| {
             let table = feed.table(file);
-            let texts = table.texts(field);
-            let mut seen = vec![false; texts.n_codes()];
-            for code in table.rows().filter_map(|row| texts.code(row)) {
+            let texts = table.text_column(field);
+            let mut seen = vec![false; texts.count_codes()];
+            for code in table.rows().filter_map(|row| texts.code_of_row(row)) {
                 seen[code as usize] = true;
             }
             seen.into_iter().filter(|&seen| seen).count() as u64
         };
-        Counts {
-            shapes: count(File::Shapes, "shape_id"),
-            stops: count(File::Stops, "stop_id"),
-            routes: count(File::Routes, "route_id"),
-            trips: count(File::Trips, "trip_id"),
-            agencies: count(File::Agency, "agency_id"),
-            blocks: count(File::Trips, "block_id"),
+        EntityCounts {
+            shapes: count(GtfsFile::Shapes, "shape_id"),
+            stops: count(GtfsFile::Stops, "stop_id"),
+            routes: count(GtfsFile::Routes, "route_id"),
+            trips: count(GtfsFile::Trips, "trip_id"),
+            agencies: count(GtfsFile::Agency, "agency_id"),
+            blocks: count(GtfsFile::Trips, "block_id"),
         }
     }
 }
 
-fn feed_info(feed: &Feed) -> FeedInfo {
-    let table = feed.table(File::FeedInfo);
+fn read_feed_info(feed: &GtfsFeed) -> FeedInfo {
+    let table = feed.table(GtfsFile::FeedInfo);
     if table.is_empty() {
         return FeedInfo::default();
     }
-    let text = |field: &str| table.texts(field).get(0).unwrap_or_default().to_owned();
+    let text = |field: &str| table.text_column(field).get(0).unwrap_or_default().to_owned();
     let date = |field: &str| {
-        let day = table.numbers(field).get(0);
-        day.map(|day| gtfs::date_of(day).to_string())
+        let day = table.number_column(field).get(0);
+        day.map(|day| gtfs::date_from_day(day).to_string())
     };
     FeedInfo {
         publisher_name: text("feed_publisher_name"),
@@ -161,11 +161,11 @@ fn feed_info(feed: &Feed) -> FeedInfo {
 /// Agencies that a report lists; more are counted only.
 const AGENCIES_MAX: u32 = 1_000;
 
-fn agencies(feed: &Feed) -> Vec<Agency> {
-    let table = feed.table(File::Agency);
-    let text = |field: &str, row| table.texts(field).get(row).unwrap_or_default().to_owned();
+fn read_agencies(feed: &GtfsFeed) -> Vec<AgencySummary> {
+    let table = feed.table(GtfsFile::Agency);
+    let text = |field: &str, row| table.text_column(field).get(row).unwrap_or_default().to_owned();
     (0..table.len().min(AGENCIES_MAX))
-        .map(|row| Agency {
+        .map(|row| AgencySummary {
             name: text("agency_name", row),
             url: text("agency_url", row),
             phone: text("agency_phone", row),

@@ -5,7 +5,7 @@
 /// Its page lies in the folder `pages` beside where they are made.
 macro_rules! kinds {
     ($($name:ident $code:literal $severity:ident $fields:expr;)*) => {
-        $(pub(super) static $name: $crate::notice::Kind = $crate::notice::Kind {
+        $(pub(super) static $name: $crate::notice::NoticeKind = $crate::notice::NoticeKind {
             code: $code,
             severity: $crate::notice::Severity::$severity,
             fields: &$fields,
@@ -13,7 +13,7 @@ macro_rules! kinds {
         };)*
 
         /// All of them.
-        pub(super) static KINDS: &[&$crate::notice::Kind] = &[$(&$name),*];
+        pub(super) static KINDS: &[&$crate::notice::NoticeKind] = &[$(&$name),*];
     };
 }
 
@@ -21,7 +21,7 @@ pub mod gbfs;
 pub mod gtfs;
 pub mod gtfs_rt;
 pub mod netex;
-mod patience;
+mod time_limit;
 pub mod siri;
 
 use std::{
@@ -34,9 +34,9 @@ use std::{
 };
 
 use crate::{
-    Context,
-    notice::{Kind, Notices},
-    stop::Stopped,
+    ValidationContext,
+    cancel::CancelUnwind,
+    notice::{NoticeKind, Notices},
 };
 
 /// The name of a field of a notice, and what it says.
@@ -46,11 +46,11 @@ type Field = (&'static str, &'static str);
 #[derive(Debug)]
 pub struct Rule<S: ?Sized + 'static, F: 'static> {
     /// What it says: mostly one kind of notice, several where one look finds them all.
-    pub kinds: &'static [&'static Kind],
+    pub kinds: &'static [&'static NoticeKind],
     /// The files without which it is passed over, as nothing can be relied on.
     pub files: &'static [F],
     /// Looks at the subject and says what is wrong.
-    pub check: fn(&S, &Context, &mut Notices),
+    pub check: fn(&S, &ValidationContext, &mut Notices),
 }
 
 /// Our own fault: a rule that did not end as it should, or met a limit of ours.
@@ -64,7 +64,7 @@ pub struct SystemError {
 
 /// How far rules came with a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub struct ValidationOutcome {
     /// Our own faults: rules that broke off.
     pub errors: Vec<SystemError>,
     /// The time ran out: some rules have not looked, or not at all of the message.
@@ -73,47 +73,47 @@ pub struct Verdict {
 
 /// Runs rules over a subject. Those that break off are told apart from what the data gets wrong; those that are
 /// stopped end without a word.
-pub fn run<S: ?Sized + Sync, F: Sync>(
+pub fn run_rules<S: ?Sized + Sync, F: Sync>(
     rules: &[&'static Rule<S, F>],
     subject: &S,
-    context: &Context,
+    context: &ValidationContext,
     notices: &mut Notices,
 ) -> Vec<SystemError> {
     let check = |rule: &&'static Rule<S, F>, out: &mut Notices| {
         let looked = catch_unwind(AssertUnwindSafe(|| (rule.check)(subject, context, out)));
         // Who was stopped did nothing wrong.
-        let fault = looked.err().filter(|panic| !panic.is::<Stopped>());
+        let fault = looked.err().filter(|panic| !panic.is::<CancelUnwind>());
         fault.map(|panic| SystemError {
             rule: rule.kinds.first().map_or("", |kind| kind.code),
-            message: words_of(&*panic),
+            message: panic_message(&*panic),
         })
     };
-    let broken = in_turn(rules, context, notices, check).into_iter().flatten();
-    broken.chain(limits_met(notices)).collect()
+    let broken = run_jobs(rules, context, notices, check).into_iter().flatten();
+    broken.chain(limit_errors(notices)).collect()
 }
 
 /// Where a limit of ours let a rule leave off: what is counted is less than there may be.
-fn limits_met(notices: &Notices) -> Vec<SystemError> {
+fn limit_errors(notices: &Notices) -> Vec<SystemError> {
     let message = "there may be more than is counted: looking further would take too much";
-    let codes = notices.left_off();
+    let codes = notices.incomplete_codes();
     codes.map(|rule| SystemError { rule, message: message.to_owned() }).collect()
 }
 
-fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
 /// Does jobs in their order, on as many threads as the context allows. The results come in the
 /// order of the jobs, and so do the notices, whoever was first.
-pub(crate) fn in_turn<J: Sync, T: Send>(
+pub(crate) fn run_jobs<J: Sync, T: Send>(
     jobs: &[J],
-    context: &Context,
+    context: &ValidationContext,
     notices: &mut Notices,
     work: impl Fn(&J, &mut Notices) -> T + Sync,
 ) -> Vec<T> {
     let next = AtomicUsize::new(0);
-    let empty = notices.sibling();
+    let empty = notices.new_empty_like();
     let done: Mutex<Vec<Option<(T, Notices)>>> = Mutex::new(jobs.iter().map(|_| None).collect());
     let go = || {
         while let Some((at, job)) = {
@@ -134,7 +134,7 @@ pub(crate) fn in_turn<J: Sync, T: Send>(
     let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut results = Vec::with_capacity(jobs.len());
     for (result, out) in done.into_iter().flatten() {
-        notices.merge(out);
+        notices.merge_notices(out);
         results.push(result);
     }
     results

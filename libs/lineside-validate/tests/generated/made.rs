@@ -86,7 +86,7 @@ impl Made {
             let lines = std::iter::once(&rows.columns).chain(&rows.rows);
             let lines: String = lines.map(|cells| cells.join(",") + "\n").collect();
             let text = if rows.columns.is_empty() { String::new() } else { lines };
-            source.with(name, text + &rows.tail)
+            source.with_file(name, text + &rows.tail)
         })
     }
 }

@@ -8,7 +8,7 @@ mod mutations;
 use std::collections::BTreeMap;
 
 use jiff::civil::date;
-use lineside_validate::{Context, Notices, rules::gtfs::validate};
+use lineside_validate::{Notices, ValidationContext, rules::gtfs::validate_feed};
 
 use self::{
     made::{Extent, Made, made},
@@ -21,9 +21,9 @@ const LOUD_SEEDS: std::ops::Range<u64> = 200..204;
 
 /// The codes of all that is said about a schedule, with the first of each.
 fn found(made: &Made) -> Result<BTreeMap<&'static str, String>, String> {
-    let context = Context { today: date(2026, 6, 15), country: None, threads: 1 };
+    let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
     let mut notices = Notices::new(1);
-    let (_, errors) = validate(&made.source(), &context, &mut notices)
+    let (_, errors) = validate_feed(&made.source(), &context, &mut notices)
         .map_err(|error| format!("cannot be read: {error}"))?;
     if let Some(error) = errors.first() {
         return Err(format!("{error:?}"));

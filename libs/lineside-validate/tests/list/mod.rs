@@ -2,14 +2,14 @@
 
 use std::{fs, path::Path};
 
-use lineside_validate::notice::Kind;
+use lineside_validate::notice::NoticeKind;
 
 /// Holds the paper of a format against its kinds, or writes it anew if `LINESIDE_BLESS` is set.
 pub(crate) fn hold(
     format: &str,
     what: &str,
     words: &str,
-    kinds: impl Iterator<Item = &'static Kind>,
+    kinds: impl Iterator<Item = &'static NoticeKind>,
 ) {
     let text = list(format, what, words, kinds);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/rules/{format}.md"));
@@ -24,21 +24,21 @@ fn list(
     format: &str,
     what: &str,
     words: &str,
-    kinds: impl Iterator<Item = &'static Kind>,
+    kinds: impl Iterator<Item = &'static NoticeKind>,
 ) -> String {
     let mut list = format!(
         "# Rules for {what}\n\n{words}\n\
          The page of a code says what it means and how to fix it, and its examples are tests.\n\n\
          | code | severity | what is wrong |\n|---|---|---|\n"
     );
-    let mut kinds: Vec<&Kind> = kinds.collect();
+    let mut kinds: Vec<&NoticeKind> = kinds.collect();
     kinds.sort_by_key(|kind| kind.code);
     for kind in kinds {
-        let summary = kind.summary().replace('\n', " ").replace('|', "\\|");
+        let summary = kind.page_summary().replace('\n', " ").replace('|', "\\|");
         list.push_str(&format!(
             "| [`{0}`](../../libs/lineside-validate/src/rules/{format}/pages/{0}.md) | {1} | {summary} |\n",
             kind.code,
-            kind.severity.name(),
+            kind.severity.report_name(),
         ));
     }
     list

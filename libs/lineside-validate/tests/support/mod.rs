@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use lineside_validate::{Notices, notice::Kind};
+use lineside_validate::{Notices, notice::NoticeKind};
 use serde_json::{Map, Value};
 
 /// The cases of a page: one begins with each `##` heading, and is told each block below it, with what the first fence says, and each
@@ -50,7 +50,7 @@ pub(crate) fn has_both(expected: &[&[Value]], may_lack: bool) -> Result<(), Stri
 
 /// Holds what was found of a kind against what a case expects: as many notices, in the same order, with the fields that matter.
 pub(crate) fn hold(
-    kind: &Kind,
+    kind: &NoticeKind,
     heading: &str,
     expected: &[Value],
     notices: &Notices,
@@ -77,8 +77,8 @@ pub(crate) fn hold(
 
 /// Checks the page of each kind, or of the one that `LINESIDE_RULE` names.
 pub(crate) fn check_all(
-    kinds: impl Iterator<Item = &'static Kind>,
-    check: impl Fn(&Kind) -> Result<(), String>,
+    kinds: impl Iterator<Item = &'static NoticeKind>,
+    check: impl Fn(&NoticeKind) -> Result<(), String>,
 ) {
     let only = std::env::var("LINESIDE_RULE").ok();
     let mut wrong = Vec::new();
@@ -91,12 +91,12 @@ pub(crate) fn check_all(
 }
 
 /// Holds the pages in a folder and those below it against the kinds: one page each, with a summary and a word on each field.
-pub(crate) fn describe_all(kinds: impl Iterator<Item = &'static Kind>, folder: &str) {
+pub(crate) fn describe_all(kinds: impl Iterator<Item = &'static NoticeKind>, folder: &str) {
     let mut codes = BTreeSet::new();
     for kind in kinds {
         assert!(codes.insert(kind.code.to_owned()), "{} twice", kind.code);
         assert!(kind.page.starts_with(&format!("# `{}`\n", kind.code)), "{}", kind.code);
-        let summary = kind.summary();
+        let summary = kind.page_summary();
         assert!(summary.ends_with('.') && !summary.starts_with('#'), "{}: {summary:?}", kind.code);
         for (name, meaning) in kind.fields {
             assert!(meaning.ends_with('.'), "{}: {name}", kind.code);

@@ -8,17 +8,18 @@ use lineside_formats::{
         },
     },
     siri::{
-        ArrivalBoardingActivity, Call, CallStatus, DepartureBoardingActivity, StopAssignment, Time,
+        ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, SiriCall, SiriTime,
+        StopAssignment,
     },
 };
 use smol_str::SmolStr;
 
-use super::{IdKind, SiriIds, first, seconds, terms};
-use crate::normalize::clamp;
+use super::{IdKind, SiriIds, first_text, terms, to_unix_seconds};
+use crate::normalize::clamp_to_i32;
 
 /// How a journey's calls are taken.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Calls<'a> {
+pub(super) struct CallMapper<'a> {
     pub(super) ids: &'a SiriIds,
     /// Whether the schedule does not have these calls, so that a planned time is all that is known of when they are.
     pub(super) is_own: bool,
@@ -26,74 +27,74 @@ pub(super) struct Calls<'a> {
     pub(super) is_off: bool,
 }
 
-impl Calls<'_> {
+impl CallMapper<'_> {
     /// A call as a stop time update; none without a stop.
-    pub(super) fn update_of(self, call: &Call, is_over: bool) -> Option<StopTimeUpdate> {
-        let quays = Quays::of(call);
+    pub(super) fn map_call(self, call: &SiriCall, is_over: bool) -> Option<StopTimeUpdate> {
+        let quays = CallQuays::from_call(call);
         let stop = quays.planned.or(call.stop_point_ref.as_ref())?;
-        let stop_id = self.ids.map(IdKind::Stop, stop);
+        let stop_id = self.ids.map_id(IdKind::Stop, stop);
         let expected = quays.expected.or(call.stop_point_ref.as_ref());
-        let assigned = expected.map(|quay| self.ids.map(IdKind::Stop, quay));
+        let assigned = expected.map(|quay| self.ids.map_id(IdKind::Stop, quay));
         let assigned = assigned.filter(|assigned| *assigned != stop_id);
         let mut update = StopTimeUpdate {
             stop_id: Some(stop_id.into()),
-            stop_time_properties: properties(call, assigned),
-            departure_occupancy_status: occupancy(call),
+            stop_time_properties: stop_time_properties(call, assigned),
+            departure_occupancy_status: call_occupancy(call),
             ..StopTimeUpdate::default()
         };
-        if self.is_off || is_skipped(call) {
+        if self.is_off || is_call_skipped(call) {
             update.schedule_relationship = Some(ScheduleRelationship::Skipped as i32);
             // A board that lists what does not run wants to say when it would have.
             if self.is_own {
-                update.arrival = planned(call.aimed_arrival_time);
-                update.departure = planned(call.aimed_departure_time);
+                update.arrival = planned_event(call.aimed_arrival_time);
+                update.departure = planned_event(call.aimed_departure_time);
             }
             return Some(update);
         }
-        update.arrival = self.arrival(call, is_over);
-        update.departure = self.departure(call, is_over);
+        update.arrival = self.map_arrival(call, is_over);
+        update.departure = self.map_departure(call, is_over);
         if update.arrival.is_none() && update.departure.is_none() {
             update.schedule_relationship = Some(ScheduleRelationship::NoData as i32);
         }
         Some(update)
     }
 
-    fn arrival(self, call: &Call, is_over: bool) -> Option<StopTimeEvent> {
+    fn map_arrival(self, call: &SiriCall, is_over: bool) -> Option<StopTimeEvent> {
         let is_as_planned = matches!(
             call.arrival_status,
             Some(CallStatus::OnTime | CallStatus::Arrived) if !is_over || call.actual_arrival_time.is_some()
         );
-        let times = Times {
+        let times = EventTimes {
             aimed: call.aimed_arrival_time,
             expected: call.expected_arrival_time.or(call.latest_expected_arrival_time),
             actual: call.actual_arrival_time,
             is_as_planned,
         };
-        self.event(times, call.arrival_status)
+        self.map_event(times, call.arrival_status)
     }
 
-    fn departure(self, call: &Call, is_over: bool) -> Option<StopTimeEvent> {
+    fn map_departure(self, call: &SiriCall, is_over: bool) -> Option<StopTimeEvent> {
         let is_as_planned = call.departure_status == Some(CallStatus::OnTime) && !is_over;
         let expected = call.expected_departure_time;
-        let times = Times {
+        let times = EventTimes {
             aimed: call.aimed_departure_time,
             expected: expected.or(call.provisional_expected_departure_time),
             actual: call.actual_departure_time,
             is_as_planned,
         };
-        self.event(times, call.departure_status)
+        self.map_event(times, call.departure_status)
     }
 
-    fn event(self, times: Times, status: Option<CallStatus>) -> Option<StopTimeEvent> {
+    fn map_event(self, times: EventTimes, status: Option<CallStatus>) -> Option<StopTimeEvent> {
         if status == Some(CallStatus::NoReport) && times.actual.is_none() && !self.is_own {
             return None;
         }
-        let aimed = seconds(times.aimed);
+        let aimed = to_unix_seconds(times.aimed);
         let planned = aimed.filter(|_| times.is_as_planned || self.is_own);
-        let time = seconds(times.actual).or(seconds(times.expected)).or(planned)?;
+        let time = to_unix_seconds(times.actual).or(to_unix_seconds(times.expected)).or(planned)?;
         Some(StopTimeEvent {
             time: Some(time),
-            delay: aimed.map(|aimed| clamp(time.saturating_sub(aimed))),
+            delay: aimed.map(|aimed| clamp_to_i32(time.saturating_sub(aimed))),
             scheduled_time: aimed,
             // What has happened is certain.
             uncertainty: times.actual.map(|_| 0),
@@ -103,46 +104,47 @@ impl Calls<'_> {
 
 /// What is said of when a vehicle arrives or departs.
 #[derive(Clone, Copy, Debug)]
-struct Times {
-    aimed: Option<Time>,
-    expected: Option<Time>,
-    actual: Option<Time>,
+struct EventTimes {
+    aimed: Option<SiriTime>,
+    expected: Option<SiriTime>,
+    actual: Option<SiriTime>,
     /// Whether it is said to be as planned, so that no time has to be given.
     is_as_planned: bool,
 }
 
-fn planned(aimed: Option<Time>) -> Option<StopTimeEvent> {
-    let time = seconds(aimed)?;
+fn planned_event(aimed: Option<SiriTime>) -> Option<StopTimeEvent> {
+    let time = to_unix_seconds(aimed)?;
     Some(StopTimeEvent { time: Some(time), scheduled_time: Some(time), ..StopTimeEvent::default() })
 }
 
 /// The quays of a call, where they are told apart.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Quays<'a> {
+pub(super) struct CallQuays<'a> {
     pub(super) planned: Option<&'a SmolStr>,
     pub(super) expected: Option<&'a SmolStr>,
 }
 
-impl<'a> Quays<'a> {
-    pub(super) fn of(call: &'a Call) -> Quays<'a> {
+impl<'a> CallQuays<'a> {
+    pub(super) fn from_call(call: &'a SiriCall) -> CallQuays<'a> {
         let assignments =
             || call.departure_stop_assignments.iter().chain(&call.arrival_stop_assignments);
         let planned = assignments().find_map(|it| it.aimed_quay_ref.as_ref());
         let seen = |it: &'a StopAssignment| it.actual_quay_ref.as_ref();
         let expected = assignments().find_map(seen);
         let expected = expected.or(assignments().find_map(|it| it.expected_quay_ref.as_ref()));
-        Quays { planned, expected }
+        CallQuays { planned, expected }
     }
 }
 
-fn properties(call: &Call, assigned: Option<SmolStr>) -> Option<StopTimeProperties> {
-    let platform = first(&call.departure_platform_names).or(first(&call.arrival_platform_names));
+fn stop_time_properties(call: &SiriCall, assigned: Option<SmolStr>) -> Option<StopTimeProperties> {
+    let platform =
+        first_text(&call.departure_platform_names).or(first_text(&call.arrival_platform_names));
     // Of a call that is left out the activities say nothing more.
-    let is_served = !is_skipped(call);
+    let is_served = !is_call_skipped(call);
     let none = |is_none: bool| (is_none && is_served).then_some(DropOffPickupType::None as i32);
     let properties = StopTimeProperties {
         assigned_stop_id: assigned.map(Into::into),
-        stop_headsign: first(&call.destination_displays).map(str::to_owned),
+        stop_headsign: first_text(&call.destination_displays).map(str::to_owned),
         pickup_type: none(
             call.departure_boarding_activity == Some(DepartureBoardingActivity::NoBoarding),
         ),
@@ -154,14 +156,14 @@ fn properties(call: &Call, assigned: Option<SmolStr>) -> Option<StopTimeProperti
     (properties != StopTimeProperties::default()).then_some(properties)
 }
 
-fn occupancy(call: &Call) -> Option<i32> {
+fn call_occupancy(call: &SiriCall) -> Option<i32> {
     let forecast = || call.expected_departure_occupancies.iter().find_map(|it| it.occupancy_level);
-    let occupancy = call.occupancy.or_else(forecast).and_then(terms::occupancy);
+    let occupancy = call.occupancy.or_else(forecast).and_then(terms::map_occupancy);
     occupancy.map(|occupancy| occupancy as i32)
 }
 
 /// Whether nobody can get on or off: taken out, or passed without a stop.
-pub(super) fn is_skipped(call: &Call) -> bool {
+pub(super) fn is_call_skipped(call: &SiriCall) -> bool {
     let cancelled = Some(CallStatus::Cancelled);
     let arrives = call.aimed_arrival_time.is_some() || call.arrival_status.is_some();
     let departs = call.aimed_departure_time.is_some() || call.departure_status.is_some();
@@ -175,7 +177,7 @@ pub(super) fn is_skipped(call: &Call) -> bool {
 }
 
 /// The last moment that a call speaks of, Unix seconds.
-pub(super) fn last_moment(call: &Call) -> Option<i64> {
+pub(super) fn last_call_time(call: &SiriCall) -> Option<i64> {
     let times = [
         call.aimed_arrival_time,
         call.expected_arrival_time,
@@ -184,5 +186,5 @@ pub(super) fn last_moment(call: &Call) -> Option<i64> {
         call.expected_departure_time,
         call.actual_departure_time,
     ];
-    times.into_iter().filter_map(seconds).max()
+    times.into_iter().filter_map(to_unix_seconds).max()
 }

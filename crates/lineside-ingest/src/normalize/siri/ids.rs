@@ -53,15 +53,15 @@ pub enum SiriIds {
 
 impl SiriIds {
     /// What the schedule calls it.
-    pub fn map(&self, kind: IdKind, id: &str) -> SmolStr {
+    pub fn map_id(&self, kind: IdKind, id: &str) -> SmolStr {
         match self {
             SiriIds::Same => SmolStr::new(id),
             SiriIds::Prefix(prefix) => match id.strip_prefix(prefix.as_str()) {
                 Some(rest) => SmolStr::new(rest),
                 None => format_smolstr!("{prefix}{id}"),
             },
-            SiriIds::Netex => object_name(id),
-            SiriIds::Table(_, table) => table.find(kind, id).unwrap_or_else(|| SmolStr::new(id)),
+            SiriIds::Netex => netex_object_name(id),
+            SiriIds::Table(_, table) => table.find_id(kind, id).unwrap_or_else(|| SmolStr::new(id)),
         }
     }
 
@@ -76,7 +76,7 @@ impl SiriIds {
     }
 
     /// The word for it in a configuration; none for a table.
-    pub fn word(&self) -> Option<SmolStr> {
+    pub fn config_name(&self) -> Option<SmolStr> {
         match self {
             SiriIds::Same => Some(SmolStr::new_static("same")),
             SiriIds::Prefix(prefix) => Some(format_smolstr!("prefix:{prefix}")),
@@ -89,7 +89,7 @@ impl SiriIds {
 /// What names the object in an id of NeTEx: `NO:Line:7` and `FR:Line:7:LOC` are both 7. French ids may say more closely,
 /// before it, what kind of thing it is, with a letter or two or with nothing: `X:StopPoint:Q:7:LOC`. Anything else is
 /// left as it is.
-fn object_name(id: &str) -> SmolStr {
+fn netex_object_name(id: &str) -> SmolStr {
     let mut parts: Vec<&str> = id.split(':').collect();
     if parts.len() < 3 {
         return SmolStr::new(id);
@@ -145,7 +145,7 @@ impl IdTable {
             match (line, cells.as_slice()) {
                 (1, ["kind", "siri", "gtfs"]) | (2.., [""]) => continue,
                 (2.., [kind, siri, gtfs]) if !siri.is_empty() && !gtfs.is_empty() => {
-                    let kinds = kinds_of(kind);
+                    let kinds = parse_kinds(kind);
                     if kinds.is_empty() {
                         let kinds = IdKind::ALL.map(IdKind::as_str).join(", ");
                         return fail(line, format!("{kind:?} is none of the kinds {kinds}"));
@@ -166,12 +166,12 @@ impl IdTable {
         Ok(table)
     }
 
-    fn find(&self, kind: IdKind, id: &str) -> Option<SmolStr> {
+    fn find_id(&self, kind: IdKind, id: &str) -> Option<SmolStr> {
         self.by_kind[kind as usize].get(id).cloned()
     }
 }
 
-fn kinds_of(word: &str) -> Vec<IdKind> {
+fn parse_kinds(word: &str) -> Vec<IdKind> {
     let fits = |kind: &IdKind| word.is_empty() || kind.as_str() == word;
     IdKind::ALL.into_iter().filter(fits).collect()
 }
@@ -199,14 +199,17 @@ mod tests {
             (&table, IdKind::Line, "A", "A"),
             (&table, IdKind::Line, "B", "2"),
         ] {
-            assert_eq!(ids.map(kind, id), expected, "{id} by {ids:?}");
+            assert_eq!(ids.map_id(kind, id), expected, "{id} by {ids:?}");
         }
     }
 
     #[test]
     fn words_are_read_as_they_are_written() {
         for word in ["same", "netex", "prefix:no:"] {
-            assert_eq!(SiriIds::parse(word).and_then(|ids| ids.word()).as_deref(), Some(word));
+            assert_eq!(
+                SiriIds::parse(word).and_then(|ids| ids.config_name()).as_deref(),
+                Some(word)
+            );
         }
         assert_eq!((SiriIds::parse("prefix:"), SiriIds::parse("other")), (None, None));
     }

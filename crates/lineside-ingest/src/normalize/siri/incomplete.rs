@@ -14,10 +14,10 @@ use lineside_formats::{
 };
 
 use super::{GRACE_SECONDS, SiriEntity};
-use crate::normalize::{Forecast, Run, TripKey, event_time, given};
+use crate::normalize::{CallForecast, ScheduledRun, TripKey, event_time, nonempty_text};
 
 /// Which of the calls that are told no schedule has, where others may not have been told.
-pub(super) fn extra_calls(
+pub(super) fn find_extra_calls(
     journey: &VehicleJourney,
     update: &TripUpdate,
     is_extra: impl Iterator<Item = bool>,
@@ -31,11 +31,11 @@ pub(super) fn extra_calls(
 
 /// Puts the calls that the timetable has among those that are told, where not all are; what it does not know stays as it
 /// is told.
-pub(super) fn put_planned(entity: &mut SiriEntity, timetable: &Timetable) {
+pub(super) fn fill_planned_calls(entity: &mut SiriEntity, timetable: &Timetable) {
     let extra = std::mem::take(&mut entity.extra_calls);
     let update = entity.entity.trip_update.as_mut().filter(|_| !extra.is_empty());
     let Some(update) = update else { return };
-    let Some(run) = run_of(update, timetable) else { return };
+    let Some(run) = find_run(update, timetable) else { return };
     let told = std::mem::take(&mut update.stop_time_update);
     let is_extra = |at: &usize| extra.binary_search(at).is_ok();
     let regular = told.iter().enumerate().filter(|(at, _)| !is_extra(at));
@@ -44,21 +44,21 @@ pub(super) fn put_planned(entity: &mut SiriEntity, timetable: &Timetable) {
         stop_time_update: regular.map(|(_, call)| call.clone()).collect(),
         ..TripUpdate::default()
     };
-    let mut merged = Merged {
+    let mut merged = MergedCalls {
         run,
         regular: &regular,
-        planned: run.calls().collect(),
+        planned: run.numbered_calls().collect(),
         next: 0,
         calls: Vec::new(),
     };
-    let last = run.calls().filter_map(|(_, call)| run.departure(&call)).max();
+    let last = run.numbered_calls().filter_map(|(_, call)| run.scheduled_departure(&call)).max();
     for (at, call) in told.iter().enumerate() {
         if is_extra(&at) {
             let after = told[at + 1..].iter().zip(at + 1..).filter(|(_, at)| !is_extra(at));
-            let next = after.into_iter().find_map(|(call, _)| merged.find(call));
-            merged.put_extra(call, next);
+            let next = after.into_iter().find_map(|(call, _)| merged.find_planned_call(call));
+            merged.put_extra_call(call, next);
         } else {
-            merged.put_regular(call);
+            merged.put_regular_call(call);
         }
     }
     merged.put_planned_until(usize::MAX);
@@ -68,17 +68,18 @@ pub(super) fn put_planned(entity: &mut SiriEntity, timetable: &Timetable) {
     entity.until = entity.until.map(|until| ends.map_or(until, |ends| until.max(ends)));
 }
 
-fn run_of<'a>(update: &TripUpdate, timetable: &'a Timetable) -> Option<Run<'a>> {
-    let key = TripKey::of(&update.trip)?;
+fn find_run<'a>(update: &TripUpdate, timetable: &'a Timetable) -> Option<ScheduledRun<'a>> {
+    let key = TripKey::from_descriptor(&update.trip)?;
     let trip = timetable.find_trip(key.trip_id)?;
     // Of a repeated trip nothing but the start says which run it is.
     let is_named = !timetable.trip(trip).has_frequencies || !key.start_time.is_empty();
-    Run::named(timetable, trip, key.start_date, key.start_time).filter(|_| is_named)
+    ScheduledRun::from_descriptor(timetable, trip, key.start_date, key.start_time)
+        .filter(|_| is_named)
 }
 
 /// Calls in the order of the journey.
-struct Merged<'a> {
-    run: Run<'a>,
+struct MergedCalls<'a> {
+    run: ScheduledRun<'a>,
     /// What is told of calls that the timetable has.
     regular: &'a TripUpdate,
     planned: Vec<(usize, StopTime<'a>)>,
@@ -87,17 +88,17 @@ struct Merged<'a> {
     calls: Vec<StopTimeUpdate>,
 }
 
-impl Merged<'_> {
+impl MergedCalls<'_> {
     /// The planned call that a told one is.
-    fn find(&self, call: &StopTimeUpdate) -> Option<usize> {
-        let stop = given(&call.stop_id)?;
+    fn find_planned_call(&self, call: &StopTimeUpdate) -> Option<usize> {
+        let stop = nonempty_text(&call.stop_id)?;
         let ahead = self.planned.get(self.next..)?;
         let found = ahead.iter().find(|(_, it)| self.run.timetable.stop(it.stop).id == stop);
         found.map(|(at, _)| *at)
     }
 
-    fn put_regular(&mut self, call: &StopTimeUpdate) {
-        if let Some(at) = self.find(call) {
+    fn put_regular_call(&mut self, call: &StopTimeUpdate) {
+        if let Some(at) = self.find_planned_call(call) {
             self.put_planned_until(at);
             self.next = at + 1;
         }
@@ -105,11 +106,11 @@ impl Merged<'_> {
     }
 
     /// Puts an extra call before the planned one that is told next. Between its neighbours it goes by its time.
-    fn put_extra(&mut self, call: &StopTimeUpdate, told_next: Option<usize>) {
+    fn put_extra_call(&mut self, call: &StopTimeUpdate, told_next: Option<usize>) {
         let event = call.departure.as_ref().or(call.arrival.as_ref());
         let time = event.and_then(|event| event.scheduled_time.or(event_time(event, None)));
         let before = |(_, planned): &&(usize, StopTime<'_>)| {
-            let planned = self.run.departure(planned);
+            let planned = self.run.scheduled_departure(planned);
             planned.zip(time).is_some_and(|(planned, time)| planned < time)
         };
         let ahead = self.planned.iter().skip(self.next).take_while(before).count();
@@ -123,16 +124,16 @@ impl Merged<'_> {
         let until = until.min(self.planned.len());
         for at in self.next..until {
             let (_, call) = self.planned[at];
-            self.calls.push(self.untold(at, &call));
+            self.calls.push(self.unreported_call(at, &call));
         }
         self.next = self.next.max(until);
     }
 
     /// A planned call of which nothing is told: as late as what is told of those before it makes it.
-    fn untold(&self, at: usize, call: &StopTime<'_>) -> StopTimeUpdate {
-        let delay = match self.run.forecast(self.regular, at) {
-            Forecast::Predicted { delay, .. } => Some(delay),
-            Forecast::Unknown | Forecast::Skipped => None,
+    fn unreported_call(&self, at: usize, call: &StopTime<'_>) -> StopTimeUpdate {
+        let delay = match self.run.forecast_call(self.regular, at) {
+            CallForecast::Predicted { delay, .. } => Some(delay),
+            CallForecast::Unknown | CallForecast::Skipped => None,
         };
         let event = |scheduled: Option<i64>| {
             let scheduled_time = scheduled?;
@@ -146,8 +147,8 @@ impl Merged<'_> {
         };
         StopTimeUpdate {
             stop_id: Some(self.run.timetable.stop(call.stop).id.to_owned()),
-            arrival: event(self.run.arrival(call)),
-            departure: event(self.run.departure(call)),
+            arrival: event(self.run.scheduled_arrival(call)),
+            departure: event(self.run.scheduled_departure(call)),
             ..StopTimeUpdate::default()
         }
     }
@@ -157,12 +158,12 @@ impl Merged<'_> {
 mod tests {
     use jiff::tz::TimeZone;
     use lineside_formats::{
-        gtfs::{Limits, TextFiles, load},
+        gtfs::{DatasetLimits, TextFiles, load_timetable},
         siri::{self, EstimatedTimetableDelivery},
     };
 
     use super::{
-        super::{Rules, SiriIds, journeys},
+        super::{MappingRules, SiriIds, journeys},
         *,
     };
 
@@ -196,7 +197,7 @@ mod tests {
             T,12:20:00,12:20:00,C,3
             T,12:30:00,12:30:00,D,4
 ";
-        load(&mut TextFiles::parse(text), &Limits::default()).unwrap().0
+        load_timetable(&mut TextFiles::from_sections(text), &DatasetLimits::default()).unwrap().0
     }
 
     /// A call that is a minute late; one at minute 0 says no time.
@@ -224,14 +225,14 @@ mod tests {
              </EstimatedJourneyVersionFrame></EstimatedTimetableDelivery></ServiceDelivery></Siri>",
             calls.concat()
         );
-        let (zone, limits) = (&TimeZone::UTC, siri::Limits::default());
-        let (message, _) = siri::decode(text.as_bytes(), zone, &limits).unwrap();
+        let (zone, limits) = (&TimeZone::UTC, siri::MessageLimits::default());
+        let (message, _) = siri::decode_message(text.as_bytes(), zone, &limits).unwrap();
         let deliveries: Vec<&EstimatedTimetableDelivery> =
             message.deliveries().flat_map(|it| &it.estimated_timetables).collect();
         let journey = &deliveries[0].frames[0].estimated_vehicle_journeys[0];
-        let rules = Rules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
-        let mut entity = journeys::entity_of(journey, None, rules);
-        put_planned(&mut entity, &timetable());
+        let rules = MappingRules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
+        let mut entity = journeys::map_journey(journey, None, rules);
+        fill_planned_calls(&mut entity, &timetable());
         let update = entity.entity.trip_update.unwrap();
         let of = |call: StopTimeUpdate| {
             let time = call.departure.and_then(|event| event.time);

@@ -7,48 +7,49 @@ use lineside_formats::{
         trip_descriptor::ScheduleRelationship,
         trip_update::{StopTimeUpdate, TripProperties},
     },
-    siri::{Call, FramedVehicleJourneyRef, Time, VehicleJourney},
+    siri::{FramedVehicleJourneyRef, SiriCall, SiriTime, VehicleJourney},
 };
 use smol_str::{SmolStr, ToSmolStr, format_smolstr};
 
 use super::{
-    GRACE_SECONDS, IdKind, Rules, SiriEntity, SiriIds, calls::Calls, calls::last_moment, first,
-    incomplete::extra_calls, producers::Marks, sequences::Told, service_days::aimed_of, terms,
-    timestamp, vehicles::descriptor,
+    GRACE_SECONDS, IdKind, MappingRules, SiriEntity, SiriIds, calls::CallMapper,
+    calls::last_call_time, first_text, incomplete::find_extra_calls, journey_marks::JourneyMarks,
+    sequences::CallHints, service_days::aimed_calls, terms, to_timestamp,
+    vehicles::vehicle_descriptor,
 };
-use crate::normalize::{given, gtfs_date};
+use crate::normalize::{format_gtfs_date, nonempty_text};
 
 /// What entities' ids of journeys begin with.
 pub(super) const PREFIX: &str = "journey";
 
 /// A journey as an entity.
-pub(super) fn entity_of(
+pub(super) fn map_journey(
     journey: &VehicleJourney,
-    frame_recorded_at: Option<Time>,
-    rules: Rules<'_>,
+    frame_recorded_at: Option<SiriTime>,
+    rules: MappingRules<'_>,
 ) -> SiriEntity {
     let ids = rules.ids;
     let calls = || journey.recorded_calls.iter().chain(&journey.estimated_calls);
-    let mut trip = trip_of(journey, has_own_calls(journey, calls()), ids);
-    let start = Start::of(journey, rules.zone);
+    let mut trip = journey_trip(journey, has_own_calls(journey, calls()), ids);
+    let start = JourneyStart::from_journey(journey, rules.zone);
     // Runs by headway share the name of their journey. An extra journey has one of its own, whether its start is said or not.
     trip.start_time = start.time.clone().filter(|_| journey.headway_service == Some(true));
     let id = entity_id(&trip, journey);
-    start.put(&mut trip);
+    start.fill_trip_start(&mut trip);
     // One that does not run after all was never in the schedule: nobody else knows when it would have run.
     let is_off = journey.extra_journey == Some(true) && journey.cancellation == Some(true);
-    let taking = Calls { ids, is_own: is_off || is_own(&trip), is_off };
+    let taking = CallMapper { ids, is_own: is_off || has_update_only_calls(&trip), is_off };
     let over = journey.recorded_calls.iter().map(|call| (call, true));
     let ahead = journey.estimated_calls.iter().map(|call| (call, false));
-    let is_numbered = is_numbered(journey);
+    let is_numbered = has_sequence_order(journey);
     let told = over.chain(ahead).filter_map(|(call, is_over)| {
         let stop_sequence = call.order.filter(|_| is_numbered);
-        let update = StopTimeUpdate { stop_sequence, ..taking.update_of(call, is_over)? };
+        let update = StopTimeUpdate { stop_sequence, ..taking.map_call(call, is_over)? };
         Some((call.extra_call == Some(true), update))
     });
     let (is_extra, mut stop_time_update): (Vec<bool>, Vec<_>) = told.unzip();
     // What is said of the vehicle holds from where it is now.
-    if let Some(occupancy) = journey.occupancy.and_then(terms::occupancy)
+    if let Some(occupancy) = journey.occupancy.and_then(terms::map_occupancy)
         && let Some(next) = stop_time_update.get_mut(journey.recorded_calls.len())
         && next.departure_occupancy_status.is_none()
     {
@@ -57,37 +58,37 @@ pub(super) fn entity_of(
     let update = TripUpdate {
         trip,
         stop_time_update,
-        vehicle: descriptor(journey, ids),
-        timestamp: timestamp(journey.recorded_at_time.or(frame_recorded_at)),
+        vehicle: vehicle_descriptor(journey, ids),
+        timestamp: to_timestamp(journey.recorded_at_time.or(frame_recorded_at)),
         delay: None,
-        trip_properties: properties(journey),
+        trip_properties: trip_properties(journey),
     };
-    let extra_calls = extra_calls(journey, &update, is_extra.into_iter());
-    let ends = calls().filter_map(last_moment).max();
-    let ends = ends.or(journey.destination_aimed_arrival_time.map(Time::as_seconds));
+    let extra_calls = find_extra_calls(journey, &update, is_extra.into_iter());
+    let ends = calls().filter_map(last_call_time).max();
+    let ends = ends.or(journey.destination_aimed_arrival_time.map(SiriTime::as_seconds));
     let entity = FeedEntity { id: id.into(), trip_update: Some(update), ..FeedEntity::default() };
     let until = ends.map(|ends| ends.saturating_add(GRACE_SECONDS));
-    let (marks, aimed) = (Marks::of(journey, ids), aimed_of(journey, ids));
-    let told = Told::of_each(calls());
-    SiriEntity { extra_calls, marks, aimed, told, ..SiriEntity::of(entity, until) }
+    let (marks, aimed) = (JourneyMarks::from_journey(journey, ids), aimed_calls(journey, ids));
+    let told = CallHints::from_calls(calls());
+    SiriEntity { extra_calls, marks, aimed, told, ..SiriEntity::from_entity(entity, until) }
 }
 
 /// Whether the journey calls where no schedule has it call.
 pub(super) fn has_own_calls<'a>(
     journey: &VehicleJourney,
-    calls: impl Iterator<Item = &'a Call>,
+    calls: impl Iterator<Item = &'a SiriCall>,
 ) -> bool {
     let mut calls = calls;
     journey.extra_journey != Some(true) && calls.any(|call| call.extra_call == Some(true))
 }
 
 /// Whether the calls of a trip come from what is said of it alone.
-fn is_own(trip: &TripDescriptor) -> bool {
-    crate::normalize::is_extra(trip)
+fn has_update_only_calls(trip: &TripDescriptor) -> bool {
+    crate::normalize::is_extra_trip(trip)
 }
 
 /// The trip that a journey is. What is cancelled stays so, whatever else is said of it.
-pub(super) fn trip_of(
+pub(super) fn journey_trip(
     journey: &VehicleJourney,
     has_own_calls: bool,
     ids: &SiriIds,
@@ -102,19 +103,19 @@ pub(super) fn trip_of(
         None
     };
     TripDescriptor {
-        trip_id: journey.journey_ref().map(|id| ids.map(IdKind::Journey, id).into()),
-        start_date: journey.framed_vehicle_journey_ref.as_ref().and_then(date_of),
+        trip_id: journey.journey_ref().map(|id| ids.map_id(IdKind::Journey, id).into()),
+        start_date: journey.framed_vehicle_journey_ref.as_ref().and_then(framed_date),
         start_time: None,
         schedule_relationship: relationship.map(|it| it as i32),
-        route_id: journey.line_ref.as_ref().map(|line| ids.map(IdKind::Line, line).into()),
-        direction_id: journey.direction_ref.as_deref().and_then(direction),
+        route_id: journey.line_ref.as_ref().map(|line| ids.map_id(IdKind::Line, line).into()),
+        direction_id: journey.direction_ref.as_deref().and_then(parse_direction),
         modified_trip: None,
         named_start_date: None,
     }
 }
 
 /// Whether `Order` numbers the calls of an extra journey as `stop_sequence` does: the schedule has no numbers of them.
-pub(super) fn is_numbered(journey: &VehicleJourney) -> bool {
+pub(super) fn has_sequence_order(journey: &VehicleJourney) -> bool {
     let calls = journey.recorded_calls.iter().chain(&journey.estimated_calls);
     let orders = calls.map(|call| call.order.filter(|order| *order > 0));
     journey.extra_journey == Some(true)
@@ -124,32 +125,32 @@ pub(super) fn is_numbered(journey: &VehicleJourney) -> bool {
 
 /// When a journey starts, as GTFS counts and writes it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Start {
+pub(super) struct JourneyStart {
     pub(super) date: Option<String>,
     /// Only where name and day do not say it: of a run by headway, and of an extra journey.
     pub(super) time: Option<String>,
 }
 
-impl Start {
+impl JourneyStart {
     /// Reads the start of a journey. An extra journey without a day of its own is of the day in `zone` on which it starts.
-    pub(super) fn of(journey: &VehicleJourney, zone: &TimeZone) -> Start {
+    pub(super) fn from_journey(journey: &VehicleJourney, zone: &TimeZone) -> JourneyStart {
         let is_extra = journey.extra_journey == Some(true);
-        let named = journey.framed_vehicle_journey_ref.as_ref().and_then(date_of);
-        let starts = journey.origin_aimed_departure_time.map(Time::as_seconds);
+        let named = journey.framed_vehicle_journey_ref.as_ref().and_then(framed_date);
+        let starts = journey.origin_aimed_departure_time.map(SiriTime::as_seconds);
         let starts = starts.filter(|_| is_extra || journey.headway_service == Some(true));
         let day = || Some(Timestamp::from_second(starts?).ok()?.to_zoned(zone.clone()).date());
-        let date = named.or_else(|| day().filter(|_| is_extra).map(gtfs_date));
-        let time = date.as_deref().zip(starts).and_then(|it| time_of(it.0, it.1, zone));
-        Start { date, time }
+        let date = named.or_else(|| day().filter(|_| is_extra).map(format_gtfs_date));
+        let time = date.as_deref().zip(starts).and_then(|it| service_day_time(it.0, it.1, zone));
+        JourneyStart { date, time }
     }
 
-    pub(super) fn put(self, trip: &mut TripDescriptor) {
+    pub(super) fn fill_trip_start(self, trip: &mut TripDescriptor) {
         (trip.start_date, trip.start_time) = (self.date, self.time);
     }
 }
 
 /// A moment as time of a service day.
-fn time_of(date: &str, moment: i64, zone: &TimeZone) -> Option<String> {
+fn service_day_time(date: &str, moment: i64, zone: &TimeZone) -> Option<String> {
     let noon = Date::strptime("%Y%m%d", date).ok()?.at(12, 0, 0, 0).to_zoned(zone.clone()).ok()?;
     let midnight = noon.timestamp().as_second() - 12 * 3_600;
     let seconds = u32::try_from(moment - midnight).ok().filter(|seconds| *seconds < 100 * 3_600)?;
@@ -157,7 +158,7 @@ fn time_of(date: &str, moment: i64, zone: &TimeZone) -> Option<String> {
 }
 
 /// The day of a journey as GTFS writes it, where the producer names it by its date.
-pub(super) fn date_of(framed: &FramedVehicleJourneyRef) -> Option<String> {
+pub(super) fn framed_date(framed: &FramedVehicleJourneyRef) -> Option<String> {
     let text = framed.data_frame_ref.as_deref()?;
     let digits: String = match text.len() {
         8 => text.to_owned(),
@@ -175,13 +176,13 @@ pub(super) fn date_of(framed: &FramedVehicleJourneyRef) -> Option<String> {
 }
 
 /// A direction where the producer counts as GTFS does; by any other name it says which of two only to who knows it.
-pub(super) fn direction(text: &str) -> Option<u32> {
+pub(super) fn parse_direction(text: &str) -> Option<u32> {
     text.parse().ok().filter(|&direction| direction <= 1)
 }
 
-fn properties(journey: &VehicleJourney) -> Option<TripProperties> {
-    let trip_headsign = first(&journey.destination_names).map(str::to_owned);
-    let trip_short_name = first(&journey.vehicle_journey_names).map(str::to_owned);
+fn trip_properties(journey: &VehicleJourney) -> Option<TripProperties> {
+    let trip_headsign = first_text(&journey.destination_names).map(str::to_owned);
+    let trip_short_name = first_text(&journey.vehicle_journey_names).map(str::to_owned);
     let trip_short_name =
         trip_short_name.or(journey.train_number_refs.first().map(ToString::to_string));
     let properties = TripProperties { trip_headsign, trip_short_name, ..TripProperties::default() };
@@ -191,7 +192,7 @@ fn properties(journey: &VehicleJourney) -> Option<TripProperties> {
 /// The id of a journey's entity. Without a reference it is known by its line and when it starts, and by what else of it
 /// stays the same from one message to the next: several journeys of a line may start at once.
 fn entity_id(trip: &TripDescriptor, journey: &VehicleJourney) -> SmolStr {
-    match given(&trip.trip_id) {
+    match nonempty_text(&trip.trip_id) {
         Some(trip_id) => {
             let id = journey_entity_id(PREFIX, trip_id, trip.start_date.as_deref());
             match &trip.start_time {
@@ -207,7 +208,7 @@ fn entity_id(trip: &TripDescriptor, journey: &VehicleJourney) -> SmolStr {
 }
 
 /// A name for a journey whose producer gives it none, out of what is planned of it.
-pub(super) fn name_by_content(journey: &VehicleJourney, first: Option<&Call>) -> String {
+pub(super) fn name_by_content(journey: &VehicleJourney, first: Option<&SiriCall>) -> String {
     let mut name = format!(
         "{}:{}",
         journey.line_ref.as_deref().unwrap_or_default(),

@@ -12,8 +12,8 @@ mod calls;
 mod ids;
 mod incomplete;
 mod journeys;
-mod losses;
-mod producers;
+mod dropped_fields;
+mod journey_marks;
 mod sequences;
 mod service_days;
 mod situations;
@@ -25,23 +25,23 @@ use std::collections::{HashMap, HashSet};
 
 use jiff::tz::TimeZone;
 use lineside_formats::{
-    Losses, Problem, Problems,
+    ConversionReport, Problem, Problems,
     gtfs::Timetable,
     gtfs_rt::proto::{
         FeedEntity, FeedHeader, FeedMessage, TimeRange, TranslatedString, TripDescriptor,
         feed_header::Incrementality, translated_string::Translation,
     },
-    siri::{Message, Payload, ServiceDelivery, Text, Time},
+    siri::{LanguageText, MessagePayload, ServiceDelivery, SiriMessage, SiriTime},
 };
 use smol_str::{SmolStr, format_smolstr};
 
 pub use ids::{IdKind, IdTable, IdTableError, SiriIds};
-pub(crate) use producers::{Mark, Marks};
-use sequences::Told;
-use service_days::Aimed;
-pub(crate) use visits::{VisitAt, Visits};
+pub(crate) use journey_marks::{JourneyMark, JourneyMarks};
+use sequences::CallHints;
+use service_days::AimedCall;
+pub(crate) use visits::{JourneyVisits, VisitStop};
 
-use super::given;
+use super::nonempty_text;
 
 /// How long a journey is kept after its last call, and a vehicle after it was seen, if nobody takes it back. As long as
 /// SIRI's servers keep it themselves.
@@ -59,19 +59,19 @@ pub(crate) struct SiriEntity {
     /// no end.
     pub(crate) until: Option<i64>,
     /// The visits that it is made of, if it is made of visits.
-    pub(crate) visits: Option<Visits>,
+    pub(crate) visits: Option<JourneyVisits>,
     /// What its producer may call it that takes it back, if it is a vehicle. Another's may be called the same.
     pub(crate) names: Vec<SmolStr>,
     /// What tells its journey apart from another of the same name.
-    pub(crate) marks: Marks,
+    pub(crate) marks: JourneyMarks,
     /// When its journey is planned, by its producer.
-    aimed: Vec<Aimed>,
+    aimed: Vec<AimedCall>,
     /// Which of its calls no schedule has, in order, where the producer does not say that it has told all calls.
     extra_calls: Vec<usize>,
     /// What says which call of its trip each told one is; of visits they say it themselves.
-    told: Vec<Told>,
+    told: Vec<CallHints>,
     /// The same of the call that its vehicle is at.
-    near: Option<Told>,
+    near: Option<CallHints>,
 }
 
 /// Which of a trip's entities one is.
@@ -93,29 +93,31 @@ pub(crate) struct TripRef {
 }
 
 impl TripRef {
-    fn of(trip: &TripDescriptor) -> Option<TripRef> {
+    fn from_descriptor(trip: &TripDescriptor) -> Option<TripRef> {
         Some(TripRef {
-            trip_id: given(&trip.trip_id)?.into(),
+            trip_id: nonempty_text(&trip.trip_id)?.into(),
             // By the date that its producer names, as it also takes things back by it.
-            start_date: given(&trip.named_start_date).or(given(&trip.start_date)).map(SmolStr::new),
+            start_date: nonempty_text(&trip.named_start_date)
+                .or(nonempty_text(&trip.start_date))
+                .map(SmolStr::new),
         })
     }
 
     /// Whether both may be the same trip: one that does not say its day is that of any.
-    pub(crate) fn fits(&self, other: &TripRef) -> bool {
+    pub(crate) fn may_be_same_trip(&self, other: &TripRef) -> bool {
         let (own, others) = (&self.start_date, &other.start_date);
         self.trip_id == other.trip_id && (own.is_none() || others.is_none() || own == others)
     }
 }
 
 impl SiriEntity {
-    fn of(entity: FeedEntity, until: Option<i64>) -> SiriEntity {
+    fn from_entity(entity: FeedEntity, until: Option<i64>) -> SiriEntity {
         SiriEntity {
             entity,
             until,
             visits: None,
             names: Vec::new(),
-            marks: Marks::default(),
+            marks: JourneyMarks::default(),
             aimed: Vec::new(),
             extra_calls: Vec::new(),
             told: Vec::new(),
@@ -124,39 +126,39 @@ impl SiriEntity {
     }
 
     /// Of which trip it tells, and what; none of an alert, or where it names none.
-    pub(crate) fn trip(&self) -> Option<(TripRef, TripPart)> {
+    pub(crate) fn trip_ref(&self) -> Option<(TripRef, TripPart)> {
         if let Some(vehicle) = &self.entity.vehicle {
-            return Some((TripRef::of(vehicle.trip.as_ref()?)?, TripPart::Vehicle));
+            return Some((TripRef::from_descriptor(vehicle.trip.as_ref()?)?, TripPart::Vehicle));
         }
-        let trip = TripRef::of(&self.entity.trip_update.as_ref()?.trip)?;
+        let trip = TripRef::from_descriptor(&self.entity.trip_update.as_ref()?.trip)?;
         let is_of_visits = self.visits.is_some();
         Some((trip, if is_of_visits { TripPart::Visits } else { TripPart::Journey }))
     }
 
     /// Until when it means something, Unix seconds, also where it says nothing of when it ends: a journey until well after
     /// its day, or a day after `made_at`, when it was told; a vehicle for a while; an alert until it is closed.
-    pub(crate) fn lasts_until(&self, made_at: i64) -> Option<i64> {
+    pub(crate) fn expires_at(&self, made_at: i64) -> Option<i64> {
         if self.until.is_some() || self.entity.alert.is_some() {
             return self.until;
         }
         if self.entity.vehicle.is_some() {
             return Some(made_at.saturating_add(GRACE_SECONDS));
         }
-        let trip = self.trip().and_then(|(trip, _)| day_after(trip.start_date?.as_str()));
+        let trip = self.trip_ref().and_then(|(trip, _)| next_day_start(trip.start_date?.as_str()));
         let ends = trip.map(|next| next.saturating_add(AFTER_DAY_SECONDS));
         Some(ends.unwrap_or(made_at.saturating_add(DAY_SECONDS)))
     }
 }
 
 /// When the day after a date of GTFS begins in UTC, Unix seconds.
-fn day_after(date: &str) -> Option<i64> {
+fn next_day_start(date: &str) -> Option<i64> {
     let date = jiff::civil::Date::strptime("%Y%m%d", date).ok()?.tomorrow().ok()?;
     Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second())
 }
 
 /// What is taken back, by one of the names that it may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Cancelled {
+pub(crate) enum CancelledEntity {
     /// A vehicle's activity.
     Vehicle {
         /// What the producer may call it, the surest name first.
@@ -164,17 +166,17 @@ pub(crate) enum Cancelled {
         trip: Option<TripRef>,
     },
     /// A visit of a stop.
-    Visit { item: Option<SmolStr>, trip: Option<TripRef>, at: VisitAt },
+    Visit { item: Option<SmolStr>, trip: Option<TripRef>, at: VisitStop },
 }
 
 /// What the deliveries of a message say.
 #[derive(Debug, Default)]
-pub(crate) struct Normalized {
+pub(crate) struct NormalizedMessage {
     pub(crate) entities: Vec<SiriEntity>,
-    pub(crate) cancelled: Vec<Cancelled>,
+    pub(crate) cancelled: Vec<CancelledEntity>,
     pub(crate) problems: Problems,
     /// What had no room.
-    losses: Losses,
+    losses: ConversionReport,
     /// When the answer was made, Unix seconds.
     pub(crate) made_at: Option<i64>,
     /// What the producer refuses, in its words.
@@ -185,7 +187,7 @@ pub(crate) struct Normalized {
 
 /// How elements become entities.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules<'a> {
+pub(crate) struct MappingRules<'a> {
     pub(crate) ids: &'a SiriIds,
     /// Whether what vehicles say of their journeys counts: not where estimated timetables say it too.
     pub(crate) vehicles_tell_delays: bool,
@@ -198,38 +200,38 @@ pub(crate) struct Rules<'a> {
 /// `zone` is the schedule's, whose calls are put among those of journeys with extra ones. Each element that is in none of
 /// the entities counts as a loss.
 pub fn siri_to_gtfs_rt(
-    message: &Message,
+    message: &SiriMessage,
     ids: &SiriIds,
     schedule: Option<&Timetable>,
     zone: &TimeZone,
-) -> (FeedMessage, Problems, Losses) {
+) -> (FeedMessage, Problems, ConversionReport) {
     let has_timetables = message.deliveries().any(|it| !it.estimated_timetables.is_empty());
-    let rules = Rules { ids, vehicles_tell_delays: !has_timetables, zone };
-    let mut normalized = normalize(message, rules);
+    let rules = MappingRules { ids, vehicles_tell_delays: !has_timetables, zone };
+    let mut normalized = normalize_message(message, rules);
     normalized.prefer_timetables();
     match schedule {
-        Some(timetable) => normalized.put_schedule(timetable),
+        Some(timetable) => normalized.apply_schedule(timetable),
         None => normalized.count_cut_journeys(),
     }
-    normalized.name_apart();
-    let header = header(normalized.made_at);
+    normalized.rename_duplicates();
+    let header = feed_header(normalized.made_at);
     let entity = normalized.entities.into_iter().map(|it| it.entity).collect();
     let mut losses = normalized.losses;
     let has_schedule = schedule.is_some();
-    losses::count(message, !has_timetables, has_schedule, zone, &mut losses);
+    dropped_fields::count_dropped_fields(message, !has_timetables, has_schedule, zone, &mut losses);
     (FeedMessage { header, entity }, normalized.problems, losses)
 }
 
 /// Why a message gives nothing, in the words of its producer; none if it gives something.
-pub(crate) fn refusal(message: &Message) -> Option<String> {
+pub(crate) fn message_refusal(message: &SiriMessage) -> Option<String> {
     let zone = &TimeZone::UTC;
-    let rules = Rules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
-    let normalized = normalize(message, rules);
+    let rules = MappingRules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
+    let normalized = normalize_message(message, rules);
     normalized.is_refused().then(|| normalized.refusals.join("; "))
 }
 
 /// The header of a message that was made at a moment, Unix seconds.
-pub(crate) fn header(made_at: Option<i64>) -> FeedHeader {
+pub(crate) fn feed_header(made_at: Option<i64>) -> FeedHeader {
     FeedHeader {
         gtfs_realtime_version: "2.0".to_owned(),
         incrementality: Some(Incrementality::FullDataset as i32),
@@ -239,12 +241,15 @@ pub(crate) fn header(made_at: Option<i64>) -> FeedHeader {
 }
 
 /// Normalizes a message.
-pub(crate) fn normalize(message: &Message, rules: Rules<'_>) -> Normalized {
-    let mut out = Normalized::default();
+pub(crate) fn normalize_message(
+    message: &SiriMessage,
+    rules: MappingRules<'_>,
+) -> NormalizedMessage {
+    let mut out = NormalizedMessage::default();
     for payload in &message.payloads {
         match payload {
-            Payload::ServiceDelivery(delivery) => out.take_delivery(delivery, rules),
-            Payload::Fault(fault) => {
+            MessagePayload::ServiceDelivery(delivery) => out.add_delivery(delivery, rules),
+            MessagePayload::Fault(fault) => {
                 let said = [fault.reason.as_deref(), fault.code.as_deref()];
                 let said = said.into_iter().flatten().next().unwrap_or("a fault without a reason");
                 out.refusals.push(said.to_owned());
@@ -252,70 +257,70 @@ pub(crate) fn normalize(message: &Message, rules: Rules<'_>) -> Normalized {
             _ => {}
         }
     }
-    producers::tell_apart(&mut out.entities);
-    visits::merge(&mut out.entities);
+    journey_marks::disambiguate_journeys(&mut out.entities);
+    visits::merge_visits(&mut out.entities);
     out
 }
 
-impl Normalized {
+impl NormalizedMessage {
     /// Whether the producer gives nothing at all.
     pub(crate) fn is_refused(&self) -> bool {
         !self.refusals.is_empty() && self.answered == 0
     }
 
-    fn take_delivery(&mut self, delivery: &ServiceDelivery, rules: Rules<'_>) {
-        self.made_at = self.made_at.max(seconds(delivery.response_timestamp));
+    fn add_delivery(&mut self, delivery: &ServiceDelivery, rules: MappingRules<'_>) {
+        self.made_at = self.made_at.max(to_unix_seconds(delivery.response_timestamp));
         if delivery.status == Some(false) {
-            self.refuse(delivery.error_condition.as_ref());
+            self.add_refusal(delivery.error_condition.as_ref());
         }
         let n_before = self.entities.len();
         for timetable in &delivery.estimated_timetables {
-            self.take_head(&timetable.head);
+            self.add_delivery_head(&timetable.head);
             for frame in &timetable.frames {
                 let recorded_at = frame.recorded_at_time;
                 for journey in &frame.estimated_vehicle_journeys {
-                    let entity = journeys::entity_of(journey, recorded_at, rules);
+                    let entity = journeys::map_journey(journey, recorded_at, rules);
                     self.entities.push(entity);
                 }
             }
         }
         for monitoring in &delivery.vehicle_monitorings {
-            self.take_head(&monitoring.head);
+            self.add_delivery_head(&monitoring.head);
             for activity in &monitoring.vehicle_activities {
-                self.entities.extend(vehicles::entity_of(activity, rules));
+                self.entities.extend(vehicles::map_activity(activity, rules));
             }
             let cancelled = monitoring.cancellations.iter();
-            self.cancelled.extend(cancelled.map(|it| vehicles::cancelled(it, rules.ids)));
+            self.cancelled.extend(cancelled.map(|it| vehicles::cancelled_vehicle(it, rules.ids)));
         }
         for monitoring in &delivery.stop_monitorings {
-            self.take_head(&monitoring.head);
+            self.add_delivery_head(&monitoring.head);
             for visit in &monitoring.monitored_stop_visits {
-                self.entities.extend(visits::entity_of(visit, rules.ids));
+                self.entities.extend(visits::map_visit(visit, rules.ids));
             }
             let cancelled = monitoring.cancellations.iter();
-            self.cancelled.extend(cancelled.map(|it| visits::cancelled(it, rules.ids)));
+            self.cancelled.extend(cancelled.map(|it| visits::cancelled_visit(it, rules.ids)));
         }
         for exchange in &delivery.situation_exchanges {
-            self.take_head(&exchange.head);
+            self.add_delivery_head(&exchange.head);
             for situation in &exchange.situations {
-                let entity = situations::entity_of(situation, rules.ids, &mut self.losses);
+                let entity = situations::map_situation(situation, rules.ids, &mut self.losses);
                 self.entities.push(entity);
             }
         }
         for it in self.entities.iter_mut().skip(n_before) {
-            it.marks.put_producer(delivery.producer_ref.as_ref());
+            it.marks.set_producer(delivery.producer_ref.as_ref());
         }
     }
 
-    fn take_head(&mut self, head: &lineside_formats::siri::DeliveryHead) {
-        self.made_at = self.made_at.max(seconds(head.response_timestamp));
+    fn add_delivery_head(&mut self, head: &lineside_formats::siri::DeliveryHead) {
+        self.made_at = self.made_at.max(to_unix_seconds(head.response_timestamp));
         match head.status {
-            Some(false) => self.refuse(head.error_condition.as_ref()),
+            Some(false) => self.add_refusal(head.error_condition.as_ref()),
             _ => self.answered += 1,
         }
     }
 
-    fn refuse(&mut self, error: Option<&lineside_formats::siri::ErrorCondition>) {
+    fn add_refusal(&mut self, error: Option<&lineside_formats::siri::ErrorCondition>) {
         let parts = error.map(|error| [&error.kind, &error.text, &error.description]);
         let said: Vec<&str> =
             parts.into_iter().flatten().filter_map(|part| part.as_deref()).collect();
@@ -328,10 +333,10 @@ impl Normalized {
     /// Puts in what the schedule alone knows: the service days of journeys after midnight that their producer names by the
     /// day after it, the planned calls of journeys with extra ones where not all are told, and which calls are meant of trips
     /// that come to a stop more than once.
-    pub(crate) fn put_schedule(&mut self, timetable: &Timetable) {
+    pub(crate) fn apply_schedule(&mut self, timetable: &Timetable) {
         for it in &mut self.entities {
             service_days::put_service_day(it, timetable);
-            incomplete::put_planned(it, timetable);
+            incomplete::fill_planned_calls(it, timetable);
             sequences::put_sequences(it, timetable);
         }
     }
@@ -340,7 +345,7 @@ impl Normalized {
     fn count_cut_journeys(&mut self) {
         for it in self.entities.iter().filter(|it| !it.extra_calls.is_empty()) {
             let why = "no schedule is there to take the calls from that are not told";
-            self.losses.push("ExtraCall", why, Some(&it.entity.id));
+            self.losses.record_dropped("ExtraCall", why, Some(&it.entity.id));
         }
     }
 
@@ -351,19 +356,20 @@ impl Normalized {
         }
         let mut journeys: HashMap<SmolStr, Vec<TripRef>> = HashMap::new();
         for it in &self.entities {
-            if let Some((trip, TripPart::Journey)) = it.trip() {
+            if let Some((trip, TripPart::Journey)) = it.trip_ref() {
                 journeys.entry(trip.trip_id.clone()).or_default().push(trip);
             }
         }
         let losses = &mut self.losses;
-        self.entities.retain(|it| match it.trip() {
+        self.entities.retain(|it| match it.trip_ref() {
             Some((trip, TripPart::Visits)) => {
                 let known = journeys.get(&trip.trip_id);
-                let is_known = known.is_some_and(|known| known.iter().any(|it| it.fits(&trip)));
+                let is_known =
+                    known.is_some_and(|known| known.iter().any(|it| it.may_be_same_trip(&trip)));
                 if is_known {
                     let why = "the journey's estimated timetable tells of it";
-                    let n_visits = it.items().count() as u64;
-                    losses.push_many("MonitoredStopVisit", why, n_visits);
+                    let n_visits = it.visit_names().count() as u64;
+                    losses.record_dropped_many("MonitoredStopVisit", why, n_visits);
                 }
                 !is_known
             }
@@ -372,7 +378,7 @@ impl Normalized {
     }
 
     /// Keeps of what is in the message twice under the same id what was said later.
-    pub(crate) fn keep_last(&mut self) {
+    pub(crate) fn keep_last_duplicates(&mut self) {
         let mut known: HashSet<SmolStr> = HashSet::with_capacity(self.entities.len());
         self.entities.reverse();
         let problems = &mut self.problems;
@@ -389,7 +395,7 @@ impl Normalized {
     }
 
     /// An id stands once in a message: what comes again under the same is told apart by its number, and named.
-    fn name_apart(&mut self) {
+    fn rename_duplicates(&mut self) {
         let mut known: HashSet<SmolStr> = HashSet::with_capacity(self.entities.len());
         let mut number = 1_u32;
         for it in &mut self.entities {
@@ -412,23 +418,23 @@ impl Normalized {
 }
 
 /// A moment as Unix seconds.
-fn seconds(time: Option<Time>) -> Option<i64> {
-    time.map(Time::as_seconds)
+fn to_unix_seconds(time: Option<SiriTime>) -> Option<i64> {
+    time.map(SiriTime::as_seconds)
 }
 
 /// A moment as messages of GTFS-Realtime have it; none before 1970.
-fn timestamp(time: Option<Time>) -> Option<u64> {
-    seconds(time).and_then(|seconds| u64::try_from(seconds).ok())
+fn to_timestamp(time: Option<SiriTime>) -> Option<u64> {
+    to_unix_seconds(time).and_then(|seconds| u64::try_from(seconds).ok())
 }
 
 /// The first text, whatever its language.
-fn first(texts: &[Text]) -> Option<&str> {
+fn first_text(texts: &[LanguageText]) -> Option<&str> {
     texts.iter().map(|text| text.value.as_str()).find(|text| !text.is_empty())
 }
 
 /// Texts in their languages, those of one language as paragraphs; none without any.
-fn translated<'a>(
-    texts: impl IntoIterator<Item = &'a Text>,
+fn to_translated_string<'a>(
+    texts: impl IntoIterator<Item = &'a LanguageText>,
     language: Option<&str>,
 ) -> Option<TranslatedString> {
     let mut translation: Vec<Translation> = Vec::new();
@@ -455,8 +461,8 @@ fn translated<'a>(
 }
 
 /// A span of time whose ends may be open.
-fn range(start: Option<Time>, end: Option<Time>) -> TimeRange {
-    TimeRange { start: timestamp(start), end: timestamp(end) }
+fn time_range(start: Option<SiriTime>, end: Option<SiriTime>) -> TimeRange {
+    TimeRange { start: to_timestamp(start), end: to_timestamp(end) }
 }
 
 #[cfg(test)]

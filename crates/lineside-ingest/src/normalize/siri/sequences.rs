@@ -8,15 +8,15 @@ use jiff::Timestamp;
 use lineside_formats::{
     gtfs::{StopTime, Timetable, TripIdx},
     gtfs_rt::proto::{TripDescriptor, trip_update::StopTimeUpdate},
-    siri::Call,
+    siri::SiriCall,
 };
 
-use super::{SiriEntity, calls::Quays, seconds};
-use crate::normalize::{Run, TripKey, given, is_extra};
+use super::{SiriEntity, calls::CallQuays, to_unix_seconds};
+use crate::normalize::{ScheduledRun, TripKey, is_extra_trip, nonempty_text};
 
 /// What a producer says of which call of its journey one is.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct CallHints {
     /// When it is planned to be, Unix seconds.
     pub(super) aimed_arrival: Option<i64>,
     pub(super) aimed_departure: Option<i64>,
@@ -26,21 +26,22 @@ pub(crate) struct Told {
     visit_number: Option<u32>,
 }
 
-impl Told {
-    pub(super) fn of(call: &Call) -> Told {
-        Told {
-            aimed_arrival: seconds(call.aimed_arrival_time),
-            aimed_departure: seconds(call.aimed_departure_time),
+impl CallHints {
+    pub(super) fn from_call(call: &SiriCall) -> CallHints {
+        CallHints {
+            aimed_arrival: to_unix_seconds(call.aimed_arrival_time),
+            aimed_departure: to_unix_seconds(call.aimed_departure_time),
             order: call.order,
             visit_number: call.visit_number,
         }
     }
 
     /// Of each call that becomes a stop time update.
-    pub(super) fn of_each<'c>(calls: impl Iterator<Item = &'c Call>) -> Vec<Told> {
-        let has_stop =
-            |call: &&Call| Quays::of(call).planned.or(call.stop_point_ref.as_ref()).is_some();
-        calls.filter(has_stop).map(Told::of).collect()
+    pub(super) fn from_calls<'c>(calls: impl Iterator<Item = &'c SiriCall>) -> Vec<CallHints> {
+        let has_stop = |call: &&SiriCall| {
+            CallQuays::from_call(call).planned.or(call.stop_point_ref.as_ref()).is_some()
+        };
+        calls.filter(has_stop).map(CallHints::from_call).collect()
     }
 }
 
@@ -49,10 +50,10 @@ impl Told {
 pub(super) fn put_sequences(entity: &mut SiriEntity, timetable: &Timetable) {
     let (told, near) = (std::mem::take(&mut entity.told), entity.near.take());
     if let Some(update) = &mut entity.entity.trip_update
-        && let Some(plan) = Plan::of(&update.trip, timetable)
+        && let Some(plan) = TripPlan::from_trip(&update.trip, timetable)
     {
-        let told = entity.visits.as_ref().map_or(told, |visits| visits.told().collect());
-        let sequences = plan.sequences(&update.stop_time_update, &told);
+        let told = entity.visits.as_ref().map_or(told, |visits| visits.call_hints().collect());
+        let sequences = plan.assign_sequences(&update.stop_time_update, &told);
         for (call, sequence) in update.stop_time_update.iter_mut().zip(&sequences) {
             call.stop_sequence = *sequence;
         }
@@ -62,41 +63,45 @@ pub(super) fn put_sequences(entity: &mut SiriEntity, timetable: &Timetable) {
     }
     if let Some(vehicle) = &mut entity.entity.vehicle
         && let Some(near) = near
-        && let Some(plan) = vehicle.trip.as_ref().and_then(|trip| Plan::of(trip, timetable))
+        && let Some(plan) =
+            vehicle.trip.as_ref().and_then(|trip| TripPlan::from_trip(trip, timetable))
     {
         let at = StopTimeUpdate { stop_id: vehicle.stop_id.clone(), ..StopTimeUpdate::default() };
-        vehicle.current_stop_sequence = plan.sequences(&[at], &[near]).pop().flatten();
+        vehicle.current_stop_sequence = plan.assign_sequences(&[at], &[near]).pop().flatten();
     }
 }
 
 /// A trip that comes to a stop more than once, as the timetable has it.
-struct Plan<'a> {
+struct TripPlan<'a> {
     timetable: &'a Timetable,
     trip: TripIdx,
     calls: Vec<StopTime<'a>>,
     /// The run that is meant, where that is said.
-    run: Option<Run<'a>>,
+    run: Option<ScheduledRun<'a>>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> TripPlan<'a> {
     /// None of a trip whose calls come from its update alone.
-    fn of(trip: &TripDescriptor, timetable: &'a Timetable) -> Option<Plan<'a>> {
-        let key = TripKey::of(trip).filter(|_| !is_extra(trip))?;
+    fn from_trip(trip: &TripDescriptor, timetable: &'a Timetable) -> Option<TripPlan<'a>> {
+        let key = TripKey::from_descriptor(trip).filter(|_| !is_extra_trip(trip))?;
         let trip = timetable.find_trip(key.trip_id)?;
         let mut stops: Vec<_> = timetable.stop_times(trip).map(|call| call.stop).collect();
         stops.sort_unstable();
         stops.windows(2).find(|pair| pair.first() == pair.last())?;
-        let run = Run::named(timetable, trip, key.start_date, key.start_time);
+        let run = ScheduledRun::from_descriptor(timetable, trip, key.start_date, key.start_time);
         // Of a repeated trip nothing but the start says which run it is.
         let is_named = !timetable.trip(trip).has_frequencies || !key.start_time.is_empty();
         let calls = timetable.stop_times(trip).collect();
-        Some(Plan { timetable, trip, calls, run: run.filter(|_| is_named) })
+        Some(TripPlan { timetable, trip, calls, run: run.filter(|_| is_named) })
     }
 
     /// The numbers of calls in the order of the journey, as far as it is sure which they are.
-    fn sequences(&self, updates: &[StopTimeUpdate], told: &[Told]) -> Vec<Option<u32>> {
-        let may_be: Vec<Vec<usize>> =
-            updates.iter().zip(told).map(|(update, told)| self.may_be(update, *told)).collect();
+    fn assign_sequences(&self, updates: &[StopTimeUpdate], told: &[CallHints]) -> Vec<Option<u32>> {
+        let may_be: Vec<Vec<usize>> = updates
+            .iter()
+            .zip(told)
+            .map(|(update, told)| self.candidate_calls(update, *told))
+            .collect();
         // As early as the calls before it allow, and as late as those after it do.
         let mut next = 0;
         let earliest: Vec<Option<usize>> = may_be
@@ -123,23 +128,23 @@ impl<'a> Plan<'a> {
     }
 
     /// Which calls one may be by what is said of it alone.
-    fn may_be(&self, update: &StopTimeUpdate, told: Told) -> Vec<usize> {
-        let stop = given(&update.stop_id).and_then(|stop| self.timetable.find_stop(stop));
+    fn candidate_calls(&self, update: &StopTimeUpdate, told: CallHints) -> Vec<usize> {
+        let stop = nonempty_text(&update.stop_id).and_then(|stop| self.timetable.find_stop(stop));
         let calls = self.calls.iter().enumerate();
         let here: Vec<usize> =
             calls.filter(|(_, call)| Some(call.stop) == stop).map(|(at, _)| at).collect();
-        let by_number = || self.by_order(&here, told).or_else(|| by_visit(&here, told));
-        match self.by_time(&here, told).or_else(by_number).filter(|_| here.len() > 1) {
+        let by_number = || self.find_by_order(&here, told).or_else(|| find_by_visit(&here, told));
+        match self.find_by_time(&here, told).or_else(by_number).filter(|_| here.len() > 1) {
             Some(at) => vec![at],
             None => here,
         }
     }
 
     /// The one that the timetable has nearest to when it is planned by the producer.
-    fn by_time(&self, here: &[usize], told: Told) -> Option<usize> {
+    fn find_by_time(&self, here: &[usize], told: CallHints) -> Option<usize> {
         let mut by_distance: Vec<(u64, usize)> = here
             .iter()
-            .filter_map(|at| Some((self.distance(self.calls.get(*at)?, told)?, *at)))
+            .filter_map(|at| Some((self.time_distance(self.calls.get(*at)?, told)?, *at)))
             .collect();
         by_distance.sort_unstable();
         match by_distance[..] {
@@ -150,11 +155,15 @@ impl<'a> Plan<'a> {
     }
 
     /// How far from when a call is planned by the producer the timetable has it, in seconds.
-    fn distance(&self, call: &StopTime<'_>, told: Told) -> Option<u64> {
+    fn time_distance(&self, call: &StopTime<'_>, told: CallHints) -> Option<u64> {
         let departs = told.aimed_departure.filter(|_| call.departure.is_some());
         let aimed = departs.or(told.aimed_arrival)?;
-        let of = |run: Run<'_>| {
-            let planned = if departs.is_some() { run.departure(call) } else { run.arrival(call) };
+        let of = |run: ScheduledRun<'_>| {
+            let planned = if departs.is_some() {
+                run.scheduled_departure(call)
+            } else {
+                run.scheduled_arrival(call)
+            };
             Some(planned?.abs_diff(aimed))
         };
         if let Some(run) = self.run {
@@ -167,11 +176,11 @@ impl<'a> Plan<'a> {
         let zone = self.timetable.timezone().clone();
         let today = Timestamp::from_second(aimed).ok()?.to_zoned(zone).date();
         let days = [Some(today), today.yesterday().ok()].into_iter().flatten();
-        days.filter_map(|day| of(Run::new(self.timetable, self.trip, day, None))).min()
+        days.filter_map(|day| of(ScheduledRun::new(self.timetable, self.trip, day, None))).min()
     }
 
     /// The one that its producer's number names, which counts from 1, or as the schedule does.
-    fn by_order(&self, here: &[usize], told: Told) -> Option<usize> {
+    fn find_by_order(&self, here: &[usize], told: CallHints) -> Option<usize> {
         let order = told.order?;
         let is_it = |at: &&usize| {
             let sequence = self.calls.get(**at).map(|call| call.stop_sequence);
@@ -183,7 +192,7 @@ impl<'a> Plan<'a> {
 }
 
 /// The one that its producer's count of calls at the stop names. Many write 1 at each.
-fn by_visit(here: &[usize], told: Told) -> Option<usize> {
+fn find_by_visit(here: &[usize], told: CallHints) -> Option<usize> {
     let number = usize::try_from(told.visit_number?).ok().filter(|number| *number > 1)?;
     here.get(number - 1).copied()
 }

@@ -7,12 +7,12 @@ use jiff::civil::Date;
 use lineside_formats::{
     gtfs::{Timetable, TripIdx},
     gtfs_rt::proto::TripDescriptor,
-    siri::{Call, VehicleJourney},
+    siri::{SiriCall, VehicleJourney},
 };
 use smol_str::SmolStr;
 
-use super::{IdKind, SiriEntity, SiriIds, calls::Quays, visits::calls_of};
-use crate::normalize::{given, gtfs_date, parse_date};
+use super::{IdKind, SiriEntity, SiriIds, calls::CallQuays, visits::journey_calls};
+use crate::normalize::{format_gtfs_date, nonempty_text, parse_gtfs_date};
 
 /// How far the planned times of producer and timetable may be from each other, in seconds, for the day to be told by them.
 /// Both may round, and one may be of a plan that was moved by a little; what is further off is another plan.
@@ -22,7 +22,7 @@ const AIMED_MAX: usize = 4;
 
 /// When a call is planned to be, by the producer.
 #[derive(Clone, Debug)]
-pub(crate) struct Aimed {
+pub(crate) struct AimedCall {
     /// The first of the trip where it is not said which.
     stop_id: Option<SmolStr>,
     arrival: Option<i64>,
@@ -30,19 +30,19 @@ pub(crate) struct Aimed {
 }
 
 /// What is planned of a journey: of its first calls that may be in a timetable, and of its start.
-pub(super) fn aimed_of(journey: &VehicleJourney, ids: &SiriIds) -> Vec<Aimed> {
+pub(super) fn aimed_calls(journey: &VehicleJourney, ids: &SiriIds) -> Vec<AimedCall> {
     let told = journey.recorded_calls.iter().chain(&journey.estimated_calls);
-    let calls = told.chain(calls_of(journey).map(|(call, _)| call));
-    let of_call = |call: &Call| {
-        let stop = Quays::of(call).planned.or(call.stop_point_ref.as_ref())?;
-        let arrival = super::seconds(call.aimed_arrival_time);
-        let departure = super::seconds(call.aimed_departure_time);
+    let calls = told.chain(journey_calls(journey).map(|(call, _)| call));
+    let of_call = |call: &SiriCall| {
+        let stop = CallQuays::from_call(call).planned.or(call.stop_point_ref.as_ref())?;
+        let arrival = super::to_unix_seconds(call.aimed_arrival_time);
+        let departure = super::to_unix_seconds(call.aimed_departure_time);
         let is_planned = call.extra_call != Some(true) && arrival.or(departure).is_some();
-        let stop_id = Some(ids.map(IdKind::Stop, stop));
-        is_planned.then_some(Aimed { stop_id, arrival, departure })
+        let stop_id = Some(ids.map_id(IdKind::Stop, stop));
+        is_planned.then_some(AimedCall { stop_id, arrival, departure })
     };
-    let departure = super::seconds(journey.origin_aimed_departure_time);
-    let start = departure.map(|_| Aimed { stop_id: None, arrival: None, departure });
+    let departure = super::to_unix_seconds(journey.origin_aimed_departure_time);
+    let start = departure.map(|_| AimedCall { stop_id: None, arrival: None, departure });
     calls.filter_map(of_call).take(AIMED_MAX).chain(start).collect()
 }
 
@@ -52,32 +52,36 @@ pub(super) fn put_service_day(entity: &mut SiriEntity, timetable: &Timetable) {
     let update = entity.entity.trip_update.as_mut().map(|update| &mut update.trip);
     let vehicle = entity.entity.vehicle.as_mut().and_then(|vehicle| vehicle.trip.as_mut());
     for trip in update.into_iter().chain(vehicle) {
-        if let Some(date) = day_before(trip, &aimed, timetable) {
-            trip.named_start_date = trip.start_date.replace(gtfs_date(date));
+        if let Some(date) = previous_service_day(trip, &aimed, timetable) {
+            trip.named_start_date = trip.start_date.replace(format_gtfs_date(date));
         }
     }
 }
 
 /// The service day of a trip, where it is the one before the date that it is named by.
-fn day_before(trip: &TripDescriptor, aimed: &[Aimed], timetable: &Timetable) -> Option<Date> {
-    let named = parse_date(given(&trip.start_date)?)?;
+fn previous_service_day(
+    trip: &TripDescriptor,
+    aimed: &[AimedCall],
+    timetable: &Timetable,
+) -> Option<Date> {
+    let named = parse_gtfs_date(nonempty_text(&trip.start_date)?)?;
     let before = named.yesterday().ok()?;
-    let known = timetable.find_trip(given(&trip.trip_id)?)?;
+    let known = timetable.find_trip(nonempty_text(&trip.trip_id)?)?;
     // Of a repeated trip the times are of no run.
     if timetable.trip(known).has_frequencies {
         return None;
     }
-    let (planned, at) = aimed.iter().find_map(|aimed| planned_of(timetable, known, aimed))?;
+    let (planned, at) = aimed.iter().find_map(|aimed| planned_times(timetable, known, aimed))?;
     let service = timetable.trip(known).service;
     let fits = |date: Date| {
-        timetable.is_active(service, date)
+        timetable.is_service_active(service, date)
             && timetable.service_time(date, planned).abs_diff(at) <= FITS_SECONDS_MAX
     };
     (!fits(named) && fits(before)).then_some(before)
 }
 
 /// When the timetable has a call, in seconds of the service day, and when the producer has it, Unix seconds.
-fn planned_of(timetable: &Timetable, trip: TripIdx, aimed: &Aimed) -> Option<(i32, i64)> {
+fn planned_times(timetable: &Timetable, trip: TripIdx, aimed: &AimedCall) -> Option<(i32, i64)> {
     let mut calls = timetable.stop_times(trip);
     let call = match aimed.stop_id.as_deref() {
         Some(stop) => calls.find(|call| timetable.stop(call.stop).id == stop),

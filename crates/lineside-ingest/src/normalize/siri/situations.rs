@@ -1,34 +1,34 @@
 //! Situations, as alerts.
 
 use lineside_formats::{
-    Losses,
+    ConversionReport,
     gtfs_rt::proto::{Alert, EntitySelector, FeedEntity, TimeRange, TripDescriptor, alert::Cause},
     siri::{
         AffectedLine, AffectedNetwork, AffectedStopPoint, AffectedVehicleJourney, Affects,
-        InfoLink, Period, Progress, PtSituationElement, Severity, Text, TextualContent,
+        InfoLink, LanguageText, Progress, PtSituationElement, Severity, TextualContent, TimePeriod,
     },
 };
 use smol_str::{SmolStr, format_smolstr};
 
 use super::{
     IdKind, SiriEntity, SiriIds,
-    journeys::{date_of, direction},
-    range, terms,
-    terms::ReasonOf,
-    translated,
+    journeys::{framed_date, parse_direction},
+    terms,
+    terms::ReasonList,
+    time_range, to_translated_string,
 };
 
 /// Most things that an alert is about; what a situation affects beyond that is not told.
 const SELECTORS_MAX: usize = 1_000;
 
 /// A situation as an entity.
-pub(super) fn entity_of(
+pub(super) fn map_situation(
     situation: &PtSituationElement,
     ids: &SiriIds,
-    losses: &mut Losses,
+    losses: &mut ConversionReport,
 ) -> SiriEntity {
     let language = situation.language.as_deref();
-    let contents = || contents_of(situation);
+    let contents = || textual_contents(situation);
     let informed = contents().flat_map(|it| &it.summary_texts);
     let header = situation.summaries.iter().chain(informed);
     let described = contents().flat_map(|it| {
@@ -45,30 +45,33 @@ pub(super) fn entity_of(
     let own = [&situation.descriptions, &situation.details, &situation.advices];
     let description = own.into_iter().flatten().chain(described);
     let links = situation.info_links.iter().chain(contents().flat_map(|it| &it.info_links));
-    let periods = periods(situation);
+    let periods = active_periods(situation);
     let until = match periods.iter().map(|period| period.end).collect::<Option<Vec<_>>>() {
         Some(ends) => ends.into_iter().max().and_then(|end| i64::try_from(end).ok()),
         None => None,
     };
     let alert = Alert {
         active_period: periods,
-        informed_entity: selectors(situation, ids, losses),
-        cause: Some(cause(situation) as i32),
-        effect: Some(effect(situation) as i32),
-        url: url(links),
-        header_text: translated(header, language),
-        description_text: translated(description, language),
-        severity_level: severity(situation).map(|it| terms::severity(it) as i32),
-        cause_detail: translated(&situation.reason_names, language),
+        informed_entity: list_selectors(situation, ids, losses),
+        cause: Some(situation_cause(situation) as i32),
+        effect: Some(situation_effect(situation) as i32),
+        url: link_translations(links),
+        header_text: to_translated_string(header, language),
+        description_text: to_translated_string(description, language),
+        severity_level: situation_severity(situation).map(|it| terms::map_severity(it) as i32),
+        cause_detail: to_translated_string(&situation.reason_names, language),
         ..Alert::default()
     };
-    let entity =
-        FeedEntity { id: id_of(situation).into(), alert: Some(alert), ..FeedEntity::default() };
-    SiriEntity::of(entity, until)
+    let entity = FeedEntity {
+        id: situation_id(situation).into(),
+        alert: Some(alert),
+        ..FeedEntity::default()
+    };
+    SiriEntity::from_entity(entity, until)
 }
 
 /// Numbers of situations are unique for who gives them out.
-fn id_of(situation: &PtSituationElement) -> SmolStr {
+fn situation_id(situation: &PtSituationElement) -> SmolStr {
     let number = situation.situation_number.as_deref().unwrap_or_default();
     match situation.participant_ref.as_deref().filter(|name| !name.is_empty()) {
         Some(participant) => format_smolstr!("situation:{participant}:{number}"),
@@ -77,11 +80,11 @@ fn id_of(situation: &PtSituationElement) -> SmolStr {
 }
 
 /// When it holds. What is closed is over, whatever was said of when it would end.
-fn periods(situation: &PtSituationElement) -> Vec<TimeRange> {
-    let of = |period: &Period| range(period.start_time, period.end_time);
+fn active_periods(situation: &PtSituationElement) -> Vec<TimeRange> {
+    let of = |period: &TimePeriod| time_range(period.start_time, period.end_time);
     let mut periods: Vec<TimeRange> = situation.validity_periods.iter().map(of).collect();
     if situation.progress == Some(Progress::Closed) {
-        let closed = range(None, situation.versioned_at_time.or(situation.creation_time)).end;
+        let closed = time_range(None, situation.versioned_at_time.or(situation.creation_time)).end;
         let first = periods.iter().filter_map(|period| period.start).min();
         let last = periods.iter().filter_map(|period| period.end).min();
         let end = closed.or(last).or(first).unwrap_or(0);
@@ -90,72 +93,81 @@ fn periods(situation: &PtSituationElement) -> Vec<TimeRange> {
     periods
 }
 
-fn severity(situation: &PtSituationElement) -> Option<Severity> {
+fn situation_severity(situation: &PtSituationElement) -> Option<Severity> {
     let of_consequence = || situation.consequences.iter().find_map(|it| it.severity);
     situation.severity.or_else(of_consequence)
 }
 
-fn cause(situation: &PtSituationElement) -> Cause {
+fn situation_cause(situation: &PtSituationElement) -> Cause {
     let reasons = [
-        (situation.alert_cause.as_deref(), ReasonOf::Any),
-        (situation.miscellaneous_reason.as_deref(), ReasonOf::Any),
-        (situation.personnel_reason.as_deref(), ReasonOf::Any),
-        (situation.equipment_reason.as_deref(), ReasonOf::Equipment),
-        (situation.environment_reason.as_deref(), ReasonOf::Environment),
-        (situation.public_event_reason.as_deref(), ReasonOf::PublicEvent),
+        (situation.alert_cause.as_deref(), ReasonList::Any),
+        (situation.miscellaneous_reason.as_deref(), ReasonList::Any),
+        (situation.personnel_reason.as_deref(), ReasonList::Any),
+        (situation.equipment_reason.as_deref(), ReasonList::Equipment),
+        (situation.environment_reason.as_deref(), ReasonList::Environment),
+        (situation.public_event_reason.as_deref(), ReasonList::PublicEvent),
     ];
-    let mut causes = reasons.into_iter().filter_map(|(reason, of)| Some(terms::cause(reason?, of)));
+    let mut causes =
+        reasons.into_iter().filter_map(|(reason, of)| Some(terms::map_cause(reason?, of)));
     causes.find(|cause| *cause != Cause::UnknownCause).unwrap_or(Cause::UnknownCause)
 }
 
-fn effect(situation: &PtSituationElement) -> lineside_formats::gtfs_rt::proto::alert::Effect {
+fn situation_effect(
+    situation: &PtSituationElement,
+) -> lineside_formats::gtfs_rt::proto::alert::Effect {
     let conditions = situation.consequences.iter().flat_map(|it| &it.conditions);
     let at_stops = situation.affects.iter().flat_map(|affects| affects.stop_points.iter());
     let at_stops = at_stops.flat_map(|stop| &stop.stop_conditions);
-    terms::effect(conditions.chain(at_stops).map(SmolStr::as_str))
+    terms::map_effect(conditions.chain(at_stops).map(SmolStr::as_str))
 }
 
-pub(super) fn contents_of(situation: &PtSituationElement) -> impl Iterator<Item = &TextualContent> {
+pub(super) fn textual_contents(
+    situation: &PtSituationElement,
+) -> impl Iterator<Item = &TextualContent> {
     let actions = situation.publishing_actions.iter();
     let actions = actions.flat_map(|action| &action.passenger_information_actions);
     actions.flat_map(|action| &action.textual_contents)
 }
 
-fn url<'a>(
+fn link_translations<'a>(
     links: impl Iterator<Item = &'a InfoLink>,
 ) -> Option<lineside_formats::gtfs_rt::proto::TranslatedString> {
     let mut links = links;
     let uri = links.find_map(|link| link.uri.as_ref())?;
-    translated([&Text { lang: None, value: uri.clone() }], None)
+    to_translated_string([&LanguageText { lang: None, value: uri.clone() }], None)
 }
 
 /// Whom it concerns: each once, in the order of the message.
-fn selectors(
+fn list_selectors(
     situation: &PtSituationElement,
     ids: &SiriIds,
-    losses: &mut Losses,
+    losses: &mut ConversionReport,
 ) -> Vec<EntitySelector> {
     let consequences = situation.consequences.iter().filter_map(|it| it.affects.as_deref());
     let scopes = situation.publishing_actions.iter();
     let scopes = scopes.filter_map(|it| it.publish_at_scope.as_ref()?.affects.as_deref());
     let all = situation.affects.as_deref().into_iter().chain(consequences).chain(scopes);
-    let mut selectors = Selectors { ids, found: Vec::new(), n_beyond: 0 };
+    let mut selectors = SelectorBuilder { ids, found: Vec::new(), n_beyond: 0 };
     for affects in all {
-        selectors.take(affects);
+        selectors.add_affects(affects);
     }
-    losses.push_many("Affects", "an alert is about 1,000 things at most", selectors.n_beyond);
+    losses.record_dropped_many(
+        "Affects",
+        "an alert is about 1,000 things at most",
+        selectors.n_beyond,
+    );
     selectors.found
 }
 
-struct Selectors<'a> {
+struct SelectorBuilder<'a> {
     ids: &'a SiriIds,
     found: Vec<EntitySelector>,
     /// How many there is no room for; one of them that is named twice counts twice.
     n_beyond: u64,
 }
 
-impl Selectors<'_> {
-    fn push(&mut self, selector: EntitySelector) {
+impl SelectorBuilder<'_> {
+    fn push_selector(&mut self, selector: EntitySelector) {
         // Of what there is no room for, only the first are looked for.
         if self.n_beyond < SELECTORS_MAX as u64 && self.found.contains(&selector) {
             return;
@@ -166,55 +178,55 @@ impl Selectors<'_> {
         }
     }
 
-    fn id(&self, kind: IdKind, id: &str) -> Option<String> {
-        Some(self.ids.map(kind, id).into())
+    fn map_id(&self, kind: IdKind, id: &str) -> Option<String> {
+        Some(self.ids.map_id(kind, id).into())
     }
 
-    fn take(&mut self, affects: &Affects) {
+    fn add_affects(&mut self, affects: &Affects) {
         let operators = affects.operators.iter().flat_map(|it| &it.affected_operators);
         for operator in operators.filter_map(|it| it.operator_ref.as_deref()) {
-            let agency_id = self.id(IdKind::Operator, operator);
-            self.push(EntitySelector { agency_id, ..EntitySelector::default() });
+            let agency_id = self.map_id(IdKind::Operator, operator);
+            self.push_selector(EntitySelector { agency_id, ..EntitySelector::default() });
         }
         if affects.operators.as_ref().is_some_and(|it| it.all_operators.0) {
-            self.take_types(&terms::ROUTE_TYPES, None);
+            self.add_route_types(&terms::ROUTE_TYPES, None);
         }
         for network in &affects.networks {
-            self.take_network(network);
+            self.add_network(network);
         }
         for stop in &affects.stop_points {
-            self.take_stop(stop, &EntitySelector::default());
+            self.add_stop(stop, &EntitySelector::default());
         }
         for place in affects.stop_places.iter().filter_map(|it| it.stop_place_ref.as_deref()) {
-            let stop_id = self.id(IdKind::Stop, place);
-            self.push(EntitySelector { stop_id, ..EntitySelector::default() });
+            let stop_id = self.map_id(IdKind::Stop, place);
+            self.push_selector(EntitySelector { stop_id, ..EntitySelector::default() });
         }
         for journey in &affects.vehicle_journeys {
-            self.take_journey(journey);
+            self.add_journey(journey);
         }
     }
 
-    fn take_network(&mut self, network: &AffectedNetwork) {
+    fn add_network(&mut self, network: &AffectedNetwork) {
         for line in &network.affected_lines {
-            self.take_line(line);
+            self.add_line(line);
         }
         if network.affected_lines.is_empty() {
-            self.take_all_lines(network);
+            self.add_all_lines(network);
         }
     }
 
     /// All lines of a network, or those of its operators, or those of one kind of vehicle. Which network is meant by its name
     /// only its producer knows; to us it is the one that the feed tells of.
-    fn take_all_lines(&mut self, network: &AffectedNetwork) {
+    fn add_all_lines(&mut self, network: &AffectedNetwork) {
         let operators = network.affected_operators.iter();
         let operators = operators.filter_map(|it| it.operator_ref.as_deref());
         let operators: Vec<Option<String>> =
-            operators.map(|it| self.id(IdKind::Operator, it)).collect();
+            operators.map(|it| self.map_id(IdKind::Operator, it)).collect();
         let named = network.network_ref.is_some() || network.vehicle_mode.is_some();
         let is_whole = network.all_lines.0 || named;
         let mode = network.vehicle_mode.as_deref().filter(|mode| *mode != "all");
         let types: &[i32] = match mode {
-            Some(mode) => terms::route_types(mode),
+            Some(mode) => terms::map_route_types(mode),
             // An agency says all of it by itself.
             None if !operators.is_empty() => &[],
             None if is_whole => &terms::ROUTE_TYPES,
@@ -223,77 +235,81 @@ impl Selectors<'_> {
         for agency_id in &operators {
             if types.is_empty() {
                 let agency_id = agency_id.clone();
-                self.push(EntitySelector { agency_id, ..EntitySelector::default() });
+                self.push_selector(EntitySelector { agency_id, ..EntitySelector::default() });
             }
-            self.take_types(types, agency_id.as_ref());
+            self.add_route_types(types, agency_id.as_ref());
         }
         if operators.is_empty() {
-            self.take_types(types, None);
+            self.add_route_types(types, None);
         }
     }
 
-    fn take_types(&mut self, types: &[i32], agency_id: Option<&String>) {
+    fn add_route_types(&mut self, types: &[i32], agency_id: Option<&String>) {
         for route_type in types {
             let (agency_id, route_type) = (agency_id.cloned(), Some(*route_type));
-            self.push(EntitySelector { agency_id, route_type, ..EntitySelector::default() });
+            self.push_selector(EntitySelector {
+                agency_id,
+                route_type,
+                ..EntitySelector::default()
+            });
         }
     }
 
-    fn take_line(&mut self, line: &AffectedLine) {
+    fn add_line(&mut self, line: &AffectedLine) {
         let Some(line_ref) = line.line_ref.as_deref() else { return };
-        let route_id = self.id(IdKind::Line, line_ref);
+        let route_id = self.map_id(IdKind::Line, line_ref);
         let of_routes = line.routes.iter().flat_map(|route| &route.stop_points);
         let stops: Vec<&AffectedStopPoint> = line.stop_points.iter().chain(of_routes).collect();
-        for direction_id in directions(line) {
+        for direction_id in affected_directions(line) {
             let selector = EntitySelector {
                 route_id: route_id.clone(),
                 direction_id,
                 ..EntitySelector::default()
             };
             if stops.is_empty() {
-                self.push(selector);
+                self.push_selector(selector);
                 continue;
             }
             for stop in &stops {
-                self.take_stop(stop, &selector);
+                self.add_stop(stop, &selector);
             }
         }
     }
 
     /// A stop of what else is selected.
-    fn take_stop(&mut self, stop: &AffectedStopPoint, of: &EntitySelector) {
+    fn add_stop(&mut self, stop: &AffectedStopPoint, of: &EntitySelector) {
         let name = stop.stop_point_ref.as_deref().or(stop.stop_place_ref.as_deref());
         let Some(name) = name else { return };
-        let stop_id = self.id(IdKind::Stop, name);
-        self.push(EntitySelector { stop_id, ..of.clone() });
+        let stop_id = self.map_id(IdKind::Stop, name);
+        self.push_selector(EntitySelector { stop_id, ..of.clone() });
     }
 
-    fn take_journey(&mut self, journey: &AffectedVehicleJourney) {
+    fn add_journey(&mut self, journey: &AffectedVehicleJourney) {
         let framed = journey.framed_vehicle_journey_ref.as_ref();
         let named = framed.and_then(|it| it.dated_vehicle_journey_ref.as_ref());
         let refs = journey.vehicle_journey_refs.iter().chain(&journey.dated_vehicle_journey_refs);
-        let start_date = framed.and_then(date_of);
-        let route_id = journey.line_ref.as_deref().and_then(|it| self.id(IdKind::Line, it));
+        let start_date = framed.and_then(framed_date);
+        let route_id = journey.line_ref.as_deref().and_then(|it| self.map_id(IdKind::Line, it));
         let mut is_named = false;
         for journey_ref in named.into_iter().chain(refs) {
             is_named = true;
             let trip = TripDescriptor {
-                trip_id: self.id(IdKind::Journey, journey_ref),
+                trip_id: self.map_id(IdKind::Journey, journey_ref),
                 start_date: start_date.clone(),
                 route_id: route_id.clone(),
                 ..TripDescriptor::default()
             };
-            self.push(EntitySelector { trip: Some(trip), ..EntitySelector::default() });
+            self.push_selector(EntitySelector { trip: Some(trip), ..EntitySelector::default() });
         }
         if !is_named && route_id.is_some() {
-            self.push(EntitySelector { route_id, ..EntitySelector::default() });
+            self.push_selector(EntitySelector { route_id, ..EntitySelector::default() });
         }
     }
 }
 
 /// The directions of a line that are affected; none for both, also where one goes by a name that GTFS does not have.
-pub(super) fn directions(line: &AffectedLine) -> Vec<Option<u32>> {
-    let named = line.directions.iter().map(|it| direction(it.direction_ref.as_deref()?));
+pub(super) fn affected_directions(line: &AffectedLine) -> Vec<Option<u32>> {
+    let named = line.directions.iter().map(|it| parse_direction(it.direction_ref.as_deref()?));
     let mut directions: Vec<Option<u32>> = named.collect();
     directions.sort_unstable();
     directions.dedup();

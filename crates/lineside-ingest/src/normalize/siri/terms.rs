@@ -9,7 +9,7 @@ use lineside_formats::{
 };
 
 /// How full; SIRI's *undefined* says nothing.
-pub(super) fn occupancy(occupancy: Occupancy) -> Option<OccupancyStatus> {
+pub(super) fn map_occupancy(occupancy: Occupancy) -> Option<OccupancyStatus> {
     Some(match occupancy {
         Occupancy::Empty => OccupancyStatus::Empty,
         Occupancy::ManySeatsAvailable | Occupancy::SeatsAvailable => {
@@ -28,7 +28,7 @@ pub(super) fn occupancy(occupancy: Occupancy) -> Option<OccupancyStatus> {
 }
 
 /// How grave.
-pub(super) fn severity(severity: Severity) -> SeverityLevel {
+pub(super) fn map_severity(severity: Severity) -> SeverityLevel {
     match severity {
         Severity::NoImpact | Severity::VerySlight | Severity::Slight => SeverityLevel::Info,
         Severity::Normal => SeverityLevel::Warning,
@@ -79,7 +79,7 @@ const CAUSES: [(&str, Cause); 36] = [
 
 /// Whose list of reasons a reason is of, where its name alone tells nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReasonOf {
+pub(super) enum ReasonList {
     /// Nobody's in particular.
     Any,
     /// What vehicles and tracks are made of.
@@ -91,16 +91,16 @@ pub(super) enum ReasonOf {
 }
 
 /// Why something is so, by the name of a reason.
-pub(super) fn cause(reason: &str, of: ReasonOf) -> Cause {
+pub(super) fn map_cause(reason: &str, of: ReasonList) -> Cause {
     let plain: String =
         reason.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     let known = CAUSES.iter().find(|(part, _)| plain.contains(part)).map(|&(_, cause)| cause);
     match (plain.as_str(), known, of) {
         ("" | "unknown" | "undefined", ..) => Cause::UnknownCause,
-        (_, Some(cause), ReasonOf::Any | ReasonOf::Equipment) => cause,
-        (.., ReasonOf::Environment) => Cause::Weather,
-        (.., ReasonOf::PublicEvent) => Cause::SpecialEvent,
-        (.., ReasonOf::Equipment) => Cause::TechnicalProblem,
+        (_, Some(cause), ReasonList::Any | ReasonList::Equipment) => cause,
+        (.., ReasonList::Environment) => Cause::Weather,
+        (.., ReasonList::PublicEvent) => Cause::SpecialEvent,
+        (.., ReasonList::Equipment) => Cause::TechnicalProblem,
         _ => Cause::OtherCause,
     }
 }
@@ -133,7 +133,7 @@ const EFFECTS: [(&str, Effect); 23] = [
 ];
 
 /// What follows for passengers; the gravest of what is said.
-pub(super) fn effect<'a>(conditions: impl Iterator<Item = &'a str>) -> Effect {
+pub(super) fn map_effect<'a>(conditions: impl Iterator<Item = &'a str>) -> Effect {
     let at = |condition: &str| {
         let plain: String = condition.chars().filter(char::is_ascii_alphanumeric).collect();
         let plain = plain.to_ascii_lowercase();
@@ -153,7 +153,7 @@ pub(super) fn effect<'a>(conditions: impl Iterator<Item = &'a str>) -> Effect {
 pub(super) const ROUTE_TYPES: [i32; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 11, 12];
 
 /// The `route_type`s of a kind of vehicle; none of one that GTFS does not tell apart.
-pub(super) fn route_types(mode: &str) -> &'static [i32] {
+pub(super) fn map_route_types(mode: &str) -> &'static [i32] {
     match mode {
         "tram" => &[0, 5],
         "metro" | "underground" => &[1],
@@ -177,21 +177,21 @@ mod tests {
     #[test]
     fn reasons_become_causes_by_their_names_and_lists() {
         for (reason, of, expected) in [
-            ("signalProblem", ReasonOf::Any, Cause::TechnicalProblem),
-            ("staffSickness", ReasonOf::Any, Cause::OtherCause),
-            ("roadworks", ReasonOf::Any, Cause::Construction),
-            ("heavySnowFall", ReasonOf::Environment, Cause::Weather),
-            ("lockedDoors", ReasonOf::Equipment, Cause::TechnicalProblem),
-            ("accident", ReasonOf::Any, Cause::Accident),
-            ("unknown", ReasonOf::Equipment, Cause::UnknownCause),
+            ("signalProblem", ReasonList::Any, Cause::TechnicalProblem),
+            ("staffSickness", ReasonList::Any, Cause::OtherCause),
+            ("roadworks", ReasonList::Any, Cause::Construction),
+            ("heavySnowFall", ReasonList::Environment, Cause::Weather),
+            ("lockedDoors", ReasonList::Equipment, Cause::TechnicalProblem),
+            ("accident", ReasonList::Any, Cause::Accident),
+            ("unknown", ReasonList::Equipment, Cause::UnknownCause),
         ] {
-            assert_eq!(cause(reason, of), expected, "{reason}");
+            assert_eq!(map_cause(reason, of), expected, "{reason}");
         }
     }
 
     #[test]
     fn the_gravest_condition_is_the_effect() {
-        let effect_of = |conditions: &[&str]| effect(conditions.iter().copied());
+        let effect_of = |conditions: &[&str]| map_effect(conditions.iter().copied());
         assert_eq!(effect_of(&["delayed", "cancelled"]), Effect::NoService);
         assert_eq!(effect_of(&["diverted"]), Effect::Detour);
         assert_eq!(effect_of(&["intermittentService"]), Effect::ReducedService);

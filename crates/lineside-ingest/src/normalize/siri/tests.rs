@@ -16,26 +16,29 @@ use lineside_formats::{
         trip_update::StopTimeUpdate, trip_update::stop_time_update,
         vehicle_position::OccupancyStatus,
     },
-    siri::{self, Limits},
+    siri::{self, MessageLimits},
 };
 
 use super::*;
 use crate::limits::VISITS_OF_JOURNEY_MAX;
 
-fn message(deliveries: &str) -> Message {
+fn message(deliveries: &str) -> SiriMessage {
     let text = format!(
         "<Siri xmlns=\"http://www.siri.org.uk/siri\" version=\"2.0\"><ServiceDelivery>\
          <ResponseTimestamp>2026-11-21T12:00:00Z</ResponseTimestamp>{deliveries}\
          </ServiceDelivery></Siri>"
     );
     let (message, problems) =
-        siri::decode(text.as_bytes(), &TimeZone::UTC, &Limits::default()).unwrap();
-    assert_eq!(problems.total(), 0, "{:?}", problems.kept());
+        siri::decode_message(text.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
+    assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
     message
 }
 
-fn normalized(deliveries: &str, ids: &SiriIds) -> Normalized {
-    normalize(&message(deliveries), Rules { ids, vehicles_tell_delays: true, zone: &TimeZone::UTC })
+fn normalized(deliveries: &str, ids: &SiriIds) -> NormalizedMessage {
+    normalize_message(
+        &message(deliveries),
+        MappingRules { ids, vehicles_tell_delays: true, zone: &TimeZone::UTC },
+    )
 }
 
 /// One journey as the delivery of an estimated timetable.
@@ -189,8 +192,8 @@ fn runs_by_headway_are_told_apart_by_when_they_start_in_the_schedules_zone() {
         run("2026-11-21T23:30:00Z")
     ));
     let zone = &TimeZone::get("Europe/Paris").unwrap();
-    let rules = Rules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
-    let out = normalize(&message, rules);
+    let rules = MappingRules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
+    let out = normalize_message(&message, rules);
     let named = |it: &SiriEntity| {
         let trip = it.entity.trip_update.as_ref().unwrap().trip.clone();
         (it.entity.id.clone(), trip.start_time.unwrap())
@@ -199,7 +202,7 @@ fn runs_by_headway_are_told_apart_by_when_they_start_in_the_schedules_zone() {
     let expected =
         [("journey:J:20261121:10:00:00", "10:00:00"), ("journey:J:20261121:24:30:00", "24:30:00")];
     assert_eq!(named, expected.map(|(id, time)| (id.to_owned(), time.to_owned())));
-    assert_eq!(out.problems.total(), 0, "{:?}", out.problems.kept());
+    assert_eq!(out.problems.total_count(), 0, "{:?}", out.problems.retained_problems());
 }
 
 fn vehicle(inside: &str, vehicles_tell_delays: bool) -> (VehiclePosition, Option<TripUpdate>) {
@@ -212,7 +215,10 @@ fn vehicle(inside: &str, vehicles_tell_delays: bool) -> (VehiclePosition, Option
          </VehicleMonitoringDelivery>"
     ));
     let zone = &TimeZone::UTC;
-    let mut out = normalize(&message, Rules { ids: &SiriIds::Netex, vehicles_tell_delays, zone });
+    let mut out = normalize_message(
+        &message,
+        MappingRules { ids: &SiriIds::Netex, vehicles_tell_delays, zone },
+    );
     let entity = out.entities.remove(0).entity;
     (entity.vehicle.unwrap(), entity.trip_update)
 }
@@ -261,9 +267,9 @@ fn visits_of_a_journey_are_one_trip_update() {
     };
     let entity = &mut out.entities[0];
     assert_eq!(stops(entity), ["A", "B"], "in the order of the journey");
-    assert!(!entity.take_back("a"));
+    assert!(!entity.remove_visit("a"));
     assert_eq!(stops(entity), ["B"]);
-    assert!(entity.take_back("b"), "nothing is left of it");
+    assert!(entity.remove_visit("b"), "nothing is left of it");
 }
 
 #[test]
@@ -311,10 +317,10 @@ fn of_a_journey_so_many_visits_are_taken() {
     let calls =
         |entity: &SiriEntity| entity.entity.trip_update.as_ref().unwrap().stop_time_update.len();
     assert_eq!(
-        (calls(entity), entity.items().count()),
+        (calls(entity), entity.visit_names().count()),
         (VISITS_OF_JOURNEY_MAX, VISITS_OF_JOURNEY_MAX)
     );
-    entity.take_back("7");
+    entity.remove_visit("7");
     assert_eq!(calls(entity), VISITS_OF_JOURNEY_MAX - 1);
 }
 
@@ -331,7 +337,7 @@ fn a_file_tells_of_a_journey_by_its_timetable_and_not_by_visits_too() {
     ));
     let (out, problems, _) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
     let ids: Vec<&str> = out.entity.iter().map(|it| it.id.as_str()).collect();
-    assert_eq!((ids, problems.total()), (vec!["journey:J:20261121"], 0));
+    assert_eq!((ids, problems.total_count()), (vec!["journey:J:20261121"], 0));
 }
 
 /// The ids and labels of the vehicles of activities, each of which is on a journey.
@@ -345,8 +351,8 @@ fn named(journeys: &[&str]) -> Vec<(String, Option<String>)> {
     let activities: String = journeys.iter().map(activity).collect();
     let deliveries = format!("<VehicleMonitoringDelivery>{activities}</VehicleMonitoringDelivery>");
     let mut out = normalized(&deliveries, &SiriIds::Netex);
-    out.keep_last();
-    assert_eq!(out.problems.total(), 0, "{:?}", out.problems.kept());
+    out.keep_last_duplicates();
+    assert_eq!(out.problems.total_count(), 0, "{:?}", out.problems.retained_problems());
     let vehicles = out.entities.into_iter().map(|it| (it.entity.id, it.entity.vehicle.unwrap()));
     let named = vehicles.map(|(entity_id, vehicle)| {
         let vehicle = vehicle.vehicle.unwrap();
@@ -393,7 +399,7 @@ fn what_is_in_a_file_twice_is_told_apart() {
     let (out, problems, _) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
     let ids: Vec<&str> = out.entity.iter().map(|it| it.id.as_str()).collect();
     assert_eq!(ids, ["journey:J", "journey:J#2"]);
-    assert_eq!(problems.total(), 1);
+    assert_eq!(problems.total_count(), 1);
 }
 
 #[test]
@@ -442,7 +448,9 @@ fn every_element_of_real_messages_becomes_one_entity() {
                 continue;
             }
             let body = fs::read(&path).unwrap();
-            let Ok((message, _)) = siri::decode(&body, &TimeZone::UTC, &Limits::default()) else {
+            let Ok((message, _)) =
+                siri::decode_message(&body, &TimeZone::UTC, &MessageLimits::default())
+            else {
                 continue;
             };
             if message.deliveries().next().is_none() || body.trim_ascii_start().starts_with(b"{") {
@@ -461,9 +469,9 @@ fn every_element_of_real_messages_becomes_one_entity() {
             let ids: HashSet<&str> = out.entity.iter().map(|it| it.id.as_str()).collect();
             assert_eq!(ids.len(), out.entity.len(), "{}", path.display());
             let (ids, zone) = (&SiriIds::Same, &TimeZone::UTC);
-            let rules = Rules { ids, vehicles_tell_delays: false, zone };
-            let mut held = normalize(&message, rules);
-            held.keep_last();
+            let rules = MappingRules { ids, vehicles_tell_delays: false, zone };
+            let mut held = normalize_message(&message, rules);
+            held.keep_last_duplicates();
             let vehicles = held.entities.iter().filter(|it| it.entity.vehicle.is_some());
             assert_eq!(vehicles.count(), count(&text, "VehicleActivity"), "{}", path.display());
             files += 1;

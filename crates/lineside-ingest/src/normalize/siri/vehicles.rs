@@ -10,63 +10,66 @@ use lineside_formats::{
 use smol_str::{SmolStr, format_smolstr};
 
 use super::{
-    Cancelled, GRACE_SECONDS, IdKind, Rules, SiriEntity, SiriIds, TripRef,
-    calls::Calls,
-    journeys::{Start, date_of, name_by_content, trip_of},
-    producers::Marks,
-    seconds,
-    sequences::Told,
-    service_days::aimed_of,
-    terms, timestamp,
-    visits::calls_of,
+    CancelledEntity, GRACE_SECONDS, IdKind, MappingRules, SiriEntity, SiriIds, TripRef,
+    calls::CallMapper,
+    journey_marks::JourneyMarks,
+    journeys::{JourneyStart, framed_date, journey_trip, name_by_content},
+    sequences::CallHints,
+    service_days::aimed_calls,
+    terms, to_timestamp, to_unix_seconds,
+    visits::journey_calls,
 };
-use crate::normalize::is_extra;
+use crate::normalize::is_extra_trip;
 
 /// An activity as an entity; none if it tells of no journey.
-pub(super) fn entity_of(activity: &VehicleActivity, rules: Rules<'_>) -> Option<SiriEntity> {
+pub(super) fn map_activity(
+    activity: &VehicleActivity,
+    rules: MappingRules<'_>,
+) -> Option<SiriEntity> {
     let journey = activity.monitored_vehicle_journey.as_deref()?;
     let at = journey.location_recorded_at_time.or(activity.recorded_at_time);
-    let mut trip = trip_of(journey, false, rules.ids);
-    Start::of(journey, rules.zone).put(&mut trip);
+    let mut trip = journey_trip(journey, false, rules.ids);
+    JourneyStart::from_journey(journey, rules.zone).fill_trip_start(&mut trip);
     let id = entity_id(activity, journey, rules.ids);
     let call = journey.monitored_call.as_deref();
     let stop = call.and_then(|call| call.stop_point_ref.as_deref());
     let stands = call.is_some_and(|call| call.vehicle_at_stop == Some(true));
     let status = if stands { VehicleStopStatus::StoppedAt } else { VehicleStopStatus::InTransitTo };
     let vehicle = VehiclePosition {
-        position: position(journey),
-        stop_id: stop.map(|stop| rules.ids.map(IdKind::Stop, stop).into()),
+        position: map_position(journey),
+        stop_id: stop.map(|stop| rules.ids.map_id(IdKind::Stop, stop).into()),
         current_status: stop.map(|_| status as i32),
-        timestamp: timestamp(at),
+        timestamp: to_timestamp(at),
         congestion_level: journey
             .in_congestion
             .filter(|in_congestion| *in_congestion)
             .map(|_| CongestionLevel::Congestion as i32),
-        vehicle: descriptor(journey, rules.ids),
-        occupancy_status: journey.occupancy.and_then(terms::occupancy).map(|it| it as i32),
+        vehicle: vehicle_descriptor(journey, rules.ids),
+        occupancy_status: journey.occupancy.and_then(terms::map_occupancy).map(|it| it as i32),
         trip: Some(trip).filter(|trip| trip.trip_id.is_some() || trip.route_id.is_some()),
         ..VehiclePosition::default()
     };
-    let trip_update = rules.vehicles_tell_delays.then(|| update_of(journey, rules)).flatten();
+    let trip_update =
+        rules.vehicles_tell_delays.then(|| vehicle_trip_update(journey, rules)).flatten();
     let trip_update = trip_update.map(|update| TripUpdate {
-        timestamp: timestamp(at),
+        timestamp: to_timestamp(at),
         vehicle: vehicle.vehicle.clone(),
         ..update
     });
-    let seen_until = seconds(at).map(|at| at.saturating_add(GRACE_SECONDS));
-    let until = seconds(activity.valid_until_time).or(seen_until);
+    let seen_until = to_unix_seconds(at).map(|at| at.saturating_add(GRACE_SECONDS));
+    let until = to_unix_seconds(activity.valid_until_time).or(seen_until);
     let entity =
         FeedEntity { id: id.into(), vehicle: Some(vehicle), trip_update, ..FeedEntity::default() };
-    let names = names_of(activity, journey).into_iter().flatten().cloned();
-    let (names, marks) = (names.collect(), Marks::of(journey, rules.ids));
-    let aimed = aimed_of(journey, rules.ids);
-    let told = Told::of_each(calls_of(journey).map(|(call, _)| call));
-    let near = call.filter(|_| stop.is_some()).map(Told::of);
-    Some(SiriEntity { names, marks, aimed, told, near, ..SiriEntity::of(entity, until) })
+    let names = vehicle_names(activity, journey).into_iter().flatten().cloned();
+    let (names, marks) = (names.collect(), JourneyMarks::from_journey(journey, rules.ids));
+    let aimed = aimed_calls(journey, rules.ids);
+    let told = CallHints::from_calls(journey_calls(journey).map(|(call, _)| call));
+    let near = call.filter(|_| stop.is_some()).map(CallHints::from_call);
+    Some(SiriEntity { names, marks, aimed, told, near, ..SiriEntity::from_entity(entity, until) })
 }
 
 /// What a producer calls a vehicle, the surest name first.
-pub(super) fn names_of<'a>(
+pub(super) fn vehicle_names<'a>(
     activity: &'a VehicleActivity,
     journey: &'a VehicleJourney,
 ) -> [Option<&'a SmolStr>; 3] {
@@ -80,9 +83,12 @@ pub(super) fn names_of<'a>(
 
 /// The vehicle on a journey; none where it has no name. Where its producer's name may be another's too, that is its label
 /// and its id says whose it is.
-pub(super) fn descriptor(journey: &VehicleJourney, ids: &SiriIds) -> Option<VehicleDescriptor> {
+pub(super) fn vehicle_descriptor(
+    journey: &VehicleJourney,
+    ids: &SiriIds,
+) -> Option<VehicleDescriptor> {
     let name = journey.vehicle_ref.as_ref().filter(|name| !name.is_empty())?;
-    let id = scoped(name, journey, ids);
+    let id = scoped_vehicle_id(name, journey, ids);
     let label = (id != *name).then(|| name.to_string());
     Some(VehicleDescriptor { id: Some(id.into()), label, ..VehicleDescriptor::default() })
 }
@@ -90,8 +96,8 @@ pub(super) fn descriptor(journey: &VehicleJourney, ids: &SiriIds) -> Option<Vehi
 /// A vehicle's name, unlike that of any other vehicle of the feed. A feed may be of several producers, and each numbers its
 /// vehicles as it likes; the one that is meant stands before the name, whether or not another uses it at the time, so that
 /// a vehicle does not change its id when another appears.
-fn scoped(name: &SmolStr, journey: &VehicleJourney, ids: &SiriIds) -> SmolStr {
-    match scope_of(name, journey, ids) {
+fn scoped_vehicle_id(name: &SmolStr, journey: &VehicleJourney, ids: &SiriIds) -> SmolStr {
+    match find_vehicle_scope(name, journey, ids) {
         Some((_, scope)) => format_smolstr!("{scope}:{name}"),
         None => name.clone(),
     }
@@ -99,7 +105,7 @@ fn scoped(name: &SmolStr, journey: &VehicleJourney, ids: &SiriIds) -> SmolStr {
 
 /// What says whose a vehicle is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(super) enum VehicleScope {
     /// Where the data come from.
     Source,
     /// Who gives the line its id.
@@ -108,41 +114,45 @@ pub(super) enum Scope {
 }
 
 /// What stands before a vehicle's name, and from where it is; none where the name says it by itself.
-pub(super) fn scope_of(
+pub(super) fn find_vehicle_scope(
     name: &str,
     journey: &VehicleJourney,
     ids: &SiriIds,
-) -> Option<(Scope, SmolStr)> {
+) -> Option<(VehicleScope, SmolStr)> {
     let is_given = |it: &&SmolStr| !it.is_empty();
     let source = journey.data_source.as_ref().filter(is_given).cloned();
-    let line = || Some((Scope::Line, codespace(journey.line_ref.as_deref()?)?));
+    let line = || Some((VehicleScope::Line, netex_codespace(journey.line_ref.as_deref()?)?));
     let operator = || journey.operator_ref.as_ref().filter(is_given);
-    let operator = || operator().map(|it| (Scope::Operator, ids.map(IdKind::Operator, it)));
-    let scope = source.map(|it| (Scope::Source, it)).or_else(line).or_else(operator);
+    let operator =
+        || operator().map(|it| (VehicleScope::Operator, ids.map_id(IdKind::Operator, it)));
+    let scope = source.map(|it| (VehicleScope::Source, it)).or_else(line).or_else(operator);
     let is_own = |scope: &SmolStr| {
         let rest = name.strip_prefix(scope.as_str());
         rest.is_some_and(|rest| rest.starts_with(':'))
     };
-    scope.filter(|(_, scope)| codespace(name).is_none() && !is_own(scope))
+    scope.filter(|(_, scope)| netex_codespace(name).is_none() && !is_own(scope))
 }
 
 /// Who gives an id of NeTEx out, such as `RUT` of `RUT:Line:18`; none of other ids.
-pub(super) fn codespace(id: &str) -> Option<SmolStr> {
+pub(super) fn netex_codespace(id: &str) -> Option<SmolStr> {
     let (space, rest) = id.split_once(':')?;
     let is_id = !space.is_empty() && rest.split_once(':').is_some();
     is_id.then(|| SmolStr::new(space))
 }
 
 /// What a vehicle tells of its journey: how late it is, or what is expected at its calls.
-pub(super) fn update_of(journey: &VehicleJourney, rules: Rules<'_>) -> Option<TripUpdate> {
+pub(super) fn vehicle_trip_update(
+    journey: &VehicleJourney,
+    rules: MappingRules<'_>,
+) -> Option<TripUpdate> {
     let ids = rules.ids;
-    let mut trip = trip_of(journey, false, ids);
-    Start::of(journey, rules.zone).put(&mut trip);
+    let mut trip = journey_trip(journey, false, ids);
+    JourneyStart::from_journey(journey, rules.zone).fill_trip_start(&mut trip);
     trip.trip_id.as_ref()?;
-    let taking = Calls { ids, is_own: is_extra(&trip), is_off: false };
-    let calls = calls_of(journey).filter_map(|(call, is_over)| taking.update_of(call, is_over));
+    let taking = CallMapper { ids, is_own: is_extra_trip(&trip), is_off: false };
+    let calls = journey_calls(journey).filter_map(|(call, is_over)| taking.map_call(call, is_over));
     let mut stop_time_update: Vec<_> = calls.collect();
-    let tells = |it: &_| has_times(it);
+    let tells = |it: &_| has_call_times(it);
     if !stop_time_update.iter().any(tells) {
         stop_time_update.clear();
     }
@@ -156,11 +166,11 @@ pub(super) fn update_of(journey: &VehicleJourney, rules: Rules<'_>) -> Option<Tr
     })
 }
 
-fn has_times(update: &lineside_formats::gtfs_rt::proto::trip_update::StopTimeUpdate) -> bool {
+fn has_call_times(update: &lineside_formats::gtfs_rt::proto::trip_update::StopTimeUpdate) -> bool {
     update.arrival.is_some() || update.departure.is_some()
 }
 
-fn position(journey: &VehicleJourney) -> Option<Position> {
+fn map_position(journey: &VehicleJourney) -> Option<Position> {
     let location = journey.vehicle_location.as_ref()?;
     Some(Position {
         latitude: location.latitude? as f32,
@@ -174,22 +184,25 @@ fn position(journey: &VehicleJourney) -> Option<Position> {
 /// The id of a vehicle's entity: it stays the same from one journey to the next where the producer names vehicles. Where
 /// it names neither vehicle nor journey it is known by where and when it began.
 fn entity_id(activity: &VehicleActivity, journey: &VehicleJourney, ids: &SiriIds) -> SmolStr {
-    let name = names_of(activity, journey).into_iter().flatten().next();
+    let name = vehicle_names(activity, journey).into_iter().flatten().next();
     let unnamed = || journey.journey_ref().filter(|name| !name.is_empty());
     match name.or_else(unnamed) {
-        Some(name) => format_smolstr!("vehicle:{}", scoped(name, journey, ids)),
+        Some(name) => format_smolstr!("vehicle:{}", scoped_vehicle_id(name, journey, ids)),
         None => format_smolstr!("vehicle:{}", name_by_content(journey, None)),
     }
 }
 
 /// What a vehicle's cancellation takes back.
-pub(super) fn cancelled(activity: &VehicleActivityCancellation, ids: &SiriIds) -> Cancelled {
+pub(super) fn cancelled_vehicle(
+    activity: &VehicleActivityCancellation,
+    ids: &SiriIds,
+) -> CancelledEntity {
     let journey = activity.vehicle_journey_ref.as_ref();
     let trip_id = journey.and_then(|it| it.dated_vehicle_journey_ref.as_deref());
     let trip = trip_id.map(|id| TripRef {
-        trip_id: ids.map(IdKind::Journey, id),
-        start_date: journey.and_then(date_of).map(SmolStr::from),
+        trip_id: ids.map_id(IdKind::Journey, id),
+        start_date: journey.and_then(framed_date).map(SmolStr::from),
     });
     let names = [&activity.vehicle_monitoring_ref, &activity.item_ref];
-    Cancelled::Vehicle { names: names.into_iter().flatten().cloned().collect(), trip }
+    CancelledEntity::Vehicle { names: names.into_iter().flatten().cloned().collect(), trip }
 }

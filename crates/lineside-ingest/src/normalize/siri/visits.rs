@@ -4,19 +4,19 @@ use std::collections::{BTreeSet, HashMap};
 
 use lineside_formats::{
     gtfs_rt::proto::{FeedEntity, TripUpdate, trip_update::StopTimeUpdate},
-    siri::{Call, MonitoredStopVisit, MonitoredStopVisitCancellation, VehicleJourney},
+    siri::{MonitoredStopVisit, MonitoredStopVisitCancellation, SiriCall, VehicleJourney},
 };
 use smol_str::{SmolStr, format_smolstr};
 
 use super::{
-    Cancelled, GRACE_SECONDS, IdKind, SiriEntity, SiriIds, TripRef,
-    calls::{Calls, last_moment},
-    journeys::{date_of, journey_entity_id, name_by_content, trip_of},
-    sequences::Told,
-    service_days::aimed_of,
-    timestamp,
+    CancelledEntity, GRACE_SECONDS, IdKind, SiriEntity, SiriIds, TripRef,
+    calls::{CallMapper, last_call_time},
+    journeys::{framed_date, journey_entity_id, journey_trip, name_by_content},
+    sequences::CallHints,
+    service_days::aimed_calls,
+    to_timestamp,
 };
-use crate::{limits::VISITS_OF_JOURNEY_MAX, normalize::given};
+use crate::{limits::VISITS_OF_JOURNEY_MAX, normalize::nonempty_text};
 
 /// What ids of entities begin with that the visits of a journey make. A journey's own entity has another one: who tells
 /// of what happens at some stops does not take back what is told of all.
@@ -24,24 +24,24 @@ const PREFIX: &str = "stop-visits";
 
 /// The visits of a journey, and what they tell of its calls. Bound: [`VISITS_OF_JOURNEY_MAX`] of each.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Visits {
-    items: Vec<Visit>,
+pub(crate) struct JourneyVisits {
+    items: Vec<StopVisit>,
     calls: Vec<VisitCall>,
 }
 
 /// One visit of a stop.
 #[derive(Clone, Debug)]
-struct Visit {
+struct StopVisit {
     /// The name that its producer takes it back by.
     item: SmolStr,
-    at: VisitAt,
+    at: VisitStop,
     /// Where the journey really calls, if that is a part of the stop that is monitored.
     call_stop_id: Option<SmolStr>,
 }
 
 /// At which stop a visit is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct VisitAt {
+pub(crate) struct VisitStop {
     /// The stop that is monitored.
     pub(crate) stop_id: Option<SmolStr>,
     /// The how manieth visit of the journey there.
@@ -52,7 +52,7 @@ pub(crate) struct VisitAt {
 #[derive(Clone, Debug)]
 struct VisitCall {
     update: StopTimeUpdate,
-    told: Told,
+    told: CallHints,
     /// The visit that it goes with.
     item: SmolStr,
     /// Whether that is the visit of this stop, and not of one before or after it.
@@ -60,49 +60,56 @@ struct VisitCall {
 }
 
 /// A visit as an entity; none if it tells of no journey.
-pub(super) fn entity_of(visit: &MonitoredStopVisit, ids: &SiriIds) -> Option<SiriEntity> {
+pub(super) fn map_visit(visit: &MonitoredStopVisit, ids: &SiriIds) -> Option<SiriEntity> {
     let journey = visit.monitored_vehicle_journey.as_deref()?;
     // What is said of a call says nothing of the journey: that does not call here, and may well run elsewhere.
-    let trip = trip_of(journey, false, ids);
+    let trip = journey_trip(journey, false, ids);
     let monitored = journey.monitored_call.as_deref();
-    let stop_id = visit.monitoring_ref.as_deref().map(|stop| ids.map(IdKind::Stop, stop));
-    let (id, item) = names_of(visit, journey, given(&trip.trip_id).zip(Some(&trip.start_date)));
-    let taking = Calls { ids, is_own: crate::normalize::is_extra(&trip), is_off: false };
-    let call_of = |(call, is_over): (&Call, bool)| {
+    let stop_id = visit.monitoring_ref.as_deref().map(|stop| ids.map_id(IdKind::Stop, stop));
+    let (id, item) =
+        visit_names(visit, journey, nonempty_text(&trip.trip_id).zip(Some(&trip.start_date)));
+    let taking = CallMapper { ids, is_own: crate::normalize::is_extra_trip(&trip), is_off: false };
+    let call_of = |(call, is_over): (&SiriCall, bool)| {
         let is_monitored = monitored.is_some_and(|it| std::ptr::eq(it, call));
         let update = match call.stop_point_ref.is_none() && is_monitored {
             true => {
                 let stop_point_ref = visit.monitoring_ref.clone();
-                taking.update_of(&Call { stop_point_ref, ..call.clone() }, is_over)?
+                taking.map_call(&SiriCall { stop_point_ref, ..call.clone() }, is_over)?
             }
-            false => taking.update_of(call, is_over)?,
+            false => taking.map_call(call, is_over)?,
         };
-        Some(VisitCall { update, told: Told::of(call), item: item.clone(), is_monitored })
+        Some(VisitCall {
+            update,
+            told: CallHints::from_call(call),
+            item: item.clone(),
+            is_monitored,
+        })
     };
     let mut calls: Vec<VisitCall> =
-        calls_of(journey).filter_map(call_of).take(VISITS_OF_JOURNEY_MAX).collect();
-    calls.sort_by_key(VisitCall::moment);
+        journey_calls(journey).filter_map(call_of).take(VISITS_OF_JOURNEY_MAX).collect();
+    calls.sort_by_key(VisitCall::call_time);
     let here = calls.iter().find(|call| call.is_monitored);
-    let call_stop_id = here.and_then(|call| given(&call.update.stop_id)).map(SmolStr::new);
-    let at = VisitAt { stop_id, number: monitored.and_then(|call| call.visit_number) };
-    let items = vec![Visit { item: item.clone(), at, call_stop_id }];
-    let visits = Visits { items, calls };
+    let call_stop_id = here.and_then(|call| nonempty_text(&call.update.stop_id)).map(SmolStr::new);
+    let at = VisitStop { stop_id, number: monitored.and_then(|call| call.visit_number) };
+    let items = vec![StopVisit { item: item.clone(), at, call_stop_id }];
+    let visits = JourneyVisits { items, calls };
     let update = TripUpdate {
         trip,
-        stop_time_update: visits.updates(),
-        timestamp: timestamp(visit.recorded_at_time),
+        stop_time_update: visits.stop_time_updates(),
+        timestamp: to_timestamp(visit.recorded_at_time),
         ..TripUpdate::default()
     };
-    let ends = calls_of(journey).filter_map(|(call, _)| last_moment(call)).max();
-    let until = super::seconds(visit.valid_until_time).max(ends.map(|it| it + GRACE_SECONDS));
+    let ends = journey_calls(journey).filter_map(|(call, _)| last_call_time(call)).max();
+    let until =
+        super::to_unix_seconds(visit.valid_until_time).max(ends.map(|it| it + GRACE_SECONDS));
     let entity = FeedEntity { id: id.into(), trip_update: Some(update), ..FeedEntity::default() };
-    let aimed = aimed_of(journey, ids);
-    Some(SiriEntity { visits: Some(visits), aimed, ..SiriEntity::of(entity, until) })
+    let aimed = aimed_calls(journey, ids);
+    Some(SiriEntity { visits: Some(visits), aimed, ..SiriEntity::from_entity(entity, until) })
 }
 
 /// The id of the entity that a visit belongs to, and the name that it is taken back by, which a visit without one has from
 /// its journey, stop and planned time.
-fn names_of(
+fn visit_names(
     visit: &MonitoredStopVisit,
     journey: &VehicleJourney,
     trip: Option<(&str, &Option<String>)>,
@@ -126,7 +133,7 @@ fn names_of(
 }
 
 /// The calls of a monitored journey in their order, and whether they are over.
-pub(super) fn calls_of(journey: &VehicleJourney) -> impl Iterator<Item = (&Call, bool)> {
+pub(super) fn journey_calls(journey: &VehicleJourney) -> impl Iterator<Item = (&SiriCall, bool)> {
     let over = journey.previous_calls.iter().map(|call| (call, true));
     let here = journey.monitored_call.as_deref().map(|call| (call, false));
     let ahead = journey.onward_calls.iter().map(|call| (call, false));
@@ -134,20 +141,23 @@ pub(super) fn calls_of(journey: &VehicleJourney) -> impl Iterator<Item = (&Call,
 }
 
 /// What a visit's cancellation takes back.
-pub(super) fn cancelled(visit: &MonitoredStopVisitCancellation, ids: &SiriIds) -> Cancelled {
+pub(super) fn cancelled_visit(
+    visit: &MonitoredStopVisitCancellation,
+    ids: &SiriIds,
+) -> CancelledEntity {
     let journey = visit.vehicle_journey_ref.as_ref();
     let trip_id = journey.and_then(|it| it.dated_vehicle_journey_ref.as_deref());
     let trip = trip_id.map(|id| TripRef {
-        trip_id: ids.map(IdKind::Journey, id),
-        start_date: journey.and_then(date_of).map(SmolStr::from),
+        trip_id: ids.map_id(IdKind::Journey, id),
+        start_date: journey.and_then(framed_date).map(SmolStr::from),
     });
-    let stop_id = visit.monitoring_ref.as_deref().map(|stop| ids.map(IdKind::Stop, stop));
-    let at = VisitAt { stop_id, number: visit.visit_number };
-    Cancelled::Visit { item: visit.item_ref.clone(), trip, at }
+    let stop_id = visit.monitoring_ref.as_deref().map(|stop| ids.map_id(IdKind::Stop, stop));
+    let at = VisitStop { stop_id, number: visit.visit_number };
+    CancelledEntity::Visit { item: visit.item_ref.clone(), trip, at }
 }
 
 /// Makes one entity of all visits of a journey. What a journey has beyond [`VISITS_OF_JOURNEY_MAX`] is left out.
-pub(super) fn merge(entities: &mut Vec<SiriEntity>) {
+pub(super) fn merge_visits(entities: &mut Vec<SiriEntity>) {
     let is_visit = |it: &SiriEntity| it.visits.is_some();
     if !entities.iter().any(is_visit) {
         return;
@@ -163,7 +173,7 @@ pub(super) fn merge(entities: &mut Vec<SiriEntity>) {
         let known = at.get(it.entity.id.as_str()).copied();
         match known.and_then(|at| Some((at, merged.get_mut(at)?))) {
             Some((at, known)) => {
-                known.take_in(it);
+                known.absorb_visit(it);
                 grown.insert(at);
             }
             None => {
@@ -174,22 +184,22 @@ pub(super) fn merge(entities: &mut Vec<SiriEntity>) {
     }
     // Once for all of its visits, and not at each.
     for at in grown {
-        merged[at].tell_calls();
+        merged[at].write_calls();
     }
     *entities = merged;
 }
 
 impl SiriEntity {
     /// Takes in what a later visit of the same journey says. Of a call that both tell of, the later word counts.
-    pub(crate) fn merge(&mut self, later: SiriEntity) {
-        self.take_in(later);
-        self.tell_calls();
+    pub(crate) fn merge_later_visit(&mut self, later: SiriEntity) {
+        self.absorb_visit(later);
+        self.write_calls();
     }
 
     /// The same, while its calls are still told as before.
-    fn take_in(&mut self, later: SiriEntity) {
+    fn absorb_visit(&mut self, later: SiriEntity) {
         let (Some(known), Some(new)) = (&mut self.visits, later.visits) else { return };
-        known.merge(new);
+        known.merge_later(new);
         self.until = self.until.max(later.until);
         if let (Some(known), Some(new)) = (&mut self.entity.trip_update, later.entity.trip_update) {
             known.timestamp = known.timestamp.max(new.timestamp);
@@ -198,13 +208,13 @@ impl SiriEntity {
     }
 
     /// Takes a visit back. Tells whether none is left.
-    pub(crate) fn take_back(&mut self, item: &str) -> bool {
-        self.take_back_if(|visit| visit.item == item)
+    pub(crate) fn remove_visit(&mut self, item: &str) -> bool {
+        self.remove_visits_if(|visit| visit.item == item)
     }
 
     /// Takes back the visits at a stop, or all where it is not said at which. Tells whether none is left.
-    pub(crate) fn take_back_at(&mut self, at: &VisitAt) -> bool {
-        self.take_back_if(|visit| {
+    pub(crate) fn remove_visits_at(&mut self, at: &VisitStop) -> bool {
+        self.remove_visits_if(|visit| {
             let is_here = |stop_id| {
                 visit.at.stop_id.as_ref() == Some(stop_id)
                     || visit.call_stop_id.as_ref() == Some(stop_id)
@@ -216,36 +226,36 @@ impl SiriEntity {
     }
 
     /// The names of its visits.
-    pub(crate) fn items(&self) -> impl Iterator<Item = &SmolStr> {
+    pub(crate) fn visit_names(&self) -> impl Iterator<Item = &SmolStr> {
         self.visits.iter().flat_map(|visits| visits.items.iter().map(|visit| &visit.item))
     }
 
-    fn take_back_if(&mut self, is_over: impl Fn(&Visit) -> bool) -> bool {
+    fn remove_visits_if(&mut self, is_over: impl Fn(&StopVisit) -> bool) -> bool {
         let Some(visits) = &mut self.visits else { return false };
         let over: Vec<SmolStr> =
             visits.items.iter().filter(|visit| is_over(visit)).map(|it| it.item.clone()).collect();
-        over.iter().for_each(|item| visits.forget(item));
+        over.iter().for_each(|item| visits.forget_visit(item));
         let is_empty = visits.items.is_empty();
-        self.tell_calls();
+        self.write_calls();
         is_empty
     }
 
-    fn tell_calls(&mut self) {
+    fn write_calls(&mut self) {
         if let (Some(visits), Some(update)) = (&self.visits, &mut self.entity.trip_update) {
-            update.stop_time_update = visits.updates();
+            update.stop_time_update = visits.stop_time_updates();
         }
     }
 }
 
-impl Visits {
-    fn merge(&mut self, later: Visits) {
+impl JourneyVisits {
+    fn merge_later(&mut self, later: JourneyVisits) {
         // What a visit said before it says again now, if it still holds.
-        later.items.iter().for_each(|visit| self.forget(&visit.item));
+        later.items.iter().for_each(|visit| self.forget_visit(&visit.item));
         let room = VISITS_OF_JOURNEY_MAX.saturating_sub(self.items.len());
         self.items.extend(later.items.into_iter().take(room));
         for call in later.calls {
             let has_room = self.calls.len() < VISITS_OF_JOURNEY_MAX;
-            match self.calls.iter_mut().find(|known| known.is_of(&call)) {
+            match self.calls.iter_mut().find(|known| known.is_same_call(&call)) {
                 // The visit of a stop before this one may know more of it by now, and does not take it over.
                 Some(known) if known.is_monitored && !call.is_monitored => {
                     let item = known.item.clone();
@@ -256,16 +266,16 @@ impl Visits {
                 None => {}
             }
         }
-        self.calls.sort_by_key(VisitCall::moment);
+        self.calls.sort_by_key(VisitCall::call_time);
     }
 
-    fn forget(&mut self, item: &str) {
+    fn forget_visit(&mut self, item: &str) {
         self.items.retain(|visit| visit.item != item);
         self.calls.retain(|call| call.item != item);
     }
 
     /// What says which calls they are, one for each.
-    pub(super) fn told(&self) -> impl Iterator<Item = Told> {
+    pub(super) fn call_hints(&self) -> impl Iterator<Item = CallHints> {
         self.calls.iter().map(|call| call.told)
     }
 
@@ -275,14 +285,14 @@ impl Visits {
         }
     }
 
-    fn updates(&self) -> Vec<StopTimeUpdate> {
+    fn stop_time_updates(&self) -> Vec<StopTimeUpdate> {
         self.calls.iter().map(|call| call.update.clone()).collect()
     }
 }
 
 impl VisitCall {
     /// Whether both are the same call. A journey may call twice at a stop, at other times.
-    fn is_of(&self, other: &VisitCall) -> bool {
+    fn is_same_call(&self, other: &VisitCall) -> bool {
         let arrivals = self.told.aimed_arrival.zip(other.told.aimed_arrival);
         let departures = self.told.aimed_departure.zip(other.told.aimed_departure);
         self.update.stop_id == other.update.stop_id
@@ -290,7 +300,7 @@ impl VisitCall {
     }
 
     /// When it is planned to be, else when it is told to be.
-    fn moment(&self) -> i64 {
+    fn call_time(&self) -> i64 {
         let event = || self.update.departure.as_ref().or(self.update.arrival.as_ref());
         let told = || event().and_then(|event| event.scheduled_time.or(event.time));
         let aimed = self.told.aimed_departure.or(self.told.aimed_arrival);

@@ -5,12 +5,13 @@ use super::*;
 #[test]
 fn who_was_told_hears_only_of_what_changed_since_in_as_many_parts_as_it_takes() {
     let mut world = world();
-    let service = Service::EstimatedTimetable;
+    let service = SiriOutput::EstimatedTimetable;
     let updates = |delay| (18..24).map(|n| update(&format!("T{n}"), 20, delay)).collect::<Vec<_>>();
     world.apply("city-trips", updates(60));
     let told = |world: &World, after: u64, most: usize| {
         let state = world.network.state();
-        let selection = select(&state, service, &Wanted::default(), EIGHT, after, most);
+        let selection =
+            select_new_records(&state, service, &RecordFilter::default(), EIGHT, after, most);
         let ids: Vec<String> = selection.records.iter().map(|it| it.id.to_string()).collect();
         (ids, selection.up_to, selection.has_more)
     };
@@ -43,78 +44,84 @@ fn what_is_not_wanted_is_not_told() {
     let mut world = world();
     world.apply("city-trips", vec![update("T18", 20, 60), update("T19", 20, 60)]);
     world.apply("city-alerts", vec![works(), alert("other", Some("R2"), None, "Other")]);
-    let count = |service, wanted: &Wanted| {
+    let count = |service, wanted: &RecordFilter| {
         let state = world.network.state();
-        select(&state, service, wanted, EIGHT, 0, usize::MAX).records.len()
+        select_new_records(&state, service, wanted, EIGHT, 0, usize::MAX).records.len()
     };
-    let it = |id: &str| vec![Ref { feed: Some("city".into()), id: id.into() }];
-    let journeys = Service::EstimatedTimetable;
+    let it = |id: &str| vec![ResolvedRef { feed: Some("city".into()), id: id.into() }];
+    let journeys = SiriOutput::EstimatedTimetable;
     assert_eq!(count(journeys, &line("R1")), 1);
-    assert_eq!(count(journeys, &Wanted { operators: it("a"), ..Wanted::default() }), 2);
-    assert_eq!(count(journeys, &Wanted { operators: it("b"), ..Wanted::default() }), 0);
-    assert_eq!(count(journeys, &Wanted { vehicles: it("1"), ..Wanted::default() }), 0);
-    assert_eq!(count(journeys, &Wanted { direction: Some("1".into()), ..Wanted::default() }), 0);
-    let soon = |minutes_| Wanted { preview: Some(minutes(minutes_)), ..Wanted::default() };
+    assert_eq!(count(journeys, &RecordFilter { operators: it("a"), ..RecordFilter::default() }), 2);
+    assert_eq!(count(journeys, &RecordFilter { operators: it("b"), ..RecordFilter::default() }), 0);
+    assert_eq!(count(journeys, &RecordFilter { vehicles: it("1"), ..RecordFilter::default() }), 0);
+    assert_eq!(
+        count(journeys, &RecordFilter { direction: Some("1".into()), ..RecordFilter::default() }),
+        0
+    );
+    let soon =
+        |minutes_| RecordFilter { preview: Some(minutes(minutes_)), ..RecordFilter::default() };
     assert_eq!((count(journeys, &soon(5)), count(journeys, &soon(10))), (1, 2));
-    let of = |datasets: &[&str], excluded: &[&str]| Wanted {
+    let of = |datasets: &[&str], excluded: &[&str]| RecordFilter {
         datasets: datasets.iter().map(|id| (*id).into()).collect(),
         excluded: excluded.iter().map(|id| (*id).into()).collect(),
-        ..Wanted::default()
+        ..RecordFilter::default()
     };
     assert_eq!(count(journeys, &of(&["city"], &[])), 2);
     assert_eq!(count(journeys, &of(&["city-trips"], &[])), 2);
     assert_eq!(count(journeys, &of(&["city-alerts"], &[])), 0);
     assert_eq!(count(journeys, &of(&[], &["city-trips"])), 0);
     assert_eq!(count(journeys, &of(&[], &["city"])), 0);
-    let alerts = Service::SituationExchange;
+    let alerts = SiriOutput::SituationExchange;
     assert_eq!(count(alerts, &line("R2")), 1);
-    assert_eq!(count(alerts, &Wanted { stops: it("C1"), ..Wanted::default() }), 1);
-    assert_eq!(count(alerts, &Wanted { stops: it("A"), ..Wanted::default() }), 0);
+    assert_eq!(count(alerts, &RecordFilter { stops: it("C1"), ..RecordFilter::default() }), 1);
+    assert_eq!(count(alerts, &RecordFilter { stops: it("A"), ..RecordFilter::default() }), 0);
 }
 
 #[test]
 fn a_reference_is_to_what_one_network_has_or_names_its_feed() {
     let (one, other) = (world(), World::new());
     let states = [one.network.state(), other.network.state()];
-    let ask = |n: usize, kind, text: &str| resolve(states[..n].iter().map(|it| &**it), kind, text);
-    let city = |id: &str| Ok(Ref { feed: Some("city".into()), id: id.into() });
+    let ask =
+        |n: usize, kind, text: &str| resolve_ref(states[..n].iter().map(|it| &**it), kind, text);
+    let city = |id: &str| Ok(ResolvedRef { feed: Some("city".into()), id: id.into() });
     assert_eq!(ask(1, RefKind::Line, "R1"), city("R1"));
     assert_eq!(ask(1, RefKind::Line, "city:R1"), city("R1"));
-    assert_eq!(ask(1, RefKind::Stop, "nowhere"), Err(RefFault::Unknown));
-    assert_eq!(ask(1, RefKind::Stop, "city:nowhere"), Err(RefFault::Unknown));
+    assert_eq!(ask(1, RefKind::Stop, "nowhere"), Err(RefError::Unknown));
+    assert_eq!(ask(1, RefKind::Stop, "city:nowhere"), Err(RefError::Unknown));
     assert_eq!(ask(1, RefKind::Operator, "a"), city("a"));
-    assert_eq!(ask(1, RefKind::Stop, "town:C"), Err(RefFault::Unknown));
+    assert_eq!(ask(1, RefKind::Stop, "town:C"), Err(RefError::Unknown));
     // A network without a timetable may come to know the line.
-    let later = Ref { feed: None, id: "R9".into() };
+    let later = ResolvedRef { feed: None, id: "R9".into() };
     assert_eq!(ask(2, RefKind::Line, "R9"), Ok(later.clone()));
-    let is_known = |kind, it: &Ref| is_known(states.iter().map(|state| &**state), kind, it);
+    let is_known =
+        |kind, it: &ResolvedRef| is_ref_known(states.iter().map(|state| &**state), kind, it);
     assert!(!is_known(RefKind::Line, &later) && is_known(RefKind::Line, &city("R1").unwrap()));
-    let of_none = Ref { feed: Some("town".into()), id: "R1".into() };
+    let of_none = ResolvedRef { feed: Some("town".into()), id: "R1".into() };
     assert!(!is_known(RefKind::Line, &of_none), "it is another network's");
     let mut twin = World::new();
     twin.writer.apply_dataset(dataset(1), twin.now());
     let states = [one.network.state(), twin.network.state()];
-    let both = resolve(states.iter().map(|it| &**it), RefKind::Line, "R1");
-    assert_eq!(both, Err(RefFault::Ambiguous(vec!["city".into(), "city".into()])));
+    let both = resolve_ref(states.iter().map(|it| &**it), RefKind::Line, "R1");
+    assert_eq!(both, Err(RefError::Ambiguous(vec!["city".into(), "city".into()])));
 }
 
 #[test]
 fn lines_and_stops_can_be_discovered() {
     let world = world();
     let state = world.network.state();
-    let all = Wanted::default();
-    let found: Vec<_> = lines(&state, &all).collect();
+    let all = RecordFilter::default();
+    let found: Vec<_> = list_lines(&state, &all).collect();
     assert_eq!(found.len(), 3);
     assert_eq!(found[0].line_names[0].value, "12");
     assert_eq!(found[0].destinations[0].destination_ref.as_deref(), Some("A"));
-    let stops: Vec<_> = stop_points(&state, &all).collect();
+    let stops: Vec<_> = list_stop_points(&state, &all).collect();
     let station = stops.iter().find(|it| it.stop_point_ref.as_deref() == Some("C")).unwrap();
     assert_eq!(station.lines, ["R1", "R2", "RF"]);
     let platform = stops.iter().find(|it| it.stop_point_ref.as_deref() == Some("C1")).unwrap();
     assert_eq!(platform.stop_area_ref.as_deref(), Some("C"));
     let ferry = line("RF");
     let mut names: Vec<_> =
-        stop_points(&state, &ferry).filter_map(|it| it.stop_point_ref).collect();
+        list_stop_points(&state, &ferry).filter_map(|it| it.stop_point_ref).collect();
     names.sort();
     assert_eq!(names, ["A", "C", "C1"]);
 }

@@ -40,20 +40,20 @@ fn a_situation_has_all_periods_languages_and_whom_it_affects() {
 #[test]
 fn who_knows_of_alerts_is_told_for_a_while_which_are_closed() {
     let mut world = world();
-    let told = |world: &World, after: u64, wanted: &Wanted| {
+    let told = |world: &World, after: u64, wanted: &RecordFilter| {
         let state = world.network.state();
-        let service = Service::SituationExchange;
-        let selection = select(&state, service, wanted, EIGHT, after, usize::MAX);
-        let mut elements = Elements::default();
+        let service = SiriOutput::SituationExchange;
+        let selection = select_new_records(&state, service, wanted, EIGHT, after, usize::MAX);
+        let mut elements = SiriElements::default();
         for record in &selection.records {
-            elements.push(&state, record);
+            elements.push_record(&state, record);
         }
         let told = elements.situations.iter().map(|it| {
             (it.situation_number.clone().unwrap(), it.progress == Some(Progress::Closed))
         });
         (told.collect::<Vec<_>>(), selection.up_to)
     };
-    let all = Wanted::default();
+    let all = RecordFilter::default();
     let one = |id: &str| alert(id, Some("R1"), Some("B"), id);
     world.apply("city-alerts", vec![one("a"), one("b")]);
     let (first, at) = told(&world, 0, &all);
@@ -64,15 +64,18 @@ fn who_knows_of_alerts_is_told_for_a_while_which_are_closed() {
     assert_eq!((news, then > at), (vec![("a".into(), true)], true));
     assert!(told(&world, then, &all).0.is_empty());
     assert_eq!(told(&world, 0, &all).0, [("b".into(), false)], "who knows nothing need not hear");
-    let stop =
-        |id: &str| Wanted { stops: vec![Ref { feed: None, id: id.into() }], ..Wanted::default() };
+    let stop = |id: &str| RecordFilter {
+        stops: vec![ResolvedRef { feed: None, id: id.into() }],
+        ..RecordFilter::default()
+    };
     assert_eq!(told(&world, at, &stop("B")).0.len(), 1);
     assert!(told(&world, at, &stop("D")).0.is_empty());
     // It ends when it was gone.
     let state = world.network.state();
-    let service = Service::SituationExchange;
-    let mut elements = Elements::default();
-    elements.push(&state, select(&state, service, &all, EIGHT, at, 1).records[0]);
+    let service = SiriOutput::SituationExchange;
+    let mut elements = SiriElements::default();
+    elements
+        .push_record(&state, select_new_records(&state, service, &all, EIGHT, at, 1).records[0]);
     let periods = &elements.situations[0].validity_periods;
     assert_eq!(after(periods[0].end_time), Some(60));
     // What comes back is open again, and what is gone for long is forgotten.

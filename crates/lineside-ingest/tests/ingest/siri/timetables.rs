@@ -102,7 +102,7 @@ fn cancelled_journeys_and_calls_say_so_and_expect_nothing() {
     assert_eq!(cancelled, [None, None, Some(true), None]);
     // The stop after the one that is left out is as late as the one before.
     let last = skips.estimated_calls.last().unwrap();
-    assert_eq!(last.expected_arrival_time.map(Time::as_seconds), Some(EIGHT + 1200 + 900 + 60));
+    assert_eq!(last.expected_arrival_time.map(SiriTime::as_seconds), Some(EIGHT + 1200 + 900 + 60));
 }
 
 #[test]

@@ -10,7 +10,7 @@ fn what_a_monitored_call_has_no_place_for_is_said_of_its_journey() {
     call.set_departure_occupancy_status(OccupancyStatus::Full);
     call.departure.as_mut().unwrap().uncertainty = Some(600);
     world.apply("city-trips", vec![full]);
-    let visits = visits(&world, "B", &Wanted::default());
+    let visits = visits(&world, "B", &RecordFilter::default());
     let of_trip = |visit: &&MonitoredStopVisit| {
         let journey = visit.monitored_vehicle_journey.as_ref().unwrap();
         journey.journey_ref().unwrap() == "T18"
@@ -45,7 +45,7 @@ fn a_vehicle_is_told_with_the_call_that_it_heads_for() {
     let place = journey.vehicle_location.unwrap();
     assert_eq!((place.latitude, place.longitude), (Some(48.87), Some(2.34)));
     assert_eq!((journey.bearing, journey.velocity), (Some(90.5), Some(12.0)));
-    assert_eq!(journey.delay, Some(Seconds(120)));
+    assert_eq!(journey.delay, Some(DurationSeconds(120)));
     assert_eq!(journey.occupancy, Some(Occupancy::FewSeatsAvailable));
     assert_eq!(journey.in_congestion, Some(true));
     assert_eq!(journey.line_ref.as_deref(), Some("R1"));

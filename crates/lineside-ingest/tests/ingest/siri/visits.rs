@@ -6,7 +6,7 @@ use super::*;
 fn visits_come_with_and_without_real_time() {
     let mut world = world();
     world.apply("city-trips", vec![update("T18", 20, 120)]);
-    let visits = visits(&world, "D", &Wanted::default());
+    let visits = visits(&world, "D", &RecordFilter::default());
     let call = |at: usize| {
         let journey = visits[at].monitored_vehicle_journey.as_ref().unwrap();
         (journey, journey.monitored_call.as_ref().unwrap())
@@ -32,11 +32,11 @@ fn visits_come_with_and_without_real_time() {
 fn a_visit_keeps_its_name_whoever_tells_of_it() {
     let mut world = world();
     let names = |world: &World| -> Vec<_> {
-        let visits = visits(world, "D", &Wanted::default());
+        let visits = visits(world, "D", &RecordFilter::default());
         visits.iter().map(|visit| visit.item_identifier.clone().unwrap()).collect()
     };
     let source = |world: &World| {
-        let visits = visits(world, "D", &Wanted::default());
+        let visits = visits(world, "D", &RecordFilter::default());
         visits[1].monitored_vehicle_journey.as_ref().unwrap().data_source.clone().unwrap()
     };
     let planned = names(&world);
@@ -66,9 +66,9 @@ fn visits_of_repeated_trips_have_the_times_of_their_run() {
 fn visits_are_counted_by_line_where_that_is_asked() {
     let world = world();
     let state = world.network.state();
-    let all = Wanted::default();
+    let all = RecordFilter::default();
     let ask = |most, least_per_line| {
-        let visits = Visits {
+        let visits = VisitQuery {
             stop_id: "C1",
             monitoring_ref: "C1",
             from: world.now(),
@@ -79,7 +79,7 @@ fn visits_are_counted_by_line_where_that_is_asked() {
             least_per_line,
             limit: 5,
         };
-        let visits = stop_visits(&state, &visits, world.now()).unwrap();
+        let visits = find_stop_visits(&state, &visits, world.now()).unwrap();
         let line = |visit: &MonitoredStopVisit| {
             visit.monitored_vehicle_journey.as_ref().unwrap().line_ref.clone().unwrap()
         };
@@ -90,7 +90,7 @@ fn visits_are_counted_by_line_where_that_is_asked() {
     lines.sort();
     assert_eq!(lines, ["R1", "R2", "RF"]);
     assert_eq!(ask(1, usize::MAX).len(), 5, "there is a bound whatever is asked");
-    let nowhere = Visits {
+    let nowhere = VisitQuery {
         stop_id: "nowhere",
         monitoring_ref: "nowhere",
         from: world.now(),
@@ -101,7 +101,7 @@ fn visits_are_counted_by_line_where_that_is_asked() {
         least_per_line: 0,
         limit: 1,
     };
-    assert!(stop_visits(&state, &nowhere, world.now()).is_none());
+    assert!(find_stop_visits(&state, &nowhere, world.now()).is_none());
 }
 
 #[test]
@@ -110,8 +110,8 @@ fn visits_from_later_on_are_as_old_as_what_is_said_is_now() {
     world.apply("city-trips", vec![update("T21", 10, 120)]);
     world.clock.advance(minutes(1));
     let state = world.network.state();
-    let all = Wanted::default();
-    let visits = Visits {
+    let all = RecordFilter::default();
+    let visits = VisitQuery {
         stop_id: "C",
         monitoring_ref: "C",
         from: world.now() + minutes(25),
@@ -122,7 +122,7 @@ fn visits_from_later_on_are_as_old_as_what_is_said_is_now() {
         least_per_line: 0,
         limit: 40,
     };
-    let visits = stop_visits(&state, &visits, world.now()).unwrap();
+    let visits = find_stop_visits(&state, &visits, world.now()).unwrap();
     let late = visits.iter().find(|visit| {
         let journey = visit.monitored_vehicle_journey.as_ref().unwrap();
         journey.journey_ref().is_some_and(|trip| trip == "T21")
@@ -163,8 +163,8 @@ fn expected_after(age: std::time::Duration) {
     let journeys = journeys(&world);
     assert_eq!(journeys.len(), 100);
     for stop in ["C", "C1", "B", "D"] {
-        let board = world.network.departures(stop, world.now().seconds(), 40).unwrap();
-        let visits = visits(&world, stop, &Wanted::default());
+        let board = world.network.next_departures(stop, world.now().unix_seconds(), 40).unwrap();
+        let visits = visits(&world, stop, &RecordFilter::default());
         assert!(visits.len() > 3, "{age:?} {stop}");
         for (visit, departure) in visits.iter().zip(&board) {
             let id = visit.item_identifier.as_deref().unwrap();
@@ -172,13 +172,13 @@ fn expected_after(age: std::time::Duration) {
             let journey = visit.monitored_vehicle_journey.as_ref().unwrap();
             let call = journey.monitored_call.as_ref().unwrap();
             let expected = call.expected_departure_time.or(call.actual_departure_time);
-            let expected = expected.map(Time::as_seconds);
+            let expected = expected.map(SiriTime::as_seconds);
             assert_eq!(expected, departure.expected, "{age:?} {departure:?}");
             let is_off = departure.status == DepartureStatus::Cancelled;
             assert_eq!(call.departure_status == Some(CallStatus::Cancelled), is_off);
             let old = departure.age.map_or(0, |age| i64::try_from(age).unwrap());
             let recorded = visit.recorded_at_time.unwrap().as_seconds();
-            assert_eq!(recorded, world.now().seconds() - old);
+            assert_eq!(recorded, world.now().unix_seconds() - old);
         }
     }
     if age > minutes(0) {
@@ -186,13 +186,13 @@ fn expected_after(age: std::time::Duration) {
     }
     let mut n = 0;
     for stop in ["C1", "B", "D"] {
-        for departure in world.network.departures(stop, EIGHT, 40).unwrap() {
+        for departure in world.network.next_departures(stop, EIGHT, 40).unwrap() {
             let journey = journeys.iter().find(|it| it.journey_ref() == Some(&departure.trip_id));
             let Some(journey) = journey else { continue };
             let mut calls = journey.recorded_calls.iter().chain(&journey.estimated_calls);
             let call = calls.find(|call| call.stop_point_ref.as_deref() == Some(stop)).unwrap();
             let expected = call.expected_departure_time.or(call.actual_departure_time);
-            assert_eq!(expected.map(Time::as_seconds), departure.expected, "{departure:?}");
+            assert_eq!(expected.map(SiriTime::as_seconds), departure.expected, "{departure:?}");
             n += 1;
         }
     }

@@ -2,15 +2,18 @@
 
 use super::*;
 
-fn message(delivery: ServiceDelivery) -> Message {
-    Message { version: Some("2.0".into()), payloads: vec![Payload::ServiceDelivery(delivery)] }
+fn message(delivery: ServiceDelivery) -> SiriMessage {
+    SiriMessage {
+        version: Some("2.0".into()),
+        payloads: vec![MessagePayload::ServiceDelivery(delivery)],
+    }
 }
 
 /// What a delivery of one service begins with.
 fn head() -> DeliveryHead {
     DeliveryHead {
         version: Some("2.0".into()),
-        response_timestamp: Time::from_millis(UnixMillis::from_seconds(EIGHT + 480).0),
+        response_timestamp: SiriTime::from_millis(UnixMillis::from_seconds(EIGHT + 480).0),
         status: Some(true),
         ..DeliveryHead::default()
     }
@@ -22,8 +25,9 @@ fn told(name: &str, delivery: ServiceDelivery) {
     let response_timestamp = head().response_timestamp;
     let message = message(ServiceDelivery { response_timestamp, ..delivery });
     let text = encode_xml(&message);
-    let (read, problems) = decode_xml(text.as_bytes(), &TimeZone::UTC, &Limits::default()).unwrap();
-    assert_eq!(problems.total(), 0, "{:?}", problems.kept());
+    let (read, problems) =
+        decode_xml(text.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
+    assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
     assert_eq!(read, message);
     golden(name, &(text.replace("><", ">\n<") + "\n"));
 }
@@ -42,7 +46,7 @@ fn one_of_each_as_xml() {
     world.apply("city-alerts", vec![works()]);
     let state = world.network.state();
     let frames = vec![EstimatedJourneyVersionFrame {
-        recorded_at_time: Time::from_millis(UnixMillis::from_seconds(EIGHT).0),
+        recorded_at_time: SiriTime::from_millis(UnixMillis::from_seconds(EIGHT).0),
         version_ref: None,
         estimated_vehicle_journeys: journeys(&world),
     }];
@@ -51,20 +55,20 @@ fn one_of_each_as_xml() {
         "siri-et.xml",
         ServiceDelivery { estimated_timetables: vec![timetable], ..Default::default() },
     );
-    let vehicle_activities = elements(&state, Service::VehicleMonitoring).activities;
+    let vehicle_activities = elements(&state, SiriOutput::VehicleMonitoring).activities;
     let vehicles =
         VehicleMonitoringDelivery { head: head(), vehicle_activities, ..Default::default() };
     told(
         "siri-vm.xml",
         ServiceDelivery { vehicle_monitorings: vec![vehicles], ..Default::default() },
     );
-    let situations = elements(&state, Service::SituationExchange).situations;
+    let situations = elements(&state, SiriOutput::SituationExchange).situations;
     let situations = SituationExchangeDelivery { head: head(), situations };
     told(
         "siri-sx.xml",
         ServiceDelivery { situation_exchanges: vec![situations], ..Default::default() },
     );
-    let mut monitored_stop_visits = visits(&world, "C", &Wanted::default());
+    let mut monitored_stop_visits = visits(&world, "C", &RecordFilter::default());
     monitored_stop_visits.truncate(2);
     let visits =
         StopMonitoringDelivery { head: head(), monitored_stop_visits, ..Default::default() };

@@ -7,13 +7,13 @@ async fn what_is_announced_is_fetched_page_by_page() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     let inbox = feed.inbox().unwrap();
     upstream.set(Answer::InTurn(vec![
         ok(&timetables(&journey("A", ""), true)),
         ok(&timetables(&journey("B", ""), false)),
     ]));
-    inbox.take(&key, ready()).unwrap();
+    inbox.accept_delivery(&key, ready()).unwrap();
     until("both pages are known", || {
         clock.advance(Duration::from_millis(100));
         trips(&ingest) == ["A", "B"]
@@ -23,7 +23,7 @@ async fn what_is_announced_is_fetched_page_by_page() {
     let asked = upstream.requests().pop().unwrap();
     assert!(asked.contains("<ConsumerRef>hunter2</ConsumerRef>"), "{asked}");
     // What comes by itself is put to it.
-    inbox.take(&key, timetables(&journey("C", ""), false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
     until("what was brought is known, too", || trips(&ingest) == ["A", "B", "C"]).await;
     ingest.shut_down().await;
 }
@@ -34,15 +34,15 @@ async fn what_is_announced_again_and_again_is_fetched_once() {
     let clock = clock();
     // It may be asked once a minute, and the subscription has taken the first.
     let feed = FeedConfig {
-        rate: Rate::parse("1/min").ok(),
+        rate: RequestRate::parse("1/min").ok(),
         ..subscriber(&upstream.url("/siri"), vec![SiriService::Timetables])
     };
     let (ingest, key) = subscribed_by(&upstream, feed, &clock).await;
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     let inbox = feed.inbox().unwrap();
     upstream.set(Answer::Bytes(ok(&timetables(&journey("A", ""), false))));
     for _ in 0..10 {
-        inbox.take(&key, ready()).unwrap();
+        inbox.accept_delivery(&key, ready()).unwrap();
     }
     assert_eq!(fetched(&upstream), 0, "a producer's manners hold here, too");
     until("what was announced is known", || {
@@ -51,10 +51,10 @@ async fn what_is_announced_again_and_again_is_fetched_once() {
     })
     .await;
     // Whatever waits is read before the next one is.
-    inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
     until("what was brought is known", || trips(&ingest) == ["A", "B"]).await;
     clock.advance(Duration::from_secs(70));
-    inbox.take(&key, timetables(&journey("C", ""), false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
     until("what was brought then is known", || trips(&ingest) == ["A", "B", "C"]).await;
     assert_eq!(fetched(&upstream), 1);
     ingest.shut_down().await;
@@ -65,12 +65,12 @@ async fn what_cannot_be_fetched_is_asked_for_with_all_there_is() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     upstream.set(Answer::InTurn(vec![
         http("500 Internal Server Error", &[], b"broken"),
         ok(&xml(AGREED)),
     ]));
-    feed.inbox().unwrap().take(&key, ready()).unwrap();
+    feed.inbox().unwrap().accept_delivery(&key, ready()).unwrap();
     let subscriptions = || {
         let requests = upstream.requests();
         requests.iter().filter(|asked| asked.contains("<SubscriptionRequest>")).count()

@@ -7,8 +7,11 @@ async fn who_is_silent_is_asked_whether_it_is_there_and_is_believed_for_ten_minu
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
-    let feed = ingest.feed("siri").unwrap();
-    feed.inbox().unwrap().take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
+    feed.inbox()
+        .unwrap()
+        .accept_delivery(&key, timetables(&journey("A", ""), false).into())
+        .unwrap();
     until("the delivery is known", || trips(&ingest) == ["A"]).await;
     upstream.set(Answer::Bytes(ok(&status_of(STARTED))));
     for checks in 1..=4 {
@@ -38,7 +41,7 @@ async fn who_has_started_again_or_is_not_well_when_it_is_asked_is_subscribed_to_
         let upstream = Upstream::start(Answer::Bytes(ok(&xml(&agreed)))).await;
         let clock = clock();
         let (ingest, _) = subscribed(&upstream, &clock).await;
-        let feed = ingest.feed("siri").unwrap();
+        let feed = ingest.find_feed("siri").unwrap();
         until("it is left alone", || next_in(&feed, &clock) == Some(130)).await;
         upstream.set(Answer::InTurn(vec![ok(&answer), ok(&xml(&agreed))]));
         clock.advance(Duration::from_secs(130));
@@ -58,7 +61,7 @@ async fn who_does_not_know_the_question_is_not_asked_it_again() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, _) = subscribed(&upstream, &clock).await;
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     until("it is left alone", || next_in(&feed, &clock) == Some(130)).await;
     upstream.set(Answer::Bytes(http("404 Not Found", &[], b"no")));
     clock.advance(Duration::from_secs(130));
@@ -78,19 +81,19 @@ async fn a_producer_that_ends_the_subscription_is_asked_again_for_all_there_is()
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     let inbox = feed.inbox().unwrap();
-    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
     until("the delivery is known", || trips(&ingest) == ["A"]).await;
     let over = "<SubscriptionTerminatedNotification></SubscriptionTerminatedNotification>";
-    inbox.take(&key, xml(over).into()).unwrap();
+    inbox.accept_delivery(&key, xml(over).into()).unwrap();
     until("it is to be asked again", || next_in(&feed, &clock) == Some(15)).await;
     clock.advance(Duration::from_secs(15));
     until("it is asked again", has_agreed(&feed, 2)).await;
     // It tells all that there is in parts, of which none is the last one by its own word.
-    inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
     until("the first part is known", || trips(&ingest) == ["A", "B"]).await;
-    inbox.take(&key, timetables(&journey("C", ""), false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
     until("the second one, too", || trips(&ingest) == ["A", "B", "C"]).await;
     clock.advance(Duration::from_secs(61));
     until("what it did not say again is gone", || trips(&ingest) == ["B", "C"]).await;
@@ -104,7 +107,7 @@ async fn the_end_of_one_of_several_services_is_heard_whenever_it_comes() {
     let services = vec![SiriService::Timetables, SiriService::Vehicles, SiriService::Situations];
     let feed = subscriber(&upstream.url("/siri"), services);
     let (ingest, key) = subscribed_by(&upstream, feed, &clock).await;
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     let inbox = feed.inbox().unwrap();
     let over = |service: &str| {
         let name = format!("<SubscriptionRef>lineside-siri-{service}</SubscriptionRef>");
@@ -118,9 +121,9 @@ async fn the_end_of_one_of_several_services_is_heard_whenever_it_comes() {
         until("nothing else is planned", || next_in(&feed, &clock) == Some(130)).await;
         clock.advance(Duration::from_secs(after));
         // Who delivers is asked again soon.
-        inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+        inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
         until("the delivery is known", || next_in(&feed, &clock) == Some(130)).await;
-        inbox.take(&key, over(service).into()).unwrap();
+        inbox.accept_delivery(&key, over(service).into()).unwrap();
         if after < 15 {
             until("it is left alone", || next_in(&feed, &clock) == Some(15 - after)).await;
             clock.advance(Duration::from_secs(15 - after));
@@ -136,21 +139,21 @@ async fn a_producer_that_agrees_and_is_not_well_is_not_asked_all_the_time() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     let inbox = feed.inbox().unwrap();
     let unwell = "<HeartbeatNotification><Status>false</Status></HeartbeatNotification>";
     for (agreements, wait) in [(1, 15), (2, 30), (3, 60)] {
         until("it has agreed", has_agreed(&feed, agreements)).await;
         until("nothing else is planned", || next_in(&feed, &clock) > Some(100)).await;
         // It says so more than once.
-        inbox.take(&key, xml(unwell).into()).unwrap();
-        inbox.take(&key, xml(unwell).into()).unwrap();
+        inbox.accept_delivery(&key, xml(unwell).into()).unwrap();
+        inbox.accept_delivery(&key, xml(unwell).into()).unwrap();
         until("it is left alone for a while", || next_in(&feed, &clock) == Some(wait)).await;
         clock.advance(Duration::from_secs(wait));
     }
     until("it has agreed", has_agreed(&feed, 4)).await;
-    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
-    inbox.take(&key, xml(unwell).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    inbox.accept_delivery(&key, xml(unwell).into()).unwrap();
     until("who delivers is trusted more", || next_in(&feed, &clock) == Some(15)).await;
     assert_eq!((trips(&ingest), upstream.requests().len()), (vec!["A".to_owned()], 4));
     ingest.shut_down().await;
@@ -161,12 +164,12 @@ async fn a_producer_that_is_heard_of_is_not_asked_until_half_of_the_time_is_over
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     until("it is looked after", || next_in(&feed, &clock) == Some(130)).await;
     let beat = "<HeartbeatNotification><Status>true</Status></HeartbeatNotification>";
     for said in [timetables(&journey("A", ""), false), xml(beat)] {
         clock.advance(Duration::from_secs(100));
-        feed.inbox().unwrap().take(&key, said.into()).unwrap();
+        feed.inbox().unwrap().accept_delivery(&key, said.into()).unwrap();
         until("it may be silent from then on", || next_in(&feed, &clock) == Some(130)).await;
     }
     assert_eq!(upstream.requests().len(), 1);
@@ -178,13 +181,13 @@ async fn the_end_of_a_subscription_that_is_not_ours_changes_nothing() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     until("it has agreed", has_agreed(&feed, 1)).await;
     let inbox = feed.inbox().unwrap();
     let over = "<SubscriptionTerminatedNotification><SubscriptionRef>lineside-other-et\
                 </SubscriptionRef></SubscriptionTerminatedNotification>";
-    inbox.take(&key, xml(over).into()).unwrap();
-    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    inbox.accept_delivery(&key, xml(over).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
     until("what comes after it is known", || trips(&ingest) == ["A"]).await;
     until("it goes on", || next_in(&feed, &clock) > Some(100)).await;
     ingest.shut_down().await;
@@ -195,7 +198,7 @@ async fn a_subscription_of_which_nothing_is_heard_is_in_trouble_and_asked_for_an
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     until("it has subscribed", has_agreed(&feed, 1)).await;
     assert_eq!(feed.status().state, FeedState::Unknown, "nothing has come");
     clock.advance(Duration::from_secs(191));
@@ -204,7 +207,7 @@ async fn a_subscription_of_which_nothing_is_heard_is_in_trouble_and_asked_for_an
     let error = feed.status().last_error.clone().unwrap();
     assert_eq!(error.detail, "nothing was heard of the subscription");
     let inbox = feed.inbox().unwrap();
-    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
     until("it is well", || feed.status().state == FeedState::Ok).await;
     ingest.shut_down().await;
 }
@@ -219,15 +222,18 @@ async fn a_renewal_that_fails_is_tried_again_after_a_while() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(&answer)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     until("it has subscribed", has_agreed(&feed, 1)).await;
-    feed.inbox().unwrap().take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    feed.inbox()
+        .unwrap()
+        .accept_delivery(&key, timetables(&journey("A", ""), false).into())
+        .unwrap();
     until("the delivery is known", || trips(&ingest) == ["A"]).await;
     upstream.set(Answer::HangUp);
     // Half of its time is over, and it was heard of since.
     clock.advance(Duration::from_secs(125));
     until("it is asked again", || feed.status().failures > 0).await;
-    let left = || feed.status().next_poll.map(|at| at.since(clock.wall()));
+    let left = || feed.status().next_poll.map(|at| at.duration_since(clock.wall_time()));
     until("it is left alone then", || left().is_some_and(|left| left.as_secs() >= 5)).await;
     assert_eq!((upstream.requests().len(), trips(&ingest)), (2, vec!["A".to_owned()]));
     ingest.shut_down().await;

@@ -13,12 +13,12 @@ async fn a_subscription_brings_news_by_itself_and_ends_with_the_server() {
             && asked.contains("<HeartbeatInterval>"),
         "{asked}"
     );
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     let inbox = feed.inbox().unwrap();
-    assert_eq!(inbox.take("forged", "".into()), Err(NotTaken::WrongKey));
-    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    assert_eq!(inbox.accept_delivery("forged", "".into()), Err(DeliveryError::WrongKey));
+    inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
     until("the first delivery is known", || trips(&ingest) == ["A"]).await;
-    inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
     until("the second one is put to it", || trips(&ingest) == ["A", "B"]).await;
     assert_eq!(upstream.requests().len(), 1, "nobody was asked");
     // What it brings counts as answers, also for what is remembered of it.
@@ -26,8 +26,12 @@ async fn a_subscription_brings_news_by_itself_and_ends_with_the_server() {
     let polls = || ingest.archive().list_polls(feed.id(), all).unwrap();
     until("what it brought is remembered", || polls().len() == 3).await;
     let told: Vec<_> = polls().iter().map(|it| (it.outcome.to_string(), it.serving)).collect();
-    assert_eq!(told[2], ("subscribed".to_owned(), Serving::Nothing), "the newest is the first");
-    assert_eq!(told[0], ("brought".to_owned(), Serving::Fresh));
+    assert_eq!(
+        told[2],
+        ("subscribed".to_owned(), ServedContent::Nothing),
+        "the newest is the first"
+    );
+    assert_eq!(told[0], ("brought".to_owned(), ServedContent::Fresh));
     ingest.shut_down().await;
     let farewell = upstream.requests().pop().unwrap();
     assert!(
@@ -42,31 +46,31 @@ async fn a_delivery_that_cannot_be_read_costs_nothing_of_what_is_known_and_all_i
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     let inbox = feed.inbox().unwrap();
     let several = ["A", "X", "Y", "Z"].map(|id| journey(id, "")).concat();
-    inbox.take(&key, timetables(&several, false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&several, false).into()).unwrap();
     until("the delivery is known", || trips(&ingest) == ["A", "X", "Y", "Z"]).await;
-    inbox.take(&key, "<Siri><ServiceDelivery>".into()).unwrap();
+    inbox.accept_delivery(&key, "<Siri><ServiceDelivery>".into()).unwrap();
     until_failed(&feed, FailureCode::Truncated).await;
-    inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
     until("what came before is still known", || trips(&ingest) == ["A", "B", "X", "Y", "Z"]).await;
     // As after a failed poll, and not after the hours for which a subscription is good.
     let next = || {
         let status = feed.status();
-        status.next_poll.map(|at| at.seconds() - jiff::Timestamp::now().as_second())
+        status.next_poll.map(|at| at.unix_seconds() - jiff::Timestamp::now().as_second())
     };
     until("it is asked again soon", || next().is_some_and(|seconds| seconds < 60)).await;
     ingest.poll_now("siri").await.unwrap();
     until("it has agreed again", has_agreed(&feed, 2)).await;
     // A producer that takes it for the same subscription goes on with what changes.
     let (c, d) = (journey("C", ""), journey("D", ""));
-    inbox.take(&key, timetables(&c, false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&c, false).into()).unwrap();
     until("the change is known", || trips(&ingest).len() == 6).await;
     clock.advance(Duration::from_secs(61));
     // After each delivery it is looked what is over.
-    inbox.take(&key, timetables(&d, false).into()).unwrap();
-    inbox.take(&key, timetables(&journey("E", ""), false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&d, false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&journey("E", ""), false).into()).unwrap();
     until("nothing is forgotten", || trips(&ingest).concat() == "ABCDEXYZ").await;
     ingest.shut_down().await;
 }
@@ -76,10 +80,10 @@ async fn the_first_deliveries_are_parts_and_so_is_what_is_told_of_them() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     let inbox = feed.inbox().unwrap();
     for (name, known) in [("A", "A"), ("B", "AB")] {
-        inbox.take(&key, timetables(&journey(name, ""), false).into()).unwrap();
+        inbox.accept_delivery(&key, timetables(&journey(name, ""), false).into()).unwrap();
         until("the delivery is known", || trips(&ingest).concat() == known).await;
         until("it is reported as a part", || feed.status().is_beginning).await;
     }
@@ -88,7 +92,7 @@ async fn the_first_deliveries_are_parts_and_so_is_what_is_told_of_them() {
     clock.advance(Duration::from_secs(2));
     until("it has told all", || !feed.status().is_beginning).await;
     until("the feed is ok", || feed.status().state == FeedState::Ok).await;
-    inbox.take(&key, timetables(&journey("C", ""), false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
     until("what comes then is news", || trips(&ingest).concat() == "ABC").await;
     assert!(!feed.status().is_beginning);
     ingest.shut_down().await;
@@ -100,25 +104,25 @@ async fn what_was_known_before_a_subscription_stays_until_it_has_told_all() {
     let second = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&first, &clock).await;
-    let inbox = ingest.feed("siri").unwrap().inbox().unwrap();
+    let inbox = ingest.find_feed("siri").unwrap().inbox().unwrap();
     let both = journey("A", "") + &journey("B", "");
-    inbox.take(&key, timetables(&both, false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&both, false).into()).unwrap();
     until("the delivery is known", || trips(&ingest).concat() == "AB").await;
     let elsewhere = subscriber(&second.url("/siri"), vec![SiriService::Timetables]);
-    ingest.change(vec![elsewhere]).await.unwrap();
-    let feed = ingest.feed("siri").unwrap();
+    ingest.apply_change(vec![elsewhere]).await.unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     until("the second producer is asked", has_agreed(&feed, 2)).await;
     let (inbox, key) = (feed.inbox().unwrap(), key_told(&second));
     let before = feed.status().bytes;
-    inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
     inbox
-        .take(
+        .accept_delivery(
             &key,
             xml("<HeartbeatNotification><Status>true</Status></HeartbeatNotification>").into(),
         )
         .unwrap();
     until("a part has come", || feed.status().bytes > before && feed.status().is_beginning).await;
-    inbox.take(&key, timetables(&journey("C", ""), false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
     let is_kept = || feed.snapshot().is_some_and(|it| it.bytes.windows(3).any(|it| it == b">C<"));
     until("another one, too", is_kept).await;
     assert_eq!(trips(&ingest).concat(), "AB", "nothing is gone, and nothing told in part");
@@ -132,19 +136,19 @@ async fn a_heartbeat_says_that_what_is_known_still_holds() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
-    let inbox = ingest.feed("siri").unwrap().inbox().unwrap();
-    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    let inbox = ingest.find_feed("siri").unwrap().inbox().unwrap();
+    inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
     until("the delivery is known", || trips(&ingest) == ["A"]).await;
     let made_at = || {
-        let state = ingest.feed("siri").unwrap().network().state();
-        let export = exports::gtfs_rt(&state, "siri", Part::TripUpdates).unwrap();
-        let decoded = lineside_formats::gtfs_rt::decode(export.bytes, &Default::default());
+        let state = ingest.find_feed("siri").unwrap().network().state();
+        let export = exports::gtfs_rt_message(&state, "siri", ExportPart::TripUpdates).unwrap();
+        let decoded = lineside_formats::gtfs_rt::decode_message(export.bytes, &Default::default());
         decoded.unwrap().0.header.timestamp.unwrap()
     };
     let before = made_at();
     clock.advance(Duration::from_secs(100));
     let beat = "<HeartbeatNotification><Status>true</Status></HeartbeatNotification>";
-    inbox.take(&key, xml(beat).into()).unwrap();
+    inbox.accept_delivery(&key, xml(beat).into()).unwrap();
     until("it is as fresh as the heartbeat", || made_at() >= before + 99).await;
     assert_eq!(trips(&ingest), ["A"]);
     ingest.shut_down().await;
@@ -159,12 +163,16 @@ async fn what_is_agreed_to_is_heard_where_a_part_is_refused() {
     );
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(&answer)))).await;
     let (ingest, key) = subscribed(&upstream, &clock()).await;
-    let feed = ingest.feed("siri").unwrap();
-    feed.inbox().unwrap().take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
+    feed.inbox()
+        .unwrap()
+        .accept_delivery(&key, timetables(&journey("A", ""), false).into())
+        .unwrap();
     until("the delivery is known", || trips(&ingest) == ["A"]).await;
     until("it is well", || feed.status().state == FeedState::Ok).await;
     let problems = feed.status().problems.clone();
-    let problem = problems.kept().iter().find(|it| it.code == "subscription_refused").unwrap();
+    let problem =
+        problems.retained_problems().iter().find(|it| it.code == "subscription_refused").unwrap();
     assert_eq!(problem.value.as_deref(), Some("lineside-siri-vm: it does not say why"));
     ingest.shut_down().await;
 }
@@ -175,9 +183,9 @@ async fn a_subscribed_vehicle_does_not_take_back_what_the_timetable_tells() {
     let services = vec![SiriService::Timetables, SiriService::Vehicles];
     let feed = subscriber(&upstream.url("/siri"), services);
     let (ingest, key) = subscribed_by(&upstream, feed, &clock()).await;
-    let inbox = ingest.feed("siri").unwrap().inbox().unwrap();
+    let inbox = ingest.find_feed("siri").unwrap().inbox().unwrap();
     let cancelled = journey("A", "<Cancellation>true</Cancellation>");
-    inbox.take(&key, timetables(&cancelled, false).into()).unwrap();
+    inbox.accept_delivery(&key, timetables(&cancelled, false).into()).unwrap();
     until("the cancellation is known", || trips(&ingest) == ["A"]).await;
     let (now, today) = (jiff::Timestamp::now(), today());
     let activity = format!(
@@ -189,8 +197,8 @@ async fn a_subscribed_vehicle_does_not_take_back_what_the_timetable_tells() {
          <Delay>PT30S</Delay><VehicleRef>V</VehicleRef></MonitoredVehicleJourney>\
          </VehicleActivity></VehicleMonitoringDelivery></ServiceDelivery>"
     );
-    inbox.take(&key, xml(&activity).into()).unwrap();
-    let state = || ingest.feed("siri").unwrap().network().state();
+    inbox.accept_delivery(&key, xml(&activity).into()).unwrap();
+    let state = || ingest.find_feed("siri").unwrap().network().state();
     until("the vehicle is known", || state().vehicles().count() == 1).await;
     let state = state();
     let update = state.trip_updates().next().unwrap().trip_update().unwrap();

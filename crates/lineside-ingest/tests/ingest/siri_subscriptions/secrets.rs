@@ -21,8 +21,8 @@ async fn what_a_producer_repeats_of_a_subscription_holds_no_secret() {
     let delivery = timetables(&journey("A", ""), false);
     let delivery = delivery
         .replace("<EstimatedTimetableDelivery>", &format!("<EstimatedTimetableDelivery>{refs}"));
-    let feed = ingest.feed("siri").unwrap();
-    feed.inbox().unwrap().take(&key, delivery.into()).unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
+    feed.inbox().unwrap().accept_delivery(&key, delivery.into()).unwrap();
     until("the delivery is known", || trips(&ingest) == ["A"]).await;
     let shown = feed.snapshot().unwrap().bytes.clone();
     let shown = String::from_utf8_lossy(&shown);
@@ -40,7 +40,7 @@ async fn a_refusal_does_not_tell_who_was_refused() {
                    </AccessNotAllowedError></ErrorCondition></ResponseStatus></SubscriptionResponse>";
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(refused)))).await;
     let (ingest, _) = subscribed(&upstream, &clock()).await;
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     until_failed(&feed, FailureCode::Refused).await;
     let error = feed.status().last_error.clone().unwrap();
     let said = format!("{error:?}");
@@ -53,10 +53,10 @@ async fn the_key_is_hidden_whatever_was_asked_last() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     let inbox = feed.inbox().unwrap();
     upstream.set(Answer::Bytes(ok(&timetables(&journey("A", ""), false))));
-    inbox.take(&key, ready()).unwrap();
+    inbox.accept_delivery(&key, ready()).unwrap();
     until("what was announced is fetched", || {
         clock.advance(Duration::from_millis(100));
         trips(&ingest) == ["A"]
@@ -67,7 +67,7 @@ async fn the_key_is_hidden_whatever_was_asked_last() {
         "<ServiceDelivery><Status>false</Status><ErrorCondition><OtherError><ErrorText>{unreached}\
          </ErrorText></OtherError></ErrorCondition></ServiceDelivery>"
     ));
-    inbox.take(&key, refused.into()).unwrap();
+    inbox.accept_delivery(&key, refused.into()).unwrap();
     until_failed(&feed, FailureCode::Refused).await;
     let said = format!("{:?}", feed.status().last_error);
     assert!(!said.contains(&key), "{said}");
@@ -79,22 +79,22 @@ async fn who_is_asked_no_more_is_told_so_and_has_no_way_in_any_more() {
     let first = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let second = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let (ingest, key) = subscribed(&first, &clock()).await;
-    until("it has subscribed", has_agreed(&ingest.feed("siri").unwrap(), 1)).await;
+    until("it has subscribed", has_agreed(&ingest.find_feed("siri").unwrap(), 1)).await;
     let is_over = |upstream: &Upstream| {
         let asked = upstream.requests().pop();
         asked.is_some_and(|asked| asked.contains("<TerminateSubscriptionRequest>"))
     };
     let elsewhere = subscriber(&second.url("/siri"), vec![SiriService::Timetables]);
-    ingest.change(vec![elsewhere]).await.unwrap();
+    ingest.apply_change(vec![elsewhere]).await.unwrap();
     until("the first producer is told", || is_over(&first)).await;
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     until("the second one is asked", has_agreed(&feed, 2)).await;
     let inbox = feed.inbox().unwrap();
     let delivery = || timetables(&journey("A", ""), false).into();
-    assert_eq!(inbox.take(&key, delivery()), Err(NotTaken::WrongKey));
-    inbox.take(&key_told(&second), delivery()).unwrap();
+    assert_eq!(inbox.accept_delivery(&key, delivery()), Err(DeliveryError::WrongKey));
+    inbox.accept_delivery(&key_told(&second), delivery()).unwrap();
     until("the second one is heard", || trips(&ingest) == ["A"]).await;
-    ingest.change(Vec::new()).await.unwrap();
+    ingest.apply_change(Vec::new()).await.unwrap();
     until("the second one is told, too", || is_over(&second)).await;
     ingest.shut_down().await;
 }
@@ -109,7 +109,7 @@ async fn a_subscription_that_is_refused_is_told_without_its_key() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(&refused)))).await;
     let (ingest, key) = subscribed(&upstream, &clock()).await;
     assert_eq!(key, "k3y-0", "it is repeated");
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     until_failed(&feed, FailureCode::Refused).await;
     let error = feed.status().last_error.clone().unwrap();
     let detail = "the producer refuses the subscription: Not you, ***, at siri?key=***";
@@ -123,12 +123,15 @@ async fn a_subscription_that_is_refused_is_told_without_its_key() {
     upstream.set(Answer::Bytes(ok(&xml(&part))));
     ingest.poll_now("siri").await.unwrap();
     until("it has agreed to a part", has_agreed(&feed, 1)).await;
-    feed.inbox().unwrap().take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    feed.inbox()
+        .unwrap()
+        .accept_delivery(&key, timetables(&journey("A", ""), false).into())
+        .unwrap();
     until("the delivery is known", || trips(&ingest) == ["A"]).await;
     // The status follows what readers see.
     let is_told = || {
         let status = feed.status();
-        let problem = status.problems.kept().first();
+        let problem = status.problems.retained_problems().first();
         problem.is_some_and(|it| it.value.as_deref() == Some("Not *** at ***"))
     };
     until("what was refused is told without the key", is_told).await;

@@ -48,4 +48,4 @@ mod server_subs {
 
 /// Nothing, or nothing that is looked at.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
-pub struct Empty {}
+pub struct EmptyMessage {}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde::Deserialize;
 
-use super::{Empty, raw, server_subs};
+use super::{EmptyMessage, raw, server_subs};
 
 /// What a server sends: an answer with the command's id, a push without, or nothing for a ping.
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
@@ -28,10 +28,10 @@ pub struct Reply {
     pub subscribe: Option<SubscribeResult>,
     /// To an unsubscribe.
     #[prost(message, optional, tag = "7")]
-    pub unsubscribe: Option<Empty>,
+    pub unsubscribe: Option<EmptyMessage>,
     /// To a publish.
     #[prost(message, optional, tag = "8")]
-    pub publish: Option<Empty>,
+    pub publish: Option<EmptyMessage>,
     /// To a presence.
     #[prost(message, optional, tag = "9")]
     pub presence: Option<PresenceResult>,
@@ -43,7 +43,7 @@ pub struct Reply {
     pub history: Option<HistoryResult>,
     /// To a ping.
     #[prost(message, optional, tag = "12")]
-    pub ping: Option<Empty>,
+    pub ping: Option<EmptyMessage>,
     /// To a refresh.
     #[prost(message, optional, tag = "14")]
     pub refresh: Option<RefreshResult>,
@@ -80,10 +80,10 @@ pub struct Push {
     pub publication: Option<Publication>,
     /// Somebody came.
     #[prost(message, optional, tag = "5")]
-    pub join: Option<Movement>,
+    pub join: Option<JoinLeave>,
     /// Somebody left.
     #[prost(message, optional, tag = "6")]
-    pub leave: Option<Movement>,
+    pub leave: Option<JoinLeave>,
     /// The subscription is over.
     #[prost(message, optional, tag = "7")]
     pub unsubscribe: Option<UnsubscribePush>,
@@ -140,7 +140,7 @@ pub struct Publication {
 /// Somebody came or left.
 #[derive(Clone, PartialEq, Eq, prost::Message, Deserialize)]
 #[serde(default)]
-pub struct Movement {
+pub struct JoinLeave {
     /// Who.
     #[prost(message, optional, tag = "1")]
     pub info: Option<ClientInfo>,

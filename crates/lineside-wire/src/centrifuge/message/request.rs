@@ -8,7 +8,7 @@ use std::fmt;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{Empty, raw};
+use super::{EmptyMessage, raw};
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
@@ -44,13 +44,13 @@ pub(in crate::centrifuge) struct CommandMessage {
     pub(in crate::centrifuge) history: Option<HistoryRequest>,
     #[prost(message, optional, tag = "11")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::centrifuge) ping: Option<Empty>,
+    pub(in crate::centrifuge) ping: Option<EmptyMessage>,
     #[prost(message, optional, tag = "12")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::centrifuge) send: Option<Empty>,
+    pub(in crate::centrifuge) send: Option<EmptyMessage>,
     #[prost(message, optional, tag = "13")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::centrifuge) rpc: Option<Empty>,
+    pub(in crate::centrifuge) rpc: Option<EmptyMessage>,
     #[prost(message, optional, tag = "14")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::centrifuge) refresh: Option<RefreshRequest>,
@@ -71,7 +71,7 @@ pub struct ConnectRequest {
     /// Where it is on channels that the server subscribes it to.
     #[prost(btree_map = "string, message", tag = "3")]
     #[serde(skip_serializing_if = "is_default")]
-    pub subs: BTreeMap<String, Resume>,
+    pub subs: BTreeMap<String, ResumePoint>,
     /// What sort of client it is, such as `js`.
     #[prost(string, tag = "4")]
     #[serde(skip_serializing_if = "is_default")]
@@ -85,7 +85,7 @@ pub struct ConnectRequest {
 /// Where a client is on a channel.
 #[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Resume {
+pub struct ResumePoint {
     /// Whether it is anywhere at all.
     #[prost(bool, tag = "3")]
     #[serde(skip_serializing_if = "is_default")]
@@ -212,9 +212,9 @@ pub struct SubRefreshRequest {
 }
 
 /// Stands for a token where a request is printed.
-struct Hidden<'a>(&'a str);
+struct RedactedToken<'a>(&'a str);
 
-impl fmt::Debug for Hidden<'_> {
+impl fmt::Debug for RedactedToken<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_empty() { "none" } else { "hidden" })
     }
@@ -224,7 +224,7 @@ impl fmt::Debug for ConnectRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { token, subs, name, version } = self;
         f.debug_struct("ConnectRequest")
-            .field("token", &Hidden(token))
+            .field("token", &RedactedToken(token))
             .field("subs", subs)
             .field("name", name)
             .field("version", version)
@@ -237,7 +237,7 @@ impl fmt::Debug for SubscribeRequest {
         let Self { channel, token, recover, epoch, offset, join_leave } = self;
         f.debug_struct("SubscribeRequest")
             .field("channel", channel)
-            .field("token", &Hidden(token))
+            .field("token", &RedactedToken(token))
             .field("recover", recover)
             .field("epoch", epoch)
             .field("offset", offset)
@@ -248,7 +248,7 @@ impl fmt::Debug for SubscribeRequest {
 
 impl fmt::Debug for RefreshRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RefreshRequest").field("token", &Hidden(&self.token)).finish()
+        f.debug_struct("RefreshRequest").field("token", &RedactedToken(&self.token)).finish()
     }
 }
 
@@ -257,7 +257,7 @@ impl fmt::Debug for SubRefreshRequest {
         let Self { channel, token } = self;
         f.debug_struct("SubRefreshRequest")
             .field("channel", channel)
-            .field("token", &Hidden(token))
+            .field("token", &RedactedToken(token))
             .finish()
     }
 }

@@ -4,71 +4,73 @@ use std::fs::{self, File};
 use std::io::{self, Seek as _, Write};
 use std::path::{Path, PathBuf};
 
-use super::Failure;
+use super::CommandFailure;
 
 /// A file that is written into, and what becomes of it at the end.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(super) struct OutputFile {
     file: File,
-    end: End,
+    end: OutputDestination,
 }
 
 #[derive(Debug)]
-enum End {
+enum OutputDestination {
     /// It is copied to standard output.
     Standard,
     /// It is copied into what is no file to put another in place of, such as a pipe.
     Into(PathBuf),
     /// It takes its name.
-    Named(Part),
+    Named(PartFile),
     /// It is let go.
     Nothing,
 }
 
 /// A file beside the one that it is to become, taken away unless it does.
 #[derive(Debug)]
-struct Part {
+struct PartFile {
     path: PathBuf,
     name: PathBuf,
     is_whole: bool,
 }
 
-impl Output {
+impl OutputFile {
     /// The file that is to have this name, or one for standard output. Until it is finished nothing is seen of it but
     /// `<name>.part`.
-    pub(super) fn open(name: Option<&Path>) -> Result<Output, Failure> {
-        let Some(name) = name else { return Output::temporary(End::Standard) };
+    pub(super) fn create(name: Option<&Path>) -> Result<OutputFile, CommandFailure> {
+        let Some(name) = name else {
+            return OutputFile::new_temporary(OutputDestination::Standard);
+        };
         match fs::metadata(name) {
             Ok(known) if known.is_file() => {
                 // Where a link is named, what it leads to is written.
-                Output::part_of(&fs::canonicalize(name).unwrap_or_else(|_| name.to_owned()))
+                OutputFile::new_part(&fs::canonicalize(name).unwrap_or_else(|_| name.to_owned()))
             }
-            Ok(known) if known.is_dir() => Err(cannot_write(name, &"it is a folder")),
-            Ok(_) => Output::temporary(End::Into(name.to_owned())),
-            Err(_) => Output::part_of(name),
+            Ok(known) if known.is_dir() => Err(write_failure(name, &"it is a folder")),
+            Ok(_) => OutputFile::new_temporary(OutputDestination::Into(name.to_owned())),
+            Err(_) => OutputFile::new_part(name),
         }
     }
 
     /// A file that nobody sees.
-    pub(super) fn scratch() -> Result<Output, Failure> {
-        Output::temporary(End::Nothing)
+    pub(super) fn new_scratch() -> Result<OutputFile, CommandFailure> {
+        OutputFile::new_temporary(OutputDestination::Nothing)
     }
 
-    fn temporary(end: End) -> Result<Output, Failure> {
+    fn new_temporary(end: OutputDestination) -> Result<OutputFile, CommandFailure> {
         let file = tempfile::tempfile();
-        let file = file.map_err(|error| cannot_write(Path::new("a temporary file"), &error))?;
-        Ok(Output { file, end })
+        let file = file.map_err(|error| write_failure(Path::new("a temporary file"), &error))?;
+        Ok(OutputFile { file, end })
     }
 
-    fn part_of(name: &Path) -> Result<Output, Failure> {
+    fn new_part(name: &Path) -> Result<OutputFile, CommandFailure> {
         let mut path = name.as_os_str().to_owned();
         path.push(".part");
         let path = PathBuf::from(path);
         let options =
             File::options().read(true).write(true).create(true).truncate(true).open(&path);
-        let file = options.map_err(|error| cannot_write(&path, &error))?;
-        let part = Part { path, name: name.to_owned(), is_whole: false };
-        Ok(Output { file, end: End::Named(part) })
+        let file = options.map_err(|error| write_failure(&path, &error))?;
+        let part = PartFile { path, name: name.to_owned(), is_whole: false };
+        Ok(OutputFile { file, end: OutputDestination::Named(part) })
     }
 
     /// What is written into.
@@ -77,22 +79,22 @@ impl Output {
     }
 
     /// Lets what was written be seen.
-    pub(super) fn finish(self) -> Result<(), Failure> {
-        let Output { file, end } = self;
+    pub(super) fn publish_output(self) -> Result<(), CommandFailure> {
+        let OutputFile { file, end } = self;
         match end {
-            End::Nothing => Ok(()),
-            End::Standard => {
-                let copied = copy(file, &mut io::stdout().lock());
-                copied.map_err(|error| cannot_write(Path::new("standard output"), &error))
+            OutputDestination::Nothing => Ok(()),
+            OutputDestination::Standard => {
+                let copied = copy_file(file, &mut io::stdout().lock());
+                copied.map_err(|error| write_failure(Path::new("standard output"), &error))
             }
-            End::Into(name) => {
+            OutputDestination::Into(name) => {
                 let target = File::options().write(true).open(&name);
-                let copied = target.and_then(|mut target| copy(file, &mut target));
-                copied.map_err(|error| cannot_write(&name, &error))
+                let copied = target.and_then(|mut target| copy_file(file, &mut target));
+                copied.map_err(|error| write_failure(&name, &error))
             }
-            End::Named(mut part) => {
+            OutputDestination::Named(mut part) => {
                 let renamed = fs::rename(&part.path, &part.name);
-                renamed.map_err(|error| cannot_write(&part.name, &error))?;
+                renamed.map_err(|error| write_failure(&part.name, &error))?;
                 part.is_whole = true;
                 Ok(())
             }
@@ -100,7 +102,7 @@ impl Output {
     }
 }
 
-impl Drop for Part {
+impl Drop for PartFile {
     fn drop(&mut self) {
         if !self.is_whole {
             // What cannot be taken away stays, under a name that says what it is.
@@ -109,35 +111,38 @@ impl Drop for Part {
     }
 }
 
-fn copy(mut from: File, to: &mut impl Write) -> io::Result<()> {
+fn copy_file(mut from: File, to: &mut impl Write) -> io::Result<()> {
     from.rewind()?;
     io::copy(&mut from, to)?;
     to.flush()
 }
 
 /// Writes the files of a folder, which is made; none is seen before all are written.
-pub(super) fn write_folder(folder: &Path, files: &[(String, bytes::Bytes)]) -> Result<(), Failure> {
-    fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+pub(super) fn write_folder(
+    folder: &Path,
+    files: &[(String, bytes::Bytes)],
+) -> Result<(), CommandFailure> {
+    fs::create_dir_all(folder).map_err(|error| write_failure(folder, &error))?;
     let mut written = Vec::with_capacity(files.len());
     for (name, bytes) in files {
-        written.push(fill(&folder.join(name), bytes)?);
+        written.push(fill_output(&folder.join(name), bytes)?);
     }
-    written.into_iter().try_for_each(Output::finish)
+    written.into_iter().try_for_each(OutputFile::publish_output)
 }
 
 /// Writes a file.
-pub(super) fn write_file(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    fill(file, bytes)?.finish()
+pub(super) fn write_file(file: &Path, bytes: &[u8]) -> Result<(), CommandFailure> {
+    fill_output(file, bytes)?.publish_output()
 }
 
-fn fill(file: &Path, bytes: &[u8]) -> Result<Output, Failure> {
-    let output = Output::open(Some(file))?;
-    output.file().write_all(bytes).map_err(|error| cannot_write(file, &error))?;
+fn fill_output(file: &Path, bytes: &[u8]) -> Result<OutputFile, CommandFailure> {
+    let output = OutputFile::create(Some(file))?;
+    output.file().write_all(bytes).map_err(|error| write_failure(file, &error))?;
     Ok(output)
 }
 
-fn cannot_write(file: &Path, why: &dyn std::fmt::Display) -> Failure {
-    Failure::Unfinished(format!("{} cannot be written: {why}", file.display()))
+fn write_failure(file: &Path, why: &dyn std::fmt::Display) -> CommandFailure {
+    CommandFailure::Unfinished(format!("{} cannot be written: {why}", file.display()))
 }
 
 #[cfg(test)]
@@ -157,11 +162,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().join("a.zip");
         fs::write(&name, "before").unwrap();
-        let output = Output::open(Some(&name)).unwrap();
+        let output = OutputFile::create(Some(&name)).unwrap();
         output.file().write_all(b"after").unwrap();
         assert_eq!(fs::read(&name).unwrap(), b"before");
         assert_eq!(names(folder.path()), ["a.zip", "a.zip.part"]);
-        output.finish().unwrap();
+        output.publish_output().unwrap();
         assert_eq!(fs::read(&name).unwrap(), b"after");
         assert_eq!(names(folder.path()), ["a.zip"]);
     }
@@ -170,7 +175,7 @@ mod tests {
     fn what_is_given_up_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().join("a.zip");
-        let output = Output::open(Some(&name)).unwrap();
+        let output = OutputFile::create(Some(&name)).unwrap();
         output.file().write_all(b"half").unwrap();
         drop(output);
         assert!(names(folder.path()).is_empty());

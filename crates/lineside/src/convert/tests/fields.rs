@@ -64,10 +64,10 @@ fn message() -> FeedMessage {
     }
 }
 
-fn bytes(message: &FeedMessage) -> Input {
+fn bytes(message: &FeedMessage) -> ConversionInput {
     let raw = message.entity.iter().zip(1..);
-    let raw = raw.map(|(entity, number)| gtfs_rt::RawEntity::of_entity(entity, number).bytes);
-    Input::Body(gtfs_rt::encode_feed(&message.header, raw))
+    let raw = raw.map(|(entity, number)| gtfs_rt::RawEntity::from_entity(entity, number).bytes);
+    ConversionInput::Body(gtfs_rt::encode_feed(&message.header, raw))
 }
 
 fn word() -> Option<String> {
@@ -259,10 +259,10 @@ fn changed() -> Vec<(String, FeedMessage)> {
 
 #[test]
 fn a_field_more_changes_the_siri_or_the_losses() {
-    let (xml, before) = one(bytes(&message()), Target::SiriXml);
+    let (xml, before) = one(bytes(&message()), ConversionTarget::SiriXml);
     let mut silent = Vec::new();
     for (name, message) in changed() {
-        let (changed, converted) = one(bytes(&message), Target::SiriXml);
+        let (changed, converted) = one(bytes(&message), ConversionTarget::SiriXml);
         if changed == xml && converted.losses == before.losses {
             silent.push(name);
         }
@@ -275,7 +275,7 @@ fn what_an_alert_selects_beside_changes_the_siri_or_the_losses() {
     let with = |selector: EntitySelector| {
         let mut message = message();
         message.entity[2].alert.get_or_insert_default().informed_entity = vec![selector];
-        let (xml, converted) = one(bytes(&message), Target::SiriXml);
+        let (xml, converted) = one(bytes(&message), ConversionTarget::SiriXml);
         (xml, converted.losses)
     };
     for (_, set) in &OF_SELECTOR {
@@ -292,10 +292,12 @@ fn what_an_alert_selects_beside_changes_the_siri_or_the_losses() {
 
 #[test]
 fn all_of_siri_that_is_read_is_written_again() {
-    let sample = siri::sample_delivery();
-    let (xml, converted) = one(body(&sample), Target::SiriXml);
-    assert_eq!(converted.losses.total(), 0, "{:?}", converted.losses);
-    let read = |text: &[u8]| siri::decode(text, &TimeZone::UTC, &siri::Limits::default()).unwrap();
+    let sample = siri::sample_delivery_xml();
+    let (xml, converted) = one(body(&sample), ConversionTarget::SiriXml);
+    assert_eq!(converted.losses.total_dropped(), 0, "{:?}", converted.losses);
+    let read = |text: &[u8]| {
+        siri::decode_message(text, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap()
+    };
     assert_eq!(read(&xml).0.payloads, read(sample.as_bytes()).0.payloads);
 }
 
@@ -305,7 +307,7 @@ fn what_is_not_read_of_siri_is_counted_by_name() {
     let with =
         ET.replace("</EstimatedVehicleJourney>", &format!("{more}</EstimatedVehicleJourney>"));
     let with = with.replace("<LineRef>L</LineRef>", "<LineRef>K</LineRef><LineRef>L</LineRef>");
-    for to in [Target::SiriXml, Target::GtfsRt, Target::Geojson] {
+    for to in [ConversionTarget::SiriXml, ConversionTarget::GtfsRt, ConversionTarget::Geojson] {
         let (_, converted) = one(body(&with), to);
         let lost = |kind| converted.losses.iter().find(|it| it.kind == kind).map(|it| it.count);
         assert_eq!(lost("Extensions"), Some(1), "{to}");

@@ -35,13 +35,13 @@ fn rows(zip: &[u8], table: &str) -> Vec<String> {
 
 #[test]
 fn the_european_profile_becomes_gtfs() {
-    let (zip, converted) = one(body(EPIP), Target::Gtfs);
-    assert_eq!((converted.losses.total(), converted.problems.total()), (0, 0));
+    let (zip, converted) = one(body(EPIP), ConversionTarget::Gtfs);
+    assert_eq!((converted.losses.total_dropped(), converted.problems.total_count()), (0, 0));
     assert_eq!(rows(&zip, "stops.txt").len(), 3);
     let times = rows(&zip, "stop_times.txt");
     assert!(times[0].contains("23:50:00") && times[1].contains("24:10:00"), "{times:?}");
     assert!(rows(&zip, "agency.txt")[0].contains("Europe/Rome"));
-    let (map, _) = one(body(EPIP), Target::Geojson);
+    let (map, _) = one(body(EPIP), ConversionTarget::Geojson);
     let map: Value = serde_json::from_slice(&map).unwrap();
     let features = map["features"].as_array().unwrap();
     let points = features.iter().filter(|it| it["geometry"]["type"] == "Point");
@@ -56,9 +56,10 @@ fn the_french_profile_becomes_gtfs() {
         writer.write_all(text.as_bytes()).unwrap();
     }
     let given = writer.finish().unwrap().into_inner();
-    let (zip, converted) = one(Input::of(file(&given)).unwrap(), Target::Gtfs);
-    assert_eq!((converted.from, converted.losses.total()), (Format::Netex, 0));
-    assert_eq!(converted.problems.total(), 0, "{:?}", converted.problems.kept());
+    let (zip, converted) =
+        one(ConversionInput::from_file(file(&given)).unwrap(), ConversionTarget::Gtfs);
+    assert_eq!((converted.from, converted.losses.total_dropped()), (Format::Netex, 0));
+    assert_eq!(converted.problems.total_count(), 0, "{:?}", converted.problems.retained_problems());
     let counts: Vec<_> = converted.counts.iter().map(|(_, count)| *count).collect();
     assert_eq!(counts, [1, 1, 2, 1, 2], "lines, journeys, quays, stop places and points");
     let route = &rows(&zip, "routes.txt")[0];
@@ -70,24 +71,27 @@ fn the_french_profile_becomes_gtfs() {
 }
 
 /// Why a conversion makes no sense.
-fn no_way(given: Input, to: Target, by: By) -> String {
+fn no_way(given: ConversionInput, to: ConversionTarget, by: ConversionContext) -> String {
     let out = tempfile::tempfile().unwrap();
-    match convert(given, to, by, &out) {
-        Err(Refusal::NoWay(reason)) => reason,
+    match convert_input(given, to, by, &out) {
+        Err(ConversionError::NoWay(reason)) => reason,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn what_is_given_beside_an_input_has_to_mean_something() {
-    let schedule = || By { schedule: Some(file(b"PK")), ids: None };
-    let reason = no_way(body(EPIP), Target::Gtfs, schedule());
+    let schedule = || ConversionContext { schedule: Some(file(b"PK")), ids: None };
+    let reason = no_way(body(EPIP), ConversionTarget::Gtfs, schedule());
     assert_eq!(reason, "a schedule says something of real time, and the input is netex");
     let bikes = of_system(vec![("gbfs".to_owned(), Bytes::from_static(b"{}"))]);
-    assert!(no_way(bikes, Target::Gbfs3, schedule()).ends_with("the input is gbfs"));
-    let ids = || By { schedule: None, ids: Some(SiriIds::Netex) };
-    assert!(no_way(body(EPIP), Target::Gtfs, ids()).ends_with("the input is netex"));
-    assert_eq!(no_way(body(ET), Target::SiriJson, ids()), "SIRI that becomes SIRI keeps its ids");
+    assert!(no_way(bikes, ConversionTarget::Gbfs3, schedule()).ends_with("the input is gbfs"));
+    let ids = || ConversionContext { schedule: None, ids: Some(SiriIds::Netex) };
+    assert!(no_way(body(EPIP), ConversionTarget::Gtfs, ids()).ends_with("the input is netex"));
+    assert_eq!(
+        no_way(body(ET), ConversionTarget::SiriJson, ids()),
+        "SIRI that becomes SIRI keeps its ids"
+    );
 }
 
 #[test]
@@ -100,8 +104,10 @@ fn a_schedule_that_is_none_is_not_taken_for_the_input() {
         (&cut, "routes.txt: is missing"),
         (&b"<PublicationDelivery>"[..], "publication.xml"),
     ] {
-        match converted(body(ET), Target::GtfsRt, Some(file(schedule))) {
-            Err(Refusal::Schedule(reason)) => assert!(reason.contains(expected), "{reason}"),
+        match converted(body(ET), ConversionTarget::GtfsRt, Some(file(schedule))) {
+            Err(ConversionError::Schedule(reason)) => {
+                assert!(reason.contains(expected), "{reason}")
+            }
             other => panic!("{expected}: {other:?}"),
         }
     }
@@ -109,22 +115,23 @@ fn a_schedule_that_is_none_is_not_taken_for_the_input() {
 
 #[test]
 fn what_a_map_cannot_show_is_told_in_the_words_of_what_it_came_as() {
-    let told = |converted: &Converted| -> Vec<_> {
+    let told = |converted: &ConversionOutput| -> Vec<_> {
         converted.losses.iter().map(|it| (it.kind.to_owned(), it.count)).collect()
     };
-    let (zip, _) = one(body(EPIP), Target::Gtfs);
-    let (_, of_gtfs) = one(Input::of(file(&zip)).unwrap(), Target::Geojson);
+    let (zip, _) = one(body(EPIP), ConversionTarget::Gtfs);
+    let (_, of_gtfs) =
+        one(ConversionInput::from_file(file(&zip)).unwrap(), ConversionTarget::Geojson);
     let rows = |table: &str| rows(&zip, table).len() as u64;
     let lost = told(&of_gtfs);
     for table in ["agency.txt", "trips.txt", "stop_times.txt"] {
         assert!(lost.contains(&(format!("{table} row"), rows(table))), "{lost:?}");
     }
-    let (_, of_netex) = one(body(EPIP), Target::Geojson);
+    let (_, of_netex) = one(body(EPIP), ConversionTarget::Geojson);
     let lost = told(&of_netex);
     assert!(lost.contains(&("ServiceJourney".to_owned(), rows("trips.txt"))), "{lost:?}");
     assert!(lost.iter().all(|(kind, _)| !kind.contains(".txt")), "{lost:?}");
     let nowhere = EPIP.replace("<Longitude>", "<Nowhere>").replace("</Longitude>", "</Nowhere>");
-    let (_, unplaced) = one(body(&nowhere), Target::Geojson);
+    let (_, unplaced) = one(body(&nowhere), ConversionTarget::Geojson);
     assert!(told(&unplaced).contains(&("stop".to_owned(), rows("stops.txt"))));
     assert_eq!(unplaced.counts[0], ("stops", 0));
 }
@@ -139,12 +146,14 @@ fn ids_of_siri_become_the_schedules() {
         (&ET.to_owned(), prefix, "no:J", "no:S"),
     ] {
         let mut out = tempfile::tempfile().unwrap();
-        let by = By { schedule: None, ids: Some(ids) };
-        convert(body(text), Target::GtfsRt, by, &out).unwrap_or_else(|why| panic!("{why:?}"));
+        let by = ConversionContext { schedule: None, ids: Some(ids) };
+        convert_input(body(text), ConversionTarget::GtfsRt, by, &out)
+            .unwrap_or_else(|why| panic!("{why:?}"));
         let mut bytes = Vec::new();
         out.rewind().unwrap();
         out.read_to_end(&mut bytes).unwrap();
-        let (message, _) = gtfs_rt::decode(bytes.into(), &gtfs_rt::Limits::default()).unwrap();
+        let (message, _) =
+            gtfs_rt::decode_message(bytes.into(), &gtfs_rt::FeedMessageLimits::default()).unwrap();
         let update = message.entity[0].trip_update.as_ref().unwrap();
         assert_eq!(update.trip.trip_id.as_deref(), Some(trip));
         assert_eq!(update.stop_time_update[0].stop_id.as_deref(), Some(stop));
@@ -183,10 +192,14 @@ fn the_json_of_a_journey_after_midnight_has_no_field_of_our_own() {
     let by = |target| {
         converted(body(&night), target, Some(file(&zip))).unwrap_or_else(|why| panic!("{why:?}"))
     };
-    let (message, _) = gtfs_rt::decode(by(Target::GtfsRt).0, &gtfs_rt::Limits::default()).unwrap();
+    let (message, _) = gtfs_rt::decode_message(
+        by(ConversionTarget::GtfsRt).0,
+        &gtfs_rt::FeedMessageLimits::default(),
+    )
+    .unwrap();
     let trip = &message.entity[0].trip_update.as_ref().unwrap().trip;
     assert_eq!(trip.named_start_date.as_deref(), Some("20261122"), "protobuf has it");
-    let (text, converted) = by(Target::GtfsRtJson);
+    let (text, converted) = by(ConversionTarget::GtfsRtJson);
     assert!(converted.losses.iter().any(|loss| loss.kind == "named_start_date"));
     let json: Value = serde_json::from_slice(&text).unwrap();
     let trip = &json["entity"][0]["trip_update"]["trip"];
@@ -199,7 +212,7 @@ fn a_journey_with_an_extra_call_keeps_those_that_are_not_told() {
         "<EstimatedCall><StopPointRef>T</StopPointRef>",
         "<EstimatedCall><StopPointRef>X</StopPointRef><ExtraCall>true</ExtraCall>",
     );
-    let (_, alone) = one(body(&extra), Target::GtfsRt);
+    let (_, alone) = one(body(&extra), ConversionTarget::GtfsRt);
     let lost: Vec<_> = alone.losses.iter().map(|loss| (loss.kind, loss.count)).collect();
     assert_eq!(lost, [("ExtraCall", 1), ("OperatorRef", 1)], "without a schedule they are lost");
     let framed = extra.replace(
@@ -209,9 +222,9 @@ fn a_journey_with_an_extra_call_keeps_those_that_are_not_told() {
     );
     let zip =
         schedule("J,12:00:00,12:00:00,R,1\nJ,12:05:00,12:05:00,S,2\nJ,12:20:00,12:20:00,T,3\n");
-    let (pb, known) = converted(body(&framed), Target::GtfsRt, Some(file(&zip)))
+    let (pb, known) = converted(body(&framed), ConversionTarget::GtfsRt, Some(file(&zip)))
         .unwrap_or_else(|why| panic!("{why:?}"));
-    let (message, _) = gtfs_rt::decode(pb, &gtfs_rt::Limits::default()).unwrap();
+    let (message, _) = gtfs_rt::decode_message(pb, &gtfs_rt::FeedMessageLimits::default()).unwrap();
     let update = message.entity[0].trip_update.as_ref().unwrap();
     let stops: Vec<_> =
         update.stop_time_update.iter().filter_map(|call| call.stop_id.as_deref()).collect();

@@ -8,11 +8,16 @@ fn file(name: &str, version: &str, data: Value) -> Named {
     (name.to_owned(), Bytes::from(text.to_string()))
 }
 
-fn system(files: Vec<Named>, others: Vec<(String, Vec<Named>)>) -> Input {
-    Input::System { files, language: Some("en".to_owned()), others, missing: Losses::new() }
+fn system(files: Vec<Named>, others: Vec<(String, Vec<Named>)>) -> ConversionInput {
+    ConversionInput::System {
+        files,
+        language: Some("en".to_owned()),
+        others,
+        missing: ConversionReport::new(),
+    }
 }
 
-fn lost(converted: &Converted) -> Vec<(&str, u64)> {
+fn lost(converted: &ConversionOutput) -> Vec<(&str, u64)> {
     converted.losses.iter().map(|loss| (loss.kind, loss.count)).collect()
 }
 
@@ -54,7 +59,7 @@ fn files() -> Vec<Named> {
 
 #[test]
 fn a_system_becomes_places_for_a_map() {
-    let (map, converted) = one(system(files(), Vec::new()), Target::Geojson);
+    let (map, converted) = one(system(files(), Vec::new()), ConversionTarget::Geojson);
     let map: Value = serde_json::from_slice(&map).unwrap();
     let expected = json!({
         "type": "FeatureCollection",
@@ -84,7 +89,7 @@ fn a_system_becomes_places_for_a_map() {
 #[test]
 fn a_system_without_stations_and_vehicles_is_an_empty_map() {
     let files = files().into_iter().take(2).collect();
-    let (map, converted) = one(system(files, Vec::new()), Target::Geojson);
+    let (map, converted) = one(system(files, Vec::new()), ConversionTarget::Geojson);
     assert_eq!(&map[..], br#"{"type":"FeatureCollection","features":[]}"#);
     assert_eq!(lost(&converted), [("system_information", 1)]);
 }
@@ -97,7 +102,7 @@ fn a_system_in_two_languages_has_both_where_they_can_stand_together() {
         json!({ "stations": [{ "station_id": "1", "name": "Quai" }] }),
     )];
     let others = || vec![("fr".to_owned(), french.clone())];
-    let (_, converted) = one(system(files(), others()), Target::Gbfs3);
+    let (_, converted) = one(system(files(), others()), ConversionTarget::Gbfs3);
     let (name, body) = &converted.files[2];
     assert_eq!(name, "station_information.json");
     let body: Value = serde_json::from_slice(body).unwrap();
@@ -105,14 +110,14 @@ fn a_system_in_two_languages_has_both_where_they_can_stand_together() {
         body["data"]["stations"][0]["name"],
         json!([{ "text": "Quay", "language": "en" }, { "text": "Quai", "language": "fr" }])
     );
-    let (_, converted) = one(system(files(), others()), Target::Gbfs2);
+    let (_, converted) = one(system(files(), others()), ConversionTarget::Gbfs2);
     let loss = converted.losses.iter().next().unwrap();
     assert_eq!((loss.kind, &*loss.examples[0]), ("file", "fr/station_information"));
 }
 
 #[test]
 fn a_system_of_2_1_goes_out_as_2_3_and_3_0() {
-    let (_, two) = one(system(files(), Vec::new()), Target::Gbfs2);
+    let (_, two) = one(system(files(), Vec::new()), ConversionTarget::Gbfs2);
     let names: Vec<&str> = two.files.iter().map(|(name, _)| name.as_str()).collect();
     let expected = [
         "gbfs.json",
@@ -127,7 +132,7 @@ fn a_system_of_2_1_goes_out_as_2_3_and_3_0() {
     assert_eq!(read(&two.files, 4)["data"]["bikes"][0]["bike_id"], "b");
     assert_eq!(read(&two.files, 3)["version"], "2.3");
     assert!(two.losses.is_empty(), "{:?}", two.losses);
-    let (_, three) = one(system(files(), Vec::new()), Target::Gbfs3);
+    let (_, three) = one(system(files(), Vec::new()), ConversionTarget::Gbfs3);
     assert_eq!(three.files[4].0, "vehicle_status.json");
     assert_eq!(read(&three.files, 3)["data"]["stations"][0]["num_vehicles_available"], 3);
     assert_eq!(three.counts, two.counts);

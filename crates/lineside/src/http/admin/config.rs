@@ -9,10 +9,10 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::http::errors::Problem;
-use crate::http::times::rfc3339;
+use crate::http::times::format_rfc3339;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(config))
+    OpenApiRouter::new().routes(routes!(get_config))
 }
 
 /// How the configuration's file and what is in force go together.
@@ -38,14 +38,14 @@ struct ConfigState {
         (status = 401, description = "`not_admin`", body = Problem)
     )
 )]
-async fn config(State(app): State<App>) -> Json<ConfigState> {
-    let state = app.settings().state();
+async fn get_config(State(app): State<App>) -> Json<ConfigState> {
+    let state = app.settings().reload_state();
     let file = app.config().source.file.as_ref().map(|file| file.display().to_string());
     let refused = state.refused.as_ref();
     Json(ConfigState {
         file,
-        read_at: rfc3339(state.read_at),
-        refused_at: refused.and_then(|refused| rfc3339(refused.at)),
+        read_at: format_rfc3339(state.read_at),
+        refused_at: refused.and_then(|refused| format_rfc3339(refused.at)),
         errors: refused.map(|refused| refused.errors.clone()).unwrap_or_default(),
         waiting: state.waiting.clone(),
     })

@@ -12,10 +12,10 @@ use axum::response::Response;
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, header};
 
-use crate::admin::{By, LIFETIME, NotTaken};
+use crate::admin::{AdminCredential, LIFETIME, TokenRejection};
 use crate::app::App;
 use crate::http::errors::Refusal;
-use crate::http::proxies::Peer;
+use crate::http::proxies::PeerAddress;
 
 /// What a browser keeps.
 const COOKIE: &str = "lineside-session";
@@ -23,23 +23,23 @@ const COOKIE: &str = "lineside-session";
 const SHOWN_BYTES_MAX: usize = 4_096;
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-impl From<NotTaken> for Refusal {
-    fn from(why: NotTaken) -> Self {
+impl From<TokenRejection> for Refusal {
+    fn from(why: TokenRejection) -> Self {
         match why {
-            NotTaken::Wrong => Self::NotAdmin,
-            NotTaken::TooOften(wait) => Self::TooManyAttempts(wait),
+            TokenRejection::Wrong => Self::NotAdmin,
+            TokenRejection::TooOften(wait) => Self::TooManyAttempts(wait),
         }
     }
 }
 
 /// Lets only admins through; what is behind finds a [`By`] in the request's extensions.
-pub(super) async fn admins_only(
+pub(super) async fn require_admin(
     State(app): State<App>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, Refusal> {
-    let peer = Peer::of(request.extensions());
-    let by = identify(&app, request.method(), request.headers(), peer)?;
+    let peer = PeerAddress::from_extensions(request.extensions());
+    let by = identify_admin(&app, request.method(), request.headers(), peer)?;
     request.extensions_mut().insert(by);
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
@@ -50,18 +50,23 @@ pub(super) async fn admins_only(
 /// The admin who asks, for handlers of addresses that others reach too, such as pages.
 ///
 /// As an argument it refuses everybody else; as `Option<By>` it tells who is none.
-impl FromRequestParts<App> for By {
+impl FromRequestParts<App> for AdminCredential {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
         if let Some(by) = parts.extensions.get::<Self>() {
             return Ok(*by);
         }
-        identify(app, &parts.method, &parts.headers, Peer::of(&parts.extensions))
+        identify_admin(
+            app,
+            &parts.method,
+            &parts.headers,
+            PeerAddress::from_extensions(&parts.extensions),
+        )
     }
 }
 
-impl OptionalFromRequestParts<App> for By {
+impl OptionalFromRequestParts<App> for AdminCredential {
     type Rejection = Infallible;
 
     async fn from_request_parts(
@@ -73,14 +78,23 @@ impl OptionalFromRequestParts<App> for By {
 }
 
 /// The admin who would only read.
-pub(crate) fn identify_reader(app: &App, headers: &HeaderMap, peer: Peer) -> Result<By, Refusal> {
-    identify(app, &Method::GET, headers, peer)
+pub(crate) fn identify_reader(
+    app: &App,
+    headers: &HeaderMap,
+    peer: PeerAddress,
+) -> Result<AdminCredential, Refusal> {
+    identify_admin(app, &Method::GET, headers, peer)
 }
 
-fn identify(app: &App, method: &Method, headers: &HeaderMap, peer: Peer) -> Result<By, Refusal> {
-    if let Some(token) = bearer(headers) {
-        app.admin().check_token(token, app.proxies().client_of(peer, headers))?;
-        return Ok(By::Token);
+fn identify_admin(
+    app: &App,
+    method: &Method,
+    headers: &HeaderMap,
+    peer: PeerAddress,
+) -> Result<AdminCredential, Refusal> {
+    if let Some(token) = bearer_token(headers) {
+        app.admin().check_token(token, app.trusted_proxies().client_address(peer, headers))?;
+        return Ok(AdminCredential::Token);
     }
     let id = session_id(headers).ok_or(Refusal::NotAdmin)?;
     let by = app.admin().find_session(id).ok_or(Refusal::NotAdmin)?;
@@ -90,7 +104,7 @@ fn identify(app: &App, method: &Method, headers: &HeaderMap, peer: Peer) -> Resu
     Ok(by)
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let line = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = line.split_once(' ')?;
     let token = token.trim();
@@ -109,7 +123,7 @@ pub(crate) fn session_id(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// What has a browser keep a session's id, or forget it.
-pub(crate) fn cookie(
+pub(crate) fn session_cookie(
     app: &App,
     headers: &HeaderMap,
     extensions: &Extensions,
@@ -126,7 +140,8 @@ pub(crate) fn cookie(
 fn is_encrypted(app: &App, headers: &HeaderMap, extensions: &Extensions) -> bool {
     let server = &app.config().server;
     let is_public = server.public_url.as_ref().is_some_and(|url| url.scheme() == "https");
-    let is_forwarded = || app.proxies().says_https(Peer::of(extensions), headers);
+    let is_forwarded =
+        || app.trusted_proxies().is_https(PeerAddress::from_extensions(extensions), headers);
     server.tls.is_some() || is_public || is_forwarded()
 }
 
@@ -144,11 +159,11 @@ pub(crate) fn is_own_page(app: &App, headers: &HeaderMap) -> Option<bool> {
 }
 
 /// Whether an address was typed, or was a bookmark, by the browser's word: no page asked for it.
-pub(super) fn is_typed(headers: &HeaderMap) -> bool {
+pub(super) fn is_typed_address(headers: &HeaderMap) -> bool {
     headers.get(FETCH_SITE).is_some_and(|site| site.as_bytes() == b"none")
 }
 
 /// Where a request comes from.
-pub(crate) fn client(app: &App, headers: &HeaderMap, extensions: &Extensions) -> IpAddr {
-    app.proxies().client_of(Peer::of(extensions), headers)
+pub(crate) fn client_address(app: &App, headers: &HeaderMap, extensions: &Extensions) -> IpAddr {
+    app.trusted_proxies().client_address(PeerAddress::from_extensions(extensions), headers)
 }

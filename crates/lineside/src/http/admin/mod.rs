@@ -15,11 +15,11 @@ use axum::middleware;
 use utoipa_axum::router::OpenApiRouter;
 
 pub(crate) use self::feeds::{
-    BODY_BYTES_MAX, ask_now, before, edits_before, source_test_timed_out, test_source,
+    BODY_BYTES_MAX, next_before, parse_before, poll_now, source_test_timed_out, test_source,
 };
 pub(super) use self::guard::identify_reader;
-pub(crate) use self::guard::{client, cookie, is_own_page, session_id};
-pub(crate) use self::profile::{Meant, recorded};
+pub(crate) use self::guard::{client_address, is_own_page, session_cookie, session_id};
+pub(crate) use self::profile::{DeliberateRequest, record_profile};
 
 use crate::app::App;
 use crate::pages;
@@ -28,7 +28,7 @@ use crate::pages;
 const PREFIX: &str = "/api/v1/admin";
 
 /// Whether pages of other origins have no business with an address.
-pub(super) fn is_for_admins(path: &str) -> bool {
+pub(super) fn is_admin_path(path: &str) -> bool {
     [PREFIX, pages::OPS].iter().any(|begin| path.starts_with(begin)) || path == pages::LOGIN
 }
 
@@ -38,5 +38,5 @@ pub(super) fn routes(app: &App) -> OpenApiRouter<App> {
         .merge(session::routes())
         .merge(feeds::routes())
         .merge(config::routes())
-        .layer(middleware::from_fn_with_state(app.clone(), guard::admins_only))
+        .layer(middleware::from_fn_with_state(app.clone(), guard::require_admin))
 }

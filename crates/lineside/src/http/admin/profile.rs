@@ -9,24 +9,24 @@ use http::{HeaderValue, Method, header};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::guard::{is_own_page, is_typed};
-use crate::admin::By;
+use super::guard::{is_own_page, is_typed_address};
+use crate::admin::AdminCredential;
 use crate::app::App;
-use crate::http::aside::aside;
+use crate::http::blocking::run_blocking;
 use crate::http::errors::{Problem, Refusal};
-use crate::http::parameters::{Parameters, bad};
-use crate::profile::{self, Form, NotRecorded, Recorded};
+use crate::http::parameters::{QueryParameters, bad_parameter};
+use crate::profile::{self, ProfileFormat, RecordingError, SymbolizedProfile};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(record))
+    OpenApiRouter::new().routes(routes!(get_profile))
 }
 
-impl From<NotRecorded> for Refusal {
-    fn from(why: NotRecorded) -> Self {
+impl From<RecordingError> for Refusal {
+    fn from(why: RecordingError) -> Self {
         match why {
             // It may be over by the time that this is read.
-            NotRecorded::Busy(left) => Self::ProfileRunning(left.max(Duration::from_secs(1))),
-            NotRecorded::Unable(error) => Self::CannotProfile(error.to_string()),
+            RecordingError::Busy(left) => Self::ProfileRunning(left.max(Duration::from_secs(1))),
+            RecordingError::Unable(error) => Self::CannotProfile(error.to_string()),
         }
     }
 }
@@ -54,40 +54,43 @@ impl From<NotRecorded> for Refusal {
         (status = 501, description = "`cannot_profile`: the system does not allow it", body = Problem)
     )
 )]
-async fn record(
+async fn get_profile(
     State(app): State<App>,
-    _: Meant,
-    parameters: Parameters,
+    _: DeliberateRequest,
+    parameters: QueryParameters,
 ) -> Result<Response, Refusal> {
-    recording(&app, &parameters).await
+    reply_with_recording(&app, &parameters).await
 }
 
 /// A recording as long and in the form that is asked for.
-async fn recording(app: &App, parameters: &Parameters) -> Result<Response, Refusal> {
-    let choices = Form::ALL.into_iter().map(|form| (form.name(), form));
-    let form = parameters.choice("format", choices)?.unwrap_or(Form::Html);
-    let recorded = recorded(app, parameters).await?;
-    let written = aside(move || recorded.written(form)).await?.map_err(|error| {
+async fn reply_with_recording(
+    app: &App,
+    parameters: &QueryParameters,
+) -> Result<Response, Refusal> {
+    let choices = ProfileFormat::ALL.into_iter().map(|form| (form.file_extension(), form));
+    let form = parameters.parse_choice("format", choices)?.unwrap_or(ProfileFormat::Html);
+    let recorded = record_profile(app, parameters).await?;
+    let written = run_blocking(move || recorded.encode_as(form)).await?.map_err(|error| {
         tracing::error!(%error, "a recording could not be written");
         Refusal::Internal
     })?;
-    Ok(reply(form, written))
+    Ok(profile_reply(form, written))
 }
 
 /// A recording is asked for by GET, and does something all the same: it is refused where only the head is wanted, and to
 /// an admin's browser that was led here by a link elsewhere.
-pub(crate) struct Meant;
+pub(crate) struct DeliberateRequest;
 
-impl FromRequestParts<App> for Meant {
+impl FromRequestParts<App> for DeliberateRequest {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
         if parts.method == Method::HEAD {
             return Err(Refusal::MethodNotAllowed);
         }
-        let by = <By as FromRequestParts<App>>::from_request_parts(parts, app).await?;
+        let by = <AdminCredential as FromRequestParts<App>>::from_request_parts(parts, app).await?;
         let is_ours = || is_own_page(app, &parts.headers).unwrap_or(false);
-        if by == By::Token || is_typed(&parts.headers) || is_ours() {
+        if by == AdminCredential::Token || is_typed_address(&parts.headers) || is_ours() {
             Ok(Self)
         } else {
             Err(Refusal::OtherOrigin)
@@ -96,29 +99,32 @@ impl FromRequestParts<App> for Meant {
 }
 
 /// What is seen in as many seconds as a request asks for.
-pub(crate) async fn recorded(app: &App, parameters: &Parameters) -> Result<Recorded, Refusal> {
-    let seconds = match parameters.one("seconds") {
+pub(crate) async fn record_profile(
+    app: &App,
+    parameters: &QueryParameters,
+) -> Result<SymbolizedProfile, Refusal> {
+    let seconds = match parameters.find_value("seconds") {
         None => profile::SECONDS_USUAL,
         Some(text) => {
             text.parse().ok().filter(|n| profile::SECONDS.contains(n)).ok_or_else(|| {
                 let (least, most) = (profile::SECONDS.start(), profile::SECONDS.end());
-                bad("seconds", format!("expected a number from {least} to {most}"))
+                bad_parameter("seconds", format!("expected a number from {least} to {most}"))
             })?
         }
     };
-    let seen = profile::record(Duration::from_secs(seconds), app.now()).await?;
-    aside(|| seen.look_up()).await
+    let seen = profile::record_samples(Duration::from_secs(seconds), app.now()).await?;
+    run_blocking(|| seen.symbolize()).await
 }
 
-fn reply(form: Form, written: Vec<u8>) -> Response {
+fn profile_reply(form: ProfileFormat, written: Vec<u8>) -> Response {
     let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(form.content_type()))];
     let mut response = (headers, written).into_response();
     let headers = response.headers_mut();
-    if let Some(policy) = form.policy() {
+    if let Some(policy) = form.content_security_policy() {
         let policy = HeaderValue::try_from(policy).expect("hashes are of base 64");
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
-    if let Form::Pprof = form {
+    if let ProfileFormat::Pprof = form {
         let disposition = HeaderValue::from_static("attachment; filename=\"profile.pb.gz\"");
         headers.insert(header::CONTENT_DISPOSITION, disposition);
     }

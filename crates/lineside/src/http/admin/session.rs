@@ -9,17 +9,17 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::session_id;
-use crate::admin::By;
+use crate::admin::AdminCredential;
 use crate::app::App;
 use crate::http::errors::Problem;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(session, end))
+    OpenApiRouter::new().routes(routes!(get_session, end_session))
 }
 
 /// How an admin showed who asks.
 #[derive(Debug, Serialize, ToSchema)]
-struct Session {
+struct AdminSessionReply {
     /// `token` or `session`.
     by: &'static str,
     /// Seconds until the session ends; null for a token, which does not.
@@ -32,15 +32,17 @@ struct Session {
 #[utoipa::path(
     get, path = "/api/v1/admin/session", tag = "admin", security(("admin" = [])),
     responses(
-        (status = 200, description = "It is", body = Session),
+        (status = 200, description = "It is", body = AdminSessionReply),
         (status = 401, description = "`not_admin`", body = Problem),
         (status = 429, description = "`too_many_attempts`", body = Problem)
     )
 )]
-async fn session(by: By) -> Json<Session> {
+async fn get_session(by: AdminCredential) -> Json<AdminSessionReply> {
     Json(match by {
-        By::Token => Session { by: "token", left: None },
-        By::Session(left) => Session { by: "session", left: Some(left.as_secs()) },
+        AdminCredential::Token => AdminSessionReply { by: "token", left: None },
+        AdminCredential::Session(left) => {
+            AdminSessionReply { by: "session", left: Some(left.as_secs()) }
+        }
     })
 }
 
@@ -56,8 +58,12 @@ async fn session(by: By) -> Json<Session> {
         (status = 429, description = "`too_many_attempts`", body = Problem)
     )
 )]
-async fn end(State(app): State<App>, by: By, headers: HeaderMap) -> StatusCode {
-    if let (By::Session(_), Some(id)) = (by, session_id(&headers)) {
+async fn end_session(
+    State(app): State<App>,
+    by: AdminCredential,
+    headers: HeaderMap,
+) -> StatusCode {
+    if let (AdminCredential::Session(_), Some(id)) = (by, session_id(&headers)) {
         app.admin().end_session(id);
     }
     StatusCode::NO_CONTENT

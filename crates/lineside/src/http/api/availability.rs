@@ -6,7 +6,8 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderValue, header};
 use lineside_ingest::{
-    Availability, Bin, FeedId, Incident, Phase, Poll, PollFailure, PollQuery, Span, Stretch,
+    ArchiveSpan, FeedAvailability, FeedId, FeedIncident, FetchPhase, PollBin, PollFailure,
+    PollQuery, PollRecord, StateStretch,
 };
 use lineside_sync::UnixMillis;
 use serde::Serialize;
@@ -14,14 +15,14 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::list::{Listing, Page};
+use super::list::{ListRequest, PageRange};
 use crate::app::App;
-use crate::http::aside::remembered;
+use crate::http::blocking::read_archive;
 use crate::http::errors::{Problem, Refusal};
-use crate::http::found;
-use crate::http::parameters::Parameters;
-use crate::http::reply::{Representation, Wants};
-use crate::http::times::rfc3339;
+use crate::http::lookup;
+use crate::http::parameters::QueryParameters;
+use crate::http::reply::{ReplyPreferences, Representation};
+use crate::http::times::format_rfc3339;
 
 /// States of a feed that one reply tells, the newest.
 const INCIDENTS_MAX: usize = 100;
@@ -33,7 +34,7 @@ const POLL_LINES_MAX: usize = 10_000;
 const OUTCOMES: [(&str, bool); 2] = [("failed", true), ("all", false)];
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(availability)).routes(routes!(table))
+    OpenApiRouter::new().routes(routes!(get_availability)).routes(routes!(get_availability_table))
 }
 
 /// Whether a feed's source answered, and what clients received.
@@ -130,38 +131,38 @@ struct PollItem {
         (status = 503, description = "`not_readable`", body = Problem)
     )
 )]
-async fn availability(
+async fn get_availability(
     State(app): State<App>,
     Path(id): Path<String>,
-    Listing { parameters, link, .. }: Listing,
-    wants: Wants,
+    ListRequest { parameters, link, .. }: ListRequest,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = found::feed(&app, &id)?.id().clone();
-    let (span, page) = (span(&parameters)?, Page::of(&parameters)?);
-    let only_failed = parameters.choice("outcome", OUTCOMES)?.unwrap_or(true);
-    let from = span.begin(app.now());
+    let feed = lookup::find_feed(&app, &id)?.id().clone();
+    let (span, page) = (parse_span(&parameters)?, PageRange::from_parameters(&parameters)?);
+    let only_failed = parameters.parse_choice("outcome", OUTCOMES)?.unwrap_or(true);
+    let from = span.first_bin_start(app.now());
     // One more than is shown tells whether there is a next page.
     let query = PollQuery { from, only_failed, offset: page.offset, limit: page.limit + 1 };
     let (now, asked) = (app.now(), feed.clone());
-    let read = remembered(&app, move |archive| {
-        let strips = Availability::read(archive, &asked, span, now)?;
+    let read = read_archive(&app, move |archive| {
+        let strips = FeedAvailability::read_from_archive(archive, &asked, span, now)?;
         let incidents = archive.list_incidents(&asked, from, INCIDENTS_MAX)?;
         Ok((strips, incidents, archive.list_polls(&asked, query)?))
     });
     let (strips, incidents, polls) = read.await?;
-    let polls = page.cut_begun(polls.into_iter().map(poll_item).collect(), &link);
+    let polls = page.cut_prefetched(polls.into_iter().map(past_poll_item).collect(), &link);
     let item = AvailabilityItem {
         feed: feed.to_string(),
         span: span.as_str(),
-        from: rfc3339(strips.from),
-        until: rfc3339(strips.until),
+        from: format_rfc3339(strips.from),
+        until: format_rfc3339(strips.until),
         source: strips.source.iter().map(|it| stretch_item(it, it.state.as_str())).collect(),
         serving: strips.serving.iter().map(|it| stretch_item(it, it.state.as_str())).collect(),
         incidents: incidents.into_iter().map(incident_item).collect(),
         items: polls.items,
         next: polls.next,
     };
-    Ok(Representation::json(&item).modified(Some(now), now).reply(&wants, &app).await)
+    Ok(Representation::from_json(&item).modified_at(Some(now), now).into_reply(&wants, &app).await)
 }
 
 /// The strips of a feed as CSV
@@ -181,60 +182,63 @@ async fn availability(
         (status = 503, description = "`not_readable`", body = Problem)
     )
 )]
-async fn table(
+async fn get_availability_table(
     State(app): State<App>,
     Path(id): Path<String>,
-    parameters: Parameters,
-    wants: Wants,
+    parameters: QueryParameters,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = found::feed(&app, &id)?.id().clone();
-    let (span, now) = (span(&parameters)?, app.now());
-    let polls = parameters.choice("outcome", OUTCOMES)?;
+    let feed = lookup::find_feed(&app, &id)?.id().clone();
+    let (span, now) = (parse_span(&parameters)?, app.now());
+    let polls = parameters.parse_choice("outcome", OUTCOMES)?;
     let asked = feed.clone();
-    let read = remembered(&app, move |archive| match polls {
-        None => Ok(strips_table(&Availability::read(archive, &asked, span, now)?)),
+    let read = read_archive(&app, move |archive| match polls {
+        None => Ok(strips_table(&FeedAvailability::read_from_archive(archive, &asked, span, now)?)),
         Some(only_failed) => {
-            let (from, limit) = (span.begin(now), POLL_LINES_MAX);
+            let (from, limit) = (span.first_bin_start(now), POLL_LINES_MAX);
             let query = PollQuery { from, only_failed, offset: 0, limit };
             Ok(polls_table(&archive.list_polls(&asked, query)?))
         }
     });
     let text = read.await?;
     let kind = HeaderValue::from_static("text/csv; charset=utf-8; header=present");
-    let reply = Representation::new(kind, text).modified(Some(now), now);
-    Ok(reply.header(header::CONTENT_DISPOSITION, file_name(&feed)).reply(&wants, &app).await)
+    let reply = Representation::new(kind, text).modified_at(Some(now), now);
+    Ok(reply
+        .with_header(header::CONTENT_DISPOSITION, content_disposition(&feed))
+        .into_reply(&wants, &app)
+        .await)
 }
 
-fn span(parameters: &Parameters) -> Result<Span, Refusal> {
-    let spans = Span::ALL.map(|span| (span.as_str(), span));
-    Ok(parameters.choice("span", spans)?.unwrap_or(Span::Day))
+fn parse_span(parameters: &QueryParameters) -> Result<ArchiveSpan, Refusal> {
+    let spans = ArchiveSpan::ALL.map(|span| (span.as_str(), span));
+    Ok(parameters.parse_choice("span", spans)?.unwrap_or(ArchiveSpan::Day))
 }
 
-fn stretch_item<S>(stretch: &Stretch<S>, state: &'static str) -> StretchItem {
+fn stretch_item<S>(stretch: &StateStretch<S>, state: &'static str) -> StretchItem {
     StretchItem {
-        from: rfc3339(stretch.from),
-        until: rfc3339(stretch.until),
+        from: format_rfc3339(stretch.from),
+        until: format_rfc3339(stretch.until),
         state,
         polls: stretch.polls,
         failed: stretch.failed,
     }
 }
 
-fn incident_item(incident: Incident) -> IncidentItem {
+fn incident_item(incident: FeedIncident) -> IncidentItem {
     IncidentItem {
         state: incident.state.as_str(),
         reason: incident.reason,
-        began: rfc3339(incident.began),
-        ended: incident.ended.and_then(rfc3339),
+        began: format_rfc3339(incident.began),
+        ended: incident.ended.and_then(format_rfc3339),
     }
 }
 
-fn poll_item(poll: Poll) -> PollItem {
+fn past_poll_item(poll: PollRecord) -> PollItem {
     let failed = poll.has_failed();
     let failure = poll.failure;
     PollItem {
-        at: rfc3339(poll.at),
-        phase: failure.as_ref().and_then(|failure| failure.phase).map(Phase::as_str),
+        at: format_rfc3339(poll.at),
+        phase: failure.as_ref().and_then(|failure| failure.phase).map(FetchPhase::as_str),
         status: failure.as_ref().and_then(|failure| failure.status),
         outcome: if failed { "failed".to_owned() } else { poll.outcome.to_string() },
         code: failed.then(|| poll.outcome.to_string()),
@@ -247,38 +251,39 @@ fn poll_item(poll: Poll) -> PollItem {
 }
 
 /// Each bin a line. All its texts are numbers, times and words of ours, so none needs quotes.
-fn strips_table(strips: &Availability) -> String {
+fn strips_table(strips: &FeedAvailability) -> String {
     let mut text = String::from("from,until,source,serving,polls,failed,bytes,mean_seconds\n");
     for bin in &strips.bins {
-        line(&mut text, bin, strips.span, strips.until);
+        write_bin_line(&mut text, bin, strips.span, strips.until);
     }
     text
 }
 
-fn line(text: &mut String, bin: &Bin, span: Span, now: UnixMillis) {
-    let end = UnixMillis(bin.start.0 + span.bin_s() * 1_000).min(now);
+fn write_bin_line(text: &mut String, bin: &PollBin, span: ArchiveSpan, now: UnixMillis) {
+    let end = UnixMillis(bin.start.0 + span.bin_seconds() * 1_000).min(now);
     let mean = bin.took.as_secs_f64() / f64::from(bin.polls.max(1));
-    let (from, until) = (rfc3339(bin.start).unwrap_or_default(), rfc3339(end).unwrap_or_default());
-    let (source, serving) = (bin.source().as_str(), bin.serving().as_str());
-    let Bin { polls, failed, bytes, .. } = bin;
+    let (from, until) =
+        (format_rfc3339(bin.start).unwrap_or_default(), format_rfc3339(end).unwrap_or_default());
+    let (source, serving) = (bin.source_state().as_str(), bin.serving_state().as_str());
+    let PollBin { polls, failed, bytes, .. } = bin;
     writeln!(text, "{from},{until},{source},{serving},{polls},{failed},{bytes},{mean:.3}")
         .expect("writing to memory does not fail");
 }
 
 /// Each poll a line.
-fn polls_table(polls: &[Poll]) -> String {
+fn polls_table(polls: &[PollRecord]) -> String {
     let heads = "at,outcome,phase,status,words,first_bytes,seconds,bytes,serving\n";
     let mut text = String::from(heads);
     for poll in polls {
-        let Poll { at, outcome, failure, bytes, serving, .. } = poll;
-        let (at, took) = (rfc3339(*at).unwrap_or_default(), poll.took.as_secs_f64());
+        let PollRecord { at, outcome, failure, bytes, serving, .. } = poll;
+        let (at, took) = (format_rfc3339(*at).unwrap_or_default(), poll.took.as_secs_f64());
         let told = |of: fn(&PollFailure) -> Option<String>| {
             failure.as_ref().and_then(of).unwrap_or_default()
         };
         let phase = told(|failure| failure.phase.map(|phase| phase.to_string()));
         let status = told(|failure| failure.status.map(|status| status.to_string()));
-        let words = quoted(&told(|failure| Some(failure.words.clone())));
-        let head = quoted(&told(|failure| failure.head.clone()));
+        let words = quote_cell(&told(|failure| Some(failure.words.clone())));
+        let head = quote_cell(&told(|failure| failure.head.clone()));
         let serving = serving.as_str();
         writeln!(
             text,
@@ -290,12 +295,12 @@ fn polls_table(polls: &[Poll]) -> String {
 }
 
 /// A cell of somebody else's text: within quotes, and no formula to a program for tables.
-fn quoted(text: &str) -> String {
+fn quote_cell(text: &str) -> String {
     let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
     format!("\"{guard}{}\"", text.replace('"', "\"\""))
 }
 
-fn file_name(feed: &FeedId) -> HeaderValue {
+fn content_disposition(feed: &FeedId) -> HeaderValue {
     HeaderValue::try_from(format!("attachment; filename=\"{feed}-availability.csv\""))
         .expect("a feed's id is letters, digits and a few signs")
 }

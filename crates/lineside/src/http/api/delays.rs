@@ -2,7 +2,7 @@
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use lineside_ingest::{DelayClass, Standing, TripStanding};
+use lineside_ingest::{DelayClass, TripDelay, TripDelayStatus};
 use lineside_sync::UnixMillis;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -10,17 +10,17 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::delays::{self, Answer, LineCount, Made, Quarter, View};
+use crate::delays::{self, DelayReport, DelayView, LineCount, QuarterHour, RenderedReport};
 use crate::http::errors::{Problem, Refusal};
-use crate::http::parameters::Parameters;
-use crate::http::reply::Wants;
-use crate::http::times::rfc3339;
+use crate::http::parameters::QueryParameters;
+use crate::http::reply::ReplyPreferences;
+use crate::http::times::format_rfc3339;
 
 /// Trips of each list, and lines; the counts have all.
 const ITEMS_MAX: usize = 500;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(of_feed))
+    OpenApiRouter::new().routes(routes!(get_delays))
 }
 
 /// The answer.
@@ -64,23 +64,23 @@ struct DelaysItem {
     /// 1; null if too few are known.
     on_time_share: Option<f64>,
     /// The feeds with the trips.
-    sources: Vec<SourceItem>,
+    sources: Vec<DelaySourceItem>,
     /// The late ones, the worst first; at most 500.
-    trips_late: Vec<TripItem>,
+    trips_late: Vec<TripDelayItem>,
     /// Those that are cancelled; at most 500.
-    trips_cancelled: Vec<TripItem>,
+    trips_cancelled: Vec<TripDelayItem>,
     /// Counts by line, those with the most trouble first; at most 500.
-    lines: Vec<LineItem>,
+    lines: Vec<LineDelayItem>,
     /// The distribution of delays, from early to late.
-    distribution: Vec<ClassItem>,
+    distribution: Vec<DelayClassItem>,
     /// The last 24 hours by quarters of an hour; a missing quarter is unknown. Empty for one line at one stop, for
     /// a stop without earlier requests, and for a line beyond the limits of recording: 2,000 of a feed, 10,000 of all.
-    day: Vec<QuarterItem>,
+    day: Vec<QuarterHourItem>,
 }
 
 /// A feed with trips.
 #[derive(Debug, Serialize, ToSchema)]
-struct SourceItem {
+struct DelaySourceItem {
     /// Its id.
     feed: String,
     /// Its state.
@@ -93,7 +93,7 @@ struct SourceItem {
 
 /// A trip.
 #[derive(Debug, Serialize, ToSchema)]
-struct TripItem {
+struct TripDelayItem {
     /// The feed of the data.
     feed: String,
     /// `trip_id`.
@@ -123,7 +123,7 @@ struct TripItem {
 
 /// A line.
 #[derive(Debug, Serialize, ToSchema)]
-struct LineItem {
+struct LineDelayItem {
     /// `route_id`.
     route_id: String,
     /// Its short name, else its long one.
@@ -142,7 +142,7 @@ struct LineItem {
 
 /// A class of delays.
 #[derive(Debug, Serialize, ToSchema)]
-struct ClassItem {
+struct DelayClassItem {
     /// The least delay in seconds; null for the earliest class.
     from: Option<i64>,
     /// The delay from which the next class begins; null for the latest.
@@ -153,7 +153,7 @@ struct ClassItem {
 
 /// A quarter of an hour.
 #[derive(Debug, Serialize, ToSchema)]
-struct QuarterItem {
+struct QuarterHourItem {
     /// When it began.
     from: Option<String>,
     /// Trips with known times and cancelled ones, summed over its samples, one a minute. 0 does not mean that none ran.
@@ -183,33 +183,33 @@ struct QuarterItem {
         (status = 503, description = "`busy`, or `no_data` while the schedule with the stop or line has not been read", body = Problem)
     )
 )]
-async fn of_feed(
+async fn get_delays(
     State(app): State<App>,
     Path(id): Path<String>,
-    parameters: Parameters,
-    wants: Wants,
+    parameters: QueryParameters,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let question = delays::asked(&app, &id, &parameters)?;
-    delays::reply(&app, question, View::Json, &wants, made).await
+    let question = delays::parse_question(&app, &id, &parameters)?;
+    delays::reply_with_report(&app, question, DelayView::Json, &wants, render_json).await
 }
 
-fn made(answer: &Answer) -> Made {
-    let body = serde_json::to_vec(&item(answer)).expect("our own replies always serialize");
-    Made::new("application/json", body, answer.made_at)
+fn render_json(answer: &DelayReport) -> RenderedReport {
+    let body = serde_json::to_vec(&delays_item(answer)).expect("our own replies always serialize");
+    RenderedReport::new("application/json", body, answer.made_at)
 }
 
-fn item(answer: &Answer) -> DelaysItem {
+fn delays_item(answer: &DelayReport) -> DelaysItem {
     let (asked, counts) = (&answer.question, answer.counts);
-    let local = |at: i64| rfc3339(UnixMillis::from_seconds(at));
-    let trips = |trips: &[std::sync::Arc<TripStanding>]| {
-        trips.iter().take(ITEMS_MAX).map(|trip| of_trip(trip, local)).collect()
+    let local = |at: i64| format_rfc3339(UnixMillis::from_seconds(at));
+    let trips = |trips: &[std::sync::Arc<TripDelay>]| {
+        trips.iter().take(ITEMS_MAX).map(|trip| trip_delay_item(trip, local)).collect()
     };
     let text = |text: &Option<smol_str::SmolStr>| text.as_ref().map(ToString::to_string);
-    let sources = asked.sources.iter().map(|source| SourceItem {
+    let sources = asked.sources.iter().map(|source| DelaySourceItem {
         feed: source.id.to_string(),
         state: source.state.as_str(),
         stale: !source.is_fresh,
-        at: source.at.and_then(rfc3339),
+        at: source.at.and_then(format_rfc3339),
     });
     DelaysItem {
         late: answer.word.is_late(),
@@ -219,7 +219,7 @@ fn item(answer: &Answer) -> DelaysItem {
         cancelled: counts.map(|counts| counts.cancelled),
         trips: counts.map(|counts| counts.trips),
         late_after: asked.late_after.as_secs(),
-        at: answer.at.and_then(rfc3339),
+        at: answer.at.and_then(format_rfc3339),
         stale: answer.stale,
         feed: asked.feed.to_string(),
         route: text(&asked.route),
@@ -232,15 +232,15 @@ fn item(answer: &Answer) -> DelaysItem {
         sources: sources.collect(),
         trips_late: trips(&answer.late),
         trips_cancelled: trips(&answer.cancelled),
-        lines: answer.lines.iter().take(ITEMS_MAX).map(of_line).collect(),
-        distribution: answer.classes.iter().map(of_class).collect(),
-        day: answer.day.quarters.iter().map(of_quarter).collect(),
+        lines: answer.lines.iter().take(ITEMS_MAX).map(line_delay_item).collect(),
+        distribution: answer.classes.iter().map(delay_class_item).collect(),
+        day: answer.day.quarters.iter().map(quarter_hour_item).collect(),
     }
 }
 
-fn of_trip(trip: &TripStanding, local: impl Fn(i64) -> Option<String>) -> TripItem {
+fn trip_delay_item(trip: &TripDelay, local: impl Fn(i64) -> Option<String>) -> TripDelayItem {
     let text = |text: &Option<smol_str::SmolStr>| text.as_ref().map(ToString::to_string);
-    TripItem {
+    TripDelayItem {
         feed: trip.feed.to_string(),
         trip_id: trip.trip_id.to_string(),
         start_date: trip.start_date.to_string(),
@@ -253,14 +253,14 @@ fn of_trip(trip: &TripStanding, local: impl Fn(i64) -> Option<String>) -> TripIt
         begins: trip.begins.and_then(&local),
         first_stop_name: text(&trip.first_stop_name),
         delay: match trip.standing {
-            Standing::Behind(delay) => Some(delay),
-            Standing::Cancelled | Standing::Unknown | Standing::Untold => None,
+            TripDelayStatus::Behind(delay) => Some(delay),
+            TripDelayStatus::Cancelled | TripDelayStatus::Unknown | TripDelayStatus::Untold => None,
         },
     }
 }
 
-fn of_line(line: &LineCount) -> LineItem {
-    LineItem {
+fn line_delay_item(line: &LineCount) -> LineDelayItem {
+    LineDelayItem {
         route_id: line.route_id.to_string(),
         route_short_name: line.name.to_string(),
         trips: line.counts.trips,
@@ -271,13 +271,13 @@ fn of_line(line: &LineCount) -> LineItem {
     }
 }
 
-fn of_class(class: &DelayClass) -> ClassItem {
-    ClassItem { from: class.from, until: class.until, trips: class.trips }
+fn delay_class_item(class: &DelayClass) -> DelayClassItem {
+    DelayClassItem { from: class.from, until: class.until, trips: class.trips }
 }
 
-fn of_quarter(quarter: &Quarter) -> QuarterItem {
-    QuarterItem {
-        from: rfc3339(quarter.start),
+fn quarter_hour_item(quarter: &QuarterHour) -> QuarterHourItem {
+    QuarterHourItem {
+        from: format_rfc3339(quarter.start),
         trips: quarter.trips,
         late: quarter.late,
         cancelled: quarter.cancelled,

@@ -9,16 +9,16 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::list::List;
+use super::list::ListPage;
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
-use crate::http::found;
 use crate::http::limits;
-use crate::http::parameters::Parameters;
-use crate::http::reply::{Representation, Wants};
+use crate::http::lookup;
+use crate::http::parameters::QueryParameters;
+use crate::http::reply::{ReplyPreferences, Representation};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(next))
+    OpenApiRouter::new().routes(routes!(list_departures))
 }
 
 /// A departure as it stands in the state, with the age of what is known of it.
@@ -33,7 +33,7 @@ struct DepartureItem {
 /// A departure, for the description only: its JSON is made where its channel's is.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Departure)]
-struct DepartureShape {
+struct DepartureSchema {
     /// The schedule feed, whose ids these are.
     feed: String,
     /// `trip_id`.
@@ -76,33 +76,33 @@ struct DepartureShape {
     ),
     responses(
         (status = 400, description = "`bad_parameter`", body = Problem),
-        (status = 200, description = "The departures, the next one first", body = List<DepartureShape>),
+        (status = 200, description = "The departures, the next one first", body = ListPage<DepartureSchema>),
         (status = 404, description = "`unknown_feed`, `unknown_stop` or `other_format`", body = Problem),
         (status = 503, description = "`no_data`", body = Problem)
     )
 )]
-async fn next(
+async fn list_departures(
     State(app): State<App>,
     Path((feed, stop)): Path<(String, String)>,
-    parameters: Parameters,
-    wants: Wants,
+    parameters: QueryParameters,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let limit = parameters.count("limit", limits::DEPARTURES_MAX)?;
+    let limit = parameters.parse_count("limit", limits::DEPARTURES_MAX)?;
     let limit = limit.unwrap_or(limits::DEPARTURES_MAX);
-    let network = found::network(&app, &feed)?;
-    found::dataset(&app, &feed, &network)?;
+    let network = lookup::find_network(&app, &feed)?;
+    lookup::find_dataset(&app, &feed, &network)?;
     let state = network.state();
     let departures =
-        lineside_ingest::departures(&state, &stop, network.now(), limit, BOARD_HORIZON);
+        lineside_ingest::departures(&state, &stop, network.data_now(), limit, BOARD_HORIZON);
     let departures = departures.ok_or_else(|| Refusal::UnknownStop {
-        feed: found::shortened(&feed),
-        stop: found::shortened(&stop),
+        feed: lookup::shorten_id(&feed),
+        stop: lookup::shorten_id(&stop),
     })?;
     let items = departures.into_iter().map(|departure| {
         let age = departure.age;
         DepartureItem { departure, age }
     });
-    let list = List::whole(items.collect());
-    let reply = Representation::json(&list).modified(Some(app.now()), app.now());
-    Ok(reply.reply(&wants, &app).await)
+    let list = ListPage::from_all(items.collect());
+    let reply = Representation::from_json(&list).modified_at(Some(app.now()), app.now());
+    Ok(reply.into_reply(&wants, &app).await)
 }

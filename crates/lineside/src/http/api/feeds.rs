@@ -7,25 +7,25 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use http::HeaderMap;
 use lineside_formats::Format;
-use lineside_ingest::{Feed, FeedState, FetchFailure, Phase};
+use lineside_ingest::{Feed, FeedState, FetchFailure, FetchPhase};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::conversion_report::ConversionReportItem;
 use super::files::{self, FileItem};
-use super::list::{List, Listing, Page};
-use super::losses::FeedLosses;
+use super::list::{ListPage, ListRequest, PageRange};
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
-use crate::http::found;
-use crate::http::parameters::Parameters;
-use crate::http::reply::{Representation, Wants};
-use crate::http::times::rfc3339;
-use crate::reports::{Brief, Verdict};
+use crate::http::lookup;
+use crate::http::parameters::QueryParameters;
+use crate::http::reply::{ReplyPreferences, Representation};
+use crate::http::times::format_rfc3339;
+use crate::reports::{ReportSummary, ReportVerdict};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(one))
+    OpenApiRouter::new().routes(routes!(list_feeds)).routes(routes!(get_feed))
 }
 
 /// A feed: its description, its state, and its addresses.
@@ -100,7 +100,7 @@ struct FeedReport {
     /// When it was validated, RFC 3339.
     at: Option<String>,
     /// Its totals.
-    counts: Brief,
+    counts: ReportSummary,
     /// The address of the complete report.
     url: String,
 }
@@ -113,14 +113,14 @@ struct FeedDetail {
     /// The address of its source; keys and passwords are hidden.
     source: String,
     /// The last failed poll, unless one has succeeded since.
-    last_error: Option<LastError>,
+    last_error: Option<LastPollError>,
     /// The number of problems of each kind.
     problem_counts: Vec<ProblemCount>,
     /// The first problems of each kind.
     problem_samples: Vec<ProblemSample>,
     /// Data of a NeTEx schedule that its timetable does not contain; absent for other feeds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    losses: Option<FeedLosses>,
+    losses: Option<ConversionReportItem>,
     /// The files of a GBFS system; absent for other feeds.
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<Vec<FileItem>>,
@@ -128,7 +128,7 @@ struct FeedDetail {
 
 /// A failed poll.
 #[derive(Debug, Serialize, ToSchema)]
-struct LastError {
+struct LastPollError {
     /// `http_<status>`, `timeout`, `dns`, `connect`, `file`, `tls`, `html`, `empty`, `truncated`, `decode`, `no_rows`, `refused`, `too_large` or `convert`.
     code: String,
     /// A description of the failure.
@@ -146,13 +146,13 @@ struct LastError {
     first_bytes: Option<String>,
 }
 
-impl LastError {
-    fn of(failure: &FetchFailure) -> Self {
+impl LastPollError {
+    fn from_failure(failure: &FetchFailure) -> Self {
         Self {
             code: failure.code.to_string(),
             detail: failure.detail.clone(),
-            at: rfc3339(failure.at),
-            phase: failure.phase.map(Phase::as_str),
+            at: format_rfc3339(failure.at),
+            phase: failure.phase.map(FetchPhase::as_str),
             status: failure.status,
             bytes: failure.bytes,
             first_bytes: failure.head.clone(),
@@ -197,21 +197,21 @@ struct ProblemSample {
         ("offset" = Option<usize>, Query, description = "Items to leave out; `next` has it")
     ),
     responses(
-        (status = 200, description = "A page of feeds", body = List<FeedItem>),
+        (status = 200, description = "A page of feeds", body = ListPage<FeedItem>),
         (status = 400, description = "`bad_parameter`", body = Problem)
     )
 )]
-async fn list(
+async fn list_feeds(
     State(app): State<App>,
-    Listing { parameters, link, base }: Listing,
-    wants: Wants,
+    ListRequest { parameters, link, base }: ListRequest,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let page = Page::of(&parameters)?;
-    let filter = Filter::of(&app, &parameters)?;
-    let feeds = app.ingest().feeds().into_iter().filter(|feed| filter.fits(&app, feed));
-    let items = feeds.map(|feed| item(&app, &feed, &base));
-    let list = page.cut(items, &link);
-    Ok(of_the_moment(Representation::json(&list), &app).reply(&wants, &app).await)
+    let page = PageRange::from_parameters(&parameters)?;
+    let filter = FeedFilter::from_parameters(&app, &parameters)?;
+    let feeds = app.ingest().feeds().into_iter().filter(|feed| filter.matches_feed(&app, feed));
+    let items = feeds.map(|feed| feed_item(&app, &feed, &base));
+    let list = page.cut_items(items, &link);
+    Ok(mark_volatile(Representation::from_json(&list), &app).into_reply(&wants, &app).await)
 }
 
 /// One feed, with its unreadable data
@@ -223,86 +223,86 @@ async fn list(
         (status = 404, description = "`unknown_feed`", body = Problem)
     )
 )]
-async fn one(
+async fn get_feed(
     State(app): State<App>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = found::feed(&app, &id)?;
-    let detail = detail(&app, &feed, &app.base_url(&headers));
-    Ok(of_the_moment(Representation::json(&detail), &app).reply(&wants, &app).await)
+    let feed = lookup::find_feed(&app, &id)?;
+    let detail = feed_detail(&app, &feed, &app.base_url(&headers));
+    Ok(mark_volatile(Representation::from_json(&detail), &app).into_reply(&wants, &app).await)
 }
 
 /// Polls change what is said of feeds, and so do edits and time alone: by a date no client can tell that it has the latest.
-fn of_the_moment(reply: Representation, app: &App) -> Representation {
-    reply.modified(Some(app.now()), app.now())
+fn mark_volatile(reply: Representation, app: &App) -> Representation {
+    reply.modified_at(Some(app.now()), app.now())
 }
 
 /// What a list's request narrows it down to.
-struct Filter<'a> {
+struct FeedFilter<'a> {
     found: Option<HashSet<String>>,
     format: Option<Format>,
     state: Option<FeedState>,
-    report: Option<Verdict>,
+    report: Option<ReportVerdict>,
     theme: Option<&'a str>,
     publisher: Option<&'a str>,
 }
 
-impl<'a> Filter<'a> {
-    fn of(app: &App, parameters: &'a Parameters) -> Result<Self, Refusal> {
-        let found = parameters.search("q")?.map(|words| {
-            let hits = app.ingest().catalog_search(words);
+impl<'a> FeedFilter<'a> {
+    fn from_parameters(app: &App, parameters: &'a QueryParameters) -> Result<Self, Refusal> {
+        let found = parameters.search_text("q")?.map(|words| {
+            let hits = app.ingest().search_catalog(words);
             hits.hits.into_iter().map(|hit| hit.feed.config().id.to_string()).collect()
         });
         let formats = Format::ALL.map(|format| (format.as_str(), format));
         let states = FeedState::ALL.map(|state| (state.as_str(), state));
-        let verdicts = Verdict::ALL.map(|verdict| (verdict.as_str(), verdict));
+        let verdicts = ReportVerdict::ALL.map(|verdict| (verdict.as_str(), verdict));
         Ok(Self {
             found,
-            format: parameters.choice("format", formats)?,
-            state: parameters.choice("state", states)?,
-            report: parameters.choice("report", verdicts)?,
-            theme: parameters.one("theme"),
-            publisher: parameters.one("publisher"),
+            format: parameters.parse_choice("format", formats)?,
+            state: parameters.parse_choice("state", states)?,
+            report: parameters.parse_choice("report", verdicts)?,
+            theme: parameters.find_value("theme"),
+            publisher: parameters.find_value("publisher"),
         })
     }
 
-    fn fits(&self, app: &App, feed: &Feed) -> bool {
+    fn matches_feed(&self, app: &App, feed: &Feed) -> bool {
         let config = feed.config();
         let status = feed.status();
         let format = feed.format();
         self.found.as_ref().is_none_or(|found| found.contains(config.id.as_str()))
             && (self.format.is_none() || self.format == format)
             && self.state.is_none_or(|state| state == status.state)
-            && self.report.is_none_or(|verdict| verdict == verdict_on(app, feed))
+            && self.report.is_none_or(|verdict| verdict == feed_verdict(app, feed))
             && (self.theme.is_none() || self.theme == config.theme.as_deref())
             && (self.publisher.is_none() || self.publisher == config.publisher.as_deref())
     }
 }
 
-fn verdict_on(app: &App, feed: &Feed) -> Verdict {
-    let reports = app.reports().of(feed.id().as_str());
-    Verdict::of(reports.and_then(|reports| reports.brief()).as_ref())
+fn feed_verdict(app: &App, feed: &Feed) -> ReportVerdict {
+    let reports = app.reports().feed_reports(feed.id().as_str());
+    ReportVerdict::from_summary(reports.and_then(|reports| reports.main_summary()).as_ref())
 }
 
-fn report(app: &App, feed: &Feed, base: &str) -> Option<FeedReport> {
-    let reports = app.reports().of(feed.id().as_str())?;
-    let report = reports.main()?;
+fn feed_report(app: &App, feed: &Feed, base: &str) -> Option<FeedReport> {
+    let reports = app.reports().feed_reports(feed.id().as_str())?;
+    let report = reports.main_report()?;
     Some(FeedReport {
-        subject: report.subject.word(),
-        at: rfc3339(report.at),
-        counts: Brief::of(report),
+        subject: report.subject.kind_name(),
+        at: format_rfc3339(report.at),
+        counts: ReportSummary::from_report(report),
         url: format!("{base}/api/v1/feeds/{}/report", feed.id()),
     })
 }
 
-fn item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
+fn feed_item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
     let config = feed.config();
-    let status = feed.status_with_parts();
+    let status = feed.status_with_files();
     let format = feed.format();
-    let at = |time: Option<lineside_sync::UnixMillis>| time.and_then(rfc3339);
-    let (window, now) = (feed.service_window(), feed.network().now());
+    let at = |time: Option<lineside_sync::UnixMillis>| time.and_then(format_rfc3339);
+    let (window, now) = (feed.service_window(), feed.network().data_now());
     let service = window.as_ref();
     FeedItem {
         id: config.id.to_string(),
@@ -315,7 +315,7 @@ fn item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
         static_feed: config.static_feed.as_ref().map(ToString::to_string),
         state: status.state.as_str(),
         reason: status.reason.clone(),
-        since: rfc3339(status.since),
+        since: format_rfc3339(status.since),
         paused: config.paused,
         state_before_pause: status.state_before_pause.map(FeedState::as_str),
         unreliable_since: at(status.unreliable_since),
@@ -324,20 +324,20 @@ fn item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
         service_days_left: service.and_then(|it| it.days_left(now)),
         service_days_until_start: service.and_then(|it| it.days_until_start(now)),
         not_yet_valid: service.is_some_and(|it| it.is_not_yet_valid(now)),
-        expired: service.is_some_and(|it| it.ended(now).is_some()),
+        expired: service.is_some_and(|it| it.service_end(now).is_some()),
         replay_time: at(feed.network().replay_time()),
         last_success: at(status.last_success),
         data_time: at(status.data_time),
         next_poll: at(status.next_poll),
         entities: status.entities,
-        problems: feed.problems_with_parts().total(),
-        report: report(app, feed, base),
-        links: links(app, feed, format, base),
+        problems: feed.problems_with_files().total_count(),
+        report: feed_report(app, feed, base),
+        links: feed_links(app, feed, format, base),
     }
 }
 
 /// The addresses that have something for this feed.
-fn links(
+fn feed_links(
     app: &App,
     feed: &Feed,
     format: Option<Format>,
@@ -356,7 +356,9 @@ fn links(
         links.insert("gtfs", format!("{base}/gtfs/{id}.zip"));
         links.insert("versions", format!("{base}/api/v1/feeds/{id}/versions"));
     }
-    if format.is_some_and(Format::is_schedule) && app.ingest().network_of(id.as_str()).is_some() {
+    if format.is_some_and(Format::is_schedule)
+        && app.ingest().find_network_of_feed(id.as_str()).is_some()
+    {
         links.insert("stops", format!("{base}/geojson/{id}/stops.geojson"));
         links.insert("routes", format!("{base}/geojson/{id}/routes.geojson"));
     }
@@ -376,15 +378,15 @@ fn links(
     links
 }
 
-fn detail(app: &App, feed: &Arc<Feed>, base: &str) -> FeedDetail {
+fn feed_detail(app: &App, feed: &Arc<Feed>, base: &str) -> FeedDetail {
     let status = feed.status();
-    let problems = feed.problems_with_parts();
-    let counts = problems.counts().map(|(file, code, count)| ProblemCount {
+    let problems = feed.problems_with_files();
+    let counts = problems.problem_counts().map(|(file, code, count)| ProblemCount {
         file: file.to_owned(),
         code,
         count,
     });
-    let samples = problems.kept().iter().map(|problem| ProblemSample {
+    let samples = problems.retained_problems().iter().map(|problem| ProblemSample {
         file: problem.file.to_string(),
         line: problem.line,
         id: problem.id.as_deref().map(str::to_owned),
@@ -394,15 +396,15 @@ fn detail(app: &App, feed: &Arc<Feed>, base: &str) -> FeedDetail {
         detail: problem.detail.to_string(),
     });
     FeedDetail {
-        feed: item(app, feed, base),
+        feed: feed_item(app, feed, base),
         source: feed.config().url.public_name(),
-        last_error: status.last_error.as_ref().map(LastError::of),
+        last_error: status.last_error.as_ref().map(LastPollError::from_failure),
         problem_counts: counts.collect(),
         problem_samples: samples.collect(),
         losses: app
             .ingest()
-            .network_of(feed.id().as_str())
-            .and_then(|it| FeedLosses::of(feed, &it)),
-        files: (feed.format() == Some(Format::Gbfs)).then(|| files::items(feed, base)),
+            .find_network_of_feed(feed.id().as_str())
+            .and_then(|it| ConversionReportItem::for_feed(feed, &it)),
+        files: (feed.format() == Some(Format::Gbfs)).then(|| files::file_items(feed, base)),
     }
 }

@@ -1,10 +1,10 @@
 //! The files of a GBFS system in the catalog.
 
-use lineside_ingest::{Feed, Part};
+use lineside_ingest::{Feed, GbfsFeedFile};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::times::rfc3339;
+use crate::http::times::format_rfc3339;
 
 /// A file of a GBFS system: its state and its address.
 #[derive(Debug, Serialize, ToSchema)]
@@ -29,21 +29,21 @@ pub(super) struct FileItem {
     url: String,
 }
 
-pub(super) fn items(system: &Feed, base: &str) -> Vec<FileItem> {
-    system.parts().iter().map(|part| item(system, part, base)).collect()
+pub(super) fn file_items(system: &Feed, base: &str) -> Vec<FileItem> {
+    system.gbfs_files().iter().map(|part| file_item(system, part, base)).collect()
 }
 
-fn item(system: &Feed, part: &Part, base: &str) -> FileItem {
+fn file_item(system: &Feed, part: &GbfsFeedFile, base: &str) -> FileItem {
     let status = part.feed.status();
     FileItem {
         name: part.name.to_string(),
         language: part.language.as_ref().map(ToString::to_string),
         state: status.state.as_str(),
         reason: status.reason.clone(),
-        last_success: status.last_success.and_then(rfc3339),
-        next_poll: status.next_poll.and_then(rfc3339),
+        last_success: status.last_success.and_then(format_rfc3339),
+        next_poll: status.next_poll.and_then(format_rfc3339),
         bytes: part.feed.snapshot().map(|snapshot| snapshot.bytes.len()),
-        problems: status.problems.total(),
-        url: format!("{base}/proxy/{}/{}.json", system.id(), part.path()),
+        problems: status.problems.total_count(),
+        url: format!("{base}/proxy/{}/{}.json", system.id(), part.path_with_language()),
     }
 }

@@ -11,69 +11,73 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::http::errors::Refusal;
 use crate::http::limits;
-use crate::http::parameters::Parameters;
+use crate::http::parameters::QueryParameters;
 
 /// One page of a list.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct List<T> {
+pub(super) struct ListPage<T> {
     /// The items of this page.
     pub(super) items: Vec<T>,
     /// The next page; null on the last.
     pub(super) next: Option<String>,
 }
 
-impl<T> List<T> {
+impl<T> ListPage<T> {
     /// A list that is always whole.
-    pub(super) fn whole(items: Vec<T>) -> Self {
+    pub(super) fn from_all(items: Vec<T>) -> Self {
         Self { items, next: None }
     }
 }
 
 /// Which part of a list a request wants: `offset` and `limit`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Page {
+pub(super) struct PageRange {
     pub(super) offset: usize,
     pub(super) limit: usize,
 }
 
-impl Page {
+impl PageRange {
     /// The usual bounds.
-    pub(super) fn of(parameters: &Parameters) -> Result<Self, Refusal> {
-        Self::within(parameters, limits::PAGE_ITEMS_DEFAULT, limits::PAGE_ITEMS_MAX)
+    pub(super) fn from_parameters(parameters: &QueryParameters) -> Result<Self, Refusal> {
+        Self::with_bounds(parameters, limits::PAGE_ITEMS_DEFAULT, limits::PAGE_ITEMS_MAX)
     }
 
     /// `limit` is `default` if it is not said, and at most `most`.
-    pub(super) fn within(
-        parameters: &Parameters,
+    pub(super) fn with_bounds(
+        parameters: &QueryParameters,
         default: usize,
         most: usize,
     ) -> Result<Self, Refusal> {
-        let offset = parameters.number("offset", limits::OFFSET_MAX)?.unwrap_or(0);
-        let limit = parameters.count("limit", most)?.unwrap_or(default);
+        let offset = parameters.parse_number("offset", limits::OFFSET_MAX)?.unwrap_or(0);
+        let limit = parameters.parse_count("limit", most)?.unwrap_or(default);
         Ok(Self { offset, limit })
     }
 
     /// How many items must be found so that this page is whole and a next one is known of.
-    pub(super) fn needs(self) -> usize {
+    pub(super) fn required_items(self) -> usize {
         self.offset + self.limit + 1
     }
 
     /// Cuts this page out of all items.
-    pub(super) fn cut<T>(self, items: impl IntoIterator<Item = T>, link: &Link) -> List<T> {
+    pub(super) fn cut_items<T>(
+        self,
+        items: impl IntoIterator<Item = T>,
+        link: &ListLink,
+    ) -> ListPage<T> {
         let mut items = items.into_iter().skip(self.offset);
         let page: Vec<T> = items.by_ref().take(self.limit).collect();
-        let next = items.next().map(|_| link.at(self.offset + self.limit));
-        List { items: page, next }
+        let next = items.next().map(|_| link.with_offset(self.offset + self.limit));
+        ListPage { items: page, next }
     }
 
     /// The same, of items that may be large: a page ends after [`limits::PAGE_ITEMS_BYTES_MAX`], and has one item at least.
     /// `weigh` gives the bytes of an item.
-    pub(super) fn cut_to_bytes<T>(
+    pub(super) fn cut_by_bytes<T>(
         self,
         items: impl IntoIterator<Item = T>,
-        link: &Link,
+        link: &ListLink,
         weigh: impl Fn(&T) -> usize,
-    ) -> List<T> {
+    ) -> ListPage<T> {
         let mut bytes = 0;
         let mut items = items.into_iter().skip(self.offset).take(self.limit + 1).peekable();
         let mut page = Vec::new();
@@ -83,34 +87,34 @@ impl Page {
         }) {
             page.push(item);
         }
-        let next = items.next().map(|_| link.at(self.offset + page.len()));
-        List { items: page, next }
+        let next = items.next().map(|_| link.with_offset(self.offset + page.len()));
+        ListPage { items: page, next }
     }
 
     /// The same, of items that begin with this page's first and go on behind its last.
-    pub(super) fn cut_begun<T>(self, mut items: Vec<T>, link: &Link) -> List<T> {
-        let next = (items.len() > self.limit).then(|| link.at(self.offset + self.limit));
+    pub(super) fn cut_prefetched<T>(self, mut items: Vec<T>, link: &ListLink) -> ListPage<T> {
+        let next = (items.len() > self.limit).then(|| link.with_offset(self.offset + self.limit));
         items.truncate(self.limit);
-        List { items, next }
+        ListPage { items, next }
     }
 }
 
 /// The address of a list, without its place in it.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct ListLink {
     address: String,
     query: Vec<(String, String)>,
 }
 
-impl Link {
-    fn of(base: &str, uri: &Uri) -> Self {
+impl ListLink {
+    fn for_uri(base: &str, uri: &Uri) -> Self {
         let query = uri.query().unwrap_or_default();
         let query = url::form_urlencoded::parse(query.as_bytes()).into_owned();
         let query = query.filter(|(name, _)| name != "offset").collect();
         Self { address: format!("{base}{}", uri.path()), query }
     }
 
-    fn at(&self, offset: usize) -> String {
+    fn with_offset(&self, offset: usize) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         query.extend_pairs(&self.query).append_pair("offset", &offset.to_string());
         format!("{}?{}", self.address, query.finish())
@@ -119,23 +123,23 @@ impl Link {
 
 /// What a request says of the list that it asks for.
 #[derive(Debug)]
-pub(super) struct Listing {
+pub(super) struct ListRequest {
     /// What narrows the list down, and which page of it.
-    pub(super) parameters: Parameters,
+    pub(super) parameters: QueryParameters,
     /// Where its further pages are.
-    pub(super) link: Link,
+    pub(super) link: ListLink,
     /// The address under which the sender reaches us, without a slash at its end.
     pub(super) base: String,
 }
 
-impl FromRequestParts<App> for Listing {
+impl FromRequestParts<App> for ListRequest {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Infallible> {
         let OriginalUri(uri) = OriginalUri::from_request_parts(parts, app).await?;
         let base = app.base_url(&parts.headers);
-        let parameters = Parameters::parse(uri.query().unwrap_or_default());
-        Ok(Self { parameters, link: Link::of(&base, &uri), base })
+        let parameters = QueryParameters::parse_query(uri.query().unwrap_or_default());
+        Ok(Self { parameters, link: ListLink::for_uri(&base, &uri), base })
     }
 }
 
@@ -146,26 +150,26 @@ mod tests {
     #[test]
     fn the_last_page_has_no_next() {
         let query = vec![("q".to_owned(), "a b".to_owned())];
-        let link = Link { address: "http://x/list".to_owned(), query };
-        let first = Page { offset: 0, limit: 2 }.cut(1..=3, &link);
+        let link = ListLink { address: "http://x/list".to_owned(), query };
+        let first = PageRange { offset: 0, limit: 2 }.cut_items(1..=3, &link);
         assert_eq!(first.items, [1, 2]);
         assert_eq!(first.next.as_deref(), Some("http://x/list?q=a+b&offset=2"));
-        let last = Page { offset: 2, limit: 2 }.cut(1..=3, &link);
+        let last = PageRange { offset: 2, limit: 2 }.cut_items(1..=3, &link);
         assert_eq!((last.items, last.next), (vec![3], None));
-        let exact = Page { offset: 0, limit: 3 }.cut(1..=3, &link);
+        let exact = PageRange { offset: 0, limit: 3 }.cut_items(1..=3, &link);
         assert_eq!(exact.next, None);
         let half = limits::PAGE_ITEMS_BYTES_MAX / 2;
-        let large = |n: usize, page: Page| page.cut_to_bytes(0..5, &link, |_| n);
-        let two = large(half, Page { offset: 1, limit: 4 });
+        let large = |n: usize, page: PageRange| page.cut_by_bytes(0..5, &link, |_| n);
+        let two = large(half, PageRange { offset: 1, limit: 4 });
         assert_eq!(two.items, [1, 2]);
         assert_eq!(two.next.as_deref(), Some("http://x/list?q=a+b&offset=3"));
-        assert_eq!(large(3 * half, Page { offset: 1, limit: 4 }).items, [1]);
-        let last = large(1, Page { offset: 1, limit: 4 });
+        assert_eq!(large(3 * half, PageRange { offset: 1, limit: 4 }).items, [1]);
+        let last = large(1, PageRange { offset: 1, limit: 4 });
         assert_eq!((last.items, last.next), (vec![1, 2, 3, 4], None));
-        assert_eq!(large(1, Page { offset: 1, limit: 3 }).items, [1, 2, 3]);
-        let begun = Page { offset: 4, limit: 2 }.cut_begun(vec![5, 6, 7], &link);
+        assert_eq!(large(1, PageRange { offset: 1, limit: 3 }).items, [1, 2, 3]);
+        let begun = PageRange { offset: 4, limit: 2 }.cut_prefetched(vec![5, 6, 7], &link);
         assert_eq!(begun.items, [5, 6]);
         assert_eq!(begun.next.as_deref(), Some("http://x/list?q=a+b&offset=6"));
-        assert_eq!(Page { offset: 4, limit: 2 }.cut_begun(vec![5, 6], &link).next, None);
+        assert_eq!(PageRange { offset: 4, limit: 2 }.cut_prefetched(vec![5, 6], &link).next, None);
     }
 }

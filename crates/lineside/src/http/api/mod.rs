@@ -6,9 +6,9 @@ mod departures;
 mod feeds;
 mod files;
 mod list;
-mod losses;
-mod matches;
-mod opinions;
+mod conversion_report;
+mod trip_matching;
+mod external_reports;
 pub(super) mod report;
 mod state;
 mod stops;
@@ -27,7 +27,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(stops::routes())
         .merge(departures::routes())
         .merge(delays::routes())
-        .merge(matches::routes())
+        .merge(trip_matching::routes())
         .merge(report::routes())
         .merge(vehicles::routes())
         .merge(versions::routes())

@@ -12,18 +12,18 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::opinions::{self, OpinionItem};
+use super::external_reports::{self, ExternalReportItem};
 use crate::app::App;
-use crate::http::aside::remembered;
+use crate::external_validators::{self, ExternalComparison};
+use crate::http::blocking::read_archive;
 use crate::http::errors::{Problem, Refusal};
-use crate::http::found;
-use crate::http::parameters::Parameters;
-use crate::http::reply::{Representation, Wants};
-use crate::reports::{DATASET, Report};
-use crate::validators::{self, Beside};
+use crate::http::lookup;
+use crate::http::parameters::QueryParameters;
+use crate::http::reply::{ReplyPreferences, Representation};
+use crate::reports::{DATASET, ValidationReport};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(of_feed))
+    OpenApiRouter::new().routes(routes!(get_report))
 }
 
 /// The report.
@@ -37,7 +37,7 @@ struct ReportItem {
     /// The findings, by code.
     notices: Vec<NoticeItem>,
     /// Fields that the reference does not have.
-    lineside: OursItem,
+    lineside: LinesideFieldsItem,
 }
 
 /// One kind of finding.
@@ -60,7 +60,7 @@ struct NoticeItem {
 #[derive(ToSchema)]
 #[schema(as = ReportInShort)]
 #[expect(dead_code, reason = "it only describes")]
-struct OursItem {
+struct LinesideFieldsItem {
     /// The feed.
     feed: String,
     /// `dataset`, a version of a schedule, or `realtime`.
@@ -84,17 +84,17 @@ struct OursItem {
     warnings: u64,
     infos: u64,
     /// The codes, by severity, then by name.
-    codes: Vec<CodeItem>,
+    codes: Vec<CodeCountItem>,
     /// The version that it was compared with; null for the first, and for real time.
     previous: Option<String>,
     /// The codes with more or fewer findings than that version has; for real time, than at the change before.
-    changed: Vec<ChangedItem>,
+    changed: Vec<ChangedCodeItem>,
     /// Rules of Lineside that failed. They say nothing about the data.
-    faults: Vec<FaultItem>,
+    faults: Vec<FailedRuleItem>,
     /// Files of a schedule that rules did not see completely, so that there may be more findings once they are fixed.
-    unread: Vec<UnreadItem>,
+    unread: Vec<UnreadFileItem>,
     /// The results of the operator's own validators for the schedule; without `version`, their latest results.
-    validators: Vec<OpinionItem<'static>>,
+    validators: Vec<ExternalReportItem<'static>>,
     /// The permanent address of the report.
     url: String,
 }
@@ -103,7 +103,7 @@ struct OursItem {
 #[derive(ToSchema)]
 #[schema(as = ReportCode)]
 #[expect(dead_code, reason = "it only describes")]
-struct CodeItem {
+struct CodeCountItem {
     code: String,
     /// `ERROR`, `WARNING` or `INFO`.
     severity: String,
@@ -114,7 +114,7 @@ struct CodeItem {
 #[derive(ToSchema)]
 #[schema(as = ReportChange)]
 #[expect(dead_code, reason = "it only describes")]
-struct ChangedItem {
+struct ChangedCodeItem {
     code: String,
     /// `ERROR`, `WARNING` or `INFO`.
     severity: String,
@@ -126,7 +126,7 @@ struct ChangedItem {
 #[derive(ToSchema)]
 #[schema(as = ReportUnread)]
 #[expect(dead_code, reason = "it only describes")]
-struct UnreadItem {
+struct UnreadFileItem {
     filename: String,
     /// `rows`: some could not be read; `rest`: nor could what follows a row that is too large; `header`: it is wrong; `encoding`:
     /// it is text in UTF-16; `zones`: of services on demand, some or all could not be read; `content`: there is nothing in the file; `file`: it is missing.
@@ -141,7 +141,7 @@ struct UnreadItem {
 #[derive(ToSchema)]
 #[schema(as = ReportFault)]
 #[expect(dead_code, reason = "it only describes")]
-struct FaultItem {
+struct FailedRuleItem {
     rule: String,
     message: String,
 }
@@ -163,48 +163,53 @@ struct FaultItem {
         (status = 503, description = "`not_readable`", body = Problem)
     )
 )]
-async fn of_feed(
+async fn get_report(
     State(app): State<App>,
     Path(id): Path<String>,
-    parameters: Parameters,
+    parameters: QueryParameters,
     headers: HeaderMap,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = found::feed(&app, &id)?;
-    let version = parameters.one("version");
-    let report = find(&app, &feed, version).await?;
-    let others = validators::beside(&app, &feed, &report, version.is_none()).await;
-    let mut json = report.json(&app.base_url(&headers));
-    json["lineside"]["validators"] = json!(opinions::items(&others));
-    let reply = Representation::json(&json);
-    let at = others.iter().filter_map(Beside::changed).fold(report.at, Ord::max);
-    Ok(reply.modified(Some(at), app.now()).reply(&wants, &app).await)
+    let feed = lookup::find_feed(&app, &id)?;
+    let version = parameters.find_value("version");
+    let report = find_report(&app, &feed, version).await?;
+    let others =
+        external_validators::compare_external_reports(&app, &feed, &report, version.is_none())
+            .await;
+    let mut json = report.to_json(&app.base_url(&headers));
+    json["lineside"]["validators"] = json!(external_reports::report_items(&others));
+    let reply = Representation::from_json(&json);
+    let at = others.iter().filter_map(ExternalComparison::changed_at).fold(report.at, Ord::max);
+    Ok(reply.modified_at(Some(at), app.now()).into_reply(&wants, &app).await)
 }
 
 /// A feed's report of a version, or its latest.
 ///
 /// # Errors
 /// If there is none, or it cannot be read now.
-pub(crate) async fn find(
+pub(crate) async fn find_report(
     app: &App,
     feed: &Feed,
     version: Option<&str>,
-) -> Result<Arc<Report>, Refusal> {
-    let latest = app.reports().of(feed.id().as_str());
+) -> Result<Arc<ValidationReport>, Refusal> {
+    let latest = app.reports().feed_reports(feed.id().as_str());
     let Some(version) = version else {
-        return latest.and_then(|reports| reports.main().cloned()).ok_or(Refusal::UnknownReport);
+        return latest
+            .and_then(|reports| reports.main_report().cloned())
+            .ok_or(Refusal::UnknownReport);
     };
-    if BlobHash::parse(version).is_none() {
+    if BlobHash::parse_hex(version).is_none() {
         let reason = "a version is named by the SHA-256 that the list of versions has".into();
         return Err(Refusal::BadParameter { name: "version", reason });
     }
-    let is_it = |report: &Arc<Report>| report.subject.version() == Some(version);
+    let is_it = |report: &Arc<ValidationReport>| report.subject.version() == Some(version);
     if let Some(report) = latest.and_then(|reports| reports.dataset.clone()).filter(is_it) {
         return Ok(report);
     }
     let store = app.store().map(Arc::clone).ok_or(Refusal::UnknownReport)?;
     let (id, version) = (feed.id().clone(), version.to_owned());
-    let row = remembered(app, move |_| store.find_report(&id, DATASET, &version)).await?;
-    let report = row.and_then(|row| Report::of_row(&row)).ok_or(Refusal::UnknownReport)?;
+    let row = read_archive(app, move |_| store.find_report(&id, DATASET, &version)).await?;
+    let report =
+        row.and_then(|row| ValidationReport::from_row(&row)).ok_or(Refusal::UnknownReport)?;
     Ok(Arc::new(report))
 }

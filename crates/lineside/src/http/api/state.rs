@@ -16,25 +16,25 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::http::aside::aside;
+use crate::http::blocking::run_blocking;
 use crate::http::errors::{Problem, Refusal};
-use crate::http::found;
-use crate::http::parameters::Parameters;
-use crate::http::proxies::Peer;
-use crate::http::readers;
-use crate::http::reply::{Representation, Wants};
-use crate::ops::is_ops;
+use crate::http::lookup;
+use crate::http::parameters::QueryParameters;
+use crate::http::proxies::PeerAddress;
+use crate::http::reader_auth;
+use crate::http::reply::{ReplyPreferences, Representation};
+use crate::ops::is_ops_channel;
 
 /// From where one can subscribe after having read a state.
 const POSITION: HeaderName = HeaderName::from_static("lineside-position");
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(of_channel)).routes(routes!(of_feed))
+    OpenApiRouter::new().routes(routes!(get_channel_state)).routes(routes!(get_feed_state))
 }
 
 /// The state of a channel, as one message.
 #[derive(Debug, Serialize, ToSchema)]
-struct ChannelState<'a> {
+struct ChannelStateMessage<'a> {
     /// The channel.
     channel: &'a str,
     /// The epoch of its sequence; absent if the channel has a sequence of its own and no subscribers.
@@ -46,7 +46,7 @@ struct ChannelState<'a> {
     /// When Lineside received the bytes, in milliseconds since 1970.
     at: i64,
     /// Always the first part of one.
-    state: Parts,
+    state: PartPosition,
     /// All its records, as upserts.
     #[schema(value_type = Vec<Object>)]
     changes: Vec<&'a RawValue>,
@@ -54,14 +54,14 @@ struct ChannelState<'a> {
 
 /// Which part of a state this is.
 #[derive(Debug, Serialize, ToSchema)]
-struct Parts {
+struct PartPosition {
     part: u32,
     parts: u32,
 }
 
 /// A part of a state as the rooms have it.
 #[derive(Deserialize)]
-struct Part<'a> {
+struct RoomStatePart<'a> {
     at: i64,
     #[serde(borrow)]
     changes: Vec<&'a RawValue>,
@@ -79,25 +79,25 @@ struct Part<'a> {
             better in `Authorization: Bearer`")
     ),
     responses(
-        (status = 200, description = "The state", body = ChannelState),
+        (status = 200, description = "The state", body = ChannelStateMessage),
         (status = 400, description = "`bad_channel`", body = Problem),
         (status = 401, description = "`not_admin`, for a channel of `ops/`", body = Problem),
         (status = 404, description = "`unknown_feed`, `unknown_stop`, `unknown_route` or `unknown_trip`", body = Problem)
     )
 )]
-async fn of_channel(
+async fn get_channel_state(
     State(app): State<App>,
     headers: HeaderMap,
-    peer: Peer,
-    parameters: Parameters,
-    wants: Wants,
+    peer: PeerAddress,
+    parameters: QueryParameters,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let name = parameters.one("channel").ok_or(OpenError::NoChannel)?;
-    if Channel::parse(name).is_ok_and(|channel| is_ops(&channel)) {
-        readers::check(&app, &headers, peer, &parameters, &[name])?;
-        return Ok(state(&app, name).await?.private().reply(&wants, &app).await);
+    let name = parameters.find_value("channel").ok_or(OpenError::NoChannel)?;
+    if Channel::parse_name(name).is_ok_and(|channel| is_ops_channel(&channel)) {
+        reader_auth::authorize_reader(&app, &headers, peer, &parameters, &[name])?;
+        return Ok(channel_state(&app, name).await?.private().into_reply(&wants, &app).await);
     }
-    Ok(state(&app, name).await?.reply(&wants, &app).await)
+    Ok(channel_state(&app, name).await?.into_reply(&wants, &app).await)
 }
 
 /// The state of a feed's own channel, `feed/<id>`
@@ -105,38 +105,40 @@ async fn of_channel(
     get, path = "/api/v1/feeds/{id}/state", tag = "changes",
     params(("id" = String, Path, description = "The feed's id")),
     responses(
-        (status = 200, description = "The state", body = ChannelState),
+        (status = 200, description = "The state", body = ChannelStateMessage),
         (status = 404, description = "`unknown_feed`", body = Problem)
     )
 )]
-async fn of_feed(
+async fn get_feed_state(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = found::feed(&app, &id)?;
-    let reply = state(&app, &format!("feed/{}", feed.config().id)).await?;
-    Ok(reply.reply(&wants, &app).await)
+    let feed = lookup::find_feed(&app, &id)?;
+    let reply = channel_state(&app, &format!("feed/{}", feed.config().id)).await?;
+    Ok(reply.into_reply(&wants, &app).await)
 }
 
-async fn state(app: &App, name: &str) -> Result<Representation, Refusal> {
+async fn channel_state(app: &App, name: &str) -> Result<Representation, Refusal> {
     let refused = |error: ResolveError| match error {
         ResolveError::BadChannel(why) => {
-            OpenError::BadChannel { name: found::shortened(name).into(), why }
+            OpenError::BadChannel { name: lookup::shorten_id(name).into(), why }
         }
-        ResolveError::UnknownFeed => OpenError::UnknownFeed { name: found::shortened(name).into() },
+        ResolveError::UnknownFeed => {
+            OpenError::UnknownFeed { name: lookup::shorten_id(name).into() }
+        }
         ResolveError::UnknownItem(code) => {
-            OpenError::UnknownItem { name: found::shortened(name).into(), code }
+            OpenError::UnknownItem { name: lookup::shorten_id(name).into(), code }
         }
     };
-    let channel = Channel::parse(name).map_err(|why| refused(why.into()))?;
+    let channel = Channel::parse_name(name).map_err(|why| refused(why.into()))?;
     let source = Arc::clone(app.ingest());
-    let key = source.resolve(&channel).map_err(refused)?;
+    let key = source.resolve_channel(&channel).map_err(refused)?;
     let now = app.now();
-    let read = aside(move || {
+    let read = run_blocking(move || {
         let state = source.read_state(&channel, key);
-        let body = in_one_piece(channel.as_str(), &state);
-        let reply = Representation::json(&body).modified(Some(UnixMillis(body.at)), now);
+        let body = join_state(channel.as_str(), &state);
+        let reply = Representation::from_json(&body).modified_at(Some(UnixMillis(body.at)), now);
         let name = source.sequence_name(&channel, key);
         (reply, state.position.map(|position| format!("{name}@{position}")))
     });
@@ -144,26 +146,28 @@ async fn state(app: &App, name: &str) -> Result<Representation, Refusal> {
     if let Some(position) = position {
         // A name with letters outside ASCII cannot stand in a header; its state still can be read.
         if let Ok(position) = HeaderValue::try_from(position) {
-            reply = reply.header(POSITION, position);
+            reply = reply.with_header(POSITION, position);
         }
     }
     Ok(reply)
 }
 
-fn in_one_piece<'a>(channel: &'a str, state: &'a lineside_hub::State) -> ChannelState<'a> {
-    let parts =
-        state.parts.iter().filter_map(|part: &Bytes| serde_json::from_slice::<Part<'_>>(part).ok());
+fn join_state<'a>(channel: &'a str, state: &'a lineside_hub::RoomState) -> ChannelStateMessage<'a> {
+    let parts = state
+        .parts
+        .iter()
+        .filter_map(|part: &Bytes| serde_json::from_slice::<RoomStatePart<'_>>(part).ok());
     let (mut at, mut changes) = (0, Vec::new());
     for part in parts {
         at = part.at;
         changes.extend(part.changes);
     }
-    ChannelState {
+    ChannelStateMessage {
         channel,
         epoch: state.position.map(|position| position.epoch.to_string()),
         offset: state.position.map(|position| position.offset),
         at,
-        state: Parts { part: 1, parts: 1 },
+        state: PartPosition { part: 1, parts: 1 },
         changes,
     }
 }

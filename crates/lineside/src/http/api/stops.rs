@@ -8,15 +8,15 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::list::{List, Listing, Page};
+use super::list::{ListPage, ListRequest, PageRange};
 use crate::app::App;
-use crate::http::aside::aside;
+use crate::http::blocking::run_blocking;
 use crate::http::errors::{Problem, Refusal};
-use crate::http::reply::{Representation, Wants};
+use crate::http::reply::{ReplyPreferences, Representation};
 use crate::last_stops::list_last_stops;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(find))
+    OpenApiRouter::new().routes(routes!(search_stops))
 }
 
 /// A stop or station.
@@ -62,42 +62,42 @@ struct StopItem {
             1000 can be had")
     ),
     responses(
-        (status = 200, description = "The stops", body = List<StopItem>),
+        (status = 200, description = "The stops", body = ListPage<StopItem>),
         (status = 400, description = "`bad_parameter`", body = Problem),
         (status = 503, description = "`busy`", body = Problem)
     )
 )]
-async fn find(
+async fn search_stops(
     State(app): State<App>,
-    Listing { parameters, link, base }: Listing,
-    wants: Wants,
+    ListRequest { parameters, link, base }: ListRequest,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let page = Page::of(&parameters)?;
+    let page = PageRange::from_parameters(&parameters)?;
     let query = StopQuery {
-        text: parameters.search("q")?.map(str::to_owned),
-        bbox: parameters.bounding_box()?,
-        near: parameters.near()?.map(|place| (place.lat, place.lon)),
-        limit: page.needs(),
+        text: parameters.search_text("q")?.map(str::to_owned),
+        bbox: parameters.parse_bounding_box()?,
+        near: parameters.parse_near()?.map(|place| (place.lat, place.lon)),
+        limit: page.required_items(),
     };
     let searching = app.clone();
     // A short word in a whole country's names takes some milliseconds.
-    let place = app.admission().line_makers().place().await?;
-    let found = aside(move || {
+    let place = app.admission().line_render_slots().acquire_permit().await?;
+    let found = run_blocking(move || {
         let _place = place;
-        let hits = searching.ingest().stops_search(&query);
-        page.cut_to_bytes(hits.iter().map(|hit| item(hit, &base)), &link, StopItem::n_bytes)
+        let hits = searching.ingest().search_stops(&query);
+        page.cut_by_bytes(hits.iter().map(|hit| stop_item(hit, &base)), &link, StopItem::text_bytes)
     });
     let list = found.await?;
     let networks = app.ingest().networks();
     let loaded = networks.iter().filter_map(|network| network.dataset());
-    let modified = loaded.map(|dataset| dataset.fetched_at).max().or(Some(app.started()));
-    let reply = Representation::json(&list).modified(modified, app.now());
-    Ok(reply.reply(&wants, &app).await)
+    let modified = loaded.map(|dataset| dataset.fetched_at).max().or(Some(app.started_at()));
+    let reply = Representation::from_json(&list).modified_at(modified, app.now());
+    Ok(reply.into_reply(&wants, &app).await)
 }
 
 impl StopItem {
     /// The bytes of its texts, about.
-    fn n_bytes(&self) -> usize {
+    fn text_bytes(&self) -> usize {
         let texts = [&self.feed, &self.id, &self.name, &self.departures];
         let texts = texts.into_iter().chain(&self.code).chain(&self.platform_code);
         let texts = texts.chain(&self.routes).chain(&self.towards);
@@ -105,13 +105,13 @@ impl StopItem {
     }
 }
 
-fn item(hit: &StopHit, base: &str) -> StopItem {
+fn stop_item(hit: &StopHit, base: &str) -> StopItem {
     let timetable = &hit.dataset.timetable;
     let stop = timetable.stop(hit.stop);
     let feed = &hit.dataset.feed;
     let mut routes: Vec<String> = timetable
-        .routes_of_stop(hit.stop)
-        .map(|route| timetable.route(route).name().to_owned())
+        .stop_routes(hit.stop)
+        .map(|route| timetable.route(route).display_name().to_owned())
         .collect();
     routes.sort();
     routes.dedup();

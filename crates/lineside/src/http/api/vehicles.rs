@@ -9,15 +9,15 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::list::{Listing, Page};
+use super::list::{ListRequest, PageRange};
 use crate::app::App;
-use crate::http::aside::aside;
+use crate::http::blocking::run_blocking;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::limits;
-use crate::http::reply::{Representation, Wants};
+use crate::http::reply::{ReplyPreferences, Representation};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(find))
+    OpenApiRouter::new().routes(routes!(search_vehicles))
 }
 
 /// One page of vehicles, for the description only.
@@ -47,29 +47,32 @@ struct VehicleList {
         (status = 400, description = "`bad_parameter`", body = Problem)
     )
 )]
-async fn find(
+async fn search_vehicles(
     State(app): State<App>,
-    Listing { parameters, link, .. }: Listing,
-    wants: Wants,
+    ListRequest { parameters, link, .. }: ListRequest,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let bbox = parameters.bounding_box()?;
-    let page = Page::within(&parameters, limits::VEHICLES_MAX, limits::VEHICLES_MAX)?;
+    let bbox = parameters.parse_bounding_box()?;
+    let page = PageRange::with_bounds(&parameters, limits::VEHICLES_MAX, limits::VEHICLES_MAX)?;
     let states: Vec<_> = app.ingest().networks().iter().map(|network| network.state()).collect();
-    let modified = states.iter().map(|state| state.at).max().or(Some(app.started()));
-    let list = aside(move || {
+    let modified = states.iter().map(|state| state.at).max().or(Some(app.started_at()));
+    let list = run_blocking(move || {
         let vehicles = states.iter().flat_map(|state| state.vehicles());
         let placed = vehicles.filter(|record| {
             let place = record.position();
             place.is_some_and(|(lat, lon)| bbox.is_none_or(|bbox| bbox.contains(lat, lon)))
         });
-        page.cut(placed.filter_map(|record| item(record)), &link)
+        page.cut_items(placed.filter_map(|record| vehicle_item(record)), &link)
     });
     let list = list.await?;
-    Ok(Representation::json(&list).modified(modified, app.now()).reply(&wants, &app).await)
+    Ok(Representation::from_json(&list)
+        .modified_at(modified, app.now())
+        .into_reply(&wants, &app)
+        .await)
 }
 
 /// The record with whose it is before its own fields; the rest is the very bytes that channels carry.
-fn item(record: &Record) -> Option<Box<RawValue>> {
+fn vehicle_item(record: &Record) -> Option<Box<RawValue>> {
     let fields = std::str::from_utf8(record.json()).ok()?.strip_prefix('{')?;
     let comma = if fields == "}" { "" } else { "," };
     let feed = serde_json::to_string(record.feed.as_str()).ok()?;

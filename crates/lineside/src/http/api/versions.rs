@@ -14,7 +14,7 @@ use futures_util::stream;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use jiff::{Timestamp, civil::Date};
 use lineside_ingest::{CountChanges, Dataset, Feed, FeedId};
-use lineside_store::{BlobHash, Store, Version};
+use lineside_store::{BlobHash, ScheduleVersion, Store};
 use serde::Serialize;
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
@@ -22,17 +22,17 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::list::{List, Listing, Page};
+use super::list::{ListPage, ListRequest, PageRange};
 use crate::app::App;
-use crate::http::aside::{aside, remembered};
-use crate::http::documented::ending;
+use crate::http::blocking::{read_archive, run_blocking};
+use crate::http::documented_route::document_route;
 use crate::http::errors::{Problem, Refusal};
-use crate::http::found;
 use crate::http::layers::producer_policy;
-use crate::http::ranges::{self, Asked};
-use crate::http::reply::{Representation, Wants, http_date};
-use crate::http::times::rfc3339;
-use crate::reports::{Brief, Briefs, briefs};
+use crate::http::lookup;
+use crate::http::ranges::{self, RangeRequest};
+use crate::http::reply::{ReplyPreferences, Representation, format_http_date};
+use crate::http::times::format_rfc3339;
+use crate::reports::{Briefs, ReportSummary, load_summaries};
 
 /// As much of a file is read at a time, and held in memory, for one client.
 const PIECE_BYTES: usize = 128 << 10;
@@ -42,10 +42,10 @@ const REPORTS_MAX: usize = 1_000;
 const FRESH_FOR: Duration = Duration::from_secs(365 * 86_400);
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list)).merge(ending(
+    OpenApiRouter::new().routes(routes!(list_versions)).merge(document_route(
         "/feeds/{feed}/versions/{file}",
-        get(file),
-        [routes!(version)],
+        get(get_version_file),
+        [routes!(get_version)],
     ))
 }
 
@@ -112,7 +112,7 @@ struct ReportLink {
     /// The permanent page of the report.
     url: String,
     /// Its totals; absent for reports of an older version of the program.
-    counts: Option<Brief>,
+    counts: Option<ReportSummary>,
 }
 
 /// The stored versions of a feed's schedule
@@ -126,51 +126,54 @@ struct ReportLink {
         ("offset" = Option<usize>, Query, description = "Items to leave out; `next` has it")
     ),
     responses(
-        (status = 200, description = "A page of versions", body = List<VersionItem>),
+        (status = 200, description = "A page of versions", body = ListPage<VersionItem>),
         (status = 400, description = "`bad_parameter`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem),
         (status = 503, description = "`not_readable`", body = Problem)
     )
 )]
-async fn list(
+async fn list_versions(
     State(app): State<App>,
     Path(id): Path<String>,
-    Listing { parameters, link, base }: Listing,
-    wants: Wants,
+    ListRequest { parameters, link, base }: ListRequest,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = found::feed(&app, &id)?;
-    let page = Page::of(&parameters)?;
+    let feed = lookup::find_feed(&app, &id)?;
+    let page = PageRange::from_parameters(&parameters)?;
     // One more than is shown tells whether there is a next page, and what the last one changed.
-    let versions = read(&app, feed.id(), page.offset, page.limit + 1).await?;
+    let versions = read_versions(&app, feed.id(), page.offset, page.limit + 1).await?;
     let reports = read_reports(&app, feed.id()).await;
     let mut daily_trips = find_daily_trips(&feed).await;
     let facts = ItemFacts { feed: feed.id(), today: feed.network().today(), reports, base };
     let next = versions.iter().skip(1).map(Some).chain([None]);
     let items = versions.iter().zip(next).map(|(version, previous)| VersionItem {
         daily_trips: version.is_current.then(|| daily_trips.take()).flatten(),
-        ..facts.item(version, previous)
+        ..facts.version_item(version, previous)
     });
-    let list = page.cut_begun(items.collect(), &link);
-    Ok(Representation::json(&list).modified(Some(app.now()), app.now()).reply(&wants, &app).await)
+    let list = page.cut_prefetched(items.collect(), &link);
+    Ok(Representation::from_json(&list)
+        .modified_at(Some(app.now()), app.now())
+        .into_reply(&wants, &app)
+        .await)
 }
 
 /// Versions of a feed, for whoever shows them.
-pub(crate) async fn read(
+pub(crate) async fn read_versions(
     app: &App,
     feed: &FeedId,
     offset: usize,
     limit: usize,
-) -> Result<Vec<Version>, Refusal> {
+) -> Result<Vec<ScheduleVersion>, Refusal> {
     let Some(store) = app.store().map(Arc::clone) else { return Ok(Vec::new()) };
     let feed = feed.clone();
-    remembered(app, move |_| store.list_versions(&feed, offset, limit)).await
+    read_archive(app, move |_| store.list_versions(&feed, offset, limit)).await
 }
 
 /// What the kept reports on versions of a feed come to, by version.
 pub(crate) async fn read_reports(app: &App, feed: &FeedId) -> Briefs {
     let Some(store) = app.store().map(Arc::clone) else { return Briefs::new() };
     let feed = feed.clone();
-    let read = remembered(app, move |_| Ok(briefs(&store, &feed, REPORTS_MAX)));
+    let read = read_archive(app, move |_| Ok(load_summaries(&store, &feed, REPORTS_MAX)));
     read.await.unwrap_or_default()
 }
 
@@ -185,7 +188,7 @@ pub(crate) async fn find_calendar_dataset(feed: &Feed) -> Option<Arc<Dataset>> {
     let network = feed.network();
     let dataset = network.dataset().filter(|dataset| dataset.feed == *feed.id())?;
     let counted = Arc::clone(&dataset);
-    aside(move || counted.service_calendar().is_some()).await.ok()?;
+    run_blocking(move || counted.service_calendar().is_some()).await.ok()?;
     Some(dataset)
 }
 
@@ -198,7 +201,11 @@ struct ItemFacts<'a> {
 }
 
 impl ItemFacts<'_> {
-    fn item(&self, version: &Version, previous: Option<&Version>) -> VersionItem {
+    fn version_item(
+        &self,
+        version: &ScheduleVersion,
+        previous: Option<&ScheduleVersion>,
+    ) -> VersionItem {
         let Self { feed, base, .. } = self;
         let facts = version.facts.clone();
         let address = format!("{base}/feeds/{feed}/versions/{}", version.hash);
@@ -213,8 +220,8 @@ impl ItemFacts<'_> {
             hash: version.hash.to_string(),
             size: version.size,
             current: version.is_current,
-            first_seen: rfc3339(version.first_seen),
-            last_seen: rfc3339(version.last_seen),
+            first_seen: format_rfc3339(version.first_seen),
+            last_seen: format_rfc3339(version.last_seen),
             ended: facts.has_ended(self.today),
             not_yet_valid: facts.is_not_yet_valid(self.today),
             feed_version: facts.publisher_version,
@@ -235,13 +242,13 @@ impl ItemFacts<'_> {
     }
 }
 
-async fn file(
+async fn get_version_file(
     state: State<App>,
     Path((feed, file)): Path<(String, String)>,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let hash = file.strip_suffix(".zip").ok_or(Refusal::UnknownPath)?.to_owned();
-    version(state, Path((feed, hash)), wants).await
+    get_version(state, Path((feed, hash)), wants).await
 }
 
 /// A version of a feed's schedule, unchanged
@@ -262,29 +269,29 @@ async fn file(
         (status = 503, description = "`not_readable`", body = Problem)
     )
 )]
-async fn version(
+async fn get_version(
     State(app): State<App>,
     Path((id, hash)): Path<(String, String)>,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = found::feed(&app, &id)?.id().clone();
-    let hash = BlobHash::parse(&hash).ok_or(Refusal::UnknownPath)?;
+    let feed = lookup::find_feed(&app, &id)?.id().clone();
+    let hash = BlobHash::parse_hex(&hash).ok_or(Refusal::UnknownPath)?;
     let store = app.store().map(Arc::clone).ok_or(Refusal::UnknownPath)?;
     let (asked, of) = (Arc::clone(&store), feed.clone());
-    let found = remembered(&app, move |_| asked.find_version(&of, &hash)).await?;
+    let found = read_archive(&app, move |_| asked.find_version(&of, &hash)).await?;
     let found = found.ok_or(Refusal::UnknownPath)?;
-    reply(&store, &feed, &found, &wants).await
+    reply_with_version(&store, &feed, &found, &wants).await
 }
 
-async fn reply(
+async fn reply_with_version(
     store: &Store,
     feed: &FeedId,
-    version: &Version,
-    wants: &Wants,
+    version: &ScheduleVersion,
+    wants: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let headers = headers(feed, version);
+    let headers = version_headers(feed, version);
     let tag = headers[header::ETAG].clone();
-    if wants.held([&tag, &tag], Some(version.first_seen)).is_some() {
+    if wants.matching_tag([&tag, &tag], Some(version.first_seen)).is_some() {
         return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
     }
     let path = store.blob_path(&version.hash);
@@ -299,28 +306,29 @@ async fn reply(
     let length = usize::try_from(length).map_err(|_| Refusal::Internal)?;
     let is_on_condition = wants.if_range().is_none_or(|condition| *condition == tag);
     let range = wants.range().filter(|_| is_on_condition);
-    let (first, last) = match range.map_or(Asked::Whole, |range| ranges::asked(range, length)) {
-        Asked::Beyond => return Err(Refusal::BadRange { length }),
-        Asked::Part { first, last } => {
-            let body = pieces_of(path.clone(), first, last - first + 1);
-            let place = HeaderValue::try_from(format!("bytes {first}-{last}/{length}"));
-            let place = place.expect("numbers are a header value");
-            let part = [
-                (header::CONTENT_RANGE, place),
-                (header::CONTENT_LENGTH, HeaderValue::from(last - first + 1)),
-            ];
-            return Ok((StatusCode::PARTIAL_CONTENT, headers, part, body).into_response());
-        }
-        Asked::Whole => (0, length),
-    };
-    let body = pieces_of(path, first, last);
+    let (first, last) =
+        match range.map_or(RangeRequest::Whole, |range| ranges::parse_range(range, length)) {
+            RangeRequest::Beyond => return Err(Refusal::BadRange { length }),
+            RangeRequest::Part { first, last } => {
+                let body = stream_range(path.clone(), first, last - first + 1);
+                let place = HeaderValue::try_from(format!("bytes {first}-{last}/{length}"));
+                let place = place.expect("numbers are a header value");
+                let part = [
+                    (header::CONTENT_RANGE, place),
+                    (header::CONTENT_LENGTH, HeaderValue::from(last - first + 1)),
+                ];
+                return Ok((StatusCode::PARTIAL_CONTENT, headers, part, body).into_response());
+            }
+            RangeRequest::Whole => (0, length),
+        };
+    let body = stream_range(path, first, last);
     let whole = [(header::CONTENT_LENGTH, HeaderValue::from(length))];
     Ok((headers, whole, body).into_response())
 }
 
-fn headers(feed: &FeedId, version: &Version) -> HeaderMap {
+fn version_headers(feed: &FeedId, version: &ScheduleVersion) -> HeaderMap {
     let cache = format!("public, max-age={}, immutable", FRESH_FOR.as_secs());
-    let name = format!("attachment; filename=\"{}\"", file_name(feed, version));
+    let name = format!("attachment; filename=\"{}\"", version_file_name(feed, version));
     let text = |text: String| HeaderValue::try_from(text).expect("letters, digits and quotes");
     let (policy, nothing) = producer_policy();
     let mut headers = HeaderMap::from_iter([
@@ -331,12 +339,12 @@ fn headers(feed: &FeedId, version: &Version) -> HeaderMap {
         (header::ACCEPT_RANGES, HeaderValue::from_static("bytes")),
         (policy, nothing),
     ]);
-    headers.extend(http_date(version.first_seen).map(|date| (header::LAST_MODIFIED, date)));
+    headers.extend(format_http_date(version.first_seen).map(|date| (header::LAST_MODIFIED, date)));
     headers
 }
 
 /// The feed, the day that the version came, and enough of its hash to tell it from others of that day.
-fn file_name(feed: &FeedId, version: &Version) -> String {
+fn version_file_name(feed: &FeedId, version: &ScheduleVersion) -> String {
     const DIGITS: usize = 8;
     let day = Timestamp::from_millisecond(version.first_seen.0).unwrap_or_default();
     let day = day.strftime("%Y-%m-%d").to_string();
@@ -346,7 +354,7 @@ fn file_name(feed: &FeedId, version: &Version) -> String {
 
 /// A part of a file as a body, which is read while it is sent. The file is open only while a piece is read: clients that
 /// do not read must not hold descriptors.
-fn pieces_of(path: PathBuf, first: usize, length: usize) -> Body {
+fn stream_range(path: PathBuf, first: usize, length: usize) -> Body {
     let pieces = stream::try_unfold((path, first, length), |(path, at, left)| async move {
         if left == 0 {
             return io::Result::Ok(None);
@@ -370,8 +378,8 @@ mod tests {
 
     #[test]
     fn a_saved_version_is_told_from_others_by_its_name() {
-        let version = Version {
-            hash: BlobHash::parse(&"0123456789abcdef".repeat(4)).unwrap(),
+        let version = ScheduleVersion {
+            hash: BlobHash::parse_hex(&"0123456789abcdef".repeat(4)).unwrap(),
             size: 1,
             first_seen: UnixMillis(1_772_607_600_000),
             last_seen: UnixMillis(1_772_607_600_000),
@@ -379,6 +387,6 @@ mod tests {
             facts: DatasetFacts::default(),
         };
         let feed = FeedId::new("city").unwrap();
-        assert_eq!(file_name(&feed, &version), "city_2026-03-04_01234567.zip");
+        assert_eq!(version_file_name(&feed, &version), "city_2026-03-04_01234567.zip");
     }
 }

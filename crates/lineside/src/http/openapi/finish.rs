@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::http::limits;
 use crate::profile;
-use crate::reports::Verdict;
+use crate::reports::ReportVerdict;
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
@@ -28,7 +28,7 @@ const TAGS: [(&str, &str); 7] = [
 ];
 
 /// Completes the description that the handlers' own attributes make.
-pub(super) fn finish(mut document: Value) -> Value {
+pub(super) fn complete_document(mut document: Value) -> Value {
     document["servers"] = json!([{ "url": "/", "description": "This server" }]);
     let tags = TAGS.map(|(name, text)| json!({ "name": name, "description": text }));
     document["tags"] = json!(tags);
@@ -63,7 +63,7 @@ fn finish_operation(path: &str, method: &str, operation: &mut Map<String, Value>
         document_bad_parameters(responses);
     }
     for response in responses.as_object_mut().into_iter().flat_map(Map::values_mut) {
-        name_media_type(response);
+        set_problem_media_type(response);
     }
 }
 
@@ -76,7 +76,7 @@ fn operation_id(path: &str, method: &str) -> String {
 }
 
 /// Refusals are JSON of a media type of their own (RFC 9457).
-fn name_media_type(response: &mut Value) {
+fn set_problem_media_type(response: &mut Value) {
     const PROBLEM: &str = "#/components/schemas/Problem";
     let Some(content) = response.get_mut("content").and_then(Value::as_object_mut) else { return };
     let is_problem = |content: &Value| content["schema"]["$ref"] == PROBLEM;
@@ -150,10 +150,10 @@ fn query_bounds(path: &str, name: &str) -> Option<Value> {
         "span" => json!({ "enum": ["24h", "30d"], "default": "24h" }),
         "outcome" => json!({ "enum": ["failed", "all"] }),
         "state" => json!({ "enum": FeedState::ALL.map(FeedState::as_str) }),
-        "report" => json!({ "enum": Verdict::ALL.map(Verdict::as_str) }),
+        "report" => json!({ "enum": ReportVerdict::ALL.map(ReportVerdict::as_str) }),
         "format" if path == "/api/v1/feeds" => json!({ "enum": Format::ALL.map(Format::as_str) }),
         "format" if path.ends_with("/profile") => {
-            json!({ "enum": profile::Form::ALL.map(profile::Form::name), "default": "html" })
+            json!({ "enum": profile::ProfileFormat::ALL.map(profile::ProfileFormat::file_extension), "default": "html" })
         }
         "format" => json!({ "enum": ["json", "protobuf"], "default": "json" }),
         "seconds" => json!({
@@ -207,7 +207,7 @@ mod tests {
             "404": { "description": "x", "content": { "application/json":
                 { "schema": { "$ref": "#/components/schemas/Problem" } } } },
         } } } } });
-        let finished = finish(document);
+        let finished = complete_document(document);
         let operation = &finished["paths"]["/proxy/{feed}"]["get"];
         for status in ["400", "404"] {
             let content = &operation["responses"][status]["content"];

@@ -14,7 +14,7 @@ use crate::http::errors::Refusal;
 /// What every method replies: one of the two.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Answer<T> {
+pub(super) enum ApiReply<T> {
     /// It was done.
     Result(T),
     /// It was not.
@@ -32,14 +32,14 @@ pub(super) struct ApiError {
 
 impl ApiError {
     pub(super) fn bad_request(detail: impl Display) -> Self {
-        Self::with(&codes::BAD_REQUEST, detail)
+        Self::with_detail(&codes::BAD_REQUEST, detail)
     }
 
-    fn not_app() -> Self {
-        Self::with(&codes::PERMISSION_DENIED, "only channels that begin with app/")
+    fn not_app_channel() -> Self {
+        Self::with_detail(&codes::PERMISSION_DENIED, "only channels that begin with app/")
     }
 
-    fn with(error: &ErrorCode, detail: impl Display) -> Self {
+    fn with_detail(error: &ErrorCode, detail: impl Display) -> Self {
         Self { code: error.code, message: format!("{}: {detail}", error.text).into() }
     }
 }
@@ -59,7 +59,7 @@ impl From<BadChannel> for ApiError {
 impl From<PublishError> for ApiError {
     fn from(error: PublishError) -> Self {
         match error {
-            PublishError::NotApp => Self::not_app(),
+            PublishError::NotApp => Self::not_app_channel(),
             PublishError::TooLarge => Self::bad_request(error),
             PublishError::TooManyRooms | PublishError::KeyTaken | PublishError::Stopping => {
                 (&codes::TOO_MANY_REQUESTS).into()
@@ -79,7 +79,7 @@ impl From<HistoryError> for ApiError {
         match error {
             HistoryError::Unresolved(ResolveError::BadChannel(error)) => error.into(),
             HistoryError::Unresolved(ResolveError::UnknownFeed | ResolveError::UnknownItem(_)) => {
-                Self::not_app()
+                Self::not_app_channel()
             }
             HistoryError::NotKept => (&codes::NOT_AVAILABLE).into(),
             HistoryError::OtherEpoch => (&codes::UNRECOVERABLE_POSITION).into(),
@@ -89,19 +89,23 @@ impl From<HistoryError> for ApiError {
 }
 
 /// A channel that the server API reaches.
-pub(super) fn app_channel(name: &str) -> Result<Channel, ApiError> {
-    let channel = Channel::parse(name)?;
-    if name.starts_with(lineside_hub::APP_PREFIX) { Ok(channel) } else { Err(ApiError::not_app()) }
+pub(super) fn parse_app_channel(name: &str) -> Result<Channel, ApiError> {
+    let channel = Channel::parse_name(name)?;
+    if name.starts_with(lineside_hub::APP_PREFIX) {
+        Ok(channel)
+    } else {
+        Err(ApiError::not_app_channel())
+    }
 }
 
 /// What a handler gives.
-pub(super) type Answered<T> = Result<Json<Answer<T>>, Refused>;
+pub(super) type Answered<T> = Result<Json<ApiReply<T>>, CallRefusal>;
 
-pub(super) fn answered<T>(result: Result<T, ApiError>) -> Answered<T> {
+pub(super) fn wrap_result<T>(result: Result<T, ApiError>) -> Answered<T> {
     Ok(Json(result.into()))
 }
 
-impl<T> From<Result<T, ApiError>> for Answer<T> {
+impl<T> From<Result<T, ApiError>> for ApiReply<T> {
     fn from(result: Result<T, ApiError>) -> Self {
         match result {
             Ok(result) => Self::Result(result),
@@ -112,30 +116,30 @@ impl<T> From<Result<T, ApiError>> for Answer<T> {
 
 /// A call that was not even begun.
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(super) enum CallRefusal {
     /// As all others are refused.
     Plainly(Refusal),
     /// In the words of this API.
     Call(ApiError),
 }
 
-impl From<Refusal> for Refused {
+impl From<Refusal> for CallRefusal {
     fn from(refusal: Refusal) -> Self {
         Self::Plainly(refusal)
     }
 }
 
-impl From<ApiError> for Refused {
+impl From<ApiError> for CallRefusal {
     fn from(error: ApiError) -> Self {
         Self::Call(error)
     }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for CallRefusal {
     fn into_response(self) -> Response {
         match self {
             Self::Plainly(refusal) => refusal.into_response(),
-            Self::Call(error) => Json(Answer::<()>::Error(error)).into_response(),
+            Self::Call(error) => Json(ApiReply::<()>::Error(error)).into_response(),
         }
     }
 }

@@ -5,26 +5,26 @@ use axum::extract::{FromRequest, Request};
 use http::header;
 use serde::de::DeserializeOwned;
 
-use super::answer::{ApiError, Refused};
-use crate::admin::NotTaken;
+use super::answer::{ApiError, CallRefusal};
+use crate::admin::TokenRejection;
 use crate::app::App;
 use crate::http::admin;
 use crate::http::errors::Refusal;
 use crate::http::limits;
-use crate::patience::within;
+use crate::timeout::run_within;
 
 /// Where the key stands; `Authorization: apikey <key>` does as well.
 const API_KEY: &str = "x-api-key";
 
 /// A request that may be answered.
-pub(super) struct Call<T>(pub(super) T);
+pub(super) struct ApiCall<T>(pub(super) T);
 
-impl<T: DeserializeOwned> FromRequest<App> for Call<T> {
-    type Rejection = Refused;
+impl<T: DeserializeOwned> FromRequest<App> for ApiCall<T> {
+    type Rejection = CallRefusal;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, Refused> {
-        check_key(&request, app)?;
-        let body = within(limits::CALL_TIMEOUT, Bytes::from_request(request, app)).await;
+    async fn from_request(request: Request, app: &App) -> Result<Self, CallRefusal> {
+        check_api_key(&request, app)?;
+        let body = run_within(limits::CALL_TIMEOUT, Bytes::from_request(request, app)).await;
         let Some(Ok(body)) = body else {
             return Err(ApiError::bad_request("the body is too large or did not come").into());
         };
@@ -36,16 +36,16 @@ impl<T: DeserializeOwned> FromRequest<App> for Call<T> {
 }
 
 /// Checks the key that a call shows.
-fn check_key(request: &Request, app: &App) -> Result<(), Refusal> {
+fn check_api_key(request: &Request, app: &App) -> Result<(), Refusal> {
     let headers = request.headers();
     let shown = headers.get(API_KEY).map(http::HeaderValue::as_bytes);
     let shown =
         shown.or_else(|| headers.get(header::AUTHORIZATION)?.as_bytes().strip_prefix(b"apikey "));
     let config = app.config();
     let (Some(key), Some(shown)) = (&config.api.key, shown) else { return Err(Refusal::NoKey) };
-    let client = admin::client(app, headers, request.extensions());
+    let client = admin::client_address(app, headers, request.extensions());
     app.admin().check_api_key(shown, key, client).map_err(|why| match why {
-        NotTaken::Wrong => Refusal::NoKey,
-        NotTaken::TooOften(wait) => Refusal::TooManyAttempts(wait),
+        TokenRejection::Wrong => Refusal::NoKey,
+        TokenRejection::TooOften(wait) => Refusal::TooManyAttempts(wait),
     })
 }

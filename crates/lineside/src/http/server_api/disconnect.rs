@@ -1,14 +1,14 @@
 //! `disconnect`: closes connections of a user.
 
 use axum::extract::State;
-use lineside_hub::Disconnect;
+use lineside_hub::DisconnectOrder;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{Answer, Answered, ApiError, answered};
-use super::call::Call;
+use super::answer::{Answered, ApiError, ApiReply, wrap_result};
+use super::call::ApiCall;
 use crate::app::App;
 use crate::http::errors::Problem;
 
@@ -22,7 +22,7 @@ const REASON_BYTES_MAX: usize = 123;
 const SPARED_MAX: usize = 1_000;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(disconnect))
+    OpenApiRouter::new().routes(routes!(disconnect_user))
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -36,12 +36,12 @@ struct DisconnectCall {
     #[serde(default)]
     whitelist: Vec<String>,
     /// What the clients are told.
-    disconnect: Option<Told>,
+    disconnect: Option<DisconnectReason>,
 }
 
 /// How a connection is closed.
 #[derive(Deserialize, ToSchema)]
-struct Told {
+struct DisconnectReason {
     /// 3000 to 4999; after 3500 to 3999 and 4500 to 4999 clients do not come back by themselves.
     code: u16,
     /// At most 123 bytes.
@@ -60,25 +60,25 @@ struct DisconnectResult {}
 #[utoipa::path(
     post, path = "/api/disconnect", tag = "server API", request_body = DisconnectCall,
     responses(
-        (status = 200, description = "`result` or `error`", body = Answer<DisconnectResult>),
+        (status = 200, description = "`result` or `error`", body = ApiReply<DisconnectResult>),
         (status = 401, description = "`no_key`", body = Problem)
     )
 )]
-async fn disconnect(
+async fn disconnect_user(
     State(app): State<App>,
-    call: Call<DisconnectCall>,
+    call: ApiCall<DisconnectCall>,
 ) -> Answered<DisconnectResult> {
-    let Call(call) = call;
-    answered(call.checked().map(|(user, order)| {
+    let ApiCall(call) = call;
+    wrap_result(call.validate_call().map(|(user, order)| {
         app.hub().disconnect_user(&user, order);
         DisconnectResult {}
     }))
 }
 
 impl DisconnectCall {
-    fn checked(self) -> Result<(String, Disconnect), ApiError> {
+    fn validate_call(self) -> Result<(String, DisconnectOrder), ApiError> {
         let (code, reason) = match self.disconnect {
-            Some(Told { code, reason }) => (code, reason),
+            Some(DisconnectReason { code, reason }) => (code, reason),
             None => (FORCED.0, FORCED.1.to_owned()),
         };
         let wrong = if self.user.is_empty() {
@@ -90,7 +90,7 @@ impl DisconnectCall {
         } else if self.whitelist.len() > SPARED_MAX {
             "whitelist: expected at most 1,000 ids"
         } else {
-            let order = Disconnect {
+            let order = DisconnectOrder {
                 client: Some(self.client).filter(|id| !id.is_empty()).map(Into::into),
                 except: self.whitelist.into_iter().map(Into::into).collect(),
                 code,

@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use lineside_hub::{HistoryRequest, Position, Publication};
+use lineside_hub::{HistoryQuery, Position, Publication};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{Answer, Answered, ApiError, answered, app_channel};
-use super::call::Call;
+use super::answer::{Answered, ApiError, ApiReply, parse_app_channel, wrap_result};
+use super::call::ApiCall;
 use super::presence::ClientInfo;
 use crate::app::App;
 use crate::http::errors::Problem;
 use crate::http::limits::HISTORY_BYTES_MAX;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(history))
+    OpenApiRouter::new().routes(routes!(get_history))
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -29,7 +29,7 @@ struct HistoryCall {
     #[serde(default)]
     limit: i64,
     /// Only what came after it, or in reverse before it.
-    since: Option<Since>,
+    since: Option<ChannelPosition>,
     /// Newest first.
     #[serde(default)]
     reverse: bool,
@@ -37,7 +37,7 @@ struct HistoryCall {
 
 /// A position in a channel.
 #[derive(Deserialize, ToSchema)]
-struct Since {
+struct ChannelPosition {
     /// The offset.
     #[serde(default)]
     offset: u64,
@@ -50,7 +50,7 @@ struct Since {
 #[derive(Debug, Serialize, ToSchema)]
 struct HistoryResult {
     /// At most so many as fit into 16 MiB.
-    publications: Vec<Published>,
+    publications: Vec<PublicationItem>,
     /// The newest offset.
     offset: u64,
     /// The life of the sequence.
@@ -59,7 +59,7 @@ struct HistoryResult {
 
 /// Something that was published.
 #[derive(Debug, Serialize, ToSchema)]
-struct Published {
+struct PublicationItem {
     /// The data.
     #[schema(value_type = Object)]
     data: Option<Box<RawValue>>,
@@ -73,7 +73,7 @@ struct Published {
     tags: BTreeMap<Box<str>, Box<str>>,
 }
 
-impl From<&Publication> for Published {
+impl From<&Publication> for PublicationItem {
     fn from(publication: &Publication) -> Self {
         let extras = publication.extras();
         Self {
@@ -89,18 +89,21 @@ impl From<&Publication> for Published {
 #[utoipa::path(
     post, path = "/api/history", tag = "server API", request_body = HistoryCall,
     responses(
-        (status = 200, description = "`result` or `error`", body = Answer<HistoryResult>),
+        (status = 200, description = "`result` or `error`", body = ApiReply<HistoryResult>),
         (status = 401, description = "`no_key`", body = Problem)
     )
 )]
-async fn history(State(app): State<App>, call: Call<HistoryCall>) -> Answered<HistoryResult> {
-    let Call(HistoryCall { channel, limit, since, reverse }) = call;
-    answered(app_channel(&channel).and_then(|channel| {
-        let since = since.map(Since::position).transpose()?;
+async fn get_history(
+    State(app): State<App>,
+    call: ApiCall<HistoryCall>,
+) -> Answered<HistoryResult> {
+    let ApiCall(HistoryCall { channel, limit, since, reverse }) = call;
+    wrap_result(parse_app_channel(&channel).and_then(|channel| {
+        let since = since.map(ChannelPosition::parse_position).transpose()?;
         // Below zero means all.
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let request = HistoryRequest { limit, since, reverse };
-        let history = app.hub().history(&channel, request).map_err(ApiError::from)?;
+        let request = HistoryQuery { limit, since, reverse };
+        let history = app.hub().read_history(&channel, request).map_err(ApiError::from)?;
         let mut bytes = 0;
         let fits = |publication: &&std::sync::Arc<Publication>| {
             bytes += publication.payload.data().len();
@@ -115,8 +118,8 @@ async fn history(State(app): State<App>, call: Call<HistoryCall>) -> Answered<Hi
     }))
 }
 
-impl Since {
-    fn position(self) -> Result<Position, ApiError> {
+impl ChannelPosition {
+    fn parse_position(self) -> Result<Position, ApiError> {
         let epoch = self.epoch.parse();
         let epoch = epoch.map_err(|_| ApiError::bad_request("since.epoch: not an epoch"))?;
         Ok(Position { epoch, offset: self.offset })

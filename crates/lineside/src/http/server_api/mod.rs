@@ -10,11 +10,11 @@ mod disconnect;
 mod history;
 mod presence;
 mod publish;
-mod unknown;
+mod unknown_method;
 
 use utoipa_axum::router::OpenApiRouter;
 
-pub(crate) use self::publish::Published;
+pub(crate) use self::publish::IdempotencyCache;
 
 use crate::app::App;
 
@@ -24,6 +24,6 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(presence::routes())
         .merge(history::routes())
         .merge(disconnect::routes())
-        .route("/api/{method}", axum::routing::post(unknown::method))
+        .route("/api/{method}", axum::routing::post(unknown_method::refuse_method))
         .layer(axum::extract::DefaultBodyLimit::max(super::limits::CALL_BYTES_MAX))
 }

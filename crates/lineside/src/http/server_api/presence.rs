@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::State;
-use lineside_hub::Member;
+use lineside_hub::PresenceMember;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{Answer, Answered, ApiError, answered, app_channel};
-use super::call::Call;
+use super::answer::{Answered, ApiError, ApiReply, parse_app_channel, wrap_result};
+use super::call::ApiCall;
 use crate::app::App;
 use crate::http::errors::Problem;
 use crate::http::limits::MEMBERS_MAX;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(presence)).routes(routes!(presence_stats))
+    OpenApiRouter::new().routes(routes!(get_presence)).routes(routes!(get_presence_stats))
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -33,7 +33,7 @@ struct PresenceCall {
 }
 
 #[derive(Deserialize, ToSchema)]
-struct StatsCall {
+struct PresenceStatsCall {
     /// The channel.
     channel: String,
 }
@@ -67,15 +67,15 @@ pub(super) struct ClientInfo {
 
 /// How many are there.
 #[derive(Debug, Serialize, ToSchema)]
-struct StatsResult {
+struct PresenceStatsResult {
     /// Connections.
     num_clients: usize,
     /// Users, each counted once.
     num_users: usize,
 }
 
-impl From<&Member> for ClientInfo {
-    fn from(member: &Member) -> Self {
+impl From<&PresenceMember> for ClientInfo {
+    fn from(member: &PresenceMember) -> Self {
         let raw = |bytes: &[u8]| serde_json::from_slice(bytes).ok();
         Self {
             client: (*member.client).into(),
@@ -90,16 +90,19 @@ impl From<&Member> for ClientInfo {
 #[utoipa::path(
     post, path = "/api/presence", tag = "server API", request_body = PresenceCall,
     responses(
-        (status = 200, description = "`result` or `error`", body = Answer<PresenceResult>),
+        (status = 200, description = "`result` or `error`", body = ApiReply<PresenceResult>),
         (status = 401, description = "`no_key`", body = Problem)
     )
 )]
-async fn presence(State(app): State<App>, call: Call<PresenceCall>) -> Answered<PresenceResult> {
-    let Call(PresenceCall { channel, limit, from }) = call;
+async fn get_presence(
+    State(app): State<App>,
+    call: ApiCall<PresenceCall>,
+) -> Answered<PresenceResult> {
+    let ApiCall(PresenceCall { channel, limit, from }) = call;
     let limit = limit.unwrap_or(MEMBERS_MAX).clamp(1, MEMBERS_MAX);
-    answered(app_channel(&channel).and_then(|channel| {
+    wrap_result(parse_app_channel(&channel).and_then(|channel| {
         let page = app.hub().presence_page(&channel, from, limit).map_err(ApiError::from)?;
-        let client = |member: &Arc<Member>| ((*member.client).into(), (&**member).into());
+        let client = |member: &Arc<PresenceMember>| ((*member.client).into(), (&**member).into());
         let presence = page.members.iter().map(client).collect();
         Ok(PresenceResult { presence, next: page.next })
     }))
@@ -107,16 +110,19 @@ async fn presence(State(app): State<App>, call: Call<PresenceCall>) -> Answered<
 
 /// How many are in a channel
 #[utoipa::path(
-    post, path = "/api/presence_stats", tag = "server API", request_body = StatsCall,
+    post, path = "/api/presence_stats", tag = "server API", request_body = PresenceStatsCall,
     responses(
-        (status = 200, description = "`result` or `error`", body = Answer<StatsResult>),
+        (status = 200, description = "`result` or `error`", body = ApiReply<PresenceStatsResult>),
         (status = 401, description = "`no_key`", body = Problem)
     )
 )]
-async fn presence_stats(State(app): State<App>, call: Call<StatsCall>) -> Answered<StatsResult> {
-    let Call(StatsCall { channel }) = call;
-    answered(app_channel(&channel).and_then(|channel| {
+async fn get_presence_stats(
+    State(app): State<App>,
+    call: ApiCall<PresenceStatsCall>,
+) -> Answered<PresenceStatsResult> {
+    let ApiCall(PresenceStatsCall { channel }) = call;
+    wrap_result(parse_app_channel(&channel).and_then(|channel| {
         let stats = app.hub().presence_stats(&channel).map_err(ApiError::from)?;
-        Ok(StatsResult { num_clients: stats.clients, num_users: stats.users })
+        Ok(PresenceStatsResult { num_clients: stats.clients, num_users: stats.users })
     }))
 }

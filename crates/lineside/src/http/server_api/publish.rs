@@ -7,16 +7,16 @@ use axum::extract::State;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use lineside_hub::{Batch, Extras, PublishError};
-use lineside_sync::table::{Limits, Table};
+use lineside_hub::{PublicationExtras, PublishBatch, PublishError};
+use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{Answer, Answered, ApiError, answered, app_channel};
-use super::call::Call;
+use super::answer::{Answered, ApiError, ApiReply, parse_app_channel, wrap_result};
+use super::call::ApiCall;
 use crate::app::App;
 use crate::http::errors::Problem;
 use crate::json;
@@ -28,37 +28,39 @@ const TAGS_MAX: usize = 64;
 /// Longest idempotency key.
 const KEY_BYTES_MAX: usize = 256;
 /// How long an idempotency key is remembered, and how many are.
-const REMEMBERED: Limits =
-    Limits { entries: 100_000, weight: 64 << 20, age: Some(Duration::from_secs(300)) };
+const REMEMBERED: CacheLimits =
+    CacheLimits { entries: 100_000, weight: 64 << 20, age: Some(Duration::from_secs(300)) };
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(publish)).routes(routes!(broadcast))
 }
 
 /// Publications that were asked for with a key, so that they are not made twice.
-pub(crate) struct Published(Table<(Box<str>, Box<str>), Option<Place>, PublishError>);
+pub(crate) struct IdempotencyCache(
+    LoadingCache<(Box<str>, Box<str>), Option<PublishedPosition>, PublishError>,
+);
 
-impl Default for Published {
+impl Default for IdempotencyCache {
     fn default() -> Self {
-        Self(Table::new(REMEMBERED, |(channel, key), _| channel.len() + key.len() + 128))
+        Self(LoadingCache::new(REMEMBERED, |(channel, key), _| channel.len() + key.len() + 128))
     }
 }
 
-impl std::fmt::Debug for Published {
+impl std::fmt::Debug for IdempotencyCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Published").field("keys", &self.0.len()).finish()
     }
 }
 
-impl Published {
+impl IdempotencyCache {
     /// Forgets keys that were shown long ago.
-    pub(crate) fn sweep(&self, now: Duration) {
-        self.0.sweep(now);
+    pub(crate) fn evict_expired(&self, now: Duration) {
+        self.0.sweep_aged(now);
     }
 }
 
 /// What is published, as it was asked for.
-struct Content {
+struct PublishContent {
     data: Option<Box<RawValue>>,
     b64data: Option<String>,
     skip_history: bool,
@@ -95,9 +97,9 @@ macro_rules! call_with_content {
         }
 
         impl $call {
-            fn apart(self) -> ($type, Content) {
+            fn apart(self) -> ($type, PublishContent) {
                 let Self { data, b64data, skip_history, tags, idempotency_key, version, .. } = self;
-                let content = Content { data, b64data, skip_history, tags, idempotency_key, version };
+                let content = PublishContent { data, b64data, skip_history, tags, idempotency_key, version };
                 (self.$to, content)
             }
         }
@@ -119,12 +121,12 @@ call_with_content!(BroadcastCall,
 struct PublishResult {
     /// Its offset; absent where nobody listens and nothing is kept.
     #[serde(flatten)]
-    place: Option<Place>,
+    place: Option<PublishedPosition>,
 }
 
 /// A place in a channel's sequence.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-struct Place {
+struct PublishedPosition {
     /// The offset.
     offset: u64,
     /// The life of the sequence that the offset belongs to.
@@ -135,13 +137,13 @@ struct Place {
 #[derive(Debug, Serialize, ToSchema)]
 struct BroadcastResult {
     /// As many as channels, in their order.
-    responses: Vec<Answer<PublishResult>>,
+    responses: Vec<ApiReply<PublishResult>>,
 }
 
 /// What goes into each channel, checked.
-struct Publication {
+struct ValidPublication {
     data: Bytes,
-    extras: Extras,
+    extras: PublicationExtras,
     key: Box<str>,
 }
 
@@ -149,35 +151,36 @@ struct Publication {
 #[utoipa::path(
     post, path = "/api/publish", tag = "server API", request_body = PublishCall,
     responses(
-        (status = 200, description = "`result` or `error`", body = Answer<PublishResult>),
+        (status = 200, description = "`result` or `error`", body = ApiReply<PublishResult>),
         (status = 401, description = "`no_key`", body = Problem)
     )
 )]
-async fn publish(State(app): State<App>, call: Call<PublishCall>) -> Answered<PublishResult> {
+async fn publish(State(app): State<App>, call: ApiCall<PublishCall>) -> Answered<PublishResult> {
     let (channel, content) = call.0.apart();
-    answered(
-        content.checked().and_then(|publication| {
-            publish_into(&app, &mut app.hub().batch(), &channel, &publication)
-        }),
-    )
+    wrap_result(content.validate_content().and_then(|publication| {
+        publish_into(&app, &mut app.hub().open_batch(), &channel, &publication)
+    }))
 }
 
 /// Publish the same into many channels
 #[utoipa::path(
     post, path = "/api/broadcast", tag = "server API", request_body = BroadcastCall,
     responses(
-        (status = 200, description = "`result` or `error`", body = Answer<BroadcastResult>),
+        (status = 200, description = "`result` or `error`", body = ApiReply<BroadcastResult>),
         (status = 401, description = "`no_key`", body = Problem)
     )
 )]
-async fn broadcast(State(app): State<App>, call: Call<BroadcastCall>) -> Answered<BroadcastResult> {
+async fn broadcast(
+    State(app): State<App>,
+    call: ApiCall<BroadcastCall>,
+) -> Answered<BroadcastResult> {
     let (channels, content) = call.0.apart();
     if channels.is_empty() || channels.len() > CHANNELS_MAX {
         let wanted = format!("channels: expected 1 to {CHANNELS_MAX}");
-        return answered(Err(ApiError::bad_request(wanted)));
+        return wrap_result(Err(ApiError::bad_request(wanted)));
     }
-    answered(content.checked().map(|publication| {
-        let mut batch = app.hub().batch();
+    wrap_result(content.validate_content().map(|publication| {
+        let mut batch = app.hub().open_batch();
         let mut publish =
             |channel: &String| publish_into(&app, &mut batch, channel, &publication).into();
         BroadcastResult { responses: channels.iter().map(&mut publish).collect() }
@@ -186,27 +189,29 @@ async fn broadcast(State(app): State<App>, call: Call<BroadcastCall>) -> Answere
 
 fn publish_into(
     app: &App,
-    batch: &mut Batch<'_>,
+    batch: &mut PublishBatch<'_>,
     channel: &str,
-    publication: &Publication,
+    publication: &ValidPublication,
 ) -> Result<PublishResult, ApiError> {
-    let name = app_channel(channel)?;
+    let name = parse_app_channel(channel)?;
     let mut publish = || {
-        let Publication { data, extras, .. } = publication;
+        let ValidPublication { data, extras, .. } = publication;
         let published = batch.publish_app(&name, data.clone(), extras.clone())?;
-        Ok(published.position.map(|at| Place { offset: at.offset, epoch: at.epoch.to_string() }))
+        Ok(published
+            .position
+            .map(|at| PublishedPosition { offset: at.offset, epoch: at.epoch.to_string() }))
     };
     let place = if publication.key.is_empty() {
         publish()
     } else {
         let key = (channel.into(), publication.key.clone());
-        app.published().0.load_blocking(key, publish)
+        app.idempotency_cache().0.load_blocking(key, publish)
     };
     Ok(PublishResult { place: place? })
 }
 
-impl Content {
-    fn checked(self) -> Result<Publication, ApiError> {
+impl PublishContent {
+    fn validate_content(self) -> Result<ValidPublication, ApiError> {
         if self.version != 0 {
             return Err(ApiError::bad_request("version is not offered"));
         }
@@ -219,21 +224,21 @@ impl Content {
         let data = match (self.data, self.b64data.as_deref()) {
             (_, Some(text)) if !text.is_empty() => {
                 let decoded = STANDARD.decode(text).ok();
-                decoded.and_then(json::on_one_line).ok_or_else(|| {
+                decoded.and_then(json::to_single_line).ok_or_else(|| {
                     ApiError::bad_request(
                         "b64data: expected JSON in base 64, as all clients read it",
                     )
                 })?
             }
-            (Some(data), _) => json::of_raw(&data),
+            (Some(data), _) => json::raw_to_single_line(&data),
             (None, _) => return Err(ApiError::bad_request("data is missing")),
         };
         let tag = |(name, value): (String, String)| (name.into(), value.into());
-        let extras = Extras {
+        let extras = PublicationExtras {
             publisher: None,
             tags: self.tags.into_iter().map(tag).collect(),
             skip_history: self.skip_history,
         };
-        Ok(Publication { data, extras, key: self.idempotency_key.into() })
+        Ok(ValidPublication { data, extras, key: self.idempotency_key.into() })
     }
 }

@@ -5,19 +5,19 @@ use lineside_formats::siri::ErrorCondition;
 
 /// A refusal in SIRI's terms. The names are those of the schema; a text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct SiriFault {
     kind: &'static str,
     text: String,
 }
 
-impl Fault {
+impl SiriFault {
     /// A parameter or element that cannot be read.
-    pub(super) fn bad(text: impl Into<String>) -> Self {
+    pub(super) fn invalid_value(text: impl Into<String>) -> Self {
         Self { kind: "OtherError", text: text.into() }
     }
 
     /// A reference to nothing, or to several things.
-    pub(super) fn reference(text: impl Into<String>) -> Self {
+    pub(super) fn bad_reference(text: impl Into<String>) -> Self {
         Self { kind: "InvalidDataReferencesError", text: text.into() }
     }
 
@@ -27,7 +27,7 @@ impl Fault {
     }
 
     /// More than one answer may hold.
-    pub(super) fn too_much(text: impl Into<String>) -> Self {
+    pub(super) fn too_many_records(text: impl Into<String>) -> Self {
         Self { kind: "AllowedResourceUsageExceededError", text: text.into() }
     }
 
@@ -44,12 +44,12 @@ impl Fault {
     /// The HTTP status of an answer that is this and nothing else.
     pub(super) const STATUS: StatusCode = StatusCode::BAD_REQUEST;
 
-    pub(super) fn text(&self) -> &str {
+    pub(super) fn fault_text(&self) -> &str {
         &self.text
     }
 
     /// The same as an element.
-    pub(super) fn condition(&self) -> ErrorCondition {
+    pub(super) fn error_condition(&self) -> ErrorCondition {
         ErrorCondition {
             kind: Some(self.kind.into()),
             text: Some(self.text.as_str().into()),

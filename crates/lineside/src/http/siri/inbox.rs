@@ -9,51 +9,52 @@ use axum::response::{IntoResponse as _, Response};
 use http::{StatusCode, header};
 use jiff::tz::TimeZone;
 use lineside_formats::siri::{
-    DataReadyAcknowledgement, Limits, Payload, Time, decode_xml, is_enveloped,
+    DataReadyAcknowledgement, MessageLimits, MessagePayload, SiriTime, decode_xml, is_soap_envelope,
 };
-use lineside_ingest::NotTaken;
+use lineside_ingest::DeliveryError;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{PRODUCER, wrap};
-use super::form::Form;
+use super::deliveries::{PRODUCER, wrap_payload};
+use super::encoding::SiriEncoding;
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::limits::{self, SIRI_DELIVERY_BYTES_MAX};
-use crate::http::parameters::Parameters;
-use crate::patience::within;
+use crate::http::parameters::QueryParameters;
+use crate::timeout::run_within;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(inbox))
+    OpenApiRouter::new().routes(routes!(receive_delivery))
 }
 
 /// No announcement is larger than this; what is, is not looked into here.
 const ANNOUNCEMENT_BYTES_MAX: usize = 16 * 1024;
 
 /// What is answered to a producer that announces news instead of bringing them.
-fn acknowledgement(app: &App, body: &[u8]) -> Option<Response> {
+fn acknowledge_announcement(app: &App, body: &[u8]) -> Option<Response> {
     if body.len() > ANNOUNCEMENT_BYTES_MAX {
         return None;
     }
-    let (message, _) = decode_xml(body, &TimeZone::UTC, &Limits::default()).ok()?;
+    let (message, _) = decode_xml(body, &TimeZone::UTC, &MessageLimits::default()).ok()?;
     let announcement = message.payloads.iter().find_map(|payload| match payload {
-        Payload::DataReadyNotification(it) => Some(it),
+        MessagePayload::DataReadyNotification(it) => Some(it),
         _ => None,
     })?;
-    let acknowledged = wrap(Payload::DataReadyAcknowledgement(DataReadyAcknowledgement {
-        response_timestamp: Time::from_millis(app.now().0),
-        consumer_ref: Some(PRODUCER.into()),
-        request_message_ref: announcement.message_identifier.clone(),
-        status: Some(true),
-        ..DataReadyAcknowledgement::default()
-    }));
-    let form = if is_enveloped(body) { Form::Soap } else { Form::Xml };
-    Some(form.reply(StatusCode::OK, form.encode(&acknowledged)))
+    let acknowledged =
+        wrap_payload(MessagePayload::DataReadyAcknowledgement(DataReadyAcknowledgement {
+            response_timestamp: SiriTime::from_millis(app.now().0),
+            consumer_ref: Some(PRODUCER.into()),
+            request_message_ref: announcement.message_identifier.clone(),
+            status: Some(true),
+            ..DataReadyAcknowledgement::default()
+        }));
+    let form = if is_soap_envelope(body) { SiriEncoding::Soap } else { SiriEncoding::Xml };
+    Some(form.build_reply(StatusCode::OK, form.encode_message(&acknowledged)))
 }
 
 /// A message as it comes, in no more memory than it is long. A region's first delivery may take its time over a slow line, so
 /// what is bounded is how long nothing more comes, and all of it.
-async fn gather(mut body: Body, too_large: impl Fn() -> Refusal) -> Result<Bytes, Refusal> {
+async fn read_body(mut body: Body, too_large: impl Fn() -> Refusal) -> Result<Bytes, Refusal> {
     let bad = |reason: String| Refusal::BadParameter { name: "body", reason: reason.into() };
     let declared = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
     let all = async {
@@ -62,7 +63,7 @@ async fn gather(mut body: Body, too_large: impl Fn() -> Refusal) -> Result<Bytes
         loop {
             let silence = limits::CALL_TIMEOUT;
             let next = poll_fn(|context| Pin::new(&mut body).poll_frame(context));
-            let Some(piece) = within(silence, next).await else {
+            let Some(piece) = run_within(silence, next).await else {
                 let silence = silence.as_secs();
                 return Err(bad(format!("nothing more of the message came for {silence} s")));
             };
@@ -81,7 +82,7 @@ async fn gather(mut body: Body, too_large: impl Fn() -> Refusal) -> Result<Bytes
     let longest = limits::SIRI_DELIVERY_TIMEOUT;
     let too_long =
         || bad(format!("the message did not come within {} min", longest.as_secs() / 60));
-    within(longest, all).await.ok_or_else(too_long)?
+    run_within(longest, all).await.ok_or_else(too_long)?
 }
 
 /// What a producer of SIRI brings by itself
@@ -103,17 +104,17 @@ async fn gather(mut body: Body, too_large: impl Fn() -> Refusal) -> Result<Bytes
         (status = 503, description = "`busy`: too much comes in or waits to be read", body = Problem)
     )
 )]
-async fn inbox(
+async fn receive_delivery(
     State(app): State<App>,
     Path(feed): Path<String>,
-    parameters: Parameters,
+    parameters: QueryParameters,
     request: Request,
 ) -> Result<Response, Refusal> {
     // Who has no key learns nothing, not even which feeds there are, and nothing of what it sends is read.
-    let mut keys = parameters.all("key");
+    let mut keys = parameters.all_values("key");
     let (Some(key), None) = (keys.next(), keys.next()) else { return Err(Refusal::UnknownPath) };
-    let inbox = app.ingest().feed(&feed).and_then(|feed| feed.inbox());
-    let inbox = inbox.filter(|inbox| inbox.opens_with(key)).ok_or(Refusal::UnknownPath)?;
+    let inbox = app.ingest().find_feed(&feed).and_then(|feed| feed.inbox());
+    let inbox = inbox.filter(|inbox| inbox.accepts_key(key)).ok_or(Refusal::UnknownPath)?;
     let is_encoded =
         |value: &http::HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"identity");
     if request.headers().get(header::CONTENT_ENCODING).is_some_and(is_encoded) {
@@ -130,14 +131,14 @@ async fn inbox(
         return Err(too_large());
     }
     // Who does not say how much it brings may bring as much as that.
-    let room = inbox.room_for(declared.upper().unwrap_or(SIRI_DELIVERY_BYTES_MAX as u64));
+    let room = inbox.reserve_bytes(declared.upper().unwrap_or(SIRI_DELIVERY_BYTES_MAX as u64));
     let room = room.map_err(|_| Refusal::Busy)?;
-    let body = gather(request.into_body(), too_large).await?;
-    let acknowledged = acknowledgement(&app, &body);
-    match inbox.put(body, room) {
+    let body = read_body(request.into_body(), too_large).await?;
+    let acknowledged = acknowledge_announcement(&app, &body);
+    match inbox.enqueue_delivery(body, room) {
         Ok(()) => Ok(acknowledged.unwrap_or_else(|| StatusCode::OK.into_response())),
-        Err(NotTaken::Full) => Err(Refusal::Busy),
-        Err(NotTaken::WrongKey) => Err(Refusal::UnknownPath),
+        Err(DeliveryError::Full) => Err(Refusal::Busy),
+        Err(DeliveryError::WrongKey) => Err(Refusal::UnknownPath),
     }
 }
 
@@ -153,7 +154,7 @@ mod tests {
             whole().chunks(10_000).map(|piece| Ok(piece.to_vec())).collect();
         let streamed = Body::from_stream(futures_util::stream::iter(pieces));
         for body in [Body::from(whole()), streamed] {
-            let message = gather(body, || Refusal::Busy).await.unwrap();
+            let message = read_body(body, || Refusal::Busy).await.unwrap();
             assert_eq!(message, whole());
             assert_eq!(message.try_into_mut().unwrap().capacity(), LENGTH);
         }

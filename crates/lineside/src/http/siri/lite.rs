@@ -3,47 +3,47 @@
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::get;
-use lineside_ingest::siri::Service;
+use lineside_ingest::siri::SiriOutput;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer;
-use super::asked::{Asked, Subject};
-use super::desk::Answer;
-use super::fault::Fault;
-use super::form::Form;
-use super::scene::Scene;
+use super::answer_cache::EncodedAnswer;
+use super::deliveries;
+use super::encoding::SiriEncoding;
+use super::fault::SiriFault;
+use super::query::{QuerySubject, SiriQuery};
+use super::snapshot::SiriSnapshot;
 use crate::app::App;
-use crate::http::documented::ending;
+use crate::http::documented_route::document_route;
 use crate::http::errors::{Problem, Refusal};
-use crate::http::parameters::Parameters;
-use crate::http::reply::{Representation, Wants};
+use crate::http::parameters::QueryParameters;
+use crate::http::reply::{ReplyPreferences, Representation};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    ending("/siri/2.0/{file}", get(file), [routes!(json), routes!(xml)])
+    document_route("/siri/2.0/{file}", get(get_file), [routes!(get_json), routes!(get_xml)])
 }
 
 /// The services by their names in addresses.
-const SERVICES: [(&str, Subject); 6] = [
-    ("stop-monitoring", Subject::Visits),
-    ("estimated-timetables", Subject::Records(Service::EstimatedTimetable)),
-    ("vehicle-monitoring", Subject::Records(Service::VehicleMonitoring)),
-    ("situation-exchange", Subject::Records(Service::SituationExchange)),
-    ("lines-discovery", Subject::Lines),
-    ("stoppoints-discovery", Subject::StopPoints),
+const SERVICES: [(&str, QuerySubject); 6] = [
+    ("stop-monitoring", QuerySubject::Visits),
+    ("estimated-timetables", QuerySubject::Records(SiriOutput::EstimatedTimetable)),
+    ("vehicle-monitoring", QuerySubject::Records(SiriOutput::VehicleMonitoring)),
+    ("situation-exchange", QuerySubject::Records(SiriOutput::SituationExchange)),
+    ("lines-discovery", QuerySubject::Lines),
+    ("stoppoints-discovery", QuerySubject::StopPoints),
 ];
 
-async fn file(
+async fn get_file(
     state: State<App>,
     Path(file): Path<String>,
-    parameters: Parameters,
-    wants: Wants,
+    parameters: QueryParameters,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     if let Some(service) = file.strip_suffix(".json") {
-        return json(state, Path(service.to_owned()), parameters, wants).await;
+        return get_json(state, Path(service.to_owned()), parameters, wants).await;
     }
     let service = file.strip_suffix(".xml").ok_or(Refusal::UnknownPath)?;
-    xml(state, Path(service.to_owned()), parameters, wants).await
+    get_xml(state, Path(service.to_owned()), parameters, wants).await
 }
 
 /// Query parameters of every SIRI Lite service, for the OpenAPI description. [`Asked`] reads them, ignoring case.
@@ -119,13 +119,13 @@ struct LiteParameters {
         (status = 503, description = "`busy`", body = Problem)
     )
 )]
-async fn json(
+async fn get_json(
     State(app): State<App>,
     Path(service): Path<String>,
-    parameters: Parameters,
-    wants: Wants,
+    parameters: QueryParameters,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    answered(&app, &service, &parameters, &wants, Form::Json).await
+    answer_query(&app, &service, &parameters, &wants, SiriEncoding::Json).await
 }
 
 /// SIRI Lite, as XML
@@ -142,54 +142,59 @@ async fn json(
         (status = 503, description = "`busy`", body = Problem)
     )
 )]
-async fn xml(
+async fn get_xml(
     State(app): State<App>,
     Path(service): Path<String>,
-    parameters: Parameters,
-    wants: Wants,
+    parameters: QueryParameters,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    answered(&app, &service, &parameters, &wants, Form::Xml).await
+    answer_query(&app, &service, &parameters, &wants, SiriEncoding::Xml).await
 }
 
-async fn answered(
+async fn answer_query(
     app: &App,
     service: &str,
-    parameters: &Parameters,
-    wants: &Wants,
-    form: Form,
+    parameters: &QueryParameters,
+    wants: &ReplyPreferences,
+    form: SiriEncoding,
 ) -> Result<Response, Refusal> {
     let found = SERVICES.iter().find(|(name, _)| *name == service);
     let subject = found.map(|(_, subject)| *subject).ok_or(Refusal::UnknownPath)?;
-    let scene = Scene::of(app);
-    let mut asked = match Asked::of_parameters(parameters) {
+    let scene = SiriSnapshot::capture_networks(app);
+    let mut asked = match SiriQuery::from_parameters(parameters) {
         Ok(asked) => asked,
-        Err(fault) => return Ok(refused(&scene, subject, &fault, form)),
+        Err(fault) => return Ok(refuse_query(&scene, subject, &fault, form)),
     };
     asked.name_vehicle_request(&scene, subject);
-    let answer = app.siri().answer(app, &scene, subject, asked, form).await?;
-    Ok(reply(app, &scene, answer, wants, form).await)
+    let answer = app.siri_answers().find_or_make(app, &scene, subject, asked, form).await?;
+    Ok(reply_with_answer(app, &scene, answer, wants, form).await)
 }
 
 /// An answer as all who ask the same are given it.
-pub(super) async fn reply(
+pub(super) async fn reply_with_answer(
     app: &App,
-    scene: &Scene,
-    answer: Answer,
-    wants: &Wants,
-    form: Form,
+    scene: &SiriSnapshot,
+    answer: EncodedAnswer,
+    wants: &ReplyPreferences,
+    form: SiriEncoding,
 ) -> Response {
     if answer.is_fault {
-        return form.reply(Fault::STATUS, answer.bytes);
+        return form.build_reply(SiriFault::STATUS, answer.bytes);
     }
-    Representation::hashed(form.content_type(), answer.bytes, answer.hash)
-        .modified(Some(scene.at), app.now())
+    Representation::with_hash(form.content_type(), answer.bytes, answer.hash)
+        .modified_at(Some(scene.at), app.now())
         .fresh_for(scene.fresh_for)
-        .reply(wants, app)
+        .into_reply(wants, app)
         .await
 }
 
 /// The answer to a question that cannot be read.
-pub(super) fn refused(scene: &Scene, subject: Subject, fault: &Fault, form: Form) -> Response {
-    let message = answer::refusal(scene, subject, &Asked::default(), fault);
-    form.reply(Fault::STATUS, form.encode(&message))
+pub(super) fn refuse_query(
+    scene: &SiriSnapshot,
+    subject: QuerySubject,
+    fault: &SiriFault,
+    form: SiriEncoding,
+) -> Response {
+    let message = deliveries::refusal_message(scene, subject, &SiriQuery::default(), fault);
+    form.build_reply(SiriFault::STATUS, form.encode_message(&message))
 }

@@ -3,22 +3,22 @@
 //! Every way of asking becomes one [`Asked`](asked::Asked), and every answer is one message of `lineside_formats::siri`, so
 //! that the forms differ in nothing but their envelopes.
 
-mod answer;
-mod asked;
-mod desk;
+mod deliveries;
+mod query;
+mod answer_cache;
 mod fault;
-mod form;
+mod encoding;
 mod inbox;
 mod lite;
 mod nordic;
-mod scene;
+mod snapshot;
 mod services;
 mod subscriptions;
 
 use utoipa_axum::router::OpenApiRouter;
 
-pub(crate) use self::desk::Desk;
-pub(crate) use self::subscriptions::Subscriptions;
+pub(crate) use self::answer_cache::AnswerCache;
+pub(crate) use self::subscriptions::SubscriptionRegistry;
 
 use crate::app::App;
 

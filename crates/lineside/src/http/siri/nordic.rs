@@ -5,33 +5,33 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use lineside_ingest::siri::Service;
+use lineside_ingest::siri::SiriOutput;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer;
-use super::asked::{Asked, Subject};
-use super::desk::{Requestor, RequestorId};
-use super::fault::Fault;
-use super::form::Form;
-use super::lite::{refused, reply};
-use super::scene::Scene;
+use super::answer_cache::{Requestor, RequestorId};
+use super::deliveries;
+use super::encoding::SiriEncoding;
+use super::fault::SiriFault;
+use super::lite::{refuse_query, reply_with_answer};
+use super::query::{QuerySubject, SiriQuery};
+use super::snapshot::SiriSnapshot;
 use crate::app::App;
-use crate::http::aside::aside;
+use crate::http::blocking::run_blocking;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::limits::{SIRI_NORDIC_USUAL, SIRI_REF_BYTES_MAX};
-use crate::http::parameters::Parameters;
-use crate::http::reply::Wants;
+use crate::http::parameters::QueryParameters;
+use crate::http::reply::ReplyPreferences;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(service))
+    OpenApiRouter::new().routes(routes!(get_service))
 }
 
 /// The services by their names in addresses.
-const SERVICES: [(&str, Service); 3] = [
-    ("et", Service::EstimatedTimetable),
-    ("vm", Service::VehicleMonitoring),
-    ("sx", Service::SituationExchange),
+const SERVICES: [(&str, SiriOutput); 3] = [
+    ("et", SiriOutput::EstimatedTimetable),
+    ("vm", SiriOutput::VehicleMonitoring),
+    ("sx", SiriOutput::SituationExchange),
 ];
 
 /// SIRI in the Nordic form: everything, then changes
@@ -63,91 +63,104 @@ const SERVICES: [(&str, Service); 3] = [
         (status = 503, description = "`busy`", body = Problem)
     )
 )]
-async fn service(
+async fn get_service(
     State(app): State<App>,
     Path(name): Path<String>,
-    parameters: Parameters,
+    parameters: QueryParameters,
     headers: HeaderMap,
-    wants: Wants,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let found = SERVICES.iter().find(|(known, _)| *known == name);
     let service = found.map(|(_, service)| *service).ok_or(Refusal::UnknownPath)?;
-    let form = form_of(&headers);
-    let mut response = answered(&app, service, &parameters, form, &wants).await?;
+    let form = negotiate_encoding(&headers);
+    let mut response = answer_query(&app, service, &parameters, form, &wants).await?;
     let vary = HeaderValue::from_static("Accept-Encoding, Accept");
     response.headers_mut().insert(header::VARY, vary);
     Ok(response)
 }
 
 /// XML, unless JSON is asked for and XML is not.
-fn form_of(headers: &HeaderMap) -> Form {
+fn negotiate_encoding(headers: &HeaderMap) -> SiriEncoding {
     let accepted = headers.get(header::ACCEPT).and_then(|kinds| kinds.to_str().ok());
     let accepts = |kind| accepted.is_some_and(|accepted| accepted.contains(kind));
-    if accepts("application/json") && !accepts("xml") { Form::Json } else { Form::Xml }
+    if accepts("application/json") && !accepts("xml") {
+        SiriEncoding::Json
+    } else {
+        SiriEncoding::Xml
+    }
 }
 
-async fn answered(
+async fn answer_query(
     app: &App,
-    service: Service,
-    parameters: &Parameters,
-    form: Form,
-    wants: &Wants,
+    service: SiriOutput,
+    parameters: &QueryParameters,
+    form: SiriEncoding,
+    wants: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let subject = Subject::Records(service);
-    let scene = Scene::of(app);
-    let mut asked = match Asked::of_parameters(parameters) {
+    let subject = QuerySubject::Records(service);
+    let scene = SiriSnapshot::capture_networks(app);
+    let mut asked = match SiriQuery::from_parameters(parameters) {
         Ok(asked) => asked,
-        Err(fault) => return Ok(refused(&scene, subject, &fault, form)),
+        Err(fault) => return Ok(refuse_query(&scene, subject, &fault, form)),
     };
     if asked.most == Some(0) {
-        let fault = Fault::bad("maxSize: expected at least 1");
-        return Ok(refused(&scene, subject, &fault, form));
+        let fault = SiriFault::invalid_value("maxSize: expected at least 1");
+        return Ok(refuse_query(&scene, subject, &fault, form));
     }
     asked.name_vehicle_request(&scene, subject);
-    match parameters.one_of_any_case("requestorId") {
+    match parameters.find_ignoring_case("requestorId") {
         None => {
-            let answer = app.siri().answer(app, &scene, subject, asked, form).await?;
-            Ok(reply(app, &scene, answer, wants, form).await)
+            let answer = app.siri_answers().find_or_make(app, &scene, subject, asked, form).await?;
+            Ok(reply_with_answer(app, &scene, answer, wants, form).await)
         }
         Some(id) if id.len() > SIRI_REF_BYTES_MAX => {
             let fault = format!("requestorId: is longer than {SIRI_REF_BYTES_MAX} bytes");
-            Ok(refused(&scene, subject, &Fault::bad(fault), form))
+            Ok(refuse_query(&scene, subject, &SiriFault::invalid_value(fault), form))
         }
         Some(id) => {
             asked.most = asked.most.or(Some(SIRI_NORDIC_USUAL));
             let requestor = Requestor::new(RequestorId::Name(id.to_owned()), service, &asked);
-            changes(app, scene, requestor, asked, form, wants).await
+            answer_changes(app, scene, requestor, asked, form, wants).await
         }
     }
 }
 
 /// What one who asks again has not been told. Its name is not repeated: who knows it takes what is told to it.
-async fn changes(
+async fn answer_changes(
     app: &App,
-    scene: Scene,
+    scene: SiriSnapshot,
     requestor: Requestor,
-    asked: Asked,
-    form: Form,
-    wants: &Wants,
+    asked: SiriQuery,
+    form: SiriEncoding,
+    wants: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let (service, requestor) = (requestor.service, Arc::new(requestor));
-    let known = app.siri().known(&requestor);
-    let place = app.admission().admit_maker().ok_or(Refusal::Busy)?;
-    let made = aside(move || {
+    let known = app.siri_answers().find_known(&requestor);
+    let place = app.admission().permit_large_reply().ok_or(Refusal::Busy)?;
+    let made = run_blocking(move || {
         let _place = place;
-        let told = answer::records(&scene, service, &asked, &known, answer::part_max(service))
-            .map_err(|fault| answer::refusal(&scene, Subject::Records(service), &asked, &fault))?;
-        let message = answer::whole(&scene, asked.message_ref.as_deref(), told.delivery);
-        Ok((form.encode(&message), told.known))
+        let told = deliveries::find_records(
+            &scene,
+            service,
+            &asked,
+            &known,
+            deliveries::part_records_max(service),
+        )
+        .map_err(|fault| {
+            deliveries::refusal_message(&scene, QuerySubject::Records(service), &asked, &fault)
+        })?;
+        let message =
+            deliveries::wrap_delivery(&scene, asked.message_ref.as_deref(), told.delivery);
+        Ok((form.encode_message(&message), told.known))
     });
     match made.await? {
         Ok((body, known)) => {
             // Who asks for the head only has been told nothing.
-            if wants.takes_body() {
-                app.siri().remember(requestor, known);
+            if wants.wants_body() {
+                app.siri_answers().store_known(requestor, known);
             }
-            Ok(form.reply(StatusCode::OK, body))
+            Ok(form.build_reply(StatusCode::OK, body))
         }
-        Err(message) => Ok(form.reply(Fault::STATUS, form.encode(&message))),
+        Err(message) => Ok(form.build_reply(SiriFault::STATUS, form.encode_message(&message))),
     }
 }

@@ -11,34 +11,37 @@ use axum::response::Response;
 use http::{HeaderMap, StatusCode};
 use jiff::tz::TimeZone;
 use lineside_formats::siri::{
-    self, CheckStatusRequest, CheckStatusResponse, Exchange, Fault as SoapFault, Limits, Message,
-    Payload, ServiceDelivery, ServiceRequest, Time, is_enveloped, operation,
+    self, CheckStatusRequest, CheckStatusResponse, MessageLimits, MessagePayload, ServiceDelivery,
+    ServiceRequest, SiriMessage, SiriTime, SoapExchange, SoapFault, is_soap_envelope,
+    soap_operation,
 };
-use lineside_ingest::siri::Service;
+use lineside_ingest::siri::SiriOutput;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{self, AnswerRoom, Known, delivery, faulty, whole, wrap};
-use super::asked::{Asked, Question, Subject};
-use super::desk::{Desk, Requestor, RequestorId};
-use super::fault::Fault;
-use super::form::Form;
-use super::scene::Scene;
-use crate::address::client_network;
+use super::answer_cache::{AnswerCache, Requestor, RequestorId};
+use super::deliveries::{
+    self, AnswerLimit, Known, build_delivery, fault_delivery, wrap_delivery, wrap_payload,
+};
+use super::encoding::SiriEncoding;
+use super::fault::SiriFault;
+use super::query::{QueryElement, QuerySubject, SiriQuery};
+use super::snapshot::SiriSnapshot;
 use crate::app::App;
-use crate::http::aside::aside;
+use crate::client_network::client_network;
+use crate::http::blocking::run_blocking;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::limits::{
     self, SIRI_QUESTIONS_MAX, SIRI_REF_BYTES_MAX, SIRI_REQUEST_BYTES_MAX, SIRI_WHOLE_BYTES_MAX,
 };
-use crate::http::parameters::Parameters;
-use crate::http::proxies::Peer;
-use crate::http::reply::Wants;
-use crate::patience::within;
+use crate::http::parameters::QueryParameters;
+use crate::http::proxies::PeerAddress;
+use crate::http::reply::ReplyPreferences;
+use crate::timeout::run_within;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
-        .routes(routes!(services))
+        .routes(routes!(post_request))
         .layer(DefaultBodyLimit::max(SIRI_REQUEST_BYTES_MAX))
 }
 
@@ -61,38 +64,38 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         (status = 503, description = "`busy`", body = Problem)
     )
 )]
-async fn services(
+async fn post_request(
     State(app): State<App>,
-    peer: Peer,
-    parameters: Parameters,
+    peer: PeerAddress,
+    parameters: QueryParameters,
     headers: HeaderMap,
-    wants: Wants,
+    wants: ReplyPreferences,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let scene = Scene::of(&app);
-    let posted = match Posted::take(&app, &scene, request).await? {
+    let scene = SiriSnapshot::capture_networks(&app);
+    let posted = match ParsedPost::parse_request(&app, &scene, request).await? {
         Ok(posted) => posted,
         Err(response) => return Ok(response),
     };
     let form = posted.form;
-    let client = client_network(app.proxies().client_of(peer, &headers));
-    let read = Asked::from_address(&parameters).and_then(|narrowed| {
-        let requestor = posted.requestor(client)?;
+    let client = client_network(app.trusted_proxies().client_address(peer, &headers));
+    let read = SiriQuery::from_address(&parameters).and_then(|narrowed| {
+        let requestor = posted.requestor_id(client)?;
         Ok((narrowed, requestor))
     });
     let (narrowed, requestor) = match read {
         Ok(read) => read,
-        Err(fault) => return Ok(refused(&scene, form, &fault)),
+        Err(fault) => return Ok(refusal_reply(&scene, form, &fault)),
     };
-    let place = app.admission().admit_maker().ok_or(Refusal::Busy)?;
-    let (status, body) = aside(move || {
+    let place = app.admission().permit_large_reply().ok_or(Refusal::Busy)?;
+    let (status, body) = run_blocking(move || {
         let _place = place;
         let scene = &scene;
-        let request = PostedRequest { desk: app.siri(), scene, form, narrowed, requestor };
+        let request = PostedRequest { desk: app.siri_answers(), scene, form, narrowed, requestor };
         posted.encode_answer(scene, request.make_answer(&posted.payload))
     })
     .await?;
-    Ok(form.reply_coded(status, body, &wants).await)
+    Ok(form.reply_compressed(status, body, &wants).await)
 }
 
 /// What the envelope calls a request for any services, whose answer is called by it too.
@@ -100,101 +103,116 @@ const SIRI_SERVICE: &str = "GetSiriService";
 
 /// A request that was read.
 #[derive(Debug)]
-pub(super) struct Posted {
-    pub(super) form: Form,
+pub(super) struct ParsedPost {
+    pub(super) form: SiriEncoding,
     /// What its answer is, in an envelope.
-    exchange: Exchange,
-    pub(super) payload: Payload,
+    exchange: SoapExchange,
+    pub(super) payload: MessagePayload,
 }
 
-impl Posted {
+impl ParsedPost {
     /// Reads a request; where it cannot be read, what is answered.
-    pub(super) async fn take(
+    pub(super) async fn parse_request(
         app: &App,
-        scene: &Scene,
+        scene: &SiriSnapshot,
         request: Request,
     ) -> Result<Result<Self, Response>, Refusal> {
-        let body = within(limits::CALL_TIMEOUT, Bytes::from_request(request, app)).await;
+        let body = run_within(limits::CALL_TIMEOUT, Bytes::from_request(request, app)).await;
         let Some(Ok(body)) = body else {
-            let fault = Fault::bad(format!(
+            let fault = SiriFault::invalid_value(format!(
                 "the request is larger than {SIRI_REQUEST_BYTES_MAX} bytes or did not come"
             ));
-            return Ok(Err(refused(scene, Form::Xml, &fault)));
+            return Ok(Err(refusal_reply(scene, SiriEncoding::Xml, &fault)));
         };
-        let form = if is_enveloped(&body) { Form::Soap } else { Form::Xml };
-        let is_of_any = operation(&body).is_some_and(|name| name == SIRI_SERVICE);
-        let exchange = if is_of_any { Exchange::SiriServiceAnswer } else { Exchange::Answer };
-        let read = aside(move || read(&body)).await?;
+        let form = if is_soap_envelope(&body) { SiriEncoding::Soap } else { SiriEncoding::Xml };
+        let is_of_any = soap_operation(&body).is_some_and(|name| name == SIRI_SERVICE);
+        let exchange =
+            if is_of_any { SoapExchange::SiriServiceAnswer } else { SoapExchange::Answer };
+        let read = run_blocking(move || parse_payload(&body)).await?;
         let posted = read.map(|payload| Self { form, exchange, payload });
-        Ok(posted.map_err(|fault| refused(scene, form, &fault)))
+        Ok(posted.map_err(|fault| refusal_reply(scene, form, &fault)))
     }
 
     /// What the client of a request for data calls itself, where it does.
-    fn requestor(&self, client: IpAddr) -> Result<Option<RequestorId>, Fault> {
-        let Payload::ServiceRequest(request) = &self.payload else { return Ok(None) };
+    fn requestor_id(&self, client: IpAddr) -> Result<Option<RequestorId>, SiriFault> {
+        let MessagePayload::ServiceRequest(request) = &self.payload else { return Ok(None) };
         let name = request.requestor_ref.as_deref().map(str::trim).filter(|it| !it.is_empty());
         let Some(name) = name else { return Ok(None) };
         if name.len() > SIRI_REF_BYTES_MAX {
             let fault = format!("RequestorRef: is longer than {SIRI_REF_BYTES_MAX} bytes");
-            return Err(Fault::bad(fault));
+            return Err(SiriFault::invalid_value(fault));
         }
         let (name, form) = (name.to_owned(), self.form);
         Ok(Some(RequestorId::Posted { name, client, form }))
     }
 
     /// The answer that was made, or why none is, as a reply.
-    pub(super) fn reply(&self, scene: &Scene, made: Result<Message, Fault>) -> Response {
+    pub(super) fn build_reply(
+        &self,
+        scene: &SiriSnapshot,
+        made: Result<SiriMessage, SiriFault>,
+    ) -> Response {
         let (status, body) = self.encode_answer(scene, made);
-        self.form.reply(status, body)
+        self.form.build_reply(status, body)
     }
 
     /// The same as status and body. An envelope has no answer to what it does not know, but faults; plain XML has a
     /// delivery of no service.
-    fn encode_answer(&self, scene: &Scene, made: Result<Message, Fault>) -> (StatusCode, Bytes) {
+    fn encode_answer(
+        &self,
+        scene: &SiriSnapshot,
+        made: Result<SiriMessage, SiriFault>,
+    ) -> (StatusCode, Bytes) {
         let message = match (made, self.form) {
             (Ok(message), _) => message,
-            (Err(fault), Form::Soap) => return encode_refusal(scene, Form::Soap, &fault),
-            (Err(fault), Form::Xml | Form::Json) => {
+            (Err(fault), SiriEncoding::Soap) => {
+                return encode_refusal(scene, SiriEncoding::Soap, &fault);
+            }
+            (Err(fault), SiriEncoding::Xml | SiriEncoding::Json) => {
                 let message_ref = match &self.payload {
-                    Payload::ServiceRequest(request) => request.message_identifier.as_deref(),
+                    MessagePayload::ServiceRequest(request) => {
+                        request.message_identifier.as_deref()
+                    }
                     _ => None,
                 };
-                refusal(scene, message_ref, &fault)
+                refusal_message(scene, message_ref, &fault)
             }
         };
-        (StatusCode::OK, self.form.encode_for(&message, self.exchange))
+        (StatusCode::OK, self.form.encode_exchange(&message, self.exchange))
     }
 }
 
 /// The one thing that a body asks.
-fn read(body: &[u8]) -> Result<Payload, Fault> {
-    let limits = Limits { body_bytes: SIRI_REQUEST_BYTES_MAX, ..Limits::default() };
-    let (message, problems) = siri::decode_xml(body, &TimeZone::UTC, &limits)
-        .map_err(|error| Fault::bad(format!("the request cannot be read: {error}")))?;
+fn parse_payload(body: &[u8]) -> Result<MessagePayload, SiriFault> {
+    let limits = MessageLimits { body_bytes: SIRI_REQUEST_BYTES_MAX, ..MessageLimits::default() };
+    let (message, problems) = siri::decode_xml(body, &TimeZone::UTC, &limits).map_err(|error| {
+        SiriFault::invalid_value(format!("the request cannot be read: {error}"))
+    })?;
     let is_of_moment = |field: Option<&str>| {
         field.is_some_and(|field| field.rsplit('/').next() == Some("RequestTimestamp"))
     };
     // What cannot be read of a request may be what it is about, so it is not passed over. Nothing follows from when exactly
     // it was made, and many leave out the offset there.
-    let mut grave = problems.kept().iter().filter(|problem| {
+    let mut grave = problems.retained_problems().iter().filter(|problem| {
         problem.code != "timestamp_without_zone" || !is_of_moment(problem.field.as_deref())
     });
-    let are_all_kept = u64::try_from(problems.kept().len()) == Ok(problems.total());
-    let first = if are_all_kept { grave.next() } else { problems.kept().first() };
+    let are_all_kept =
+        u64::try_from(problems.retained_problems().len()) == Ok(problems.total_count());
+    let first = if are_all_kept { grave.next() } else { problems.retained_problems().first() };
     if let Some(problem) = first {
-        return Err(Fault::bad(format!("the request cannot be read: {problem}")));
+        return Err(SiriFault::invalid_value(format!("the request cannot be read: {problem}")));
     }
     let payload = message.payloads.into_iter().next();
-    payload.ok_or_else(|| Fault::bad("the request asks nothing"))
+    payload.ok_or_else(|| SiriFault::invalid_value("the request asks nothing"))
 }
 
 /// A request that can be read, and from whom it is.
 struct PostedRequest<'a> {
-    desk: &'a Desk,
-    scene: &'a Scene,
-    form: Form,
+    desk: &'a AnswerCache,
+    scene: &'a SiriSnapshot,
+    form: SiriEncoding,
     /// What the address narrows it to.
-    narrowed: Asked,
+    narrowed: SiriQuery,
     /// The client, where it says its name: it can come back for the rest of an answer.
     requestor: Option<RequestorId>,
 }
@@ -204,68 +222,77 @@ impl PostedRequest<'_> {
     ///
     /// # Errors
     /// Why nothing of what it asks for is answered here.
-    fn make_answer(&self, payload: &Payload) -> Result<Message, Fault> {
+    fn make_answer(&self, payload: &MessagePayload) -> Result<SiriMessage, SiriFault> {
         let scene = self.scene;
-        let single = |subject, asked: Result<Asked, Fault>| {
+        let single = |subject, asked: Result<SiriQuery, SiriFault>| {
             let (Ok(message) | Err(message)) = asked
-                .map_err(|fault| answer::refusal(scene, subject, &Asked::default(), &fault))
-                .and_then(|asked| answer::message(scene, subject, &self.narrow(asked)));
+                .map_err(|fault| {
+                    deliveries::refusal_message(scene, subject, &SiriQuery::default(), &fault)
+                })
+                .and_then(|asked| {
+                    deliveries::answer_message(scene, subject, &self.narrow_query(asked))
+                });
             message
         };
         Ok(match payload {
-            Payload::ServiceRequest(request) => return self.make_deliveries(request),
-            Payload::CheckStatusRequest(request) => check_status(scene, request),
-            Payload::LinesRequest(request) => single(Subject::Lines, request.asked()),
-            Payload::StopPointsRequest(request) => single(Subject::StopPoints, request.asked()),
+            MessagePayload::ServiceRequest(request) => return self.make_deliveries(request),
+            MessagePayload::CheckStatusRequest(request) => check_status(scene, request),
+            MessagePayload::LinesRequest(request) => {
+                single(QuerySubject::Lines, request.to_query())
+            }
+            MessagePayload::StopPointsRequest(request) => {
+                single(QuerySubject::StopPoints, request.to_query())
+            }
             _ => {
                 let fault = "only requests for data are answered at this address";
-                return Err(Fault::not_offered(fault));
+                return Err(SiriFault::not_offered(fault));
             }
         })
     }
 
-    fn narrow(&self, asked: Asked) -> Asked {
-        let Asked { datasets, excluded, .. } = self.narrowed.clone();
-        Asked { datasets, excluded, ..asked }
+    fn narrow_query(&self, asked: SiriQuery) -> SiriQuery {
+        let SiriQuery { datasets, excluded, .. } = self.narrowed.clone();
+        SiriQuery { datasets, excluded, ..asked }
     }
 
     /// How many records of a service one answer may hold.
-    fn records_max(&self, subject: Subject) -> usize {
+    fn records_max(&self, subject: QuerySubject) -> usize {
         match (subject, &self.requestor) {
-            (Subject::Records(service), Some(_)) => answer::part_max(service),
-            _ => AnswerRoom::for_whole(subject).records,
+            (QuerySubject::Records(service), Some(_)) => deliveries::part_records_max(service),
+            _ => AnswerLimit::for_whole(subject).records,
         }
     }
 
     /// A delivery for each service that is asked for.
-    fn make_deliveries(&self, request: &ServiceRequest) -> Result<Message, Fault> {
+    fn make_deliveries(&self, request: &ServiceRequest) -> Result<SiriMessage, SiriFault> {
         let message_ref = request.message_identifier.as_deref();
         let mut all = ServiceDelivery::default();
         // However many deliveries are asked for, together they hold no more than one answer may.
-        let mut left: HashMap<Subject, usize> = HashMap::new();
+        let mut left: HashMap<QuerySubject, usize> = HashMap::new();
         let mut bytes = SIRI_WHOLE_BYTES_MAX;
         let mut learned = Vec::new();
-        for (subject, question) in list_questions(request)? {
+        for (subject, question) in list_queries(request)? {
             let records = left.entry(subject).or_insert_with(|| self.records_max(subject));
-            let made = question.asked().and_then(|mut asked| {
+            let made = question.to_query().and_then(|mut asked| {
                 asked.message_ref = asked.message_ref.or(message_ref.map(str::to_owned));
                 asked.name_vehicle_request(self.scene, subject);
-                let asked = self.narrow(asked);
+                let asked = self.narrow_query(asked);
                 match (subject, &self.requestor) {
-                    (Subject::Records(service), Some(id)) => {
+                    (QuerySubject::Records(service), Some(id)) => {
                         let requestor = Requestor::new(id.clone(), service, &asked);
                         self.find_next_part(requestor, &asked, *records, &mut learned)
                     }
                     _ => {
-                        let room = AnswerRoom { records: *records, bytes };
-                        delivery(self.scene, subject, &asked, room)
+                        let room = AnswerLimit { records: *records, bytes };
+                        build_delivery(self.scene, subject, &asked, room)
                     }
                 }
             });
-            let made =
-                made.unwrap_or_else(|fault| faulty(self.scene, subject, &Asked::default(), &fault));
-            *records = records.saturating_sub(answer::n_elements(&made));
-            bytes = bytes.saturating_sub(answer::estimate_bytes(&made));
+            let made = made.unwrap_or_else(|fault| {
+                fault_delivery(self.scene, subject, &SiriQuery::default(), &fault)
+            });
+            *records = records.saturating_sub(deliveries::count_elements(&made));
+            bytes = bytes.saturating_sub(deliveries::estimate_bytes(&made));
             all.more_data = all.more_data.or(made.more_data);
             all.status = all.status.or(made.status);
             all.estimated_timetables.extend(made.estimated_timetables);
@@ -275,107 +302,121 @@ impl PostedRequest<'_> {
         }
         // The same question twice in one request has the same answer twice.
         for (requestor, known) in learned {
-            self.desk.remember(requestor, known);
+            self.desk.store_known(requestor, known);
         }
-        Ok(whole(self.scene, message_ref, all))
+        Ok(wrap_delivery(self.scene, message_ref, all))
     }
 
     /// What the client was not told so far.
     fn find_next_part(
         &self,
         requestor: Requestor,
-        asked: &Asked,
+        asked: &SiriQuery,
         room: usize,
         learned: &mut Vec<(Arc<Requestor>, Known)>,
-    ) -> Result<ServiceDelivery, Fault> {
+    ) -> Result<ServiceDelivery, SiriFault> {
         let requestor = Arc::new(requestor);
-        let known = self.desk.known(&requestor);
-        let told = answer::records(self.scene, requestor.service, asked, &known, room)?;
+        let known = self.desk.find_known(&requestor);
+        let told = deliveries::find_records(self.scene, requestor.service, asked, &known, room)?;
         // In the French profile each request is answered whole; only the parts of one answer follow each other.
-        let is_over = self.form == Form::Soap && told.delivery.more_data.is_none();
+        let is_over = self.form == SiriEncoding::Soap && told.delivery.more_data.is_none();
         learned.push((requestor, if is_over { Known::new() } else { told.known }));
         Ok(told.delivery)
     }
 }
 
 /// A delivery of no service that says why.
-fn refusal(scene: &Scene, message_ref: Option<&str>, fault: &Fault) -> Message {
+fn refusal_message(
+    scene: &SiriSnapshot,
+    message_ref: Option<&str>,
+    fault: &SiriFault,
+) -> SiriMessage {
     let delivery = ServiceDelivery {
         status: Some(false),
-        error_condition: Some(fault.condition()),
+        error_condition: Some(fault.error_condition()),
         ..ServiceDelivery::default()
     };
-    whole(scene, message_ref, delivery)
+    wrap_delivery(scene, message_ref, delivery)
 }
 
 /// The questions of a request, each with what it is about.
-fn list_questions(request: &ServiceRequest) -> Result<Vec<(Subject, &dyn Question)>, Fault> {
-    let records = Subject::Records;
-    let journeys = request.estimated_timetables.iter().map(|it| it as &dyn Question);
-    let vehicles = request.vehicle_monitorings.iter().map(|it| it as &dyn Question);
-    let situations = request.situation_exchanges.iter().map(|it| it as &dyn Question);
-    let visits = request.stop_monitorings.iter().map(|it| it as &dyn Question);
+fn list_queries(
+    request: &ServiceRequest,
+) -> Result<Vec<(QuerySubject, &dyn QueryElement)>, SiriFault> {
+    let records = QuerySubject::Records;
+    let journeys = request.estimated_timetables.iter().map(|it| it as &dyn QueryElement);
+    let vehicles = request.vehicle_monitorings.iter().map(|it| it as &dyn QueryElement);
+    let situations = request.situation_exchanges.iter().map(|it| it as &dyn QueryElement);
+    let visits = request.stop_monitorings.iter().map(|it| it as &dyn QueryElement);
     let questions = journeys
-        .map(|it| (records(Service::EstimatedTimetable), it))
-        .chain(vehicles.map(|it| (records(Service::VehicleMonitoring), it)))
-        .chain(situations.map(|it| (records(Service::SituationExchange), it)))
-        .chain(visits.map(|it| (Subject::Visits, it)));
-    let questions: Vec<(Subject, &dyn Question)> = questions.collect();
+        .map(|it| (records(SiriOutput::EstimatedTimetable), it))
+        .chain(vehicles.map(|it| (records(SiriOutput::VehicleMonitoring), it)))
+        .chain(situations.map(|it| (records(SiriOutput::SituationExchange), it)))
+        .chain(visits.map(|it| (QuerySubject::Visits, it)));
+    let questions: Vec<(QuerySubject, &dyn QueryElement)> = questions.collect();
     if questions.is_empty() {
-        return Err(Fault::bad("the request is for no service that is offered"));
+        return Err(SiriFault::invalid_value("the request is for no service that is offered"));
     }
     if questions.len() > SIRI_QUESTIONS_MAX {
         let fault = format!("the request is for more than {SIRI_QUESTIONS_MAX} deliveries");
-        return Err(Fault::bad(fault));
+        return Err(SiriFault::invalid_value(fault));
     }
     Ok(questions)
 }
 
-fn check_status(scene: &Scene, request: &CheckStatusRequest) -> Message {
-    wrap(Payload::CheckStatusResponse(CheckStatusResponse {
-        response_timestamp: scene.time(),
-        producer_ref: Some(answer::PRODUCER.into()),
+fn check_status(scene: &SiriSnapshot, request: &CheckStatusRequest) -> SiriMessage {
+    wrap_payload(MessagePayload::CheckStatusResponse(CheckStatusResponse {
+        response_timestamp: scene.response_time(),
+        producer_ref: Some(deliveries::PRODUCER.into()),
         request_message_ref: request.message_identifier.clone(),
         status: Some(true),
-        service_started_time: Time::from_millis(scene.started.0),
+        service_started_time: SiriTime::from_millis(scene.started.0),
         ..CheckStatusResponse::default()
     }))
 }
 
 /// The answer to what cannot be read; in an envelope that is a fault, with the status that SOAP asks for.
-fn refused(scene: &Scene, form: Form, fault: &Fault) -> Response {
+fn refusal_reply(scene: &SiriSnapshot, form: SiriEncoding, fault: &SiriFault) -> Response {
     let (status, body) = encode_refusal(scene, form, fault);
-    form.reply(status, body)
+    form.build_reply(status, body)
 }
 
-fn encode_refusal(scene: &Scene, form: Form, fault: &Fault) -> (StatusCode, Bytes) {
+fn encode_refusal(
+    scene: &SiriSnapshot,
+    form: SiriEncoding,
+    fault: &SiriFault,
+) -> (StatusCode, Bytes) {
     let (status, message) = match form {
-        Form::Soap => {
-            let payload = Payload::Fault(SoapFault {
+        SiriEncoding::Soap => {
+            let payload = MessagePayload::Fault(SoapFault {
                 code: Some("S:Client".into()),
-                reason: Some(fault.text().into()),
-                error_condition: Some(fault.condition()),
+                reason: Some(fault.fault_text().into()),
+                error_condition: Some(fault.error_condition()),
             });
-            (StatusCode::INTERNAL_SERVER_ERROR, wrap(payload))
+            (StatusCode::INTERNAL_SERVER_ERROR, wrap_payload(payload))
         }
-        Form::Xml | Form::Json => (Fault::STATUS, refusal(scene, None, fault)),
+        SiriEncoding::Xml | SiriEncoding::Json => {
+            (SiriFault::STATUS, refusal_message(scene, None, fault))
+        }
     };
-    (status, form.encode(&message))
+    (status, form.encode_message(&message))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn asked(inside: &str) -> Result<Payload, Fault> {
-        read(format!("<Siri xmlns=\"http://www.siri.org.uk/siri\">{inside}</Siri>").as_bytes())
+    fn asked(inside: &str) -> Result<MessagePayload, SiriFault> {
+        parse_payload(
+            format!("<Siri xmlns=\"http://www.siri.org.uk/siri\">{inside}</Siri>").as_bytes(),
+        )
     }
 
     #[test]
     fn when_a_request_was_made_needs_no_offset_and_what_it_asks_for_does() {
         let local = "<RequestTimestamp>2026-11-22T10:00:00</RequestTimestamp>";
         let check = asked(&format!("<CheckStatusRequest>{local}</CheckStatusRequest>"));
-        assert!(matches!(check, Ok(Payload::CheckStatusRequest(_))));
+        assert!(matches!(check, Ok(MessagePayload::CheckStatusRequest(_))));
         let service = |inside: &str| {
             asked(&format!(
                 "<ServiceRequest>{local}<RequestorRef>x</RequestorRef>\

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::body::{has_one_word, of_counts};
-use crate::delays::{Answer, Made, Word};
+use super::body::{describe_counts, has_single_verdict};
+use crate::delays::{DelayReport, DelayVerdict, RenderedReport};
 use crate::pages::words;
 
 /// The height of a badge, and the width of a letter: wide enough for the widest of the usual fonts.
@@ -16,34 +16,41 @@ const GROUND: &str = "#3a4651";
 pub(in crate::pages) const BAD: &str = "#a3231b";
 pub(in crate::pages) const GOOD: &str = "#17693f";
 pub(in crate::pages) const UNKNOWN: &str = "#5b6770";
-const GROUNDS: [(Word, &str); 3] = [(Word::Yes, BAD), (Word::No, GOOD), (Word::Unknown, UNKNOWN)];
+const GROUNDS: [(DelayVerdict, &str); 3] =
+    [(DelayVerdict::Yes, BAD), (DelayVerdict::No, GOOD), (DelayVerdict::Unknown, UNKNOWN)];
 
 /// The badge of an answer.
-pub(super) fn made(answer: &Answer) -> Made {
+pub(super) fn render_badge(answer: &DelayReport) -> RenderedReport {
     let label = match answer.question.route_name() {
         Some(line) => format!("{} {line}", answer.noun.many),
         None => answer.noun.many.to_owned(),
     };
     // A few late trips make a line late, and say little of a network or a station: those have a share, on neutral ground.
-    let share = answer.on_time_share().filter(|_| !has_one_word(answer));
+    let share = answer.on_time_share().filter(|_| !has_single_verdict(answer));
     let said = match (answer.word, answer.counts) {
-        (Word::Unknown, _) => "unknown".to_owned(),
-        (_, Some(_)) if let Some(share) = share => format!("{} on time", words::share(share)),
-        (Word::Yes, Some(counts)) => yes(counts.late, counts.cancelled),
+        (DelayVerdict::Unknown, _) => "unknown".to_owned(),
+        (_, Some(_)) if let Some(share) = share => {
+            format!("{} on time", words::format_percent(share))
+        }
+        (DelayVerdict::Yes, Some(counts)) => describe_late(counts.late, counts.cancelled),
         _ => "on time".to_owned(),
     };
-    let title = match answer.counts.filter(|_| answer.word != Word::Unknown) {
-        Some(counts) => of_counts(&counts),
+    let title = match answer.counts.filter(|_| answer.word != DelayVerdict::Unknown) {
+        Some(counts) => describe_counts(&counts),
         None => "Live data is out of date or missing.".to_owned(),
     };
     let ground = match share {
         Some(_) => UNKNOWN,
         None => GROUNDS.iter().find(|(word, _)| *word == answer.word).map_or(GROUND, |(_, it)| it),
     };
-    Made::new("image/svg+xml", drawn(&label, &said, &title, ground).into_string(), answer.made_at)
+    RenderedReport::new(
+        "image/svg+xml",
+        draw_badge(&label, &said, &title, ground).into_string(),
+        answer.made_at,
+    )
 }
 
-fn yes(late: usize, cancelled: usize) -> String {
+fn describe_late(late: usize, cancelled: usize) -> String {
     match (late, cancelled) {
         (late, 0) => format!("{late} late"),
         (0, cancelled) => format!("{cancelled} cancelled"),
@@ -52,7 +59,7 @@ fn yes(late: usize, cancelled: usize) -> String {
 }
 
 /// A badge with a name, and what is said of it on a ground of its own.
-pub(in crate::pages) fn drawn(label: &str, said: &str, title: &str, ground: &str) -> Markup {
+pub(in crate::pages) fn draw_badge(label: &str, said: &str, title: &str, ground: &str) -> Markup {
     let width = |text: &str| text.chars().count() * LETTER + 2 * PADDING;
     let (left, right) = (width(label), width(said));
     let middle = HEIGHT * 2 / 3 + 1;
@@ -78,13 +85,13 @@ mod tests {
 
     #[test]
     fn a_badge_says_what_is_wrong() {
-        let said = [yes(3, 0), yes(0, 2), yes(3, 2)];
+        let said = [describe_late(3, 0), describe_late(0, 2), describe_late(3, 2)];
         assert_eq!(said, ["3 late", "2 cancelled", "3 late, 2 cancelled"]);
     }
 
     #[test]
     fn a_feeds_text_stays_text() {
-        let svg = drawn("<script>", "3 late", "a & b", "#17693f").into_string();
+        let svg = draw_badge("<script>", "3 late", "a & b", "#17693f").into_string();
         assert!(svg.starts_with("<svg xmlns=") && !svg.contains("<script>"), "{svg}");
         assert!(svg.contains("aria-label=\"&lt;script&gt;: 3 late\""), "{svg}");
     }

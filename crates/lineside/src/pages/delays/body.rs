@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use lineside_ingest::{DelayCounts, Standing, TripStanding};
+use lineside_ingest::{DelayCounts, TripDelay, TripDelayStatus};
 use maud::{Markup, html};
 
-use super::{REFRESH_S, pictures};
-use crate::delays::{Answer, LineCount, Source, Word};
-use crate::pages::{badge, board, icons, of_network, route, states, trips, words};
+use super::{REFRESH_S, charts};
+use crate::delays::{DelayReport, DelaySource, DelayVerdict, LineCount};
+use crate::pages::{badge, board, icons, line, network_page, states, trips, words};
 
 /// Trips that a list shows; the counts have all.
 pub(super) const TRIPS_SHOWN_MAX: usize = 200;
@@ -19,16 +19,16 @@ const LINES_SHOWN_MAX: usize = 200;
 const LINES_CHOSEN_MAX: usize = 500;
 
 /// What the page is called.
-pub(super) fn title(answer: &Answer) -> String {
-    match scope(answer) {
-        Some(scope) => format!("{} {scope}", question(answer)),
-        None => format!("{} {}", question(answer), answer.question.feed_name),
+pub(super) fn page_title(answer: &DelayReport) -> String {
+    match question_scope(answer) {
+        Some(scope) => format!("{} {scope}", question_text(answer)),
+        None => format!("{} {}", question_text(answer), answer.question.feed_name),
     }
 }
 
 /// A line has a trip that is late or not; a network and a station have shares.
-fn question(answer: &Answer) -> String {
-    if has_one_word(answer) {
+fn question_text(answer: &DelayReport) -> String {
+    if has_single_verdict(answer) {
         format!("Is my {} late?", answer.noun.one)
     } else {
         format!("Are {} on time?", answer.noun.many)
@@ -36,12 +36,12 @@ fn question(answer: &Answer) -> String {
 }
 
 /// Whether one word answers the question: of a line, and of anything while nothing is known.
-pub(super) fn has_one_word(answer: &Answer) -> bool {
+pub(super) fn has_single_verdict(answer: &DelayReport) -> bool {
     answer.question.route.is_some()
 }
 
 /// The line and the stop that are asked for.
-fn scope(answer: &Answer) -> Option<String> {
+fn question_scope(answer: &DelayReport) -> Option<String> {
     match (answer.question.route_name(), answer.question.stop_name()) {
         (Some(route), Some(stop)) => Some(format!("Line {route} at {stop}")),
         (Some(route), None) => Some(format!("Line {route}")),
@@ -51,23 +51,23 @@ fn scope(answer: &Answer) -> Option<String> {
 }
 
 /// The same question as JSON.
-pub(super) fn api_address(answer: &Answer) -> String {
-    format!("/api/v1/feeds/{}/delays{}", answer.question.feed, query(answer, &[]))
+pub(super) fn api_address(answer: &DelayReport) -> String {
+    format!("/api/v1/feeds/{}/delays{}", answer.question.feed, query_string(answer, &[]))
 }
 
 /// The address of this question's page.
-pub(super) fn address(answer: &Answer) -> String {
-    format!("/delays/{}{}", answer.question.feed, query(answer, &[]))
+pub(super) fn page_address(answer: &DelayReport) -> String {
+    format!("/delays/{}{}", answer.question.feed, query_string(answer, &[]))
 }
 
 /// The question's line and stop as a query, with more of them.
-fn query(answer: &Answer, more: &[(&str, &str)]) -> String {
+fn query_string(answer: &DelayReport, more: &[(&str, &str)]) -> String {
     let own = [("route", &answer.question.route), ("stop", &answer.question.stop)];
     let own = own.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
-    query_of(own.chain(more.iter().copied()))
+    join_query(own.chain(more.iter().copied()))
 }
 
-fn query_of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+fn join_query<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(pairs);
     match query.finish() {
@@ -77,29 +77,29 @@ fn query_of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> String {
 }
 
 /// The address of the same question for another line.
-fn line_address(answer: &Answer, route: &str) -> String {
+fn line_address(answer: &DelayReport, route: &str) -> String {
     let stop = answer.question.stop.as_deref().map(|stop| ("stop", stop));
-    let query = query_of([("route", route)].into_iter().chain(stop));
+    let query = join_query([("route", route)].into_iter().chain(stop));
     format!("/delays/{}{query}", answer.question.feed)
 }
 
 /// All of it.
-pub(super) fn markup(answer: &Answer, is_embedded: bool) -> Markup {
+pub(super) fn render_markup(answer: &DelayReport, is_embedded: bool) -> Markup {
     html! {
-        (head(answer, is_embedded))
-        (of_network::timetable_end(&answer.question.network))
-        (word(answer))
-        @if !is_embedded { (choice(answer)) }
-        (trip_list("late", "Late", &answer.late, answer, is_embedded))
-        (trip_list("cancelled", "Cancelled", &answer.cancelled, answer, is_embedded))
-        @if answer.question.route.is_none() { (lines(answer)) }
-        @if answer.counts.is_some_and(|counts| counts.trips > 0) { (pictures::now(answer)) }
-        @if answer.question.stop.is_none() || answer.question.route.is_none() { (pictures::over_the_day(answer)) }
-        (about(answer, is_embedded))
+        (render_head(answer, is_embedded))
+        (network_page::render_timetable_end(&answer.question.network))
+        (render_verdict(answer))
+        @if !is_embedded { (render_line_choice(answer)) }
+        (render_trip_list("late", "Late", &answer.late, answer, is_embedded))
+        (render_trip_list("cancelled", "Cancelled", &answer.cancelled, answer, is_embedded))
+        @if answer.question.route.is_none() { (render_lines(answer)) }
+        @if answer.counts.is_some_and(|counts| counts.trips > 0) { (charts::render_now_chart(answer)) }
+        @if answer.question.stop.is_none() || answer.question.route.is_none() { (charts::render_day_chart(answer)) }
+        (render_about(answer, is_embedded))
     }
 }
 
-fn head(answer: &Answer, is_embedded: bool) -> Markup {
+fn render_head(answer: &DelayReport, is_embedded: bool) -> Markup {
     let asked = &answer.question;
     html! {
         div.page-head.tight {
@@ -109,10 +109,10 @@ fn head(answer: &Answer, is_embedded: bool) -> Markup {
                         Some(_) => a.target href=(format!("/networks/{}", asked.network.id())) { (asked.feed_name) },
                         None => a.target href=(format!("/feeds/{}", asked.feed)) { (asked.feed_name) },
                     }
-                    @if scope(answer).is_some() { " › " a href=(format!("/delays/{}", asked.feed)) { "All lines" } }
+                    @if question_scope(answer).is_some() { " › " a href=(format!("/delays/{}", asked.feed)) { "All lines" } }
                 }
             }
-            h1 { (question(answer)) @if let Some(scope) = scope(answer) { " " span.scope { (scope) } } }
+            h1 { (question_text(answer)) @if let Some(scope) = question_scope(answer) { " " span.scope { (scope) } } }
             (states::recording_line(&asked.network))
         }
     }
@@ -120,83 +120,83 @@ fn head(answer: &Answer, is_embedded: bool) -> Markup {
 
 /// For how long an answer stands where the server is not heard from, and data are late after so long. Between two looks
 /// nobody is heard from, so one of them may fail.
-fn good_for(data_late_after: Option<Duration>) -> Duration {
+fn validity_period(data_late_after: Option<Duration>) -> Duration {
     let between = Duration::from_secs(u64::from(REFRESH_S));
     data_late_after.unwrap_or(GOOD_FOR_MAX).min(GOOD_FOR_MAX).max(2 * between)
 }
 
 /// The word or the share, and the counts behind it.
-fn word(answer: &Answer) -> Markup {
+fn render_verdict(answer: &DelayReport) -> Markup {
     let (icon, text) = match answer.word {
-        Word::Yes => (icons::late(), "Yes"),
-        Word::No => (icons::ok(), "No"),
-        Word::Unknown => (icons::unknown(), "Unknown"),
+        DelayVerdict::Yes => (icons::late(), "Yes"),
+        DelayVerdict::No => (icons::ok(), "No"),
+        DelayVerdict::Unknown => (icons::unknown(), "Unknown"),
     };
-    let is_known = answer.word != Word::Unknown && !has_one_word(answer);
+    let is_known = answer.word != DelayVerdict::Unknown && !has_single_verdict(answer);
     let share = answer.on_time_share().filter(|_| is_known);
     let asked = &answer.question;
     // While the server is away nothing is answered for longer than data may be late.
-    let good_for = good_for(asked.data_late_after());
+    let good_for = validity_period(asked.data_late_after());
     html! {
         section.answer.is-share[share.is_some()] data-answer=(answer.word.as_str()) data-late-after=(good_for.as_secs()) aria-label="The answer" {
             @match share {
-                Some(share) => p.answer-word { strong { (words::share(share)) } " " span.answer-unit { "on time" } },
+                Some(share) => p.answer-word { strong { (words::format_percent(share)) } " " span.answer-unit { "on time" } },
                 None => p.answer-word { (icon) strong { (text) } },
             }
-            @if share.is_some() { (figures(answer)) }
-            p.answer-words { (in_words(answer)) }
+            @if share.is_some() { (render_figures(answer)) }
+            p.answer-words { (describe_report(answer)) }
             p.answer-rule.soft {
-                "Late means " (words::span(asked.late_after.as_secs())) " or more behind schedule. "
-                @if has_one_word(answer) { "Cancelled trips count as Yes and are listed separately." }
+                "Late means " (words::format_span(asked.late_after.as_secs())) " or more behind schedule. "
+                @if has_single_verdict(answer) { "Cancelled trips count as Yes and are listed separately." }
             }
-            (times(answer))
-            (sources(answer))
+            (render_times(answer))
+            (render_sources(answer))
         }
         template #unknown-answer { (icons::unknown()) strong { "Unknown" } }
     }
 }
 
 /// `11 late · 8 cancelled`.
-fn figures(answer: &Answer) -> Markup {
+fn render_figures(answer: &DelayReport) -> Markup {
     let Some(counts) = answer.counts else { return html! {} };
     html! {
         p.answer-figures {
-            span data-figure="late" { (number(counts.late)) " late" } " · "
-            span data-figure="cancelled" { (number(counts.cancelled)) " cancelled" }
+            span data-figure="late" { (format_number(counts.late)) " late" } " · "
+            span data-figure="cancelled" { (format_number(counts.cancelled)) " cancelled" }
         }
     }
 }
 
 /// When the answer was made, and when its data were.
-fn times(answer: &Answer) -> Markup {
-    let (zone, note) = (answer.question.zone(), answer.question.zone_note());
-    let now = answer.now.seconds();
+fn render_times(answer: &DelayReport) -> Markup {
+    let (zone, note) = (answer.question.time_zone(), answer.question.zone_note());
+    let now = answer.now.unix_seconds();
     html! {
         p.answer-at {
-            span.live #live data-status="off" { "As of " (words::clock_seconds(now, &zone)) (note) }
+            span.live #live data-status="off" { "As of " (words::format_clock_seconds(now, &zone)) (note) }
             @if let Some(at) = answer.at {
-                span.soft.small { "Data from " time datetime=(words::rfc3339(at.seconds(), &zone)) { (words::clock_or_day(at.seconds(), now, &zone)) (note) } }
+                span.soft.small { "Data from " time datetime=(words::format_rfc3339(at.unix_seconds(), &zone)) { (words::format_clock_or_day(at.unix_seconds(), now, &zone)) (note) } }
             }
             span.live #connection data-status="live" hidden { "Connection lost, trying again" }
         }
     }
 }
 
-fn number(count: usize) -> String {
-    words::number(u64::try_from(count).unwrap_or(u64::MAX))
+fn format_number(count: usize) -> String {
+    words::format_number(u64::try_from(count).unwrap_or(u64::MAX))
 }
 
 /// The counts as sentences; where nothing is known, why.
-fn in_words(answer: &Answer) -> String {
-    let Some(counts) = answer.counts else { return why_unknown(answer) };
-    if answer.word == Word::Unknown && !counts.tell() {
-        return why_unknown(answer);
+fn describe_report(answer: &DelayReport) -> String {
+    let Some(counts) = answer.counts else { return explain_unknown(answer) };
+    if answer.word == DelayVerdict::Unknown && !counts.is_conclusive() {
+        return explain_unknown(answer);
     }
-    let mut told = of_counts(&counts);
+    let mut told = describe_counts(&counts);
     if let Some(worst) = counts.worst.filter(|_| counts.late > 0) {
         told += &format!(
             " The longest delay: {}.",
-            words::delay("realtime", Some(i64::from(worst))).words
+            words::format_delay("realtime", Some(i64::from(worst))).words
         );
     }
     if answer.stale {
@@ -206,48 +206,52 @@ fn in_words(answer: &Answer) -> String {
 }
 
 /// `3 of 41 trips are late and 2 are cancelled. No live times for 4; timetable only for 1.`
-pub(super) fn of_counts(counts: &DelayCounts) -> String {
+pub(super) fn describe_counts(counts: &DelayCounts) -> String {
     let are = |count: usize| if count == 1 { "is" } else { "are" };
     let without_times = counts.unknown.saturating_sub(counts.untold);
     if counts.late == 0 {
         let running = counts.trips.saturating_sub(counts.cancelled);
         let mut told = match counts.cancelled {
             0 => "No late trips".to_owned(),
-            cancelled => format!("No late trips; {} cancelled", number(cancelled)),
+            cancelled => format!("No late trips; {} cancelled", format_number(cancelled)),
         };
         let mut gaps = Vec::new();
         if without_times > 0 {
-            gaps.push(format!("{} without times", number(without_times)));
+            gaps.push(format!("{} without times", format_number(without_times)));
         }
         if counts.untold > 0 {
-            gaps.push(format!("{} timetable only", number(counts.untold)));
+            gaps.push(format!("{} timetable only", format_number(counts.untold)));
         }
-        told += &format!(" ({} running", number(running));
+        told += &format!(" ({} running", format_number(running));
         if !gaps.is_empty() {
             told += &format!("; {}", gaps.join(", "));
         }
         return told + ").";
     }
     let trips = if counts.trips == 1 { "trip" } else { "trips" };
-    let (late, of) = (number(counts.late), number(counts.trips));
+    let (late, of) = (format_number(counts.late), format_number(counts.trips));
     let mut told = format!("{late} of {of} {trips} {} late", are(counts.late));
     if counts.cancelled > 0 {
-        told += &format!(" and {} {} cancelled", number(counts.cancelled), are(counts.cancelled));
+        told += &format!(
+            " and {} {} cancelled",
+            format_number(counts.cancelled),
+            are(counts.cancelled)
+        );
     }
     told += ".";
     match (without_times, counts.untold) {
         (0, 0) => {}
-        (0, untold) => told += &format!(" Timetable only for {}.", number(untold)),
-        (unknown, 0) => told += &format!(" No live times for {}.", number(unknown)),
+        (0, untold) => told += &format!(" Timetable only for {}.", format_number(untold)),
+        (unknown, 0) => told += &format!(" No live times for {}.", format_number(unknown)),
         (unknown, untold) => {
-            let (unknown, untold) = (number(unknown), number(untold));
+            let (unknown, untold) = (format_number(unknown), format_number(untold));
             told += &format!(" No live times for {unknown}; timetable only for {untold}.");
         }
     }
     told
 }
 
-fn why_unknown(answer: &Answer) -> String {
+fn explain_unknown(answer: &DelayReport) -> String {
     if answer.question.sources.is_empty() {
         return "There is no live data for these trips, only the timetable.".to_owned();
     }
@@ -256,7 +260,7 @@ fn why_unknown(answer: &Answer) -> String {
     }
     match answer.counts {
         Some(counts) if counts.trips > counts.unknown => {
-            format!("{} That is too little to say.", of_counts(&counts))
+            format!("{} That is too little to say.", describe_counts(&counts))
         }
         Some(counts) if counts.untold > 0 && counts.untold == counts.trips => {
             "There is no live data for these trips, only the timetable.".to_owned()
@@ -267,8 +271,8 @@ fn why_unknown(answer: &Answer) -> String {
 }
 
 /// The feeds that are not to be believed, and why.
-fn sources(answer: &Answer) -> Markup {
-    let silent: Vec<&Source> =
+fn render_sources(answer: &DelayReport) -> Markup {
+    let silent: Vec<&DelaySource> =
         answer.question.sources.iter().filter(|source| !source.is_fresh).collect();
     html! {
         @if !silent.is_empty() {
@@ -276,7 +280,7 @@ fn sources(answer: &Answer) -> Markup {
                 @for source in silent {
                     li {
                         a href=(format!("/feeds/{}", source.id)) { (source.name) } " "
-                        (states::mark(source.state))
+                        (states::render_static_sign(source.state))
                         @if source.state == lineside_ingest::FeedState::Ok { " " span.soft { "Its data is now out of date." } }
                         @else { details { summary { "Details" } p.soft { (source.reason) } } }
                     }
@@ -287,11 +291,13 @@ fn sources(answer: &Answer) -> Markup {
 }
 
 /// A form to choose a line by.
-fn choice(answer: &Answer) -> Markup {
+fn render_line_choice(answer: &DelayReport) -> Markup {
     let asked = &answer.question;
     let Some(timetable) = &asked.timetable else { return html! {} };
     let mut routes: Vec<_> = timetable.routes().collect();
-    routes.sort_by_key(|route| (route.sort_order, route.name().len(), route.name(), route.id));
+    routes.sort_by_key(|route| {
+        (route.sort_order, route.display_name().len(), route.display_name(), route.id)
+    });
     html! {
         @if (2..=LINES_CHOSEN_MAX).contains(&routes.len()) {
             form.choice method="get" action=(format!("/delays/{}", asked.feed)) {
@@ -301,7 +307,7 @@ fn choice(answer: &Answer) -> Markup {
                         option value="" selected[asked.route.is_none()] { "All lines" }
                         @for route in &routes {
                             option value=(route.id) selected[asked.route.as_deref() == Some(route.id)] {
-                                (route.name()) @if !route.long_name.is_empty() && route.long_name != route.name() { " · " (route.long_name) }
+                                (route.display_name()) @if !route.long_name.is_empty() && route.long_name != route.display_name() { " · " (route.long_name) }
                             }
                         }
                     }
@@ -314,59 +320,60 @@ fn choice(answer: &Answer) -> Markup {
 }
 
 /// A list of trips.
-fn trip_list(
+fn render_trip_list(
     id: &str,
     heading: &str,
-    trips: &[std::sync::Arc<TripStanding>],
-    answer: &Answer,
+    trips: &[std::sync::Arc<TripDelay>],
+    answer: &DelayReport,
     is_embedded: bool,
 ) -> Markup {
     let left_out = trips.len().saturating_sub(TRIPS_SHOWN_MAX);
     html! {
         @if !trips.is_empty() {
             section.card aria-labelledby=(format!("{id}-title")) {
-                h2 id=(format!("{id}-title")) { (heading) " " span.soft { (words::number(u64::try_from(trips.len()).unwrap_or(u64::MAX))) } }
+                h2 id=(format!("{id}-title")) { (heading) " " span.soft { (words::format_number(u64::try_from(trips.len()).unwrap_or(u64::MAX))) } }
                 ul.trips {
-                    @for trip in trips.iter().take(TRIPS_SHOWN_MAX) { (of_trip(trip, answer, is_embedded)) }
+                    @for trip in trips.iter().take(TRIPS_SHOWN_MAX) { (render_trip(trip, answer, is_embedded)) }
                 }
-                @if left_out > 0 { p.more.soft { "and " (words::number(u64::try_from(left_out).unwrap_or(u64::MAX))) " more" } }
+                @if left_out > 0 { p.more.soft { "and " (words::format_number(u64::try_from(left_out).unwrap_or(u64::MAX))) " more" } }
             }
         }
     }
 }
 
-fn of_trip(trip: &TripStanding, answer: &Answer, is_embedded: bool) -> Markup {
+fn render_trip(trip: &TripDelay, answer: &DelayReport, is_embedded: bool) -> Markup {
     let said = match trip.standing {
-        Standing::Behind(delay) => words::delay("realtime", Some(i64::from(delay))),
-        Standing::Cancelled => words::delay("cancelled", None),
-        Standing::Unknown | Standing::Untold => words::delay("scheduled", None),
+        TripDelayStatus::Behind(delay) => words::format_delay("realtime", Some(i64::from(delay))),
+        TripDelayStatus::Cancelled => words::format_delay("cancelled", None),
+        TripDelayStatus::Unknown | TripDelayStatus::Untold => {
+            words::format_delay("scheduled", None)
+        }
     };
     html! {
         li {
-            span.line { @if let Some(name) = &trip.route_short_name { (badge::badge(name, trip.route_color)) } }
-            span.to { (destination(trip, answer, is_embedded)) }
-            span.where.soft { (place(trip, answer, is_embedded)) }
+            span.line { @if let Some(name) = &trip.route_short_name { (badge::render_badge(name, trip.route_color)) } }
+            span.to { (render_destination(trip, answer, is_embedded)) }
+            span.where.soft { (render_place(trip, answer, is_embedded)) }
             span class=(format!("delay tone-{}", said.tone)) { (said.words) }
         }
     }
 }
 
 /// Where a trip goes, as a link to its page.
-fn destination(trip: &TripStanding, answer: &Answer, is_embedded: bool) -> Markup {
+fn render_destination(trip: &TripDelay, answer: &DelayReport, is_embedded: bool) -> Markup {
     let to = trip.headsign.as_deref().unwrap_or(&trip.trip_id);
     let has_page = !is_embedded && !trip.trip_id.is_empty() && answer.question.timetable.is_some();
     let network = answer.question.network.id().as_str();
     html! {
-        @if has_page { a.target href=(trips::address(network, &trip.trip_id, &trip.start_date, &trip.start_time)) { (to) } }
+        @if has_page { a.target href=(trips::trip_address(network, &trip.trip_id, &trip.start_date, &trip.start_time)) { (to) } }
         @else { (to) }
     }
 }
 
 /// Where and when people know a trip from.
-fn place(trip: &TripStanding, answer: &Answer, is_embedded: bool) -> Markup {
-    let zone = answer.question.zone();
-    let moment =
-        |at: i64| html! { time datetime=(words::rfc3339(at, &zone)) { (words::clock(at, &zone)) } };
+fn render_place(trip: &TripDelay, answer: &DelayReport, is_embedded: bool) -> Markup {
+    let zone = answer.question.time_zone();
+    let moment = |at: i64| html! { time datetime=(words::format_rfc3339(at, &zone)) { (words::format_clock(at, &zone)) } };
     html! {
         @if let Some(at) = trip.scheduled {
             "scheduled " (moment(at))
@@ -377,7 +384,7 @@ fn place(trip: &TripStanding, answer: &Answer, is_embedded: bool) -> Markup {
             @if let Some(stop) = &trip.stop_name {
                 @if trip.begins.is_some() { ", " }
                 "next: " @match trip.stop_id.as_deref().filter(|_| !is_embedded) {
-                    Some(id) => a href=(board::address(answer.question.network.id().as_str(), id)) { (stop) },
+                    Some(id) => a href=(board::board_address(answer.question.network.id().as_str(), id)) { (stop) },
                     None => (stop),
                 }
             }
@@ -386,7 +393,7 @@ fn place(trip: &TripStanding, answer: &Answer, is_embedded: bool) -> Markup {
 }
 
 /// Each line with its counts.
-fn lines(answer: &Answer) -> Markup {
+fn render_lines(answer: &DelayReport) -> Markup {
     let none = |count: usize| (count == 0).then_some("none");
     html! {
         @if answer.lines.len() > 1 {
@@ -405,12 +412,12 @@ fn lines(answer: &Answer) -> Markup {
                         tbody {
                             @for LineCount { route_id, name, color, counts } in answer.lines.iter().take(LINES_SHOWN_MAX) {
                                 tr {
-                                    th scope="row" { a.line-link.target href=(line_address(answer, route_id)) { (badge::badge(name, *color)) } }
-                                    td.end.numeric data-count=[none(counts.late)] { (number(counts.late)) }
-                                    td.end.numeric data-count=[none(counts.cancelled)] { (number(counts.cancelled)) }
-                                    td.end.numeric.wide-only { (number(counts.on_time + counts.early)) }
-                                    td.end.numeric.wide-only { (number(counts.trips)) }
-                                    td { (worst(counts)) }
+                                    th scope="row" { a.line-link.target href=(line_address(answer, route_id)) { (badge::render_badge(name, *color)) } }
+                                    td.end.numeric data-count=[none(counts.late)] { (format_number(counts.late)) }
+                                    td.end.numeric data-count=[none(counts.cancelled)] { (format_number(counts.cancelled)) }
+                                    td.end.numeric.wide-only { (format_number(counts.on_time + counts.early)) }
+                                    td.end.numeric.wide-only { (format_number(counts.trips)) }
+                                    td { (render_worst(counts)) }
                                 }
                             }
                         }
@@ -421,8 +428,8 @@ fn lines(answer: &Answer) -> Markup {
     }
 }
 
-fn worst(counts: &DelayCounts) -> Markup {
-    let said = words::delay("realtime", counts.worst.map(i64::from));
+fn render_worst(counts: &DelayCounts) -> Markup {
+    let said = words::format_delay("realtime", counts.worst.map(i64::from));
     html! {
         @if counts.worst.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.words) } }
         @else { span.soft { "–" } }
@@ -430,22 +437,23 @@ fn worst(counts: &DelayCounts) -> Markup {
 }
 
 /// Where else the same is to be had.
-fn about(answer: &Answer, is_embedded: bool) -> Markup {
+fn render_about(answer: &DelayReport, is_embedded: bool) -> Markup {
     let asked = &answer.question;
-    let page = |more: &[(&str, &str)]| format!("/delays/{}{}", asked.feed, query(answer, more));
+    let page =
+        |more: &[(&str, &str)]| format!("/delays/{}{}", asked.feed, query_string(answer, more));
     html! {
         p.also.small.soft {
             @if is_embedded {
                 a href=(page(&[])) target="_blank" rel="noopener" { "All details, with Lineside" }
             } @else {
                 "The same " a href=(api_address(answer)) { "as JSON" } ", "
-                a href=(format!("/delays/{}/badge.svg{}", asked.feed, query(answer, &[]))) { "as a badge" } ", "
+                a href=(format!("/delays/{}/badge.svg{}", asked.feed, query_string(answer, &[]))) { "as a badge" } ", "
                 a href=(page(&[("embed", "1")])) { "for a frame" } "."
                 @if let Some(line) = asked.route.as_deref().filter(|_| asked.timetable.is_some()) {
-                    " " a href=(route::address(asked.network.id().as_str(), line)) { "The line with its vehicles" } "."
+                    " " a href=(line::line_address(asked.network.id().as_str(), line)) { "The line with its vehicles" } "."
                 }
                 @if let Some(stop) = &asked.stop {
-                    " " a href=(board::address(asked.network.id().as_str(), stop)) { "The departures of this stop" } "."
+                    " " a href=(board::board_address(asked.network.id().as_str(), stop)) { "The departures of this stop" } "."
                 }
             }
         }
@@ -461,7 +469,7 @@ mod tests {
         let check = |trips, late, cancelled, unknown, untold, expect: &str| {
             let counts =
                 DelayCounts { trips, late, cancelled, unknown, untold, ..Default::default() };
-            assert_eq!(of_counts(&counts), expect);
+            assert_eq!(describe_counts(&counts), expect);
         };
         check(41, 3, 0, 0, 0, "3 of 41 trips are late.");
         check(41, 1, 1, 0, 0, "1 of 41 trips is late and 1 is cancelled.");
@@ -474,16 +482,17 @@ mod tests {
 
     #[test]
     fn an_answer_stands_for_longer_than_from_one_look_to_the_next() {
-        let seconds =
-            |late_after: Option<u64>| good_for(late_after.map(Duration::from_secs)).as_secs();
+        let seconds = |late_after: Option<u64>| {
+            validity_period(late_after.map(Duration::from_secs)).as_secs()
+        };
         assert_eq!([None, Some(900), Some(60)].map(seconds), [300, 300, 60]);
         assert_eq!([Some(1), Some(15), Some(30)].map(seconds), [30, 30, 30]);
     }
 
     #[test]
     fn ids_stay_within_their_query() {
-        let said = query_of([("route", "a&b=c#d"), ("stop", "x y")].into_iter());
+        let said = join_query([("route", "a&b=c#d"), ("stop", "x y")].into_iter());
         assert_eq!(said, "?route=a%26b%3Dc%23d&stop=x+y");
-        assert_eq!(query_of(std::iter::empty()), "");
+        assert_eq!(join_query(std::iter::empty()), "");
     }
 }

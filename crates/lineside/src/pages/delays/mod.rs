@@ -3,7 +3,7 @@
 
 pub(super) mod badge;
 mod body;
-mod pictures;
+mod charts;
 
 use axum::Router;
 use axum::extract::{Path, State};
@@ -11,69 +11,76 @@ use axum::response::Response;
 use axum::routing::get;
 use maud::html;
 
-use super::layout::{self, Page, Section};
+use super::layout::{self, NavSection, PageLayout};
 use crate::app::App;
-use crate::delays::{self, Answer, Made, View};
-use crate::http::{Embeddable, Parameters, Refusal, Wants, producer_policy};
+use crate::delays::{self, DelayReport, DelayView, RenderedReport};
+use crate::http::{EmbeddableReply, QueryParameters, Refusal, ReplyPreferences, producer_policy};
 
 /// How often a page without scripts is loaded again, in seconds; with scripts it is asked for as often.
 const REFRESH_S: u32 = 15;
 
 pub(super) fn router() -> Router<App> {
-    Router::new().route("/delays/{feed}", get(page)).route("/delays/{feed}/badge.svg", get(picture))
+    Router::new()
+        .route("/delays/{feed}", get(get_page))
+        .route("/delays/{feed}/badge.svg", get(get_badge))
 }
 
-async fn page(
+async fn get_page(
     State(app): State<App>,
     Path(feed): Path<String>,
-    parameters: Parameters,
-    wants: Wants,
+    parameters: QueryParameters,
+    wants: ReplyPreferences,
 ) -> Response {
     let is_embedded = delays::is_embedded(&parameters);
-    let reply = match delays::asked(&app, &feed, &parameters) {
+    let reply = match delays::parse_question(&app, &feed, &parameters) {
         Ok(question) if is_embedded => {
-            delays::reply(&app, question, View::Embedded, &wants, in_frame).await
+            delays::reply_with_report(&app, question, DelayView::Embedded, &wants, render_embedded)
+                .await
         }
-        Ok(question) => delays::reply(&app, question, View::Page, &wants, whole).await,
+        Ok(question) => {
+            delays::reply_with_report(&app, question, DelayView::Page, &wants, render_page).await
+        }
         Err(refusal) => Err(refusal),
     };
     match reply {
         Ok(mut reply) => {
             if is_embedded {
-                reply.extensions_mut().insert(Embeddable);
+                reply.extensions_mut().insert(EmbeddableReply);
             }
             reply
         }
-        Err(refusal) => layout::refused(&refusal, is_embedded),
+        Err(refusal) => layout::refusal_page(&refusal, is_embedded),
     }
 }
 
-async fn picture(
+async fn get_badge(
     State(app): State<App>,
     Path(feed): Path<String>,
-    parameters: Parameters,
-    wants: Wants,
+    parameters: QueryParameters,
+    wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let question = delays::asked(&app, &feed, &parameters)?;
-    let mut reply = delays::reply(&app, question, View::Badge, &wants, badge::made).await?;
+    let question = delays::parse_question(&app, &feed, &parameters)?;
+    let mut reply =
+        delays::reply_with_report(&app, question, DelayView::Badge, &wants, badge::render_badge)
+            .await?;
     let (policy, nothing) = producer_policy();
     reply.headers_mut().insert(policy, nothing);
     Ok(reply)
 }
 
-fn whole(answer: &Answer) -> Made {
-    framed(answer, false)
+fn render_page(answer: &DelayReport) -> RenderedReport {
+    render_document(answer, false)
 }
 
-fn in_frame(answer: &Answer) -> Made {
-    framed(answer, true)
+fn render_embedded(answer: &DelayReport) -> RenderedReport {
+    render_document(answer, true)
 }
 
-fn framed(answer: &Answer, is_embedded: bool) -> Made {
-    let title = body::title(answer);
-    let mut page = Page::new(&title, Section::Networks);
+fn render_document(answer: &DelayReport, is_embedded: bool) -> RenderedReport {
+    let title = body::page_title(answer);
+    let mut page = PageLayout::new(&title, NavSection::Networks);
     page.is_shared = true;
-    page.canonical = Some(body::address(answer));
+    page.canonical = Some(body::page_address(answer));
     page.styles = &["delays.css"];
     page.scripts = &["delays.js"];
     page.refresh = Some(REFRESH_S);
@@ -83,7 +90,11 @@ fn framed(answer: &Answer, is_embedded: bool) -> Made {
     page.is_embedded = is_embedded;
     page.alternates.push(("application/json", body::api_address(answer)));
     let main = html! {
-        div.page.delays #delays data-refresh=(REFRESH_S) { (body::markup(answer, is_embedded)) }
+        div.page.delays #delays data-refresh=(REFRESH_S) { (body::render_markup(answer, is_embedded)) }
     };
-    Made::new("text/html; charset=utf-8", page.render(&main).into_string(), answer.made_at)
+    RenderedReport::new(
+        "text/html; charset=utf-8",
+        page.render_document(&main).into_string(),
+        answer.made_at,
+    )
 }

@@ -9,27 +9,27 @@ use axum::response::Response;
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
-use super::examples::{Examples, sample};
-use super::{API, STYLE, crumbs, markdown, navigation, schema};
+use super::examples::{ApiExamples, sample_value};
+use super::{API, STYLE, markdown, render_crumbs, render_navigation, schema};
 use crate::app::App;
-use crate::pages::layout::{self, Page, Section};
+use crate::pages::layout::{self, NavSection, PageLayout};
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// One method of one address.
-struct Operation<'a> {
+struct ApiOperation<'a> {
     method: &'static str,
     path: &'a str,
     value: &'a Value,
 }
 
-impl<'a> Operation<'a> {
-    fn all(document: &'a Value) -> Vec<Self> {
+impl<'a> ApiOperation<'a> {
+    fn list_operations(document: &'a Value) -> Vec<Self> {
         let paths = document["paths"].as_object().into_iter().flatten();
         let of_path = |(path, item): (&'a String, &'a Value)| {
             METHODS.iter().filter_map(move |method| {
                 let value = item.get(*method)?;
-                Some(Operation { method, path, value })
+                Some(ApiOperation { method, path, value })
             })
         };
         paths.flat_map(of_path).collect()
@@ -49,49 +49,49 @@ impl<'a> Operation<'a> {
     }
 }
 
-pub(super) async fn page(
+pub(super) async fn get_reference(
     State(app): State<App>,
     Extension(document): Extension<Arc<Value>>,
     headers: HeaderMap,
 ) -> Response {
-    let (base, examples) = (app.base_url(&headers), Examples::find(&app));
-    let operations = Operation::all(&document);
-    let mut page = Page::new("API reference", Section::Documentation);
+    let (base, examples) = (app.base_url(&headers), ApiExamples::for_app(&app));
+    let operations = ApiOperation::list_operations(&document);
+    let mut page = PageLayout::new("API reference", NavSection::Documentation);
     page.styles = &[STYLE];
     page.canonical = Some(API.to_owned());
     page.description = Some(
         "Every address of this server's API, with parameters, replies and examples.".to_owned(),
     );
-    let tags: Vec<(&str, &str)> = tags(&document).collect();
+    let tags: Vec<(&str, &str)> = list_tags(&document).collect();
     let main = html! {
         div.page.docs {
-            (navigation(API))
+            (render_navigation(API))
             article.prose {
-                (crumbs())
+                (render_crumbs())
                 h1 { "API reference" }
-                p { (PreEscaped(markdown::inline(document["info"]["description"].as_str().unwrap_or_default()))) }
+                p { (PreEscaped(markdown::render_inline(document["info"]["description"].as_str().unwrap_or_default()))) }
                 p {
-                    "For tools: " a href="/api/v1/openapi.json" { "openapi.json" } " (OpenAPI " (text(&document["openapi"])) "). "
+                    "For tools: " a href="/api/v1/openapi.json" { "openapi.json" } " (OpenAPI " (string_or_empty(&document["openapi"])) "). "
                     "Replies may be read by pages of any origin."
                 }
                 @for (tag, about) in &tags {
                     section {
-                        h2 id=(anchor_of(tag)) { (tag) }
-                        p.soft { (PreEscaped(markdown::inline(about))) }
+                        h2 id=(tag_anchor(tag)) { (tag) }
+                        p.soft { (PreEscaped(markdown::render_inline(about))) }
                         @for operation in operations.iter().filter(|operation| operation.has_tag(tag)) {
-                            (show(&document, operation, &examples, &base))
+                            (render_operation(&document, operation, &examples, &base))
                         }
                     }
                 }
-                (schema::all(&document))
+                (schema::render_schemas(&document))
             }
             nav.docs-contents aria-label="On this page" {
                 h2 { "On this page" }
                 ul {
                     @for (tag, _) in &tags {
-                        li { a href=(format!("#{}", anchor_of(tag))) { (tag) } }
+                        li { a href=(format!("#{}", tag_anchor(tag))) { (tag) } }
                         @for operation in operations.iter().filter(|operation| operation.has_tag(tag)) {
-                            li.sub { a href=(format!("#{}", operation.anchor())) { (text(&operation.value["summary"])) } }
+                            li.sub { a href=(format!("#{}", operation.anchor())) { (string_or_empty(&operation.value["summary"])) } }
                         }
                     }
                     li { a href="#schemas" { "Schemas" } }
@@ -99,41 +99,46 @@ pub(super) async fn page(
             }
         }
     };
-    layout::reply(StatusCode::OK, page.render(&main))
+    layout::reply_with_page(StatusCode::OK, page.render_document(&main))
 }
 
-fn tags(document: &Value) -> impl Iterator<Item = (&str, &str)> {
+fn list_tags(document: &Value) -> impl Iterator<Item = (&str, &str)> {
     let tags = document["tags"].as_array().into_iter().flatten();
-    tags.map(|tag| (text(&tag["name"]), text(&tag["description"])))
+    tags.map(|tag| (string_or_empty(&tag["name"]), string_or_empty(&tag["description"])))
 }
 
-fn anchor_of(tag: &str) -> String {
+fn tag_anchor(tag: &str) -> String {
     format!("tag-{}", tag.replace(' ', "-"))
 }
 
-fn text(value: &Value) -> &str {
+fn string_or_empty(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-fn show(document: &Value, operation: &Operation<'_>, examples: &Examples, base: &str) -> Markup {
+fn render_operation(
+    document: &Value,
+    operation: &ApiOperation<'_>,
+    examples: &ApiExamples,
+    base: &str,
+) -> Markup {
     let parameters = operation.parameters();
-    let description = text(&operation.value["description"]);
+    let description = string_or_empty(&operation.value["description"]);
     html! {
         section.operation id=(operation.anchor()) {
             h3 {
-                (text(&operation.value["summary"]))
+                (string_or_empty(&operation.value["summary"]))
                 " " a.anchor href=(format!("#{}", operation.anchor())) aria-label="Link to this operation" { "#" }
             }
             p { code.method data-method=(operation.method) { (operation.method.to_uppercase()) } " " code { (operation.path) } }
-            @if !description.is_empty() { p { (PreEscaped(markdown::inline(description))) } }
-            @if !parameters.is_empty() { (parameter_table(&parameters)) }
-            (replies(&operation.value["responses"]))
-            (example(document, operation, examples, base))
+            @if !description.is_empty() { p { (PreEscaped(markdown::render_inline(description))) } }
+            @if !parameters.is_empty() { (render_parameter_table(&parameters)) }
+            (render_responses(&operation.value["responses"]))
+            (render_example(document, operation, examples, base))
         }
     }
 }
 
-fn parameter_table(parameters: &[&Value]) -> Markup {
+fn render_parameter_table(parameters: &[&Value]) -> Markup {
     html! {
         div.scroll tabindex="0" {
             table {
@@ -142,12 +147,12 @@ fn parameter_table(parameters: &[&Value]) -> Markup {
                     @for parameter in parameters {
                         tr {
                             td {
-                                code { (text(&parameter["name"])) }
-                                @if text(&parameter["in"]) != "query" { br; span.soft.small { "in the " (text(&parameter["in"])) } }
+                                code { (string_or_empty(&parameter["name"])) }
+                                @if string_or_empty(&parameter["in"]) != "query" { br; span.soft.small { "in the " (string_or_empty(&parameter["in"])) } }
                                 @if parameter["required"] == true { br; span.small { "required" } }
                             }
-                            td { (schema::kind(&parameter["schema"])) (schema::bounds(&parameter["schema"])) }
-                            td { (PreEscaped(markdown::inline(text(&parameter["description"])))) }
+                            td { (schema::render_type(&parameter["schema"])) (schema::render_bounds(&parameter["schema"])) }
+                            td { (PreEscaped(markdown::render_inline(string_or_empty(&parameter["description"])))) }
                         }
                     }
                 }
@@ -156,7 +161,7 @@ fn parameter_table(parameters: &[&Value]) -> Markup {
     }
 }
 
-fn replies(responses: &Value) -> Markup {
+fn render_responses(responses: &Value) -> Markup {
     html! {
         div.scroll tabindex="0" {
             table {
@@ -165,10 +170,10 @@ fn replies(responses: &Value) -> Markup {
                     @for (status, response) in responses.as_object().into_iter().flatten() {
                         tr {
                             td { code { (status) } }
-                            td { (PreEscaped(markdown::inline(text(&response["description"])))) }
+                            td { (PreEscaped(markdown::render_inline(string_or_empty(&response["description"])))) }
                             td {
                                 @for (kind, content) in response["content"].as_object().into_iter().flatten() {
-                                    div { span.small { (kind) } " " (schema::kind(&content["schema"])) }
+                                    div { span.small { (kind) } " " (schema::render_type(&content["schema"])) }
                                 }
                             }
                         }
@@ -180,8 +185,13 @@ fn replies(responses: &Value) -> Markup {
 }
 
 /// A command that does this here, and a link where a browser can show the reply.
-fn example(document: &Value, operation: &Operation<'_>, examples: &Examples, base: &str) -> Markup {
-    let example = examples.address(operation.path, &operation.parameters());
+fn render_example(
+    document: &Value,
+    operation: &ApiOperation<'_>,
+    examples: &ApiExamples,
+    base: &str,
+) -> Markup {
+    let example = examples.fill_address(operation.path, &operation.parameters());
     let is_admin = operation.has_tag("admin");
     let is_endless = operation.path == "/events";
     let is_socket = operation.path.starts_with("/connection/");
@@ -200,7 +210,7 @@ fn example(document: &Value, operation: &Operation<'_>, examples: &Examples, bas
     }
     let body = &operation.value["requestBody"]["content"]["application/json"]["schema"];
     if !body.is_null() {
-        command.push_str(&format!(" --json '{}'", sample(document, body, 0)));
+        command.push_str(&format!(" --json '{}'", sample_value(document, body, 0)));
     }
     command.push_str(&format!(" '{base}{}'", example.address));
     let can_be_opened = operation.method == "get" && !is_admin && !is_endless && example.is_there;

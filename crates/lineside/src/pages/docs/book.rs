@@ -22,29 +22,29 @@ pub(super) const RULES_FOLDER: &str = "libs/lineside-validate/src/rules/";
 #[include = "operate/*.md"]
 #[include = "rules/*.md"]
 #[include = "dictionary.md"]
-struct Files;
+struct DocFiles;
 
 /// The chapters, read once.
-pub(super) static BOOK: LazyLock<Book> = LazyLock::new(Book::read);
+pub(super) static BOOK: LazyLock<DocBook> = LazyLock::new(DocBook::read_all);
 
 /// All chapters in order; each section begins with its `README.md`.
 #[derive(Debug)]
-pub(super) struct Book {
+pub(super) struct DocBook {
     sections: Vec<BookSection>,
     /// Chapters that belong to no section.
-    others: Vec<Chapter>,
+    others: Vec<BookChapter>,
 }
 
 /// A folder of chapters.
 #[derive(Debug)]
 pub(super) struct BookSection {
     /// Never empty; the first is the `README.md`.
-    chapters: Vec<Chapter>,
+    chapters: Vec<BookChapter>,
 }
 
 /// A page of the documentation.
 #[derive(Debug)]
-pub(super) struct Chapter {
+pub(super) struct BookChapter {
     /// Its place in the repository.
     pub(super) file: String,
     /// Its address here.
@@ -55,10 +55,11 @@ pub(super) struct Chapter {
     pub(super) text: Cow<'static, str>,
 }
 
-impl Book {
-    fn read() -> Self {
-        let sections = SECTIONS.iter().filter_map(|folder| BookSection::read(folder)).collect();
-        let others = Chapter::read("dictionary.md").into_iter().collect();
+impl DocBook {
+    fn read_all() -> Self {
+        let sections =
+            SECTIONS.iter().filter_map(|folder| BookSection::read_section(folder)).collect();
+        let others = BookChapter::read_chapter("dictionary.md").into_iter().collect();
         Self { sections, others }
     }
 
@@ -67,18 +68,18 @@ impl Book {
     }
 
     /// The chapter with this address.
-    pub(super) fn find(&self, address: &str) -> Option<&Chapter> {
-        self.all().chain(&self.others).find(|chapter| chapter.address == address)
+    pub(super) fn find_chapter(&self, address: &str) -> Option<&BookChapter> {
+        self.all_chapters().chain(&self.others).find(|chapter| chapter.address == address)
     }
 
     /// The chapter that lies in this file of the repository.
-    pub(super) fn find_file(&self, file: &str) -> Option<&Chapter> {
-        self.all().chain(&self.others).find(|chapter| chapter.file == file)
+    pub(super) fn find_file(&self, file: &str) -> Option<&BookChapter> {
+        self.all_chapters().chain(&self.others).find(|chapter| chapter.file == file)
     }
 
     /// The chapters before and after the one with this address.
-    pub(super) fn neighbors(&self, address: &str) -> (Option<&Chapter>, Option<&Chapter>) {
-        let chapters: Vec<&Chapter> = self.all().collect();
+    pub(super) fn neighbors(&self, address: &str) -> (Option<&BookChapter>, Option<&BookChapter>) {
+        let chapters: Vec<&BookChapter> = self.all_chapters().collect();
         let Some(at) = chapters.iter().position(|chapter| chapter.address == address) else {
             return (None, None);
         };
@@ -86,64 +87,65 @@ impl Book {
         (before.copied(), chapters.get(at + 1).copied())
     }
 
-    fn all(&self) -> impl Iterator<Item = &Chapter> {
+    fn all_chapters(&self) -> impl Iterator<Item = &BookChapter> {
         self.sections.iter().flat_map(|section| &section.chapters)
     }
 }
 
 impl BookSection {
     /// The chapters in the order in which the section's `README.md` links to them.
-    fn read(folder: &str) -> Option<Self> {
-        let readme = Chapter::read(&format!("{folder}/{README}"))?;
+    fn read_section(folder: &str) -> Option<Self> {
+        let readme = BookChapter::read_chapter(&format!("{folder}/{README}"))?;
         let place = |file: &str| {
             let name = file.rsplit('/').next().unwrap_or_default();
             readme.text.find(&format!("]({name}")).unwrap_or(usize::MAX)
         };
-        let mut files: Vec<String> = Files::iter()
+        let mut files: Vec<String> = DocFiles::iter()
             .filter(|file| file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
             .filter(|file| !file.ends_with(README))
             .map(Cow::into_owned)
             .collect();
         files.sort_by_key(|file| (place(file), file.clone()));
-        let others: Vec<Chapter> = files.iter().filter_map(|file| Chapter::read(file)).collect();
+        let others: Vec<BookChapter> =
+            files.iter().filter_map(|file| BookChapter::read_chapter(file)).collect();
         let chapters = std::iter::once(readme).chain(others).collect();
         Some(Self { chapters })
     }
 
     /// The chapter that introduces the section.
-    pub(super) fn readme(&self) -> &Chapter {
+    pub(super) fn readme(&self) -> &BookChapter {
         &self.chapters[0]
     }
 
     /// The others.
-    pub(super) fn chapters(&self) -> &[Chapter] {
+    pub(super) fn chapters(&self) -> &[BookChapter] {
         &self.chapters[1..]
     }
 }
 
-impl Chapter {
+impl BookChapter {
     /// `file` is relative to `docs/`.
-    fn read(file: &str) -> Option<Self> {
-        let data = Files::get(file)?.data;
+    fn read_chapter(file: &str) -> Option<Self> {
+        let data = DocFiles::get(file)?.data;
         let text = String::from_utf8(data.into_owned()).ok()?;
         let plain = file.trim_end_matches(".md").trim_end_matches("/README");
-        let title = markdown::title_of(&text).unwrap_or_else(|| plain.to_owned());
+        let title = markdown::chapter_title(&text).unwrap_or_else(|| plain.to_owned());
         let (file, address) = (format!("docs/{file}"), format!("{}/{plain}", super::ADDRESS));
         Some(Self { file, address, title, text: text.into() })
     }
 }
 
 /// The page of a rule, `/docs/rules/<code>`.
-pub(super) fn find_rule(address: &str) -> Option<Chapter> {
+pub(super) fn find_rule(address: &str) -> Option<BookChapter> {
     let code = address.strip_prefix(super::ADDRESS)?.strip_prefix("/rules/")?;
-    let schedules = rules::gtfs::kinds().chain(rules::netex::kinds());
-    let realtime = rules::gtfs_rt::kinds().chain(rules::siri::kinds());
-    let mut kinds = schedules.chain(realtime).chain(rules::gbfs::kinds());
+    let schedules = rules::gtfs::notice_kinds().chain(rules::netex::notice_kinds());
+    let realtime = rules::gtfs_rt::notice_kinds().chain(rules::siri::notice_kinds());
+    let mut kinds = schedules.chain(realtime).chain(rules::gbfs::notice_kinds());
     let kind = kinds.find(|kind| kind.code == code && !kind.page.is_empty())?;
-    Some(Chapter {
+    Some(BookChapter {
         file: format!("{RULES_FOLDER}{code}.md"),
         address: address.to_owned(),
-        title: markdown::title_of(kind.page).unwrap_or_else(|| code.to_owned()),
+        title: markdown::chapter_title(kind.page).unwrap_or_else(|| code.to_owned()),
         text: kind.page.into(),
     })
 }
@@ -159,16 +161,16 @@ mod tests {
         assert_eq!(titles.len(), SECTIONS.len(), "{titles:?}");
         let first = &BOOK.sections()[0].chapters()[0];
         assert_eq!(first.address, "/docs/guide/first-steps");
-        assert!(BOOK.find("/docs/operate/configuration").is_some());
+        assert!(BOOK.find_chapter("/docs/operate/configuration").is_some());
     }
 
     #[test]
     fn every_link_of_the_documentation_leads_to_a_page_or_to_the_repository() {
-        for chapter in BOOK.all() {
-            for link in markdown::links(&chapter.file, &chapter.text) {
+        for chapter in BOOK.all_chapters() {
+            for link in markdown::list_links(&chapter.file, &chapter.text) {
                 let Some(address) = link.strip_prefix('/') else { continue };
                 let address = format!("/{}", address.split('#').next().unwrap_or_default());
-                let is_there = BOOK.find(&address).is_some()
+                let is_there = BOOK.find_chapter(&address).is_some()
                     || find_rule(&address).is_some()
                     || address == super::super::API;
                 assert!(is_there, "{}: {link}", chapter.file);

@@ -14,7 +14,7 @@ const DEPTH_MAX: usize = 4;
 
 /// Values for the examples of all operations.
 #[derive(Debug, Default)]
-pub(super) struct Examples {
+pub(super) struct ApiExamples {
     any: Option<String>,
     schedule: Option<String>,
     realtime: Option<String>,
@@ -25,16 +25,16 @@ pub(super) struct Examples {
 
 /// An address with example values.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Example {
+pub(super) struct ExampleAddress {
     /// The path and the query.
     pub(super) address: String,
     /// Whether this server has what the address names, so that a link makes sense.
     pub(super) is_there: bool,
 }
 
-impl Examples {
+impl ApiExamples {
     /// Looks for a feed of each kind, one that has data first.
-    pub(super) fn find(app: &App) -> Self {
+    pub(super) fn for_app(app: &App) -> Self {
         let mut feeds = app.ingest().feeds();
         feeds.sort_by_key(|feed| feed.snapshot().is_none());
         let first = |is_it: &dyn Fn(Format) -> bool| {
@@ -42,13 +42,14 @@ impl Examples {
             feed.map(|feed| feed.id().to_string())
         };
         let schedule = first(&Format::is_schedule);
-        let timetable = schedule.as_deref().and_then(|id| app.ingest().network_of(id)?.timetable());
+        let timetable =
+            schedule.as_deref().and_then(|id| app.ingest().find_network_of_feed(id)?.timetable());
         let stop = timetable.and_then(|timetable| Some(timetable.stops().next()?.id.to_owned()));
         Self {
             any: schedule
                 .clone()
                 .or_else(|| feeds.first().map(|feed: &std::sync::Arc<Feed>| feed.id().to_string())),
-            realtime: first(&Format::is_real_time),
+            realtime: first(&Format::is_realtime),
             system: first(&|format| format == Format::Gbfs),
             schedule,
             stop,
@@ -56,8 +57,8 @@ impl Examples {
     }
 
     /// The address of an operation, with its required parameters filled in.
-    pub(super) fn address(&self, path: &str, parameters: &[&Value]) -> Example {
-        let mut example = Example { address: path.to_owned(), is_there: true };
+    pub(super) fn fill_address(&self, path: &str, parameters: &[&Value]) -> ExampleAddress {
+        let mut example = ExampleAddress { address: path.to_owned(), is_there: true };
         let mut query = Vec::new();
         for parameter in parameters {
             let name = parameter["name"].as_str().unwrap_or_default();
@@ -66,7 +67,8 @@ impl Examples {
                 Some("path") => {
                     let value = self.path_value(path, name, &parameter["schema"]);
                     example.is_there &= value.is_some();
-                    let value = value.map_or_else(|| name.to_uppercase(), |value| segment(&value));
+                    let value =
+                        value.map_or_else(|| name.to_uppercase(), |value| encode_segment(&value));
                     example.address = example.address.replace(&format!("{{{name}}}"), &value);
                 }
                 Some("query") if is_required => {
@@ -99,7 +101,7 @@ impl Examples {
             // Not every system has several languages, and not every schedule a second version.
             "language" | "hash" | "n" => None,
             "version" => Some("3".to_owned()),
-            _ => schema["enum"].as_array().and_then(|words| preferred(words)),
+            _ => schema["enum"].as_array().and_then(|words| preferred_word(words)),
         }
     }
 
@@ -117,23 +119,23 @@ fn needs_schedule(path: &str) -> bool {
 }
 
 /// Stop monitoring needs a stop; any other service answers without parameters.
-fn preferred(words: &[Value]) -> Option<String> {
+fn preferred_word(words: &[Value]) -> Option<String> {
     let words = words.iter().filter_map(Value::as_str);
     words.filter(|word| *word != "stop-monitoring").map(str::to_owned).next()
 }
 
-fn segment(value: &str) -> String {
+fn encode_segment(value: &str) -> String {
     percent_encoding::utf8_percent_encode(value, SEGMENT).to_string()
 }
 
 /// A value that fits a schema of the description, with its required properties.
-pub(super) fn sample(document: &Value, schema: &Value, depth: usize) -> Value {
+pub(super) fn sample_value(document: &Value, schema: &Value, depth: usize) -> Value {
     if depth > DEPTH_MAX {
         return Value::Null;
     }
     if let Some(reference) = schema["$ref"].as_str() {
         let found = document.pointer(reference.trim_start_matches('#'));
-        return found.map_or(Value::Null, |schema| sample(document, schema, depth + 1));
+        return found.map_or(Value::Null, |schema| sample_value(document, schema, depth + 1));
     }
     match schema["type"].as_str() {
         Some("object") => {
@@ -144,7 +146,7 @@ pub(super) fn sample(document: &Value, schema: &Value, depth: usize) -> Value {
                     "channel" => json!("app/news"),
                     "channels" => json!(["app/news"]),
                     "user" => json!("42"),
-                    name => sample(document, &schema["properties"][name], depth + 1),
+                    name => sample_value(document, &schema["properties"][name], depth + 1),
                 };
                 (name.to_owned(), value)
             };
@@ -155,7 +157,7 @@ pub(super) fn sample(document: &Value, schema: &Value, depth: usize) -> Value {
             }
             Value::Object(body)
         }
-        Some("array") => json!([sample(document, &schema["items"], depth + 1)]),
+        Some("array") => json!([sample_value(document, &schema["items"], depth + 1)]),
         Some("integer" | "number") => json!(1),
         Some("boolean") => json!(true),
         Some("string") => schema["enum"][0].as_str().map_or(json!("text"), |word| json!(word)),
@@ -169,24 +171,24 @@ mod tests {
 
     #[test]
     fn an_address_has_values_of_this_server_or_names_to_fill_in() {
-        let examples = Examples { stop: Some("A/1".to_owned()), ..Examples::default() };
+        let examples = ApiExamples { stop: Some("A/1".to_owned()), ..ApiExamples::default() };
         let (feed, id) = (
             json!({ "name": "feed", "in": "path", "required": true, "schema": {} }),
             json!({ "name": "id", "in": "path", "required": true, "schema": {} }),
         );
         let path = "/api/v1/stops/{feed}/{id}/departures";
-        let example = examples.address(path, &[&feed, &id]);
+        let example = examples.fill_address(path, &[&feed, &id]);
         assert_eq!(example.address, "/api/v1/stops/FEED/A%2F1/departures");
         assert!(!example.is_there);
-        let full = Examples { schedule: Some("city".to_owned()), ..examples };
-        assert!(full.address(path, &[&feed, &id]).is_there);
+        let full = ApiExamples { schedule: Some("city".to_owned()), ..examples };
+        assert!(full.fill_address(path, &[&feed, &id]).is_there);
     }
 
     #[test]
     fn a_sample_has_what_a_body_needs() {
         let document = json!({ "components": { "schemas": { "Call": { "type": "object", "required": ["channel", "n"],
             "properties": { "channel": { "type": "string" }, "n": { "type": "integer" } } } } } });
-        let sample = sample(&document, &json!({ "$ref": "#/components/schemas/Call" }), 0);
+        let sample = sample_value(&document, &json!({ "$ref": "#/components/schemas/Call" }), 0);
         assert_eq!(sample, json!({ "channel": "app/news", "n": 1 }));
     }
 }

@@ -13,17 +13,17 @@ const SUMMARY_CHARS_MAX: usize = 200;
 
 /// A chapter as HTML.
 #[derive(Debug, Default)]
-pub(super) struct Rendered {
+pub(super) struct RenderedChapter {
     pub(super) html: String,
     /// The headings below the title, to the third level.
-    pub(super) headings: Vec<Heading>,
+    pub(super) headings: Vec<ChapterHeading>,
     /// The beginning of the first paragraph.
     pub(super) summary: Option<String>,
 }
 
 /// A heading that a link can name.
 #[derive(Debug)]
-pub(super) struct Heading {
+pub(super) struct ChapterHeading {
     /// 1 for the title.
     pub(super) level: u8,
     pub(super) anchor: String,
@@ -31,10 +31,10 @@ pub(super) struct Heading {
 }
 
 /// Renders a chapter that lies at `file` in the repository. Examples call the server at `base`.
-pub(super) fn render(file: &str, text: &str, base: &str) -> Rendered {
-    let mut rendered = Rendered::default();
+pub(super) fn render_chapter(file: &str, text: &str, base: &str) -> RenderedChapter {
+    let mut rendered = RenderedChapter::default();
     let mut events = Vec::new();
-    let mut parser = parser(text);
+    let mut parser = markdown_parser(text);
     let mut is_code = false;
     while let Some(event) = parser.next() {
         match event {
@@ -44,9 +44,9 @@ pub(super) fn render(file: &str, text: &str, base: &str) -> Rendered {
                     .take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))))
                     .collect();
                 let heading = rendered.add_heading(level as u8, &inner);
-                let (level, anchor) = (level as u8, escaped(&heading));
+                let (level, anchor) = (level as u8, escape_html(&heading));
                 events.push(Event::Html(format!("<h{level} id=\"{anchor}\">").into()));
-                events.extend(inner.into_iter().map(|event| with_own_link(file, event)));
+                events.extend(inner.into_iter().map(|event| rewrite_link(file, event)));
                 let link = format!(
                     " <a class=\"anchor\" href=\"#{anchor}\" aria-label=\"Link to this section\">#</a></h{level}>\n"
                 );
@@ -73,63 +73,64 @@ pub(super) fn render(file: &str, text: &str, base: &str) -> Rendered {
             }
             // The text of a chapter is never markup of the page.
             Event::Html(text) | Event::InlineHtml(text) => events.push(Event::Text(text)),
-            event => events.push(with_own_link(file, event)),
+            event => events.push(rewrite_link(file, event)),
         }
     }
-    rendered.summary = summary(text);
+    rendered.summary = chapter_summary(text);
     html::push_html(&mut rendered.html, events.into_iter());
     rendered
 }
 
 /// A line of Markdown without its paragraph, for descriptions of the API.
-pub(super) fn inline(text: &str) -> String {
+pub(super) fn render_inline(text: &str) -> String {
     let text = text.replace("\n\n", " ");
     let paragraph = |event: &Event<'_>| {
         matches!(event, Event::Start(Tag::Paragraph) | Event::End(TagEnd::Paragraph))
     };
-    let events = parser(&text).filter(|event| !paragraph(event)).map(|event| match event {
-        Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
-        event => event,
-    });
+    let events =
+        markdown_parser(&text).filter(|event| !paragraph(event)).map(|event| match event {
+            Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
+            event => event,
+        });
     let mut html = String::new();
     html::push_html(&mut html, events);
     html
 }
 
 /// The first heading.
-pub(super) fn title_of(text: &str) -> Option<String> {
-    let mut events =
-        parser(text).skip_while(|event| !matches!(event, Event::Start(Tag::Heading { .. })));
+pub(super) fn chapter_title(text: &str) -> Option<String> {
+    let mut events = markdown_parser(text)
+        .skip_while(|event| !matches!(event, Event::Start(Tag::Heading { .. })));
     events.next()?;
     let inner: Vec<Event<'_>> =
         events.take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_)))).collect();
-    Some(plain(&inner))
+    Some(plain_text(&inner))
 }
 
 /// Where the links of a chapter lead, as they are rendered.
 #[cfg(test)]
-pub(super) fn links(file: &str, text: &str) -> Vec<String> {
+pub(super) fn list_links(file: &str, text: &str) -> Vec<String> {
     let own = |event| match event {
-        Event::Start(Tag::Link { dest_url, .. }) => Some(own_address(file, &dest_url)),
+        Event::Start(Tag::Link { dest_url, .. }) => Some(resolve_link(file, &dest_url)),
         _ => None,
     };
-    parser(text).filter_map(own).collect()
+    markdown_parser(text).filter_map(own).collect()
 }
 
-fn parser(text: &str) -> Parser<'_> {
+fn markdown_parser(text: &str) -> Parser<'_> {
     Parser::new_ext(text, Options::ENABLE_TABLES)
 }
 
-impl Rendered {
+impl RenderedChapter {
     /// The anchor of a new heading, as GitHub names it.
     fn add_heading(&mut self, level: u8, inner: &[Event<'_>]) -> String {
-        let text = plain(inner);
-        let slug = slug(&text);
+        let text = plain_text(inner);
+        let slug = heading_slug(&text);
         let n_before =
             self.headings.iter().filter(|known| slug_of_anchor(&known.anchor, &slug)).count();
         let anchor = if n_before == 0 { slug } else { format!("{slug}-{n_before}") };
         if (2..=3).contains(&level) {
-            self.headings.push(Heading { level, anchor: anchor.clone(), text });
+            self.headings.push(ChapterHeading { level, anchor: anchor.clone(), text });
         }
         anchor
     }
@@ -141,14 +142,14 @@ fn slug_of_anchor(anchor: &str, slug: &str) -> bool {
     })
 }
 
-fn slug(text: &str) -> String {
+fn heading_slug(text: &str) -> String {
     let text = text.trim().to_lowercase();
     let kept =
         text.chars().filter(|letter| letter.is_alphanumeric() || [' ', '-', '_'].contains(letter));
     kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
 }
 
-fn plain(events: &[Event<'_>]) -> String {
+fn plain_text(events: &[Event<'_>]) -> String {
     let text = |event: &Event<'_>| match event {
         Event::Text(text) | Event::Code(text) => text.to_string(),
         Event::SoftBreak => " ".to_owned(),
@@ -158,11 +159,11 @@ fn plain(events: &[Event<'_>]) -> String {
 }
 
 /// The first sentences of the first paragraph.
-fn summary(text: &str) -> Option<String> {
-    let events = parser(text).skip_while(|event| *event != Event::Start(Tag::Paragraph));
+fn chapter_summary(text: &str) -> Option<String> {
+    let events = markdown_parser(text).skip_while(|event| *event != Event::Start(Tag::Paragraph));
     let inner: Vec<Event<'_>> =
         events.take_while(|event| *event != Event::End(TagEnd::Paragraph)).collect();
-    let text = plain(&inner);
+    let text = plain_text(&inner);
     let mut summary: String = text.chars().take(SUMMARY_CHARS_MAX).collect();
     if summary.len() < text.len() {
         let end = summary.rfind(' ').unwrap_or(summary.len());
@@ -172,10 +173,10 @@ fn summary(text: &str) -> Option<String> {
     (!summary.is_empty()).then_some(summary)
 }
 
-fn with_own_link<'a>(file: &str, event: Event<'a>) -> Event<'a> {
+fn rewrite_link<'a>(file: &str, event: Event<'a>) -> Event<'a> {
     match event {
         Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
-            let dest_url = CowStr::from(own_address(file, &dest_url));
+            let dest_url = CowStr::from(resolve_link(file, &dest_url));
             Event::Start(Tag::Link { link_type, dest_url, title, id })
         }
         event => event,
@@ -183,7 +184,7 @@ fn with_own_link<'a>(file: &str, event: Event<'a>) -> Event<'a> {
 }
 
 /// Where a link of the chapter at `file` leads here: to a chapter, to a rule, or to the repository.
-fn own_address(file: &str, link: &str) -> String {
+fn resolve_link(file: &str, link: &str) -> String {
     if link.starts_with('#') || link.starts_with('/') || link.contains(':') {
         return link.to_owned();
     }
@@ -213,7 +214,7 @@ fn own_address(file: &str, link: &str) -> String {
     }
 }
 
-fn escaped(text: &str) -> String {
+fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;")
 }
 
@@ -232,9 +233,9 @@ mod tests {
             ("#here", "#here"),
             ("https://example.org/", "https://example.org/"),
         ] {
-            assert_eq!(own_address(FILE, link), address);
+            assert_eq!(resolve_link(FILE, link), address);
         }
-        let outside = own_address(FILE, "../../ARCHITECTURE.md");
+        let outside = resolve_link(FILE, "../../ARCHITECTURE.md");
         assert!(
             outside.starts_with("https://") && outside.ends_with("/ARCHITECTURE.md"),
             "{outside}"
@@ -244,13 +245,13 @@ mod tests {
     #[test]
     fn headings_have_anchors_and_markup_stays_text() {
         let text = "# A `b` & c\n\nIntro <b>x</b>.\n\n## Part\n\n## Part\n\n```sh\ncurl http://127.0.0.1:8080/x\n```\n";
-        let rendered = render(FILE, text, "https://own.example");
+        let rendered = render_chapter(FILE, text, "https://own.example");
         assert!(rendered.html.contains("<h1 id=\"a-b--c\">"), "{}", rendered.html);
         let anchors: Vec<&str> = rendered.headings.iter().map(|it| it.anchor.as_str()).collect();
         assert_eq!(anchors, ["part", "part-1"]);
         assert!(rendered.html.contains("&lt;b&gt;") && !rendered.html.contains("<b>"));
         assert!(rendered.html.contains("curl https://own.example/x"), "{}", rendered.html);
         assert_eq!(rendered.summary.as_deref(), Some("Intro x."));
-        assert_eq!(title_of(text).as_deref(), Some("A b & c"));
+        assert_eq!(chapter_title(text).as_deref(), Some("A b & c"));
     }
 }

@@ -19,8 +19,8 @@ use axum::{Extension, Router};
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
-use self::book::{BOOK, Chapter};
-use super::layout::{self, Page, Section};
+use self::book::{BOOK, BookChapter};
+use super::layout::{self, NavSection, PageLayout};
 use crate::app::App;
 
 /// Where the documentation is.
@@ -33,16 +33,16 @@ const STYLE: &str = "docs.css";
 pub(super) fn router(description: Arc<Value>) -> Router<App> {
     let to_api = || get(async || Redirect::temporary(API));
     Router::new()
-        .route(ADDRESS, get(index))
-        .route(API, get(api::page))
-        .route("/docs/{*path}", get(chapter))
+        .route(ADDRESS, get(get_index))
+        .route(API, get(api::get_reference))
+        .route("/docs/{*path}", get(get_chapter))
         .route("/api", to_api())
         .route("/api/v1", to_api())
         .layer(Extension(description))
 }
 
-async fn index() -> Response {
-    let mut page = Page::new("Documentation", Section::Documentation);
+async fn get_index() -> Response {
+    let mut page = PageLayout::new("Documentation", NavSection::Documentation);
     page.styles = &[STYLE];
     page.description =
         Some("How to use, call and run this server: guide, protocol, operation, API.".to_owned());
@@ -66,10 +66,14 @@ async fn index() -> Response {
             }
         }
     };
-    layout::reply(StatusCode::OK, page.render(&main))
+    layout::reply_with_page(StatusCode::OK, page.render_document(&main))
 }
 
-async fn chapter(State(app): State<App>, Path(path): Path<String>, headers: HeaderMap) -> Response {
+async fn get_chapter(
+    State(app): State<App>,
+    Path(path): Path<String>,
+    headers: HeaderMap,
+) -> Response {
     // Links in files and in editors have the ending.
     if let Some(plain) = path.strip_suffix(".md") {
         let plain = plain.strip_suffix("/README").unwrap_or(plain);
@@ -77,27 +81,27 @@ async fn chapter(State(app): State<App>, Path(path): Path<String>, headers: Head
     }
     let address = format!("{ADDRESS}/{}", path.trim_end_matches('/'));
     let base = app.base_url(&headers);
-    match BOOK.find(&address) {
-        Some(chapter) => show(chapter, &base),
+    match BOOK.find_chapter(&address) {
+        Some(chapter) => reply_with_chapter(chapter, &base),
         None => match book::find_rule(&address) {
-            Some(rule) => show(&rule, &base),
-            None => layout::not_found("There is no such page in the documentation."),
+            Some(rule) => reply_with_chapter(&rule, &base),
+            None => layout::not_found_page("There is no such page in the documentation."),
         },
     }
 }
 
-fn show(chapter: &Chapter, base: &str) -> Response {
-    let rendered = markdown::render(&chapter.file, &chapter.text, base);
-    let mut page = Page::new(&chapter.title, Section::Documentation);
+fn reply_with_chapter(chapter: &BookChapter, base: &str) -> Response {
+    let rendered = markdown::render_chapter(&chapter.file, &chapter.text, base);
+    let mut page = PageLayout::new(&chapter.title, NavSection::Documentation);
     page.styles = &[STYLE];
     page.canonical = Some(chapter.address.clone());
     page.description = rendered.summary.clone();
     let (before, after) = BOOK.neighbors(&chapter.address);
     let main = html! {
         div.page.docs {
-            (navigation(&chapter.address))
+            (render_navigation(&chapter.address))
             article.prose {
-                (crumbs())
+                (render_crumbs())
                 (PreEscaped(rendered.html))
                 nav.docs-neighbors aria-label="Neighboring pages" {
                     @if let Some(before) = before { a rel="prev" href=(before.address) { "‹ " (before.title) } }
@@ -116,11 +120,11 @@ fn show(chapter: &Chapter, base: &str) -> Response {
             }
         }
     };
-    layout::reply(StatusCode::OK, page.render(&main))
+    layout::reply_with_page(StatusCode::OK, page.render_document(&main))
 }
 
 /// All chapters; on a phone below the text.
-fn navigation(present: &str) -> Markup {
+fn render_navigation(present: &str) -> Markup {
     let current = |address: &str| (address == present).then_some("page");
     html! {
         nav.docs-navigation #pages aria-labelledby="pages-title" {
@@ -145,7 +149,7 @@ fn navigation(present: &str) -> Markup {
 }
 
 /// The way back, and to the list of pages where that is below the text.
-fn crumbs() -> Markup {
+fn render_crumbs() -> Markup {
     html! {
         p.crumbs { a href=(ADDRESS) { "Documentation" } span.docs-to-pages { " · " a href="#pages" { "All pages" } } }
     }

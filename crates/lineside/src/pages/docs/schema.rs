@@ -8,7 +8,7 @@ use super::markdown;
 const PREFIX: &str = "#/components/schemas/";
 
 /// A type in a few words; a named one leads to its place in the list.
-pub(super) fn kind(schema: &Value) -> Markup {
+pub(super) fn render_type(schema: &Value) -> Markup {
     if let Some(name) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix(PREFIX))
     {
         return html! { a href=(format!("#schema-{name}")) { code { (name) } } };
@@ -18,7 +18,7 @@ pub(super) fn kind(schema: &Value) -> Markup {
         return html! {
             @for (at, schema) in alternatives.iter().filter(|schema| schema["type"] != "null").enumerate() {
                 @if at > 0 { " or " }
-                (kind(schema))
+                (render_type(schema))
             }
         };
     }
@@ -29,13 +29,13 @@ pub(super) fn kind(schema: &Value) -> Markup {
         kind => kind.as_str().into_iter().collect(),
     };
     html! {
-        @if names.contains(&"array") { "list of " (kind(&schema["items"])) }
+        @if names.contains(&"array") { "list of " (render_type(&schema["items"])) }
         @else { (names.join(" or ")) }
     }
 }
 
 /// What a value must be besides its type.
-pub(super) fn bounds(schema: &Value) -> Markup {
+pub(super) fn render_bounds(schema: &Value) -> Markup {
     let words = schema["enum"].as_array();
     let range = match (schema["minimum"].as_i64(), schema["maximum"].as_i64()) {
         (Some(least), Some(most)) => Some(format!("{least} to {most}")),
@@ -49,19 +49,19 @@ pub(super) fn bounds(schema: &Value) -> Markup {
         @for bound in [range, length, items].into_iter().flatten() { br; span.small.soft { (bound) } }
         @if let Some(words) = words {
             br;
-            span.small { @for (at, word) in words.iter().enumerate() { @if at > 0 { ", " } code { (plain(word)) } } }
+            span.small { @for (at, word) in words.iter().enumerate() { @if at > 0 { ", " } code { (plain_value(word)) } } }
         }
         @if let Some(pattern) = schema["pattern"].as_str() { br; code.small { (pattern) } }
-        @if !schema["default"].is_null() { br; span.small.soft { "default " code { (plain(&schema["default"])) } } }
+        @if !schema["default"].is_null() { br; span.small.soft { "default " code { (plain_value(&schema["default"])) } } }
     }
 }
 
-fn plain(value: &Value) -> String {
+fn plain_value(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// All named schemas with their properties.
-pub(super) fn all(document: &Value) -> Markup {
+pub(super) fn render_schemas(document: &Value) -> Markup {
     let schemas = document["components"]["schemas"].as_object().into_iter().flatten();
     html! {
         section {
@@ -69,10 +69,10 @@ pub(super) fn all(document: &Value) -> Markup {
             @for (name, schema) in schemas {
                 section.operation id=(format!("schema-{name}")) {
                     h3 { code { (name) } }
-                    @if let Some(about) = schema["description"].as_str() { p { (PreEscaped(markdown::inline(about))) } }
+                    @if let Some(about) = schema["description"].as_str() { p { (PreEscaped(markdown::render_inline(about))) } }
                     @match schema["properties"].as_object() {
-                        Some(properties) if !properties.is_empty() => (property_table(properties)),
-                        _ => p { (kind(schema)) (bounds(schema)) },
+                        Some(properties) if !properties.is_empty() => (render_property_table(properties)),
+                        _ => p { (render_type(schema)) (render_bounds(schema)) },
                     }
                 }
             }
@@ -80,7 +80,7 @@ pub(super) fn all(document: &Value) -> Markup {
     }
 }
 
-fn property_table(properties: &serde_json::Map<String, Value>) -> Markup {
+fn render_property_table(properties: &serde_json::Map<String, Value>) -> Markup {
     html! {
         div.scroll tabindex="0" {
             table {
@@ -89,8 +89,8 @@ fn property_table(properties: &serde_json::Map<String, Value>) -> Markup {
                     @for (name, property) in properties {
                         tr {
                             td { code { (name) } }
-                            td { (kind(property)) (bounds(property)) }
-                            td { (PreEscaped(markdown::inline(property["description"].as_str().unwrap_or_default()))) }
+                            td { (render_type(property)) (render_bounds(property)) }
+                            td { (PreEscaped(markdown::render_inline(property["description"].as_str().unwrap_or_default()))) }
                         }
                     }
                 }

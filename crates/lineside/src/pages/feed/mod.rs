@@ -1,8 +1,8 @@
 //! `/feeds/<feed>`: one feed, in the order in which people ask. Is it good, what is it, how long is it valid, where is it,
 //! whose is it, and how is it used; then what it says right now, and behind headings that open, everything else.
 
-mod answers;
-mod current;
+mod sections;
+mod current_records;
 mod polling;
 mod publisher;
 mod usage;
@@ -14,93 +14,104 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs::Timetable;
-use lineside_formats::{Format, Losses};
+use lineside_formats::{ConversionReport, Format};
 use lineside_ingest::{Dataset, Feed, FeedId, FeedStatus, Network, Snapshot};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::availability::{self, Past};
-use super::languages::Languages;
-use super::layout::{self, Page, Section};
+use super::availability::{self, PollingHistory};
+use super::languages::PreferredLanguages;
+use super::layout::{self, NavSection, PageLayout};
 use super::{
-    addresses, assets, catalog, channels, files, losses, map, matches, networks, problems, report,
-    states, words,
+    addresses, assets, catalog, channels, conversion_report, files, map, networks, problems,
+    report, states, trip_matching, words,
 };
 use crate::app::App;
-use crate::delays::is_of_alerts;
-use crate::http::{Parameters, remembered};
-use crate::matches::Report;
-use crate::queue::Standing;
-use crate::reports::{Ahead, FeedReports};
-use crate::validators::{self, Beside};
+use crate::delays::has_only_alerts;
+use crate::external_validators::{self, ExternalComparison};
+use crate::http::{QueryParameters, read_archive};
+use crate::job_queue::JobStatus;
+use crate::reports::{FeedReports, ReportPrerequisite};
+use crate::trip_matching::MatchReport;
 
 /// The source of the bundle, as the bundler's manifest calls it.
 const BUNDLE: &str = "map/feed.js";
 
-pub(super) async fn page(
+pub(super) async fn get_feed(
     State(app): State<App>,
     Path(id): Path<String>,
-    parameters: Parameters,
+    parameters: QueryParameters,
     headers: HeaderMap,
 ) -> Response {
-    let (Some(feed), Some(network)) = (app.ingest().feed(&id), app.ingest().network_of(&id)) else {
-        return layout::not_found("No feed has this name.");
+    let (Some(feed), Some(network)) =
+        (app.ingest().find_feed(&id), app.ingest().find_network_of_feed(&id))
+    else {
+        return layout::not_found_page("No feed has this name.");
     };
-    let past = past(&app, &feed).await;
-    let matched = matched(&feed, &network).await;
-    let mut shown = Shown { past, matched, ..Shown::of(&app, feed, network, &headers) };
-    shown.languages = Languages::of(&parameters, &headers);
+    let past = read_history(&app, &feed).await;
+    let matched = match_report(&feed, &network).await;
+    let mut shown = FeedView { past, matched, ..FeedView::new(&app, feed, network, &headers) };
+    shown.languages = PreferredLanguages::from_request(&parameters, &headers);
     if let Some(report) = &shown.found.dataset {
-        shown.others = validators::beside(&app, &shown.feed, report, true).await;
+        shown.others =
+            external_validators::compare_external_reports(&app, &shown.feed, report, true).await;
     }
     let map_data = map::feed_map_data(&app, &shown.feed, &shown.network);
     let name = shown.feed.config().display_name().to_owned();
-    let mut page = Page::new(&name, Section::Catalog);
+    let mut page = PageLayout::new(&name, NavSection::Catalog);
     page.description = Some(format!(
         "State, report, availability and downloads of the public-transport feed {name}."
     ));
     page.scripts = &["feed.js"];
     page.styles = &[report::STYLE, "feed.css"];
-    page.bundle = map_data.as_ref().and_then(|_| assets::bundle(BUNDLE));
+    page.bundle = map_data.as_ref().and_then(|_| assets::find_bundle(BUNDLE));
     page.alternates.push(("application/json", format!("/api/v1/feeds/{id}")));
     page.alternates.push(("application/atom+xml", format!("/feeds/{id}/incidents.atom")));
     let is_system = shown.feed.format() == Some(Format::Gbfs);
     page.gbfs = is_system.then(|| format!("/gbfs/{id}/3/gbfs.json"));
-    layout::reply(
+    layout::reply_with_page(
         StatusCode::OK,
-        page.render(&shown.markup(map_data.as_ref(), page.bundle.is_some())),
+        page.render_document(&shown.render_markup(map_data.as_ref(), page.bundle.is_some())),
     )
 }
 
 /// How many read a feed, as the dashboard last counted it; `None` for a feed that it has not counted yet.
-fn readers(app: &App, id: &FeedId) -> Option<(u64, u64)> {
-    let board = app.ops().board();
+fn count_readers(app: &App, id: &FeedId) -> Option<(u64, u64)> {
+    let board = app.ops_dashboard().current_snapshot();
     let row = board.feeds.iter().find(|row| row.figures.id == *id)?;
     Some((row.figures.subscribers, row.figures.served.total))
 }
 
 /// The recorded history of polling; `None` while it cannot be read.
-async fn past(app: &App, feed: &Arc<Feed>) -> Option<Past> {
+async fn read_history(app: &App, feed: &Arc<Feed>) -> Option<PollingHistory> {
     let (feed, now) = (Arc::clone(feed), app.now());
     let status = feed.status();
-    let past = remembered(app, move |archive| Past::read(archive, feed.id(), now)).await;
+    let past =
+        read_archive(app, move |archive| PollingHistory::from_archive(archive, feed.id(), now))
+            .await;
     let mut past = past.ok()?;
     past.date_current(&status);
     Some(past)
 }
 
 /// How many of its ids the timetable has; only of real-time feeds.
-async fn matched(feed: &Feed, network: &Network) -> Option<Report> {
-    if !feed.format().is_some_and(Format::is_real_time) {
+async fn match_report(feed: &Feed, network: &Network) -> Option<MatchReport> {
+    if !feed.format().is_some_and(Format::is_realtime) {
         return None;
     }
-    Report::of(feed, network).await.ok()
+    MatchReport::for_feed(feed, network).await.ok()
 }
 
 /// A section of the page that opens: its heading is always shown, with a note beside it. `id` is inside the part that opens, so
 /// that a browser opens it for a link to `#id`.
-pub(super) fn fold(id: &str, title: &str, note: &Markup, is_open: bool, body: &Markup) -> Markup {
+pub(super) fn render_fold(
+    id: &str,
+    title: &str,
+    note: &Markup,
+    is_open: bool,
+    body: &Markup,
+) -> Markup {
     let heading = format!("{id}-title");
     html! {
         section.card.fold aria-labelledby=(heading) {
@@ -116,7 +127,7 @@ pub(super) fn fold(id: &str, title: &str, note: &Markup, is_open: bool, body: &M
 }
 
 /// A feed with everything that its page shows, taken once so that the page does not contradict itself.
-struct Shown {
+struct FeedView {
     feed: Arc<Feed>,
     network: Arc<Network>,
     status: Arc<FeedStatus>,
@@ -127,42 +138,42 @@ struct Shown {
     /// The timetable, only of a schedule.
     timetable: Option<Arc<Timetable>>,
     dataset: Option<Arc<Dataset>>,
-    past: Option<Past>,
-    matched: Option<Report>,
+    past: Option<PollingHistory>,
+    matched: Option<MatchReport>,
     found: Arc<FeedReports>,
     /// Reports of the operator's own validators on its schedule.
-    others: Vec<Beside>,
+    others: Vec<ExternalComparison>,
     /// Where its newest version is in the queue for validation.
-    newer: Option<Standing>,
+    newer: Option<JobStatus>,
     /// What its first report waits for.
-    ahead: Option<Ahead>,
+    ahead: Option<ReportPrerequisite>,
     /// It has alerts and no trips.
     is_of_alerts: bool,
-    languages: Languages,
+    languages: PreferredLanguages,
     /// Open subscriptions to its channels, and requests for its data since the start.
     readers: Option<(u64, u64)>,
     now: UnixMillis,
     base: String,
 }
 
-impl Shown {
-    fn of(app: &App, feed: Arc<Feed>, network: Arc<Network>, headers: &HeaderMap) -> Self {
+impl FeedView {
+    fn new(app: &App, feed: Arc<Feed>, network: Arc<Network>, headers: &HeaderMap) -> Self {
         let status = feed.status();
         let is_schedule = status.format.is_some_and(Format::is_schedule);
         Self {
             timetable: network.timetable().filter(|_| is_schedule),
             dataset: network.dataset().filter(|_| is_schedule),
-            snapshot: feed.as_sent().map(|held| Arc::clone(held.snapshot())),
+            snapshot: feed.received_snapshot().map(|held| Arc::clone(held.snapshot())),
             served: feed.snapshot(),
             past: None,
             matched: None,
-            found: app.reports().of(feed.id().as_str()).unwrap_or_default(),
+            found: app.reports().feed_reports(feed.id().as_str()).unwrap_or_default(),
             others: Vec::new(),
-            newer: app.reports().standing(feed.id().as_str()),
-            ahead: app.reports().ahead(&feed),
-            is_of_alerts: is_of_alerts(app, &feed),
-            languages: Languages::of(&Parameters::default(), headers),
-            readers: readers(app, feed.id()),
+            newer: app.reports().validation_status(feed.id().as_str()),
+            ahead: app.reports().report_prerequisite(&feed),
+            is_of_alerts: has_only_alerts(app, &feed),
+            languages: PreferredLanguages::from_request(&QueryParameters::default(), headers),
+            readers: count_readers(app, feed.id()),
             status,
             now: app.now(),
             base: app.base_url(headers),
@@ -171,7 +182,7 @@ impl Shown {
         }
     }
 
-    fn id(&self) -> &str {
+    fn feed_id(&self) -> &str {
         self.feed.config().id.as_str()
     }
 
@@ -179,33 +190,33 @@ impl Shown {
         self.status.format.or(self.feed.config().format)
     }
 
-    fn markup(&self, map_data: Option<&serde_json::Value>, has_bundle: bool) -> Markup {
-        let current = self.current();
+    fn render_markup(&self, map_data: Option<&serde_json::Value>, has_bundle: bool) -> Markup {
+        let current = self.render_current();
         html! {
             div.page.feed-page {
-                (self.head())
-                (self.contents_list(current.is_some()))
+                (self.render_head())
+                (self.render_contents_list(current.is_some()))
                 div.feed-answers {
-                    div.stack { (self.health()) (self.contents()) (self.validity()) }
-                    div.stack { (self.area(map_data, has_bundle)) (self.publisher()) (self.usage()) }
+                    div.stack { (self.render_health()) (self.render_contents()) (self.render_validity()) }
+                    div.stack { (self.render_area(map_data, has_bundle)) (self.render_publisher()) (self.render_usage()) }
                 }
                 div.stack {
                     @if let Some(current) = &current { (current) }
-                    (self.reports())
-                    (availability::card(self.id(), self.past.as_ref(), &self.zone()))
-                    (matches::card(&self.feed, self.matched.as_ref()))
-                    (files::card(&self.feed, self.now))
-                    (problems::card(&self.feed.problems_with_parts(), self.snapshot.is_some(), self.is_converted()))
-                    @if let Some(losses) = self.losses() { (losses::card(losses)) }
-                    (self.polling())
-                    (addresses::card(self.id(), self.format(), self.is_of_alerts))
-                    (channels::card(self.id(), self.format(), self.timetable.as_deref()))
+                    (self.render_reports())
+                    (availability::render_card(self.feed_id(), self.past.as_ref(), &self.time_zone()))
+                    (trip_matching::render_card(&self.feed, self.matched.as_ref()))
+                    (files::render_card(&self.feed, self.now))
+                    (problems::render_card(&self.feed.problems_with_files(), self.snapshot.is_some(), self.is_converted()))
+                    @if let Some(losses) = self.conversion_report() { (conversion_report::render_card(losses)) }
+                    (self.render_polling())
+                    (addresses::render_card(self.feed_id(), self.format(), self.is_of_alerts))
+                    (channels::render_card(self.feed_id(), self.format(), self.timetable.as_deref()))
                 }
-                (states::templates())
-                (layout::data_island("feed-data", &json!({
+                (states::render_templates())
+                (layout::render_data_island("feed-data", &json!({
                     "now": self.now.0,
                     "channels": [catalog::state_channel(&self.feed, self.format())],
-                    "feeds": [self.id()],
+                    "feeds": [self.feed_id()],
                 })))
             }
         }
@@ -217,34 +228,35 @@ impl Shown {
     }
 
     /// The elements of a NeTEx publication that its timetable lacks.
-    fn losses(&self) -> Option<&Losses> {
+    fn conversion_report(&self) -> Option<&ConversionReport> {
         self.dataset.as_ref()?.losses.as_ref()
     }
 
-    fn head(&self) -> Markup {
+    fn render_head(&self) -> Markup {
         let config = self.feed.config();
-        let id = self.id();
+        let id = self.feed_id();
         html! {
             div.page-head {
-                p.crumbs { a href="/" { "Feeds" } (networks::crumb(&self.feed)) }
+                p.crumbs { a href="/" { "Feeds" } (networks::render_crumb(&self.feed)) }
                 h1 { (config.display_name()) }
                 @if let Some(description) = &config.description { p #description { (description) } }
                 div.feed-state {
-                    (states::label(id, self.status.state))
+                    (states::render_label(id, self.status.state))
                     span data-reason-of=(id) { (self.status.reason) }
-                    (states::since(id, &self.status, &self.zone()))
+                    (states::render_since(id, &self.status, &self.time_zone()))
                     (states::service_tag_of(&self.feed, self.status.state))
                     (states::recording_tag(&self.network))
                     a.small href=(format!("/feeds/{id}/incidents.atom")) type="application/atom+xml" { "Incidents as Atom" }
-                    span.live #live data-status="off" { "Loaded at " (words::clock(self.now.seconds(), &self.zone())) }
+                    span.live #live data-status="off" { "Loaded at " (words::format_clock(self.now.unix_seconds(), &self.time_zone())) }
                 }
             }
         }
     }
 
     /// The table of contents.
-    fn contents_list(&self, has_current: bool) -> Markup {
-        let report = self.found.main().map(|found| format!("report-{}", found.subject.word()));
+    fn render_contents_list(&self, has_current: bool) -> Markup {
+        let report =
+            self.found.main_report().map(|found| format!("report-{}", found.subject.kind_name()));
         let report = report.or_else(|| self.ahead.map(|_| "report-ahead".to_owned()));
         let mut entries: Vec<(String, &str)> = vec![
             ("health".to_owned(), "Health"),
@@ -258,7 +270,7 @@ impl Shown {
             entries.push(("current".to_owned(), self.current_title()));
         }
         entries.extend(report.map(|id| (id, "Report")));
-        let has_losses = self.losses().is_some_and(|losses| !losses.is_empty());
+        let has_losses = self.conversion_report().is_some_and(|losses| !losses.is_empty());
         let folds = [
             (true, "availability", "Availability"),
             (self.matched.is_some(), "matches", "Matching"),
@@ -279,19 +291,19 @@ impl Shown {
     }
 
     /// The time zone of the network.
-    fn zone(&self) -> TimeZone {
-        words::zone_of(&self.network)
+    fn time_zone(&self) -> TimeZone {
+        words::network_zone(&self.network)
     }
 
-    fn moment(&self, at: UnixMillis) -> Markup {
-        words::time_at(at, &self.zone())
+    fn render_moment(&self, at: UnixMillis) -> Markup {
+        words::render_time(at, &self.time_zone())
     }
 
-    fn reports(&self) -> Markup {
+    fn render_reports(&self) -> Markup {
         html! {
-            @if let Some(found) = &self.found.dataset { (report::card(found, &self.others, self.newer, &[], &self.zone())) }
-            @if let Some(found) = &self.found.realtime { (report::card(found, &[], self.newer, &report::around(&self.feed, &self.network), &self.zone())) }
-            @if let Some(ahead) = self.ahead.filter(|_| self.found.main().is_none()) { (report::card_ahead(ahead)) }
+            @if let Some(found) = &self.found.dataset { (report::render_card(found, &self.others, self.newer, &[], &self.time_zone())) }
+            @if let Some(found) = &self.found.realtime { (report::render_card(found, &[], self.newer, &report::nearby_points(&self.feed, &self.network), &self.time_zone())) }
+            @if let Some(ahead) = self.ahead.filter(|_| self.found.main_report().is_none()) { (report::card_ahead(ahead)) }
         }
     }
 }

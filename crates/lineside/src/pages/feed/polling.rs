@@ -6,51 +6,54 @@ use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
 use super::super::words;
-use super::{Shown, fold};
+use super::{FeedView, render_fold};
 
-impl Shown {
+impl FeedView {
     pub(super) fn poll_interval(&self) -> String {
         let config = self.feed.config();
         match (self.format(), config.poll) {
             (Some(Format::Gbfs), None) => "as often as the ttl of each file says".to_owned(),
-            _ => format!("every {}", words::span(config.poll_interval(self.format()).as_secs())),
+            _ => format!(
+                "every {}",
+                words::format_span(config.poll_interval(self.format()).as_secs())
+            ),
         }
     }
 
-    pub(super) fn polling(&self) -> Markup {
-        let (status, counted) = (&self.status, self.feed.status_with_parts());
-        let note = requests(counted.fetches, counted.failures);
+    pub(super) fn render_polling(&self) -> Markup {
+        let (status, counted) = (&self.status, self.feed.status_with_files());
+        let note = describe_requests(counted.fetches, counted.failures);
         let body = html! {
             dl.facts.card-body {
                 dt { "Requests" } dd.numeric { (note) }
                 dt { "Interval" } dd { (self.poll_interval()) }
-                dt { "Last success" } dd { (self.optional_moment(status.last_success)) }
-                dt { "Last attempt" } dd { (self.optional_moment(status.last_attempt)) }
-                dt { "Next attempt" } dd { (self.optional_moment(status.next_poll)) }
-                (self.budget())
+                dt { "Last success" } dd { (self.render_optional_moment(status.last_success)) }
+                dt { "Last attempt" } dd { (self.render_optional_moment(status.last_attempt)) }
+                dt { "Next attempt" } dd { (self.render_optional_moment(status.next_poll)) }
+                (self.render_rate_limit())
                 @if let Some(failure) = &status.last_error {
                     dt { "Last failure" } dd { strong { (failure.code) } ": " (failure.detail) }
-                    (how_far(failure))
+                    (render_progress(failure))
                 }
                 @if let Some(snapshot) = &self.snapshot {
-                    dt { "Last good data" } dd { a href=(format!("/proxy/{}", self.id())) { (words::bytes(u64::try_from(snapshot.bytes.len()).unwrap_or(u64::MAX))) } ", " (snapshot.content_type) }
+                    dt { "Last good data" } dd { a href=(format!("/proxy/{}", self.feed_id())) { (words::format_bytes(u64::try_from(snapshot.bytes.len()).unwrap_or(u64::MAX))) } ", " (snapshot.content_type) }
                 }
             }
         };
-        fold("polling", "Polling", &html! { (note) }, false, &body)
+        render_fold("polling", "Polling", &html! { (note) }, false, &body)
     }
 
-    fn optional_moment(&self, at: Option<UnixMillis>) -> Markup {
+    fn render_optional_moment(&self, at: Option<UnixMillis>) -> Markup {
         html! {
             @match at {
-                Some(at) => (self.moment(at)),
+                Some(at) => (self.render_moment(at)),
                 None => span.soft { "not yet" },
             }
         }
     }
 
     /// The limits on requests to its producer.
-    fn budget(&self) -> Markup {
+    fn render_rate_limit(&self) -> Markup {
         let config = self.feed.config();
         html! {
             @if let Some(rate) = config.rate { dt { "Rate limit" } dd.numeric { (rate) span.soft { ", shared by all feeds of its host and credential" } } }
@@ -59,28 +62,28 @@ impl Shown {
     }
 }
 
-fn requests(all: u64, failed: u64) -> String {
-    let all_words = words::count(all, "request", "requests");
+fn describe_requests(all: u64, failed: u64) -> String {
+    let all_words = words::format_count(all, "request", "requests");
     match (all, failed) {
         (0, _) => "no request yet".to_owned(),
         (_, 0) => format!("{all_words}, none failed"),
-        _ => format!("{all_words}, {} failed", words::number(failed)),
+        _ => format!("{all_words}, {} failed", words::format_number(failed)),
     }
 }
 
 /// How far the poll came, and what came instead of data.
-fn how_far(failure: &FetchFailure) -> Markup {
+fn render_progress(failure: &FetchFailure) -> Markup {
     html! {
         @if let Some(phase) = failure.phase {
             dt { "Failed while" }
             dd {
-                (words::phase(phase))
+                (words::describe_phase(phase))
                 @if let Some(status) = failure.status { ", status " (status) }
-                @if failure.bytes > 0 { ", " (words::bytes(failure.bytes)) " received" }
+                @if failure.bytes > 0 { ", " (words::format_bytes(failure.bytes)) " received" }
             }
         }
         @if let Some(head) = &failure.head {
-            dt { (words::of_head(failure.code == FailureCode::Convert)) } dd { pre.mono.small { (head) } }
+            dt { (words::response_heading(failure.code == FailureCode::Convert)) } dd { pre.mono.small { (head) } }
         }
     }
 }
@@ -91,8 +94,8 @@ mod tests {
 
     #[test]
     fn requests_are_counted_with_those_that_failed() {
-        assert_eq!(requests(0, 0), "no request yet");
-        assert_eq!(requests(1, 0), "1 request, none failed");
-        assert_eq!(requests(416, 2), "416 requests, 2 failed");
+        assert_eq!(describe_requests(0, 0), "no request yet");
+        assert_eq!(describe_requests(1, 0), "1 request, none failed");
+        assert_eq!(describe_requests(416, 2), "416 requests, 2 failed");
     }
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::words;
-use super::Shown;
+use super::FeedView;
 
 /// Agencies whose names the page shows.
 const AGENCIES_SHOWN_MAX: usize = 5;
@@ -24,9 +24,9 @@ const LICENCES: [(&str, &str); 12] = [
     ("oglukv3", "https://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/"),
 ];
 
-impl Shown {
+impl FeedView {
     /// Whose is it?
-    pub(super) fn publisher(&self) -> Markup {
+    pub(super) fn render_publisher(&self) -> Markup {
         let config = self.feed.config();
         // A real-time feed's timetable names the publisher of both.
         let timetable = self.timetable.clone().or_else(|| self.network.timetable());
@@ -39,34 +39,34 @@ impl Shown {
             section.card #publisher aria-labelledby="publisher-title" {
                 h2 #publisher-title { "Publisher and licence" }
                 dl.facts.card-body {
-                    dt { "Publisher" } dd { (linked(name.unwrap_or("unknown"), info.map(|info| &*info.publisher_url))) }
+                    dt { "Publisher" } dd { (render_link(name.unwrap_or("unknown"), info.map(|info| &*info.publisher_url))) }
                     @if let Some(timetable) = own {
                         @let n = timetable.agencies().len();
                         @if n > 0 {
                             dt { "Agencies" } dd {
                                 @for (at, agency) in timetable.agencies().take(AGENCIES_SHOWN_MAX).enumerate() { @if at > 0 { ", " } (agency.name) }
-                                @if n > AGENCIES_SHOWN_MAX { " and " (words::number((n - AGENCIES_SHOWN_MAX) as u64)) " more" }
+                                @if n > AGENCIES_SHOWN_MAX { " and " (words::format_number((n - AGENCIES_SHOWN_MAX) as u64)) " more" }
                             }
                         }
                     }
-                    dt { "Licence" } dd { (licence(config.licence.as_deref())) }
+                    dt { "Licence" } dd { (render_licence(config.licence.as_deref())) }
                     @if email.is_some() || contact.is_some() {
                         dt { "Contact" } dd {
-                            @if let Some(email) = email { (mail(email)) }
+                            @if let Some(email) = email { (render_mail_link(email)) }
                             @if email.is_some() && contact.is_some() { ", " }
-                            @if let Some(contact) = contact { (linked(contact, Some(contact))) }
+                            @if let Some(contact) = contact { (render_link(contact, Some(contact))) }
                         }
                     }
-                    dt { "Source" } dd.mono { (linked_source(&config.url.public_name())) }
+                    dt { "Source" } dd.mono { (render_source_link(&config.url.public_name())) }
                     dt { "Feed id" } dd.mono { (config.id) }
-                    (self.secrets())
+                    (self.render_secrets())
                 }
             }
         }
     }
 
     /// The names of the secrets that are sent to its source; never their values.
-    fn secrets(&self) -> Markup {
+    fn render_secrets(&self) -> Markup {
         let config = self.feed.config();
         let pairs = config.headers.iter().chain(&config.query).map(|(name, _)| name.as_str());
         let basic = config.basic.as_ref().map(|_| "user and password");
@@ -83,7 +83,7 @@ fn is_web_address(text: &str) -> bool {
 }
 
 /// A text, as a link where its address is one of the web.
-fn linked(text: &str, address: Option<&str>) -> Markup {
+fn render_link(text: &str, address: Option<&str>) -> Markup {
     html! {
         @match address.filter(|address| is_web_address(address)) {
             Some(address) => a rel="noopener nofollow" href=(address) { (text) },
@@ -93,20 +93,20 @@ fn linked(text: &str, address: Option<&str>) -> Markup {
 }
 
 /// The source's address. It may have a hidden key in it, and then leads nowhere.
-fn linked_source(address: &str) -> Markup {
-    linked(address, Some(address).filter(|address| !address.contains("***")))
+fn render_source_link(address: &str) -> Markup {
+    render_link(address, Some(address).filter(|address| !address.contains("***")))
 }
 
-fn mail(address: &str) -> Markup {
+fn render_mail_link(address: &str) -> Markup {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+' | '@');
     let is_address = address.split('@').count() == 2 && address.chars().all(is_plain);
     html! { @if is_address { a href=(format!("mailto:{address}")) { (address) } } @else { (address) } }
 }
 
 /// A licence with the way to its text, where its name or address is known.
-fn licence(name: Option<&str>) -> Markup {
+fn render_licence(name: Option<&str>) -> Markup {
     let Some(name) = name else { return html! { span.soft { "unknown" } } };
-    linked(name, licence_address(name))
+    render_link(name, licence_address(name))
 }
 
 fn licence_address(name: &str) -> Option<&str> {
@@ -133,8 +133,8 @@ mod tests {
         );
         assert_eq!(licence_address("ask us"), None);
         assert_eq!(licence_address("javascript:alert(1)"), None);
-        assert!(!linked("x", Some("javascript:alert(1)")).into_string().contains("href"));
-        assert!(mail("a@example.org").into_string().contains("mailto:a@example.org"));
-        assert!(!mail("a@example.org?cc=b").into_string().contains("mailto"));
+        assert!(!render_link("x", Some("javascript:alert(1)")).into_string().contains("href"));
+        assert!(render_mail_link("a@example.org").into_string().contains("mailto:a@example.org"));
+        assert!(!render_mail_link("a@example.org?cc=b").into_string().contains("mailto"));
     }
 }

@@ -4,22 +4,22 @@ use lineside_formats::Format;
 use maud::{Markup, html};
 
 use super::super::{recipes, words};
-use super::Shown;
+use super::FeedView;
 
 /// One file to download.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Download {
+struct FeedDownload {
     label: String,
     path: String,
     /// In bytes, where it is known without building the file.
     size: Option<u64>,
 }
 
-impl Shown {
+impl FeedView {
     /// How do I use it?
-    pub(super) fn usage(&self) -> Markup {
+    pub(super) fn render_usage(&self) -> Markup {
         let has_data = self.snapshot.is_some();
-        let downloads = self.downloads();
+        let downloads = self.list_downloads();
         html! {
             section.card #use aria-labelledby="use-title" {
                 h2 #use-title { "Use this feed" }
@@ -32,19 +32,19 @@ impl Shown {
                             @for (at, download) in downloads.iter().enumerate() {
                                 a.button.plain[at > 0] href=(download.path) download {
                                     (download.label)
-                                    @if let Some(size) = download.size { span.numeric { " · " (words::bytes(size)) } }
+                                    @if let Some(size) = download.size { span.numeric { " · " (words::format_bytes(size)) } }
                                 }
                             }
                         }
                     }
                     @if let Some((subscriptions, requests)) = self.readers {
                         p.soft.small.readers data-subscriptions=(subscriptions) data-requests=(requests) {
-                            "Readers now: " (words::count(subscriptions, "subscription", "subscriptions")) ", "
-                            (words::count(requests, "request", "requests")) " since the server started."
+                            "Readers now: " (words::format_count(subscriptions, "subscription", "subscriptions")) ", "
+                            (words::format_count(requests, "request", "requests")) " since the server started."
                         }
                     }
                     div.snippets {
-                        @for recipe in recipes::recipes(&self.base, self.id(), self.format(), has_data) {
+                        @for recipe in recipes::list_recipes(&self.base, self.feed_id(), self.format(), has_data) {
                             details.recipe {
                                 summary { (recipe.title) }
                                 p { (recipe.what) }
@@ -61,17 +61,17 @@ impl Shown {
     }
 
     /// The files that can be downloaded, the most useful first; none before the source has delivered.
-    fn downloads(&self) -> Vec<Download> {
+    fn list_downloads(&self) -> Vec<FeedDownload> {
         let Some(snapshot) = &self.snapshot else { return Vec::new() };
         let length = |bytes: &[u8]| u64::try_from(bytes.len()).ok();
-        let id = self.id();
-        let original = |label: &str| Download {
+        let id = self.feed_id();
+        let original = |label: &str| FeedDownload {
             label: label.to_owned(),
             path: format!("/proxy/{id}"),
             size: length(&snapshot.bytes),
         };
         let made =
-            |label: &str, path: String, size| Download { label: label.to_owned(), path, size };
+            |label: &str, path: String, size| FeedDownload { label: label.to_owned(), path, size };
         let served = self.served.as_ref().and_then(|served| length(&served.bytes));
         match self.format() {
             Some(Format::Gtfs) => {

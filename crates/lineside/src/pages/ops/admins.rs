@@ -6,30 +6,32 @@ use axum::http::{HeaderValue, Method, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use maud::html;
 
-use crate::admin::By;
+use crate::admin::AdminCredential;
 use crate::app::App;
 use crate::http::Refusal;
-use crate::pages::layout::{self, Page, Section};
+use crate::pages::layout::{self, NavSection, PageLayout};
 use crate::pages::{OPS, login};
 
 /// An admin asks. Who is none is led to the login and back; what a page of another origin sends is refused.
 #[derive(Debug)]
-pub(super) struct Admin;
+pub(super) struct RequireAdmin;
 
-impl FromRequestParts<App> for Admin {
+impl FromRequestParts<App> for RequireAdmin {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
-        match <By as FromRequestParts<App>>::from_request_parts(parts, app).await {
+        match <AdminCredential as FromRequestParts<App>>::from_request_parts(parts, app).await {
             Ok(_) => Ok(Self),
-            Err(Refusal::NotAdmin) => Err(login::to_login(&back(&parts.method, &parts.uri))),
-            Err(refusal) => Err(refused(refusal, OPS)),
+            Err(Refusal::NotAdmin) => {
+                Err(login::redirect_to_login(&return_address(&parts.method, &parts.uri)))
+            }
+            Err(refusal) => Err(refusal_page(refusal, OPS)),
         }
     }
 }
 
 /// Where one goes on after the login: where one was, or at the page that the form which was sent stands on.
-fn back(method: &Method, uri: &Uri) -> Uri {
+fn return_address(method: &Method, uri: &Uri) -> Uri {
     if method.is_safe() {
         return uri.clone();
     }
@@ -41,10 +43,10 @@ fn back(method: &Method, uri: &Uri) -> Uri {
 const PAGE_SEGMENTS: usize = 4;
 
 /// A refusal in words, with the status and headers that a program gets.
-pub(super) fn refused(refusal: Refusal, back: &str) -> Response {
-    let words = refusal.words();
+pub(super) fn refusal_page(refusal: Refusal, back: &str) -> Response {
+    let words = refusal.message();
     let (told, _) = refusal.into_response().into_parts();
-    let mut page = Page::new("Not changed", Section::Operation);
+    let mut page = PageLayout::new("Not changed", NavSection::Operation);
     page.class = "ops-page";
     let main = html! {
         div.page {
@@ -55,7 +57,7 @@ pub(super) fn refused(refusal: Refusal, back: &str) -> Response {
             p { a href=(back) { "Back" } }
         }
     };
-    let mut response = layout::reply(told.status, page.render(&main));
+    let mut response = layout::reply_with_page(told.status, page.render_document(&main));
     for name in [header::RETRY_AFTER, header::WWW_AUTHENTICATE] {
         let value = told.headers.get(&name).cloned();
         response.headers_mut().extend(value.map(|value| (name, value)));
@@ -70,7 +72,7 @@ mod tests {
 
     #[track_caller]
     fn check(method: &Method, from: &'static str, to: &str) {
-        assert_eq!(back(method, &Uri::from_static(from)).to_string(), to);
+        assert_eq!(return_address(method, &Uri::from_static(from)).to_string(), to);
     }
 
     #[test]

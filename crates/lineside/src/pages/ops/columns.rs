@@ -3,11 +3,11 @@
 use lineside_ingest::FeedState;
 use lineside_sync::UnixMillis;
 
-use crate::ops::FeedFigures;
+use crate::ops::FeedOverview;
 use crate::pages::{report, words};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Column {
+pub(super) enum FeedColumn {
     Name,
     State,
     Report,
@@ -19,7 +19,7 @@ pub(super) enum Column {
     Subscribers,
 }
 
-impl Column {
+impl FeedColumn {
     pub(super) const ALL: [Self; 9] = [
         Self::Name,
         Self::State,
@@ -43,12 +43,12 @@ impl Column {
         Self::Subscribers,
     ];
 
-    pub(super) fn is_figure(self) -> bool {
+    pub(super) fn is_numeric(self) -> bool {
         Self::FIGURES.contains(&self)
     }
 
     /// In the address.
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn address_word(self) -> &'static str {
         match self {
             Self::Name => "name",
             Self::State => "state",
@@ -62,12 +62,12 @@ impl Column {
         }
     }
 
-    pub(super) fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|column| column.word() == word)
+    pub(super) fn parse_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|column| column.address_word() == word)
     }
 
     /// At its head.
-    pub(super) fn title(self) -> &'static str {
+    pub(super) fn column_title(self) -> &'static str {
         match self {
             Self::Name => "Feed",
             Self::State => "State",
@@ -82,7 +82,7 @@ impl Column {
     }
 
     /// In a sentence.
-    pub(super) fn meaning(self) -> &'static str {
+    pub(super) fn column_meaning(self) -> &'static str {
         match self {
             Self::Name => "By name",
             Self::State => "By severity, trouble first",
@@ -97,40 +97,46 @@ impl Column {
     }
 
     /// What the cell shows.
-    pub(super) fn words(self, feed: &FeedFigures, now: UnixMillis) -> String {
+    pub(super) fn cell_text(self, feed: &FeedOverview, now: UnixMillis) -> String {
         let nothing = || "–".to_owned();
         match self {
             Self::Name => feed.name.clone().unwrap_or_else(|| feed.id.to_string()),
             Self::State => feed.state.as_str().to_owned(),
-            Self::Report => feed.report.as_ref().map_or_else(nothing, report::in_figures),
-            Self::Next => match feed.next_poll.map(|at| at.since(now).as_secs()) {
+            Self::Report => feed.report.as_ref().map_or_else(nothing, report::format_figures),
+            Self::Next => match feed.next_poll.map(|at| at.duration_since(now).as_secs()) {
                 Some(0) => "now".to_owned(),
-                Some(seconds) => format!("in {}", words::duration(seconds as f64)),
+                Some(seconds) => format!("in {}", words::format_duration(seconds as f64)),
                 None => nothing(),
             },
             Self::Took => feed.fetches.took.map_or_else(nothing, |took| {
-                format!("{} · {}", words::duration(took.p50), words::duration(took.p99))
+                format!(
+                    "{} · {}",
+                    words::format_duration(took.p50),
+                    words::format_duration(took.p99)
+                )
             }),
-            Self::Out => words::bytes(feed.served.bytes),
+            Self::Out => words::format_bytes(feed.served.bytes),
             Self::Amplification => feed
                 .amplification
                 .map_or_else(nothing, |times| format!("{} ×", words::decimal(times))),
-            Self::Subscribers => words::number(feed.subscribers),
-            Self::Lag => match lag(feed, now) {
-                Some(seconds) => words::age(seconds),
+            Self::Subscribers => words::format_number(feed.subscribers),
+            Self::Lag => match data_lag(feed, now) {
+                Some(seconds) => words::format_age(seconds),
                 None => "none yet".to_owned(),
             },
         }
     }
 
     /// What rows are ordered by: the greater, the more there is to look at.
-    pub(super) fn weight(self, feed: &FeedFigures, now: UnixMillis) -> f64 {
+    pub(super) fn sort_weight(self, feed: &FeedOverview, now: UnixMillis) -> f64 {
         match self {
             // Names are texts, and compared as such.
             Self::Name => 0.0,
-            Self::State => wrong(feed.state),
+            Self::State => state_severity(feed.state),
             Self::Report => match &feed.report {
-                Some(it) if it.is_word() => it.errors as f64 * ERROR_WARNINGS + it.warnings as f64,
+                Some(it) if it.is_conclusive() => {
+                    it.errors as f64 * ERROR_WARNINGS + it.warnings as f64
+                }
                 _ => -1.0,
             },
             Self::Next => feed.next_poll.map_or(f64::INFINITY, |at| at.0 as f64),
@@ -138,7 +144,7 @@ impl Column {
             Self::Out => feed.served.bytes as f64,
             Self::Amplification => feed.amplification.unwrap_or(-1.0),
             Self::Subscribers => feed.subscribers as f64,
-            Self::Lag => lag(feed, now).map_or(f64::INFINITY, |seconds| seconds as f64),
+            Self::Lag => data_lag(feed, now).map_or(f64::INFINITY, |seconds| seconds as f64),
         }
     }
 }
@@ -147,7 +153,7 @@ impl Column {
 const ERROR_WARNINGS: f64 = 1e9;
 
 /// How much is wrong with a feed in this state.
-fn wrong(state: FeedState) -> f64 {
+fn state_severity(state: FeedState) -> f64 {
     match state {
         FeedState::Ok => 0.0,
         FeedState::Unknown => 1.0,
@@ -161,13 +167,13 @@ fn wrong(state: FeedState) -> f64 {
 }
 
 /// All states, the worst first.
-pub(super) fn worst_first() -> Vec<FeedState> {
+pub(super) fn states_worst_first() -> Vec<FeedState> {
     let mut states = FeedState::ALL.to_vec();
-    states.sort_by(|a, b| wrong(*b).total_cmp(&wrong(*a)));
+    states.sort_by(|a, b| state_severity(*b).total_cmp(&state_severity(*a)));
     states
 }
 
 /// How old the data are, in seconds: by their own time, else by when they came.
-pub(super) fn lag(feed: &FeedFigures, now: UnixMillis) -> Option<i64> {
+pub(super) fn data_lag(feed: &FeedOverview, now: UnixMillis) -> Option<i64> {
     feed.data_time.or(feed.last_success).map(|at| (now.0 - at.0) / 1_000)
 }

@@ -7,31 +7,36 @@ use lineside_store::NumberedEdit;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::admins::{Admin, refused};
-use super::{done, of_the_moment};
+use super::admins::{RequireAdmin, refusal_page};
+use super::{completed_action, mark_volatile};
 use crate::app::App;
-use crate::http::{Parameters, admin};
+use crate::http::{QueryParameters, admin};
 use crate::overrides::{
-    Difference, Override, UndoConflict, before_and_after, differences, restore_before, undo_edit,
+    FeedOverride, KeyDifference, UndoConflict, before_and_after, diff_keys, restore_before,
+    undo_edit,
 };
 use crate::pages::OPS;
-use crate::pages::layout::{self, Page, Section};
-use crate::settings::Settings;
+use crate::pages::layout::{self, NavSection, PageLayout};
+use crate::settings::LiveSettings;
 
 /// The history of all feeds.
 pub(super) const ADDRESS: &str = "/ops/history";
 
-pub(super) async fn page(State(app): State<App>, _: Admin, parameters: Parameters) -> Response {
-    let edits = match admin::before(&parameters) {
-        Ok(before) => Settings::history_of_all(&app, before).await.map_err(Into::into),
+pub(super) async fn get_history(
+    State(app): State<App>,
+    _: RequireAdmin,
+    parameters: QueryParameters,
+) -> Response {
+    let edits = match admin::parse_before(&parameters) {
+        Ok(before) => LiveSettings::history_before(&app, before).await.map_err(Into::into),
         Err(refusal) => Err(refusal),
     };
     let edits = match edits {
         Ok(edits) => edits,
-        Err(refusal) => return refused(refusal, OPS),
+        Err(refusal) => return refusal_page(refusal, OPS),
     };
-    let earlier = admin::edits_before(&edits);
-    let mut page = Page::new("History", Section::Operation);
+    let earlier = admin::next_before(&edits);
+    let mut page = PageLayout::new("History", NavSection::Operation);
     page.class = "ops-page";
     page.styles = &["ops.css"];
     page.alternates.push(("application/json", "/api/v1/admin/history".to_owned()));
@@ -42,20 +47,20 @@ pub(super) async fn page(State(app): State<App>, _: Admin, parameters: Parameter
                 h1 { "History" }
                 p { "Changes made by admins, newest first. Times in UTC." }
             }
-            (done::said(&parameters))
+            (completed_action::render_notice(&parameters))
             section.card aria-label="Edits" {
-                (list(&app, &edits, true, ADDRESS))
+                (render_list(&app, &edits, true, ADDRESS))
                 @if let Some(n) = earlier {
                     nav.pager aria-label="Pages" { a href=(format!("{ADDRESS}?before={n}")) { "Earlier" } }
                 }
             }
         }
     };
-    of_the_moment(layout::reply(StatusCode::OK, page.render(&main)))
+    mark_volatile(layout::reply_with_page(StatusCode::OK, page.render_document(&main)))
 }
 
 /// Edits, newest first; `next` is the page after an undo.
-pub(super) fn list(app: &App, edits: &[NumberedEdit], of_all: bool, next: &str) -> Markup {
+pub(super) fn render_list(app: &App, edits: &[NumberedEdit], of_all: bool, next: &str) -> Markup {
     if edits.is_empty() {
         return html! { p.card-body.soft { "No changes yet." } };
     }
@@ -70,13 +75,13 @@ pub(super) fn list(app: &App, edits: &[NumberedEdit], of_all: bool, next: &str) 
                     th scope="col" { "By" }
                     th scope="col" { span.visually-hidden { "Undo" } }
                 } }
-                tbody { @for edit in edits { (row(app, edit, edits, of_all, next)) } }
+                tbody { @for edit in edits { (render_row(app, edit, edits, of_all, next)) } }
             }
         }
     }
 }
 
-fn row(
+fn render_row(
     app: &App,
     numbered: &NumberedEdit,
     edits: &[NumberedEdit],
@@ -85,22 +90,23 @@ fn row(
 ) -> Markup {
     let (n, edit) = numbered;
     let (before, after) = before_and_after(edit);
-    let keys =
-        |over: &Option<Override>| over.as_ref().map(|over| over.keys.clone()).unwrap_or_default();
-    let changed = differences(&keys(&before), &keys(&after));
+    let keys = |over: &Option<FeedOverride>| {
+        over.as_ref().map(|over| over.keys.clone()).unwrap_or_default()
+    };
+    let changed = diff_keys(&keys(&before), &keys(&after));
     let (now, in_file) = app.settings().find_override(&edit.feed);
     let is_added = [&before, &after].iter().any(|over| over.as_ref().is_some_and(|it| it.added));
     let nothing = if in_file && !is_added { "as in the file" } else { "not set" };
-    let own = super::settings::address(&edit.feed);
+    let own = super::settings::form_address(&edit.feed);
     html! {
         tr {
-            td.nowrap { (super::utc(edit.at)) }
+            td.nowrap { (super::render_utc(edit.at)) }
             @if of_all { td { a href=(own) { (edit.feed) } } }
             td {
                 span.soft.small { (n) " " }
-                @match edit.undoes { Some(undone) => { "Undid change " (undone) }, None => (what(&edit.what)) }
+                @match edit.undoes { Some(undone) => { "Undid change " (undone) }, None => (describe_edit(&edit.what)) }
             }
-            td { (changes(&changed, nothing)) }
+            td { (render_changes(&changed, nothing)) }
             td { (edit.who) }
             td.end {
                 @match undo_edit(numbered, now.as_ref(), edits) {
@@ -110,7 +116,7 @@ fn row(
                         button.button.plain.compact type="submit" aria-label=(format!("Undo change {n}: {}", edit.feed)) { "Undo" }
                     },
                     Err(conflict) => {
-                        span.soft.small { (superseded(*n, &conflict, edits)) }
+                        span.soft.small { (explain_conflict(*n, &conflict, edits)) }
                         @if restore_before(numbered, now.as_ref()) != now {
                             br;
                             a.small.target href=(format!("{own}/history/{n}/undo")) aria-label=(format!("Restore the values before this: change {n}, {}", edit.feed)) { "Restore the values before this" }
@@ -123,7 +129,7 @@ fn row(
 }
 
 /// Why an edit cannot be undone by itself.
-fn superseded(n: i64, conflict: &UndoConflict, edits: &[NumberedEdit]) -> Markup {
+fn explain_conflict(n: i64, conflict: &UndoConflict, edits: &[NumberedEdit]) -> Markup {
     let undone_by = edits.iter().find(|(_, edit)| edit.undoes == Some(n)).map(|(by, _)| *by);
     html! {
         @match (undone_by, conflict.by) {
@@ -134,7 +140,7 @@ fn superseded(n: i64, conflict: &UndoConflict, edits: &[NumberedEdit]) -> Markup
     }
 }
 
-fn what(word: &str) -> &str {
+fn describe_edit(word: &str) -> &str {
     match word {
         "add" => "Added",
         "change" => "Changed",
@@ -147,18 +153,18 @@ fn what(word: &str) -> &str {
 }
 
 /// Keys with their old and new values; `nothing` stands for no value.
-pub(super) fn changes(changed: &[Difference], nothing: &str) -> Markup {
+pub(super) fn render_changes(changed: &[KeyDifference], nothing: &str) -> Markup {
     html! {
         @if changed.is_empty() { span.soft.no-change { "–" } } @else {
             dl.changes {
-                @for Difference { key, old, new } in changed {
+                @for KeyDifference { key, old, new } in changed {
                     div {
                         dt { code { (key) } }
                         dd {
-                            @if old.is_null() { span.soft { (nothing) } } @else { del { (value(old, nothing)) } }
+                            @if old.is_null() { span.soft { (nothing) } } @else { del { (format_value(old, nothing)) } }
                             span aria-hidden="true" { " → " }
                             ins {
-                                @if old == new { "changed, not shown" } @else { (value(new, nothing)) }
+                                @if old == new { "changed, not shown" } @else { (format_value(new, nothing)) }
                             }
                         }
                     }
@@ -168,7 +174,7 @@ pub(super) fn changes(changed: &[Difference], nothing: &str) -> Markup {
     }
 }
 
-fn value(value: &Value, nothing: &str) -> String {
+fn format_value(value: &Value, nothing: &str) -> String {
     match value {
         Value::Null => nothing.to_owned(),
         Value::String(text) => text.clone(),

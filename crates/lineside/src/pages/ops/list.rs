@@ -4,25 +4,25 @@ use lineside_ingest::FeedState;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
-use super::columns::Column;
-use super::query::Query;
-use super::range::Range;
-use super::{acts, detail};
+use super::columns::FeedColumn;
+use super::dashboard_query::DashboardQuery;
+use super::range::TileRange;
+use super::{actions, detail};
 use crate::app::App;
-use crate::ops::{Board, FeedFigures};
+use crate::ops::{DashboardSnapshot, FeedOverview};
 use crate::pages::states::ServiceCountdown;
 use crate::pages::{states, words};
-use crate::reports::Verdict;
+use crate::reports::ReportVerdict;
 
 /// Rows of one page.
 pub(super) const ROWS_PER_PAGE: usize = 100;
 
-fn service_countdown(figures: &FeedFigures) -> ServiceCountdown {
-    let FeedFigures { service_days_left, service_days_until_start, .. } = *figures;
+fn service_countdown(figures: &FeedOverview) -> ServiceCountdown {
+    let FeedOverview { service_days_left, service_days_until_start, .. } = *figures;
     ServiceCountdown { days_left: service_days_left, days_until_start: service_days_until_start }
 }
 
-pub(super) fn search_form(query: &Query) -> Markup {
+pub(super) fn render_search_form(query: &DashboardQuery) -> Markup {
     html! {
         form.search.ops-search role="search" action="/ops" {
             div.search-line {
@@ -39,39 +39,44 @@ pub(super) fn search_form(query: &Query) -> Markup {
                     }
                 }
             }
-            @if query.range != Range::default() { input type="hidden" name="range" value=(query.range.word()); }
+            @if query.range != TileRange::default() { input type="hidden" name="range" value=(query.range.address_word()); }
             @if let Some(sort) = query.sort_word() { input type="hidden" name="sort" value=(sort); }
         }
     }
 }
 
-pub(super) fn table(app: &App, board: &Board, query: &Query, is_admin: bool) -> Markup {
+pub(super) fn render_table(
+    app: &App,
+    board: &DashboardSnapshot,
+    query: &DashboardQuery,
+    is_admin: bool,
+) -> Markup {
     let now = app.now();
-    let found = query.pick(board, now);
+    let found = query.select_feeds(board, now);
     let pages = found.len().div_ceil(ROWS_PER_PAGE).max(1);
     let page = query.page.min(pages);
     let first = (page - 1) * ROWS_PER_PAGE;
-    let columns = Column::ALL.len() + usize::from(is_admin);
+    let columns = FeedColumn::ALL.len() + usize::from(is_admin);
     html! {
         section.card {
             div.card-head {
                 h2 #ops-title { "Feeds" }
-                span.soft.small #found { (found_words(found.len(), board.feeds.len(), first)) }
+                span.soft.small #found { (describe_found(found.len(), board.feeds.len(), first)) }
             }
             div.scroll tabindex="0" role="region" aria-labelledby="ops-title" {
                 table.list-table.ops #ops role="table" {
                     thead role="rowgroup" {
                         tr role="row" {
-                            @for column in Column::ALL { (heading(column, query)) }
+                            @for column in FeedColumn::ALL { (render_heading(column, query)) }
                             @if is_admin { th role="columnheader" scope="col" { span.visually-hidden { "Actions" } } }
                         }
                     }
                     tbody #ops-rows role="rowgroup" {
                         @for figures in found.iter().skip(first).take(ROWS_PER_PAGE) {
-                            (row(figures, query, now, is_admin))
+                            (render_row(figures, query, now, is_admin))
                             @if query.open.as_deref() == Some(figures.id.as_str()) {
                                 tr.ops-open role="row" {
-                                    td role="cell" colspan=(columns) { (detail::of(figures, now)) }
+                                    td role="cell" colspan=(columns) { (detail::render_detail(figures, now)) }
                                 }
                             }
                         }
@@ -79,27 +84,27 @@ pub(super) fn table(app: &App, board: &Board, query: &Query, is_admin: bool) -> 
                 }
             }
             p.board-empty #none hidden[!found.is_empty()] { "No feeds match." }
-            (pager(query, page, pages))
+            (render_pager(query, page, pages))
         }
     }
 }
 
 /// Links to the pages around this one; the page's script keeps them.
-fn pager(query: &Query, page: usize, pages: usize) -> Markup {
+fn render_pager(query: &DashboardQuery, page: usize, pages: usize) -> Markup {
     let (previous, next) = (page.saturating_sub(1).max(1), (page + 1).min(pages));
     html! {
         nav.pager #pager aria-label="Pages of feeds" hidden[pages < 2] {
-            a data-page="previous" href=(query.with_page(previous).address()) hidden[page == 1] { "Previous" }
+            a data-page="previous" href=(query.with_page(previous).list_address()) hidden[page == 1] { "Previous" }
             span.small.soft #page-words { "Page " (page) " of " (pages) }
-            a data-page="next" href=(query.with_page(next).address()) hidden[page == pages] { "Next" }
+            a data-page="next" href=(query.with_page(next).list_address()) hidden[page == pages] { "Next" }
         }
     }
 }
 
 /// Which feeds are shown, of how many.
-fn found_words(found: usize, all: usize, first: usize) -> String {
-    let all_words = words::count(all as u64, "feed", "feeds");
-    let number = |n: usize| words::number(n as u64);
+fn describe_found(found: usize, all: usize, first: usize) -> String {
+    let all_words = words::format_count(all as u64, "feed", "feeds");
+    let number = |n: usize| words::format_number(n as u64);
     match found {
         found if found > ROWS_PER_PAGE => {
             let last = (first + ROWS_PER_PAGE).min(found);
@@ -112,72 +117,78 @@ fn found_words(found: usize, all: usize, first: usize) -> String {
 }
 
 /// A column's head: a link to the same list in its order.
-fn heading(column: Column, query: &Query) -> Markup {
+fn render_heading(column: FeedColumn, query: &DashboardQuery) -> Markup {
     let order = match query.is_sorted_by(column) {
         Some(true) => "descending",
         Some(false) => "ascending",
         None => "none",
     };
     html! {
-        th.end[column.is_figure()] role="columnheader" scope="col" aria-sort=(order) data-sort=(column.word()) {
-            a href=(query.sorted_by(column)) title=(column.meaning()) { (column.title()) }
+        th.end[column.is_numeric()] role="columnheader" scope="col" aria-sort=(order) data-sort=(column.address_word()) {
+            a href=(query.sort_address(column)) title=(column.column_meaning()) { (column.column_title()) }
         }
     }
 }
 
-fn row(figures: &FeedFigures, query: &Query, now: UnixMillis, is_admin: bool) -> Markup {
+fn render_row(
+    figures: &FeedOverview,
+    query: &DashboardQuery,
+    now: UnixMillis,
+    is_admin: bool,
+) -> Markup {
     let id = figures.id.as_str();
     let is_open = query.open.as_deref() == Some(id);
     let more = if is_open { "Less" } else { "More" };
-    let verdict = figures.report.as_ref().map(|report| Verdict::of(Some(report)).as_str());
+    let verdict =
+        figures.report.as_ref().map(|report| ReportVerdict::from_summary(Some(report)).as_str());
     html! {
         tr #(format!("feed-{id}")) role="row" data-feed=(id) {
             td.cell-name role="cell" data-col="name" {
                 div.one-line {
                     a.feed-name href=(format!("/feeds/{id}")) title=(id) { (figures.name.as_deref().unwrap_or(id)) }
-                    a.small.ops-more href=(query.opened(id, is_open)) aria-expanded=(is_open) aria-label={ (more) " about " (id) } { (more) }
+                    a.small.ops-more href=(query.row_address(id, is_open)) aria-expanded=(is_open) aria-label={ (more) " about " (id) } { (more) }
                 }
             }
             td.cell-state role="cell" data-col="state" {
                 div.one-line {
-                    (states::sign(id, figures.state))
+                    (states::render_sign(id, figures.state))
                     span.soft.small.reason data-reason-of=(id) title=(figures.reason) hidden[figures.state == FeedState::Ok] { (figures.reason) }
-                    (states::service_tag(id, service_countdown(figures), figures.state))
+                    (states::render_service_tag(id, service_countdown(figures), figures.state))
                 }
             }
-            @for column in Column::FIGURES {
-                td.end.numeric role="cell" data-col=(column.word()) data-label=(column.title())
-                    data-verdict=[verdict.filter(|_| column == Column::Report)] { (column.words(figures, now)) }
+            @for column in FeedColumn::FIGURES {
+                td.end.numeric role="cell" data-col=(column.address_word()) data-label=(column.column_title())
+                    data-verdict=[verdict.filter(|_| column == FeedColumn::Report)] { (column.cell_text(figures, now)) }
             }
-            @if is_admin { td.cell-acts role="cell" { (change(id, figures.paused, Some(&query.address()))) } }
+            @if is_admin { td.cell-acts role="cell" { (render_actions(id, figures.paused, Some(&query.list_address()))) } }
         }
     }
 }
 
 /// What an admin can do with a feed from its row.
-fn change(id: &str, is_paused: bool, next: Option<&str>) -> Markup {
+fn render_actions(id: &str, is_paused: bool, next: Option<&str>) -> Markup {
     html! {
         div.ops-acts {
-            (acts::button(id, "poll", "Poll now", next))
-            @if is_paused { (acts::button(id, "resume", "Resume", next)) }
-            @else { (acts::button(id, "pause", "Pause", next)) }
+            (actions::render_button(id, "poll", "Poll now", next))
+            @if is_paused { (actions::render_button(id, "resume", "Resume", next)) }
+            @else { (actions::render_button(id, "pause", "Pause", next)) }
             a.small.ops-edit href=(format!("/ops/feeds/{id}")) aria-label={ "Edit: " (id) } { "Edit" }
         }
     }
 }
 
 /// A row for the page's script to fill.
-pub(super) fn empty_row(is_admin: bool) -> Markup {
+pub(super) fn render_empty_row(is_admin: bool) -> Markup {
     html! {
         tr role="row" {
             td.cell-name role="cell" data-col="name" {
                 div.one-line { a.feed-name {} a.small.ops-more aria-expanded="false" { "More" } }
             }
-            td.cell-state role="cell" data-col="state" { div.one-line { span.state {} span.soft.small.reason {} (states::service_tag("", ServiceCountdown::default(), FeedState::Unknown)) } }
-            @for column in Column::FIGURES {
-                td.end.numeric role="cell" data-col=(column.word()) data-label=(column.title()) {}
+            td.cell-state role="cell" data-col="state" { div.one-line { span.state {} span.soft.small.reason {} (states::render_service_tag("", ServiceCountdown::default(), FeedState::Unknown)) } }
+            @for column in FeedColumn::FIGURES {
+                td.end.numeric role="cell" data-col=(column.address_word()) data-label=(column.column_title()) {}
             }
-            @if is_admin { td.cell-acts role="cell" { (change("", false, None)) } }
+            @if is_admin { td.cell-acts role="cell" { (render_actions("", false, None)) } }
         }
     }
 }

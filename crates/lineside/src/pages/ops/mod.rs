@@ -7,17 +7,17 @@
 //! Admins change feeds from here: `acts` has the buttons, `settings` the form of a feed, `history` the undo. Each is a form
 //! that works without scripts.
 
-mod acts;
+mod actions;
 mod admins;
 mod columns;
 mod detail;
-mod done;
+mod completed_action;
 mod history;
 mod list;
 mod node;
 mod notices;
 mod profile;
-mod query;
+mod dashboard_query;
 mod range;
 mod settings;
 
@@ -34,154 +34,161 @@ use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
 
-use self::query::Query;
-use super::layout::{self, Page, Section};
+use self::dashboard_query::DashboardQuery;
+use super::layout::{self, NavSection, PageLayout};
 use super::{OPS, login, states, words};
-use crate::admin::By;
+use crate::admin::AdminCredential;
 use crate::app::App;
-use crate::http::{Parameters, Refusal};
-use crate::ops::{Board, FEEDS, NODE};
+use crate::http::{QueryParameters, Refusal};
+use crate::ops::{DashboardSnapshot, FEEDS, NODE};
 
 /// The tiles of the server over a range, for the page's script.
 const TILES: &str = "/ops/tiles";
 /// Atom of all incidents.
 const INCIDENTS_ATOM: &str = "/incidents.atom";
 
-async fn page(
+async fn get_dashboard(
     State(app): State<App>,
-    by: Option<By>,
+    by: Option<AdminCredential>,
     uri: Uri,
-    parameters: Parameters,
+    parameters: QueryParameters,
 ) -> Response {
-    if !may_look(&app, by) {
-        return login::to_login(&uri);
+    if !may_view(&app, by) {
+        return login::redirect_to_login(&uri);
     }
-    let query = Query::read(&parameters);
+    let query = DashboardQuery::from_parameters(&parameters);
     // An admin sees the effect of a change at once; other viewers do not cause extra samples.
     let board = match by {
-        Some(_) => app.ops().look().await,
-        None => app.ops().board(),
+        Some(_) => app.ops_dashboard().refresh_snapshot().await,
+        None => app.ops_dashboard().current_snapshot(),
     };
-    let incidents = notices::recent_incidents(&app).await;
-    let mut page = Page::new("Operations", Section::Operation);
+    let incidents = notices::read_recent_incidents(&app).await;
+    let mut page = PageLayout::new("Operations", NavSection::Operation);
     page.class = "ops-page";
     page.styles = &["ops.css"];
     page.scripts = &["ops.js"];
     page.alternates.push(("application/atom+xml", INCIDENTS_ATOM.to_owned()));
     let main = html! {
         div.page.wide {
-            (head(&board, &query, by))
-            @if by.is_some() { (bar()) }
-            (done::said(&parameters))
-            (list::search_form(&query))
-            (list::table(&app, &board, &query, by.is_some()))
-            (server(&app, &board, &query))
-            (notices::incidents(&incidents))
-            (notices::alert_rules(&app, by.is_some()))
-            (states::templates())
-            template #ops-row { (list::empty_row(by.is_some())) }
-            (layout::data_island("ops-data", &json!({
+            (render_head(&board, &query, by))
+            @if by.is_some() { (render_admin_bar()) }
+            (completed_action::render_notice(&parameters))
+            (list::render_search_form(&query))
+            (list::render_table(&app, &board, &query, by.is_some()))
+            (render_server(&app, &board, &query))
+            (notices::render_incidents(&incidents))
+            (notices::render_alert_rules(&app, by.is_some()))
+            (states::render_templates())
+            template #ops-row { (list::render_empty_row(by.is_some())) }
+            (layout::render_data_island("ops-data", &json!({
                 "now": app.now().0,
                 "channels": [FEEDS, NODE],
                 "rows": list::ROWS_PER_PAGE,
-                "range": query.range.word(),
+                "range": query.range.address_word(),
                 "tiles": TILES,
-                "done": done::Done::in_the_list(),
+                "done": completed_action::CompletedAction::list_sentences(),
             })))
         }
     };
-    of_the_moment(layout::reply(StatusCode::OK, page.render(&main)))
+    mark_volatile(layout::reply_with_page(StatusCode::OK, page.render_document(&main)))
 }
 
 /// The tiles of the server, with a choice of how far back they go.
-fn server(app: &App, board: &Board, query: &Query) -> Markup {
+fn render_server(app: &App, board: &DashboardSnapshot, query: &DashboardQuery) -> Markup {
     html! {
         section.server aria-labelledby="server-title" {
             div.title-line {
                 h2 #server-title { "Server" }
-                (range::links(query))
+                (range::render_links(query))
             }
-            div.gauges #gauges data-length=(query.range.length_ms()) { (node::tiles(app, board, query.range)) }
+            div.gauges #gauges data-length=(query.range.length_ms()) { (node::render_tiles(app, board, query.range)) }
             @if let Some(words) = node::recorded_since(app, board.at, query.range) { p.small.soft { (words) } }
         }
     }
 }
 
 /// The tiles alone, for the page's script.
-async fn tiles(
+async fn get_tiles(
     State(app): State<App>,
-    by: Option<By>,
-    parameters: Parameters,
+    by: Option<AdminCredential>,
+    parameters: QueryParameters,
 ) -> Result<Response, Refusal> {
-    if !may_look(&app, by) {
+    if !may_view(&app, by) {
         return Err(Refusal::NotAdmin);
     }
-    let range = Query::read(&parameters).range;
-    let tiles = node::tiles(&app, &app.ops().board(), range);
-    Ok(of_the_moment(Html(tiles.into_string()).into_response()))
+    let range = DashboardQuery::from_parameters(&parameters).range;
+    let tiles = node::render_tiles(&app, &app.ops_dashboard().current_snapshot(), range);
+    Ok(mark_volatile(Html(tiles.into_string()).into_response()))
 }
 
 /// The dashboard and what is done from it.
 pub(super) fn router() -> Router<App> {
     Router::new()
-        .route(OPS, get(page))
-        .route("/ops/rows/{feed}", get(row_opened))
-        .route(TILES, get(tiles))
-        .route(settings::ADD, get(settings::show_empty).post(settings::take_new))
-        .route(history::ADDRESS, get(history::page))
-        .route(profile::ADDRESS, get(profile::record))
-        .route("/ops/feeds/{feed}", get(settings::show).post(settings::take))
-        .route("/ops/feeds/{feed}/{act}", get(acts::confirm).post(acts::act))
-        .route("/ops/feeds/{feed}/history/{n}/undo", get(acts::confirm_restore).post(acts::undo))
+        .route(OPS, get(get_dashboard))
+        .route("/ops/rows/{feed}", get(get_row_details))
+        .route(TILES, get(get_tiles))
+        .route(settings::ADD, get(settings::get_empty_form).post(settings::post_new_form))
+        .route(history::ADDRESS, get(history::get_history))
+        .route(profile::ADDRESS, get(profile::record_profile))
+        .route("/ops/feeds/{feed}", get(settings::get_form).post(settings::post_form))
+        .route("/ops/feeds/{feed}/{act}", get(actions::confirm_removal).post(actions::post_action))
+        .route(
+            "/ops/feeds/{feed}/history/{n}/undo",
+            get(actions::confirm_restore).post(actions::post_undo),
+        )
 }
 
 /// What a feed's row opens to, for the page's script.
-async fn row_opened(
+async fn get_row_details(
     State(app): State<App>,
-    by: Option<By>,
+    by: Option<AdminCredential>,
     Path(id): Path<String>,
 ) -> Result<Response, Refusal> {
-    if !may_look(&app, by) {
+    if !may_view(&app, by) {
         return Err(Refusal::NotAdmin);
     }
-    let board = app.ops().board();
+    let board = app.ops_dashboard().current_snapshot();
     let row = board.feeds.iter().find(|row| row.figures.id.as_str() == id);
     let row = row.ok_or(Refusal::UnknownFeed(id))?;
-    let sheet = detail::of(&row.figures, app.now());
-    Ok(of_the_moment(Html(sheet.into_string()).into_response()))
+    let sheet = detail::render_detail(&row.figures, app.now());
+    Ok(mark_volatile(Html(sheet.into_string()).into_response()))
 }
 
-fn may_look(app: &App, by: Option<By>) -> bool {
+fn may_view(app: &App, by: Option<AdminCredential>) -> bool {
     by.is_some() || app.config().admin.public_ops
 }
 
 /// A moment without its zone: the page says once that its times are in UTC.
-fn utc(at: UnixMillis) -> Markup {
-    let text = words::rfc3339(at.seconds(), &TimeZone::UTC);
-    html! { time datetime=(text) { (words::moment_without_zone(at.seconds(), &TimeZone::UTC)) } }
+fn render_utc(at: UnixMillis) -> Markup {
+    let text = words::format_rfc3339(at.unix_seconds(), &TimeZone::UTC);
+    html! { time datetime=(text) { (words::format_local_moment(at.unix_seconds(), &TimeZone::UTC)) } }
 }
 
 /// A reply that is another one in a second, and for another reader.
-fn of_the_moment(mut response: Response) -> Response {
+fn mark_volatile(mut response: Response) -> Response {
     let no_store = HeaderValue::from_static("no-store");
     response.headers_mut().insert(header::CACHE_CONTROL, no_store);
     response
 }
 
-fn head(board: &Board, query: &Query, by: Option<By>) -> Markup {
+fn render_head(
+    board: &DashboardSnapshot,
+    query: &DashboardQuery,
+    by: Option<AdminCredential>,
+) -> Markup {
     html! {
         div.page-head {
             div.title-line {
                 h1 { "Operations" }
-                span.live #live data-status="off" { "Loaded at " (words::clock(board.at.seconds(), &TimeZone::UTC)) }
+                span.live #live data-status="off" { "Loaded at " (words::format_clock(board.at.unix_seconds(), &TimeZone::UTC)) }
             }
             div.title-line {
-                (tally(board, query))
+                (render_tally(board, query))
                 @match by {
-                    Some(By::Session(_)) => form method="post" action=(login::LOGOUT) {
+                    Some(AdminCredential::Session(_)) => form method="post" action=(login::LOGOUT) {
                         button.button.plain.compact type="submit" { "Log out" }
                     },
-                    Some(By::Token) => {},
+                    Some(AdminCredential::Token) => {},
                     None => a.small href={ (login::LOGIN) "?next=/ops" } { "Log in as an admin" },
                 }
             }
@@ -191,17 +198,17 @@ fn head(board: &Board, query: &Query, by: Option<By>) -> Markup {
 }
 
 /// How many feeds are in each state, the worst first; each leads to those feeds.
-fn tally(board: &Board, query: &Query) -> Markup {
+fn render_tally(board: &DashboardSnapshot, query: &DashboardQuery) -> Markup {
     let mut counts: BTreeMap<FeedState, u64> = BTreeMap::new();
     for row in &board.feeds {
         *counts.entry(row.figures.state).or_default() += 1;
     }
     html! {
         ul.tally #tally {
-            @for state in columns::worst_first() {
+            @for state in columns::states_worst_first() {
                 @let n = counts.get(&state).copied().unwrap_or_default();
                 li data-tally=(state) hidden[n == 0] {
-                    a href=(query.with_state(state).address()) { (states::mark(state)) " " b.numeric { (words::number(n)) } }
+                    a href=(query.with_state(state).list_address()) { (states::render_static_sign(state)) " " b.numeric { (words::format_number(n)) } }
                 }
             }
             @if counts.is_empty() { li.soft { "No feeds are configured yet." } }
@@ -210,12 +217,12 @@ fn tally(board: &Board, query: &Query) -> Markup {
 }
 
 /// What an admin does that is not about one feed.
-fn bar() -> Markup {
+fn render_admin_bar() -> Markup {
     html! {
         div.ops-bar {
             a.button.compact href=(settings::ADD) { "Add a feed" }
             a.button.plain.compact href=(history::ADDRESS) { "History" }
-            (profile::button())
+            (profile::render_button())
         }
     }
 }

@@ -8,9 +8,9 @@ use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::range::Range;
+use super::range::TileRange;
 use crate::app::App;
-use crate::ops::{Board, GAUGES};
+use crate::ops::{DashboardSnapshot, GAUGES};
 use crate::pages::words;
 
 /// The size of a plot in its own units; the style sheet stretches it.
@@ -23,9 +23,9 @@ const QUEUE_HIGH: f64 = 10.0;
 /// A threshold is drawn if it is at most so many times the greatest value.
 const THRESHOLD_DRAWN: f64 = 2.0;
 
-/// A gauge of the node, in the order of [`Sample::values`](crate::ops::Sample::values); `web/plain/ops.js` knows them by
+/// A gauge of the node, in the order of [`Sample::gauge_values`](crate::ops::Sample::values); `web/plain/ops.js` knows them by
 /// the same names.
-struct Gauge {
+struct NodeGauge {
     name: &'static str,
     title: &'static str,
     words: fn(f64) -> String,
@@ -33,31 +33,38 @@ struct Gauge {
     threshold_words: Option<&'static str>,
 }
 
-const fn gauge(name: &'static str, title: &'static str, words: fn(f64) -> String) -> Gauge {
-    Gauge { name, title, words, threshold_words: None }
+const fn node_gauge(
+    name: &'static str,
+    title: &'static str,
+    words: fn(f64) -> String,
+) -> NodeGauge {
+    NodeGauge { name, title, words, threshold_words: None }
 }
 
-const ALL: [Gauge; GAUGES] = [
-    Gauge { threshold_words: Some("limit"), ..gauge("connections", "Connections", whole) },
-    gauge("subscriptions", "Subscriptions", whole),
-    gauge("deliveries", "Deliveries", per_second),
-    Gauge {
-        threshold_words: Some("high from"),
-        ..gauge("delivery_p99", "Delivery latency (p99)", words::duration)
+const ALL: [NodeGauge; GAUGES] = [
+    NodeGauge {
+        threshold_words: Some("limit"),
+        ..node_gauge("connections", "Connections", format_whole)
     },
-    gauge("requests", "Requests", per_second),
-    gauge("memory", "Memory", in_bytes),
-    Gauge { threshold_words: Some("max"), ..gauge("cpu", "CPU", cores) },
-    Gauge {
+    node_gauge("subscriptions", "Subscriptions", format_whole),
+    node_gauge("deliveries", "Deliveries", format_rate),
+    NodeGauge {
+        threshold_words: Some("high from"),
+        ..node_gauge("delivery_p99", "Delivery latency (p99)", words::format_duration)
+    },
+    node_gauge("requests", "Requests", format_rate),
+    node_gauge("memory", "Memory", format_byte_size),
+    NodeGauge { threshold_words: Some("max"), ..node_gauge("cpu", "CPU", format_cores) },
+    NodeGauge {
         threshold_words: Some("overloaded from"),
-        ..gauge("mailboxes", "Connections queued", whole)
+        ..node_gauge("mailboxes", "Connections queued", format_whole)
     },
 ];
 
 /// The value from which a gauge is shown as too high.
-fn threshold(app: &App, name: &str) -> Option<f64> {
+fn gauge_threshold(app: &App, name: &str) -> Option<f64> {
     match name {
-        "connections" => Some(app.connections() as f64),
+        "connections" => Some(app.max_connections() as f64),
         "delivery_p99" => Some(LATENCY_HIGH),
         "cpu" => Some(available_parallelism().map_or(1, NonZero::get) as f64),
         "mailboxes" => Some(QUEUE_HIGH),
@@ -65,39 +72,39 @@ fn threshold(app: &App, name: &str) -> Option<f64> {
     }
 }
 
-fn whole(value: f64) -> String {
-    words::number(value.round() as u64)
+fn format_whole(value: f64) -> String {
+    words::format_number(value.round() as u64)
 }
 
-fn per_second(value: f64) -> String {
-    if value < 100.0 { format!("{value:.1} / s") } else { format!("{} / s", whole(value)) }
+fn format_rate(value: f64) -> String {
+    if value < 100.0 { format!("{value:.1} / s") } else { format!("{} / s", format_whole(value)) }
 }
 
-fn in_bytes(value: f64) -> String {
-    words::bytes(value as u64)
+fn format_byte_size(value: f64) -> String {
+    words::format_bytes(value as u64)
 }
 
-fn cores(value: f64) -> String {
-    if value < 1.0 { words::share(value) } else { format!("{value:.1} cores") }
+fn format_cores(value: f64) -> String {
+    if value < 1.0 { words::format_percent(value) } else { format!("{value:.1} cores") }
 }
 
 /// A value of a gauge over a range: when, the mean, and the greatest.
 type Point = (UnixMillis, f64, f64);
 
 /// The values of all gauges over a range.
-fn points(app: &App, board: &Board, range: Range) -> [Vec<Point>; GAUGES] {
+fn gauge_points(app: &App, board: &DashboardSnapshot, range: TileRange) -> [Vec<Point>; GAUGES] {
     let mut points: [Vec<Point>; GAUGES] = Default::default();
     let Some((length_ms, step)) = range.minutes_and_step().map(|(n, step)| (n * 60_000, step))
     else {
-        for (at, sample) in board.samples() {
-            for (list, value) in points.iter_mut().zip(sample.values()) {
+        for (at, sample) in board.recent_samples() {
+            for (list, value) in points.iter_mut().zip(sample.gauge_values()) {
                 list.extend(value.map(|value| (at, value, value)));
             }
         }
         return points;
     };
     let from = UnixMillis(board.at.0 - length_ms);
-    for (at, spread) in app.ops().read_history(|history| history.steps(from, step)) {
+    for (at, spread) in app.ops_dashboard().read_history(|history| history.steps_from(from, step)) {
         for (list, value) in points.iter_mut().zip(spread) {
             // A step may have begun before the range.
             list.extend(value.map(|it| (UnixMillis(at.0.max(from.0)), it.mean, it.max)));
@@ -107,22 +114,26 @@ fn points(app: &App, board: &Board, range: Range) -> [Vec<Point>; GAUGES] {
 }
 
 /// The tiles over a range of time.
-pub(super) fn tiles(app: &App, board: &Board, range: Range) -> Markup {
-    let points = points(app, board, range);
-    let last = board.samples().next_back().map(|(_, sample)| sample.values()).unwrap_or_default();
+pub(super) fn render_tiles(app: &App, board: &DashboardSnapshot, range: TileRange) -> Markup {
+    let points = gauge_points(app, board, range);
+    let last = board
+        .recent_samples()
+        .next_back()
+        .map(|(_, sample)| sample.gauge_values())
+        .unwrap_or_default();
     html! {
         @for ((gauge, points), now) in ALL.iter().zip(&points).zip(last) {
-            (tile(gauge, points, now, threshold(app, gauge.name), (board.at, range)))
+            (render_tile(gauge, points, now, gauge_threshold(app, gauge.name), (board.at, range)))
         }
     }
 }
 
-fn tile(
-    gauge: &Gauge,
+fn render_tile(
+    gauge: &NodeGauge,
     points: &[Point],
     now: Option<f64>,
     threshold: Option<f64>,
-    (at, range): (UnixMillis, Range),
+    (at, range): (UnixMillis, TileRange),
 ) -> Markup {
     let peak = points.iter().map(|(_, _, max)| *max).fold(0.0, f64::max);
     let drawn = threshold.filter(|it| *it <= peak * THRESHOLD_DRAWN);
@@ -142,11 +153,11 @@ fn tile(
                     @if threshold.is_some() {
                         line.threshold x1="0" x2=(WIDTH) y1=(y) y2=(y) visibility=[drawn.is_none().then_some("hidden")] {}
                     }
-                    polyline points=(line_through(&places, at, top, range.length_ms())) {}
+                    polyline points=(polyline_points(&places, at, top, range.length_ms())) {}
                 }
                 span.plot-value.numeric hidden {}
             }
-            p.plot-axis.small.soft aria-hidden="true" { span { (range.start_words(at)) } span { "now" } }
+            p.plot-axis.small.soft aria-hidden="true" { span { (range.describe_start(at)) } span { "now" } }
             p.gauge-most.small.soft {
                 "peak " span { ((gauge.words)(peak).replace("< ", "under ")) }
                 @if let Some((threshold, said)) = threshold.zip(gauge.threshold_words) {
@@ -158,7 +169,12 @@ fn tile(
 }
 
 /// A line through all values, with time from left to right; the top is the greatest value.
-fn line_through(values: &[(UnixMillis, f64)], now: UnixMillis, top: f64, length_ms: i64) -> String {
+fn polyline_points(
+    values: &[(UnixMillis, f64)],
+    now: UnixMillis,
+    top: f64,
+    length_ms: i64,
+) -> String {
     let top = top.max(f64::MIN_POSITIVE);
     let point = |(at, value): &(UnixMillis, f64)| {
         let x = WIDTH * (1.0 - (now.0 - at.0) as f64 / length_ms as f64);
@@ -169,10 +185,10 @@ fn line_through(values: &[(UnixMillis, f64)], now: UnixMillis, top: f64, length_
 }
 
 /// Since when there are values, where a range reaches further back.
-pub(super) fn recorded_since(app: &App, now: UnixMillis, range: Range) -> Option<String> {
-    let since = app.ops().read_history(crate::ops::LoadHistory::since)?;
+pub(super) fn recorded_since(app: &App, now: UnixMillis, range: TileRange) -> Option<String> {
+    let since = app.ops_dashboard().read_history(crate::ops::LoadHistory::oldest_time)?;
     let is_short = now.0 - since.0 < range.length_ms() && range.minutes_and_step().is_some();
-    let text = words::moment_without_zone(since.seconds(), &TimeZone::UTC);
+    let text = words::format_local_moment(since.unix_seconds(), &TimeZone::UTC);
     is_short.then(|| format!("Recorded since the server started, {text}."))
 }
 
@@ -184,8 +200,8 @@ mod tests {
     fn the_line_ends_at_the_right_and_its_greatest_value_is_at_the_top() {
         let now = UnixMillis(1_000_000);
         let values = [(UnixMillis(now.0 - 150_000), 4.0), (now, 0.0)];
-        assert_eq!(line_through(&values, now, 4.0, 300_000), "60.0,1.0 120.0,29.0");
-        assert_eq!(line_through(&[(now, 0.0)], now, 0.0, 300_000), "120.0,29.0");
-        assert_eq!(line_through(&[], now, 0.0, 300_000), "");
+        assert_eq!(polyline_points(&values, now, 4.0, 300_000), "60.0,1.0 120.0,29.0");
+        assert_eq!(polyline_points(&[(now, 0.0)], now, 0.0, 300_000), "120.0,29.0");
+        assert_eq!(polyline_points(&[], now, 0.0, 300_000), "");
     }
 }

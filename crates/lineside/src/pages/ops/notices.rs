@@ -3,13 +3,13 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use lineside_ingest::{FeedId, Incident};
+use lineside_ingest::{FeedId, FeedIncident};
 use maud::{Markup, html};
 
 use super::INCIDENTS_ATOM;
 use crate::app::App;
-use crate::config::{Alert, Target, duration_text};
-use crate::http::remembered;
+use crate::config::{AlertConfig, AlertTarget, format_duration};
+use crate::http::read_archive;
 use crate::pages::{availability, states, words};
 
 /// Incidents on the page, the newest.
@@ -18,11 +18,13 @@ const INCIDENTS_MAX: usize = 10;
 const SPAN: Duration = Duration::from_secs(7 * 86_400);
 
 /// Incidents of all feeds with the name of each feed, newest first; none if they cannot be read.
-pub(super) async fn recent_incidents(app: &App) -> Option<Vec<(FeedId, String, Incident)>> {
+pub(super) async fn read_recent_incidents(
+    app: &App,
+) -> Option<Vec<(FeedId, String, FeedIncident)>> {
     let from = app.now() - SPAN;
-    let read = remembered(app, move |archive| archive.list_troubles(from, INCIDENTS_MAX)).await;
-    let named = |(id, mut incident): (FeedId, Incident)| {
-        let feed = app.ingest().feed(id.as_str())?;
+    let read = read_archive(app, move |archive| archive.list_troubles(from, INCIDENTS_MAX)).await;
+    let named = |(id, mut incident): (FeedId, FeedIncident)| {
+        let feed = app.ingest().find_feed(id.as_str())?;
         incident.began = availability::began(&incident, &feed.status());
         Some((id, feed.config().display_name().to_owned(), incident))
     };
@@ -31,7 +33,7 @@ pub(super) async fn recent_incidents(app: &App) -> Option<Vec<(FeedId, String, I
     Some(named)
 }
 
-pub(super) fn incidents(incidents: &Option<Vec<(FeedId, String, Incident)>>) -> Markup {
+pub(super) fn render_incidents(incidents: &Option<Vec<(FeedId, String, FeedIncident)>>) -> Markup {
     html! {
         section.card #incidents aria-labelledby="incidents-title" {
             div.card-head {
@@ -44,7 +46,7 @@ pub(super) fn incidents(incidents: &Option<Vec<(FeedId, String, Incident)>>) -> 
                 Some(incidents) => div.scroll tabindex="0" role="region" aria-label="Table of recent incidents" {
                     table.list-table.incidents {
                         thead { tr { @for head in ["Began", "Feed", "State", "Lasted", "Reason"] { th scope="col" { (head) } } } }
-                        tbody { @for (id, name, incident) in incidents { (row(id, name, incident)) } }
+                        tbody { @for (id, name, incident) in incidents { (render_row(id, name, incident)) } }
                     }
                 },
             }
@@ -52,21 +54,21 @@ pub(super) fn incidents(incidents: &Option<Vec<(FeedId, String, Incident)>>) -> 
     }
 }
 
-fn row(id: &FeedId, name: &str, incident: &Incident) -> Markup {
-    let lasted = incident.ended.map(|ended| ended.since(incident.began).as_secs_f64());
+fn render_row(id: &FeedId, name: &str, incident: &FeedIncident) -> Markup {
+    let lasted = incident.ended.map(|ended| ended.duration_since(incident.began).as_secs_f64());
     html! {
         tr {
-            td.nowrap { (super::utc(incident.began)) }
+            td.nowrap { (super::render_utc(incident.began)) }
             td { a href=(format!("/feeds/{id}")) { (name) } }
-            td { (states::mark(incident.state)) }
-            td.nowrap { @match lasted { Some(seconds) => (words::duration(seconds)), None => "ongoing" } }
+            td { (states::render_static_sign(incident.state)) }
+            td.nowrap { @match lasted { Some(seconds) => (words::format_duration(seconds)), None => "ongoing" } }
             td { (incident.reason) }
         }
     }
 }
 
 /// The `[[alert]]` tables in force. Addresses are shown to admins only, and of a webhook only its host.
-pub(super) fn alert_rules(app: &App, is_admin: bool) -> Markup {
+pub(super) fn render_alert_rules(app: &App, is_admin: bool) -> Markup {
     let config = app.config();
     html! {
         section.card #alert-rules aria-labelledby="alerts-title" {
@@ -79,7 +81,7 @@ pub(super) fn alert_rules(app: &App, is_admin: bool) -> Markup {
                 div.scroll tabindex="0" role="region" aria-labelledby="alerts-title" {
                     table.list-table {
                         thead { tr { @for head in ["Notify", "Feeds", "On", "After", "Silent for"] { th scope="col" { (head) } } } }
-                        tbody { @for alert in &config.alerts { (rule(alert, is_admin)) } }
+                        tbody { @for alert in &config.alerts { (render_rule(alert, is_admin)) } }
                     }
                 }
             }
@@ -87,7 +89,7 @@ pub(super) fn alert_rules(app: &App, is_admin: bool) -> Markup {
     }
 }
 
-fn rule(alert: &Alert, is_admin: bool) -> Markup {
+fn render_rule(alert: &AlertConfig, is_admin: bool) -> Markup {
     let events = [
         (alert.on_state, "state changes"),
         (alert.on_expiry, "schedules about to expire"),
@@ -96,24 +98,24 @@ fn rule(alert: &Alert, is_admin: bool) -> Markup {
     let events: Vec<&str> = events.into_iter().filter(|(is_on, _)| *is_on).map(|it| it.1).collect();
     html! {
         tr {
-            td { (recipient(&alert.target, is_admin)) }
+            td { (describe_recipient(&alert.target, is_admin)) }
             td { @if alert.feeds.is_empty() { "all" } @else { (alert.feeds.join(", ")) } }
             td { (events.join(", ")) }
-            td.nowrap { (duration_text(alert.after)) }
-            td.nowrap { (duration_text(alert.quiet)) }
+            td.nowrap { (format_duration(alert.after)) }
+            td.nowrap { (format_duration(alert.quiet)) }
         }
     }
 }
 
-fn recipient(target: &Target, is_admin: bool) -> String {
+fn describe_recipient(target: &AlertTarget, is_admin: bool) -> String {
     match target {
-        Target::Webhook { url, .. } if is_admin => {
+        AlertTarget::Webhook { url, .. } if is_admin => {
             let url = url::Url::parse(url.reveal()).ok();
             let host = url.as_ref().and_then(url::Url::host_str).unwrap_or_default();
             format!("Webhook at {host}")
         }
-        Target::Webhook { .. } => "Webhook".to_owned(),
-        Target::Mail(mailbox) if is_admin => format!("Mail to {}", mailbox.email),
-        Target::Mail(_) => "Mail".to_owned(),
+        AlertTarget::Webhook { .. } => "Webhook".to_owned(),
+        AlertTarget::Mail(mailbox) if is_admin => format!("Mail to {}", mailbox.email),
+        AlertTarget::Mail(_) => "Mail".to_owned(),
     }
 }

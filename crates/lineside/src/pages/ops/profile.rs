@@ -5,12 +5,12 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use maud::{Markup, html};
 
-use super::admins::{Admin, refused};
-use super::of_the_moment;
+use super::admins::{RequireAdmin, refusal_page};
+use super::mark_volatile;
 use crate::app::App;
-use crate::http::{Parameters, admin};
+use crate::http::{QueryParameters, admin};
 use crate::pages::OPS;
-use crate::pages::layout::{self, Page, Section};
+use crate::pages::layout::{self, NavSection, PageLayout};
 use crate::profile;
 
 /// The address that records.
@@ -19,31 +19,32 @@ pub(super) const ADDRESS: &str = "/ops/profile";
 const LENGTHS: [u64; 2] = [10, 30];
 
 /// Records, and answers with the flame graph, or in words why there is none.
-pub(super) async fn record(
+pub(super) async fn record_profile(
     State(app): State<App>,
-    _: Admin,
-    _: admin::Meant,
-    parameters: Parameters,
+    _: RequireAdmin,
+    _: admin::DeliberateRequest,
+    parameters: QueryParameters,
 ) -> Response {
-    let recorded = match admin::recorded(&app, &parameters).await {
+    let recorded = match admin::record_profile(&app, &parameters).await {
         Ok(recorded) => recorded,
-        Err(refusal) => return refused(refusal, OPS),
+        Err(refusal) => return refusal_page(refusal, OPS),
     };
-    let mut page = Page::new("Profile", Section::Operation);
+    let mut page = PageLayout::new("Profile", NavSection::Operation);
     page.class = "ops-page";
     page.styles = &["ops.css"];
     let main = html! {
         div.page.wide { p.crumbs { a href=(OPS) { "Operations" } " / Profile" } }
-        (profile::section(&recorded))
+        (profile::render_section(&recorded))
     };
-    let mut response = of_the_moment(layout::reply(StatusCode::OK, page.render(&main)));
+    let mut response =
+        mark_volatile(layout::reply_with_page(StatusCode::OK, page.render_document(&main)));
     let policy = HeaderValue::try_from(profile::section_policy()).expect("hashes are base 64");
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     response
 }
 
 /// The button, and whether somebody has pressed it already.
-pub(super) fn button() -> Markup {
+pub(super) fn render_button() -> Markup {
     html! {
         form.act-line #profile action=(ADDRESS) {
             label.visually-hidden for="seconds" { "Length of the profile" }
@@ -51,7 +52,7 @@ pub(super) fn button() -> Markup {
                 @for seconds in LENGTHS { option value=(seconds) { (seconds) " s" } }
             }
             button.button.plain.compact type="submit" { "Record a profile" }
-            @if let Some(left) = profile::under_way() {
+            @if let Some(left) = profile::recording_time_left() {
                 span.small.soft { "A recording is running for " (left.as_secs() + 1) " s more." }
             }
         }

@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
-use super::query::Query;
+use super::dashboard_query::DashboardQuery;
 use crate::pages::words;
 
 /// Steps of a plot, about.
@@ -12,7 +12,7 @@ const MINUTE_MS: i64 = 60_000;
 
 /// A range of time until now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Range {
+pub(super) enum TileRange {
     /// The last five minutes, by the second, live.
     #[default]
     Live,
@@ -21,11 +21,11 @@ pub(super) enum Range {
     Week,
 }
 
-impl Range {
+impl TileRange {
     const ALL: [Self; 4] = [Self::Live, Self::Hour, Self::Day, Self::Week];
 
     /// In the address.
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn address_word(self) -> &'static str {
         match self {
             Self::Live => "5m",
             Self::Hour => "1h",
@@ -34,11 +34,11 @@ impl Range {
         }
     }
 
-    pub(super) fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|range| range.word() == word)
+    pub(super) fn parse_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|range| range.address_word() == word)
     }
 
-    fn title(self) -> &'static str {
+    fn range_title(self) -> &'static str {
         match self {
             Self::Live => "5 minutes",
             Self::Hour => "1 hour",
@@ -62,22 +62,22 @@ impl Range {
     }
 
     /// The moment at which it begins, as an axis names it.
-    pub(super) fn start_words(self, now: UnixMillis) -> String {
-        let start = UnixMillis(now.0 - self.length_ms()).seconds();
+    pub(super) fn describe_start(self, now: UnixMillis) -> String {
+        let start = UnixMillis(now.0 - self.length_ms()).unix_seconds();
         match self {
             Self::Live => "5 min ago".to_owned(),
-            Self::Hour => words::clock(start, &TimeZone::UTC),
-            Self::Day | Self::Week => words::day_and_clock(start, &TimeZone::UTC),
+            Self::Hour => words::format_clock(start, &TimeZone::UTC),
+            Self::Day | Self::Week => words::format_day_and_clock(start, &TimeZone::UTC),
         }
     }
 }
 
 /// Links to the ranges.
-pub(super) fn links(query: &Query) -> Markup {
+pub(super) fn render_links(query: &DashboardQuery) -> Markup {
     html! {
         nav.ranges aria-label="Range of the tiles" {
-            @for range in Range::ALL {
-                a href=(query.with_range(range).address()) aria-current=[(query.range == range).then_some("true")] { (range.title()) }
+            @for range in TileRange::ALL {
+                a href=(query.with_range(range).list_address()) aria-current=[(query.range == range).then_some("true")] { (range.range_title()) }
             }
         }
     }

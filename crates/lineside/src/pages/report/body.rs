@@ -4,14 +4,19 @@ use jiff::tz::TimeZone;
 use lineside_validate::Severity;
 use maud::{Markup, html};
 
-use super::super::feed::fold;
+use super::super::feed::render_fold;
 use super::super::rules::{has_rule, rule_address};
 use super::super::words;
-use super::{ahead, beside, changes, messages};
-use crate::check::{Point, UNREAD, picture, prose, remedy, table, unread_words};
-use crate::queue::Standing;
-use crate::reports::{Brief, Finding, Outcome, Report, Subject};
-use crate::validators::Beside;
+use super::{changes, external_report, messages, queue};
+use crate::check::{
+    Point, UNREAD, describe_unread_file, find_remedy, place_map, render_findings_table,
+    render_prose,
+};
+use crate::external_validators::ExternalComparison;
+use crate::job_queue::JobStatus;
+use crate::reports::{
+    ReportFinding, ReportOutcome, ReportSubject, ReportSummary, ValidationReport,
+};
 
 /// Examples of one kind of finding on the page of a feed.
 pub(super) const FEW: usize = 5;
@@ -30,55 +35,59 @@ const GROUPS: [(Severity, &str, &str); 3] = [
 
 /// The section on a feed's page, with the reports of other validators. `newer` is where a newer version is in the queue, if there
 /// is one, and `around` where stops or stations of its network are, for a report that does not say it.
-pub(in crate::pages) fn card(
-    report: &Report,
-    others: &[Beside],
-    newer: Option<Standing>,
+pub(in crate::pages) fn render_card(
+    report: &ValidationReport,
+    others: &[ExternalComparison],
+    newer: Option<JobStatus>,
     around: &[Point],
     zone: &TimeZone,
 ) -> Markup {
-    let brief = Brief::of(report);
-    let note = super::in_brief(&brief);
+    let brief = ReportSummary::from_report(report);
+    let note = super::describe_brief(&brief);
     // A report with nothing to read is closed: its heading says so.
-    let is_clean = report.findings.is_empty() && report.faults.is_empty() && brief.is_all();
+    let is_clean = report.findings.is_empty() && report.faults.is_empty() && brief.is_exhaustive();
     let is_open = !is_clean || !others.is_empty() || newer.is_some();
     let content = html! {
-        @if let Some(standing) = newer { p.card-body.soft { (ahead::newer(standing)) } }
-        (parts(report, (around, FEW), zone))
-        @for other in others { (beside::of(report, other, zone, FEW)) }
+        @if let Some(standing) = newer { p.card-body.soft { (queue::describe_newer(standing)) } }
+        (render_parts(report, (around, FEW), zone))
+        @for other in others { (external_report::render_report(report, other, zone, FEW)) }
         p.card-body.small {
-            @if report.subject.version().is_some() { a href=(report.address()) { "Permanent link with all rows" } " · " }
+            @if report.subject.version().is_some() { a href=(report.report_path()) { "Permanent link with all rows" } " · " }
             a href=(format!("/api/v1/feeds/{}/report", report.feed)) { "JSON" }
         }
     };
-    let id = format!("report-{}", report.subject.word());
-    html! { div.report { (fold(&id, title_of(report), &html! { (note) }, is_open, &content)) } }
+    let id = format!("report-{}", report.subject.kind_name());
+    html! { div.report { (render_fold(&id, report_title(report), &html! { (note) }, is_open, &content)) } }
 }
 
 /// The whole of it, on a page of its own.
-pub(super) fn whole(report: &Report, others: &[Beside], zone: &TimeZone) -> Markup {
+pub(super) fn render_whole(
+    report: &ValidationReport,
+    others: &[ExternalComparison],
+    zone: &TimeZone,
+) -> Markup {
     html! {
         section.card.report aria-labelledby="report-title" {
             div.card-head {
-                h2 #report-title { (title_of(report)) }
+                h2 #report-title { (report_title(report)) }
                 span.small { a href=(format!("/api/v1/feeds/{}/report?version={}", report.feed, report.subject.version().unwrap_or_default())) { "JSON" } }
             }
-            (parts(report, (&[], usize::MAX), zone))
-            @for other in others { (beside::of(report, other, zone, usize::MAX)) }
+            (render_parts(report, (&[], usize::MAX), zone))
+            @for other in others { (external_report::render_report(report, other, zone, usize::MAX)) }
         }
     }
 }
 
 /// What was found in a file of a visitor's, which is no feed's.
-pub(in crate::pages) fn of_visitor(report: &Report) -> Markup {
+pub(in crate::pages) fn render_upload(report: &ValidationReport) -> Markup {
     html! {
         section.card.report aria-labelledby="report-title" {
             div.card-head { h2 #report-title { "Findings" } }
-            div.card-body.report-sum { p { strong { (sum(report)) } } (unread(report)) }
+            div.card-body.report-sum { p { strong { (describe_totals(report)) } } (render_unread(report)) }
             // Before what was found: that nothing was may be no good news.
-            @if !report.faults.is_empty() { (faults(report)) }
+            @if !report.faults.is_empty() { (render_faults(report)) }
             // The server has no zone of its own, and a visitor's file may have none.
-            (groups(report, (&[], usize::MAX), &TimeZone::UTC))
+            (render_groups(report, (&[], usize::MAX), &TimeZone::UTC))
         }
     }
 }
@@ -86,53 +95,62 @@ pub(in crate::pages) fn of_visitor(report: &Report) -> Markup {
 /// The points around the findings, for a report without an outline of its own, and how many examples of each kind are shown.
 type Extent<'a> = (&'a [Point], usize);
 
-fn groups(report: &Report, (around, examples): Extent<'_>, zone: &TimeZone) -> Markup {
+fn render_groups(
+    report: &ValidationReport,
+    (around, examples): Extent<'_>,
+    zone: &TimeZone,
+) -> Markup {
     let outline = if report.outline.is_empty() { around } else { &report.outline };
     let n_shown = if examples > FEW { usize::MAX } else { KINDS_SHOWN };
     let (shown, more) = report.findings.split_at(report.findings.len().min(n_shown));
     html! {
-        (groups_of(report, shown, (outline, examples), zone))
+        (render_some_groups(report, shown, (outline, examples), zone))
         @if !more.is_empty() {
             details.more-findings {
-                summary { "Show " (words::count(u64::try_from(more.len()).unwrap_or(u64::MAX), "more kind of finding", "more kinds of findings")) }
-                (groups_of(report, more, (outline, examples), zone))
+                summary { "Show " (words::format_count(u64::try_from(more.len()).unwrap_or(u64::MAX), "more kind of finding", "more kinds of findings")) }
+                (render_some_groups(report, more, (outline, examples), zone))
             }
         }
     }
 }
 
 /// Some of the findings by severity; they are sorted by it.
-fn groups_of(report: &Report, findings: &[Finding], extent: Extent<'_>, zone: &TimeZone) -> Markup {
+fn render_some_groups(
+    report: &ValidationReport,
+    findings: &[ReportFinding],
+    extent: Extent<'_>,
+    zone: &TimeZone,
+) -> Markup {
     html! {
         @for (severity, title, why) in GROUPS {
-            @let of_group: Vec<&Finding> = findings.iter().filter(|it| it.severity == severity).collect();
+            @let of_group: Vec<&ReportFinding> = findings.iter().filter(|it| it.severity == severity).collect();
             @if !of_group.is_empty() {
-                div.report-group data-severity=(name_of(severity)) {
-                    h3 { (title) " " span.soft.small { (words::number(report.count(severity))) } }
+                div.report-group data-severity=(severity_name(severity)) {
+                    h3 { (title) " " span.soft.small { (words::format_number(report.count_findings(severity))) } }
                     p.soft.small { (why) }
-                    ul.problem-list { @for finding in of_group { (row(report, finding, extent, zone)) } }
+                    ul.problem-list { @for finding in of_group { (render_finding(report, finding, extent, zone)) } }
                 }
             }
         }
     }
 }
 
-fn title_of(report: &Report) -> &'static str {
+fn report_title(report: &ValidationReport) -> &'static str {
     match report.subject {
-        Subject::Dataset { .. } => "Report on the schedule",
-        Subject::Realtime { .. } if report.is_of_system() => "Report on the system",
-        Subject::Realtime { .. } => "Report on the messages",
+        ReportSubject::Dataset { .. } => "Report on the schedule",
+        ReportSubject::Realtime { .. } if report.is_for_system() => "Report on the system",
+        ReportSubject::Realtime { .. } => "Report on the messages",
     }
 }
 
-fn parts(report: &Report, extent: Extent<'_>, zone: &TimeZone) -> Markup {
+fn render_parts(report: &ValidationReport, extent: Extent<'_>, zone: &TimeZone) -> Markup {
     html! {
         div.card-body.report-sum {
-            @if report.is_word() { p { strong { (sum(report)) } } }
-            (outcome(report))
-            (unread(report))
+            @if report.is_conclusive() { p { strong { (describe_totals(report)) } } }
+            (render_outcome(report))
+            (render_unread(report))
             p.soft.small {
-                "Checked " (words::time_at(report.at, zone)) " by Lineside " (report.validator)
+                "Checked " (words::render_time(report.at, zone)) " by Lineside " (report.validator)
                 @if let Some(version) = report.subject.version() {
                     ", version " span.mono title=(format!("SHA-256 {version}")) { (version.get(..DIGITS).unwrap_or(version)) }
                 }
@@ -140,55 +158,55 @@ fn parts(report: &Report, extent: Extent<'_>, zone: &TimeZone) -> Markup {
             }
         }
         @match report.subject {
-            Subject::Dataset { .. } => { @if report.is_word() { (changes::list(report)) } }
-            Subject::Realtime { .. } => { (messages::since(report, zone)) }
+            ReportSubject::Dataset { .. } => { @if report.is_conclusive() { (changes::render_changes(report)) } }
+            ReportSubject::Realtime { .. } => { (messages::render_conformance(report, zone)) }
         }
-        (groups(report, extent, zone))
-        @if !report.faults.is_empty() { (faults(report)) }
+        (render_groups(report, extent, zone))
+        @if !report.faults.is_empty() { (render_faults(report)) }
     }
 }
 
-fn sum(report: &Report) -> String {
-    sum_of(report.findings.is_empty(), |severity| report.count(severity))
+fn describe_totals(report: &ValidationReport) -> String {
+    describe_counts(report.findings.is_empty(), |severity| report.count_findings(severity))
 }
 
 /// Errors, warnings and infos in a sentence.
-pub(super) fn sum_of(is_nothing: bool, count: impl Fn(Severity) -> u64) -> String {
+pub(super) fn describe_counts(is_nothing: bool, count: impl Fn(Severity) -> u64) -> String {
     if is_nothing {
         return "No findings.".to_owned();
     }
     format!(
         "{}, {}, {}.",
-        words::count(count(Severity::Error), "error", "errors"),
-        words::count(count(Severity::Warning), "warning", "warnings"),
-        words::count(count(Severity::Info), "info", "infos"),
+        words::format_count(count(Severity::Error), "error", "errors"),
+        words::format_count(count(Severity::Warning), "warning", "warnings"),
+        words::format_count(count(Severity::Info), "info", "infos"),
     )
 }
 
-fn outcome(report: &Report) -> Markup {
+fn render_outcome(report: &ValidationReport) -> Markup {
     html! {
         @match &report.outcome {
-            Outcome::Unfinished { words } => p { strong { "Incomplete: " } (words) ". This is a limit of this server and says nothing of the data." },
-            Outcome::CutShort {} => p data-outcome="cut_short" { strong { "Incomplete: " } "the time limit was reached, so there may be more findings." },
-            Outcome::Whole | Outcome::Unreadable { .. } => {}
+            ReportOutcome::Unfinished { words } => p { strong { "Incomplete: " } (words) ". This is a limit of this server and says nothing of the data." },
+            ReportOutcome::CutShort {} => p data-outcome="cut_short" { strong { "Incomplete: " } "the time limit was reached, so there may be more findings." },
+            ReportOutcome::Whole | ReportOutcome::Unreadable { .. } => {}
         }
-        @if report.subject.is_refused() {
+        @if report.subject.is_rejected() {
             p { "This version is not served because it cannot be read. The last good version is served instead, if there is one." }
         }
     }
 }
 
 /// The files of a schedule that rules could not see, so that more may be found once they are fixed.
-fn unread(report: &Report) -> Markup {
+fn render_unread(report: &ValidationReport) -> Markup {
     html! {
         @if !report.unread.is_empty() {
             p { (UNREAD) }
-            ul { @for file in &report.unread { li { (unread_words(file)) "." } } }
+            ul { @for file in &report.unread { li { (describe_unread_file(file)) "." } } }
         }
     }
 }
 
-fn faults(report: &Report) -> Markup {
+fn render_faults(report: &ValidationReport) -> Markup {
     html! {
         div.card-body.report-faults {
             h3 { "Errors of Lineside" }
@@ -198,9 +216,9 @@ fn faults(report: &Report) -> Markup {
     }
 }
 
-fn row(
-    report: &Report,
-    finding: &Finding,
+fn render_finding(
+    report: &ValidationReport,
+    finding: &ReportFinding,
     (outline, examples): Extent<'_>,
     zone: &TimeZone,
 ) -> Markup {
@@ -212,19 +230,19 @@ fn row(
         li {
             details open[finding.severity == Severity::Error && examples > FEW] {
                 summary {
-                    (changes::sign(finding.severity))
-                    span.report-says { (prose(first)) }
-                    span.mono.small { (words::code(&finding.code)) }
-                    span.tag { (words::number(finding.total)) }
+                    (changes::render_sign(finding.severity))
+                    span.report-says { (render_prose(first)) }
+                    span.mono.small { (words::render_code(&finding.code)) }
+                    span.tag { (words::format_number(finding.total)) }
                 }
                 div.finding {
-                    @if !rest.is_empty() { p { (prose(rest)) } }
-                    @if let Some(remedy) = remedy(&finding.code, &finding.summary) { p { strong { "How to fix: " } (prose(remedy)) } }
+                    @if !rest.is_empty() { p { (render_prose(rest)) } }
+                    @if let Some(remedy) = find_remedy(&finding.code, &finding.summary) { p { strong { "How to fix: " } (render_prose(remedy)) } }
                     @if has_rule(&finding.code) { p.small { a href=(rule_address(&finding.code)) { "About this rule, with examples" } } }
-                    (picture::of(&finding.places, &finding.samples, outline))
-                    (table(&finding.code, &finding.summary, shown, zone))
-                    (raw_rows(report, finding))
-                    @if more > 0 && !shown.is_empty() { p.soft.small { "and " (words::number(more)) " more" } }
+                    (place_map::render_place_map(&finding.places, &finding.samples, outline))
+                    (render_findings_table(&finding.code, &finding.summary, shown, zone))
+                    (render_raw_rows(report, finding))
+                    @if more > 0 && !shown.is_empty() { p.soft.small { "and " (words::format_number(more)) " more" } }
                 }
             }
         }
@@ -232,13 +250,13 @@ fn row(
 }
 
 /// The offending rows as they are in the file.
-fn raw_rows(report: &Report, finding: &Finding) -> Markup {
+fn render_raw_rows(report: &ValidationReport, finding: &ReportFinding) -> Markup {
     let rows: Vec<_> = report.rows.iter().filter(|row| row.code == finding.code).collect();
     html! {
         @if !rows.is_empty() {
             div.raw-rows {
                 @for row in rows {
-                    p.small.soft { (row.file) @if row.line > 0 { ", line " (words::number(row.line)) } }
+                    p.small.soft { (row.file) @if row.line > 0 { ", line " (words::format_number(row.line)) } }
                     pre.mono.small tabindex="0" { @if !row.header.is_empty() { span.soft { (row.header) "\n" } } (row.text) }
                 }
             }
@@ -252,7 +270,7 @@ fn first_sentence(text: &str) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-pub(super) fn name_of(severity: Severity) -> &'static str {
+pub(super) fn severity_name(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -262,19 +280,19 @@ pub(super) fn name_of(severity: Severity) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use lineside_validate::rules::gtfs::{Lack, Unread};
+    use lineside_validate::rules::gtfs::{IncompleteFile, MissingPart};
     use serde_json::Value;
 
     use super::*;
-    use crate::reports::{Fault, test_report};
+    use crate::reports::{RuleFault, test_report};
 
     #[test]
     fn a_visitor_is_told_what_we_did_not_look_at() {
         let mut report = test_report("a", &[]);
-        let page = of_visitor(&report).into_string();
+        let page = render_upload(&report).into_string();
         assert!(page.contains("No findings.") && !page.contains("Errors of Lineside"), "{page}");
-        report.faults.push(Fault { rule: "netex".to_owned(), message: "it broke".to_owned() });
-        let page = of_visitor(&report).into_string();
+        report.faults.push(RuleFault { rule: "netex".to_owned(), message: "it broke".to_owned() });
+        let page = render_upload(&report).into_string();
         assert!(
             page.contains("Errors of Lineside") && page.contains("</span>: it broke"),
             "{page}"
@@ -284,13 +302,13 @@ mod tests {
     #[test]
     fn what_no_rule_saw_is_told_beside_the_sum() {
         let mut report = test_report("a", &[]);
-        report.unread.push(Unread {
+        report.unread.push(IncompleteFile {
             filename: "agency.txt".to_owned(),
-            lack: Lack::Rows,
+            lack: MissingPart::Rows,
             rows: 1,
             rules: 12,
         });
-        for page in [of_visitor(&report), card(&report, &[], None, &[], &TimeZone::UTC)] {
+        for page in [render_upload(&report), render_card(&report, &[], None, &[], &TimeZone::UTC)] {
             let page = page.into_string();
             assert!(page.contains("agency.txt"), "{page}");
         }
@@ -302,7 +320,7 @@ mod tests {
             "a",
             &[("E003", Severity::Error, 1), ("of_somebody_else", Severity::Error, 1)],
         );
-        let page = card(&report, &[], None, &[], &TimeZone::UTC).into_string();
+        let page = render_card(&report, &[], None, &[], &TimeZone::UTC).into_string();
         assert_eq!(
             page.matches("<span class=\"report-says\">What is <code>wrong</code>.").count(),
             2
@@ -317,11 +335,13 @@ mod tests {
         let codes: Vec<String> = (0..KINDS_SHOWN + 2).map(|n| format!("code_{n}")).collect();
         let found: Vec<_> = codes.iter().map(|code| (code.as_str(), Severity::Error, 1)).collect();
         let report = test_report("a", &found);
-        let page = card(&report, &[], None, &[], &TimeZone::UTC).into_string();
+        let page = render_card(&report, &[], None, &[], &TimeZone::UTC).into_string();
         let (shown, more) = page.split_once("more-findings").unwrap();
         assert_eq!(shown.matches("report-says").count(), KINDS_SHOWN);
         assert_eq!(more.matches("report-says").count(), 2);
-        assert!(!whole(&report, &[], &TimeZone::UTC).into_string().contains("more-findings"));
+        assert!(
+            !render_whole(&report, &[], &TimeZone::UTC).into_string().contains("more-findings")
+        );
     }
 
     #[test]
@@ -334,7 +354,7 @@ mod tests {
             header: "agency_id,agency_url".to_owned(),
             text: "A,<b>no</b>".to_owned(),
         });
-        let page = card(&report, &[], None, &[], &TimeZone::UTC).into_string();
+        let page = render_card(&report, &[], None, &[], &TimeZone::UTC).into_string();
         assert!(
             page.contains("agency.txt, line 2") && page.contains("A,&lt;b&gt;no&lt;/b&gt;"),
             "{page}"
@@ -346,7 +366,7 @@ mod tests {
         let mut report = test_report("a", &[("unknown_file", Severity::Info, 1_200)]);
         let sample = [("filename".to_owned(), Value::from("<b>x</b>.txt"))].into_iter().collect();
         report.findings[0].samples = vec![sample];
-        let page = card(&report, &[], None, &[], &TimeZone::UTC).into_string();
+        let page = render_card(&report, &[], None, &[], &TimeZone::UTC).into_string();
         assert!(page.contains("&lt;b&gt;x&lt;/b&gt;.txt") && !page.contains("<b>x"), "{page}");
         assert!(page.contains("1\u{202f}200") && page.contains("and 1\u{202f}199 more"), "{page}");
         assert!(page.contains("What is <code>wrong</code>."), "{page}");

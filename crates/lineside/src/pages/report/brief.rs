@@ -1,31 +1,35 @@
 //! What a report comes to, in a few words: the same wherever reports are listed.
 
 use super::super::words;
-use crate::reports::Brief;
+use crate::reports::ReportSummary;
 
 /// Errors and warnings, unless there is something else to say. `web/plain/words.js` says the same.
-pub(in crate::pages) fn in_brief(brief: &Brief) -> String {
+pub(in crate::pages) fn describe_brief(brief: &ReportSummary) -> String {
     let counts = format!(
         "{}, {}",
-        words::count(brief.errors, "error", "errors"),
-        words::count(brief.warnings, "warning", "warnings")
+        words::format_count(brief.errors, "error", "errors"),
+        words::format_count(brief.warnings, "warning", "warnings")
     );
-    unless_otherwise(brief, counts)
+    counts_or_status(brief, counts)
 }
 
 /// The same with bare figures, for a column of them.
-pub(in crate::pages) fn in_figures(brief: &Brief) -> String {
-    let figures = format!("{} · {}", words::number(brief.errors), words::number(brief.warnings));
-    unless_otherwise(brief, figures)
+pub(in crate::pages) fn format_figures(brief: &ReportSummary) -> String {
+    let figures = format!(
+        "{} · {}",
+        words::format_number(brief.errors),
+        words::format_number(brief.warnings)
+    );
+    counts_or_status(brief, figures)
 }
 
 /// These counts, unless there is something else to say.
-fn unless_otherwise(brief: &Brief, counts: String) -> String {
+fn counts_or_status(brief: &ReportSummary, counts: String) -> String {
     match brief.errors + brief.warnings {
-        _ if !brief.is_word() => "incomplete".to_owned(),
+        _ if !brief.is_conclusive() => "incomplete".to_owned(),
         _ if brief.outcome == "unreadable" => "unreadable".to_owned(),
-        0 if !brief.is_all() => "incomplete".to_owned(),
-        _ if !brief.is_all() => format!("{counts} or more"),
+        0 if !brief.is_exhaustive() => "incomplete".to_owned(),
+        _ if !brief.is_exhaustive() => format!("{counts} or more"),
         _ => counts,
     }
 }
@@ -35,17 +39,17 @@ mod tests {
     use serde_json::from_value;
 
     use super::*;
-    use crate::reports::Verdict;
+    use crate::reports::ReportVerdict;
 
     #[test]
     fn what_a_report_comes_to_is_said_as_the_browser_says_it() {
-        let cases = words::tests::cases();
+        let cases = words::tests::load_cases();
         let cases = cases["report"].as_array().unwrap();
         assert!(cases.len() > 5);
         for case in cases {
-            let brief: Brief = from_value(case[0].clone()).unwrap();
-            let verdict = Verdict::of(Some(&brief)).as_str();
-            let said = (in_brief(&brief), in_figures(&brief), verdict);
+            let brief: ReportSummary = from_value(case[0].clone()).unwrap();
+            let verdict = ReportVerdict::from_summary(Some(&brief)).as_str();
+            let said = (describe_brief(&brief), format_figures(&brief), verdict);
             let wanted = [1, 2, 3].map(|at| case[at].as_str().unwrap());
             assert_eq!([said.0.as_str(), said.1.as_str(), said.2], wanted, "{brief:?}");
         }

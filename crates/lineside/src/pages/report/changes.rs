@@ -4,14 +4,14 @@ use lineside_validate::Severity;
 use maud::{Markup, html};
 
 use super::super::words;
-use super::body::name_of;
-use crate::reports::{Changed, Report};
+use super::body::severity_name;
+use crate::reports::{ChangedCode, ValidationReport};
 
 /// Codes that are told; the rest is in the JSON.
 const SHOWN: usize = 20;
 
 /// What is new, gone, more and less.
-pub(super) fn list(report: &Report) -> Markup {
+pub(super) fn render_changes(report: &ValidationReport) -> Markup {
     let Some(changes) = &report.changes else {
         return html! { p.card-body.soft.small { "This is the first version, so there is nothing to compare it with." } };
     };
@@ -22,41 +22,41 @@ pub(super) fn list(report: &Report) -> Markup {
             @if changes.codes.is_empty() && changes.unsure.is_empty() { p.soft { "No finding is new or gone." } }
             @else {
                 ul {
-                    @for changed in changes.codes.iter().take(SHOWN) { (row(changed)) }
-                    @for changed in changes.unsure.iter().take(SHOWN) { (unsure_row(changed)) }
-                    @if changes.codes.len() > SHOWN { li.soft { "and " (words::count(more(changes.codes.len()), "further code", "further codes")) } }
+                    @for changed in changes.codes.iter().take(SHOWN) { (render_row(changed)) }
+                    @for changed in changes.unsure.iter().take(SHOWN) { (render_unsure_row(changed)) }
+                    @if changes.codes.len() > SHOWN { li.soft { "and " (words::format_count(omitted_count(changes.codes.len()), "further code", "further codes")) } }
                 }
             }
         }
     }
 }
 
-fn more(all: usize) -> u64 {
+fn omitted_count(all: usize) -> u64 {
     u64::try_from(all.saturating_sub(SHOWN)).unwrap_or(u64::MAX)
 }
 
-fn row(changed: &Changed) -> Markup {
+fn render_row(changed: &ChangedCode) -> Markup {
     html! {
         li data-course=(if changed.now > changed.before { "worse" } else { "better" }) {
-            (sign(changed.severity)) span.mono { (words::code(&changed.code)) } " "
-            span.numeric { (course(changed)) }
+            (render_sign(changed.severity)) span.mono { (words::render_code(&changed.code)) } " "
+            span.numeric { (describe_course(changed)) }
         }
     }
 }
 
 /// A code that is new, though it may have been there in rows that the check before could not read.
-fn unsure_row(changed: &Changed) -> Markup {
+fn render_unsure_row(changed: &ChangedCode) -> Markup {
     html! {
         li data-course="worse" {
-            (sign(changed.severity)) span.mono { (words::code(&changed.code)) } " "
-            span.numeric { "new, " (words::number(changed.now)) }
+            (render_sign(changed.severity)) span.mono { (words::render_code(&changed.code)) } " "
+            span.numeric { "new, " (words::format_number(changed.now)) }
             span.soft { " (not checked in the version before, which had unreadable rows or files)" }
         }
     }
 }
 
-fn course(changed: &Changed) -> String {
-    let (before, now) = (words::number(changed.before), words::number(changed.now));
+fn describe_course(changed: &ChangedCode) -> String {
+    let (before, now) = (words::format_number(changed.before), words::format_number(changed.now));
     match (changed.before, changed.now) {
         (0, _) => format!("new, {now}"),
         (_, 0) => format!("gone, was {before}"),
@@ -65,8 +65,8 @@ fn course(changed: &Changed) -> String {
 }
 
 /// The severity's sign and word.
-pub(super) fn sign(severity: Severity) -> Markup {
-    let name = name_of(severity);
+pub(super) fn render_sign(severity: Severity) -> Markup {
+    let name = severity_name(severity);
     html! { span.severity data-severity=(name) { (name) } " " }
 }
 
@@ -78,7 +78,7 @@ mod tests {
     fn a_change_is_said_from_its_numbers() {
         let said = |before, now| {
             let code = "unknown_file".to_owned();
-            course(&Changed { code, severity: Severity::Info, before, now })
+            describe_course(&ChangedCode { code, severity: Severity::Info, before, now })
         };
         assert_eq!(said(0, 3), "new, 3");
         assert_eq!(said(1_200, 0), "gone, was 1\u{202f}200");

@@ -85,7 +85,7 @@ impl Month {
                 format!("{}: {service}, {} a day", self.name(), trip_words(most))
             }
             Some((least, most)) => {
-                let (least, most) = (words::number(least), trip_words(most));
+                let (least, most) = (words::format_number(least), trip_words(most));
                 format!("{}: {service}, {least} to {most} a day", self.name())
             }
         }
@@ -106,7 +106,7 @@ impl Month {
                     @for (day, trips) in &self.days {
                         @let (x, y) = place(*day);
                         g data-trips=(trips) {
-                            title { (words::date(*day)) ": " (if *trips == 0 { "no service".to_owned() } else { trip_words(*trips) }) }
+                            title { (words::format_date(*day)) ": " (if *trips == 0 { "no service".to_owned() } else { trip_words(*trips) }) }
                             rect.day x=(x) y=(y) width=(SIDE) height=(SIDE) rx="2" {}
                             @if let Some(level) = level_of(*trips, most) { (square(level, x, y)) }
                             @if *day == today { (today_mark(x, y)) }
@@ -142,8 +142,8 @@ fn legend(most: u64) -> Markup {
     let view = format!("-1 -1 {STEP} {STEP}");
     let quarter = most / SIZES.len() as u64;
     let range = |least: u64| match least == most {
-        true => words::number(most),
-        false => format!("{} to {}", words::number(least), words::number(most)),
+        true => words::format_number(most),
+        false => format!("{} to {}", words::format_number(least), words::format_number(most)),
     };
     let sign = |level: Option<usize>| {
         html! {
@@ -157,7 +157,7 @@ fn legend(most: u64) -> Markup {
         ul.calendar-legend.small {
             li { (sign(None)) "none" }
             @if quarter > 1 {
-                li { (sign(Some(0))) "under " (words::number(quarter)) }
+                li { (sign(Some(0))) "under " (words::format_number(quarter)) }
                 li { (sign(Some(3))) (range(most - quarter)) }
             } @else if most > 0 {
                 li { (sign(Some(3))) (range(1)) }
@@ -196,11 +196,13 @@ fn idle_words(days: ServiceDays<'_>) -> String {
         days.iter().filter(|(_, trips)| *trips == 0).map(|(day, _)| day).collect();
     match idle.len() {
         0 => "on no day".to_owned(),
-        1..=NAMED_MAX => idle.iter().map(|day| words::date(*day)).collect::<Vec<_>>().join(", "),
+        1..=NAMED_MAX => {
+            idle.iter().map(|day| words::format_date(*day)).collect::<Vec<_>>().join(", ")
+        }
         n => format!(
             "{} of {}",
-            words::number(n as u64),
-            words::count(days.trips.len() as u64, "day", "days")
+            words::format_number(n as u64),
+            words::format_count(days.trips.len() as u64, "day", "days")
         ),
     }
 }
@@ -220,8 +222,8 @@ fn month_table(months: &[Month]) -> Markup {
                     tr {
                         th scope="row" { (month.name()) }
                         td.end.numeric { (month.days.len() - month.n_idle()) " of " (month.days.len()) }
-                        td.end.numeric { @if let Some((least, _)) = range { (words::number(least)) } @else { "–" } }
-                        td.end.numeric { @if let Some((_, most)) = range { (words::number(most)) } @else { "–" } }
+                        td.end.numeric { @if let Some((least, _)) = range { (words::format_number(least)) } @else { "–" } }
+                        td.end.numeric { @if let Some((_, most)) = range { (words::format_number(most)) } @else { "–" } }
                     }
                 }
             }
@@ -230,7 +232,7 @@ fn month_table(months: &[Month]) -> Markup {
 }
 
 fn trip_words(trips: u64) -> String {
-    words::count(trips, "trip", "trips")
+    words::format_count(trips, "trip", "trips")
 }
 
 /// 0 is Monday.

@@ -2,11 +2,11 @@
 
 use jiff::civil::Date;
 use lineside_ingest::{CountChanges, EXPIRES_SOON_DAYS, ServiceWindow};
-use lineside_store::Version;
+use lineside_store::ScheduleVersion;
 use maud::{Markup, html};
 
 use super::super::{states, words};
-use super::{Shown, calendar, signed};
+use super::{VersionsView, calendar, signed};
 
 /// How long a timetable is valid, or since when it is not: what one reads after the badges *Expired*, *Expires in 6 days* and
 /// *Not yet valid*.
@@ -30,7 +30,7 @@ impl ValidityWords {
             (ahead @ 2.., _) => say(format!("service starts in {ahead} days, on {start}"), "warn"),
             (_, ..=EXPIRES_SOON_DAYS) => say(format!("the last service day is {end}"), "warn"),
             (_, left) => {
-                let left = words::count(left.unsigned_abs(), "day", "days");
+                let left = words::format_count(left.unsigned_abs(), "day", "days");
                 say(format!("valid until {end}, {left} from now"), "good")
             }
         }
@@ -41,14 +41,14 @@ fn written(day: Date) -> String {
     day.strftime("%-d %B %Y").to_string()
 }
 
-impl Shown<'_> {
+impl VersionsView<'_> {
     /// The state of the feed, and how long its timetable is valid.
     pub(super) fn state(&self) -> Markup {
         let status = self.feed.status();
         let validity = self.feed.service_window().map(|it| ValidityWords::new(&it, self.today));
         html! {
             div.feed-state {
-                (states::label(self.id().as_str(), status.state))
+                (states::render_label(self.feed_id().as_str(), status.state))
                 (states::service_tag_of(self.feed, status.state))
                 (states::recording_tag(&self.feed.network()))
                 @if let Some(ValidityWords { words, tone }) = validity { span.validity-words data-tone=(tone) { (words) } }
@@ -65,7 +65,7 @@ impl Shown<'_> {
                 div.card-head {
                     h2 #current-version-title { "Current version" }
                     @if let Some(version) = self.current_version() {
-                        a.small.target href=(self.download(&version.hash.to_string())) download { "Download, " (words::bytes(version.size)) }
+                        a.small.target href=(self.download(&version.hash.to_string())) download { "Download, " (words::format_bytes(version.size)) }
                     }
                 }
                 div.version-parts {
@@ -79,7 +79,7 @@ impl Shown<'_> {
         }
     }
 
-    fn current_version(&self) -> Option<&Version> {
+    fn current_version(&self) -> Option<&ScheduleVersion> {
         self.versions.as_ref()?.first().filter(|version| version.is_current)
     }
 
@@ -100,7 +100,7 @@ impl Shown<'_> {
                     dt { "Service" } dd.numeric { (day_words(first)) " to " (day_words(last)) }
                 }
                 @for (name, count) in counts.into_iter().flatten() {
-                    dt { (name) } dd.numeric { (words::number(count as u64)) }
+                    dt { (name) } dd.numeric { (words::format_number(count as u64)) }
                 }
                 @if let Some(version) = version {
                     dt { "First seen" } dd { (words::minute_at(version.first_seen, &self.zone)) }

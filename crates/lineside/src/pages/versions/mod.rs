@@ -13,16 +13,16 @@ use axum::response::{IntoResponse as _, Response};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use lineside_ingest::{CountChanges, Dataset, Feed, FeedId};
-use lineside_store::Version;
+use lineside_store::ScheduleVersion;
 use maud::{Markup, html};
 
 use self::timeline::Timeline;
-use super::layout::{self, Page, Section};
-use super::report::in_brief;
+use super::layout::{self, NavSection, PageLayout};
+use super::report::describe_brief;
 use super::words;
 use crate::app::App;
 use crate::http::{
-    Parameters, Refusal, find_calendar_dataset, limits, read_reports, read_versions,
+    QueryParameters, Refusal, find_calendar_dataset, limits, read_reports, read_versions,
 };
 use crate::reports::Briefs;
 
@@ -31,15 +31,15 @@ const SHOWN: usize = 50;
 /// Digits of a hash that are shown: enough to tell one from another.
 const DIGITS: usize = 12;
 
-pub(super) async fn page(
+pub(super) async fn get_versions(
     State(app): State<App>,
     Path(id): Path<String>,
-    parameters: Parameters,
+    parameters: QueryParameters,
 ) -> Response {
-    let Some(feed) = app.ingest().feed(&id) else {
-        return layout::not_found("No feed has this name.");
+    let Some(feed) = app.ingest().find_feed(&id) else {
+        return layout::not_found_page("No feed has this name.");
     };
-    let offset = match parameters.number("offset", limits::OFFSET_MAX) {
+    let offset = match parameters.parse_number("offset", limits::OFFSET_MAX) {
         Ok(offset) => offset.unwrap_or(0),
         Err(refusal) => return refusal.into_response(),
     };
@@ -51,16 +51,16 @@ pub(super) async fn page(
     let reports = read_reports(&app, feed.id()).await;
     let name = feed.config().display_name();
     let title = format!("Versions of {name}");
-    let mut page = Page::new(&title, Section::Catalog);
+    let mut page = PageLayout::new(&title, NavSection::Catalog);
     page.description = Some(format!(
         "Published versions of the schedule {name}: validity, service days, changes, report and download of each."
     ));
     page.styles = &["versions.css"];
     page.alternates.push(("application/json", format!("/api/v1/feeds/{id}/versions")));
     let network = feed.network();
-    let shown = Shown {
+    let shown = VersionsView {
         dataset: find_calendar_dataset(&feed).await,
-        zone: words::zone_of(&network),
+        zone: words::network_zone(&network),
         today: network.today(),
         is_kept: app.store().is_some(),
         feed: &feed,
@@ -68,15 +68,15 @@ pub(super) async fn page(
         reports,
         offset,
     };
-    layout::reply(StatusCode::OK, page.render(&shown.markup()))
+    layout::reply_with_page(StatusCode::OK, page.render_document(&shown.render_markup()))
 }
 
-struct Shown<'a> {
+struct VersionsView<'a> {
     feed: &'a Feed,
     /// The loaded schedule, if the feed is one.
     dataset: Option<Arc<Dataset>>,
     /// None if they cannot be read now. One more than is shown, if there is one.
-    versions: Option<Vec<Version>>,
+    versions: Option<Vec<ScheduleVersion>>,
     /// What was found in them.
     reports: Briefs,
     offset: usize,
@@ -86,12 +86,12 @@ struct Shown<'a> {
     is_kept: bool,
 }
 
-impl Shown<'_> {
-    fn id(&self) -> &FeedId {
+impl VersionsView<'_> {
+    fn feed_id(&self) -> &FeedId {
         self.feed.id()
     }
 
-    fn markup(&self) -> Markup {
+    fn render_markup(&self) -> Markup {
         let config = self.feed.config();
         html! {
             div.page.versions-page {
@@ -112,18 +112,18 @@ impl Shown<'_> {
                             a.target href=(format!("/api/v1/feeds/{}/versions", config.id)) { "JSON" }
                         }
                     }
-                    (self.body())
+                    (self.render_body())
                 }
             }
         }
     }
 
-    fn body(&self) -> Markup {
+    fn render_body(&self) -> Markup {
         let Some(versions) = &self.versions else {
             return html! { p.card-body.soft { "The history cannot be read at the moment. The feed is polled and served all the same." } };
         };
         if versions.is_empty() {
-            return html! { p.card-body.soft { (self.why_none()) } };
+            return html! { p.card-body.soft { (self.explain_empty()) } };
         }
         let shown = &versions[..versions.len().min(SHOWN)];
         let timeline = Timeline::from_versions(shown, self.today);
@@ -141,15 +141,15 @@ impl Shown<'_> {
                         th scope="col" role="columnheader" { "Download" }
                     } }
                     tbody role="rowgroup" {
-                        @for (at, version) in shown.iter().enumerate() { (self.row(version, versions.get(at + 1), timeline.as_ref())) }
+                        @for (at, version) in shown.iter().enumerate() { (self.render_row(version, versions.get(at + 1), timeline.as_ref())) }
                     }
                 }
             }
-            (self.pager(versions.len() > SHOWN))
+            (self.render_pager(versions.len() > SHOWN))
         }
     }
 
-    fn why_none(&self) -> &'static str {
+    fn explain_empty(&self) -> &'static str {
         match self.feed.format() {
             _ if self.offset > 0 => "There are no more versions.",
             Some(format) if !format.is_schedule() => {
@@ -161,10 +161,10 @@ impl Shown<'_> {
     }
 
     /// `previous` is the version that was seen before, if it is still kept.
-    fn row(
+    fn render_row(
         &self,
-        version: &Version,
-        previous: Option<&Version>,
+        version: &ScheduleVersion,
+        previous: Option<&ScheduleVersion>,
         timeline: Option<&Timeline>,
     ) -> Markup {
         let facts = &version.facts;
@@ -191,12 +191,12 @@ impl Shown<'_> {
                 (count_cell("Trips", facts.trips, change(|it| it.trips)))
                 td.nowrap role="cell" data-label="Report" {
                     @match self.reports.get(&hash) {
-                        Some(brief) => a.target href=(format!("/feeds/{}/versions/{hash}/report", self.id())) { (brief.as_ref().map_or_else(|| "Report".to_owned(), in_brief)) },
+                        Some(brief) => a.target href=(format!("/feeds/{}/versions/{hash}/report", self.feed_id())) { (brief.as_ref().map_or_else(|| "Report".to_owned(), describe_brief)) },
                         None => span.soft { "none" },
                     }
                 }
                 td.nowrap role="cell" data-label="Download" {
-                    a.target href=(self.download(&hash)) download { (words::bytes(version.size)) }
+                    a.target href=(self.download(&hash)) download { (words::format_bytes(version.size)) }
                     br;
                     span.mono.soft.small title=(format!("SHA-256 {hash}")) { (&hash[..DIGITS]) }
                 }
@@ -205,11 +205,11 @@ impl Shown<'_> {
     }
 
     fn download(&self, hash: &str) -> String {
-        format!("/feeds/{}/versions/{hash}.zip", self.id())
+        format!("/feeds/{}/versions/{hash}.zip", self.feed_id())
     }
 
-    fn pager(&self, has_more: bool) -> Markup {
-        let at = |offset: usize| format!("/feeds/{}/versions?offset={offset}", self.id());
+    fn render_pager(&self, has_more: bool) -> Markup {
+        let at = |offset: usize| format!("/feeds/{}/versions?offset={offset}", self.feed_id());
         html! {
             @if self.offset > 0 || has_more {
                 nav.pager aria-label="Pages of versions" {
@@ -232,7 +232,7 @@ fn day(text: Option<&str>) -> Markup {
 fn count_cell(label: &str, count: u64, change: i64) -> Markup {
     html! {
         td.end.numeric role="cell" data-label=(label) {
-            span { (words::number(count)) @if change != 0 { " " (change_mark(change)) } }
+            span { (words::format_number(count)) @if change != 0 { " " (change_mark(change)) } }
         }
     }
 }
@@ -244,5 +244,5 @@ fn change_mark(change: i64) -> Markup {
 
 fn signed(change: i64) -> String {
     let sign = if change < 0 { "−" } else { "+" };
-    format!("{sign}{}", words::number(change.unsigned_abs()))
+    format!("{sign}{}", words::format_number(change.unsigned_abs()))
 }

@@ -1,7 +1,7 @@
 //! The validity of each version as a bar on a time axis that all of them share, with today on it.
 
 use jiff::civil::Date;
-use lineside_store::Version;
+use lineside_store::ScheduleVersion;
 use maud::{Markup, html};
 
 /// The length of the axis, in units of the drawing.
@@ -23,7 +23,7 @@ pub(super) struct Timeline {
 
 impl Timeline {
     /// The axis that has all of these versions on it, cut around today; `None` if no version has dates.
-    pub(super) fn from_versions(versions: &[Version], today: Date) -> Option<Timeline> {
+    pub(super) fn from_versions(versions: &[ScheduleVersion], today: Date) -> Option<Timeline> {
         let spans = versions.iter().filter_map(validity);
         let (start, end) =
             spans.reduce(|(start, end), (from, until)| (start.min(from), end.max(until)))?;
@@ -34,7 +34,7 @@ impl Timeline {
     }
 
     /// The bar of one version. The dates are beside it as text.
-    pub(super) fn bar(&self, version: &Version) -> Markup {
+    pub(super) fn bar(&self, version: &ScheduleVersion) -> Markup {
         let Some((from, until)) = validity(version) else { return html! {} };
         let (left, right) = (self.place(from, 0), self.place(until, 1));
         let width = (right - left).max(BAR_MIN);
@@ -62,7 +62,7 @@ fn days(n: i64) -> jiff::Span {
 }
 
 /// The first and the last day of a version, if it has both.
-fn validity(version: &Version) -> Option<(Date, Date)> {
+fn validity(version: &ScheduleVersion) -> Option<(Date, Date)> {
     let day = |text: &Option<String>| text.as_deref()?.parse::<Date>().ok();
     let (from, until) = (day(&version.facts.valid_from)?, day(&version.facts.valid_until)?);
     (from <= until).then_some((from, until))
@@ -77,9 +77,9 @@ mod tests {
 
     use super::*;
 
-    fn version(from: &str, until: &str) -> Version {
-        Version {
-            hash: BlobHash::parse(&"0".repeat(64)).unwrap(),
+    fn version(from: &str, until: &str) -> ScheduleVersion {
+        ScheduleVersion {
+            hash: BlobHash::parse_hex(&"0".repeat(64)).unwrap(),
             size: 1,
             first_seen: UnixMillis(0),
             last_seen: UnixMillis(0),

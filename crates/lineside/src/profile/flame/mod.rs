@@ -3,23 +3,23 @@
 //! The root is on top and calls grow downwards, so that a page opens where one begins to read. The picture is made
 //! here; the page's script only moves what is there, so it reads without scripts, too.
 
-mod page;
-mod picture;
+mod flame_page;
+mod flame_svg;
 
 use std::sync::Arc;
 
-pub(super) use page::{page, policy as page_policy};
-pub(crate) use page::{section, section_policy};
-pub(super) use picture::{policy as picture_policy, svg};
+pub(super) use flame_page::{page_policy, render_page};
+pub(crate) use flame_page::{render_section, section_policy};
+pub(super) use flame_svg::{render_svg, svg_policy as picture_policy};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::recorded::Recorded;
+use super::symbolized_profile::SymbolizedProfile;
 
 /// A style or a script as a policy allows it: by what it says.
-fn source(text: &str) -> String {
+fn csp_source(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(digest(&SHA256, text.as_bytes())))
 }
 
@@ -28,7 +28,7 @@ const PARTS: u64 = 4_000;
 
 /// A function, or a thread or a stage, in one place of the graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Frame {
+struct FlameFrame {
     name: Arc<str>,
     /// How many are above it.
     depth: usize,
@@ -41,8 +41,8 @@ struct Frame {
 }
 
 /// All frames that are wide enough to be seen, from the root down, from left to right.
-fn frames(recorded: &Recorded) -> Vec<Frame> {
-    let mut frames: Vec<Frame> = Vec::new();
+fn layout_frames(recorded: &SymbolizedProfile) -> Vec<FlameFrame> {
+    let mut frames: Vec<FlameFrame> = Vec::new();
     // The frames that the stack before is in, by their depth.
     let mut open: Vec<usize> = Vec::new();
     let mut start = 0;
@@ -53,7 +53,7 @@ fn frames(recorded: &Recorded) -> Vec<Frame> {
         open.truncate(alike.count());
         for (depth, name) in stack.iter().enumerate().skip(open.len()) {
             open.push(frames.len());
-            frames.push(Frame { name: Arc::clone(name), depth, start, count: 0, own: 0 });
+            frames.push(FlameFrame { name: Arc::clone(name), depth, start, count: 0, own: 0 });
         }
         open.iter().for_each(|frame| frames[*frame].count += count);
         if let Some(frame) = open.last() {
@@ -66,18 +66,18 @@ fn frames(recorded: &Recorded) -> Vec<Frame> {
 }
 
 /// A share as people read it.
-fn percent(count: u64, of: u64) -> String {
+fn format_percent(count: u64, of: u64) -> String {
     format!("{:.1} %", count as f64 * 100.0 / of.max(1) as f64)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::recorded::tests::recorded;
+    use super::super::symbolized_profile::tests::sample_profile;
     use super::*;
 
     #[test]
     fn stacks_that_begin_alike_share_their_frames() {
-        let frames = frames(&recorded());
+        let frames = layout_frames(&sample_profile());
         let seen: Vec<(&str, usize, u64, u64, u64)> =
             frames.iter().map(|it| (&*it.name, it.depth, it.start, it.count, it.own)).collect();
         assert_eq!(
@@ -97,12 +97,13 @@ mod tests {
 
     #[test]
     fn what_cannot_be_seen_is_left_out() {
-        let mut recorded = recorded();
+        let mut recorded = sample_profile();
         recorded.stacks.insert(vec!["worker-0".into(), "assist".into()], 2 * PARTS);
         recorded.stacks.insert(vec!["a".into(), "b".into()], 1);
-        let names: Vec<Arc<str>> = frames(&recorded).into_iter().map(|frame| frame.name).collect();
+        let names: Vec<Arc<str>> =
+            layout_frames(&recorded).into_iter().map(|frame| frame.name).collect();
         assert!(names.contains(&"worker-0".into()) && !names.contains(&"a".into()), "{names:?}");
         recorded.stacks.clear();
-        assert_eq!(frames(&recorded), []);
+        assert_eq!(layout_frames(&recorded), []);
     }
 }

@@ -5,16 +5,16 @@
 //! `telling` makes reports of what is new and has them kept. Messages of SIRI are held against rules of their own (`siri`),
 //! and then what they come to as those of GTFS-Realtime are. GBFS systems are looked at as a whole (`systems`).
 
-mod again;
-mod before;
-mod earlier;
+mod staleness;
+mod gbfs_history;
+mod previous_datasets;
 #[cfg(test)]
-mod made;
-mod presence;
-mod shelf;
-mod siri;
-mod systems;
-mod telling;
+mod polled_feed;
+mod finding_lifecycle;
+mod prepared_schedules;
+mod siri_messages;
+mod gbfs_systems;
+mod reporter;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -23,30 +23,30 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::proto::{FeedEntity, FeedMessage};
-use lineside_formats::gtfs_rt::{Limits, decode, decode_json};
-use lineside_ingest::{Feed, FeedId, Inspector, Network, Passed};
+use lineside_formats::gtfs_rt::{self, FeedMessageLimits, decode_json};
+use lineside_ingest::{Feed, FeedId, MessageObserver, Network, ObservedMessage};
 use lineside_store::Store;
 use lineside_sync::UnixMillis;
 use lineside_validate::Notices;
 use lineside_validate::rules::SystemError;
 use lineside_validate::rules::gtfs_rt::{
-    History, MatchRate, Scope, Subject, Version, validate_while,
+    AlternateSchedule, MatchRate, MessageHistory, MessageSubject, RuleScope, validate_while,
 };
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use self::again::Judged;
-use self::shelf::{Schedule, Shelf};
-use self::siri::Gathered;
-use self::systems::Looked;
-use super::Ahead;
+use self::gbfs_systems::SystemCheckState;
+use self::prepared_schedules::{PreparedScheduleCache, ScheduleVersions};
+use self::siri_messages::GatheredMessages;
+use self::staleness::AgeCheck;
+use super::ReportPrerequisite;
 use crate::check::{RawRow, entity_rows};
-use crate::config::Validation;
-use crate::patience::Stopwatch;
+use crate::config::ValidationConfig;
+use crate::timeout::Stopwatch;
 
-pub(crate) use self::presence::{Presence, Seen};
-pub(crate) use self::telling::tell;
+pub(crate) use self::finding_lifecycle::{CodeLifecycle, FindingLifecycle};
+pub(crate) use self::reporter::run_reporter;
 
 /// Findings of one kind that are kept.
 const SAMPLES: usize = 20;
@@ -61,40 +61,40 @@ const FRESH_POLLS: u32 = 3;
 
 /// Looks at messages, and remembers what was found.
 #[derive(Debug, Default)]
-pub(crate) struct Messages {
-    limits: Validation,
-    feeds: Mutex<HashMap<FeedId, Arc<Place>>>,
-    shelf: Shelf,
+pub(crate) struct MessageChecks {
+    limits: ValidationConfig,
+    feeds: Mutex<HashMap<FeedId, Arc<FeedMessages>>>,
+    shelf: PreparedScheduleCache,
     looked: AtomicU64,
     cut_short: AtomicU64,
 }
 
 /// How many messages were looked at, and for how many of them the time did not suffice.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MessageFigures {
+pub(crate) struct MessageCheckCounts {
     pub(crate) looked: u64,
     pub(crate) cut_short: u64,
 }
 
 /// One feed.
 #[derive(Debug, Default)]
-struct Place {
+struct FeedMessages {
     /// Its last message.
     previous: Mutex<Option<Arc<FeedMessage>>>,
     /// Until when that says how things are now: on the clock of the feed's data, in seconds since 1970.
     fresh_until: AtomicI64,
     /// One that waits for its schedule to be prepared.
-    waiting: Mutex<Option<Waiting>>,
+    waiting: Mutex<Option<WaitingMessage>>,
     /// What was found in messages of SIRI that are not judged as a whole yet.
-    gathered: Mutex<Option<Gathered>>,
+    gathered: Mutex<Option<GatheredMessages>>,
     /// What is remembered of a GBFS system.
-    system: Mutex<Looked>,
-    look: Mutex<Look>,
+    system: Mutex<SystemCheckState>,
+    look: Mutex<MessageFindings>,
 }
 
 /// A message that waits.
 #[derive(Debug)]
-struct Waiting {
+struct WaitingMessage {
     body: Bytes,
     at: UnixMillis,
     /// When it was received, on the clock of the feed's data, in seconds since 1970.
@@ -103,10 +103,10 @@ struct Waiting {
 
 /// What is known of a feed's messages.
 #[derive(Debug, Default)]
-struct Look {
-    history: History,
-    presence: Presence,
-    latest: Option<Latest>,
+struct MessageFindings {
+    history: MessageHistory,
+    presence: FindingLifecycle,
+    latest: Option<LatestCheck>,
     /// Something was found since it was last told,
     is_new: bool,
     /// and other codes stand than then.
@@ -116,12 +116,12 @@ struct Look {
     /// When that was asked last of one that was not looked at.
     asked_at: i64,
     /// Of the message that is held, when its age was judged last.
-    judged: Option<Judged>,
+    judged: Option<AgeCheck>,
 }
 
 /// The last look.
 #[derive(Clone, Debug)]
-struct Latest {
+struct LatestCheck {
     at: UnixMillis,
     took: Duration,
     /// What it was held against: the SHA-256 of the schedule.
@@ -138,16 +138,16 @@ struct Latest {
     refusal: Option<Arc<str>>,
 }
 
-impl Latest {
-    fn of(
-        found: Found,
+impl LatestCheck {
+    fn from_found(
+        found: FoundNotices,
         at: UnixMillis,
         took: Duration,
         (schedule, trips): (Option<Arc<str>>, MatchRate),
-    ) -> Latest {
-        let Found { notices, rows, errors, is_cut_short } = found;
+    ) -> LatestCheck {
+        let FoundNotices { notices, rows, errors, is_cut_short } = found;
         let (lacks_schedule, refusal) = (false, None);
-        Latest {
+        LatestCheck {
             at,
             took,
             schedule,
@@ -162,13 +162,14 @@ impl Latest {
     }
 }
 
-impl Look {
+impl MessageFindings {
     /// Takes down what was found.
-    fn put(&mut self, latest: Latest) {
+    fn record_check(&mut self, latest: LatestCheck) {
         for error in &latest.errors {
             tracing::error!(rule = error.rule, "a rule broke off: {}", error.message);
         }
-        self.is_other |= self.presence.add(&latest.notices, latest.at.0, !latest.is_cut_short);
+        self.is_other |=
+            self.presence.add_message(&latest.notices, latest.at.0, !latest.is_cut_short);
         self.is_new = true;
         self.latest = Some(latest);
     }
@@ -177,7 +178,7 @@ impl Look {
 /// What a report says of messages besides the findings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct About {
+pub(crate) struct RealtimeDetails {
     /// The SHA-256 of the schedule that they were held against.
     pub(crate) schedule: String,
     /// There is none that they belong to, so what needs one was not asked.
@@ -192,41 +193,41 @@ pub(crate) struct About {
     /// When one last told of a trip or a vehicle, whatever the schedule has of it, likewise.
     pub(crate) told_at: i64,
     /// Since when each code is there.
-    pub(crate) presence: Presence,
+    pub(crate) presence: FindingLifecycle,
 }
 
-impl Messages {
+impl MessageChecks {
     /// `limits` says what a look may cost; `store` keeps versions of schedules, if there is one.
-    pub(crate) fn new(limits: &Validation, store: Weak<Store>) -> Self {
-        Self { limits: limits.clone(), shelf: Shelf::new(store), ..Self::default() }
+    pub(crate) fn new(limits: &ValidationConfig, store: Weak<Store>) -> Self {
+        Self { limits: limits.clone(), shelf: PreparedScheduleCache::new(store), ..Self::default() }
     }
 
-    pub(crate) fn figures(&self) -> MessageFigures {
+    pub(crate) fn check_counts(&self) -> MessageCheckCounts {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        MessageFigures { looked: count(&self.looked), cut_short: count(&self.cut_short) }
+        MessageCheckCounts { looked: count(&self.looked), cut_short: count(&self.cut_short) }
     }
 
-    fn place(&self, feed: &FeedId) -> Arc<Place> {
+    fn feed_messages(&self, feed: &FeedId) -> Arc<FeedMessages> {
         Arc::clone(self.feeds.lock().entry(feed.clone()).or_default())
     }
 
     /// What the first report on a feed's messages waits for; none if they are not looked at.
-    pub(super) fn ahead(&self, feed: &FeedId) -> Option<Ahead> {
+    pub(super) fn report_prerequisite(&self, feed: &FeedId) -> Option<ReportPrerequisite> {
         if self.limits.message_time.is_zero() {
             return None;
         }
         let place = self.feeds.lock().get(feed).cloned();
         let waits = place.is_some_and(|place| place.waits_for_schedule());
-        Some(if waits { Ahead::Schedule } else { Ahead::Message })
+        Some(if waits { ReportPrerequisite::Schedule } else { ReportPrerequisite::Message })
     }
 
     /// The last messages of the network's other feeds that say how things are now, at `now` in seconds since 1970. Alerts hold
     /// until they are taken back.
-    fn others(&self, network: &Network, feed: &FeedId, now: i64) -> Vec<Arc<FeedMessage>> {
+    fn other_messages(&self, network: &Network, feed: &FeedId, now: i64) -> Vec<Arc<FeedMessage>> {
         let feeds = self.feeds.lock();
         let others = network.feed_ids().iter().filter(|id| *id != feed);
         let places = others.filter_map(|id| feeds.get(id));
-        places.filter_map(|place| place.said_now(now)).collect()
+        places.filter_map(|place| place.fresh_message(now)).collect()
     }
 
     /// Lets go of feeds that are gone.
@@ -236,32 +237,38 @@ impl Messages {
     }
 }
 
-impl Inspector for Messages {
-    fn look(&self, feed: &Arc<Feed>, passed: Passed<'_>, now: UnixMillis) {
+impl MessageObserver for MessageChecks {
+    fn observe_message(&self, feed: &Arc<Feed>, passed: ObservedMessage<'_>, now: UnixMillis) {
         if self.limits.message_time.is_zero() {
             return;
         }
-        let received = feed.network().now().seconds();
+        let received = feed.network().data_now().unix_seconds();
         match passed {
-            Passed::GtfsRt(body) => {
-                self.look_at(feed, Waiting { body: body.clone(), at: now, received });
+            ObservedMessage::GtfsRt(body) => {
+                self.check_message(feed, WaitingMessage { body: body.clone(), at: now, received });
             }
-            Passed::Siri(message, part) => self.gather(feed, (message, part), now, received),
+            ObservedMessage::Siri(message, part) => {
+                self.gather_message(feed, (message, part), now, received)
+            }
         }
     }
 
-    fn has_told_of_trips(&self, feed: &Feed) -> bool {
+    fn has_reported_trips(&self, feed: &Feed) -> bool {
         self.shelf.store().is_some_and(|store| {
-            telling::has_told_of_trips(&store, feed.id(), feed.network().now().seconds())
+            reporter::has_reported_trips(
+                &store,
+                feed.id(),
+                feed.network().data_now().unix_seconds(),
+            )
         })
     }
 }
 
-impl Messages {
+impl MessageChecks {
     /// Looks at a message, or has it wait for its schedule.
-    fn look_at(&self, feed: &Feed, message: Waiting) {
-        let (network, place) = (feed.network(), self.place(feed.id()));
-        let schedule = match self.schedule_of(feed, &network) {
+    fn check_message(&self, feed: &Feed, message: WaitingMessage) {
+        let (network, place) = (feed.network(), self.feed_messages(feed.id()));
+        let schedule = match self.schedule_for(feed, &network) {
             Ok(Some(schedule)) => schedule,
             Ok(None) => {
                 *place.waiting.lock() = Some(message);
@@ -269,80 +276,86 @@ impl Messages {
             }
             Err(refusal) => {
                 let asked = message.received;
-                let tells = || message_of(&message.body).is_some_and(|(it, _)| tells_of_trips(&it));
-                return place.refuse(refusal, message.at, asked, tells);
+                let tells = || {
+                    decode_message(&message.body).is_some_and(|(it, _)| has_trips_or_vehicles(&it))
+                };
+                return place.record_refusal(refusal, message.at, asked, tells);
             }
         };
         // What waited is older.
         drop(place.waiting.lock().take());
         let watch = Stopwatch::start();
-        let Waiting { body, at, received } = message;
-        let Some((message, is_held)) = message_of(&body) else { return };
-        let others = self.others(&network, feed.id(), received);
+        let WaitingMessage { body, at, received } = message;
+        let Some((message, is_held)) = decode_message(&body) else { return };
+        let others = self.other_messages(&network, feed.id(), received);
         let previous = place.previous.lock().clone();
-        let scope = Scope { has_schedule: schedule.name.is_some(), ..Scope::default() };
-        let found = Found::new();
-        let asked = Asked { message: &message, previous, others, schedule, scope, received };
-        let is_cut_short = self.take(&network, &place, (asked, found), at, &watch);
+        let scope = RuleScope { has_schedule: schedule.name.is_some(), ..RuleScope::default() };
+        let found = FoundNotices::new();
+        let asked = MessageInput { message: &message, previous, others, schedule, scope, received };
+        let is_cut_short = self.validate_message(&network, &place, (asked, found), at, &watch);
         self.looked.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(is_cut_short), Ordering::Relaxed);
-        place.hold(Some(message).filter(|_| is_held), feed, received);
-        place.look.lock().judged = Some(Judged::at(at, &feed.status(), scope));
+        place.hold_message(Some(message).filter(|_| is_held), feed, received);
+        place.look.lock().judged = Some(AgeCheck::for_status(at, &feed.status(), scope));
     }
 
     /// Holds a message against the rules, and has earlier versions of the schedule read where it is not about the one in use.
     /// Tells whether the time did not suffice.
-    fn take(
+    fn validate_message(
         &self,
         network: &Network,
-        place: &Place,
-        asked: (Asked<'_>, Found),
+        place: &FeedMessages,
+        asked: (MessageInput<'_>, FoundNotices),
         at: UnixMillis,
         watch: &Stopwatch,
     ) -> bool {
-        let taken = place.take(asked, at, watch, self.limits.message_time);
-        if taken.trips.asks_for_versions() {
-            self.shelf.recall(network.id(), &self.limits);
+        let taken = place.validate_input(asked, at, watch, self.limits.message_time);
+        if taken.trips.needs_other_versions() {
+            self.shelf.recall_previous_versions(network.id(), &self.limits);
         }
         taken.is_cut_short
     }
 
     /// What a feed's messages are held against: nothing so far if it is being prepared, and what has nothing in it where no schedule
     /// belongs to the feed. Else why it cannot be prepared.
-    fn schedule_of(&self, feed: &Feed, network: &Network) -> Result<Option<Schedule>, Arc<str>> {
+    fn schedule_for(
+        &self,
+        feed: &Feed,
+        network: &Network,
+    ) -> Result<Option<ScheduleVersions>, Arc<str>> {
         // A network has the name of its schedule; without one, of its only feed.
         if network.feed_ids().first() == Some(feed.id()) {
-            return Ok(Some(self.shelf.nothing()));
+            return Ok(Some(self.shelf.empty_schedule()));
         }
         self.shelf.get(network, &self.limits)
     }
 
     /// Looks at what waited, where its schedule is prepared by now, and at what has been the same for long.
-    fn look_again(&self, feed: &Feed, place: &Place, at: UnixMillis) {
+    fn recheck_feed(&self, feed: &Feed, place: &FeedMessages, at: UnixMillis) {
         let waiting = place.waiting.lock().take();
         if let Some(waiting) = waiting {
-            self.look_at(feed, waiting);
+            self.check_message(feed, waiting);
         }
-        self.judge_gathered(feed, place);
-        self.look_at_age(feed, place, at);
+        self.validate_gathered(feed, place);
+        self.recheck_age(feed, place, at);
     }
 }
 
 /// A message with what it is held against.
-struct Asked<'a> {
+struct MessageInput<'a> {
     message: &'a FeedMessage,
     previous: Option<Arc<FeedMessage>>,
     others: Vec<Arc<FeedMessage>>,
-    schedule: Schedule,
+    schedule: ScheduleVersions,
     /// Which rules are to the point.
-    scope: Scope,
+    scope: RuleScope,
     /// When it was received, on the clock of the feed's data, in seconds since 1970.
     received: i64,
 }
 
 /// What was found before a message is held against the rules.
 #[derive(Debug)]
-struct Found {
+struct FoundNotices {
     notices: Notices,
     /// The records that the first findings are about.
     rows: Vec<RawRow>,
@@ -352,17 +365,17 @@ struct Found {
 
 /// What came of a look at a message, besides what was found.
 #[derive(Clone, Copy, Debug)]
-struct Taken {
+struct CheckOutcome {
     /// The time did not suffice.
     is_cut_short: bool,
     /// Trips that it names as the schedule's, and how many of them that has.
     trips: MatchRate,
 }
 
-impl Found {
-    fn new() -> Found {
+impl FoundNotices {
+    fn new() -> FoundNotices {
         let notices = Notices::new(SAMPLES);
-        Found { notices, rows: Vec::new(), errors: Vec::new(), is_cut_short: false }
+        FoundNotices { notices, rows: Vec::new(), errors: Vec::new(), is_cut_short: false }
     }
 
     /// The codes that were found, with samples.
@@ -371,9 +384,9 @@ impl Found {
     }
 }
 
-impl Place {
+impl FeedMessages {
     /// Keeps a feed's message until the next one comes.
-    fn hold(&self, message: Option<Arc<FeedMessage>>, feed: &Feed, received: i64) {
+    fn hold_message(&self, message: Option<Arc<FeedMessage>>, feed: &Feed, received: i64) {
         let (config, format) = (feed.config(), feed.format());
         let fresh_for =
             config.late_after.max(config.poll_interval(format).saturating_mul(FRESH_POLLS));
@@ -389,60 +402,64 @@ impl Place {
     }
 
     /// The feed's last message, if others may be held against it at that time.
-    fn said_now(&self, now: i64) -> Option<Arc<FeedMessage>> {
+    fn fresh_message(&self, now: i64) -> Option<Arc<FeedMessage>> {
         let is_fresh = self.fresh_until.load(Ordering::Acquire) >= now;
         let said = self.previous.lock().clone();
-        said.filter(|message| is_fresh || !tells_of_trips(message))
+        said.filter(|message| is_fresh || !has_trips_or_vehicles(message))
     }
 
     /// Holds a message against the rules.
-    fn take(
+    fn validate_input(
         &self,
-        (asked, found): (Asked<'_>, Found),
+        (asked, found): (MessageInput<'_>, FoundNotices),
         at: UnixMillis,
         watch: &Stopwatch,
         budget: Duration,
-    ) -> Taken {
-        let Asked { message, previous, others, schedule, scope, received } = asked;
+    ) -> CheckOutcome {
+        let MessageInput { message, previous, others, schedule, scope, received } = asked;
         let others: Vec<&FeedMessage> = others.iter().map(|other| &**other).collect();
         let versions = schedule.earlier.iter();
-        let versions: Vec<Version<'_>> =
-            versions.map(|(name, trips)| Version { name, trips }).collect();
+        let versions: Vec<AlternateSchedule<'_>> =
+            versions.map(|(name, trips)| AlternateSchedule { name, trips }).collect();
         let mut look = self.look.lock();
-        let subject = Subject::new(message, &schedule.timetable, received);
-        let subject = subject.after(previous.as_deref()).beside(&others).among(&versions);
-        let subject = subject.since(Some(&look.history)).within(scope);
-        let Found { mut notices, rows, mut errors, mut is_cut_short } = found;
+        let subject = MessageSubject::new(message, &schedule.timetable, received);
+        let subject = subject
+            .with_previous(previous.as_deref())
+            .with_other_feeds(&others)
+            .with_versions(&versions);
+        let subject = subject.with_history(Some(&look.history)).with_scope(scope);
+        let FoundNotices { mut notices, rows, mut errors, mut is_cut_short } = found;
         let verdict = validate_while(&subject, &mut notices, &|| watch.elapsed() < budget);
         // It was found once, and is so for each message.
         let mut of_schedule = Notices::clone(&schedule.notices);
-        of_schedule.retain(|kind| scope.has(kind.code));
-        notices.merge(of_schedule);
+        of_schedule.retain_kinds(|kind| scope.has_code(kind.code));
+        notices.merge_notices(of_schedule);
         errors.extend(verdict.errors);
         is_cut_short |= verdict.is_cut_short;
         let lacks_schedule = !scope.has_schedule;
         let names_trips = subject.names_trips();
-        let trips = if lacks_schedule { MatchRate::default() } else { subject.trips_matched() };
-        let mut found = Found { notices, rows, errors, is_cut_short };
+        let trips = if lacks_schedule { MatchRate::default() } else { subject.trip_match_rate() };
+        let mut found = FoundNotices { notices, rows, errors, is_cut_short };
         let records = entity_rows(message, found.codes_with_samples());
         found.rows.extend(records);
-        let latest = Latest::of(found, at, watch.elapsed(), (schedule.name.clone(), trips));
-        look.history.add(message, received);
+        let latest =
+            LatestCheck::from_found(found, at, watch.elapsed(), (schedule.name.clone(), trips));
+        look.history.add_message(message, received);
         if names_trips {
             look.history.note_trips(received);
         }
-        if tells_of_trips(message) {
+        if has_trips_or_vehicles(message) {
             // Not the later of the two: the clock may have been set back.
             look.told_at = received;
         }
         // Not until this one is held.
         look.judged = None;
-        look.put(Latest { lacks_schedule, ..latest });
-        Taken { is_cut_short, trips }
+        look.record_check(LatestCheck { lacks_schedule, ..latest });
+        CheckOutcome { is_cut_short, trips }
     }
 
     /// Remembers why messages are not looked at, and about when one was received that tells of trips.
-    fn refuse(
+    fn record_refusal(
         &self,
         refusal: Arc<str>,
         at: UnixMillis,
@@ -466,35 +483,38 @@ impl Place {
         }
         (look.is_new, look.is_other) = (true, true);
         let nothing = (None, MatchRate::default());
-        let latest = Latest::of(Found::new(), at, Duration::ZERO, nothing);
-        look.latest = Some(Latest { refusal: Some(refusal), ..latest });
+        let latest = LatestCheck::from_found(FoundNotices::new(), at, Duration::ZERO, nothing);
+        look.latest = Some(LatestCheck { refusal: Some(refusal), ..latest });
     }
 }
 
 /// Whether a message tells of a trip or a vehicle.
-fn tells_of_trips(message: &FeedMessage) -> bool {
-    message.entity.iter().any(is_of_trips)
+fn has_trips_or_vehicles(message: &FeedMessage) -> bool {
+    message.entity.iter().any(is_trip_or_vehicle)
 }
 
 /// Whether an entity does.
-fn is_of_trips(entity: &FeedEntity) -> bool {
+fn is_trip_or_vehicle(entity: &FeedEntity) -> bool {
     let is_told = entity.trip_update.is_some() || entity.vehicle.is_some();
     is_told && !entity.is_deleted()
 }
 
 /// The message, decoded whole, and whether it may be held. What of it cannot be decoded its feed's problems tell.
-fn message_of(body: &Bytes) -> Option<(Arc<FeedMessage>, bool)> {
+fn decode_message(body: &Bytes) -> Option<(Arc<FeedMessage>, bool)> {
     let is_json = body.trim_ascii_start().starts_with(b"{");
     let within = |record_bytes: usize| {
-        let limits = Limits { record_bytes, ..Limits::default() };
-        let decoded =
-            if is_json { decode_json(body, &limits) } else { decode(body.clone(), &limits) };
+        let limits = FeedMessageLimits { record_bytes, ..FeedMessageLimits::default() };
+        let decoded = if is_json {
+            decode_json(body, &limits)
+        } else {
+            gtfs_rt::decode_message(body.clone(), &limits)
+        };
         decoded.ok().map(|(message, _)| Arc::new(message))
     };
     // One that is too large to be held is refused before it is decoded, so asking for it twice costs little; only in JSON, which
     // nobody polls for its speed, it is decoded twice.
     let held = within(HELD_RECORD_BYTES_MAX).map(|message| (message, true));
-    held.or_else(|| Some((within(Limits::default().record_bytes)?, false)))
+    held.or_else(|| Some((within(FeedMessageLimits::default().record_bytes)?, false)))
 }
 
 #[cfg(test)]
@@ -506,19 +526,19 @@ mod tests {
             "{{\"header\": {{\"gtfs_realtime_version\": \"2.0\", \"timestamp\": {header}}}, \
              \"entity\": [{{\"id\": \"1\", {entity}}}]}}"
         );
-        let (message, is_held) = message_of(&Bytes::from(text)).unwrap();
+        let (message, is_held) = decode_message(&Bytes::from(text)).unwrap();
         assert_eq!((message.entity.len(), is_held), (1, true), "{message:?}");
         Some(message)
     }
 
     #[test]
     fn a_feed_whose_schedule_cannot_be_prepared_is_known_to_have_told_of_trips() {
-        let place = Place::default();
+        let place = FeedMessages::default();
         let mut told = Vec::new();
         for (received, tells) in
             [(5_000, false), (10_000, true), (10_001, true), (20_000, true), (15_000, true)]
         {
-            place.refuse("it is too large".into(), UnixMillis(7), received, || tells);
+            place.record_refusal("it is too large".into(), UnixMillis(7), received, || tells);
             let mut look = place.look.lock();
             told.push((look.told_at, std::mem::take(&mut look.is_new)));
         }
@@ -532,7 +552,7 @@ mod tests {
         // Entities of nothing but an id, 1.7 KB each once they are decoded.
         let of_entities = |n: usize| {
             let body = [&b"\x0A\x05\x0A\x032.0"[..], &b"\x12\x03\x0A\x01a".repeat(n)].concat();
-            message_of(&body.into()).map(|(message, is_held)| (message.entity.len(), is_held))
+            decode_message(&body.into()).map(|(message, is_held)| (message.entity.len(), is_held))
         };
         assert_eq!(of_entities(1_000), Some((1_000, true)));
         assert_eq!(of_entities(155_000), Some((155_000, false)));
@@ -541,21 +561,21 @@ mod tests {
 
     #[test]
     fn others_are_held_only_against_what_a_feed_says_now() {
-        let (place, minutes) = (Place::default(), Duration::from_secs(300));
-        assert!(place.said_now(1_000).is_none(), "it has said nothing");
+        let (place, minutes) = (FeedMessages::default(), Duration::from_secs(300));
+        assert!(place.fresh_message(1_000).is_none(), "it has said nothing");
         let of_trips =
             |header| message(header, "\"trip_update\": {\"trip\": {\"trip_id\": \"T\"}}");
         place.hold_for(of_trips(1_000), 1_010, minutes);
-        assert!(place.said_now(1_300).is_some());
-        assert!(place.said_now(1_301).is_none(), "its source has failed since");
+        assert!(place.fresh_message(1_300).is_some());
+        assert!(place.fresh_message(1_301).is_none(), "its source has failed since");
         place.hold_for(of_trips(1_000), 2_000, minutes);
-        assert!(place.said_now(2_000).is_none(), "it was old when it came");
+        assert!(place.fresh_message(2_000).is_none(), "it was old when it came");
         place.hold_for(of_trips(9_000), 2_000, minutes);
         assert!(
-            place.said_now(2_300).is_some() && place.said_now(2_301).is_none(),
+            place.fresh_message(2_300).is_some() && place.fresh_message(2_301).is_none(),
             "its clock is ahead"
         );
         place.hold_for(message(1_000, "\"alert\": {}"), 2_000, minutes);
-        assert!(place.said_now(9_999).is_some(), "alerts hold until they are taken back");
+        assert!(place.fresh_message(9_999).is_some(), "alerts hold until they are taken back");
     }
 }

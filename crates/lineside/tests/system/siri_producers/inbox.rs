@@ -14,7 +14,7 @@ const SENDERS: usize = 4;
 const ROOM: u64 = 128 << 20;
 
 /// A server with a feed that is subscribed to, and the address that its producer was told.
-async fn subscribed(producer: &Producer) -> (Running, String, String) {
+async fn subscribed(producer: &Producer) -> (RunningServer, String, String) {
     let (running, url) = server(&format!(
         "id = \"s\"\nurl = {:?}\nsiri = {{ services = [\"vm\"], mode = \"subscribe\" }}\n",
         producer.url("/siri")
@@ -117,7 +117,7 @@ async fn a_flood_of_forgeries_costs_nothing_and_the_producer_comes_through() {
     })
     .await;
     until("nothing is held any more", async || counted(&url, "bytes").await == 0).await;
-    running.stop().await;
+    running.shut_down().await;
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn a_delivery_that_repeats_the_key_is_refused_and_the_key_is_nowhere() {
         assert!(!shown.contains(key), "{path}: {shown}");
     }
     assert_eq!(vehicles(&url).await, ["V"]);
-    running.stop().await;
+    running.shut_down().await;
 }
 
 #[tokio::test]
@@ -171,5 +171,5 @@ async fn large_and_slow_bodies_take_no_more_than_there_is_room_for() {
     assert_eq!(status(second).await, 400);
     until("nothing is held any more", async || counted(&url, "bytes").await == 0).await;
     assert_eq!(vehicles(&url).await, ["V"]);
-    running.stop().await;
+    running.shut_down().await;
 }

@@ -106,7 +106,7 @@ async fn vehicles_come_as_rarely_as_they_are_asked_for() {
     })
     .await;
     assert_eq!(n_of("rarely"), 1);
-    running.stop().await;
+    running.shut_down().await;
 }
 
 #[tokio::test]
@@ -143,5 +143,5 @@ async fn who_subscribes_to_a_line_or_a_stop_that_nobody_has_so_far_is_told_so() 
     assert_eq!(none, "");
     assert!(line.starts_with("there is no line \"nope\" so far"), "{line}");
     assert!(stop.starts_with("there is no stop \"nowhere\" so far"), "{stop}");
-    running.stop().await;
+    running.shut_down().await;
 }

@@ -15,7 +15,7 @@ pub(crate) mod until;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, mpsc};
 
-use lineside::{Config, DemoOptions, Running, Start};
+use lineside::{Config, DemoOptions, RunningServer, ServerOptions};
 use lineside_sync::RealClock;
 use serde_json::Value;
 
@@ -23,15 +23,15 @@ use serde_json::Value;
 const VEHICLES: usize = 60;
 
 /// A demo in this process; its speed is how many seconds of the city pass in one.
-pub(crate) struct DemoServer(Running);
+pub(crate) struct DemoServer(RunningServer);
 
 impl DemoServer {
     pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.0.address())
+        format!("http://{}", self.0.listen_address())
     }
 
     pub(crate) async fn stop(self) {
-        self.0.stop().await;
+        self.0.shut_down().await;
     }
 }
 
@@ -79,10 +79,10 @@ pub(crate) fn shared_demo() -> String {
 }
 
 /// A server of a test's own feeds, in this process.
-pub(crate) async fn serve(config: Config) -> Running {
+pub(crate) async fn serve(config: Config) -> RunningServer {
     let clock = Arc::new(RealClock::new());
-    let start = Start { config, clock, seed: 7, demo: None, base_map: None };
-    lineside::start(start).await.unwrap()
+    let start = ServerOptions { config, clock, seed: 7, demo: None, base_map: None };
+    lineside::start_server(start).await.unwrap()
 }
 
 /// Waits until a server says that it is ready, and knows how each of its feeds is: it waits for them a while only, and on a

@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use lineside_formats::siri::is_enveloped;
+use lineside_formats::siri::is_soap_envelope;
 
 /// What a schema complains about although nothing better can be written: estimated timetables without a journey, and a
 /// delivery of no service.
@@ -41,7 +41,7 @@ pub(crate) fn hold(what: &str, messages: &[(String, String)]) {
     let mut enveloped = Vec::new();
     for (at, (name, message)) in messages.iter().enumerate() {
         let path = work.path().join(format!("{at}-{}.xml", name.replace('/', "-")));
-        if is_enveloped(message.as_bytes()) {
+        if is_soap_envelope(message.as_bytes()) {
             std::fs::write(&path, body_of(message)).unwrap();
             enveloped.push(path);
         } else {

@@ -1,149 +1,158 @@
 //! Transfers, pathways, demand-responsive services, and what the feed says about itself.
 
-use super::{FileSpec, Kind, Presence, Sign, field, file};
+use super::{FieldKind, FieldPresence, FileSpec, NumberSign, field_spec, file_spec};
 
-const REQUIRED: Presence = Presence::Required;
-const CONDITIONAL: Presence = Presence::Conditional;
-const RECOMMENDED: Presence = Presence::Recommended;
-const OPTIONAL: Presence = Presence::Optional;
+const REQUIRED: FieldPresence = FieldPresence::Required;
+const CONDITIONAL: FieldPresence = FieldPresence::Conditional;
+const RECOMMENDED: FieldPresence = FieldPresence::Recommended;
+const OPTIONAL: FieldPresence = FieldPresence::Optional;
 
-pub(super) static TRANSFERS: FileSpec = file(
+pub(super) static TRANSFERS: FileSpec = file_spec(
     "transfers.txt",
     OPTIONAL,
     &["from_stop_id", "to_stop_id", "from_trip_id", "to_trip_id", "from_route_id", "to_route_id"],
     &[
-        field("from_stop_id", Kind::Ref(&["stops.stop_id"]), CONDITIONAL),
-        field("to_stop_id", Kind::Ref(&["stops.stop_id"]), CONDITIONAL),
-        field("from_route_id", Kind::Ref(&["routes.route_id"]), OPTIONAL),
-        field("to_route_id", Kind::Ref(&["routes.route_id"]), OPTIONAL),
-        field("from_trip_id", Kind::Ref(&["trips.trip_id"]), CONDITIONAL),
-        field("to_trip_id", Kind::Ref(&["trips.trip_id"]), CONDITIONAL),
-        field("transfer_type", Kind::Enum(&[0, 1, 2, 3, 4, 5]), CONDITIONAL).column_required(),
-        field("min_transfer_time", Kind::Integer(Sign::NonNegative), OPTIONAL),
+        field_spec("from_stop_id", FieldKind::Ref(&["stops.stop_id"]), CONDITIONAL),
+        field_spec("to_stop_id", FieldKind::Ref(&["stops.stop_id"]), CONDITIONAL),
+        field_spec("from_route_id", FieldKind::Ref(&["routes.route_id"]), OPTIONAL),
+        field_spec("to_route_id", FieldKind::Ref(&["routes.route_id"]), OPTIONAL),
+        field_spec("from_trip_id", FieldKind::Ref(&["trips.trip_id"]), CONDITIONAL),
+        field_spec("to_trip_id", FieldKind::Ref(&["trips.trip_id"]), CONDITIONAL),
+        field_spec("transfer_type", FieldKind::Enum(&[0, 1, 2, 3, 4, 5]), CONDITIONAL)
+            .with_required_column(),
+        field_spec("min_transfer_time", FieldKind::Integer(NumberSign::NonNegative), OPTIONAL),
     ],
 );
 
-pub(super) static PATHWAYS: FileSpec = file(
+pub(super) static PATHWAYS: FileSpec = file_spec(
     "pathways.txt",
     OPTIONAL,
     &["pathway_id"],
     &[
-        field("pathway_id", Kind::Id, REQUIRED),
-        field("from_stop_id", Kind::Ref(&["stops.stop_id"]), REQUIRED),
-        field("to_stop_id", Kind::Ref(&["stops.stop_id"]), REQUIRED),
-        field("pathway_mode", Kind::Enum(&[1, 2, 3, 4, 5, 6, 7]), REQUIRED),
-        field("is_bidirectional", Kind::Enum(&[0, 1]), REQUIRED),
-        field("length", Kind::Float(Sign::NonNegative), OPTIONAL),
-        field("traversal_time", Kind::Integer(Sign::Positive), OPTIONAL),
-        field("stair_count", Kind::Integer(Sign::NonZero), OPTIONAL),
-        field("max_slope", Kind::Float(Sign::Any), OPTIONAL),
-        field("min_width", Kind::Float(Sign::Positive), OPTIONAL),
-        field("signposted_as", Kind::Text, OPTIONAL).mixed_case(),
-        field("reversed_signposted_as", Kind::Text, OPTIONAL).mixed_case(),
+        field_spec("pathway_id", FieldKind::Id, REQUIRED),
+        field_spec("from_stop_id", FieldKind::Ref(&["stops.stop_id"]), REQUIRED),
+        field_spec("to_stop_id", FieldKind::Ref(&["stops.stop_id"]), REQUIRED),
+        field_spec("pathway_mode", FieldKind::Enum(&[1, 2, 3, 4, 5, 6, 7]), REQUIRED),
+        field_spec("is_bidirectional", FieldKind::Enum(&[0, 1]), REQUIRED),
+        field_spec("length", FieldKind::Float(NumberSign::NonNegative), OPTIONAL),
+        field_spec("traversal_time", FieldKind::Integer(NumberSign::Positive), OPTIONAL),
+        field_spec("stair_count", FieldKind::Integer(NumberSign::NonZero), OPTIONAL),
+        field_spec("max_slope", FieldKind::Float(NumberSign::Any), OPTIONAL),
+        field_spec("min_width", FieldKind::Float(NumberSign::Positive), OPTIONAL),
+        field_spec("signposted_as", FieldKind::Text, OPTIONAL).with_mixed_case(),
+        field_spec("reversed_signposted_as", FieldKind::Text, OPTIONAL).with_mixed_case(),
     ],
 );
 
-pub(super) static LEVELS: FileSpec = file(
+pub(super) static LEVELS: FileSpec = file_spec(
     "levels.txt",
     CONDITIONAL,
     &["level_id"],
     &[
-        field("level_id", Kind::Id, REQUIRED),
-        field("level_index", Kind::Float(Sign::Any), REQUIRED),
-        field("level_name", Kind::Text, OPTIONAL).mixed_case(),
+        field_spec("level_id", FieldKind::Id, REQUIRED),
+        field_spec("level_index", FieldKind::Float(NumberSign::Any), REQUIRED),
+        field_spec("level_name", FieldKind::Text, OPTIONAL).with_mixed_case(),
     ],
 );
 
-pub(super) static LOCATION_GROUPS: FileSpec = file(
+pub(super) static LOCATION_GROUPS: FileSpec = file_spec(
     "location_groups.txt",
     OPTIONAL,
     &["location_group_id"],
     &[
-        field("location_group_id", Kind::Id, REQUIRED),
-        field("location_group_name", Kind::Text, OPTIONAL).mixed_case(),
+        field_spec("location_group_id", FieldKind::Id, REQUIRED),
+        field_spec("location_group_name", FieldKind::Text, OPTIONAL).with_mixed_case(),
     ],
 );
 
-pub(super) static LOCATION_GROUP_STOPS: FileSpec = file(
+pub(super) static LOCATION_GROUP_STOPS: FileSpec = file_spec(
     "location_group_stops.txt",
     OPTIONAL,
     &[],
     &[
-        field("location_group_id", Kind::Ref(&["location_groups.location_group_id"]), REQUIRED),
-        field("stop_id", Kind::Ref(&["stops.stop_id"]), REQUIRED),
+        field_spec(
+            "location_group_id",
+            FieldKind::Ref(&["location_groups.location_group_id"]),
+            REQUIRED,
+        ),
+        field_spec("stop_id", FieldKind::Ref(&["stops.stop_id"]), REQUIRED),
     ],
 );
 
-pub(super) static BOOKING_RULES: FileSpec = file(
+pub(super) static BOOKING_RULES: FileSpec = file_spec(
     "booking_rules.txt",
     OPTIONAL,
     &["booking_rule_id"],
     &[
-        field("booking_rule_id", Kind::Id, REQUIRED),
-        field("booking_type", Kind::Enum(&[0, 1, 2]), REQUIRED),
-        field("prior_notice_duration_min", Kind::Integer(Sign::Any), CONDITIONAL),
-        field("prior_notice_duration_max", Kind::Integer(Sign::Any), CONDITIONAL),
-        field("prior_notice_last_day", Kind::Integer(Sign::Any), CONDITIONAL),
-        field("prior_notice_last_time", Kind::Time, CONDITIONAL),
-        field("prior_notice_start_day", Kind::Integer(Sign::Any), CONDITIONAL),
-        field("prior_notice_start_time", Kind::Time, CONDITIONAL),
-        field("prior_notice_service_id", Kind::Ref(&["calendar.service_id"]), CONDITIONAL),
-        field("message", Kind::Text, OPTIONAL).mixed_case(),
-        field("pickup_message", Kind::Text, OPTIONAL).mixed_case(),
-        field("drop_off_message", Kind::Text, OPTIONAL).mixed_case(),
-        field("phone_number", Kind::Phone, OPTIONAL),
-        field("info_url", Kind::Url, OPTIONAL),
-        field("booking_url", Kind::Url, OPTIONAL),
+        field_spec("booking_rule_id", FieldKind::Id, REQUIRED),
+        field_spec("booking_type", FieldKind::Enum(&[0, 1, 2]), REQUIRED),
+        field_spec("prior_notice_duration_min", FieldKind::Integer(NumberSign::Any), CONDITIONAL),
+        field_spec("prior_notice_duration_max", FieldKind::Integer(NumberSign::Any), CONDITIONAL),
+        field_spec("prior_notice_last_day", FieldKind::Integer(NumberSign::Any), CONDITIONAL),
+        field_spec("prior_notice_last_time", FieldKind::Time, CONDITIONAL),
+        field_spec("prior_notice_start_day", FieldKind::Integer(NumberSign::Any), CONDITIONAL),
+        field_spec("prior_notice_start_time", FieldKind::Time, CONDITIONAL),
+        field_spec(
+            "prior_notice_service_id",
+            FieldKind::Ref(&["calendar.service_id"]),
+            CONDITIONAL,
+        ),
+        field_spec("message", FieldKind::Text, OPTIONAL).with_mixed_case(),
+        field_spec("pickup_message", FieldKind::Text, OPTIONAL).with_mixed_case(),
+        field_spec("drop_off_message", FieldKind::Text, OPTIONAL).with_mixed_case(),
+        field_spec("phone_number", FieldKind::Phone, OPTIONAL),
+        field_spec("info_url", FieldKind::Url, OPTIONAL),
+        field_spec("booking_url", FieldKind::Url, OPTIONAL),
     ],
 );
 
-pub(super) static TRANSLATIONS: FileSpec = file(
+pub(super) static TRANSLATIONS: FileSpec = file_spec(
     "translations.txt",
     OPTIONAL,
     &["table_name", "field_name", "language", "record_id", "record_sub_id", "field_value"],
     &[
-        field("table_name", Kind::Text, REQUIRED),
-        field("field_name", Kind::Text, REQUIRED),
-        field("language", Kind::Language, REQUIRED),
-        field("translation", Kind::Text, REQUIRED),
-        field("record_id", Kind::Id, CONDITIONAL),
-        field("record_sub_id", Kind::Id, CONDITIONAL),
-        field("field_value", Kind::Text, CONDITIONAL),
+        field_spec("table_name", FieldKind::Text, REQUIRED),
+        field_spec("field_name", FieldKind::Text, REQUIRED),
+        field_spec("language", FieldKind::Language, REQUIRED),
+        field_spec("translation", FieldKind::Text, REQUIRED),
+        field_spec("record_id", FieldKind::Id, CONDITIONAL),
+        field_spec("record_sub_id", FieldKind::Id, CONDITIONAL),
+        field_spec("field_value", FieldKind::Text, CONDITIONAL),
     ],
 );
 
-pub(super) static FEED_INFO: FileSpec = file(
+pub(super) static FEED_INFO: FileSpec = file_spec(
     "feed_info.txt",
     CONDITIONAL,
     &[],
     &[
-        field("feed_publisher_name", Kind::Text, REQUIRED),
-        field("feed_publisher_url", Kind::Url, REQUIRED),
-        field("feed_lang", Kind::Language, REQUIRED),
-        field("default_lang", Kind::Language, OPTIONAL),
-        field("feed_start_date", Kind::Date, RECOMMENDED),
-        field("feed_end_date", Kind::Date, RECOMMENDED),
-        field("feed_version", Kind::Text, RECOMMENDED),
-        field("feed_contact_email", Kind::Email, OPTIONAL),
-        field("feed_contact_url", Kind::Url, OPTIONAL),
+        field_spec("feed_publisher_name", FieldKind::Text, REQUIRED),
+        field_spec("feed_publisher_url", FieldKind::Url, REQUIRED),
+        field_spec("feed_lang", FieldKind::Language, REQUIRED),
+        field_spec("default_lang", FieldKind::Language, OPTIONAL),
+        field_spec("feed_start_date", FieldKind::Date, RECOMMENDED),
+        field_spec("feed_end_date", FieldKind::Date, RECOMMENDED),
+        field_spec("feed_version", FieldKind::Text, RECOMMENDED),
+        field_spec("feed_contact_email", FieldKind::Email, OPTIONAL),
+        field_spec("feed_contact_url", FieldKind::Url, OPTIONAL),
     ],
 );
 
-pub(super) static ATTRIBUTIONS: FileSpec = file(
+pub(super) static ATTRIBUTIONS: FileSpec = file_spec(
     "attributions.txt",
     OPTIONAL,
     &["attribution_id"],
     &[
-        field("attribution_id", Kind::Id, OPTIONAL),
-        field("agency_id", Kind::Ref(&["agency.agency_id"]), OPTIONAL),
-        field("route_id", Kind::Ref(&["routes.route_id"]), OPTIONAL),
-        field("trip_id", Kind::Ref(&["trips.trip_id"]), OPTIONAL),
-        field("organization_name", Kind::Text, REQUIRED),
-        field("is_producer", Kind::Enum(&[0, 1]), OPTIONAL),
-        field("is_operator", Kind::Enum(&[0, 1]), OPTIONAL),
-        field("is_authority", Kind::Enum(&[0, 1]), OPTIONAL),
-        field("attribution_url", Kind::Url, OPTIONAL),
-        field("attribution_email", Kind::Email, OPTIONAL),
-        field("attribution_phone", Kind::Phone, OPTIONAL),
+        field_spec("attribution_id", FieldKind::Id, OPTIONAL),
+        field_spec("agency_id", FieldKind::Ref(&["agency.agency_id"]), OPTIONAL),
+        field_spec("route_id", FieldKind::Ref(&["routes.route_id"]), OPTIONAL),
+        field_spec("trip_id", FieldKind::Ref(&["trips.trip_id"]), OPTIONAL),
+        field_spec("organization_name", FieldKind::Text, REQUIRED),
+        field_spec("is_producer", FieldKind::Enum(&[0, 1]), OPTIONAL),
+        field_spec("is_operator", FieldKind::Enum(&[0, 1]), OPTIONAL),
+        field_spec("is_authority", FieldKind::Enum(&[0, 1]), OPTIONAL),
+        field_spec("attribution_url", FieldKind::Url, OPTIONAL),
+        field_spec("attribution_email", FieldKind::Email, OPTIONAL),
+        field_spec("attribution_phone", FieldKind::Phone, OPTIONAL),
     ],
 );

@@ -11,7 +11,7 @@ pub struct FileSpec {
     /// Its name, such as `stops.txt`.
     pub name: &'static str,
     /// Whether a dataset must have it.
-    pub presence: Presence,
+    pub presence: FieldPresence,
     /// The fields whose values together are given to one row only; empty where the reference names
     /// none, or all.
     pub key: &'static [&'static str],
@@ -25,9 +25,9 @@ pub struct FieldSpec {
     /// Its name, such as `stop_lat`.
     pub name: &'static str,
     /// What its values look like.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// Whether a row must have it.
-    pub presence: Presence,
+    pub presence: FieldPresence,
     /// Whether the column must be there though its cells may be empty.
     pub column_required: bool,
     /// Whether riders read it, who expect letters of both cases.
@@ -36,7 +36,7 @@ pub struct FieldSpec {
 
 /// Whether a file or a field must be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Presence {
+pub enum FieldPresence {
     /// Always.
     Required,
     /// It depends on other values (required in some cases, forbidden in others).
@@ -49,7 +49,7 @@ pub enum Presence {
 
 /// What the values of a field look like.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
+pub enum FieldKind {
     /// Any characters, to identify a row or a group.
     Id,
     /// An id that stands in one of these `file.field`s.
@@ -75,9 +75,9 @@ pub enum Kind {
     /// Degrees within ±180.
     Longitude,
     /// A decimal number within the range.
-    Float(Sign),
+    Float(NumberSign),
     /// A whole number within the range.
-    Integer(Sign),
+    Integer(NumberSign),
     /// One of these numbers.
     Enum(&'static [u16]),
     /// `route_type`: one of the basic list, or of the extended one.
@@ -94,7 +94,7 @@ pub enum Kind {
 
 /// Which numbers a field takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sign {
+pub enum NumberSign {
     /// All.
     Any,
     /// Zero and above.
@@ -144,38 +144,38 @@ pub static FILES: [&FileSpec; 31] = [
 pub const LOCATIONS: &str = "locations.geojson";
 
 /// The table of that name.
-pub fn find_file(name: &str) -> Option<&'static FileSpec> {
+pub fn find_file_spec(name: &str) -> Option<&'static FileSpec> {
     FILES.iter().copied().find(|file| file.name == name)
 }
 
 impl FileSpec {
     /// The field of that name.
-    pub fn find_field(&self, name: &str) -> Option<&'static FieldSpec> {
+    pub fn find_field_spec(&self, name: &str) -> Option<&'static FieldSpec> {
         self.fields.iter().find(|field| field.name == name)
     }
 }
 
-const fn field(name: &'static str, kind: Kind, presence: Presence) -> FieldSpec {
+const fn field_spec(name: &'static str, kind: FieldKind, presence: FieldPresence) -> FieldSpec {
     FieldSpec { name, kind, presence, column_required: false, mixed_case: false }
 }
 
 impl FieldSpec {
     /// The same, of text that riders read.
-    const fn mixed_case(mut self) -> FieldSpec {
+    const fn with_mixed_case(mut self) -> FieldSpec {
         self.mixed_case = true;
         self
     }
 
     /// The same, of a column that must be there.
-    const fn column_required(mut self) -> FieldSpec {
+    const fn with_required_column(mut self) -> FieldSpec {
         self.column_required = true;
         self
     }
 }
 
-const fn file(
+const fn file_spec(
     name: &'static str,
-    presence: Presence,
+    presence: FieldPresence,
     key: &'static [&'static str],
     fields: &'static [FieldSpec],
 ) -> FileSpec {
@@ -204,16 +204,16 @@ mod tests {
     fn keys_and_references_point_at_fields() {
         for file in FILES {
             for key in file.key {
-                assert!(file.find_field(key).is_some(), "{}: {key}", file.name);
+                assert!(file.find_field_spec(key).is_some(), "{}: {key}", file.name);
             }
             for field in file.fields {
-                let Kind::Ref(targets) = field.kind else { continue };
+                let FieldKind::Ref(targets) = field.kind else { continue };
                 assert!(!targets.is_empty());
                 for target in targets {
                     let (table, name) = target.split_once('.').unwrap();
                     let known = table == "locations"
-                        || find_file(&format!("{table}.txt"))
-                            .is_some_and(|table| table.find_field(name).is_some());
+                        || find_file_spec(&format!("{table}.txt"))
+                            .is_some_and(|table| table.find_field_spec(name).is_some());
                     assert!(known, "{}.{}: {target}", file.name, field.name);
                 }
             }

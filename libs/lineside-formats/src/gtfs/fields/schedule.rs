@@ -1,176 +1,188 @@
 //! The tables that make up the timetable.
 
-use super::{FileSpec, Kind, Presence, Sign, field, file};
+use super::{FieldKind, FieldPresence, FileSpec, NumberSign, field_spec, file_spec};
 
-const REQUIRED: Presence = Presence::Required;
-const CONDITIONAL: Presence = Presence::Conditional;
-const OPTIONAL: Presence = Presence::Optional;
+const REQUIRED: FieldPresence = FieldPresence::Required;
+const CONDITIONAL: FieldPresence = FieldPresence::Conditional;
+const OPTIONAL: FieldPresence = FieldPresence::Optional;
 
-pub(super) static AGENCY: FileSpec = file(
+pub(super) static AGENCY: FileSpec = file_spec(
     "agency.txt",
     REQUIRED,
     &["agency_id"],
     &[
-        field("agency_id", Kind::Id, CONDITIONAL),
-        field("agency_name", Kind::Text, REQUIRED).mixed_case(),
-        field("agency_url", Kind::Url, REQUIRED),
-        field("agency_timezone", Kind::Timezone, REQUIRED),
-        field("agency_lang", Kind::Language, OPTIONAL),
-        field("agency_phone", Kind::Phone, OPTIONAL),
-        field("agency_fare_url", Kind::Url, OPTIONAL),
-        field("agency_email", Kind::Email, OPTIONAL),
-        field("cemv_support", Kind::Enum(&[0, 1, 2]), OPTIONAL),
+        field_spec("agency_id", FieldKind::Id, CONDITIONAL),
+        field_spec("agency_name", FieldKind::Text, REQUIRED).with_mixed_case(),
+        field_spec("agency_url", FieldKind::Url, REQUIRED),
+        field_spec("agency_timezone", FieldKind::Timezone, REQUIRED),
+        field_spec("agency_lang", FieldKind::Language, OPTIONAL),
+        field_spec("agency_phone", FieldKind::Phone, OPTIONAL),
+        field_spec("agency_fare_url", FieldKind::Url, OPTIONAL),
+        field_spec("agency_email", FieldKind::Email, OPTIONAL),
+        field_spec("cemv_support", FieldKind::Enum(&[0, 1, 2]), OPTIONAL),
     ],
 );
 
-pub(super) static STOPS: FileSpec = file(
+pub(super) static STOPS: FileSpec = file_spec(
     "stops.txt",
     CONDITIONAL,
     &["stop_id"],
     &[
-        field("stop_id", Kind::Id, REQUIRED),
-        field("stop_code", Kind::Text, OPTIONAL),
-        field("stop_name", Kind::Text, CONDITIONAL).mixed_case(),
-        field("tts_stop_name", Kind::Text, OPTIONAL),
-        field("stop_desc", Kind::Text, OPTIONAL),
-        field("stop_lat", Kind::Latitude, CONDITIONAL),
-        field("stop_lon", Kind::Longitude, CONDITIONAL),
-        field("zone_id", Kind::Id, OPTIONAL),
-        field("stop_url", Kind::Url, OPTIONAL),
-        field("location_type", Kind::Enum(&[0, 1, 2, 3, 4]), OPTIONAL),
-        field("parent_station", Kind::Ref(&["stops.stop_id"]), CONDITIONAL),
-        field("stop_timezone", Kind::Timezone, OPTIONAL),
-        field("wheelchair_boarding", Kind::Enum(&[0, 1, 2]), OPTIONAL),
-        field("level_id", Kind::Ref(&["levels.level_id"]), OPTIONAL),
-        field("platform_code", Kind::Text, OPTIONAL),
-        field("stop_access", Kind::Enum(&[0, 1]), CONDITIONAL),
+        field_spec("stop_id", FieldKind::Id, REQUIRED),
+        field_spec("stop_code", FieldKind::Text, OPTIONAL),
+        field_spec("stop_name", FieldKind::Text, CONDITIONAL).with_mixed_case(),
+        field_spec("tts_stop_name", FieldKind::Text, OPTIONAL),
+        field_spec("stop_desc", FieldKind::Text, OPTIONAL),
+        field_spec("stop_lat", FieldKind::Latitude, CONDITIONAL),
+        field_spec("stop_lon", FieldKind::Longitude, CONDITIONAL),
+        field_spec("zone_id", FieldKind::Id, OPTIONAL),
+        field_spec("stop_url", FieldKind::Url, OPTIONAL),
+        field_spec("location_type", FieldKind::Enum(&[0, 1, 2, 3, 4]), OPTIONAL),
+        field_spec("parent_station", FieldKind::Ref(&["stops.stop_id"]), CONDITIONAL),
+        field_spec("stop_timezone", FieldKind::Timezone, OPTIONAL),
+        field_spec("wheelchair_boarding", FieldKind::Enum(&[0, 1, 2]), OPTIONAL),
+        field_spec("level_id", FieldKind::Ref(&["levels.level_id"]), OPTIONAL),
+        field_spec("platform_code", FieldKind::Text, OPTIONAL),
+        field_spec("stop_access", FieldKind::Enum(&[0, 1]), CONDITIONAL),
     ],
 );
 
-pub(super) static ROUTES: FileSpec = file(
+pub(super) static ROUTES: FileSpec = file_spec(
     "routes.txt",
     REQUIRED,
     &["route_id"],
     &[
-        field("route_id", Kind::Id, REQUIRED),
-        field("agency_id", Kind::Ref(&["agency.agency_id"]), CONDITIONAL),
-        field("route_short_name", Kind::Text, CONDITIONAL).mixed_case(),
-        field("route_long_name", Kind::Text, CONDITIONAL).mixed_case(),
-        field("route_desc", Kind::Text, OPTIONAL).mixed_case(),
-        field("route_type", Kind::RouteType, REQUIRED),
-        field("route_url", Kind::Url, OPTIONAL),
-        field("route_color", Kind::Color, OPTIONAL),
-        field("route_text_color", Kind::Color, OPTIONAL),
-        field("route_sort_order", Kind::Integer(Sign::NonNegative), OPTIONAL),
-        field("continuous_pickup", Kind::Enum(&[0, 1, 2, 3]), CONDITIONAL),
-        field("continuous_drop_off", Kind::Enum(&[0, 1, 2, 3]), CONDITIONAL),
-        field("network_id", Kind::Id, CONDITIONAL),
-        field("cemv_support", Kind::Enum(&[0, 1, 2]), OPTIONAL),
+        field_spec("route_id", FieldKind::Id, REQUIRED),
+        field_spec("agency_id", FieldKind::Ref(&["agency.agency_id"]), CONDITIONAL),
+        field_spec("route_short_name", FieldKind::Text, CONDITIONAL).with_mixed_case(),
+        field_spec("route_long_name", FieldKind::Text, CONDITIONAL).with_mixed_case(),
+        field_spec("route_desc", FieldKind::Text, OPTIONAL).with_mixed_case(),
+        field_spec("route_type", FieldKind::RouteType, REQUIRED),
+        field_spec("route_url", FieldKind::Url, OPTIONAL),
+        field_spec("route_color", FieldKind::Color, OPTIONAL),
+        field_spec("route_text_color", FieldKind::Color, OPTIONAL),
+        field_spec("route_sort_order", FieldKind::Integer(NumberSign::NonNegative), OPTIONAL),
+        field_spec("continuous_pickup", FieldKind::Enum(&[0, 1, 2, 3]), CONDITIONAL),
+        field_spec("continuous_drop_off", FieldKind::Enum(&[0, 1, 2, 3]), CONDITIONAL),
+        field_spec("network_id", FieldKind::Id, CONDITIONAL),
+        field_spec("cemv_support", FieldKind::Enum(&[0, 1, 2]), OPTIONAL),
     ],
 );
 
-pub(super) static TRIPS: FileSpec = file(
+pub(super) static TRIPS: FileSpec = file_spec(
     "trips.txt",
     REQUIRED,
     &["trip_id"],
     &[
-        field("route_id", Kind::Ref(&["routes.route_id"]), REQUIRED),
-        field(
+        field_spec("route_id", FieldKind::Ref(&["routes.route_id"]), REQUIRED),
+        field_spec(
             "service_id",
-            Kind::Ref(&["calendar.service_id", "calendar_dates.service_id"]),
+            FieldKind::Ref(&["calendar.service_id", "calendar_dates.service_id"]),
             REQUIRED,
         ),
-        field("trip_id", Kind::Id, REQUIRED),
-        field("trip_headsign", Kind::Text, OPTIONAL).mixed_case(),
-        field("trip_short_name", Kind::Text, OPTIONAL).mixed_case(),
-        field("direction_id", Kind::Enum(&[0, 1]), OPTIONAL),
-        field("block_id", Kind::Id, OPTIONAL),
-        field("shape_id", Kind::Ref(&["shapes.shape_id"]), CONDITIONAL),
-        field("wheelchair_accessible", Kind::Enum(&[0, 1, 2]), OPTIONAL),
-        field("bikes_allowed", Kind::Enum(&[0, 1, 2]), OPTIONAL),
-        field("cars_allowed", Kind::Enum(&[0, 1, 2]), OPTIONAL),
-        field("safe_duration_factor", Kind::Float(Sign::Any), OPTIONAL),
-        field("safe_duration_offset", Kind::Float(Sign::Any), OPTIONAL),
+        field_spec("trip_id", FieldKind::Id, REQUIRED),
+        field_spec("trip_headsign", FieldKind::Text, OPTIONAL).with_mixed_case(),
+        field_spec("trip_short_name", FieldKind::Text, OPTIONAL).with_mixed_case(),
+        field_spec("direction_id", FieldKind::Enum(&[0, 1]), OPTIONAL),
+        field_spec("block_id", FieldKind::Id, OPTIONAL),
+        field_spec("shape_id", FieldKind::Ref(&["shapes.shape_id"]), CONDITIONAL),
+        field_spec("wheelchair_accessible", FieldKind::Enum(&[0, 1, 2]), OPTIONAL),
+        field_spec("bikes_allowed", FieldKind::Enum(&[0, 1, 2]), OPTIONAL),
+        field_spec("cars_allowed", FieldKind::Enum(&[0, 1, 2]), OPTIONAL),
+        field_spec("safe_duration_factor", FieldKind::Float(NumberSign::Any), OPTIONAL),
+        field_spec("safe_duration_offset", FieldKind::Float(NumberSign::Any), OPTIONAL),
     ],
 );
 
-pub(super) static STOP_TIMES: FileSpec = file(
+pub(super) static STOP_TIMES: FileSpec = file_spec(
     "stop_times.txt",
     REQUIRED,
     &["trip_id", "stop_sequence"],
     &[
-        field("trip_id", Kind::Ref(&["trips.trip_id"]), REQUIRED),
-        field("arrival_time", Kind::Time, CONDITIONAL),
-        field("departure_time", Kind::Time, CONDITIONAL),
-        field("stop_id", Kind::Ref(&["stops.stop_id"]), CONDITIONAL),
-        field("location_group_id", Kind::Ref(&["location_groups.location_group_id"]), CONDITIONAL),
-        field("location_id", Kind::Ref(&["locations.id"]), CONDITIONAL),
-        field("stop_sequence", Kind::Integer(Sign::NonNegative), REQUIRED),
-        field("stop_headsign", Kind::Text, OPTIONAL),
-        field("start_pickup_drop_off_window", Kind::Time, CONDITIONAL),
-        field("end_pickup_drop_off_window", Kind::Time, CONDITIONAL),
-        field("pickup_type", Kind::Enum(&[0, 1, 2, 3]), CONDITIONAL),
-        field("drop_off_type", Kind::Enum(&[0, 1, 2, 3]), CONDITIONAL),
-        field("continuous_pickup", Kind::Enum(&[0, 1, 2, 3]), CONDITIONAL),
-        field("continuous_drop_off", Kind::Enum(&[0, 1, 2, 3]), CONDITIONAL),
-        field("shape_dist_traveled", Kind::Float(Sign::NonNegative), OPTIONAL),
-        field("timepoint", Kind::Enum(&[0, 1]), OPTIONAL),
-        field("pickup_booking_rule_id", Kind::Ref(&["booking_rules.booking_rule_id"]), OPTIONAL),
-        field("drop_off_booking_rule_id", Kind::Ref(&["booking_rules.booking_rule_id"]), OPTIONAL),
+        field_spec("trip_id", FieldKind::Ref(&["trips.trip_id"]), REQUIRED),
+        field_spec("arrival_time", FieldKind::Time, CONDITIONAL),
+        field_spec("departure_time", FieldKind::Time, CONDITIONAL),
+        field_spec("stop_id", FieldKind::Ref(&["stops.stop_id"]), CONDITIONAL),
+        field_spec(
+            "location_group_id",
+            FieldKind::Ref(&["location_groups.location_group_id"]),
+            CONDITIONAL,
+        ),
+        field_spec("location_id", FieldKind::Ref(&["locations.id"]), CONDITIONAL),
+        field_spec("stop_sequence", FieldKind::Integer(NumberSign::NonNegative), REQUIRED),
+        field_spec("stop_headsign", FieldKind::Text, OPTIONAL),
+        field_spec("start_pickup_drop_off_window", FieldKind::Time, CONDITIONAL),
+        field_spec("end_pickup_drop_off_window", FieldKind::Time, CONDITIONAL),
+        field_spec("pickup_type", FieldKind::Enum(&[0, 1, 2, 3]), CONDITIONAL),
+        field_spec("drop_off_type", FieldKind::Enum(&[0, 1, 2, 3]), CONDITIONAL),
+        field_spec("continuous_pickup", FieldKind::Enum(&[0, 1, 2, 3]), CONDITIONAL),
+        field_spec("continuous_drop_off", FieldKind::Enum(&[0, 1, 2, 3]), CONDITIONAL),
+        field_spec("shape_dist_traveled", FieldKind::Float(NumberSign::NonNegative), OPTIONAL),
+        field_spec("timepoint", FieldKind::Enum(&[0, 1]), OPTIONAL),
+        field_spec(
+            "pickup_booking_rule_id",
+            FieldKind::Ref(&["booking_rules.booking_rule_id"]),
+            OPTIONAL,
+        ),
+        field_spec(
+            "drop_off_booking_rule_id",
+            FieldKind::Ref(&["booking_rules.booking_rule_id"]),
+            OPTIONAL,
+        ),
     ],
 );
 
-pub(super) static CALENDAR: FileSpec = file(
+pub(super) static CALENDAR: FileSpec = file_spec(
     "calendar.txt",
     CONDITIONAL,
     &["service_id"],
     &[
-        field("service_id", Kind::Id, REQUIRED),
-        field("monday", Kind::Enum(&[0, 1]), REQUIRED),
-        field("tuesday", Kind::Enum(&[0, 1]), REQUIRED),
-        field("wednesday", Kind::Enum(&[0, 1]), REQUIRED),
-        field("thursday", Kind::Enum(&[0, 1]), REQUIRED),
-        field("friday", Kind::Enum(&[0, 1]), REQUIRED),
-        field("saturday", Kind::Enum(&[0, 1]), REQUIRED),
-        field("sunday", Kind::Enum(&[0, 1]), REQUIRED),
-        field("start_date", Kind::Date, REQUIRED),
-        field("end_date", Kind::Date, REQUIRED),
+        field_spec("service_id", FieldKind::Id, REQUIRED),
+        field_spec("monday", FieldKind::Enum(&[0, 1]), REQUIRED),
+        field_spec("tuesday", FieldKind::Enum(&[0, 1]), REQUIRED),
+        field_spec("wednesday", FieldKind::Enum(&[0, 1]), REQUIRED),
+        field_spec("thursday", FieldKind::Enum(&[0, 1]), REQUIRED),
+        field_spec("friday", FieldKind::Enum(&[0, 1]), REQUIRED),
+        field_spec("saturday", FieldKind::Enum(&[0, 1]), REQUIRED),
+        field_spec("sunday", FieldKind::Enum(&[0, 1]), REQUIRED),
+        field_spec("start_date", FieldKind::Date, REQUIRED),
+        field_spec("end_date", FieldKind::Date, REQUIRED),
     ],
 );
 
-pub(super) static CALENDAR_DATES: FileSpec = file(
+pub(super) static CALENDAR_DATES: FileSpec = file_spec(
     "calendar_dates.txt",
     CONDITIONAL,
     &["service_id", "date"],
     &[
-        field("service_id", Kind::Id, REQUIRED),
-        field("date", Kind::Date, REQUIRED),
-        field("exception_type", Kind::Enum(&[1, 2]), REQUIRED),
+        field_spec("service_id", FieldKind::Id, REQUIRED),
+        field_spec("date", FieldKind::Date, REQUIRED),
+        field_spec("exception_type", FieldKind::Enum(&[1, 2]), REQUIRED),
     ],
 );
 
-pub(super) static SHAPES: FileSpec = file(
+pub(super) static SHAPES: FileSpec = file_spec(
     "shapes.txt",
     OPTIONAL,
     &["shape_id", "shape_pt_sequence"],
     &[
-        field("shape_id", Kind::Id, REQUIRED),
-        field("shape_pt_lat", Kind::Latitude, REQUIRED),
-        field("shape_pt_lon", Kind::Longitude, REQUIRED),
-        field("shape_pt_sequence", Kind::Integer(Sign::NonNegative), REQUIRED),
-        field("shape_dist_traveled", Kind::Float(Sign::NonNegative), OPTIONAL),
+        field_spec("shape_id", FieldKind::Id, REQUIRED),
+        field_spec("shape_pt_lat", FieldKind::Latitude, REQUIRED),
+        field_spec("shape_pt_lon", FieldKind::Longitude, REQUIRED),
+        field_spec("shape_pt_sequence", FieldKind::Integer(NumberSign::NonNegative), REQUIRED),
+        field_spec("shape_dist_traveled", FieldKind::Float(NumberSign::NonNegative), OPTIONAL),
     ],
 );
 
-pub(super) static FREQUENCIES: FileSpec = file(
+pub(super) static FREQUENCIES: FileSpec = file_spec(
     "frequencies.txt",
     OPTIONAL,
     &["trip_id", "start_time"],
     &[
-        field("trip_id", Kind::Ref(&["trips.trip_id"]), REQUIRED),
-        field("start_time", Kind::Time, REQUIRED),
-        field("end_time", Kind::Time, REQUIRED),
-        field("headway_secs", Kind::Integer(Sign::Positive), REQUIRED),
-        field("exact_times", Kind::Enum(&[0, 1]), OPTIONAL),
+        field_spec("trip_id", FieldKind::Ref(&["trips.trip_id"]), REQUIRED),
+        field_spec("start_time", FieldKind::Time, REQUIRED),
+        field_spec("end_time", FieldKind::Time, REQUIRED),
+        field_spec("headway_secs", FieldKind::Integer(NumberSign::Positive), REQUIRED),
+        field_spec("exact_times", FieldKind::Enum(&[0, 1]), OPTIONAL),
     ],
 );

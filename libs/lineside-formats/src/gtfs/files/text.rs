@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, io::Read};
 
-use super::Files;
+use super::FileSet;
 use crate::Error;
 
 /// Tables from one text in sections: a line `# stops.txt` begins a file, the lines after it are its rows.
@@ -30,7 +30,7 @@ impl TextFiles {
 
     /// Reads the sections. White space around lines is left out, and so are empty lines; what
     /// stands before the first section is ignored.
-    pub fn parse(text: &str) -> TextFiles {
+    pub fn from_sections(text: &str) -> TextFiles {
         let mut files = TextFiles::new();
         let mut current = None;
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -47,25 +47,25 @@ impl TextFiles {
 
     /// The same with one more file, byte for byte, in place of one of that name.
     #[must_use]
-    pub fn with(mut self, name: &str, bytes: impl Into<Vec<u8>>) -> TextFiles {
+    pub fn with_file(mut self, name: &str, bytes: impl Into<Vec<u8>>) -> TextFiles {
         self.files.insert(name.to_owned(), bytes.into());
         self
     }
 
     /// The same without a file.
     #[must_use]
-    pub fn without(mut self, name: &str) -> TextFiles {
+    pub fn without_file(mut self, name: &str) -> TextFiles {
         self.files.remove(name);
         self
     }
 }
 
-impl Files for TextFiles {
-    fn names(&mut self) -> Vec<String> {
+impl FileSet for TextFiles {
+    fn file_names(&mut self) -> Vec<String> {
         self.files.keys().cloned().collect()
     }
 
-    fn open<'a>(&'a mut self, name: &str) -> Result<Option<Box<dyn Read + 'a>>, Error> {
+    fn open_file<'a>(&'a mut self, name: &str) -> Result<Option<Box<dyn Read + 'a>>, Error> {
         Ok(self.files.get(name).map(|bytes| Box::new(bytes.as_slice()) as Box<dyn Read>))
     }
 }

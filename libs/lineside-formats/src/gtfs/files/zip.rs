@@ -9,10 +9,10 @@ use std::{
 
 use zip::{ZipArchive, result::ZipError};
 
-use super::{Files, Limited, too_large};
+use super::{FileSet, LimitedReader, too_large_error};
 use crate::{
     Error, ErrorKind, Problem, Problems,
-    gtfs::{Limits, fields},
+    gtfs::{DatasetLimits, fields},
     looks_like_html,
     sniff::looks_like_gzip,
 };
@@ -28,7 +28,7 @@ pub struct ZipFiles<R> {
     archive: ZipArchive<R>,
     /// Name to entry of the archive.
     entries: BTreeMap<String, usize>,
-    limits: Limits,
+    limits: DatasetLimits,
     total_left: u64,
     problems: Problems,
 }
@@ -47,8 +47,8 @@ impl<R: Read + Seek> ZipFiles<R> {
     /// If the bytes are no zip, if its entries overlap or are too many or too large, or if it holds
     /// no table of GTFS that could be told from others: none, or several datasets in
     /// sub-directories.
-    pub fn new(reader: R, limits: &Limits) -> Result<ZipFiles<R>, Error> {
-        ZipFiles::choose(reader, limits, find_tables)
+    pub fn new(reader: R, limits: &DatasetLimits) -> Result<ZipFiles<R>, Error> {
+        ZipFiles::open_with_selection(reader, limits, find_tables)
     }
 
     /// Reads the directory of an archive of which only the files at the top count, whatever they
@@ -57,11 +57,11 @@ impl<R: Read + Seek> ZipFiles<R> {
     /// # Errors
     ///
     /// If the bytes are no zip, or its entries overlap or are too many or too large.
-    pub fn at_top(reader: R, limits: &Limits) -> Result<ZipFiles<R>, Error> {
-        let mut files = ZipFiles::choose(reader, limits, |_, _| Ok(BTreeMap::new()))?;
+    pub fn from_top_level(reader: R, limits: &DatasetLimits) -> Result<ZipFiles<R>, Error> {
+        let mut files = ZipFiles::open_with_selection(reader, limits, |_, _| Ok(BTreeMap::new()))?;
         for entry in 0..files.archive.len() {
             if let Some(Ok(name)) = files.archive.name_for_index(entry) {
-                let path = path_of(&name);
+                let path = normalize_path(&name);
                 if !path.contains('/') {
                     files.entries.entry(path).or_insert(entry);
                 }
@@ -76,14 +76,14 @@ impl<R: Read + Seek> ZipFiles<R> {
     /// # Errors
     ///
     /// If the bytes are no zip, or its entries overlap or are too many or too large.
-    pub fn paths(reader: R, limits: &Limits) -> Result<Vec<(String, u64)>, Error> {
-        let mut files = ZipFiles::choose(reader, limits, |_, _| Ok(BTreeMap::new()))?;
+    pub fn list_paths(reader: R, limits: &DatasetLimits) -> Result<Vec<(String, u64)>, Error> {
+        let mut files = ZipFiles::open_with_selection(reader, limits, |_, _| Ok(BTreeMap::new()))?;
         let mut paths = Vec::new();
         for entry in 0..files.archive.len() {
-            let file = files.archive.by_index_raw(entry).map_err(|error| refusal(&error))?;
+            let file = files.archive.by_index_raw(entry).map_err(|error| error_from_zip(&error))?;
             if !file.is_dir() {
-                let name = file.name().map_err(|error| refusal(&error))?;
-                paths.push((path_of(&name), file.size()));
+                let name = file.name().map_err(|error| error_from_zip(&error))?;
+                paths.push((normalize_path(&name), file.size()));
             }
         }
         Ok(paths)
@@ -95,34 +95,35 @@ impl<R: Read + Seek> ZipFiles<R> {
     ///
     /// If the bytes are no zip, if its entries overlap or are too many or too large, or if none of them is XML.
     #[cfg(feature = "netex")]
-    pub fn of_xml(reader: R, limits: &Limits) -> Result<ZipFiles<R>, Error> {
-        ZipFiles::choose(reader, limits, |paths, _| find_xml(paths))
+    pub fn from_xml_archive(reader: R, limits: &DatasetLimits) -> Result<ZipFiles<R>, Error> {
+        ZipFiles::open_with_selection(reader, limits, |paths, _| find_xml_files(paths))
     }
 
     /// Reads the archive's directory; `choose` says which of the files count, and by which names.
-    fn choose(
+    fn open_with_selection(
         mut reader: R,
-        limits: &Limits,
+        limits: &DatasetLimits,
         choose: impl FnOnce(&[(String, usize)], &mut Problems) -> Result<BTreeMap<String, usize>, Error>,
     ) -> Result<ZipFiles<R>, Error> {
-        let is_begun = refuse_what_is_no_zip(&mut reader)?;
-        let mut archive = ZipArchive::new(reader).map_err(|error| match refusal(&error) {
-            // The directory stands at the end: an archive without one was cut off.
-            refused if is_begun && refused.kind() == ErrorKind::NotAZip => Error::new(
-                ErrorKind::Truncated,
-                "the zip archive breaks off: the list of its files, which ends it, is missing",
-            ),
-            refused if refused.kind() == ErrorKind::NotAZip => {
-                Error::new(ErrorKind::NotAZip, "these bytes are no zip archive")
-            }
-            refused => refused,
-        })?;
+        let is_begun = check_zip_start(&mut reader)?;
+        let mut archive =
+            ZipArchive::new(reader).map_err(|error| match error_from_zip(&error) {
+                // The directory stands at the end: an archive without one was cut off.
+                refused if is_begun && refused.kind() == ErrorKind::NotAZip => Error::new(
+                    ErrorKind::Truncated,
+                    "the zip archive breaks off: the list of its files, which ends it, is missing",
+                ),
+                refused if refused.kind() == ErrorKind::NotAZip => {
+                    Error::new(ErrorKind::NotAZip, "these bytes are no zip archive")
+                }
+                refused => refused,
+            })?;
         if archive.len() > limits.entries {
             let detail =
                 format!("the archive has {} entries, more than {}", archive.len(), limits.entries);
             return Err(Error::new(ErrorKind::TooLarge, detail));
         }
-        if archive.has_overlapping_files().map_err(|error| refusal(&error))? {
+        if archive.has_overlapping_files().map_err(|error| error_from_zip(&error))? {
             return Err(Error::new(ErrorKind::Bomb, "entries of the archive share the same bytes"));
         }
         let mut problems = Problems::new();
@@ -133,7 +134,7 @@ impl<R: Read + Seek> ZipFiles<R> {
                 "the archive has several entries of one name",
             ));
         }
-        let entries = choose(&list(&archive), &mut problems)?;
+        let entries = choose(&list_entries(&archive), &mut problems)?;
         Ok(ZipFiles {
             archive,
             entries,
@@ -146,11 +147,11 @@ impl<R: Read + Seek> ZipFiles<R> {
 
 /// Empty bodies and web pages get their own words; everything else is left to the zip reader. Tells
 /// whether the bytes begin as a zip does.
-fn refuse_what_is_no_zip(reader: &mut (impl Read + Seek)) -> Result<bool, Error> {
+fn check_zip_start(reader: &mut (impl Read + Seek)) -> Result<bool, Error> {
     let mut start = Vec::new();
-    reader.rewind().map_err(Error::io)?;
-    reader.by_ref().take(LOOK_BYTES).read_to_end(&mut start).map_err(Error::io)?;
-    reader.rewind().map_err(Error::io)?;
+    reader.rewind().map_err(Error::from_io)?;
+    reader.by_ref().take(LOOK_BYTES).read_to_end(&mut start).map_err(Error::from_io)?;
+    reader.rewind().map_err(Error::from_io)?;
     if start.is_empty() {
         return Err(Error::new(ErrorKind::Empty, "there are no bytes"));
     }
@@ -165,16 +166,16 @@ fn refuse_what_is_no_zip(reader: &mut (impl Read + Seek)) -> Result<bool, Error>
 }
 
 /// An entry's path with `/` between the segments: some programs write `\`.
-fn path_of(name: &str) -> String {
+fn normalize_path(name: &str) -> String {
     name.replace('\\', "/")
 }
 
 /// The archive's files by path, without what macOS adds.
-fn list<R: Read + Seek>(archive: &ZipArchive<R>) -> Vec<(String, usize)> {
+fn list_entries<R: Read + Seek>(archive: &ZipArchive<R>) -> Vec<(String, usize)> {
     let mut paths = Vec::new();
     for entry in 0..archive.len() {
         let Some(Ok(name)) = archive.name_for_index(entry) else { continue };
-        let path = path_of(&name);
+        let path = normalize_path(&name);
         let name = path.rsplit('/').next().unwrap_or_default();
         let junk = name.starts_with('.') || path.split('/').any(|segment| segment == "__MACOSX");
         if !junk && !path.ends_with('/') {
@@ -194,7 +195,7 @@ fn find_tables(
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         directories.entry(directory).or_default().insert(name.to_owned(), *entry);
     }
-    let is_table = |name: &str| fields::find_file(name).is_some();
+    let is_table = |name: &str| fields::find_file_spec(name).is_some();
     if directories.values().any(|files| files.keys().any(|name| is_table(name))) {
         directories.retain(|_, files| files.keys().any(|name| is_table(name)));
     } else {
@@ -203,7 +204,7 @@ fn find_tables(
         directories.retain(|_, files| files.keys().any(is_any));
     }
     if let Some(top) = directories.remove("") {
-        return Ok(in_small_letters(top));
+        return Ok(lowercase_table_names(top));
     }
     let nested: Vec<&str> = directories.keys().copied().collect();
     match directories.pop_first() {
@@ -211,25 +212,25 @@ fn find_tables(
             let detail =
                 format!("the tables are in the sub-directory {directory:?} instead of at the top");
             problems.push(Problem::new("archive", "invalid_input_files_in_subfolder", detail));
-            Ok(in_small_letters(files))
+            Ok(lowercase_table_names(files))
         }
         Some(_) => {
             let detail = format!(
                 "the archive holds several datasets in sub-directories: {}",
-                shorten(&nested)
+                join_first_names(&nested)
             );
             Err(Error::new(ErrorKind::MissingFile, detail))
         }
-        None => Err(no_tables(paths)),
+        None => Err(no_tables_error(paths)),
     }
 }
 
 /// Files with the names of tables as the reference writes them: one that is called so in the archive comes before others.
-fn in_small_letters(files: BTreeMap<String, usize>) -> BTreeMap<String, usize> {
+fn lowercase_table_names(files: BTreeMap<String, usize>) -> BTreeMap<String, usize> {
     let mut named: BTreeMap<String, usize> = BTreeMap::new();
     for (name, entry) in files {
         let small = name.to_ascii_lowercase();
-        let is_named = fields::find_file(&small).is_some() || small == fields::LOCATIONS;
+        let is_named = fields::find_file_spec(&small).is_some() || small == fields::LOCATIONS;
         if is_named && small != name {
             named.entry(small).or_insert(entry);
         } else {
@@ -240,7 +241,7 @@ fn in_small_letters(files: BTreeMap<String, usize>) -> BTreeMap<String, usize> {
 }
 
 #[cfg(feature = "netex")]
-fn find_xml(paths: &[(String, usize)]) -> Result<BTreeMap<String, usize>, Error> {
+fn find_xml_files(paths: &[(String, usize)]) -> Result<BTreeMap<String, usize>, Error> {
     let is_xml = |path: &str| path.to_ascii_lowercase().ends_with(".xml");
     let files: BTreeMap<String, usize> =
         paths.iter().filter(|(path, _)| is_xml(path)).cloned().collect();
@@ -250,12 +251,12 @@ fn find_xml(paths: &[(String, usize)]) -> Result<BTreeMap<String, usize>, Error>
     let names: Vec<&str> = paths.iter().map(|(path, _)| path.as_str()).collect();
     let detail = match names.as_slice() {
         [] => "the archive holds no files".to_owned(),
-        names => format!("the archive holds no XML file, but {}", shorten(names)),
+        names => format!("the archive holds no XML file, but {}", join_first_names(names)),
     };
     Err(Error::new(ErrorKind::MissingFile, detail))
 }
 
-fn no_tables(paths: &[(String, usize)]) -> Error {
+fn no_tables_error(paths: &[(String, usize)]) -> Error {
     let names: Vec<&str> = paths.iter().map(|(path, _)| path.as_str()).collect();
     if names.is_empty() {
         return Error::new(ErrorKind::Empty, "the archive holds no files");
@@ -267,13 +268,13 @@ fn no_tables(paths: &[(String, usize)]) -> Error {
         ),
         None => Error::new(
             ErrorKind::MissingFile,
-            format!("the archive holds no table of GTFS, but {}", shorten(&names)),
+            format!("the archive holds no table of GTFS, but {}", join_first_names(&names)),
         ),
     }
 }
 
 /// The first few names, for a message.
-fn shorten(names: &[&str]) -> String {
+fn join_first_names(names: &[&str]) -> String {
     const SHOWN: usize = 5;
     let shown: Vec<String> =
         names.iter().take(SHOWN).map(|name| name.chars().take(60).collect()).collect();
@@ -281,34 +282,41 @@ fn shorten(names: &[&str]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-impl<R: Read + Seek> Files for ZipFiles<R> {
-    fn names(&mut self) -> Vec<String> {
+impl<R: Read + Seek> FileSet for ZipFiles<R> {
+    fn file_names(&mut self) -> Vec<String> {
         self.entries.keys().cloned().collect()
     }
 
-    fn open<'a>(&'a mut self, name: &str) -> Result<Option<Box<dyn Read + 'a>>, Error> {
+    fn open_file<'a>(&'a mut self, name: &str) -> Result<Option<Box<dyn Read + 'a>>, Error> {
         let Some(&entry) = self.entries.get(name) else { return Ok(None) };
-        let file = self.archive.by_index(entry).map_err(|error| refusal(&error).in_file(name))?;
-        let by_ratio =
-            file.compressed_size().saturating_mul(self.limits.ratio).max(Limits::RATIO_FREE_BYTES);
+        let file =
+            self.archive.by_index(entry).map_err(|error| error_from_zip(&error).with_file(name))?;
+        let by_ratio = file
+            .compressed_size()
+            .saturating_mul(self.limits.ratio)
+            .max(DatasetLimits::RATIO_FREE_BYTES);
         let by_size = self.limits.entry_bytes.min(self.total_left);
-        let (bytes, why): (u64, fn() -> Error) =
-            if by_ratio < by_size { (by_ratio, bomb) } else { (by_size, too_large) };
+        let (bytes, why): (u64, fn() -> Error) = if by_ratio < by_size {
+            (by_ratio, zip_bomb_error)
+        } else {
+            (by_size, too_large_error)
+        };
         // What says so of itself is not inflated until it is found out.
         if file.size() > bytes {
-            return Err(why().in_file(name));
+            return Err(why().with_file(name));
         }
-        Ok(Some(Box::new(Counted {
-            reader: Limited::new(file, bytes, why),
+        Ok(Some(Box::new(CountingReader {
+            reader: LimitedReader::new(file, bytes, why),
             total_left: &mut self.total_left,
         })))
     }
 
     /// No more than may be read of it, whatever the archive's list has.
-    fn size_hint(&mut self, name: &str) -> Option<u64> {
+    fn file_size_hint(&mut self, name: &str) -> Option<u64> {
         let file = self.archive.by_index_raw(*self.entries.get(name)?).ok()?;
         let (size, packed) = (file.size(), file.compressed_size());
-        let by_ratio = packed.saturating_mul(self.limits.ratio).max(Limits::RATIO_FREE_BYTES);
+        let by_ratio =
+            packed.saturating_mul(self.limits.ratio).max(DatasetLimits::RATIO_FREE_BYTES);
         Some(size.min(by_ratio).min(self.limits.entry_bytes).min(self.total_left))
     }
 
@@ -318,25 +326,25 @@ impl<R: Read + Seek> Files for ZipFiles<R> {
 }
 
 /// Takes what was read off the archive's total.
-struct Counted<'a, R> {
-    reader: Limited<R>,
+struct CountingReader<'a, R> {
+    reader: LimitedReader<R>,
     total_left: &'a mut u64,
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for CountingReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let before = self.reader.left();
+        let before = self.reader.bytes_left();
         let read = self.reader.read(buffer);
-        *self.total_left = self.total_left.saturating_sub(before - self.reader.left());
+        *self.total_left = self.total_left.saturating_sub(before - self.reader.bytes_left());
         read
     }
 }
 
-fn bomb() -> Error {
+fn zip_bomb_error() -> Error {
     Error::new(ErrorKind::Bomb, "inflates far beyond its compressed size")
 }
 
-fn refusal(error: &ZipError) -> Error {
+fn error_from_zip(error: &ZipError) -> Error {
     let kind = match error {
         ZipError::Io(source) => match source.kind() {
             std::io::ErrorKind::UnexpectedEof => ErrorKind::Truncated,

@@ -2,20 +2,20 @@
 
 use jiff::tz::TimeZone;
 
-use super::{Loader, Source, TWICE};
+use super::{LimitedFileSet, TWICE, TimetableLoader};
 use crate::{
     Error, Problem,
     gtfs::{
         FeedInfo,
-        timetable::{AgencyRow, Text},
+        timetable::{AgencyRow, TextId},
         values,
     },
 };
 
-impl Loader {
-    pub(super) fn load_agencies(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
-        let Some(mut rows) = source.open("agency.txt", &mut self.problems)? else {
-            return self.count_empty("agency.txt", source);
+impl TimetableLoader {
+    pub(super) fn load_agencies(&mut self, source: &mut LimitedFileSet<'_>) -> Result<(), Error> {
+        let Some(mut rows) = source.open_table("agency.txt", &mut self.problems)? else {
+            return self.count_empty_file("agency.txt", source);
         };
         let [id, name, url, timezone, lang, phone] = [
             "agency_id",
@@ -25,7 +25,7 @@ impl Loader {
             "agency_lang",
             "agency_phone",
         ]
-        .map(|name| rows.column(name));
+        .map(|name| rows.find_column(name));
         while let Some(row) = rows.next_row(&mut self.problems)? {
             let mut text = |column| self.strings.intern(row.get(column));
             let agency = AgencyRow {
@@ -39,21 +39,21 @@ impl Loader {
             let number = self.agencies.len() as u32;
             let id_of = |other: u32| self.strings.get(self.agencies[other as usize].id);
             if self.agency_ids.insert(row.get(id), number, id_of).is_err() {
-                row.complain_of(id, TWICE, &mut self.problems);
+                row.report_column_fault(id, TWICE, &mut self.problems);
                 continue;
             }
             self.agencies.push(agency);
         }
-        let count = rows.count();
+        let count = rows.row_count();
         drop(rows);
-        self.count("agency.txt", count);
+        self.count_table_rows("agency.txt", count);
         self.choose_timezone();
         Ok(())
     }
 
     /// All agencies must be in one zone; the first that is known counts.
     fn choose_timezone(&mut self) {
-        let zone = |text: Text| {
+        let zone = |text: TextId| {
             let name = self.strings.get(text);
             TimeZone::get(name).ok().map(|zone| (name, zone))
         };
@@ -65,7 +65,8 @@ impl Loader {
         } else {
             let detail = "no agency names a known time zone; times are taken as UTC";
             self.problems.push(
-                Problem::new("agency.txt", "invalid_timezone", detail).in_field("agency_timezone"),
+                Problem::new("agency.txt", "invalid_timezone", detail)
+                    .with_field("agency_timezone"),
             );
         }
         if self.agencies.windows(2).any(|pair| pair[0].timezone != pair[1].timezone) {
@@ -74,21 +75,21 @@ impl Loader {
                 self.timezone_name
             );
             let problem = Problem::new("agency.txt", "inconsistent_agency_timezone", detail);
-            self.problems.push(problem.in_field("agency_timezone"));
+            self.problems.push(problem.with_field("agency_timezone"));
         }
     }
 
-    pub(super) fn load_feed_info(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
-        let Some(mut rows) = source.open("feed_info.txt", &mut self.problems)? else {
-            return self.count_empty("feed_info.txt", source);
+    pub(super) fn load_feed_info(&mut self, source: &mut LimitedFileSet<'_>) -> Result<(), Error> {
+        let Some(mut rows) = source.open_table("feed_info.txt", &mut self.problems)? else {
+            return self.count_empty_file("feed_info.txt", source);
         };
         let [name, url, lang, version] =
             ["feed_publisher_name", "feed_publisher_url", "feed_lang", "feed_version"]
-                .map(|name| rows.column(name));
+                .map(|name| rows.find_column(name));
         let [email, contact] =
-            ["feed_contact_email", "feed_contact_url"].map(|name| rows.column(name));
+            ["feed_contact_email", "feed_contact_url"].map(|name| rows.find_column(name));
         // Their types are checked on the way; what is wrong is left out here without a second word.
-        let [start, end] = ["feed_start_date", "feed_end_date"].map(|name| rows.column(name));
+        let [start, end] = ["feed_start_date", "feed_end_date"].map(|name| rows.find_column(name));
         while let Some(row) = rows.next_row(&mut self.problems)? {
             let given =
                 |column| Some(row.get(column)).filter(|text| !text.is_empty()).map(Box::from);
@@ -97,15 +98,15 @@ impl Loader {
                 publisher_url: row.get(url).into(),
                 lang: row.get(lang).into(),
                 version: given(version),
-                start_date: values::date(row.bytes(start)).ok(),
-                end_date: values::date(row.bytes(end)).ok(),
+                start_date: values::parse_date(row.cell_bytes(start)).ok(),
+                end_date: values::parse_date(row.cell_bytes(end)).ok(),
                 contact_email: given(email),
                 contact_url: given(contact),
             });
         }
-        let count = rows.count();
+        let count = rows.row_count();
         drop(rows);
-        self.count("feed_info.txt", count);
+        self.count_table_rows("feed_info.txt", count);
         Ok(())
     }
 }

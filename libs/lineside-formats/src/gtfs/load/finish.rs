@@ -1,17 +1,17 @@
 //! The indexes over a timetable whose tables are all read.
 
-use super::Loader;
+use super::TimetableLoader;
 use crate::{
     Error, ErrorKind, Problems,
     gtfs::{
         PatternIdx, StopIdx, Timetable, TripIdx,
-        timetable::{Groups, NO_TIME, Services, TripRow, some},
+        timetable::{GroupedItems, NO_TIME, ServiceTable, TripRow, number_unless_none},
     },
 };
 
-impl Loader {
+impl TimetableLoader {
     /// The timetable, with what was wrong about the dataset.
-    pub(super) fn finish(mut self) -> Result<(Timetable, Problems), Error> {
+    pub(super) fn build_timetable(mut self) -> Result<(Timetable, Problems), Error> {
         if self.strings.is_full() {
             return Err(Error::new(
                 ErrorKind::TooLarge,
@@ -24,21 +24,21 @@ impl Loader {
             .rows
             .iter()
             .enumerate()
-            .map(|(number, row)| (row.route.get(), trip_idx(number)));
-        self.routes.trips = Groups::new(self.routes.rows.len(), trips);
-        let mut services = Services { rows: self.service_rows, ..Services::default() };
-        services.link(&self.exceptions);
+            .map(|(number, row)| (row.route.get(), to_trip_idx(number)));
+        self.routes.trips = GroupedItems::new(self.routes.rows.len(), trips);
+        let mut services = ServiceTable { rows: self.service_rows, ..ServiceTable::default() };
+        services.link_exceptions(&self.exceptions);
         let day_span = self.day_span.unwrap_or((0, 0));
         let timetable = Timetable {
             row_counts: self.row_counts,
             timezone: self.timezone,
             timezone_name: self.timezone_name,
             feed_info: self.feed_info,
-            strings: self.strings.finish(),
+            strings: self.strings.into_arena(),
             agencies: self.agencies,
             stops: self.stops,
             routes: self.routes,
-            service_range: services.range(),
+            service_range: services.active_date_range(),
             services,
             shapes: self.shapes,
             trips: self.trips,
@@ -50,7 +50,7 @@ impl Loader {
     }
 
     fn index_patterns(&mut self) {
-        self.day_span = self.measure_days();
+        self.day_span = self.measure_time_range();
         let (trips, patterns) = (&self.trips.rows, &mut self.patterns);
         patterns.rows.shrink_to_fit();
         patterns.calls.shrink_to_fit();
@@ -58,8 +58,9 @@ impl Loader {
         patterns.times.shrink_to_fit();
         patterns.extra.shrink_to_fit();
 
-        let pattern_of = |row: &TripRow, patterns: &crate::gtfs::timetable::Patterns| {
-            some(row.profile).map(|profile| patterns.profiles[profile as usize].pattern)
+        let pattern_of = |row: &TripRow, patterns: &crate::gtfs::timetable::PatternTable| {
+            number_unless_none(row.profile)
+                .map(|profile| patterns.profiles[profile as usize].pattern)
         };
         let mut used = vec![false; patterns.rows.len()];
         for pattern in trips.iter().filter_map(|row| pattern_of(row, patterns)) {
@@ -69,56 +70,59 @@ impl Loader {
         for number in (0..patterns.rows.len()).filter(|&number| used[number]) {
             let pattern = PatternIdx::new(number as u32);
             let first = visits.len();
-            visits.extend(patterns.calls_of(pattern).iter().map(|call| (call.stop, pattern)));
+            visits.extend(patterns.pattern_calls(pattern).iter().map(|call| (call.stop, pattern)));
             visits[first..].sort_unstable();
             let mut unique = visits.split_off(first);
             unique.dedup();
             visits.append(&mut unique);
         }
         let by_stop = visits.iter().map(|&(stop, pattern)| (stop.get(), pattern));
-        patterns.by_stop = Groups::new(self.stops.rows.len(), by_stop);
+        patterns.by_stop = GroupedItems::new(self.stops.rows.len(), by_stop);
 
         let profiles = patterns
             .profiles
             .iter()
             .enumerate()
             .map(|(number, row)| (row.pattern.get(), number as u32));
-        patterns.profiles_of = Groups::new(patterns.rows.len(), profiles);
+        patterns.profiles_of = GroupedItems::new(patterns.rows.len(), profiles);
 
         let scheduled = trips
             .iter()
             .enumerate()
             .filter(|(_, row)| !row.has_frequencies && row.start != NO_TIME);
-        let scheduled = scheduled
-            .filter_map(|(number, row)| Some((some(row.profile)? as usize, trip_idx(number))));
-        patterns.trips_of = Groups::new(patterns.profiles.len(), scheduled);
+        let scheduled = scheduled.filter_map(|(number, row)| {
+            Some((number_unless_none(row.profile)? as usize, to_trip_idx(number)))
+        });
+        patterns.trips_of = GroupedItems::new(patterns.profiles.len(), scheduled);
         for profile in 0..patterns.profiles.len() {
             let start = |trip: &TripIdx| trips[trip.get()].start;
-            patterns.trips_of.of_mut(profile).sort_by_key(start);
+            patterns.trips_of.group_items_mut(profile).sort_by_key(start);
         }
 
         let repeated = trips.iter().enumerate().filter(|(_, row)| row.has_frequencies);
         let repeated = repeated
-            .filter_map(|(number, row)| Some((pattern_of(row, patterns)?, trip_idx(number))));
+            .filter_map(|(number, row)| Some((pattern_of(row, patterns)?, to_trip_idx(number))));
         self.frequencies.trips = repeated.collect();
         self.frequencies.trips.sort_unstable();
     }
 
     /// The earliest and the latest time of any call.
-    fn measure_days(&self) -> Option<(i32, i32)> {
+    fn measure_time_range(&self) -> Option<(i32, i32)> {
         let mut day: Option<(i32, i32)> = None;
         let mut include = |first: i32, last: i32| {
             day = Some(day.map_or((first, last), |(a, b)| (a.min(first), b.max(last))));
         };
-        let spans: Vec<Option<(i32, i32)>> =
-            (0..self.patterns.profiles.len()).map(|profile| self.span_of(profile as u32)).collect();
+        let spans: Vec<Option<(i32, i32)>> = (0..self.patterns.profiles.len())
+            .map(|profile| self.profile_time_range(profile as u32))
+            .collect();
         for (number, row) in self.trips.rows.iter().enumerate() {
-            let Some((first, last)) = some(row.profile).and_then(|profile| spans[profile as usize])
+            let Some((first, last)) =
+                number_unless_none(row.profile).and_then(|profile| spans[profile as usize])
             else {
                 continue;
             };
             if row.has_frequencies {
-                for frequency in self.frequencies.of(trip_idx(number)) {
+                for frequency in self.frequencies.trip_frequencies(to_trip_idx(number)) {
                     include(frequency.start + first, frequency.end + last);
                 }
             } else {
@@ -129,8 +133,8 @@ impl Loader {
     }
 
     /// The least and the greatest time of a profile.
-    fn span_of(&self, profile: u32) -> Option<(i32, i32)> {
-        let times = self.patterns.times_of(profile).iter();
+    fn profile_time_range(&self, profile: u32) -> Option<(i32, i32)> {
+        let times = self.patterns.profile_times(profile).iter();
         let known = times
             .flat_map(|times| [times.arrival, times.departure])
             .filter(|&time| time != NO_TIME);
@@ -141,6 +145,6 @@ impl Loader {
     }
 }
 
-fn trip_idx(number: usize) -> TripIdx {
+fn to_trip_idx(number: usize) -> TripIdx {
     TripIdx::new(number as u32)
 }

@@ -1,12 +1,12 @@
 //! `frequencies.txt`.
 
-use super::{Loader, NOT_FOUND, Source, require};
+use super::{LimitedFileSet, NOT_FOUND, TimetableLoader, require_columns};
 use crate::{
     Error, Problem, Problems,
     gtfs::{
         Frequency, TripIdx,
-        rows::{Column, Row},
-        values::{self, Fault},
+        rows::{TableColumn, TableRow},
+        values::{self, CellFault},
     },
 };
 
@@ -15,20 +15,24 @@ const FILE: &str = "frequencies.txt";
 const HEADWAY_MAX: u32 = 7 * 24 * 3_600;
 /// The most runs of a trip in a day that are meant to be: one every 43 seconds around the clock.
 const RUNS_MAX: i64 = 2_000;
-const HEADWAY: Fault =
-    Fault { code: "number_out_of_range", detail: "is no headway between a second and a week" };
-const BACKWARDS: Fault =
-    Fault { code: "start_and_end_range_out_of_order", detail: "ends before it starts" };
+const HEADWAY: CellFault =
+    CellFault { code: "number_out_of_range", detail: "is no headway between a second and a week" };
+const BACKWARDS: CellFault =
+    CellFault { code: "start_and_end_range_out_of_order", detail: "ends before it starts" };
 
-impl Loader {
-    pub(super) fn load_frequencies(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
-        let Some(mut rows) = source.open(FILE, &mut self.problems)? else {
-            return self.count_empty(FILE, source);
+impl TimetableLoader {
+    pub(super) fn load_frequencies(
+        &mut self,
+        source: &mut LimitedFileSet<'_>,
+    ) -> Result<(), Error> {
+        let Some(mut rows) = source.open_table(FILE, &mut self.problems)? else {
+            return self.count_empty_file(FILE, source);
         };
-        let id = rows.column("trip_id");
+        let id = rows.find_column("trip_id");
         let [start, end, headway, exact] =
-            ["start_time", "end_time", "headway_secs", "exact_times"].map(|name| rows.claim(name));
-        require(
+            ["start_time", "end_time", "headway_secs", "exact_times"]
+                .map(|name| rows.claim_column(name));
+        require_columns(
             FILE,
             &[("trip_id", id), ("start_time", start), ("end_time", end), ("headway_secs", headway)],
         )?;
@@ -36,18 +40,21 @@ impl Loader {
             if row.get(id).is_empty() {
                 continue;
             }
-            let Some(trip) = self.find_trip(row.bytes(id)) else {
-                row.complain_of(id, NOT_FOUND, &mut self.problems);
+            let Some(trip) = self.find_trip_number(row.cell_bytes(id)) else {
+                row.report_column_fault(id, NOT_FOUND, &mut self.problems);
                 continue;
             };
-            let from = read_time(&row, start, &mut self.problems);
-            let until = read_time(&row, end, &mut self.problems);
-            let every = row.parse(headway, read_headway, &mut self.problems);
-            let exact = row.parse(exact, |text| values::choice(text, &[0, 1]), &mut self.problems)
-                == Some(1);
+            let from = read_time_with_warning(&row, start, &mut self.problems);
+            let until = read_time_with_warning(&row, end, &mut self.problems);
+            let every = row.parse_cell(headway, read_headway, &mut self.problems);
+            let exact = row.parse_cell(
+                exact,
+                |text| values::parse_choice(text, &[0, 1]),
+                &mut self.problems,
+            ) == Some(1);
             let (Some(from), Some(until), Some(every)) = (from, until, every) else { continue };
             if until < from {
-                row.complain_of(end, BACKWARDS, &mut self.problems);
+                row.report_column_fault(end, BACKWARDS, &mut self.problems);
                 continue;
             }
             self.trips.rows[trip as usize].has_frequencies = true;
@@ -60,17 +67,17 @@ impl Loader {
                 exact,
             });
         }
-        let count = rows.count();
+        let count = rows.row_count();
         drop(rows);
         self.frequencies.rows.sort_by_key(|frequency| (frequency.trip, frequency.start));
         self.frequencies.rows.shrink_to_fit();
         self.report_too_many_runs();
-        self.count(FILE, count);
+        self.count_table_rows(FILE, count);
         Ok(())
     }
 }
 
-impl Loader {
+impl TimetableLoader {
     /// Reports trips that run more often in a day than boards look through.
     fn report_too_many_runs(&mut self) {
         let runs_of = |row: &Frequency| {
@@ -87,24 +94,28 @@ impl Loader {
             );
             let Some(first) = rows.first() else { continue };
             let id = self.strings.get(self.trips.rows[first.trip.get()].id);
-            let problem = Problem::new(FILE, "too_many_runs", detail).in_record(id);
-            self.problems.push(problem.in_field("headway_secs"));
+            let problem = Problem::new(FILE, "too_many_runs", detail).with_record(id);
+            self.problems.push(problem.with_field("headway_secs"));
         }
     }
 }
 
-fn read_headway(text: &[u8]) -> Result<i32, Fault> {
-    match values::unsigned(text)? {
+fn read_headway(text: &[u8]) -> Result<i32, CellFault> {
+    match values::parse_unsigned(text)? {
         headway @ 1..=HEADWAY_MAX => Ok(headway as i32),
         _ => Err(HEADWAY),
     }
 }
 
 /// A time, with a word about it if it is hard to believe.
-pub(super) fn read_time(row: &Row<'_>, column: Column, problems: &mut Problems) -> Option<i32> {
-    let time = row.parse(column, values::time, problems)?;
-    if let Some(doubt) = values::doubt_time(time) {
-        row.complain_of(column, doubt, problems);
+pub(super) fn read_time_with_warning(
+    row: &TableRow<'_>,
+    column: TableColumn,
+    problems: &mut Problems,
+) -> Option<i32> {
+    let time = row.parse_cell(column, values::parse_time, problems)?;
+    if let Some(doubt) = values::find_time_warning(time) {
+        row.report_column_fault(column, doubt, problems);
     }
     Some(time)
 }

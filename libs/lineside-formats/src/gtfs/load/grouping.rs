@@ -7,7 +7,7 @@
 
 /// What a group is of its key's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum GroupOccurrence {
     /// The first group of the key, for almost all the only one.
     First,
     /// A further one.
@@ -16,29 +16,38 @@ pub(super) enum Part {
 
 /// Groups rows by key in the order of a file.
 #[derive(Debug)]
-pub(super) struct Grouping<T> {
-    current: Option<(u32, Part)>,
+pub(super) struct RowGrouper<T> {
+    current: Option<(u32, GroupOccurrence)>,
     rows: Vec<T>,
     seen: Vec<u64>,
 }
 
-impl<T> Grouping<T> {
-    pub(super) fn new() -> Grouping<T> {
-        Grouping { current: None, rows: Vec::new(), seen: Vec::new() }
+impl<T> RowGrouper<T> {
+    pub(super) fn new() -> RowGrouper<T> {
+        RowGrouper { current: None, rows: Vec::new(), seen: Vec::new() }
     }
 
     /// Adds a row. When it begins a new group, `take` gets the one before.
-    pub(super) fn push(&mut self, key: u32, row: T, take: impl FnOnce(u32, Part, &mut Vec<T>)) {
+    pub(super) fn push_row(
+        &mut self,
+        key: u32,
+        row: T,
+        take: impl FnOnce(u32, GroupOccurrence, &mut Vec<T>),
+    ) {
         if self.current.is_none_or(|(current, _)| current != key) {
-            self.flush(take);
-            let part = if self.see(key) { Part::First } else { Part::Further };
+            self.flush_group(take);
+            let part = if self.mark_key_seen(key) {
+                GroupOccurrence::First
+            } else {
+                GroupOccurrence::Further
+            };
             self.current = Some((key, part));
         }
         self.rows.push(row);
     }
 
     /// Gives the last group to `take`.
-    pub(super) fn flush(&mut self, take: impl FnOnce(u32, Part, &mut Vec<T>)) {
+    pub(super) fn flush_group(&mut self, take: impl FnOnce(u32, GroupOccurrence, &mut Vec<T>)) {
         if let Some((key, part)) = self.current.take() {
             take(key, part, &mut self.rows);
         }
@@ -46,7 +55,7 @@ impl<T> Grouping<T> {
     }
 
     /// Notes a key; false if it was noted before.
-    fn see(&mut self, key: u32) -> bool {
+    fn mark_key_seen(&mut self, key: u32) -> bool {
         let (word, bit) = (key as usize / 64, 1_u64 << (key % 64));
         if word >= self.seen.len() {
             self.seen.resize(word + 1, 0);
@@ -58,7 +67,10 @@ impl<T> Grouping<T> {
 }
 
 /// Groups rows that were collected from all over a file; those of one key stay in their order.
-pub(super) fn group_scattered<T>(mut rows: Vec<(u32, T)>, mut take: impl FnMut(u32, &mut Vec<T>)) {
+pub(super) fn group_scattered_rows<T>(
+    mut rows: Vec<(u32, T)>,
+    mut take: impl FnMut(u32, &mut Vec<T>),
+) {
     rows.sort_by_key(|&(key, _)| key);
     let mut rows = rows.into_iter().peekable();
     let mut group = Vec::new();
@@ -85,15 +97,15 @@ mod tests {
             let mut found: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
             let mut further = Vec::new();
             let mut take = |key, part, rows: &mut Vec<u8>| match part {
-                Part::First => assert_eq!(found.insert(key, rows.clone()), None),
-                Part::Further => further.extend(rows.iter().map(|&row| (key, row))),
+                GroupOccurrence::First => assert_eq!(found.insert(key, rows.clone()), None),
+                GroupOccurrence::Further => further.extend(rows.iter().map(|&row| (key, row))),
             };
-            let mut grouping = Grouping::new();
+            let mut grouping = RowGrouper::new();
             for &(key, row) in &rows {
-                grouping.push(key, row, &mut take);
+                grouping.push_row(key, row, &mut take);
             }
-            grouping.flush(&mut take);
-            group_scattered(further, |key, rows| {
+            grouping.flush_group(&mut take);
+            group_scattered_rows(further, |key, rows| {
                 found.get_mut(&key).expect("a further group has a first one").extend(rows.iter());
             });
 

@@ -7,7 +7,7 @@ use crate::gtfs::timetable::NO_TIME;
 /// Completes the times of one trip's calls, in their order. An arrival stands in for a missing
 /// departure and the other way round. Calls before the first or after the last known time stay
 /// without.
-pub(super) fn complete_times(calls: &mut [RawCall]) {
+pub(super) fn complete_trip_times(calls: &mut [RawCall]) {
     for call in calls.iter_mut() {
         match (call.arrival, call.departure) {
             (NO_TIME, departure) => call.arrival = departure,
@@ -21,14 +21,14 @@ pub(super) fn complete_times(calls: &mut [RawCall]) {
             continue;
         }
         if let Some(from) = last_known.filter(|from| from + 1 < at) {
-            interpolate(&mut calls[from..=at]);
+            interpolate_times(&mut calls[from..=at]);
         }
         last_known = Some(at);
     }
 }
 
 /// Fills the times between the first and the last call, which are known.
-fn interpolate(calls: &mut [RawCall]) {
+fn interpolate_times(calls: &mut [RawCall]) {
     let last = calls.len() - 1;
     let (from, until) = (f64::from(calls[0].departure), f64::from(calls[last].arrival));
     let (near, far) = (f64::from(calls[0].distance), f64::from(calls[last].distance));
@@ -43,7 +43,7 @@ fn interpolate(calls: &mut [RawCall]) {
         };
         let time = (from + (until - from) * share).round() as i32;
         (call.arrival, call.departure) = (time, time);
-        call.flags = call.flags.interpolated();
+        call.flags = call.flags.with_interpolated();
     }
 }
 
@@ -62,7 +62,7 @@ mod tests {
             ..RawCall::default()
         };
         let mut calls: Vec<RawCall> = calls.iter().map(raw).collect();
-        complete_times(&mut calls);
+        complete_trip_times(&mut calls);
         let found: Vec<(i32, i32)> =
             calls.iter().map(|call| (call.arrival, call.departure)).collect();
         assert_eq!(found, expected);

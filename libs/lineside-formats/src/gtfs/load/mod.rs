@@ -7,15 +7,15 @@ mod frequencies;
 mod grouping;
 mod interpolate;
 mod locations;
-mod others;
+mod unindexed_tables;
 mod routes;
 mod services;
-mod sharing;
+mod pattern_interner;
 mod shapes;
 mod stop_times;
 mod stops;
 mod trips;
-mod written;
+mod timetable_builder;
 
 use std::{
     collections::BTreeMap,
@@ -25,18 +25,18 @@ use std::{
 
 use jiff::tz::TimeZone;
 
-use self::sharing::Sharing;
-pub use self::written::LoadedTables;
+use self::pattern_interner::PatternInterner;
+pub use self::timetable_builder::TimetableBuilder;
 use super::{
-    FeedInfo, Files, Limits, Timetable,
+    DatasetLimits, FeedInfo, FileSet, Timetable,
     fields::{self, FileSpec},
-    files::{Limited, too_large},
-    rows::{Column, Rows},
+    files::{LimitedReader, too_large_error},
+    rows::{TableColumn, TableReader},
     timetable::{
-        AgencyRow, Exception, Frequencies, Ids, Interner, Patterns, Routes, ServiceRow, Shapes,
-        Stops, Trips,
+        AgencyRow, FrequencyTable, IdIndex, PatternTable, RouteTable, ServiceException, ServiceRow,
+        ShapeTable, StopTable, StringInterner, TripTable,
     },
-    values::Fault,
+    values::CellFault,
 };
 use crate::{Error, ErrorKind, Problem, Problems, gtfs::ServiceIdx};
 
@@ -51,106 +51,111 @@ use crate::{Error, ErrorKind, Problem, Problems, gtfs::ServiceIdx};
 /// If the dataset is of no use as a whole: `stops.txt`, `routes.txt`, `trips.txt` or
 /// `stop_times.txt` is missing, lacks a column that it cannot do without, or cannot be read to its
 /// end; or a limit is passed. Everything else is a problem.
-pub fn load(files: &mut dyn Files, limits: &Limits) -> Result<(Timetable, Problems), Error> {
-    let names = files.names();
-    let mut source = Source { files, limits };
-    let mut loader = Loader::new();
+pub fn load_timetable(
+    files: &mut dyn FileSet,
+    limits: &DatasetLimits,
+) -> Result<(Timetable, Problems), Error> {
+    let names = files.file_names();
+    let mut source = LimitedFileSet { files, limits };
+    let mut loader = TimetableLoader::new();
     loader.load_until_stop_times(&names, &mut source)?;
     loader.load_stop_times(&mut source)?;
     loader.load_from_stop_times(&mut source)
 }
 
 /// The files, with their limits.
-struct Source<'a> {
-    files: &'a mut dyn Files,
-    limits: &'a Limits,
+struct LimitedFileSet<'a> {
+    files: &'a mut dyn FileSet,
+    limits: &'a DatasetLimits,
 }
 
 /// The tables of which each row is a thing that the timetable keeps by itself.
 const THINGS: [&str; 5] = ["agency.txt", "stops.txt", "routes.txt", "calendar.txt", "trips.txt"];
 
-type TableRows<'a> = Rows<Box<dyn Read + 'a>>;
+type TableRows<'a> = TableReader<Box<dyn Read + 'a>>;
 
-impl Source<'_> {
+impl LimitedFileSet<'_> {
     /// Opens a table; `None` if it is not there, or empty.
-    fn open(
+    fn open_table(
         &mut self,
         name: &str,
         problems: &mut Problems,
     ) -> Result<Option<TableRows<'_>>, Error> {
-        let Some(spec) = fields::find_file(name) else { return Ok(None) };
+        let Some(spec) = fields::find_file_spec(name) else { return Ok(None) };
         let mut limits = self.limits.clone();
         if THINGS.contains(&name) {
             limits.rows = limits.rows.min(limits.things);
         }
-        match self.open_bytes(name)? {
-            Some(reader) => Rows::new(reader, spec, &limits, problems),
+        match self.open_file_bytes(name)? {
+            Some(reader) => TableReader::new(reader, spec, &limits, problems),
             None => Ok(None),
         }
     }
 
-    fn open_bytes(&mut self, name: &str) -> Result<Option<Box<dyn Read + '_>>, Error> {
+    fn open_file_bytes(&mut self, name: &str) -> Result<Option<Box<dyn Read + '_>>, Error> {
         let bytes_max = self.limits.entry_bytes;
-        let reader = self.files.open(name)?;
+        let reader = self.files.open_file(name)?;
         Ok(reader.map(|reader| {
-            Box::new(Limited::new(reader, bytes_max, too_large)) as Box<dyn Read + '_>
+            Box::new(LimitedReader::new(reader, bytes_max, too_large_error)) as Box<dyn Read + '_>
         }))
     }
 }
 
 /// A timetable that is being built.
-struct Loader {
+struct TimetableLoader {
     problems: Problems,
     row_counts: BTreeMap<Box<str>, u64>,
-    strings: Interner,
+    strings: StringInterner,
     agencies: Vec<AgencyRow>,
-    agency_ids: Ids,
+    agency_ids: IdIndex,
     timezone: TimeZone,
     timezone_name: Box<str>,
     feed_info: Option<FeedInfo>,
-    stops: Stops,
-    routes: Routes,
+    stops: StopTable,
+    routes: RouteTable,
     service_rows: Vec<ServiceRow>,
-    service_ids: Ids,
-    exceptions: Vec<(ServiceIdx, Exception)>,
-    shapes: Shapes,
-    trips: Trips,
-    frequencies: Frequencies,
-    patterns: Patterns,
+    service_ids: IdIndex,
+    exceptions: Vec<(ServiceIdx, ServiceException)>,
+    shapes: ShapeTable,
+    trips: TripTable,
+    frequencies: FrequencyTable,
+    patterns: PatternTable,
     day_span: Option<(i32, i32)>,
 }
 
-const NOT_FOUND: Fault =
-    Fault { code: "foreign_key_violation", detail: "names no row of the file that it refers to" };
-const TWICE: Fault = Fault {
+const NOT_FOUND: CellFault = CellFault {
+    code: "foreign_key_violation",
+    detail: "names no row of the file that it refers to",
+};
+const TWICE: CellFault = CellFault {
     code: "duplicate_key",
     detail: "stands in an earlier row already; the first row counts",
 };
 
-impl Loader {
-    fn new() -> Loader {
+impl TimetableLoader {
+    fn new() -> TimetableLoader {
         // Ids come from strangers: hashes that nobody can foresee keep lookups fast whatever they
         // send.
         let seed = RandomState::new().hash_one("ids");
-        let ids = || Ids::new(seed);
-        Loader {
+        let ids = || IdIndex::new(seed);
+        TimetableLoader {
             problems: Problems::new(),
             row_counts: BTreeMap::new(),
-            strings: Interner::new(seed),
+            strings: StringInterner::new(seed),
             agencies: Vec::new(),
             agency_ids: ids(),
             timezone: TimeZone::UTC,
             timezone_name: "UTC".into(),
             feed_info: None,
-            stops: Stops { ids: ids(), ..Stops::default() },
-            routes: Routes { ids: ids(), ..Routes::default() },
+            stops: StopTable { ids: ids(), ..StopTable::default() },
+            routes: RouteTable { ids: ids(), ..RouteTable::default() },
             service_rows: Vec::new(),
             service_ids: ids(),
             exceptions: Vec::new(),
-            shapes: Shapes { ids: ids(), ..Shapes::default() },
-            trips: Trips { ids: ids(), ..Trips::default() },
-            frequencies: Frequencies::default(),
-            patterns: Patterns::default(),
+            shapes: ShapeTable { ids: ids(), ..ShapeTable::default() },
+            trips: TripTable { ids: ids(), ..TripTable::default() },
+            frequencies: FrequencyTable::default(),
+            patterns: PatternTable::default(),
             day_span: None,
         }
     }
@@ -159,45 +164,46 @@ impl Loader {
     fn load_until_stop_times(
         &mut self,
         names: &[String],
-        source: &mut Source<'_>,
+        source: &mut LimitedFileSet<'_>,
     ) -> Result<(), Error> {
         self.problems.merge(source.files.take_problems());
-        self.check_presence(names)?;
+        self.check_required_files(names)?;
         self.load_agencies(source)?;
         self.load_stops(source)?;
         self.load_routes(source)?;
         self.load_calendar(source)?;
         self.load_calendar_dates(source)?;
-        self.tolerate("shapes.txt", |loader| loader.load_shapes(source))?;
+        self.run_optional_step("shapes.txt", |loader| loader.load_shapes(source))?;
         self.load_trips(source)?;
-        self.tolerate("frequencies.txt", |loader| loader.load_frequencies(source))
+        self.run_optional_step("frequencies.txt", |loader| loader.load_frequencies(source))
     }
 
     /// Loads what comes after the stop times.
     fn load_from_stop_times(
         mut self,
-        source: &mut Source<'_>,
+        source: &mut LimitedFileSet<'_>,
     ) -> Result<(Timetable, Problems), Error> {
-        self.tolerate("feed_info.txt", |loader| loader.load_feed_info(source))?;
-        self.tolerate(fields::LOCATIONS, |loader| loader.load_locations(source))?;
-        for spec in others::TABLES.iter().filter_map(|name| fields::find_file(name)) {
-            self.tolerate(spec.name, |loader| loader.check_rows(spec, source))?;
+        self.run_optional_step("feed_info.txt", |loader| loader.load_feed_info(source))?;
+        self.run_optional_step(fields::LOCATIONS, |loader| loader.load_locations(source))?;
+        for spec in unindexed_tables::TABLES.iter().filter_map(|name| fields::find_file_spec(name))
+        {
+            self.run_optional_step(spec.name, |loader| loader.check_unindexed_table(spec, source))?;
         }
-        self.finish()
+        self.build_timetable()
     }
 
     /// Refuses a dataset without its main tables and complains about other missing files.
-    fn check_presence(&mut self, names: &[String]) -> Result<(), Error> {
+    fn check_required_files(&mut self, names: &[String]) -> Result<(), Error> {
         let has = |name: &str| names.iter().any(|other| other == name);
         // A purely demand-responsive dataset has zones or groups in place of stops.
         let places = ["stops.txt", fields::LOCATIONS, "location_groups.txt"];
         if !places.into_iter().any(has) {
-            return Err(missing_file("stops.txt"));
+            return Err(missing_file_error("stops.txt"));
         }
         if let Some(missing) =
             ["routes.txt", "trips.txt", "stop_times.txt"].into_iter().find(|name| !has(name))
         {
-            return Err(missing_file(missing));
+            return Err(missing_file_error(missing));
         }
         if !has("agency.txt") {
             self.problems.push(Problem::new("agency.txt", "missing_required_file", "is missing"));
@@ -215,10 +221,10 @@ impl Loader {
 
     /// Runs a step that the timetable can do without: a file that breaks off becomes a problem.
     /// Passing a limit stays a refusal.
-    fn tolerate(
+    fn run_optional_step(
         &mut self,
         name: &str,
-        step: impl FnOnce(&mut Loader) -> Result<(), Error>,
+        step: impl FnOnce(&mut TimetableLoader) -> Result<(), Error>,
     ) -> Result<(), Error> {
         match step(self) {
             Err(error)
@@ -237,47 +243,55 @@ impl Loader {
         }
     }
 
-    fn count(&mut self, spec_name: &str, rows: u64) {
+    fn count_table_rows(&mut self, spec_name: &str, rows: u64) {
         self.row_counts.insert(spec_name.into(), rows);
     }
 
     /// Streams a table that the timetable does not keep, for its count and its problems.
-    fn check_rows(&mut self, spec: &FileSpec, source: &mut Source<'_>) -> Result<(), Error> {
-        let Some(mut rows) = source.open(spec.name, &mut self.problems)? else {
-            return self.count_empty(spec.name, source);
+    fn check_unindexed_table(
+        &mut self,
+        spec: &FileSpec,
+        source: &mut LimitedFileSet<'_>,
+    ) -> Result<(), Error> {
+        let Some(mut rows) = source.open_table(spec.name, &mut self.problems)? else {
+            return self.count_empty_file(spec.name, source);
         };
         while rows.next_row(&mut self.problems)?.is_some() {}
-        let count = rows.count();
+        let count = rows.row_count();
         drop(rows);
-        self.count(spec.name, count);
+        self.count_table_rows(spec.name, count);
         Ok(())
     }
 
     /// A file that is there without even a header has no rows; one that is not there has no count.
-    fn count_empty(&mut self, name: &str, source: &mut Source<'_>) -> Result<(), Error> {
-        if source.files.open(name)?.is_some() {
-            self.count(name, 0);
+    fn count_empty_file(
+        &mut self,
+        name: &str,
+        source: &mut LimitedFileSet<'_>,
+    ) -> Result<(), Error> {
+        if source.files.open_file(name)?.is_some() {
+            self.count_table_rows(name, 0);
         }
         Ok(())
     }
 }
 
-fn missing_file(name: &str) -> Error {
-    Error::new(ErrorKind::MissingFile, "is missing").in_file(name)
+fn missing_file_error(name: &str) -> Error {
+    Error::new(ErrorKind::MissingFile, "is missing").with_file(name)
 }
 
 /// Refuses a table without a column that nothing can be made of it without.
-fn require(file: &str, columns: &[(&str, Column)]) -> Result<(), Error> {
-    match columns.iter().find(|(_, column)| !column.is_there()) {
+fn require_columns(file: &str, columns: &[(&str, TableColumn)]) -> Result<(), Error> {
+    match columns.iter().find(|(_, column)| !column.is_present()) {
         Some((name, column)) => {
-            let detail = format!("the header has no column {name}{}", column.hint());
-            Err(Error::new(ErrorKind::BadHeader, detail).in_file(file))
+            let detail = format!("the header has no column {name}{}", column.missing_hint());
+            Err(Error::new(ErrorKind::BadHeader, detail).with_file(file))
         }
         None => Ok(()),
     }
 }
 
 /// The refusal of a table that has more rows, or more text, than indices of 32 bits reach.
-fn too_many(file: &str) -> Error {
-    Error::new(ErrorKind::TooLarge, "holds more than fits 32 bits").in_file(file)
+fn too_many_rows_error(file: &str) -> Error {
+    Error::new(ErrorKind::TooLarge, "holds more than fits 32 bits").with_file(file)
 }

@@ -2,13 +2,13 @@
 
 use jiff::civil::Date;
 
-use super::{Loader, Source, TWICE, require, too_many};
+use super::{LimitedFileSet, TWICE, TimetableLoader, require_columns, too_many_rows_error};
 use crate::{
     Error, Problems,
     gtfs::{
         ServiceIdx,
-        rows::{Column, Row},
-        timetable::{Exception, ServiceRow},
+        rows::{TableColumn, TableRow},
+        timetable::{ServiceException, ServiceRow},
         values,
     },
 };
@@ -18,24 +18,27 @@ const WEEKDAYS: [&str; 7] =
 /// `exception_type` of a date that is added.
 const ADDED: u16 = 1;
 
-impl Loader {
-    pub(super) fn load_calendar(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
+impl TimetableLoader {
+    pub(super) fn load_calendar(&mut self, source: &mut LimitedFileSet<'_>) -> Result<(), Error> {
         const FILE: &str = "calendar.txt";
-        let Some(mut rows) = source.open(FILE, &mut self.problems)? else {
-            return self.count_empty(FILE, source);
+        let Some(mut rows) = source.open_table(FILE, &mut self.problems)? else {
+            return self.count_empty_file(FILE, source);
         };
-        let id = rows.column("service_id");
-        let weekdays = WEEKDAYS.map(|name| rows.claim(name));
-        let [start, end] = ["start_date", "end_date"].map(|name| rows.claim(name));
-        require(FILE, &[("service_id", id)])?;
+        let id = rows.find_column("service_id");
+        let weekdays = WEEKDAYS.map(|name| rows.claim_column(name));
+        let [start, end] = ["start_date", "end_date"].map(|name| rows.claim_column(name));
+        require_columns(FILE, &[("service_id", id)])?;
         while let Some(row) = rows.next_row(&mut self.problems)? {
             if row.get(id).is_empty() {
                 continue;
             }
             let mut runs = 0;
             for (bit, &column) in weekdays.iter().enumerate() {
-                let day =
-                    row.parse(column, |text| values::choice(text, &[0, 1]), &mut self.problems);
+                let day = row.parse_cell(
+                    column,
+                    |text| values::parse_choice(text, &[0, 1]),
+                    &mut self.problems,
+                );
                 runs |= u8::from(day == Some(1)) << bit;
             }
             let start = read_date(&row, start, &mut self.problems);
@@ -44,28 +47,31 @@ impl Loader {
             let (runs, start, end) =
                 start.zip(end).map_or((0, Date::ZERO, Date::ZERO), |(a, b)| (runs, a, b));
             let n_before = self.service_rows.len();
-            let service = self.service_of(row.get(id), FILE)?;
+            let service = self.find_or_add_service(row.get(id), FILE)?;
             if service.get() < n_before {
-                row.complain_of(id, TWICE, &mut self.problems);
+                row.report_column_fault(id, TWICE, &mut self.problems);
                 continue;
             }
             let service = &mut self.service_rows[service.get()];
             (service.weekdays, service.start, service.end) = (runs, start, end);
         }
-        let count = rows.count();
+        let count = rows.row_count();
         drop(rows);
-        self.count(FILE, count);
+        self.count_table_rows(FILE, count);
         Ok(())
     }
 
-    pub(super) fn load_calendar_dates(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
+    pub(super) fn load_calendar_dates(
+        &mut self,
+        source: &mut LimitedFileSet<'_>,
+    ) -> Result<(), Error> {
         const FILE: &str = "calendar_dates.txt";
-        let Some(mut rows) = source.open(FILE, &mut self.problems)? else {
-            return self.count_empty(FILE, source);
+        let Some(mut rows) = source.open_table(FILE, &mut self.problems)? else {
+            return self.count_empty_file(FILE, source);
         };
-        let id = rows.column("service_id");
-        let [date, kind] = ["date", "exception_type"].map(|name| rows.claim(name));
-        require(FILE, &[("service_id", id)])?;
+        let id = rows.find_column("service_id");
+        let [date, kind] = ["date", "exception_type"].map(|name| rows.claim_column(name));
+        require_columns(FILE, &[("service_id", id)])?;
         // Rows of one service mostly follow each other.
         let mut last = (String::new(), None);
         while let Some(row) = rows.next_row(&mut self.problems)? {
@@ -74,27 +80,35 @@ impl Loader {
             }
             let service = match last.1 {
                 Some(service) if last.0 == row.get(id) => service,
-                _ => self.service_of(row.get(id), FILE)?,
+                _ => self.find_or_add_service(row.get(id), FILE)?,
             };
             if last.1 != Some(service) {
                 last = (row.get(id).to_owned(), Some(service));
             }
             let date = read_date(&row, date, &mut self.problems);
-            let kind =
-                row.parse(kind, |text| values::choice(text, &[ADDED, 2]), &mut self.problems);
+            let kind = row.parse_cell(
+                kind,
+                |text| values::parse_choice(text, &[ADDED, 2]),
+                &mut self.problems,
+            );
             if let Some((date, kind)) = date.zip(kind) {
-                self.exceptions.push((service, Exception { date, runs: kind == ADDED }));
+                self.exceptions.push((service, ServiceException { date, runs: kind == ADDED }));
             }
         }
-        let count = rows.count();
+        let count = rows.row_count();
         drop(rows);
-        self.count(FILE, count);
+        self.count_table_rows(FILE, count);
         Ok(())
     }
 
     /// The service of that id; one that never runs if it was not seen before.
-    pub(super) fn service_of(&mut self, id: &str, file: &str) -> Result<ServiceIdx, Error> {
-        let number = u32::try_from(self.service_rows.len()).map_err(|_| too_many(file))?;
+    pub(super) fn find_or_add_service(
+        &mut self,
+        id: &str,
+        file: &str,
+    ) -> Result<ServiceIdx, Error> {
+        let number =
+            u32::try_from(self.service_rows.len()).map_err(|_| too_many_rows_error(file))?;
         let id_of = |other: u32| self.strings.get(self.service_rows[other as usize].id);
         if let Err(found) = self.service_ids.insert(id, number, id_of) {
             return Ok(ServiceIdx::new(found));
@@ -105,10 +119,10 @@ impl Loader {
     }
 }
 
-fn read_date(row: &Row<'_>, column: Column, problems: &mut Problems) -> Option<Date> {
-    let date = row.parse(column, values::date, problems)?;
-    if let Some(doubt) = values::doubt_date(date) {
-        row.complain_of(column, doubt, problems);
+fn read_date(row: &TableRow<'_>, column: TableColumn, problems: &mut Problems) -> Option<Date> {
+    let date = row.parse_cell(column, values::parse_date, problems)?;
+    if let Some(doubt) = values::find_date_warning(date) {
+        row.report_column_fault(column, doubt, problems);
     }
     Some(date)
 }

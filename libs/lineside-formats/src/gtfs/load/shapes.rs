@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Loader, Source,
-    grouping::{Grouping, Part, group_scattered},
-    require,
+    LimitedFileSet, TimetableLoader,
+    grouping::{GroupOccurrence, RowGrouper, group_scattered_rows},
+    require_columns,
     stops::read_point,
-    too_many,
+    too_many_rows_error,
 };
 use crate::{
     Error,
     gtfs::{
-        timetable::{Point, ShapeRow},
+        timetable::{GeoPoint, ShapeRow},
         values,
     },
 };
@@ -23,21 +23,23 @@ const FILE: &str = "shapes.txt";
 #[derive(Clone, Copy, Debug)]
 struct RawPoint {
     sequence: u32,
-    point: Point,
+    point: GeoPoint,
 }
 
-impl Loader {
-    pub(super) fn load_shapes(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
-        let mut grouping = Grouping::new();
+impl TimetableLoader {
+    pub(super) fn load_shapes(&mut self, source: &mut LimitedFileSet<'_>) -> Result<(), Error> {
+        let mut grouping = RowGrouper::new();
         let mut scattered = BTreeSet::new();
-        let mut take = |loader: &mut Loader, shape, part, points: &mut Vec<RawPoint>| match part {
-            Part::First => loader.finish_shape(shape, points),
-            Part::Further => drop(scattered.insert(shape)),
-        };
+        let mut take =
+            |loader: &mut TimetableLoader, shape, part, points: &mut Vec<RawPoint>| match part {
+                GroupOccurrence::First => loader.finish_shape(shape, points),
+                GroupOccurrence::Further => drop(scattered.insert(shape)),
+            };
         self.stream_shapes(source, |loader, shape, point| {
-            grouping.push(shape, point, |shape, part, points| take(loader, shape, part, points));
+            grouping
+                .push_row(shape, point, |shape, part, points| take(loader, shape, part, points));
         })?;
-        grouping.flush(|shape, part, points| take(self, shape, part, points));
+        grouping.flush_group(|shape, part, points| take(self, shape, part, points));
         if !scattered.is_empty() {
             self.reload_shapes(source, &scattered)?;
         }
@@ -48,7 +50,7 @@ impl Loader {
     /// Reads the shapes whose points stand in several places, in a second pass.
     fn reload_shapes(
         &mut self,
-        source: &mut Source<'_>,
+        source: &mut LimitedFileSet<'_>,
         scattered: &BTreeSet<u32>,
     ) -> Result<(), Error> {
         let problems = self.problems.clone();
@@ -60,45 +62,46 @@ impl Loader {
         })?;
         // The second pass finds the same faults again.
         self.problems = problems;
-        group_scattered(rows, |shape, points| self.finish_shape(shape, points));
-        self.leave_out_unused_points();
+        group_scattered_rows(rows, |shape, points| self.finish_shape(shape, points));
+        self.drop_unused_points();
         Ok(())
     }
 
     fn stream_shapes(
         &mut self,
-        source: &mut Source<'_>,
-        mut each: impl FnMut(&mut Loader, u32, RawPoint),
+        source: &mut LimitedFileSet<'_>,
+        mut each: impl FnMut(&mut TimetableLoader, u32, RawPoint),
     ) -> Result<(), Error> {
-        let Some(mut rows) = source.open(FILE, &mut self.problems)? else {
-            return self.count_empty(FILE, source);
+        let Some(mut rows) = source.open_table(FILE, &mut self.problems)? else {
+            return self.count_empty_file(FILE, source);
         };
-        let id = rows.column("shape_id");
-        let [lat, lon, sequence] =
-            ["shape_pt_lat", "shape_pt_lon", "shape_pt_sequence"].map(|name| rows.claim(name));
-        require(FILE, &[("shape_id", id), ("shape_pt_sequence", sequence)])?;
+        let id = rows.find_column("shape_id");
+        let [lat, lon, sequence] = ["shape_pt_lat", "shape_pt_lon", "shape_pt_sequence"]
+            .map(|name| rows.claim_column(name));
+        require_columns(FILE, &[("shape_id", id), ("shape_pt_sequence", sequence)])?;
         let mut current = (String::new(), 0);
         while let Some(row) = rows.next_row(&mut self.problems)? {
             let point = read_point(&row, lat, lon, &mut self.problems);
-            let sequence = row.parse(sequence, values::unsigned, &mut self.problems);
+            let sequence = row.parse_cell(sequence, values::parse_unsigned, &mut self.problems);
             let (Some(point), Some(sequence), false) = (point, sequence, row.get(id).is_empty())
             else {
                 continue;
             };
             if current.0 != row.get(id) {
-                current = (row.get(id).to_owned(), self.shape_of(row.get(id))?);
+                current = (row.get(id).to_owned(), self.find_or_add_shape(row.get(id))?);
             }
             each(self, current.1, RawPoint { sequence, point });
         }
-        let count = rows.count();
+        let count = rows.row_count();
         drop(rows);
-        self.count(FILE, count);
+        self.count_table_rows(FILE, count);
         Ok(())
     }
 
     /// The number of the shape of that id, which is added if it is new.
-    fn shape_of(&mut self, id: &str) -> Result<u32, Error> {
-        let number = u32::try_from(self.shapes.rows.len()).map_err(|_| too_many(FILE))?;
+    fn find_or_add_shape(&mut self, id: &str) -> Result<u32, Error> {
+        let number =
+            u32::try_from(self.shapes.rows.len()).map_err(|_| too_many_rows_error(FILE))?;
         let id_of = |other: u32| self.strings.get(self.shapes.rows[other as usize].id);
         if let Err(found) = self.shapes.ids.insert(id, number, id_of) {
             return Ok(found);
@@ -118,7 +121,7 @@ impl Loader {
     }
 
     /// Leaves out what the first pass kept of scattered shapes.
-    fn leave_out_unused_points(&mut self) {
+    fn drop_unused_points(&mut self) {
         let n_points = self.shapes.rows.iter().map(|row| row.len as usize).sum();
         let mut points = Vec::with_capacity(n_points);
         for row in &mut self.shapes.rows {

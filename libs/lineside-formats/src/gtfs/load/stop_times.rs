@@ -3,24 +3,24 @@
 use std::{collections::BTreeSet, ops::Range};
 
 use super::{
-    Loader, NOT_FOUND, Sharing, Source,
-    frequencies::read_time,
-    grouping::{Grouping, Part, group_scattered},
-    require,
+    LimitedFileSet, NOT_FOUND, PatternInterner, TimetableLoader,
+    frequencies::read_time_with_warning,
+    grouping::{GroupOccurrence, RowGrouper, group_scattered_rows},
+    require_columns,
 };
 use crate::{
     Error, Problem, Problems,
     gtfs::{
-        rows::{Column, Row},
-        timetable::{CallFlags, NO_TIME, NONE, Text, some},
-        values::{self, Fault},
+        rows::{TableColumn, TableRow},
+        timetable::{CallFlags, NO_TIME, NONE, TextId, number_unless_none},
+        values::{self, CellFault},
     },
 };
 
 pub(super) const FILE: &str = "stop_times.txt";
-pub(super) const WITHOUT_STOP: Fault =
-    Fault { code: "missing_required_field", detail: "is empty, and no other place is named" };
-const NEGATIVE: Fault = Fault { code: "number_out_of_range", detail: "is below zero" };
+pub(super) const WITHOUT_STOP: CellFault =
+    CellFault { code: "missing_required_field", detail: "is empty, and no other place is named" };
+const NEGATIVE: CellFault = CellFault { code: "number_out_of_range", detail: "is below zero" };
 
 /// A row, as far as the timetable keeps it.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ pub(super) struct RawCall {
     pub(super) departure: i32,
     /// `shape_dist_traveled`, NaN if it is not given.
     pub(super) distance: f32,
-    pub(super) headsign: Text,
+    pub(super) headsign: TextId,
     pub(super) flags: CallFlags,
     pub(super) line: u64,
 }
@@ -44,7 +44,7 @@ impl Default for RawCall {
             arrival: NO_TIME,
             departure: NO_TIME,
             distance: f32::NAN,
-            headsign: Text::EMPTY,
+            headsign: TextId::EMPTY,
             flags: CallFlags::default(),
             line: 0,
         }
@@ -53,38 +53,43 @@ impl Default for RawCall {
 
 /// Where the trip at hand will probably call next: where the last trip of its route and direction
 /// did, else where any trip did after the stop before. A right guess spares looking the stop up.
-pub(super) struct Guide {
+pub(super) struct StopPredictor {
     /// The last trip of each route and direction.
     models: Vec<u32>,
     /// The calls of the model that are still to come, in
-    /// [`Patterns::calls`](crate::gtfs::timetable::Patterns).
+    /// [`PatternTable::calls`](crate::gtfs::timetable::Patterns).
     ahead: Range<usize>,
     last: u32,
     /// The stop that came after each stop the last time.
     next: Vec<u32>,
 }
 
-impl Guide {
-    fn new(n_routes: usize, n_stops: usize) -> Guide {
-        Guide { models: vec![NONE; 2 * n_routes], ahead: 0..0, last: 0, next: vec![0; n_stops] }
+impl StopPredictor {
+    fn new(n_routes: usize, n_stops: usize) -> StopPredictor {
+        StopPredictor {
+            models: vec![NONE; 2 * n_routes],
+            ahead: 0..0,
+            last: 0,
+            next: vec![0; n_stops],
+        }
     }
 
     /// Takes the last trip of the same route and direction for a model of `trip`.
-    fn begin(&mut self, trip: u32, loader: &Loader) {
+    fn begin_trip(&mut self, trip: u32, loader: &TimetableLoader) {
         let row = &loader.trips.rows[trip as usize];
         let model = &mut self.models[2 * row.route.get() + usize::from(row.direction == 1)];
-        let profile =
-            some(*model).and_then(|model| some(loader.trips.rows[model as usize].profile));
+        let profile = number_unless_none(*model)
+            .and_then(|model| number_unless_none(loader.trips.rows[model as usize].profile));
         self.ahead = profile.map_or(0..0, |profile| {
             let pattern = loader.patterns.profiles[profile as usize].pattern;
-            loader.patterns.calls_range(pattern)
+            loader.patterns.pattern_calls_range(pattern)
         });
         *model = trip;
     }
 
     /// The stop with that id, if one of the guesses is right.
     #[inline]
-    pub(super) fn guess(&mut self, id: &[u8], loader: &Loader) -> Option<u32> {
+    pub(super) fn predict_stop(&mut self, id: &[u8], loader: &TimetableLoader) -> Option<u32> {
         let is_it = |stop: &u32| {
             let row = loader.stops.rows.get(*stop as usize);
             row.is_some_and(|row| loader.strings.get(row.id).as_bytes() == id)
@@ -98,8 +103,8 @@ impl Guide {
     }
 
     /// The stop with that id, if it has to be looked up.
-    pub(super) fn find(&mut self, id: &[u8], loader: &Loader) -> Option<u32> {
-        let stop = loader.find_stop(id)?;
+    pub(super) fn look_up_stop(&mut self, id: &[u8], loader: &TimetableLoader) -> Option<u32> {
+        let stop = loader.find_stop_number(id)?;
         self.next[self.last as usize] = stop;
         self.last = stop;
         Some(stop)
@@ -107,27 +112,27 @@ impl Guide {
 }
 
 /// The trip whose rows come at the moment: rows of one trip mostly follow each other.
-pub(super) struct AtHand {
+pub(super) struct CurrentTrip {
     pub(super) id: Vec<u8>,
     pub(super) trip: Option<u32>,
-    pub(super) guide: Guide,
+    pub(super) guide: StopPredictor,
 }
 
-impl AtHand {
-    pub(super) fn new(loader: &Loader) -> AtHand {
-        let guide = Guide::new(loader.routes.rows.len(), loader.stops.rows.len());
-        AtHand { id: Vec::new(), trip: None, guide }
+impl CurrentTrip {
+    pub(super) fn new(loader: &TimetableLoader) -> CurrentTrip {
+        let guide = StopPredictor::new(loader.routes.rows.len(), loader.stops.rows.len());
+        CurrentTrip { id: Vec::new(), trip: None, guide }
     }
 
     /// The trip of a row, by its id.
     #[inline]
-    pub(super) fn trip_of(&mut self, id: &[u8], loader: &Loader) -> Option<u32> {
+    pub(super) fn switch_to_trip(&mut self, id: &[u8], loader: &TimetableLoader) -> Option<u32> {
         if self.id != id {
             self.id.clear();
             self.id.extend_from_slice(id);
             self.trip = loader.find_trip_after(self.trip, id);
             if let Some(trip) = self.trip {
-                self.guide.begin(trip, loader);
+                self.guide.begin_trip(trip, loader);
             }
         }
         self.trip
@@ -135,46 +140,46 @@ impl AtHand {
 }
 
 /// Calls on their way to their trips: each trip is finished as soon as the rows of the next come.
-pub(super) struct Assembly {
-    sharing: Sharing,
-    grouping: Grouping<RawCall>,
+pub(super) struct TripAssembler {
+    sharing: PatternInterner,
+    grouping: RowGrouper<RawCall>,
     /// The calls of trips that had rows before, in another place.
     further: Vec<(u32, RawCall)>,
 }
 
-impl Assembly {
-    pub(super) fn new(loader: &Loader) -> Assembly {
-        let sharing = Sharing::new(loader.strings.seed());
-        Assembly { sharing, grouping: Grouping::new(), further: Vec::new() }
+impl TripAssembler {
+    pub(super) fn new(loader: &TimetableLoader) -> TripAssembler {
+        let sharing = PatternInterner::new(loader.strings.seed());
+        TripAssembler { sharing, grouping: RowGrouper::new(), further: Vec::new() }
     }
 
     #[inline]
-    pub(super) fn push(&mut self, trip: u32, call: RawCall, loader: &mut Loader) {
-        let Assembly { sharing, grouping, further } = self;
-        grouping.push(trip, call, |trip, part, calls| match part {
-            Part::First => loader.finish_trip(trip, calls, sharing),
-            Part::Further => further.extend(calls.iter().map(|&call| (trip, call))),
+    pub(super) fn push_call(&mut self, trip: u32, call: RawCall, loader: &mut TimetableLoader) {
+        let TripAssembler { sharing, grouping, further } = self;
+        grouping.push_row(trip, call, |trip, part, calls| match part {
+            GroupOccurrence::First => loader.finish_trip(trip, calls, sharing),
+            GroupOccurrence::Further => further.extend(calls.iter().map(|&call| (trip, call))),
         });
     }
 
     /// Finishes the last trip, and those whose rows stood in several places. Gives back what it was done with, and of the
     /// latter those whose rows have to be read again; none if `has_distances` is false.
-    pub(super) fn finish(
+    pub(super) fn finish_trips(
         self,
         has_distances: bool,
-        loader: &mut Loader,
-    ) -> (Sharing, BTreeSet<u32>) {
-        let Assembly { mut sharing, mut grouping, mut further } = self;
-        grouping.flush(|trip, part, calls| match part {
-            Part::First => loader.finish_trip(trip, calls, &mut sharing),
-            Part::Further => further.extend(calls.iter().map(|&call| (trip, call))),
+        loader: &mut TimetableLoader,
+    ) -> (PatternInterner, BTreeSet<u32>) {
+        let TripAssembler { mut sharing, mut grouping, mut further } = self;
+        grouping.flush_group(|trip, part, calls| match part {
+            GroupOccurrence::First => loader.finish_trip(trip, calls, &mut sharing),
+            GroupOccurrence::Further => further.extend(calls.iter().map(|&call| (trip, call))),
         });
         let mut again = BTreeSet::new();
-        group_scattered(further, |trip, calls| {
-            calls.splice(0..0, loader.raw_calls(trip));
+        group_scattered_rows(further, |trip, calls| {
+            calls.splice(0..0, loader.restore_raw_calls(trip));
             // The distances that the first group's times were interpolated by are not kept: the file has to be asked
             // again.
-            if has_distances && calls.iter().any(RawCall::has_no_time) {
+            if has_distances && calls.iter().any(RawCall::is_untimed) {
                 again.insert(trip);
             } else {
                 loader.finish_trip(trip, calls, &mut sharing);
@@ -185,40 +190,42 @@ impl Assembly {
 }
 
 impl RawCall {
-    fn has_no_time(&self) -> bool {
+    fn is_untimed(&self) -> bool {
         self.arrival == NO_TIME && self.departure == NO_TIME
     }
 }
 
-struct Columns {
-    trip: Column,
-    stop: Column,
+struct StopTimeColumns {
+    trip: TableColumn,
+    stop: TableColumn,
     /// Places of demand-responsive services, which stand in for a stop.
-    areas: [Column; 2],
-    sequence: Column,
-    arrival: Column,
-    departure: Column,
-    distance: Column,
-    headsign: Column,
-    pickup: Column,
-    drop_off: Column,
-    timepoint: Column,
+    areas: [TableColumn; 2],
+    sequence: TableColumn,
+    arrival: TableColumn,
+    departure: TableColumn,
+    distance: TableColumn,
+    headsign: TableColumn,
+    pickup: TableColumn,
+    drop_off: TableColumn,
+    timepoint: TableColumn,
 }
 
-impl Loader {
-    pub(super) fn load_stop_times(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
-        let mut assembly = Assembly::new(self);
-        self.stream_stop_times(source, |loader, trip, call| assembly.push(trip, call, loader))?;
-        let (mut sharing, again) = assembly.finish(true, self);
+impl TimetableLoader {
+    pub(super) fn load_stop_times(&mut self, source: &mut LimitedFileSet<'_>) -> Result<(), Error> {
+        let mut assembly = TripAssembler::new(self);
+        self.stream_stop_times(source, |loader, trip, call| {
+            assembly.push_call(trip, call, loader)
+        })?;
+        let (mut sharing, again) = assembly.finish_trips(true, self);
         if again.is_empty() { Ok(()) } else { self.reload_trips(source, &again, &mut sharing) }
     }
 
     /// Reads the trips whose rows stand in several places, in a second pass.
     fn reload_trips(
         &mut self,
-        source: &mut Source<'_>,
+        source: &mut LimitedFileSet<'_>,
         scattered: &BTreeSet<u32>,
-        sharing: &mut Sharing,
+        sharing: &mut PatternInterner,
     ) -> Result<(), Error> {
         let problems = self.problems.clone();
         let mut rows = Vec::new();
@@ -229,28 +236,29 @@ impl Loader {
         })?;
         // The second pass finds the same faults again.
         self.problems = problems;
-        group_scattered(rows, |trip, calls| self.finish_trip(trip, calls, sharing));
+        group_scattered_rows(rows, |trip, calls| self.finish_trip(trip, calls, sharing));
         Ok(())
     }
 
     /// The calls that a trip has so far, as far as they can be had back: interpolated times are
     /// unknown again.
-    fn raw_calls(&self, trip: u32) -> Vec<RawCall> {
+    fn restore_raw_calls(&self, trip: u32) -> Vec<RawCall> {
         let row = &self.trips.rows[trip as usize];
-        let Some(profile) = some(row.profile) else { return Vec::new() };
+        let Some(profile) = number_unless_none(row.profile) else { return Vec::new() };
         let pattern = self.patterns.profiles[profile as usize].pattern;
-        let calls = self.patterns.calls_of(pattern).iter().zip(self.patterns.times_of(profile));
+        let calls =
+            self.patterns.pattern_calls(pattern).iter().zip(self.patterns.profile_times(profile));
         let absolute = |time| if time == NO_TIME { NO_TIME } else { row.start + time };
         calls
             .enumerate()
             .map(|(at, (call, times))| {
                 let known = !call.flags.is_interpolated();
                 RawCall {
-                    sequence: self.patterns.sequence(pattern, at),
+                    sequence: self.patterns.stop_sequence(pattern, at),
                     stop: call.stop.number(),
                     arrival: if known { absolute(times.arrival) } else { NO_TIME },
                     departure: if known { absolute(times.departure) } else { NO_TIME },
-                    headsign: self.patterns.headsign(pattern, at),
+                    headsign: self.patterns.call_headsign(pattern, at),
                     flags: call.flags,
                     ..RawCall::default()
                 }
@@ -260,72 +268,80 @@ impl Loader {
 
     fn stream_stop_times(
         &mut self,
-        source: &mut Source<'_>,
-        mut each: impl FnMut(&mut Loader, u32, RawCall),
+        source: &mut LimitedFileSet<'_>,
+        mut each: impl FnMut(&mut TimetableLoader, u32, RawCall),
     ) -> Result<(), Error> {
-        let Some(mut rows) = source.open(FILE, &mut self.problems)? else {
-            return self.count_empty(FILE, source);
+        let Some(mut rows) = source.open_table(FILE, &mut self.problems)? else {
+            return self.count_empty_file(FILE, source);
         };
-        let columns = Columns {
-            trip: rows.claim("trip_id"),
-            stop: rows.column("stop_id"),
-            areas: ["location_id", "location_group_id"].map(|name| rows.column(name)),
-            sequence: rows.claim("stop_sequence"),
-            arrival: rows.claim("arrival_time"),
-            departure: rows.claim("departure_time"),
-            distance: rows.claim("shape_dist_traveled"),
-            headsign: rows.column("stop_headsign"),
-            pickup: rows.claim("pickup_type"),
-            drop_off: rows.claim("drop_off_type"),
-            timepoint: rows.claim("timepoint"),
+        let columns = StopTimeColumns {
+            trip: rows.claim_column("trip_id"),
+            stop: rows.find_column("stop_id"),
+            areas: ["location_id", "location_group_id"].map(|name| rows.find_column(name)),
+            sequence: rows.claim_column("stop_sequence"),
+            arrival: rows.claim_column("arrival_time"),
+            departure: rows.claim_column("departure_time"),
+            distance: rows.claim_column("shape_dist_traveled"),
+            headsign: rows.find_column("stop_headsign"),
+            pickup: rows.claim_column("pickup_type"),
+            drop_off: rows.claim_column("drop_off_type"),
+            timepoint: rows.claim_column("timepoint"),
         };
-        require(FILE, &[("trip_id", columns.trip), ("stop_sequence", columns.sequence)])?;
-        let mut at_hand = AtHand::new(self);
+        require_columns(FILE, &[("trip_id", columns.trip), ("stop_sequence", columns.sequence)])?;
+        let mut at_hand = CurrentTrip::new(self);
         while let Some(row) = rows.next_row(&mut self.problems)? {
-            let Some(trip_id) = row.parse(columns.trip, Ok, &mut self.problems) else { continue };
-            match at_hand.trip_of(trip_id, self) {
+            let Some(trip_id) = row.parse_cell(columns.trip, Ok, &mut self.problems) else {
+                continue;
+            };
+            match at_hand.switch_to_trip(trip_id, self) {
                 Some(trip) => {
                     if let Some(call) = self.read_call(&row, &columns, trip, &mut at_hand.guide) {
                         each(self, trip, call);
                     }
                 }
-                None => row.complain_of(columns.trip, NOT_FOUND, &mut self.problems),
+                None => row.report_column_fault(columns.trip, NOT_FOUND, &mut self.problems),
             }
         }
-        let count = rows.count();
+        let count = rows.row_count();
         drop(rows);
-        self.count(FILE, count);
+        self.count_table_rows(FILE, count);
         Ok(())
     }
 
     #[inline]
     fn read_call(
         &mut self,
-        row: &Row<'_>,
-        columns: &Columns,
+        row: &TableRow<'_>,
+        columns: &StopTimeColumns,
         trip: u32,
-        guide: &mut Guide,
+        guide: &mut StopPredictor,
     ) -> Option<RawCall> {
         let problems = &mut self.problems;
-        let sequence = row.parse(columns.sequence, values::unsigned, problems);
-        let arrival = read_time(row, columns.arrival, problems).unwrap_or(NO_TIME);
+        let sequence = row.parse_cell(columns.sequence, values::parse_unsigned, problems);
+        let arrival = read_time_with_warning(row, columns.arrival, problems).unwrap_or(NO_TIME);
         // Most vehicles leave at the minute at which they come: the same text is the same time.
-        let same = arrival != NO_TIME && row.bytes(columns.departure) == row.bytes(columns.arrival);
-        let departure =
-            if same { Some(arrival) } else { read_time(row, columns.departure, problems) };
+        let same = arrival != NO_TIME
+            && row.cell_bytes(columns.departure) == row.cell_bytes(columns.arrival);
+        let departure = if same {
+            Some(arrival)
+        } else {
+            read_time_with_warning(row, columns.departure, problems)
+        };
         let departure = departure.unwrap_or(NO_TIME);
-        let distance = row.parse(columns.distance, read_distance, problems).unwrap_or(f32::NAN);
-        let pickup = read_boarding(row, columns.pickup, problems);
-        let drop_off = read_boarding(row, columns.drop_off, problems);
+        let distance =
+            row.parse_cell(columns.distance, read_distance, problems).unwrap_or(f32::NAN);
+        let pickup = read_boarding_type(row, columns.pickup, problems);
+        let drop_off = read_boarding_type(row, columns.drop_off, problems);
         let timepoint =
-            row.parse(columns.timepoint, |text| values::choice(text, &[0, 1]), problems) != Some(0);
+            row.parse_cell(columns.timepoint, |text| values::parse_choice(text, &[0, 1]), problems)
+                != Some(0);
         let stop = self.read_stop(row, columns, guide)?;
-        let headsign = match row.bytes(columns.headsign) {
-            b"" => Text::EMPTY,
-            _ => self.headsign_of(trip, row.get(columns.headsign)),
+        let headsign = match row.cell_bytes(columns.headsign) {
+            b"" => TextId::EMPTY,
+            _ => self.distinct_headsign(trip, row.get(columns.headsign)),
         };
         let flags = CallFlags::new(pickup, drop_off, timepoint);
-        let line = row.line();
+        let line = row.line_number();
         Some(RawCall {
             sequence: sequence?,
             stop,
@@ -339,10 +355,10 @@ impl Loader {
     }
 
     /// What a call shows as its destination, where that is not what its trip shows.
-    pub(super) fn headsign_of(&mut self, trip: u32, text: &str) -> Text {
+    pub(super) fn distinct_headsign(&mut self, trip: u32, text: &str) -> TextId {
         let of_trip = self.strings.get(self.trips.rows[trip as usize].headsign);
         // The trip's own headsign needs no repeating, and leaves patterns alike.
-        if text == of_trip { Text::EMPTY } else { self.strings.intern(text) }
+        if text == of_trip { TextId::EMPTY } else { self.strings.intern(text) }
     }
 
     /// The trip of that id. Where stop times are in the order of `trips.txt` it is the one after
@@ -351,57 +367,62 @@ impl Loader {
         let guess = last.map_or(0, |trip| trip + 1);
         match self.trips.rows.get(guess as usize) {
             Some(row) if self.strings.get(row.id).as_bytes() == id => Some(guess),
-            _ => self.find_trip(id),
+            _ => self.find_trip_number(id),
         }
     }
 
-    fn read_stop(&mut self, row: &Row<'_>, columns: &Columns, guide: &mut Guide) -> Option<u32> {
-        let id = row.bytes(columns.stop);
+    fn read_stop(
+        &mut self,
+        row: &TableRow<'_>,
+        columns: &StopTimeColumns,
+        guide: &mut StopPredictor,
+    ) -> Option<u32> {
+        let id = row.cell_bytes(columns.stop);
         if id.is_empty() {
-            if columns.areas.iter().all(|&area| row.bytes(area).is_empty()) {
-                row.complain_of(columns.stop, WITHOUT_STOP, &mut self.problems);
+            if columns.areas.iter().all(|&area| row.cell_bytes(area).is_empty()) {
+                row.report_column_fault(columns.stop, WITHOUT_STOP, &mut self.problems);
             }
             return None;
         }
-        if let Some(stop) = guide.guess(id, self) {
+        if let Some(stop) = guide.predict_stop(id, self) {
             return Some(stop);
         }
-        let found = guide.find(id, self);
+        let found = guide.look_up_stop(id, self);
         if found.is_none() {
-            row.complain_of(columns.stop, NOT_FOUND, &mut self.problems);
+            row.report_column_fault(columns.stop, NOT_FOUND, &mut self.problems);
         }
         found
     }
 
     /// Takes all calls of a trip, in any order.
-    fn finish_trip(&mut self, trip: u32, calls: &mut Vec<RawCall>, sharing: &mut Sharing) {
+    fn finish_trip(&mut self, trip: u32, calls: &mut Vec<RawCall>, sharing: &mut PatternInterner) {
         if !calls.is_sorted_by(|a, b| a.sequence < b.sequence) {
             calls.sort_by_key(|call| call.sequence);
             let problems = &mut self.problems;
             calls.dedup_by(|call, before| {
                 let twice = call.sequence == before.sequence;
                 if twice {
-                    complain_twice(call, problems);
+                    report_duplicate_sequence(call, problems);
                 }
                 twice
             });
         }
-        super::interpolate::complete_times(calls);
+        super::interpolate::complete_trip_times(calls);
         let row = &mut self.trips.rows[trip as usize];
-        (row.profile, row.start) = sharing.share(row.route, calls, &mut self.patterns);
+        (row.profile, row.start) = sharing.intern_trip_calls(row.route, calls, &mut self.patterns);
     }
 }
 
-fn complain_twice(call: &RawCall, problems: &mut Problems) {
-    problems.push_with(FILE, "duplicate_key", || {
+fn report_duplicate_sequence(call: &RawCall, problems: &mut Problems) {
+    problems.push_lazily(FILE, "duplicate_key", || {
         let detail = "stands in an earlier row of the same trip already; the first row counts";
-        let problem = Problem::new(FILE, "duplicate_key", detail).at_line(call.line);
-        problem.in_field("stop_sequence").with_value(&call.sequence.to_string())
+        let problem = Problem::new(FILE, "duplicate_key", detail).with_line(call.line);
+        problem.with_field("stop_sequence").with_value(&call.sequence.to_string())
     });
 }
 
-fn read_distance(text: &[u8]) -> Result<f32, Fault> {
-    match values::float(text)? {
+fn read_distance(text: &[u8]) -> Result<f32, CellFault> {
+    match values::parse_float(text)? {
         distance if distance < 0.0 => Err(NEGATIVE),
         distance => Ok(distance as f32),
     }
@@ -409,11 +430,12 @@ fn read_distance(text: &[u8]) -> Result<f32, Fault> {
 
 /// A type of pickup or drop-off.
 #[inline]
-fn read_boarding(row: &Row<'_>, column: Column, problems: &mut Problems) -> u8 {
-    match *row.bytes(column) {
+fn read_boarding_type(row: &TableRow<'_>, column: TableColumn, problems: &mut Problems) -> u8 {
+    match *row.cell_bytes(column) {
         [] => 0,
         [digit @ b'0'..=b'3'] => digit - b'0',
-        _ => row.parse(column, |text| values::choice(text, &[0, 1, 2, 3]), problems).unwrap_or(0)
-            as u8,
+        _ => row
+            .parse_cell(column, |text| values::parse_choice(text, &[0, 1, 2, 3]), problems)
+            .unwrap_or(0) as u8,
     }
 }

@@ -1,12 +1,14 @@
 //! `stops.txt`: places, and the tree that they form.
 
-use super::{Loader, NOT_FOUND, Source, TWICE, require, too_many};
+use super::{
+    LimitedFileSet, NOT_FOUND, TWICE, TimetableLoader, require_columns, too_many_rows_error,
+};
 use crate::{
     Error, Problem, Problems,
     gtfs::{
-        rows::{Column, Row},
-        timetable::{NONE, Point, StopRow, Text},
-        values::{self, Fault},
+        rows::{TableColumn, TableRow},
+        timetable::{GeoPoint, NONE, StopRow, TextId},
+        values::{self, CellFault},
     },
 };
 
@@ -14,52 +16,54 @@ const FILE: &str = "stops.txt";
 const STATION: u8 = 1;
 const BOARDING_AREA: u8 = 4;
 
-const NEAR_ORIGIN: Fault = Fault {
+const NEAR_ORIGIN: CellFault = CellFault {
     code: "point_near_origin",
     detail: "close to 0,0, where no stop is; the place is left out",
 };
-const WITHOUT_LOCATION: Fault =
-    Fault { code: "stop_without_location", detail: "has no latitude and longitude" };
-const WITHOUT_PARENT: Fault = Fault {
+const WITHOUT_LOCATION: CellFault =
+    CellFault { code: "stop_without_location", detail: "has no latitude and longitude" };
+const WITHOUT_PARENT: CellFault = CellFault {
     code: "location_without_parent_station",
     detail: "is of a type that belongs to a station, and names none",
 };
-const PARENT_OF_STATION: Fault = Fault {
+const PARENT_OF_STATION: CellFault = CellFault {
     code: "station_with_parent_station",
     detail: "is a station and names one; the parent is left out",
 };
 
 /// A parent that was named, to be found when all rows are known.
-struct Naming {
+struct ParentReference {
     child: u32,
     line: u64,
-    parent: Text,
+    parent: TextId,
 }
 
-impl Loader {
-    pub(super) fn load_stops(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
-        let Some(mut rows) = source.open(FILE, &mut self.problems)? else {
-            return self.count_empty(FILE, source);
+impl TimetableLoader {
+    pub(super) fn load_stops(&mut self, source: &mut LimitedFileSet<'_>) -> Result<(), Error> {
+        let Some(mut rows) = source.open_table(FILE, &mut self.problems)? else {
+            return self.count_empty_file(FILE, source);
         };
         let [id, code, name, platform_code, parent] =
             ["stop_id", "stop_code", "stop_name", "platform_code", "parent_station"]
-                .map(|name| rows.column(name));
-        let [lat, lon] = ["stop_lat", "stop_lon"].map(|name| rows.claim(name));
+                .map(|name| rows.find_column(name));
+        let [lat, lon] = ["stop_lat", "stop_lon"].map(|name| rows.claim_column(name));
         let [location_type, wheelchair] =
-            ["location_type", "wheelchair_boarding"].map(|name| rows.claim(name));
-        require(FILE, &[("stop_id", id)])?;
+            ["location_type", "wheelchair_boarding"].map(|name| rows.claim_column(name));
+        require_columns(FILE, &[("stop_id", id)])?;
         let mut namings = Vec::new();
         while let Some(row) = rows.next_row(&mut self.problems)? {
             if row.get(id).is_empty() {
                 continue;
             }
-            let number = u32::try_from(self.stops.rows.len()).map_err(|_| too_many(FILE))?;
+            let number =
+                u32::try_from(self.stops.rows.len()).map_err(|_| too_many_rows_error(FILE))?;
             let choose = |column, values, problems: &mut Problems| {
-                row.parse(column, |text| values::choice(text, values), problems).unwrap_or(0) as u8
+                row.parse_cell(column, |text| values::parse_choice(text, values), problems)
+                    .unwrap_or(0) as u8
             };
             let location_type = choose(location_type, &[0, 1, 2, 3, 4], &mut self.problems);
             if location_type <= 2 && (row.get(lat).is_empty() || row.get(lon).is_empty()) {
-                row.complain_of(lat, WITHOUT_LOCATION, &mut self.problems);
+                row.report_column_fault(lat, WITHOUT_LOCATION, &mut self.problems);
             }
             let stop = StopRow {
                 id: self.strings.intern(row.get(id)),
@@ -73,41 +77,49 @@ impl Loader {
             };
             let id_of = |other: u32| self.strings.get(self.stops.rows[other as usize].id);
             if self.stops.ids.insert(row.get(id), number, id_of).is_err() {
-                row.complain_of(id, TWICE, &mut self.problems);
+                row.report_column_fault(id, TWICE, &mut self.problems);
                 continue;
             }
             self.stops.rows.push(stop);
             match (row.get(parent).is_empty(), location_type) {
-                (true, 2..=4) => row.complain_of(parent, WITHOUT_PARENT, &mut self.problems),
+                (true, 2..=4) => {
+                    row.report_column_fault(parent, WITHOUT_PARENT, &mut self.problems)
+                }
                 (true, _) => {}
-                (false, STATION) => row.complain_of(parent, PARENT_OF_STATION, &mut self.problems),
+                (false, STATION) => {
+                    row.report_column_fault(parent, PARENT_OF_STATION, &mut self.problems)
+                }
                 (false, _) => {
                     let parent = self.strings.intern(row.get(parent));
-                    namings.push(Naming { child: number, line: row.line(), parent });
+                    namings.push(ParentReference {
+                        child: number,
+                        line: row.line_number(),
+                        parent,
+                    });
                 }
             }
         }
-        let count = rows.count();
+        let count = rows.row_count();
         drop(rows);
-        self.count(FILE, count);
+        self.count_table_rows(FILE, count);
         self.link_parents(&namings);
-        self.stops.link();
+        self.stops.link_children();
         Ok(())
     }
 
     /// A boarding area belongs to a platform, everything else to a station. Other parents are left
     /// out, which also keeps the tree free of cycles.
-    fn link_parents(&mut self, namings: &[Naming]) {
+    fn link_parents(&mut self, namings: &[ParentReference]) {
         for naming in namings {
             let parent = self.strings.get(naming.parent);
             let complain = |code, detail: &str, problems: &mut Problems| {
-                problems.push_with(FILE, code, || {
-                    let problem = Problem::new(FILE, code, detail).at_line(naming.line);
-                    problem.in_field("parent_station").with_value(parent)
+                problems.push_lazily(FILE, code, || {
+                    let problem = Problem::new(FILE, code, detail).with_line(naming.line);
+                    problem.with_field("parent_station").with_value(parent)
                 });
             };
             let id_of = |number: u32| self.strings.get(self.stops.rows[number as usize].id);
-            let Some(found) = self.stops.ids.find(parent, id_of) else {
+            let Some(found) = self.stops.ids.find_row(parent, id_of) else {
                 complain(NOT_FOUND.code, NOT_FOUND.detail, &mut self.problems);
                 continue;
             };
@@ -127,17 +139,17 @@ impl Loader {
 
 /// A place; none, and a problem, where it cannot be right.
 pub(super) fn read_point(
-    row: &Row<'_>,
-    lat: Column,
-    lon: Column,
+    row: &TableRow<'_>,
+    lat: TableColumn,
+    lon: TableColumn,
     problems: &mut Problems,
-) -> Option<Point> {
-    let degrees_lat = row.parse(lat, |text| values::degrees(text, 90.0), problems);
-    let degrees_lon = row.parse(lon, |text| values::degrees(text, 180.0), problems);
+) -> Option<GeoPoint> {
+    let degrees_lat = row.parse_cell(lat, |text| values::parse_degrees(text, 90.0), problems);
+    let degrees_lon = row.parse_cell(lon, |text| values::parse_degrees(text, 180.0), problems);
     let (degrees_lat, degrees_lon) = degrees_lat.zip(degrees_lon)?;
     if degrees_lat.abs() <= 1.0 && degrees_lon.abs() <= 1.0 {
-        row.complain_of(lat, NEAR_ORIGIN, problems);
+        row.report_column_fault(lat, NEAR_ORIGIN, problems);
         return None;
     }
-    Some(Point::new(degrees_lat, degrees_lon))
+    Some(GeoPoint::new(degrees_lat, degrees_lon))
 }

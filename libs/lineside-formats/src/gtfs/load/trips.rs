@@ -1,11 +1,14 @@
 //! `trips.txt`.
 
-use super::{Loader, NOT_FOUND, Source, TWICE, TableRows, require, too_many};
+use super::{
+    LimitedFileSet, NOT_FOUND, TWICE, TableRows, TimetableLoader, require_columns,
+    too_many_rows_error,
+};
 use crate::{
     Error, Problems,
     gtfs::{
         RouteIdx,
-        rows::{Column, Row},
+        rows::{TableColumn, TableRow},
         timetable::{NO_DIRECTION, NO_TIME, NONE, TripRow},
         values,
     },
@@ -14,84 +17,89 @@ use crate::{
 const FILE: &str = "trips.txt";
 
 /// Where the fields of a trip stand.
-struct Columns {
-    id: Column,
-    route: Column,
-    service: Column,
-    shape: Column,
-    headsign: Column,
-    short_name: Column,
-    block: Column,
-    direction: Column,
-    wheelchair: Column,
-    bikes: Column,
+struct TripColumns {
+    id: TableColumn,
+    route: TableColumn,
+    service: TableColumn,
+    shape: TableColumn,
+    headsign: TableColumn,
+    short_name: TableColumn,
+    block: TableColumn,
+    direction: TableColumn,
+    wheelchair: TableColumn,
+    bikes: TableColumn,
 }
 
-impl Columns {
-    fn find(rows: &mut TableRows<'_>) -> Result<Columns, Error> {
-        let columns = Columns {
-            id: rows.column("trip_id"),
-            route: rows.column("route_id"),
-            service: rows.column("service_id"),
-            shape: rows.column("shape_id"),
-            headsign: rows.column("trip_headsign"),
-            short_name: rows.column("trip_short_name"),
-            block: rows.column("block_id"),
-            direction: rows.claim("direction_id"),
-            wheelchair: rows.claim("wheelchair_accessible"),
-            bikes: rows.claim("bikes_allowed"),
+impl TripColumns {
+    fn find_columns(rows: &mut TableRows<'_>) -> Result<TripColumns, Error> {
+        let columns = TripColumns {
+            id: rows.find_column("trip_id"),
+            route: rows.find_column("route_id"),
+            service: rows.find_column("service_id"),
+            shape: rows.find_column("shape_id"),
+            headsign: rows.find_column("trip_headsign"),
+            short_name: rows.find_column("trip_short_name"),
+            block: rows.find_column("block_id"),
+            direction: rows.claim_column("direction_id"),
+            wheelchair: rows.claim_column("wheelchair_accessible"),
+            bikes: rows.claim_column("bikes_allowed"),
         };
-        let Columns { id, route, service, .. } = columns;
-        require(FILE, &[("trip_id", id), ("route_id", route), ("service_id", service)])?;
+        let TripColumns { id, route, service, .. } = columns;
+        require_columns(FILE, &[("trip_id", id), ("route_id", route), ("service_id", service)])?;
         Ok(columns)
     }
 }
 
-impl Loader {
-    pub(super) fn load_trips(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
-        let Some(mut rows) = source.open(FILE, &mut self.problems)? else {
-            return self.count_empty(FILE, source);
+impl TimetableLoader {
+    pub(super) fn load_trips(&mut self, source: &mut LimitedFileSet<'_>) -> Result<(), Error> {
+        let Some(mut rows) = source.open_table(FILE, &mut self.problems)? else {
+            return self.count_empty_file(FILE, source);
         };
-        let columns = Columns::find(&mut rows)?;
+        let columns = TripColumns::find_columns(&mut rows)?;
         while let Some(row) = rows.next_row(&mut self.problems)? {
-            let number = u32::try_from(self.trips.rows.len()).map_err(|_| too_many(FILE))?;
-            let Some(trip) = self.trip_row(&row, &columns)? else { continue };
+            let number =
+                u32::try_from(self.trips.rows.len()).map_err(|_| too_many_rows_error(FILE))?;
+            let Some(trip) = self.read_trip_row(&row, &columns)? else { continue };
             let id_of = |other: u32| self.strings.get(self.trips.rows[other as usize].id);
             if self.trips.ids.insert(row.get(columns.id), number, id_of).is_err() {
-                row.complain_of(columns.id, TWICE, &mut self.problems);
+                row.report_column_fault(columns.id, TWICE, &mut self.problems);
                 continue;
             }
             self.trips.rows.push(trip);
         }
-        let count = rows.count();
+        let count = rows.row_count();
         drop(rows);
         self.trips.rows.shrink_to_fit();
-        self.count(FILE, count);
+        self.count_table_rows(FILE, count);
         Ok(())
     }
 
     /// The trip of a row; `None` if the row lacks what every trip has, or names a route that is not
     /// there.
-    fn trip_row(&mut self, row: &Row<'_>, columns: &Columns) -> Result<Option<TripRow>, Error> {
-        let &Columns { id, route, service, shape, .. } = columns;
+    fn read_trip_row(
+        &mut self,
+        row: &TableRow<'_>,
+        columns: &TripColumns,
+    ) -> Result<Option<TripRow>, Error> {
+        let &TripColumns { id, route, service, shape, .. } = columns;
         if [id, route, service].into_iter().any(|column| row.get(column).is_empty()) {
             return Ok(None);
         }
-        let Some(route_number) = self.find_route(row.get(route)) else {
-            row.complain_of(route, NOT_FOUND, &mut self.problems);
+        let Some(route_number) = self.find_route_number(row.get(route)) else {
+            row.report_column_fault(route, NOT_FOUND, &mut self.problems);
             return Ok(None);
         };
-        let shape_number = self.find_shape(row.get(shape));
+        let shape_number = self.find_shape_number(row.get(shape));
         if shape_number.is_none() && !row.get(shape).is_empty() {
-            row.complain_of(shape, NOT_FOUND, &mut self.problems);
+            row.report_column_fault(shape, NOT_FOUND, &mut self.problems);
         }
         let n_services = self.service_rows.len();
-        let service_idx = self.service_of(row.get(service), FILE)?;
+        let service_idx = self.find_or_add_service(row.get(service), FILE)?;
         if service_idx.get() == n_services {
-            row.complain_of(service, NOT_FOUND, &mut self.problems);
+            row.report_column_fault(service, NOT_FOUND, &mut self.problems);
         }
         let choose = |column, values, problems: &mut Problems| {
-            row.parse(column, |text| values::choice(text, values), problems)
+            row.parse_cell(column, |text| values::parse_choice(text, values), problems)
                 .map(|value| value as u8)
         };
         let problems = &mut self.problems;
@@ -112,19 +120,23 @@ impl Loader {
         }))
     }
 
-    fn find_route(&self, id: &str) -> Option<u32> {
-        self.routes.ids.find(id, |number| self.strings.get(self.routes.rows[number as usize].id))
+    fn find_route_number(&self, id: &str) -> Option<u32> {
+        self.routes
+            .ids
+            .find_row(id, |number| self.strings.get(self.routes.rows[number as usize].id))
     }
 
-    fn find_shape(&self, id: &str) -> Option<u32> {
-        self.shapes.ids.find(id, |number| self.strings.get(self.shapes.rows[number as usize].id))
+    fn find_shape_number(&self, id: &str) -> Option<u32> {
+        self.shapes
+            .ids
+            .find_row(id, |number| self.strings.get(self.shapes.rows[number as usize].id))
     }
 
-    pub(super) fn find_trip(&self, id: &[u8]) -> Option<u32> {
-        self.trips.ids.find(id, |number| self.strings.get(self.trips.rows[number as usize].id))
+    pub(super) fn find_trip_number(&self, id: &[u8]) -> Option<u32> {
+        self.trips.ids.find_row(id, |number| self.strings.get(self.trips.rows[number as usize].id))
     }
 
-    pub(super) fn find_stop(&self, id: &[u8]) -> Option<u32> {
-        self.stops.ids.find(id, |number| self.strings.get(self.stops.rows[number as usize].id))
+    pub(super) fn find_stop_number(&self, id: &[u8]) -> Option<u32> {
+        self.stops.ids.find_row(id, |number| self.strings.get(self.stops.rows[number as usize].id))
     }
 }

@@ -6,11 +6,11 @@ mod split;
 
 use std::io::Read;
 
-pub use self::split::{Found, Record, RecordText, Splitter};
+pub use self::split::{CsvRecord, CsvSplitter, NextRecord, RecordText};
 use super::{
-    Limits,
-    fields::{FieldSpec, FileSpec, Kind, Presence},
-    values::{self, Fault},
+    DatasetLimits,
+    fields::{FieldKind, FieldPresence, FieldSpec, FileSpec},
+    values::{self, CellFault},
 };
 use crate::{Error, ErrorKind, Problem, Problems, looks_like_html};
 
@@ -18,8 +18,8 @@ use crate::{Error, ErrorKind, Problem, Problems, looks_like_html};
 const LOOK_BYTES: usize = 1_024;
 
 /// A table that is being read.
-pub struct Rows<R> {
-    splitter: Splitter<R>,
+pub struct TableReader<R> {
+    splitter: CsvSplitter<R>,
     spec: &'static FileSpec,
     /// The field of the reference at each position of the header, if it is one.
     header: Vec<Option<&'static FieldSpec>>,
@@ -31,7 +31,7 @@ pub struct Rows<R> {
     rows_max: u64,
 }
 
-impl<R> std::fmt::Debug for Rows<R> {
+impl<R> std::fmt::Debug for TableReader<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Rows")
             .field("file", &self.spec.name)
@@ -42,7 +42,7 @@ impl<R> std::fmt::Debug for Rows<R> {
 
 /// Where a field of the reference is in a table's rows.
 #[derive(Clone, Copy, Debug)]
-pub struct Column {
+pub struct TableColumn {
     name: &'static str,
     /// [`ABSENT`] where the table lacks it.
     position: usize,
@@ -55,19 +55,19 @@ pub struct Column {
 /// The position of a column that is not there: beyond the fields of any row.
 const ABSENT: usize = usize::MAX;
 
-impl Column {
+impl TableColumn {
     /// Whether the table has this column.
-    pub fn is_there(self) -> bool {
+    pub fn is_present(self) -> bool {
         self.position != ABSENT
     }
 
     /// What to add to the complaint that the table lacks this column; mostly nothing.
-    pub(crate) fn hint(self) -> &'static str {
+    pub(crate) fn missing_hint(self) -> &'static str {
         self.hint
     }
 }
 
-impl<R: Read> Rows<R> {
+impl<R: Read> TableReader<R> {
     /// Reads the header of a table. `None` if there is nothing in the file, which is a problem.
     ///
     /// # Errors
@@ -76,16 +76,17 @@ impl<R: Read> Rows<R> {
     pub fn new(
         reader: R,
         spec: &'static FileSpec,
-        limits: &Limits,
+        limits: &DatasetLimits,
         problems: &mut Problems,
-    ) -> Result<Option<Rows<R>>, Error> {
-        let mut splitter = Splitter::new(reader, limits.line_bytes);
-        let start =
-            splitter.peek(LOOK_BYTES).map_err(|error| Error::io(error).in_file(spec.name))?;
-        refuse_what_is_no_table(start).map_err(|error| error.in_file(spec.name))?;
+    ) -> Result<Option<TableReader<R>>, Error> {
+        let mut splitter = CsvSplitter::new(reader, limits.line_bytes);
+        let start = splitter
+            .peek_bytes(LOOK_BYTES)
+            .map_err(|error| Error::from_io(error).with_file(spec.name))?;
+        check_table_start(start).map_err(|error| error.with_file(spec.name))?;
         let has_mark = start.starts_with(b"\xEF\xBB\xBF");
-        splitter.skip(if has_mark { 3 } else { 0 });
-        let mut rows = Rows {
+        splitter.skip_bytes(if has_mark { 3 } else { 0 });
+        let mut rows = TableReader {
             splitter,
             spec,
             header: Vec::new(),
@@ -95,19 +96,23 @@ impl<R: Read> Rows<R> {
             count: 0,
             rows_max: limits.rows,
         };
-        match rows.splitter.find().map_err(|error| Error::io(error).in_file(spec.name))? {
-            Found::Record => {
-                let (line, record) = (rows.splitter.record_line(), rows.splitter.record());
+        match rows
+            .splitter
+            .find_record()
+            .map_err(|error| Error::from_io(error).with_file(spec.name))?
+        {
+            NextRecord::Record => {
+                let (line, record) = (rows.splitter.record_line(), rows.splitter.current_record());
                 rows.hint = separator_hint(&record);
                 rows.header = read_header(spec, line, &record, problems);
                 rows.plan_checks(problems);
                 Ok(Some(rows))
             }
-            Found::TooLong(_) => {
+            NextRecord::TooLong(_) => {
                 Err(Error::new(ErrorKind::BadHeader, "the header is longer than the limit")
-                    .in_file(spec.name))
+                    .with_file(spec.name))
             }
-            Found::End => {
+            NextRecord::End => {
                 problems.push(Problem::new(spec.name, "empty_file", "is empty: not even a header"));
                 Ok(None)
             }
@@ -121,20 +126,20 @@ impl<R: Read> Rows<R> {
                 .header
                 .iter()
                 .position(|other| other.is_some_and(|other| other.name == field.name));
-            let required = field.presence == Presence::Required;
+            let required = field.presence == FieldPresence::Required;
             match position {
                 Some(position) => {
                     if required {
                         self.required.push((position, field));
                     }
-                    if !matches!(field.kind, Kind::Id | Kind::Ref(_) | Kind::Text) {
+                    if !matches!(field.kind, FieldKind::Id | FieldKind::Ref(_) | FieldKind::Text) {
                         self.checked.push((position, field));
                     }
                 }
                 None if required => {
                     let detail = format!("is not among the columns{}", self.hint);
                     let problem = Problem::new(self.spec.name, "missing_required_column", detail);
-                    problems.push(problem.at_line(1).in_field(field.name));
+                    problems.push(problem.with_line(1).with_field(field.name));
                 }
                 None => {}
             }
@@ -142,24 +147,24 @@ impl<R: Read> Rows<R> {
     }
 
     /// The column of a field.
-    pub fn column(&self, name: &'static str) -> Column {
+    pub fn find_column(&self, name: &'static str) -> TableColumn {
         let is_it =
             |field: &Option<&'static FieldSpec>| field.is_some_and(|field| field.name == name);
         let position = self.header.iter().position(is_it).unwrap_or(ABSENT);
-        Column { name, position, required: false, hint: self.hint }
+        TableColumn { name, position, required: false, hint: self.hint }
     }
 
     /// The column of a field that the caller [parses](Row::parse), and complains about, itself: it
     /// is not looked at here any more.
-    pub(crate) fn claim(&mut self, name: &'static str) -> Column {
+    pub(crate) fn claim_column(&mut self, name: &'static str) -> TableColumn {
         self.checked.retain(|(_, field)| field.name != name);
         let n_required = self.required.len();
         self.required.retain(|(_, field)| field.name != name);
-        Column { required: self.required.len() < n_required, ..self.column(name) }
+        TableColumn { required: self.required.len() < n_required, ..self.find_column(name) }
     }
 
     /// How many rows there were so far, those that were too long to be read included.
-    pub fn count(&self) -> u64 {
+    pub fn row_count(&self) -> u64 {
         self.count
     }
 
@@ -169,32 +174,37 @@ impl<R: Read> Rows<R> {
     ///
     /// If the file cannot be read on.
     #[inline]
-    pub fn next_row(&mut self, problems: &mut Problems) -> Result<Option<Row<'_>>, Error> {
-        Ok(if self.advance(problems)? { Some(self.row()) } else { None })
+    pub fn next_row(&mut self, problems: &mut Problems) -> Result<Option<TableRow<'_>>, Error> {
+        Ok(if self.advance_to_next_row(problems)? { Some(self.current_row()) } else { None })
     }
 
     #[inline]
-    fn row(&self) -> Row<'_> {
-        Row {
-            record: self.splitter.record(),
+    fn current_row(&self) -> TableRow<'_> {
+        TableRow {
+            record: self.splitter.current_record(),
             line: self.splitter.record_line(),
             file: self.spec.name,
         }
     }
 
     /// Finds and checks the next row. Tells whether there is one.
-    fn advance(&mut self, problems: &mut Problems) -> Result<bool, Error> {
+    fn advance_to_next_row(&mut self, problems: &mut Problems) -> Result<bool, Error> {
         let name = self.spec.name;
         loop {
-            match self.splitter.find().map_err(|error| Error::io(error).in_file(name))? {
-                Found::Record => {
-                    let is_long = self.splitter.record().n_bytes() > Limits::ID_BYTES;
-                    if !is_long || self.has_short_ids(problems) {
+            match self
+                .splitter
+                .find_record()
+                .map_err(|error| Error::from_io(error).with_file(name))?
+            {
+                NextRecord::Record => {
+                    let is_long =
+                        self.splitter.current_record().byte_len() > DatasetLimits::ID_BYTES;
+                    if !is_long || self.report_long_cells(problems) {
                         break;
                     }
                     self.count += 1;
                 }
-                Found::TooLong(line) => {
+                NextRecord::TooLong(line) => {
                     self.count += 1;
                     let too_long = || {
                         Problem::new(
@@ -203,9 +213,9 @@ impl<R: Read> Rows<R> {
                             "is longer than the limit and was skipped",
                         )
                     };
-                    problems.push_with(name, "row_too_long", || too_long().at_line(line));
+                    problems.push_lazily(name, "row_too_long", || too_long().with_line(line));
                 }
-                Found::End => return Ok(false),
+                NextRecord::End => return Ok(false),
             }
         }
         if self.count >= self.rows_max {
@@ -217,11 +227,11 @@ impl<R: Read> Rows<R> {
             return Ok(false);
         }
         self.count += 1;
-        let is_odd = self.splitter.record().len() != self.header.len()
+        let is_odd = self.splitter.current_record().len() != self.header.len()
             || self.splitter.is_latin1()
-            || self.splitter.has_nul();
+            || self.splitter.has_nul_byte();
         if is_odd {
-            self.doubt_record(problems);
+            self.report_record_faults(problems);
         }
         if !self.required.is_empty() || !self.checked.is_empty() {
             self.check_cells(problems);
@@ -232,90 +242,94 @@ impl<R: Read> Rows<R> {
     /// Says which cells of a row are too long. False if one of them is an id: the row is of no use without it, and half an
     /// id is another one.
     #[cold]
-    fn has_short_ids(&self, problems: &mut Problems) -> bool {
-        let row = self.row();
+    fn report_long_cells(&self, problems: &mut Problems) -> bool {
+        let row = self.current_row();
         let mut are_short = true;
         for (position, field) in self.header.iter().enumerate() {
             let Some(field) = field else { continue };
-            let length = row.record.field(position).trim_ascii().len();
-            let is_id = matches!(field.kind, Kind::Id | Kind::Ref(_));
-            if is_id && length > Limits::ID_BYTES {
-                row.complain(field.name, row.cell(position), ID_TOO_LONG, problems);
+            let length = row.record.field_bytes(position).trim_ascii().len();
+            let is_id = matches!(field.kind, FieldKind::Id | FieldKind::Ref(_));
+            if is_id && length > DatasetLimits::ID_BYTES {
+                row.report_field_fault(field.name, row.cell_at(position), ID_TOO_LONG, problems);
                 are_short = false;
-            } else if length > Limits::CELL_BYTES {
-                row.complain(field.name, row.cell(position), TEXT_TOO_LONG, problems);
+            } else if length > DatasetLimits::CELL_BYTES {
+                row.report_field_fault(field.name, row.cell_at(position), TEXT_TOO_LONG, problems);
             }
         }
         are_short
     }
 
     fn check_cells(&self, problems: &mut Problems) {
-        let row = self.row();
+        let row = self.current_row();
         for &(position, field) in &self.required {
-            if row.cell(position).is_empty() {
-                row.complain(field.name, b"", MISSING, problems);
+            if row.cell_at(position).is_empty() {
+                row.report_field_fault(field.name, b"", MISSING, problems);
             }
         }
         for &(position, field) in &self.checked {
-            let cell = row.cell(position);
+            let cell = row.cell_at(position);
             if !cell.is_empty()
-                && let Err(fault) = values::check(field.kind, cell)
+                && let Err(fault) = values::check_cell(field.kind, cell)
             {
-                row.complain(field.name, cell, fault, problems);
+                row.report_field_fault(field.name, cell, fault, problems);
             }
         }
     }
 
     /// Says what is wrong about a row as a whole.
     #[cold]
-    fn doubt_record(&self, problems: &mut Problems) {
-        let (row, name) = (self.row(), self.spec.name);
+    fn report_record_faults(&self, problems: &mut Problems) {
+        let (row, name) = (self.current_row(), self.spec.name);
         let (n_fields, n_columns) = (row.record.len(), self.header.len());
         if n_fields != n_columns {
-            problems.push_with(name, "invalid_row_length", || {
+            problems.push_lazily(name, "invalid_row_length", || {
                 let detail = format!("has {n_fields} cells where the header has {n_columns}");
-                Problem::new(name, "invalid_row_length", detail).at_line(row.line())
+                Problem::new(name, "invalid_row_length", detail).with_line(row.line_number())
             });
         }
         let mut complain = |detail, is_odd: fn(&str) -> bool| {
-            problems.push_with(name, "invalid_character", || {
-                let cell = (0..n_fields).map(|at| str_of(row.cell(at))).find(|cell| is_odd(cell));
-                let problem = Problem::new(name, "invalid_character", detail).at_line(row.line());
+            problems.push_lazily(name, "invalid_character", || {
+                let cell = (0..n_fields)
+                    .map(|at| utf8_or_empty(row.cell_at(at)))
+                    .find(|cell| is_odd(cell));
+                let problem =
+                    Problem::new(name, "invalid_character", detail).with_line(row.line_number());
                 problem.with_value(cell.unwrap_or_default())
             });
         };
         if self.splitter.is_latin1() {
             complain("is not UTF-8 and was read as Latin-1", |cell| !cell.is_ascii());
         }
-        if self.splitter.has_nul() {
+        if self.splitter.has_nul_byte() {
             complain("has a NUL, which is no character of text", |cell| cell.contains('\0'));
         }
     }
 }
 
-pub(crate) const MISSING: Fault =
-    Fault { code: "missing_required_field", detail: "is empty and must not be" };
+pub(crate) const MISSING: CellFault =
+    CellFault { code: "missing_required_field", detail: "is empty and must not be" };
 
-const ID_TOO_LONG: Fault =
-    Fault { code: "id_too_long", detail: "is longer than 1 KiB; the row was skipped" };
-const TEXT_TOO_LONG: Fault =
-    Fault { code: "text_too_long", detail: "is longer than 64 KiB and was cut" };
+const ID_TOO_LONG: CellFault =
+    CellFault { code: "id_too_long", detail: "is longer than 1 KiB; the row was skipped" };
+const TEXT_TOO_LONG: CellFault =
+    CellFault { code: "text_too_long", detail: "is longer than 64 KiB and was cut" };
 
 /// Says what is wrong about a cell.
 #[cold]
-pub(crate) fn complain(
+pub(crate) fn report_cell_fault(
     (file, line, field): (&str, u64, &str),
     value: &[u8],
-    fault: Fault,
+    fault: CellFault,
     problems: &mut Problems,
 ) {
-    problems.push_with(file, fault.code, || {
-        let problem = Problem::new(file, fault.code, fault.detail).at_line(line).in_field(field);
-        if value.is_empty() { problem } else { problem.with_value(str_of(value)) }
+    problems.push_lazily(file, fault.code, || {
+        let problem =
+            Problem::new(file, fault.code, fault.detail).with_line(line).with_field(field);
+        if value.is_empty() { problem } else { problem.with_value(utf8_or_empty(value)) }
     });
 }
 
-fn refuse_what_is_no_table(start: &[u8]) -> Result<(), Error> {
+fn check_table_start(start: &[u8]) -> Result<(), Error> {
     let look = &start[..start.len().min(LOOK_BYTES)];
     let wide = look.starts_with(b"\xFF\xFE") || look.starts_with(b"\xFE\xFF");
     let n_nuls = memchr::memchr_iter(0, look).count();
@@ -330,8 +344,8 @@ fn refuse_what_is_no_table(start: &[u8]) -> Result<(), Error> {
 }
 
 /// Words about a header that is one column because other signs than commas stand between its names.
-fn separator_hint(record: &Record<'_>) -> &'static str {
-    let only = record.field(0);
+fn separator_hint(record: &CsvRecord<'_>) -> &'static str {
+    let only = record.field_bytes(0);
     if record.len() == 1 && (only.contains(&b';') || only.contains(&b'\t')) {
         "; columns are separated by commas"
     } else {
@@ -342,14 +356,14 @@ fn separator_hint(record: &Record<'_>) -> &'static str {
 fn read_header(
     spec: &'static FileSpec,
     line: u64,
-    record: &Record<'_>,
+    record: &CsvRecord<'_>,
     problems: &mut Problems,
 ) -> Vec<Option<&'static FieldSpec>> {
     let mut header: Vec<Option<&'static FieldSpec>> = Vec::new();
     for position in 0..record.len() {
-        let name = str_of(record.field(position)).trim();
+        let name = utf8_or_empty(record.field_bytes(position)).trim();
         let complaint =
-            |code, detail| Problem::new(spec.name, code, detail).at_line(line).in_field(name);
+            |code, detail| Problem::new(spec.name, code, detail).with_line(line).with_field(name);
         let field = spec.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name));
         if name.is_empty() {
             problems.push(complaint("empty_column_name", "the header has a column without a name"));
@@ -369,47 +383,47 @@ fn read_header(
 
 /// As much of a cell as is read.
 #[cold]
-fn cut(cell: &[u8]) -> &[u8] {
-    let text = str_of(cell.trim_ascii());
-    &text.as_bytes()[..text.floor_char_boundary(Limits::CELL_BYTES)]
+fn truncate_cell(cell: &[u8]) -> &[u8] {
+    let text = utf8_or_empty(cell.trim_ascii());
+    &text.as_bytes()[..text.floor_char_boundary(DatasetLimits::CELL_BYTES)]
 }
 
 /// The text of a cell. All are UTF-8, or were made so.
-fn str_of(cell: &[u8]) -> &str {
+fn utf8_or_empty(cell: &[u8]) -> &str {
     std::str::from_utf8(cell).unwrap_or_default()
 }
 
 /// One row of a table.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
-    record: Record<'a>,
+pub struct TableRow<'a> {
+    record: CsvRecord<'a>,
     line: u64,
     file: &'static str,
 }
 
-impl<'a> Row<'a> {
+impl<'a> TableRow<'a> {
     /// The line on which it begins, counted from 1 with the header.
     #[inline]
-    pub fn line(&self) -> u64 {
+    pub fn line_number(&self) -> u64 {
         self.line
     }
 
     /// A cell without the white space around it; empty if the column or the cell is not there.
     #[inline]
-    pub fn get(&self, column: Column) -> &'a str {
-        str_of(self.bytes(column))
+    pub fn get(&self, column: TableColumn) -> &'a str {
+        utf8_or_empty(self.cell_bytes(column))
     }
 
     /// The same as bytes, which are UTF-8.
     #[inline]
-    pub fn bytes(&self, column: Column) -> &'a [u8] {
-        self.cell(column.position)
+    pub fn cell_bytes(&self, column: TableColumn) -> &'a [u8] {
+        self.cell_at(column.position)
     }
 
     #[inline]
-    fn cell(&self, position: usize) -> &'a [u8] {
-        let cell = self.record.field(position);
-        let cell = if cell.len() > Limits::CELL_BYTES { cut(cell) } else { cell };
+    fn cell_at(&self, position: usize) -> &'a [u8] {
+        let cell = self.record.field_bytes(position);
+        let cell = if cell.len() > DatasetLimits::CELL_BYTES { truncate_cell(cell) } else { cell };
         match cell {
             // Only white space and control characters are at or below the space; few cells have
             // any.
@@ -422,23 +436,23 @@ impl<'a> Row<'a> {
     /// A cell of a claimed column read by `parse`; nothing if it is empty, and nothing but a
     /// problem if it is wrong.
     #[inline]
-    pub(crate) fn parse<T>(
+    pub(crate) fn parse_cell<T>(
         &self,
-        column: Column,
-        parse: impl FnOnce(&'a [u8]) -> Result<T, Fault>,
+        column: TableColumn,
+        parse: impl FnOnce(&'a [u8]) -> Result<T, CellFault>,
         problems: &mut Problems,
     ) -> Option<T> {
-        let cell = self.bytes(column);
+        let cell = self.cell_bytes(column);
         if cell.is_empty() {
             if column.required {
-                self.complain(column.name, cell, MISSING, problems);
+                self.report_field_fault(column.name, cell, MISSING, problems);
             }
             return None;
         }
         match parse(cell) {
             Ok(value) => Some(value),
             Err(fault) => {
-                self.complain(column.name, cell, fault, problems);
+                self.report_field_fault(column.name, cell, fault, problems);
                 None
             }
         }
@@ -446,36 +460,53 @@ impl<'a> Row<'a> {
 
     /// A problem of one column's cell of this row.
     #[cold]
-    pub(crate) fn complain_of(&self, column: Column, fault: Fault, problems: &mut Problems) {
-        self.complain(column.name, self.bytes(column), fault, problems);
+    pub(crate) fn report_column_fault(
+        &self,
+        column: TableColumn,
+        fault: CellFault,
+        problems: &mut Problems,
+    ) {
+        self.report_field_fault(column.name, self.cell_bytes(column), fault, problems);
     }
 
     #[cold]
-    fn complain(&self, field: &str, value: &[u8], fault: Fault, problems: &mut Problems) {
-        complain((self.file, self.line, field), value, fault, problems);
+    fn report_field_fault(
+        &self,
+        field: &str,
+        value: &[u8],
+        fault: CellFault,
+        problems: &mut Problems,
+    ) {
+        report_cell_fault((self.file, self.line, field), value, fault, problems);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gtfs::fields::find_file;
+    use crate::gtfs::fields::find_file_spec;
 
     /// Reads all rows of `stops.txt` and says what they hold and what was wrong.
     fn check(text: &[u8], expected: &[&str], expected_problems: &[&str]) {
         let mut problems = Problems::new();
-        let spec = find_file("stops.txt").unwrap();
+        let spec = find_file_spec("stops.txt").unwrap();
         let mut found = Vec::new();
-        if let Some(mut rows) = Rows::new(text, spec, &Limits::default(), &mut problems).unwrap() {
-            let (id, name, lat) =
-                (rows.column("stop_id"), rows.column("stop_name"), rows.column("stop_lat"));
+        if let Some(mut rows) =
+            TableReader::new(text, spec, &DatasetLimits::default(), &mut problems).unwrap()
+        {
+            let (id, name, lat) = (
+                rows.find_column("stop_id"),
+                rows.find_column("stop_name"),
+                rows.find_column("stop_lat"),
+            );
             while let Some(row) = rows.next_row(&mut problems).unwrap() {
                 found.push(format!("{}|{}|{}", row.get(id), row.get(name), row.get(lat)));
             }
-            assert_eq!(rows.count(), found.len() as u64);
+            assert_eq!(rows.row_count(), found.len() as u64);
         }
         assert_eq!(found, expected);
-        let problems: Vec<String> = problems.kept().iter().map(Problem::to_string).collect();
+        let problems: Vec<String> =
+            problems.retained_problems().iter().map(Problem::to_string).collect();
         assert_eq!(problems, expected_problems);
     }
 
@@ -537,27 +568,35 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_and_rows_with_long_ids_are_skipped() {
-        let (name, id) = ("ü".repeat(Limits::CELL_BYTES), "x".repeat(Limits::ID_BYTES));
+        let (name, id) =
+            ("ü".repeat(DatasetLimits::CELL_BYTES), "x".repeat(DatasetLimits::ID_BYTES));
         let text = format!("stop_id,stop_name,stop_lat\n{id},{name},1\n{id}x,b,2\nc,d,3\n");
         let mut problems = Problems::new();
-        let spec = find_file("stops.txt").unwrap();
+        let spec = find_file_spec("stops.txt").unwrap();
         let mut rows =
-            Rows::new(text.as_bytes(), spec, &Limits::default(), &mut problems).unwrap().unwrap();
-        let [stop_id, stop_name] = ["stop_id", "stop_name"].map(|name| rows.column(name));
+            TableReader::new(text.as_bytes(), spec, &DatasetLimits::default(), &mut problems)
+                .unwrap()
+                .unwrap();
+        let [stop_id, stop_name] = ["stop_id", "stop_name"].map(|name| rows.find_column(name));
         let mut found = Vec::new();
         while let Some(row) = rows.next_row(&mut problems).unwrap() {
             found.push((row.get(stop_id).len(), row.get(stop_name).len()));
         }
-        assert_eq!(found, [(Limits::ID_BYTES, Limits::CELL_BYTES), (1, 1)]);
-        assert_eq!(rows.count(), 3);
-        let codes: Vec<_> =
-            problems.kept().iter().map(|problem| (problem.code, problem.line)).collect();
+        assert_eq!(found, [(DatasetLimits::ID_BYTES, DatasetLimits::CELL_BYTES), (1, 1)]);
+        assert_eq!(rows.row_count(), 3);
+        let codes: Vec<_> = problems
+            .retained_problems()
+            .iter()
+            .map(|problem| (problem.code, problem.line))
+            .collect();
         assert_eq!(codes, [("text_too_long", Some(2)), ("id_too_long", Some(3))]);
     }
 
     fn refusal(text: &[u8]) -> ErrorKind {
-        let spec = find_file("stops.txt").unwrap();
-        Rows::new(text, spec, &Limits::default(), &mut Problems::new()).unwrap_err().kind()
+        let spec = find_file_spec("stops.txt").unwrap();
+        TableReader::new(text, spec, &DatasetLimits::default(), &mut Problems::new())
+            .unwrap_err()
+            .kind()
     }
 
     #[test]
@@ -570,15 +609,19 @@ mod tests {
 
     #[test]
     fn rows_beyond_a_limit_are_left_out() {
-        let limits = Limits { line_bytes: 1, rows: 2, ..Limits::default() };
+        let limits = DatasetLimits { line_bytes: 1, rows: 2, ..DatasetLimits::default() };
         let long = "x".repeat(100_000);
         let text = format!("stop_id\na\n{long}\nb\nc\n");
         let mut problems = Problems::new();
-        let spec = find_file("stops.txt").unwrap();
-        let mut rows = Rows::new(text.as_bytes(), spec, &limits, &mut problems).unwrap().unwrap();
+        let spec = find_file_spec("stops.txt").unwrap();
+        let mut rows =
+            TableReader::new(text.as_bytes(), spec, &limits, &mut problems).unwrap().unwrap();
         while rows.next_row(&mut problems).unwrap().is_some() {}
-        let codes: Vec<_> =
-            problems.kept().iter().map(|problem| (problem.code, problem.line)).collect();
+        let codes: Vec<_> = problems
+            .retained_problems()
+            .iter()
+            .map(|problem| (problem.code, problem.line))
+            .collect();
         assert_eq!(codes, [("row_too_long", Some(3)), ("too_many_rows", None)]);
     }
 }

@@ -7,7 +7,7 @@ const HIGHS: u64 = LOWS * 0x80;
 const ABOVE_SIGNS: u64 = b',' as u64 + 1;
 
 /// A record that was found.
-pub(super) struct Plain {
+pub(super) struct PlainRecord {
     /// Its bytes without the line's end, which is one byte.
     pub(super) len: usize,
     pub(super) n_fields: usize,
@@ -19,7 +19,7 @@ pub(super) struct Plain {
 /// it has a quote, is not UTF-8, has more fields than there is room for, or goes on (nearly) to the
 /// end of `input`: somebody else is to look.
 #[inline]
-pub(super) fn find(input: &[u8], ends: &mut [usize]) -> Option<Plain> {
+pub(super) fn find_plain_record(input: &[u8], ends: &mut [usize]) -> Option<PlainRecord> {
     let (words, _) = input.as_chunks::<8>();
     let (mut n_ends, mut above_ascii) = (0, 0);
     for (at, word) in words.iter().enumerate() {
@@ -42,7 +42,7 @@ pub(super) fn find(input: &[u8], ends: &mut [usize]) -> Option<Plain> {
                         std::str::from_utf8(&input[..position]).ok()?;
                     }
                     let has_carriage_return = sign == b'\r';
-                    return Some(Plain {
+                    return Some(PlainRecord {
                         len: position,
                         n_fields: n_ends + 1,
                         has_carriage_return,
@@ -62,7 +62,7 @@ mod tests {
 
     fn fields(input: &[u8]) -> Option<Vec<usize>> {
         let mut ends = [0; 4];
-        let plain = find(input, &mut ends)?;
+        let plain = find_plain_record(input, &mut ends)?;
         assert_eq!(ends[plain.n_fields - 1], plain.len);
         Some(ends[..plain.n_fields].to_vec())
     }

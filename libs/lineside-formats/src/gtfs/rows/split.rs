@@ -22,7 +22,7 @@ const RESUMES_MAX: u32 = 16;
 
 /// One record: its fields one after the other, each UTF-8 text by itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Record<'a> {
+pub struct CsvRecord<'a> {
     bytes: &'a [u8],
     /// Where each field ends.
     ends: &'a [usize],
@@ -41,20 +41,20 @@ pub struct RecordText<'a> {
 impl<'a> RecordText<'a> {
     /// The field at a position, as written; empty beyond the last.
     #[inline]
-    pub fn field(&self, position: usize) -> &'a str {
-        let field = field_at(self.ends, self.gap, position);
+    pub fn field_text(&self, position: usize) -> &'a str {
+        let field = field_range(self.ends, self.gap, position);
         field.and_then(|field| self.text.get(field)).unwrap_or_default()
     }
 }
 
 /// Where a field stands among the bytes of its record.
 #[inline]
-fn field_at(ends: &[usize], gap: usize, position: usize) -> Option<Range<usize>> {
+fn field_range(ends: &[usize], gap: usize, position: usize) -> Option<Range<usize>> {
     let end = *ends.get(position)?;
     Some(if position == 0 { 0..end } else { ends[position - 1] + gap..end })
 }
 
-impl<'a> Record<'a> {
+impl<'a> CsvRecord<'a> {
     /// How many fields there are; a record always has one.
     #[expect(clippy::len_without_is_empty, reason = "no record is empty")]
     pub fn len(&self) -> usize {
@@ -63,20 +63,20 @@ impl<'a> Record<'a> {
 
     /// How many bytes its fields have together, and what stands between them.
     #[inline]
-    pub fn n_bytes(&self) -> usize {
+    pub fn byte_len(&self) -> usize {
         self.bytes.len()
     }
 
     /// The field at a position, as written; empty beyond the last.
     #[inline]
-    pub fn field(&self, position: usize) -> &'a [u8] {
-        field_at(self.ends, self.gap, position).map_or(b"", |field| &self.bytes[field])
+    pub fn field_bytes(&self, position: usize) -> &'a [u8] {
+        field_range(self.ends, self.gap, position).map_or(b"", |field| &self.bytes[field])
     }
 
     /// The record with its fields as texts, for whoever asks for most of them: it is cheaper than
     /// looking at each by itself.
     #[inline]
-    pub fn text(&self) -> RecordText<'a> {
+    pub fn to_record_text(&self) -> RecordText<'a> {
         let text = std::str::from_utf8(self.bytes).unwrap_or_default();
         RecordText { text, ends: self.ends, gap: self.gap }
     }
@@ -84,8 +84,8 @@ impl<'a> Record<'a> {
 
 /// What comes next in a file, and on which line it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// A record, to be had from [`Splitter::record`].
+pub enum NextRecord {
+    /// A record, to be had from [`CsvSplitter::current_record`].
     Record,
     /// A record on this line that is longer than the limit; it was skipped.
     TooLong(u64),
@@ -94,7 +94,7 @@ pub enum Found {
 }
 
 /// Reads a file record by record.
-pub struct Splitter<R> {
+pub struct CsvSplitter<R> {
     reader: R,
     buffer: Vec<u8>,
     /// The bytes of `buffer` that were read and not yet used.
@@ -131,16 +131,16 @@ pub struct Splitter<R> {
     plain_len: Option<usize>,
 }
 
-impl<R> std::fmt::Debug for Splitter<R> {
+impl<R> std::fmt::Debug for CsvSplitter<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Splitter").field("line", &self.line).finish_non_exhaustive()
     }
 }
 
-impl<R: Read> Splitter<R> {
+impl<R: Read> CsvSplitter<R> {
     /// Records of at most `limit` bytes (at least one chunk, at most 1 GiB).
-    pub fn new(reader: R, limit: usize) -> Splitter<R> {
-        Splitter {
+    pub fn new(reader: R, limit: usize) -> CsvSplitter<R> {
+        CsvSplitter {
             reader,
             buffer: Vec::new(),
             filled: 0..0,
@@ -168,11 +168,11 @@ impl<R: Read> Splitter<R> {
 
     /// Records of what is in memory already, used where it stands: the first `n` bytes of a buffer. They may be at most as
     /// long as with [`new`](Splitter::new).
-    pub fn over(buffer: Vec<u8>, n: usize, limit: usize) -> Splitter<R>
+    pub fn from_buffer(buffer: Vec<u8>, n: usize, limit: usize) -> CsvSplitter<R>
     where
         R: Default,
     {
-        let mut splitter = Splitter::new(R::default(), limit);
+        let mut splitter = CsvSplitter::new(R::default(), limit);
         splitter.filled = 0..n.min(buffer.len());
         splitter.has_nul = memchr::memchr(0, &buffer[splitter.filled.clone()]).is_some();
         (splitter.buffer, splitter.finished) = (buffer, true);
@@ -187,7 +187,7 @@ impl<R: Read> Splitter<R> {
     /// The same, of a part of a file that begins with this line. The mark of UTF-8 is only one at the beginning of a file;
     /// within it is part of a value.
     #[must_use]
-    pub fn from_line(mut self, line: u64) -> Splitter<R> {
+    pub fn starting_at_line(mut self, line: u64) -> CsvSplitter<R> {
         self.line = line;
         // An empty line is no record, and what follows it is within the file.
         self.grammar.read_record(b"\n", &mut [], &mut []);
@@ -196,7 +196,7 @@ impl<R: Read> Splitter<R> {
 
     /// The same, passing over lines that begin with a sign.
     #[must_use]
-    pub fn with_remarks(mut self, sign: u8) -> Splitter<R> {
+    pub fn with_comment_prefix(mut self, sign: u8) -> CsvSplitter<R> {
         self.remark = Some(sign);
         self
     }
@@ -206,13 +206,13 @@ impl<R: Read> Splitter<R> {
     /// # Errors
     ///
     /// If the file cannot be read.
-    pub fn peek(&mut self, n: usize) -> io::Result<&[u8]> {
-        while self.filled.len() < n && self.fill()? {}
+    pub fn peek_bytes(&mut self, n: usize) -> io::Result<&[u8]> {
+        while self.filled.len() < n && self.fill_buffer()? {}
         Ok(&self.buffer[self.filled.clone()])
     }
 
     /// Leaves out bytes that [`peek`](Splitter::peek) showed.
-    pub fn skip(&mut self, bytes: usize) {
+    pub fn skip_bytes(&mut self, bytes: usize) {
         self.filled.start = (self.filled.start + bytes).min(self.filled.end);
     }
 
@@ -221,11 +221,11 @@ impl<R: Read> Splitter<R> {
     /// # Errors
     ///
     /// If the file cannot be read on.
-    pub fn find(&mut self) -> io::Result<Found> {
+    pub fn find_record(&mut self) -> io::Result<NextRecord> {
         self.skip_line_ends()?;
         self.record_line = self.line;
-        if self.has_begun && self.find_plain() {
-            return Ok(Found::Record);
+        if self.has_begun && self.find_plain_record() {
+            return Ok(NextRecord::Record);
         }
         self.plain_len = None;
         let line_feeds_before = self.grammar.line();
@@ -235,10 +235,10 @@ impl<R: Read> Splitter<R> {
             let input = &self.buffer[self.filled.start + read..self.filled.end];
             if input.is_empty() && !self.finished {
                 if read >= self.limit {
-                    self.give_up(read)?;
-                    return Ok(Found::TooLong(self.record_line));
+                    self.abandon_record(read)?;
+                    return Ok(NextRecord::TooLong(self.record_line));
                 }
-                self.fill()?;
+                self.fill_buffer()?;
                 continue;
             }
             let (result, n_read, n_written, n_ends) = self.grammar.read_record(
@@ -252,7 +252,7 @@ impl<R: Read> Splitter<R> {
                 ReadRecordResult::OutputFull => self.text.resize(self.text.len() * 2, 0),
                 ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
                 ReadRecordResult::Record => break,
-                ReadRecordResult::End => return Ok(Found::End),
+                ReadRecordResult::End => return Ok(NextRecord::End),
             }
         }
         let last = self.buffer[self.filled.start..self.filled.start + read].last();
@@ -265,17 +265,21 @@ impl<R: Read> Splitter<R> {
         (self.text_len, self.n_fields) = (text_len, n_fields);
         self.latin1 = !self.is_utf8();
         if self.latin1 {
-            self.convert();
+            self.convert_latin1_fields();
         }
         self.has_begun = true;
-        Ok(if read > self.limit { Found::TooLong(self.record_line) } else { Found::Record })
+        Ok(if read > self.limit {
+            NextRecord::TooLong(self.record_line)
+        } else {
+            NextRecord::Record
+        })
     }
 
     /// Finds the next record without the grammar, if it is a plain one. Tells whether it did.
     #[inline]
-    fn find_plain(&mut self) -> bool {
+    fn find_plain_record(&mut self) -> bool {
         let input = &self.buffer[self.filled.clone()];
-        let Some(plain) = plain::find(input, &mut self.ends) else { return false };
+        let Some(plain) = plain::find_plain_record(input, &mut self.ends) else { return false };
         if plain.len >= self.limit {
             return false;
         }
@@ -291,13 +295,13 @@ impl<R: Read> Splitter<R> {
 
     /// The record that [`find`](Splitter::find) has just found.
     #[inline]
-    pub fn record(&self) -> Record<'_> {
+    pub fn current_record(&self) -> CsvRecord<'_> {
         let (bytes, gap) = match self.plain_len {
-            Some(len) => (&self.raw()[..len], 1),
+            Some(len) => (&self.raw_bytes()[..len], 1),
             None if self.latin1 => (self.converted.as_bytes(), 0),
             None => (&self.text[..self.text_len], 0),
         };
-        Record { bytes, ends: &self.ends[..self.n_fields], gap }
+        CsvRecord { bytes, ends: &self.ends[..self.n_fields], gap }
     }
 
     /// Whether the record is known to have no quotes and to be UTF-8; others may be so, too.
@@ -325,14 +329,14 @@ impl<R: Read> Splitter<R> {
 
     /// The record as it stands in the file, with its quotes and its line end.
     #[inline]
-    pub fn raw(&self) -> &[u8] {
+    pub fn raw_bytes(&self) -> &[u8] {
         &self.buffer[self.filled.start.saturating_sub(self.raw_len)..self.filled.start]
     }
 
     /// Whether the record has a NUL.
     #[inline]
-    pub fn has_nul(&self) -> bool {
-        self.has_nul && memchr::memchr(0, self.record().bytes).is_some()
+    pub fn has_nul_byte(&self) -> bool {
+        self.has_nul && memchr::memchr(0, self.current_record().bytes).is_some()
     }
 
     /// Whether each field is UTF-8 text: they stand end to end, so the whole being so is not
@@ -346,7 +350,7 @@ impl<R: Read> Splitter<R> {
 
     /// Reads the fields that are not UTF-8 as Latin-1, which gives each byte a letter: ids stay
     /// distinct, and most names of old feeds come out right.
-    fn convert(&mut self) {
+    fn convert_latin1_fields(&mut self) {
         self.converted.clear();
         self.odd.clear();
         let mut start = 0;
@@ -384,7 +388,7 @@ impl<R: Read> Splitter<R> {
                 self.skip_line_feed = byte == b'\r';
                 self.filled.start += 1;
             }
-            if !self.fill()? {
+            if !self.fill_buffer()? {
                 return Ok(());
             }
         }
@@ -392,7 +396,7 @@ impl<R: Read> Splitter<R> {
 
     /// Leaves a record that is too long: a line without an end, a quote that was opened by mistake,
     /// or harm.
-    fn give_up(&mut self, read: usize) -> io::Result<()> {
+    fn abandon_record(&mut self, read: usize) -> io::Result<()> {
         self.grammar.reset();
         if self.resumes < RESUMES_MAX {
             self.resumes += 1;
@@ -414,14 +418,14 @@ impl<R: Read> Splitter<R> {
                 }
                 None => self.filled.start = self.filled.end,
             }
-            if !self.fill()? {
+            if !self.fill_buffer()? {
                 return Ok(());
             }
         }
     }
 
     /// Reads more bytes behind those that are not used yet. Tells whether there were any.
-    fn fill(&mut self) -> io::Result<bool> {
+    fn fill_buffer(&mut self) -> io::Result<bool> {
         if self.finished {
             return Ok(false);
         }

@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 
-use super::{AgencyIdx, Text, Timetable};
+use super::{AgencyIdx, TextId, Timetable};
 
 /// A row of `agency.txt`.
 #[derive(Clone, Copy, Debug)]
@@ -25,12 +25,12 @@ pub struct Agency<'a> {
 
 #[derive(Debug)]
 pub(crate) struct AgencyRow {
-    pub(crate) id: Text,
-    pub(crate) name: Text,
-    pub(crate) url: Text,
-    pub(crate) timezone: Text,
-    pub(crate) lang: Text,
-    pub(crate) phone: Text,
+    pub(crate) id: TextId,
+    pub(crate) name: TextId,
+    pub(crate) url: TextId,
+    pub(crate) timezone: TextId,
+    pub(crate) lang: TextId,
+    pub(crate) phone: TextId,
 }
 
 /// The row of `feed_info.txt`.
@@ -67,10 +67,10 @@ impl Timetable {
             idx,
             id: self.strings.get(row.id),
             name: self.strings.get(row.name),
-            url: self.strings.given(row.url),
+            url: self.strings.get_non_empty(row.url),
             timezone: self.strings.get(row.timezone),
-            lang: self.strings.given(row.lang),
-            phone: self.strings.given(row.phone),
+            lang: self.strings.get_non_empty(row.lang),
+            phone: self.strings.get_non_empty(row.phone),
         }
     }
 

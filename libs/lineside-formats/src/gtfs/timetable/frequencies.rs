@@ -19,7 +19,7 @@ pub struct Frequency {
 
 impl Frequency {
     /// The starts of its runs within `from..=until`, both in seconds after noon minus 12 h.
-    pub(crate) fn runs(self, from: i64, until: i64) -> impl Iterator<Item = i32> {
+    pub(crate) fn run_starts(self, from: i64, until: i64) -> impl Iterator<Item = i32> {
         let (start, headway) = (i64::from(self.start), i64::from(self.headway.max(1)));
         let first = if from <= start {
             start
@@ -39,21 +39,21 @@ impl Frequency {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Frequencies {
+pub(crate) struct FrequencyTable {
     /// In order of trip and start.
     pub(crate) rows: Vec<Frequency>,
     /// The trips that have some, in order of their patterns.
     pub(crate) trips: Vec<(PatternIdx, TripIdx)>,
 }
 
-impl Frequencies {
-    pub(crate) fn of(&self, trip: TripIdx) -> &[Frequency] {
+impl FrequencyTable {
+    pub(crate) fn trip_frequencies(&self, trip: TripIdx) -> &[Frequency] {
         let start = self.rows.partition_point(|row| row.trip < trip);
         let end = self.rows.partition_point(|row| row.trip <= trip);
         &self.rows[start..end]
     }
 
-    pub(crate) fn trips_of(&self, pattern: PatternIdx) -> &[(PatternIdx, TripIdx)] {
+    pub(crate) fn pattern_trips(&self, pattern: PatternIdx) -> &[(PatternIdx, TripIdx)] {
         let start = self.trips.partition_point(|&(other, _)| other < pattern);
         let end = self.trips.partition_point(|&(other, _)| other <= pattern);
         &self.trips[start..end]
@@ -68,7 +68,7 @@ impl Frequencies {
 impl Timetable {
     /// The rows of `frequencies.txt` for a trip, in order of their starts.
     pub fn frequencies(&self, trip: TripIdx) -> &[Frequency] {
-        self.frequencies.of(trip)
+        self.frequencies.trip_frequencies(trip)
     }
 }
 
@@ -80,7 +80,7 @@ mod tests {
     fn runs_leave_every_headway_until_just_before_the_end() {
         let frequency =
             Frequency { trip: TripIdx::new(0), start: 100, end: 400, headway: 100, exact: true };
-        let runs = |from, until| frequency.runs(from, until).collect::<Vec<_>>();
+        let runs = |from, until| frequency.run_starts(from, until).collect::<Vec<_>>();
         assert_eq!(runs(0, 10_000), [100, 200, 300]);
         assert_eq!(runs(101, 299), [200]);
         assert_eq!(runs(200, 300), [200, 300]);

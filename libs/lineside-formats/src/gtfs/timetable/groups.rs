@@ -4,21 +4,24 @@ use std::ops::Range;
 
 /// For each key from 0, its items, in the order in which they were given.
 #[derive(Debug)]
-pub(crate) struct Groups<T> {
+pub(crate) struct GroupedItems<T> {
     starts: Vec<u32>,
     items: Vec<T>,
 }
 
-impl<T> Default for Groups<T> {
+impl<T> Default for GroupedItems<T> {
     fn default() -> Self {
-        Groups { starts: vec![0], items: Vec::new() }
+        GroupedItems { starts: vec![0], items: Vec::new() }
     }
 }
 
-impl<T: Copy> Groups<T> {
+impl<T: Copy> GroupedItems<T> {
     /// Groups `pairs` of a key below `n_keys` and an item. The iterator is walked twice and must
     /// give the same twice.
-    pub(crate) fn new(n_keys: usize, pairs: impl Iterator<Item = (usize, T)> + Clone) -> Groups<T> {
+    pub(crate) fn new(
+        n_keys: usize,
+        pairs: impl Iterator<Item = (usize, T)> + Clone,
+    ) -> GroupedItems<T> {
         let mut starts = vec![0_u32; n_keys + 1];
         let mut fill = None;
         for (key, item) in pairs.clone() {
@@ -28,27 +31,27 @@ impl<T: Copy> Groups<T> {
         for key in 0..n_keys {
             starts[key + 1] += starts[key];
         }
-        let Some(fill) = fill else { return Groups { starts, items: Vec::new() } };
+        let Some(fill) = fill else { return GroupedItems { starts, items: Vec::new() } };
         let mut items = vec![fill; starts[n_keys] as usize];
         let mut next = starts.clone();
         for (key, item) in pairs {
             items[next[key] as usize] = item;
             next[key] += 1;
         }
-        Groups { starts, items }
+        GroupedItems { starts, items }
     }
 
     /// The items of `key`; none for a key that is out of range.
-    pub(crate) fn of(&self, key: usize) -> &[T] {
-        &self.items[self.range(key)]
+    pub(crate) fn group_items(&self, key: usize) -> &[T] {
+        &self.items[self.group_range(key)]
     }
 
-    pub(crate) fn of_mut(&mut self, key: usize) -> &mut [T] {
-        let range = self.range(key);
+    pub(crate) fn group_items_mut(&mut self, key: usize) -> &mut [T] {
+        let range = self.group_range(key);
         &mut self.items[range]
     }
 
-    fn range(&self, key: usize) -> Range<usize> {
+    fn group_range(&self, key: usize) -> Range<usize> {
         match (self.starts.get(key), self.starts.get(key + 1)) {
             (Some(&start), Some(&end)) => start as usize..end as usize,
             _ => 0..0,
@@ -67,10 +70,10 @@ mod tests {
     #[test]
     fn items_stand_by_their_key_in_order() {
         let pairs = [(2, 'a'), (0, 'b'), (2, 'c'), (3, 'd')];
-        let groups = Groups::new(5, pairs.into_iter());
-        let all: Vec<String> = (0..7).map(|key| groups.of(key).iter().collect()).collect();
+        let groups = GroupedItems::new(5, pairs.into_iter());
+        let all: Vec<String> = (0..7).map(|key| groups.group_items(key).iter().collect()).collect();
         assert_eq!(all, ["b", "", "ac", "d", "", "", ""]);
-        assert!(Groups::<u8>::new(0, [].into_iter()).of(0).is_empty());
-        assert!(Groups::<u8>::default().of(0).is_empty());
+        assert!(GroupedItems::<u8>::new(0, [].into_iter()).group_items(0).is_empty());
+        assert!(GroupedItems::<u8>::default().group_items(0).is_empty());
     }
 }

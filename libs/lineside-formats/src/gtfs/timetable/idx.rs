@@ -46,6 +46,6 @@ indices! {
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// The number, unless it stands for none.
-pub(crate) fn some(number: u32) -> Option<u32> {
+pub(crate) fn number_unless_none(number: u32) -> Option<u32> {
     (number != NONE).then_some(number)
 }

@@ -13,7 +13,7 @@ mod routes;
 mod services;
 mod shapes;
 mod stops;
-mod strings;
+mod string_arena;
 mod trips;
 
 use std::collections::BTreeMap;
@@ -22,16 +22,16 @@ use jiff::{civil::Date, tz::TimeZone};
 
 pub(crate) use self::{
     agencies::AgencyRow,
-    frequencies::Frequencies,
-    groups::Groups,
-    idx::{NONE, some},
-    patterns::{Call, CallFlags, CallTimes, NO_TIME, PatternRow, Patterns, ProfileRow},
-    routes::{RouteRow, Routes},
-    services::{Exception, ServiceRow, Services},
-    shapes::{ShapeRow, Shapes},
-    stops::{Point, StopRow, Stops},
-    strings::{Ids, Interner, Strings, Text},
-    trips::{NO_DIRECTION, TripRow, Trips},
+    frequencies::FrequencyTable,
+    groups::GroupedItems,
+    idx::{NONE, number_unless_none},
+    patterns::{CallFlags, CallTimes, NO_TIME, PatternCall, PatternRow, PatternTable, ProfileRow},
+    routes::{RouteRow, RouteTable},
+    services::{ServiceException, ServiceRow, ServiceTable},
+    shapes::{ShapeRow, ShapeTable},
+    stops::{GeoPoint, StopRow, StopTable},
+    string_arena::{IdIndex, StringArena, StringInterner, TextId},
+    trips::{NO_DIRECTION, TripRow, TripTable},
 };
 pub use self::{
     agencies::{Agency, FeedInfo},
@@ -50,16 +50,16 @@ pub struct Timetable {
     pub(crate) timezone: TimeZone,
     pub(crate) timezone_name: Box<str>,
     pub(crate) feed_info: Option<FeedInfo>,
-    pub(crate) strings: Strings,
+    pub(crate) strings: StringArena,
     pub(crate) agencies: Vec<AgencyRow>,
-    pub(crate) stops: Stops,
-    pub(crate) routes: Routes,
-    pub(crate) services: Services,
+    pub(crate) stops: StopTable,
+    pub(crate) routes: RouteTable,
+    pub(crate) services: ServiceTable,
     pub(crate) service_range: Option<(Date, Date)>,
-    pub(crate) shapes: Shapes,
-    pub(crate) trips: Trips,
-    pub(crate) patterns: Patterns,
-    pub(crate) frequencies: Frequencies,
+    pub(crate) shapes: ShapeTable,
+    pub(crate) trips: TripTable,
+    pub(crate) patterns: PatternTable,
+    pub(crate) frequencies: FrequencyTable,
     /// The earliest and the latest second of a service day, after noon minus 12 h, at which
     /// anything calls.
     pub(crate) day_span: (i32, i32),
@@ -84,12 +84,12 @@ impl Timetable {
     }
 
     /// How many rows of `stop_times.txt` the trips have.
-    pub fn n_stop_times(&self) -> u64 {
+    pub fn stop_time_count(&self) -> u64 {
         self.trips
             .rows
             .iter()
-            .filter_map(|row| some(row.profile))
-            .map(|p| self.patterns.times_of(p).len() as u64)
+            .filter_map(|row| number_unless_none(row.profile))
+            .map(|p| self.patterns.profile_times(p).len() as u64)
             .sum()
     }
 

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::{Groups, PatternIdx, RouteIdx, StopIdx, Text, Timetable, TripIdx, idx};
+use super::{GroupedItems, PatternIdx, RouteIdx, StopIdx, TextId, Timetable, TripIdx, idx};
 
 /// Stands for a time that is not known.
 pub(crate) const NO_TIME: i32 = i32::MIN;
@@ -49,7 +49,7 @@ impl CallFlags {
         CallFlags(u16::from(pickup & 3) | u16::from(drop_off & 3) << 2 | approximate)
     }
 
-    pub(crate) fn interpolated(self) -> CallFlags {
+    pub(crate) fn with_interpolated(self) -> CallFlags {
         CallFlags(self.0 | CallFlags::INTERPOLATED)
     }
 
@@ -57,26 +57,26 @@ impl CallFlags {
         self.0 & CallFlags::INTERPOLATED != 0
     }
 
-    pub(crate) fn pickup(self) -> u8 {
+    pub(crate) fn pickup_type(self) -> u8 {
         (self.0 & 3) as u8
     }
 
-    fn drop_off(self) -> u8 {
+    fn drop_off_type(self) -> u8 {
         (self.0 >> 2 & 3) as u8
     }
 }
 
 /// One call of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Call {
+pub(crate) struct PatternCall {
     pub(crate) stop: StopIdx,
     /// The sequence number, unless the pattern keeps wide ones.
     pub(crate) sequence: u16,
     pub(crate) flags: CallFlags,
 }
 
-impl Call {
-    pub(crate) fn bytes(self) -> [u8; 8] {
+impl PatternCall {
+    pub(crate) fn to_bytes(self) -> [u8; 8] {
         let bits = u64::from(self.stop.number()) << 32
             | u64::from(self.sequence) << 16
             | u64::from(self.flags.0);
@@ -92,7 +92,7 @@ pub(crate) struct CallTimes {
 }
 
 impl CallTimes {
-    pub(crate) fn bytes(self) -> [u8; 8] {
+    pub(crate) fn to_bytes(self) -> [u8; 8] {
         let bits = u64::from(self.arrival as u32) << 32 | u64::from(self.departure as u32);
         bits.to_le_bytes()
     }
@@ -101,80 +101,80 @@ impl CallTimes {
 #[derive(Debug)]
 pub(crate) struct PatternRow {
     pub(crate) route: RouteIdx,
-    /// Its calls in [`Patterns::calls`].
+    /// Its calls in [`PatternTable::calls`].
     pub(crate) first: u32,
     pub(crate) len: u32,
-    /// Where its sequence numbers begin in [`Patterns::extra`], if one is beyond 16 bits.
+    /// Where its sequence numbers begin in [`PatternTable::extra`], if one is beyond 16 bits.
     pub(crate) sequences: u32,
-    /// Where its headsigns begin in [`Patterns::extra`], if any call has one.
+    /// Where its headsigns begin in [`PatternTable::extra`], if any call has one.
     pub(crate) headsigns: u32,
 }
 
 #[derive(Debug)]
 pub(crate) struct ProfileRow {
     pub(crate) pattern: PatternIdx,
-    /// Its times in [`Patterns::times`], as many as the pattern has calls.
+    /// Its times in [`PatternTable::times`], as many as the pattern has calls.
     pub(crate) first: u32,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Patterns {
+pub(crate) struct PatternTable {
     pub(crate) rows: Vec<PatternRow>,
-    pub(crate) calls: Vec<Call>,
+    pub(crate) calls: Vec<PatternCall>,
     pub(crate) profiles: Vec<ProfileRow>,
     pub(crate) times: Vec<CallTimes>,
     pub(crate) extra: Vec<u32>,
     /// The patterns that call at a stop, each once.
-    pub(crate) by_stop: Groups<PatternIdx>,
+    pub(crate) by_stop: GroupedItems<PatternIdx>,
     /// The profiles of a pattern.
-    pub(crate) profiles_of: Groups<u32>,
+    pub(crate) profiles_of: GroupedItems<u32>,
     /// The trips of a profile in order of their starts, without those of `frequencies.txt`.
-    pub(crate) trips_of: Groups<TripIdx>,
+    pub(crate) trips_of: GroupedItems<TripIdx>,
 }
 
-impl Patterns {
-    pub(crate) fn route(&self, pattern: PatternIdx) -> RouteIdx {
+impl PatternTable {
+    pub(crate) fn pattern_route(&self, pattern: PatternIdx) -> RouteIdx {
         self.rows[pattern.get()].route
     }
 
-    pub(crate) fn of_stop(&self, stop: StopIdx) -> &[PatternIdx] {
-        self.by_stop.of(stop.get())
+    pub(crate) fn stop_patterns(&self, stop: StopIdx) -> &[PatternIdx] {
+        self.by_stop.group_items(stop.get())
     }
 
-    pub(crate) fn calls_of(&self, pattern: PatternIdx) -> &[Call] {
-        &self.calls[self.calls_range(pattern)]
+    pub(crate) fn pattern_calls(&self, pattern: PatternIdx) -> &[PatternCall] {
+        &self.calls[self.pattern_calls_range(pattern)]
     }
 
     /// Where the calls of a pattern are.
-    pub(crate) fn calls_range(&self, pattern: PatternIdx) -> Range<usize> {
+    pub(crate) fn pattern_calls_range(&self, pattern: PatternIdx) -> Range<usize> {
         let row = &self.rows[pattern.get()];
         row.first as usize..row.first as usize + row.len as usize
     }
 
-    pub(crate) fn times_of(&self, profile: u32) -> &[CallTimes] {
+    pub(crate) fn profile_times(&self, profile: u32) -> &[CallTimes] {
         let row = &self.profiles[profile as usize];
         let len = self.rows[row.pattern.get()].len;
         &self.times[row.first as usize..][..len as usize]
     }
 
-    pub(crate) fn sequence(&self, pattern: PatternIdx, call: usize) -> u32 {
+    pub(crate) fn stop_sequence(&self, pattern: PatternIdx, call: usize) -> u32 {
         let row = &self.rows[pattern.get()];
-        match idx::some(row.sequences) {
+        match idx::number_unless_none(row.sequences) {
             Some(first) => self.extra[first as usize + call],
             None => u32::from(self.calls[row.first as usize + call].sequence),
         }
     }
 
-    pub(crate) fn headsign(&self, pattern: PatternIdx, call: usize) -> Text {
-        match idx::some(self.rows[pattern.get()].headsigns) {
-            Some(first) => Text::from_number(self.extra[first as usize + call]),
-            None => Text::EMPTY,
+    pub(crate) fn call_headsign(&self, pattern: PatternIdx, call: usize) -> TextId {
+        match idx::number_unless_none(self.rows[pattern.get()].headsigns) {
+            Some(first) => TextId::from_number(self.extra[first as usize + call]),
+            None => TextId::EMPTY,
         }
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
         self.rows.capacity() * size_of::<PatternRow>()
-            + self.calls.capacity() * size_of::<Call>()
+            + self.calls.capacity() * size_of::<PatternCall>()
             + self.profiles.capacity() * size_of::<ProfileRow>()
             + self.times.capacity() * size_of::<CallTimes>()
             + self.extra.capacity() * size_of::<u32>()
@@ -186,13 +186,13 @@ impl Patterns {
 
 impl Timetable {
     /// How many patterns there are; their indices are the numbers below it.
-    pub fn n_patterns(&self) -> usize {
+    pub fn pattern_count(&self) -> usize {
         self.patterns.rows.len()
     }
 
     /// The stops of a pattern, in the order of travel.
-    pub fn stops_of_pattern(&self, idx: PatternIdx) -> impl ExactSizeIterator<Item = StopIdx> {
-        self.patterns.calls_of(idx).iter().map(|call| call.stop)
+    pub fn pattern_stops(&self, idx: PatternIdx) -> impl ExactSizeIterator<Item = StopIdx> {
+        self.patterns.pattern_calls(idx).iter().map(|call| call.stop)
     }
 
     /// The calls of a trip, in order of their sequence numbers. For a trip of `frequencies.txt`
@@ -200,39 +200,39 @@ impl Timetable {
     /// [`trip_start`](Timetable::trip_start).
     pub fn stop_times(&self, trip: TripIdx) -> impl ExactSizeIterator<Item = StopTime<'_>> {
         let n_calls =
-            self.pattern_of(trip).map_or(0, |pattern| self.patterns.calls_of(pattern).len());
+            self.trip_pattern(trip).map_or(0, |pattern| self.patterns.pattern_calls(pattern).len());
         (0..n_calls).map(move |call| self.stop_time_at(trip, call))
     }
 
     /// The call number `index` of a trip, counted from 0.
     pub fn stop_time(&self, trip: TripIdx, index: usize) -> Option<StopTime<'_>> {
-        let pattern = self.pattern_of(trip)?;
-        (index < self.patterns.calls_of(pattern).len()).then(|| self.stop_time_at(trip, index))
+        let pattern = self.trip_pattern(trip)?;
+        (index < self.patterns.pattern_calls(pattern).len()).then(|| self.stop_time_at(trip, index))
     }
 
     /// When a trip starts: the departure at its first stop, in seconds after noon minus 12 h;
     /// `None` if it has no times.
     pub fn trip_start(&self, trip: TripIdx) -> Option<i32> {
         let row = &self.trips.rows[trip.get()];
-        idx::some(row.profile).filter(|_| row.start != NO_TIME).map(|_| row.start)
+        idx::number_unless_none(row.profile).filter(|_| row.start != NO_TIME).map(|_| row.start)
     }
 
     fn stop_time_at(&self, trip: TripIdx, at: usize) -> StopTime<'_> {
         let row = &self.trips.rows[trip.get()];
         let pattern = self.patterns.profiles[row.profile as usize].pattern;
-        let call = self.patterns.calls_of(pattern)[at];
-        let times = self.patterns.times_of(row.profile)[at];
+        let call = self.patterns.pattern_calls(pattern)[at];
+        let times = self.patterns.profile_times(row.profile)[at];
         let absolute = |relative: i32| (relative != NO_TIME).then(|| row.start + relative);
         StopTime {
             stop: call.stop,
-            stop_sequence: self.patterns.sequence(pattern, at),
+            stop_sequence: self.patterns.stop_sequence(pattern, at),
             arrival: absolute(times.arrival),
             departure: absolute(times.departure),
             interpolated: call.flags.is_interpolated(),
-            pickup: call.flags.pickup(),
-            drop_off: call.flags.drop_off(),
+            pickup: call.flags.pickup_type(),
+            drop_off: call.flags.drop_off_type(),
             timepoint: call.flags.0 & CallFlags::APPROXIMATE == 0,
-            headsign: self.strings.given(self.patterns.headsign(pattern, at)),
+            headsign: self.strings.get_non_empty(self.patterns.call_headsign(pattern, at)),
         }
     }
 }

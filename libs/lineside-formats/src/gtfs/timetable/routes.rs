@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    AgencyIdx, Groups, Ids, PatternIdx, RouteIdx, ShapeIdx, StopIdx, Text, Timetable, TripIdx, idx,
+    AgencyIdx, GroupedItems, IdIndex, PatternIdx, RouteIdx, ShapeIdx, StopIdx, TextId, Timetable,
+    TripIdx, idx,
 };
 
 /// A row of `routes.txt`.
@@ -31,7 +32,7 @@ pub struct Route<'a> {
 
 impl<'a> Route<'a> {
     /// What to call it: the short name, else the long one, else the id.
-    pub fn name(&self) -> &'a str {
+    pub fn display_name(&self) -> &'a str {
         [self.short_name, self.long_name]
             .into_iter()
             .find(|name| !name.is_empty())
@@ -41,10 +42,10 @@ impl<'a> Route<'a> {
 
 #[derive(Debug)]
 pub(crate) struct RouteRow {
-    pub(crate) id: Text,
+    pub(crate) id: TextId,
     pub(crate) agency: u32,
-    pub(crate) short_name: Text,
-    pub(crate) long_name: Text,
+    pub(crate) short_name: TextId,
+    pub(crate) long_name: TextId,
     pub(crate) sort_order: Option<u32>,
     pub(crate) kind: u16,
     pub(crate) color: Option<[u8; 3]>,
@@ -52,13 +53,13 @@ pub(crate) struct RouteRow {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Routes {
+pub(crate) struct RouteTable {
     pub(crate) rows: Vec<RouteRow>,
-    pub(crate) ids: Ids,
-    pub(crate) trips: Groups<TripIdx>,
+    pub(crate) ids: IdIndex,
+    pub(crate) trips: GroupedItems<TripIdx>,
 }
 
-impl Routes {
+impl RouteTable {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.rows.capacity() * size_of::<RouteRow>()
             + self.ids.memory_bytes()
@@ -87,7 +88,7 @@ impl Timetable {
         Route {
             idx,
             id: self.strings.get(row.id),
-            agency: idx::some(row.agency).map(AgencyIdx::new),
+            agency: idx::number_unless_none(row.agency).map(AgencyIdx::new),
             short_name: self.strings.get(row.short_name),
             long_name: self.strings.get(row.long_name),
             kind: row.kind,
@@ -100,20 +101,20 @@ impl Timetable {
     /// The route with that `route_id`.
     pub fn find_route(&self, id: &str) -> Option<RouteIdx> {
         let id_of = |number: u32| self.strings.get(self.routes.rows[number as usize].id);
-        self.routes.ids.find(id, id_of).map(RouteIdx::new)
+        self.routes.ids.find_row(id, id_of).map(RouteIdx::new)
     }
 
     /// The trips of a route, in the order of the file.
-    pub fn trips_of_route(&self, idx: RouteIdx) -> &[TripIdx] {
-        self.routes.trips.of(idx.get())
+    pub fn route_trips(&self, idx: RouteIdx) -> &[TripIdx] {
+        self.routes.trips.group_items(idx.get())
     }
 
     /// The stops that the route's trips call at, each once, in order of their indices.
-    pub fn stops_of_route(&self, idx: RouteIdx) -> Vec<StopIdx> {
+    pub fn route_stops(&self, idx: RouteIdx) -> Vec<StopIdx> {
         let mut stops: Vec<StopIdx> = self
-            .patterns_of_route(idx)
+            .route_patterns(idx)
             .into_iter()
-            .flat_map(|pattern| self.stops_of_pattern(pattern))
+            .flat_map(|pattern| self.pattern_stops(pattern))
             .collect();
         stops.sort_unstable();
         stops.dedup();
@@ -121,10 +122,10 @@ impl Timetable {
     }
 
     /// The patterns of a route, the one with the most trips first.
-    pub fn patterns_of_route(&self, idx: RouteIdx) -> Vec<PatternIdx> {
+    pub fn route_patterns(&self, idx: RouteIdx) -> Vec<PatternIdx> {
         let mut counts: Vec<(usize, PatternIdx)> = Vec::new();
         let mut patterns: Vec<PatternIdx> =
-            self.trips_of_route(idx).iter().filter_map(|&trip| self.pattern_of(trip)).collect();
+            self.route_trips(idx).iter().filter_map(|&trip| self.trip_pattern(trip)).collect();
         patterns.sort_unstable();
         for run in patterns.chunk_by(|a, b| a == b) {
             counts.push((run.len(), run[0]));
@@ -139,17 +140,17 @@ impl Timetable {
         let mut lines: Vec<RouteLine> = Vec::new();
         let mut seen: BTreeSet<StopIdx> = BTreeSet::new();
         let mut drawn: BTreeSet<ShapeIdx> = BTreeSet::new();
-        for (pattern, shape) in self.ways_of_route(idx) {
-            let stops: Vec<StopIdx> = self.stops_of_pattern(pattern).collect();
+        for (pattern, shape) in self.route_variants(idx) {
+            let stops: Vec<StopIdx> = self.pattern_stops(pattern).collect();
             if stops.iter().all(|stop| seen.contains(stop)) {
                 continue;
             }
             let points: Vec<(f64, f64)> = match shape {
-                Some(shape) => self.shape(shape).collect(),
+                Some(shape) => self.shape_points(shape).collect(),
                 None => stops
                     .iter()
                     .filter_map(|&stop| self.stops.rows[stop.get()].point)
-                    .map(|p| p.degrees())
+                    .map(|p| p.to_degrees())
                     .collect(),
             };
             seen.extend(stops);
@@ -161,12 +162,12 @@ impl Timetable {
     }
 
     /// The pairs of pattern and shape that the route's trips follow, the most frequent first.
-    fn ways_of_route(&self, idx: RouteIdx) -> Vec<(PatternIdx, Option<ShapeIdx>)> {
+    fn route_variants(&self, idx: RouteIdx) -> Vec<(PatternIdx, Option<ShapeIdx>)> {
         let mut ways: Vec<(PatternIdx, Option<ShapeIdx>)> = self
-            .trips_of_route(idx)
+            .route_trips(idx)
             .iter()
             .filter_map(|&trip| {
-                self.pattern_of(trip).map(|pattern| (pattern, self.trip(trip).shape))
+                self.trip_pattern(trip).map(|pattern| (pattern, self.trip(trip).shape))
             })
             .collect();
         ways.sort_unstable();

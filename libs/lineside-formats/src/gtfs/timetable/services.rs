@@ -3,12 +3,12 @@
 
 use jiff::{ToSpan as _, civil::Date};
 
-use super::{Frequency, Groups, ServiceIdx, Text, Timetable};
+use super::{Frequency, GroupedItems, ServiceIdx, TextId, Timetable};
 
 /// A service of `calendar.txt`, `calendar_dates.txt` or both.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServiceRow {
-    pub(crate) id: Text,
+    pub(crate) id: TextId,
     /// Bit 0 is Monday. 0 where only `calendar_dates.txt` names the service.
     pub(crate) weekdays: u8,
     pub(crate) start: Date,
@@ -17,31 +17,31 @@ pub(crate) struct ServiceRow {
 
 /// A row of `calendar_dates.txt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Exception {
+pub(crate) struct ServiceException {
     pub(crate) date: Date,
     pub(crate) runs: bool,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Services {
+pub(crate) struct ServiceTable {
     pub(crate) rows: Vec<ServiceRow>,
     /// By service, in order of their dates.
-    pub(crate) exceptions: Groups<Exception>,
+    pub(crate) exceptions: GroupedItems<ServiceException>,
 }
 
-impl Services {
+impl ServiceTable {
     /// Sorts the exceptions of each service; of two for one date the first stays the one that
     /// counts.
-    pub(crate) fn link(&mut self, exceptions: &[(ServiceIdx, Exception)]) {
+    pub(crate) fn link_exceptions(&mut self, exceptions: &[(ServiceIdx, ServiceException)]) {
         let pairs = exceptions.iter().map(|&(service, exception)| (service.get(), exception));
-        self.exceptions = Groups::new(self.rows.len(), pairs);
+        self.exceptions = GroupedItems::new(self.rows.len(), pairs);
         for service in 0..self.rows.len() {
-            self.exceptions.of_mut(service).sort_by_key(|exception| exception.date);
+            self.exceptions.group_items_mut(service).sort_by_key(|exception| exception.date);
         }
     }
 
-    pub(crate) fn is_active(&self, service: ServiceIdx, date: Date) -> bool {
-        let exceptions = self.exceptions.of(service.get());
+    pub(crate) fn is_service_active(&self, service: ServiceIdx, date: Date) -> bool {
+        let exceptions = self.exceptions.group_items(service.get());
         let at = exceptions.partition_point(|exception| exception.date < date);
         if let Some(exception) = exceptions.get(at).filter(|exception| exception.date == date) {
             return exception.runs;
@@ -83,7 +83,7 @@ impl Services {
         }
         for (service, &weight) in weights.iter().enumerate() {
             let mut previous = None;
-            for exception in self.exceptions.of(service) {
+            for exception in self.exceptions.group_items(service) {
                 // Of two for one date the first counts.
                 let is_first = previous.replace(exception.date) != Some(exception.date);
                 if !is_first || !(first..=last).contains(&exception.date) {
@@ -115,7 +115,7 @@ fn weekday_of(date: Date) -> usize {
 
 impl Timetable {
     /// How many services there are; their indices are the numbers below it.
-    pub fn n_services(&self) -> usize {
+    pub fn service_count(&self) -> usize {
         self.services.rows.len()
     }
 
@@ -125,8 +125,8 @@ impl Timetable {
     }
 
     /// Whether the service runs on that service date.
-    pub fn is_active(&self, service: ServiceIdx, date: Date) -> bool {
-        self.services.is_active(service, date)
+    pub fn is_service_active(&self, service: ServiceIdx, date: Date) -> bool {
+        self.services.is_service_active(service, date)
     }
 
     /// The first and the last date on which any service may run, exceptions included.
@@ -142,7 +142,7 @@ impl Timetable {
     }
 
     fn count_trips_by_service(&self) -> Vec<u64> {
-        let mut counts = vec![0_u64; self.n_services()];
+        let mut counts = vec![0_u64; self.service_count()];
         for trip in self.trips() {
             let runs = match self.frequencies(trip.idx) {
                 [] => 1,
@@ -155,13 +155,13 @@ impl Timetable {
     }
 }
 
-impl Services {
+impl ServiceTable {
     /// What [`Timetable::service_range`] says.
-    pub(crate) fn range(&self) -> Option<(Date, Date)> {
+    pub(crate) fn active_date_range(&self) -> Option<(Date, Date)> {
         let weeks = self.rows.iter().filter(|row| row.weekdays != 0 && row.start <= row.end);
         let weeks = weeks.flat_map(|row| [row.start, row.end]);
         let extra = (0..self.rows.len())
-            .flat_map(|service| self.exceptions.of(service))
+            .flat_map(|service| self.exceptions.group_items(service))
             .filter(|exception| exception.runs)
             .map(|exception| exception.date);
         weeks.chain(extra).fold(None, |range, date| match range {

@@ -1,29 +1,29 @@
 //! Shapes: the ways that vehicles take, as points of 2 × i32.
 
-use super::{Ids, ShapeIdx, Text, Timetable, stops::Point};
+use super::{IdIndex, ShapeIdx, TextId, Timetable, stops::GeoPoint};
 
 #[derive(Debug)]
 pub(crate) struct ShapeRow {
-    pub(crate) id: Text,
+    pub(crate) id: TextId,
     pub(crate) first: u32,
     pub(crate) len: u32,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Shapes {
+pub(crate) struct ShapeTable {
     pub(crate) rows: Vec<ShapeRow>,
-    pub(crate) ids: Ids,
-    pub(crate) points: Vec<Point>,
+    pub(crate) ids: IdIndex,
+    pub(crate) points: Vec<GeoPoint>,
 }
 
-impl Shapes {
+impl ShapeTable {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.rows.capacity() * size_of::<ShapeRow>()
             + self.ids.memory_bytes()
-            + self.points.capacity() * size_of::<Point>()
+            + self.points.capacity() * size_of::<GeoPoint>()
     }
 
-    fn points_of(&self, idx: ShapeIdx) -> &[Point] {
+    fn shape_points(&self, idx: ShapeIdx) -> &[GeoPoint] {
         let row = &self.rows[idx.get()];
         &self.points[row.first as usize..][..row.len as usize]
     }
@@ -36,8 +36,8 @@ impl Timetable {
     }
 
     /// The points of a shape in their order: latitude and longitude in degrees.
-    pub fn shape(&self, idx: ShapeIdx) -> impl ExactSizeIterator<Item = (f64, f64)> {
-        self.shapes.points_of(idx).iter().map(|point| point.degrees())
+    pub fn shape_points(&self, idx: ShapeIdx) -> impl ExactSizeIterator<Item = (f64, f64)> {
+        self.shapes.shape_points(idx).iter().map(|point| point.to_degrees())
     }
 
     /// The `shape_id`.
@@ -48,6 +48,6 @@ impl Timetable {
     /// The shape with that `shape_id`.
     pub fn find_shape(&self, id: &str) -> Option<ShapeIdx> {
         let id_of = |number: u32| self.strings.get(self.shapes.rows[number as usize].id);
-        self.shapes.ids.find(id, id_of).map(ShapeIdx::new)
+        self.shapes.ids.find_row(id, id_of).map(ShapeIdx::new)
     }
 }

@@ -1,6 +1,6 @@
 //! Stops, stations, entrances: the places of `stops.txt` and their tree.
 
-use super::{Groups, Ids, PatternIdx, RouteIdx, StopIdx, Text, Timetable, idx};
+use super::{GroupedItems, IdIndex, PatternIdx, RouteIdx, StopIdx, TextId, Timetable, idx};
 
 /// Degrees in one step of a kept coordinate: 1e-7°, about a centimeter.
 const STEPS_PER_DEGREE: f64 = 1e7;
@@ -32,52 +32,53 @@ pub struct Stop<'a> {
 
 /// A point on the earth in steps of 1e-7°, latitude first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Point {
+pub(crate) struct GeoPoint {
     pub(crate) lat: i32,
     pub(crate) lon: i32,
 }
 
-impl Point {
+impl GeoPoint {
     /// The point at `lat` and `lon` degrees, which are within ±90 and ±180.
-    pub(crate) fn new(lat: f64, lon: f64) -> Point {
-        Point {
+    pub(crate) fn new(lat: f64, lon: f64) -> GeoPoint {
+        GeoPoint {
             lat: (lat * STEPS_PER_DEGREE).round() as i32,
             lon: (lon * STEPS_PER_DEGREE).round() as i32,
         }
     }
 
     /// Latitude and longitude in degrees.
-    pub(crate) fn degrees(self) -> (f64, f64) {
+    pub(crate) fn to_degrees(self) -> (f64, f64) {
         (f64::from(self.lat) / STEPS_PER_DEGREE, f64::from(self.lon) / STEPS_PER_DEGREE)
     }
 }
 
 #[derive(Debug)]
 pub(crate) struct StopRow {
-    pub(crate) id: Text,
-    pub(crate) code: Text,
-    pub(crate) name: Text,
-    pub(crate) platform_code: Text,
-    pub(crate) point: Option<Point>,
+    pub(crate) id: TextId,
+    pub(crate) code: TextId,
+    pub(crate) name: TextId,
+    pub(crate) platform_code: TextId,
+    pub(crate) point: Option<GeoPoint>,
     pub(crate) parent: u32,
     pub(crate) location_type: u8,
     pub(crate) wheelchair: u8,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Stops {
+pub(crate) struct StopTable {
     pub(crate) rows: Vec<StopRow>,
-    pub(crate) ids: Ids,
-    pub(crate) children: Groups<StopIdx>,
+    pub(crate) ids: IdIndex,
+    pub(crate) children: GroupedItems<StopIdx>,
 }
 
-impl Stops {
+impl StopTable {
     /// Lists the children of each stop, once all rows are there.
-    pub(crate) fn link(&mut self) {
+    pub(crate) fn link_children(&mut self) {
         let parents = self.rows.iter().enumerate().filter_map(|(number, row)| {
-            idx::some(row.parent).map(|parent| (parent as usize, StopIdx::new(number as u32)))
+            idx::number_unless_none(row.parent)
+                .map(|parent| (parent as usize, StopIdx::new(number as u32)))
         });
-        self.children = Groups::new(self.rows.len(), parents);
+        self.children = GroupedItems::new(self.rows.len(), parents);
         self.rows.shrink_to_fit();
     }
 
@@ -98,17 +99,17 @@ impl Timetable {
     /// A stop of this timetable.
     pub fn stop(&self, idx: StopIdx) -> Stop<'_> {
         let row = &self.stops.rows[idx.get()];
-        let degrees = row.point.map(Point::degrees);
+        let degrees = row.point.map(GeoPoint::to_degrees);
         Stop {
             idx,
             id: self.strings.get(row.id),
-            code: self.strings.given(row.code),
+            code: self.strings.get_non_empty(row.code),
             name: self.strings.get(row.name),
             lat: degrees.map(|(lat, _)| lat),
             lon: degrees.map(|(_, lon)| lon),
             location_type: row.location_type,
-            parent: idx::some(row.parent).map(StopIdx::new),
-            platform_code: self.strings.given(row.platform_code),
+            parent: idx::number_unless_none(row.parent).map(StopIdx::new),
+            platform_code: self.strings.get_non_empty(row.platform_code),
             wheelchair: row.wheelchair,
         }
     }
@@ -116,12 +117,12 @@ impl Timetable {
     /// The stop with that `stop_id`.
     pub fn find_stop(&self, id: &str) -> Option<StopIdx> {
         let id_of = |number: u32| self.strings.get(self.stops.rows[number as usize].id);
-        self.stops.ids.find(id, id_of).map(StopIdx::new)
+        self.stops.ids.find_row(id, id_of).map(StopIdx::new)
     }
 
     /// The stops whose `parent_station` this is.
-    pub fn children(&self, idx: StopIdx) -> &[StopIdx] {
-        self.stops.children.of(idx.get())
+    pub fn child_stops(&self, idx: StopIdx) -> &[StopIdx] {
+        self.stops.children.group_items(idx.get())
     }
 
     /// The stop with all that belong to it: a station's platforms and their boarding areas.
@@ -130,24 +131,24 @@ impl Timetable {
         let mut at = 0;
         // The loader keeps parents free of cycles, so this ends.
         while let Some(&stop) = all.get(at) {
-            all.extend_from_slice(self.children(stop));
+            all.extend_from_slice(self.child_stops(stop));
             at += 1;
         }
         all
     }
 
     /// The patterns that call at the stop itself.
-    pub fn patterns_of_stop(&self, idx: StopIdx) -> &[PatternIdx] {
-        self.patterns.of_stop(idx)
+    pub fn stop_patterns(&self, idx: StopIdx) -> &[PatternIdx] {
+        self.patterns.stop_patterns(idx)
     }
 
     /// The routes that call at the stop, or at any stop of the station, in order of their indices.
-    pub fn routes_of_stop(&self, idx: StopIdx) -> impl Iterator<Item = RouteIdx> {
+    pub fn stop_routes(&self, idx: StopIdx) -> impl Iterator<Item = RouteIdx> {
         let mut routes: Vec<RouteIdx> = self
             .stop_and_descendants(idx)
             .into_iter()
-            .flat_map(|stop| self.patterns.of_stop(stop))
-            .map(|&pattern| self.patterns.route(pattern))
+            .flat_map(|stop| self.patterns.stop_patterns(stop))
+            .map(|&pattern| self.patterns.pattern_route(pattern))
             .collect();
         routes.sort_unstable();
         routes.dedup();
@@ -164,7 +165,7 @@ mod tests {
         for (lat, lon) in
             [(59.911491, 10.757933), (-33.8688197, 151.2092955), (0.0, -180.0), (90.0, 180.0)]
         {
-            assert_eq!(Point::new(lat, lon).degrees(), (lat, lon));
+            assert_eq!(GeoPoint::new(lat, lon).to_degrees(), (lat, lon));
         }
     }
 }

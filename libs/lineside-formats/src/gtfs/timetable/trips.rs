@@ -1,6 +1,6 @@
 //! Trips.
 
-use super::{Ids, PatternIdx, RouteIdx, ServiceIdx, ShapeIdx, Text, Timetable, TripIdx, idx};
+use super::{IdIndex, PatternIdx, RouteIdx, ServiceIdx, ShapeIdx, TextId, Timetable, TripIdx, idx};
 
 /// A row of `trips.txt`.
 #[derive(Clone, Copy, Debug)]
@@ -37,12 +37,12 @@ pub(crate) const NO_DIRECTION: u8 = u8::MAX;
 
 #[derive(Debug)]
 pub(crate) struct TripRow {
-    pub(crate) id: Text,
+    pub(crate) id: TextId,
     pub(crate) route: RouteIdx,
     pub(crate) service: ServiceIdx,
-    pub(crate) headsign: Text,
-    pub(crate) short_name: Text,
-    pub(crate) block_id: Text,
+    pub(crate) headsign: TextId,
+    pub(crate) short_name: TextId,
+    pub(crate) block_id: TextId,
     pub(crate) shape: u32,
     /// Its profile: pattern and relative times; none while it has no stop times.
     pub(crate) profile: u32,
@@ -55,12 +55,12 @@ pub(crate) struct TripRow {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Trips {
+pub(crate) struct TripTable {
     pub(crate) rows: Vec<TripRow>,
-    pub(crate) ids: Ids,
+    pub(crate) ids: IdIndex,
 }
 
-impl Trips {
+impl TripTable {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.rows.capacity() * size_of::<TripRow>() + self.ids.memory_bytes()
     }
@@ -80,11 +80,11 @@ impl Timetable {
             id: self.strings.get(row.id),
             route: row.route,
             service: row.service,
-            headsign: self.strings.given(row.headsign),
-            short_name: self.strings.given(row.short_name),
+            headsign: self.strings.get_non_empty(row.headsign),
+            short_name: self.strings.get_non_empty(row.short_name),
             direction: (row.direction != NO_DIRECTION).then_some(row.direction),
-            shape: idx::some(row.shape).map(ShapeIdx::new),
-            block_id: self.strings.given(row.block_id),
+            shape: idx::number_unless_none(row.shape).map(ShapeIdx::new),
+            block_id: self.strings.get_non_empty(row.block_id),
             wheelchair: row.wheelchair,
             bikes: row.bikes,
             has_frequencies: row.has_frequencies,
@@ -94,12 +94,12 @@ impl Timetable {
     /// The trip with that `trip_id`.
     pub fn find_trip(&self, id: &str) -> Option<TripIdx> {
         let id_of = |number: u32| self.strings.get(self.trips.rows[number as usize].id);
-        self.trips.ids.find(id, id_of).map(TripIdx::new)
+        self.trips.ids.find_row(id, id_of).map(TripIdx::new)
     }
 
     /// The pattern that a trip follows; none if it has no stop times.
-    pub fn pattern_of(&self, idx: TripIdx) -> Option<PatternIdx> {
-        idx::some(self.trips.rows[idx.get()].profile)
+    pub fn trip_pattern(&self, idx: TripIdx) -> Option<PatternIdx> {
+        idx::number_unless_none(self.trips.rows[idx.get()].profile)
             .map(|profile| self.patterns.profiles[profile as usize].pattern)
     }
 }

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, io::Read};
 
-use super::{Tables, append_row};
-use crate::{Error, gtfs::Files};
+use super::{TableWriter, append_row};
+use crate::{Error, gtfs::FileSet};
 
 /// Tables as texts in memory: rows go in, and [`load`](crate::gtfs::load) reads them out again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,24 +19,24 @@ impl MemoryTables {
     }
 }
 
-impl Tables for MemoryTables {
-    fn begin(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error> {
+impl TableWriter for MemoryTables {
+    fn begin_table(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error> {
         self.current = table;
-        self.row(columns)
+        self.write_row(columns)
     }
 
-    fn row(&mut self, cells: &[&str]) -> Result<(), Error> {
+    fn write_row(&mut self, cells: &[&str]) -> Result<(), Error> {
         append_row(self.tables.entry(self.current).or_default(), cells);
         Ok(())
     }
 }
 
-impl Files for MemoryTables {
-    fn names(&mut self) -> Vec<String> {
+impl FileSet for MemoryTables {
+    fn file_names(&mut self) -> Vec<String> {
         self.tables.keys().map(|&name| name.to_owned()).collect()
     }
 
-    fn open<'a>(&'a mut self, name: &str) -> Result<Option<Box<dyn Read + 'a>>, Error> {
+    fn open_file<'a>(&'a mut self, name: &str) -> Result<Option<Box<dyn Read + 'a>>, Error> {
         Ok(self.tables.get(name).map(|bytes| Box::new(bytes.as_slice()) as Box<dyn Read>))
     }
 }

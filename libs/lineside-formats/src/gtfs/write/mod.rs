@@ -1,6 +1,6 @@
 //! Rows to tables: to a zip that any reader of GTFS takes, or to tables in memory.
 //!
-//! A conversion writes rows and does not know which of the two it is: [`Tables`].
+//! A conversion writes rows and does not know which of the two it is: [`TableWriter`].
 
 mod memory;
 mod stop_times;
@@ -10,21 +10,21 @@ use std::borrow::Cow;
 
 use crate::Error;
 
-pub(crate) use self::stop_times::clock;
+pub(crate) use self::stop_times::format_clock;
 pub use self::{
     memory::MemoryTables,
-    stop_times::{Boarding, StopTimeRow},
+    stop_times::{BoardingType, StopTimeRow},
     zip::ZipTables,
 };
 
 /// Where rows go: one table after the other, each begun once.
-pub trait Tables {
+pub trait TableWriter {
     /// Begins a table of the reference, such as `stops.txt`, and writes its header.
     ///
     /// # Errors
     ///
     /// If it cannot be written.
-    fn begin(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error>;
+    fn begin_table(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error>;
 
     /// Writes a row of the table that was begun last, in the order of its columns. What GTFS does not allow in a value
     /// is made sound: white space around it is left out, line breaks and other control characters become spaces.
@@ -32,7 +32,7 @@ pub trait Tables {
     /// # Errors
     ///
     /// If it cannot be written.
-    fn row(&mut self, cells: &[&str]) -> Result<(), Error>;
+    fn write_row(&mut self, cells: &[&str]) -> Result<(), Error>;
 
     /// Writes a row that lacks a value that GTFS requires. `completed` is the row with a documented stand-in, for files
     /// that other software has to load; tables that are not such a file take `cells`.
@@ -40,9 +40,9 @@ pub trait Tables {
     /// # Errors
     ///
     /// If it cannot be written.
-    fn incomplete_row(&mut self, cells: &[&str], completed: &[&str]) -> Result<(), Error> {
+    fn write_incomplete_row(&mut self, cells: &[&str], completed: &[&str]) -> Result<(), Error> {
         let _ = completed;
-        self.row(cells)
+        self.write_row(cells)
     }
 
     /// Whether rows are still wanted: asked where much is worked out before the next one.
@@ -50,7 +50,7 @@ pub trait Tables {
     /// # Errors
     ///
     /// If they are not.
-    fn go_on(&mut self) -> Result<(), Error> {
+    fn check_cancelled(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
@@ -59,41 +59,41 @@ pub trait Tables {
     /// # Errors
     ///
     /// If it cannot be written.
-    fn stop_time(&mut self, row: &StopTimeRow<'_>) -> Result<(), Error> {
-        row.with_cells(|cells| self.row(cells))
+    fn write_stop_time(&mut self, row: &StopTimeRow<'_>) -> Result<(), Error> {
+        row.write_cells_with(|cells| self.write_row(cells))
     }
 }
 
 /// Both get every row.
-impl<A: Tables, B: Tables> Tables for (A, B) {
-    fn begin(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error> {
-        self.0.begin(table, columns)?;
-        self.1.begin(table, columns)
+impl<A: TableWriter, B: TableWriter> TableWriter for (A, B) {
+    fn begin_table(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error> {
+        self.0.begin_table(table, columns)?;
+        self.1.begin_table(table, columns)
     }
 
-    fn row(&mut self, cells: &[&str]) -> Result<(), Error> {
-        self.0.row(cells)?;
-        self.1.row(cells)
+    fn write_row(&mut self, cells: &[&str]) -> Result<(), Error> {
+        self.0.write_row(cells)?;
+        self.1.write_row(cells)
     }
 
-    fn incomplete_row(&mut self, cells: &[&str], completed: &[&str]) -> Result<(), Error> {
-        self.0.incomplete_row(cells, completed)?;
-        self.1.incomplete_row(cells, completed)
+    fn write_incomplete_row(&mut self, cells: &[&str], completed: &[&str]) -> Result<(), Error> {
+        self.0.write_incomplete_row(cells, completed)?;
+        self.1.write_incomplete_row(cells, completed)
     }
 
-    fn go_on(&mut self) -> Result<(), Error> {
-        self.0.go_on()?;
-        self.1.go_on()
+    fn check_cancelled(&mut self) -> Result<(), Error> {
+        self.0.check_cancelled()?;
+        self.1.check_cancelled()
     }
 
-    fn stop_time(&mut self, row: &StopTimeRow<'_>) -> Result<(), Error> {
-        self.0.stop_time(row)?;
-        self.1.stop_time(row)
+    fn write_stop_time(&mut self, row: &StopTimeRow<'_>) -> Result<(), Error> {
+        self.0.write_stop_time(row)?;
+        self.1.write_stop_time(row)
     }
 }
 
 /// A value as it is read out of a row that was written.
-pub(crate) fn sound(cell: &str) -> Cow<'_, str> {
+pub(crate) fn normalize_cell(cell: &str) -> Cow<'_, str> {
     let cell = cell.trim();
     if !cell.bytes().any(|byte| byte.is_ascii_control()) {
         return Cow::Borrowed(cell);

@@ -4,7 +4,7 @@ use crate::Error;
 
 /// Whether riders may board or alight, as `pickup_type` and `drop_off_type` say it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Boarding {
+pub enum BoardingType {
     /// As usual.
     #[default]
     Regular = 0,
@@ -14,12 +14,12 @@ pub enum Boarding {
     AskDriver = 3,
 }
 
-impl Boarding {
+impl BoardingType {
     fn as_str(self) -> &'static str {
         match self {
-            Boarding::Regular => "0",
-            Boarding::None => "1",
-            Boarding::AskDriver => "3",
+            BoardingType::Regular => "0",
+            BoardingType::None => "1",
+            BoardingType::AskDriver => "3",
         }
     }
 }
@@ -40,9 +40,9 @@ pub struct StopTimeRow<'a> {
     /// `stop_headsign`; empty where it is the trip's.
     pub headsign: &'a str,
     /// `pickup_type`.
-    pub pickup: Boarding,
+    pub pickup: BoardingType,
     /// `drop_off_type`.
-    pub drop_off: Boarding,
+    pub drop_off: BoardingType,
 }
 
 impl StopTimeRow<'_> {
@@ -59,12 +59,12 @@ impl StopTimeRow<'_> {
     ];
 
     /// Hands the row's cells, in the order of the columns, to `write`.
-    pub(super) fn with_cells(
+    pub(super) fn write_cells_with(
         &self,
         write: impl FnOnce(&[&str]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let [arrival, departure] =
-            [self.arrival, self.departure].map(|time| time.map(clock).unwrap_or_default());
+            [self.arrival, self.departure].map(|time| time.map(format_clock).unwrap_or_default());
         write(&[
             self.trip_id,
             &arrival,
@@ -79,7 +79,7 @@ impl StopTimeRow<'_> {
 }
 
 /// A time in seconds as GTFS writes it.
-pub(crate) fn clock(time: i32) -> String {
+pub(crate) fn format_clock(time: i32) -> String {
     let parts = [time / 3_600, time / 60 % 60, time % 60];
     if parts[0] > 99 || time < 0 {
         let [hours, minutes, seconds] = parts;
@@ -99,20 +99,20 @@ pub(crate) fn clock(time: i32) -> String {
 mod tests {
     use proptest::prelude::*;
 
-    use super::clock;
+    use super::format_clock;
     use crate::gtfs::values;
 
     proptest! {
         #[test]
         fn times_are_written_as_they_are_read(time in 0..=values::TIME_MAX) {
-            prop_assert_eq!(values::time(clock(time).as_bytes()), Ok(time));
+            prop_assert_eq!(values::parse_time(format_clock(time).as_bytes()), Ok(time));
         }
     }
 
     #[test]
     fn hours_have_two_digits_or_more() {
-        assert_eq!(clock(0), "00:00:00");
-        assert_eq!(clock(32 * 3_600 + 59 * 60 + 1), "32:59:01");
-        assert_eq!(clock(100 * 3_600), "100:00:00");
+        assert_eq!(format_clock(0), "00:00:00");
+        assert_eq!(format_clock(32 * 3_600 + 59 * 60 + 1), "32:59:01");
+        assert_eq!(format_clock(100 * 3_600), "100:00:00");
     }
 }

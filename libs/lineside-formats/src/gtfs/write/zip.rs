@@ -7,7 +7,7 @@ use std::{
 
 use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
 
-use super::{Tables, append_row};
+use super::{TableWriter, append_row};
 use crate::{Error, ErrorKind};
 
 /// How many bytes of rows are collected before they are compressed.
@@ -38,39 +38,39 @@ impl<W: Write + Seek> ZipTables<W> {
     /// # Errors
     ///
     /// If it cannot be written.
-    pub fn finish(mut self) -> Result<W, Error> {
-        self.flush()?;
-        self.zip.finish().map_err(|error| unwritten(error.into()))
+    pub fn finish_archive(mut self) -> Result<W, Error> {
+        self.flush_rows()?;
+        self.zip.finish().map_err(|error| error_from_write(error.into()))
     }
 
-    fn flush(&mut self) -> Result<(), Error> {
-        self.zip.write_all(&self.rows).map_err(unwritten)?;
+    fn flush_rows(&mut self) -> Result<(), Error> {
+        self.zip.write_all(&self.rows).map_err(error_from_write)?;
         self.rows.clear();
         Ok(())
     }
 }
 
-impl<W: Write + Seek> Tables for ZipTables<W> {
-    fn begin(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error> {
-        self.flush()?;
+impl<W: Write + Seek> TableWriter for ZipTables<W> {
+    fn begin_table(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error> {
+        self.flush_rows()?;
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Deflated)
             .last_modified_time(DateTime::default());
-        self.zip.start_file(table, options).map_err(|error| unwritten(error.into()))?;
-        self.row(columns)
+        self.zip.start_file(table, options).map_err(|error| error_from_write(error.into()))?;
+        self.write_row(columns)
     }
 
-    fn row(&mut self, cells: &[&str]) -> Result<(), Error> {
+    fn write_row(&mut self, cells: &[&str]) -> Result<(), Error> {
         append_row(&mut self.rows, cells);
-        if self.rows.len() < CHUNK_BYTES { Ok(()) } else { self.flush() }
+        if self.rows.len() < CHUNK_BYTES { Ok(()) } else { self.flush_rows() }
     }
 
     /// A zip is for software that refuses incomplete rows.
-    fn incomplete_row(&mut self, _: &[&str], completed: &[&str]) -> Result<(), Error> {
-        self.row(completed)
+    fn write_incomplete_row(&mut self, _: &[&str], completed: &[&str]) -> Result<(), Error> {
+        self.write_row(completed)
     }
 }
 
-fn unwritten(error: io::Error) -> Error {
+fn error_from_write(error: io::Error) -> Error {
     Error::new(ErrorKind::Io, format!("the zip cannot be written: {error}"))
 }

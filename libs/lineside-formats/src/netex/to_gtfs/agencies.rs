@@ -5,13 +5,13 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use super::{Writer, find, first_given};
+use super::{GtfsWriter, find_record, first_non_empty};
 use crate::{
     Error, Problem,
-    gtfs::{Text, addresses},
+    gtfs::{TextId, addresses},
     netex::{
         days,
-        record::{Line, Network, Organisation},
+        record::{Line, LineNetwork, Organisation},
     },
 };
 
@@ -20,15 +20,15 @@ use crate::{
 pub(super) const AGENCY_URL_STAND_IN: &str = "https://example.org/agency-url-unknown";
 
 /// The agency of each line, by the line's id.
-pub(super) type AgencyOf = HashMap<Text, Text>;
+pub(super) type AgencyOf = HashMap<TextId, TextId>;
 
-impl Writer<'_, '_> {
+impl GtfsWriter<'_, '_> {
     /// Writes the agencies that lines need: the authority of a line's network, which is what riders know, or else who
     /// operates it.
     pub(super) fn write_agencies(&mut self) -> Result<AgencyOf, Error> {
         let columns = ["agency_id", "agency_name", "agency_url", "agency_timezone", "agency_lang"];
         let [id, name, url, timezone, lang] = columns;
-        self.tables.begin(
+        self.tables.begin_table(
             "agency.txt",
             &[id, name, url, timezone, lang, "agency_phone", "agency_email"],
         )?;
@@ -36,14 +36,14 @@ impl Writer<'_, '_> {
             let detail = "no frame names a time zone; times are taken as UTC";
             self.problems.push(Problem::new("publication", "missing_timezone", detail));
         }
-        let networks = self.networks_of_lines();
+        let networks = self.index_networks_by_line();
         let fallback = match self.publication.organisations.as_slice() {
             [only] => only.id,
             _ => self.publication.participant,
         };
         let (mut agencies, mut written) = (AgencyOf::new(), HashSet::new());
         for line in &self.publication.lines {
-            let agency = first_given(&[self.agency_of(line, &networks), fallback]);
+            let agency = first_non_empty(&[self.find_agency_id(line, &networks), fallback]);
             agencies.entry(line.id).or_insert(agency);
             if written.insert(agency) {
                 self.write_agency(agency, line)?;
@@ -53,53 +53,53 @@ impl Writer<'_, '_> {
     }
 
     /// The networks that list lines, by the lines' ids.
-    fn networks_of_lines(&self) -> HashMap<Text, u32> {
+    fn index_networks_by_line(&self) -> HashMap<TextId, u32> {
         let mut networks = HashMap::new();
         for (number, network) in (0..).zip(&self.publication.networks) {
-            for &line in self.publication.list(&network.lines) {
+            for &line in self.publication.references_in(&network.lines) {
                 networks.entry(line).or_insert(number);
             }
         }
         networks
     }
 
-    fn agency_of(&self, line: &Line, networks: &HashMap<Text, u32>) -> Text {
+    fn find_agency_id(&self, line: &Line, networks: &HashMap<TextId, u32>) -> TextId {
         let all = &self.publication.networks;
-        let authority = |network: &Network| network.authority;
-        let of_group = find(all, &self.index.networks, line.group).map(authority);
-        let of_network = find(all, networks, line.id).map(authority);
+        let authority = |network: &LineNetwork| network.authority;
+        let of_group = find_record(all, &self.index.networks, line.group).map(authority);
+        let of_network = find_record(all, networks, line.id).map(authority);
         let given = [of_group.unwrap_or_default(), of_network.unwrap_or_default()];
         let known = [line.authority, given[0], given[1], line.operator];
         // One that is in no file is only better than none.
-        let is_known = |id: &Text| self.index.organisations.contains_key(id);
-        known.into_iter().find(is_known).unwrap_or_else(|| first_given(&known))
+        let is_known = |id: &TextId| self.index.organisations.contains_key(id);
+        known.into_iter().find(is_known).unwrap_or_else(|| first_non_empty(&known))
     }
 
-    fn write_agency(&mut self, id: Text, line: &Line) -> Result<(), Error> {
+    fn write_agency(&mut self, id: TextId, line: &Line) -> Result<(), Error> {
         let timezone = self.publication.timezone.as_deref().unwrap_or("UTC");
         let language = self.publication.language.as_deref().unwrap_or_default();
         let organisations = &self.publication.organisations;
-        let organisation = find(organisations, &self.index.organisations, id);
+        let organisation = find_record(organisations, &self.index.organisations, id);
         let is_unresolved = organisation.is_none() && id != self.publication.participant;
         if is_unresolved {
-            self.leads_nowhere(line.file, "OperatorRef", line.id, id);
+            self.report_dangling_reference(line.file, "OperatorRef", line.id, id);
         }
         let missing = Organisation::default();
         let Organisation { name, short_name, phone, email, .. } = *organisation.unwrap_or(&missing);
-        let operator = find(organisations, &self.index.organisations, line.operator);
-        let url_of = |it: Option<&Organisation>| it.map_or(Text::EMPTY, |it| it.url);
+        let operator = find_record(organisations, &self.index.organisations, line.operator);
+        let url_of = |it: Option<&Organisation>| it.map_or(TextId::EMPTY, |it| it.url);
         let urls = [url_of(organisation), url_of(operator), line.url];
-        let urls = urls.map(|url| absolute(self.text(url)));
+        let urls = urls.map(|url| to_absolute_url(self.resolve_text(url)));
         let good_url = urls.iter().find(|url| addresses::is_url(url));
         let url = good_url.or(urls.iter().find(|url| !url.is_empty())).unwrap_or(&urls[0]);
-        let name = self.text(first_given(&[name, short_name, id]));
-        let (phone, email) = (self.text(phone), self.text(email));
-        let good_email = if addresses::is_mail(email) { email } else { "" };
-        let id_text = self.text(id);
+        let name = self.resolve_text(first_non_empty(&[name, short_name, id]));
+        let (phone, email) = (self.resolve_text(phone), self.resolve_text(email));
+        let good_email = if addresses::is_mail_address(email) { email } else { "" };
+        let id_text = self.resolve_text(id);
         let with = |url, email| [id_text, name, url, timezone, language, phone, email];
         let row = with(url, email);
         if good_url.is_some() && good_email == email {
-            return self.tables.row(&row);
+            return self.tables.write_row(&row);
         }
         let record = if organisation.is_some() { id } else { line.id };
         for (code, value, is_bad) in [
@@ -107,56 +107,63 @@ impl Writer<'_, '_> {
             ("invalid_email", email, good_email != email),
         ] {
             if is_bad {
-                self.refuse_address(line.file, code, record, value);
+                self.report_bad_url(line.file, code, record, value);
             }
         }
         let completed = with(good_url.map_or(AGENCY_URL_STAND_IN, |url| url), good_email);
         if !url.is_empty() {
-            return self.tables.incomplete_row(&row, &completed);
+            return self.tables.write_incomplete_row(&row, &completed);
         }
         let detail = "neither the organisation nor the operator or the line has a Url, which GTFS requires; \
                       the GTFS zip has a stand-in at example.org";
         // That the organisation is in no file is reported already.
         if !is_unresolved {
-            self.complain(line.file, "missing_url", detail, record);
+            self.report_problem(line.file, "missing_url", detail, record);
         }
-        self.tables.incomplete_row(&row, &completed)
+        self.tables.write_incomplete_row(&row, &completed)
     }
 
     /// Reports an address that validators of GTFS refuse, and that the GTFS zip therefore does not have.
     #[cold]
-    fn refuse_address(&mut self, file: u32, code: &'static str, of: Text, value: &str) {
-        let (file, of) = (self.publication.file(file), self.text(of));
-        self.problems.push_with(file, code, || {
+    fn report_bad_url(&mut self, file: u32, code: &'static str, of: TextId, value: &str) {
+        let (file, of) = (self.publication.file_name(file), self.resolve_text(of));
+        self.problems.push_lazily(file, code, || {
             let detail = "validators of GTFS refuse it; the GTFS zip does not have it";
-            Problem::new(file, code, detail).in_record(of).with_value(value)
+            Problem::new(file, code, detail).with_record(of).with_value(value)
         });
     }
 
     /// Writes who published it and for which days, where GTFS would have all that it asks for.
     pub(super) fn write_feed_info(&mut self) -> Result<(), Error> {
         let publication = self.publication;
-        let urls = publication.organisations.iter().map(|organisation| self.text(organisation.url));
-        let url = urls.map(absolute).find(|url| addresses::is_url(url));
-        let publisher = self.text(publication.participant);
+        let urls = publication
+            .organisations
+            .iter()
+            .map(|organisation| self.resolve_text(organisation.url));
+        let url = urls.map(to_absolute_url).find(|url| addresses::is_url(url));
+        let publisher = self.resolve_text(publication.participant);
         let (Some(url), Some(language)) = (url, publication.language.as_deref()) else {
             return Ok(());
         };
         if publisher.is_empty() {
             return Ok(());
         }
-        let dates = publication.validity.map(|(from, to)| (days::format(from), days::format(to)));
+        let dates = publication
+            .validity
+            .map(|(from, to)| (days::format_gtfs_date(from), days::format_gtfs_date(to)));
         let (from, to) = dates.unwrap_or_default();
         let columns = ["feed_publisher_name", "feed_publisher_url", "feed_lang"];
         let [name, address, lang] = columns;
-        self.tables
-            .begin("feed_info.txt", &[name, address, lang, "feed_start_date", "feed_end_date"])?;
-        self.tables.row(&[publisher, &url, language, &from, &to])
+        self.tables.begin_table(
+            "feed_info.txt",
+            &[name, address, lang, "feed_start_date", "feed_end_date"],
+        )?;
+        self.tables.write_row(&[publisher, &url, language, &from, &to])
     }
 }
 
 /// The address with its scheme, which producers like to leave out.
-fn absolute(url: &str) -> Cow<'_, str> {
+fn to_absolute_url(url: &str) -> Cow<'_, str> {
     if url.is_empty() || url.contains("://") {
         Cow::Borrowed(url)
     } else {

@@ -2,12 +2,15 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use super::{Index, by_id, find};
+use super::{RecordIndex, find_record, index_by_id};
 use crate::{
-    gtfs::Text,
+    gtfs::TextId,
     netex::{
-        Limits,
-        record::{Journey, NO_TIME, PassingTime, Pattern, PatternPoint, Publication, StopUse},
+        PublicationLimits,
+        record::{
+            JourneyPattern, NO_TIME, PassingTime, PatternPoint, Publication, ServiceJourney,
+            StopUse,
+        },
     },
 };
 
@@ -16,20 +19,20 @@ const DAY_SECONDS: i32 = 24 * 3_600;
 
 /// One call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call {
-    pub(super) stop_point: Text,
+pub(super) struct ScheduledCall {
+    pub(super) stop_point: TextId,
     /// Whether it has a time that cannot be read.
     has_unread_time: bool,
     pub(super) arrival: i32,
     pub(super) departure: i32,
     pub(super) use_of: StopUse,
     /// The destination that is shown from here on; empty where nothing changes.
-    pub(super) display: Text,
+    pub(super) display: TextId,
 }
 
 /// Why a journey has no calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum JourneyFault {
     /// Its pattern is in no file.
     UnknownPattern,
     /// It names a point that its pattern does not have, or has more times than its pattern has points.
@@ -48,29 +51,29 @@ pub(super) enum Fault {
 
 /// How long a demand type's links take, by their ids and by their ends, and how long it waits at points. [`NO_TIME`] of a
 /// link stands for a time that cannot be read.
-pub(super) struct Pace {
-    links: HashMap<Text, i32>,
-    ends: HashMap<(Text, Text), i32>,
-    waits: HashMap<Text, i32>,
+pub(super) struct DemandTypeTimes {
+    links: HashMap<TextId, i32>,
+    ends: HashMap<(TextId, TextId), i32>,
+    waits: HashMap<TextId, i32>,
 }
 
 /// Those of all demand types. Where a link or a point stands twice, the first counts that can be read.
-pub(super) fn paces(publication: &Publication) -> Vec<Pace> {
-    let links = by_id(&publication.timing_links, |link| link.id);
+pub(super) fn compute_demand_type_times(publication: &Publication) -> Vec<DemandTypeTimes> {
+    let links = index_by_id(&publication.timing_links, |link| link.id);
     let listed = |range: &Range<u32>| {
         let range = range.start as usize..range.end as usize;
         publication.durations.get(range).unwrap_or_default()
     };
-    let is_read = |it: &&(Text, i32)| it.1 != NO_TIME;
+    let is_read = |it: &&(TextId, i32)| it.1 != NO_TIME;
     let pace = |runs: &Range<u32>, waits: &Range<u32>| {
         let (runs, waits) = (listed(runs), listed(waits).iter().rev().filter(is_read));
         let unread = runs.iter().filter(|it| !is_read(it));
         let runs = unread.chain(runs.iter().rev().filter(is_read));
         let of_ends = runs.clone().filter_map(|&(link, seconds)| {
-            let link = find(&publication.timing_links, &links, link)?;
+            let link = find_record(&publication.timing_links, &links, link)?;
             Some(((link.from, link.to), seconds))
         });
-        Pace {
+        DemandTypeTimes {
             ends: of_ends.collect(),
             links: runs.copied().collect(),
             waits: waits.copied().collect(),
@@ -80,84 +83,87 @@ pub(super) fn paces(publication: &Publication) -> Vec<Pace> {
 }
 
 /// The points of a pattern.
-pub(super) fn points_of<'p>(publication: &'p Publication, pattern: &Pattern) -> &'p [PatternPoint] {
+pub(super) fn pattern_points<'p>(
+    publication: &'p Publication,
+    pattern: &JourneyPattern,
+) -> &'p [PatternPoint] {
     let range = pattern.points.start as usize..pattern.points.end as usize;
     publication.pattern_points.get(range).unwrap_or_default()
 }
 
 /// Puts the calls of a journey into `calls`.
-pub(super) fn read(
+pub(super) fn read_calls(
     publication: &Publication,
-    index: &Index,
-    journey: &Journey,
-    calls: &mut Vec<Call>,
-) -> Result<(), Fault> {
+    index: &RecordIndex,
+    journey: &ServiceJourney,
+    calls: &mut Vec<ScheduledCall>,
+) -> Result<(), JourneyFault> {
     calls.clear();
-    let pattern = find(&publication.patterns, &index.patterns, journey.pattern);
-    let points = pattern.map_or(&[][..], |pattern| points_of(publication, pattern));
-    if points.len().max(journey.times.len()) > Limits::CALLS {
-        return Err(Fault::TooLong);
+    let pattern = find_record(&publication.patterns, &index.patterns, journey.pattern);
+    let points = pattern.map_or(&[][..], |pattern| pattern_points(publication, pattern));
+    if points.len().max(journey.times.len()) > PublicationLimits::CALLS {
+        return Err(JourneyFault::TooLong);
     }
     if journey.times.is_empty() {
-        let pace = find(&index.paces, &index.demand_types, journey.demand_type);
-        let pace = pace.ok_or(Fault::NoTimes)?;
+        let pace = find_record(&index.paces, &index.demand_types, journey.demand_type);
+        let pace = pace.ok_or(JourneyFault::NoTimes)?;
         if pattern.is_none() {
-            return Err(Fault::UnknownPattern);
+            return Err(JourneyFault::UnknownPattern);
         }
-        run(journey, pace, points, calls)?;
+        compute_call_times(journey, pace, points, calls)?;
     } else {
-        pair(publication, journey, pattern.map(|_| points), calls)?;
+        pair_times_with_points(publication, journey, pattern.map(|_| points), calls)?;
     }
     calls.retain(|call| !call.use_of.passes);
     let (Some(first), Some(last)) = (calls.first(), calls.last()) else {
-        return Err(Fault::NoTimes);
+        return Err(JourneyFault::NoTimes);
     };
     let mut untimed = [first, last].into_iter().filter(|call| call.departure == NO_TIME).peekable();
     if untimed.peek().is_some() {
         let are_unread = untimed.all(|call| call.has_unread_time);
-        return Err(if are_unread { Fault::UnreadTimes } else { Fault::NoTimes });
+        return Err(if are_unread { JourneyFault::UnreadTimes } else { JourneyFault::NoTimes });
     }
     let is_before = |time: i32| time < 0 && time != NO_TIME;
     if calls.iter().any(|call| is_before(call.arrival) || is_before(call.departure)) {
-        return Err(Fault::DayBefore);
+        return Err(JourneyFault::DayBefore);
     }
     Ok(())
 }
 
 /// Pairs passing times with points: by the points that they name, or one by one.
-fn pair(
+fn pair_times_with_points(
     publication: &Publication,
-    journey: &Journey,
+    journey: &ServiceJourney,
     points: Option<&[PatternPoint]>,
-    calls: &mut Vec<Call>,
-) -> Result<(), Fault> {
+    calls: &mut Vec<ScheduledCall>,
+) -> Result<(), JourneyFault> {
     let range = journey.times.start as usize..journey.times.end as usize;
     let times = publication.passing_times.get(range).unwrap_or_default();
     if times
         .iter()
         .all(|time| time.is_window && time.departure == NO_TIME && time.arrival == NO_TIME)
     {
-        return Err(Fault::Windows);
+        return Err(JourneyFault::Windows);
     }
     let (mut latest, mut days) = (NO_TIME, 0);
     let known = points.unwrap_or_default();
-    for (time, at) in in_order(times, known) {
+    for (time, at) in order_passing_times(times, known) {
         let point = at.and_then(|at| known.get(at));
         let stop_point = match (time.stop_point, point) {
-            (Text::EMPTY, Some(point)) => point.stop_point,
-            (Text::EMPTY, None) if points.is_none() => return Err(Fault::UnknownPattern),
-            (Text::EMPTY, None) => return Err(Fault::UnknownPoint),
+            (TextId::EMPTY, Some(point)) => point.stop_point,
+            (TextId::EMPTY, None) if points.is_none() => return Err(JourneyFault::UnknownPattern),
+            (TextId::EMPTY, None) => return Err(JourneyFault::UnknownPoint),
             (stop_point, _) => stop_point,
         };
         // A call may stand beside a pattern with other points; what is said there is then not about it.
         let point = point.filter(|point| point.stop_point == stop_point);
-        let mut call = Call {
+        let mut call = ScheduledCall {
             stop_point,
             has_unread_time: time.has_unread_time,
             arrival: if time.arrival == NO_TIME { time.departure } else { time.arrival },
             departure: if time.departure == NO_TIME { time.arrival } else { time.departure },
             use_of: time.use_of.or(point.map(|point| point.use_of)).unwrap_or_default(),
-            display: point.map_or(Text::EMPTY, |point| point.display),
+            display: point.map_or(TextId::EMPTY, |point| point.display),
         };
         for time_of in [&mut call.arrival, &mut call.departure] {
             if *time_of == NO_TIME {
@@ -182,27 +188,27 @@ fn pair(
 
 /// Passing times, each with the number of its point in the pattern: in the order of the points where all name theirs, else
 /// as they stand. Where none names its point and there are as many as calls, the points that are only passed have none.
-fn in_order<'t>(
+fn order_passing_times<'t>(
     times: &'t [PassingTime],
     points: &[PatternPoint],
 ) -> Vec<(&'t PassingTime, Option<usize>)> {
     let mut next = 0;
     let mut placed: Vec<_> = Vec::with_capacity(times.len());
     let n_calls = points.iter().filter(|point| !point.use_of.passes).count();
-    let steps_over = times.len() == n_calls && times.iter().all(|time| time.point == Text::EMPTY);
+    let steps_over = times.len() == n_calls && times.iter().all(|time| time.point == TextId::EMPTY);
     for time in times {
         while steps_over && points.get(next).is_some_and(|point| point.use_of.passes) {
             next += 1;
         }
         let at = match time.point {
-            Text::EMPTY => Some(next),
+            TextId::EMPTY => Some(next),
             point if points.get(next).is_some_and(|it| it.id == point) => Some(next),
             point => points.iter().position(|it| it.id == point),
         };
         next = at.map_or(next, |at| at + 1);
         placed.push((time, at));
     }
-    let all_named = times.iter().all(|time| time.point != Text::EMPTY);
+    let all_named = times.iter().all(|time| time.point != TextId::EMPTY);
     if all_named && placed.iter().all(|(_, at)| at.is_some()) {
         placed.sort_by_key(|(_, at)| *at);
     }
@@ -210,17 +216,17 @@ fn in_order<'t>(
 }
 
 /// Computes the times from the departure, how long each link takes, and how long one waits at each point.
-fn run(
-    journey: &Journey,
-    pace: &Pace,
+fn compute_call_times(
+    journey: &ServiceJourney,
+    pace: &DemandTypeTimes,
     points: &[PatternPoint],
-    calls: &mut Vec<Call>,
-) -> Result<(), Fault> {
+    calls: &mut Vec<ScheduledCall>,
+) -> Result<(), JourneyFault> {
     // What is not there is told, whatever else cannot be read.
     let mut is_unread = false;
     let mut now = match (journey.departure, journey.headways.first()) {
         (NO_TIME, Some(&(first, ..))) => first,
-        (NO_TIME, None) if !journey.has_unread_start => return Err(Fault::NoTimes),
+        (NO_TIME, None) if !journey.has_unread_start => return Err(JourneyFault::NoTimes),
         (NO_TIME, None) => {
             is_unread = true;
             0
@@ -234,7 +240,7 @@ fn run(
             now = now.saturating_add(wait.unwrap_or(0));
         }
         let (use_of, display) = (point.use_of, point.display);
-        calls.push(Call {
+        calls.push(ScheduledCall {
             stop_point: point.stop_point,
             has_unread_time: false,
             arrival,
@@ -245,14 +251,14 @@ fn run(
         if let Some(next) = next {
             let takes = match point.link {
                 // Where a point does not say which link it begins, the link is known by its ends.
-                Text::EMPTY => pace.ends.get(&(point.stop_point, next.stop_point)),
+                TextId::EMPTY => pace.ends.get(&(point.stop_point, next.stop_point)),
                 named => pace.links.get(&named),
             };
-            match *takes.ok_or(Fault::NoTimes)? {
+            match *takes.ok_or(JourneyFault::NoTimes)? {
                 NO_TIME => is_unread = true,
                 seconds => now = now.saturating_add(seconds),
             }
         }
     }
-    if is_unread { Err(Fault::UnreadTimes) } else { Ok(()) }
+    if is_unread { Err(JourneyFault::UnreadTimes) } else { Ok(()) }
 }

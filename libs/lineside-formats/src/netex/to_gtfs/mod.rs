@@ -6,32 +6,32 @@
 mod agencies;
 mod calls;
 mod modes;
-mod names;
+mod stop_names;
 mod routes;
 mod services;
-mod stand_in_points;
+mod placeholder_points;
 mod stops;
 mod trips;
-mod unread;
+mod unread_days;
 
 use std::collections::{HashMap, HashSet};
 
-use self::{calls::Pace, services::Services};
+use self::{calls::DemandTypeTimes, services::JourneyServices};
 use super::record::Publication;
 use crate::{
-    Error, Losses, Problem, Problems,
-    gtfs::{Tables, Text},
+    ConversionReport, Error, Problem, Problems,
+    gtfs::{TableWriter, TextId},
 };
 
 /// Writes all tables.
-pub(super) fn write(
+pub(super) fn write_tables(
     publication: &Publication,
-    tables: &mut dyn Tables,
+    tables: &mut dyn TableWriter,
     problems: &mut Problems,
-) -> Result<Losses, Error> {
-    let mut writer = Writer {
+) -> Result<ConversionReport, Error> {
+    let mut writer = GtfsWriter {
         publication,
-        index: Index::new(publication),
+        index: RecordIndex::new(publication),
         tables,
         problems,
         losses: publication.untranslated.clone(),
@@ -41,8 +41,8 @@ pub(super) fn write(
     writer.write_feed_info()?;
     writer.write_stops()?;
     writer.write_routes(&agencies)?;
-    let mut services = Services::new(publication);
-    writer.check_days(&services);
+    let mut services = JourneyServices::new(publication);
+    writer.check_day_references(&services);
     let trips = writer.choose_trips(&mut services)?;
     writer.write_services(&services)?;
     writer.write_trips(&trips, &services)?;
@@ -53,49 +53,49 @@ pub(super) fn write(
 }
 
 /// A dataset that is being written.
-struct Writer<'p, 'o> {
+struct GtfsWriter<'p, 'o> {
     publication: &'p Publication,
-    index: Index,
-    tables: &'o mut dyn Tables,
+    index: RecordIndex,
+    tables: &'o mut dyn TableWriter,
     problems: &'o mut Problems,
-    losses: Losses,
+    losses: ConversionReport,
     /// The `stop_id` of each stop point.
-    stop_of: HashMap<Text, Text>,
+    stop_of: HashMap<TextId, TextId>,
 }
 
 /// Records by their ids. Of several of one id the first counts.
-struct Index {
-    organisations: HashMap<Text, u32>,
-    networks: HashMap<Text, u32>,
-    lines: HashMap<Text, u32>,
-    routes: HashMap<Text, u32>,
-    displays: HashMap<Text, u32>,
-    train_numbers: HashMap<Text, u32>,
-    stop_places: HashMap<Text, u32>,
-    quays: HashMap<Text, u32>,
-    place_of_quay: HashMap<Text, Text>,
-    patterns: HashMap<Text, u32>,
-    demand_types: HashMap<Text, u32>,
+struct RecordIndex {
+    organisations: HashMap<TextId, u32>,
+    networks: HashMap<TextId, u32>,
+    lines: HashMap<TextId, u32>,
+    routes: HashMap<TextId, u32>,
+    displays: HashMap<TextId, u32>,
+    train_numbers: HashMap<TextId, u32>,
+    stop_places: HashMap<TextId, u32>,
+    quays: HashMap<TextId, u32>,
+    place_of_quay: HashMap<TextId, TextId>,
+    patterns: HashMap<TextId, u32>,
+    demand_types: HashMap<TextId, u32>,
     /// Of each demand type.
-    paces: Vec<Pace>,
-    line_of_route: HashMap<Text, Text>,
+    paces: Vec<DemandTypeTimes>,
+    line_of_route: HashMap<TextId, TextId>,
 }
 
-impl Index {
-    fn new(publication: &Publication) -> Index {
-        Index {
-            organisations: by_id(&publication.organisations, |it| it.id),
-            networks: by_id(&publication.networks, |it| it.id),
-            lines: by_id(&publication.lines, |it| it.id),
-            routes: by_id(&publication.routes, |it| it.id),
-            displays: by_id(&publication.displays, |it| it.id),
-            train_numbers: by_id(&publication.train_numbers, |it| it.id),
-            stop_places: by_id(&publication.stop_places, |it| it.id),
-            quays: by_id(&publication.quays, |it| it.id),
-            place_of_quay: places_of_quays(publication),
-            patterns: by_id(&publication.patterns, |it| it.id),
-            demand_types: by_id(&publication.demand_types, |it| it.id),
-            paces: calls::paces(publication),
+impl RecordIndex {
+    fn new(publication: &Publication) -> RecordIndex {
+        RecordIndex {
+            organisations: index_by_id(&publication.organisations, |it| it.id),
+            networks: index_by_id(&publication.networks, |it| it.id),
+            lines: index_by_id(&publication.lines, |it| it.id),
+            routes: index_by_id(&publication.routes, |it| it.id),
+            displays: index_by_id(&publication.displays, |it| it.id),
+            train_numbers: index_by_id(&publication.train_numbers, |it| it.id),
+            stop_places: index_by_id(&publication.stop_places, |it| it.id),
+            quays: index_by_id(&publication.quays, |it| it.id),
+            place_of_quay: map_quays_to_places(publication),
+            patterns: index_by_id(&publication.patterns, |it| it.id),
+            demand_types: index_by_id(&publication.demand_types, |it| it.id),
+            paces: calls::compute_demand_type_times(publication),
             line_of_route: publication.line_of_route.iter().copied().collect(),
         }
     }
@@ -103,12 +103,13 @@ impl Index {
 
 /// The stop place of each quay: that in which it stands, or that it names, or else the first that lists it. One that
 /// consists of others is nobody's station.
-fn places_of_quays(publication: &Publication) -> HashMap<Text, Text> {
-    let own = publication.quays.iter().filter(|quay| quay.parent != Text::EMPTY);
-    let mut places: HashMap<Text, Text> = own.map(|quay| (quay.id, quay.parent)).collect();
-    let groups: HashSet<Text> = publication.stop_places.iter().map(|place| place.parent).collect();
-    let known: HashSet<Text> = publication.stop_places.iter().map(|place| place.id).collect();
-    let is_station = |place: &Text| known.contains(place) && !groups.contains(place);
+fn map_quays_to_places(publication: &Publication) -> HashMap<TextId, TextId> {
+    let own = publication.quays.iter().filter(|quay| quay.parent != TextId::EMPTY);
+    let mut places: HashMap<TextId, TextId> = own.map(|quay| (quay.id, quay.parent)).collect();
+    let groups: HashSet<TextId> =
+        publication.stop_places.iter().map(|place| place.parent).collect();
+    let known: HashSet<TextId> = publication.stop_places.iter().map(|place| place.id).collect();
+    let is_station = |place: &TextId| known.contains(place) && !groups.contains(place);
     for &(quay, place) in publication.place_of_quay.iter().filter(|(_, it)| is_station(it)) {
         places.entry(quay).or_insert(place);
     }
@@ -116,11 +117,11 @@ fn places_of_quays(publication: &Publication) -> HashMap<Text, Text> {
 }
 
 /// The number of each record by its id.
-fn by_id<T>(records: &[T], id_of: impl Fn(&T) -> Text) -> HashMap<Text, u32> {
+fn index_by_id<T>(records: &[T], id_of: impl Fn(&T) -> TextId) -> HashMap<TextId, u32> {
     let mut index = HashMap::with_capacity(records.len());
     for (number, record) in (0..).zip(records) {
         let id = id_of(record);
-        if id != Text::EMPTY {
+        if id != TextId::EMPTY {
             index.entry(id).or_insert(number);
         }
     }
@@ -128,35 +129,42 @@ fn by_id<T>(records: &[T], id_of: impl Fn(&T) -> Text) -> HashMap<Text, u32> {
 }
 
 /// The record of an id.
-fn find<'r, T>(records: &'r [T], index: &HashMap<Text, u32>, id: Text) -> Option<&'r T> {
+fn find_record<'r, T>(records: &'r [T], index: &HashMap<TextId, u32>, id: TextId) -> Option<&'r T> {
     records.get(*index.get(&id)? as usize)
 }
 
-impl<'p> Writer<'p, '_> {
-    fn text(&self, text: Text) -> &'p str {
-        self.publication.text(text)
+impl<'p> GtfsWriter<'p, '_> {
+    fn resolve_text(&self, text: TextId) -> &'p str {
+        self.publication.resolve_text(text)
     }
 
     /// Tells of a reference that leads nowhere: in which file, of which record, and to what.
     #[cold]
-    fn leads_nowhere(&mut self, file: u32, field: &'static str, of: Text, to: Text) {
-        let (file, of, to) = (self.publication.file(file), self.text(of), self.text(to));
-        self.problems.push_with(file, "unresolved_for_timetable", || {
+    fn report_dangling_reference(
+        &mut self,
+        file: u32,
+        field: &'static str,
+        of: TextId,
+        to: TextId,
+    ) {
+        let (file, of, to) =
+            (self.publication.file_name(file), self.resolve_text(of), self.resolve_text(to));
+        self.problems.push_lazily(file, "unresolved_for_timetable", || {
             let detail = "refers to something that is in no file";
-            let problem = Problem::new(file, "unresolved_for_timetable", detail).in_record(of);
-            problem.in_field(field).with_value(to)
+            let problem = Problem::new(file, "unresolved_for_timetable", detail).with_record(of);
+            problem.with_field(field).with_value(to)
         });
     }
 
     /// Tells what is wrong about a record.
     #[cold]
-    fn complain(&mut self, file: u32, code: &'static str, detail: &str, of: Text) {
-        let (file, of) = (self.publication.file(file), self.text(of));
-        self.problems.push_with(file, code, || Problem::new(file, code, detail).in_record(of));
+    fn report_problem(&mut self, file: u32, code: &'static str, detail: &str, of: TextId) {
+        let (file, of) = (self.publication.file_name(file), self.resolve_text(of));
+        self.problems.push_lazily(file, code, || Problem::new(file, code, detail).with_record(of));
     }
 }
 
 /// The first text that is not empty.
-fn first_given(texts: &[Text]) -> Text {
-    texts.iter().copied().find(|&text| text != Text::EMPTY).unwrap_or_default()
+fn first_non_empty(texts: &[TextId]) -> TextId {
+    texts.iter().copied().find(|&text| text != TextId::EMPTY).unwrap_or_default()
 }

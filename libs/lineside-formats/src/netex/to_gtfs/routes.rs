@@ -2,28 +2,30 @@
 
 use std::collections::HashMap;
 
-use super::{Writer, agencies::AgencyOf, find, first_given, modes::route_type};
+use super::{GtfsWriter, agencies::AgencyOf, find_record, first_non_empty, modes::route_type};
 use crate::{
     Error,
-    gtfs::Text,
-    netex::record::{Journey, Line},
+    gtfs::TextId,
+    netex::record::{Line, ServiceJourney},
 };
 
 /// What a line runs with whose mode nobody names: a bus.
 const MODE_UNKNOWN: u16 = 3;
 
-impl<'p> Writer<'p, '_> {
+impl<'p> GtfsWriter<'p, '_> {
     pub(super) fn write_routes(&mut self, agencies: &AgencyOf) -> Result<(), Error> {
         let [id, agency, short, long, about] =
             ["route_id", "agency_id", "route_short_name", "route_long_name", "route_desc"];
         let [kind, url, color, text_color] =
             ["route_type", "route_url", "route_color", "route_text_color"];
-        self.tables
-            .begin("routes.txt", &[id, agency, short, long, about, kind, url, color, text_color])?;
-        let modes = self.modes_of_journeys();
+        self.tables.begin_table(
+            "routes.txt",
+            &[id, agency, short, long, about, kind, url, color, text_color],
+        )?;
+        let modes = self.index_journey_modes();
         for (number, line) in (0..).zip(&self.publication.lines) {
             if self.index.lines.get(&line.id) != Some(&number) {
-                self.complain(
+                self.report_problem(
                     line.file,
                     "duplicate_in_timetable",
                     "stands there twice; the first counts",
@@ -31,41 +33,43 @@ impl<'p> Writer<'p, '_> {
                 );
                 continue;
             }
-            let mode = first_given(&[line.mode, modes.get(&line.id).copied().unwrap_or_default()]);
-            let kind = route_type(self.text(mode), self.text(line.submode)).unwrap_or_else(|| {
-                let detail = "has no mode that GTFS knows and is taken for a bus";
-                self.complain(line.file, "unknown_transport_mode", detail, line.id);
-                MODE_UNKNOWN
-            });
+            let mode =
+                first_non_empty(&[line.mode, modes.get(&line.id).copied().unwrap_or_default()]);
+            let kind = route_type(self.resolve_text(mode), self.resolve_text(line.submode))
+                .unwrap_or_else(|| {
+                    let detail = "has no mode that GTFS knows and is taken for a bus";
+                    self.report_problem(line.file, "unknown_transport_mode", detail, line.id);
+                    MODE_UNKNOWN
+                });
             let agency = agencies.get(&line.id).copied().unwrap_or_default();
             self.write_route(line, agency, kind)?;
         }
         Ok(())
     }
 
-    fn write_route(&mut self, line: &Line, agency: Text, kind: u16) -> Result<(), Error> {
-        let short = self.text(first_given(&[line.public_code, line.short_name]));
-        let name = self.text(first_given(&[line.name, line.id]));
+    fn write_route(&mut self, line: &Line, agency: TextId, kind: u16) -> Result<(), Error> {
+        let short = self.resolve_text(first_non_empty(&[line.public_code, line.short_name]));
+        let name = self.resolve_text(first_non_empty(&[line.name, line.id]));
         let long = if name == short { "" } else { name };
-        self.tables.row(&[
-            self.text(line.id),
-            self.text(agency),
+        self.tables.write_row(&[
+            self.resolve_text(line.id),
+            self.resolve_text(agency),
             short,
             long,
-            self.text(line.description),
+            self.resolve_text(line.description),
             &kind.to_string(),
-            self.text(line.url),
-            color(self.text(line.colour)),
-            color(self.text(line.text_colour)),
+            self.resolve_text(line.url),
+            parse_color(self.resolve_text(line.colour)),
+            parse_color(self.resolve_text(line.text_colour)),
         ])
     }
 
     /// The modes of journeys, by line: for lines that name none themselves.
-    fn modes_of_journeys(&self) -> HashMap<Text, Text> {
+    fn index_journey_modes(&self) -> HashMap<TextId, TextId> {
         let mut modes = HashMap::new();
-        if self.publication.lines.iter().any(|line| line.mode == Text::EMPTY) {
-            for journey in self.publication.journeys.iter().filter(|it| it.mode != Text::EMPTY) {
-                if let Some(line) = self.line_of(journey) {
+        if self.publication.lines.iter().any(|line| line.mode == TextId::EMPTY) {
+            for journey in self.publication.journeys.iter().filter(|it| it.mode != TextId::EMPTY) {
+                if let Some(line) = self.line_for_journey(journey) {
                     modes.entry(line.id).or_insert(journey.mode);
                 }
             }
@@ -74,26 +78,26 @@ impl<'p> Writer<'p, '_> {
     }
 
     /// The line of a journey: its own, its pattern's, or that of the route.
-    pub(super) fn line_of(&self, journey: &Journey) -> Option<&'p Line> {
+    pub(super) fn line_for_journey(&self, journey: &ServiceJourney) -> Option<&'p Line> {
         let publication = self.publication;
-        let pattern = find(&publication.patterns, &self.index.patterns, journey.pattern);
-        let of_route = |id: Text| {
-            let route = find(&publication.routes, &self.index.routes, id);
+        let pattern = find_record(&publication.patterns, &self.index.patterns, journey.pattern);
+        let of_route = |id: TextId| {
+            let route = find_record(&publication.routes, &self.index.routes, id);
             let listed = self.index.line_of_route.get(&id).copied().unwrap_or_default();
-            first_given(&[route.map_or(Text::EMPTY, |route| route.line), listed])
+            first_non_empty(&[route.map_or(TextId::EMPTY, |route| route.line), listed])
         };
         let named = [
             journey.line,
-            pattern.map_or(Text::EMPTY, |pattern| pattern.line),
-            pattern.map_or(Text::EMPTY, |pattern| of_route(pattern.route)),
+            pattern.map_or(TextId::EMPTY, |pattern| pattern.line),
+            pattern.map_or(TextId::EMPTY, |pattern| of_route(pattern.route)),
             of_route(journey.route),
         ];
-        named.into_iter().find_map(|line| find(&publication.lines, &self.index.lines, line))
+        named.into_iter().find_map(|line| find_record(&publication.lines, &self.index.lines, line))
     }
 }
 
 /// The last six digits of a color: some have transparency before them. Empty if it is none.
-fn color(text: &str) -> &str {
+fn parse_color(text: &str) -> &str {
     let digits = text.strip_prefix('#').unwrap_or(text);
     let color = match digits.len() {
         6 => digits,
@@ -105,7 +109,7 @@ fn color(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::color;
+    use super::parse_color;
 
     #[test]
     fn colors_are_six_digits_or_nothing() {
@@ -117,7 +121,7 @@ mod tests {
             ("ÿÿÿ", ""),
             ("", ""),
         ] {
-            assert_eq!(color(text), expected, "{text}");
+            assert_eq!(parse_color(text), expected, "{text}");
         }
     }
 }

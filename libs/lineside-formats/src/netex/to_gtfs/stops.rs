@@ -5,13 +5,13 @@
 use std::collections::HashSet;
 
 use super::{
-    Writer, find, first_given,
-    names::{Names, place_of},
-    stand_in_points::StandInPoints,
+    GtfsWriter, find_record, first_non_empty,
+    placeholder_points::PlaceholderPoints,
+    stop_names::{StopNames, parent_place},
 };
 use crate::{
     Error,
-    gtfs::Text,
+    gtfs::TextId,
     netex::record::{Degrees, StopPoint},
 };
 
@@ -19,60 +19,62 @@ const STATION: &str = "1";
 const STOP: &str = "";
 
 /// A row of `stops.txt`.
-pub(super) struct Stop {
+pub(super) struct GtfsStop {
     /// The number of the file that names it.
     file: u32,
-    pub(super) id: Text,
-    code: Text,
+    pub(super) id: TextId,
+    code: TextId,
     /// Its id where it is empty.
-    name: Text,
+    name: TextId,
     pub(super) point: Option<Degrees>,
     kind: &'static str,
-    pub(super) parent: Text,
+    pub(super) parent: TextId,
     wheelchair: Option<bool>,
-    platform: Text,
+    platform: TextId,
 }
 
 /// The rows so far.
 #[derive(Default)]
-struct Stops {
-    rows: Vec<Stop>,
-    ids: HashSet<Text>,
+struct GtfsStopRows {
+    rows: Vec<GtfsStop>,
+    ids: HashSet<TextId>,
 }
 
-impl Writer<'_, '_> {
+impl GtfsWriter<'_, '_> {
     pub(super) fn write_stops(&mut self) -> Result<(), Error> {
         let [id, code, name, lat, lon] =
             ["stop_id", "stop_code", "stop_name", "stop_lat", "stop_lon"];
         let [kind, parent, wheelchair, platform] =
             ["location_type", "parent_station", "wheelchair_boarding", "platform_code"];
-        self.tables
-            .begin("stops.txt", &[id, code, name, lat, lon, kind, parent, wheelchair, platform])?;
-        let mut stops = Stops::default();
-        let names = Names::new(self.publication, &self.index);
+        self.tables.begin_table(
+            "stops.txt",
+            &[id, code, name, lat, lon, kind, parent, wheelchair, platform],
+        )?;
+        let mut stops = GtfsStopRows::default();
+        let names = StopNames::new(self.publication, &self.index);
         let stations = self.add_stop_places(&names, &mut stops);
         self.add_quays(&names, &stations, &mut stops);
-        self.place_stop_points(&names, &stations, &mut stops);
+        self.assign_stop_points(&names, &stations, &mut stops);
         self.write_stop_rows(&stops.rows)
     }
 
     /// Adds the stop places, and returns those that are stations: that have quays.
-    fn add_stop_places(&mut self, names: &Names, stops: &mut Stops) -> HashSet<Text> {
+    fn add_stop_places(&mut self, names: &StopNames, stops: &mut GtfsStopRows) -> HashSet<TextId> {
         let publication = self.publication;
         let places = &publication.stop_places;
-        let is_known = |id: &Text| self.index.stop_places.contains_key(id);
-        let of_quays = publication.quays.iter().map(|quay| place_of(&self.index, quay));
-        let stations: HashSet<Text> = of_quays.filter(is_known).collect();
-        let groups: HashSet<Text> =
+        let is_known = |id: &TextId| self.index.stop_places.contains_key(id);
+        let of_quays = publication.quays.iter().map(|quay| parent_place(&self.index, quay));
+        let stations: HashSet<TextId> = of_quays.filter(is_known).collect();
+        let groups: HashSet<TextId> =
             places.iter().map(|place| place.parent).filter(is_known).collect();
         for place in places {
             if groups.contains(&place.id) && !stations.contains(&place.id) {
                 let why = "GTFS has no stations that consist of stations";
-                self.losses.push("StopPlace", why, Some(self.text(place.id)));
+                self.losses.record_dropped("StopPlace", why, Some(self.resolve_text(place.id)));
                 continue;
             }
             if !stops.ids.insert(place.id) {
-                self.complain(
+                self.report_problem(
                     place.file,
                     "duplicate_in_timetable",
                     "stands there twice; the first counts",
@@ -80,37 +82,42 @@ impl Writer<'_, '_> {
                 );
                 continue;
             }
-            let name = names.of_place(place.id);
-            self.miss_name(place.file, name, place.id);
+            let name = names.stop_place_name(place.id);
+            self.report_missing_name(place.file, name, place.id);
             let kind = if stations.contains(&place.id) { STATION } else { STOP };
-            stops.rows.push(Stop {
+            stops.rows.push(GtfsStop {
                 file: place.file,
                 id: place.id,
                 code: place.public_code,
                 name,
                 point: place.point,
                 kind,
-                parent: Text::EMPTY,
+                parent: TextId::EMPTY,
                 wheelchair: place.wheelchair,
-                platform: Text::EMPTY,
+                platform: TextId::EMPTY,
             });
         }
         stations
     }
 
     /// Tells of a stop that nothing gives a name.
-    fn miss_name(&mut self, file: u32, name: Text, id: Text) {
-        if name == Text::EMPTY {
+    fn report_missing_name(&mut self, file: u32, name: TextId, id: TextId) {
+        if name == TextId::EMPTY {
             let detail = "has no name, nor has what is there; its id stands for it";
-            self.complain(file, "missing_name", detail, id);
+            self.report_problem(file, "missing_name", detail, id);
         }
     }
 
-    fn add_quays(&mut self, names: &Names, stations: &HashSet<Text>, stops: &mut Stops) {
+    fn add_quays(
+        &mut self,
+        names: &StopNames,
+        stations: &HashSet<TextId>,
+        stops: &mut GtfsStopRows,
+    ) {
         let publication = self.publication;
         for quay in &publication.quays {
             if !stops.ids.insert(quay.id) {
-                self.complain(
+                self.report_problem(
                     quay.file,
                     "duplicate_in_timetable",
                     "stands there twice; the first counts",
@@ -118,17 +125,17 @@ impl Writer<'_, '_> {
                 );
                 continue;
             }
-            let place = place_of(&self.index, quay);
-            let station = find(&publication.stop_places, &self.index.stop_places, place);
-            if station.is_none() && place != Text::EMPTY {
-                self.leads_nowhere(quay.file, "SiteRef", quay.id, place);
+            let place = parent_place(&self.index, quay);
+            let station = find_record(&publication.stop_places, &self.index.stop_places, place);
+            if station.is_none() && place != TextId::EMPTY {
+                self.report_dangling_reference(quay.file, "SiteRef", quay.id, place);
             }
-            let name = names.of_quay(quay.id);
-            self.miss_name(quay.file, name, quay.id);
-            stops.rows.push(Stop {
+            let name = names.quay_name(quay.id);
+            self.report_missing_name(quay.file, name, quay.id);
+            stops.rows.push(GtfsStop {
                 file: quay.file,
                 id: quay.id,
-                code: Text::EMPTY,
+                code: TextId::EMPTY,
                 name,
                 point: quay.point.or(station.and_then(|station| station.point)),
                 kind: STOP,
@@ -143,21 +150,26 @@ impl Writer<'_, '_> {
     }
 
     /// Says which stop each stop point is, and adds stops for those that are at no place of the publication.
-    fn place_stop_points(&mut self, names: &Names, stations: &HashSet<Text>, stops: &mut Stops) {
+    fn assign_stop_points(
+        &mut self,
+        names: &StopNames,
+        stations: &HashSet<TextId>,
+        stops: &mut GtfsStopRows,
+    ) {
         let publication = self.publication;
-        let points = super::by_id(&publication.stop_points, |point| point.id);
+        let points = super::index_by_id(&publication.stop_points, |point| point.id);
         for assignment in &publication.stop_assignments {
             if self.stop_of.contains_key(&assignment.stop_point) {
                 let why = "GTFS has one place for a stop; the first counts";
-                let id = self.text(assignment.stop_point);
-                self.losses.push("PassengerStopAssignment", why, Some(id));
+                let id = self.resolve_text(assignment.stop_point);
+                self.losses.record_dropped("PassengerStopAssignment", why, Some(id));
                 continue;
             }
-            let point = find(&publication.stop_points, &points, assignment.stop_point);
+            let point = find_record(&publication.stop_points, &points, assignment.stop_point);
             let station = assignment.stop_place;
-            let stop = if assignment.quay != Text::EMPTY {
+            let stop = if assignment.quay != TextId::EMPTY {
                 if !self.index.quays.contains_key(&assignment.quay) {
-                    self.leads_nowhere(
+                    self.report_dangling_reference(
                         assignment.file,
                         "QuayRef",
                         assignment.stop_point,
@@ -165,12 +177,12 @@ impl Writer<'_, '_> {
                     );
                 }
                 assignment.quay
-            } else if stations.contains(&station) || station == Text::EMPTY {
+            } else if stations.contains(&station) || station == TextId::EMPTY {
                 // Nobody may call at a station as a whole, so the stop point stands in it by itself.
                 assignment.stop_point
             } else {
                 if !self.index.stop_places.contains_key(&station) {
-                    self.leads_nowhere(
+                    self.report_dangling_reference(
                         assignment.file,
                         "StopPlaceRef",
                         assignment.stop_point,
@@ -181,23 +193,23 @@ impl Writer<'_, '_> {
             };
             self.stop_of.insert(assignment.stop_point, stop);
             if stops.ids.insert(stop) {
-                let parent = if stations.contains(&station) { station } else { Text::EMPTY };
-                let at = (assignment.file, parent, names.of_place(station));
+                let parent = if stations.contains(&station) { station } else { TextId::EMPTY };
+                let at = (assignment.file, parent, names.stop_place_name(station));
                 self.add_stop_point(stop, point, at, stops);
             }
         }
         for point in &publication.stop_points {
             let stop = *self.stop_of.entry(point.id).or_insert(point.id);
             if stop == point.id && stops.ids.insert(stop) {
-                let at = (point.file, Text::EMPTY, Text::EMPTY);
+                let at = (point.file, TextId::EMPTY, TextId::EMPTY);
                 self.add_stop_point(stop, Some(point), at, stops);
             }
         }
-        self.place_unknown_points(stops);
+        self.add_unknown_points(stops);
     }
 
     /// Adds stops for the stop points that patterns and calls name and no file has.
-    fn place_unknown_points(&mut self, stops: &mut Stops) {
+    fn add_unknown_points(&mut self, stops: &mut GtfsStopRows) {
         let publication = self.publication;
         let of_patterns = publication.patterns.iter().flat_map(|pattern| {
             let points = &publication.pattern_points
@@ -212,13 +224,13 @@ impl Writer<'_, '_> {
             times.iter().map(|time| (journey.file, journey.id, time.stop_point))
         });
         for (file, of, stop_point) in of_patterns.chain(of_calls) {
-            if stop_point == Text::EMPTY || self.stop_of.contains_key(&stop_point) {
+            if stop_point == TextId::EMPTY || self.stop_of.contains_key(&stop_point) {
                 continue;
             }
-            self.leads_nowhere(file, "ScheduledStopPointRef", of, stop_point);
+            self.report_dangling_reference(file, "ScheduledStopPointRef", of, stop_point);
             self.stop_of.insert(stop_point, stop_point);
             if stops.ids.insert(stop_point) {
-                self.add_stop_point(stop_point, None, (file, Text::EMPTY, Text::EMPTY), stops);
+                self.add_stop_point(stop_point, None, (file, TextId::EMPTY, TextId::EMPTY), stops);
             }
         }
     }
@@ -227,38 +239,42 @@ impl Writer<'_, '_> {
     /// if it has them.
     fn add_stop_point(
         &mut self,
-        id: Text,
+        id: TextId,
         point: Option<&StopPoint>,
-        (file, parent, name_of_place): (u32, Text, Text),
-        stops: &mut Stops,
+        (file, parent, name_of_place): (u32, TextId, TextId),
+        stops: &mut GtfsStopRows,
     ) {
-        let name = point.map_or(Text::EMPTY, |point| point.name);
-        let name = first_given(&[name, name_of_place]);
+        let name = point.map_or(TextId::EMPTY, |point| point.name);
+        let name = first_non_empty(&[name, name_of_place]);
         // That the point is in no file is told where it is named.
         if let Some(point) = point {
-            self.miss_name(point.file, name, id);
+            self.report_missing_name(point.file, name, id);
         }
-        let station = find(&self.publication.stop_places, &self.index.stop_places, parent);
+        let station = find_record(&self.publication.stop_places, &self.index.stop_places, parent);
         let place = point.and_then(|point| point.point).or(station.and_then(|it| it.point));
         if place.is_none() {
-            self.losses.push("ScheduledStopPoint", "no file says where it is", Some(self.text(id)));
+            self.losses.record_dropped(
+                "ScheduledStopPoint",
+                "no file says where it is",
+                Some(self.resolve_text(id)),
+            );
         }
-        stops.rows.push(Stop {
+        stops.rows.push(GtfsStop {
             file,
             id,
-            code: point.map_or(Text::EMPTY, |point| point.public_code),
+            code: point.map_or(TextId::EMPTY, |point| point.public_code),
             name,
             point: place,
             kind: STOP,
             parent,
             wheelchair: None,
-            platform: Text::EMPTY,
+            platform: TextId::EMPTY,
         });
     }
 
     /// Writes the rows, in the order in which the publication names the stops.
-    fn write_stop_rows(&mut self, rows: &[Stop]) -> Result<(), Error> {
-        let stand_ins = StandInPoints::new(self.publication, &self.stop_of, rows);
+    fn write_stop_rows(&mut self, rows: &[GtfsStop]) -> Result<(), Error> {
+        let stand_ins = PlaceholderPoints::new(self.publication, &self.stop_of, rows);
         for stop in rows {
             let wheelchair = match stop.wheelchair {
                 None => "",
@@ -268,11 +284,11 @@ impl Writer<'_, '_> {
             let [id, code, name, parent, platform] = [
                 stop.id,
                 stop.code,
-                first_given(&[stop.name, stop.id]),
+                first_non_empty(&[stop.name, stop.id]),
                 stop.parent,
                 stop.platform,
             ]
-            .map(|text| self.text(text));
+            .map(|text| self.resolve_text(text));
             let write_at = |point: Option<Degrees>| {
                 let degrees = |degrees: f64| format!("{degrees:.7}");
                 point.map(|(lat, lon)| (degrees(lat), degrees(lon))).unwrap_or_default()
@@ -280,17 +296,22 @@ impl Writer<'_, '_> {
             let (lat, lon) = write_at(stop.point);
             let row = [id, code, name, &lat, &lon, stop.kind, parent, wheelchair, platform];
             if stop.point.is_some() {
-                self.tables.row(&row)?;
+                self.tables.write_row(&row)?;
                 continue;
             }
-            let stand_in = stand_ins.find(stop.id);
+            let stand_in = stand_ins.placeholder_for(stop.id);
             // That its coordinates cannot be read is reported already.
             if !self.publication.unread.contains(&stop.id) {
-                self.complain(stop.file, "stop_without_location", stand_in.detail(), stop.id);
+                self.report_problem(
+                    stop.file,
+                    "stop_without_location",
+                    stand_in.problem_detail(),
+                    stop.id,
+                );
             }
-            let (lat, lon) = write_at(Some(stand_in.point()));
+            let (lat, lon) = write_at(Some(stand_in.coordinates()));
             let completed = [id, code, name, &lat, &lon, stop.kind, parent, wheelchair, platform];
-            self.tables.incomplete_row(&row, &completed)?;
+            self.tables.write_incomplete_row(&row, &completed)?;
         }
         Ok(())
     }

@@ -8,41 +8,46 @@ use super::*;
 use crate::{
     Problem,
     siri::{
-        Call, CallStatus, DepartureBoardingActivity, Exchange, Limits, Text, Time, VehicleJourney,
-        decode, encode_soap, record::Record, values::TextForm,
+        CallStatus, DepartureBoardingActivity, LanguageText, MessageLimits, SiriCall, SiriTime,
+        SoapExchange, VehicleJourney, decode_message, encode_soap, record::SiriRecord,
+        values::TextForm,
     },
 };
 
-fn random(seed: u64) -> Message {
+fn random(seed: u64) -> SiriMessage {
     let rng = &mut fastrand::Rng::with_seed(seed);
     let fill = rng.u8(5..60);
     let payload = match rng.u8(..18) {
-        0 => Payload::CheckStatusResponse(Record::random(rng, fill)),
-        1 => Payload::HeartbeatNotification(Record::random(rng, fill)),
-        2 => Payload::SubscriptionResponse(Record::random(rng, fill)),
-        3 => Payload::TerminateSubscriptionResponse(Record::random(rng, fill)),
-        4 => Payload::SubscriptionTerminatedNotification(Record::random(rng, fill)),
-        5 => Payload::DataReadyNotification(Record::random(rng, fill)),
-        6 => Payload::CheckStatusRequest(Record::random(rng, fill)),
-        7 => Payload::ServiceRequest(Record::random(rng, fill)),
-        8 => Payload::SubscriptionRequest(Record::random(rng, fill)),
-        9 => Payload::TerminateSubscriptionRequest(Record::random(rng, fill)),
-        10 => Payload::LinesDelivery(Record::random(rng, fill)),
-        11 => Payload::StopPointsDelivery(Record::random(rng, fill)),
-        12 => Payload::LinesRequest(Record::random(rng, fill)),
-        13 => Payload::StopPointsRequest(Record::random(rng, fill)),
-        14 => Payload::DataSupplyRequest(Record::random(rng, fill)),
-        15 => Payload::DataReadyAcknowledgement(Record::random(rng, fill)),
-        _ => Payload::ServiceDelivery(Record::random(rng, fill)),
+        0 => MessagePayload::CheckStatusResponse(SiriRecord::random(rng, fill)),
+        1 => MessagePayload::HeartbeatNotification(SiriRecord::random(rng, fill)),
+        2 => MessagePayload::SubscriptionResponse(SiriRecord::random(rng, fill)),
+        3 => MessagePayload::TerminateSubscriptionResponse(SiriRecord::random(rng, fill)),
+        4 => MessagePayload::SubscriptionTerminatedNotification(SiriRecord::random(rng, fill)),
+        5 => MessagePayload::DataReadyNotification(SiriRecord::random(rng, fill)),
+        6 => MessagePayload::CheckStatusRequest(SiriRecord::random(rng, fill)),
+        7 => MessagePayload::ServiceRequest(SiriRecord::random(rng, fill)),
+        8 => MessagePayload::SubscriptionRequest(SiriRecord::random(rng, fill)),
+        9 => MessagePayload::TerminateSubscriptionRequest(SiriRecord::random(rng, fill)),
+        10 => MessagePayload::LinesDelivery(SiriRecord::random(rng, fill)),
+        11 => MessagePayload::StopPointsDelivery(SiriRecord::random(rng, fill)),
+        12 => MessagePayload::LinesRequest(SiriRecord::random(rng, fill)),
+        13 => MessagePayload::StopPointsRequest(SiriRecord::random(rng, fill)),
+        14 => MessagePayload::DataSupplyRequest(SiriRecord::random(rng, fill)),
+        15 => MessagePayload::DataReadyAcknowledgement(SiriRecord::random(rng, fill)),
+        _ => MessagePayload::ServiceDelivery(SiriRecord::random(rng, fill)),
     };
-    Message { version: Some("2.1".into()), payloads: vec![payload] }
+    SiriMessage { version: Some("2.1".into()), payloads: vec![payload] }
 }
 
 /// Decodes; missing required fields are the only problem that records made at random may have.
-fn read(text: &str) -> Message {
-    let (message, problems) = decode(text.as_bytes(), &TimeZone::UTC, &Limits::default()).unwrap();
-    let others: Vec<&Problem> =
-        problems.kept().iter().filter(|it| it.code != "missing_required_field").collect();
+fn read(text: &str) -> SiriMessage {
+    let (message, problems) =
+        decode_message(text.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
+    let others: Vec<&Problem> = problems
+        .retained_problems()
+        .iter()
+        .filter(|it| it.code != "missing_required_field")
+        .collect();
     assert!(others.is_empty(), "{others:?}");
     message
 }
@@ -59,8 +64,8 @@ proptest! {
     #[test]
     fn what_was_written_in_an_envelope_is_read_again(seed: u64) {
         // An envelope does not say the version of what is in it.
-        let message = Message { version: None, ..random(seed) };
-        for exchange in [Exchange::Answer, Exchange::SiriServiceAnswer, Exchange::Notification] {
+        let message = SiriMessage { version: None, ..random(seed) };
+        for exchange in [SoapExchange::Answer, SoapExchange::SiriServiceAnswer, SoapExchange::Notification] {
             prop_assert_eq!(read(&encode_soap(&message, exchange)), message.clone());
         }
     }
@@ -78,7 +83,7 @@ proptest! {
         let message = random(seed);
         for text in [encode_xml(&message), encode_json(&message)] {
             let cut = text.floor_char_boundary(cut.index(text.len()));
-            let error = decode(&text.as_bytes()[..cut], &TimeZone::UTC, &Limits::default());
+            let error = decode_message(&text.as_bytes()[..cut], &TimeZone::UTC, &MessageLimits::default());
             prop_assert!(error.is_err(), "{}", &text[..cut]);
         }
     }
@@ -87,18 +92,20 @@ proptest! {
 #[test]
 fn a_fault_comes_in_its_envelope() {
     let rng = &mut fastrand::Rng::with_seed(7);
-    let message =
-        Message { version: None, payloads: vec![Payload::Fault(Record::random(rng, 50))] };
-    assert_eq!(read(&encode_soap(&message, Exchange::Answer)), message);
+    let message = SiriMessage {
+        version: None,
+        payloads: vec![MessagePayload::Fault(SiriRecord::random(rng, 50))],
+    };
+    assert_eq!(read(&encode_soap(&message, SoapExchange::Answer)), message);
 }
 
 #[test]
 fn texts_that_xml_has_no_way_to_write_are_left_out() {
     let mut sink = XmlSink::default();
-    sink.leaf("a", "x\u{0}\u{B}y\r\n<&>\"'", TextForm::Quoted);
+    sink.write_leaf("a", "x\u{0}\u{B}y\r\n<&>\"'", TextForm::Quoted);
     assert_eq!(sink.text, "<a>xy&#13;\n&lt;&amp;&gt;&quot;'</a>");
     let mut sink = JsonSink::default();
-    sink.leaf("a", "x\u{0}\u{1F}\"\\\r\n\t", TextForm::Quoted);
+    sink.write_leaf("a", "x\u{0}\u{1F}\"\\\r\n\t", TextForm::Quoted);
     assert_eq!(sink.text, r#""a":"x\u0000\u001f\"\\\r\n\t""#);
 }
 
@@ -106,33 +113,33 @@ fn texts_that_xml_has_no_way_to_write_are_left_out() {
 fn moments_in_json_have_milliseconds_and_those_in_xml_only_where_they_say_something() {
     let millis = [0, 1_500, 1_792_000_000_000, 1_792_000_000_120, 253_402_300_799_999];
     for millis in millis {
-        let time = Time::from_millis(millis).unwrap();
-        let call = Call { expected_arrival_time: Some(time), ..Call::default() };
+        let time = SiriTime::from_millis(millis).unwrap();
+        let call = SiriCall { expected_arrival_time: Some(time), ..SiriCall::default() };
         let mut json = JsonSink::default();
-        json.record("Call", &call);
+        json.write_record("Call", &call);
         let moment = json.text.split('"').nth(5).unwrap();
         let digits: String =
             moment.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
         assert_eq!(digits, "0000-00-00T00:00:00.000Z", "{}", json.text);
-        assert_eq!(Time::parse_exact(moment), Some(time));
+        assert_eq!(SiriTime::parse_exact(moment), Some(time));
         let mut xml = XmlSink::default();
-        xml.record("Call", &call);
+        xml.write_record("Call", &call);
         assert!(xml.text.contains(&format!(">{time}<")), "{}", xml.text);
     }
 }
 
 #[test]
 fn a_recorded_call_has_its_platform_before_its_departure_and_others_behind_it() {
-    let text = |value: &str| vec![Text { lang: None, value: value.into() }];
-    let call = Call {
-        aimed_departure_time: Time::from_millis(0),
-        expected_departure_time: Time::from_millis(0),
-        actual_departure_time: Time::from_millis(0),
+    let text = |value: &str| vec![LanguageText { lang: None, value: value.into() }];
+    let call = SiriCall {
+        aimed_departure_time: SiriTime::from_millis(0),
+        expected_departure_time: SiriTime::from_millis(0),
+        actual_departure_time: SiriTime::from_millis(0),
         departure_status: CallStatus::parse("departed"),
         departure_proximity_texts: text("gone"),
         departure_platform_names: text("7"),
         departure_boarding_activity: DepartureBoardingActivity::parse("boarding"),
-        ..Call::default()
+        ..SiriCall::default()
     };
     let journey = VehicleJourney {
         recorded_calls: vec![call.clone()],
@@ -140,7 +147,7 @@ fn a_recorded_call_has_its_platform_before_its_departure_and_others_behind_it() 
         ..VehicleJourney::default()
     };
     let mut sink = XmlSink::default();
-    sink.record("EstimatedVehicleJourney", &journey);
+    sink.write_record("EstimatedVehicleJourney", &journey);
     let order = |list: &str| {
         let (_, inside) = sink.text.split_once(list).unwrap();
         let inside = inside.split("</").map(|it| it.rsplit('<').next().unwrap());

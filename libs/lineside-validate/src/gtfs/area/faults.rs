@@ -5,40 +5,40 @@ use std::{collections::HashMap, ops::ControlFlow, slice};
 use geo::{Intersects as _, LineString};
 
 use super::{
-    Area, Bounds,
-    relation::relation,
-    walk::{Exhausted, Steps, walk_pairs},
+    BoundingRect, PolygonArea,
+    relation::relate_areas,
+    walk::{StepBudget, StepsExhausted, walk_edge_pairs},
 };
 
 /// What fewer edges are around has no inside.
 const EDGES_MIN: usize = 3;
 
 /// What is wrong with an area of closed rings, of each polygon the outer one first: the first fault, in words.
-pub(in crate::gtfs) fn fault_of(
+pub(in crate::gtfs) fn find_area_fault(
     polygons: &[Vec<LineString<f64>>],
-    steps: &mut Steps<'_>,
-) -> Result<Option<String>, Exhausted> {
+    steps: &mut StepBudget<'_>,
+) -> Result<Option<String>, StepsExhausted> {
     for (at, rings) in polygons.iter().enumerate() {
-        if let Some(fault) = fault_of_polygon(rings, steps)? {
+        if let Some(fault) = find_polygon_fault(rings, steps)? {
             let is_one = polygons.len() == 1;
             return Ok(Some(if is_one { fault } else { format!("polygon {}: {fault}", at + 1) }));
         }
     }
     let parts: Vec<&[LineString<f64>]> = polygons.iter().map(Vec::as_slice).collect();
-    Ok(apart(&parts, steps)?.map(|words| format!("polygons {words}")))
+    Ok(find_overlapping_parts(&parts, steps)?.map(|words| format!("polygons {words}")))
 }
 
-fn fault_of_polygon(
+fn find_polygon_fault(
     rings: &[LineString<f64>],
-    steps: &mut Steps<'_>,
-) -> Result<Option<String>, Exhausted> {
-    let mut outer: Option<Area> = None;
+    steps: &mut StepBudget<'_>,
+) -> Result<Option<String>, StepsExhausted> {
+    let mut outer: Option<PolygonArea> = None;
     for (at, ring) in rings.iter().enumerate() {
-        let area = Area::new([slice::from_ref(ring)].into_iter());
-        let fault = match (fault_of_corners(ring), &outer) {
+        let area = PolygonArea::new([slice::from_ref(ring)].into_iter());
+        let fault = match (find_corner_fault(ring), &outer) {
             (Some(fault), _) => Some(fault),
             (None, _) if meets_itself(&area, steps)? => Some("crosses or touches itself"),
-            (None, Some(outer)) => fault_of_hole(outer, &area, steps)?,
+            (None, Some(outer)) => find_hole_fault(outer, &area, steps)?,
             (None, None) => None,
         };
         if let Some(fault) = fault {
@@ -48,15 +48,15 @@ fn fault_of_polygon(
         outer.get_or_insert(area);
     }
     let holes: Vec<&[LineString<f64>]> = rings.iter().skip(1).map(slice::from_ref).collect();
-    Ok(apart(&holes, steps)?.map(|words| format!("holes {words}")))
+    Ok(find_overlapping_parts(&holes, steps)?.map(|words| format!("holes {words}")))
 }
 
-fn fault_of_hole(
-    outer: &Area,
-    hole: &Area,
-    steps: &mut Steps<'_>,
-) -> Result<Option<&'static str>, Exhausted> {
-    let relation = relation(outer, hole, steps)?;
+fn find_hole_fault(
+    outer: &PolygonArea,
+    hole: &PolygonArea,
+    steps: &mut StepBudget<'_>,
+) -> Result<Option<&'static str>, StepsExhausted> {
+    let relation = relate_areas(outer, hole, steps)?;
     let fault = if relation.has_second_only {
         Some("is not within the outer ring")
     } else if relation.shares_line {
@@ -67,7 +67,7 @@ fn fault_of_hole(
     Ok(fault)
 }
 
-fn fault_of_corners(ring: &LineString<f64>) -> Option<&'static str> {
+fn find_corner_fault(ring: &LineString<f64>) -> Option<&'static str> {
     let n_edges = ring.0.windows(2).filter(|ends| ends[0] != ends[1]).count();
     if ring.0.iter().any(|corner| !corner.x.is_finite() || !corner.y.is_finite()) {
         Some("has a corner that is nowhere")
@@ -79,9 +79,9 @@ fn fault_of_corners(ring: &LineString<f64>) -> Option<&'static str> {
 }
 
 /// Whether edges meet that do not follow each other.
-fn meets_itself(ring: &Area, steps: &mut Steps<'_>) -> Result<bool, Exhausted> {
+fn meets_itself(ring: &PolygonArea, steps: &mut StepBudget<'_>) -> Result<bool, StepsExhausted> {
     let mut is_met = false;
-    walk_pairs(ring, ring, steps, &mut |(_, one), (_, other)| {
+    walk_edge_pairs(ring, ring, steps, &mut |(_, one), (_, other)| {
         let is_next = one.start == other.end || one.end == other.start;
         is_met = !is_next && one.intersects(&other);
         if is_met { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -90,19 +90,22 @@ fn meets_itself(ring: &Area, steps: &mut Steps<'_>) -> Result<bool, Exhausted> {
 }
 
 /// Which two of several polygons have more than places in common, in words.
-fn apart(parts: &[&[LineString<f64>]], steps: &mut Steps<'_>) -> Result<Option<String>, Exhausted> {
+fn find_overlapping_parts(
+    parts: &[&[LineString<f64>]],
+    steps: &mut StepBudget<'_>,
+) -> Result<Option<String>, StepsExhausted> {
     let around = |rings: &&[LineString<f64>]| match rings.first() {
-        Some(outer) => Bounds::around(&outer.0),
-        None => Bounds::NOTHING,
+        Some(outer) => BoundingRect::around_corners(&outer.0),
+        None => BoundingRect::NOTHING,
     };
-    let bounds: Vec<Bounds> = parts.iter().map(around).collect();
+    let bounds: Vec<BoundingRect> = parts.iter().map(around).collect();
     let mut order: Vec<usize> = (0..parts.len()).collect();
     order.sort_by(|&one, &other| bounds[one].min.x.total_cmp(&bounds[other].min.x));
     // Most polygons are far from all others, and are not asked for.
-    let mut areas: HashMap<usize, Area> = HashMap::new();
+    let mut areas: HashMap<usize, PolygonArea> = HashMap::new();
     for (nth, &one) in order.iter().enumerate() {
         for &other in &order[nth + 1..] {
-            steps.take(1)?;
+            steps.take_steps(1)?;
             if bounds[other].min.x > bounds[one].max.x {
                 break;
             }
@@ -110,9 +113,9 @@ fn apart(parts: &[&[LineString<f64>]], steps: &mut Steps<'_>) -> Result<Option<S
                 continue;
             }
             for at in [one, other] {
-                areas.entry(at).or_insert_with(|| Area::new([parts[at]].into_iter()));
+                areas.entry(at).or_insert_with(|| PolygonArea::new([parts[at]].into_iter()));
             }
-            let relation = relation(&areas[&one], &areas[&other], steps)?;
+            let relation = relate_areas(&areas[&one], &areas[&other], steps)?;
             let (first, second) = (one.min(other) + 1, one.max(other) + 1);
             if relation.has_both {
                 return Ok(Some(format!("{first} and {second} overlap")));

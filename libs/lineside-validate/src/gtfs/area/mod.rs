@@ -16,10 +16,10 @@ mod walk;
 
 use geo::{Coord, LineString, Winding as _};
 
-pub(super) use self::faults::fault_of;
+pub(super) use self::faults::find_area_fault;
 pub(crate) use self::{
-    relation::relation,
-    walk::{Exhausted, Steps},
+    relation::relate_areas,
+    walk::{StepBudget, StepsExhausted},
 };
 
 /// Edges that share a box.
@@ -31,35 +31,37 @@ const GAP: Coord<f64> = Coord { x: f64::NAN, y: f64::NAN };
 
 /// An area, in degrees: polygons with holes.
 #[derive(Debug)]
-pub struct Area {
+pub struct PolygonArea {
     /// The corners of all rings, each of which ends with its first corner; what is inside lies on the left. Gaps fill the last block of
     /// each ring.
     corners: Vec<Coord<f64>>,
     /// Where each ring begins in `corners`.
     rings: Vec<usize>,
     /// Boxes around the edges of each block, around some of these boxes each, and so on, up to the one around all.
-    boxes: Vec<Vec<Bounds>>,
+    boxes: Vec<Vec<BoundingRect>>,
 }
 
-impl Area {
+impl PolygonArea {
     /// An area of closed rings: of each polygon the outer one first. O(n log n).
-    pub(super) fn new<'a>(polygons: impl Iterator<Item = &'a [LineString<f64>]>) -> Area {
+    pub(super) fn new<'a>(polygons: impl Iterator<Item = &'a [LineString<f64>]>) -> PolygonArea {
         let mut rings: Vec<(bool, &LineString<f64>)> = polygons
             .flat_map(|rings| rings.iter().enumerate().map(|(at, ring)| (at > 0, ring)))
             .collect();
         // Rings that lie together on the map come together, so that boxes around several are small.
-        let whole = rings.iter().map(|(_, ring)| Bounds::around(&ring.0));
-        let whole = whole.fold(Bounds::NOTHING, Bounds::with);
-        rings.sort_by_cached_key(|(_, ring)| whole.cell(Bounds::around(&ring.0).middle()));
-        let mut area = Area { corners: Vec::new(), rings: Vec::new(), boxes: Vec::new() };
+        let whole = rings.iter().map(|(_, ring)| BoundingRect::around_corners(&ring.0));
+        let whole = whole.fold(BoundingRect::NOTHING, BoundingRect::with);
+        rings.sort_by_cached_key(|(_, ring)| {
+            whole.cell(BoundingRect::around_corners(&ring.0).middle())
+        });
+        let mut area = PolygonArea { corners: Vec::new(), rings: Vec::new(), boxes: Vec::new() };
         for (is_hole, ring) in rings {
-            area.add(ring, is_hole);
+            area.add_ring(ring, is_hole);
         }
         area.draw_boxes();
         area
     }
 
-    fn add(&mut self, ring: &LineString<f64>, is_hole: bool) {
+    fn add_ring(&mut self, ring: &LineString<f64>, is_hole: bool) {
         self.rings.push(self.corners.len());
         let is_turned = if is_hole { ring.is_ccw() } else { ring.is_cw() };
         if is_turned {
@@ -74,12 +76,16 @@ impl Area {
     fn draw_boxes(&mut self) {
         let n_blocks = self.corners.len() / BLOCK;
         let block = |block: usize| {
-            let ends = self.edges(block).map(|(_, edge)| Bounds::around(&[edge.start, edge.end]));
-            ends.fold(Bounds::NOTHING, Bounds::with)
+            let ends = self
+                .block_edges(block)
+                .map(|(_, edge)| BoundingRect::around_corners(&[edge.start, edge.end]));
+            ends.fold(BoundingRect::NOTHING, BoundingRect::with)
         };
-        let mut boxes: Vec<Vec<Bounds>> = vec![(0..n_blocks).map(block).collect()];
+        let mut boxes: Vec<Vec<BoundingRect>> = vec![(0..n_blocks).map(block).collect()];
         while let Some(last) = boxes.last().filter(|last| last.len() > 1) {
-            let around = |few: &[Bounds]| few.iter().copied().fold(Bounds::NOTHING, Bounds::with);
+            let around = |few: &[BoundingRect]| {
+                few.iter().copied().fold(BoundingRect::NOTHING, BoundingRect::with)
+            };
             boxes.push(last.chunks(FAN).map(around).collect());
         }
         self.boxes = boxes;
@@ -91,9 +97,9 @@ impl Area {
     }
 
     /// The box around all of it; around nothing if it is empty.
-    pub(crate) fn bounds(&self) -> Bounds {
+    pub(crate) fn bounds(&self) -> BoundingRect {
         let top = self.boxes.last().and_then(|boxes| boxes.first());
-        top.copied().unwrap_or(Bounds::NOTHING)
+        top.copied().unwrap_or(BoundingRect::NOTHING)
     }
 
     /// Of which ring a corner, or the edge that begins there, is.
@@ -104,32 +110,32 @@ impl Area {
 
 /// A box along the axes; the sides belong to it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct BoundingRect {
     min: Coord<f64>,
     max: Coord<f64>,
 }
 
-impl Bounds {
+impl BoundingRect {
     /// Around nothing: meets nothing.
-    const NOTHING: Bounds = Bounds {
+    const NOTHING: BoundingRect = BoundingRect {
         min: Coord { x: f64::INFINITY, y: f64::INFINITY },
         max: Coord { x: f64::NEG_INFINITY, y: f64::NEG_INFINITY },
     };
 
-    fn around(corners: &[Coord<f64>]) -> Bounds {
-        let each = corners.iter().map(|&corner| Bounds { min: corner, max: corner });
-        each.fold(Bounds::NOTHING, Bounds::with)
+    fn around_corners(corners: &[Coord<f64>]) -> BoundingRect {
+        let each = corners.iter().map(|&corner| BoundingRect { min: corner, max: corner });
+        each.fold(BoundingRect::NOTHING, BoundingRect::with)
     }
 
-    fn with(self, other: Bounds) -> Bounds {
-        Bounds {
+    fn with(self, other: BoundingRect) -> BoundingRect {
+        BoundingRect {
             min: Coord { x: self.min.x.min(other.min.x), y: self.min.y.min(other.min.y) },
             max: Coord { x: self.max.x.max(other.max.x), y: self.max.y.max(other.max.y) },
         }
     }
 
     /// Whether both have a place in common.
-    pub(crate) fn meets(&self, other: &Bounds) -> bool {
+    pub(crate) fn meets(&self, other: &BoundingRect) -> bool {
         self.min.x <= other.max.x
             && other.min.x <= self.max.x
             && self.min.y <= other.max.y
@@ -137,7 +143,7 @@ impl Bounds {
     }
 
     fn holds(&self, place: Coord<f64>) -> bool {
-        self.meets(&Bounds { min: place, max: place })
+        self.meets(&BoundingRect { min: place, max: place })
     }
 
     fn middle(&self) -> Coord<f64> {

@@ -9,15 +9,15 @@ use geo::{
     dimensions::Dimensions,
 };
 
-use super::{relation::Relation, *};
+use super::{relation::AreaRelation, *};
 
 const ALWAYS: &dyn Fn() -> bool = &|| true;
 const PLENTY: u64 = 1_000_000_000;
 
 type Rings = Vec<LineString<f64>>;
 
-fn area(polygons: &[Rings]) -> Area {
-    Area::new(polygons.iter().map(Vec::as_slice))
+fn area(polygons: &[Rings]) -> PolygonArea {
+    PolygonArea::new(polygons.iter().map(Vec::as_slice))
 }
 
 fn theirs(polygons: &[Rings]) -> MultiPolygon<f64> {
@@ -85,9 +85,10 @@ fn areas_lie_to_each_other_as_the_geo_crate_says() {
         if round % 20 == 0 {
             other = one.clone();
         }
-        let found = relation(&area(&one), &area(&other), &mut Steps::new(PLENTY, ALWAYS)).unwrap();
+        let found =
+            relate_areas(&area(&one), &area(&other), &mut StepBudget::new(PLENTY, ALWAYS)).unwrap();
         let matrix = theirs(&one).relate(&theirs(&other));
-        let said = Relation {
+        let said = AreaRelation {
             has_both: matrix.get(Inside, Inside) != Dimensions::Empty,
             has_first_only: matrix.get(Inside, Outside) != Dimensions::Empty,
             has_second_only: matrix.get(Outside, Inside) != Dimensions::Empty,
@@ -112,7 +113,7 @@ fn areas_have_a_fault_where_the_geo_crate_says_so() {
         if !has_insides(&polygons) {
             continue;
         }
-        let found = fault_of(&polygons, &mut Steps::new(PLENTY, ALWAYS)).unwrap();
+        let found = find_area_fault(&polygons, &mut StepBudget::new(PLENTY, ALWAYS)).unwrap();
         let said = theirs(&polygons).check_validation();
         assert_eq!(found.is_none(), said.is_ok(), "{polygons:?}: {found:?}, {said:?}");
         match found {
@@ -126,22 +127,22 @@ fn areas_have_a_fault_where_the_geo_crate_says_so() {
 #[test]
 fn corners_that_are_nowhere_and_areas_of_nothing_are_no_trouble() {
     let square = |x: f64| ring([(x, 0.0), (4.0, 0.0), (4.0, 4.0), (0.0, 4.0)]);
-    let steps = || Steps::new(PLENTY, ALWAYS);
+    let steps = || StepBudget::new(PLENTY, ALWAYS);
     for x in [f64::INFINITY, f64::NEG_INFINITY, f64::MAX] {
         let odd = vec![vec![square(x)]];
         let fault = "the outer ring has a corner that is nowhere";
-        let said = fault_of(&odd, &mut steps()).unwrap();
+        let said = find_area_fault(&odd, &mut steps()).unwrap();
         assert_eq!(said.as_deref() == Some(fault), x.is_infinite(), "{said:?}");
         let (odd, sound) = (area(&odd), area(&[vec![square(0.0)]]));
-        assert!(relation(&odd, &sound, &mut steps()).is_ok());
+        assert!(relate_areas(&odd, &sound, &mut steps()).is_ok());
     }
     let nothing = area(&[]);
-    assert_eq!(fault_of(&[], &mut steps()), Ok(None));
-    assert_eq!(relation(&nothing, &nothing, &mut steps()), Ok(Relation::default()));
+    assert_eq!(find_area_fault(&[], &mut steps()), Ok(None));
+    assert_eq!(relate_areas(&nothing, &nothing, &mut steps()), Ok(AreaRelation::default()));
     assert!(!nothing.bounds().meets(&nothing.bounds()));
     let square = area(&[vec![square(0.0)]]);
-    let found = relation(&square, &nothing, &mut steps()).unwrap();
-    assert_eq!(found, Relation { has_first_only: true, ..Relation::default() });
+    let found = relate_areas(&square, &nothing, &mut steps()).unwrap();
+    assert_eq!(found, AreaRelation { has_first_only: true, ..AreaRelation::default() });
 }
 
 /// A comb: `n` teeth to the right of a spine.
@@ -153,10 +154,10 @@ fn comb(n: i32, place: impl Fn(i32, i32) -> (i32, i32)) -> LineString<f64> {
 }
 
 /// Steps that it takes to say so.
-fn steps_for(work: impl FnOnce(&mut Steps<'_>)) -> u64 {
-    let mut steps = Steps::new(PLENTY, ALWAYS);
+fn steps_for(work: impl FnOnce(&mut StepBudget<'_>)) -> u64 {
+    let mut steps = StepBudget::new(PLENTY, ALWAYS);
     work(&mut steps);
-    PLENTY - steps.left()
+    PLENTY - steps.steps_left()
 }
 
 #[test]
@@ -164,7 +165,7 @@ fn the_first_crossing_of_millions_is_enough() {
     let across = area(&[vec![comb(2_500, |x, y| (x, y))]]);
     let upright = area(&[vec![comb(2_500, |x, y| (y, x))]]);
     let n = steps_for(|steps| {
-        assert!(relation(&across, &upright, steps).unwrap().overlaps());
+        assert!(relate_areas(&across, &upright, steps).unwrap().overlaps());
     });
     assert!(n < 10_000, "{n} steps");
     // So it is between the rings of one polygon, and between polygons of one area.
@@ -175,7 +176,7 @@ fn the_first_crossing_of_millions_is_enough() {
         (polygons, "polygons 1 and 2 overlap"),
     ] {
         let n = steps_for(|steps| {
-            assert_eq!(fault_of(&polygons, steps), Ok(Some(fault.to_owned())));
+            assert_eq!(find_area_fault(&polygons, steps), Ok(Some(fault.to_owned())));
         });
         assert!(n < 5_000_000, "{n} steps");
     }
@@ -191,7 +192,7 @@ fn rings_of_many_corners_take_steps_by_their_corners() {
         };
         vec![vec![ring((0..n).map(corner))]]
     };
-    let steps = |n: i32| steps_for(|steps| assert_eq!(fault_of(&round(n), steps), Ok(None)));
+    let steps = |n: i32| steps_for(|steps| assert_eq!(find_area_fault(&round(n), steps), Ok(None)));
     let (few, many) = (steps(2_000), steps(64_000));
     assert!(many < 64 * few && many < 200 * 64_000, "{few} {many} steps");
     // A thousand islands, in no order, beside as many.
@@ -205,8 +206,8 @@ fn rings_of_many_corners_take_steps_by_their_corners() {
     let islands: Vec<Rings> = islands.iter().map(island).collect();
     let (one, other) = (area(&islands[..1_000]), area(&islands[1_000..]));
     let n = steps_for(|steps| {
-        assert_eq!(fault_of(&islands, steps), Ok(None));
-        assert!(!relation(&one, &other, steps).unwrap().has_both);
+        assert_eq!(find_area_fault(&islands, steps), Ok(None));
+        assert!(!relate_areas(&one, &other, steps).unwrap().has_both);
     });
     assert!(n < 3_000_000, "{n} steps");
 }
@@ -217,14 +218,17 @@ fn what_takes_too_many_steps_is_not_known() {
     let slanted = comb(500, |x, y| (x - y, x + y));
     let between = comb(500, |x, y| (4_005 - x - y - 2, 4_005 - x + y + 2));
     let (one, other) = (area(&[vec![slanted.clone()]]), area(&[vec![between]]));
-    let mut steps = Steps::new(PLENTY, ALWAYS);
-    assert!(!relation(&one, &other, &mut steps).unwrap().has_both);
-    let n = PLENTY - steps.left();
+    let mut steps = StepBudget::new(PLENTY, ALWAYS);
+    assert!(!relate_areas(&one, &other, &mut steps).unwrap().has_both);
+    let n = PLENTY - steps.steps_left();
     assert!(n > 5_000_000, "{n} steps");
-    assert_eq!(relation(&one, &other, &mut Steps::new(n / 2, ALWAYS)), Err(Exhausted));
     assert_eq!(
-        fault_of(&[vec![slanted.clone()]], &mut Steps::new(100_000, ALWAYS)),
-        Err(Exhausted)
+        relate_areas(&one, &other, &mut StepBudget::new(n / 2, ALWAYS)),
+        Err(StepsExhausted)
+    );
+    assert_eq!(
+        find_area_fault(&[vec![slanted.clone()]], &mut StepBudget::new(100_000, ALWAYS)),
+        Err(StepsExhausted)
     );
     // Whoever is stopped is asked no more, and knows as little.
     let asks = Cell::new(0);
@@ -232,8 +236,8 @@ fn what_takes_too_many_steps_is_not_known() {
         asks.set(asks.get() + 1);
         asks.get() < 50
     };
-    let mut steps = Steps::new(PLENTY, &goes_on);
-    assert_eq!(relation(&one, &other, &mut steps), Err(Exhausted));
-    assert_eq!(fault_of(&[vec![slanted]], &mut steps), Err(Exhausted));
+    let mut steps = StepBudget::new(PLENTY, &goes_on);
+    assert_eq!(relate_areas(&one, &other, &mut steps), Err(StepsExhausted));
+    assert_eq!(find_area_fault(&[vec![slanted]], &mut steps), Err(StepsExhausted));
     assert_eq!(asks.get(), 50);
 }

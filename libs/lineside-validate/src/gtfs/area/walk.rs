@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, ptr};
 
 use geo::Line;
 
-use super::{Area, BLOCK, Bounds, FAN};
+use super::{BLOCK, BoundingRect, FAN, PolygonArea};
 
 /// Steps after which it is asked whether to go on: a fraction of a millisecond.
 const STEPS_PER_LOOK: u64 = 4_096;
@@ -13,34 +13,34 @@ const EDGE_STEPS: u64 = 8;
 
 /// There are no steps left, or somebody stopped the look: the answer is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Exhausted;
+pub(crate) struct StepsExhausted;
 
 /// How much work may still be done: a step is some nanoseconds.
-pub(crate) struct Steps<'a> {
+pub(crate) struct StepBudget<'a> {
     left: u64,
     goes_on: &'a dyn Fn() -> bool,
 }
 
-impl<'a> Steps<'a> {
+impl<'a> StepBudget<'a> {
     /// As many steps as this, for as long as `goes_on` says so.
-    pub(crate) fn new(max: u64, goes_on: &'a dyn Fn() -> bool) -> Steps<'a> {
-        Steps { left: max, goes_on }
+    pub(crate) fn new(max: u64, goes_on: &'a dyn Fn() -> bool) -> StepBudget<'a> {
+        StepBudget { left: max, goes_on }
     }
 
     /// Takes some of them; if that is too many there are none left for anybody.
-    pub(super) fn take(&mut self, n: u64) -> Result<(), Exhausted> {
+    pub(super) fn take_steps(&mut self, n: u64) -> Result<(), StepsExhausted> {
         let left = self.left.saturating_sub(n);
         let is_time_to_ask = left / STEPS_PER_LOOK != self.left / STEPS_PER_LOOK;
         self.left = left;
         if left == 0 || (is_time_to_ask && !(self.goes_on)()) {
             self.left = 0;
-            return Err(Exhausted);
+            return Err(StepsExhausted);
         }
         Ok(())
     }
 
     #[cfg(test)]
-    pub(super) fn left(&self) -> u64 {
+    pub(super) fn steps_left(&self) -> u64 {
         self.left
     }
 }
@@ -50,14 +50,14 @@ pub(super) type Edge = (usize, Line<f64>);
 
 /// One of an area's boxes: on which level, and the how manieth there.
 #[derive(Clone, Copy)]
-struct Node {
+struct BoxNode {
     level: usize,
     at: usize,
 }
 
-impl Area {
+impl PolygonArea {
     /// The edges of a block.
-    pub(super) fn edges(&self, block: usize) -> impl Iterator<Item = Edge> {
+    pub(super) fn block_edges(&self, block: usize) -> impl Iterator<Item = Edge> {
         let starts = block * BLOCK..(block + 1) * BLOCK;
         starts.filter_map(|at| {
             let (start, end) = (*self.corners.get(at)?, *self.corners.get(at + 1)?);
@@ -65,59 +65,60 @@ impl Area {
         })
     }
 
-    fn top(&self) -> Option<Node> {
+    fn top_node(&self) -> Option<BoxNode> {
         let level = self.boxes.len().checked_sub(1)?;
-        (!self.boxes[level].is_empty()).then_some(Node { level, at: 0 })
+        (!self.boxes[level].is_empty()).then_some(BoxNode { level, at: 0 })
     }
 
-    fn bounds_of(&self, node: Node) -> &Bounds {
+    fn node_bounds(&self, node: BoxNode) -> &BoundingRect {
         &self.boxes[node.level][node.at]
     }
 
     /// The boxes within a box that is around boxes.
-    fn within(&self, node: Node) -> impl Iterator<Item = Node> + use<> {
+    fn child_nodes(&self, node: BoxNode) -> impl Iterator<Item = BoxNode> + use<> {
         let level = node.level - 1;
         let end = (FAN * (node.at + 1)).min(self.boxes[level].len());
-        (FAN * node.at..end).map(move |at| Node { level, at })
+        (FAN * node.at..end).map(move |at| BoxNode { level, at })
     }
 
     /// Tells of the edges in blocks whose boxes are near something.
-    pub(super) fn walk(
+    pub(super) fn walk_edges(
         &self,
-        is_near: &dyn Fn(&Bounds) -> bool,
-        steps: &mut Steps<'_>,
+        is_near: &dyn Fn(&BoundingRect) -> bool,
+        steps: &mut StepBudget<'_>,
         visit: &mut dyn FnMut(Edge),
-    ) -> Result<(), Exhausted> {
-        let mut nodes: Vec<Node> = self.top().into_iter().collect();
+    ) -> Result<(), StepsExhausted> {
+        let mut nodes: Vec<BoxNode> = self.top_node().into_iter().collect();
         while let Some(node) = nodes.pop() {
-            steps.take(1)?;
-            if !is_near(self.bounds_of(node)) {
+            steps.take_steps(1)?;
+            if !is_near(self.node_bounds(node)) {
                 continue;
             }
             if node.level > 0 {
-                nodes.extend(self.within(node));
+                nodes.extend(self.child_nodes(node));
                 continue;
             }
-            steps.take(BLOCK as u64)?;
-            self.edges(node.at).for_each(&mut *visit);
+            steps.take_steps(BLOCK as u64)?;
+            self.block_edges(node.at).for_each(&mut *visit);
         }
         Ok(())
     }
 }
 
 /// Tells of pairs of edges whose boxes meet, one of each area, until it is told to stop. Of an area and itself each pair comes once.
-pub(super) fn walk_pairs(
-    one: &Area,
-    other: &Area,
-    steps: &mut Steps<'_>,
+pub(super) fn walk_edge_pairs(
+    one: &PolygonArea,
+    other: &PolygonArea,
+    steps: &mut StepBudget<'_>,
     visit: &mut dyn FnMut(Edge, Edge) -> ControlFlow<()>,
-) -> Result<(), Exhausted> {
+) -> Result<(), StepsExhausted> {
     let is_same = ptr::eq(one, other);
-    let mut pairs: Vec<(Node, Node)> = one.top().zip(other.top()).into_iter().collect();
+    let mut pairs: Vec<(BoxNode, BoxNode)> =
+        one.top_node().zip(other.top_node()).into_iter().collect();
     while let Some((first, second)) = pairs.pop() {
-        steps.take(1)?;
+        steps.take_steps(1)?;
         let comes_again = is_same && first.level == second.level && first.at > second.at;
-        if comes_again || !one.bounds_of(first).meets(other.bounds_of(second)) {
+        if comes_again || !one.node_bounds(first).meets(other.node_bounds(second)) {
             continue;
         }
         if first.level == 0 && second.level == 0 {
@@ -126,9 +127,9 @@ pub(super) fn walk_pairs(
                 break;
             }
         } else if first.level >= second.level {
-            pairs.extend(one.within(first).map(|node| (node, second)));
+            pairs.extend(one.child_nodes(first).map(|node| (node, second)));
         } else {
-            pairs.extend(other.within(second).map(|node| (first, node)));
+            pairs.extend(other.child_nodes(second).map(|node| (first, node)));
         }
     }
     Ok(())
@@ -136,27 +137,27 @@ pub(super) fn walk_pairs(
 
 /// The same of two blocks.
 fn meet_blocks(
-    (one, other): (&Area, &Area),
+    (one, other): (&PolygonArea, &PolygonArea),
     (first, second): (usize, usize),
     is_same: bool,
-    steps: &mut Steps<'_>,
+    steps: &mut StepBudget<'_>,
     visit: &mut dyn FnMut(Edge, Edge) -> ControlFlow<()>,
-) -> Result<ControlFlow<()>, Exhausted> {
-    let around = |edge: &Edge| Bounds::around(&[edge.1.start, edge.1.end]);
+) -> Result<ControlFlow<()>, StepsExhausted> {
+    let around = |edge: &Edge| BoundingRect::around_corners(&[edge.1.start, edge.1.end]);
     let whole = &other.boxes[0][second];
-    for edge in one.edges(first) {
+    for edge in one.block_edges(first) {
         let bounds = around(&edge);
-        steps.take(1)?;
+        steps.take_steps(1)?;
         if !bounds.meets(whole) {
             continue;
         }
-        steps.take(BLOCK as u64)?;
-        for against in other.edges(second) {
+        steps.take_steps(BLOCK as u64)?;
+        for against in other.block_edges(second) {
             let comes_again = is_same && edge.0 >= against.0;
             if comes_again || !bounds.meets(&around(&against)) {
                 continue;
             }
-            steps.take(EDGE_STEPS)?;
+            steps.take_steps(EDGE_STEPS)?;
             if visit(edge, against).is_break() {
                 return Ok(ControlFlow::Break(()));
             }

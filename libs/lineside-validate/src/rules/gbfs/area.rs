@@ -9,7 +9,7 @@ const POINTS_MAX: usize = 500;
 const RING_POINTS_MIN: usize = 4;
 
 /// What is wrong with an area.
-pub(super) enum Fault {
+pub(super) enum AreaFault {
     /// It is none.
     Form(String),
     /// Its lines cross.
@@ -17,19 +17,21 @@ pub(super) enum Fault {
 }
 
 /// Looks at an area.
-pub(super) fn check(area: &Value) -> Result<(), Fault> {
-    let polygons = polygons(area).map_err(Fault::Form)?;
+pub(super) fn check_area(area: &Value) -> Result<(), AreaFault> {
+    let polygons = parse_polygons(area).map_err(AreaFault::Form)?;
     // Each by itself: zones of one area may touch.
-    polygons.into_iter().filter(|polygon| n_points(polygon) <= POINTS_MAX).try_for_each(|polygon| {
-        polygon.check_validation().map_err(|error| Fault::Crossing(error.to_string()))
-    })
+    polygons.into_iter().filter(|polygon| count_points(polygon) <= POINTS_MAX).try_for_each(
+        |polygon| {
+            polygon.check_validation().map_err(|error| AreaFault::Crossing(error.to_string()))
+        },
+    )
 }
 
-fn n_points(polygon: &Polygon) -> usize {
+fn count_points(polygon: &Polygon) -> usize {
     polygon.exterior().0.len() + polygon.interiors().iter().map(|ring| ring.0.len()).sum::<usize>()
 }
 
-fn polygons(area: &Value) -> Result<Vec<Polygon>, String> {
+fn parse_polygons(area: &Value) -> Result<Vec<Polygon>, String> {
     match area["type"].as_str() {
         Some("MultiPolygon") => {}
         Some(other) => return Err(format!("a MultiPolygon is expected, not {other:?}")),
@@ -38,19 +40,19 @@ fn polygons(area: &Value) -> Result<Vec<Polygon>, String> {
     let Some(polygons) = area["coordinates"].as_array() else {
         return Err("it has no list `coordinates`".to_owned());
     };
-    polygons.iter().map(polygon).collect()
+    polygons.iter().map(parse_polygon).collect()
 }
 
-fn polygon(polygon: &Value) -> Result<Polygon, String> {
+fn parse_polygon(polygon: &Value) -> Result<Polygon, String> {
     let rings = polygon.as_array().ok_or("a polygon is no list of rings")?;
-    let mut rings = rings.iter().map(ring).collect::<Result<Vec<_>, _>>()?.into_iter();
+    let mut rings = rings.iter().map(parse_ring).collect::<Result<Vec<_>, _>>()?.into_iter();
     let outer = rings.next().ok_or("a polygon has no ring")?;
     Ok(Polygon::new(outer, rings.collect()))
 }
 
-fn ring(ring: &Value) -> Result<LineString, String> {
+fn parse_ring(ring: &Value) -> Result<LineString, String> {
     let points = ring.as_array().ok_or("a ring is no list of points")?;
-    let points = points.iter().map(point).collect::<Result<Vec<_>, _>>()?;
+    let points = points.iter().map(parse_point).collect::<Result<Vec<_>, _>>()?;
     if points.len() < RING_POINTS_MIN {
         return Err(format!("a ring of {} points", points.len()));
     }
@@ -60,7 +62,7 @@ fn ring(ring: &Value) -> Result<LineString, String> {
     Ok(LineString::new(points))
 }
 
-fn point(point: &Value) -> Result<Coord, String> {
+fn parse_point(point: &Value) -> Result<Coord, String> {
     let number = |at: usize| point.get(at).and_then(Value::as_f64);
     let (Some(x), Some(y)) = (number(0), number(1)) else {
         return Err("a point is no longitude and latitude".to_owned());

@@ -1,10 +1,10 @@
 //! What a field of a file may hold, and in which versions it is there.
 
-use super::version::Version;
+use super::version::SpecVersion;
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Is {
+pub(super) enum FieldType {
     /// Fields of its own.
     Object,
     /// Values in a row, at least so many.
@@ -12,9 +12,9 @@ pub(super) enum Is {
     /// Any text.
     Text,
     /// The id of this record, which no other record of its kind has.
-    Key(Of),
+    Key(RecordIdKind),
     /// The id of another record.
-    Ref(Of),
+    Ref(RecordIdKind),
     /// A text in several languages.
     Texts,
     /// An address in several languages.
@@ -54,14 +54,14 @@ pub(super) enum Is {
     /// Any number from one to another.
     Number(f64, f64),
     /// Numbers by id.
-    NumbersBy(Of),
+    NumbersBy(RecordIdKind),
     /// An area as GeoJSON has it: a `MultiPolygon`.
     Area,
 }
 
 /// Records that have ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Of {
+pub(super) enum RecordIdKind {
     Station,
     /// The state of a station: its id stands once in the file and is that of a station.
     StationState,
@@ -76,44 +76,44 @@ pub(super) enum Of {
 }
 
 /// A whole number that counts something.
-pub(super) const COUNT: Is = Is::Whole(0, i64::MAX);
+pub(super) const COUNT: FieldType = FieldType::Whole(0, i64::MAX);
 /// A number that measures something.
-pub(super) const AMOUNT: Is = Is::Number(0.0, f64::MAX);
+pub(super) const AMOUNT: FieldType = FieldType::Number(0.0, f64::MAX);
 /// A part of a whole.
-pub(super) const PART: Is = Is::Number(0.0, 1.0);
-pub(super) const LAT: Is = Is::Number(-90.0, 90.0);
-pub(super) const LON: Is = Is::Number(-180.0, 180.0);
+pub(super) const PART: FieldType = FieldType::Number(0.0, 1.0);
+pub(super) const LAT: FieldType = FieldType::Number(-90.0, 90.0);
+pub(super) const LON: FieldType = FieldType::Number(-180.0, 180.0);
 
 /// A field.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Field {
+pub(super) struct FieldRule {
     /// Where it stands below `data`: names with dots between them, `[]` for each of a list.
     pub(super) path: &'static str,
-    pub(super) is: Is,
+    pub(super) is: FieldType,
     /// Whether it must be there if what it stands in is there.
     pub(super) must: bool,
-    pub(super) from: Version,
-    pub(super) to: Version,
+    pub(super) from: SpecVersion,
+    pub(super) to: SpecVersion,
 }
 
 /// A field that may be there, in all versions.
-pub(super) const fn may(path: &'static str, is: Is) -> Field {
-    Field { path, is, must: false, from: Version::V1_0, to: Version::V3_1 }
+pub(super) const fn optional_field(path: &'static str, is: FieldType) -> FieldRule {
+    FieldRule { path, is, must: false, from: SpecVersion::V1_0, to: SpecVersion::V3_1 }
 }
 
 /// A field that must be there, in all versions.
-pub(super) const fn must(path: &'static str, is: Is) -> Field {
-    Field { must: true, ..may(path, is) }
+pub(super) const fn required_field(path: &'static str, is: FieldType) -> FieldRule {
+    FieldRule { must: true, ..optional_field(path, is) }
 }
 
-impl Field {
+impl FieldRule {
     /// The same, from this version on.
-    pub(super) const fn from(self, from: Version) -> Field {
-        Field { from, ..self }
+    pub(super) const fn since_version(self, from: SpecVersion) -> FieldRule {
+        FieldRule { from, ..self }
     }
 
     /// The same, up to this version.
-    pub(super) const fn to(self, to: Version) -> Field {
-        Field { to, ..self }
+    pub(super) const fn until_version(self, to: SpecVersion) -> FieldRule {
+        FieldRule { to, ..self }
     }
 }

@@ -6,15 +6,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    System,
-    field::{COUNT, Is, Of},
-    kinds,
-    known::Known,
-    look::{Look, quoted},
-    records,
+    SystemFiles,
+    field::{COUNT, FieldType, RecordIdKind},
+    file_check::{FileCheck, quote_value},
+    kinds, records,
+    system_index::SystemIndex,
     tables::{self, TABLES},
-    tree::Node,
-    version::Version,
+    tree::FieldNode,
+    version::SpecVersion,
 };
 use crate::notice::Notices;
 
@@ -27,122 +26,125 @@ const OUTDATED_MORE_S: i64 = 600;
 
 /// The versions that files say they are of.
 #[derive(Debug)]
-pub(super) struct Heads {
+pub(super) struct FileVersions {
     said: BTreeMap<String, Value>,
-    pub(super) version: Version,
+    pub(super) version: SpecVersion,
 }
 
 #[derive(Deserialize)]
-struct Head {
+struct FileHead {
     #[serde(default)]
     version: Value,
 }
 
-impl Heads {
-    pub(super) fn read(system: &System<'_>) -> Heads {
+impl FileVersions {
+    pub(super) fn from_system(system: &SystemFiles<'_>) -> FileVersions {
         let mut said = BTreeMap::new();
         for (name, body) in &system.files {
             let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
-            if let Ok(Head { version }) = serde_json::from_slice(body) {
+            if let Ok(FileHead { version }) = serde_json::from_slice(body) {
                 said.insert((*name).to_owned(), version);
             }
         }
-        let of = |name: &str| said.get(name).and_then(Value::as_str).and_then(Version::of);
+        let of = |name: &str| {
+            said.get(name).and_then(Value::as_str).and_then(SpecVersion::parse_version)
+        };
         // Without a word of the discovery file, the newest that any file says; version 1.0 says none.
-        let any = || said.values().filter_map(Value::as_str).filter_map(Version::of).max();
-        let version = of("gbfs").or_else(any).unwrap_or(Version::V1_0);
-        Heads { said, version }
+        let any =
+            || said.values().filter_map(Value::as_str).filter_map(SpecVersion::parse_version).max();
+        let version = of("gbfs").or_else(any).unwrap_or(SpecVersion::V1_0);
+        FileVersions { said, version }
     }
 
     /// The version that a file is judged by.
-    pub(super) fn version_of(&self, name: &str) -> Version {
-        let own = self.said.get(name).and_then(Value::as_str).and_then(Version::of);
+    pub(super) fn file_version(&self, name: &str) -> SpecVersion {
+        let own = self.said.get(name).and_then(Value::as_str).and_then(SpecVersion::parse_version);
         own.unwrap_or(self.version)
     }
 }
 
 /// Looks at which files there are.
-pub(super) fn look(system: &System<'_>, heads: &Heads, out: &mut Notices) {
+pub(super) fn check_file_set(system: &SystemFiles<'_>, heads: &FileVersions, out: &mut Notices) {
     let is_here = |name: &str| !system.shared.contains(&name);
     for (name, reason) in system.unread.iter().filter(|(name, _)| is_here(name)) {
-        out.add(&kinds::UNREACHABLE_FILE, |sample| {
-            sample.put("filename", system.shown(name)).put("reason", *reason);
+        out.add_notice(&kinds::UNREACHABLE_FILE, |sample| {
+            sample.set_field("filename", system.display_name(name)).set_field("reason", *reason);
         });
     }
     let discovery = heads.said.get("gbfs").and_then(Value::as_str);
     for (name, version) in heads.said.iter().filter(|(name, _)| is_here(name)) {
         if let (Some(version), Some(discovery)) = (version.as_str(), discovery)
-            && Version::of(version).is_some_and(|version| version != heads.version)
+            && SpecVersion::parse_version(version).is_some_and(|version| version != heads.version)
             // Theirs is the list of versions, so that any may hold it.
             && !matches!(name.as_str(), "gbfs_versions" | "manifest")
         {
-            out.add(&kinds::MIXED_VERSIONS, |sample| {
-                sample.put("filename", system.shown(name)).put("value", version);
-                sample.put("systemVersion", discovery);
+            out.add_notice(&kinds::MIXED_VERSIONS, |sample| {
+                sample.set_field("filename", system.display_name(name)).set_field("value", version);
+                sample.set_field("systemVersion", discovery);
             });
         }
     }
     if system.is_whole {
-        required(system, heads.version, out);
+        check_required_files(system, heads.version, out);
     }
 }
 
-fn has(system: &System<'_>, name: &str) -> bool {
+fn has_file(system: &SystemFiles<'_>, name: &str) -> bool {
     let mut names = system.files.iter().map(|(name, _)| *name);
     // One that is there and cannot be read has been told.
     names.any(|other| other == name) || system.unread.iter().any(|(other, _)| *other == name)
 }
 
 /// Whether the first language lacks a file that a further one lacks, too.
-fn is_told_with_the_first(system: &System<'_>, name: &str) -> bool {
+fn is_missing_in_first_language(system: &SystemFiles<'_>, name: &str) -> bool {
     !system.language.is_empty() && !system.first.contains(&name)
 }
 
-fn required(system: &System<'_>, version: Version, out: &mut Notices) {
+fn check_required_files(system: &SystemFiles<'_>, version: SpecVersion, out: &mut Notices) {
     let mut ask = |name: &str, because: &str| {
-        if !has(system, name) && !is_told_with_the_first(system, name) {
-            missing(system, name, because, out);
+        if !has_file(system, name) && !is_missing_in_first_language(system, name) {
+            report_missing_file(system, name, because, out);
         }
     };
-    if version >= Version::V2_0 {
+    if version >= SpecVersion::V2_0 {
         ask("gbfs", "");
     }
     ask("system_information", "");
-    let vehicles = if version < Version::V3_0 { "free_bike_status" } else { "vehicle_status" };
+    let vehicles = if version < SpecVersion::V3_0 { "free_bike_status" } else { "vehicle_status" };
     let (information, status) = ("station_information", "station_status");
-    match (has(system, information), has(system, status)) {
+    match (has_file(system, information), has_file(system, status)) {
         (true, _) => ask(status, "station_information.json is there"),
         (false, true) => ask(information, "station_status.json is there"),
         (false, false) => ask(vehicles, "there are no stations"),
     }
 }
 
-fn missing(system: &System<'_>, name: &str, because: &str, out: &mut Notices) {
-    out.add(&kinds::MISSING_FILE, |sample| {
-        sample.put("filename", system.shown(name));
+fn report_missing_file(system: &SystemFiles<'_>, name: &str, because: &str, out: &mut Notices) {
+    out.add_notice(&kinds::MISSING_FILE, |sample| {
+        sample.set_field("filename", system.display_name(name));
         if !because.is_empty() {
-            sample.put("because", because);
+            sample.set_field("because", because);
         }
     });
 }
 
 /// Looks at what other files made necessary.
-pub(super) fn look_at_what_was_named(
-    system: &System<'_>,
-    heads: &Heads,
-    known: &Known,
+pub(super) fn check_files_made_necessary(
+    system: &SystemFiles<'_>,
+    heads: &FileVersions,
+    known: &SystemIndex,
     out: &mut Notices,
 ) {
     if !system.is_whole {
         return;
     }
     for (of, name, what) in [
-        (Of::VehicleType, "vehicle_types", "vehicle_type_id"),
-        (Of::Plan, "system_pricing_plans", "a pricing plan"),
+        (RecordIdKind::VehicleType, "vehicle_types", "vehicle_type_id"),
+        (RecordIdKind::Plan, "system_pricing_plans", "a pricing plan"),
     ] {
         let Some(&is_own) = known.named.get(&of) else { continue };
-        if !has(system, name) && (is_own || !is_told_with_the_first(system, name)) {
-            missing(system, name, &format!("files name {what}"), out);
+        if !has_file(system, name) && (is_own || !is_missing_in_first_language(system, name)) {
+            report_missing_file(system, name, &format!("files name {what}"), out);
         }
     }
     let Some(programs) = &known.programs else { return };
@@ -151,88 +153,90 @@ pub(super) fn look_at_what_was_named(
         if is_shared && !is_own {
             continue;
         }
-        if heads.version >= Version::V2_1 && !programs.contains(*platform) {
-            out.add(&kinds::MISSING_FIELD, |sample| {
-                sample.put("filename", system.shown("system_information"));
-                sample.put("path", format!("/data/rental_apps/{platform}/store_uri"));
-                sample.put("because", format!("there are rental_uris for {platform}"));
+        if heads.version >= SpecVersion::V2_1 && !programs.contains(*platform) {
+            out.add_notice(&kinds::MISSING_FIELD, |sample| {
+                sample.set_field("filename", system.display_name("system_information"));
+                sample.set_field("path", format!("/data/rental_apps/{platform}/store_uri"));
+                sample.set_field("because", format!("there are rental_uris for {platform}"));
             });
         }
     }
 }
 
 /// Looks at what every file has around its data.
-pub(super) fn frame(look: &mut Look<'_>, document: &Value) {
-    let field = |is, must| Node { is: Some(is), must, ..Node::default() };
-    let has_version = look.version >= Version::V1_1;
-    let root = Node {
+pub(super) fn check_file_frame(look: &mut FileCheck<'_>, document: &Value) {
+    let field = |is, must| FieldNode { is: Some(is), must, ..FieldNode::default() };
+    let has_version = look.version >= SpecVersion::V1_1;
+    let root = FieldNode {
         fields: vec![
-            ("last_updated", field(Is::Instant, true)),
+            ("last_updated", field(FieldType::Instant, true)),
             ("ttl", field(COUNT, true)),
-            ("version", field(Is::VersionNumber, has_version)),
-            ("data", field(Is::Object, true)),
+            ("version", field(FieldType::VersionNumber, has_version)),
+            ("data", field(FieldType::Object, true)),
         ],
-        ..field(Is::Object, true)
+        ..field(FieldType::Object, true)
     };
-    look.walk(&root, document);
-    records::future(look, document, "last_updated");
+    look.check_node(&root, document);
+    records::check_not_in_future(look, document, "last_updated");
     let ttl = document["ttl"].as_i64().unwrap_or(0).max(0);
-    let updated = records::time(&document["last_updated"]);
+    let updated = records::parse_time(&document["last_updated"]);
     if let Some(age) = updated.map(|updated| look.given.saturating_sub(updated))
         && LIVE.contains(&look.file)
         && age > ttl.max(LIVE_AGE_MAX_S).saturating_add(OUTDATED_MORE_S)
     {
-        look.say(&kinds::OUTDATED, |sample| _ = sample.put("age", age).put("ttl", ttl));
+        look.report_here(&kinds::OUTDATED, |sample| {
+            _ = sample.set_field("age", age).set_field("ttl", ttl)
+        });
     }
     if look.file == "gbfs" {
-        listed(look, &document["data"]);
+        check_discovery_feeds(look, &document["data"]);
     }
 }
 
 /// Looks at the files that a discovery file lists: each once, and each one that the version has.
-fn listed(look: &mut Look<'_>, data: &Value) {
+fn check_discovery_feeds(look: &mut FileCheck<'_>, data: &Value) {
     let Some(languages) = data.as_object() else { return };
     let version = look.version;
-    look.at("data", |look| {
-        if version >= Version::V3_0 {
-            list(look, &data["feeds"]);
+    look.check_below("data", |look| {
+        if version >= SpecVersion::V3_0 {
+            check_feed_list(look, &data["feeds"]);
             return;
         }
         for (language, feeds) in languages {
-            look.at(language, |look| {
-                if crate::gtfs::language_tag(language).is_none() {
-                    look.say(&kinds::INVALID_LANGUAGE, |sample| {
-                        sample.put("value", language.as_str());
+            look.check_below(language, |look| {
+                if crate::gtfs::normalize_language_tag(language).is_none() {
+                    look.report_here(&kinds::INVALID_LANGUAGE, |sample| {
+                        sample.set_field("value", language.as_str());
                     });
                 }
-                list(look, &feeds["feeds"]);
+                check_feed_list(look, &feeds["feeds"]);
             });
         }
     });
 }
 
-fn list(look: &mut Look<'_>, feeds: &Value) {
+fn check_feed_list(look: &mut FileCheck<'_>, feeds: &Value) {
     let version = look.version;
     let mut seen = BTreeSet::new();
     for (at, feed) in feeds.as_array().into_iter().flatten().enumerate() {
         let Some(name) = feed["name"].as_str() else { continue };
-        let is_known =
-            tables::find(name).is_some_and(|table| (table.from..=table.to).contains(&version));
+        let is_known = tables::find_schema(name)
+            .is_some_and(|table| (table.from..=table.to).contains(&version));
         // Version 1.0 leaves it to producers which files they have besides.
         let kind = if !seen.insert(name) {
             &kinds::DUPLICATE_FILE
-        } else if !is_known && version >= Version::V1_1 {
+        } else if !is_known && version >= SpecVersion::V1_1 {
             &kinds::UNEXPECTED_WORD
         } else {
             continue;
         };
-        look.at("feeds", |look| {
-            look.at(&at.to_string(), |look| {
-                look.at("name", |look| {
-                    look.say(kind, |sample| {
-                        sample.put("value", quoted(&feed["name"]));
+        look.check_below("feeds", |look| {
+            look.check_below(&at.to_string(), |look| {
+                look.check_below("name", |look| {
+                    look.report_here(kind, |sample| {
+                        sample.set_field("value", quote_value(&feed["name"]));
                         if kind.code == kinds::UNEXPECTED_WORD.code {
-                            sample.put("expected", names(version));
+                            sample.set_field("expected", file_names(version));
                         }
                     });
                 });
@@ -242,7 +246,7 @@ fn list(look: &mut Look<'_>, feeds: &Value) {
 }
 
 /// The files of a version.
-fn names(version: Version) -> String {
+fn file_names(version: SpecVersion) -> String {
     let of_version = TABLES.iter().filter(|table| (table.from..=table.to).contains(&version));
     of_version.map(|table| table.name).collect::<Vec<_>>().join(", ")
 }
@@ -264,7 +268,7 @@ const LISTS: &[(&str, &str)] = &[
 ];
 
 /// The file that a body is by what stands in it; `None` if it is none of GBFS.
-pub fn name_of(body: &[u8]) -> Option<&'static str> {
+pub fn detect_file_name(body: &[u8]) -> Option<&'static str> {
     let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     if body.len() > super::FILE_BYTES_MAX {
         return None;

@@ -8,8 +8,8 @@ mod area;
 mod field;
 mod files;
 mod kinds;
-mod known;
-mod look;
+mod system_index;
+mod file_check;
 mod records;
 mod rotation;
 mod tables;
@@ -19,12 +19,14 @@ mod version;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use self::{files::Heads, known::Known, look::Look, tree::Node};
-pub use self::{files::name_of, rotation::is_compared, version::Version};
-use super::{SystemError, Verdict, patience::Patience, words_of};
+use self::{
+    file_check::FileCheck, files::FileVersions, system_index::SystemIndex, tree::FieldNode,
+};
+pub use self::{files::detect_file_name, rotation::is_compared_file, version::SpecVersion};
+use super::{SystemError, ValidationOutcome, panic_message, time_limit::TimeLimit};
 use crate::{
-    notice::{Kind, Notices},
-    stop::Stopped,
+    cancel::CancelUnwind,
+    notice::{NoticeKind, Notices},
 };
 
 /// Languages of one system that are looked at.
@@ -34,7 +36,7 @@ const FILE_BYTES_MAX: usize = 64 << 20;
 
 /// A system, or some of its files.
 #[derive(Debug, Default)]
-pub struct System<'a> {
+pub struct SystemFiles<'a> {
     /// Its files with their names, which have no `.json`.
     pub files: Vec<(&'a str, &'a [u8])>,
     /// The names of those that could not be read, each with the reason.
@@ -57,9 +59,9 @@ pub struct System<'a> {
     pub given: Vec<(&'a str, i64)>,
 }
 
-impl System<'_> {
+impl SystemFiles<'_> {
     /// What a file is called in what is said of it.
-    fn shown(&self, name: &str) -> String {
+    fn display_name(&self, name: &str) -> String {
         let is_of_language = !self.language.is_empty() && !self.shared.contains(&name);
         let language = if is_of_language { format!("{}/", self.language) } else { String::new() };
         format!("{language}{name}.json")
@@ -67,76 +69,82 @@ impl System<'_> {
 }
 
 /// All kinds of notices that a system may get.
-pub fn kinds() -> impl Iterator<Item = &'static Kind> {
+pub fn notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
     kinds::KINDS.iter().copied()
 }
 
 /// Whether a file of a system has this name, without `.json`.
-pub fn is_file(name: &str) -> bool {
-    tables::find(name).is_some()
+pub fn is_gbfs_file(name: &str) -> bool {
+    tables::find_schema(name).is_some()
 }
 
 /// Looks at a system. A look that breaks off at a file is told apart from what the file gets wrong.
-pub fn validate(system: &System<'_>, notices: &mut Notices) -> Vec<SystemError> {
+pub fn validate_system(system: &SystemFiles<'_>, notices: &mut Notices) -> Vec<SystemError> {
     validate_while(system, notices, &|| true).errors
 }
 
 /// The same for as long as there is time: `goes_on` is asked before each file and at every 64th record or so, and once it says
 /// no, the rest is left out. What is wrong between files is asked only when all of them were looked at.
 pub fn validate_while(
-    system: &System<'_>,
+    system: &SystemFiles<'_>,
     notices: &mut Notices,
     goes_on: &dyn Fn() -> bool,
-) -> Verdict {
-    let patience = Patience::new(goes_on);
-    let heads = Heads::read(system);
-    let mut known = Known::default();
+) -> ValidationOutcome {
+    let patience = TimeLimit::new(goes_on);
+    let heads = FileVersions::from_system(system);
+    let mut known = SystemIndex::default();
     let mut errors = Vec::new();
-    files::look(system, &heads, notices);
+    files::check_file_set(system, &heads, notices);
     for table in tables::TABLES {
         let Some((_, body)) = system.files.iter().find(|(name, _)| *name == table.name) else {
             continue;
         };
-        if patience.is_over() || !goes_on() {
-            return Verdict { errors, is_cut_short: true };
+        if patience.was_exceeded() || !goes_on() {
+            return ValidationOutcome { errors, is_cut_short: true };
         }
-        let version = heads.version_of(table.name);
+        let version = heads.file_version(table.name);
         // What a version does not have is judged by the nearest one that has it.
         let version = version.clamp(table.from, table.to);
         let before = system.before.iter().find(|(name, _)| *name == table.name);
-        let mut of_shared = notices.sibling();
+        let mut of_shared = notices.new_empty_like();
         known.is_shared = system.shared.contains(&table.name);
         let shown = match known.is_shared {
             true => format!("{}/{}.json", system.language, table.name),
-            false => system.shown(table.name),
+            false => system.display_name(table.name),
         };
         let looked = catch_unwind(AssertUnwindSafe(|| {
             let out = if known.is_shared { &mut of_shared } else { &mut *notices };
             let (name, to) = ((table.name, shown), (&mut known, out));
             let given = system.given.iter().find(|(name, _)| *name == table.name);
             let given = given.map_or(system.now, |(_, given)| system.now.min(*given));
-            let mut look = Look::new(name, version, (system.now, given), to, &patience);
-            file(&mut look, &Node::of(table.fields, version), body, before.map(|(_, body)| *body));
+            let mut look = FileCheck::new(name, version, (system.now, given), to, &patience);
+            check_file(
+                &mut look,
+                &FieldNode::from_fields(table.fields, version),
+                body,
+                before.map(|(_, body)| *body),
+            );
         }));
-        of_shared
-            .retain(|kind| other_of(kind).is_some_and(|other| !system.shared.contains(&other)));
-        notices.merge(of_shared);
+        of_shared.retain_kinds(|kind| {
+            reference_file(kind).is_some_and(|other| !system.shared.contains(&other))
+        });
+        notices.merge_notices(of_shared);
         // Who was stopped did nothing wrong.
         if let Err(panic) = looked
-            && !panic.is::<Stopped>()
+            && !panic.is::<CancelUnwind>()
         {
-            errors.push(SystemError { rule: table.name, message: words_of(&*panic) });
+            errors.push(SystemError { rule: table.name, message: panic_message(&*panic) });
         }
     }
-    if patience.is_over() {
-        return Verdict { errors, is_cut_short: true };
+    if patience.was_exceeded() {
+        return ValidationOutcome { errors, is_cut_short: true };
     }
-    files::look_at_what_was_named(system, &heads, &known, notices);
-    Verdict { errors, is_cut_short: false }
+    files::check_files_made_necessary(system, &heads, &known, notices);
+    ValidationOutcome { errors, is_cut_short: false }
 }
 
 /// The file that another is held against where such a notice is said of that.
-fn other_of(kind: &Kind) -> Option<&'static str> {
+fn reference_file(kind: &NoticeKind) -> Option<&'static str> {
     let by = [
         (&kinds::UNKNOWN_STATION, "station_information"),
         (&kinds::STATION_WITHOUT_STATUS, "station_information"),
@@ -148,10 +156,10 @@ fn other_of(kind: &Kind) -> Option<&'static str> {
     by.iter().find(|(other, _)| other.code == kind.code).map(|(_, file)| *file)
 }
 
-fn file(look: &mut Look<'_>, data: &Node, body: &[u8], before: Option<&[u8]>) {
+fn check_file(look: &mut FileCheck<'_>, data: &FieldNode, body: &[u8], before: Option<&[u8]>) {
     let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
-    let malformed = |look: &mut Look<'_>, reason: String| {
-        look.say(&kinds::MALFORMED_JSON, |sample| _ = sample.put("reason", reason));
+    let malformed = |look: &mut FileCheck<'_>, reason: String| {
+        look.report_here(&kinds::MALFORMED_JSON, |sample| _ = sample.set_field("reason", reason));
     };
     if body.len() > FILE_BYTES_MAX {
         malformed(look, format!("more than {FILE_BYTES_MAX} bytes: it is not looked at"));
@@ -159,12 +167,12 @@ fn file(look: &mut Look<'_>, data: &Node, body: &[u8], before: Option<&[u8]>) {
     }
     match serde_json::from_slice(body) {
         Ok(document) => {
-            files::frame(look, &document);
+            files::check_file_frame(look, &document);
             if let Some(value) = document.get("data") {
-                look.at("data", |look| look.walk(data, value));
-                records::look(look, &document);
+                look.check_below("data", |look| look.check_node(data, value));
+                records::check_records(look, &document);
                 if let Some(before) = before {
-                    rotation::look(look, &document, before);
+                    rotation::check_id_rotation(look, &document, before);
                 }
             }
         }
@@ -204,9 +212,9 @@ mod tests {
     fn what_a_further_language_has_is_told_by_it_and_what_it_shares_only_once() {
         let pages = pages(2).map(|(name, page)| (name, page.replace("\"lat\"", "\"latt\"")));
         let files = || pages.iter().map(|(name, page)| (*name, page.as_bytes())).collect();
-        let told = |system: System<'_>| {
+        let told = |system: SystemFiles<'_>| {
             let mut notices = Notices::new(9);
-            assert!(validate(&system, &mut notices).is_empty());
+            assert!(validate_system(&system, &mut notices).is_empty());
             let samples = notices.iter().flat_map(|found| found.samples.clone());
             let names = samples.map(|sample| sample["filename"].as_str().map(str::to_owned));
             let mut names: Vec<String> = names.flatten().collect();
@@ -214,16 +222,17 @@ mod tests {
             names.dedup();
             names
         };
-        let system = || System { files: files(), now: 1_767_250_000, ..System::default() };
+        let system =
+            || SystemFiles { files: files(), now: 1_767_250_000, ..SystemFiles::default() };
         assert_eq!(told(system()), ["station_information.json"]);
-        let french = || System { language: "fr", ..system() };
+        let french = || SystemFiles { language: "fr", ..system() };
         assert_eq!(told(french()), ["fr/station_information.json"]);
         let shared = vec!["station_information"];
-        assert!(told(System { shared: shared.clone(), ..french() }).is_empty());
+        assert!(told(SystemFiles { shared: shared.clone(), ..french() }).is_empty());
         let unread = vec![("gbfs", "gone"), ("system_regions", "gone")];
         let shared = [shared, vec!["gbfs"]].concat();
         let first = vec!["system_information"];
-        let missing = System { unread, shared, first, is_whole: true, ..french() };
+        let missing = SystemFiles { unread, shared, first, is_whole: true, ..french() };
         assert_eq!(told(missing), ["fr/system_information.json", "fr/system_regions.json"]);
     }
 
@@ -233,16 +242,16 @@ mod tests {
     fn told_of(languages: &[(&str, &[File], &[&str])]) -> Vec<String> {
         let mut notices = Notices::new(9);
         for (at, (language, files, shared)) in languages.iter().enumerate() {
-            let system = System {
+            let system = SystemFiles {
                 files: files.iter().map(|(name, body)| (*name, body.as_bytes())).collect(),
                 language: if at == 0 { "" } else { language },
                 shared: shared.to_vec(),
                 first: languages[0].1.iter().map(|(name, _)| *name).collect(),
                 is_whole: true,
                 now: 1_767_250_000,
-                ..System::default()
+                ..SystemFiles::default()
             };
-            assert!(validate(&system, &mut notices).is_empty());
+            assert!(validate_system(&system, &mut notices).is_empty());
         }
         let mut told: Vec<String> = Vec::new();
         for found in notices.iter() {
@@ -315,9 +324,10 @@ mod tests {
         let ages = |updated: i64, given: &[(&'static str, i64)]| {
             let page = page(updated);
             let files = vec![("station_status", page.as_bytes())];
-            let system = System { files, now: NOW, given: given.to_vec(), ..System::default() };
+            let system =
+                SystemFiles { files, now: NOW, given: given.to_vec(), ..SystemFiles::default() };
             let mut notices = Notices::new(1);
-            assert!(validate(&system, &mut notices).is_empty());
+            assert!(validate_system(&system, &mut notices).is_empty());
             notices.get("outdated_file").and_then(|found| found.samples[0]["age"].as_i64())
         };
         assert_eq!(ages(NOW - 3_600, &[]), Some(3_600));
@@ -331,7 +341,7 @@ mod tests {
     fn a_look_that_is_cut_short_says_nothing_of_what_it_has_not_seen() {
         let pages = pages(200);
         let files = pages.iter().map(|(name, page)| (*name, page.as_bytes())).collect();
-        let system = System { files, now: 1_767_250_000, ..System::default() };
+        let system = SystemFiles { files, now: 1_767_250_000, ..SystemFiles::default() };
         let asked = Cell::new(0);
         // The clock, which stops so many looks later.
         let look = |until: u32| {

@@ -5,23 +5,24 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{
-    FILE_BYTES_MAX, kinds,
-    look::{Look, quoted},
-    version::Version,
+    FILE_BYTES_MAX,
+    file_check::{FileCheck, quote_value},
+    kinds,
+    version::SpecVersion,
 };
-use crate::gtfs::haversine_m;
+use crate::gtfs::haversine_distance_m;
 
 /// How far a vehicle is from where it was if it made a trip, in meters. Positions are some ten meters off, and vehicles
 /// that are in the way are put aside.
 const MOVED_M: f64 = 300.0;
 
 /// Whether a file is held against what it was before.
-pub fn is_compared(file: &str) -> bool {
-    list_of(file).is_some()
+pub fn is_compared_file(file: &str) -> bool {
+    vehicle_list_of_file(file).is_some()
 }
 
 /// What the vehicles of a file are called, and their ids, if it has any.
-fn list_of(file: &str) -> Option<(&'static str, &'static str)> {
+fn vehicle_list_of_file(file: &str) -> Option<(&'static str, &'static str)> {
     match file {
         "free_bike_status" => Some(("bikes", "bike_id")),
         "vehicle_status" => Some(("vehicles", "vehicle_id")),
@@ -31,25 +32,28 @@ fn list_of(file: &str) -> Option<(&'static str, &'static str)> {
 
 /// Looks for vehicles of a file that are elsewhere under the id that they had in the same file before. Ids have to
 /// change after each trip since version 2.0. O(n) in the vehicles of both.
-pub(super) fn look(look: &mut Look<'_>, document: &Value, before: &[u8]) {
-    let Some((list, id)) = list_of(look.file) else { return };
+pub(super) fn check_id_rotation(look: &mut FileCheck<'_>, document: &Value, before: &[u8]) {
+    let Some((list, id)) = vehicle_list_of_file(look.file) else { return };
     let before = before.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(before);
-    if look.version < Version::V2_0 || before.len() > FILE_BYTES_MAX {
+    if look.version < SpecVersion::V2_0 || before.len() > FILE_BYTES_MAX {
         return;
     }
     // What is wrong with the file as it was before is not asked here.
     let Ok(before) = serde_json::from_slice::<Value>(before) else { return };
     let vehicles = before["data"][list].as_array().into_iter().flatten();
-    let places: HashMap<&str, (f64, f64)> =
-        vehicles.filter_map(|vehicle| Some((vehicle[id].as_str()?, place(vehicle)?))).collect();
-    look.each(document, list, |look, vehicle| {
+    let places: HashMap<&str, (f64, f64)> = vehicles
+        .filter_map(|vehicle| Some((vehicle[id].as_str()?, vehicle_location(vehicle)?)))
+        .collect();
+    look.check_each_record(document, list, |look, vehicle| {
         let earlier = vehicle[id].as_str().and_then(|id| places.get(id));
-        let (Some(&there), Some(here)) = (earlier, place(vehicle)) else { return };
-        let distance = haversine_m(there, here);
+        let (Some(&there), Some(here)) = (earlier, vehicle_location(vehicle)) else { return };
+        let distance = haversine_distance_m(there, here);
         if distance > MOVED_M {
-            look.at(id, |look| {
-                look.say(&kinds::KEPT_ID, |sample| {
-                    sample.put("value", quoted(&vehicle[id])).put("distance", distance.round());
+            look.check_below(id, |look| {
+                look.report_here(&kinds::KEPT_ID, |sample| {
+                    sample
+                        .set_field("value", quote_value(&vehicle[id]))
+                        .set_field("distance", distance.round());
                 });
             });
         }
@@ -57,7 +61,7 @@ pub(super) fn look(look: &mut Look<'_>, document: &Value, before: &[u8]) {
 }
 
 /// Where a vehicle is, if that can be.
-fn place(vehicle: &Value) -> Option<(f64, f64)> {
+fn vehicle_location(vehicle: &Value) -> Option<(f64, f64)> {
     let (lat, lon) = (vehicle["lat"].as_f64()?, vehicle["lon"].as_f64()?);
     let is_there =
         lat.abs() <= 90.0 && lon.abs() <= 180.0 && (lat.abs() >= 1.0 || lon.abs() >= 1.0);

@@ -1,39 +1,40 @@
 //! The fields of a file in one version, as a tree along which a file is walked.
 
 use super::{
-    field::{Field, Is},
-    version::Version,
+    field::{FieldRule, FieldType},
+    version::SpecVersion,
 };
 
 /// A place in a file.
 #[derive(Debug, Default)]
-pub(super) struct Node {
-    pub(super) is: Option<Is>,
+pub(super) struct FieldNode {
+    pub(super) is: Option<FieldType>,
     pub(super) must: bool,
     /// What stands in an object, by name; `*` is any name.
-    pub(super) fields: Vec<(&'static str, Node)>,
+    pub(super) fields: Vec<(&'static str, FieldNode)>,
     /// What stands in a list.
-    pub(super) item: Option<Box<Node>>,
+    pub(super) item: Option<Box<FieldNode>>,
 }
 
-impl Node {
+impl FieldNode {
     /// The tree of those fields that a version has.
-    pub(super) fn of(fields: &[Field], version: Version) -> Node {
-        let mut root = Node { is: Some(Is::Object), must: true, ..Node::default() };
+    pub(super) fn from_fields(fields: &[FieldRule], version: SpecVersion) -> FieldNode {
+        let mut root =
+            FieldNode { is: Some(FieldType::Object), must: true, ..FieldNode::default() };
         for field in fields.iter().filter(|field| (field.from..=field.to).contains(&version)) {
-            let node = root.place(field.path);
+            let node = root.node_at_path(field.path);
             node.is = Some(field.is);
             node.must = field.must;
         }
         root
     }
 
-    fn place(&mut self, path: &'static str) -> &mut Node {
+    fn node_at_path(&mut self, path: &'static str) -> &mut FieldNode {
         let mut node = self;
         for part in path.split('.') {
             let name = part.trim_end_matches("[]");
             let depth = (part.len() - name.len()) / 2;
-            node = node.field(name);
+            node = node.child_node(name);
             for _ in 0..depth {
                 node = &mut **node.item.get_or_insert_with(Box::default);
             }
@@ -41,10 +42,10 @@ impl Node {
         node
     }
 
-    fn field(&mut self, name: &'static str) -> &mut Node {
+    fn child_node(&mut self, name: &'static str) -> &mut FieldNode {
         let at = self.fields.iter().position(|(other, _)| *other == name);
         let at = at.unwrap_or_else(|| {
-            self.fields.push((name, Node::default()));
+            self.fields.push((name, FieldNode::default()));
             self.fields.len() - 1
         });
         &mut self.fields[at].1
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
     use crate::rules::gbfs::tables::TABLES;
 
-    fn described(node: &Node, path: &str, wrong: &mut Vec<String>) {
+    fn described(node: &FieldNode, path: &str, wrong: &mut Vec<String>) {
         if node.is.is_none() {
             wrong.push(path.to_owned());
         }
@@ -72,10 +73,10 @@ mod tests {
     fn what_holds_a_field_is_described_in_each_of_its_versions() {
         let mut wrong = Vec::new();
         for table in TABLES {
-            for (version, name) in Version::ALL {
+            for (version, name) in SpecVersion::ALL {
                 if (table.from..=table.to).contains(&version) {
                     let path = format!("{name} {}", table.name);
-                    described(&Node::of(table.fields, version), &path, &mut wrong);
+                    described(&FieldNode::from_fields(table.fields, version), &path, &mut wrong);
                 }
             }
         }
@@ -85,8 +86,8 @@ mod tests {
     #[test]
     fn no_version_has_a_field_twice() {
         for table in TABLES {
-            for (version, name) in Version::ALL {
-                let has = |field: &&Field| (field.from..=field.to).contains(&version);
+            for (version, name) in SpecVersion::ALL {
+                let has = |field: &&FieldRule| (field.from..=field.to).contains(&version);
                 let mut paths: Vec<_> = table.fields.iter().filter(has).map(|it| it.path).collect();
                 paths.sort_unstable();
                 let n = paths.len();

@@ -3,7 +3,7 @@
 /// A version, from the oldest to the newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the number says it")]
-pub enum Version {
+pub enum SpecVersion {
     V1_0,
     V1_1,
     V2_0,
@@ -14,44 +14,44 @@ pub enum Version {
     V3_1,
 }
 
-impl Version {
+impl SpecVersion {
     /// All versions with the numbers that files give them.
-    pub(super) const ALL: [(Version, &str); 8] = [
-        (Version::V1_0, "1.0"),
-        (Version::V1_1, "1.1"),
-        (Version::V2_0, "2.0"),
-        (Version::V2_1, "2.1"),
-        (Version::V2_2, "2.2"),
-        (Version::V2_3, "2.3"),
-        (Version::V3_0, "3.0"),
-        (Version::V3_1, "3.1"),
+    pub(super) const ALL: [(SpecVersion, &str); 8] = [
+        (SpecVersion::V1_0, "1.0"),
+        (SpecVersion::V1_1, "1.1"),
+        (SpecVersion::V2_0, "2.0"),
+        (SpecVersion::V2_1, "2.1"),
+        (SpecVersion::V2_2, "2.2"),
+        (SpecVersion::V2_3, "2.3"),
+        (SpecVersion::V3_0, "3.0"),
+        (SpecVersion::V3_1, "3.1"),
     ];
 
     /// The version of a number; what leads up to a version (`3.1-RC2`) is judged as that version.
-    pub fn of(text: &str) -> Option<Version> {
+    pub fn parse_version(text: &str) -> Option<SpecVersion> {
         let (number, candidate) = text.split_once("-RC").unwrap_or((text, ""));
         let is_known = candidate.bytes().all(|byte| byte.is_ascii_digit());
-        let found = Version::ALL.iter().find(|(_, name)| *name == number && is_known);
+        let found = SpecVersion::ALL.iter().find(|(_, name)| *name == number && is_known);
         found.map(|(version, _)| *version)
     }
 
     /// Its number, as files write it.
-    pub fn name(self) -> &'static str {
-        Version::ALL.iter().find(|(version, _)| *version == self).map_or("", |(_, name)| name)
+    pub fn version_number(self) -> &'static str {
+        SpecVersion::ALL.iter().find(|(version, _)| *version == self).map_or("", |(_, name)| name)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Version;
+    use super::SpecVersion;
 
     #[test]
     fn numbers_are_read_with_what_leads_up_to_them() {
-        assert_eq!(Version::of("2.3"), Some(Version::V2_3));
-        assert_eq!(Version::of("3.1-RC2"), Some(Version::V3_1));
+        assert_eq!(SpecVersion::parse_version("2.3"), Some(SpecVersion::V2_3));
+        assert_eq!(SpecVersion::parse_version("3.1-RC2"), Some(SpecVersion::V3_1));
         for text in ["", "2", "2.30", "4.0", "3.1-beta", "v3.0"] {
-            assert_eq!(Version::of(text), None, "{text}");
+            assert_eq!(SpecVersion::parse_version(text), None, "{text}");
         }
-        assert!(Version::ALL.iter().all(|(version, name)| version.name() == *name));
+        assert!(SpecVersion::ALL.iter().all(|(version, name)| version.version_number() == *name));
     }
 }

@@ -9,25 +9,25 @@ mod places;
 mod row_files;
 mod service;
 mod shapes;
-mod unread;
+mod incomplete_files;
 
 pub use self::{
-    row_files::file_of_lines,
-    unread::{Lack, Unread},
+    incomplete_files::{IncompleteFile, MissingPart},
+    row_files::file_of_notice_lines,
 };
 use super::{Rule, SystemError};
 use crate::{
-    Context, Notices, Stop,
-    gtfs::{self, Feed, File, Source},
-    notice::Kind,
+    CancelToken, Notices, ValidationContext,
+    gtfs::{self, FileSource, GtfsFeed, GtfsFile},
+    notice::NoticeKind,
 };
 
 /// A rule over a schedule.
-pub type GtfsRule = Rule<Feed, File>;
+pub type GtfsRule = Rule<GtfsFeed, GtfsFile>;
 
 /// All rules. Those that take longest stand first, so that threads end together; the first of them join the rows of each
 /// trip, and the last need no join, so that nobody waits for it.
-pub fn rules() -> impl Iterator<Item = &'static GtfsRule> {
+pub fn gtfs_rules() -> impl Iterator<Item = &'static GtfsRule> {
     let families = [
         shapes::LONG_RULES,
         basics::LONG_RULES,
@@ -44,12 +44,12 @@ pub fn rules() -> impl Iterator<Item = &'static GtfsRule> {
 }
 
 /// All kinds of notices that a schedule may get.
-pub fn kinds() -> impl Iterator<Item = &'static Kind> {
+pub fn notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
     gtfs::simple::KINDS
         .iter()
         .chain(gtfs::zones::KINDS)
         .copied()
-        .chain(rules().flat_map(|rule| rule.kinds.iter().copied()))
+        .chain(gtfs_rules().flat_map(|rule| rule.kinds.iter().copied()))
 }
 
 /// Reads a schedule and runs all rules over it.
@@ -57,13 +57,13 @@ pub fn kinds() -> impl Iterator<Item = &'static Kind> {
 /// # Errors
 ///
 /// If a file cannot be opened or inflated.
-pub fn validate(
-    source: &dyn Source,
-    context: &Context,
+pub fn validate_feed(
+    source: &dyn FileSource,
+    context: &ValidationContext,
     notices: &mut Notices,
-) -> Result<(Feed, Vec<SystemError>), lineside_formats::Error> {
-    let mut feed = gtfs::load(source, context, notices)?;
-    let errors = judge(&mut feed, context, None, notices);
+) -> Result<(GtfsFeed, Vec<SystemError>), lineside_formats::Error> {
+    let mut feed = gtfs::load_feed(source, context, notices)?;
+    let errors = run_gtfs_rules(&mut feed, context, None, notices);
     Ok((feed, errors))
 }
 
@@ -73,34 +73,34 @@ pub fn validate(
 /// # Errors
 ///
 /// If a file cannot be opened or inflated.
-pub fn validate_until(
-    source: &dyn Source,
-    context: &Context,
-    stop: &Stop,
+pub fn validate_feed_until(
+    source: &dyn FileSource,
+    context: &ValidationContext,
+    stop: &CancelToken,
     notices: &mut Notices,
-) -> Result<Option<(Feed, Vec<SystemError>)>, lineside_formats::Error> {
-    let mut feed = match gtfs::load_until(source, context, stop, notices) {
+) -> Result<Option<(GtfsFeed, Vec<SystemError>)>, lineside_formats::Error> {
+    let mut feed = match gtfs::load_feed_until(source, context, stop, notices) {
         // What was stopped there looks like a file that breaks off.
-        _ if stop.is_stopped() => return Ok(None),
+        _ if stop.is_cancelled() => return Ok(None),
         read => read?,
     };
-    let errors = judge(&mut feed, context, Some(stop), notices);
-    Ok((!stop.is_stopped()).then_some((feed, errors)))
+    let errors = run_gtfs_rules(&mut feed, context, Some(stop), notices);
+    Ok((!stop.is_cancelled()).then_some((feed, errors)))
 }
 
-fn judge(
-    feed: &mut Feed,
-    context: &Context,
-    stop: Option<&Stop>,
+fn run_gtfs_rules(
+    feed: &mut GtfsFeed,
+    context: &ValidationContext,
+    stop: Option<&CancelToken>,
     notices: &mut Notices,
 ) -> Vec<SystemError> {
     if let Some(stop) = stop {
-        feed.hold(stop);
+        feed.attach_cancel(stop);
     }
-    let usable = |rule: &&GtfsRule| rule.files.iter().all(|&file| feed.is_usable(file));
-    let rules: Vec<&'static GtfsRule> = rules().filter(usable).collect();
-    let errors = super::run(&rules, &*feed, context, notices);
-    feed.let_go();
+    let usable = |rule: &&GtfsRule| rule.files.iter().all(|&file| feed.is_file_usable(file));
+    let rules: Vec<&'static GtfsRule> = gtfs_rules().filter(usable).collect();
+    let errors = super::run_rules(&rules, &*feed, context, notices);
+    feed.detach_cancel();
     errors
 }
 
@@ -117,7 +117,8 @@ mod tests {
     use super::*;
     use crate::gtfs::TextSource;
 
-    const CONTEXT: Context = Context { today: date(2026, 6, 15), country: None, threads: 2 };
+    const CONTEXT: ValidationContext =
+        ValidationContext { today: date(2026, 6, 15), country: None, threads: 2 };
     /// Rows that rules without an end have gone through.
     static SEEN: AtomicU64 = AtomicU64::new(0);
 
@@ -125,7 +126,7 @@ mod tests {
         kinds: &[],
         files: &[],
         check: |feed, _, _| loop {
-            for _ in feed.table(File::StopTimes).rows() {
+            for _ in feed.table(GtfsFile::StopTimes).rows() {
                 SEEN.fetch_add(1, Ordering::Relaxed);
             }
         },
@@ -134,7 +135,7 @@ mod tests {
         kinds: &[],
         files: &[],
         check: |feed, _, _| loop {
-            for (_, rows) in feed.groups(File::StopTimes, "trip_id").iter() {
+            for (_, rows) in feed.row_groups(GtfsFile::StopTimes, "trip_id").iter() {
                 SEEN.fetch_add(rows.len() as u64, Ordering::Relaxed);
             }
         },
@@ -145,31 +146,31 @@ mod tests {
         for row in 0..20_000 {
             text += &format!("T{},08:00:00,08:00:00,S1,{}\n", row / 40, row % 40);
         }
-        TextSource::default().with("stop_times.txt", text)
+        TextSource::default().with_file("stop_times.txt", text)
     }
 
     #[test]
     fn rules_that_never_end_are_stopped_and_are_no_fault() {
-        let (stop, source) = (Stop::default(), source());
-        let mut feed = gtfs::load(&source, &CONTEXT, &mut Notices::new(0)).unwrap();
-        feed.hold(&stop);
+        let (stop, source) = (CancelToken::default(), source());
+        let mut feed = gtfs::load_feed(&source, &CONTEXT, &mut Notices::new(0)).unwrap();
+        feed.attach_cancel(&stop);
         let errors = thread::scope(|scope| {
             let run = || {
                 let rules = [&BY_ROWS, &BY_GROUPS, &BY_ROWS];
-                crate::rules::run(&rules, &feed, &CONTEXT, &mut Notices::new(0))
+                crate::rules::run_rules(&rules, &feed, &CONTEXT, &mut Notices::new(0))
             };
             let running = scope.spawn(run);
             while SEEN.load(Ordering::Relaxed) < 1_000_000 {
                 thread::yield_now();
             }
-            stop.stop();
+            stop.cancel();
             running.join().unwrap()
         });
         assert_eq!(errors, []);
         // Who asks afterwards is no rule, and is not stopped.
-        feed.let_go();
-        assert_eq!(feed.table(File::StopTimes).rows().map(u64::from).max(), Some(19_999));
-        assert_eq!(feed.groups(File::StopTimes, "trip_id").rows(0).len(), 40);
+        feed.detach_cancel();
+        assert_eq!(feed.table(GtfsFile::StopTimes).rows().map(u64::from).max(), Some(19_999));
+        assert_eq!(feed.row_groups(GtfsFile::StopTimes, "trip_id").rows_of_code(0).len(), 40);
     }
 
     /// One zone, two zones, one trip that take long by themselves.
@@ -197,9 +198,12 @@ mod tests {
                      end_pickup_drop_off_window\n\
                      T1,1,Z1,08:00:00,09:00:00\nT1,2,Z2,08:00:00,09:00:00\n";
         let base = TextSource::default()
-            .with("agency.txt", "agency_name,agency_url,agency_timezone\nA,https://a.example,UTC\n")
-            .with("routes.txt", "route_id,route_short_name,route_type\nR1,1,3\n")
-            .with("trips.txt", "route_id,service_id,trip_id,shape_id\nR1,W1,T1,H1\n");
+            .with_file(
+                "agency.txt",
+                "agency_name,agency_url,agency_timezone\nA,https://a.example,UTC\n",
+            )
+            .with_file("routes.txt", "route_id,route_short_name,route_type\nR1,1,3\n")
+            .with_file("trips.txt", "route_id,service_id,trip_id,shape_id\nR1,W1,T1,H1\n");
         let (mut stops, mut times) = ("stop_id,stop_lat,stop_lon\n".to_owned(), String::new());
         for at in 0..3_000 {
             stops += &format!("S{at},{},10.5\n", 59.0 + 0.001 * f64::from(at));
@@ -207,32 +211,35 @@ mod tests {
         }
         let shape = "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence\n\
                      H1,59.0,10.0,1\nH1,60.0,10.0,2\nH1,62.0,10.0,3\n";
-        let trip = base.clone().with("stops.txt", stops).with("shapes.txt", shape);
-        let zones = base.clone().with("stop_times.txt", rides);
+        let trip = base.clone().with_file("stops.txt", stops).with_file("shapes.txt", shape);
+        let zones = base.clone().with_file("stop_times.txt", rides);
         [
-            ("zone", base.with("locations.geojson", collection(std::slice::from_ref(&slanted)))),
-            ("zones", zones.with("locations.geojson", collection(&[slanted, between]))),
+            (
+                "zone",
+                base.with_file("locations.geojson", collection(std::slice::from_ref(&slanted))),
+            ),
+            ("zones", zones.with_file("locations.geojson", collection(&[slanted, between]))),
             (
                 "trip",
-                trip.with("stop_times.txt", format!("trip_id,stop_id,stop_sequence\n{times}")),
+                trip.with_file("stop_times.txt", format!("trip_id,stop_id,stop_sequence\n{times}")),
             ),
         ]
     }
 
     #[test]
     fn a_look_is_stopped_within_one_zone_two_zones_or_one_trip() {
-        let context = Context { threads: 1, ..CONTEXT };
+        let context = ValidationContext { threads: 1, ..CONTEXT };
         let mut asked = Vec::new();
         for (name, source) in long() {
-            let stop = Stop::default();
-            let looked = validate_until(&source, &context, &stop, &mut Notices::new(1));
+            let stop = CancelToken::default();
+            let looked = validate_feed_until(&source, &context, &stop, &mut Notices::new(1));
             let (_, errors) = looked.unwrap().unwrap();
             assert_eq!(errors, [], "{name}");
             let asks = stop.asked();
             asked.push(asks);
             for stopped_at in [asks / 4, asks * 3 / 4] {
-                let stop = Stop::after(stopped_at);
-                let looked = validate_until(&source, &context, &stop, &mut Notices::new(1));
+                let stop = CancelToken::after(stopped_at);
+                let looked = validate_feed_until(&source, &context, &stop, &mut Notices::new(1));
                 assert!(looked.unwrap().is_none(), "{name}");
                 // Each rule asks once more, and ends.
                 let more = stop.asked() - stopped_at;
@@ -245,36 +252,37 @@ mod tests {
     }
 
     /// Stops the look when a file is opened.
-    struct Closing<'a>(TextSource, &'a Stop);
+    struct Closing<'a>(TextSource, &'a CancelToken);
 
-    impl Source for Closing<'_> {
-        fn list(&self) -> Vec<(String, u64)> {
-            self.0.list()
+    impl FileSource for Closing<'_> {
+        fn list_files(&self) -> Vec<(String, u64)> {
+            self.0.list_files()
         }
 
-        fn has_nested(&self) -> bool {
+        fn has_nested_files(&self) -> bool {
             false
         }
 
-        fn read(
+        fn read_file(
             &self,
             name: &str,
             read: &mut dyn FnMut(Option<&mut dyn Read>),
         ) -> Result<(), lineside_formats::Error> {
-            self.1.stop();
-            self.0.read(name, read)
+            self.1.cancel();
+            self.0.read_file(name, read)
         }
     }
 
     #[test]
     fn a_look_that_was_stopped_gives_nothing() {
         for threads in [1, 2] {
-            let (stop, context) = (Stop::default(), Context { threads, ..CONTEXT });
+            let (stop, context) =
+                (CancelToken::default(), ValidationContext { threads, ..CONTEXT });
             let mut notices = Notices::new(1);
-            let looked = validate_until(&source(), &context, &stop, &mut notices).unwrap();
+            let looked = validate_feed_until(&source(), &context, &stop, &mut notices).unwrap();
             assert!(looked.is_some() && notices.get("missing_required_file").is_some());
             let source = Closing(source(), &stop);
-            let looked = validate_until(&source, &context, &stop, &mut Notices::new(1));
+            let looked = validate_feed_until(&source, &context, &stop, &mut Notices::new(1));
             assert!(looked.unwrap().is_none());
         }
     }

@@ -4,18 +4,20 @@ use std::collections::HashSet;
 
 use lineside_formats::gtfs_rt::proto::{FeedMessage, alert::Effect};
 
-use super::{Timetable, subject::Vehicle};
+use super::{ScheduleIndex, subject::VehicleRef};
 
 /// The trips and routes of which an alert tells a detour.
 #[derive(Debug)]
-pub(super) struct Detours<'a> {
+pub(super) struct DetourIndex<'a> {
     trips: HashSet<&'a str>,
     routes: HashSet<&'a str>,
 }
 
-impl<'a> Detours<'a> {
+impl<'a> DetourIndex<'a> {
     /// What these messages tell. O(entities).
-    pub(super) fn of(messages: impl Iterator<Item = &'a FeedMessage>) -> Detours<'a> {
+    pub(super) fn from_messages(
+        messages: impl Iterator<Item = &'a FeedMessage>,
+    ) -> DetourIndex<'a> {
         let entities = messages.flat_map(|message| &message.entity);
         let alerts = entities.filter_map(|entity| entity.alert.as_ref());
         let detours = alerts.filter(|alert| alert.effect == Some(Effect::Detour as i32));
@@ -26,16 +28,20 @@ impl<'a> Detours<'a> {
             routes.extend(trip.and_then(|trip| trip.route_id.as_deref()));
             routes.extend(selector.route_id.as_deref().filter(|_| trip.is_none()));
         }
-        Detours { trips, routes }
+        DetourIndex { trips, routes }
     }
 
     /// Whether the vehicle runs a trip, or a trip of a route, that goes another way. Where it names no route, the schedule
     /// knows that of its trip.
-    pub(super) fn has(&self, vehicle: &Vehicle<'_>, timetable: &Timetable) -> bool {
+    pub(super) fn has_detour_for(
+        &self,
+        vehicle: &VehicleRef<'_>,
+        timetable: &ScheduleIndex,
+    ) -> bool {
         let names = |ids: &HashSet<&str>, id: Option<&str>| id.is_some_and(|id| ids.contains(id));
         let descriptor = vehicle.position.trip.as_ref();
         names(&self.trips, descriptor.and_then(|it| it.trip_id.as_deref()))
             || names(&self.routes, descriptor.and_then(|it| it.route_id.as_deref()))
-            || names(&self.routes, vehicle.trip.map(|trip| timetable.route_of(trip)))
+            || names(&self.routes, vehicle.trip.map(|trip| timetable.route_id_of_trip(trip)))
     }
 }

@@ -1,6 +1,6 @@
 //! What notices about messages are made of.
 
-use crate::notice::{Kind, Severity};
+use crate::notice::{NoticeKind, Severity};
 
 /// A field of a notice and its meaning.
 pub(super) type Field = (&'static str, &'static str);
@@ -27,19 +27,19 @@ pub(super) const RELATIONSHIP: Field =
     ("scheduleRelationship", "How the message relates to the schedule, as its number.");
 
 /// A kind of notice about what breaks the specification.
-pub(super) const fn error(
+pub(super) const fn error_kind(
     code: &'static str,
     fields: &'static [Field],
     page: &'static str,
-) -> Kind {
-    Kind { code, severity: Severity::Error, fields, page }
+) -> NoticeKind {
+    NoticeKind { code, severity: Severity::Error, fields, page }
 }
 
 /// A kind of notice about what breaks recommendations.
-pub(super) const fn warning(
+pub(super) const fn warning_kind(
     code: &'static str,
     fields: &'static [Field],
     page: &'static str,
-) -> Kind {
-    Kind { code, severity: Severity::Warning, fields, page }
+) -> NoticeKind {
+    NoticeKind { code, severity: Severity::Warning, fields, page }
 }

@@ -1,7 +1,7 @@
 //! The rules over GTFS-Realtime messages: those of the reference real-time validator, with its codes,
 //! and some that it has not, whose codes are words. One page for each code.
 //!
-//! A schedule is prepared once, as a [`Timetable`]; each message is then a [`Subject`] of its own.
+//! A schedule is prepared once, as a [`Timetable`]; each message is then a [`MessageSubject`] of its own.
 //! What a poll costs depends on the message, not on the schedule: ids are looked up in
 //! dictionaries, and shapes through boxes.
 
@@ -9,19 +9,19 @@ mod alerts;
 mod clock;
 mod detours;
 mod fields;
-mod fit;
+mod schedule_match;
 mod freshness;
 mod header;
 mod history;
-mod lines;
+mod shape_index;
 mod motion;
 mod network;
-mod running;
+mod active_trips;
 mod scope;
 mod subject;
 mod time;
-mod times;
-mod timetable;
+mod stop_time_reader;
+mod schedule_index;
 mod trip_ids;
 mod trips;
 mod updates;
@@ -32,33 +32,33 @@ use std::{
     thread,
 };
 
-use self::subject::Update;
+use self::subject::TripUpdateRef;
 pub use self::{
     clock::{OF_AGE, validate_age},
-    history::History,
-    scope::Scope,
-    subject::{MatchRate, Subject, TRIPS_EXPECTED_FOR_S, Version},
-    timetable::Timetable,
+    history::MessageHistory,
+    schedule_index::ScheduleIndex,
+    scope::RuleScope,
+    subject::{AlternateSchedule, MatchRate, MessageSubject, TRIPS_EXPECTED_FOR_S},
     trip_ids::TripIds,
 };
-pub use super::Verdict;
-use super::{SystemError, words_of};
-use crate::{Context, Notices, notice::Kind};
+pub use super::ValidationOutcome;
+use super::{SystemError, panic_message};
+use crate::{Notices, ValidationContext, notice::NoticeKind};
 
 /// A rule over a message.
 #[derive(Debug)]
 pub struct RealtimeRule {
     /// What it says: one kind of notice, or several where one look finds them all.
-    pub kinds: &'static [&'static Kind],
+    pub kinds: &'static [&'static NoticeKind],
     /// Looks at all of the message but its stop time updates.
-    on_message: Option<fn(&Subject<'_>, &mut Notices)>,
+    on_message: Option<fn(&MessageSubject<'_>, &mut Notices)>,
     /// Then looks at one trip update: all rules look at one before they go on to the next, as long
     /// as it is at hand.
-    on_update: Option<fn(&Subject<'_>, &Update<'_>, &mut Notices)>,
+    on_update: Option<fn(&MessageSubject<'_>, &TripUpdateRef<'_>, &mut Notices)>,
 }
 
 /// All rules.
-pub fn rules() -> impl Iterator<Item = &'static RealtimeRule> {
+pub fn realtime_rules() -> impl Iterator<Item = &'static RealtimeRule> {
     let families = [
         header::RULES,
         trips::RULES,
@@ -66,7 +66,7 @@ pub fn rules() -> impl Iterator<Item = &'static RealtimeRule> {
         vehicles::RULES,
         alerts::RULES,
         network::RULES,
-        fit::RULES,
+        schedule_match::RULES,
         freshness::RULES,
         motion::RULES,
     ];
@@ -74,9 +74,9 @@ pub fn rules() -> impl Iterator<Item = &'static RealtimeRule> {
 }
 
 /// All kinds of notices that a message, or the schedule below it, may get.
-pub fn kinds() -> impl Iterator<Item = &'static Kind> {
-    let schedule = timetable::KINDS.iter().copied();
-    schedule.chain(rules().flat_map(|rule| rule.kinds.iter().copied()))
+pub fn notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
+    let schedule = schedule_index::KINDS.iter().copied();
+    schedule.chain(realtime_rules().flat_map(|rule| rule.kinds.iter().copied()))
 }
 
 /// Trip updates between two looks at the clock.
@@ -84,40 +84,49 @@ const UPDATES_PER_LOOK: usize = 64;
 
 /// Runs all rules over a message that are to the point for it. Those that break off are told apart from what the data gets
 /// wrong. One thread: a message is done before others have begun.
-pub fn validate(subject: &Subject<'_>, _: &Context, notices: &mut Notices) -> Vec<SystemError> {
+pub fn validate_message(
+    subject: &MessageSubject<'_>,
+    _: &ValidationContext,
+    notices: &mut Notices,
+) -> Vec<SystemError> {
     validate_while(subject, notices, &|| true).errors
 }
 
 /// The same for as long as there is time: `goes_on` is asked before each rule and after every 64
 /// trip updates, and once it says no, the rest is left out.
 pub fn validate_while(
-    subject: &Subject<'_>,
+    subject: &MessageSubject<'_>,
     notices: &mut Notices,
     goes_on: &dyn Fn() -> bool,
-) -> Verdict {
+) -> ValidationOutcome {
     let scope = subject.scope;
-    let has_any = |rule: &&RealtimeRule| rule.kinds.iter().any(|kind| scope.has(kind.code));
-    let mut found = notices.sibling();
-    let verdict = run(rules().filter(has_any).collect(), subject, &mut found, goes_on);
+    let has_any = |rule: &&RealtimeRule| rule.kinds.iter().any(|kind| scope.has_code(kind.code));
+    let mut found = notices.new_empty_like();
+    let verdict = run_realtime_rules(
+        realtime_rules().filter(has_any).collect(),
+        subject,
+        &mut found,
+        goes_on,
+    );
     // A look may find more than is asked.
-    found.retain(|kind| scope.has(kind.code));
-    notices.merge(found);
+    found.retain_kinds(|kind| scope.has_code(kind.code));
+    notices.merge_notices(found);
     verdict
 }
 
-fn run(
+fn run_realtime_rules(
     mut rules: Vec<&RealtimeRule>,
-    subject: &Subject<'_>,
+    subject: &MessageSubject<'_>,
     notices: &mut Notices,
     goes_on: &dyn Fn() -> bool,
-) -> Verdict {
-    let mut verdict = Verdict::default();
+) -> ValidationOutcome {
+    let mut verdict = ValidationOutcome::default();
     rules.retain(|rule| {
         verdict.is_cut_short |= rule.on_message.is_some() && !goes_on();
         let look = rule.on_message.filter(|_| !verdict.is_cut_short);
         let looked =
             look.map_or(Ok(()), |look| catch_unwind(AssertUnwindSafe(|| look(subject, notices))));
-        note(rule, looked, &mut verdict.errors)
+        record_rule_result(rule, looked, &mut verdict.errors)
     });
     for (at, update) in subject.updates.iter().enumerate() {
         verdict.is_cut_short |= at.is_multiple_of(UPDATES_PER_LOOK) && !goes_on();
@@ -128,22 +137,26 @@ fn run(
             let looked = rule.on_update.map_or(Ok(()), |look| {
                 catch_unwind(AssertUnwindSafe(|| look(subject, update, notices)))
             });
-            note(rule, looked, &mut verdict.errors)
+            record_rule_result(rule, looked, &mut verdict.errors)
         });
     }
     verdict
 }
 
 /// Whether a rule ended as it should; if not, that is said once.
-fn note(rule: &RealtimeRule, looked: thread::Result<()>, errors: &mut Vec<SystemError>) -> bool {
+fn record_rule_result(
+    rule: &RealtimeRule,
+    looked: thread::Result<()>,
+    errors: &mut Vec<SystemError>,
+) -> bool {
     let Err(panic) = looked else { return true };
     let rule = rule.kinds.first().map_or("", |kind| kind.code);
-    errors.push(SystemError { rule, message: words_of(&*panic) });
+    errors.push(SystemError { rule, message: panic_message(&*panic) });
     false
 }
 
 /// What the schedule alone gets wrong for real-time messages: once for each schedule, not for each
 /// message.
-pub fn validate_schedule(timetable: &Timetable, notices: &mut Notices) {
-    timetable.check(notices);
+pub fn validate_schedule(timetable: &ScheduleIndex, notices: &mut Notices) {
+    timetable.check_stop_times(notices);
 }

@@ -43,7 +43,7 @@ const AGE_OF_UPDATE: &str = "stale_trip_update";
 
 /// Which rules are to the point for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scope {
+pub struct RuleScope {
     /// There is a schedule that it belongs to.
     pub has_schedule: bool,
     /// It was made of what another format says, which has rules of its own for the form: none of the reference's is to the point.
@@ -54,16 +54,16 @@ pub struct Scope {
     pub is_said_anew: bool,
 }
 
-impl Default for Scope {
+impl Default for RuleScope {
     /// All rules: a message of GTFS-Realtime with its schedule.
-    fn default() -> Scope {
-        Scope { has_schedule: true, is_translated: false, is_whole: true, is_said_anew: true }
+    fn default() -> RuleScope {
+        RuleScope { has_schedule: true, is_translated: false, is_whole: true, is_said_anew: true }
     }
 }
 
-impl Scope {
+impl RuleScope {
     /// Whether what this code says is to the point.
-    pub fn has(&self, code: &str) -> bool {
+    pub fn has_code(&self, code: &str) -> bool {
         let is_of_reference = code.starts_with(['E', 'W']);
         (self.has_schedule || !OF_SCHEDULE.contains(&code))
             && (self.is_whole || !OF_WHOLE.contains(&code))
@@ -75,26 +75,26 @@ impl Scope {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::gtfs_rt::kinds;
+    use crate::rules::gtfs_rt::notice_kinds;
 
     #[test]
     fn each_code_that_is_named_is_one() {
         for code in OF_SCHEDULE.iter().chain(OF_WHOLE).chain(OF_PACE).chain([&AGE_OF_UPDATE]) {
-            assert!(kinds().any(|kind| kind.code == *code), "{code}");
+            assert!(notice_kinds().any(|kind| kind.code == *code), "{code}");
         }
-        assert!(kinds().all(|kind| Scope::default().has(kind.code)));
+        assert!(notice_kinds().all(|kind| RuleScope::default().has_code(kind.code)));
     }
 
     #[test]
     fn of_a_translated_message_it_is_asked_how_it_fits_and_not_how_it_is_written() {
-        let translated = Scope { is_translated: true, ..Scope::default() };
-        let codes = kinds().map(|kind| kind.code).filter(|code| translated.has(code));
+        let translated = RuleScope { is_translated: true, ..RuleScope::default() };
+        let codes = notice_kinds().map(|kind| kind.code).filter(|code| translated.has_code(code));
         let mut codes: Vec<_> = codes.collect();
         codes.sort_unstable();
         assert_eq!(codes.len(), 14, "{codes:?}");
         assert!(codes.contains(&"low_match_rate") && codes.contains(&"stale_vehicle"));
-        let changes = Scope { is_said_anew: false, is_whole: false, ..translated };
-        let left = codes.iter().filter(|code| changes.has(code)).count();
+        let changes = RuleScope { is_said_anew: false, is_whole: false, ..translated };
+        let left = codes.iter().filter(|code| changes.has_code(code)).count();
         assert_eq!(left, 9, "without missing trips, ages and pace");
     }
 }

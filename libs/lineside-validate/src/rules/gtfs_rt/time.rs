@@ -7,19 +7,19 @@ const POSIX_MIN: i64 = 1_104_537_600;
 const POSIX_MAX: i64 = 1_991_620_134;
 
 /// Whether a time can be one in seconds since 1970.
-pub(super) fn is_posix(time: i64) -> bool {
+pub(super) fn is_posix_time(time: i64) -> bool {
     (POSIX_MIN..=POSIX_MAX).contains(&time)
 }
 
 /// A timestamp of a message; 0 counts as none.
-pub(super) fn timestamp(time: Option<u64>) -> Option<i64> {
+pub(super) fn parse_timestamp(time: Option<u64>) -> Option<i64> {
     // Numbers beyond 63 bits are no times whatever they are taken for.
     time.map(u64::cast_signed).filter(|&time| time != 0)
 }
 
 /// The seconds that a clock time stands for, if it is written as the schedule's times are compared:
 /// `HH:MM:SS`, with two digits for hours below 100.
-pub(super) fn clock(text: &str) -> Option<i32> {
+pub(super) fn parse_clock_time(text: &str) -> Option<i32> {
     let (hours, rest) = text.split_once(':')?;
     let (minutes, seconds) = rest.split_once(':')?;
     let number = |digits: &str| {
@@ -76,10 +76,10 @@ mod tests {
 
     #[test]
     fn clocks_are_compared_as_they_are_written() {
-        assert_eq!(clock("08:00:05"), Some(28_805));
-        assert_eq!(clock("25:10:00"), Some(90_600));
+        assert_eq!(parse_clock_time("08:00:05"), Some(28_805));
+        assert_eq!(parse_clock_time("25:10:00"), Some(90_600));
         for bad in ["8:00:00", "008:00:00", "08:00", "08:60:00", "+8:00:00", ""] {
-            assert_eq!(clock(bad), None, "{bad}");
+            assert_eq!(parse_clock_time(bad), None, "{bad}");
         }
     }
 

@@ -4,21 +4,21 @@ use std::io::Read;
 
 use lineside_formats::Error;
 
-use super::timetable::{dict_of, seed};
+use super::schedule_index::{random_seed, read_id_dict};
 use crate::{
-    Context,
-    gtfs::{Dict, File, Source, load_for_messages_until},
-    stop::{Stop, until_stopped},
+    ValidationContext,
+    cancel::{CancelToken, run_until_cancelled},
+    gtfs::{FileSource, GtfsFile, TextDict, load_for_realtime_until},
 };
 
 /// The ids of a schedule's trips: what tells whether a message is about it.
 #[derive(Debug)]
-pub struct TripIds(pub(super) Dict);
+pub struct TripIds(pub(super) TextDict);
 
 impl Default for TripIds {
     /// None.
     fn default() -> TripIds {
-        TripIds(Dict::new(seed()))
+        TripIds(TextDict::new(random_seed()))
     }
 }
 
@@ -28,8 +28,11 @@ impl TripIds {
     /// # Errors
     ///
     /// If the file cannot be opened or inflated.
-    pub fn read(source: &dyn Source, context: &Context) -> Result<TripIds, Error> {
-        let read = TripIds::read_until(source, context, &Stop::default())?;
+    pub fn read_trip_ids(
+        source: &dyn FileSource,
+        context: &ValidationContext,
+    ) -> Result<TripIds, Error> {
+        let read = TripIds::read_trip_ids_until(source, context, &CancelToken::default())?;
         Ok(read.unwrap_or_default())
     }
 
@@ -38,31 +41,31 @@ impl TripIds {
     /// # Errors
     ///
     /// If the file cannot be opened or inflated.
-    pub fn read_until(
-        source: &dyn Source,
-        context: &Context,
-        stop: &Stop,
+    pub fn read_trip_ids_until(
+        source: &dyn FileSource,
+        context: &ValidationContext,
+        stop: &CancelToken,
     ) -> Result<Option<TripIds>, Error> {
-        let mut feed = match load_for_messages_until(&Trips(source), context, stop) {
-            _ if stop.is_stopped() => return Ok(None),
+        let mut feed = match load_for_realtime_until(&TripsOnlySource(source), context, stop) {
+            _ if stop.is_cancelled() => return Ok(None),
             read => read?,
         };
-        feed.hold(stop);
-        let ids = until_stopped(|| dict_of(&feed, File::Trips, "trip_id"));
+        feed.attach_cancel(stop);
+        let ids = run_until_cancelled(|| read_id_dict(&feed, GtfsFile::Trips, "trip_id"));
         Ok(ids.map(|mut ids| {
-            ids.shrink();
+            ids.shrink_to_fit();
             TripIds(ids)
         }))
     }
 
     /// Adds one, if it is not there.
-    pub fn add(&mut self, id: &str) {
-        self.0.add(id);
+    pub fn add_trip_id(&mut self, id: &str) {
+        self.0.intern_text(id);
     }
 
     /// Whether a trip of the schedule has this id.
-    pub fn has(&self, id: &str) -> bool {
-        self.0.find(id).is_some()
+    pub fn has_trip_id(&self, id: &str) -> bool {
+        self.0.find_code(id).is_some()
     }
 
     /// How many there are.
@@ -77,21 +80,25 @@ impl TripIds {
 }
 
 /// A schedule of which only the trips are there.
-struct Trips<'a>(&'a dyn Source);
+struct TripsOnlySource<'a>(&'a dyn FileSource);
 
-impl Source for Trips<'_> {
-    fn list(&self) -> Vec<(String, u64)> {
-        let mut files = self.0.list();
-        files.retain(|(name, _)| File::of_name(name) == Some(File::Trips));
+impl FileSource for TripsOnlySource<'_> {
+    fn list_files(&self) -> Vec<(String, u64)> {
+        let mut files = self.0.list_files();
+        files.retain(|(name, _)| GtfsFile::from_name(name) == Some(GtfsFile::Trips));
         files
     }
 
-    fn has_nested(&self) -> bool {
+    fn has_nested_files(&self) -> bool {
         false
     }
 
-    fn read(&self, name: &str, read: &mut dyn FnMut(Option<&mut dyn Read>)) -> Result<(), Error> {
-        self.0.read(name, read)
+    fn read_file(
+        &self,
+        name: &str,
+        read: &mut dyn FnMut(Option<&mut dyn Read>),
+    ) -> Result<(), Error> {
+        self.0.read_file(name, read)
     }
 }
 
@@ -100,27 +107,32 @@ mod tests {
     use jiff::civil::Date;
 
     use super::*;
-    use crate::{gtfs::TextSource, rules::gtfs_rt::Timetable};
+    use crate::{gtfs::TextSource, rules::gtfs_rt::ScheduleIndex};
 
     #[test]
     fn the_trips_alone_are_read_and_are_those_of_the_whole() {
         let trips = "trip_id,route_id,service_id\nT1,R,W\nT2,R,W\nT1,R,W\n,R,W\n";
-        let source = TextSource::default().with("trips.txt", trips);
-        let context = Context { today: Date::ZERO, country: None, threads: 1 };
-        let ids = TripIds::read(&source, &context).unwrap();
+        let source = TextSource::default().with_file("trips.txt", trips);
+        let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
+        let ids = TripIds::read_trip_ids(&source, &context).unwrap();
         assert_eq!((ids.len(), ids.is_empty()), (2, false));
-        assert!(ids.has("T1") && ids.has("T2") && !ids.has("T3") && !ids.has(""));
-        assert_eq!(Timetable::read(&source, &context).unwrap().trip_ids().len(), 2);
-        let nothing = TextSource::default().with("stops.txt", "stop_id\nS\n");
-        assert!(TripIds::read(&nothing, &context).unwrap().is_empty());
+        assert!(
+            ids.has_trip_id("T1")
+                && ids.has_trip_id("T2")
+                && !ids.has_trip_id("T3")
+                && !ids.has_trip_id("")
+        );
+        assert_eq!(ScheduleIndex::read_schedule(&source, &context).unwrap().trip_ids().len(), 2);
+        let nothing = TextSource::default().with_file("stops.txt", "stop_id\nS\n");
+        assert!(TripIds::read_trip_ids(&nothing, &context).unwrap().is_empty());
     }
 
     #[test]
     fn ids_are_added_once() {
         let mut ids = TripIds::default();
         assert!(ids.is_empty());
-        ["T1", "T2", "T1"].into_iter().for_each(|id| ids.add(id));
-        assert_eq!((ids.len(), ids.has("T2")), (2, true));
+        ["T1", "T2", "T1"].into_iter().for_each(|id| ids.add_trip_id(id));
+        assert_eq!((ids.len(), ids.has_trip_id("T2")), (2, true));
     }
 
     #[test]
@@ -131,20 +143,24 @@ mod tests {
             trips += &format!("T{trip},R,W\n");
             times += &format!("T{trip},S,1\n");
         }
-        let source = TextSource::default().with("trips.txt", trips).with("stop_times.txt", times);
-        let context = Context { today: Date::ZERO, country: None, threads: 1 };
-        let prepared = |stop: &Stop| {
-            Timetable::read_until(&source, &context, stop).unwrap().map(|it| it.trip_ids().len())
+        let source =
+            TextSource::default().with_file("trips.txt", trips).with_file("stop_times.txt", times);
+        let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
+        let prepared = |stop: &CancelToken| {
+            ScheduleIndex::read_schedule_until(&source, &context, stop)
+                .unwrap()
+                .map(|it| it.trip_ids().len())
         };
-        let asked =
-            |stop: &Stop| TripIds::read_until(&source, &context, stop).unwrap().map(|it| it.len());
-        for read in [&prepared as &dyn Fn(&Stop) -> Option<usize>, &asked] {
-            let whole = Stop::default();
+        let asked = |stop: &CancelToken| {
+            TripIds::read_trip_ids_until(&source, &context, stop).unwrap().map(|it| it.len())
+        };
+        for read in [&prepared as &dyn Fn(&CancelToken) -> Option<usize>, &asked] {
+            let whole = CancelToken::default();
             assert_eq!(read(&whole), Some(5_000));
             let asks = whole.asked();
             assert!(asks > 5, "it is asked as rows go by: {asks}");
             for at in [1, asks / 2, asks - 1] {
-                let stop = Stop::after(at);
+                let stop = CancelToken::after(at);
                 assert_eq!(read(&stop), None, "stopped at {at} of {asks}");
                 assert!(stop.asked() <= at + 3, "{} of {at}", stop.asked());
             }

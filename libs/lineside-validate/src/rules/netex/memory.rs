@@ -5,7 +5,7 @@
 
 use std::io::Read;
 
-use lineside_formats::{Error, ErrorKind, gtfs::Files};
+use lineside_formats::{Error, ErrorKind, gtfs::FileSet};
 use memchr::memchr2_iter;
 
 /// For each byte: texts, kept by a list that has just grown.
@@ -47,42 +47,42 @@ const READ_BYTES: usize = 1 << 16;
 /// # Errors
 ///
 /// If a file cannot be opened, or not be read to its end; what is damaged counts as far as it can be read.
-pub fn memory_of(files: &mut dyn Files) -> Result<u64, Error> {
-    let (mut signs, mut all, mut largest, mut untold) = (Signs::default(), 0_u64, 0, 0_u64);
+pub fn estimate_memory(files: &mut dyn FileSet) -> Result<u64, Error> {
+    let (mut signs, mut all, mut largest, mut untold) = (MarkupCounts::default(), 0_u64, 0, 0_u64);
     let mut buffer = vec![0; READ_BYTES];
-    for name in files.names() {
-        let size = files.size_hint(&name).unwrap_or(0);
-        let counted = match files.open(&name) {
-            Ok(Some(mut file)) => signs.count(&mut file, &mut buffer),
+    for name in files.file_names() {
+        let size = files.file_size_hint(&name).unwrap_or(0);
+        let counted = match files.open_file(&name) {
+            Ok(Some(mut file)) => signs.count_file(&mut file, &mut buffer),
             Ok(None) => continue,
             Err(refused) => Err(refused),
         };
         let per_byte = match counted {
-            Ok(Encoding::Utf8) => PER_BYTE_OF_LARGEST,
-            Ok(Encoding::SingleBytes) => PER_BYTE_DECODED,
+            Ok(FileEncoding::Utf8) => PER_BYTE_OF_LARGEST,
+            Ok(FileEncoding::SingleBytes) => PER_BYTE_DECODED,
             // What is damaged is left out, and the others are looked at.
-            Err(refused) if is_damage(refused.kind()) => PER_BYTE_OF_LARGEST,
-            Ok(Encoding::Other) => {
+            Err(refused) if is_corrupt_data(refused.kind()) => PER_BYTE_OF_LARGEST,
+            Ok(FileEncoding::Other) => {
                 untold = size.saturating_mul(MEMORY_PER_BYTE_MAX).saturating_add(untold);
                 PER_BYTE_DECODED
             }
-            Err(refused) => return Err(refused.in_file(&name)),
+            Err(refused) => return Err(refused.with_file(&name)),
         };
         all = all.saturating_add(size);
         largest = size.saturating_mul(per_byte).max(largest);
     }
     let texts = all.saturating_mul(PER_BYTE).saturating_add(largest);
-    let counted = texts.saturating_add(signs.bytes()).saturating_add(untold);
+    let counted = texts.saturating_add(signs.estimated_bytes()).saturating_add(untold);
     Ok(counted.min(all.saturating_mul(MEMORY_PER_BYTE_MAX)))
 }
 
-fn is_damage(kind: ErrorKind) -> bool {
+fn is_corrupt_data(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Decode | ErrorKind::Truncated)
 }
 
 /// The signs that tell what is kept.
 #[derive(Debug, Default)]
-struct Signs {
+struct MarkupCounts {
     journeys: u64,
     records: u64,
     calls: u64,
@@ -91,8 +91,8 @@ struct Signs {
     ends: u64,
 }
 
-impl Signs {
-    fn bytes(&self) -> u64 {
+impl MarkupCounts {
+    fn estimated_bytes(&self) -> u64 {
         let counted = [
             (self.journeys, PER_JOURNEY),
             (self.records, PER_RECORD),
@@ -106,22 +106,26 @@ impl Signs {
     }
 
     /// Counts those of a file, and tells how it is encoded.
-    fn count(&mut self, file: &mut dyn Read, buffer: &mut [u8]) -> Result<Encoding, Error> {
+    fn count_file(
+        &mut self,
+        file: &mut dyn Read,
+        buffer: &mut [u8],
+    ) -> Result<FileEncoding, Error> {
         // Bytes that are held, and those of them whose signs are counted: two stay before the next sign, and a name behind it.
         let (mut held, mut counted) = (0, 0);
         let mut encoding = None;
         loop {
             let room = buffer.get_mut(held..).unwrap_or_default();
-            let n = file.read(room).map_err(Error::io)?;
+            let n = file.read(room).map_err(Error::from_io)?;
             held += n;
             let text = buffer.get(..held).unwrap_or_default();
             let is_end = n == 0;
             if encoding.is_none() && (is_end || held >= HEAD_BYTES) {
-                encoding = Some(Encoding::of(text));
+                encoding = Some(FileEncoding::from_file_start(text));
             }
             let until = if is_end { held } else { held.saturating_sub(NAME_BYTES).max(counted) };
             for at in memchr2_iter(b'<', b'=', text.get(counted..until).unwrap_or_default()) {
-                self.take(text, counted + at);
+                self.count_markup(text, counted + at);
             }
             if let Some(encoding) = encoding.filter(|_| is_end) {
                 return Ok(encoding);
@@ -136,10 +140,10 @@ impl Signs {
     }
 
     /// Takes the sign that stands there.
-    fn take(&mut self, text: &[u8], at: usize) {
+    fn count_markup(&mut self, text: &[u8], at: usize) {
         let (before, from) = text.split_at_checked(at).unwrap_or_default();
         if let Some(tag) = from.strip_prefix(b"<") {
-            self.tag(tag);
+            self.count_tag(tag);
         } else if before.ends_with(b"id") {
             self.ids += 1;
         } else if before.ends_with(b"ef") {
@@ -150,7 +154,7 @@ impl Signs {
         }
     }
 
-    fn tag(&mut self, tag: &[u8]) {
+    fn count_tag(&mut self, tag: &[u8]) {
         if tag.first() == Some(&b'/') {
             self.ends += 1;
             return;
@@ -211,7 +215,7 @@ const HEAD_BYTES: usize = 1_024;
 
 /// How a file is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Encoding {
+enum FileEncoding {
     Utf8,
     /// A byte for each sign, of which the first half are those of ASCII.
     SingleBytes,
@@ -219,31 +223,31 @@ enum Encoding {
     Other,
 }
 
-impl Encoding {
+impl FileEncoding {
     /// That of a file that begins so: what it declares, or UTF-8.
-    fn of(start: &[u8]) -> Encoding {
+    fn from_file_start(start: &[u8]) -> FileEncoding {
         let first = start.get(..4).unwrap_or(start);
         if first.contains(&0) || first.starts_with(b"\xFE\xFF") || first.starts_with(b"\xFF\xFE") {
-            return Encoding::Other;
+            return FileEncoding::Other;
         }
         let head = start.get(..HEAD_BYTES).unwrap_or(start).trim_ascii_start();
         let head = String::from_utf8_lossy(head).to_ascii_lowercase();
         let declaration = head.strip_prefix("<?xml").and_then(|it| it.split_once("?>"));
         let declared = declaration.and_then(|(declaration, _)| declaration.split_once("encoding"));
-        let Some((_, declared)) = declared else { return Encoding::Utf8 };
+        let Some((_, declared)) = declared else { return FileEncoding::Utf8 };
         if declared.contains("encoding") {
-            return Encoding::Other;
+            return FileEncoding::Other;
         }
         let name = declared.trim_start_matches(|sign: char| sign == '=' || sign.is_whitespace());
         let name =
             name.trim_matches(|sign: char| matches!(sign, '"' | '\'') || sign.is_whitespace());
         match name.split(['"', '\'']).next().unwrap_or_default() {
             // A declaration of UTF-16 in single bytes is passed over.
-            "utf-8" | "utf8" | "us-ascii" | "utf-16" => Encoding::Utf8,
+            "utf-8" | "utf8" | "us-ascii" | "utf-16" => FileEncoding::Utf8,
             name if name.starts_with("iso-8859-") || name.starts_with("windows-") => {
-                Encoding::SingleBytes
+                FileEncoding::SingleBytes
             }
-            _ => Encoding::Other,
+            _ => FileEncoding::Other,
         }
     }
 }
@@ -252,12 +256,16 @@ impl Encoding {
 mod tests {
     use std::io::Cursor;
 
-    use lineside_formats::{gtfs::Limits, netex::Source};
+    use lineside_formats::{gtfs::DatasetLimits, netex::PublicationSource};
 
     use super::*;
 
     fn reckoned(text: &[u8]) -> u64 {
-        memory_of(&mut Source::of_reader(Cursor::new(text), &Limits::default()).unwrap()).unwrap()
+        estimate_memory(
+            &mut PublicationSource::from_reader(Cursor::new(text), &DatasetLimits::default())
+                .unwrap(),
+        )
+        .unwrap()
     }
 
     /// What is reckoned for more than its bytes, between so many that a cheaper bound does not matter.
@@ -289,11 +297,11 @@ mod tests {
     fn signs_are_counted_wherever_reading_cuts_them() {
         for before in READ_BYTES - 100..READ_BYTES + 10 {
             let text = format!("{}<a:Quay id=\"a\"/>{}", " ".repeat(before), " ".repeat(200));
-            let mut signs = Signs::default();
-            let read = signs.count(&mut text.as_bytes(), &mut vec![0; READ_BYTES]);
-            assert_eq!(read.unwrap(), Encoding::Utf8);
+            let mut signs = MarkupCounts::default();
+            let read = signs.count_file(&mut text.as_bytes(), &mut vec![0; READ_BYTES]);
+            assert_eq!(read.unwrap(), FileEncoding::Utf8);
             assert_eq!((signs.records, signs.ids), (1, 1), "{before}");
-            assert_eq!(signs.bytes(), PER_RECORD + PER_ID, "{before}");
+            assert_eq!(signs.estimated_bytes(), PER_RECORD + PER_ID, "{before}");
         }
         let long = format!("<{}:Quay/>", "a".repeat(100));
         assert_eq!(of_signs(&long), PER_JOURNEY, "what it is is not known");
@@ -315,7 +323,7 @@ mod tests {
         let wide: Vec<u8> = "\u{FEFF}<a/>".encode_utf16().flat_map(u16::to_le_bytes).collect();
         assert_eq!(reckoned(&wide), most * wide.len() as u64);
         let spaces = b"<?xml version='1.0' encoding = 'windows-1252' ?><a/>";
-        assert_eq!(Encoding::of(spaces), Encoding::SingleBytes);
-        assert_eq!(Encoding::of(b"<a encoding='EBCDIC'/>"), Encoding::Utf8);
+        assert_eq!(FileEncoding::from_file_start(spaces), FileEncoding::SingleBytes);
+        assert_eq!(FileEncoding::from_file_start(b"<a encoding='EBCDIC'/>"), FileEncoding::Utf8);
     }
 }

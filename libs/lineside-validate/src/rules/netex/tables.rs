@@ -1,22 +1,22 @@
 //! The objects that are looked at, and what each must have: what no profile does without.
 
 use super::kinds;
-use crate::notice::Kind;
+use crate::notice::NoticeKind;
 
 /// What an object must have: at least one of these as its child.
 #[derive(Debug)]
-pub(super) struct Need {
+pub(super) struct ChildRequirement {
     pub(super) of: &'static str,
     pub(super) any_of: &'static [&'static str],
-    pub(super) kind: &'static Kind,
+    pub(super) kind: &'static NoticeKind,
 }
 
-const fn must(of: &'static str, any_of: &'static [&'static str]) -> Need {
-    Need { of, any_of, kind: &kinds::MISSING }
+const fn required_child(of: &'static str, any_of: &'static [&'static str]) -> ChildRequirement {
+    ChildRequirement { of, any_of, kind: &kinds::MISSING }
 }
 
-const fn should(of: &'static str, any_of: &'static [&'static str]) -> Need {
-    Need { of, any_of, kind: &kinds::NOT_ADVISED }
+const fn recommended_child(of: &'static str, any_of: &'static [&'static str]) -> ChildRequirement {
+    ChildRequirement { of, any_of, kind: &kinds::NOT_ADVISED }
 }
 
 /// Which way a journey goes: its calls say it too.
@@ -44,40 +44,40 @@ const TIMES: &[&str] = &[
 const LOCATIONS: &[&str] = &["Centroid", "Polygon"];
 
 /// All needs; fewer than there are bits in a `u64`.
-pub(super) static NEEDS: &[Need] = &[
-    must("Line", &["Name", "ShortName", "PublicCode"]),
-    should("Line", &["TransportMode"]),
-    should(
+pub(super) static NEEDS: &[ChildRequirement] = &[
+    required_child("Line", &["Name", "ShortName", "PublicCode"]),
+    recommended_child("Line", &["TransportMode"]),
+    recommended_child(
         "Line",
         &["OperatorRef", "AuthorityRef", "additionalOperators", "RepresentedByGroupRef"],
     ),
-    must("FlexibleLine", &["Name", "ShortName", "PublicCode"]),
-    should("FlexibleLine", &["TransportMode"]),
-    must("Operator", &["Name", "ShortName", "LegalName"]),
-    must("Authority", &["Name", "ShortName", "LegalName"]),
-    should("Network", &["Name"]),
-    should("Route", &["LineRef", "FlexibleLineRef"]),
-    must("DestinationDisplay", &["FrontText", "Name", "SideText", "ShortName"]),
-    should("StopPlace", &["Name"]),
-    should("StopPlace", LOCATIONS),
-    should("Quay", LOCATIONS),
-    must("PassengerStopAssignment", &["ScheduledStopPointRef", "ScheduledStopPoint"]),
-    must(
+    required_child("FlexibleLine", &["Name", "ShortName", "PublicCode"]),
+    recommended_child("FlexibleLine", &["TransportMode"]),
+    required_child("Operator", &["Name", "ShortName", "LegalName"]),
+    required_child("Authority", &["Name", "ShortName", "LegalName"]),
+    recommended_child("Network", &["Name"]),
+    recommended_child("Route", &["LineRef", "FlexibleLineRef"]),
+    required_child("DestinationDisplay", &["FrontText", "Name", "SideText", "ShortName"]),
+    recommended_child("StopPlace", &["Name"]),
+    recommended_child("StopPlace", LOCATIONS),
+    recommended_child("Quay", LOCATIONS),
+    required_child("PassengerStopAssignment", &["ScheduledStopPointRef", "ScheduledStopPoint"]),
+    required_child(
         "PassengerStopAssignment",
         &["QuayRef", "StopPlaceRef", "Quay", "StopPlace", "BoardingPositionRef", "TaxiRankRef"],
     ),
-    must("ServiceJourney", JOURNEYS),
-    must("ServiceJourney", TIMES),
-    must("DatedServiceJourney", &["ServiceJourneyRef", "JourneyRef"]),
-    must("DatedServiceJourney", &["OperatingDayRef", "UicOperatingPeriodRef"]),
-    must("DayTypeAssignment", &["DayTypeRef", "FareDayTypeRef"]),
-    must(
+    required_child("ServiceJourney", JOURNEYS),
+    required_child("ServiceJourney", TIMES),
+    required_child("DatedServiceJourney", &["ServiceJourneyRef", "JourneyRef"]),
+    required_child("DatedServiceJourney", &["OperatingDayRef", "UicOperatingPeriodRef"]),
+    required_child("DayTypeAssignment", &["DayTypeRef", "FareDayTypeRef"]),
+    required_child(
         "DayTypeAssignment",
         &["Date", "OperatingDayRef", "OperatingPeriodRef", "UicOperatingPeriodRef"],
     ),
-    must("OperatingDay", &["CalendarDate"]),
-    must("OperatingPeriod", &["FromDate", "FromOperatingDayRef"]),
-    must("OperatingPeriod", &["ToDate", "ToOperatingDayRef"]),
+    required_child("OperatingDay", &["CalendarDate"]),
+    required_child("OperatingPeriod", &["FromDate", "FromOperatingDayRef"]),
+    required_child("OperatingPeriod", &["ToDate", "ToOperatingDayRef"]),
 ];
 
 /// Objects that are looked at for something else.
@@ -97,7 +97,7 @@ pub(super) static OTHERS: &[&str] = &[
 ];
 
 /// The object of that name, if it is one that is looked at.
-pub(super) fn find(name: &str) -> Option<&'static str> {
+pub(super) fn find_object_spec(name: &str) -> Option<&'static str> {
     let needing = NEEDS.iter().map(|need| need.of);
     needing.chain(OTHERS.iter().copied()).find(|other| *other == name)
 }

@@ -1,29 +1,34 @@
 //! The calls of a journey, in their order.
 
-use lineside_formats::siri::{Call, Time, VehicleJourney};
+use lineside_formats::siri::{SiriCall, SiriTime, VehicleJourney};
 
 use super::{
+    delivery_check::{DeliveryCheck, format_time},
     kinds,
-    look::{Look, text},
 };
-use crate::notice::{Kind, Sample};
+use crate::notice::{NoticeKind, NoticeSample};
 
 /// How much earlier an expected or actual time may be than the one before, in milliseconds: they are rounded, each in its own way.
 const ROUNDED_MS: i64 = 60_000;
 
 /// A call, and which of its journey it is.
-struct Place<'a> {
+struct CallPosition<'a> {
     id: Option<&'a str>,
     at: usize,
-    call: &'a Call,
+    call: &'a SiriCall,
 }
 
-impl Place<'_> {
-    fn say(&self, look: &mut Look<'_>, kind: &'static Kind, fill: impl FnOnce(&mut Sample)) {
-        look.say(kind, self.id, |sample| {
+impl CallPosition<'_> {
+    fn report_for_call(
+        &self,
+        look: &mut DeliveryCheck<'_>,
+        kind: &'static NoticeKind,
+        fill: impl FnOnce(&mut NoticeSample),
+    ) {
+        look.report_for_record(kind, self.id, |sample| {
             sample
-                .put("call", self.at + 1)
-                .put("stopPointRef", self.call.stop_point_ref.as_deref());
+                .set_field("call", self.at + 1)
+                .set_field("stopPointRef", self.call.stop_point_ref.as_deref());
             fill(sample);
         });
     }
@@ -31,62 +36,74 @@ impl Place<'_> {
 
 /// What the call before left behind.
 #[derive(Default)]
-struct Before {
+struct PreviousCall {
     order: Option<u32>,
     aimed: Option<i64>,
     expected: Option<i64>,
 }
 
 /// Looks at all calls of a journey.
-pub(super) fn look(look: &mut Look<'_>, journey: &VehicleJourney, id: Option<&str>) {
+pub(super) fn check_calls(
+    look: &mut DeliveryCheck<'_>,
+    journey: &VehicleJourney,
+    id: Option<&str>,
+) {
     let is_estimated = look.delivery == super::ESTIMATED;
     let calls = journey.recorded_calls.iter().chain(&journey.estimated_calls);
     let monitored = journey.previous_calls.iter().chain(journey.monitored_call.as_deref());
     let all = calls.chain(monitored.chain(&journey.onward_calls));
-    let mut before = Before::default();
+    let mut before = PreviousCall::default();
     for (at, call) in all.enumerate() {
-        let place = Place { id, at, call };
-        let has_stop = call.stop_point_ref.is_some() || call.unread.has("StopPointRef");
+        let place = CallPosition { id, at, call };
+        let has_stop = call.stop_point_ref.is_some() || call.unread.has_element("StopPointRef");
         if is_estimated && !has_stop {
-            look.say(&kinds::MISSING, id, |sample| {
-                sample.put("element", "StopPointRef").put("call", at + 1);
+            look.report_for_record(&kinds::MISSING, id, |sample| {
+                sample.set_field("element", "StopPointRef").set_field("call", at + 1);
             });
         }
-        order(look, &place, &mut before);
+        check_call_order(look, &place, &mut before);
         let is_cancelled = call.cancellation == Some(true) || journey.cancellation == Some(true);
         if is_cancelled {
             // Whatever is said of its times, nothing comes.
             if call.actual_departure_time.is_some() || call.actual_arrival_time.is_some() {
-                place.say(look, &kinds::CANCELLED_BUT_SEEN, |_| {});
+                place.report_for_call(look, &kinds::CANCELLED_BUT_SEEN, |_| {});
             }
             continue;
         }
-        if is_estimated && !journey.unread.has("Cancellation") {
+        if is_estimated && !journey.unread.has_element("Cancellation") {
             let is_extra = journey.extra_journey == Some(true);
-            are_there(look, &place, is_extra || journey.unread.has("ExtraJourney"));
+            check_required_times(
+                look,
+                &place,
+                is_extra || journey.unread.has_element("ExtraJourney"),
+            );
         }
-        within(look, &place);
-        along(look, &place, &mut before);
+        check_times_within_call(look, &place);
+        check_times_after_previous(look, &place, &mut before);
     }
 }
 
-fn order(look: &mut Look<'_>, place: &Place<'_>, before: &mut Before) {
+fn check_call_order(
+    look: &mut DeliveryCheck<'_>,
+    place: &CallPosition<'_>,
+    before: &mut PreviousCall,
+) {
     let Some(order) = place.call.order else { return };
     if let Some(earlier) = before.order
         && order <= earlier
     {
-        place.say(look, &kinds::ORDER, |sample| {
-            sample.put("order", order).put("orderBefore", earlier);
+        place.report_for_call(look, &kinds::ORDER, |sample| {
+            sample.set_field("order", order).set_field("orderBefore", earlier);
         });
     }
     before.order = Some(order);
 }
 
 /// Times are told; aimed ones by the timetable, which has neither extra journeys nor extra calls.
-fn are_there(look: &mut Look<'_>, place: &Place<'_>, is_extra: bool) {
+fn check_required_times(look: &mut DeliveryCheck<'_>, place: &CallPosition<'_>, is_extra: bool) {
     let call = place.call;
     // Nobody knows what cannot be read.
-    let unread = |element: &str| call.unread.has(element);
+    let unread = |element: &str| call.unread.has_element(element);
     if unread("Cancellation") {
         return;
     }
@@ -103,14 +120,14 @@ fn are_there(look: &mut Look<'_>, place: &Place<'_>, is_extra: bool) {
     .any(|(time, element)| time.is_some() || unread(element));
     let is_extra = is_extra || unread("ExtraCall");
     if !is_aimed && !is_expected {
-        place.say(look, &kinds::NO_TIMES, |_| {});
+        place.report_for_call(look, &kinds::NO_TIMES, |_| {});
     } else if !is_aimed && !is_extra && call.extra_call != Some(true) {
-        place.say(look, &kinds::NOT_AIMED, |_| {});
+        place.report_for_call(look, &kinds::NOT_AIMED, |_| {});
     }
 }
 
 /// Arrival comes before departure.
-fn within(look: &mut Look<'_>, place: &Place<'_>) {
+fn check_times_within_call(look: &mut DeliveryCheck<'_>, place: &CallPosition<'_>) {
     let call = place.call;
     for (element, arrival, departure, slack) in [
         ("AimedDepartureTime", call.aimed_arrival_time, call.aimed_departure_time, 0),
@@ -125,16 +142,22 @@ fn within(look: &mut Look<'_>, place: &Place<'_>) {
         if let (Some(arrival), Some(departure)) = (arrival, departure)
             && departure.as_millis().saturating_add(slack) < arrival.as_millis()
         {
-            place.say(look, &kinds::BEFORE_ARRIVAL, |sample| {
-                sample.put("element", element).put("time", text(departure.as_millis()));
-                sample.put("before", text(arrival.as_millis()));
+            place.report_for_call(look, &kinds::BEFORE_ARRIVAL, |sample| {
+                sample
+                    .set_field("element", element)
+                    .set_field("time", format_time(departure.as_millis()));
+                sample.set_field("before", format_time(arrival.as_millis()));
             });
         }
     }
 }
 
 /// A call comes after the one before it.
-fn along(look: &mut Look<'_>, place: &Place<'_>, before: &mut Before) {
+fn check_times_after_previous(
+    look: &mut DeliveryCheck<'_>,
+    place: &CallPosition<'_>,
+    before: &mut PreviousCall,
+) {
     let call = place.call;
     let aimed = [call.aimed_arrival_time, call.aimed_departure_time];
     let arrival = call.actual_arrival_time.or(call.expected_arrival_time);
@@ -144,14 +167,16 @@ fn along(look: &mut Look<'_>, place: &Place<'_>, before: &mut Before) {
         ([arrival, departure], &mut before.expected, ROUNDED_MS, &kinds::EXPECTED_BACKWARDS),
     ];
     for (times, earlier, slack, kind) in ways {
-        let millis = |time: Option<Time>| time.map(Time::as_millis);
+        let millis = |time: Option<SiriTime>| time.map(SiriTime::as_millis);
         let (first, last) =
             (millis(times[0]).or(millis(times[1])), millis(times[1]).or(millis(times[0])));
         if let (Some(first), Some(earlier)) = (first, *earlier)
             && first.saturating_add(slack) < earlier
         {
-            place.say(look, kind, |sample| {
-                sample.put("time", text(first)).put("before", text(earlier));
+            place.report_for_call(look, kind, |sample| {
+                sample
+                    .set_field("time", format_time(first))
+                    .set_field("before", format_time(earlier));
             });
         }
         *earlier = last.or(*earlier);

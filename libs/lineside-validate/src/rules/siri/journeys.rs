@@ -5,13 +5,16 @@ use lineside_formats::siri::{
     StopMonitoringDelivery, VehicleActivity, VehicleJourney, VehicleMonitoringDelivery,
 };
 
-use super::{calls, kinds, look::Look};
+use super::{calls, delivery_check::DeliveryCheck, kinds};
 
-pub(super) fn estimated(look: &mut Look<'_>, delivery: &EstimatedTimetableDelivery) {
+pub(super) fn check_estimated_timetable(
+    look: &mut DeliveryCheck<'_>,
+    delivery: &EstimatedTimetableDelivery,
+) {
     for frame in &delivery.frames {
-        look.not_in_future(frame.recorded_at_time, None, "RecordedAtTime");
-        for journey in look.some_of(&frame.estimated_vehicle_journeys) {
-            estimated_journey(look, journey);
+        look.check_not_in_future(frame.recorded_at_time, None, "RecordedAtTime");
+        for journey in look.records_in_time(&frame.estimated_vehicle_journeys) {
+            check_estimated_journey(look, journey);
         }
     }
 }
@@ -29,35 +32,42 @@ const DAY: &str = "FramedVehicleJourneyRef/DataFrameRef";
 /// Elements that tell journeys of one name apart.
 const WHICH: [&str; 4] = ["LineRef", DAY, "HeadwayService", "OriginAimedDepartureTime"];
 
-fn estimated_journey(look: &mut Look<'_>, journey: &VehicleJourney) {
+fn check_estimated_journey(look: &mut DeliveryCheck<'_>, journey: &VehicleJourney) {
     let id = journey.journey_ref().map(|id| id.as_str());
     let code = journey.estimated_vehicle_journey_code.as_ref();
-    let is_named = id.is_some() || NAMES.iter().any(|name| journey.unread.has(name));
-    look.ask(is_named, &journey.unread, journey.line_ref.as_deref(), "FramedVehicleJourneyRef");
-    framed(look, journey, id);
-    look.not_in_future(journey.recorded_at_time, id, "RecordedAtTime");
+    let is_named = id.is_some() || NAMES.iter().any(|name| journey.unread.has_element(name));
+    look.require_element(
+        is_named,
+        &journey.unread,
+        journey.line_ref.as_deref(),
+        "FramedVehicleJourneyRef",
+    );
+    check_framed_reference(look, journey, id);
+    look.check_not_in_future(journey.recorded_at_time, id, "RecordedAtTime");
     // A name without a day comes again the next day.
     let has_day = journey.framed_vehicle_journey_ref.is_some() || code.is_some();
-    let is_told_apart = !WHICH.iter().any(|name| journey.unread.has(name));
-    if let Some(name) = whole_name(journey).filter(|_| has_day && is_told_apart)
-        && !look.is_first(name)
+    let is_told_apart = !WHICH.iter().any(|name| journey.unread.has_element(name));
+    if let Some(name) = qualified_journey_name(journey).filter(|_| has_day && is_told_apart)
+        && !look.insert_if_first(name)
     {
-        look.say(&kinds::DUPLICATE_JOURNEY, id, |_| {});
+        look.report_for_record(&kinds::DUPLICATE_JOURNEY, id, |_| {});
     }
     let has_calls = !journey.recorded_calls.is_empty() || !journey.estimated_calls.is_empty();
     match (has_calls, journey.extra_journey == Some(true)) {
-        _ if ["ExtraJourney", "Cancellation"].iter().any(|name| journey.unread.has(name)) => {}
-        (false, true) => look.say(&kinds::NO_DATA, id, |_| {}),
+        _ if ["ExtraJourney", "Cancellation"]
+            .iter()
+            .any(|name| journey.unread.has_element(name)) => {}
+        (false, true) => look.report_for_record(&kinds::NO_DATA, id, |_| {}),
         (false, false) if journey.cancellation != Some(true) => {
-            look.say(&kinds::NO_CALLS, id, |_| {});
+            look.report_for_record(&kinds::NO_CALLS, id, |_| {});
         }
         _ => {}
     }
-    calls::look(look, journey, id);
+    calls::check_calls(look, journey, id);
 }
 
 /// The name of a journey with its day and its line. Runs by headway share it, and are told apart by when they begin.
-fn whole_name(journey: &VehicleJourney) -> Option<String> {
+fn qualified_journey_name(journey: &VehicleJourney) -> Option<String> {
     let begins =
         journey.origin_aimed_departure_time.filter(|_| journey.headway_service == Some(true));
     let begins = begins.map_or_else(String::new, |at| at.as_millis().to_string());
@@ -67,75 +77,94 @@ fn whole_name(journey: &VehicleJourney) -> Option<String> {
     Some(format!("{line}\n{}\n{}\n{begins}", day.unwrap_or_default(), journey.journey_ref()?))
 }
 
-fn framed(look: &mut Look<'_>, journey: &VehicleJourney, id: Option<&str>) {
+fn check_framed_reference(
+    look: &mut DeliveryCheck<'_>,
+    journey: &VehicleJourney,
+    id: Option<&str>,
+) {
     if let Some(FramedVehicleJourneyRef { data_frame_ref, dated_vehicle_journey_ref }) =
         &journey.framed_vehicle_journey_ref
     {
         let unread = &journey.unread;
-        let has_day = data_frame_ref.is_some() || unread.has(DAY);
-        look.ask(has_day, unread, id, "DataFrameRef");
-        let has_name = dated_vehicle_journey_ref.is_some() || unread.has(NAMES[0]);
-        look.ask(has_name, unread, id, "DatedVehicleJourneyRef");
+        let has_day = data_frame_ref.is_some() || unread.has_element(DAY);
+        look.require_element(has_day, unread, id, "DataFrameRef");
+        let has_name = dated_vehicle_journey_ref.is_some() || unread.has_element(NAMES[0]);
+        look.require_element(has_name, unread, id, "DatedVehicleJourneyRef");
     }
 }
 
-pub(super) fn vehicles(look: &mut Look<'_>, delivery: &VehicleMonitoringDelivery) {
-    for activity in look.some_of(&delivery.vehicle_activities) {
-        vehicle(look, activity);
+pub(super) fn check_vehicle_activities(
+    look: &mut DeliveryCheck<'_>,
+    delivery: &VehicleMonitoringDelivery,
+) {
+    for activity in look.records_in_time(&delivery.vehicle_activities) {
+        check_vehicle_activity(look, activity);
     }
 }
 
-fn vehicle(look: &mut Look<'_>, activity: &VehicleActivity) {
+fn check_vehicle_activity(look: &mut DeliveryCheck<'_>, activity: &VehicleActivity) {
     let Some(journey) = activity.monitored_vehicle_journey.as_deref() else { return };
     let vehicle = journey.vehicle_ref.as_deref();
     let id = vehicle.or_else(|| journey.journey_ref().map(|id| id.as_str()));
-    look.ask(activity.recorded_at_time.is_some(), &activity.unread, id, "RecordedAtTime");
-    look.ask(activity.valid_until_time.is_some(), &activity.unread, id, "ValidUntilTime");
-    look.not_in_future(activity.recorded_at_time, id, "RecordedAtTime");
-    look.not_expired(activity.valid_until_time, id, "ValidUntilTime");
-    framed(look, journey, id);
+    look.require_element(
+        activity.recorded_at_time.is_some(),
+        &activity.unread,
+        id,
+        "RecordedAtTime",
+    );
+    look.require_element(
+        activity.valid_until_time.is_some(),
+        &activity.unread,
+        id,
+        "ValidUntilTime",
+    );
+    look.check_not_in_future(activity.recorded_at_time, id, "RecordedAtTime");
+    look.check_not_expired(activity.valid_until_time, id, "ValidUntilTime");
+    check_framed_reference(look, journey, id);
     match vehicle {
         // Numbers are each operator's own, and not all say who that is.
         Some(vehicle) => {
             let operator = journey.operator_ref.as_deref().unwrap_or_default();
             let line = journey.line_ref.as_deref().unwrap_or_default();
             let is_told_apart =
-                !["OperatorRef", "LineRef"].iter().any(|name| journey.unread.has(name));
-            if is_told_apart && !look.is_first(format!("{operator}\n{line}\n{vehicle}")) {
-                look.say(&kinds::DUPLICATE_VEHICLE, id, |_| {});
+                !["OperatorRef", "LineRef"].iter().any(|name| journey.unread.has_element(name));
+            if is_told_apart && !look.insert_if_first(format!("{operator}\n{line}\n{vehicle}")) {
+                look.report_for_record(&kinds::DUPLICATE_VEHICLE, id, |_| {});
             }
         }
-        None if journey.unread.has("VehicleRef") => {}
-        None => look.say(&kinds::NO_VEHICLE, id, |_| {}),
+        None if journey.unread.has_element("VehicleRef") => {}
+        None => look.report_for_record(&kinds::NO_VEHICLE, id, |_| {}),
     }
     match &journey.vehicle_location {
-        Some(location) => look.location(location, id),
+        Some(location) => look.check_location(location, id),
         // One that does not report is nowhere.
-        None if journey.monitored == Some(false) || journey.unread.has("Monitored") => {}
-        None => look.say(&kinds::NO_LOCATION, id, |_| {}),
+        None if journey.monitored == Some(false) || journey.unread.has_element("Monitored") => {}
+        None => look.report_for_record(&kinds::NO_LOCATION, id, |_| {}),
     }
     if let Some(bearing) = journey.bearing.filter(|bearing| !(0.0..=360.0).contains(bearing)) {
-        look.say(&kinds::BEARING, id, |sample| _ = sample.put("bearing", bearing));
+        look.report_for_record(&kinds::BEARING, id, |sample| {
+            _ = sample.set_field("bearing", bearing)
+        });
     }
-    calls::look(look, journey, id);
+    calls::check_calls(look, journey, id);
 }
 
-pub(super) fn visits(look: &mut Look<'_>, delivery: &StopMonitoringDelivery) {
-    for visit in look.some_of(&delivery.monitored_stop_visits) {
-        self::visit(look, visit);
+pub(super) fn check_stop_visits(look: &mut DeliveryCheck<'_>, delivery: &StopMonitoringDelivery) {
+    for visit in look.records_in_time(&delivery.monitored_stop_visits) {
+        self::check_stop_visit(look, visit);
     }
 }
 
-fn visit(look: &mut Look<'_>, visit: &MonitoredStopVisit) {
+fn check_stop_visit(look: &mut DeliveryCheck<'_>, visit: &MonitoredStopVisit) {
     let Some(journey) = visit.monitored_vehicle_journey.as_deref() else { return };
     let id = visit.item_identifier.as_ref().or_else(|| journey.journey_ref());
     let id = id.map(|id| id.as_str());
-    look.ask(visit.recorded_at_time.is_some(), &visit.unread, id, "RecordedAtTime");
-    look.not_in_future(visit.recorded_at_time, id, "RecordedAtTime");
-    look.not_expired(visit.valid_until_time, id, "ValidUntilTime");
-    framed(look, journey, id);
+    look.require_element(visit.recorded_at_time.is_some(), &visit.unread, id, "RecordedAtTime");
+    look.check_not_in_future(visit.recorded_at_time, id, "RecordedAtTime");
+    look.check_not_expired(visit.valid_until_time, id, "ValidUntilTime");
+    check_framed_reference(look, journey, id);
     if let Some(location) = &journey.vehicle_location {
-        look.location(location, id);
+        look.check_location(location, id);
     }
-    calls::look(look, journey, id);
+    calls::check_calls(look, journey, id);
 }

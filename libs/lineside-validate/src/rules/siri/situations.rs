@@ -1,73 +1,81 @@
 //! Situations: whether anybody learns what it is about, whom it concerns, and when.
 
 use lineside_formats::siri::{
-    Affects, Period, Progress, PtSituationElement, SituationExchangeDelivery, Time,
+    Affects, Progress, PtSituationElement, SiriTime, SituationExchangeDelivery, TimePeriod,
 };
 
 use super::{
+    delivery_check::{DeliveryCheck, format_time},
     kinds,
-    look::{Look, text},
 };
 
-pub(super) fn look(look: &mut Look<'_>, delivery: &SituationExchangeDelivery) {
-    for situation in look.some_of(&delivery.situations) {
-        one(look, situation);
+pub(super) fn check_situations(look: &mut DeliveryCheck<'_>, delivery: &SituationExchangeDelivery) {
+    for situation in look.records_in_time(&delivery.situations) {
+        check_situation(look, situation);
     }
 }
 
-fn one(look: &mut Look<'_>, situation: &PtSituationElement) {
+fn check_situation(look: &mut DeliveryCheck<'_>, situation: &PtSituationElement) {
     let id = situation.situation_number.as_deref();
     let unread = &situation.unread;
-    look.ask(situation.creation_time.is_some(), unread, id, "CreationTime");
-    look.ask(!situation.validity_periods.is_empty(), unread, id, "ValidityPeriod");
-    look.ask(situation.source.is_some(), unread, id, "Source");
-    look.not_in_future(situation.creation_time, id, "CreationTime");
+    look.require_element(situation.creation_time.is_some(), unread, id, "CreationTime");
+    look.require_element(!situation.validity_periods.is_empty(), unread, id, "ValidityPeriod");
+    look.require_element(situation.source.is_some(), unread, id, "Source");
+    look.check_not_in_future(situation.creation_time, id, "CreationTime");
     if let Some(number) = id {
         let of = |text: &Option<_>| text.as_deref().map(str::to_owned).unwrap_or_default();
         let (whose, version) = (of(&situation.participant_ref), of(&situation.version));
-        let is_told_apart = !unread.has("ParticipantRef") && !unread.has("Version");
-        if is_told_apart && !look.is_first(format!("{number}\n{whose}\n{version}")) {
-            look.say(&kinds::DUPLICATE_SITUATION, id, |_| {});
+        let is_told_apart = !unread.has_element("ParticipantRef") && !unread.has_element("Version");
+        if is_told_apart && !look.insert_if_first(format!("{number}\n{whose}\n{version}")) {
+            look.report_for_record(&kinds::DUPLICATE_SITUATION, id, |_| {});
         }
     }
-    let mut n_unread = unread.count("ValidityPeriod/StartTime");
+    let mut n_unread = unread.count_element("ValidityPeriod/StartTime");
     for period in &situation.validity_periods {
         match (period.start_time, n_unread) {
             (Some(_), _) => {}
-            (None, 0) => look.missing(id, "ValidityPeriod/StartTime"),
+            (None, 0) => look.report_missing(id, "ValidityPeriod/StartTime"),
             (None, _) => n_unread -= 1,
         }
-        order(look, period, id, "ValidityPeriod");
+        check_period_order(look, period, id, "ValidityPeriod");
     }
     for period in &situation.publication_windows {
-        order(look, period, id, "PublicationWindow");
+        check_period_order(look, period, id, "PublicationWindow");
     }
     // Where it cannot be read whether it is over, riders are shown it as one that is not.
     let is_over = matches!(situation.progress, Some(Progress::Closed));
     if is_over {
         let mut periods = situation.validity_periods.iter();
-        let has_unread = unread.has("ValidityPeriod/EndTime");
+        let has_unread = unread.has_element("ValidityPeriod/EndTime");
         if !has_unread && periods.any(|period| period.end_time.is_none()) {
-            look.say(&kinds::NEVER_ENDS, id, |_| {});
+            look.report_for_record(&kinds::NEVER_ENDS, id, |_| {});
         }
         // What is over need say no more.
         return;
     }
     if !has_text(situation) {
-        look.say(&kinds::NO_TEXT, id, |_| {});
+        look.report_for_record(&kinds::NO_TEXT, id, |_| {});
     }
-    if !affects(situation) {
-        look.say(&kinds::NOTHING_AFFECTED, id, |_| {});
+    if !affects_something(situation) {
+        look.report_for_record(&kinds::NOTHING_AFFECTED, id, |_| {});
     }
 }
 
-fn order(look: &mut Look<'_>, period: &Period, id: Option<&str>, element: &str) {
+fn check_period_order(
+    look: &mut DeliveryCheck<'_>,
+    period: &TimePeriod,
+    id: Option<&str>,
+    element: &str,
+) {
     if let (Some(start), Some(end)) =
-        (period.start_time.map(Time::as_millis), period.end_time.map(Time::as_millis))
+        (period.start_time.map(SiriTime::as_millis), period.end_time.map(SiriTime::as_millis))
         && end < start
     {
-        look.say(&kinds::PERIOD, id, |sample| {
-            sample.put("element", element).put("time", text(end)).put("before", text(start));
+        look.report_for_record(&kinds::PERIOD, id, |sample| {
+            sample
+                .set_field("element", element)
+                .set_field("time", format_time(end))
+                .set_field("before", format_time(start));
         });
     }
 }
@@ -77,11 +85,12 @@ fn has_text(situation: &PtSituationElement) -> bool {
         let mut told = action.passenger_information_actions.iter();
         told.any(|information| !information.textual_contents.is_empty())
     });
-    let has_unread = ["Summary", "Description"].iter().any(|name| situation.unread.has(name));
+    let has_unread =
+        ["Summary", "Description"].iter().any(|name| situation.unread.has_element(name));
     !situation.summaries.is_empty() || !situation.descriptions.is_empty() || is_told || has_unread
 }
 
-fn affects(situation: &PtSituationElement) -> bool {
+fn affects_something(situation: &PtSituationElement) -> bool {
     let consequences = situation.consequences.iter().filter_map(|it| it.affects.as_deref());
     let scopes = situation.publishing_actions.iter();
     let scopes = scopes.filter_map(|action| action.publish_at_scope.as_ref()?.affects.as_deref());

@@ -21,8 +21,8 @@ fn extra(inside: &str, orders: &[u32]) -> (String, TripUpdate) {
          </EstimatedVehicleJourney></EstimatedJourneyVersionFrame></EstimatedTimetableDelivery>"
     ));
     let zone = &TimeZone::get("Europe/Paris").unwrap();
-    let rules = Rules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
-    let entity = normalize(&message, rules).entities.remove(0).entity;
+    let rules = MappingRules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
+    let entity = normalize_message(&message, rules).entities.remove(0).entity;
     (entity.id, entity.trip_update.unwrap())
 }
 

@@ -23,9 +23,9 @@ fn timetables(journeys: &[String]) -> String {
 /// The ids of entities, and of the trips that they tell of.
 fn named(deliveries: &str) -> Vec<(String, String)> {
     let mut out = normalized(deliveries, &SiriIds::Same);
-    out.keep_last();
+    out.keep_last_duplicates();
     let names = out.entities.iter().map(|it| {
-        let (trip, _) = it.trip().unwrap();
+        let (trip, _) = it.trip_ref().unwrap();
         (it.entity.id.clone(), trip.trip_id.to_string())
     });
     names.collect()
@@ -103,7 +103,7 @@ fn journeys_without_a_name_are_two_as_well() {
     let operator = |name: &str| nameless(&format!("<OperatorRef>{name}</OperatorRef>"));
     for [one, other] in [[nameless(A), nameless(B)], [operator("A"), operator("B")]] {
         let mut out = normalized(&timetables(&[one, other]), &SiriIds::Same);
-        out.keep_last();
+        out.keep_last_duplicates();
         let ids: Vec<&str> = out.entities.iter().map(|it| it.entity.id.as_str()).collect();
         assert_eq!(ids.len(), 2, "{ids:?}");
         assert!(ids[1].starts_with("journey:B:"), "{ids:?}");
@@ -123,12 +123,13 @@ fn who_delivers_tells_the_journeys_of_one_message_apart() {
         delivery("A"),
         delivery("B")
     );
-    let (message, _) = siri::decode(text.as_bytes(), &TimeZone::UTC, &Limits::default()).unwrap();
+    let (message, _) =
+        siri::decode_message(text.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
     let zone = &TimeZone::UTC;
-    let rules = Rules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
-    let mut out = normalize(&message, rules);
-    out.keep_last();
-    let trips = out.entities.iter().map(|it| it.trip().unwrap().0.trip_id);
+    let rules = MappingRules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
+    let mut out = normalize_message(&message, rules);
+    out.keep_last_duplicates();
+    let trips = out.entities.iter().map(|it| it.trip_ref().unwrap().0.trip_id);
     assert_eq!(trips.collect::<Vec<_>>(), ["7", "B:7"]);
 }
 
@@ -136,7 +137,7 @@ fn who_delivers_tells_the_journeys_of_one_message_apart() {
 fn names_that_the_schedule_has_cut_short_are_told_apart_by_what_was_cut() {
     let both = [of("", "A:SJ:7", "S"), of("", "B:SJ:7", "T")];
     let out = normalized(&timetables(&both), &SiriIds::Netex);
-    let trips = out.entities.iter().map(|it| it.trip().unwrap().0.trip_id);
+    let trips = out.entities.iter().map(|it| it.trip_ref().unwrap().0.trip_id);
     assert_eq!(trips.collect::<Vec<_>>(), ["7", "B:7"]);
 }
 

@@ -1,7 +1,7 @@
 //! Which call is meant of a trip that comes to a stop more than once.
 
 use lineside_formats::{
-    gtfs::{Limits as LoadLimits, TextFiles, load},
+    gtfs::{DatasetLimits as LoadLimits, TextFiles, load_timetable},
     gtfs_rt::proto::FeedEntity,
 };
 
@@ -36,7 +36,7 @@ fn timetable() -> Timetable {
         E,12:00:00,12:00:00,1,10
         E,12:05:00,12:05:00,2,20
 ";
-    load(&mut TextFiles::parse(text), &LoadLimits::default()).unwrap().0
+    load_timetable(&mut TextFiles::from_sections(text), &LoadLimits::default()).unwrap().0
 }
 
 const FRAMED: &str = "<FramedVehicleJourneyRef><DataFrameRef>2026-11-21</DataFrameRef>\
@@ -123,11 +123,11 @@ fn visits_and_vehicles_say_it_too() {
     assert_eq!(sequences(&delivery), [Some(40)]);
     // It stays so when later visits of the journey come.
     let mut visits = normalized(&delivery, &SiriIds::Same);
-    visits.put_schedule(&timetable());
+    visits.apply_schedule(&timetable());
     let mut known = visits.entities.remove(0);
     let mut visits = normalized(&delivery.replace("12:15:00", "12:00:00"), &SiriIds::Same);
-    visits.put_schedule(&timetable());
-    known.merge(visits.entities.remove(0));
+    visits.apply_schedule(&timetable());
+    known.merge_later_visit(visits.entities.remove(0));
     let calls = known.entity.trip_update.unwrap().stop_time_update;
     let calls: Vec<_> = calls.iter().map(|call| call.stop_sequence).collect();
     assert_eq!(calls, [Some(10), Some(40)]);

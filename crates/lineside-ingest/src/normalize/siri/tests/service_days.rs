@@ -1,9 +1,9 @@
 //! Of which service day journeys after midnight are, whatever date their producer names.
 
-use lineside_formats::gtfs::{Limits as LoadLimits, TextFiles, load};
+use lineside_formats::gtfs::{DatasetLimits as LoadLimits, TextFiles, load_timetable};
 
 use super::*;
-use crate::matches::{MatchReason, match_trips};
+use crate::trip_matching::{MatchReason, match_trips};
 
 /// `night` runs on Saturdays, `daily` every day, `morning` on Sundays; the first two begin at ten past midnight.
 fn timetable() -> Timetable {
@@ -36,7 +36,7 @@ fn timetable() -> Timetable {
         morning,00:10:00,00:10:00,S,1
         morning,00:30:00,00:30:00,T,2
 ";
-    load(&mut TextFiles::parse(text), &LoadLimits::default()).unwrap().0
+    load_timetable(&mut TextFiles::from_sections(text), &LoadLimits::default()).unwrap().0
 }
 
 fn framed(name: &str, date: &str) -> String {
@@ -46,7 +46,7 @@ fn framed(name: &str, date: &str) -> String {
     )
 }
 
-fn journey(name: &str, date: &str, inside: &str) -> Message {
+fn journey(name: &str, date: &str, inside: &str) -> SiriMessage {
     message(&format!(
         "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame><EstimatedVehicleJourney>{}\
          {inside}</EstimatedVehicleJourney></EstimatedJourneyVersionFrame>\
@@ -63,7 +63,7 @@ fn call(stop: &str, aimed: &str) -> String {
 }
 
 /// The entity of a message of one, and how often what was found on the day before is told.
-fn taken(message: &Message) -> (lineside_formats::gtfs_rt::proto::FeedEntity, u64) {
+fn taken(message: &SiriMessage) -> (lineside_formats::gtfs_rt::proto::FeedEntity, u64) {
     let timetable = timetable();
     let zone = timetable.timezone();
     let (out, ..) = siri_to_gtfs_rt(message, &SiriIds::Same, Some(&timetable), zone);

@@ -18,9 +18,9 @@ fn situations_of_several_participants_may_have_one_number() {
         situation("KOL")
     );
     let mut out = normalized(&deliveries, &SiriIds::Same);
-    out.keep_last();
+    out.keep_last_duplicates();
     let ids: Vec<&str> = out.entities.iter().map(|it| it.entity.id.as_str()).collect();
-    assert_eq!((ids, out.problems.total()), (vec!["situation:ATB:1", "situation:KOL:1"], 0));
+    assert_eq!((ids, out.problems.total_count()), (vec!["situation:ATB:1", "situation:KOL:1"], 0));
 }
 
 fn situation(inside: &str) -> SiriEntity {

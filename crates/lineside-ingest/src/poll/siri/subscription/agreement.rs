@@ -1,72 +1,74 @@
 //! What a producer says to a request for a subscription.
 
-use lineside_formats::siri::{Message, Payload, SubscriptionResponse, Time};
+use lineside_formats::siri::{MessagePayload, SiriMessage, SiriTime, SubscriptionResponse};
 
-use crate::fetch::{Failure, FailureCode};
+use crate::fetch::{FailureCode, FetchError};
 
 /// Most refusals of one answer that are told: no request subscribes to more.
 const REFUSALS_MAX: usize = 1_010;
 
 /// What a producer has agreed to.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Agreement {
+pub(super) struct SubscriptionAgreement {
     /// Until when, by its clock.
-    pub(super) valid_until: Option<Time>,
+    pub(super) valid_until: Option<SiriTime>,
     /// Since when it is up, by its clock.
-    pub(super) started: Option<Time>,
+    pub(super) started: Option<SiriTime>,
     /// What it refuses of it, in its words, in which nothing is hidden. Bound: [`REFUSALS_MAX`].
     pub(super) refused: Vec<String>,
 }
 
 /// Why there is no agreement.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NotAgreed {
+pub(super) enum SubscriptionRefusal {
     /// The producer refuses, with these words, in which nothing is hidden.
     Refused(String),
     /// The message is no answer to a request for a subscription.
     NoAnswer,
 }
 
-impl NotAgreed {
+impl SubscriptionRefusal {
     /// What is told of it; `shown` hides what nobody is to see in the words of a producer.
-    pub(super) fn failure(&self, shown: impl Fn(&str) -> String) -> Failure {
+    pub(super) fn to_failure(&self, shown: impl Fn(&str) -> String) -> FetchError {
         match self {
-            NotAgreed::Refused(said) => {
+            SubscriptionRefusal::Refused(said) => {
                 let detail = format!("the producer refuses the subscription: {}", shown(said));
-                Failure::new(FailureCode::Refused, detail)
+                FetchError::new(FailureCode::Refused, detail)
             }
-            NotAgreed::NoAnswer => {
+            SubscriptionRefusal::NoAnswer => {
                 let detail = "the answer to a request for a subscription is none";
-                Failure::new(FailureCode::Decode, detail)
+                FetchError::new(FailureCode::Decode, detail)
             }
         }
     }
 }
 
-impl Agreement {
+impl SubscriptionAgreement {
     /// # Errors
     /// If all of it is refused, or the message is no answer to a request for a subscription.
-    pub(super) fn of(message: &Message) -> Result<Agreement, NotAgreed> {
+    pub(super) fn from_message(
+        message: &SiriMessage,
+    ) -> Result<SubscriptionAgreement, SubscriptionRefusal> {
         let mut agreement = None;
         for payload in &message.payloads {
             match payload {
-                Payload::SubscriptionResponse(response) => {
-                    let known = agreement.get_or_insert_with(Agreement::default);
-                    known.take(response).map_err(NotAgreed::Refused)?;
+                MessagePayload::SubscriptionResponse(response) => {
+                    let known = agreement.get_or_insert_with(SubscriptionAgreement::default);
+                    known.add_response(response).map_err(SubscriptionRefusal::Refused)?;
                 }
-                Payload::Fault(fault) => {
+                MessagePayload::Fault(fault) => {
                     let said = fault.reason.as_deref().unwrap_or("a fault without a reason");
-                    return Err(NotAgreed::Refused(said.to_owned()));
+                    return Err(SubscriptionRefusal::Refused(said.to_owned()));
                 }
                 _ => {}
             }
         }
-        agreement.ok_or(NotAgreed::NoAnswer)
+        agreement.ok_or(SubscriptionRefusal::NoAnswer)
     }
 
     /// # Errors
     /// What the producer says, if it agrees to nothing.
-    fn take(&mut self, response: &SubscriptionResponse) -> Result<(), String> {
+    fn add_response(&mut self, response: &SubscriptionResponse) -> Result<(), String> {
         let mut refused = Vec::new();
         for status in &response.response_statuses {
             if status.status == Some(false) {
@@ -97,17 +99,21 @@ impl Agreement {
 #[cfg(test)]
 mod tests {
     use jiff::tz::TimeZone;
-    use lineside_formats::siri::{self, Limits};
+    use lineside_formats::siri::{self, MessageLimits};
 
     use super::*;
 
-    fn agreement(inside: &str) -> Result<Agreement, NotAgreed> {
+    fn agreement(inside: &str) -> Result<SubscriptionAgreement, SubscriptionRefusal> {
         let body = format!("<Siri xmlns=\"http://www.siri.org.uk/siri\">{inside}</Siri>");
-        let decoded = siri::decode(body.as_bytes(), &TimeZone::UTC, &Limits::default());
-        Agreement::of(&decoded.unwrap().0)
+        let decoded =
+            siri::decode_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default());
+        SubscriptionAgreement::from_message(&decoded.unwrap().0)
     }
 
-    fn response(statuses: &[&str], inside: &str) -> Result<Agreement, NotAgreed> {
+    fn response(
+        statuses: &[&str],
+        inside: &str,
+    ) -> Result<SubscriptionAgreement, SubscriptionRefusal> {
         let statuses: String =
             statuses.iter().map(|it| format!("<ResponseStatus>{it}</ResponseStatus>")).collect();
         agreement(&format!("<SubscriptionResponse>{statuses}{inside}</SubscriptionResponse>"))
@@ -119,12 +125,15 @@ mod tests {
 
     #[test]
     fn an_agreement_is_told_from_a_refusal() {
-        assert_eq!(response(&["<Status>true</Status>"], "").unwrap(), Agreement::default());
+        assert_eq!(
+            response(&["<Status>true</Status>"], "").unwrap(),
+            SubscriptionAgreement::default()
+        );
         let refused = response(&[REFUSED, REFUSED], "").unwrap_err();
-        let failure = refused.failure(str::to_uppercase);
+        let failure = refused.to_failure(str::to_uppercase);
         assert_eq!(failure.code, FailureCode::Refused);
         assert_eq!(failure.detail, "the producer refuses the subscription: FULL");
-        let failure = agreement("").unwrap_err().failure(str::to_uppercase);
+        let failure = agreement("").unwrap_err().to_failure(str::to_uppercase);
         assert_eq!(failure.code, FailureCode::Decode);
     }
 
@@ -135,7 +144,7 @@ mod tests {
         let started = "<ServiceStartedTime>2026-11-20T08:00:00Z</ServiceStartedTime>";
         let agreement = response(&[&later, REFUSED, &sooner], started).unwrap();
         assert_eq!(agreement.refused, ["a-et: Full"]);
-        let hours = |time: Option<Time>| (time.unwrap().as_seconds() - 1_795_262_400) / 3_600;
+        let hours = |time: Option<SiriTime>| (time.unwrap().as_seconds() - 1_795_262_400) / 3_600;
         assert_eq!((hours(agreement.valid_until), hours(agreement.started)), (1, -28));
     }
 }

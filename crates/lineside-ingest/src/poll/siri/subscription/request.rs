@@ -1,15 +1,15 @@
 //! What a producer is asked to begin a subscription.
 
 use lineside_formats::siri::{
-    EstimatedTimetableRequest, EstimatedTimetableSubscriptionRequest, Seconds,
+    DurationSeconds, EstimatedTimetableRequest, EstimatedTimetableSubscriptionRequest, SiriTime,
     SituationExchangeRequest, SituationExchangeSubscriptionRequest, StopMonitoringRequest,
-    StopMonitoringSubscriptionRequest, SubscriptionContext, SubscriptionRequest, Time,
+    StopMonitoringSubscriptionRequest, SubscriptionContext, SubscriptionRequest,
     VehicleMonitoringRequest, VehicleMonitoringSubscriptionRequest,
 };
 use lineside_sync::UnixMillis;
 use smol_str::{SmolStr, ToSmolStr, format_smolstr};
 
-use super::{super::question::VERSION, course::LIFETIME};
+use super::{super::requests::VERSION, lifecycle::LIFETIME};
 use crate::{
     config::FeedConfig,
     source::{SiriService, SiriSource},
@@ -20,27 +20,32 @@ const HEARTBEAT_SECONDS: i32 = 60;
 
 /// Who asks: by the name that the producer has given, else as whoever subscribes. Producers repeat the subscriber in each
 /// delivery, and deliveries are shown to everybody; so that one is never the requestor, which is a secret.
-pub(super) fn requestor(source: &SiriSource, subscriber: &str) -> SmolStr {
+pub(super) fn requestor_name(source: &SiriSource, subscriber: &str) -> SmolStr {
     let own = source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr());
     own.unwrap_or_else(|| subscriber.into())
 }
 
 /// What a feed's subscription to a service is called: the same each time, so that a producer takes the new one for the
 /// old one.
-fn name_of(config: &FeedConfig, service: SiriService) -> SmolStr {
+fn subscription_name(config: &FeedConfig, service: SiriService) -> SmolStr {
     format_smolstr!("lineside-{}-{service}", config.id)
 }
 
 /// What its subscription to a stop is called.
-fn name_at(config: &FeedConfig, stop: &str) -> SmolStr {
-    format_smolstr!("{}-{stop}", name_of(config, SiriService::Stops))
+fn stop_subscription_name(config: &FeedConfig, stop: &str) -> SmolStr {
+    format_smolstr!("{}-{stop}", subscription_name(config, SiriService::Stops))
 }
 
 /// What all its subscriptions are called.
-pub(in crate::poll::siri) fn names(config: &FeedConfig, source: &SiriSource) -> Vec<SmolStr> {
+pub(in crate::poll::siri) fn subscription_names(
+    config: &FeedConfig,
+    source: &SiriSource,
+) -> Vec<SmolStr> {
     let of = |service: &SiriService| match service {
-        SiriService::Stops => source.stops.iter().map(|stop| name_at(config, stop)).collect(),
-        service => vec![name_of(config, *service)],
+        SiriService::Stops => {
+            source.stops.iter().map(|stop| stop_subscription_name(config, stop)).collect()
+        }
+        service => vec![subscription_name(config, *service)],
     };
     source.services.iter().flat_map(of).collect()
 }
@@ -51,10 +56,10 @@ macro_rules! subscription {
         $Subscription {
             subscriber_ref: Some($by.0.into()),
             subscription_identifier: Some($name),
-            initial_termination_time: Time::from_millis(($by.1 + LIFETIME).0),
+            initial_termination_time: SiriTime::from_millis(($by.1 + LIFETIME).0),
             request: Some(Box::new($Request {
                 version: Some(SmolStr::new_static(VERSION)),
-                request_timestamp: Time::from_millis($by.1.0),
+                request_timestamp: SiriTime::from_millis($by.1.0),
                 $($field: $value,)?
                 ..$Request::default()
             })),
@@ -65,26 +70,26 @@ macro_rules! subscription {
 }
 
 /// What asks for all services of a feed, under the name of a subscriber, to be brought to an address.
-pub(super) fn request(
+pub(super) fn build_subscription_request(
     config: &FeedConfig,
     source: &SiriSource,
     (subscriber, address): (&str, &str),
     now: UnixMillis,
 ) -> SubscriptionRequest {
-    let at = Time::from_millis(now.0);
+    let at = SiriTime::from_millis(now.0);
     let mut request = SubscriptionRequest {
         request_timestamp: at,
-        requestor_ref: Some(requestor(source, subscriber)),
+        requestor_ref: Some(requestor_name(source, subscriber)),
         message_identifier: Some(format_smolstr!("lineside-{}-{}", config.id, now.0)),
         consumer_address: Some(address.into()),
         subscription_context: Some(SubscriptionContext {
-            heartbeat_interval: Some(Seconds(HEARTBEAT_SECONDS)),
+            heartbeat_interval: Some(DurationSeconds(HEARTBEAT_SECONDS)),
         }),
         ..SubscriptionRequest::default()
     };
     let by = (subscriber, now);
     for &service in &source.services {
-        let name = name_of(config, service);
+        let name = subscription_name(config, service);
         match service {
             SiriService::Timetables => request.estimated_timetables.push(subscription!(
                 by,
@@ -108,7 +113,7 @@ pub(super) fn request(
                 let stops = source.stops.iter().map(|stop| {
                     subscription!(
                         by,
-                        name_at(config, stop),
+                        stop_subscription_name(config, stop),
                         StopMonitoringRequest { monitoring_ref: Some(stop.to_smolstr()) },
                         StopMonitoringSubscriptionRequest..Default::default()
                     )
@@ -123,23 +128,28 @@ pub(super) fn request(
 #[cfg(test)]
 mod tests {
     use jiff::tz::TimeZone;
-    use lineside_formats::siri::{self, Exchange, Limits, Message, Payload};
+    use lineside_formats::siri::{self, MessageLimits, MessagePayload, SiriMessage, SoapExchange};
 
     use super::*;
-    use crate::{config::FeedId, poll::siri::question::tests::golden, source::Location};
+    use crate::{config::FeedId, poll::siri::requests::tests::golden, source::SourceLocation};
 
     #[test]
     fn a_request_for_a_subscription_is_as_the_schema_has_it() {
         for service in SiriService::ALL {
-            let url = Location::parse("https://a.example/siri").unwrap();
+            let url = SourceLocation::parse("https://a.example/siri").unwrap();
             let config = FeedConfig::new(FeedId::new("a").unwrap(), url);
             let services = vec![*service];
             let source =
                 SiriSource { services, stops: vec!["S".to_owned()], ..SiriSource::default() };
             let address = ("lineside-7f", "https://me.example/siri/inbox/a?key=k");
-            let request = request(&config, &source, address, UnixMillis(1_795_262_400_000));
-            let payloads = vec![Payload::SubscriptionRequest(request)];
-            let text = siri::encode_xml(&Message { version: None, payloads });
+            let request = build_subscription_request(
+                &config,
+                &source,
+                address,
+                UnixMillis(1_795_262_400_000),
+            );
+            let payloads = vec![MessagePayload::SubscriptionRequest(request)];
+            let text = siri::encode_xml(&SiriMessage { version: None, payloads });
             golden(&format!("siri-subscribe-{service}.xml"), &text);
         }
     }
@@ -150,13 +160,13 @@ mod tests {
             requestor_ref: Some(crate::source::Secret::new("hunter2")),
             ..SiriSource::default()
         };
-        assert_eq!(requestor(&source, "lineside-7f"), "hunter2");
-        assert_eq!(requestor(&SiriSource::default(), "lineside-7f"), "lineside-7f");
+        assert_eq!(requestor_name(&source, "lineside-7f"), "hunter2");
+        assert_eq!(requestor_name(&SiriSource::default(), "lineside-7f"), "lineside-7f");
     }
 
     #[test]
     fn one_request_subscribes_to_all_services_at_the_inbox() {
-        let url = Location::parse("https://a.example/siri").unwrap();
+        let url = SourceLocation::parse("https://a.example/siri").unwrap();
         let config = FeedConfig::new(FeedId::new("a").unwrap(), url);
         let source = SiriSource {
             services: SiriService::ALL.to_vec(),
@@ -165,15 +175,17 @@ mod tests {
         };
         let now = UnixMillis(1_795_262_400_000);
         let address = ("lineside-7f", "https://me.example/siri/inbox/a?key=k");
-        let request = request(&config, &source, address, now);
-        let message = Message {
+        let request = build_subscription_request(&config, &source, address, now);
+        let message = SiriMessage {
             version: None,
-            payloads: vec![Payload::SubscriptionRequest(request.clone())],
+            payloads: vec![MessagePayload::SubscriptionRequest(request.clone())],
         };
         let xml = siri::encode_xml(&message);
-        let (read, _) = siri::decode(xml.as_bytes(), &TimeZone::UTC, &Limits::default()).unwrap();
-        assert_eq!(read.payloads, [Payload::SubscriptionRequest(request.clone())]);
-        let soap = siri::encode_soap(&message, Exchange::Answer);
+        let (read, _) =
+            siri::decode_message(xml.as_bytes(), &TimeZone::UTC, &MessageLimits::default())
+                .unwrap();
+        assert_eq!(read.payloads, [MessagePayload::SubscriptionRequest(request.clone())]);
+        let soap = siri::encode_soap(&message, SoapExchange::Answer);
         assert!(soap.contains("https://me.example/siri/inbox/a?key=k"), "{soap}");
         let first = &request.estimated_timetables[0];
         assert_eq!(first.subscriber_ref.as_deref(), Some("lineside-7f"));

@@ -7,16 +7,16 @@ use bytes::Bytes;
 use lineside_ingest::FeedId;
 use serde_json::Value;
 
-use super::shown::{EditReply, LaidOver};
-use super::{edit, id_of};
+use super::edit_reply::{EditReply, OverrideReply};
+use super::{apply_edit, parse_feed_id};
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
-use crate::http::found;
-use crate::http::parameters::Parameters;
+use crate::http::lookup;
+use crate::http::parameters::QueryParameters;
 use crate::overrides::{BadKey, Keys};
-use crate::settings::{NotEdited, Settings, What};
+use crate::settings::{EditAction, EditError, LiveSettings};
 
-fn keys_of(body: &Bytes) -> Result<Keys, Refusal> {
+fn parse_keys(body: &Bytes) -> Result<Keys, Refusal> {
     serde_json::from_slice(body).map_err(|error| {
         let reason = format!("expected a JSON object with keys of a feed: {error}");
         Refusal::BadParameter { name: "body", reason: reason.into() }
@@ -42,23 +42,25 @@ fn keys_of(body: &Bytes) -> Result<Keys, Refusal> {
         (status = 422, description = "`bad_feed`: what is wrong, by key", body = Problem)
     )
 )]
-pub(super) async fn add(
+pub(super) async fn add_feed(
     State(app): State<App>,
-    parameters: Parameters,
+    parameters: QueryParameters,
     body: Bytes,
 ) -> Result<Response, Refusal> {
-    let mut keys = keys_of(&body)?;
+    let mut keys = parse_keys(&body)?;
     let id = match keys.remove("id") {
         Some(Value::String(id)) => FeedId::new(&id).map_err(|error| error.to_string()),
         _ => Err("expected text".to_owned()),
     };
-    let mut faults = Settings::find_faults(&app, None, &keys);
+    let mut faults = LiveSettings::find_key_faults(&app, None, &keys);
     match id {
-        Ok(id) if faults.is_empty() => edit(&app, id, What::Add(keys), &parameters).await,
+        Ok(id) if faults.is_empty() => {
+            apply_edit(&app, id, EditAction::Add(keys), &parameters).await
+        }
         id => {
             let fault = id.err().map(|reason| BadKey { key: "id".to_owned(), reason });
             faults.splice(0..0, fault);
-            Err(NotEdited::BadKeys(faults).into())
+            Err(EditError::BadKeys(faults).into())
         }
     }
 }
@@ -68,21 +70,21 @@ pub(super) async fn add(
     get, path = "/api/v1/admin/feeds/{id}", tag = "admin", security(("admin" = [])),
     params(("id" = String, Path, description = "The feed's id")),
     responses(
-        (status = 200, description = "It", body = LaidOver),
+        (status = 200, description = "It", body = OverrideReply),
         (status = 401, description = "`not_admin`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem)
     )
 )]
-pub(super) async fn one(
+pub(super) async fn get_override(
     State(app): State<App>,
     Path(id): Path<String>,
-) -> Result<Json<LaidOver>, Refusal> {
-    let known = id_of(&id)?;
+) -> Result<Json<OverrideReply>, Refusal> {
+    let known = parse_feed_id(&id)?;
     let (over, in_file) = app.settings().find_override(&known);
     if over.is_none() {
-        found::feed(&app, &id)?;
+        lookup::find_feed(&app, &id)?;
     }
-    Ok(Json(LaidOver::of(&app, &known, over.as_ref(), in_file)))
+    Ok(Json(OverrideReply::for_feed(&app, &known, over.as_ref(), in_file)))
 }
 
 /// Changes keys of a feed
@@ -105,14 +107,14 @@ pub(super) async fn one(
         (status = 422, description = "`bad_feed`: what is wrong, by key", body = Problem)
     )
 )]
-pub(super) async fn change(
+pub(super) async fn change_feed(
     State(app): State<App>,
     Path(id): Path<String>,
-    parameters: Parameters,
+    parameters: QueryParameters,
     body: Bytes,
 ) -> Result<Response, Refusal> {
-    let keys = keys_of(&body)?;
-    edit(&app, id_of(&id)?, What::Change(keys), &parameters).await
+    let keys = parse_keys(&body)?;
+    apply_edit(&app, parse_feed_id(&id)?, EditAction::Change(keys), &parameters).await
 }
 
 /// Removes a feed
@@ -131,12 +133,12 @@ pub(super) async fn change(
         (status = 409, description = "`feed_in_use`: another one names it as its schedule", body = Problem)
     )
 )]
-pub(super) async fn remove(
+pub(super) async fn remove_feed(
     State(app): State<App>,
     Path(id): Path<String>,
-    parameters: Parameters,
+    parameters: QueryParameters,
 ) -> Result<Response, Refusal> {
-    edit(&app, id_of(&id)?, What::Remove, &parameters).await
+    apply_edit(&app, parse_feed_id(&id)?, EditAction::Remove, &parameters).await
 }
 
 /// Takes away all that is laid over a feed
@@ -154,12 +156,12 @@ pub(super) async fn remove(
         (status = 404, description = "`unknown_feed`", body = Problem)
     )
 )]
-pub(super) async fn revert(
+pub(super) async fn revert_feed(
     State(app): State<App>,
     Path(id): Path<String>,
-    parameters: Parameters,
+    parameters: QueryParameters,
 ) -> Result<Response, Refusal> {
-    edit(&app, id_of(&id)?, What::Revert, &parameters).await
+    apply_edit(&app, parse_feed_id(&id)?, EditAction::Revert, &parameters).await
 }
 
 /// Leaves a feed's source alone
@@ -174,11 +176,11 @@ pub(super) async fn revert(
         (status = 404, description = "`unknown_feed`", body = Problem)
     )
 )]
-pub(super) async fn pause(
+pub(super) async fn pause_feed(
     State(app): State<App>,
     Path(id): Path<String>,
 ) -> Result<Response, Refusal> {
-    edit(&app, id_of(&id)?, What::Pause, &Parameters::default()).await
+    apply_edit(&app, parse_feed_id(&id)?, EditAction::Pause, &QueryParameters::default()).await
 }
 
 /// Has a paused feed's source asked again
@@ -191,9 +193,9 @@ pub(super) async fn pause(
         (status = 404, description = "`unknown_feed`", body = Problem)
     )
 )]
-pub(super) async fn resume(
+pub(super) async fn resume_feed(
     State(app): State<App>,
     Path(id): Path<String>,
 ) -> Result<Response, Refusal> {
-    edit(&app, id_of(&id)?, What::Resume, &Parameters::default()).await
+    apply_edit(&app, parse_feed_id(&id)?, EditAction::Resume, &QueryParameters::default()).await
 }

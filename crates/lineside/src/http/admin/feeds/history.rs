@@ -8,14 +8,14 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::shown::EditReply;
-use super::{edit, flag, id_of};
+use super::edit_reply::EditReply;
+use super::{apply_edit, parse_feed_id, parse_flag};
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
-use crate::http::parameters::{Parameters, bad};
-use crate::http::times::rfc3339;
-use crate::overrides::{Difference, Override, before_and_after, differences, redacted};
-use crate::settings::{HISTORY_SHOWN, NotEdited, Settings, What};
+use crate::http::parameters::{QueryParameters, bad_parameter};
+use crate::http::times::format_rfc3339;
+use crate::overrides::{FeedOverride, KeyDifference, before_and_after, diff_keys, redact_keys};
+use crate::settings::{EditAction, EditError, HISTORY_SHOWN, LiveSettings};
 
 /// One edit of a feed.
 #[derive(Debug, Serialize, ToSchema)]
@@ -31,7 +31,7 @@ pub(super) struct EditItem {
     /// `add`, `change`, `remove`, `revert`, `pause`, `resume` or `undo`.
     what: String,
     /// Which keys were then laid over it with another value than before; null where none was.
-    differences: Vec<Difference>,
+    differences: Vec<KeyDifference>,
     /// What was laid over the feed before; null where nothing was.
     #[schema(value_type = Object)]
     before: Value,
@@ -44,14 +44,14 @@ pub(super) struct EditItem {
 
 /// The edits of a feed.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct History {
+pub(super) struct EditHistory {
     /// Newest first, at most 100.
     items: Vec<EditItem>,
 }
 
 /// The edits of all feeds.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct HistoryOfAll {
+pub(super) struct FullEditHistory {
     /// Newest first, at most 100.
     items: Vec<EditItem>,
     /// Where those before them are; null where there are none.
@@ -63,16 +63,16 @@ pub(super) struct HistoryOfAll {
     get, path = "/api/v1/admin/feeds/{id}/history", tag = "admin", security(("admin" = [])),
     params(("id" = String, Path, description = "The feed's id, also of one that is gone")),
     responses(
-        (status = 200, description = "Newest first; secrets are shown as `***`", body = History),
+        (status = 200, description = "Newest first; secrets are shown as `***`", body = EditHistory),
         (status = 401, description = "`not_admin`", body = Problem)
     )
 )]
-pub(super) async fn history(
+pub(super) async fn get_history(
     State(app): State<App>,
     Path(id): Path<String>,
-) -> Result<Json<History>, Refusal> {
-    let edits = Settings::history(&app, id_of(&id)?).await?;
-    Ok(Json(History { items: edits.into_iter().map(item).collect() }))
+) -> Result<Json<EditHistory>, Refusal> {
+    let edits = LiveSettings::feed_history(&app, parse_feed_id(&id)?).await?;
+    Ok(Json(EditHistory { items: edits.into_iter().map(edit_item).collect() }))
 }
 
 /// What was changed of all feeds, those that are gone among them
@@ -80,45 +80,45 @@ pub(super) async fn history(
     get, path = "/api/v1/admin/history", tag = "admin", security(("admin" = [])),
     params(("before" = Option<i64>, Query, description = "Only edits that came before the one of this number")),
     responses(
-        (status = 200, description = "Newest first; secrets are shown as `***`", body = HistoryOfAll),
+        (status = 200, description = "Newest first; secrets are shown as `***`", body = FullEditHistory),
         (status = 400, description = "`bad_parameter`", body = Problem),
         (status = 401, description = "`not_admin`", body = Problem)
     )
 )]
-pub(super) async fn history_of_all(
+pub(super) async fn get_full_history(
     State(app): State<App>,
-    parameters: Parameters,
-) -> Result<Json<HistoryOfAll>, Refusal> {
-    let edits = Settings::history_of_all(&app, before(&parameters)?).await?;
-    let next = edits_before(&edits).map(|n| format!("/api/v1/admin/history?before={n}"));
-    Ok(Json(HistoryOfAll { items: edits.into_iter().map(item).collect(), next }))
+    parameters: QueryParameters,
+) -> Result<Json<FullEditHistory>, Refusal> {
+    let edits = LiveSettings::history_before(&app, parse_before(&parameters)?).await?;
+    let next = next_before(&edits).map(|n| format!("/api/v1/admin/history?before={n}"));
+    Ok(Json(FullEditHistory { items: edits.into_iter().map(edit_item).collect(), next }))
 }
 
 /// The number that the edits asked for came before.
-pub(crate) fn before(parameters: &Parameters) -> Result<i64, Refusal> {
-    let Some(text) = parameters.one("before") else { return Ok(i64::MAX) };
+pub(crate) fn parse_before(parameters: &QueryParameters) -> Result<i64, Refusal> {
+    let Some(text) = parameters.find_value("before") else { return Ok(i64::MAX) };
     let number = text.parse::<i64>().ok().filter(|number| *number >= 1);
-    number.ok_or_else(|| bad("before", "expected the number of an edit"))
+    number.ok_or_else(|| bad_parameter("before", "expected the number of an edit"))
 }
 
 /// The number before which there may be more than these.
-pub(crate) fn edits_before(edits: &[NumberedEdit]) -> Option<i64> {
+pub(crate) fn next_before(edits: &[NumberedEdit]) -> Option<i64> {
     edits.last().filter(|_| edits.len() >= HISTORY_SHOWN).map(|(n, _)| *n)
 }
 
-fn item((n, edit): NumberedEdit) -> EditItem {
+fn edit_item((n, edit): NumberedEdit) -> EditItem {
     let (before, after) = before_and_after(&edit);
-    let keys = |over: &Option<Override>| over.as_ref().map(|over| over.keys.clone());
+    let keys = |over: &Option<FeedOverride>| over.as_ref().map(|over| over.keys.clone());
     let differences =
-        differences(&keys(&before).unwrap_or_default(), &keys(&after).unwrap_or_default());
-    let shown = |over: Option<Override>| {
-        let over = over.map(|over| Override { keys: redacted(&over.keys), ..over });
+        diff_keys(&keys(&before).unwrap_or_default(), &keys(&after).unwrap_or_default());
+    let shown = |over: Option<FeedOverride>| {
+        let over = over.map(|over| FeedOverride { keys: redact_keys(&over.keys), ..over });
         over.and_then(|over| serde_json::to_value(over).ok()).unwrap_or_default()
     };
     EditItem {
         n,
         feed: edit.feed.to_string(),
-        at: rfc3339(edit.at),
+        at: format_rfc3339(edit.at),
         who: edit.who,
         what: edit.what,
         differences,
@@ -147,14 +147,15 @@ fn item((n, edit): NumberedEdit) -> EditItem {
         (status = 409, description = "`changed_since`: a later edit changed the same key", body = Problem)
     )
 )]
-pub(super) async fn undo(
+pub(super) async fn undo_feed_edit(
     State(app): State<App>,
     Path((id, n)): Path<(String, String)>,
-    parameters: Parameters,
+    parameters: QueryParameters,
 ) -> Result<Response, Refusal> {
-    let number = n.parse().map_err(|_| Refusal::from(NotEdited::UnknownEdit))?;
-    let overwrites = flag(&parameters, "overwrite")?.unwrap_or(false);
-    edit(&app, id_of(&id)?, What::Undo { number, overwrites }, &parameters).await
+    let number = n.parse().map_err(|_| Refusal::from(EditError::UnknownEdit))?;
+    let overwrites = parse_flag(&parameters, "overwrite")?.unwrap_or(false);
+    apply_edit(&app, parse_feed_id(&id)?, EditAction::Undo { number, overwrites }, &parameters)
+        .await
 }
 
 /// Undoes an edit of any feed
@@ -174,13 +175,13 @@ pub(super) async fn undo(
         (status = 409, description = "`changed_since`: a later edit changed the same key", body = Problem)
     )
 )]
-pub(super) async fn undo_any(
+pub(super) async fn undo_any_edit(
     State(app): State<App>,
     Path(n): Path<String>,
-    parameters: Parameters,
+    parameters: QueryParameters,
 ) -> Result<Response, Refusal> {
-    let number = n.parse().map_err(|_| Refusal::from(NotEdited::UnknownEdit))?;
-    let overwrites = flag(&parameters, "overwrite")?.unwrap_or(false);
-    let feed = Settings::feed_of_edit(&app, number).await?;
-    edit(&app, feed, What::Undo { number, overwrites }, &parameters).await
+    let number = n.parse().map_err(|_| Refusal::from(EditError::UnknownEdit))?;
+    let overwrites = parse_flag(&parameters, "overwrite")?.unwrap_or(false);
+    let feed = LiveSettings::find_edited_feed(&app, number).await?;
+    apply_edit(&app, feed, EditAction::Undo { number, overwrites }, &parameters).await
 }

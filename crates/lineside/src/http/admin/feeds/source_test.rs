@@ -8,8 +8,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::times::rfc3339;
-use crate::patience::within;
+use crate::http::times::format_rfc3339;
+use crate::timeout::run_within;
 
 /// The longest that a test takes.
 const TEST_MAX: Duration = Duration::from_secs(30);
@@ -23,7 +23,7 @@ pub(crate) struct SourceTestReply {
     status: Option<u16>,
     /// The format that was configured or detected.
     format: Option<&'static str>,
-    /// `Content-Type` of the reply.
+    /// `PublishContent-Type` of the reply.
     content_type: Option<String>,
     /// Bytes of the body, inflated.
     bytes: Option<u64>,
@@ -52,7 +52,7 @@ impl SourceTestReply {
             seconds: Some(test.took.as_secs_f64()),
             contents: test.contents.into_iter().collect(),
             problems: Some(test.problems),
-            data_time: test.data_time.and_then(rfc3339),
+            data_time: test.data_time.and_then(format_rfc3339),
             code: None,
             detail: None,
         }
@@ -80,7 +80,7 @@ pub(crate) async fn test_source(
     app: &App,
     config: FeedConfig,
 ) -> Option<Result<SourceTest, SourceTestFailure>> {
-    within(TEST_MAX, app.ingest().test_source(config)).await
+    run_within(TEST_MAX, app.ingest().test_source(config)).await
 }
 
 /// The same as a part of a reply.

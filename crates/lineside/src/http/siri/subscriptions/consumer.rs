@@ -10,7 +10,7 @@ use lineside_ingest::PublicOnly;
 use reqwest::redirect::Policy;
 use url::Url;
 
-use super::super::form::Form;
+use super::super::encoding::SiriEncoding;
 use crate::app::App;
 
 /// How long a consumer may take to let us in,
@@ -22,21 +22,21 @@ const SEND_MAX: Duration = Duration::from_secs(60);
 
 /// What reaches consumers, made when first needed.
 #[derive(Debug, Default)]
-pub(super) struct Clients {
+pub(super) struct ConsumerClients {
     public: OnceLock<Option<PublicOnly>>,
     any: OnceLock<Option<reqwest::Client>>,
 }
 
 /// Where deliveries go.
 #[derive(Clone, Debug)]
-pub(super) struct Consumer {
+pub(super) struct ConsumerTarget {
     pub(super) url: Url,
     /// Whether it may be anywhere.
     pub(super) is_trusted: bool,
-    pub(super) form: Form,
+    pub(super) form: SiriEncoding,
 }
 
-fn builder(app: &App) -> reqwest::ClientBuilder {
+fn client_builder(app: &App) -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .user_agent(&app.config().server.client_name)
         .redirect(Policy::none())
@@ -45,24 +45,31 @@ fn builder(app: &App) -> reqwest::ClientBuilder {
         .timeout(SEND_MAX)
 }
 
-impl Clients {
-    fn public(&self, app: &App) -> Option<&PublicOnly> {
-        self.public.get_or_init(|| PublicOnly::direct(builder(app)).ok()).as_ref()
+impl ConsumerClients {
+    fn public_client(&self, app: &App) -> Option<&PublicOnly> {
+        self.public.get_or_init(|| PublicOnly::new_direct(client_builder(app)).ok()).as_ref()
     }
 
-    fn any(&self, app: &App) -> Option<&reqwest::Client> {
-        self.any.get_or_init(|| builder(app).build().ok()).as_ref()
+    fn any_client(&self, app: &App) -> Option<&reqwest::Client> {
+        self.any.get_or_init(|| client_builder(app).build().ok()).as_ref()
     }
 
     /// Sends a message; whether it was taken.
-    pub(super) async fn send(&self, app: &App, consumer: &Consumer, body: Bytes) -> bool {
+    pub(super) async fn send_message(
+        &self,
+        app: &App,
+        consumer: &ConsumerTarget,
+        body: Bytes,
+    ) -> bool {
         let request = match consumer.is_trusted {
-            true => self.any(app).map(|client| client.post(consumer.url.clone())),
-            false => self.public(app).and_then(|client| client.post(&consumer.url).ok()),
+            true => self.any_client(app).map(|client| client.post(consumer.url.clone())),
+            false => {
+                self.public_client(app).and_then(|client| client.begin_post(&consumer.url).ok())
+            }
         };
         let Some(request) = request else { return false };
         let mut request = request.header(header::CONTENT_TYPE, consumer.form.content_type());
-        if consumer.form == Form::Soap {
+        if consumer.form == SiriEncoding::Soap {
             // Version 1.1 wants one with each request; an empty one says that the address is the intent.
             request = request.header("soapaction", "\"\"");
         }

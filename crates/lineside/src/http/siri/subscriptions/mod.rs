@@ -6,14 +6,14 @@
 //! taken back, or when its consumer takes nothing for a while. It belongs to the client that asked for it, who alone has its
 //! name: nobody else replaces it, nor takes it back, save an admin.
 
-mod asking;
-mod change;
+mod requests;
+mod reported_journeys;
 mod consumer;
-mod manner;
-mod news;
+mod update_policy;
+mod updates;
 mod owner;
-mod patience;
-mod running;
+mod consumer_failures;
+mod subscription_task;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -22,16 +22,16 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::asking::routes;
-use self::consumer::Clients;
-use self::owner::{Asker, Owner};
+use self::consumer::ConsumerClients;
+use self::owner::{RequestSender, SubscriptionOwner};
+pub(super) use self::requests::routes;
 use crate::http::limits::{
     SIRI_SUBSCRIPTIONS_MAX, SIRI_SUBSCRIPTIONS_PER_CLIENT_MAX, SIRI_SUBSCRIPTIONS_PER_HOST_MAX,
 };
 
 /// What a client calls a subscription. Others may call theirs the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Name {
+struct SubscriptionName {
     client: IpAddr,
     subscriber: String,
     subscription: String,
@@ -39,15 +39,15 @@ struct Name {
 
 /// A subscription that runs.
 #[derive(Debug)]
-struct Entry {
+struct SubscriptionEntry {
     number: u64,
-    owner: Owner,
+    owner: SubscriptionOwner,
     stop: CancellationToken,
 }
 
 /// Why a subscription is not entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NotEntered {
+enum EntryRejection {
     /// The asker has one of that name, for another consumer.
     Taken,
     /// There are as many as there may be.
@@ -56,24 +56,24 @@ enum NotEntered {
 
 /// All subscriptions. Bound: so many in all, so many to one host, and so many by one client.
 #[derive(Debug, Default)]
-pub(crate) struct Subscriptions {
-    entries: Mutex<HashMap<Name, Entry>>,
+pub(crate) struct SubscriptionRegistry {
+    entries: Mutex<HashMap<SubscriptionName, SubscriptionEntry>>,
     last: AtomicU64,
-    clients: Clients,
+    clients: ConsumerClients,
 }
 
 /// A subscription's place; given back when dropped.
 #[derive(Debug)]
-struct Place {
+struct SubscriptionPermit {
     app: crate::app::App,
-    name: Name,
+    name: SubscriptionName,
     number: u64,
     stop: CancellationToken,
 }
 
-impl Subscriptions {
+impl SubscriptionRegistry {
     /// How many there are.
-    pub(crate) fn count(&self) -> usize {
+    pub(crate) fn count_active(&self) -> usize {
         self.entries.lock().len()
     }
 
@@ -81,16 +81,16 @@ impl Subscriptions {
     ///
     /// # Errors
     /// If the asker has one of that name for another consumer, or there is no room.
-    fn enter(
+    fn add_subscription(
         &self,
-        name: &Name,
-        owner: &Owner,
-        asker: Asker,
-    ) -> Result<(u64, CancellationToken), NotEntered> {
+        name: &SubscriptionName,
+        owner: &SubscriptionOwner,
+        asker: RequestSender,
+    ) -> Result<(u64, CancellationToken), EntryRejection> {
         let mut entries = self.entries.lock();
-        let is_other = |known: &Owner| !asker.is_admin && known.origin != owner.origin;
+        let is_other = |known: &SubscriptionOwner| !asker.is_admin && known.origin != owner.origin;
         if entries.get(name).is_some_and(|entry| is_other(&entry.owner)) {
-            return Err(NotEntered::Taken);
+            return Err(EntryRejection::Taken);
         }
         let others = entries.iter().filter(|(known, _)| *known != name);
         let owners = others.map(|(_, entry)| &entry.owner);
@@ -100,11 +100,11 @@ impl Subscriptions {
             || of_host >= SIRI_SUBSCRIPTIONS_PER_HOST_MAX
             || (!asker.is_admin && of_client >= SIRI_SUBSCRIPTIONS_PER_CLIENT_MAX)
         {
-            return Err(NotEntered::Full);
+            return Err(EntryRejection::Full);
         }
         let number = self.last.fetch_add(1, Relaxed) + 1;
         let stop = CancellationToken::new();
-        let entry = Entry { number, owner: owner.clone(), stop: stop.clone() };
+        let entry = SubscriptionEntry { number, owner: owner.clone(), stop: stop.clone() };
         if let Some(before) = entries.insert(name.clone(), entry) {
             before.stop.cancel();
         }
@@ -112,7 +112,7 @@ impl Subscriptions {
     }
 
     /// Takes a subscription away, unless another one has its name by now.
-    fn leave(&self, name: &Name, number: u64) {
+    fn remove_subscription(&self, name: &SubscriptionName, number: u64) {
         let mut entries = self.entries.lock();
         if entries.get(name).is_some_and(|entry| entry.number == number) {
             entries.remove(name);
@@ -120,10 +120,10 @@ impl Subscriptions {
     }
 
     /// Ends a subscription, an admin's those of all clients that call one so; whether there was any.
-    fn end(&self, name: &Name, asker: Asker) -> bool {
+    fn end_subscription(&self, name: &SubscriptionName, asker: RequestSender) -> bool {
         let mut entries = self.entries.lock();
-        let is_it = |known: &Name, owner: &Owner| {
-            asker.owns(owner)
+        let is_it = |known: &SubscriptionName, owner: &SubscriptionOwner| {
+            asker.may_end(owner)
                 && known.subscriber == name.subscriber
                 && known.subscription == name.subscription
         };
@@ -139,11 +139,11 @@ impl Subscriptions {
     }
 
     /// The asker's subscriptions under the name of a subscriber, in order.
-    fn of(&self, subscriber: &str, asker: Asker) -> Vec<String> {
+    fn list_names(&self, subscriber: &str, asker: RequestSender) -> Vec<String> {
         let entries = self.entries.lock();
         let own = entries
             .iter()
-            .filter(|(name, entry)| name.subscriber == subscriber && asker.owns(&entry.owner));
+            .filter(|(name, entry)| name.subscriber == subscriber && asker.may_end(&entry.owner));
         let mut own: Vec<String> = own.map(|(name, _)| name.subscription.clone()).collect();
         own.sort_unstable();
         own.dedup();
@@ -151,9 +151,9 @@ impl Subscriptions {
     }
 }
 
-impl Drop for Place {
+impl Drop for SubscriptionPermit {
     fn drop(&mut self) {
-        self.app.subscriptions().leave(&self.name, self.number);
+        self.app.siri_subscriptions().remove_subscription(&self.name, self.number);
     }
 }
 
@@ -161,85 +161,91 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
-    fn name(subscriber: &str, subscription: &str) -> Name {
+    fn name(subscriber: &str, subscription: &str) -> SubscriptionName {
         name_of(asker(1), subscriber, subscription)
     }
 
-    fn name_of(asker: Asker, subscriber: &str, subscription: &str) -> Name {
-        Name {
+    fn name_of(asker: RequestSender, subscriber: &str, subscription: &str) -> SubscriptionName {
+        SubscriptionName {
             client: asker.client,
             subscriber: subscriber.to_owned(),
             subscription: subscription.to_owned(),
         }
     }
 
-    fn asker(last: u8) -> Asker {
-        Asker::of(IpAddr::from([192, 0, 2, last]), false)
+    fn asker(last: u8) -> RequestSender {
+        RequestSender::new(IpAddr::from([192, 0, 2, last]), false)
     }
 
-    fn admin() -> Asker {
-        Asker { is_admin: true, ..asker(99) }
+    fn admin() -> RequestSender {
+        RequestSender { is_admin: true, ..asker(99) }
     }
 
-    fn owner(host: &str, asker: Asker) -> Owner {
-        Owner::of(&format!("https://{host}/siri").parse().unwrap(), asker)
+    fn owner(host: &str, asker: RequestSender) -> SubscriptionOwner {
+        SubscriptionOwner::for_consumer(&format!("https://{host}/siri").parse().unwrap(), asker)
     }
 
     fn enter(
-        all: &Subscriptions,
-        name: &Name,
+        all: &SubscriptionRegistry,
+        name: &SubscriptionName,
         host: &str,
-        asker: Asker,
-    ) -> Result<(u64, CancellationToken), NotEntered> {
-        all.enter(name, &owner(host, asker), asker)
+        asker: RequestSender,
+    ) -> Result<(u64, CancellationToken), EntryRejection> {
+        all.add_subscription(name, &owner(host, asker), asker)
     }
 
     #[test]
     fn a_name_has_one_subscription_and_the_last_one_counts() {
-        let all = Subscriptions::default();
+        let all = SubscriptionRegistry::default();
         let (first, stop) = enter(&all, &name("me", "a"), "a.example", asker(1)).unwrap();
         let (second, _) = enter(&all, &name("me", "a"), "a.example", asker(1)).unwrap();
         assert!(stop.is_cancelled());
-        all.leave(&name("me", "a"), first);
-        assert_eq!(all.count(), 1);
-        all.leave(&name("me", "a"), second);
-        assert_eq!(all.count(), 0);
+        all.remove_subscription(&name("me", "a"), first);
+        assert_eq!(all.count_active(), 1);
+        all.remove_subscription(&name("me", "a"), second);
+        assert_eq!(all.count_active(), 0);
     }
 
     #[test]
     fn who_ends_a_subscription_ends_only_that() {
-        let all = Subscriptions::default();
+        let all = SubscriptionRegistry::default();
         let (_, one) = enter(&all, &name("me", "a"), "a.example", asker(1)).unwrap();
         let (_, other) = enter(&all, &name("me", "b"), "a.example", asker(1)).unwrap();
-        assert_eq!(all.of("me", asker(1)), ["a", "b"]);
-        assert!(all.end(&name("me", "a"), asker(1)) && !all.end(&name("me", "a"), asker(1)));
-        assert!(!all.end(&name("you", "b"), asker(1)));
+        assert_eq!(all.list_names("me", asker(1)), ["a", "b"]);
+        assert!(
+            all.end_subscription(&name("me", "a"), asker(1))
+                && !all.end_subscription(&name("me", "a"), asker(1))
+        );
+        assert!(!all.end_subscription(&name("you", "b"), asker(1)));
         assert_eq!((one.is_cancelled(), other.is_cancelled()), (true, false));
-        assert_eq!(all.of("me", asker(1)), ["b"]);
+        assert_eq!(all.list_names("me", asker(1)), ["b"]);
     }
 
     #[test]
     fn a_name_is_its_clients_own_and_nobody_but_an_admin_ends_what_is_anothers() {
-        let all = Subscriptions::default();
+        let all = SubscriptionRegistry::default();
         let of = |asker| name_of(asker, "lineside", "a");
         let (_, stop) = enter(&all, &of(asker(1)), "a.example", asker(1)).unwrap();
-        assert!(all.of("lineside", asker(2)).is_empty() && !all.end(&of(asker(2)), asker(2)));
+        assert!(
+            all.list_names("lineside", asker(2)).is_empty()
+                && !all.end_subscription(&of(asker(2)), asker(2))
+        );
         // For another consumer it would be sent what this one waits for.
         let taken = enter(&all, &of(asker(1)), "evil.example", asker(1)).err();
-        assert_eq!(taken, Some(NotEntered::Taken));
+        assert_eq!(taken, Some(EntryRejection::Taken));
         let (_, other) = enter(&all, &of(asker(2)), "a.example", asker(2)).unwrap();
-        assert!(!stop.is_cancelled() && all.count() == 2);
-        assert!(all.end(&of(asker(2)), asker(2)) && other.is_cancelled());
+        assert!(!stop.is_cancelled() && all.count_active() == 2);
+        assert!(all.end_subscription(&of(asker(2)), asker(2)) && other.is_cancelled());
         assert!(!stop.is_cancelled());
         let (_, other) = enter(&all, &of(asker(2)), "b.example", asker(2)).unwrap();
-        assert_eq!(all.of("lineside", admin()), ["a"]);
-        assert!(all.end(&of(admin()), admin()));
-        assert!(stop.is_cancelled() && other.is_cancelled() && all.count() == 0);
+        assert_eq!(all.list_names("lineside", admin()), ["a"]);
+        assert!(all.end_subscription(&of(admin()), admin()));
+        assert!(stop.is_cancelled() && other.is_cancelled() && all.count_active() == 0);
     }
 
     #[test]
     fn one_host_does_not_take_all_places_and_there_are_so_many() {
-        let all = Subscriptions::default();
+        let all = SubscriptionRegistry::default();
         let enter = |n: usize, host: &str| {
             let asker = asker(u8::try_from(n % 100).unwrap());
             self::enter(&all, &name_of(asker, "me", &n.to_string()), host, asker).is_ok()
@@ -254,8 +260,8 @@ mod tests {
 
     #[test]
     fn one_client_does_not_take_all_places() {
-        let all = Subscriptions::default();
-        let by = |n: usize, asker: Asker| {
+        let all = SubscriptionRegistry::default();
+        let by = |n: usize, asker: RequestSender| {
             let host = format!("{n}.example");
             enter(&all, &name_of(asker, "me", &n.to_string()), &host, asker).is_ok()
         };

@@ -4,11 +4,11 @@ use std::net::IpAddr;
 
 use url::Url;
 
-use crate::address::client_network;
+use crate::client_network::client_network;
 
 /// Who posts a wish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Asker {
+pub(super) struct RequestSender {
     /// Its address; of IPv6 the network of it.
     pub(super) client: IpAddr,
     pub(super) is_admin: bool,
@@ -16,27 +16,27 @@ pub(super) struct Asker {
 
 /// Whose a subscription is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Owner {
+pub(super) struct SubscriptionOwner {
     pub(super) client: IpAddr,
     /// Scheme, host and port of the consumer.
     pub(super) origin: String,
     pub(super) host: String,
 }
 
-impl Asker {
-    pub(super) fn of(client: IpAddr, is_admin: bool) -> Self {
+impl RequestSender {
+    pub(super) fn new(client: IpAddr, is_admin: bool) -> Self {
         Self { client: client_network(client), is_admin }
     }
 
     /// Whether it may end what belongs to that owner.
-    pub(super) fn owns(self, owner: &Owner) -> bool {
+    pub(super) fn may_end(self, owner: &SubscriptionOwner) -> bool {
         self.is_admin || self.client == owner.client
     }
 }
 
-impl Owner {
+impl SubscriptionOwner {
     /// The owner of what an asker has sent to that address.
-    pub(super) fn of(consumer: &Url, asker: Asker) -> Self {
+    pub(super) fn for_consumer(consumer: &Url, asker: RequestSender) -> Self {
         Self {
             client: asker.client,
             origin: consumer.origin().ascii_serialization(),

@@ -2,7 +2,7 @@
 
 /// How a value is put in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum InputKind {
     Text,
     /// One of a few words; the empty one is "not said".
     Choice(&'static [(&'static str, &'static str)]),
@@ -16,36 +16,36 @@ pub(super) enum Kind {
 
 /// One key.
 #[derive(Debug)]
-pub(super) struct Field {
+pub(super) struct SettingsField {
     /// As in the configuration; what stands in a table, as `basic.user`.
     pub(super) name: &'static str,
     pub(super) label: &'static str,
     pub(super) hint: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: InputKind,
 }
 
-impl Field {
+impl SettingsField {
     /// The key of the configuration that it is, or is part of.
-    pub(super) fn key(&self) -> &'static str {
+    pub(super) fn config_key(&self) -> &'static str {
         self.name.split('.').next().unwrap_or(self.name)
     }
 }
 
 /// Fields under one heading.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct FieldGroup {
     pub(super) title: &'static str,
     /// Whether it is always open; the others open when something in them is set or wrong.
     pub(super) is_essential: bool,
-    pub(super) fields: &'static [Field],
+    pub(super) fields: &'static [SettingsField],
 }
 
-const fn field(name: &'static str, label: &'static str, hint: &'static str) -> Field {
-    Field { name, label, hint, kind: Kind::Text }
+const fn new_field(name: &'static str, label: &'static str, hint: &'static str) -> SettingsField {
+    SettingsField { name, label, hint, kind: InputKind::Text }
 }
 
-const fn group(title: &'static str, fields: &'static [Field]) -> Group {
-    Group { title, is_essential: false, fields }
+const fn new_group(title: &'static str, fields: &'static [SettingsField]) -> FieldGroup {
+    FieldGroup { title, is_essential: false, fields }
 }
 
 const FORMATS: &[(&str, &str)] = &[
@@ -59,91 +59,105 @@ const FORMATS: &[(&str, &str)] = &[
 ];
 
 /// All but headers and parameters, which are lists of their own.
-pub(super) const GROUPS: &[Group] = &[
-    Group {
+pub(super) const GROUPS: &[FieldGroup] = &[
+    FieldGroup {
         title: "Essentials",
         is_essential: true,
         fields: &[
-            field(
+            new_field(
                 "url",
                 "Address",
                 "https://… or http://…; only the configuration file can name local files",
             ),
-            Field { name: "format", label: "Format", hint: "", kind: Kind::Choice(FORMATS) },
-            Field {
+            SettingsField {
+                name: "format",
+                label: "Format",
+                hint: "",
+                kind: InputKind::Choice(FORMATS),
+            },
+            SettingsField {
                 name: "static",
                 label: "Schedule",
                 hint: "For real-time feeds: the schedule that their ids refer to",
-                kind: Kind::Feed,
+                kind: InputKind::Feed,
             },
-            field("name", "Name", "Shown on pages; default: the id"),
+            new_field("name", "Name", "Shown on pages; default: the id"),
         ],
     },
-    group(
+    new_group(
         "Polling",
         &[
-            field("poll", "Interval", "Such as 15s, 5m or 1h. Default depends on the format"),
-            field(
+            new_field("poll", "Interval", "Such as 15s, 5m or 1h. Default depends on the format"),
+            new_field(
                 "timeout",
                 "Timeout",
                 "For connecting and the first byte, and for each further chunk",
             ),
-            field("ttl", "Minimum age", "Minimum time between requests"),
-            field("rate", "Rate limit", "Most requests to the host, such as 4/min"),
-            field("max_bytes", "Largest body", "After decompression, too. Such as 64MiB"),
-            Field {
+            new_field("ttl", "Minimum age", "Minimum time between requests"),
+            new_field("rate", "Rate limit", "Most requests to the host, such as 4/min"),
+            new_field("max_bytes", "Largest body", "After decompression, too. Such as 64MiB"),
+            SettingsField {
                 name: "serial",
                 label: "One request at a time to this host",
                 hint: "",
-                kind: Kind::Check,
+                kind: InputKind::Check,
             },
         ],
     ),
-    group(
+    new_group(
         "Age limits",
         &[
-            field("late_after", "Late after", "Age of the data from which the feed counts as late"),
-            field(
+            new_field(
+                "late_after",
+                "Late after",
+                "Age of the data from which the feed counts as late",
+            ),
+            new_field(
                 "trip_late_after",
                 "A trip is late after",
                 "Delay from which a trip counts as late. Default: as for its schedule",
             ),
-            field(
+            new_field(
                 "max_age",
                 "Serve for at most",
                 "Age from which data is no longer served. Default: no limit",
             ),
         ],
     ),
-    group(
+    new_group(
         "About the feed",
         &[
-            field("publisher", "Publisher", ""),
-            field("licence", "Licence", ""),
-            field("theme", "Mode", "Such as bus or rail"),
-            field("description", "Description", "A sentence or two, shown on the feed's page"),
+            new_field("publisher", "Publisher", ""),
+            new_field("licence", "Licence", ""),
+            new_field("theme", "Mode", "Such as bus or rail"),
+            new_field("description", "Description", "A sentence or two, shown on the feed's page"),
         ],
     ),
-    group(
+    new_group(
         "User and password",
         &[
-            field("basic.user", "User", ""),
-            Field { name: "basic.password", label: "Password", hint: "", kind: Kind::Secret },
+            new_field("basic.user", "User", ""),
+            SettingsField {
+                name: "basic.password",
+                label: "Password",
+                hint: "",
+                kind: InputKind::Secret,
+            },
         ],
     ),
-    group(
+    new_group(
         "Client credentials (OAuth 2)",
         &[
-            field("oauth2.token_url", "Token URL", ""),
-            field("oauth2.client_id", "Client ID", ""),
-            Field {
+            new_field("oauth2.token_url", "Token URL", ""),
+            new_field("oauth2.client_id", "Client ID", ""),
+            SettingsField {
                 name: "oauth2.client_secret",
                 label: "Client secret",
                 hint: "",
-                kind: Kind::Secret,
+                kind: InputKind::Secret,
             },
-            field("oauth2.scope", "Scope", ""),
-            field("oauth2.audience", "Audience", ""),
+            new_field("oauth2.scope", "Scope", ""),
+            new_field("oauth2.audience", "Audience", ""),
         ],
     ),
 ];
@@ -155,6 +169,6 @@ pub(super) const PAIRS: [(&str, &str); 2] =
 pub(super) const TABLES: [&str; 2] = ["basic", "oauth2"];
 
 /// All fields.
-pub(super) fn all() -> impl Iterator<Item = &'static Field> {
+pub(super) fn all_fields() -> impl Iterator<Item = &'static SettingsField> {
     GROUPS.iter().flat_map(|group| group.fields)
 }

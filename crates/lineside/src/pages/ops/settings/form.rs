@@ -8,17 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use lineside_ingest::Secret;
 use serde_json::{Map, Value};
 
-use super::fields::{self, Kind, PAIRS, TABLES};
+use super::fields::{self, InputKind, PAIRS, TABLES};
 use crate::admin::Draft;
-use crate::http::Parameters;
-use crate::overrides::{BadKey, HIDDEN, Keys, Override};
+use crate::http::QueryParameters;
+use crate::overrides::{BadKey, FeedOverride, HIDDEN, Keys};
 
 /// Rows of a list that are read; more than a feed may have, so that too many are told of and not passed over.
 const ROWS_MAX: usize = 70;
 
 /// One row of a list: a name, and its secret.
 #[derive(Debug, Default)]
-pub(super) struct Pair {
+pub(super) struct SecretPair {
     pub(super) name: String,
     /// The name that it showed at first.
     pub(super) was: String,
@@ -27,7 +27,7 @@ pub(super) struct Pair {
 
 /// What stands in the fields.
 #[derive(Debug, Default)]
-pub(super) struct Form {
+pub(super) struct SettingsForm {
     /// The id of a feed that is to be added.
     pub(super) id: String,
     /// By the names of the fields; nothing is no entry.
@@ -37,26 +37,26 @@ pub(super) struct Form {
     /// Secrets that were given, but those of lists.
     given: BTreeMap<&'static str, Secret>,
     /// By their keys.
-    pairs: BTreeMap<&'static str, Vec<Pair>>,
+    pairs: BTreeMap<&'static str, Vec<SecretPair>>,
     /// Keys that are to be the file's again.
     pub(super) back: BTreeSet<String>,
 }
 
-fn bad(key: impl Into<String>, reason: &str) -> BadKey {
+fn form_error(key: impl Into<String>, reason: &str) -> BadKey {
     BadKey { key: key.into(), reason: reason.to_owned() }
 }
 
-impl Form {
+impl SettingsForm {
     /// The form of a feed with these keys, whose secrets are hidden.
-    pub(super) fn of(keys: &Keys) -> Self {
+    pub(super) fn from_keys(keys: &Keys) -> Self {
         let mut form = Self::default();
-        for field in fields::all() {
-            let mut value = keys.get(field.key());
+        for field in fields::all_fields() {
+            let mut value = keys.get(field.config_key());
             if let Some((_, member)) = field.name.split_once('.') {
                 value = value.and_then(|table| table.get(member));
             }
             let text = match value {
-                Some(Value::String(text)) if field.kind != Kind::Secret => text.clone(),
+                Some(Value::String(text)) if field.kind != InputKind::Secret => text.clone(),
                 Some(Value::Bool(true)) => "true".to_owned(),
                 _ => continue,
             };
@@ -65,64 +65,68 @@ impl Form {
         }
         for (key, _) in PAIRS {
             let names = keys.get(key).and_then(Value::as_object).into_iter().flat_map(Map::keys);
-            let row = |name: &String| Pair { name: name.clone(), was: name.clone(), given: None };
+            let row =
+                |name: &String| SecretPair { name: name.clone(), was: name.clone(), given: None };
             form.pairs.insert(key, names.map(row).collect());
         }
         form
     }
 
     /// What a browser has sent; `draft` has the secrets that it sent before.
-    pub(super) fn read(sent: &Parameters, draft: &Draft) -> Self {
-        let text = |name: &str| sent.one(name).map(str::to_owned);
+    pub(super) fn from_parameters(sent: &QueryParameters, draft: &Draft) -> Self {
+        let text = |name: &str| sent.find_value(name).map(str::to_owned);
         let secret = |name: &str| {
-            let given = sent.all(name).next().filter(|text| !text.is_empty());
+            let given = sent.all_values(name).next().filter(|text| !text.is_empty());
             given.map(Secret::new).or_else(|| draft.get(name).cloned())
         };
         let mut form = Self { id: text("id").unwrap_or_default(), ..Self::default() };
-        for field in fields::all() {
-            if field.kind == Kind::Secret {
+        for field in fields::all_fields() {
+            if field.kind == InputKind::Secret {
                 form.given.extend(secret(field.name).map(|secret| (field.name, secret)));
                 continue;
             }
             form.values.extend(text(field.name).map(|text| (field.name, text)));
-            form.were.extend(text(&was(field.name)).map(|text| (field.name, text)));
+            form.were.extend(text(&original_field_name(field.name)).map(|text| (field.name, text)));
         }
         for (key, _) in PAIRS {
-            let row = |n| Pair {
-                name: text(&name_of(key, n)).unwrap_or_default(),
-                was: text(&was(&name_of(key, n))).unwrap_or_default(),
-                given: secret(&value_of(key, n)),
+            let row = |n| SecretPair {
+                name: text(&pair_name_field(key, n)).unwrap_or_default(),
+                was: text(&original_field_name(&pair_name_field(key, n))).unwrap_or_default(),
+                given: secret(&pair_secret_field(key, n)),
             };
-            let is_said =
-                |row: &Pair| !row.name.is_empty() || !row.was.is_empty() || row.given.is_some();
+            let is_said = |row: &SecretPair| {
+                !row.name.is_empty() || !row.was.is_empty() || row.given.is_some()
+            };
             form.pairs.insert(key, (0..ROWS_MAX).map(row).filter(is_said).collect());
         }
-        form.back = sent.all("back").map(str::to_owned).collect();
+        form.back = sent.all_values("back").map(str::to_owned).collect();
         form
     }
 
-    pub(super) fn value(&self, name: &str) -> Option<&str> {
+    pub(super) fn field_value(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
     }
 
-    pub(super) fn was(&self, name: &str) -> Option<&str> {
+    pub(super) fn original_value(&self, name: &str) -> Option<&str> {
         self.were.get(name).map(String::as_str)
     }
 
     /// Whether a secret of this field was given, which is not one of a list.
-    pub(super) fn is_given(&self, name: &str) -> bool {
+    pub(super) fn has_secret(&self, name: &str) -> bool {
         self.given.contains_key(name)
     }
 
-    pub(super) fn pairs(&self, key: &str) -> &[Pair] {
+    pub(super) fn secret_pairs(&self, key: &str) -> &[SecretPair] {
         self.pairs.get(key).map_or(&[], Vec::as_slice)
     }
 
     /// The secrets that were given, by the fields that they have when the form is shown again.
-    pub(super) fn draft(&self) -> Draft {
+    pub(super) fn draft_secrets(&self) -> Draft {
         let single = self.given.iter().map(|(name, secret)| ((*name).to_owned(), secret.clone()));
         let in_lists = self.pairs.iter().flat_map(|(key, rows)| {
-            let given = |(n, row): (usize, &Pair)| Some((value_of(key, n), row.given.clone()?));
+            let given = |(n, row): (usize, &SecretPair)| {
+                Some((pair_secret_field(key, n), row.given.clone()?))
+            };
             rows.iter().enumerate().filter_map(given)
         });
         single.chain(in_lists).collect()
@@ -130,7 +134,7 @@ impl Form {
 
     /// The keys that were changed, where `over` is laid over the feed, and what is wrong with the form itself. `null` resets
     /// a key to the file. Whether the values are valid is checked elsewhere.
-    pub(super) fn keys(&self, over: Option<&Override>) -> (Keys, Vec<BadKey>) {
+    pub(super) fn changed_keys(&self, over: Option<&FeedOverride>) -> (Keys, Vec<BadKey>) {
         let is_over = |key: &str| over.is_some_and(|over| over.keys.contains_key(key));
         let (mut keys, mut errors) = (Keys::new(), Vec::new());
         let mut put = |key: &str, value: Result<Option<Value>, Vec<BadKey>>| match value {
@@ -138,14 +142,14 @@ impl Form {
             Ok(None) => {}
             Err(faults) => errors.extend(faults),
         };
-        for field in fields::all().filter(|field| !field.name.contains('.')) {
-            put(field.name, self.changed(field, is_over(field.name)));
+        for field in fields::all_fields().filter(|field| !field.name.contains('.')) {
+            put(field.name, self.changed_value(field, is_over(field.name)));
         }
         for table in TABLES {
-            put(table, self.table(table, is_over(table)));
+            put(table, self.table_value(table, is_over(table)));
         }
         for (key, _) in PAIRS {
-            put(key, self.list(key));
+            put(key, self.list_value(key));
         }
         for key in self.back.iter().filter(|key| is_over(key)) {
             put(key, Ok(Some(Value::Null)));
@@ -153,37 +157,44 @@ impl Form {
         (keys, errors)
     }
 
-    fn changed(&self, field: &fields::Field, is_over: bool) -> Result<Option<Value>, Vec<BadKey>> {
-        let (now, was) = (self.value(field.name), self.was(field.name));
+    fn changed_value(
+        &self,
+        field: &fields::SettingsField,
+        is_over: bool,
+    ) -> Result<Option<Value>, Vec<BadKey>> {
+        let (now, was) = (self.field_value(field.name), self.original_value(field.name));
         match (now, field.kind) {
             (now, _) if now == was => Ok(None),
-            (now, Kind::Check) => Ok(Some(Value::Bool(now.is_some()))),
+            (now, InputKind::Check) => Ok(Some(Value::Bool(now.is_some()))),
             (Some(now), _) => Ok(Some(Value::from(now))),
-            (None, _) => taken_away(field.name, is_over),
+            (None, _) => removed_value(field.name, is_over),
         }
     }
 
     /// A table with a few members, one of which is a secret: replaced whole.
-    fn table(&self, key: &str, is_over: bool) -> Result<Option<Value>, Vec<BadKey>> {
-        let members = || fields::all().filter(|field| field.key() == key);
-        let is_touched = |field: &fields::Field| {
-            self.value(field.name) != self.was(field.name) || self.is_given(field.name)
+    fn table_value(&self, key: &str, is_over: bool) -> Result<Option<Value>, Vec<BadKey>> {
+        let members = || fields::all_fields().filter(|field| field.config_key() == key);
+        let is_touched = |field: &fields::SettingsField| {
+            self.field_value(field.name) != self.original_value(field.name)
+                || self.has_secret(field.name)
         };
         if !members().any(is_touched) {
             return Ok(None);
         }
-        if members().all(|field| self.value(field.name).is_none() && !self.is_given(field.name)) {
-            return taken_away(key, is_over);
+        if members()
+            .all(|field| self.field_value(field.name).is_none() && !self.has_secret(field.name))
+        {
+            return removed_value(key, is_over);
         }
-        let had_secret = members().any(|field| self.was(field.name).is_some());
+        let had_secret = members().any(|field| self.original_value(field.name).is_some());
         let mut table = Map::new();
         for field in members() {
             let name = field.name.split_once('.').map_or(field.name, |(_, member)| member);
             let value = match (field.kind, self.given.get(field.name)) {
-                (Kind::Secret, Some(secret)) => Some(Value::from(secret.reveal())),
-                (Kind::Secret, None) if had_secret => Some(Value::from(HIDDEN)),
-                (Kind::Secret, None) => return Err(vec![bad(field.name, "required")]),
-                _ => self.value(field.name).map(Value::from),
+                (InputKind::Secret, Some(secret)) => Some(Value::from(secret.reveal())),
+                (InputKind::Secret, None) if had_secret => Some(Value::from(HIDDEN)),
+                (InputKind::Secret, None) => return Err(vec![form_error(field.name, "required")]),
+                _ => self.field_value(field.name).map(Value::from),
             };
             table.extend(value.map(|value| (name.to_owned(), value)));
         }
@@ -191,8 +202,8 @@ impl Form {
     }
 
     /// A list of names with their secrets: replaced whole.
-    fn list(&self, key: &str) -> Result<Option<Value>, Vec<BadKey>> {
-        let rows = self.pairs(key);
+    fn list_value(&self, key: &str) -> Result<Option<Value>, Vec<BadKey>> {
+        let rows = self.secret_pairs(key);
         if !rows.iter().any(|row| row.name != row.was || row.given.is_some()) {
             return Ok(None);
         }
@@ -201,18 +212,18 @@ impl Form {
             let value = match &row.given {
                 _ if row.name.is_empty() && row.given.is_none() => continue,
                 Some(_) if row.name.is_empty() => {
-                    errors.push(bad(key, "a value has no name"));
+                    errors.push(form_error(key, "a value has no name"));
                     continue;
                 }
                 Some(secret) => secret.reveal(),
                 None if row.was.is_empty() => {
-                    errors.push(bad(format!("{key}.{}", row.name), "the value is missing"));
+                    errors.push(form_error(format!("{key}.{}", row.name), "the value is missing"));
                     continue;
                 }
                 None => HIDDEN,
             };
             if table.insert(row.name.clone(), Value::from(value)).is_some() {
-                errors.push(bad(format!("{key}.{}", row.name), "this name is used twice"));
+                errors.push(form_error(format!("{key}.{}", row.name), "this name is used twice"));
             }
         }
         if errors.is_empty() { Ok(Some(Value::Object(table))) } else { Err(errors) }
@@ -220,25 +231,28 @@ impl Form {
 }
 
 /// What becomes of a key that nothing is said of any more.
-fn taken_away(key: &str, is_over: bool) -> Result<Option<Value>, Vec<BadKey>> {
+fn removed_value(key: &str, is_over: bool) -> Result<Option<Value>, Vec<BadKey>> {
     if is_over {
         return Ok(Some(Value::Null));
     }
-    Err(vec![bad(key, "the configuration file sets this: it can be replaced here, not removed")])
+    Err(vec![form_error(
+        key,
+        "the configuration file sets this: it can be replaced here, not removed",
+    )])
 }
 
 /// The field that says what another one showed at first.
-pub(super) fn was(name: &str) -> String {
+pub(super) fn original_field_name(name: &str) -> String {
     format!("was.{name}")
 }
 
 /// The field of a name in a list.
-pub(super) fn name_of(key: &str, row: usize) -> String {
+pub(super) fn pair_name_field(key: &str, row: usize) -> String {
     format!("{key}.name.{row}")
 }
 
 /// The field of the secret beside it.
-pub(super) fn value_of(key: &str, row: usize) -> String {
+pub(super) fn pair_secret_field(key: &str, row: usize) -> String {
     format!("{key}.value.{row}")
 }
 
@@ -248,23 +262,23 @@ mod tests {
 
     use super::*;
 
-    fn over(keys: Value) -> Override {
-        Override { keys: keys.as_object().unwrap().clone(), ..Override::default() }
+    fn over(keys: Value) -> FeedOverride {
+        FeedOverride { keys: keys.as_object().unwrap().clone(), ..FeedOverride::default() }
     }
 
-    fn read(sent: &str) -> Form {
-        Form::read(&Parameters::parse(sent), &Draft::new())
+    fn read(sent: &str) -> SettingsForm {
+        SettingsForm::from_parameters(&QueryParameters::parse_query(sent), &Draft::new())
     }
 
     #[track_caller]
     fn check(sent: &str, laid: Value, says: Value) {
-        let (keys, errors) = read(sent).keys(Some(&over(laid)));
+        let (keys, errors) = read(sent).changed_keys(Some(&over(laid)));
         assert_eq!((Value::Object(keys), errors), (says, Vec::new()), "{sent}");
     }
 
     #[track_caller]
     fn check_refused(sent: &str, key: &str) {
-        let (_, errors) = read(sent).keys(None);
+        let (_, errors) = read(sent).changed_keys(None);
         assert_eq!(errors.iter().map(|it| it.key.as_str()).collect::<Vec<_>>(), [key], "{sent}");
     }
 
@@ -274,10 +288,16 @@ mod tests {
             "url": "https://a.example/?key=***", "poll": "15s", "serial": true,
             "headers": {"X-Key": "***"}, "basic": {"user": "me", "password": "***"}
         });
-        let form = Form::of(keys.as_object().unwrap());
-        assert_eq!(form.keys(None), (Keys::new(), Vec::new()));
-        assert_eq!((form.value("poll"), form.value("serial")), (Some("15s"), Some("true")));
-        assert_eq!((form.pairs("headers").len(), form.value("basic.password")), (1, None));
+        let form = SettingsForm::from_keys(keys.as_object().unwrap());
+        assert_eq!(form.changed_keys(None), (Keys::new(), Vec::new()));
+        assert_eq!(
+            (form.field_value("poll"), form.field_value("serial")),
+            (Some("15s"), Some("true"))
+        );
+        assert_eq!(
+            (form.secret_pairs("headers").len(), form.field_value("basic.password")),
+            (1, None)
+        );
     }
 
     #[test]
@@ -312,10 +332,10 @@ mod tests {
     #[test]
     fn a_secret_that_was_given_before_needs_not_be_given_again() {
         let sent = "basic.user=me&basic.password=hunter2&query.name.1=key&query.value.1=hunter3";
-        let draft = read(sent).draft();
+        let draft = read(sent).draft_secrets();
         let again = "basic.user=me&query.name.0=key";
-        let form = Form::read(&Parameters::parse(again), &draft);
-        let (keys, errors) = form.keys(None);
+        let form = SettingsForm::from_parameters(&QueryParameters::parse_query(again), &draft);
+        let (keys, errors) = form.changed_keys(None);
         let basic = json!({"user": "me", "password": "hunter2"});
         let wanted = json!({"basic": basic, "query": {"key": "hunter3"}});
         assert_eq!((Value::Object(keys), errors), (wanted, Vec::new()));

@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::fields::{Field, GROUPS, Group, Kind, PAIRS};
-use super::form::{Form, name_of, value_of, was};
-use crate::overrides::{BadKey, Keys, Override};
+use super::fields::{FieldGroup, GROUPS, InputKind, PAIRS, SettingsField};
+use super::form::{SettingsForm, original_field_name, pair_name_field, pair_secret_field};
+use crate::overrides::{BadKey, FeedOverride, Keys};
 
 /// Empty rows after those of a list.
 const ROWS_MORE: usize = 2;
@@ -13,10 +13,10 @@ const ROWS_MORE: usize = 2;
 const SCHEDULES_MAX: usize = 1_000;
 
 /// The form, and what is to be said about it.
-pub(super) struct Shown<'a> {
-    pub(super) form: &'a Form,
+pub(super) struct SettingsView<'a> {
+    pub(super) form: &'a SettingsForm,
     /// What is laid over the feed.
-    pub(super) over: Option<&'a Override>,
+    pub(super) over: Option<&'a FeedOverride>,
     pub(super) in_file: bool,
     pub(super) errors: &'a [BadKey],
     /// Where the secrets are kept that were given.
@@ -29,9 +29,9 @@ pub(super) struct Shown<'a> {
     pub(super) poll: String,
 }
 
-impl Shown<'_> {
+impl SettingsView<'_> {
     /// All fields, without the form around them.
-    pub(super) fn fields(&self, is_new: bool) -> Markup {
+    pub(super) fn render_fields(&self, is_new: bool) -> Markup {
         html! {
             @if let Some(draft) = self.draft { input type="hidden" name="draft" value=(draft); }
             @for group in GROUPS {
@@ -40,38 +40,39 @@ impl Shown<'_> {
                         legend { (group.title) }
                         div.fields {
                             @if is_new {
-                                (self.around("id", "Id", "Used in URLs and channels. Letters, digits and . _ -", html! {
-                                    (self.input("id", "text", &self.form.id, "", true))
+                                (self.render_labeled("id", "Id", "Used in URLs and channels. Letters, digits and . _ -", html! {
+                                    (self.render_input("id", "text", &self.form.id, "", true))
                                 }))
                             }
-                            @for field in group.fields { (self.field(field)) }
+                            @for field in group.fields { (self.render_field(field)) }
                         }
                     }
                 } @else {
-                    details.group open[self.is_open(group)] {
-                        summary { (group.title) (self.mark_of(group.fields)) }
-                        fieldset.fields aria-label=(group.title) { @for field in group.fields { (self.field(field)) } }
+                    details.group open[self.is_group_open(group)] {
+                        summary { (group.title) (self.render_group_mark(group.fields)) }
+                        fieldset.fields aria-label=(group.title) { @for field in group.fields { (self.render_field(field)) } }
                         @if let Some(field) = group.fields.first().filter(|field| field.name.contains('.')) {
-                            (self.give_back(field.key()))
+                            (self.render_reset(field.config_key()))
                         }
                     }
                 }
             }
-            @for (key, title) in PAIRS { (self.list(key, title)) }
+            @for (key, title) in PAIRS { (self.render_list(key, title)) }
         }
     }
 
     /// Whether something in a group is wrong, or has another value than the default.
-    fn is_open(&self, group: &Group) -> bool {
+    fn is_group_open(&self, group: &FieldGroup) -> bool {
         group.fields.iter().any(|field| {
             let default = self.defaults.get(field.name).and_then(Value::as_str);
-            let is_set = self.form.value(field.name).is_some_and(|value| default != Some(value));
-            is_set || self.form.is_given(field.name) || self.error_at(field.name).is_some()
+            let is_set =
+                self.form.field_value(field.name).is_some_and(|value| default != Some(value));
+            is_set || self.form.has_secret(field.name) || self.find_error(field.name).is_some()
         })
     }
 
     /// All that is wrong, each with a link to its field.
-    pub(super) fn summary(&self) -> Markup {
+    pub(super) fn render_summary(&self) -> Markup {
         html! {
             @if !self.errors.is_empty() {
                 div.note.bad role="alert" {
@@ -79,7 +80,7 @@ impl Shown<'_> {
                     ul {
                         @for error in self.errors {
                             li {
-                                @match self.field_of(error) {
+                                @match self.error_field(error) {
                                     Some(name) => a href=(format!("#f-{name}")) { (error) },
                                     None => (error),
                                 }
@@ -92,48 +93,48 @@ impl Shown<'_> {
     }
 
     /// The field that an error is told at.
-    fn field_of(&self, error: &BadKey) -> Option<String> {
+    fn error_field(&self, error: &BadKey) -> Option<String> {
         let key = error.key.as_str();
-        let is_field = key == "id" || super::fields::all().any(|field| field.name == key);
+        let is_field = key == "id" || super::fields::all_fields().any(|field| field.name == key);
         if is_field {
             return Some(key.to_owned());
         }
         let (table, name) = key.split_once('.').unwrap_or((key, ""));
         if PAIRS.iter().any(|(key, _)| *key == table) {
-            let row = self.form.pairs(table).iter().position(|row| row.name == name);
-            return Some(name_of(table, row.unwrap_or(0)));
+            let row = self.form.secret_pairs(table).iter().position(|row| row.name == name);
+            return Some(pair_name_field(table, row.unwrap_or(0)));
         }
-        let member = super::fields::all().find(|field| field.key() == table)?;
+        let member = super::fields::all_fields().find(|field| field.config_key() == table)?;
         Some(member.name.to_owned())
     }
 
-    fn error_at(&self, name: &str) -> Option<&BadKey> {
-        self.errors.iter().find(|error| self.field_of(error).as_deref() == Some(name))
+    fn find_error(&self, name: &str) -> Option<&BadKey> {
+        self.errors.iter().find(|error| self.error_field(error).as_deref() == Some(name))
     }
 
     /// Whether the focus begins here: at the first thing that is wrong.
-    fn is_first(&self, name: &str) -> bool {
-        let first = self.errors.iter().find_map(|error| self.field_of(error));
+    fn has_focus(&self, name: &str) -> bool {
+        let first = self.errors.iter().find_map(|error| self.error_field(error));
         first.as_deref() == Some(name)
     }
 
-    fn is_over(&self, key: &str) -> bool {
+    fn is_overridden(&self, key: &str) -> bool {
         self.over.is_some_and(|over| over.keys.contains_key(key))
     }
 
-    fn mark_of(&self, fields: &[Field]) -> Markup {
+    fn render_group_mark(&self, fields: &[SettingsField]) -> Markup {
         let table = fields.first().filter(|field| field.name.contains('.'));
-        html! { @if let Some(field) = table { (self.mark(field.key())) } }
+        html! { @if let Some(field) = table { (self.render_mark(field.config_key())) } }
     }
 
     /// Says that a key is another one than in the file.
-    fn mark(&self, key: &str) -> Markup {
-        html! { @if self.in_file && self.is_over(key) { " " span.tag { "Overridden" } } }
+    fn render_mark(&self, key: &str) -> Markup {
+        html! { @if self.in_file && self.is_overridden(key) { " " span.tag { "Overridden" } } }
     }
 
-    fn give_back(&self, key: &str) -> Markup {
+    fn render_reset(&self, key: &str) -> Markup {
         html! {
-            @if self.in_file && self.is_over(key) {
+            @if self.in_file && self.is_overridden(key) {
                 label.check.small {
                     input type="checkbox" name="back" value=(key) checked[self.form.back.contains(key)];
                     span { "Reset to the file" span.visually-hidden { ": " (key) } }
@@ -142,54 +143,57 @@ impl Shown<'_> {
         }
     }
 
-    fn field(&self, field: &Field) -> Markup {
+    fn render_field(&self, field: &SettingsField) -> Markup {
         let name = field.name;
-        let value = self.form.value(name).unwrap_or_default();
+        let value = self.form.field_value(name).unwrap_or_default();
         let was_shown = html! {
-            @if let Some(text) = self.form.was(name) { input type="hidden" name=(was(name)) value=(text); }
+            @if let Some(text) = self.form.original_value(name) { input type="hidden" name=(original_field_name(name)) value=(text); }
         };
         let id = format!("f-{name}");
         let inside = match field.kind {
-            Kind::Check => {
+            InputKind::Check => {
                 return html! {
                     div.field.wide {
                         label.check {
                             input id=(id) type="checkbox" name=(name) value="true" checked[!value.is_empty()];
-                            span { (field.label) (self.mark(name)) }
+                            span { (field.label) (self.render_mark(name)) }
                         }
-                        (was_shown) (self.give_back(name))
+                        (was_shown) (self.render_reset(name))
                     }
                 };
             }
-            Kind::Choice(choices) => html! {
+            InputKind::Choice(choices) => html! {
                 select.select id=(id) name=(name) {
                     @for (word, words) in choices { option value=(word) selected[*word == value] { (words) } }
                 }
             },
-            Kind::Secret => {
-                let kept = if self.form.is_given(name) { "New value, hidden" } else { "Unchanged" };
-                let has = self.form.is_given(name) || self.has_table(field.key());
-                self.input(name, "password", "", if has { kept } else { "" }, false)
+            InputKind::Secret => {
+                let kept =
+                    if self.form.has_secret(name) { "New value, hidden" } else { "Unchanged" };
+                let has = self.form.has_secret(name) || self.has_table(field.config_key());
+                self.render_input(name, "password", "", if has { kept } else { "" }, false)
             }
-            Kind::Feed => self.schedule(name, value),
-            Kind::Text if name == "poll" => self.input(name, "text", value, &self.poll, false),
-            Kind::Text => self.input(name, "text", value, "", name == "url"),
+            InputKind::Feed => self.render_schedule(name, value),
+            InputKind::Text if name == "poll" => {
+                self.render_input(name, "text", value, &self.poll, false)
+            }
+            InputKind::Text => self.render_input(name, "text", value, "", name == "url"),
         };
         let whole = html! {
             (inside) (was_shown)
-            @if !name.contains('.') { (self.give_back(name)) }
+            @if !name.contains('.') { (self.render_reset(name)) }
         };
-        self.around(name, field.label, field.hint, whole)
+        self.render_labeled(name, field.label, field.hint, whole)
     }
 
     /// A choice among the schedules that there are, and the present value in any case.
-    fn schedule(&self, name: &str, value: &str) -> Markup {
+    fn render_schedule(&self, name: &str, value: &str) -> Markup {
         let is_listed = self.schedules.iter().any(|(id, _)| id == value);
-        let is_wrong = self.error_at(name).is_some();
+        let is_wrong = self.find_error(name).is_some();
         let described = if is_wrong { "e-static h-static" } else { "h-static" };
         html! {
             select.select #f-static name=(name) aria-invalid=[is_wrong.then_some("true")] aria-describedby=(described)
-                autofocus[self.is_first(name)] {
+                autofocus[self.has_focus(name)] {
                 option value="" { "None" }
                 @if !value.is_empty() && !is_listed { option value=(value) selected { (value) } }
                 @for (id, label) in self.schedules.iter().take(SCHEDULES_MAX) {
@@ -203,35 +207,37 @@ impl Shown<'_> {
 
     /// Whether the feed has a table of this key.
     fn has_table(&self, key: &str) -> bool {
-        super::fields::all().any(|field| field.key() == key && self.form.was(field.name).is_some())
+        super::fields::all_fields().any(|field| {
+            field.config_key() == key && self.form.original_value(field.name).is_some()
+        })
     }
 
     /// A field with its label, its hint, and what is wrong with it.
-    fn around(&self, name: &str, label: &str, hint: &str, inside: Markup) -> Markup {
+    fn render_labeled(&self, name: &str, label: &str, hint: &str, inside: Markup) -> Markup {
         let mark = if name.contains('.') {
             html! {}
         } else {
-            self.mark(name)
+            self.render_mark(name)
         };
         html! {
             div.field.wide[name == "url"] {
                 label for=(format!("f-{name}")) { (label) (mark) }
                 (inside)
                 @if !hint.is_empty() { p.hint id=(format!("h-{name}")) { (hint) } }
-                (self.fault(name))
+                (self.render_error(name))
             }
         }
     }
 
-    fn fault(&self, name: &str) -> Markup {
+    fn render_error(&self, name: &str) -> Markup {
         html! {
-            @if let Some(error) = self.error_at(name) {
+            @if let Some(error) = self.find_error(name) {
                 p.fault id=(format!("e-{name}")) { (error.reason) }
             }
         }
     }
 
-    fn input(
+    fn render_input(
         &self,
         name: &str,
         kind: &str,
@@ -239,9 +245,10 @@ impl Shown<'_> {
         placeholder: &str,
         is_needed: bool,
     ) -> Markup {
-        let is_wrong = self.error_at(name).is_some();
+        let is_wrong = self.find_error(name).is_some();
         let has_hint = name == "id"
-            || super::fields::all().any(|field| field.name == name && !field.hint.is_empty());
+            || super::fields::all_fields()
+                .any(|field| field.name == name && !field.hint.is_empty());
         let mut described = Vec::new();
         described.extend(is_wrong.then(|| format!("e-{name}")));
         described.extend(has_hint.then(|| format!("h-{name}")));
@@ -250,21 +257,21 @@ impl Shown<'_> {
             input.input id=(format!("f-{name}")) type=(kind) name=(name) value=[Some(value).filter(|_| kind != "password")]
                 placeholder=[Some(placeholder).filter(|text| !text.is_empty())]
                 autocomplete=(if kind == "password" { "new-password" } else { "off" }) spellcheck="false" required[is_needed]
-                aria-invalid=[is_wrong.then_some("true")] aria-describedby=[described] autofocus[self.is_first(name)];
+                aria-invalid=[is_wrong.then_some("true")] aria-describedby=[described] autofocus[self.has_focus(name)];
         }
     }
 
     /// Names with their secrets, and room for more.
-    fn list(&self, key: &str, title: &str) -> Markup {
-        let rows = self.form.pairs(key);
+    fn render_list(&self, key: &str, title: &str) -> Markup {
+        let rows = self.form.secret_pairs(key);
         let is_wrong = self.errors.iter().any(|error| error.key.split('.').next() == Some(key));
         html! {
             details.group open[!rows.is_empty() || is_wrong] {
-                summary { (title) (self.mark(key)) }
+                summary { (title) (self.render_mark(key)) }
                 p.hint { "Values are hidden. Leave empty to keep; clear the name to delete the row." }
                 @for n in 0..rows.len() + ROWS_MORE {
                     @let row = rows.get(n);
-                    @let (name, value) = (name_of(key, n), value_of(key, n));
+                    @let (name, value) = (pair_name_field(key, n), pair_secret_field(key, n));
                     @let placeholder = match row {
                         Some(row) if row.given.is_some() => "New value, hidden",
                         Some(row) if !row.was.is_empty() => "Unchanged",
@@ -273,19 +280,19 @@ impl Shown<'_> {
                     div.pair {
                         div.field {
                             label for=(format!("f-{name}")) { "Name" span.visually-hidden { " " (n + 1) ": " (title) } }
-                            (self.input(&name, "text", row.map_or("", |row| &row.name), "", false))
+                            (self.render_input(&name, "text", row.map_or("", |row| &row.name), "", false))
                             @if let Some(row) = row.filter(|row| !row.was.is_empty()) {
-                                input type="hidden" name=(was(&name)) value=(row.was);
+                                input type="hidden" name=(original_field_name(&name)) value=(row.was);
                             }
-                            (self.fault(&name))
+                            (self.render_error(&name))
                         }
                         div.field {
                             label for=(format!("f-{value}")) { "Value" span.visually-hidden { " " (n + 1) ": " (title) } }
-                            (self.input(&value, "password", "", placeholder, false))
+                            (self.render_input(&value, "password", "", placeholder, false))
                         }
                     }
                 }
-                (self.give_back(key))
+                (self.render_reset(key))
             }
         }
     }

@@ -17,183 +17,204 @@ use lineside_ingest::{Feed, FeedId};
 use lineside_store::NumberedEdit;
 use maud::Markup;
 
-use self::form::Form;
-use self::sheet::Sheet;
-use super::acts::go_on;
-use super::admins::{Admin, refused};
-use super::done::Done;
-use super::of_the_moment;
+use self::form::SettingsForm;
+use self::sheet::SettingsSheet;
+use super::actions::redirect_to;
+use super::admins::{RequireAdmin, refusal_page};
+use super::completed_action::CompletedAction;
+use super::mark_volatile;
 use crate::app::App;
 use crate::http::admin::BODY_BYTES_MAX;
-use crate::http::{Parameters, Refusal};
-use crate::overrides::{BadKey, Override, keys_of, redacted};
+use crate::http::{QueryParameters, Refusal};
+use crate::overrides::{BadKey, FeedOverride, feed_keys, redact_keys};
 use crate::pages::forms::read_form;
-use crate::pages::layout::{self, Page, Section};
-use crate::settings::{Edited, NotEdited, Settings, What};
+use crate::pages::layout::{self, NavSection, PageLayout};
+use crate::settings::{EditAction, EditError, EditOutcome, LiveSettings};
 
 /// Where a feed is added.
 pub(super) const ADD: &str = "/ops/add";
 
 /// The address of a feed's form.
-pub(super) fn address(id: &FeedId) -> String {
+pub(super) fn form_address(id: &FeedId) -> String {
     format!("/ops/feeds/{id}")
 }
 
 /// A feed as its page is about it: one that runs, or one that there was.
-struct Subject {
+struct SettingsSubject {
     id: FeedId,
     feed: Option<Arc<Feed>>,
-    over: Option<Override>,
+    over: Option<FeedOverride>,
     in_file: bool,
     /// None if they cannot be read now.
     edits: Option<Vec<NumberedEdit>>,
 }
 
-impl Subject {
-    async fn find(app: &App, id: &str) -> Option<Self> {
+impl SettingsSubject {
+    async fn find_subject(app: &App, id: &str) -> Option<Self> {
         let id = FeedId::new(id).ok()?;
-        let feed = app.ingest().feed(id.as_str());
+        let feed = app.ingest().find_feed(id.as_str());
         let (over, in_file) = app.settings().find_override(&id);
-        let edits = Settings::history(app, id.clone()).await.ok();
+        let edits = LiveSettings::feed_history(app, id.clone()).await.ok();
         let was_there = edits.as_ref().is_some_and(|edits| !edits.is_empty());
         let is_known = feed.is_some() || over.is_some() || was_there;
         is_known.then_some(Self { id, feed, over, in_file, edits })
     }
 
     /// The form as it is before anybody has touched it.
-    fn form(&self) -> Form {
-        let keys = self.feed.as_ref().map(|feed| redacted(&keys_of(feed.config())));
-        Form::of(&keys.unwrap_or_default())
+    fn initial_form(&self) -> SettingsForm {
+        let keys = self.feed.as_ref().map(|feed| redact_keys(&feed_keys(feed.config())));
+        SettingsForm::from_keys(&keys.unwrap_or_default())
     }
 }
 
 /// The result of a form that was not applied.
-enum Outcome {
+enum PreviewOutcome {
     /// It can be applied, with this effect.
-    Tried(Edited),
+    Tried(EditOutcome),
     /// It can be applied, and its source was requested once.
-    Tested(Option<Edited>, source::TestResult),
+    Tested(Option<EditOutcome>, source::TestResult),
     /// It has faults.
     Bad(Vec<BadKey>),
     /// It changes nothing.
     Nothing,
 }
 
-pub(super) async fn show(
+pub(super) async fn get_form(
     State(app): State<App>,
-    _: Admin,
+    _: RequireAdmin,
     Path(id): Path<String>,
-    parameters: Parameters,
+    parameters: QueryParameters,
 ) -> Response {
-    let Some(subject) = Subject::find(&app, &id).await else {
-        return layout::not_found("No feed has this name.");
+    let Some(subject) = SettingsSubject::find_subject(&app, &id).await else {
+        return layout::not_found_page("No feed has this name.");
     };
-    let form = subject.form();
-    let sheet = Sheet { app: &app, subject: Some(&subject), form: &form, outcome: None };
-    reply(StatusCode::OK, subject.id.as_str(), &sheet.markup(&parameters))
+    let form = subject.initial_form();
+    let sheet = SettingsSheet { app: &app, subject: Some(&subject), form: &form, outcome: None };
+    reply_with_page(StatusCode::OK, subject.id.as_str(), &sheet.render_markup(&parameters))
 }
 
-pub(super) async fn show_empty(State(app): State<App>, _: Admin) -> Response {
-    let sheet = Sheet { app: &app, subject: None, form: &Form::default(), outcome: None };
-    reply(StatusCode::OK, "Add a feed", &sheet.markup(&Parameters::default()))
+pub(super) async fn get_empty_form(State(app): State<App>, _: RequireAdmin) -> Response {
+    let sheet =
+        SettingsSheet { app: &app, subject: None, form: &SettingsForm::default(), outcome: None };
+    reply_with_page(StatusCode::OK, "Add a feed", &sheet.render_markup(&QueryParameters::default()))
 }
 
 /// Tries or applies what was sent of a feed.
-pub(super) async fn take(
+pub(super) async fn post_form(
     State(app): State<App>,
-    _: Admin,
+    _: RequireAdmin,
     Path(id): Path<String>,
     request: Request,
 ) -> Response {
-    let Some(subject) = Subject::find(&app, &id).await else {
-        return layout::not_found("No feed has this name.");
+    let Some(subject) = SettingsSubject::find_subject(&app, &id).await else {
+        return layout::not_found_page("No feed has this name.");
     };
-    let own = address(&subject.id);
-    match sent(&app, Some(&subject), request).await {
-        Ok(Took::Done) => go_on(&Done::Apply.told_at(&own, &subject.id)),
-        Ok(Took::Shown(response)) => response,
-        Err(refusal) => refused(refusal, &own),
+    let own = form_address(&subject.id);
+    match process_form(&app, Some(&subject), request).await {
+        Ok(SubmitOutcome::Done) => {
+            redirect_to(&CompletedAction::Apply.notice_address(&own, &subject.id))
+        }
+        Ok(SubmitOutcome::Shown(response)) => response,
+        Err(refusal) => refusal_page(refusal, &own),
     }
 }
 
 /// Tries or applies what was sent of a feed that there is not yet.
-pub(super) async fn take_new(State(app): State<App>, _: Admin, request: Request) -> Response {
-    match sent(&app, None, request).await {
-        Ok(Took::Done) => go_on(super::OPS),
-        Ok(Took::Shown(response)) => response,
-        Err(refusal) => refused(refusal, ADD),
+pub(super) async fn post_new_form(
+    State(app): State<App>,
+    _: RequireAdmin,
+    request: Request,
+) -> Response {
+    match process_form(&app, None, request).await {
+        Ok(SubmitOutcome::Done) => redirect_to(super::OPS),
+        Ok(SubmitOutcome::Shown(response)) => response,
+        Err(refusal) => refusal_page(refusal, ADD),
     }
 }
 
 /// What became of a form.
-enum Took {
+enum SubmitOutcome {
     Done,
     Shown(Response),
 }
 
-async fn sent(app: &App, subject: Option<&Subject>, request: Request) -> Result<Took, Refusal> {
+async fn process_form(
+    app: &App,
+    subject: Option<&SettingsSubject>,
+    request: Request,
+) -> Result<SubmitOutcome, Refusal> {
     let (_, sent) = read_form(request, BODY_BYTES_MAX).await?;
-    let draft = sent.one("draft").map(|name| app.admin().find_draft(name));
+    let draft = sent.find_value("draft").map(|name| app.admin().find_draft(name));
     let is_gone = matches!(draft, Some(None));
-    let form = Form::read(&sent, &draft.flatten().unwrap_or_default());
-    let wish = match sent.one("do") {
-        Some("apply") if !is_gone => Wish::Apply,
-        Some("test") if !is_gone => Wish::Test,
-        _ => Wish::Preview,
+    let form = SettingsForm::from_parameters(&sent, &draft.flatten().unwrap_or_default());
+    let wish = match sent.find_value("do") {
+        Some("apply") if !is_gone => PressedButton::Apply,
+        Some("test") if !is_gone => PressedButton::Test,
+        _ => PressedButton::Preview,
     };
     let outcome = match wanted_edit(app, subject, &form) {
-        Err(faults) => Outcome::Bad(faults),
-        Ok((_, What::Change(keys))) if keys.is_empty() => match (wish, subject) {
-            (Wish::Test, Some(Subject { feed: Some(feed), .. })) => {
-                Outcome::Tested(None, source::test(app, feed.config().clone()).await)
+        Err(faults) => PreviewOutcome::Bad(faults),
+        Ok((_, EditAction::Change(keys))) if keys.is_empty() => match (wish, subject) {
+            (PressedButton::Test, Some(SettingsSubject { feed: Some(feed), .. })) => {
+                PreviewOutcome::Tested(
+                    None,
+                    source::run_source_test(app, feed.config().clone()).await,
+                )
             }
-            _ => Outcome::Nothing,
+            _ => PreviewOutcome::Nothing,
         },
         Ok((id, what)) => {
-            let is_requested_otherwise = what.requests_otherwise();
-            match Settings::edit(app, id.clone(), what, wish != Wish::Apply).await {
-                Ok(_) if wish == Wish::Apply => return Ok(applied(subject, &id)),
-                Ok(_) if is_gone => Outcome::Bad(vec![expired_secrets()]),
+            let is_requested_otherwise = what.changes_requests();
+            match LiveSettings::edit_feed(app, id.clone(), what, wish != PressedButton::Apply).await
+            {
+                Ok(_) if wish == PressedButton::Apply => return Ok(redirect_applied(subject, &id)),
+                Ok(_) if is_gone => PreviewOutcome::Bad(vec![expired_secrets_error()]),
                 Ok(tried) => {
                     source::preview_or_test(app, tried, wish, is_requested_otherwise).await
                 }
-                Err(NotEdited::BadKeys(errors)) => Outcome::Bad(errors),
-                Err(NotEdited::Exists) => Outcome::Bad(vec![exists()]),
+                Err(EditError::BadKeys(errors)) => PreviewOutcome::Bad(errors),
+                Err(EditError::Exists) => PreviewOutcome::Bad(vec![duplicate_id_error()]),
                 Err(why) => return Err(why.into()),
             }
         }
     };
     let status = match &outcome {
-        Outcome::Bad(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        PreviewOutcome::Bad(_) => StatusCode::UNPROCESSABLE_ENTITY,
         _ => StatusCode::OK,
     };
     let title = subject.map_or("Add a feed".to_owned(), |subject| subject.id.to_string());
-    let sheet = Sheet { app, subject, form: &form, outcome: Some(&outcome) };
-    Ok(Took::Shown(reply(status, &title, &sheet.markup(&Parameters::default()))))
+    let sheet = SettingsSheet { app, subject, form: &form, outcome: Some(&outcome) };
+    Ok(SubmitOutcome::Shown(reply_with_page(
+        status,
+        &title,
+        &sheet.render_markup(&QueryParameters::default()),
+    )))
 }
 
 /// The button that was pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum PressedButton {
     Preview,
     Test,
     Apply,
 }
 
-fn applied(subject: Option<&Subject>, id: &FeedId) -> Took {
+fn redirect_applied(subject: Option<&SettingsSubject>, id: &FeedId) -> SubmitOutcome {
     match subject {
-        Some(_) => Took::Done,
-        None => Took::Shown(go_on(&Done::Add.told_at(&address(id), id))),
+        Some(_) => SubmitOutcome::Done,
+        None => SubmitOutcome::Shown(redirect_to(
+            &CompletedAction::Add.notice_address(&form_address(id), id),
+        )),
     }
 }
 
-fn expired_secrets() -> BadKey {
+fn expired_secrets_error() -> BadKey {
     let reason = "the secrets that you entered have expired: enter them again".to_owned();
     BadKey { key: String::new(), reason }
 }
 
-fn exists() -> BadKey {
-    BadKey { key: "id".to_owned(), reason: NotEdited::Exists.to_string() }
+fn duplicate_id_error() -> BadKey {
+    BadKey { key: "id".to_owned(), reason: EditError::Exists.to_string() }
 }
 
 /// The feed and the edit that a form asks for.
@@ -202,16 +223,16 @@ fn exists() -> BadKey {
 /// Every fault of the form: of the id, of its rows, and of the values.
 fn wanted_edit(
     app: &App,
-    subject: Option<&Subject>,
-    form: &Form,
-) -> Result<(FeedId, What), Vec<BadKey>> {
-    let (keys, mut faults) = form.keys(subject.and_then(|subject| subject.over.as_ref()));
+    subject: Option<&SettingsSubject>,
+    form: &SettingsForm,
+) -> Result<(FeedId, EditAction), Vec<BadKey>> {
+    let (keys, mut faults) = form.changed_keys(subject.and_then(|subject| subject.over.as_ref()));
     let id = match subject {
         Some(subject) => Some(subject.id.clone()),
         None => match FeedId::new(&form.id) {
             Ok(id) => {
-                let is_known = app.ingest().feed(id.as_str()).is_some();
-                faults.splice(0..0, is_known.then(exists));
+                let is_known = app.ingest().find_feed(id.as_str()).is_some();
+                faults.splice(0..0, is_known.then(duplicate_id_error));
                 Some(id)
             }
             Err(error) => {
@@ -221,21 +242,21 @@ fn wanted_edit(
         },
     };
     let known = subject.map(|subject| &subject.id);
-    for fault in Settings::find_faults(app, known, &keys) {
+    for fault in LiveSettings::find_key_faults(app, known, &keys) {
         if !faults.iter().any(|other| other.key == fault.key) {
             faults.push(fault);
         }
     }
     match id {
-        Some(id) if faults.is_empty() && subject.is_none() => Ok((id, What::Add(keys))),
-        Some(id) if faults.is_empty() => Ok((id, What::Change(keys))),
+        Some(id) if faults.is_empty() && subject.is_none() => Ok((id, EditAction::Add(keys))),
+        Some(id) if faults.is_empty() => Ok((id, EditAction::Change(keys))),
         _ => Err(faults),
     }
 }
 
-fn reply(status: StatusCode, title: &str, main: &Markup) -> Response {
-    let mut page = Page::new(title, Section::Operation);
+fn reply_with_page(status: StatusCode, title: &str, main: &Markup) -> Response {
+    let mut page = PageLayout::new(title, NavSection::Operation);
     page.class = "ops-page";
     page.styles = &["ops.css"];
-    of_the_moment(layout::reply(status, page.render(main)))
+    mark_volatile(layout::reply_with_page(status, page.render_document(main)))
 }

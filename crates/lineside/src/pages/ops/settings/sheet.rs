@@ -4,44 +4,44 @@ use lineside_formats::Format;
 use lineside_ingest::Feed;
 use maud::{Markup, html};
 
-use super::form::Form;
-use super::markup::Shown;
-use super::{ADD, Outcome, Subject, address, source};
+use super::form::SettingsForm;
+use super::markup::SettingsView;
+use super::{ADD, PreviewOutcome, SettingsSubject, form_address, source};
 use crate::app::App;
-use crate::config::duration_text;
-use crate::http::Parameters;
-use crate::overrides::{BadKey, defaults_of, redacted, toml_of};
-use crate::pages::ops::{acts, done, history};
+use crate::config::format_duration;
+use crate::http::QueryParameters;
+use crate::overrides::{BadKey, default_keys, format_toml, redact_keys};
+use crate::pages::ops::{actions, completed_action, history};
 use crate::pages::{OPS, states};
-use crate::settings::Edited;
+use crate::settings::EditOutcome;
 
-pub(super) struct Sheet<'a> {
+pub(super) struct SettingsSheet<'a> {
     pub(super) app: &'a App,
     /// None for one that is to be added.
-    pub(super) subject: Option<&'a Subject>,
-    pub(super) form: &'a Form,
-    pub(super) outcome: Option<&'a Outcome>,
+    pub(super) subject: Option<&'a SettingsSubject>,
+    pub(super) form: &'a SettingsForm,
+    pub(super) outcome: Option<&'a PreviewOutcome>,
 }
 
-impl Sheet<'_> {
-    pub(super) fn markup(&self, parameters: &Parameters) -> Markup {
+impl SettingsSheet<'_> {
+    pub(super) fn render_markup(&self, parameters: &QueryParameters) -> Markup {
         html! {
             div.page {
                 @match self.subject {
-                    Some(subject) => (head(subject)),
-                    None => (head_of_new()),
+                    Some(subject) => (render_head(subject)),
+                    None => (render_new_head()),
                 }
-                (done::said(parameters))
+                (completed_action::render_notice(parameters))
                 div.stack {
                     @match self.subject {
-                        Some(subject) if subject.feed.is_none() => (gone(subject)),
-                        _ => (self.form()),
+                        Some(subject) if subject.feed.is_none() => (render_removed(subject)),
+                        _ => (self.render_form()),
                     }
                     @if let Some(subject) = self.subject {
-                        (self.laid_over(subject))
-                        (self.history(subject))
+                        (self.render_override(subject))
+                        (self.render_history(subject))
                         @if subject.feed.is_some() {
-                            p { a.button.plain href=(format!("{}/remove", address(&subject.id))) { "Remove this feed …" } }
+                            p { a.button.plain href=(format!("{}/remove", form_address(&subject.id))) { "Remove this feed …" } }
                         }
                     }
                 }
@@ -49,46 +49,47 @@ impl Sheet<'_> {
         }
     }
 
-    fn errors(&self) -> &[BadKey] {
+    fn form_errors(&self) -> &[BadKey] {
         match self.outcome {
-            Some(Outcome::Bad(errors)) => errors,
+            Some(PreviewOutcome::Bad(errors)) => errors,
             _ => &[],
         }
     }
 
-    fn form(&self) -> Markup {
-        let draft = self.form.draft();
-        let draft = (!draft.is_empty()).then(|| self.app.admin().keep_draft(draft));
+    fn render_form(&self) -> Markup {
+        let draft = self.form.draft_secrets();
+        let draft = (!draft.is_empty()).then(|| self.app.admin().store_draft(draft));
         let feed = self.subject.and_then(|subject| subject.feed.as_ref());
-        let shown = Shown {
+        let shown = SettingsView {
             form: self.form,
             over: self.subject.and_then(|subject| subject.over.as_ref()),
             in_file: self.subject.is_some_and(|subject| subject.in_file),
-            errors: self.errors(),
+            errors: self.form_errors(),
             draft: draft.as_deref(),
-            schedules: schedules(self.app),
-            defaults: feed.map(|feed| defaults_of(feed.config())).unwrap_or_default(),
+            schedules: list_schedules(self.app),
+            defaults: feed.map(|feed| default_keys(feed.config())).unwrap_or_default(),
             poll: feed.map_or_else(String::new, |feed| {
-                duration_text(feed.config().poll_interval(feed.format()))
+                format_duration(feed.config().poll_interval(feed.format()))
             }),
         };
-        let action = self.subject.map_or_else(|| ADD.to_owned(), |subject| address(&subject.id));
+        let action =
+            self.subject.map_or_else(|| ADD.to_owned(), |subject| form_address(&subject.id));
         let verb = if self.subject.is_some() { "Apply" } else { "Add" };
         html! {
             // A browser presses a form's first button for Enter in a field: it previews, also where the preview before has another.
             button.visually-hidden type="submit" form="settings" name="do" value="preview" tabindex="-1" aria-hidden="true" {}
-            (shown.summary())
+            (shown.render_summary())
             @match self.outcome {
-                Some(Outcome::Tried(tried)) => (preview(tried, true, verb)),
-                Some(Outcome::Tested(tried, result)) => {
-                    (source::show(result))
-                    @if let Some(tried) = tried { (preview(tried, false, verb)) }
+                Some(PreviewOutcome::Tried(tried)) => (render_preview(tried, true, verb)),
+                Some(PreviewOutcome::Tested(tried, result)) => {
+                    (source::render_result(result))
+                    @if let Some(tried) = tried { (render_preview(tried, false, verb)) }
                 },
-                Some(Outcome::Nothing) => p.note role="alert" { "You have not changed anything." },
+                Some(PreviewOutcome::Nothing) => p.note role="alert" { "You have not changed anything." },
                 _ => {},
             }
             form.card.card-body.settings #settings method="post" action=(action) novalidate {
-                (shown.fields(self.subject.is_none()))
+                (shown.render_fields(self.subject.is_none()))
                 div.act-line {
                     button.button type="submit" name="do" value="preview" { "Preview" }
                     button.button.plain type="submit" name="do" value="test" { "Test the source" }
@@ -101,17 +102,17 @@ impl Sheet<'_> {
         }
     }
 
-    fn laid_over(&self, subject: &Subject) -> Markup {
+    fn render_override(&self, subject: &SettingsSubject) -> Markup {
         let over = subject.over.as_ref();
-        let keys = over.map(|over| redacted(&over.keys)).unwrap_or_default();
-        let toml = toml_of(&subject.id, &keys).ok().filter(|_| !keys.is_empty());
+        let keys = over.map(|over| redact_keys(&over.keys)).unwrap_or_default();
+        let toml = format_toml(&subject.id, &keys).ok().filter(|_| !keys.is_empty());
         html! {
             section.card aria-labelledby="overrides" {
                 h2 #overrides { "Overrides" }
                 div.card-body.stack {
                     p {
                         "Values set here override the configuration file until you reset them. The file is never written. "
-                        @if self.app.settings().keeps_edits() {
+                        @if self.app.settings().persists_edits() {
                             "They survive restarts."
                         } @else {
                             "This server has no data_dir, so they are lost when it stops."
@@ -127,7 +128,7 @@ impl Sheet<'_> {
                         None => p.soft { "No overrides." },
                     }
                     @if subject.in_file && over.is_some() {
-                        form method="post" action=(format!("{}/revert", address(&subject.id))) {
+                        form method="post" action=(format!("{}/revert", form_address(&subject.id))) {
                             button.button.plain type="submit" { "Reset all to the file" }
                         }
                     }
@@ -136,7 +137,7 @@ impl Sheet<'_> {
         }
     }
 
-    fn history(&self, subject: &Subject) -> Markup {
+    fn render_history(&self, subject: &SettingsSubject) -> Markup {
         html! {
             section.card #history aria-labelledby="history-title" {
                 div.card-head {
@@ -144,7 +145,7 @@ impl Sheet<'_> {
                     span.small { a href=(history::ADDRESS) { "All feeds" } }
                 }
                 @match &subject.edits {
-                    Some(edits) => (history::list(self.app, edits, false, &address(&subject.id))),
+                    Some(edits) => (history::render_list(self.app, edits, false, &form_address(&subject.id))),
                     None => p.card-body.soft { "The history cannot be read right now." },
                 }
             }
@@ -152,9 +153,9 @@ impl Sheet<'_> {
     }
 }
 
-fn head(subject: &Subject) -> Markup {
+fn render_head(subject: &SettingsSubject) -> Markup {
     let id = subject.id.as_str();
-    let own = address(&subject.id);
+    let own = form_address(&subject.id);
     html! {
         div.page-head {
             p.crumbs { a href=(OPS) { "Operations" } " / " (id) }
@@ -162,13 +163,13 @@ fn head(subject: &Subject) -> Markup {
             @if let Some(feed) = &subject.feed {
                 @let status = feed.status();
                 div.feed-state {
-                    (states::label(id, status.state))
+                    (states::render_label(id, status.state))
                     span { (status.reason) }
                 }
                 div.act-line {
-                    (acts::button(id, "poll", "Poll now", Some(&own)))
-                    @if feed.config().paused { (acts::button(id, "resume", "Resume", Some(&own))) }
-                    @else { (acts::button(id, "pause", "Pause", Some(&own))) }
+                    (actions::render_button(id, "poll", "Poll now", Some(&own)))
+                    @if feed.config().paused { (actions::render_button(id, "resume", "Resume", Some(&own))) }
+                    @else { (actions::render_button(id, "pause", "Pause", Some(&own))) }
                     a.small href=(format!("/feeds/{id}")) { "Feed page" }
                 }
             }
@@ -176,7 +177,7 @@ fn head(subject: &Subject) -> Markup {
     }
 }
 
-fn head_of_new() -> Markup {
+fn render_new_head() -> Markup {
     html! {
         div.page-head {
             p.crumbs { a href=(OPS) { "Operations" } " / " "Add" }
@@ -187,7 +188,7 @@ fn head_of_new() -> Markup {
 }
 
 /// In the form's place, of a feed that is not there any more.
-fn gone(subject: &Subject) -> Markup {
+fn render_removed(subject: &SettingsSubject) -> Markup {
     let is_removed = subject.over.as_ref().is_some_and(|over| over.removed);
     html! {
         p.note {
@@ -201,14 +202,14 @@ fn gone(subject: &Subject) -> Markup {
 }
 
 /// The effect of the form, before it is applied.
-fn preview(tried: &Edited, has_focus: bool, verb: &str) -> Markup {
+fn render_preview(tried: &EditOutcome, has_focus: bool, verb: &str) -> Markup {
     let changed = &tried.changed;
     let rebuilt: Vec<String> = changed.networks.iter().map(ToString::to_string).collect();
     html! {
         section.card.preview aria-labelledby="preview" {
             h2 #preview tabindex="-1" autofocus[has_focus] { "Preview" }
             div.card-body.stack {
-                (history::changes(&tried.differences, "not set"))
+                (history::render_changes(&tried.differences, "not set"))
                 @if !rebuilt.is_empty() && changed.added.is_empty() {
                     p { "These networks will be rebuilt and clients resynchronised: " (rebuilt.join(", ")) "." }
                 }
@@ -222,10 +223,10 @@ fn preview(tried: &Edited, has_focus: bool, verb: &str) -> Markup {
 }
 
 /// Feeds that may be schedules, by id, with their names.
-fn schedules(app: &App) -> Vec<(String, String)> {
+fn list_schedules(app: &App) -> Vec<(String, String)> {
     let is_schedule = |feed: &&std::sync::Arc<Feed>| {
         let config = feed.config();
-        let format = feed.format().or(config.promised());
+        let format = feed.format().or(config.configured_format());
         config.static_feed.is_none()
             && format.is_none_or(|format| matches!(format, Format::Gtfs | Format::Netex))
     };

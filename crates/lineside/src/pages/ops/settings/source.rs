@@ -3,17 +3,17 @@
 use lineside_ingest::{FeedConfig, SourceTest, SourceTestFailure};
 use maud::{Markup, html};
 
-use super::{Outcome, Wish};
+use super::{PressedButton, PreviewOutcome};
 use crate::app::App;
 use crate::http::admin::{source_test_timed_out, test_source};
 use crate::pages::words;
-use crate::settings::Edited;
+use crate::settings::EditOutcome;
 
 /// The result of a test; `None` if it took too long.
 pub(super) type TestResult = Option<Result<SourceTest, SourceTestFailure>>;
 
 /// Requests the source of a feed once.
-pub(super) async fn test(app: &App, config: FeedConfig) -> TestResult {
+pub(super) async fn run_source_test(app: &App, config: FeedConfig) -> TestResult {
     test_source(app, config).await
 }
 
@@ -21,19 +21,19 @@ pub(super) async fn test(app: &App, config: FeedConfig) -> TestResult {
 /// request it in another way than before (`is_requested_otherwise`).
 pub(super) async fn preview_or_test(
     app: &App,
-    mut tried: Edited,
-    wish: Wish,
+    mut tried: EditOutcome,
+    wish: PressedButton,
     is_requested_otherwise: bool,
-) -> Outcome {
-    let is_tested = wish == Wish::Test || is_requested_otherwise;
+) -> PreviewOutcome {
+    let is_tested = wish == PressedButton::Test || is_requested_otherwise;
     match tried.becomes.take().filter(|_| is_tested) {
-        Some(config) => Outcome::Tested(Some(tried), test(app, *config).await),
-        None => Outcome::Tried(tried),
+        Some(config) => PreviewOutcome::Tested(Some(tried), run_source_test(app, *config).await),
+        None => PreviewOutcome::Tried(tried),
     }
 }
 
 /// The result in words.
-pub(super) fn show(result: &TestResult) -> Markup {
+pub(super) fn render_result(result: &TestResult) -> Markup {
     html! {
         section.card.preview #source-test aria-labelledby="source-test-title" {
             h2 #source-test-title tabindex="-1" autofocus {
@@ -45,12 +45,12 @@ pub(super) fn show(result: &TestResult) -> Markup {
             }
             div.card-body {
                 @match result {
-                    Some(Ok(test)) => dl.facts { (facts(test)) },
+                    Some(Ok(test)) => dl.facts { (render_facts(test)) },
                     Some(Err(SourceTestFailure::Failed(failure))) => dl.facts {
                         dt { "Failure" } dd { code { (failure.code) } " " (failure.detail) }
-                        @if let Some(phase) = failure.phase { dt { "While" } dd { (words::phase(phase)) } }
+                        @if let Some(phase) = failure.phase { dt { "While" } dd { (words::describe_phase(phase)) } }
                         @if let Some(status) = failure.status { dt { "Status" } dd { (status) } }
-                        @if failure.bytes > 0 { dt { "Size" } dd { (words::bytes(failure.bytes)) } }
+                        @if failure.bytes > 0 { dt { "Size" } dd { (words::format_bytes(failure.bytes)) } }
                     },
                     Some(Err(why)) => p { (why) },
                     None => p { (source_test_timed_out()) },
@@ -60,12 +60,12 @@ pub(super) fn show(result: &TestResult) -> Markup {
     }
 }
 
-fn facts(test: &SourceTest) -> Markup {
+fn render_facts(test: &SourceTest) -> Markup {
     let contents: Vec<String> = test
         .contents
         .iter()
         .filter(|(_, n)| *n > 0)
-        .map(|(kind, n)| format!("{} {kind}", words::number(*n)))
+        .map(|(kind, n)| format!("{} {kind}", words::format_number(*n)))
         .collect();
     html! {
         @if let Some(status) = test.status { dt { "Status" } dd { (status) } }
@@ -73,11 +73,11 @@ fn facts(test: &SourceTest) -> Markup {
             @match test.format { Some(format) => (format.as_str()), None => "not recognised" }
             @if let Some(kind) = &test.content_type { " (" code { (kind) } ")" }
         }
-        dt { "Size" } dd { (words::bytes(test.bytes)) " in " (words::duration(test.took.as_secs_f64())) }
+        dt { "Size" } dd { (words::format_bytes(test.bytes)) " in " (words::format_duration(test.took.as_secs_f64())) }
         @if !test.contents.is_empty() {
             dt { "Contents" } dd { @if contents.is_empty() { "nothing" } @else { (contents.join(", ")) } }
         }
-        @if test.problems > 0 { dt { "Problems" } dd { (words::count(test.problems, "record or value", "records or values")) } }
-        @if let Some(at) = test.data_time { dt { "Updated" } dd { (super::super::utc(at)) " UTC" } }
+        @if test.problems > 0 { dt { "Problems" } dd { (words::format_count(test.problems, "record or value", "records or values")) } }
+        @if let Some(at) = test.data_time { dt { "Updated" } dd { (super::super::render_utc(at)) " UTC" } }
     }
 }

@@ -17,26 +17,26 @@ impl Read for Slowly<'_> {
 }
 
 fn split(text: &[u8], step: usize) -> Vec<(u64, Vec<String>)> {
-    records(Splitter::new(Slowly(text, step), 0))
+    records(CsvSplitter::new(Slowly(text, step), 0))
 }
 
 /// The same of a buffer in which something else stands behind the text.
 fn split_over(text: &[u8]) -> Vec<(u64, Vec<String>)> {
     let buffer = [text, b"\",x\0\n\"y"].concat();
-    records(Splitter::<io::Empty>::over(buffer, text.len(), 0))
+    records(CsvSplitter::<io::Empty>::from_buffer(buffer, text.len(), 0))
 }
 
-fn records(mut splitter: Splitter<impl Read>) -> Vec<(u64, Vec<String>)> {
+fn records(mut splitter: CsvSplitter<impl Read>) -> Vec<(u64, Vec<String>)> {
     let mut records = Vec::new();
     loop {
-        match splitter.find().unwrap() {
-            Found::Record => {
-                let record = splitter.record();
-                let field = |at| String::from_utf8(record.field(at).to_vec()).unwrap();
+        match splitter.find_record().unwrap() {
+            NextRecord::Record => {
+                let record = splitter.current_record();
+                let field = |at| String::from_utf8(record.field_bytes(at).to_vec()).unwrap();
                 records.push((splitter.record_line(), (0..record.len()).map(field).collect()));
             }
-            Found::TooLong(line) => records.push((line, vec!["(too long)".to_owned()])),
-            Found::End => return records,
+            NextRecord::TooLong(line) => records.push((line, vec!["(too long)".to_owned()])),
+            NextRecord::End => return records,
         }
     }
 }
@@ -78,11 +78,11 @@ fn quotes_hold_commas_quotes_and_lines() {
 
 #[test]
 fn latin1_is_read_field_by_field() {
-    let mut splitter = Splitter::new(&b"caf\xE9,na\xC3\xAFve\n"[..], 0);
-    assert_eq!(splitter.find().unwrap(), Found::Record);
-    let record = splitter.record();
+    let mut splitter = CsvSplitter::new(&b"caf\xE9,na\xC3\xAFve\n"[..], 0);
+    assert_eq!(splitter.find_record().unwrap(), NextRecord::Record);
+    let record = splitter.current_record();
     assert!(splitter.is_latin1());
-    let fields = [0, 1, 2].map(|at| std::str::from_utf8(record.field(at)).unwrap());
+    let fields = [0, 1, 2].map(|at| std::str::from_utf8(record.field_bytes(at)).unwrap());
     assert_eq!(fields, ["café", "naïve", ""]);
 }
 
@@ -91,12 +91,15 @@ fn an_overlong_line_is_skipped_in_bounded_memory() {
     let mut text = b"a,b\n".to_vec();
     text.extend(std::iter::repeat_n(b'x', 10 * CHUNK_BYTES));
     text.extend(b"\nc,d\n");
-    let mut splitter = Splitter::new(text.as_slice(), 0);
-    for (line, expected) in
-        [(1, Found::Record), (2, Found::TooLong(2)), (3, Found::Record), (3, Found::End)]
-    {
-        assert_eq!(splitter.find().unwrap(), expected);
-        assert!(expected == Found::End || splitter.record_line == line);
+    let mut splitter = CsvSplitter::new(text.as_slice(), 0);
+    for (line, expected) in [
+        (1, NextRecord::Record),
+        (2, NextRecord::TooLong(2)),
+        (3, NextRecord::Record),
+        (3, NextRecord::End),
+    ] {
+        assert_eq!(splitter.find_record().unwrap(), expected);
+        assert!(expected == NextRecord::End || splitter.record_line == line);
     }
     assert!(splitter.buffer.len() <= 3 * CHUNK_BYTES, "{}", splitter.buffer.len());
 }

@@ -5,44 +5,47 @@ mod stations;
 mod system;
 mod vehicles;
 
-use super::{field::Field, version::Version};
+use super::{field::FieldRule, version::SpecVersion};
 
 /// A file.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct FileSchema {
     /// Its name, without `.json`.
     pub(super) name: &'static str,
     /// Its fields, those that hold others before these.
-    pub(super) fields: &'static [Field],
-    pub(super) from: Version,
-    pub(super) to: Version,
+    pub(super) fields: &'static [FieldRule],
+    pub(super) from: SpecVersion,
+    pub(super) to: SpecVersion,
 }
 
-const fn table(name: &'static str, fields: &'static [Field]) -> Table {
-    Table { name, fields, from: Version::V1_0, to: Version::V3_1 }
+const fn file_schema(name: &'static str, fields: &'static [FieldRule]) -> FileSchema {
+    FileSchema { name, fields, from: SpecVersion::V1_0, to: SpecVersion::V3_1 }
 }
 
 /// All files, in the order in which they are read: what is named comes before what names it.
-pub(super) static TABLES: &[Table] = &[
-    table("gbfs", system::DISCOVERY),
-    Table { from: Version::V1_1, ..table("gbfs_versions", system::VERSIONS) },
-    Table { from: Version::V3_0, ..table("manifest", system::MANIFEST) },
-    table("system_information", system::INFORMATION),
-    table("system_regions", system::REGIONS),
-    table("system_pricing_plans", system::PLANS),
-    Table { to: Version::V2_3, ..table("system_hours", system::HOURS) },
-    Table { to: Version::V2_3, ..table("system_calendar", system::CALENDAR) },
-    Table { from: Version::V2_1, ..table("vehicle_types", vehicles::TYPES) },
-    table("station_information", stations::INFORMATION),
-    table("station_status", stations::STATUS),
-    Table { to: Version::V2_3, ..table("free_bike_status", vehicles::BIKES) },
-    Table { from: Version::V3_0, ..table("vehicle_status", vehicles::STATUS) },
-    Table { from: Version::V3_1, ..table("vehicle_availability", vehicles::AVAILABILITY) },
-    table("system_alerts", system::ALERTS),
-    Table { from: Version::V2_1, ..table("geofencing_zones", vehicles::ZONES) },
+pub(super) static TABLES: &[FileSchema] = &[
+    file_schema("gbfs", system::DISCOVERY),
+    FileSchema { from: SpecVersion::V1_1, ..file_schema("gbfs_versions", system::VERSIONS) },
+    FileSchema { from: SpecVersion::V3_0, ..file_schema("manifest", system::MANIFEST) },
+    file_schema("system_information", system::INFORMATION),
+    file_schema("system_regions", system::REGIONS),
+    file_schema("system_pricing_plans", system::PLANS),
+    FileSchema { to: SpecVersion::V2_3, ..file_schema("system_hours", system::HOURS) },
+    FileSchema { to: SpecVersion::V2_3, ..file_schema("system_calendar", system::CALENDAR) },
+    FileSchema { from: SpecVersion::V2_1, ..file_schema("vehicle_types", vehicles::TYPES) },
+    file_schema("station_information", stations::INFORMATION),
+    file_schema("station_status", stations::STATUS),
+    FileSchema { to: SpecVersion::V2_3, ..file_schema("free_bike_status", vehicles::BIKES) },
+    FileSchema { from: SpecVersion::V3_0, ..file_schema("vehicle_status", vehicles::STATUS) },
+    FileSchema {
+        from: SpecVersion::V3_1,
+        ..file_schema("vehicle_availability", vehicles::AVAILABILITY)
+    },
+    file_schema("system_alerts", system::ALERTS),
+    FileSchema { from: SpecVersion::V2_1, ..file_schema("geofencing_zones", vehicles::ZONES) },
 ];
 
 /// The file of that name.
-pub(super) fn find(name: &str) -> Option<&'static Table> {
+pub(super) fn find_schema(name: &str) -> Option<&'static FileSchema> {
     TABLES.iter().find(|table| table.name == name)
 }

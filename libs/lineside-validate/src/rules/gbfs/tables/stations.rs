@@ -1,13 +1,13 @@
 //! Stations: what they are, and how they are now.
 
-use Version::{V2_0, V2_1, V2_3, V3_0, V3_1};
+use SpecVersion::{V2_0, V2_1, V2_3, V3_0, V3_1};
 
 use crate::rules::gbfs::{
-    field::{COUNT, Field, Is, LAT, LON, Of, may, must},
-    version::Version,
+    field::{COUNT, FieldRule, FieldType, LAT, LON, RecordIdKind, optional_field, required_field},
+    version::SpecVersion,
 };
 
-const METHODS_BEFORE: Is = Is::Word(&[
+const METHODS_BEFORE: FieldType = FieldType::Word(&[
     "KEY",
     "CREDITCARD",
     "PAYPASS",
@@ -17,7 +17,7 @@ const METHODS_BEFORE: Is = Is::Word(&[
     "ACCOUNTNUMBER",
     "PHONE",
 ]);
-const METHODS: Is = Is::Word(&[
+const METHODS: FieldType = FieldType::Word(&[
     "key",
     "creditcard",
     "paypass",
@@ -27,7 +27,7 @@ const METHODS: Is = Is::Word(&[
     "accountnumber",
     "phone",
 ]);
-const PARKING: Is = Is::Word(&[
+const PARKING: FieldType = FieldType::Word(&[
     "parking_lot",
     "street_parking",
     "underground_parking",
@@ -35,78 +35,103 @@ const PARKING: Is = Is::Word(&[
     "other",
 ]);
 
-pub(super) const INFORMATION: &[Field] = &[
-    must("stations", Is::List(0)),
-    must("stations[]", Is::Object),
-    must("stations[].station_id", Is::Key(Of::Station)),
-    must("stations[].name", Is::Text).to(V2_3),
-    must("stations[].name", Is::Texts).from(V3_0),
-    may("stations[].short_name", Is::Text).to(V2_3),
-    may("stations[].short_name", Is::Texts).from(V3_0),
-    must("stations[].lat", LAT),
-    must("stations[].lon", LON),
-    may("stations[].address", Is::Text),
-    may("stations[].cross_street", Is::Text),
-    may("stations[].city", Is::Text).from(V3_1),
-    may("stations[].region_id", Is::Ref(Of::Region)),
-    may("stations[].post_code", Is::Text),
-    may("stations[].station_opening_hours", Is::Text).from(V3_0),
-    may("stations[].rental_methods", Is::List(1)),
-    may("stations[].rental_methods[]", METHODS_BEFORE).to(V2_0),
-    may("stations[].rental_methods[]", METHODS).from(V2_1),
-    may("stations[].is_virtual_station", Is::Flag).from(V2_1),
-    may("stations[].station_area", Is::Area).from(V2_1),
-    may("stations[].parking_type", PARKING).from(V2_3),
-    may("stations[].parking_hoop", Is::Flag).from(V2_3),
-    may("stations[].contact_phone", Is::Text).from(V2_3).to(V2_3),
-    may("stations[].contact_phone", Is::Phone).from(V3_0),
-    may("stations[].capacity", COUNT),
-    may("stations[].vehicle_capacity", Is::NumbersBy(Of::VehicleType)).from(V2_1).to(V2_3),
-    may("stations[].vehicle_type_capacity", Is::NumbersBy(Of::VehicleType)).from(V2_1).to(V2_3),
-    may("stations[].vehicle_types_capacity", Is::List(0)).from(V3_0),
-    may("stations[].vehicle_types_capacity[]", Is::Object).from(V3_0),
-    must("stations[].vehicle_types_capacity[].vehicle_type_ids", Is::List(0)).from(V3_0),
-    may("stations[].vehicle_types_capacity[].vehicle_type_ids[]", Is::Ref(Of::VehicleType))
-        .from(V3_0),
-    must("stations[].vehicle_types_capacity[].count", COUNT).from(V3_0),
-    may("stations[].vehicle_docks_capacity", Is::List(0)).from(V3_0),
-    may("stations[].vehicle_docks_capacity[]", Is::Object).from(V3_0),
-    must("stations[].vehicle_docks_capacity[].vehicle_type_ids", Is::List(0)).from(V3_0),
-    may("stations[].vehicle_docks_capacity[].vehicle_type_ids[]", Is::Ref(Of::VehicleType))
-        .from(V3_0),
-    must("stations[].vehicle_docks_capacity[].count", COUNT).from(V3_0),
-    may("stations[].is_valet_station", Is::Flag).from(V2_1),
-    may("stations[].is_charging_station", Is::Flag).from(V2_3),
-    may("stations[].rental_uris", Is::Object).from(Version::V1_1),
-    may("stations[].rental_uris.android", Is::Url).from(Version::V1_1),
-    may("stations[].rental_uris.ios", Is::Url).from(Version::V1_1),
-    may("stations[].rental_uris.web", Is::Url).from(Version::V1_1),
+pub(super) const INFORMATION: &[FieldRule] = &[
+    required_field("stations", FieldType::List(0)),
+    required_field("stations[]", FieldType::Object),
+    required_field("stations[].station_id", FieldType::Key(RecordIdKind::Station)),
+    required_field("stations[].name", FieldType::Text).until_version(V2_3),
+    required_field("stations[].name", FieldType::Texts).since_version(V3_0),
+    optional_field("stations[].short_name", FieldType::Text).until_version(V2_3),
+    optional_field("stations[].short_name", FieldType::Texts).since_version(V3_0),
+    required_field("stations[].lat", LAT),
+    required_field("stations[].lon", LON),
+    optional_field("stations[].address", FieldType::Text),
+    optional_field("stations[].cross_street", FieldType::Text),
+    optional_field("stations[].city", FieldType::Text).since_version(V3_1),
+    optional_field("stations[].region_id", FieldType::Ref(RecordIdKind::Region)),
+    optional_field("stations[].post_code", FieldType::Text),
+    optional_field("stations[].station_opening_hours", FieldType::Text).since_version(V3_0),
+    optional_field("stations[].rental_methods", FieldType::List(1)),
+    optional_field("stations[].rental_methods[]", METHODS_BEFORE).until_version(V2_0),
+    optional_field("stations[].rental_methods[]", METHODS).since_version(V2_1),
+    optional_field("stations[].is_virtual_station", FieldType::Flag).since_version(V2_1),
+    optional_field("stations[].station_area", FieldType::Area).since_version(V2_1),
+    optional_field("stations[].parking_type", PARKING).since_version(V2_3),
+    optional_field("stations[].parking_hoop", FieldType::Flag).since_version(V2_3),
+    optional_field("stations[].contact_phone", FieldType::Text)
+        .since_version(V2_3)
+        .until_version(V2_3),
+    optional_field("stations[].contact_phone", FieldType::Phone).since_version(V3_0),
+    optional_field("stations[].capacity", COUNT),
+    optional_field("stations[].vehicle_capacity", FieldType::NumbersBy(RecordIdKind::VehicleType))
+        .since_version(V2_1)
+        .until_version(V2_3),
+    optional_field(
+        "stations[].vehicle_type_capacity",
+        FieldType::NumbersBy(RecordIdKind::VehicleType),
+    )
+    .since_version(V2_1)
+    .until_version(V2_3),
+    optional_field("stations[].vehicle_types_capacity", FieldType::List(0)).since_version(V3_0),
+    optional_field("stations[].vehicle_types_capacity[]", FieldType::Object).since_version(V3_0),
+    required_field("stations[].vehicle_types_capacity[].vehicle_type_ids", FieldType::List(0))
+        .since_version(V3_0),
+    optional_field(
+        "stations[].vehicle_types_capacity[].vehicle_type_ids[]",
+        FieldType::Ref(RecordIdKind::VehicleType),
+    )
+    .since_version(V3_0),
+    required_field("stations[].vehicle_types_capacity[].count", COUNT).since_version(V3_0),
+    optional_field("stations[].vehicle_docks_capacity", FieldType::List(0)).since_version(V3_0),
+    optional_field("stations[].vehicle_docks_capacity[]", FieldType::Object).since_version(V3_0),
+    required_field("stations[].vehicle_docks_capacity[].vehicle_type_ids", FieldType::List(0))
+        .since_version(V3_0),
+    optional_field(
+        "stations[].vehicle_docks_capacity[].vehicle_type_ids[]",
+        FieldType::Ref(RecordIdKind::VehicleType),
+    )
+    .since_version(V3_0),
+    required_field("stations[].vehicle_docks_capacity[].count", COUNT).since_version(V3_0),
+    optional_field("stations[].is_valet_station", FieldType::Flag).since_version(V2_1),
+    optional_field("stations[].is_charging_station", FieldType::Flag).since_version(V2_3),
+    optional_field("stations[].rental_uris", FieldType::Object).since_version(SpecVersion::V1_1),
+    optional_field("stations[].rental_uris.android", FieldType::Url)
+        .since_version(SpecVersion::V1_1),
+    optional_field("stations[].rental_uris.ios", FieldType::Url).since_version(SpecVersion::V1_1),
+    optional_field("stations[].rental_uris.web", FieldType::Url).since_version(SpecVersion::V1_1),
 ];
 
-pub(super) const STATUS: &[Field] = &[
-    must("stations", Is::List(0)),
-    must("stations[]", Is::Object),
-    must("stations[].station_id", Is::Key(Of::StationState)),
-    must("stations[].num_bikes_available", COUNT).to(V2_3),
-    must("stations[].num_vehicles_available", COUNT).from(V3_0),
-    may("stations[].num_bikes_disabled", COUNT).to(V2_3),
-    may("stations[].num_vehicles_disabled", COUNT).from(V3_0),
-    must("stations[].num_docks_available", COUNT).to(Version::V1_1),
-    may("stations[].num_docks_available", COUNT).from(V2_0),
-    may("stations[].num_docks_disabled", COUNT),
-    must("stations[].is_installed", Is::Flag),
-    must("stations[].is_renting", Is::Flag),
-    must("stations[].is_returning", Is::Flag),
-    must("stations[].last_reported", Is::Instant),
-    may("stations[].vehicle_types_available", Is::List(0)).from(V2_1),
-    may("stations[].vehicle_types_available[]", Is::Object).from(V2_1),
-    must("stations[].vehicle_types_available[].vehicle_type_id", Is::Ref(Of::VehicleType))
-        .from(V2_1),
-    must("stations[].vehicle_types_available[].count", COUNT).from(V2_1),
-    may("stations[].vehicle_docks_available", Is::List(0)).from(V2_1),
-    may("stations[].vehicle_docks_available[]", Is::Object).from(V2_1),
-    must("stations[].vehicle_docks_available[].vehicle_type_ids", Is::List(0)).from(V2_1),
-    may("stations[].vehicle_docks_available[].vehicle_type_ids[]", Is::Ref(Of::VehicleType))
-        .from(V2_1),
-    must("stations[].vehicle_docks_available[].count", COUNT).from(V2_1),
+pub(super) const STATUS: &[FieldRule] = &[
+    required_field("stations", FieldType::List(0)),
+    required_field("stations[]", FieldType::Object),
+    required_field("stations[].station_id", FieldType::Key(RecordIdKind::StationState)),
+    required_field("stations[].num_bikes_available", COUNT).until_version(V2_3),
+    required_field("stations[].num_vehicles_available", COUNT).since_version(V3_0),
+    optional_field("stations[].num_bikes_disabled", COUNT).until_version(V2_3),
+    optional_field("stations[].num_vehicles_disabled", COUNT).since_version(V3_0),
+    required_field("stations[].num_docks_available", COUNT).until_version(SpecVersion::V1_1),
+    optional_field("stations[].num_docks_available", COUNT).since_version(V2_0),
+    optional_field("stations[].num_docks_disabled", COUNT),
+    required_field("stations[].is_installed", FieldType::Flag),
+    required_field("stations[].is_renting", FieldType::Flag),
+    required_field("stations[].is_returning", FieldType::Flag),
+    required_field("stations[].last_reported", FieldType::Instant),
+    optional_field("stations[].vehicle_types_available", FieldType::List(0)).since_version(V2_1),
+    optional_field("stations[].vehicle_types_available[]", FieldType::Object).since_version(V2_1),
+    required_field(
+        "stations[].vehicle_types_available[].vehicle_type_id",
+        FieldType::Ref(RecordIdKind::VehicleType),
+    )
+    .since_version(V2_1),
+    required_field("stations[].vehicle_types_available[].count", COUNT).since_version(V2_1),
+    optional_field("stations[].vehicle_docks_available", FieldType::List(0)).since_version(V2_1),
+    optional_field("stations[].vehicle_docks_available[]", FieldType::Object).since_version(V2_1),
+    required_field("stations[].vehicle_docks_available[].vehicle_type_ids", FieldType::List(0))
+        .since_version(V2_1),
+    optional_field(
+        "stations[].vehicle_docks_available[].vehicle_type_ids[]",
+        FieldType::Ref(RecordIdKind::VehicleType),
+    )
+    .since_version(V2_1),
+    required_field("stations[].vehicle_docks_available[].count", COUNT).since_version(V2_1),
 ];

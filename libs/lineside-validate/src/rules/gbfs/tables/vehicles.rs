@@ -1,14 +1,17 @@
 //! Vehicles, their types, when they can be rented, and where they may go.
 
-use Version::{V1_1, V2_0, V2_1, V2_2, V2_3, V3_0, V3_1};
+use SpecVersion::{V1_1, V2_0, V2_1, V2_2, V2_3, V3_0, V3_1};
 
 use crate::rules::gbfs::{
-    field::{AMOUNT, COUNT, Field, Is, LAT, LON, Of, PART, may, must},
-    version::Version,
+    field::{
+        AMOUNT, COUNT, FieldRule, FieldType, LAT, LON, PART, RecordIdKind, optional_field,
+        required_field,
+    },
+    version::SpecVersion,
 };
 
-const FORMS_BEFORE: Is = Is::Word(&["bicycle", "car", "moped", "other", "scooter"]);
-const FORMS_BETWEEN: Is = Is::Word(&[
+const FORMS_BEFORE: FieldType = FieldType::Word(&["bicycle", "car", "moped", "other", "scooter"]);
+const FORMS_BETWEEN: FieldType = FieldType::Word(&[
     "bicycle",
     "cargo_bicycle",
     "car",
@@ -18,7 +21,7 @@ const FORMS_BETWEEN: Is = Is::Word(&[
     "other",
     "scooter",
 ]);
-const FORMS: Is = Is::Word(&[
+const FORMS: FieldType = FieldType::Word(&[
     "bicycle",
     "cargo_bicycle",
     "car",
@@ -27,8 +30,9 @@ const FORMS: Is = Is::Word(&[
     "scooter_seated",
     "other",
 ]);
-const PROPULSION_BEFORE: Is = Is::Word(&["human", "electric_assist", "electric", "combustion"]);
-const PROPULSION: Is = Is::Word(&[
+const PROPULSION_BEFORE: FieldType =
+    FieldType::Word(&["human", "electric_assist", "electric", "combustion"]);
+const PROPULSION: FieldType = FieldType::Word(&[
     "human",
     "electric_assist",
     "electric",
@@ -38,7 +42,7 @@ const PROPULSION: Is = Is::Word(&[
     "plug_in_hybrid",
     "hydrogen_fuel_cell",
 ]);
-const ACCESSORIES: Is = Is::Word(&[
+const ACCESSORIES: FieldType = FieldType::Word(&[
     "air_conditioning",
     "automatic",
     "manual",
@@ -50,162 +54,215 @@ const ACCESSORIES: Is = Is::Word(&[
     "doors_5",
     "navigation",
 ]);
-const RETURNS: Is = Is::Word(&["free_floating", "roundtrip_station", "any_station", "hybrid"]);
-const EQUIPMENT: Is =
-    Is::Word(&["child_seat_a", "child_seat_b", "child_seat_c", "winter_tires", "snow_chains"]);
+const RETURNS: FieldType =
+    FieldType::Word(&["free_floating", "roundtrip_station", "any_station", "hybrid"]);
+const EQUIPMENT: FieldType = FieldType::Word(&[
+    "child_seat_a",
+    "child_seat_b",
+    "child_seat_c",
+    "winter_tires",
+    "snow_chains",
+]);
 
-pub(super) const TYPES: &[Field] = &[
-    must("vehicle_types", Is::List(0)),
-    must("vehicle_types[]", Is::Object),
-    must("vehicle_types[].vehicle_type_id", Is::Key(Of::VehicleType)),
-    must("vehicle_types[].form_factor", FORMS_BEFORE).to(V2_2),
-    must("vehicle_types[].form_factor", FORMS_BETWEEN).from(V2_3).to(V2_3),
-    must("vehicle_types[].form_factor", FORMS).from(V3_0),
-    must("vehicle_types[].propulsion_type", PROPULSION_BEFORE).to(V2_2),
-    must("vehicle_types[].propulsion_type", PROPULSION).from(V2_3),
-    may("vehicle_types[].max_range_meters", AMOUNT),
-    may("vehicle_types[].name", Is::Text).to(V2_3),
-    may("vehicle_types[].name", Is::Texts).from(V3_0),
-    may("vehicle_types[].description", Is::Texts).from(V3_0),
-    may("vehicle_types[].rider_capacity", COUNT).from(V2_3),
-    may("vehicle_types[].cargo_volume_capacity", COUNT).from(V2_3),
-    may("vehicle_types[].cargo_load_capacity", COUNT).from(V2_3),
-    may("vehicle_types[].eco_label", Is::List(0)).from(V2_3).to(V2_3),
-    may("vehicle_types[].eco_label[]", Is::Object).from(V2_3).to(V2_3),
-    must("vehicle_types[].eco_label[].country_code", Is::Country).from(V2_3).to(V2_3),
-    must("vehicle_types[].eco_label[].eco_sticker", Is::Text).from(V2_3).to(V2_3),
-    may("vehicle_types[].eco_labels", Is::List(0)).from(V3_0),
-    may("vehicle_types[].eco_labels[]", Is::Object).from(V3_0),
-    must("vehicle_types[].eco_labels[].country_code", Is::Country).from(V3_0),
-    must("vehicle_types[].eco_labels[].eco_sticker", Is::Text).from(V3_0),
-    may("vehicle_types[].vehicle_accessories", Is::List(0)).from(V2_3),
-    may("vehicle_types[].vehicle_accessories[]", ACCESSORIES).from(V2_3),
-    may("vehicle_types[].g_CO2_km", COUNT).from(V2_3),
-    may("vehicle_types[].vehicle_image", Is::Url).from(V2_3),
-    may("vehicle_types[].make", Is::Text).from(V2_3).to(V2_3),
-    may("vehicle_types[].make", Is::Texts).from(V3_0),
-    may("vehicle_types[].model", Is::Text).from(V2_3).to(V2_3),
-    may("vehicle_types[].model", Is::Texts).from(V3_0),
-    may("vehicle_types[].color", Is::Text).from(V2_3),
-    may("vehicle_types[].wheel_count", COUNT).from(V2_3),
-    may("vehicle_types[].max_permitted_speed", COUNT).from(V2_3),
-    may("vehicle_types[].rated_power", COUNT).from(V2_3),
-    may("vehicle_types[].default_reserve_time", COUNT).from(V2_3),
-    may("vehicle_types[].return_constraint", RETURNS).from(V2_3),
-    may("vehicle_types[].min_age", COUNT).from(V3_1),
-    may("vehicle_types[].vehicle_assets", Is::Object).from(V2_3),
-    must("vehicle_types[].vehicle_assets.icon_url", Is::Url).from(V2_3),
-    may("vehicle_types[].vehicle_assets.icon_url_dark", Is::Url).from(V2_3),
-    must("vehicle_types[].vehicle_assets.icon_last_modified", Is::Date).from(V2_3),
-    may("vehicle_types[].default_pricing_plan_id", Is::Ref(Of::Plan)).from(V2_3),
-    may("vehicle_types[].pricing_plan_ids", Is::List(0)).from(V2_3),
-    may("vehicle_types[].pricing_plan_ids[]", Is::Ref(Of::Plan)).from(V2_3),
+pub(super) const TYPES: &[FieldRule] = &[
+    required_field("vehicle_types", FieldType::List(0)),
+    required_field("vehicle_types[]", FieldType::Object),
+    required_field("vehicle_types[].vehicle_type_id", FieldType::Key(RecordIdKind::VehicleType)),
+    required_field("vehicle_types[].form_factor", FORMS_BEFORE).until_version(V2_2),
+    required_field("vehicle_types[].form_factor", FORMS_BETWEEN)
+        .since_version(V2_3)
+        .until_version(V2_3),
+    required_field("vehicle_types[].form_factor", FORMS).since_version(V3_0),
+    required_field("vehicle_types[].propulsion_type", PROPULSION_BEFORE).until_version(V2_2),
+    required_field("vehicle_types[].propulsion_type", PROPULSION).since_version(V2_3),
+    optional_field("vehicle_types[].max_range_meters", AMOUNT),
+    optional_field("vehicle_types[].name", FieldType::Text).until_version(V2_3),
+    optional_field("vehicle_types[].name", FieldType::Texts).since_version(V3_0),
+    optional_field("vehicle_types[].description", FieldType::Texts).since_version(V3_0),
+    optional_field("vehicle_types[].rider_capacity", COUNT).since_version(V2_3),
+    optional_field("vehicle_types[].cargo_volume_capacity", COUNT).since_version(V2_3),
+    optional_field("vehicle_types[].cargo_load_capacity", COUNT).since_version(V2_3),
+    optional_field("vehicle_types[].eco_label", FieldType::List(0))
+        .since_version(V2_3)
+        .until_version(V2_3),
+    optional_field("vehicle_types[].eco_label[]", FieldType::Object)
+        .since_version(V2_3)
+        .until_version(V2_3),
+    required_field("vehicle_types[].eco_label[].country_code", FieldType::Country)
+        .since_version(V2_3)
+        .until_version(V2_3),
+    required_field("vehicle_types[].eco_label[].eco_sticker", FieldType::Text)
+        .since_version(V2_3)
+        .until_version(V2_3),
+    optional_field("vehicle_types[].eco_labels", FieldType::List(0)).since_version(V3_0),
+    optional_field("vehicle_types[].eco_labels[]", FieldType::Object).since_version(V3_0),
+    required_field("vehicle_types[].eco_labels[].country_code", FieldType::Country)
+        .since_version(V3_0),
+    required_field("vehicle_types[].eco_labels[].eco_sticker", FieldType::Text).since_version(V3_0),
+    optional_field("vehicle_types[].vehicle_accessories", FieldType::List(0)).since_version(V2_3),
+    optional_field("vehicle_types[].vehicle_accessories[]", ACCESSORIES).since_version(V2_3),
+    optional_field("vehicle_types[].g_CO2_km", COUNT).since_version(V2_3),
+    optional_field("vehicle_types[].vehicle_image", FieldType::Url).since_version(V2_3),
+    optional_field("vehicle_types[].make", FieldType::Text).since_version(V2_3).until_version(V2_3),
+    optional_field("vehicle_types[].make", FieldType::Texts).since_version(V3_0),
+    optional_field("vehicle_types[].model", FieldType::Text)
+        .since_version(V2_3)
+        .until_version(V2_3),
+    optional_field("vehicle_types[].model", FieldType::Texts).since_version(V3_0),
+    optional_field("vehicle_types[].color", FieldType::Text).since_version(V2_3),
+    optional_field("vehicle_types[].wheel_count", COUNT).since_version(V2_3),
+    optional_field("vehicle_types[].max_permitted_speed", COUNT).since_version(V2_3),
+    optional_field("vehicle_types[].rated_power", COUNT).since_version(V2_3),
+    optional_field("vehicle_types[].default_reserve_time", COUNT).since_version(V2_3),
+    optional_field("vehicle_types[].return_constraint", RETURNS).since_version(V2_3),
+    optional_field("vehicle_types[].min_age", COUNT).since_version(V3_1),
+    optional_field("vehicle_types[].vehicle_assets", FieldType::Object).since_version(V2_3),
+    required_field("vehicle_types[].vehicle_assets.icon_url", FieldType::Url).since_version(V2_3),
+    optional_field("vehicle_types[].vehicle_assets.icon_url_dark", FieldType::Url)
+        .since_version(V2_3),
+    required_field("vehicle_types[].vehicle_assets.icon_last_modified", FieldType::Date)
+        .since_version(V2_3),
+    optional_field("vehicle_types[].default_pricing_plan_id", FieldType::Ref(RecordIdKind::Plan))
+        .since_version(V2_3),
+    optional_field("vehicle_types[].pricing_plan_ids", FieldType::List(0)).since_version(V2_3),
+    optional_field("vehicle_types[].pricing_plan_ids[]", FieldType::Ref(RecordIdKind::Plan))
+        .since_version(V2_3),
 ];
 
-pub(super) const BIKES: &[Field] = &[
-    must("bikes", Is::List(0)),
-    must("bikes[]", Is::Object),
-    must("bikes[].bike_id", Is::Key(Of::Vehicle)),
-    must("bikes[].lat", LAT).to(V2_0),
-    must("bikes[].lon", LON).to(V2_0),
-    may("bikes[].lat", LAT).from(V2_1),
-    may("bikes[].lon", LON).from(V2_1),
-    must("bikes[].is_reserved", Is::Flag),
-    must("bikes[].is_disabled", Is::Flag),
-    may("bikes[].rental_uris", Is::Object).from(V1_1),
-    may("bikes[].rental_uris.android", Is::Url).from(V1_1),
-    may("bikes[].rental_uris.ios", Is::Url).from(V1_1),
-    may("bikes[].rental_uris.web", Is::Url).from(V1_1),
-    may("bikes[].vehicle_type_id", Is::Ref(Of::VehicleType)).from(V2_1),
-    may("bikes[].last_reported", Is::Instant).from(V2_1),
-    may("bikes[].current_range_meters", AMOUNT).from(V2_1),
-    may("bikes[].current_fuel_percent", PART).from(V2_3),
-    may("bikes[].station_id", Is::Ref(Of::Station)).from(V2_1),
-    may("bikes[].home_station_id", Is::Ref(Of::Station)).from(V2_3),
-    may("bikes[].pricing_plan_id", Is::Ref(Of::Plan)).from(V2_2),
-    may("bikes[].vehicle_equipment", Is::List(0)).from(V2_3),
-    may("bikes[].vehicle_equipment[]", EQUIPMENT).from(V2_3),
-    may("bikes[].available_until", Is::DateTime).from(V2_3),
+pub(super) const BIKES: &[FieldRule] = &[
+    required_field("bikes", FieldType::List(0)),
+    required_field("bikes[]", FieldType::Object),
+    required_field("bikes[].bike_id", FieldType::Key(RecordIdKind::Vehicle)),
+    required_field("bikes[].lat", LAT).until_version(V2_0),
+    required_field("bikes[].lon", LON).until_version(V2_0),
+    optional_field("bikes[].lat", LAT).since_version(V2_1),
+    optional_field("bikes[].lon", LON).since_version(V2_1),
+    required_field("bikes[].is_reserved", FieldType::Flag),
+    required_field("bikes[].is_disabled", FieldType::Flag),
+    optional_field("bikes[].rental_uris", FieldType::Object).since_version(V1_1),
+    optional_field("bikes[].rental_uris.android", FieldType::Url).since_version(V1_1),
+    optional_field("bikes[].rental_uris.ios", FieldType::Url).since_version(V1_1),
+    optional_field("bikes[].rental_uris.web", FieldType::Url).since_version(V1_1),
+    optional_field("bikes[].vehicle_type_id", FieldType::Ref(RecordIdKind::VehicleType))
+        .since_version(V2_1),
+    optional_field("bikes[].last_reported", FieldType::Instant).since_version(V2_1),
+    optional_field("bikes[].current_range_meters", AMOUNT).since_version(V2_1),
+    optional_field("bikes[].current_fuel_percent", PART).since_version(V2_3),
+    optional_field("bikes[].station_id", FieldType::Ref(RecordIdKind::Station)).since_version(V2_1),
+    optional_field("bikes[].home_station_id", FieldType::Ref(RecordIdKind::Station))
+        .since_version(V2_3),
+    optional_field("bikes[].pricing_plan_id", FieldType::Ref(RecordIdKind::Plan))
+        .since_version(V2_2),
+    optional_field("bikes[].vehicle_equipment", FieldType::List(0)).since_version(V2_3),
+    optional_field("bikes[].vehicle_equipment[]", EQUIPMENT).since_version(V2_3),
+    optional_field("bikes[].available_until", FieldType::DateTime).since_version(V2_3),
 ];
 
-pub(super) const STATUS: &[Field] = &[
-    must("vehicles", Is::List(0)),
-    must("vehicles[]", Is::Object),
-    must("vehicles[].vehicle_id", Is::Key(Of::Vehicle)),
-    may("vehicles[].lat", LAT),
-    may("vehicles[].lon", LON),
-    must("vehicles[].is_reserved", Is::Flag),
-    must("vehicles[].is_disabled", Is::Flag),
-    may("vehicles[].rental_uris", Is::Object),
-    may("vehicles[].rental_uris.android", Is::Url),
-    may("vehicles[].rental_uris.ios", Is::Url),
-    may("vehicles[].rental_uris.web", Is::Url),
-    may("vehicles[].vehicle_type_id", Is::Ref(Of::VehicleType)),
-    may("vehicles[].last_reported", Is::Instant),
-    may("vehicles[].current_range_meters", AMOUNT),
-    may("vehicles[].current_fuel_percent", PART),
-    may("vehicles[].station_id", Is::Ref(Of::Station)),
-    may("vehicles[].home_station_id", Is::Ref(Of::Station)),
-    may("vehicles[].pricing_plan_id", Is::Ref(Of::Plan)),
-    may("vehicles[].vehicle_equipment", Is::List(0)),
-    may("vehicles[].vehicle_equipment[]", EQUIPMENT),
-    may("vehicles[].available_until", Is::DateTime),
+pub(super) const STATUS: &[FieldRule] = &[
+    required_field("vehicles", FieldType::List(0)),
+    required_field("vehicles[]", FieldType::Object),
+    required_field("vehicles[].vehicle_id", FieldType::Key(RecordIdKind::Vehicle)),
+    optional_field("vehicles[].lat", LAT),
+    optional_field("vehicles[].lon", LON),
+    required_field("vehicles[].is_reserved", FieldType::Flag),
+    required_field("vehicles[].is_disabled", FieldType::Flag),
+    optional_field("vehicles[].rental_uris", FieldType::Object),
+    optional_field("vehicles[].rental_uris.android", FieldType::Url),
+    optional_field("vehicles[].rental_uris.ios", FieldType::Url),
+    optional_field("vehicles[].rental_uris.web", FieldType::Url),
+    optional_field("vehicles[].vehicle_type_id", FieldType::Ref(RecordIdKind::VehicleType)),
+    optional_field("vehicles[].last_reported", FieldType::Instant),
+    optional_field("vehicles[].current_range_meters", AMOUNT),
+    optional_field("vehicles[].current_fuel_percent", PART),
+    optional_field("vehicles[].station_id", FieldType::Ref(RecordIdKind::Station)),
+    optional_field("vehicles[].home_station_id", FieldType::Ref(RecordIdKind::Station)),
+    optional_field("vehicles[].pricing_plan_id", FieldType::Ref(RecordIdKind::Plan)),
+    optional_field("vehicles[].vehicle_equipment", FieldType::List(0)),
+    optional_field("vehicles[].vehicle_equipment[]", EQUIPMENT),
+    optional_field("vehicles[].available_until", FieldType::DateTime),
 ];
 
-pub(super) const AVAILABILITY: &[Field] = &[
-    must("vehicles", Is::List(0)),
-    must("vehicles[]", Is::Object),
-    must("vehicles[].vehicle_id", Is::Key(Of::Availability)),
-    may("vehicles[].vehicle_type_id", Is::Ref(Of::VehicleType)),
-    must("vehicles[].station_id", Is::Ref(Of::Station)),
-    may("vehicles[].pricing_plan_id", Is::Ref(Of::Plan)),
-    may("vehicles[].vehicle_equipment", Is::List(0)),
-    may("vehicles[].vehicle_equipment[]", Is::Text),
-    must("vehicles[].availabilities", Is::List(0)),
-    must("vehicles[].availabilities[]", Is::Object),
-    must("vehicles[].availabilities[].from", Is::Instant),
-    may("vehicles[].availabilities[].until", Is::Instant),
+pub(super) const AVAILABILITY: &[FieldRule] = &[
+    required_field("vehicles", FieldType::List(0)),
+    required_field("vehicles[]", FieldType::Object),
+    required_field("vehicles[].vehicle_id", FieldType::Key(RecordIdKind::Availability)),
+    optional_field("vehicles[].vehicle_type_id", FieldType::Ref(RecordIdKind::VehicleType)),
+    required_field("vehicles[].station_id", FieldType::Ref(RecordIdKind::Station)),
+    optional_field("vehicles[].pricing_plan_id", FieldType::Ref(RecordIdKind::Plan)),
+    optional_field("vehicles[].vehicle_equipment", FieldType::List(0)),
+    optional_field("vehicles[].vehicle_equipment[]", FieldType::Text),
+    required_field("vehicles[].availabilities", FieldType::List(0)),
+    required_field("vehicles[].availabilities[]", FieldType::Object),
+    required_field("vehicles[].availabilities[].from", FieldType::Instant),
+    optional_field("vehicles[].availabilities[].until", FieldType::Instant),
 ];
 
-pub(super) const ZONES: &[Field] = &[
-    must("geofencing_zones", Is::Object),
-    must("geofencing_zones.type", Is::Word(&["FeatureCollection"])),
-    must("geofencing_zones.features", Is::List(0)),
-    must("geofencing_zones.features[]", Is::Object),
-    must("geofencing_zones.features[].type", Is::Word(&["Feature"])),
-    must("geofencing_zones.features[].geometry", Is::Area),
-    must("geofencing_zones.features[].properties", Is::Object),
-    may("geofencing_zones.features[].properties.name", Is::Text).to(V2_3),
-    may("geofencing_zones.features[].properties.name", Is::Texts).from(V3_0),
-    may("geofencing_zones.features[].properties.start", Is::Instant),
-    may("geofencing_zones.features[].properties.end", Is::Instant),
-    may("geofencing_zones.features[].properties.rules", Is::List(0)),
-    may("geofencing_zones.features[].properties.rules[]", Is::Object),
-    may("geofencing_zones.features[].properties.rules[].vehicle_type_id", Is::List(0)).to(V2_3),
-    may(
+pub(super) const ZONES: &[FieldRule] = &[
+    required_field("geofencing_zones", FieldType::Object),
+    required_field("geofencing_zones.type", FieldType::Word(&["FeatureCollection"])),
+    required_field("geofencing_zones.features", FieldType::List(0)),
+    required_field("geofencing_zones.features[]", FieldType::Object),
+    required_field("geofencing_zones.features[].type", FieldType::Word(&["Feature"])),
+    required_field("geofencing_zones.features[].geometry", FieldType::Area),
+    required_field("geofencing_zones.features[].properties", FieldType::Object),
+    optional_field("geofencing_zones.features[].properties.name", FieldType::Text)
+        .until_version(V2_3),
+    optional_field("geofencing_zones.features[].properties.name", FieldType::Texts)
+        .since_version(V3_0),
+    optional_field("geofencing_zones.features[].properties.start", FieldType::Instant),
+    optional_field("geofencing_zones.features[].properties.end", FieldType::Instant),
+    optional_field("geofencing_zones.features[].properties.rules", FieldType::List(0)),
+    optional_field("geofencing_zones.features[].properties.rules[]", FieldType::Object),
+    optional_field(
+        "geofencing_zones.features[].properties.rules[].vehicle_type_id",
+        FieldType::List(0),
+    )
+    .until_version(V2_3),
+    optional_field(
         "geofencing_zones.features[].properties.rules[].vehicle_type_id[]",
-        Is::Ref(Of::VehicleType),
+        FieldType::Ref(RecordIdKind::VehicleType),
     )
-    .to(V2_3),
-    may("geofencing_zones.features[].properties.rules[].vehicle_type_ids", Is::List(0)).from(V3_0),
-    may(
+    .until_version(V2_3),
+    optional_field(
+        "geofencing_zones.features[].properties.rules[].vehicle_type_ids",
+        FieldType::List(0),
+    )
+    .since_version(V3_0),
+    optional_field(
         "geofencing_zones.features[].properties.rules[].vehicle_type_ids[]",
-        Is::Ref(Of::VehicleType),
+        FieldType::Ref(RecordIdKind::VehicleType),
     )
-    .from(V3_0),
-    must("geofencing_zones.features[].properties.rules[].ride_allowed", Is::Flag).to(V2_3),
-    must("geofencing_zones.features[].properties.rules[].ride_start_allowed", Is::Flag).from(V3_0),
-    must("geofencing_zones.features[].properties.rules[].ride_end_allowed", Is::Flag).from(V3_0),
-    must("geofencing_zones.features[].properties.rules[].ride_through_allowed", Is::Flag),
-    may("geofencing_zones.features[].properties.rules[].maximum_speed_kph", COUNT),
-    may("geofencing_zones.features[].properties.rules[].station_parking", Is::Flag).from(V2_3),
-    must("global_rules", Is::List(0)).from(V3_0),
-    must("global_rules[]", Is::Object).from(V3_0),
-    may("global_rules[].vehicle_type_ids", Is::List(0)).from(V3_0),
-    may("global_rules[].vehicle_type_ids[]", Is::Ref(Of::VehicleType)).from(V3_0),
-    must("global_rules[].ride_start_allowed", Is::Flag).from(V3_0),
-    must("global_rules[].ride_end_allowed", Is::Flag).from(V3_0),
-    must("global_rules[].ride_through_allowed", Is::Flag).from(V3_0),
-    may("global_rules[].maximum_speed_kph", COUNT).from(V3_0),
-    may("global_rules[].station_parking", Is::Flag).from(V3_0),
+    .since_version(V3_0),
+    required_field("geofencing_zones.features[].properties.rules[].ride_allowed", FieldType::Flag)
+        .until_version(V2_3),
+    required_field(
+        "geofencing_zones.features[].properties.rules[].ride_start_allowed",
+        FieldType::Flag,
+    )
+    .since_version(V3_0),
+    required_field(
+        "geofencing_zones.features[].properties.rules[].ride_end_allowed",
+        FieldType::Flag,
+    )
+    .since_version(V3_0),
+    required_field(
+        "geofencing_zones.features[].properties.rules[].ride_through_allowed",
+        FieldType::Flag,
+    ),
+    optional_field("geofencing_zones.features[].properties.rules[].maximum_speed_kph", COUNT),
+    optional_field(
+        "geofencing_zones.features[].properties.rules[].station_parking",
+        FieldType::Flag,
+    )
+    .since_version(V2_3),
+    required_field("global_rules", FieldType::List(0)).since_version(V3_0),
+    required_field("global_rules[]", FieldType::Object).since_version(V3_0),
+    optional_field("global_rules[].vehicle_type_ids", FieldType::List(0)).since_version(V3_0),
+    optional_field("global_rules[].vehicle_type_ids[]", FieldType::Ref(RecordIdKind::VehicleType))
+        .since_version(V3_0),
+    required_field("global_rules[].ride_start_allowed", FieldType::Flag).since_version(V3_0),
+    required_field("global_rules[].ride_end_allowed", FieldType::Flag).since_version(V3_0),
+    required_field("global_rules[].ride_through_allowed", FieldType::Flag).since_version(V3_0),
+    optional_field("global_rules[].maximum_speed_kph", COUNT).since_version(V3_0),
+    optional_field("global_rules[].station_parking", FieldType::Flag).since_version(V3_0),
 ];

@@ -1,17 +1,18 @@
 //! The references of the field tables: an id that names a row elsewhere names one that is there.
 
-use lineside_formats::gtfs::fields::{FieldSpec, Kind as FieldKind};
+use lineside_formats::gtfs::fields::{FieldKind, FieldSpec};
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, leniency},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, leniency},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[], check: check_foreign_keys };
 
-pub(in crate::rules::gtfs) static KIND: Kind = Kind {
+pub(in crate::rules::gtfs) static KIND: NoticeKind = NoticeKind {
     code: "foreign_key_violation",
     severity: Severity::Error,
     fields: &[
@@ -26,60 +27,68 @@ pub(in crate::rules::gtfs) static KIND: Kind = Kind {
 };
 
 /// O(n): each distinct id is looked up once.
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    for file in File::ALL {
-        for field in file.spec().fields {
+fn check_foreign_keys(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    for file in GtfsFile::ALL {
+        for field in file.file_spec().fields {
             let FieldKind::Ref(targets) = field.kind else { continue };
-            if !leniency::is_followed(file.name(), field) {
+            if !leniency::is_followed(file.file_name(), field) {
                 continue;
             }
             // Zones of demand-responsive services are GeoJSON, with a rule of their own.
-            let parents: Option<Vec<_>> = targets.iter().map(|target| target_of(target)).collect();
+            let parents: Option<Vec<_>> =
+                targets.iter().map(|target| parse_target(target)).collect();
             if let Some(parents) = parents {
-                check_field(feed, file, field, &parents, out);
+                check_foreign_key_field(feed, file, field, &parents, out);
             }
         }
     }
 }
 
-fn target_of(target: &'static str) -> Option<(File, &'static str)> {
+fn parse_target(target: &'static str) -> Option<(GtfsFile, &'static str)> {
     let (name, field) = target.split_once('.')?;
-    Some((File::ALL.into_iter().find(|f| f.name().strip_suffix(".txt") == Some(name))?, field))
+    Some((
+        GtfsFile::ALL.into_iter().find(|f| f.file_name().strip_suffix(".txt") == Some(name))?,
+        field,
+    ))
 }
 
-fn check_field(
-    feed: &Feed,
-    file: File,
+fn check_foreign_key_field(
+    feed: &GtfsFeed,
+    file: GtfsFile,
     field: &'static FieldSpec,
-    parents: &[(File, &'static str)],
+    parents: &[(GtfsFile, &'static str)],
     out: &mut Notices,
 ) {
     let table = feed.table(file);
-    let all_usable = parents.iter().all(|&(parent, _)| feed.is_usable(parent));
-    if !table.has(field.name) || !feed.is_usable(file) || !all_usable {
+    let all_usable = parents.iter().all(|&(parent, _)| feed.is_file_usable(parent));
+    if !table.has_column(field.name) || !feed.is_file_usable(file) || !all_usable {
         return;
     }
-    let texts = table.texts(field.name);
+    let texts = table.text_column(field.name);
     let links: Vec<_> = parents
         .iter()
-        .map(|&(parent, parent_field)| feed.link(file, field.name, parent, parent_field))
+        .map(|&(parent, parent_field)| feed.row_link(file, field.name, parent, parent_field))
         .collect();
-    let is_missing: Vec<bool> = (0..texts.n_codes() as u32)
-        .map(|code| links.iter().all(|link| link.row(code).is_none()))
+    let is_missing: Vec<bool> = (0..texts.count_codes() as u32)
+        .map(|code| links.iter().all(|link| link.row_of_code(code).is_none()))
         .collect();
     if !is_missing.contains(&true) {
         return;
     }
     for row in table.rows() {
-        let Some(code) = texts.code(row).filter(|&code| is_missing[code as usize]) else {
+        let Some(code) = texts.code_of_row(row).filter(|&code| is_missing[code as usize]) else {
             continue;
         };
-        out.add(&KIND, |sample| {
-            let names: Vec<&str> = parents.iter().map(|(parent, _)| parent.name()).collect();
-            sample.put("childFilename", table.name()).put("childFieldName", field.name);
-            sample.put("parentFilename", names.join(" or "));
-            sample.put("parentFieldName", parents.first().map(|(_, field)| *field));
-            sample.put("fieldValue", texts.text(code)).put("csvRowNumber", table.line(row));
+        out.add_notice(&KIND, |sample| {
+            let names: Vec<&str> = parents.iter().map(|(parent, _)| parent.file_name()).collect();
+            sample
+                .set_field("childFilename", table.file_name())
+                .set_field("childFieldName", field.name);
+            sample.set_field("parentFilename", names.join(" or "));
+            sample.set_field("parentFieldName", parents.first().map(|(_, field)| *field));
+            sample
+                .set_field("fieldValue", texts.text_of_code(code))
+                .set_field("csvRowNumber", table.line_number(row));
         });
     }
 }

@@ -2,14 +2,15 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, currency_decimals, decimals_of},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, count_decimals, currency_decimals},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[], check: check_currency_amounts };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "invalid_currency_amount",
     severity: Severity::Error,
     fields: &[
@@ -23,18 +24,20 @@ static KIND: Kind = Kind {
 };
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::FareProducts);
-    let (amounts, currencies) = (table.texts("amount"), table.texts("currency"));
+fn check_currency_amounts(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::FareProducts);
+    let (amounts, currencies) = (table.text_column("amount"), table.text_column("currency"));
     for row in table.rows() {
         let (Some(amount), Some(currency)) = (amounts.get(row), currencies.get(row)) else {
             continue;
         };
-        if currency_decimals(currency) != decimals_of(amount) {
-            out.add(&KIND, |sample| {
-                sample.put("filename", table.name()).put("csvRowNumber", table.line(row));
-                sample.put("currencyCode", currency).put("fieldName", "amount");
-                sample.put("amount", amount);
+        if currency_decimals(currency) != count_decimals(amount) {
+            out.add_notice(&KIND, |sample| {
+                sample
+                    .set_field("filename", table.file_name())
+                    .set_field("csvRowNumber", table.line_number(row));
+                sample.set_field("currencyCode", currency).set_field("fieldName", "amount");
+                sample.set_field("amount", amount);
             });
         }
     }

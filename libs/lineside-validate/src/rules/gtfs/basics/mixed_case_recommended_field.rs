@@ -2,17 +2,18 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
+    Notices, ValidationContext,
     gtfs::{
-        Feed, File,
+        GtfsFeed, GtfsFile,
         letters::{is_capital_letter, is_letter, is_small_letter},
     },
-    notice::{Kind, Severity},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[], check: check_mixed_case };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "mixed_case_recommended_field",
     severity: Severity::Warning,
     fields: &[
@@ -25,24 +26,28 @@ static KIND: Kind = Kind {
 };
 
 /// O(n): each distinct text is looked at once.
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    for file in File::ALL {
+fn check_mixed_case(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    for file in GtfsFile::ALL {
         let table = feed.table(file);
-        for field in file.spec().fields.iter().filter(|field| field.mixed_case) {
-            let texts = table.texts(field.name);
-            let is_odd: Vec<bool> =
-                (0..texts.n_codes() as u32).map(|code| is_in_one_case(texts.text(code))).collect();
+        for field in file.file_spec().fields.iter().filter(|field| field.mixed_case) {
+            let texts = table.text_column(field.name);
+            let is_odd: Vec<bool> = (0..texts.count_codes() as u32)
+                .map(|code| is_in_one_case(texts.text_of_code(code)))
+                .collect();
             if !is_odd.contains(&true) {
                 continue;
             }
             for row in table.rows() {
-                let Some(code) = texts.code(row).filter(|&code| is_odd[code as usize]) else {
+                let Some(code) = texts.code_of_row(row).filter(|&code| is_odd[code as usize])
+                else {
                     continue;
                 };
-                out.add(&KIND, |sample| {
-                    sample.put("filename", table.name()).put("fieldName", field.name);
-                    sample.put("fieldValue", texts.text(code));
-                    sample.put("csvRowNumber", table.line(row));
+                out.add_notice(&KIND, |sample| {
+                    sample
+                        .set_field("filename", table.file_name())
+                        .set_field("fieldName", field.name);
+                    sample.set_field("fieldValue", texts.text_of_code(code));
+                    sample.set_field("csvRowNumber", table.line_number(row));
                 });
             }
         }

@@ -2,25 +2,26 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[File::FeedInfo], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[GtfsFile::FeedInfo], check: check_single_entity };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "more_than_one_entity",
     severity: Severity::Warning,
     fields: &[("filename", "The file."), ("entityCount", "How many rows it has.")],
     page: include_str!("more_than_one_entity.md"),
 };
 
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::FeedInfo);
+fn check_single_entity(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::FeedInfo);
     if table.len() > 1 {
-        out.add(&KIND, |sample| {
-            sample.put("filename", table.name()).put("entityCount", table.len());
+        out.add_notice(&KIND, |sample| {
+            sample.set_field("filename", table.file_name()).set_field("entityCount", table.len());
         });
     }
 }

@@ -4,13 +4,13 @@ use lineside_formats::gtfs::fields::LOCATIONS;
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, Table, Zone},
-    notice::{Kind, Sample, Severity},
+    Notices, ValidationContext,
+    gtfs::{FlexZone, GtfsFeed, GtfsFile, GtfsTable},
+    notice::{NoticeKind, NoticeSample, Severity},
 };
 
 pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&NEAR_ORIGIN, &NEAR_POLE], files: &[], check };
+    GtfsRule { kinds: &[&NEAR_ORIGIN, &NEAR_POLE], files: &[], check: check_points };
 
 const FIELDS: &[(&str, &str)] = &[
     ("filename", "The file."),
@@ -23,14 +23,14 @@ const FIELDS: &[(&str, &str)] = &[
     ("lonFieldValue", "The longitude."),
 ];
 
-static NEAR_ORIGIN: Kind = Kind {
+static NEAR_ORIGIN: NoticeKind = NoticeKind {
     code: "point_near_origin",
     severity: Severity::Error,
     fields: FIELDS,
     page: include_str!("point_near_origin.md"),
 };
 
-static NEAR_POLE: Kind = Kind {
+static NEAR_POLE: NoticeKind = NoticeKind {
     code: "point_near_pole",
     severity: Severity::Error,
     fields: FIELDS,
@@ -43,44 +43,51 @@ const ORIGIN_DEGREES: f64 = 1.0;
 const POLE_DEGREES: f64 = 89.0;
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    check_table(feed.table(File::Stops), Some("stop_id"), ["stop_lat", "stop_lon"], out);
-    check_table(feed.table(File::Shapes), None, ["shape_pt_lat", "shape_pt_lon"], out);
-    for zone in &feed.zones().zones {
-        check_zone(zone, out);
+fn check_points(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    check_table_points(feed.table(GtfsFile::Stops), Some("stop_id"), ["stop_lat", "stop_lon"], out);
+    check_table_points(feed.table(GtfsFile::Shapes), None, ["shape_pt_lat", "shape_pt_lon"], out);
+    for zone in &feed.flex_zones().zones {
+        check_zone_points(zone, out);
     }
 }
 
-fn check_zone(zone: &Zone, out: &mut Notices) {
+fn check_zone_points(zone: &FlexZone, out: &mut Notices) {
     for point in zone.area.corners() {
-        let fill = |sample: &mut Sample| {
-            sample.put("filename", LOCATIONS).put("entityId", zone.id.as_str());
-            sample.put("featureIndex", zone.index);
-            sample.put("latFieldValue", point.y).put("lonFieldValue", point.x);
+        let fill = |sample: &mut NoticeSample| {
+            sample.set_field("filename", LOCATIONS).set_field("entityId", zone.id.as_str());
+            sample.set_field("featureIndex", zone.index);
+            sample.set_field("latFieldValue", point.y).set_field("lonFieldValue", point.x);
         };
         if point.y.abs() <= ORIGIN_DEGREES && point.x.abs() <= ORIGIN_DEGREES {
-            out.add(&NEAR_ORIGIN, fill);
+            out.add_notice(&NEAR_ORIGIN, fill);
         } else if point.y.abs() >= POLE_DEGREES {
-            out.add(&NEAR_POLE, fill);
+            out.add_notice(&NEAR_POLE, fill);
         }
     }
 }
 
-fn check_table(table: &Table, id: Option<&str>, fields: [&'static str; 2], out: &mut Notices) {
-    let (lat, lon) = (table.floats(fields[0]), table.floats(fields[1]));
+fn check_table_points(
+    table: &GtfsTable,
+    id: Option<&str>,
+    fields: [&'static str; 2],
+    out: &mut Notices,
+) {
+    let (lat, lon) = (table.float_column(fields[0]), table.float_column(fields[1]));
     for row in table.rows() {
         let (Some(lat), Some(lon)) = (lat.get(row), lon.get(row)) else { continue };
-        let fill = |sample: &mut Sample| {
-            sample.put("filename", table.name()).put("csvRowNumber", table.line(row));
-            sample.put("entityId", id.and_then(|id| table.texts(id).get(row)));
-            sample.put("latFieldName", fields[0]).put("latFieldValue", lat);
-            sample.put("lonFieldName", fields[1]).put("lonFieldValue", lon);
+        let fill = |sample: &mut NoticeSample| {
+            sample
+                .set_field("filename", table.file_name())
+                .set_field("csvRowNumber", table.line_number(row));
+            sample.set_field("entityId", id.and_then(|id| table.text_column(id).get(row)));
+            sample.set_field("latFieldName", fields[0]).set_field("latFieldValue", lat);
+            sample.set_field("lonFieldName", fields[1]).set_field("lonFieldValue", lon);
         };
         if lat.abs() <= ORIGIN_DEGREES && lon.abs() <= ORIGIN_DEGREES {
-            out.add(&NEAR_ORIGIN, fill);
+            out.add_notice(&NEAR_ORIGIN, fill);
         }
         if lat.abs() >= POLE_DEGREES {
-            out.add(&NEAR_POLE, fill);
+            out.add_notice(&NEAR_POLE, fill);
         }
     }
 }

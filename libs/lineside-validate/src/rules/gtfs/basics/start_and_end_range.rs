@@ -2,14 +2,15 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{self, Feed, File},
-    notice::{Kind, Sample, Severity},
+    Notices, ValidationContext,
+    gtfs::{self, GtfsFeed, GtfsFile},
+    notice::{NoticeKind, NoticeSample, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&EQUAL, &OUT_OF_ORDER], files: &[], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&EQUAL, &OUT_OF_ORDER], files: &[], check: check_start_end_ranges };
 
-static EQUAL: Kind = Kind {
+static EQUAL: NoticeKind = NoticeKind {
     code: "start_and_end_range_equal",
     severity: Severity::Error,
     fields: &[
@@ -23,7 +24,7 @@ static EQUAL: Kind = Kind {
     page: include_str!("start_and_end_range_equal.md"),
 };
 
-static OUT_OF_ORDER: Kind = Kind {
+static OUT_OF_ORDER: NoticeKind = NoticeKind {
     code: "start_and_end_range_out_of_order",
     severity: Severity::Error,
     fields: &[
@@ -39,40 +40,44 @@ static OUT_OF_ORDER: Kind = Kind {
 };
 
 /// A span: its file and id, its fields, whether it may be empty, and how its values are written.
-type Span = (File, Option<&'static str>, &'static str, &'static str, bool, fn(i32) -> String);
+type Span = (GtfsFile, Option<&'static str>, &'static str, &'static str, bool, fn(i32) -> String);
 
 const SPANS: [Span; 5] = [
-    (File::Calendar, Some("service_id"), "start_date", "end_date", true, gtfs::date_text),
-    (File::FeedInfo, None, "feed_start_date", "feed_end_date", true, gtfs::date_text),
-    (File::Frequencies, None, "start_time", "end_time", false, gtfs::time_text),
-    (File::StopTimes, None, "arrival_time", "departure_time", true, gtfs::time_text),
-    (File::Timeframes, None, "start_time", "end_time", false, gtfs::time_text),
+    (GtfsFile::Calendar, Some("service_id"), "start_date", "end_date", true, gtfs::format_date),
+    (GtfsFile::FeedInfo, None, "feed_start_date", "feed_end_date", true, gtfs::format_date),
+    (GtfsFile::Frequencies, None, "start_time", "end_time", false, gtfs::format_time),
+    (GtfsFile::StopTimes, None, "arrival_time", "departure_time", true, gtfs::format_time),
+    (GtfsFile::Timeframes, None, "start_time", "end_time", false, gtfs::format_time),
 ];
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
+fn check_start_end_ranges(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     for (file, id, start_field, end_field, may_be_equal, text) in SPANS {
         let table = feed.table(file);
-        let (starts, ends) = (table.numbers(start_field), table.numbers(end_field));
+        let (starts, ends) = (table.number_column(start_field), table.number_column(end_field));
         for row in table.rows() {
             let (Some(start), Some(end)) = (starts.get(row), ends.get(row)) else { continue };
             if start < end || (start == end && may_be_equal) {
                 continue;
             }
-            let begin = |sample: &mut Sample| {
-                sample.put("filename", table.name()).put("csvRowNumber", table.line(row));
-                sample.put("entityId", id.and_then(|id| table.texts(id).get(row)));
-                sample.put("startFieldName", start_field).put("endFieldName", end_field);
+            let begin = |sample: &mut NoticeSample| {
+                sample
+                    .set_field("filename", table.file_name())
+                    .set_field("csvRowNumber", table.line_number(row));
+                sample.set_field("entityId", id.and_then(|id| table.text_column(id).get(row)));
+                sample
+                    .set_field("startFieldName", start_field)
+                    .set_field("endFieldName", end_field);
             };
             if start > end {
-                out.add(&OUT_OF_ORDER, |sample| {
+                out.add_notice(&OUT_OF_ORDER, |sample| {
                     begin(sample);
-                    sample.put("startValue", text(start)).put("endValue", text(end));
+                    sample.set_field("startValue", text(start)).set_field("endValue", text(end));
                 });
             } else {
-                out.add(&EQUAL, |sample| {
+                out.add_notice(&EQUAL, |sample| {
                     begin(sample);
-                    sample.put("value", text(start));
+                    sample.set_field("value", text(start));
                 });
             }
         }

@@ -4,14 +4,15 @@ use std::collections::{HashMap, hash_map::Entry};
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[File::FareMedia], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[GtfsFile::FareMedia], check: check_duplicate_media };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "duplicate_fare_media",
     severity: Severity::Warning,
     fields: &[
@@ -24,22 +25,27 @@ static KIND: Kind = Kind {
 };
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::FareMedia);
-    let ids = table.texts("fare_media_id");
-    let (names, types) = (table.texts("fare_media_name"), table.numbers("fare_media_type"));
+fn check_duplicate_media(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::FareMedia);
+    let ids = table.text_column("fare_media_id");
+    let (names, types) =
+        (table.text_column("fare_media_name"), table.number_column("fare_media_type"));
     let mut seen = HashMap::new();
     for row in table.rows() {
-        let first: u32 = match seen.entry((names.code(row), types.get(row))) {
+        let first: u32 = match seen.entry((names.code_of_row(row), types.get(row))) {
             Entry::Occupied(entry) => *entry.get(),
             Entry::Vacant(entry) => {
                 entry.insert(row);
                 continue;
             }
         };
-        out.add(&KIND, |sample| {
-            sample.put("csvRowNumber1", table.line(first)).put("fareMediaId1", ids.get(first));
-            sample.put("csvRowNumber2", table.line(row)).put("fareMediaId2", ids.get(row));
+        out.add_notice(&KIND, |sample| {
+            sample
+                .set_field("csvRowNumber1", table.line_number(first))
+                .set_field("fareMediaId1", ids.get(first));
+            sample
+                .set_field("csvRowNumber2", table.line_number(row))
+                .set_field("fareMediaId2", ids.get(row));
         });
     }
 }

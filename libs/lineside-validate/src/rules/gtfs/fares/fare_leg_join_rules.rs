@@ -2,23 +2,26 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, simple},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, simple},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[], files: &[File::Networks, File::Routes, File::FareLegJoinRules], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[],
+    files: &[GtfsFile::Networks, GtfsFile::Routes, GtfsFile::FareLegJoinRules],
+    check: check_leg_join_rules,
+};
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::FareLegJoinRules);
-    let (from, to) = (table.texts("from_stop_id"), table.texts("to_stop_id"));
+fn check_leg_join_rules(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::FareLegJoinRules);
+    let (from, to) = (table.text_column("from_stop_id"), table.text_column("to_stop_id"));
     for row in table.rows() {
-        let missing = match (from.code(row), to.code(row)) {
+        let missing = match (from.code_of_row(row), to.code_of_row(row)) {
             (Some(_), None) => "to_stop_id",
             (None, Some(_)) => "from_stop_id",
             _ => continue,
         };
-        simple::say_field(&simple::MISSING_REQUIRED_FIELD, table, row, missing, out);
+        simple::report_field(&simple::MISSING_REQUIRED_FIELD, table, row, missing, out);
     }
 }

@@ -2,22 +2,25 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, simple},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, simple},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[], files: &[], check };
+pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[], files: &[], check: check_media_names };
 
 /// `fare_media_type` of what goes by a name: transit cards and apps.
 const NAMED: [i32; 2] = [2, 4];
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::FareMedia);
-    let (names, types) = (table.texts("fare_media_name"), table.numbers("fare_media_type"));
+fn check_media_names(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::FareMedia);
+    let (names, types) =
+        (table.text_column("fare_media_name"), table.number_column("fare_media_type"));
     for row in table.rows() {
-        if names.code(row).is_none() && types.get(row).is_some_and(|kind| NAMED.contains(&kind)) {
-            simple::say_field(
+        if names.code_of_row(row).is_none()
+            && types.get(row).is_some_and(|kind| NAMED.contains(&kind))
+        {
+            simple::report_field(
                 &simple::MISSING_RECOMMENDED_FIELD,
                 table,
                 row,

@@ -2,15 +2,18 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&KIND], files: &[File::FareProducts, File::RiderCategories], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&KIND],
+    files: &[GtfsFile::FareProducts, GtfsFile::RiderCategories],
+    check: check_default_rider_categories,
+};
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "fare_product_with_multiple_default_rider_categories",
     severity: Severity::Error,
     fields: &[
@@ -27,31 +30,36 @@ static KIND: Kind = Kind {
 const IS_DEFAULT: i32 = 1;
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::FareProducts);
-    let categories = table.texts("rider_category_id");
-    let defaults = feed.table(File::RiderCategories).numbers("is_default_fare_category");
-    let link = feed.link(
-        File::FareProducts,
+fn check_default_rider_categories(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::FareProducts);
+    let categories = table.text_column("rider_category_id");
+    let defaults = feed.table(GtfsFile::RiderCategories).number_column("is_default_fare_category");
+    let link = feed.row_link(
+        GtfsFile::FareProducts,
         "rider_category_id",
-        File::RiderCategories,
+        GtfsFile::RiderCategories,
         "rider_category_id",
     );
     let default_of = |row: u32| {
-        let code = categories.code(row)?;
-        (defaults.get(link.row(code)?) == Some(IS_DEFAULT)).then_some(code)
+        let code = categories.code_of_row(row)?;
+        (defaults.get(link.row_of_code(code)?) == Some(IS_DEFAULT)).then_some(code)
     };
-    for (product, rows) in feed.groups(File::FareProducts, "fare_product_id").iter() {
+    for (product, rows) in feed.row_groups(GtfsFile::FareProducts, "fare_product_id").iter() {
         let mut of_default =
             rows.iter().filter_map(|&row| default_of(row).map(|category| (row, category)));
         let Some((row1, category1)) = of_default.next() else { continue };
         let other = of_default.find(|&(_, category)| category != category1);
         let Some((row2, category2)) = other else { continue };
-        out.add(&KIND, |sample| {
-            sample.put("fareProductId", table.texts("fare_product_id").text(product));
-            sample.put("csvRowNumber1", table.line(row1)).put("csvRowNumber2", table.line(row2));
-            sample.put("riderCategoryId1", categories.text(category1));
-            sample.put("riderCategoryId2", categories.text(category2));
+        out.add_notice(&KIND, |sample| {
+            sample.set_field(
+                "fareProductId",
+                table.text_column("fare_product_id").text_of_code(product),
+            );
+            sample
+                .set_field("csvRowNumber1", table.line_number(row1))
+                .set_field("csvRowNumber2", table.line_number(row2));
+            sample.set_field("riderCategoryId1", categories.text_of_code(category1));
+            sample.set_field("riderCategoryId2", categories.text_of_code(category2));
         });
     }
 }

@@ -2,32 +2,32 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&LIMIT_WITHOUT_TYPE, &TYPE_WITHOUT_LIMIT, &INVALID, &MISSING, &FORBIDDEN],
     files: &[],
-    check,
+    check: check_transfer_rules,
 };
 
-static LIMIT_WITHOUT_TYPE: Kind = Kind {
+static LIMIT_WITHOUT_TYPE: NoticeKind = NoticeKind {
     code: "fare_transfer_rule_duration_limit_without_type",
     severity: Severity::Error,
     fields: &[("csvRowNumber", "The line of the row.")],
     page: include_str!("fare_transfer_rule_duration_limit_without_type.md"),
 };
 
-static TYPE_WITHOUT_LIMIT: Kind = Kind {
+static TYPE_WITHOUT_LIMIT: NoticeKind = NoticeKind {
     code: "fare_transfer_rule_duration_limit_type_without_duration_limit",
     severity: Severity::Error,
     fields: &[("csvRowNumber", "The line of the row.")],
     page: include_str!("fare_transfer_rule_duration_limit_type_without_duration_limit.md"),
 };
 
-static INVALID: Kind = Kind {
+static INVALID: NoticeKind = NoticeKind {
     code: "fare_transfer_rule_invalid_transfer_count",
     severity: Severity::Error,
     fields: &[
@@ -37,14 +37,14 @@ static INVALID: Kind = Kind {
     page: include_str!("fare_transfer_rule_invalid_transfer_count.md"),
 };
 
-static MISSING: Kind = Kind {
+static MISSING: NoticeKind = NoticeKind {
     code: "fare_transfer_rule_without_transfer_count",
     severity: Severity::Error,
     fields: &[("csvRowNumber", "The line of the row.")],
     page: include_str!("fare_transfer_rule_without_transfer_count.md"),
 };
 
-static FORBIDDEN: Kind = Kind {
+static FORBIDDEN: NoticeKind = NoticeKind {
     code: "fare_transfer_rule_with_forbidden_transfer_count",
     severity: Severity::Error,
     fields: &[("csvRowNumber", "The line of the row.")],
@@ -55,15 +55,16 @@ static FORBIDDEN: Kind = Kind {
 const ANY_NUMBER: i32 = -1;
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::FareTransferRules);
-    let (from, to) = (table.texts("from_leg_group_id"), table.texts("to_leg_group_id"));
-    let counts = table.numbers("transfer_count");
-    let (limits, types) = (table.numbers("duration_limit"), table.numbers("duration_limit_type"));
+fn check_transfer_rules(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::FareTransferRules);
+    let (from, to) = (table.text_column("from_leg_group_id"), table.text_column("to_leg_group_id"));
+    let counts = table.number_column("transfer_count");
+    let (limits, types) =
+        (table.number_column("duration_limit"), table.number_column("duration_limit_type"));
     for row in table.rows() {
         let say = |kind, out: &mut Notices| {
-            out.add(kind, |sample| {
-                sample.put("csvRowNumber", table.line(row));
+            out.add_notice(kind, |sample| {
+                sample.set_field("csvRowNumber", table.line_number(row));
             });
         };
         match (limits.get(row), types.get(row)) {
@@ -75,8 +76,10 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
         let is_same_group = from.get(row).is_some() && from.get(row) == to.get(row);
         match (is_same_group, counts.get(row)) {
             (true, Some(count)) if count < ANY_NUMBER || count == 0 => {
-                out.add(&INVALID, |sample| {
-                    sample.put("csvRowNumber", table.line(row)).put("transferCount", count);
+                out.add_notice(&INVALID, |sample| {
+                    sample
+                        .set_field("csvRowNumber", table.line_number(row))
+                        .set_field("transferCount", count);
                 });
             }
             (true, None) => say(&MISSING, out),

@@ -2,14 +2,15 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{self, Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{self, GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[File::Timeframes], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[GtfsFile::Timeframes], check: check_timeframe_overlaps };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "timeframe_overlap",
     severity: Severity::Error,
     fields: &[
@@ -24,11 +25,12 @@ static KIND: Kind = Kind {
 };
 
 /// O(n log n): each is compared with the one that begins before it.
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::Timeframes);
-    let (groups, services) = (table.texts("timeframe_group_id"), table.texts("service_id"));
-    let (starts, ends) = (table.numbers("start_time"), table.numbers("end_time"));
-    let key = |row: u32| (groups.code(row), services.code(row));
+fn check_timeframe_overlaps(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::Timeframes);
+    let (groups, services) =
+        (table.text_column("timeframe_group_id"), table.text_column("service_id"));
+    let (starts, ends) = (table.number_column("start_time"), table.number_column("end_time"));
+    let key = |row: u32| (groups.code_of_row(row), services.code_of_row(row));
     // Without times they hold all day; as empty spans, they overlap with nothing here.
     let span = |row: u32| (starts.get_or(row, 0), ends.get_or(row, 0));
     let mut rows: Vec<u32> = table.rows().collect();
@@ -37,13 +39,13 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
         let &[previous, row] = pair else { continue };
         let (end, start) = (span(previous).1, span(row).0);
         if key(previous) == key(row) && start < end {
-            out.add(&KIND, |sample| {
-                sample.put("prevCsvRowNumber", table.line(previous));
-                sample.put("prevEndTime", gtfs::time_text(end));
-                sample.put("currCsvRowNumber", table.line(row));
-                sample.put("currStartTime", gtfs::time_text(start));
-                sample.put("timeframeGroupId", groups.get(row));
-                sample.put("serviceId", services.get(row));
+            out.add_notice(&KIND, |sample| {
+                sample.set_field("prevCsvRowNumber", table.line_number(previous));
+                sample.set_field("prevEndTime", gtfs::format_time(end));
+                sample.set_field("currCsvRowNumber", table.line_number(row));
+                sample.set_field("currStartTime", gtfs::format_time(start));
+                sample.set_field("timeframeGroupId", groups.get(row));
+                sample.set_field("serviceId", services.get(row));
             });
         }
     }

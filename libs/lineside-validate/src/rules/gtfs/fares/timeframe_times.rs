@@ -2,21 +2,22 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{self, Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{self, GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&HALF, &BEYOND], files: &[], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&HALF, &BEYOND], files: &[], check: check_timeframe_times };
 
-static HALF: Kind = Kind {
+static HALF: NoticeKind = NoticeKind {
     code: "timeframe_only_start_or_end_time_specified",
     severity: Severity::Error,
     fields: &[("csvRowNumber", "The line of the row.")],
     page: include_str!("timeframe_only_start_or_end_time_specified.md"),
 };
 
-static BEYOND: Kind = Kind {
+static BEYOND: NoticeKind = NoticeKind {
     code: "timeframe_start_or_end_time_greater_than_twenty_four_hours",
     severity: Severity::Error,
     fields: &[
@@ -31,21 +32,23 @@ static BEYOND: Kind = Kind {
 const MIDNIGHT: i32 = 24 * 3_600;
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::Timeframes);
-    let (starts, ends) = (table.numbers("start_time"), table.numbers("end_time"));
+fn check_timeframe_times(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::Timeframes);
+    let (starts, ends) = (table.number_column("start_time"), table.number_column("end_time"));
     for row in table.rows() {
         let (start, end) = (starts.get(row), ends.get(row));
         if start.is_some() != end.is_some() {
-            out.add(&HALF, |sample| {
-                sample.put("csvRowNumber", table.line(row));
+            out.add_notice(&HALF, |sample| {
+                sample.set_field("csvRowNumber", table.line_number(row));
             });
         }
         for (field, time) in [("start_time", start), ("end_time", end)] {
             let Some(time) = time.filter(|&time| time > MIDNIGHT) else { continue };
-            out.add(&BEYOND, |sample| {
-                sample.put("csvRowNumber", table.line(row)).put("fieldName", field);
-                sample.put("time", gtfs::time_text(time));
+            out.add_notice(&BEYOND, |sample| {
+                sample
+                    .set_field("csvRowNumber", table.line_number(row))
+                    .set_field("fieldName", field);
+                sample.set_field("time", gtfs::format_time(time));
             });
         }
     }

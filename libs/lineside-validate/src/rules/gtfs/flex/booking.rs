@@ -2,9 +2,9 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{self, Feed, File, Numbers, Table},
-    notice::{Kind, Sample, Severity},
+    Notices, ValidationContext,
+    gtfs::{self, GtfsFeed, GtfsFile, GtfsTable, NumberColumn},
+    notice::{NoticeKind, NoticeSample, Severity},
 };
 
 pub(super) static RULE: GtfsRule = GtfsRule {
@@ -22,7 +22,7 @@ pub(super) static RULE: GtfsRule = GtfsRule {
         &NO_LAST_TIME,
     ],
     files: &[],
-    check,
+    check: check_booking_rules,
 };
 
 const ROW: (&str, &str) = ("csvRowNumber", "The line of the booking rule.");
@@ -37,77 +37,77 @@ const LAST: (&str, &str) = ("priorNoticeLastDay", "Days before travel until whic
 const FROM: (&str, &str) =
     ("priorNoticeStartTime", "The time of the first day on which one books.");
 
-static FORBIDDEN_REAL_TIME: Kind = Kind {
+static FORBIDDEN_REAL_TIME: NoticeKind = NoticeKind {
     code: "forbidden_real_time_booking_field_value",
     severity: Severity::Error,
     fields: &[ROW, ID, NAMES],
     page: include_str!("forbidden_real_time_booking_field_value.md"),
 };
 
-static FORBIDDEN_SAME_DAY: Kind = Kind {
+static FORBIDDEN_SAME_DAY: NoticeKind = NoticeKind {
     code: "forbidden_same_day_booking_field_value",
     severity: Severity::Error,
     fields: &[ROW, ID, NAMES],
     page: include_str!("forbidden_same_day_booking_field_value.md"),
 };
 
-static FORBIDDEN_PRIOR_DAY: Kind = Kind {
+static FORBIDDEN_PRIOR_DAY: NoticeKind = NoticeKind {
     code: "forbidden_prior_day_booking_field_value",
     severity: Severity::Error,
     fields: &[ROW, ID, NAMES],
     page: include_str!("forbidden_prior_day_booking_field_value.md"),
 };
 
-static DURATION_MIN: Kind = Kind {
+static DURATION_MIN: NoticeKind = NoticeKind {
     code: "invalid_prior_notice_duration_min",
     severity: Severity::Error,
     fields: &[ROW, ID, MIN, MAX],
     page: include_str!("invalid_prior_notice_duration_min.md"),
 };
 
-static NO_DURATION_MIN: Kind = Kind {
+static NO_DURATION_MIN: NoticeKind = NoticeKind {
     code: "missing_prior_notice_duration_min",
     severity: Severity::Error,
     fields: &[ROW, ID],
     page: include_str!("missing_prior_notice_duration_min.md"),
 };
 
-static START_DAY: Kind = Kind {
+static START_DAY: NoticeKind = NoticeKind {
     code: "forbidden_prior_notice_start_day",
     severity: Severity::Error,
     fields: &[ROW, ID, FIRST, MAX],
     page: include_str!("forbidden_prior_notice_start_day.md"),
 };
 
-static START_TIME: Kind = Kind {
+static START_TIME: NoticeKind = NoticeKind {
     code: "forbidden_prior_notice_start_time",
     severity: Severity::Error,
     fields: &[ROW, ID, FROM],
     page: include_str!("forbidden_prior_notice_start_time.md"),
 };
 
-static NO_START_TIME: Kind = Kind {
+static NO_START_TIME: NoticeKind = NoticeKind {
     code: "missing_prior_notice_start_time",
     severity: Severity::Error,
     fields: &[ROW, ID, FIRST],
     page: include_str!("missing_prior_notice_start_time.md"),
 };
 
-static LAST_DAY_AFTER_START_DAY: Kind = Kind {
+static LAST_DAY_AFTER_START_DAY: NoticeKind = NoticeKind {
     code: "prior_notice_last_day_after_start_day",
     severity: Severity::Error,
     fields: &[ROW, LAST, FIRST],
     page: include_str!("prior_notice_last_day_after_start_day.md"),
 };
 
-static NO_LAST_DAY: Kind = Kind {
+static NO_LAST_DAY: NoticeKind = NoticeKind {
     code: "missing_prior_notice_last_day",
     severity: Severity::Error,
     fields: &[ROW, ID],
     page: include_str!("missing_prior_notice_last_day.md"),
 };
 
-static NO_LAST_TIME: Kind = Kind {
+static NO_LAST_TIME: NoticeKind = NoticeKind {
     code: "missing_prior_notice_last_time",
     severity: Severity::Error,
     fields: &[ROW, ID],
@@ -133,56 +133,56 @@ const REAL_TIME_FIELDS: [&str; 7] = [
 ];
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let rules = Rules::of(feed.table(File::BookingRules));
+fn check_booking_rules(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let rules = BookingRules::from_table(feed.table(GtfsFile::BookingRules));
     for row in rules.table.rows() {
-        rules.check_type(row, out);
+        rules.check_booking_type(row, out);
         rules.check_durations(row, out);
-        rules.check_start(row, out);
+        rules.check_prior_notice_start(row, out);
     }
 }
 
-struct Rules<'a> {
-    table: &'a Table,
-    types: Numbers<'a>,
-    min: Numbers<'a>,
-    max: Numbers<'a>,
-    last_day: Numbers<'a>,
-    last_time: Numbers<'a>,
-    start_day: Numbers<'a>,
-    start_time: Numbers<'a>,
+struct BookingRules<'a> {
+    table: &'a GtfsTable,
+    types: NumberColumn<'a>,
+    min: NumberColumn<'a>,
+    max: NumberColumn<'a>,
+    last_day: NumberColumn<'a>,
+    last_time: NumberColumn<'a>,
+    start_day: NumberColumn<'a>,
+    start_time: NumberColumn<'a>,
 }
 
-impl<'a> Rules<'a> {
-    fn of(table: &'a Table) -> Rules<'a> {
-        Rules {
+impl<'a> BookingRules<'a> {
+    fn from_table(table: &'a GtfsTable) -> BookingRules<'a> {
+        BookingRules {
             table,
-            types: table.numbers("booking_type"),
-            min: table.numbers("prior_notice_duration_min"),
-            max: table.numbers("prior_notice_duration_max"),
-            last_day: table.numbers("prior_notice_last_day"),
-            last_time: table.numbers("prior_notice_last_time"),
-            start_day: table.numbers("prior_notice_start_day"),
-            start_time: table.numbers("prior_notice_start_time"),
+            types: table.number_column("booking_type"),
+            min: table.number_column("prior_notice_duration_min"),
+            max: table.number_column("prior_notice_duration_max"),
+            last_day: table.number_column("prior_notice_last_day"),
+            last_time: table.number_column("prior_notice_last_time"),
+            start_day: table.number_column("prior_notice_start_day"),
+            start_time: table.number_column("prior_notice_start_time"),
         }
     }
 
-    fn say(
+    fn report_for_rule(
         &self,
-        kind: &'static Kind,
+        kind: &'static NoticeKind,
         row: u32,
         out: &mut Notices,
-        more: impl FnOnce(&mut Sample),
+        more: impl FnOnce(&mut NoticeSample),
     ) {
-        out.add(kind, |sample| {
-            sample.put("csvRowNumber", self.table.line(row));
-            sample.put("bookingRuleId", self.table.texts("booking_rule_id").get(row));
+        out.add_notice(kind, |sample| {
+            sample.set_field("csvRowNumber", self.table.line_number(row));
+            sample.set_field("bookingRuleId", self.table.text_column("booking_rule_id").get(row));
             more(sample);
         });
     }
 
     /// What may not be there, and what must, for each type of booking.
-    fn check_type(&self, row: u32, out: &mut Notices) {
+    fn check_booking_type(&self, row: u32, out: &mut Notices) {
         let (kind, fields): (_, &[&str]) = match self.types.get(row) {
             Some(REAL_TIME) => (&FORBIDDEN_REAL_TIME, &REAL_TIME_FIELDS),
             Some(SAME_DAY) => (&FORBIDDEN_SAME_DAY, &LAST_FIELDS),
@@ -190,28 +190,28 @@ impl<'a> Rules<'a> {
             _ => return,
         };
         let given: Vec<&str> =
-            fields.iter().copied().filter(|field| self.has(field, row)).collect();
+            fields.iter().copied().filter(|field| self.has_value(field, row)).collect();
         if !given.is_empty() {
-            self.say(kind, row, out, |sample| {
-                sample.put("fieldNames", given.join(", "));
+            self.report_for_rule(kind, row, out, |sample| {
+                sample.set_field("fieldNames", given.join(", "));
             });
         }
         let type_ = self.types.get(row);
         if type_ == Some(SAME_DAY) && self.min.get(row).is_none() {
-            self.say(&NO_DURATION_MIN, row, out, |_| {});
+            self.report_for_rule(&NO_DURATION_MIN, row, out, |_| {});
         }
         if type_ == Some(PRIOR_DAY) && self.last_day.get(row).is_none() {
-            self.say(&NO_LAST_DAY, row, out, |_| {});
+            self.report_for_rule(&NO_LAST_DAY, row, out, |_| {});
         }
         if type_ == Some(PRIOR_DAY) && self.last_time.get(row).is_none() {
-            self.say(&NO_LAST_TIME, row, out, |_| {});
+            self.report_for_rule(&NO_LAST_TIME, row, out, |_| {});
         }
     }
 
-    fn has(&self, field: &str, row: u32) -> bool {
+    fn has_value(&self, field: &str, row: u32) -> bool {
         match field {
-            "prior_notice_service_id" => self.table.texts(field).get(row).is_some(),
-            field => self.table.numbers(field).get(row).is_some(),
+            "prior_notice_service_id" => self.table.text_column(field).get(row).is_some(),
+            field => self.table.number_column(field).get(row).is_some(),
         }
     }
 
@@ -219,33 +219,39 @@ impl<'a> Rules<'a> {
         if let (Some(min), Some(max)) = (self.min.get(row), self.max.get(row))
             && max < min
         {
-            self.say(&DURATION_MIN, row, out, |sample| {
-                sample.put("priorNoticeDurationMin", min).put("priorNoticeDurationMax", max);
+            self.report_for_rule(&DURATION_MIN, row, out, |sample| {
+                sample
+                    .set_field("priorNoticeDurationMin", min)
+                    .set_field("priorNoticeDurationMax", max);
             });
         }
     }
 
-    fn check_start(&self, row: u32, out: &mut Notices) {
+    fn check_prior_notice_start(&self, row: u32, out: &mut Notices) {
         let (day, time) = (self.start_day.get(row), self.start_time.get(row));
         if let (Some(day), Some(max)) = (day, self.max.get(row)) {
-            self.say(&START_DAY, row, out, |sample| {
-                sample.put("priorNoticeStartDay", day).put("priorNoticeDurationMax", max);
+            self.report_for_rule(&START_DAY, row, out, |sample| {
+                sample
+                    .set_field("priorNoticeStartDay", day)
+                    .set_field("priorNoticeDurationMax", max);
             });
         }
         if let (Some(last), Some(first)) = (self.last_day.get(row), day)
             && last > first
         {
-            out.add(&LAST_DAY_AFTER_START_DAY, |sample| {
-                sample.put("csvRowNumber", self.table.line(row));
-                sample.put("priorNoticeLastDay", last).put("priorNoticeStartDay", first);
+            out.add_notice(&LAST_DAY_AFTER_START_DAY, |sample| {
+                sample.set_field("csvRowNumber", self.table.line_number(row));
+                sample
+                    .set_field("priorNoticeLastDay", last)
+                    .set_field("priorNoticeStartDay", first);
             });
         }
         match (day, time) {
-            (None, Some(time)) => self.say(&START_TIME, row, out, |sample| {
-                sample.put("priorNoticeStartTime", gtfs::time_text(time));
+            (None, Some(time)) => self.report_for_rule(&START_TIME, row, out, |sample| {
+                sample.set_field("priorNoticeStartTime", gtfs::format_time(time));
             }),
-            (Some(day), None) => self.say(&NO_START_TIME, row, out, |sample| {
-                sample.put("priorNoticeStartDay", day);
+            (Some(day), None) => self.report_for_rule(&NO_START_TIME, row, out, |sample| {
+                sample.set_field("priorNoticeStartDay", day);
             }),
             _ => {}
         }

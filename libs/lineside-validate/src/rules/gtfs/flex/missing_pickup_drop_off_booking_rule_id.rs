@@ -2,15 +2,18 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&KIND], files: &[File::StopTimes, File::BookingRules], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&KIND],
+    files: &[GtfsFile::StopTimes, GtfsFile::BookingRules],
+    check: check_booking_rule_ids,
+};
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "missing_pickup_drop_off_booking_rule_id",
     severity: Severity::Warning,
     fields: &[
@@ -25,32 +28,33 @@ static KIND: Kind = Kind {
 const MUST_PHONE: i32 = 2;
 
 /// O(n), and nothing where there are no booking rules or types.
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::StopTimes);
-    if !feed.table(File::BookingRules).is_there() {
+fn check_booking_rule_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::StopTimes);
+    if !feed.table(GtfsFile::BookingRules).is_there() {
         return;
     }
-    let (pickups, drop_offs) = (table.numbers("pickup_type"), table.numbers("drop_off_type"));
+    let (pickups, drop_offs) =
+        (table.number_column("pickup_type"), table.number_column("drop_off_type"));
     let sides = [
         (
             pickups,
-            table.numbers("start_pickup_drop_off_window"),
-            table.texts("pickup_booking_rule_id"),
+            table.number_column("start_pickup_drop_off_window"),
+            table.text_column("pickup_booking_rule_id"),
         ),
         (
             drop_offs,
-            table.numbers("end_pickup_drop_off_window"),
-            table.texts("drop_off_booking_rule_id"),
+            table.number_column("end_pickup_drop_off_window"),
+            table.text_column("drop_off_booking_rule_id"),
         ),
     ];
     for row in table.rows() {
         for (types, window, booking) in &sides {
             let must_phone = types.get(row) == Some(MUST_PHONE);
-            if must_phone && window.get(row).is_some() && booking.code(row).is_none() {
-                out.add(&KIND, |sample| {
-                    sample.put("csvRowNumber", table.line(row));
-                    sample.put("pickupType", pickups.get(row));
-                    sample.put("dropOffType", drop_offs.get(row));
+            if must_phone && window.get(row).is_some() && booking.code_of_row(row).is_none() {
+                out.add_notice(&KIND, |sample| {
+                    sample.set_field("csvRowNumber", table.line_number(row));
+                    sample.set_field("pickupType", pickups.get(row));
+                    sample.set_field("dropOffType", drop_offs.get(row));
                 });
             }
         }

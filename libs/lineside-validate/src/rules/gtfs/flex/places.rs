@@ -2,14 +2,15 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, simple::MISSING_REQUIRED_FIELD},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, simple::MISSING_REQUIRED_FIELD},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[], check: check_flex_places };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "forbidden_geography_id",
     severity: Severity::Error,
     fields: &[
@@ -22,25 +23,27 @@ static KIND: Kind = Kind {
 };
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
+fn check_flex_places(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     const FIELDS: [&str; 3] = ["stop_id", "location_group_id", "location_id"];
-    let table = feed.table(File::StopTimes);
-    if !FIELDS.iter().any(|field| table.has(field)) {
+    let table = feed.table(GtfsFile::StopTimes);
+    if !FIELDS.iter().any(|field| table.has_column(field)) {
         return;
     }
-    let places = FIELDS.map(|field| table.texts(field));
+    let places = FIELDS.map(|field| table.text_column(field));
     for row in table.rows() {
-        match places.iter().filter(|place| place.code(row).is_some()).count() {
+        match places.iter().filter(|place| place.code_of_row(row).is_some()).count() {
             1 => {}
-            0 => out.add(&MISSING_REQUIRED_FIELD, |sample| {
-                sample.put("filename", table.name()).put("csvRowNumber", table.line(row));
-                sample.put("fieldName", FIELDS[0]);
+            0 => out.add_notice(&MISSING_REQUIRED_FIELD, |sample| {
+                sample
+                    .set_field("filename", table.file_name())
+                    .set_field("csvRowNumber", table.line_number(row));
+                sample.set_field("fieldName", FIELDS[0]);
             }),
-            _ => out.add(&KIND, |sample| {
-                sample.put("csvRowNumber", table.line(row));
-                sample.put("stopId", places[0].get(row));
-                sample.put("locationGroupId", places[1].get(row));
-                sample.put("locationId", places[2].get(row));
+            _ => out.add_notice(&KIND, |sample| {
+                sample.set_field("csvRowNumber", table.line_number(row));
+                sample.set_field("stopId", places[0].get(row));
+                sample.set_field("locationGroupId", places[1].get(row));
+                sample.set_field("locationId", places[2].get(row));
             }),
         }
     }

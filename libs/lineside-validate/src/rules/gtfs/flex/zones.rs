@@ -5,28 +5,28 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
+    Notices, ValidationContext,
     gtfs::{
-        self, Feed, File, Numbers, Status, Zone,
-        area::{Exhausted, Steps, relation},
+        self, FlexZone, GtfsFeed, GtfsFile, NumberColumn, ReadStatus,
+        area::{StepBudget, StepsExhausted, relate_areas},
     },
-    notice::{Kind, Severity},
+    notice::{NoticeKind, Severity},
     rules::gtfs::basics::FOREIGN_KEY_VIOLATION,
 };
 
 pub(super) static IDS: GtfsRule = GtfsRule {
     kinds: &[&SHARED_ID],
-    files: &[File::Stops, File::LocationGroups],
-    check: check_ids,
+    files: &[GtfsFile::Stops, GtfsFile::LocationGroups],
+    check: check_zone_ids,
 };
 
 pub(super) static REFERENCES: GtfsRule =
-    GtfsRule { kinds: &[], files: &[File::StopTimes], check: check_references };
+    GtfsRule { kinds: &[], files: &[GtfsFile::StopTimes], check: check_zone_references };
 
 pub(super) static OVERLAPS: GtfsRule =
-    GtfsRule { kinds: &[&OVERLAP], files: &[File::StopTimes], check: check_overlaps };
+    GtfsRule { kinds: &[&OVERLAP], files: &[GtfsFile::StopTimes], check: check_zone_overlaps };
 
-static SHARED_ID: Kind = Kind {
+static SHARED_ID: NoticeKind = NoticeKind {
     code: "duplicate_geography_id",
     severity: Severity::Error,
     fields: &[
@@ -38,7 +38,7 @@ static SHARED_ID: Kind = Kind {
     page: include_str!("duplicate_geography_id.md"),
 };
 
-static OVERLAP: Kind = Kind {
+static OVERLAP: NoticeKind = NoticeKind {
     code: "overlapping_zone_and_pickup_drop_off_window",
     severity: Severity::Error,
     fields: &[
@@ -66,17 +66,18 @@ const KNOWN_MAX: usize = 1_000_000;
 pub(crate) const CODES_OF_ZONES: u64 = 3;
 
 /// Whether rules may rely on the zones: all could be read, or there are none.
-fn are_usable(feed: &Feed) -> bool {
-    matches!(feed.zones().status, Status::Parsed | Status::Missing)
+fn are_zones_usable(feed: &GtfsFeed) -> bool {
+    matches!(feed.flex_zones().status, ReadStatus::Parsed | ReadStatus::Missing)
 }
 
 /// O(n log n) in the zones and groups; stops are looked up.
-fn check_ids(feed: &Feed, _: &Context, out: &mut Notices) {
-    if !are_usable(feed) {
+fn check_zone_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    if !are_zones_usable(feed) {
         return;
     }
-    let (stops, groups) = (feed.table(File::Stops), feed.table(File::LocationGroups));
-    let (stop_ids, group_ids) = (stops.texts("stop_id"), groups.texts("location_group_id"));
+    let (stops, groups) = (feed.table(GtfsFile::Stops), feed.table(GtfsFile::LocationGroups));
+    let (stop_ids, group_ids) =
+        (stops.text_column("stop_id"), groups.text_column("location_group_id"));
     // Of each id that a group or a zone has: the first of each.
     let mut places: BTreeMap<&str, (Option<u32>, Option<u32>)> = BTreeMap::new();
     for row in groups.rows() {
@@ -84,50 +85,57 @@ fn check_ids(feed: &Feed, _: &Context, out: &mut Notices) {
             places.entry(id).or_default().0.get_or_insert(row);
         }
     }
-    for zone in &feed.zones().zones {
+    for zone in &feed.flex_zones().zones {
         places.entry(&zone.id).or_default().1.get_or_insert(zone.index);
     }
-    let rows = feed.groups(File::Stops, "stop_id");
+    let rows = feed.row_groups(GtfsFile::Stops, "stop_id");
     for (id, (group, zone)) in places {
-        let stop = stop_ids.find(id).and_then(|code| rows.rows(code).first().copied());
+        let stop = stop_ids.find_code(id).and_then(|code| rows.rows_of_code(code).first().copied());
         let n_files = [stop, group, zone].iter().flatten().count();
         if n_files > 1 {
-            out.add(&SHARED_ID, |sample| {
-                sample.put("geographyId", id);
-                sample.put("csvRowNumberA", stop.map(|row| stops.line(row)));
-                sample.put("csvRowNumberB", group.map(|row| groups.line(row)));
-                sample.put("featureIndex", zone);
+            out.add_notice(&SHARED_ID, |sample| {
+                sample.set_field("geographyId", id);
+                sample.set_field("csvRowNumberA", stop.map(|row| stops.line_number(row)));
+                sample.set_field("csvRowNumberB", group.map(|row| groups.line_number(row)));
+                sample.set_field("featureIndex", zone);
             });
         }
     }
 }
 
 /// O(n), and nothing where no stop time names a zone.
-fn check_references(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::StopTimes);
-    if !are_usable(feed) || !table.has("location_id") {
+fn check_zone_references(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::StopTimes);
+    if !are_zones_usable(feed) || !table.has_column("location_id") {
         return;
     }
-    let zones = table.texts("location_id");
-    let by_id = feed.zones().by_id();
-    let is_missing: Vec<bool> =
-        (0..zones.n_codes() as u32).map(|code| !by_id.contains_key(zones.text(code))).collect();
+    let zones = table.text_column("location_id");
+    let by_id = feed.flex_zones().zones_by_id();
+    let is_missing: Vec<bool> = (0..zones.count_codes() as u32)
+        .map(|code| !by_id.contains_key(zones.text_of_code(code)))
+        .collect();
     for row in table.rows() {
-        let Some(code) = zones.code(row).filter(|&code| is_missing[code as usize]) else {
+        let Some(code) = zones.code_of_row(row).filter(|&code| is_missing[code as usize]) else {
             continue;
         };
-        out.add(&FOREIGN_KEY_VIOLATION, |sample| {
-            sample.put("childFilename", table.name()).put("childFieldName", "location_id");
-            sample.put("parentFilename", "locations.geojson").put("parentFieldName", "id");
-            sample.put("fieldValue", zones.text(code)).put("csvRowNumber", table.line(row));
+        out.add_notice(&FOREIGN_KEY_VIOLATION, |sample| {
+            sample
+                .set_field("childFilename", table.file_name())
+                .set_field("childFieldName", "location_id");
+            sample
+                .set_field("parentFilename", "locations.geojson")
+                .set_field("parentFieldName", "id");
+            sample
+                .set_field("fieldValue", zones.text_of_code(code))
+                .set_field("csvRowNumber", table.line_number(row));
         });
     }
 }
 
 /// A stop time in a zone within a window.
-struct Ride<'a> {
+struct ZoneRide<'a> {
     row: u32,
-    zone: &'a Zone,
+    zone: &'a FlexZone,
     start: i32,
     end: i32,
     pickup: i32,
@@ -135,62 +143,68 @@ struct Ride<'a> {
 }
 
 /// O(n) and, for each trip, the square of its stop times in zones, bounded; each pair of zones is compared once.
-fn check_overlaps(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::StopTimes);
-    let zones = feed.zones();
-    if zones.status != Status::Parsed || !table.gives("location_id") {
+fn check_zone_overlaps(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::StopTimes);
+    let zones = feed.flex_zones();
+    if zones.status != ReadStatus::Parsed || !table.has_values("location_id") {
         return;
     }
-    let (ids, by_id) = (table.texts("location_id"), zones.by_id());
-    let starts = table.numbers("start_pickup_drop_off_window");
-    let ends = table.numbers("end_pickup_drop_off_window");
-    let (pickups, drop_offs) = (table.numbers("pickup_type"), table.numbers("drop_off_type"));
+    let (ids, by_id) = (table.text_column("location_id"), zones.zones_by_id());
+    let starts = table.number_column("start_pickup_drop_off_window");
+    let ends = table.number_column("end_pickup_drop_off_window");
+    let (pickups, drop_offs) =
+        (table.number_column("pickup_type"), table.number_column("drop_off_type"));
     let goes_on = || {
-        feed.look();
+        feed.unwind_if_cancelled();
         true
     };
-    let mut overlaps = Overlaps { known: HashMap::new(), steps: Steps::new(STEPS_MAX, &goes_on) };
-    for (_, rows) in feed.groups(File::StopTimes, "trip_id").iter() {
+    let mut overlaps =
+        ZoneOverlaps { known: HashMap::new(), steps: StepBudget::new(STEPS_MAX, &goes_on) };
+    for (_, rows) in feed.row_groups(GtfsFile::StopTimes, "trip_id").iter() {
         let ride = |&row: &u32| {
             let types = [pickups.get_or(row, 0), drop_offs.get_or(row, 0)];
             let is_known = !types.contains(&gtfs::UNRECOGNIZED);
             let zone = ids.get(row).filter(|_| is_known).and_then(|id| by_id.get(id))?;
             let (start, end) = (starts.get(row)?, ends.get(row)?);
-            Some(Ride { row, zone, start, end, pickup: types[0], drop_off: types[1] })
+            Some(ZoneRide { row, zone, start, end, pickup: types[0], drop_off: types[1] })
         };
-        let rides: Vec<Ride<'_>> = rows.iter().filter_map(ride).collect();
+        let rides: Vec<ZoneRide<'_>> = rows.iter().filter_map(ride).collect();
         let pairs = rides
             .iter()
             .enumerate()
             .flat_map(|(at, one)| rides[at + 1..].iter().map(move |other| (one, other)));
         for (at, (one, other)) in pairs.enumerate() {
             if at == PAIRS_MAX {
-                out.leave_off(&OVERLAP);
+                out.mark_incomplete(&OVERLAP);
                 break;
             }
             if !one.may_confuse(other) {
                 continue;
             }
-            match overlaps.ask(one.zone, other.zone) {
-                Ok(true) => say_overlap(feed, one, other, out),
+            match overlaps.do_zones_overlap(one.zone, other.zone) {
+                Ok(true) => report_overlap(feed, one, other, out),
                 Ok(false) => {}
-                Err(Exhausted) => out.leave_off(&OVERLAP),
+                Err(StepsExhausted) => out.mark_incomplete(&OVERLAP),
             }
         }
     }
 }
 
 /// Which zones overlap, as far as it is known.
-struct Overlaps<'a> {
+struct ZoneOverlaps<'a> {
     /// By the positions of both zones, the lower one first; also where it took too much to find out.
-    known: HashMap<(u32, u32), Result<bool, Exhausted>>,
+    known: HashMap<(u32, u32), Result<bool, StepsExhausted>>,
     /// What may still be done to find out.
-    steps: Steps<'a>,
+    steps: StepBudget<'a>,
 }
 
-impl Overlaps<'_> {
+impl ZoneOverlaps<'_> {
     /// Whether two zones overlap, if finding out does not take too much.
-    fn ask(&mut self, one: &Zone, other: &Zone) -> Result<bool, Exhausted> {
+    fn do_zones_overlap(
+        &mut self,
+        one: &FlexZone,
+        other: &FlexZone,
+    ) -> Result<bool, StepsExhausted> {
         if !one.area.bounds().meets(&other.area.bounds()) {
             return Ok(false);
         }
@@ -198,7 +212,7 @@ impl Overlaps<'_> {
         if let Some(known) = self.known.get(&pair) {
             return *known;
         }
-        let relation = relation(&one.area, &other.area, &mut self.steps);
+        let relation = relate_areas(&one.area, &other.area, &mut self.steps);
         let overlap = relation.map(|relation| relation.overlaps());
         if self.known.len() < KNOWN_MAX {
             self.known.insert(pair, overlap);
@@ -207,27 +221,27 @@ impl Overlaps<'_> {
     }
 }
 
-impl Ride<'_> {
+impl ZoneRide<'_> {
     /// Whether a rider within both zones, if they overlap, could not tell which of the two stop times is meant.
-    fn may_confuse(&self, other: &Ride<'_>) -> bool {
+    fn may_confuse(&self, other: &ZoneRide<'_>) -> bool {
         let is_alike = self.pickup == other.pickup || self.drop_off == other.drop_off;
         let meets = self.start < other.end && other.start < self.end;
         is_alike && meets && self.zone.index != other.zone.index
     }
 }
 
-fn say_overlap(feed: &Feed, one: &Ride<'_>, other: &Ride<'_>, out: &mut Notices) {
-    let table = feed.table(File::StopTimes);
-    let sequence: Numbers<'_> = table.numbers("stop_sequence");
-    out.add(&OVERLAP, |sample| {
-        sample.put("tripId", table.texts("trip_id").get(one.row));
-        sample.put("stopSequence1", sequence.get(one.row));
-        sample.put("locationId1", one.zone.id.as_str());
-        sample.put("startPickupDropOffWindow1", gtfs::time_text(one.start));
-        sample.put("endPickupDropOffWindow1", gtfs::time_text(one.end));
-        sample.put("stopSequence2", sequence.get(other.row));
-        sample.put("locationId2", other.zone.id.as_str());
-        sample.put("startPickupDropOffWindow2", gtfs::time_text(other.start));
-        sample.put("endPickupDropOffWindow2", gtfs::time_text(other.end));
+fn report_overlap(feed: &GtfsFeed, one: &ZoneRide<'_>, other: &ZoneRide<'_>, out: &mut Notices) {
+    let table = feed.table(GtfsFile::StopTimes);
+    let sequence: NumberColumn<'_> = table.number_column("stop_sequence");
+    out.add_notice(&OVERLAP, |sample| {
+        sample.set_field("tripId", table.text_column("trip_id").get(one.row));
+        sample.set_field("stopSequence1", sequence.get(one.row));
+        sample.set_field("locationId1", one.zone.id.as_str());
+        sample.set_field("startPickupDropOffWindow1", gtfs::format_time(one.start));
+        sample.set_field("endPickupDropOffWindow1", gtfs::format_time(one.end));
+        sample.set_field("stopSequence2", sequence.get(other.row));
+        sample.set_field("locationId2", other.zone.id.as_str());
+        sample.set_field("startPickupDropOffWindow2", gtfs::format_time(other.start));
+        sample.set_field("endPickupDropOffWindow2", gtfs::format_time(other.end));
     });
 }

@@ -2,24 +2,27 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, Table, language_tag, simple, zone_id},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, GtfsTable, normalize_language_tag, normalize_zone_id, simple},
+    notice::{NoticeKind, Severity},
 };
 
 pub(super) static AGENCIES: GtfsRule = GtfsRule {
     kinds: &[&MISSING_ID, &TIMEZONE, &LANGUAGE],
-    files: &[File::Agency],
+    files: &[GtfsFile::Agency],
     check: check_agencies,
 };
 
 pub(super) static ROUTES: GtfsRule =
-    GtfsRule { kinds: &[], files: &[File::Agency, File::Routes], check: check_routes };
+    GtfsRule { kinds: &[], files: &[GtfsFile::Agency, GtfsFile::Routes], check: check_routes };
 
-pub(super) static FARES: GtfsRule =
-    GtfsRule { kinds: &[], files: &[File::Agency, File::FareAttributes], check: check_fares };
+pub(super) static FARES: GtfsRule = GtfsRule {
+    kinds: &[],
+    files: &[GtfsFile::Agency, GtfsFile::FareAttributes],
+    check: check_fares,
+};
 
-static MISSING_ID: Kind = Kind {
+static MISSING_ID: NoticeKind = NoticeKind {
     code: "missing_required_agency_id",
     severity: Severity::Error,
     fields: &[
@@ -30,7 +33,7 @@ static MISSING_ID: Kind = Kind {
     page: include_str!("missing_required_agency_id.md"),
 };
 
-static TIMEZONE: Kind = Kind {
+static TIMEZONE: NoticeKind = NoticeKind {
     code: "inconsistent_agency_timezone",
     severity: Severity::Error,
     fields: &[
@@ -41,7 +44,7 @@ static TIMEZONE: Kind = Kind {
     page: include_str!("inconsistent_agency_timezone.md"),
 };
 
-static LANGUAGE: Kind = Kind {
+static LANGUAGE: NoticeKind = NoticeKind {
     code: "inconsistent_agency_lang",
     severity: Severity::Warning,
     fields: &[
@@ -53,41 +56,45 @@ static LANGUAGE: Kind = Kind {
 };
 
 /// O(n).
-fn check_agencies(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::Agency);
-    check_ids(table, table.len(), out);
-    let (zones, languages) = (table.texts("agency_timezone"), table.texts("agency_lang"));
+fn check_agencies(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::Agency);
+    check_agency_ids(table, table.len(), out);
+    let (zones, languages) =
+        (table.text_column("agency_timezone"), table.text_column("agency_lang"));
     // One agency agrees with itself. Each distinct text is read once.
-    let zone_ids: Vec<String> =
-        (0..zones.n_codes() as u32).filter_map(|code| zone_id(zones.text(code))).collect();
-    let zone_of = |row| zones.code(row).and_then(|code| zone_ids.get(code as usize));
-    let tags: Vec<String> = (0..languages.n_codes() as u32)
-        .filter_map(|code| language_tag(languages.text(code)))
+    let zone_ids: Vec<String> = (0..zones.count_codes() as u32)
+        .filter_map(|code| normalize_zone_id(zones.text_of_code(code)))
         .collect();
-    let tag_of = |row| languages.code(row).and_then(|code| tags.get(code as usize));
+    let zone_of = |row| zones.code_of_row(row).and_then(|code| zone_ids.get(code as usize));
+    let tags: Vec<String> = (0..languages.count_codes() as u32)
+        .filter_map(|code| normalize_language_tag(languages.text_of_code(code)))
+        .collect();
+    let tag_of = |row| languages.code_of_row(row).and_then(|code| tags.get(code as usize));
     let common_zone = zone_of(0);
     let common_tag = table.rows().find_map(tag_of);
     for row in table.rows() {
         if zone_of(row) != common_zone {
-            out.add(&TIMEZONE, |sample| {
-                sample.put("csvRowNumber", table.line(row));
-                sample.put("expected", common_zone.map(String::as_str));
-                sample.put("actual", zone_of(row).map(String::as_str));
+            out.add_notice(&TIMEZONE, |sample| {
+                sample.set_field("csvRowNumber", table.line_number(row));
+                sample.set_field("expected", common_zone.map(String::as_str));
+                sample.set_field("actual", zone_of(row).map(String::as_str));
             });
         }
         if let (Some(common), Some(tag)) = (common_tag, tag_of(row))
             && common != tag
         {
-            out.add(&LANGUAGE, |sample| {
-                sample.put("csvRowNumber", table.line(row));
-                sample.put("expected", language_of(common)).put("actual", language_of(tag));
+            out.add_notice(&LANGUAGE, |sample| {
+                sample.set_field("csvRowNumber", table.line_number(row));
+                sample
+                    .set_field("expected", primary_language(common))
+                    .set_field("actual", primary_language(tag));
             });
         }
     }
 }
 
 /// The language of a tag, without script, region and the rest.
-fn language_of(tag: &str) -> &str {
+fn primary_language(tag: &str) -> &str {
     match tag.split('-').next() {
         Some("x" | "und") | None => "",
         Some(language) => language,
@@ -95,29 +102,35 @@ fn language_of(tag: &str) -> &str {
 }
 
 /// O(n).
-fn check_routes(feed: &Feed, _: &Context, out: &mut Notices) {
-    check_ids(feed.table(File::Routes), feed.table(File::Agency).len(), out);
+fn check_routes(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    check_agency_ids(feed.table(GtfsFile::Routes), feed.table(GtfsFile::Agency).len(), out);
 }
 
 /// O(n).
-fn check_fares(feed: &Feed, _: &Context, out: &mut Notices) {
-    check_ids(feed.table(File::FareAttributes), feed.table(File::Agency).len(), out);
+fn check_fares(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    check_agency_ids(feed.table(GtfsFile::FareAttributes), feed.table(GtfsFile::Agency).len(), out);
 }
 
 /// Where there are several agencies, an id tells which one is meant; where there is one, an id keeps
 /// its meaning when another comes.
-fn check_ids(table: &Table, n_agencies: u32, out: &mut Notices) {
-    let ids = table.texts("agency_id");
-    for row in table.rows().filter(|&row| ids.code(row).is_none()) {
+fn check_agency_ids(table: &GtfsTable, n_agencies: u32, out: &mut Notices) {
+    let ids = table.text_column("agency_id");
+    for row in table.rows().filter(|&row| ids.code_of_row(row).is_none()) {
         match n_agencies {
             0 => {}
-            1 => {
-                simple::say_field(&simple::MISSING_RECOMMENDED_FIELD, table, row, "agency_id", out)
-            }
-            _ => out.add(&MISSING_ID, |sample| {
-                sample.put("filename", table.name()).put("csvRowNumber", table.line(row));
-                if table.spec().find_field("agency_name").is_some() {
-                    sample.put("agencyName", table.texts("agency_name").get(row));
+            1 => simple::report_field(
+                &simple::MISSING_RECOMMENDED_FIELD,
+                table,
+                row,
+                "agency_id",
+                out,
+            ),
+            _ => out.add_notice(&MISSING_ID, |sample| {
+                sample
+                    .set_field("filename", table.file_name())
+                    .set_field("csvRowNumber", table.line_number(row));
+                if table.file_spec().find_field_spec("agency_name").is_some() {
+                    sample.set_field("agencyName", table.text_column("agency_name").get(row));
                 }
             }),
         }

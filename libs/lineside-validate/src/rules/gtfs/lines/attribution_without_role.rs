@@ -2,14 +2,15 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[], check: check_attribution_roles };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "attribution_without_role",
     severity: Severity::Warning,
     fields: &[("csvRowNumber", "The line of the row."), ("attributionId", "Its id.")],
@@ -21,17 +22,17 @@ const ROLES: [&str; 3] = ["is_producer", "is_operator", "is_authority"];
 const ASSIGNED: i32 = 1;
 
 /// O(n). A file that has none of the columns is let be.
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::Attributions);
-    if !ROLES.iter().any(|role| table.has(role)) {
+fn check_attribution_roles(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::Attributions);
+    if !ROLES.iter().any(|role| table.has_column(role)) {
         return;
     }
-    let roles = ROLES.map(|role| table.numbers(role));
+    let roles = ROLES.map(|role| table.number_column(role));
     for row in table.rows() {
         if roles.iter().all(|role| role.get(row) != Some(ASSIGNED)) {
-            out.add(&KIND, |sample| {
-                sample.put("csvRowNumber", table.line(row));
-                sample.put("attributionId", table.texts("attribution_id").get(row));
+            out.add_notice(&KIND, |sample| {
+                sample.set_field("csvRowNumber", table.line_number(row));
+                sample.set_field("attributionId", table.text_column("attribution_id").get(row));
             });
         }
     }

@@ -4,14 +4,15 @@ use std::collections::{HashMap, hash_map::Entry};
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, UNRECOGNIZED},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, UNRECOGNIZED},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[File::Routes], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[GtfsFile::Routes], check: check_duplicate_route_names };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "duplicate_route_name",
     severity: Severity::Warning,
     fields: &[
@@ -28,14 +29,20 @@ static KIND: Kind = Kind {
 };
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::Routes);
-    let ids = table.texts("route_id");
-    let (short, long) = (table.texts("route_short_name"), table.texts("route_long_name"));
-    let (types, agencies) = (table.numbers("route_type"), table.texts("agency_id"));
+fn check_duplicate_route_names(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::Routes);
+    let ids = table.text_column("route_id");
+    let (short, long) =
+        (table.text_column("route_short_name"), table.text_column("route_long_name"));
+    let (types, agencies) = (table.number_column("route_type"), table.text_column("agency_id"));
     let mut seen = HashMap::new();
     for row in table.rows() {
-        let key = (short.code(row), long.code(row), types.get(row), agencies.code(row));
+        let key = (
+            short.code_of_row(row),
+            long.code_of_row(row),
+            types.get(row),
+            agencies.code_of_row(row),
+        );
         let first: u32 = match seen.entry(key) {
             Entry::Occupied(entry) => *entry.get(),
             Entry::Vacant(entry) => {
@@ -43,12 +50,18 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
                 continue;
             }
         };
-        out.add(&KIND, |sample| {
-            sample.put("csvRowNumber1", table.line(first)).put("routeId1", ids.get(first));
-            sample.put("csvRowNumber2", table.line(row)).put("routeId2", ids.get(row));
-            sample.put("routeShortName", short.get(row)).put("routeLongName", long.get(row));
-            sample.put("routeTypeValue", types.get_or(row, UNRECOGNIZED));
-            sample.put("agencyId", agencies.get(row));
+        out.add_notice(&KIND, |sample| {
+            sample
+                .set_field("csvRowNumber1", table.line_number(first))
+                .set_field("routeId1", ids.get(first));
+            sample
+                .set_field("csvRowNumber2", table.line_number(row))
+                .set_field("routeId2", ids.get(row));
+            sample
+                .set_field("routeShortName", short.get(row))
+                .set_field("routeLongName", long.get(row));
+            sample.set_field("routeTypeValue", types.get_or(row, UNRECOGNIZED));
+            sample.set_field("agencyId", agencies.get(row));
         });
     }
 }

@@ -2,21 +2,22 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&CONTACT, &DATE], files: &[], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&CONTACT, &DATE], files: &[], check: check_feed_info };
 
-static CONTACT: Kind = Kind {
+static CONTACT: NoticeKind = NoticeKind {
     code: "missing_feed_contact_email_and_url",
     severity: Severity::Warning,
     fields: &[("csvRowNumber", "The line of the row.")],
     page: include_str!("missing_feed_contact_email_and_url.md"),
 };
 
-static DATE: Kind = Kind {
+static DATE: NoticeKind = NoticeKind {
     code: "missing_feed_info_date",
     severity: Severity::Warning,
     fields: &[("csvRowNumber", "The line of the row."), ("fieldName", "The field that is empty.")],
@@ -24,14 +25,16 @@ static DATE: Kind = Kind {
 };
 
 /// O(n), for what is one row as a rule.
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::FeedInfo);
-    let (mails, urls) = (table.texts("feed_contact_email"), table.texts("feed_contact_url"));
-    let (starts, ends) = (table.numbers("feed_start_date"), table.numbers("feed_end_date"));
+fn check_feed_info(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::FeedInfo);
+    let (mails, urls) =
+        (table.text_column("feed_contact_email"), table.text_column("feed_contact_url"));
+    let (starts, ends) =
+        (table.number_column("feed_start_date"), table.number_column("feed_end_date"));
     for row in table.rows() {
-        if mails.code(row).is_none() && urls.code(row).is_none() {
-            out.add(&CONTACT, |sample| {
-                sample.put("csvRowNumber", table.line(row));
+        if mails.code_of_row(row).is_none() && urls.code_of_row(row).is_none() {
+            out.add_notice(&CONTACT, |sample| {
+                sample.set_field("csvRowNumber", table.line_number(row));
             });
         }
         let missing = match (starts.get(row), ends.get(row)) {
@@ -39,8 +42,10 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
             (None, Some(_)) => "feed_start_date",
             _ => continue,
         };
-        out.add(&DATE, |sample| {
-            sample.put("csvRowNumber", table.line(row)).put("fieldName", missing);
+        out.add_notice(&DATE, |sample| {
+            sample
+                .set_field("csvRowNumber", table.line_number(row))
+                .set_field("fieldName", missing);
         });
     }
 }

@@ -2,15 +2,18 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, language_tag},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, normalize_language_tag},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&KIND], files: &[File::Agency, File::FeedInfo], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&KIND],
+    files: &[GtfsFile::Agency, GtfsFile::FeedInfo],
+    check: check_feed_language,
+};
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "feed_info_lang_and_agency_lang_mismatch",
     severity: Severity::Warning,
     fields: &[
@@ -27,26 +30,28 @@ static KIND: Kind = Kind {
 const MANY: &str = "mul";
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let languages = feed.table(File::FeedInfo).texts("feed_lang");
-    let Some(feed_tag) = languages.get(0).and_then(language_tag) else { return };
+fn check_feed_language(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let languages = feed.table(GtfsFile::FeedInfo).text_column("feed_lang");
+    let Some(feed_tag) = languages.get(0).and_then(normalize_language_tag) else { return };
     if feed_tag == MANY {
         return;
     }
-    let table = feed.table(File::Agency);
-    let languages = table.texts("agency_lang");
-    let tags: Vec<Option<String>> =
-        (0..languages.n_codes() as u32).map(|code| language_tag(languages.text(code))).collect();
+    let table = feed.table(GtfsFile::Agency);
+    let languages = table.text_column("agency_lang");
+    let tags: Vec<Option<String>> = (0..languages.count_codes() as u32)
+        .map(|code| normalize_language_tag(languages.text_of_code(code)))
+        .collect();
     for row in table.rows() {
-        let Some(tag) = languages.code(row).and_then(|code| tags[code as usize].as_deref()) else {
+        let Some(tag) = languages.code_of_row(row).and_then(|code| tags[code as usize].as_deref())
+        else {
             continue;
         };
         if tag != feed_tag {
-            out.add(&KIND, |sample| {
-                sample.put("csvRowNumber", table.line(row));
-                sample.put("agencyId", table.texts("agency_id").get(row));
-                sample.put("agencyName", table.texts("agency_name").get(row));
-                sample.put("agencyLang", tag).put("feedLang", feed_tag.as_str());
+            out.add_notice(&KIND, |sample| {
+                sample.set_field("csvRowNumber", table.line_number(row));
+                sample.set_field("agencyId", table.text_column("agency_id").get(row));
+                sample.set_field("agencyName", table.text_column("agency_name").get(row));
+                sample.set_field("agencyLang", tag).set_field("feedLang", feed_tag.as_str());
             });
         }
     }

@@ -2,14 +2,15 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[], check: check_color_contrast };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "route_color_contrast",
     severity: Severity::Warning,
     fields: &[
@@ -26,17 +27,18 @@ static KIND: Kind = Kind {
 const LUMA_DIFFERENCE_MIN: i32 = 72;
 
 /// O(n). Routes that name only one of the two colors are let be.
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::Routes);
-    let (colors, text_colors) = (table.numbers("route_color"), table.numbers("route_text_color"));
+fn check_color_contrast(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::Routes);
+    let (colors, text_colors) =
+        (table.number_column("route_color"), table.number_column("route_text_color"));
     for row in table.rows() {
         let (Some(color), Some(text)) = (colors.get(row), text_colors.get(row)) else { continue };
-        if (luma(color) - luma(text)).abs() < LUMA_DIFFERENCE_MIN {
-            out.add(&KIND, |sample| {
-                sample.put("routeId", table.texts("route_id").get(row));
-                sample.put("csvRowNumber", table.line(row));
-                sample.put("routeColor", format!("#{color:06X}"));
-                sample.put("routeTextColor", format!("#{text:06X}"));
+        if (color_luma(color) - color_luma(text)).abs() < LUMA_DIFFERENCE_MIN {
+            out.add_notice(&KIND, |sample| {
+                sample.set_field("routeId", table.text_column("route_id").get(row));
+                sample.set_field("csvRowNumber", table.line_number(row));
+                sample.set_field("routeColor", format!("#{color:06X}"));
+                sample.set_field("routeTextColor", format!("#{text:06X}"));
             });
         }
     }
@@ -44,7 +46,7 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
 
 /// How bright a color is, from 0 to 255 (ITU-R BT.601, with weights of two decimals),
 /// rounded down.
-fn luma(color: i32) -> i32 {
+fn color_luma(color: i32) -> i32 {
     let [_, red, green, blue] = color.to_be_bytes().map(f64::from);
     (0.30 * red + 0.59 * green + 0.11 * blue) as i32
 }

@@ -2,22 +2,25 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, Table},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, GtfsTable},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&BOTH_MISSING, &CONTAINED, &TOO_LONG, &DESCRIPTION], files: &[], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&BOTH_MISSING, &CONTAINED, &TOO_LONG, &DESCRIPTION],
+    files: &[],
+    check: check_route_names,
+};
 
-static BOTH_MISSING: Kind = Kind {
+static BOTH_MISSING: NoticeKind = NoticeKind {
     code: "route_both_short_and_long_name_missing",
     severity: Severity::Error,
     fields: &[("routeId", "The route."), ("csvRowNumber", "The line of the row.")],
     page: include_str!("route_both_short_and_long_name_missing.md"),
 };
 
-static CONTAINED: Kind = Kind {
+static CONTAINED: NoticeKind = NoticeKind {
     code: "route_long_name_contains_short_name",
     severity: Severity::Warning,
     fields: &[
@@ -29,7 +32,7 @@ static CONTAINED: Kind = Kind {
     page: include_str!("route_long_name_contains_short_name.md"),
 };
 
-static TOO_LONG: Kind = Kind {
+static TOO_LONG: NoticeKind = NoticeKind {
     code: "route_short_name_too_long",
     severity: Severity::Warning,
     fields: &[
@@ -40,7 +43,7 @@ static TOO_LONG: Kind = Kind {
     page: include_str!("route_short_name_too_long.md"),
 };
 
-static DESCRIPTION: Kind = Kind {
+static DESCRIPTION: NoticeKind = NoticeKind {
     code: "same_name_and_description_for_route",
     severity: Severity::Warning,
     fields: &[
@@ -57,62 +60,64 @@ static DESCRIPTION: Kind = Kind {
 const SHORT_NAME_CHARS_MAX: usize = 12;
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::Routes);
-    let short_names = table.texts("route_short_name");
-    let long_names = table.texts("route_long_name");
-    let descriptions = table.texts("route_desc");
+fn check_route_names(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::Routes);
+    let short_names = table.text_column("route_short_name");
+    let long_names = table.text_column("route_long_name");
+    let descriptions = table.text_column("route_desc");
     for row in table.rows() {
         let (short, long) = (short_names.get(row), long_names.get(row));
-        check_names(table, row, short, long, out);
+        check_name_pair(table, row, short, long, out);
         let Some(description) = descriptions.get(row) else { continue };
         let same = [("route_short_name", short), ("route_long_name", long)]
             .into_iter()
-            .find(|(_, name)| name.is_some_and(|name| is_same_in_any_case(name, description)));
+            .find(|(_, name)| name.is_some_and(|name| equals_ignoring_case(name, description)));
         if let Some((field, _)) = same {
-            out.add(&DESCRIPTION, |sample| {
-                sample.put("csvRowNumber", table.line(row));
-                sample.put("routeId", table.texts("route_id").get(row));
-                sample.put("routeDesc", description).put("specifiedField", field);
+            out.add_notice(&DESCRIPTION, |sample| {
+                sample.set_field("csvRowNumber", table.line_number(row));
+                sample.set_field("routeId", table.text_column("route_id").get(row));
+                sample.set_field("routeDesc", description).set_field("specifiedField", field);
             });
         }
     }
 }
 
-fn check_names(
-    table: &Table,
+fn check_name_pair(
+    table: &GtfsTable,
     row: u32,
     short: Option<&str>,
     long: Option<&str>,
     out: &mut Notices,
 ) {
     if short.is_none() && long.is_none() {
-        out.add(&BOTH_MISSING, |sample| {
-            sample.put("routeId", table.texts("route_id").get(row));
-            sample.put("csvRowNumber", table.line(row));
+        out.add_notice(&BOTH_MISSING, |sample| {
+            sample.set_field("routeId", table.text_column("route_id").get(row));
+            sample.set_field("csvRowNumber", table.line_number(row));
         });
     }
     let is_long = |name: &str| name.encode_utf16().nth(SHORT_NAME_CHARS_MAX).is_some();
     if short.is_some_and(is_long) {
-        out.add(&TOO_LONG, |sample| {
-            sample.put("routeId", table.texts("route_id").get(row));
-            sample.put("csvRowNumber", table.line(row)).put("routeShortName", short);
+        out.add_notice(&TOO_LONG, |sample| {
+            sample.set_field("routeId", table.text_column("route_id").get(row));
+            sample
+                .set_field("csvRowNumber", table.line_number(row))
+                .set_field("routeShortName", short);
         });
     }
     if let (Some(short), Some(long)) = (short, long)
-        && begins_with(long, short)
+        && begins_with_word(long, short)
     {
-        out.add(&CONTAINED, |sample| {
-            sample.put("routeId", table.texts("route_id").get(row));
-            sample.put("csvRowNumber", table.line(row));
-            sample.put("routeShortName", short).put("routeLongName", long);
+        out.add_notice(&CONTAINED, |sample| {
+            sample.set_field("routeId", table.text_column("route_id").get(row));
+            sample.set_field("csvRowNumber", table.line_number(row));
+            sample.set_field("routeShortName", short).set_field("routeLongName", long);
         });
     }
 }
 
 /// Whether a name begins with another as a word of its own, in whatever case: nothing, a blank, a
 /// hyphen or a parenthesis follows.
-fn begins_with(long: &str, short: &str) -> bool {
+fn begins_with_word(long: &str, short: &str) -> bool {
     if !long.to_lowercase().starts_with(&short.to_lowercase()) {
         return false;
     }
@@ -125,16 +130,16 @@ fn begins_with(long: &str, short: &str) -> bool {
 }
 
 /// Letter by letter, as letters with several capitals (`ß`) stand for themselves here.
-fn is_same_in_any_case(one: &str, other: &str) -> bool {
+fn equals_ignoring_case(one: &str, other: &str) -> bool {
     let fold = |c: char| {
-        let upper = only(c.to_uppercase()).unwrap_or(c);
-        only(upper.to_lowercase()).unwrap_or(upper)
+        let upper = only_item(c.to_uppercase()).unwrap_or(c);
+        only_item(upper.to_lowercase()).unwrap_or(upper)
     };
     one.chars().map(fold).eq(other.chars().map(fold))
 }
 
 /// The only one, if there is one.
-fn only(mut chars: impl Iterator<Item = char>) -> Option<char> {
+fn only_item(mut chars: impl Iterator<Item = char>) -> Option<char> {
     chars.next().filter(|_| chars.next().is_none())
 }
 
@@ -151,18 +156,18 @@ mod tests {
             ("N1(night)", "n1"),
             ("Å) b", "å"),
         ] {
-            assert!(begins_with(long, short), "{long} {short}");
+            assert!(begins_with_word(long, short), "{long} {short}");
         }
         for (long, short) in [("100 Harbour", "10"), ("Harbour 10", "10"), ("10: Harbour", "10")] {
-            assert!(!begins_with(long, short), "{long} {short}");
+            assert!(!begins_with_word(long, short), "{long} {short}");
         }
     }
 
     #[test]
     fn texts_are_compared_in_any_case() {
-        assert!(is_same_in_any_case("Harbour Ö", "hARBOUR ö"));
-        assert!(is_same_in_any_case("Straße", "straße"));
-        assert!(!is_same_in_any_case("Straße", "STRASSE"));
-        assert!(!is_same_in_any_case("Harbour", "Harbour "));
+        assert!(equals_ignoring_case("Harbour Ö", "hARBOUR ö"));
+        assert!(equals_ignoring_case("Straße", "straße"));
+        assert!(!equals_ignoring_case("Straße", "STRASSE"));
+        assert!(!equals_ignoring_case("Harbour", "Harbour "));
     }
 }

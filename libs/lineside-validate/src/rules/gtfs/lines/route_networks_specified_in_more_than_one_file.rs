@@ -2,18 +2,18 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&KIND],
-    files: &[File::Routes, File::RouteNetworks, File::Networks],
-    check,
+    files: &[GtfsFile::Routes, GtfsFile::RouteNetworks, GtfsFile::Networks],
+    check: check_route_networks,
 };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "route_networks_specified_in_more_than_one_file",
     severity: Severity::Error,
     fields: &[
@@ -25,16 +25,18 @@ static KIND: Kind = Kind {
 };
 
 /// O(1): the column counts, whatever stands in it.
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let routes = feed.table(File::Routes);
-    if !routes.has("network_id") {
+fn check_route_networks(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let routes = feed.table(GtfsFile::Routes);
+    if !routes.has_column("network_id") {
         return;
     }
-    for file in [File::RouteNetworks, File::Networks] {
+    for file in [GtfsFile::RouteNetworks, GtfsFile::Networks] {
         if feed.table(file).is_there() {
-            out.add(&KIND, |sample| {
-                sample.put("fieldName", "network_id").put("fileNameA", routes.name());
-                sample.put("fileNameB", file.name());
+            out.add_notice(&KIND, |sample| {
+                sample
+                    .set_field("fieldName", "network_id")
+                    .set_field("fileNameA", routes.file_name());
+                sample.set_field("fileNameB", file.file_name());
             });
         }
     }

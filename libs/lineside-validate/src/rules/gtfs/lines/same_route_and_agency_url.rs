@@ -4,19 +4,19 @@ use std::collections::HashMap;
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&KIND],
     // The reference judges the pages of stops in the same breath.
-    files: &[File::Agency, File::Routes, File::Stops],
-    check,
+    files: &[GtfsFile::Agency, GtfsFile::Routes, GtfsFile::Stops],
+    check: check_route_urls,
 };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "same_route_and_agency_url",
     severity: Severity::Warning,
     fields: &[
@@ -30,30 +30,30 @@ static KIND: Kind = Kind {
 };
 
 /// O(n), and one notice for each pair of a route and an agency.
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let (agencies, routes) = (feed.table(File::Agency), feed.table(File::Routes));
+fn check_route_urls(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let (agencies, routes) = (feed.table(GtfsFile::Agency), feed.table(GtfsFile::Routes));
     let mut by_url: HashMap<String, Vec<u32>> = HashMap::new();
-    let agency_urls = agencies.texts("agency_url");
+    let agency_urls = agencies.text_column("agency_url");
     for row in agencies.rows() {
         if let Some(url) = agency_urls.get(row) {
             by_url.entry(url.to_ascii_lowercase()).or_default().push(row);
         }
     }
-    let urls = routes.texts("route_url");
-    let same: Vec<&[u32]> = (0..urls.n_codes() as u32)
+    let urls = routes.text_column("route_url");
+    let same: Vec<&[u32]> = (0..urls.count_codes() as u32)
         .map(|code| {
-            by_url.get(&urls.text(code).to_ascii_lowercase()).map_or(&[][..], Vec::as_slice)
+            by_url.get(&urls.text_of_code(code).to_ascii_lowercase()).map_or(&[][..], Vec::as_slice)
         })
         .collect();
     for row in routes.rows() {
-        let Some(code) = urls.code(row) else { continue };
+        let Some(code) = urls.code_of_row(row) else { continue };
         for &agency in same[code as usize] {
-            out.add(&KIND, |sample| {
-                sample.put("routeCsvRowNumber", routes.line(row));
-                sample.put("routeId", routes.texts("route_id").get(row));
-                sample.put("agencyName", agencies.texts("agency_name").get(agency));
-                sample.put("routeUrl", urls.text(code));
-                sample.put("agencyCsvRowNumber", agencies.line(agency));
+            out.add_notice(&KIND, |sample| {
+                sample.set_field("routeCsvRowNumber", routes.line_number(row));
+                sample.set_field("routeId", routes.text_column("route_id").get(row));
+                sample.set_field("agencyName", agencies.text_column("agency_name").get(agency));
+                sample.set_field("routeUrl", urls.text_of_code(code));
+                sample.set_field("agencyCsvRowNumber", agencies.line_number(agency));
             });
         }
     }

@@ -2,14 +2,15 @@
 
 use super::{GtfsRule, locations::LINE};
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[], check: check_exit_gates };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "bidirectional_exit_gate",
     severity: Severity::Error,
     fields: &[
@@ -24,15 +25,15 @@ static KIND: Kind = Kind {
 const EXIT_GATE: i32 = 7;
 
 /// O(pathways).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let pathways = feed.table(File::Pathways);
-    let modes = pathways.numbers("pathway_mode");
-    let bidirectional = pathways.numbers("is_bidirectional");
+fn check_exit_gates(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let pathways = feed.table(GtfsFile::Pathways);
+    let modes = pathways.number_column("pathway_mode");
+    let bidirectional = pathways.number_column("is_bidirectional");
     for row in pathways.rows() {
         if modes.get(row) == Some(EXIT_GATE) && bidirectional.get(row) == Some(1) {
-            out.add(&KIND, |sample| {
-                sample.put("csvRowNumber", pathways.line(row));
-                sample.put("pathwayMode", EXIT_GATE).put("isBidirectional", 1);
+            out.add_notice(&KIND, |sample| {
+                sample.set_field("csvRowNumber", pathways.line_number(row));
+                sample.set_field("pathwayMode", EXIT_GATE).set_field("isBidirectional", 1);
             });
         }
     }

@@ -2,15 +2,18 @@
 
 use super::{GtfsRule, locations::LINE, transfer_ends::IN_SEAT};
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, UNRECOGNIZED},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, UNRECOGNIZED},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&KIND], files: &[File::Transfers, File::Routes], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&KIND],
+    files: &[GtfsFile::Transfers, GtfsFile::Routes],
+    check: check_in_seat_route_types,
+};
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "inconsistent_route_type_for_in_seat_transfer",
     severity: Severity::Warning,
     fields: &[
@@ -24,24 +27,25 @@ static KIND: Kind = Kind {
 };
 
 /// O(transfers).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let (transfers, routes) = (feed.table(File::Transfers), feed.table(File::Routes));
-    let kinds = transfers.numbers("transfer_type");
-    let (from, to) = (transfers.texts("from_route_id"), transfers.texts("to_route_id"));
-    let from_rows = feed.link(File::Transfers, "from_route_id", File::Routes, "route_id");
-    let to_rows = feed.link(File::Transfers, "to_route_id", File::Routes, "route_id");
-    let modes = routes.numbers("route_type");
+fn check_in_seat_route_types(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let (transfers, routes) = (feed.table(GtfsFile::Transfers), feed.table(GtfsFile::Routes));
+    let kinds = transfers.number_column("transfer_type");
+    let (from, to) = (transfers.text_column("from_route_id"), transfers.text_column("to_route_id"));
+    let from_rows =
+        feed.row_link(GtfsFile::Transfers, "from_route_id", GtfsFile::Routes, "route_id");
+    let to_rows = feed.row_link(GtfsFile::Transfers, "to_route_id", GtfsFile::Routes, "route_id");
+    let modes = routes.number_column("route_type");
     for row in transfers.rows().filter(|&row| kinds.get(row) == Some(IN_SEAT)) {
-        let from_route = from.code(row).and_then(|code| from_rows.row(code));
-        let to_route = to.code(row).and_then(|code| to_rows.row(code));
+        let from_route = from.code_of_row(row).and_then(|code| from_rows.row_of_code(code));
+        let to_route = to.code_of_row(row).and_then(|code| to_rows.row_of_code(code));
         let (Some(from_route), Some(to_route)) = (from_route, to_route) else { continue };
         let mode = |route| modes.get_or(route, UNRECOGNIZED);
         if mode(from_route) != mode(to_route) {
-            out.add(&KIND, |sample| {
-                sample.put("csvRowNumber", transfers.line(row));
-                sample.put("fromRouteId", from.get(row)).put("toRouteId", to.get(row));
-                sample.put("fromRouteType", mode_name(mode(from_route)));
-                sample.put("toRouteType", mode_name(mode(to_route)));
+            out.add_notice(&KIND, |sample| {
+                sample.set_field("csvRowNumber", transfers.line_number(row));
+                sample.set_field("fromRouteId", from.get(row)).set_field("toRouteId", to.get(row));
+                sample.set_field("fromRouteType", mode_name(mode(from_route)));
+                sample.set_field("toRouteType", mode_name(mode(to_route)));
             });
         }
     }

@@ -3,34 +3,37 @@
 use super::{
     GtfsRule,
     locations::{
-        BOARDING_AREA, ENTRANCE, GENERIC_NODE, LINE, LOCATION_TYPE, Locations, PARENT, STATION,
-        STOP, STOP_ID, STOP_NAME, put_stop,
+        BOARDING_AREA, ENTRANCE, GENERIC_NODE, LINE, LOCATION_TYPE, LocationIndex, PARENT, STATION,
+        STOP, STOP_ID, STOP_NAME, set_stop_fields,
     },
 };
 use crate::{
-    Context, Notices,
-    gtfs::Feed,
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::GtfsFeed,
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&WITHOUT_PARENT, &PLATFORM, &STATION_WITH_PARENT], files: &[], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&WITHOUT_PARENT, &PLATFORM, &STATION_WITH_PARENT],
+    files: &[],
+    check: check_location_types,
+};
 
-static WITHOUT_PARENT: Kind = Kind {
+static WITHOUT_PARENT: NoticeKind = NoticeKind {
     code: "location_without_parent_station",
     severity: Severity::Error,
     fields: &[LINE, STOP_ID, STOP_NAME, LOCATION_TYPE],
     page: include_str!("location_without_parent_station.md"),
 };
 
-static PLATFORM: Kind = Kind {
+static PLATFORM: NoticeKind = NoticeKind {
     code: "platform_without_parent_station",
     severity: Severity::Info,
     fields: &[LINE, STOP_ID, STOP_NAME],
     page: include_str!("platform_without_parent_station.md"),
 };
 
-static STATION_WITH_PARENT: Kind = Kind {
+static STATION_WITH_PARENT: NoticeKind = NoticeKind {
     code: "station_with_parent_station",
     severity: Severity::Error,
     fields: &[LINE, STOP_ID, STOP_NAME, PARENT],
@@ -38,23 +41,23 @@ static STATION_WITH_PARENT: Kind = Kind {
 };
 
 /// O(stops).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let stops = Locations::of(feed);
-    let platforms = stops.table.texts("platform_code");
+fn check_location_types(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let stops = LocationIndex::from_feed(feed);
+    let platforms = stops.table.text_column("platform_code");
     for row in stops.table.rows() {
-        let kind = match (stops.type_of(row), stops.parents.code(row).is_some()) {
+        let kind = match (stops.location_type(row), stops.parents.code_of_row(row).is_some()) {
             (STATION, true) => &STATION_WITH_PARENT,
             // What is numbered among others is part of something.
-            (STOP, false) if platforms.code(row).is_some() => &PLATFORM,
+            (STOP, false) if platforms.code_of_row(row).is_some() => &PLATFORM,
             (ENTRANCE | GENERIC_NODE | BOARDING_AREA, false) => &WITHOUT_PARENT,
             _ => continue,
         };
-        out.add(kind, |sample| {
-            put_stop(sample, stops.table, row);
+        out.add_notice(kind, |sample| {
+            set_stop_fields(sample, stops.table, row);
             if kind.code == WITHOUT_PARENT.code {
-                sample.put("locationType", stops.type_of(row));
+                sample.set_field("locationType", stops.location_type(row));
             }
-            sample.put("parentStation", stops.parents.get(row));
+            sample.set_field("parentStation", stops.parents.get(row));
         });
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    gtfs::{Feed, File, Link, Numbers, Table, Texts},
-    notice::Sample,
+    gtfs::{GtfsFeed, GtfsFile, GtfsTable, NumberColumn, RowLink, TextColumn},
+    notice::NoticeSample,
 };
 
 /// A stop or, if it is part of a station, a platform: what an empty `location_type` means.
@@ -22,7 +22,7 @@ pub(super) const LOCATION_TYPE: (&str, &str) = ("locationType", "What kind of lo
 pub(super) const PARENT: (&str, &str) = ("parentStation", "The location that it is part of.");
 
 /// The name of a location type, as reports write it.
-pub(super) fn type_name(location_type: i32) -> &'static str {
+pub(super) fn location_type_name(location_type: i32) -> &'static str {
     match location_type {
         STOP => "STOP",
         STATION => "STATION",
@@ -34,10 +34,14 @@ pub(super) fn type_name(location_type: i32) -> &'static str {
 }
 
 /// Says which location a notice is about: its line, id and name.
-pub(super) fn put_stop<'a>(sample: &'a mut Sample, stops: &Table, row: u32) -> &'a mut Sample {
-    sample.put("csvRowNumber", stops.line(row));
-    sample.put("stopId", stops.texts("stop_id").get(row));
-    sample.put("stopName", stops.texts("stop_name").get(row))
+pub(super) fn set_stop_fields<'a>(
+    sample: &'a mut NoticeSample,
+    stops: &GtfsTable,
+    row: u32,
+) -> &'a mut NoticeSample {
+    sample.set_field("csvRowNumber", stops.line_number(row));
+    sample.set_field("stopId", stops.text_column("stop_id").get(row));
+    sample.set_field("stopName", stops.text_column("stop_name").get(row))
 }
 
 /// How far up a station is looked for: a boarding area is part of a platform, and that of a
@@ -45,52 +49,57 @@ pub(super) fn put_stop<'a>(sample: &'a mut Sample, stops: &Table, row: u32) -> &
 const LEVELS: usize = 3;
 
 /// The rows of stops.txt as places that are part of others.
-pub(super) struct Locations<'a> {
-    pub(super) table: &'a Table,
-    pub(super) ids: Texts<'a>,
-    pub(super) parents: Texts<'a>,
-    types: Numbers<'a>,
-    rows_of_ids: Arc<Link>,
-    rows_of_parents: Arc<Link>,
+pub(super) struct LocationIndex<'a> {
+    pub(super) table: &'a GtfsTable,
+    pub(super) ids: TextColumn<'a>,
+    pub(super) parents: TextColumn<'a>,
+    types: NumberColumn<'a>,
+    rows_of_ids: Arc<RowLink>,
+    rows_of_parents: Arc<RowLink>,
 }
 
-impl<'a> Locations<'a> {
-    pub(super) fn of(feed: &'a Feed) -> Locations<'a> {
-        let table = feed.table(File::Stops);
-        Locations {
+impl<'a> LocationIndex<'a> {
+    pub(super) fn from_feed(feed: &'a GtfsFeed) -> LocationIndex<'a> {
+        let table = feed.table(GtfsFile::Stops);
+        LocationIndex {
             table,
-            ids: table.texts("stop_id"),
-            parents: table.texts("parent_station"),
-            types: table.numbers("location_type"),
-            rows_of_ids: feed.link(File::Stops, "stop_id", File::Stops, "stop_id"),
-            rows_of_parents: feed.link(File::Stops, "parent_station", File::Stops, "stop_id"),
+            ids: table.text_column("stop_id"),
+            parents: table.text_column("parent_station"),
+            types: table.number_column("location_type"),
+            rows_of_ids: feed.row_link(GtfsFile::Stops, "stop_id", GtfsFile::Stops, "stop_id"),
+            rows_of_parents: feed.row_link(
+                GtfsFile::Stops,
+                "parent_station",
+                GtfsFile::Stops,
+                "stop_id",
+            ),
         }
     }
 
     /// What a row is.
-    pub(super) fn type_of(&self, row: u32) -> i32 {
+    pub(super) fn location_type(&self, row: u32) -> i32 {
         self.types.get_or(row, STOP)
     }
 
     /// The first row with the id of a row: itself, unless ids repeat.
-    pub(super) fn first(&self, row: u32) -> Option<u32> {
-        self.rows_of_ids.row(self.ids.code(row)?)
+    pub(super) fn first_row_of_id(&self, row: u32) -> Option<u32> {
+        self.rows_of_ids.row_of_code(self.ids.code_of_row(row)?)
     }
 
     /// The row of the location that a row is part of.
-    pub(super) fn parent(&self, row: u32) -> Option<u32> {
-        self.rows_of_parents.row(self.parents.code(row)?)
+    pub(super) fn parent_row(&self, row: u32) -> Option<u32> {
+        self.rows_of_parents.row_of_code(self.parents.code_of_row(row)?)
     }
 
     /// Whether others say that they are part of the location of a row.
-    pub(super) fn has_parts(&self, row: u32) -> bool {
-        self.ids.get(row).is_some_and(|id| self.parents.find(id).is_some())
+    pub(super) fn has_children(&self, row: u32) -> bool {
+        self.ids.get(row).is_some_and(|id| self.parents.find_code(id).is_some())
     }
 
     /// The row of the station that a row is part of, or is.
-    pub(super) fn station(&self, row: u32) -> Option<u32> {
-        std::iter::successors(self.first(row), |&row| self.parent(row))
+    pub(super) fn station_row(&self, row: u32) -> Option<u32> {
+        std::iter::successors(self.first_row_of_id(row), |&row| self.parent_row(row))
             .take(LEVELS)
-            .find(|&row| self.type_of(row) == STATION)
+            .find(|&row| self.location_type(row) == STATION)
     }
 }

@@ -2,18 +2,21 @@
 
 use super::{
     GtfsRule,
-    locations::{LINE, STOP_ID, STOP_NAME, put_stop},
+    locations::{LINE, STOP_ID, STOP_NAME, set_stop_fields},
 };
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&KIND], files: &[File::Pathways, File::Stops], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&KIND],
+    files: &[GtfsFile::Pathways, GtfsFile::Stops],
+    check: check_level_ids,
+};
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "missing_level_id",
     severity: Severity::Error,
     fields: &[LINE, STOP_ID, STOP_NAME],
@@ -24,27 +27,27 @@ static KIND: Kind = Kind {
 const ELEVATOR: i32 = 5;
 
 /// O(pathways + stops).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let (pathways, stops) = (feed.table(File::Pathways), feed.table(File::Stops));
+fn check_level_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let (pathways, stops) = (feed.table(GtfsFile::Pathways), feed.table(GtfsFile::Stops));
     if pathways.is_empty() {
         return;
     }
-    let modes = pathways.numbers("pathway_mode");
+    let modes = pathways.number_column("pathway_mode");
     let mut has_elevator = vec![false; stops.len() as usize];
     for field in ["from_stop_id", "to_stop_id"] {
-        let ends = pathways.texts(field);
-        let stop_rows = feed.link(File::Pathways, field, File::Stops, "stop_id");
+        let ends = pathways.text_column(field);
+        let stop_rows = feed.row_link(GtfsFile::Pathways, field, GtfsFile::Stops, "stop_id");
         for row in pathways.rows().filter(|&row| modes.get(row) == Some(ELEVATOR)) {
-            if let Some(stop) = ends.code(row).and_then(|code| stop_rows.row(code)) {
+            if let Some(stop) = ends.code_of_row(row).and_then(|code| stop_rows.row_of_code(code)) {
                 has_elevator[stop as usize] = true;
             }
         }
     }
-    let levels = stops.texts("level_id");
+    let levels = stops.text_column("level_id");
     for row in stops.rows().filter(|&row| has_elevator[row as usize]) {
-        if levels.code(row).is_none() {
-            out.add(&KIND, |sample| {
-                put_stop(sample, stops, row);
+        if levels.code_of_row(row).is_none() {
+            out.add_notice(&KIND, |sample| {
+                set_stop_fields(sample, stops, row);
             });
         }
     }

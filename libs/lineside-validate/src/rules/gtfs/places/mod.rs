@@ -5,7 +5,7 @@ mod inconsistent_route_type_for_in_seat_transfer;
 mod location_type;
 mod locations;
 mod missing_level_id;
-mod nodes;
+mod pathway_graph;
 mod parent_station;
 mod pathway_dangling_generic_node;
 mod pathway_endpoint;

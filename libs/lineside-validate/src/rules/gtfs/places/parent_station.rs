@@ -3,20 +3,23 @@
 use super::{
     GtfsRule,
     locations::{
-        BOARDING_AREA, ENTRANCE, GENERIC_NODE, LINE, LOCATION_TYPE, Locations, PARENT, STATION,
-        STOP, STOP_ID, STOP_NAME, put_stop,
+        BOARDING_AREA, ENTRANCE, GENERIC_NODE, LINE, LOCATION_TYPE, LocationIndex, PARENT, STATION,
+        STOP, STOP_ID, STOP_NAME, set_stop_fields,
     },
 };
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&WRONG_PARENT, &UNUSED], files: &[File::Stops], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&WRONG_PARENT, &UNUSED],
+    files: &[GtfsFile::Stops],
+    check: check_parent_stations,
+};
 
-static WRONG_PARENT: Kind = Kind {
+static WRONG_PARENT: NoticeKind = NoticeKind {
     code: "wrong_parent_location_type",
     severity: Severity::Error,
     fields: &[
@@ -33,7 +36,7 @@ static WRONG_PARENT: Kind = Kind {
     page: include_str!("wrong_parent_location_type.md"),
 };
 
-static UNUSED: Kind = Kind {
+static UNUSED: NoticeKind = NoticeKind {
     code: "unused_station",
     severity: Severity::Info,
     fields: &[LINE, STOP_ID, STOP_NAME],
@@ -41,12 +44,12 @@ static UNUSED: Kind = Kind {
 };
 
 /// O(stops).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let stops = Locations::of(feed);
+fn check_parent_stations(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let stops = LocationIndex::from_feed(feed);
     let mut has_stops = vec![false; stops.table.len() as usize];
     for row in stops.table.rows() {
-        let location_type = stops.type_of(row);
-        let Some(parent) = stops.parent(row).filter(|_| location_type != STATION) else {
+        let location_type = stops.location_type(row);
+        let Some(parent) = stops.parent_row(row).filter(|_| location_type != STATION) else {
             continue;
         };
         has_stops[parent as usize] |= location_type == STOP;
@@ -55,23 +58,24 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
             BOARDING_AREA => STOP,
             _ => continue,
         };
-        if stops.type_of(parent) != expected {
-            out.add(&WRONG_PARENT, |sample| {
-                put_stop(sample, stops.table, row).put("locationType", location_type);
-                sample.put("parentCsvRowNumber", stops.table.line(parent));
-                sample.put("parentStation", stops.parents.get(row));
-                sample.put("parentStopName", stops.table.texts("stop_name").get(parent));
-                sample.put("parentLocationType", stops.type_of(parent));
-                sample.put("expectedLocationType", expected);
+        if stops.location_type(parent) != expected {
+            out.add_notice(&WRONG_PARENT, |sample| {
+                set_stop_fields(sample, stops.table, row).set_field("locationType", location_type);
+                sample.set_field("parentCsvRowNumber", stops.table.line_number(parent));
+                sample.set_field("parentStation", stops.parents.get(row));
+                sample
+                    .set_field("parentStopName", stops.table.text_column("stop_name").get(parent));
+                sample.set_field("parentLocationType", stops.location_type(parent));
+                sample.set_field("expectedLocationType", expected);
             });
         }
     }
-    for row in stops.table.rows().filter(|&row| stops.type_of(row) == STATION) {
+    for row in stops.table.rows().filter(|&row| stops.location_type(row) == STATION) {
         // A station whose row repeats is one station.
-        let first = stops.first(row).unwrap_or(row);
+        let first = stops.first_row_of_id(row).unwrap_or(row);
         if !std::mem::replace(&mut has_stops[first as usize], true) {
-            out.add(&UNUSED, |sample| {
-                put_stop(sample, stops.table, first);
+            out.add_notice(&UNUSED, |sample| {
+                set_stop_fields(sample, stops.table, first);
             });
         }
     }

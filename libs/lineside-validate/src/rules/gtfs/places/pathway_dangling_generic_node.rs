@@ -2,19 +2,22 @@
 
 use super::{
     GtfsRule,
-    locations::{GENERIC_NODE, LINE, Locations, PARENT, STOP_ID, STOP_NAME, put_stop},
-    nodes::Nodes,
+    locations::{GENERIC_NODE, LINE, LocationIndex, PARENT, STOP_ID, STOP_NAME, set_stop_fields},
+    pathway_graph::PathwayGraph,
 };
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&KIND], files: &[File::Pathways, File::Stops], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&KIND],
+    files: &[GtfsFile::Pathways, GtfsFile::Stops],
+    check: check_dangling_nodes,
+};
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "pathway_dangling_generic_node",
     severity: Severity::Warning,
     fields: &[LINE, STOP_ID, STOP_NAME, PARENT],
@@ -23,40 +26,41 @@ static KIND: Kind = Kind {
 
 /// To how many others a node is connected.
 #[derive(Clone, Copy)]
-enum Neighbors {
+enum NodeNeighbors {
     None,
     One(u32),
     Several,
 }
 
-impl Neighbors {
-    fn add(&mut self, other: u32) {
+impl NodeNeighbors {
+    fn add_neighbor(&mut self, other: u32) {
         *self = match *self {
-            Neighbors::None => Neighbors::One(other),
-            Neighbors::One(only) if only == other => Neighbors::One(only),
-            _ => Neighbors::Several,
+            NodeNeighbors::None => NodeNeighbors::One(other),
+            NodeNeighbors::One(only) if only == other => NodeNeighbors::One(only),
+            _ => NodeNeighbors::Several,
         };
     }
 }
 
 /// O(pathways + stops).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let pathways = feed.table(File::Pathways);
+fn check_dangling_nodes(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let pathways = feed.table(GtfsFile::Pathways);
     if pathways.is_empty() {
         return;
     }
-    let nodes = Nodes::of(feed);
-    let mut neighbors = vec![Neighbors::None; nodes.len()];
-    for (from, to) in pathways.rows().filter_map(|row| nodes.ends(row)) {
-        neighbors[from as usize].add(to);
-        neighbors[to as usize].add(from);
+    let nodes = PathwayGraph::from_feed(feed);
+    let mut neighbors = vec![NodeNeighbors::None; nodes.len()];
+    for (from, to) in pathways.rows().filter_map(|row| nodes.pathway_ends(row)) {
+        neighbors[from as usize].add_neighbor(to);
+        neighbors[to as usize].add_neighbor(from);
     }
-    let stops = Locations::of(feed);
-    for row in stops.table.rows().filter(|&row| stops.type_of(row) == GENERIC_NODE) {
-        let node = stops.ids.get(row).and_then(|id| nodes.find(id));
-        if node.is_some_and(|node| matches!(neighbors[node as usize], Neighbors::One(_))) {
-            out.add(&KIND, |sample| {
-                put_stop(sample, stops.table, row).put("parentStation", stops.parents.get(row));
+    let stops = LocationIndex::from_feed(feed);
+    for row in stops.table.rows().filter(|&row| stops.location_type(row) == GENERIC_NODE) {
+        let node = stops.ids.get(row).and_then(|id| nodes.find_node(id));
+        if node.is_some_and(|node| matches!(neighbors[node as usize], NodeNeighbors::One(_))) {
+            out.add_notice(&KIND, |sample| {
+                set_stop_fields(sample, stops.table, row)
+                    .set_field("parentStation", stops.parents.get(row));
             });
         }
     }

@@ -2,28 +2,31 @@
 
 use super::{
     GtfsRule,
-    locations::{LINE, Locations, STATION, STOP, STOP_ID},
+    locations::{LINE, LocationIndex, STATION, STOP, STOP_ID},
 };
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&TO_PLATFORM, &TO_STATION], files: &[File::Pathways, File::Stops], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&TO_PLATFORM, &TO_STATION],
+    files: &[GtfsFile::Pathways, GtfsFile::Stops],
+    check: check_pathway_endpoints,
+};
 
 const FIELDS: &[(&str, &str)] =
     &[LINE, ("pathwayId", "The pathway."), ("fieldName", "Which of its ends it is."), STOP_ID];
 
-static TO_PLATFORM: Kind = Kind {
+static TO_PLATFORM: NoticeKind = NoticeKind {
     code: "pathway_to_platform_with_boarding_areas",
     severity: Severity::Error,
     fields: FIELDS,
     page: include_str!("pathway_to_platform_with_boarding_areas.md"),
 };
 
-static TO_STATION: Kind = Kind {
+static TO_STATION: NoticeKind = NoticeKind {
     code: "pathway_to_wrong_location_type",
     severity: Severity::Error,
     fields: FIELDS,
@@ -31,31 +34,37 @@ static TO_STATION: Kind = Kind {
 };
 
 /// O(pathways + stops): each end is judged once, however many pathways it has.
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let pathways = feed.table(File::Pathways);
+fn check_pathway_endpoints(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let pathways = feed.table(GtfsFile::Pathways);
     if pathways.is_empty() {
         return;
     }
-    let stops = Locations::of(feed);
-    let ids = pathways.texts("pathway_id");
+    let stops = LocationIndex::from_feed(feed);
+    let ids = pathways.text_column("pathway_id");
     let ends = ["from_stop_id", "to_stop_id"].map(|field| {
-        let texts = pathways.texts(field);
-        let stop_rows = feed.link(File::Pathways, field, File::Stops, "stop_id");
-        let judge = |code| match stop_rows.row(code).map(|stop| (stop, stops.type_of(stop))) {
-            Some((stop, STOP)) if stops.has_parts(stop) => Some(&TO_PLATFORM),
+        let texts = pathways.text_column(field);
+        let stop_rows = feed.row_link(GtfsFile::Pathways, field, GtfsFile::Stops, "stop_id");
+        let judge = |code| match stop_rows
+            .row_of_code(code)
+            .map(|stop| (stop, stops.location_type(stop)))
+        {
+            Some((stop, STOP)) if stops.has_children(stop) => Some(&TO_PLATFORM),
             Some((_, STATION)) => Some(&TO_STATION),
             _ => None,
         };
-        let kinds: Vec<Option<&'static Kind>> = (0..texts.n_codes() as u32).map(judge).collect();
+        let kinds: Vec<Option<&'static NoticeKind>> =
+            (0..texts.count_codes() as u32).map(judge).collect();
         (field, texts, kinds)
     });
     for row in pathways.rows() {
         for (field, texts, kinds) in &ends {
-            let Some(code) = texts.code(row) else { continue };
+            let Some(code) = texts.code_of_row(row) else { continue };
             let Some(kind) = kinds[code as usize] else { continue };
-            out.add(kind, |sample| {
-                sample.put("csvRowNumber", pathways.line(row)).put("pathwayId", ids.get(row));
-                sample.put("fieldName", *field).put("stopId", texts.text(code));
+            out.add_notice(kind, |sample| {
+                sample
+                    .set_field("csvRowNumber", pathways.line_number(row))
+                    .set_field("pathwayId", ids.get(row));
+                sample.set_field("fieldName", *field).set_field("stopId", texts.text_of_code(code));
             });
         }
     }

@@ -5,14 +5,15 @@ use super::{
     locations::{LINE, STOP_ID},
 };
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[], check: check_pathway_loops };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "pathway_loop",
     severity: Severity::Warning,
     fields: &[LINE, ("pathwayId", "The pathway."), STOP_ID],
@@ -20,15 +21,17 @@ static KIND: Kind = Kind {
 };
 
 /// O(pathways).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let pathways = feed.table(File::Pathways);
-    let (ids, from) = (pathways.texts("pathway_id"), pathways.texts("from_stop_id"));
-    let to = pathways.texts("to_stop_id");
+fn check_pathway_loops(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let pathways = feed.table(GtfsFile::Pathways);
+    let (ids, from) = (pathways.text_column("pathway_id"), pathways.text_column("from_stop_id"));
+    let to = pathways.text_column("to_stop_id");
     for row in pathways.rows() {
         if from.get(row).is_some() && from.get(row) == to.get(row) {
-            out.add(&KIND, |sample| {
-                sample.put("csvRowNumber", pathways.line(row)).put("pathwayId", ids.get(row));
-                sample.put("stopId", from.get(row));
+            out.add_notice(&KIND, |sample| {
+                sample
+                    .set_field("csvRowNumber", pathways.line_number(row))
+                    .set_field("pathwayId", ids.get(row));
+                sample.set_field("stopId", from.get(row));
             });
         }
     }

@@ -5,15 +5,18 @@ use super::{
     locations::{LINE, STOP_ID},
 };
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&KIND], files: &[File::Pathways, File::Stops], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&KIND],
+    files: &[GtfsFile::Pathways, GtfsFile::Stops],
+    check: check_pathways_to_outside_stops,
+};
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "pathway_to_stop_with_access_outside_of_station_pathways",
     severity: Severity::Error,
     fields: &[
@@ -29,35 +32,36 @@ static KIND: Kind = Kind {
 const FROM_THE_STREET: i32 = 1;
 
 /// O(pathways + stops).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let (pathways, stops) = (feed.table(File::Pathways), feed.table(File::Stops));
-    if pathways.is_empty() || !stops.has("stop_access") {
+fn check_pathways_to_outside_stops(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let (pathways, stops) = (feed.table(GtfsFile::Pathways), feed.table(GtfsFile::Stops));
+    if pathways.is_empty() || !stops.has_column("stop_access") {
         return;
     }
-    let (ids, access) = (stops.texts("stop_id"), stops.numbers("stop_access"));
+    let (ids, access) = (stops.text_column("stop_id"), stops.number_column("stop_access"));
     // By id: the row that says so, the last one where ids repeat.
-    let mut outside: Vec<Option<u32>> = vec![None; ids.n_codes()];
+    let mut outside: Vec<Option<u32>> = vec![None; ids.count_codes()];
     for row in stops.rows().filter(|&row| access.get(row) == Some(FROM_THE_STREET)) {
-        if let Some(code) = ids.code(row) {
+        if let Some(code) = ids.code_of_row(row) {
             outside[code as usize] = Some(row);
         }
     }
-    let (platforms, names) = (stops.texts("platform_code"), pathways.texts("pathway_id"));
-    let ends = [pathways.texts("from_stop_id"), pathways.texts("to_stop_id")];
+    let (platforms, names) =
+        (stops.text_column("platform_code"), pathways.text_column("pathway_id"));
+    let ends = [pathways.text_column("from_stop_id"), pathways.text_column("to_stop_id")];
     let outside = ends.map(|end| {
-        let by_code =
-            (0..end.n_codes() as u32).map(|code| outside[ids.find(end.text(code))? as usize]);
+        let by_code = (0..end.count_codes() as u32)
+            .map(|code| outside[ids.find_code(end.text_of_code(code))? as usize]);
         by_code.collect::<Vec<Option<u32>>>()
     });
     for row in pathways.rows() {
-        let stop = |end: usize| outside[end][ends[end].code(row)? as usize];
+        let stop = |end: usize| outside[end][ends[end].code_of_row(row)? as usize];
         let (from, to) = (stop(0), stop(1));
         // A loop is one pathway to one stop.
         for stop in from.into_iter().chain(to.filter(|_| from != to)) {
-            out.add(&KIND, |sample| {
-                sample.put("csvRowNumber", pathways.line(row));
-                sample.put("platformCode", platforms.get(stop));
-                sample.put("pathwayId", names.get(row)).put("stopId", ids.get(stop));
+            out.add_notice(&KIND, |sample| {
+                sample.set_field("csvRowNumber", pathways.line_number(row));
+                sample.set_field("platformCode", platforms.get(stop));
+                sample.set_field("pathwayId", names.get(row)).set_field("stopId", ids.get(stop));
             });
         }
     }

@@ -3,21 +3,24 @@
 use super::{
     GtfsRule,
     locations::{
-        BOARDING_AREA, ENTRANCE, GENERIC_NODE, LINE, LOCATION_TYPE, Locations, PARENT, STOP,
-        STOP_ID, STOP_NAME, put_stop,
+        BOARDING_AREA, ENTRANCE, GENERIC_NODE, LINE, LOCATION_TYPE, LocationIndex, PARENT, STOP,
+        STOP_ID, STOP_NAME, set_stop_fields,
     },
-    nodes::Nodes,
+    pathway_graph::PathwayGraph,
 };
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&KIND], files: &[File::Pathways, File::Stops], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&KIND],
+    files: &[GtfsFile::Pathways, GtfsFile::Stops],
+    check: check_unreachable_locations,
+};
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "pathway_unreachable_location",
     severity: Severity::Error,
     fields: &[
@@ -33,48 +36,53 @@ static KIND: Kind = Kind {
 };
 
 /// O(pathways + stops).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    if feed.table(File::Pathways).is_empty() {
+fn check_unreachable_locations(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    if feed.table(GtfsFile::Pathways).is_empty() {
         return;
     }
-    let (stops, nodes) = (Locations::of(feed), Nodes::of(feed));
+    let (stops, nodes) = (LocationIndex::from_feed(feed), PathwayGraph::from_feed(feed));
     let has_pathways = stations_with_pathways(feed, &stops);
-    let node = |row| nodes.find(stops.ids.get(row)?);
+    let node = |row| nodes.find_node(stops.ids.get(row)?);
     let entrances = || {
-        let rows = stops.table.rows().filter(|&row| stops.type_of(row) == ENTRANCE);
+        let rows = stops.table.rows().filter(|&row| stops.location_type(row) == ENTRANCE);
         rows.filter_map(node)
     };
-    let (entered, left) = (nodes.reach(entrances(), true), nodes.reach(entrances(), false));
+    let (entered, left) =
+        (nodes.reachable_nodes(entrances(), true), nodes.reachable_nodes(entrances(), false));
     for row in stops.table.rows() {
-        let is_end = match stops.type_of(row) {
+        let is_end = match stops.location_type(row) {
             GENERIC_NODE | BOARDING_AREA => true,
-            STOP => !stops.has_parts(row),
+            STOP => !stops.has_children(row),
             _ => false,
         };
-        if !is_end || !stops.station(row).is_some_and(|station| has_pathways[station as usize]) {
+        if !is_end || !stops.station_row(row).is_some_and(|station| has_pathways[station as usize])
+        {
             continue;
         }
         let node = node(row);
         let is_in = |reached: &[bool]| node.is_some_and(|node| reached[node as usize]);
         let (has_entrance, has_exit) = (is_in(&entered), is_in(&left));
         if !(has_entrance && has_exit) {
-            out.add(&KIND, |sample| {
-                put_stop(sample, stops.table, row).put("locationType", stops.type_of(row));
-                sample.put("parentStation", stops.parents.get(row));
-                sample.put("hasEntrance", has_entrance).put("hasExit", has_exit);
+            out.add_notice(&KIND, |sample| {
+                set_stop_fields(sample, stops.table, row)
+                    .set_field("locationType", stops.location_type(row));
+                sample.set_field("parentStation", stops.parents.get(row));
+                sample.set_field("hasEntrance", has_entrance).set_field("hasExit", has_exit);
             });
         }
     }
 }
 
 /// By the row of a station: whether a pathway begins or ends in it.
-fn stations_with_pathways(feed: &Feed, stops: &Locations<'_>) -> Vec<bool> {
-    let pathways = feed.table(File::Pathways);
+fn stations_with_pathways(feed: &GtfsFeed, stops: &LocationIndex<'_>) -> Vec<bool> {
+    let pathways = feed.table(GtfsFile::Pathways);
     let mut has_pathways = vec![false; stops.table.len() as usize];
     for field in ["from_stop_id", "to_stop_id"] {
-        let stop_rows = feed.link(File::Pathways, field, File::Stops, "stop_id");
-        for code in 0..pathways.texts(field).n_codes() as u32 {
-            if let Some(station) = stop_rows.row(code).and_then(|stop| stops.station(stop)) {
+        let stop_rows = feed.row_link(GtfsFile::Pathways, field, GtfsFile::Stops, "stop_id");
+        for code in 0..pathways.text_column(field).count_codes() as u32 {
+            if let Some(station) =
+                stop_rows.row_of_code(code).and_then(|stop| stops.station_row(stop))
+            {
                 has_pathways[station as usize] = true;
             }
         }

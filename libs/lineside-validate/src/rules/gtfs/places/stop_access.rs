@@ -2,27 +2,31 @@
 
 use super::{
     GtfsRule,
-    locations::{LINE, LOCATION_TYPE, Locations, STOP, STOP_ID, STOP_NAME, put_stop, type_name},
+    locations::{
+        LINE, LOCATION_TYPE, LocationIndex, STOP, STOP_ID, STOP_NAME, location_type_name,
+        set_stop_fields,
+    },
 };
 use crate::{
-    Context, Notices,
-    gtfs::Feed,
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::GtfsFeed,
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&NO_STOP, &NO_PARENT], files: &[], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&NO_STOP, &NO_PARENT], files: &[], check: check_stop_access };
 
 const FIELDS: &[(&str, &str)] =
     &[LINE, STOP_ID, STOP_NAME, ("stopAccess", "How riders reach it, by the data."), LOCATION_TYPE];
 
-static NO_STOP: Kind = Kind {
+static NO_STOP: NoticeKind = NoticeKind {
     code: "stop_access_specified_for_incorrect_location",
     severity: Severity::Error,
     fields: FIELDS,
     page: include_str!("stop_access_specified_for_incorrect_location.md"),
 };
 
-static NO_PARENT: Kind = Kind {
+static NO_PARENT: NoticeKind = NoticeKind {
     code: "stop_access_specified_for_stop_with_no_parent_station",
     severity: Severity::Error,
     fields: FIELDS,
@@ -30,22 +34,22 @@ static NO_PARENT: Kind = Kind {
 };
 
 /// O(stops).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let stops = Locations::of(feed);
-    if !stops.table.has("stop_access") {
+fn check_stop_access(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let stops = LocationIndex::from_feed(feed);
+    if !stops.table.has_column("stop_access") {
         return;
     }
-    let access = stops.table.numbers("stop_access");
+    let access = stops.table.number_column("stop_access");
     for row in stops.table.rows() {
         let Some(access) = access.get(row) else { continue };
-        let kind = match (stops.type_of(row), stops.parents.code(row)) {
+        let kind = match (stops.location_type(row), stops.parents.code_of_row(row)) {
             (STOP, Some(_)) => continue,
             (STOP, None) => &NO_PARENT,
             _ => &NO_STOP,
         };
-        out.add(kind, |sample| {
-            put_stop(sample, stops.table, row).put("stopAccess", access_name(access));
-            sample.put("locationType", type_name(stops.type_of(row)));
+        out.add_notice(kind, |sample| {
+            set_stop_fields(sample, stops.table, row).set_field("stopAccess", access_name(access));
+            sample.set_field("locationType", location_type_name(stops.location_type(row)));
         });
     }
 }

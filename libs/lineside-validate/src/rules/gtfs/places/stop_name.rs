@@ -2,25 +2,27 @@
 
 use super::{
     GtfsRule,
-    locations::{ENTRANCE, LINE, LOCATION_TYPE, Locations, STATION, STOP, STOP_ID, type_name},
+    locations::{
+        ENTRANCE, LINE, LOCATION_TYPE, LocationIndex, STATION, STOP, STOP_ID, location_type_name,
+    },
 };
 use crate::{
-    Context, Notices,
-    gtfs::Feed,
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::GtfsFeed,
+    notice::{NoticeKind, Severity},
 };
 
 pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&MISSING, &SAME_DESCRIPTION], files: &[], check };
+    GtfsRule { kinds: &[&MISSING, &SAME_DESCRIPTION], files: &[], check: check_stop_names };
 
-static MISSING: Kind = Kind {
+static MISSING: NoticeKind = NoticeKind {
     code: "missing_stop_name",
     severity: Severity::Error,
     fields: &[LINE, LOCATION_TYPE, STOP_ID],
     page: include_str!("missing_stop_name.md"),
 };
 
-static SAME_DESCRIPTION: Kind = Kind {
+static SAME_DESCRIPTION: NoticeKind = NoticeKind {
     code: "same_name_and_description_for_stop",
     severity: Severity::Warning,
     fields: &[LINE, STOP_ID, ("stopDesc", "The description.")],
@@ -28,27 +30,28 @@ static SAME_DESCRIPTION: Kind = Kind {
 };
 
 /// O(stops).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let stops = Locations::of(feed);
+fn check_stop_names(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let stops = LocationIndex::from_feed(feed);
     // A file with neither says of no location that it has to have a name.
-    if !stops.table.has("stop_name") && !stops.table.has("location_type") {
+    if !stops.table.has_column("stop_name") && !stops.table.has_column("location_type") {
         return;
     }
-    let (names, texts) = (stops.table.texts("stop_name"), stops.table.texts("stop_desc"));
+    let (names, texts) =
+        (stops.table.text_column("stop_name"), stops.table.text_column("stop_desc"));
     for row in stops.table.rows() {
-        let location_type = stops.type_of(row);
+        let location_type = stops.location_type(row);
         match (names.get(row), texts.get(row)) {
             (None, _) if matches!(location_type, STOP | STATION | ENTRANCE) => {
-                out.add(&MISSING, |sample| {
-                    sample.put("csvRowNumber", stops.table.line(row));
-                    sample.put("locationType", type_name(location_type));
-                    sample.put("stopId", stops.ids.get(row));
+                out.add_notice(&MISSING, |sample| {
+                    sample.set_field("csvRowNumber", stops.table.line_number(row));
+                    sample.set_field("locationType", location_type_name(location_type));
+                    sample.set_field("stopId", stops.ids.get(row));
                 });
             }
-            (Some(name), Some(text)) if is_same(name, text) => {
-                out.add(&SAME_DESCRIPTION, |sample| {
-                    sample.put("csvRowNumber", stops.table.line(row));
-                    sample.put("stopId", stops.ids.get(row)).put("stopDesc", text);
+            (Some(name), Some(text)) if equals_ignoring_case(name, text) => {
+                out.add_notice(&SAME_DESCRIPTION, |sample| {
+                    sample.set_field("csvRowNumber", stops.table.line_number(row));
+                    sample.set_field("stopId", stops.ids.get(row)).set_field("stopDesc", text);
                 });
             }
             _ => {}
@@ -57,15 +60,15 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
 }
 
 /// Whether two texts differ in the case of their letters at most.
-fn is_same(one: &str, other: &str) -> bool {
-    fn folded(text: &str) -> impl Iterator<Item = char> {
-        text.chars().map(|c| lower(upper(c)))
+fn equals_ignoring_case(one: &str, other: &str) -> bool {
+    fn fold_case(text: &str) -> impl Iterator<Item = char> {
+        text.chars().map(|c| lower_case_letter(upper_case_letter(c)))
     }
-    one == other || folded(one).eq(folded(other))
+    one == other || fold_case(one).eq(fold_case(other))
 }
 
 /// The capital of a letter, where that is one letter.
-fn upper(c: char) -> char {
+fn upper_case_letter(c: char) -> char {
     let mut all = c.to_uppercase();
     match (all.next(), all.next()) {
         (Some(upper), None) => upper,
@@ -74,7 +77,7 @@ fn upper(c: char) -> char {
 }
 
 /// The small letter of a capital, where that is one letter.
-fn lower(c: char) -> char {
+fn lower_case_letter(c: char) -> char {
     let mut all = c.to_lowercase();
     match (all.next(), all.next()) {
         (Some(lower), None) => lower,

@@ -2,28 +2,28 @@
 
 use super::{
     GtfsRule,
-    locations::{LINE, Locations, STOP, STOP_ID, STOP_NAME, put_stop},
+    locations::{LINE, LocationIndex, STOP, STOP_ID, STOP_NAME, set_stop_fields},
 };
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&UNSERVED, &UNEXPECTED],
-    files: &[File::Stops, File::StopTimes, File::LocationGroupStops],
-    check,
+    files: &[GtfsFile::Stops, GtfsFile::StopTimes, GtfsFile::LocationGroupStops],
+    check: check_stop_times_at_stops,
 };
 
-static UNSERVED: Kind = Kind {
+static UNSERVED: NoticeKind = NoticeKind {
     code: "stop_without_stop_time",
     severity: Severity::Warning,
     fields: &[LINE, STOP_ID, STOP_NAME],
     page: include_str!("stop_without_stop_time.md"),
 };
 
-static UNEXPECTED: Kind = Kind {
+static UNEXPECTED: NoticeKind = NoticeKind {
     code: "location_with_unexpected_stop_time",
     severity: Severity::Error,
     fields: &[
@@ -37,19 +37,19 @@ static UNEXPECTED: Kind = Kind {
 
 /// O(stops): the ids that stop times have are known without looking at their rows. O(n) over stop
 /// times where something is served that should not be.
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let stops = Locations::of(feed);
-    let served = feed.table(File::StopTimes).texts("stop_id");
-    let by_group = served_by_group(feed);
+fn check_stop_times_at_stops(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let stops = LocationIndex::from_feed(feed);
+    let served = feed.table(GtfsFile::StopTimes).text_column("stop_id");
+    let by_group = stops_served_by_group(feed);
     let mut unexpected: Vec<(u32, u32)> = Vec::new();
     for row in stops.table.rows() {
         let Some(id) = stops.ids.get(row) else { continue };
-        match (stops.type_of(row), served.find(id)) {
+        match (stops.location_type(row), served.find_code(id)) {
             (STOP, None) => {
-                let code = stops.ids.code(row).unwrap_or_default();
+                let code = stops.ids.code_of_row(row).unwrap_or_default();
                 if !by_group.get(code as usize).is_some_and(|served| *served) {
-                    out.add(&UNSERVED, |sample| {
-                        put_stop(sample, stops.table, row);
+                    out.add_notice(&UNSERVED, |sample| {
+                        set_stop_fields(sample, stops.table, row);
                     });
                 }
             }
@@ -58,26 +58,28 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
         }
     }
     if !unexpected.is_empty() {
-        say_unexpected(feed, &unexpected, out);
+        report_unexpected_stops(feed, &unexpected, out);
     }
 }
 
 /// Whether each id of stops.txt belongs to a group that stop times serve as a whole.
-fn served_by_group(feed: &Feed) -> Vec<bool> {
-    let members = feed.table(File::LocationGroupStops);
-    let served = feed.table(File::StopTimes).texts("location_group_id");
-    if members.is_empty() || served.n_codes() == 0 {
+fn stops_served_by_group(feed: &GtfsFeed) -> Vec<bool> {
+    let members = feed.table(GtfsFile::LocationGroupStops);
+    let served = feed.table(GtfsFile::StopTimes).text_column("location_group_id");
+    if members.is_empty() || served.count_codes() == 0 {
         return Vec::new();
     }
-    let ids = feed.table(File::Stops).texts("stop_id");
-    let (groups, stops) = (members.texts("location_group_id"), members.texts("stop_id"));
-    let is_served: Vec<bool> = (0..groups.n_codes() as u32)
-        .map(|group| served.find(groups.text(group)).is_some())
+    let ids = feed.table(GtfsFile::Stops).text_column("stop_id");
+    let (groups, stops) =
+        (members.text_column("location_group_id"), members.text_column("stop_id"));
+    let is_served: Vec<bool> = (0..groups.count_codes() as u32)
+        .map(|group| served.find_code(groups.text_of_code(group)).is_some())
         .collect();
-    let mut by_group = vec![false; ids.n_codes()];
+    let mut by_group = vec![false; ids.count_codes()];
     for row in members.rows() {
-        let group_served = groups.code(row).is_some_and(|group| is_served[group as usize]);
-        if let Some(code) = stops.get(row).filter(|_| group_served).and_then(|id| ids.find(id)) {
+        let group_served = groups.code_of_row(row).is_some_and(|group| is_served[group as usize]);
+        if let Some(code) = stops.get(row).filter(|_| group_served).and_then(|id| ids.find_code(id))
+        {
             by_group[code as usize] = true;
         }
     }
@@ -85,21 +87,21 @@ fn served_by_group(feed: &Feed) -> Vec<bool> {
 }
 
 /// Says which locations have stop times, each with the first.
-fn say_unexpected(feed: &Feed, unexpected: &[(u32, u32)], out: &mut Notices) {
-    let stops = feed.table(File::Stops);
-    let stop_times = feed.table(File::StopTimes);
-    let served = stop_times.texts("stop_id");
-    let mut first: Vec<Option<u32>> = vec![None; served.n_codes()];
+fn report_unexpected_stops(feed: &GtfsFeed, unexpected: &[(u32, u32)], out: &mut Notices) {
+    let stops = feed.table(GtfsFile::Stops);
+    let stop_times = feed.table(GtfsFile::StopTimes);
+    let served = stop_times.text_column("stop_id");
+    let mut first: Vec<Option<u32>> = vec![None; served.count_codes()];
     for row in stop_times.rows() {
-        if let Some(code) = served.code(row) {
+        if let Some(code) = served.code_of_row(row) {
             first[code as usize].get_or_insert(row);
         }
     }
     for &(row, code) in unexpected {
-        out.add(&UNEXPECTED, |sample| {
-            put_stop(sample, stops, row);
-            let line = first[code as usize].map(|row| stop_times.line(row));
-            sample.put("stopTimeCsvRowNumber", line);
+        out.add_notice(&UNEXPECTED, |sample| {
+            set_stop_fields(sample, stops, row);
+            let line = first[code as usize].map(|row| stop_times.line_number(row));
+            sample.set_field("stopTimeCsvRowNumber", line);
         });
     }
 }

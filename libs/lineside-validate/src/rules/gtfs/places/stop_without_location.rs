@@ -2,17 +2,20 @@
 
 use super::{
     GtfsRule,
-    locations::{ENTRANCE, LINE, LOCATION_TYPE, Locations, STATION, STOP, STOP_ID, type_name},
+    locations::{
+        ENTRANCE, LINE, LOCATION_TYPE, LocationIndex, STATION, STOP, STOP_ID, location_type_name,
+    },
 };
 use crate::{
-    Context, Notices,
-    gtfs::Feed,
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::GtfsFeed,
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[], check: check_stop_locations };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "stop_without_location",
     severity: Severity::Error,
     fields: &[LINE, LOCATION_TYPE, STOP_ID],
@@ -20,17 +23,17 @@ static KIND: Kind = Kind {
 };
 
 /// O(stops).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let stops = Locations::of(feed);
-    let (lat, lon) = (stops.table.floats("stop_lat"), stops.table.floats("stop_lon"));
+fn check_stop_locations(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let stops = LocationIndex::from_feed(feed);
+    let (lat, lon) = (stops.table.float_column("stop_lat"), stops.table.float_column("stop_lon"));
     for row in stops.table.rows() {
-        let location_type = stops.type_of(row);
+        let location_type = stops.location_type(row);
         let is_placed = lat.get(row).is_some() && lon.get(row).is_some();
         if matches!(location_type, STOP | STATION | ENTRANCE) && !is_placed {
-            out.add(&KIND, |sample| {
-                sample.put("csvRowNumber", stops.table.line(row));
-                sample.put("locationType", type_name(location_type));
-                sample.put("stopId", stops.ids.get(row));
+            out.add_notice(&KIND, |sample| {
+                sample.set_field("csvRowNumber", stops.table.line_number(row));
+                sample.set_field("locationType", location_type_name(location_type));
+                sample.set_field("stopId", stops.ids.get(row));
             });
         }
     }

@@ -2,21 +2,27 @@
 
 use super::{
     GtfsRule,
-    locations::{LINE, Locations, STOP, STOP_ID, STOP_NAME, put_stop},
+    locations::{LINE, LocationIndex, STOP, STOP_ID, STOP_NAME, set_stop_fields},
 };
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&KIND],
-    files: &[File::Stops, File::FareRules, File::StopTimes, File::Trips, File::Routes],
-    check,
+    files: &[
+        GtfsFile::Stops,
+        GtfsFile::FareRules,
+        GtfsFile::StopTimes,
+        GtfsFile::Trips,
+        GtfsFile::Routes,
+    ],
+    check: check_zone_ids,
 };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "stop_without_zone_id",
     severity: Severity::Info,
     fields: &[STOP_ID, STOP_NAME, LINE],
@@ -24,28 +30,31 @@ static KIND: Kind = Kind {
 };
 
 /// O(n) over stop times, and only where fares depend on zones and a stop has none.
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let Some(zoned) = zoned_trips(feed) else { return };
-    let stops = Locations::of(feed);
-    let zones = stops.table.texts("zone_id");
-    let has_none = |&row: &u32| stops.type_of(row) == STOP && zones.code(row).is_none();
+fn check_zone_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let Some(zoned) = trips_with_zone_fares(feed) else { return };
+    let stops = LocationIndex::from_feed(feed);
+    let zones = stops.table.text_column("zone_id");
+    let has_none =
+        |&row: &u32| stops.location_type(row) == STOP && zones.code_of_row(row).is_none();
     if !stops.table.rows().any(|row| has_none(&row)) {
         return;
     }
-    let stop_times = feed.table(File::StopTimes);
-    let (trips, places) = (stop_times.texts("trip_id"), stop_times.texts("stop_id"));
-    let mut is_zoned = vec![false; places.n_codes()];
+    let stop_times = feed.table(GtfsFile::StopTimes);
+    let (trips, places) = (stop_times.text_column("trip_id"), stop_times.text_column("stop_id"));
+    let mut is_zoned = vec![false; places.count_codes()];
     for row in stop_times.rows() {
-        let (Some(trip), Some(place)) = (trips.code(row), places.code(row)) else { continue };
+        let (Some(trip), Some(place)) = (trips.code_of_row(row), places.code_of_row(row)) else {
+            continue;
+        };
         if zoned[trip as usize] {
             is_zoned[place as usize] = true;
         }
     }
     for row in stops.table.rows().filter(has_none) {
-        let place = stops.ids.get(row).and_then(|id| places.find(id));
+        let place = stops.ids.get(row).and_then(|id| places.find_code(id));
         if place.is_some_and(|place| is_zoned[place as usize]) {
-            out.add(&KIND, |sample| {
-                put_stop(sample, stops.table, row);
+            out.add_notice(&KIND, |sample| {
+                set_stop_fields(sample, stops.table, row);
             });
         }
     }
@@ -53,24 +62,31 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
 
 /// By the code of a trip in stop_times.txt: whether a fare of its route depends on zones. `None` if
 /// no fare does.
-fn zoned_trips(feed: &Feed) -> Option<Vec<bool>> {
-    let fares = feed.table(File::FareRules);
-    let zones = ["origin_id", "destination_id", "contains_id"].map(|field| fares.texts(field));
-    let fare_routes = fares.texts("route_id");
-    let routes_of_fares = feed.link(File::FareRules, "route_id", File::Routes, "route_id");
-    let mut is_zoned = vec![false; feed.table(File::Routes).len() as usize];
-    for row in fares.rows().filter(|&row| zones.iter().any(|zone| zone.code(row).is_some())) {
-        if let Some(route) = fare_routes.code(row).and_then(|code| routes_of_fares.row(code)) {
+fn trips_with_zone_fares(feed: &GtfsFeed) -> Option<Vec<bool>> {
+    let fares = feed.table(GtfsFile::FareRules);
+    let zones =
+        ["origin_id", "destination_id", "contains_id"].map(|field| fares.text_column(field));
+    let fare_routes = fares.text_column("route_id");
+    let routes_of_fares =
+        feed.row_link(GtfsFile::FareRules, "route_id", GtfsFile::Routes, "route_id");
+    let mut is_zoned = vec![false; feed.table(GtfsFile::Routes).len() as usize];
+    for row in fares.rows().filter(|&row| zones.iter().any(|zone| zone.code_of_row(row).is_some()))
+    {
+        if let Some(route) =
+            fare_routes.code_of_row(row).and_then(|code| routes_of_fares.row_of_code(code))
+        {
             is_zoned[route as usize] = true;
         }
     }
     if !is_zoned.contains(&true) {
         return None;
     }
-    let trip_routes = feed.table(File::Trips).texts("route_id");
-    let routes_of_trips = feed.link(File::Trips, "route_id", File::Routes, "route_id");
-    let trips_of_times = feed.link(File::StopTimes, "trip_id", File::Trips, "trip_id");
-    let route = |trip| routes_of_trips.row(trip_routes.code(trips_of_times.row(trip)?)?);
-    let n_trips = feed.table(File::StopTimes).texts("trip_id").n_codes() as u32;
+    let trip_routes = feed.table(GtfsFile::Trips).text_column("route_id");
+    let routes_of_trips = feed.row_link(GtfsFile::Trips, "route_id", GtfsFile::Routes, "route_id");
+    let trips_of_times = feed.row_link(GtfsFile::StopTimes, "trip_id", GtfsFile::Trips, "trip_id");
+    let route = |trip| {
+        routes_of_trips.row_of_code(trip_routes.code_of_row(trips_of_times.row_of_code(trip)?)?)
+    };
+    let n_trips = feed.table(GtfsFile::StopTimes).text_column("trip_id").count_codes() as u32;
     Some((0..n_trips).map(|trip| route(trip).is_some_and(|row| is_zoned[row as usize])).collect())
 }

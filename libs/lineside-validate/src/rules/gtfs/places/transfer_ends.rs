@@ -1,6 +1,6 @@
 //! The two ends of a transfer, and whether the trips there call at the stops there.
 
-use crate::gtfs::{Feed, File};
+use crate::gtfs::{GtfsFeed, GtfsFile};
 
 /// `transfer_type` of trips between which riders may stay seated.
 pub(super) const IN_SEAT: i32 = 4;
@@ -9,21 +9,21 @@ pub(super) const NOT_IN_SEAT: i32 = 5;
 
 /// The fields of one end of a transfer.
 #[derive(Clone, Copy)]
-pub(super) struct End {
+pub(super) struct TransferEnd {
     pub(super) stop: &'static str,
     pub(super) route: &'static str,
     pub(super) trip: &'static str,
 }
 
 /// Where a transfer begins, and where it ends.
-pub(super) const ENDS: [End; 2] = [
-    End { stop: "from_stop_id", route: "from_route_id", trip: "from_trip_id" },
-    End { stop: "to_stop_id", route: "to_route_id", trip: "to_trip_id" },
+pub(super) const ENDS: [TransferEnd; 2] = [
+    TransferEnd { stop: "from_stop_id", route: "from_route_id", trip: "from_trip_id" },
+    TransferEnd { stop: "to_stop_id", route: "to_route_id", trip: "to_trip_id" },
 ];
 
 /// Whether the trip at one end of a transfer calls at the stop there.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Call {
+pub(super) struct TransferCall {
     /// At the stop itself.
     pub(super) at_stop: bool,
     /// At one that is part of it.
@@ -31,7 +31,7 @@ pub(super) struct Call {
 }
 
 /// One end of a transfer with a trip that has stop times, and a stop.
-struct Question {
+struct CallQuery {
     /// The trip's code in stop_times.txt.
     trip: u32,
     /// The stop's code among the ids of stops.txt.
@@ -40,40 +40,45 @@ struct Question {
     end: usize,
 }
 
-/// The [`Call`]s at the [`ENDS`] of each transfer that is wanted. Each trip is walked once, however
+/// The [`TransferCall`]s at the [`ENDS`] of each transfer that is wanted. Each trip is walked once, however
 /// many transfers it has: O(stop times of these trips + transfers · log transfers).
-pub(super) fn calls(feed: &Feed, wanted: impl Fn(u32) -> bool) -> Vec<[Call; 2]> {
-    let n_transfers = feed.table(File::Transfers).len() as usize;
-    let mut calls = vec![[Call::default(); 2]; n_transfers];
-    let mut questions = questions(feed, wanted);
+pub(super) fn find_transfer_calls(
+    feed: &GtfsFeed,
+    wanted: impl Fn(u32) -> bool,
+) -> Vec<[TransferCall; 2]> {
+    let n_transfers = feed.table(GtfsFile::Transfers).len() as usize;
+    let mut calls = vec![[TransferCall::default(); 2]; n_transfers];
+    let mut questions = list_call_queries(feed, wanted);
     if questions.is_empty() {
         return calls;
     }
     questions.sort_unstable_by_key(|question| question.trip);
-    let stop_times = feed.groups(File::StopTimes, "trip_id");
-    let places = feed.table(File::StopTimes).texts("stop_id");
-    let stops_of_places = feed.link(File::StopTimes, "stop_id", File::Stops, "stop_id");
-    let same_id = feed.groups(File::Stops, "stop_id");
-    let stops = feed.table(File::Stops);
-    let (ids, parents) = (stops.texts("stop_id"), stops.texts("parent_station"));
+    let stop_times = feed.row_groups(GtfsFile::StopTimes, "trip_id");
+    let places = feed.table(GtfsFile::StopTimes).text_column("stop_id");
+    let stops_of_places = feed.row_link(GtfsFile::StopTimes, "stop_id", GtfsFile::Stops, "stop_id");
+    let same_id = feed.row_groups(GtfsFile::Stops, "stop_id");
+    let stops = feed.table(GtfsFile::Stops);
+    let (ids, parents) = (stops.text_column("stop_id"), stops.text_column("parent_station"));
     // Which trip called last at each id, and at a part of each parent.
-    let mut at_stop: Vec<Option<u32>> = vec![None; ids.n_codes()];
-    let mut at_part: Vec<Option<u32>> = vec![None; parents.n_codes()];
+    let mut at_stop: Vec<Option<u32>> = vec![None; ids.count_codes()];
+    let mut at_part: Vec<Option<u32>> = vec![None; parents.count_codes()];
     for questions in questions.chunk_by(|one, other| one.trip == other.trip) {
         let Some(trip) = questions.first().map(|question| question.trip) else { continue };
-        for &row in stop_times.rows(trip) {
-            let stop = places.code(row).and_then(|place| stops_of_places.row(place));
-            let Some(id) = stop.and_then(|stop| ids.code(stop)) else { continue };
+        for &row in stop_times.rows_of_code(trip) {
+            let stop = places.code_of_row(row).and_then(|place| stops_of_places.row_of_code(place));
+            let Some(id) = stop.and_then(|stop| ids.code_of_row(stop)) else { continue };
             if at_stop[id as usize].replace(trip) == Some(trip) {
                 continue;
             }
-            for parent in same_id.rows(id).iter().filter_map(|&stop| parents.code(stop)) {
+            for parent in
+                same_id.rows_of_code(id).iter().filter_map(|&stop| parents.code_of_row(stop))
+            {
                 at_part[parent as usize] = Some(trip);
             }
         }
         for question in questions {
-            let parent = parents.find(ids.text(question.stop));
-            calls[question.transfer as usize][question.end] = Call {
+            let parent = parents.find_code(ids.text_of_code(question.stop));
+            calls[question.transfer as usize][question.end] = TransferCall {
                 at_stop: at_stop[question.stop as usize] == Some(trip),
                 at_part: parent.is_some_and(|parent| at_part[parent as usize] == Some(trip)),
             };
@@ -82,18 +87,19 @@ pub(super) fn calls(feed: &Feed, wanted: impl Fn(u32) -> bool) -> Vec<[Call; 2]>
     calls
 }
 
-fn questions(feed: &Feed, wanted: impl Fn(u32) -> bool) -> Vec<Question> {
-    let transfers = feed.table(File::Transfers);
-    let trip_ids = feed.table(File::StopTimes).texts("trip_id");
-    let stop_ids = feed.table(File::Stops).texts("stop_id");
+fn list_call_queries(feed: &GtfsFeed, wanted: impl Fn(u32) -> bool) -> Vec<CallQuery> {
+    let transfers = feed.table(GtfsFile::Transfers);
+    let trip_ids = feed.table(GtfsFile::StopTimes).text_column("trip_id");
+    let stop_ids = feed.table(GtfsFile::Stops).text_column("stop_id");
     let mut questions = Vec::new();
     for (end, fields) in ENDS.iter().enumerate() {
-        let (trips, stops) = (transfers.texts(fields.trip), transfers.texts(fields.stop));
+        let (trips, stops) =
+            (transfers.text_column(fields.trip), transfers.text_column(fields.stop));
         for transfer in transfers.rows().filter(|&row| wanted(row)) {
-            let trip = trips.get(transfer).and_then(|id| trip_ids.find(id));
-            let stop = stops.get(transfer).and_then(|id| stop_ids.find(id));
+            let trip = trips.get(transfer).and_then(|id| trip_ids.find_code(id));
+            let stop = stops.get(transfer).and_then(|id| stop_ids.find_code(id));
             if let (Some(trip), Some(stop)) = (trip, stop) {
-                questions.push(Question { trip, stop, transfer, end });
+                questions.push(CallQuery { trip, stop, transfer, end });
             }
         }
     }

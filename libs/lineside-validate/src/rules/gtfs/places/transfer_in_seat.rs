@@ -2,20 +2,23 @@
 
 use super::{
     GtfsRule,
-    locations::{LINE, Locations, STATION, STOP_ID},
-    transfer_ends::{ENDS, IN_SEAT, NOT_IN_SEAT, calls},
-    transfer_with_invalid_stop_location_type::say,
+    locations::{LINE, LocationIndex, STATION, STOP_ID},
+    transfer_ends::{ENDS, IN_SEAT, NOT_IN_SEAT, find_transfer_calls},
+    transfer_with_invalid_stop_location_type::report_location_type,
 };
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, simple::MISSING_REQUIRED_FIELD},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, simple::MISSING_REQUIRED_FIELD},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&KIND], files: &[File::Transfers, File::Stops, File::StopTimes], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&KIND],
+    files: &[GtfsFile::Transfers, GtfsFile::Stops, GtfsFile::StopTimes],
+    check: check_in_seat_transfers,
+};
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "transfer_with_suspicious_mid_trip_in_seat",
     severity: Severity::Warning,
     fields: &[
@@ -29,40 +32,47 @@ static KIND: Kind = Kind {
 };
 
 /// O(transfers · log transfers + stop times of their trips).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let transfers = feed.table(File::Transfers);
-    let kinds = transfers.numbers("transfer_type");
+fn check_in_seat_transfers(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let transfers = feed.table(GtfsFile::Transfers);
+    let kinds = transfers.number_column("transfer_type");
     let is_in_seat = |row: u32| matches!(kinds.get(row), Some(IN_SEAT | NOT_IN_SEAT));
     if !transfers.rows().any(is_in_seat) {
         return;
     }
-    let stops = Locations::of(feed);
-    let calls = calls(feed, is_in_seat);
+    let stops = LocationIndex::from_feed(feed);
+    let calls = find_transfer_calls(feed, is_in_seat);
     let ends = ENDS.map(|end| {
-        let stop_rows = feed.link(File::Transfers, end.stop, File::Stops, "stop_id");
-        (end, transfers.texts(end.trip), transfers.texts(end.stop), stop_rows)
+        let stop_rows = feed.row_link(GtfsFile::Transfers, end.stop, GtfsFile::Stops, "stop_id");
+        (end, transfers.text_column(end.trip), transfers.text_column(end.stop), stop_rows)
     });
     for row in transfers.rows().filter(|&row| is_in_seat(row)) {
         for (at, (end, trips, places, stop_rows)) in ends.iter().enumerate() {
-            if trips.code(row).is_none() {
-                out.add(&MISSING_REQUIRED_FIELD, |sample| {
-                    sample.put("filename", transfers.name());
-                    sample.put("csvRowNumber", transfers.line(row)).put("fieldName", end.trip);
+            if trips.code_of_row(row).is_none() {
+                out.add_notice(&MISSING_REQUIRED_FIELD, |sample| {
+                    sample.set_field("filename", transfers.file_name());
+                    sample
+                        .set_field("csvRowNumber", transfers.line_number(row))
+                        .set_field("fieldName", end.trip);
                 });
             }
-            let Some(stop) = places.code(row).and_then(|code| stop_rows.row(code)) else {
+            let Some(stop) = places.code_of_row(row).and_then(|code| stop_rows.row_of_code(code))
+            else {
                 continue;
             };
             // Nothing stops at a station as such, only at its platforms.
-            if stops.type_of(stop) == STATION {
-                say(transfers, row, *end, STATION, out);
+            if stops.location_type(stop) == STATION {
+                report_location_type(transfers, row, *end, STATION, out);
             }
             let is_outermost = || outermost_stop(feed, trips.get(row), at) == places.get(row);
             if calls[row as usize][at].at_stop && !is_outermost() {
-                out.add(&KIND, |sample| {
-                    sample.put("csvRowNumber", transfers.line(row));
-                    sample.put("tripIdFieldName", end.trip).put("tripId", trips.get(row));
-                    sample.put("stopIdFieldName", end.stop).put("stopId", places.get(row));
+                out.add_notice(&KIND, |sample| {
+                    sample.set_field("csvRowNumber", transfers.line_number(row));
+                    sample
+                        .set_field("tripIdFieldName", end.trip)
+                        .set_field("tripId", trips.get(row));
+                    sample
+                        .set_field("stopIdFieldName", end.stop)
+                        .set_field("stopId", places.get(row));
                 });
             }
         }
@@ -70,10 +80,10 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
 }
 
 /// The last stop of the trip that a transfer begins at, or the first of the one that it ends at.
-fn outermost_stop<'a>(feed: &'a Feed, trip: Option<&str>, end: usize) -> Option<&'a str> {
-    let stop_times = feed.table(File::StopTimes);
-    let trip = stop_times.texts("trip_id").find(trip?)?;
-    let groups = feed.groups(File::StopTimes, "trip_id");
-    let rows = groups.rows(trip);
-    stop_times.texts("stop_id").get(*if end == 0 { rows.last() } else { rows.first() }?)
+fn outermost_stop<'a>(feed: &'a GtfsFeed, trip: Option<&str>, end: usize) -> Option<&'a str> {
+    let stop_times = feed.table(GtfsFile::StopTimes);
+    let trip = stop_times.text_column("trip_id").find_code(trip?)?;
+    let groups = feed.row_groups(GtfsFile::StopTimes, "trip_id");
+    let rows = groups.rows_of_code(trip);
+    stop_times.text_column("stop_id").get(*if end == 0 { rows.last() } else { rows.first() }?)
 }

@@ -5,26 +5,29 @@ use super::{
     transfer_ends::{ENDS, IN_SEAT, NOT_IN_SEAT},
 };
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, simple::MISSING_REQUIRED_FIELD},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, simple::MISSING_REQUIRED_FIELD},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[], files: &[File::Transfers], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[], files: &[GtfsFile::Transfers], check: check_transfer_stop_ids };
 
 /// O(transfers).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let transfers = feed.table(File::Transfers);
-    let kinds = transfers.numbers("transfer_type");
-    let stops = ENDS.map(|end| (end.stop, transfers.texts(end.stop)));
+fn check_transfer_stop_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let transfers = feed.table(GtfsFile::Transfers);
+    let kinds = transfers.number_column("transfer_type");
+    let stops = ENDS.map(|end| (end.stop, transfers.text_column(end.stop)));
     for row in transfers.rows() {
         // Riders who stay seated change trips, not places; what kind it is must be said.
         if matches!(kinds.get(row), None | Some(IN_SEAT | NOT_IN_SEAT)) {
             continue;
         }
-        for (field, _) in stops.iter().filter(|(_, texts)| texts.code(row).is_none()) {
-            out.add(&MISSING_REQUIRED_FIELD, |sample| {
-                sample.put("filename", transfers.name());
-                sample.put("csvRowNumber", transfers.line(row)).put("fieldName", *field);
+        for (field, _) in stops.iter().filter(|(_, texts)| texts.code_of_row(row).is_none()) {
+            out.add_notice(&MISSING_REQUIRED_FIELD, |sample| {
+                sample.set_field("filename", transfers.file_name());
+                sample
+                    .set_field("csvRowNumber", transfers.line_number(row))
+                    .set_field("fieldName", *field);
             });
         }
     }

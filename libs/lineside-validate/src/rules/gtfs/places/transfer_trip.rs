@@ -2,25 +2,25 @@
 
 use super::{
     GtfsRule,
-    locations::{LINE, Locations, STATION, STOP},
-    transfer_ends::{ENDS, calls},
+    locations::{LINE, LocationIndex, STATION, STOP},
+    transfer_ends::{ENDS, find_transfer_calls},
 };
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&WRONG_ROUTE, &WRONG_STOP],
-    files: &[File::Transfers, File::Trips, File::StopTimes, File::Stops],
-    check,
+    files: &[GtfsFile::Transfers, GtfsFile::Trips, GtfsFile::StopTimes, GtfsFile::Stops],
+    check: check_transfer_trips,
 };
 
 const TRIP_FIELD: (&str, &str) = ("tripFieldName", "At which end of the transfer it is.");
 const TRIP_ID: (&str, &str) = ("tripId", "The trip.");
 
-static WRONG_ROUTE: Kind = Kind {
+static WRONG_ROUTE: NoticeKind = NoticeKind {
     code: "transfer_with_invalid_trip_and_route",
     severity: Severity::Error,
     fields: &[
@@ -34,7 +34,7 @@ static WRONG_ROUTE: Kind = Kind {
     page: include_str!("transfer_with_invalid_trip_and_route.md"),
 };
 
-static WRONG_STOP: Kind = Kind {
+static WRONG_STOP: NoticeKind = NoticeKind {
     code: "transfer_with_invalid_trip_and_stop",
     severity: Severity::Error,
     fields: &[
@@ -48,46 +48,54 @@ static WRONG_STOP: Kind = Kind {
 };
 
 /// O(transfers · log transfers + stop times of their trips).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let transfers = feed.table(File::Transfers);
-    if ENDS.iter().all(|end| transfers.texts(end.trip).n_codes() == 0) {
+fn check_transfer_trips(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let transfers = feed.table(GtfsFile::Transfers);
+    if ENDS.iter().all(|end| transfers.text_column(end.trip).count_codes() == 0) {
         return;
     }
-    let routes = feed.table(File::Trips).texts("route_id");
-    let stop_kinds = Locations::of(feed);
-    let calls = calls(feed, |_| true);
+    let routes = feed.table(GtfsFile::Trips).text_column("route_id");
+    let stop_kinds = LocationIndex::from_feed(feed);
+    let calls = find_transfer_calls(feed, |_| true);
     let ends = ENDS.map(|end| {
-        let trip_rows = feed.link(File::Transfers, end.trip, File::Trips, "trip_id");
-        let stop_rows = feed.link(File::Transfers, end.stop, File::Stops, "stop_id");
-        let [stops, routes, trips] = [end.stop, end.route, end.trip].map(|f| transfers.texts(f));
+        let trip_rows = feed.row_link(GtfsFile::Transfers, end.trip, GtfsFile::Trips, "trip_id");
+        let stop_rows = feed.row_link(GtfsFile::Transfers, end.stop, GtfsFile::Stops, "stop_id");
+        let [stops, routes, trips] =
+            [end.stop, end.route, end.trip].map(|f| transfers.text_column(f));
         (end, trips, trip_rows, routes, stops, stop_rows)
     });
     for row in transfers.rows() {
         for (at, (end, trips, trip_rows, given_routes, stops, stop_rows)) in ends.iter().enumerate()
         {
-            let Some(trip_id) = trips.code(row) else { continue };
-            let Some(trip) = trip_rows.row(trip_id) else { continue };
+            let Some(trip_id) = trips.code_of_row(row) else { continue };
+            let Some(trip) = trip_rows.row_of_code(trip_id) else { continue };
             let (given, expected) = (given_routes.get(row), routes.get(trip));
             if given.is_some() && given != expected {
-                out.add(&WRONG_ROUTE, |sample| {
-                    sample.put("csvRowNumber", transfers.line(row));
-                    sample.put("tripFieldName", end.trip).put("tripId", trips.text(trip_id));
-                    sample.put("routeFieldName", end.route).put("routeId", given);
-                    sample.put("expectedRouteId", expected);
+                out.add_notice(&WRONG_ROUTE, |sample| {
+                    sample.set_field("csvRowNumber", transfers.line_number(row));
+                    sample
+                        .set_field("tripFieldName", end.trip)
+                        .set_field("tripId", trips.text_of_code(trip_id));
+                    sample.set_field("routeFieldName", end.route).set_field("routeId", given);
+                    sample.set_field("expectedRouteId", expected);
                 });
             }
-            let Some(stop) = stops.code(row).and_then(|code| stop_rows.row(code)) else { continue };
+            let Some(stop) = stops.code_of_row(row).and_then(|code| stop_rows.row_of_code(code))
+            else {
+                continue;
+            };
             let call = calls[row as usize][at];
-            let is_served = match stop_kinds.type_of(stop) {
+            let is_served = match stop_kinds.location_type(stop) {
                 STOP => call.at_stop,
                 STATION => call.at_part,
                 _ => false,
             };
             if !is_served {
-                out.add(&WRONG_STOP, |sample| {
-                    sample.put("csvRowNumber", transfers.line(row));
-                    sample.put("tripFieldName", end.trip).put("tripId", trips.text(trip_id));
-                    sample.put("stopFieldName", end.stop).put("stopId", stops.get(row));
+                out.add_notice(&WRONG_STOP, |sample| {
+                    sample.set_field("csvRowNumber", transfers.line_number(row));
+                    sample
+                        .set_field("tripFieldName", end.trip)
+                        .set_field("tripId", trips.text_of_code(trip_id));
+                    sample.set_field("stopFieldName", end.stop).set_field("stopId", stops.get(row));
                 });
             }
         }

@@ -2,19 +2,22 @@
 
 use super::{
     GtfsRule,
-    locations::{LINE, Locations, STATION, STOP, STOP_ID, type_name},
-    transfer_ends::{ENDS, End},
+    locations::{LINE, LocationIndex, STATION, STOP, STOP_ID, location_type_name},
+    transfer_ends::{ENDS, TransferEnd},
 };
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, Table},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, GtfsTable},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&KIND], files: &[File::Transfers, File::Stops], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&KIND],
+    files: &[GtfsFile::Transfers, GtfsFile::Stops],
+    check: check_transfer_location_types,
+};
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "transfer_with_invalid_stop_location_type",
     severity: Severity::Error,
     fields: &[
@@ -28,30 +31,38 @@ static KIND: Kind = Kind {
 };
 
 /// O(transfers).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let transfers = feed.table(File::Transfers);
-    let stops = Locations::of(feed);
+fn check_transfer_location_types(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let transfers = feed.table(GtfsFile::Transfers);
+    let stops = LocationIndex::from_feed(feed);
     let ends = ENDS.map(|end| {
-        let stop_rows = feed.link(File::Transfers, end.stop, File::Stops, "stop_id");
-        (end, transfers.texts(end.stop), stop_rows)
+        let stop_rows = feed.row_link(GtfsFile::Transfers, end.stop, GtfsFile::Stops, "stop_id");
+        (end, transfers.text_column(end.stop), stop_rows)
     });
     for row in transfers.rows() {
         for (end, texts, stop_rows) in &ends {
-            let stop = texts.code(row).and_then(|code| stop_rows.row(code));
-            let Some(location_type) = stop.map(|stop| stops.type_of(stop)) else { continue };
+            let stop = texts.code_of_row(row).and_then(|code| stop_rows.row_of_code(code));
+            let Some(location_type) = stop.map(|stop| stops.location_type(stop)) else { continue };
             if !matches!(location_type, STOP | STATION) {
-                say(transfers, row, *end, location_type, out);
+                report_location_type(transfers, row, *end, location_type, out);
             }
         }
     }
 }
 
 /// Says that one end of a transfer is of the wrong type.
-pub(super) fn say(transfers: &Table, row: u32, end: End, location_type: i32, out: &mut Notices) {
-    out.add(&KIND, |sample| {
-        sample.put("csvRowNumber", transfers.line(row)).put("stopIdFieldName", end.stop);
-        sample.put("stopId", transfers.texts(end.stop).get(row));
-        sample.put("locationTypeValue", location_type);
-        sample.put("locationTypeName", type_name(location_type));
+pub(super) fn report_location_type(
+    transfers: &GtfsTable,
+    row: u32,
+    end: TransferEnd,
+    location_type: i32,
+    out: &mut Notices,
+) {
+    out.add_notice(&KIND, |sample| {
+        sample
+            .set_field("csvRowNumber", transfers.line_number(row))
+            .set_field("stopIdFieldName", end.stop);
+        sample.set_field("stopId", transfers.text_column(end.stop).get(row));
+        sample.set_field("locationTypeValue", location_type);
+        sample.set_field("locationTypeName", location_type_name(location_type));
     });
 }

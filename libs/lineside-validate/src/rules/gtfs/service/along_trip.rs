@@ -3,18 +3,18 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, Floats, Numbers, Table, Texts, time_text},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{FloatColumn, GtfsFeed, GtfsFile, GtfsTable, NumberColumn, TextColumn, format_time},
+    notice::{NoticeKind, Severity},
 };
 
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&NO_EDGE, &ONE_TIME, &BACKWARDS, &DISTANCE, &UNSORTED],
-    files: &[File::StopTimes],
-    check,
+    files: &[GtfsFile::StopTimes],
+    check: check_along_trips,
 };
 
-static NO_EDGE: Kind = Kind {
+static NO_EDGE: NoticeKind = NoticeKind {
     code: "missing_trip_edge",
     severity: Severity::Error,
     fields: &[
@@ -26,7 +26,7 @@ static NO_EDGE: Kind = Kind {
     page: include_str!("missing_trip_edge.md"),
 };
 
-static ONE_TIME: Kind = Kind {
+static ONE_TIME: NoticeKind = NoticeKind {
     code: "stop_time_with_only_arrival_or_departure_time",
     severity: Severity::Error,
     fields: &[
@@ -38,7 +38,7 @@ static ONE_TIME: Kind = Kind {
     page: include_str!("stop_time_with_only_arrival_or_departure_time.md"),
 };
 
-static BACKWARDS: Kind = Kind {
+static BACKWARDS: NoticeKind = NoticeKind {
     code: "stop_time_with_arrival_before_previous_departure_time",
     severity: Severity::Error,
     fields: &[
@@ -51,7 +51,7 @@ static BACKWARDS: Kind = Kind {
     page: include_str!("stop_time_with_arrival_before_previous_departure_time.md"),
 };
 
-static DISTANCE: Kind = Kind {
+static DISTANCE: NoticeKind = NoticeKind {
     code: "decreasing_or_equal_stop_time_distance",
     severity: Severity::Error,
     fields: &[
@@ -67,7 +67,7 @@ static DISTANCE: Kind = Kind {
     page: include_str!("decreasing_or_equal_stop_time_distance.md"),
 };
 
-static UNSORTED: Kind = Kind {
+static UNSORTED: NoticeKind = NoticeKind {
     code: "unsorted_stop_times",
     severity: Severity::Info,
     fields: &[
@@ -82,55 +82,57 @@ const ARRIVAL: &str = "arrival_time";
 const DEPARTURE: &str = "departure_time";
 
 /// The columns of `stop_times.txt` that are looked at.
-struct StopTimes<'a> {
-    table: &'a Table,
-    trips: Texts<'a>,
-    sequence: Numbers<'a>,
-    arrivals: Numbers<'a>,
-    departures: Numbers<'a>,
-    windows: [Numbers<'a>; 2],
-    stops: Texts<'a>,
-    distances: Floats<'a>,
+struct StopTimeColumns<'a> {
+    table: &'a GtfsTable,
+    trips: TextColumn<'a>,
+    sequence: NumberColumn<'a>,
+    arrivals: NumberColumn<'a>,
+    departures: NumberColumn<'a>,
+    windows: [NumberColumn<'a>; 2],
+    stops: TextColumn<'a>,
+    distances: FloatColumn<'a>,
 }
 
 /// O(n), after the stop times are in order.
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::StopTimes);
-    let stop_times = StopTimes {
+fn check_along_trips(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::StopTimes);
+    let stop_times = StopTimeColumns {
         table,
-        trips: table.texts("trip_id"),
-        sequence: table.numbers("stop_sequence"),
-        arrivals: table.numbers(ARRIVAL),
-        departures: table.numbers(DEPARTURE),
+        trips: table.text_column("trip_id"),
+        sequence: table.number_column("stop_sequence"),
+        arrivals: table.number_column(ARRIVAL),
+        departures: table.number_column(DEPARTURE),
         windows: ["start_pickup_drop_off_window", "end_pickup_drop_off_window"]
-            .map(|name| table.numbers(name)),
-        stops: table.texts("stop_id"),
-        distances: table.floats("shape_dist_traveled"),
+            .map(|name| table.number_column(name)),
+        stops: table.text_column("stop_id"),
+        distances: table.float_column("shape_dist_traveled"),
     };
-    let has_distances = table.has("stop_id") && table.has("shape_dist_traveled");
-    for (trip, rows) in feed.groups(File::StopTimes, "trip_id").iter() {
-        stop_times.check_edges(trip, rows, out);
+    let has_distances = table.has_column("stop_id") && table.has_column("shape_dist_traveled");
+    for (trip, rows) in feed.row_groups(GtfsFile::StopTimes, "trip_id").iter() {
+        stop_times.check_first_and_last_times(trip, rows, out);
         stop_times.check_times(trip, rows, out);
         if has_distances {
             stop_times.check_distances(trip, rows, out);
         }
-        stop_times.check_order(trip, rows, out);
+        stop_times.check_row_order(trip, rows, out);
     }
 }
 
-impl StopTimes<'_> {
+impl StopTimeColumns<'_> {
     /// The first and the last stop have both times, unless riders come in a span of time there.
-    fn check_edges(&self, trip: u32, rows: &[u32], out: &mut Notices) {
+    fn check_first_and_last_times(&self, trip: u32, rows: &[u32], out: &mut Notices) {
         for &row in rows.first().into_iter().chain(rows.last()) {
             if self.windows.iter().any(|window| window.get(row).is_some()) {
                 continue;
             }
             for (times, field) in [(&self.arrivals, ARRIVAL), (&self.departures, DEPARTURE)] {
                 if times.get(row).is_none() {
-                    out.add(&NO_EDGE, |sample| {
-                        sample.put("csvRowNumber", self.table.line(row));
-                        sample.put("stopSequence", self.sequence.get(row));
-                        sample.put("tripId", self.trips.text(trip)).put("specifiedField", field);
+                    out.add_notice(&NO_EDGE, |sample| {
+                        sample.set_field("csvRowNumber", self.table.line_number(row));
+                        sample.set_field("stopSequence", self.sequence.get(row));
+                        sample
+                            .set_field("tripId", self.trips.text_of_code(trip))
+                            .set_field("specifiedField", field);
                     });
                 }
             }
@@ -142,23 +144,23 @@ impl StopTimes<'_> {
         for &row in rows {
             let (arrival, departure) = (self.arrivals.get(row), self.departures.get(row));
             if arrival.is_some() != departure.is_some() {
-                out.add(&ONE_TIME, |sample| {
+                out.add_notice(&ONE_TIME, |sample| {
                     let field = if arrival.is_some() { ARRIVAL } else { DEPARTURE };
-                    sample.put("csvRowNumber", self.table.line(row));
-                    sample.put("tripId", self.trips.text(trip));
-                    sample.put("stopSequence", self.sequence.get(row));
-                    sample.put("specifiedField", field);
+                    sample.set_field("csvRowNumber", self.table.line_number(row));
+                    sample.set_field("tripId", self.trips.text_of_code(trip));
+                    sample.set_field("stopSequence", self.sequence.get(row));
+                    sample.set_field("specifiedField", field);
                 });
             }
             if let (Some(arrival), Some((departure, before))) = (arrival, previous)
                 && arrival < departure
             {
-                out.add(&BACKWARDS, |sample| {
-                    sample.put("csvRowNumber", self.table.line(row));
-                    sample.put("prevCsvRowNumber", self.table.line(before));
-                    sample.put("tripId", self.trips.text(trip));
-                    sample.put("arrivalTime", time_text(arrival));
-                    sample.put("departureTime", time_text(departure));
+                out.add_notice(&BACKWARDS, |sample| {
+                    sample.set_field("csvRowNumber", self.table.line_number(row));
+                    sample.set_field("prevCsvRowNumber", self.table.line_number(before));
+                    sample.set_field("tripId", self.trips.text_of_code(trip));
+                    sample.set_field("arrivalTime", format_time(arrival));
+                    sample.set_field("departureTime", format_time(departure));
                 });
             }
             previous = departure.map(|departure| (departure, row)).or(previous);
@@ -168,19 +170,21 @@ impl StopTimes<'_> {
     /// Distances at stops go up. Zones have none.
     fn check_distances(&self, trip: u32, rows: &[u32], out: &mut Notices) {
         let mut previous = None;
-        for &row in rows.iter().filter(|&&row| self.stops.code(row).is_some()) {
+        for &row in rows.iter().filter(|&&row| self.stops.code_of_row(row).is_some()) {
             let distance = self.distances.get(row).map(|distance| (distance, row));
             if let (Some((distance, _)), Some((past, before))) = (distance, previous)
                 && past >= distance
             {
-                out.add(&DISTANCE, |sample| {
-                    sample.put("tripId", self.trips.text(trip)).put("stopId", self.stops.get(row));
-                    sample.put("csvRowNumber", self.table.line(row));
-                    sample.put("shapeDistTraveled", distance);
-                    sample.put("stopSequence", self.sequence.get(row));
-                    sample.put("prevCsvRowNumber", self.table.line(before));
-                    sample.put("prevShapeDistTraveled", past);
-                    sample.put("prevStopSequence", self.sequence.get(before));
+                out.add_notice(&DISTANCE, |sample| {
+                    sample
+                        .set_field("tripId", self.trips.text_of_code(trip))
+                        .set_field("stopId", self.stops.get(row));
+                    sample.set_field("csvRowNumber", self.table.line_number(row));
+                    sample.set_field("shapeDistTraveled", distance);
+                    sample.set_field("stopSequence", self.sequence.get(row));
+                    sample.set_field("prevCsvRowNumber", self.table.line_number(before));
+                    sample.set_field("prevShapeDistTraveled", past);
+                    sample.set_field("prevStopSequence", self.sequence.get(before));
                 });
             }
             previous = distance;
@@ -188,20 +192,20 @@ impl StopTimes<'_> {
     }
 
     /// Rows of a trip stand together and in the order of their sequence, which does not repeat.
-    fn check_order(&self, trip: u32, rows: &[u32], out: &mut Notices) {
+    fn check_row_order(&self, trip: u32, rows: &[u32], out: &mut Notices) {
         let follows = |pair: &[u32]| match *pair {
             [one, other] => {
-                self.table.line(other) == self.table.line(one) + 1
+                self.table.line_number(other) == self.table.line_number(one) + 1
                     && self.sequence.get(one) < self.sequence.get(other)
             }
             _ => true,
         };
         if !rows.windows(2).all(follows) {
-            let lines = || rows.iter().map(|&row| self.table.line(row));
-            out.add(&UNSORTED, |sample| {
-                sample.put("tripId", self.trips.text(trip));
-                sample.put("startCsvRowNumber", lines().min());
-                sample.put("endCsvRowNumber", lines().max());
+            let lines = || rows.iter().map(|&row| self.table.line_number(row));
+            out.add_notice(&UNSORTED, |sample| {
+                sample.set_field("tripId", self.trips.text_of_code(trip));
+                sample.set_field("startCsvRowNumber", lines().min());
+                sample.set_field("endCsvRowNumber", lines().max());
             });
         }
     }

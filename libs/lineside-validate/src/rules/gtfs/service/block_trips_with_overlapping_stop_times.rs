@@ -4,18 +4,21 @@ use std::sync::Arc;
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, Groups, Link, Numbers, Service, Services, Texts, date_text},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{
+        GtfsFeed, GtfsFile, NumberColumn, RowGroups, RowLink, ServiceCalendar, ServiceDays,
+        TextColumn, format_date,
+    },
+    notice::{NoticeKind, Severity},
 };
 
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&KIND],
-    files: &[File::Trips, File::StopTimes, File::Calendar, File::CalendarDates],
-    check,
+    files: &[GtfsFile::Trips, GtfsFile::StopTimes, GtfsFile::Calendar, GtfsFile::CalendarDates],
+    check: check_block_overlaps,
 };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "block_trips_with_overlapping_stop_times",
     severity: Severity::Error,
     fields: &[
@@ -39,31 +42,31 @@ const BLOCK_SHARE: usize = 4;
 
 /// A trip in its block.
 #[derive(Clone, Copy)]
-struct Run<'a> {
+struct BlockRun<'a> {
     /// Arrival and departure at the first and at the last stop, in seconds.
     first: (i32, i32),
     last: (i32, i32),
     row: u32,
-    service: Service<'a>,
+    service: ServiceDays<'a>,
 }
 
 /// O(trips log trips + pairs of trips of one block and time).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let blocks = feed.groups(File::Trips, "block_id");
+fn check_block_overlaps(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let blocks = feed.row_groups(GtfsFile::Trips, "block_id");
     let mut runs = Vec::new();
     let mut left = WORK_MAX;
-    let finder = RunFinder::of(feed);
+    let finder = RunFinder::from_feed(feed);
     for (_, trips) in blocks.iter().filter(|(_, trips)| trips.len() > 1) {
         runs.clear();
-        runs.extend(trips.iter().filter_map(|&row| finder.run(row)));
+        runs.extend(trips.iter().filter_map(|&row| finder.run_of_trip(row)));
         runs.sort_by_key(|run| (run.first.0, run.last.1));
         let mut budget = left / BLOCK_SHARE;
         left -= budget;
         'block: for (at, one) in runs.iter().enumerate() {
             for other in runs[at + 1..].iter().take_while(|other| other.first.0 < one.last.1) {
-                let work = 1 + one.service.n_words().min(other.service.n_words());
+                let work = 1 + one.service.count_words().min(other.service.count_words());
                 let Some(rest) = budget.checked_sub(work) else {
-                    out.leave_off(&KIND);
+                    out.mark_incomplete(&KIND);
                     break 'block;
                 };
                 budget = rest;
@@ -72,7 +75,7 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
                     continue;
                 }
                 if let Some(day) = one.service.first_common_day(&other.service) {
-                    say(feed, one, other, day, out);
+                    report_overlap(feed, one, other, day, out);
                 }
             }
         }
@@ -80,53 +83,68 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
     }
 }
 
-fn say(feed: &Feed, one: &Run<'_>, other: &Run<'_>, day: i32, out: &mut Notices) {
-    out.add(&KIND, |sample| {
-        let trips = feed.table(File::Trips);
-        let (ids, services) = (trips.texts("trip_id"), trips.texts("service_id"));
-        sample.put("csvRowNumberA", trips.line(one.row));
-        sample.put("tripIdA", ids.get(one.row)).put("serviceIdA", services.get(one.row));
-        sample.put("csvRowNumberB", trips.line(other.row));
-        sample.put("tripIdB", ids.get(other.row)).put("serviceIdB", services.get(other.row));
-        sample.put("blockId", trips.texts("block_id").get(one.row));
-        sample.put("intersection", date_text(day));
+fn report_overlap(
+    feed: &GtfsFeed,
+    one: &BlockRun<'_>,
+    other: &BlockRun<'_>,
+    day: i32,
+    out: &mut Notices,
+) {
+    out.add_notice(&KIND, |sample| {
+        let trips = feed.table(GtfsFile::Trips);
+        let (ids, services) = (trips.text_column("trip_id"), trips.text_column("service_id"));
+        sample.set_field("csvRowNumberA", trips.line_number(one.row));
+        sample
+            .set_field("tripIdA", ids.get(one.row))
+            .set_field("serviceIdA", services.get(one.row));
+        sample.set_field("csvRowNumberB", trips.line_number(other.row));
+        sample
+            .set_field("tripIdB", ids.get(other.row))
+            .set_field("serviceIdB", services.get(other.row));
+        sample.set_field("blockId", trips.text_column("block_id").get(one.row));
+        sample.set_field("intersection", format_date(day));
     });
 }
 
 /// What tells when trips run.
 struct RunFinder<'a> {
-    services: &'a Services,
-    trip_ids: Texts<'a>,
-    service_ids: Texts<'a>,
-    stop_time_ids: Texts<'a>,
-    stop_times: Arc<Groups>,
-    to_stop_times: Arc<Link>,
-    arrivals: Numbers<'a>,
-    departures: Numbers<'a>,
+    services: &'a ServiceCalendar,
+    trip_ids: TextColumn<'a>,
+    service_ids: TextColumn<'a>,
+    stop_time_ids: TextColumn<'a>,
+    stop_times: Arc<RowGroups>,
+    to_stop_times: Arc<RowLink>,
+    arrivals: NumberColumn<'a>,
+    departures: NumberColumn<'a>,
 }
 
 impl<'a> RunFinder<'a> {
-    fn of(feed: &'a Feed) -> RunFinder<'a> {
-        let (trips, stop_times) = (feed.table(File::Trips), feed.table(File::StopTimes));
+    fn from_feed(feed: &'a GtfsFeed) -> RunFinder<'a> {
+        let (trips, stop_times) = (feed.table(GtfsFile::Trips), feed.table(GtfsFile::StopTimes));
         RunFinder {
-            services: feed.services(),
-            trip_ids: trips.texts("trip_id"),
-            service_ids: trips.texts("service_id"),
-            stop_time_ids: stop_times.texts("trip_id"),
-            stop_times: feed.groups(File::StopTimes, "trip_id"),
-            to_stop_times: feed.link(File::Trips, "trip_id", File::StopTimes, "trip_id"),
-            arrivals: stop_times.numbers("arrival_time"),
-            departures: stop_times.numbers("departure_time"),
+            services: feed.service_calendar(),
+            trip_ids: trips.text_column("trip_id"),
+            service_ids: trips.text_column("service_id"),
+            stop_time_ids: stop_times.text_column("trip_id"),
+            stop_times: feed.row_groups(GtfsFile::StopTimes, "trip_id"),
+            to_stop_times: feed.row_link(
+                GtfsFile::Trips,
+                "trip_id",
+                GtfsFile::StopTimes,
+                "trip_id",
+            ),
+            arrivals: stop_times.number_column("arrival_time"),
+            departures: stop_times.number_column("departure_time"),
         }
     }
 
     /// When a trip runs; `None` if the times at its ends are not known or it has no service.
-    fn run(&self, row: u32) -> Option<Run<'a>> {
-        let service = self.services.of_trips(self.service_ids.code(row)?)?;
-        let stop_time = self.to_stop_times.row(self.trip_ids.code(row)?)?;
-        let calls = self.stop_times.rows(self.stop_time_ids.code(stop_time)?);
+    fn run_of_trip(&self, row: u32) -> Option<BlockRun<'a>> {
+        let service = self.services.service_of_trips_code(self.service_ids.code_of_row(row)?)?;
+        let stop_time = self.to_stop_times.row_of_code(self.trip_ids.code_of_row(row)?)?;
+        let calls = self.stop_times.rows_of_code(self.stop_time_ids.code_of_row(stop_time)?);
         let times = |row: u32| Some((self.arrivals.get(row)?, self.departures.get(row)?));
-        Some(Run {
+        Some(BlockRun {
             first: times(*calls.first()?)?,
             last: times(*calls.last()?)?,
             row,

@@ -2,15 +2,18 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, day_of},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, day_from_date},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&KIND], files: &[File::Calendar, File::CalendarDates], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&KIND],
+    files: &[GtfsFile::Calendar, GtfsFile::CalendarDates],
+    check: check_expired_calendars,
+};
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "expired_calendar",
     severity: Severity::Warning,
     fields: &[
@@ -24,10 +27,10 @@ static KIND: Kind = Kind {
 };
 
 /// O(days).
-fn check(feed: &Feed, context: &Context, out: &mut Notices) {
-    let (calendar, dates) = (feed.table(File::Calendar), feed.table(File::CalendarDates));
-    let today = day_of(context.today);
-    let services = feed.services();
+fn check_expired_calendars(feed: &GtfsFeed, context: &ValidationContext, out: &mut Notices) {
+    let (calendar, dates) = (feed.table(GtfsFile::Calendar), feed.table(GtfsFile::CalendarDates));
+    let today = day_from_date(context.today);
+    let services = feed.service_calendar();
     let is_over = |day: i32| day < today;
     // Days that are listed one by one pile up behind those to come, and nobody takes them out. Only
     // a schedule of which nothing is left is worth a word.
@@ -36,12 +39,14 @@ fn check(feed: &Feed, context: &Context, out: &mut Notices) {
         return;
     }
     let table = if calendar.is_empty() { dates } else { calendar };
-    let ids = table.texts("service_id");
+    let ids = table.text_column("service_id");
     for service in services.iter().filter(|service| service.last_day().is_some_and(is_over)) {
         let row = if calendar.is_empty() { service.dates_row() } else { service.calendar_row() };
         let Some(row) = row else { continue };
-        out.add(&KIND, |sample| {
-            sample.put("csvRowNumber", table.line(row)).put("serviceId", ids.get(row));
+        out.add_notice(&KIND, |sample| {
+            sample
+                .set_field("csvRowNumber", table.line_number(row))
+                .set_field("serviceId", ids.get(row));
         });
     }
 }

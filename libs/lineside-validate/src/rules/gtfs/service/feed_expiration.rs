@@ -2,12 +2,13 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, date_text, day_of},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, day_from_date, format_date},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&WEEK, &MONTH], files: &[], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&WEEK, &MONTH], files: &[], check: check_feed_expiration };
 
 const FIELDS: &[(&str, &str)] = &[
     ("csvRowNumber", "The line of the row."),
@@ -16,14 +17,14 @@ const FIELDS: &[(&str, &str)] = &[
     ("suggestedExpirationDate", "The day on which it should end at the earliest."),
 ];
 
-static WEEK: Kind = Kind {
+static WEEK: NoticeKind = NoticeKind {
     code: "feed_expiration_date7_days",
     severity: Severity::Warning,
     fields: FIELDS,
     page: include_str!("feed_expiration_date7_days.md"),
 };
 
-static MONTH: Kind = Kind {
+static MONTH: NoticeKind = NoticeKind {
     code: "feed_expiration_date30_days",
     severity: Severity::Warning,
     fields: FIELDS,
@@ -32,20 +33,22 @@ static MONTH: Kind = Kind {
 
 /// How many days a schedule should still have, as the best practices of GTFS put it: the shorter
 /// span first.
-const SPANS: [(&Kind, i32); 2] = [(&WEEK, 7), (&MONTH, 30)];
+const SPANS: [(&NoticeKind, i32); 2] = [(&WEEK, 7), (&MONTH, 30)];
 
 /// O(n).
-fn check(feed: &Feed, context: &Context, out: &mut Notices) {
-    let table = feed.table(File::FeedInfo);
-    let ends = table.numbers("feed_end_date");
-    let today = day_of(context.today);
+fn check_feed_expiration(feed: &GtfsFeed, context: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::FeedInfo);
+    let ends = table.number_column("feed_end_date");
+    let today = day_from_date(context.today);
     for row in table.rows() {
         let Some(end) = ends.get(row) else { continue };
         if let Some((kind, days)) = SPANS.into_iter().find(|(_, days)| end < today + days) {
-            out.add(kind, |sample| {
-                sample.put("csvRowNumber", table.line(row)).put("currentDate", date_text(today));
-                sample.put("feedEndDate", date_text(end));
-                sample.put("suggestedExpirationDate", date_text(today + days));
+            out.add_notice(kind, |sample| {
+                sample
+                    .set_field("csvRowNumber", table.line_number(row))
+                    .set_field("currentDate", format_date(today));
+                sample.set_field("feedEndDate", format_date(end));
+                sample.set_field("suggestedExpirationDate", format_date(today + days));
             });
         }
     }

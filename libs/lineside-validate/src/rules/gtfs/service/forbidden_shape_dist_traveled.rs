@@ -2,14 +2,15 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[], check: check_forbidden_distances };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "forbidden_shape_dist_traveled",
     severity: Severity::Error,
     fields: &[
@@ -23,22 +24,28 @@ static KIND: Kind = Kind {
 };
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::StopTimes);
-    let (groups, zones) = (table.texts("location_group_id"), table.texts("location_id"));
-    if !table.has("shape_dist_traveled") || (groups.n_codes() == 0 && zones.n_codes() == 0) {
+fn check_forbidden_distances(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::StopTimes);
+    let (groups, zones) =
+        (table.text_column("location_group_id"), table.text_column("location_id"));
+    if !table.has_column("shape_dist_traveled")
+        || (groups.count_codes() == 0 && zones.count_codes() == 0)
+    {
         return;
     }
-    let (stops, distances) = (table.texts("stop_id"), table.floats("shape_dist_traveled"));
+    let (stops, distances) =
+        (table.text_column("stop_id"), table.float_column("shape_dist_traveled"));
     for row in table.rows() {
-        let is_area = groups.code(row).is_some() || zones.code(row).is_some();
+        let is_area = groups.code_of_row(row).is_some() || zones.code_of_row(row).is_some();
         let Some(distance) = distances.get(row) else { continue };
-        if is_area && stops.code(row).is_none() {
-            out.add(&KIND, |sample| {
-                sample.put("csvRowNumber", table.line(row));
-                sample.put("tripId", table.texts("trip_id").get(row));
-                sample.put("locationGroupId", groups.get(row)).put("locationId", zones.get(row));
-                sample.put("shapeDistTraveled", distance);
+        if is_area && stops.code_of_row(row).is_none() {
+            out.add_notice(&KIND, |sample| {
+                sample.set_field("csvRowNumber", table.line_number(row));
+                sample.set_field("tripId", table.text_column("trip_id").get(row));
+                sample
+                    .set_field("locationGroupId", groups.get(row))
+                    .set_field("locationId", zones.get(row));
+                sample.set_field("shapeDistTraveled", distance);
             });
         }
     }

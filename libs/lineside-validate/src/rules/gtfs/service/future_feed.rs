@@ -2,14 +2,15 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, date_text, day_of},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, day_from_date, format_date},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[File::FeedInfo], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[GtfsFile::FeedInfo], check: check_future_feed };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "future_feed",
     severity: Severity::Info,
     fields: &[("feedStartDate", "The first day of the schedule."), ("currentDate", "Today.")],
@@ -17,15 +18,17 @@ static KIND: Kind = Kind {
 };
 
 /// O(n).
-fn check(feed: &Feed, context: &Context, out: &mut Notices) {
-    let table = feed.table(File::FeedInfo);
-    let starts = table.numbers("feed_start_date");
-    let today = day_of(context.today);
+fn check_future_feed(feed: &GtfsFeed, context: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::FeedInfo);
+    let starts = table.number_column("feed_start_date");
+    let today = day_from_date(context.today);
     if let Some(start) = table.rows().filter_map(|row| starts.get(row)).min()
         && start > today
     {
-        out.add(&KIND, |sample| {
-            sample.put("feedStartDate", date_text(start)).put("currentDate", date_text(today));
+        out.add_notice(&KIND, |sample| {
+            sample
+                .set_field("feedStartDate", format_date(start))
+                .set_field("currentDate", format_date(today));
         });
     }
 }

@@ -2,15 +2,18 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&KIND], files: &[File::Trips, File::Routes], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&KIND],
+    files: &[GtfsFile::Trips, GtfsFile::Routes],
+    check: check_block_route_types,
+};
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "inconsistent_route_type_for_block_id",
     severity: Severity::Warning,
     fields: &[
@@ -22,23 +25,24 @@ static KIND: Kind = Kind {
 };
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let trips = feed.table(File::Trips);
-    let (blocks, routes) = (trips.texts("block_id"), trips.texts("route_id"));
-    let to_routes = feed.link(File::Trips, "route_id", File::Routes, "route_id");
-    let types = feed.table(File::Routes).numbers("route_type");
-    let type_of = |row: u32| types.get(to_routes.row(routes.code(row)?)?);
-    for (block, rows) in feed.groups(File::Trips, "block_id").iter() {
+fn check_block_route_types(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let trips = feed.table(GtfsFile::Trips);
+    let (blocks, routes) = (trips.text_column("block_id"), trips.text_column("route_id"));
+    let to_routes = feed.row_link(GtfsFile::Trips, "route_id", GtfsFile::Routes, "route_id");
+    let types = feed.table(GtfsFile::Routes).number_column("route_type");
+    let type_of = |row: u32| types.get(to_routes.row_of_code(routes.code_of_row(row)?)?);
+    for (block, rows) in feed.row_groups(GtfsFile::Trips, "block_id").iter() {
         let mut found = rows.iter().filter_map(|&row| type_of(row));
         let first = found.next();
         if !found.any(|other| Some(other) != first) {
             continue;
         }
-        out.add(&KIND, |sample| {
-            let route_ids = distinct(rows.iter().filter_map(|&row| routes.get(row)));
-            let types = distinct(rows.iter().filter_map(|&row| type_of(row)).map(name));
-            sample.put("blockId", blocks.text(block));
-            sample.put("routeIds", route_ids).put("routeTypes", types);
+        out.add_notice(&KIND, |sample| {
+            let route_ids = join_distinct(rows.iter().filter_map(|&row| routes.get(row)));
+            let types =
+                join_distinct(rows.iter().filter_map(|&row| type_of(row)).map(route_type_name));
+            sample.set_field("blockId", blocks.text_of_code(block));
+            sample.set_field("routeIds", route_ids).set_field("routeTypes", types);
         });
     }
 }
@@ -47,7 +51,7 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
 const NAMES_MAX: usize = 100;
 
 /// Each once, in their order.
-fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> String {
+fn join_distinct<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut seen: Vec<&str> = Vec::new();
     for name in names {
         if seen.len() < NAMES_MAX && !seen.contains(&name) {
@@ -57,7 +61,7 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> String {
     seen.join(", ")
 }
 
-fn name(route_type: i32) -> &'static str {
+fn route_type_name(route_type: i32) -> &'static str {
     match route_type {
         0 => "LIGHT_RAIL",
         1 => "SUBWAY",

@@ -2,15 +2,18 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&KIND], files: &[File::Trips, File::Routes], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&KIND],
+    files: &[GtfsFile::Trips, GtfsFile::Routes],
+    check: check_bike_allowance,
+};
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "missing_bike_allowance",
     severity: Severity::Warning,
     fields: &[
@@ -24,25 +27,27 @@ static KIND: Kind = Kind {
 const FERRY: i32 = 4;
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let (routes, trips) = (feed.table(File::Routes), feed.table(File::Trips));
-    let types = routes.numbers("route_type");
+fn check_bike_allowance(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let (routes, trips) = (feed.table(GtfsFile::Routes), feed.table(GtfsFile::Trips));
+    let types = routes.number_column("route_type");
     if !routes.rows().any(|row| types.get(row) == Some(FERRY)) {
         return;
     }
-    let (route_ids, ids) = (trips.texts("route_id"), trips.texts("trip_id"));
-    let bikes = trips.numbers("bikes_allowed");
-    let of_route = feed.groups(File::Trips, "route_id");
-    let to_trips = feed.link(File::Routes, "route_id", File::Trips, "route_id");
-    let ids_of_routes = routes.texts("route_id");
+    let (route_ids, ids) = (trips.text_column("route_id"), trips.text_column("trip_id"));
+    let bikes = trips.number_column("bikes_allowed");
+    let of_route = feed.row_groups(GtfsFile::Trips, "route_id");
+    let to_trips = feed.row_link(GtfsFile::Routes, "route_id", GtfsFile::Trips, "route_id");
+    let ids_of_routes = routes.text_column("route_id");
     for route in routes.rows().filter(|&row| types.get(row) == Some(FERRY)) {
-        let first = ids_of_routes.code(route).and_then(|code| to_trips.row(code));
-        let Some(code) = first.and_then(|row| route_ids.code(row)) else { continue };
-        for &row in of_route.rows(code) {
+        let first = ids_of_routes.code_of_row(route).and_then(|code| to_trips.row_of_code(code));
+        let Some(code) = first.and_then(|row| route_ids.code_of_row(row)) else { continue };
+        for &row in of_route.rows_of_code(code) {
             if !matches!(bikes.get(row), Some(1 | 2)) {
-                out.add(&KIND, |sample| {
-                    sample.put("csvRowNumber", trips.line(row));
-                    sample.put("routeId", route_ids.text(code)).put("tripId", ids.get(row));
+                out.add_notice(&KIND, |sample| {
+                    sample.set_field("csvRowNumber", trips.line_number(row));
+                    sample
+                        .set_field("routeId", route_ids.text_of_code(code))
+                        .set_field("tripId", ids.get(row));
                 });
             }
         }

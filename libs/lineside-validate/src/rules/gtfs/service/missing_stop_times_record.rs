@@ -2,14 +2,15 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[File::StopTimes], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[GtfsFile::StopTimes], check: check_missing_stop_times };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "missing_stop_times_record",
     severity: Severity::Error,
     fields: &[
@@ -25,24 +26,28 @@ static KIND: Kind = Kind {
 const MUST_PHONE: i32 = 2;
 
 /// O(trips).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::StopTimes);
+fn check_missing_stop_times(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::StopTimes);
     let [starts, ends] = ["start_pickup_drop_off_window", "end_pickup_drop_off_window"]
-        .map(|name| table.numbers(name));
-    let [pickups, drop_offs] = ["pickup_type", "drop_off_type"].map(|name| table.numbers(name));
-    if !table.has("start_pickup_drop_off_window") || !table.has("end_pickup_drop_off_window") {
+        .map(|name| table.number_column(name));
+    let [pickups, drop_offs] =
+        ["pickup_type", "drop_off_type"].map(|name| table.number_column(name));
+    if !table.has_column("start_pickup_drop_off_window")
+        || !table.has_column("end_pickup_drop_off_window")
+    {
         return;
     }
-    for (trip, rows) in feed.groups(File::StopTimes, "trip_id").iter() {
+    for (trip, rows) in feed.row_groups(GtfsFile::StopTimes, "trip_id").iter() {
         let &[row] = rows else { continue };
         let has_window = starts.get(row).is_some() && ends.get(row).is_some();
         let on_demand = [pickups, drop_offs].iter().all(|types| types.get(row) == Some(MUST_PHONE));
         if has_window && on_demand {
-            out.add(&KIND, |sample| {
-                sample.put("csvRowNumber", table.line(row));
-                sample.put("tripId", table.texts("trip_id").text(trip));
-                sample.put("locationGroupId", table.texts("location_group_id").get(row));
-                sample.put("locationId", table.texts("location_id").get(row));
+            out.add_notice(&KIND, |sample| {
+                sample.set_field("csvRowNumber", table.line_number(row));
+                sample.set_field("tripId", table.text_column("trip_id").text_of_code(trip));
+                sample
+                    .set_field("locationGroupId", table.text_column("location_group_id").get(row));
+                sample.set_field("locationId", table.text_column("location_id").get(row));
             });
         }
     }

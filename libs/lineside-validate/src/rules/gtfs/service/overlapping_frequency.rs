@@ -2,14 +2,15 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, time_text},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, format_time},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[File::Frequencies], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[GtfsFile::Frequencies], check: check_frequency_overlaps };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "overlapping_frequency",
     severity: Severity::Error,
     fields: &[
@@ -23,12 +24,12 @@ static KIND: Kind = Kind {
 };
 
 /// O(n log n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::Frequencies);
-    let (starts, ends) = (table.numbers("start_time"), table.numbers("end_time"));
-    let (headways, ids) = (table.numbers("headway_secs"), table.texts("trip_id"));
+fn check_frequency_overlaps(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::Frequencies);
+    let (starts, ends) = (table.number_column("start_time"), table.number_column("end_time"));
+    let (headways, ids) = (table.number_column("headway_secs"), table.text_column("trip_id"));
     let mut sorted = Vec::new();
-    for (code, rows) in feed.groups(File::Frequencies, "trip_id").iter() {
+    for (code, rows) in feed.row_groups(GtfsFile::Frequencies, "trip_id").iter() {
         sorted.clear();
         sorted.extend(rows.iter().filter_map(|&row| {
             Some((starts.get(row)?, ends.get(row)?, headways.get_or(row, 0), row))
@@ -37,11 +38,13 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
         for pair in sorted.windows(2) {
             let [(_, end, _, one), (start, _, _, other)] = *pair else { continue };
             if start < end {
-                out.add(&KIND, |sample| {
-                    sample.put("prevCsvRowNumber", table.line(one));
-                    sample.put("prevEndTime", time_text(end));
-                    sample.put("currCsvRowNumber", table.line(other));
-                    sample.put("currStartTime", time_text(start)).put("tripId", ids.text(code));
+                out.add_notice(&KIND, |sample| {
+                    sample.set_field("prevCsvRowNumber", table.line_number(one));
+                    sample.set_field("prevEndTime", format_time(end));
+                    sample.set_field("currCsvRowNumber", table.line_number(other));
+                    sample
+                        .set_field("currStartTime", format_time(start))
+                        .set_field("tripId", ids.text_of_code(code));
                 });
             }
         }

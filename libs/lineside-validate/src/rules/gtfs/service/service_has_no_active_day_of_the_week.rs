@@ -2,14 +2,15 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, WEEK},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, WEEK},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[File::Calendar], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[GtfsFile::Calendar], check: check_active_weekdays };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "service_has_no_active_day_of_the_week",
     severity: Severity::Warning,
     fields: &[("csvRowNumber", "The line of the row."), ("serviceId", "The service.")],
@@ -17,13 +18,15 @@ static KIND: Kind = Kind {
 };
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::Calendar);
-    let days = WEEK.map(|day| table.numbers(day));
-    let ids = table.texts("service_id");
+fn check_active_weekdays(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::Calendar);
+    let days = WEEK.map(|day| table.number_column(day));
+    let ids = table.text_column("service_id");
     for row in table.rows().filter(|&row| days.iter().all(|day| day.get(row) == Some(0))) {
-        out.add(&KIND, |sample| {
-            sample.put("csvRowNumber", table.line(row)).put("serviceId", ids.get(row));
+        out.add_notice(&KIND, |sample| {
+            sample
+                .set_field("csvRowNumber", table.line_number(row))
+                .set_field("serviceId", ids.get(row));
         });
     }
 }

@@ -2,15 +2,18 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, date_of, day_of},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, date_from_day, day_from_date},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&GAP, &FAR], files: &[File::Calendar, File::CalendarDates], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&GAP, &FAR],
+    files: &[GtfsFile::Calendar, GtfsFile::CalendarDates],
+    check: check_service_spread,
+};
 
-static GAP: Kind = Kind {
+static GAP: NoticeKind = NoticeKind {
     code: "big_gap_in_service",
     severity: Severity::Info,
     fields: &[
@@ -22,7 +25,7 @@ static GAP: Kind = Kind {
     page: include_str!("big_gap_in_service.md"),
 };
 
-static FAR: Kind = Kind {
+static FAR: NoticeKind = NoticeKind {
     code: "service_extends_far_in_the_future",
     severity: Severity::Info,
     fields: &[
@@ -39,33 +42,33 @@ const AHEAD_DAYS_MAX: i32 = 2 * 365;
 
 /// O(days of the services). Only those of `calendar.txt` count: days that are listed one by one
 /// stand apart on purpose.
-fn check(feed: &Feed, context: &Context, out: &mut Notices) {
-    let table = feed.table(File::Calendar);
-    let ids = table.texts("service_id");
-    let services = feed.services();
+fn check_service_spread(feed: &GtfsFeed, context: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::Calendar);
+    let ids = table.text_column("service_id");
+    let services = feed.service_calendar();
     if services.has_backward_period() {
         return;
     }
-    let today = day_of(context.today);
-    for code in table.rows().filter_map(|row| ids.code(row)) {
-        let Some(service) = services.of_calendar(code) else { continue };
+    let today = day_from_date(context.today);
+    for code in table.rows().filter_map(|row| ids.code_of_row(row)) {
+        let Some(service) = services.service_of_calendar_code(code) else { continue };
         let Some(mut last) = service.first_day() else { continue };
-        for day in service.days() {
+        for day in service.active_days() {
             let gap = day - last - 1;
             if gap > GAP_DAYS_MAX {
-                out.add(&GAP, |sample| {
-                    sample.put("serviceId", ids.text(code));
-                    sample.put("gapStartDate", date_of(last).to_string());
-                    sample.put("gapEndDate", date_of(day).to_string());
-                    sample.put("gapDurationDays", gap);
+                out.add_notice(&GAP, |sample| {
+                    sample.set_field("serviceId", ids.text_of_code(code));
+                    sample.set_field("gapStartDate", date_from_day(last).to_string());
+                    sample.set_field("gapEndDate", date_from_day(day).to_string());
+                    sample.set_field("gapDurationDays", gap);
                 });
             }
             last = day;
         }
         if last - today > AHEAD_DAYS_MAX {
-            out.add(&FAR, |sample| {
-                sample.put("serviceId", ids.text(code));
-                sample.put("serviceWindowEndDate", date_of(last).to_string());
+            out.add_notice(&FAR, |sample| {
+                sample.set_field("serviceId", ids.text_of_code(code));
+                sample.set_field("serviceWindowEndDate", date_from_day(last).to_string());
             });
         }
     }

@@ -2,18 +2,18 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, date_of, day_of},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, date_from_day, day_from_date},
+    notice::{NoticeKind, Severity},
 };
 
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&FUTURE, &OUTSIDE, &BEYOND],
-    files: &[File::Calendar, File::CalendarDates, File::FeedInfo, File::Trips],
-    check,
+    files: &[GtfsFile::Calendar, GtfsFile::CalendarDates, GtfsFile::FeedInfo, GtfsFile::Trips],
+    check: check_service_window,
 };
 
-static FUTURE: Kind = Kind {
+static FUTURE: NoticeKind = NoticeKind {
     code: "future_calendar",
     severity: Severity::Info,
     fields: &[
@@ -23,7 +23,7 @@ static FUTURE: Kind = Kind {
     page: include_str!("future_calendar.md"),
 };
 
-static OUTSIDE: Kind = Kind {
+static OUTSIDE: NoticeKind = NoticeKind {
     code: "service_window_outside_feed_period",
     severity: Severity::Info,
     fields: &[
@@ -36,7 +36,7 @@ static OUTSIDE: Kind = Kind {
     page: include_str!("service_window_outside_feed_period.md"),
 };
 
-static BEYOND: Kind = Kind {
+static BEYOND: NoticeKind = NoticeKind {
     code: "feed_valid_beyond_total_service_window",
     severity: Severity::Info,
     fields: &[
@@ -52,53 +52,57 @@ static BEYOND: Kind = Kind {
 const SPARE_DAYS: i32 = 14;
 
 /// O(services). Only services with trips count.
-fn check(feed: &Feed, context: &Context, out: &mut Notices) {
-    let services = feed.services();
+fn check_service_window(feed: &GtfsFeed, context: &ValidationContext, out: &mut Notices) {
+    let services = feed.service_calendar();
     if services.has_backward_period() {
         return;
     }
-    let ids = feed.table(File::Trips).texts("service_id");
+    let ids = feed.table(GtfsFile::Trips).text_column("service_id");
     let window = |code| {
-        let service = services.get(services.of_trips(code)?)?;
+        let service = services.get(services.service_of_trips_code(code)?)?;
         Some((code, service.first_day()?, service.last_day()?))
     };
-    let used = feed.groups(File::Trips, "service_id");
+    let used = feed.row_groups(GtfsFile::Trips, "service_id");
     let windows: Vec<_> = used.iter().filter_map(|(code, _)| window(code)).collect();
     let first = windows.iter().map(|(_, start, _)| *start).min();
     let last = windows.iter().map(|(_, _, end)| *end).max();
     let (Some(first), Some(last)) = (first, last) else { return };
-    let today = day_of(context.today);
+    let today = day_from_date(context.today);
     if first > today {
-        out.add(&FUTURE, |sample| {
-            sample.put("minServiceStartDate", text(first)).put("currentDate", text(today));
+        out.add_notice(&FUTURE, |sample| {
+            sample
+                .set_field("minServiceStartDate", format_iso_date(first))
+                .set_field("currentDate", format_iso_date(today));
         });
     }
-    let info = feed.table(File::FeedInfo);
-    let feed_start = info.numbers("feed_start_date").get(0);
-    let feed_end = info.numbers("feed_end_date").get(0);
+    let info = feed.table(GtfsFile::FeedInfo);
+    let feed_start = info.number_column("feed_start_date").get(0);
+    let feed_end = info.number_column("feed_end_date").get(0);
     let (Some(feed_start), Some(feed_end)) = (feed_start, feed_end) else { return };
     for (code, start, end) in windows {
         let (before, after) = ((feed_start - start).max(0), (end - feed_end).max(0));
         if before == 0 && after == 0 {
             continue;
         }
-        out.add(&OUTSIDE, |sample| {
-            sample.put("serviceId", ids.text(code));
-            sample.put("serviceWindowStartDate", text(start));
-            sample.put("serviceWindowEndDate", text(end));
-            sample.put("daysBeforeFeedStart", before).put("daysAfterFeedEnd", after);
+        out.add_notice(&OUTSIDE, |sample| {
+            sample.set_field("serviceId", ids.text_of_code(code));
+            sample.set_field("serviceWindowStartDate", format_iso_date(start));
+            sample.set_field("serviceWindowEndDate", format_iso_date(end));
+            sample.set_field("daysBeforeFeedStart", before).set_field("daysAfterFeedEnd", after);
         });
     }
     if feed_start < first - SPARE_DAYS || feed_end > last + SPARE_DAYS {
-        out.add(&BEYOND, |sample| {
-            sample.put("feedStartDate", text(feed_start)).put("feedEndDate", text(feed_end));
-            sample.put("serviceWindowStartDate", text(first));
-            sample.put("serviceWindowEndDate", text(last));
+        out.add_notice(&BEYOND, |sample| {
+            sample
+                .set_field("feedStartDate", format_iso_date(feed_start))
+                .set_field("feedEndDate", format_iso_date(feed_end));
+            sample.set_field("serviceWindowStartDate", format_iso_date(first));
+            sample.set_field("serviceWindowEndDate", format_iso_date(last));
         });
     }
 }
 
 /// `YYYY-MM-DD`, as the reports write these.
-fn text(day: i32) -> String {
-    date_of(day).to_string()
+fn format_iso_date(day: i32) -> String {
+    date_from_day(day).to_string()
 }

@@ -2,15 +2,18 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Sample, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, NoticeSample, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&NO_VALUE, &NO_TIMES], files: &[File::StopTimes], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&NO_VALUE, &NO_TIMES],
+    files: &[GtfsFile::StopTimes],
+    check: check_timepoints,
+};
 
-static NO_VALUE: Kind = Kind {
+static NO_VALUE: NoticeKind = NoticeKind {
     code: "missing_timepoint_value",
     severity: Severity::Warning,
     fields: &[
@@ -21,7 +24,7 @@ static NO_VALUE: Kind = Kind {
     page: include_str!("missing_timepoint_value.md"),
 };
 
-static NO_TIMES: Kind = Kind {
+static NO_TIMES: NoticeKind = NoticeKind {
     code: "stop_time_timepoint_without_times",
     severity: Severity::Error,
     fields: &[
@@ -37,29 +40,31 @@ static NO_TIMES: Kind = Kind {
 const EXACT: i32 = 1;
 
 /// O(n).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let table = feed.table(File::StopTimes);
+fn check_timepoints(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let table = feed.table(GtfsFile::StopTimes);
     // Without the column all times are exact, as they were before there was one.
-    if !table.has("timepoint") {
+    if !table.has_column("timepoint") {
         return;
     }
-    let timepoints = table.numbers("timepoint");
-    let times = ["arrival_time", "departure_time"].map(|name| (name, table.numbers(name)));
-    let (trips, sequence) = (table.texts("trip_id"), table.numbers("stop_sequence"));
+    let timepoints = table.number_column("timepoint");
+    let times = ["arrival_time", "departure_time"].map(|name| (name, table.number_column(name)));
+    let (trips, sequence) = (table.text_column("trip_id"), table.number_column("stop_sequence"));
     for row in table.rows() {
-        let begin = |sample: &mut Sample| {
-            sample.put("csvRowNumber", table.line(row)).put("tripId", trips.get(row));
-            sample.put("stopSequence", sequence.get(row));
+        let begin = |sample: &mut NoticeSample| {
+            sample
+                .set_field("csvRowNumber", table.line_number(row))
+                .set_field("tripId", trips.get(row));
+            sample.set_field("stopSequence", sequence.get(row));
         };
         match timepoints.get(row) {
             None if times.iter().any(|(_, times)| times.get(row).is_some()) => {
-                out.add(&NO_VALUE, begin);
+                out.add_notice(&NO_VALUE, begin);
             }
             Some(EXACT) => {
                 for (name, _) in times.iter().filter(|(_, times)| times.get(row).is_none()) {
-                    out.add(&NO_TIMES, |sample| {
+                    out.add_notice(&NO_TIMES, |sample| {
                         begin(sample);
-                        sample.put("specifiedField", *name);
+                        sample.set_field("specifiedField", *name);
                     });
                 }
             }

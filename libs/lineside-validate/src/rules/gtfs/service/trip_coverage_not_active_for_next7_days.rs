@@ -2,18 +2,18 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, Services, date_text, day_of},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, ServiceCalendar, day_from_date, format_date},
+    notice::{NoticeKind, Severity},
 };
 
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&KIND],
-    files: &[File::Calendar, File::CalendarDates, File::Trips, File::Frequencies],
-    check,
+    files: &[GtfsFile::Calendar, GtfsFile::CalendarDates, GtfsFile::Trips, GtfsFile::Frequencies],
+    check: check_trip_coverage,
 };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "trip_coverage_not_active_for_next7_days",
     severity: Severity::Warning,
     fields: &[
@@ -35,30 +35,31 @@ const BUSIEST_DAYS_MAX: usize = 30;
 const MAJORITY: f64 = 0.75;
 
 /// O(trips + days of the services).
-fn check(feed: &Feed, context: &Context, out: &mut Notices) {
-    let services = feed.services();
-    let counts = trips_of_days(services, &trips_of_services(feed, services));
-    let Some((start, end)) = majority(&counts) else { return };
-    let today = day_of(context.today);
+fn check_trip_coverage(feed: &GtfsFeed, context: &ValidationContext, out: &mut Notices) {
+    let services = feed.service_calendar();
+    let counts = count_trips_per_day(services, &count_trips_per_service(feed, services));
+    let Some((start, end)) = majority_period(&counts) else { return };
+    let today = day_from_date(context.today);
     if start > today || end < today + DAYS {
-        out.add(&KIND, |sample| {
-            sample.put("currentDate", date_text(today));
-            sample.put("serviceWindowStartDate", date_text(start));
-            sample.put("serviceWindowEndDate", date_text(end));
+        out.add_notice(&KIND, |sample| {
+            sample.set_field("currentDate", format_date(today));
+            sample.set_field("serviceWindowStartDate", format_date(start));
+            sample.set_field("serviceWindowEndDate", format_date(end));
         });
     }
 }
 
 /// The trips of each service on a day on which it runs; `None` where no trip has it.
-fn trips_of_services(feed: &Feed, services: &Services) -> Vec<Option<i64>> {
-    let trips = feed.table(File::Trips);
-    let (ids, service_ids) = (trips.texts("trip_id"), trips.texts("service_id"));
-    let frequencies = feed.table(File::Frequencies);
-    let repeated = feed.groups(File::Frequencies, "trip_id");
-    let to_repeated = feed.link(File::Trips, "trip_id", File::Frequencies, "trip_id");
-    let repeated_ids = frequencies.texts("trip_id");
-    let (starts, ends) = (frequencies.numbers("start_time"), frequencies.numbers("end_time"));
-    let headways = frequencies.numbers("headway_secs");
+fn count_trips_per_service(feed: &GtfsFeed, services: &ServiceCalendar) -> Vec<Option<i64>> {
+    let trips = feed.table(GtfsFile::Trips);
+    let (ids, service_ids) = (trips.text_column("trip_id"), trips.text_column("service_id"));
+    let frequencies = feed.table(GtfsFile::Frequencies);
+    let repeated = feed.row_groups(GtfsFile::Frequencies, "trip_id");
+    let to_repeated = feed.row_link(GtfsFile::Trips, "trip_id", GtfsFile::Frequencies, "trip_id");
+    let repeated_ids = frequencies.text_column("trip_id");
+    let (starts, ends) =
+        (frequencies.number_column("start_time"), frequencies.number_column("end_time"));
+    let headways = frequencies.number_column("headway_secs");
     let runs = |row: u32| {
         let span = i64::from(ends.get_or(row, 0)) - i64::from(starts.get_or(row, 0));
         match i64::from(headways.get_or(row, 0)) {
@@ -68,10 +69,13 @@ fn trips_of_services(feed: &Feed, services: &Services) -> Vec<Option<i64>> {
     };
     let mut counts = vec![None; services.len()];
     for row in trips.rows() {
-        let service = service_ids.code(row).and_then(|code| services.of_trips(code));
+        let service =
+            service_ids.code_of_row(row).and_then(|code| services.service_of_trips_code(code));
         let Some(service) = service else { continue };
-        let first = ids.code(row).and_then(|code| to_repeated.row(code));
-        let rows = first.and_then(|row| repeated_ids.code(row)).map(|code| repeated.rows(code));
+        let first = ids.code_of_row(row).and_then(|code| to_repeated.row_of_code(code));
+        let rows = first
+            .and_then(|row| repeated_ids.code_of_row(row))
+            .map(|code| repeated.rows_of_code(code));
         let n_runs = rows.map_or(1, |rows| rows.iter().map(|&row| runs(row)).sum());
         *counts[service as usize].get_or_insert(0) += n_runs;
     }
@@ -79,7 +83,7 @@ fn trips_of_services(feed: &Feed, services: &Services) -> Vec<Option<i64>> {
 }
 
 /// The days on which any trip runs, in their order, each with its trips.
-fn trips_of_days(services: &Services, trips: &[Option<i64>]) -> Vec<(i32, i64)> {
+fn count_trips_per_day(services: &ServiceCalendar, trips: &[Option<i64>]) -> Vec<(i32, i64)> {
     let with_trips =
         || services.iter().zip(trips).filter_map(|(service, trips)| Some((service, (*trips)?)));
     let first = with_trips().filter_map(|(service, _)| service.first_day()).min();
@@ -87,7 +91,7 @@ fn trips_of_days(services: &Services, trips: &[Option<i64>]) -> Vec<(i32, i64)> 
     let (Some(first), Some(last)) = (first, last) else { return Vec::new() };
     let mut counts = vec![None; (last - first + 1) as usize];
     for (service, trips) in with_trips() {
-        for day in service.days() {
+        for day in service.active_days() {
             *counts[(day - first) as usize].get_or_insert(0) += trips;
         }
     }
@@ -95,7 +99,7 @@ fn trips_of_days(services: &Services, trips: &[Option<i64>]) -> Vec<(i32, i64)> 
 }
 
 /// The first and the last day on which most trips run.
-fn majority(counts: &[(i32, i64)]) -> Option<(i32, i32)> {
+fn majority_period(counts: &[(i32, i64)]) -> Option<(i32, i32)> {
     let mut sorted: Vec<i64> = counts.iter().map(|(_, trips)| *trips).collect();
     sorted.sort_unstable();
     let part = (sorted.len() as f64 * USUAL_PART) as usize;

@@ -4,15 +4,18 @@ use std::collections::HashMap;
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, Texts},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, TextColumn},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&KIND], files: &[File::Trips, File::StopTimes, File::Stops], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&KIND],
+    files: &[GtfsFile::Trips, GtfsFile::StopTimes, GtfsFile::Stops],
+    check: check_headsigns,
+};
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "trip_headsign_matches_intermediate_stop",
     severity: Severity::Info,
     fields: &[
@@ -30,21 +33,24 @@ static KIND: Kind = Kind {
 const NO_NAME: u32 = u32::MAX;
 
 /// O(stop times): names are compared by number.
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let (trips, table) = (feed.table(File::Trips), feed.table(File::StopTimes));
-    let (ids, headsigns) = (trips.texts("trip_id"), trips.texts("trip_headsign"));
-    let (stop_time_ids, stops) = (table.texts("trip_id"), table.texts("stop_id"));
-    let stop_times = feed.groups(File::StopTimes, "trip_id");
-    let to_stop_times = feed.link(File::Trips, "trip_id", File::StopTimes, "trip_id");
-    let names = Names::of(feed, headsigns);
+fn check_headsigns(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let (trips, table) = (feed.table(GtfsFile::Trips), feed.table(GtfsFile::StopTimes));
+    let (ids, headsigns) = (trips.text_column("trip_id"), trips.text_column("trip_headsign"));
+    let (stop_time_ids, stops) = (table.text_column("trip_id"), table.text_column("stop_id"));
+    let stop_times = feed.row_groups(GtfsFile::StopTimes, "trip_id");
+    let to_stop_times = feed.row_link(GtfsFile::Trips, "trip_id", GtfsFile::StopTimes, "trip_id");
+    let names = NameNumbers::from_feed(feed, headsigns);
     for trip in trips.rows() {
-        let (Some(headsign), Some(id)) = (headsigns.code(trip), ids.code(trip)) else { continue };
-        let code = to_stop_times.row(id).and_then(|row| stop_time_ids.code(row));
-        let rows = code.map_or(&[][..], |code| stop_times.rows(code));
+        let (Some(headsign), Some(id)) = (headsigns.code_of_row(trip), ids.code_of_row(trip))
+        else {
+            continue;
+        };
+        let code = to_stop_times.row_of_code(id).and_then(|row| stop_time_ids.code_of_row(row));
+        let rows = code.map_or(&[][..], |code| stop_times.rows_of_code(code));
         let [first, .., last] = *rows else { continue };
         // A trip that ends where it begins is named after the place that it passes. The reference
         // validator looks at no further trip then.
-        if stops.code(first) == stops.code(last) {
+        if stops.code_of_row(first) == stops.code_of_row(last) {
             return;
         }
         let name = names.of_headsigns[headsign as usize];
@@ -52,49 +58,51 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
             continue;
         }
         for &row in &rows[..rows.len() - 1] {
-            let stop = stops.code(row);
+            let stop = stops.code_of_row(row);
             if stop.is_none_or(|stop| names.of_stops[stop as usize] != name) {
                 continue;
             }
-            out.add(&KIND, |sample| {
-                sample.put("csvRowNumber", trips.line(trip)).put("tripId", ids.text(id));
-                sample.put("tripHeadsign", headsigns.text(headsign));
-                sample.put("stopId1", stops.get(row));
-                sample.put("stopSequence", table.numbers("stop_sequence").get(row));
-                sample.put("stopId2", stops.get(last));
+            out.add_notice(&KIND, |sample| {
+                sample
+                    .set_field("csvRowNumber", trips.line_number(trip))
+                    .set_field("tripId", ids.text_of_code(id));
+                sample.set_field("tripHeadsign", headsigns.text_of_code(headsign));
+                sample.set_field("stopId1", stops.get(row));
+                sample.set_field("stopSequence", table.number_column("stop_sequence").get(row));
+                sample.set_field("stopId2", stops.get(last));
             });
         }
     }
 }
 
 /// Numbers for names: equal ones, whatever their case, have the same.
-struct Names {
+struct NameNumbers {
     /// By the code of `stop_id` in `stop_times.txt`.
     of_stops: Vec<u32>,
     /// By the code of `trip_headsign`.
     of_headsigns: Vec<u32>,
 }
 
-impl Names {
-    fn of(feed: &Feed, headsigns: Texts<'_>) -> Names {
-        let names = feed.table(File::Stops).texts("stop_name");
+impl NameNumbers {
+    fn from_feed(feed: &GtfsFeed, headsigns: TextColumn<'_>) -> NameNumbers {
+        let names = feed.table(GtfsFile::Stops).text_column("stop_name");
         let mut numbers: HashMap<String, u32> = HashMap::new();
-        let of_names: Vec<u32> = (0..names.n_codes() as u32)
+        let of_names: Vec<u32> = (0..names.count_codes() as u32)
             .map(|code| {
                 let next = numbers.len() as u32;
-                *numbers.entry(folded(names.text(code))).or_insert(next)
+                *numbers.entry(fold_case(names.text_of_code(code))).or_insert(next)
             })
             .collect();
-        let to_stops = feed.link(File::StopTimes, "stop_id", File::Stops, "stop_id");
+        let to_stops = feed.row_link(GtfsFile::StopTimes, "stop_id", GtfsFile::Stops, "stop_id");
         let name_of = |code| {
-            let name = to_stops.row(code).and_then(|row| names.code(row));
+            let name = to_stops.row_of_code(code).and_then(|row| names.code_of_row(row));
             name.map_or(NO_NAME, |name| of_names[name as usize])
         };
-        let n_stops = feed.table(File::StopTimes).texts("stop_id").n_codes() as u32;
-        let number_of = |code| numbers.get(&folded(headsigns.text(code))).copied();
-        Names {
+        let n_stops = feed.table(GtfsFile::StopTimes).text_column("stop_id").count_codes() as u32;
+        let number_of = |code| numbers.get(&fold_case(headsigns.text_of_code(code))).copied();
+        NameNumbers {
             of_stops: (0..n_stops).map(name_of).collect(),
-            of_headsigns: (0..headsigns.n_codes() as u32)
+            of_headsigns: (0..headsigns.count_codes() as u32)
                 .map(|code| number_of(code).unwrap_or(NO_NAME))
                 .collect(),
         }
@@ -102,14 +110,14 @@ impl Names {
 }
 
 /// Without case, sign by sign.
-fn folded(name: &str) -> String {
-    let upper = |sign: char| single(sign, sign.to_uppercase());
-    let lower = |sign: char| single(sign, sign.to_lowercase());
+fn fold_case(name: &str) -> String {
+    let upper = |sign: char| single_char(sign, sign.to_uppercase());
+    let lower = |sign: char| single_char(sign, sign.to_lowercase());
     name.chars().map(|sign| lower(upper(sign))).collect()
 }
 
 /// A sign that becomes several ones stays as it is.
-fn single(sign: char, mut mapped: impl Iterator<Item = char>) -> char {
+fn single_char(sign: char, mut mapped: impl Iterator<Item = char>) -> char {
     match (mapped.next(), mapped.next()) {
         (Some(one), None) => one,
         _ => sign,

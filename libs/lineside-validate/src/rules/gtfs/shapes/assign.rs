@@ -1,11 +1,11 @@
 //! Which of several places on a shape each stop of a trip is: those that lie in the order of the
 //! stops, and closest to them.
 
-use super::line::Match;
+use super::shape_line::ShapeMatch;
 
 /// How far a choice for the stops so far gets.
 #[derive(Clone, Copy, Debug)]
-struct Partial {
+struct PartialAssignment {
     /// The sum of the distances between stops and shape, in meters.
     score: f64,
     /// Meters along the shape of the last stop.
@@ -18,20 +18,20 @@ struct Partial {
 
 /// Two stops whose matches lie in the wrong order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Misfit {
+pub(super) struct OrderConflict {
     /// The second of them, as a position in the trip.
     pub(super) stop: usize,
     /// The match of the first.
-    pub(super) before: Match,
+    pub(super) before: ShapeMatch,
     /// The match of the second: the closest.
-    pub(super) at: Match,
+    pub(super) at: ShapeMatch,
 }
 
 /// Chooses matches; kept for its memory.
 #[derive(Debug, Default)]
-pub(super) struct Assigner {
+pub(super) struct MatchAssigner {
     /// The choices for each number of stops, one after the other.
-    partials: Vec<Partial>,
+    partials: Vec<PartialAssignment>,
     /// Where those of each number begin in `partials`.
     starts: Vec<usize>,
     /// The last choices in the order of `along`, and of each beginning of that order the best.
@@ -39,22 +39,22 @@ pub(super) struct Assigner {
     best: Vec<usize>,
 }
 
-impl Assigner {
+impl MatchAssigner {
     /// Chooses a match for each stop so that none lies before that of an earlier stop. The choice is
-    /// told by [`Assigner::picks`]. O(matches log matches).
-    pub(super) fn assign<'m>(
+    /// told by [`MatchAssigner::assigned_matches`]. O(matches log matches).
+    pub(super) fn assign_matches<'m>(
         &mut self,
         n_stops: usize,
-        matches: impl Fn(usize) -> &'m [Match],
-    ) -> Result<(), Misfit> {
+        matches: impl Fn(usize) -> &'m [ShapeMatch],
+    ) -> Result<(), OrderConflict> {
         self.partials.clear();
         self.starts.clear();
         self.starts.push(0);
-        self.partials.push(Partial { score: 0.0, along: 0.0, pick: 0, before: 0 });
+        self.partials.push(PartialAssignment { score: 0.0, along: 0.0, pick: 0, before: 0 });
         for stop in 0..n_stops {
             let start = self.starts[stop];
             let end = self.partials.len();
-            self.rank(start);
+            self.rank_partials(start);
             self.starts.push(end);
             for (pick, found) in matches(stop).iter().enumerate() {
                 let along = |&at: &usize| self.partials[at].along <= found.along;
@@ -62,11 +62,16 @@ impl Assigner {
                 if let Some(last) = n_behind.checked_sub(1) {
                     let before = self.best[last];
                     let score = self.partials[before].score + found.to_shape;
-                    self.partials.push(Partial { score, along: found.along, pick, before });
+                    self.partials.push(PartialAssignment {
+                        score,
+                        along: found.along,
+                        pick,
+                        before,
+                    });
                 }
             }
             if self.partials.len() == end {
-                return Err(self.misfit(stop, start, &matches));
+                return Err(self.order_conflict(stop, start, &matches));
             }
         }
         Ok(())
@@ -74,7 +79,7 @@ impl Assigner {
 
     /// Puts the choices from `start` on in order of how far along they are, and says which of each
     /// beginning is the best: the first of those with the least score.
-    fn rank(&mut self, start: usize) {
+    fn rank_partials(&mut self, start: usize) {
         let partials = &self.partials;
         self.order.clear();
         self.order.extend(start..partials.len());
@@ -93,22 +98,22 @@ impl Assigner {
         }
     }
 
-    fn misfit<'m>(
+    fn order_conflict<'m>(
         &self,
         stop: usize,
         start: usize,
-        matches: &impl Fn(usize) -> &'m [Match],
-    ) -> Misfit {
-        let at = closest(matches(stop)).unwrap_or(Match::NONE);
+        matches: &impl Fn(usize) -> &'m [ShapeMatch],
+    ) -> OrderConflict {
+        let at = closest_match(matches(stop)).unwrap_or(ShapeMatch::NONE);
         let before = self.best.last().and_then(|&best| {
             debug_assert!(best >= start, "a choice for the stops before");
             matches(stop.checked_sub(1)?).get(self.partials[best].pick).copied()
         });
-        Misfit { stop, before: before.unwrap_or(at), at }
+        OrderConflict { stop, before: before.unwrap_or(at), at }
     }
 
     /// What was chosen: the last stop first, each with the position of its match.
-    pub(super) fn picks(&self) -> impl Iterator<Item = (usize, usize)> {
+    pub(super) fn assigned_matches(&self) -> impl Iterator<Item = (usize, usize)> {
         let last = self.starts.last().copied().unwrap_or_default();
         let score = |&at: &usize| self.partials[at].score;
         let best = (last..self.partials.len())
@@ -124,7 +129,7 @@ impl Assigner {
 }
 
 /// The first of those closest to the stop.
-pub(super) fn closest(matches: &[Match]) -> Option<Match> {
+pub(super) fn closest_match(matches: &[ShapeMatch]) -> Option<ShapeMatch> {
     matches.iter().copied().min_by(|one, other| one.to_shape.total_cmp(&other.to_shape))
 }
 
@@ -133,16 +138,17 @@ mod tests {
     use super::*;
 
     /// Matches of one stop: meters along the shape and from the stop.
-    fn stop(matches: &[(f64, f64)]) -> Vec<Match> {
-        let found = |&(along, to_shape): &(f64, f64)| Match { along, to_shape, ..Match::NONE };
+    fn stop(matches: &[(f64, f64)]) -> Vec<ShapeMatch> {
+        let found =
+            |&(along, to_shape): &(f64, f64)| ShapeMatch { along, to_shape, ..ShapeMatch::NONE };
         matches.iter().map(found).collect()
     }
 
-    fn picks(stops: &[Vec<Match>]) -> Result<Vec<usize>, usize> {
-        let mut assigner = Assigner::default();
-        let found = assigner.assign(stops.len(), |at| stops[at].as_slice());
+    fn picks(stops: &[Vec<ShapeMatch>]) -> Result<Vec<usize>, usize> {
+        let mut assigner = MatchAssigner::default();
+        let found = assigner.assign_matches(stops.len(), |at| stops[at].as_slice());
         found.map_err(|misfit| misfit.stop)?;
-        let mut picks: Vec<usize> = assigner.picks().map(|(_, pick)| pick).collect();
+        let mut picks: Vec<usize> = assigner.assigned_matches().map(|(_, pick)| pick).collect();
         picks.reverse();
         Ok(picks)
     }

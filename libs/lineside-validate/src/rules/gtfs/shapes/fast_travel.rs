@@ -6,25 +6,25 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, Numbers, Point, Texts, time_text},
-    notice::{Kind, Sample, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, NumberColumn, SpherePoint, TextColumn, format_time},
+    notice::{NoticeKind, NoticeSample, Severity},
 };
 
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&CONSECUTIVE, &FAR],
-    files: &[File::Routes, File::Trips, File::StopTimes, File::Stops],
-    check,
+    files: &[GtfsFile::Routes, GtfsFile::Trips, GtfsFile::StopTimes, GtfsFile::Stops],
+    check: check_fast_travel,
 };
 
-static CONSECUTIVE: Kind = Kind {
+static CONSECUTIVE: NoticeKind = NoticeKind {
     code: "fast_travel_between_consecutive_stops",
     severity: Severity::Warning,
     fields: FIELDS,
     page: include_str!("fast_travel_between_consecutive_stops.md"),
 };
 
-static FAR: Kind = Kind {
+static FAR: NoticeKind = NoticeKind {
     code: "fast_travel_between_far_stops",
     severity: Severity::Warning,
     fields: FIELDS,
@@ -57,7 +57,7 @@ const MINUTE: i32 = 60;
 const HOUR: f64 = 3_600.0;
 
 /// How fast a vehicle of a route type can be, in km/h, with some room.
-fn speed_max(route_type: i32) -> f64 {
+fn max_route_speed(route_type: i32) -> f64 {
     match route_type {
         // Trams and light rail: Houston's reaches 100.
         0 => 100.0,
@@ -77,7 +77,7 @@ fn speed_max(route_type: i32) -> f64 {
 
 /// Two stops of a trip, as positions in it, and how fast the vehicle would be between them.
 #[derive(Clone, Copy, Debug)]
-struct Leg {
+struct TravelLeg {
     start: usize,
     end: usize,
     speed: f64,
@@ -85,57 +85,65 @@ struct Leg {
 }
 
 /// O(stop times), and pair by pair what looks too fast over a long way. Trips of one route with the same stops and times are looked at once.
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let trip_rows = feed.link(File::StopTimes, "trip_id", File::Trips, "trip_id");
-    let route_rows = feed.link(File::Trips, "route_id", File::Routes, "route_id");
-    let trip_routes = feed.table(File::Trips).texts("route_id");
-    let route_types = feed.table(File::Routes).numbers("route_type");
-    let mut timetable = Timetable::new(feed);
-    let mut seen: HashMap<u64, Vec<(&'static Kind, Leg)>> = HashMap::new();
-    for (trip, rows) in feed.groups(File::StopTimes, "trip_id").iter() {
-        let Some(trip) = trip_rows.row(trip) else { continue };
-        let Some(route) = trip_routes.code(trip) else { continue };
-        let fingerprint = timetable.fingerprint(route, rows);
+fn check_fast_travel(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let trip_rows = feed.row_link(GtfsFile::StopTimes, "trip_id", GtfsFile::Trips, "trip_id");
+    let route_rows = feed.row_link(GtfsFile::Trips, "route_id", GtfsFile::Routes, "route_id");
+    let trip_routes = feed.table(GtfsFile::Trips).text_column("route_id");
+    let route_types = feed.table(GtfsFile::Routes).number_column("route_type");
+    let mut timetable = TravelTimes::new(feed);
+    let mut seen: HashMap<u64, Vec<(&'static NoticeKind, TravelLeg)>> = HashMap::new();
+    for (trip, rows) in feed.row_groups(GtfsFile::StopTimes, "trip_id").iter() {
+        let Some(trip) = trip_rows.row_of_code(trip) else { continue };
+        let Some(route) = trip_routes.code_of_row(trip) else { continue };
+        let fingerprint = timetable.trip_fingerprint(route, rows);
         let legs = seen.entry(fingerprint).or_insert_with(|| {
             // A route that is not there is said elsewhere.
-            route_rows.row(route).map_or(Vec::new(), |route| {
-                timetable.fast_legs(rows, speed_max(route_types.get_or(route, 0)))
+            route_rows.row_of_code(route).map_or(Vec::new(), |route| {
+                timetable.find_fast_legs(rows, max_route_speed(route_types.get_or(route, 0)))
             })
         });
         for &(kind, leg) in legs.iter() {
-            out.add(kind, |sample| fill(feed, trip, rows, leg, sample));
+            out.add_notice(kind, |sample| fill_leg_fields(feed, trip, rows, leg, sample));
         }
     }
 }
 
-fn fill(feed: &Feed, trip: u32, rows: &[u32], leg: Leg, sample: &mut Sample) {
-    let (trips, times) = (feed.table(File::Trips), feed.table(File::StopTimes));
-    let stops = feed.table(File::Stops);
-    let stop_of_time = feed.link(File::StopTimes, "stop_id", File::Stops, "stop_id");
-    let (ids, sequences) = (times.texts("stop_id"), times.numbers("stop_sequence"));
+fn fill_leg_fields(
+    feed: &GtfsFeed,
+    trip: u32,
+    rows: &[u32],
+    leg: TravelLeg,
+    sample: &mut NoticeSample,
+) {
+    let (trips, times) = (feed.table(GtfsFile::Trips), feed.table(GtfsFile::StopTimes));
+    let stops = feed.table(GtfsFile::Stops);
+    let stop_of_time = feed.row_link(GtfsFile::StopTimes, "stop_id", GtfsFile::Stops, "stop_id");
+    let (ids, sequences) = (times.text_column("stop_id"), times.number_column("stop_sequence"));
     let name = |row| {
-        let stop = ids.code(row).and_then(|code| stop_of_time.row(code));
-        stop.and_then(|stop| stops.texts("stop_name").get(stop))
+        let stop = ids.code_of_row(row).and_then(|code| stop_of_time.row_of_code(code));
+        stop.and_then(|stop| stops.text_column("stop_name").get(stop))
     };
-    let time = |field, row| times.numbers(field).get(row).map(time_text);
+    let time = |field, row| times.number_column(field).get(row).map(format_time);
     let (start, end) = (rows[leg.start], rows[leg.end]);
-    sample.put("tripCsvRowNumber", trips.line(trip));
-    sample.put("tripId", trips.texts("trip_id").get(trip));
-    sample.put("routeId", trips.texts("route_id").get(trip));
-    sample.put("speedKph", leg.speed).put("distanceKm", leg.km);
-    sample.put("csvRowNumber1", times.line(start));
-    sample.put("stopSequence1", sequences.get(start)).put("stopId1", ids.get(start));
-    sample.put("stopName1", name(start)).put("departureTime1", time("departure_time", start));
-    sample.put("csvRowNumber2", times.line(end));
-    sample.put("stopSequence2", sequences.get(end)).put("stopId2", ids.get(end));
-    sample.put("stopName2", name(end)).put("arrivalTime2", time("arrival_time", end));
+    sample.set_field("tripCsvRowNumber", trips.line_number(trip));
+    sample.set_field("tripId", trips.text_column("trip_id").get(trip));
+    sample.set_field("routeId", trips.text_column("route_id").get(trip));
+    sample.set_field("speedKph", leg.speed).set_field("distanceKm", leg.km);
+    sample.set_field("csvRowNumber1", times.line_number(start));
+    sample.set_field("stopSequence1", sequences.get(start)).set_field("stopId1", ids.get(start));
+    sample
+        .set_field("stopName1", name(start))
+        .set_field("departureTime1", time("departure_time", start));
+    sample.set_field("csvRowNumber2", times.line_number(end));
+    sample.set_field("stopSequence2", sequences.get(end)).set_field("stopId2", ids.get(end));
+    sample.set_field("stopName2", name(end)).set_field("arrivalTime2", time("arrival_time", end));
 }
 
 /// Where stops are, by their codes in stop_times.txt.
-struct Stops {
+struct StopPositions {
     /// Whether stops.txt has the stop.
     is_there: Vec<bool>,
-    points: Vec<Option<Point>>,
+    points: Vec<Option<SpherePoint>>,
     /// Distances that were asked for, each at a place that its stops decide. The same pairs come
     /// again and again.
     known: Vec<(u32, u32, f64)>,
@@ -144,15 +152,17 @@ struct Stops {
 /// Distances that are kept; a power of two.
 const KNOWN: usize = 1 << 16;
 
-impl Stops {
-    fn new(feed: &Feed) -> Stops {
-        let texts = feed.table(File::StopTimes).texts("stop_id");
-        let rows = feed.link(File::StopTimes, "stop_id", File::Stops, "stop_id");
+impl StopPositions {
+    fn new(feed: &GtfsFeed) -> StopPositions {
+        let texts = feed.table(GtfsFile::StopTimes).text_column("stop_id");
+        let rows = feed.row_link(GtfsFile::StopTimes, "stop_id", GtfsFile::Stops, "stop_id");
         let points = feed.stop_points();
-        let codes = 0..texts.n_codes() as u32;
-        Stops {
-            is_there: codes.clone().map(|code| rows.row(code).is_some()).collect(),
-            points: codes.map(|code| rows.row(code).and_then(|row| points[row as usize])).collect(),
+        let codes = 0..texts.count_codes() as u32;
+        StopPositions {
+            is_there: codes.clone().map(|code| rows.row_of_code(code).is_some()).collect(),
+            points: codes
+                .map(|code| rows.row_of_code(code).and_then(|row| points[row as usize]))
+                .collect(),
             known: vec![(u32::MAX, u32::MAX, 0.0); KNOWN],
         }
     }
@@ -161,12 +171,12 @@ impl Stops {
         stop.is_some_and(|stop| self.is_there[stop as usize])
     }
 
-    fn has_place(&self, stop: Option<u32>) -> bool {
+    fn has_position(&self, stop: Option<u32>) -> bool {
         stop.is_some_and(|stop| self.points[stop as usize].is_some())
     }
 
     /// From one stop to another, in km; a stop without a place counts as one at 0, 0.
-    fn km(&mut self, from: Option<u32>, to: Option<u32>) -> f64 {
+    fn distance_km(&mut self, from: Option<u32>, to: Option<u32>) -> f64 {
         let (from, to) = (from.unwrap_or(u32::MAX), to.unwrap_or(u32::MAX));
         let at = (from.wrapping_mul(0x9E37_79B1) ^ to.wrapping_mul(0x85EB_CA77)) >> 7;
         let at = at as usize % KNOWN;
@@ -175,7 +185,7 @@ impl Stops {
             return known.2;
         }
         let place = |stop: u32| self.points.get(stop as usize).copied().flatten();
-        let point = |stop| place(stop).unwrap_or(Point::ORIGIN);
+        let point = |stop| place(stop).unwrap_or(SpherePoint::ORIGIN);
         let km = point(from).distance_m(point(to)) / 1_000.0;
         self.known[at] = (from, to, km);
         km
@@ -184,7 +194,7 @@ impl Stops {
 
 /// One stop of the trip that is looked at.
 #[derive(Clone, Copy)]
-struct Call {
+struct TripCall {
     stop: Option<u32>,
     arrival: Option<i32>,
     departure: Option<i32>,
@@ -193,35 +203,35 @@ struct Call {
 }
 
 /// What is asked of stop_times.txt.
-struct Timetable<'a> {
-    stops: Stops,
-    stop_ids: Texts<'a>,
-    arrivals: Numbers<'a>,
-    departures: Numbers<'a>,
+struct TravelTimes<'a> {
+    stops: StopPositions,
+    stop_ids: TextColumn<'a>,
+    arrivals: NumberColumn<'a>,
+    departures: NumberColumn<'a>,
     /// The trip that is looked at; kept for its memory, as is what its fingerprint is made of.
-    calls: Vec<Call>,
+    calls: Vec<TripCall>,
     bytes: Vec<u8>,
 }
 
-impl<'a> Timetable<'a> {
-    fn new(feed: &'a Feed) -> Timetable<'a> {
-        let times = feed.table(File::StopTimes);
-        Timetable {
-            stops: Stops::new(feed),
-            stop_ids: times.texts("stop_id"),
-            arrivals: times.numbers("arrival_time"),
-            departures: times.numbers("departure_time"),
+impl<'a> TravelTimes<'a> {
+    fn new(feed: &'a GtfsFeed) -> TravelTimes<'a> {
+        let times = feed.table(GtfsFile::StopTimes);
+        TravelTimes {
+            stops: StopPositions::new(feed),
+            stop_ids: times.text_column("stop_id"),
+            arrivals: times.number_column("arrival_time"),
+            departures: times.number_column("departure_time"),
             calls: Vec::new(),
             bytes: Vec::new(),
         }
     }
 
     /// Equal for trips of one route with the same stops and times. 64 bits tell all others apart.
-    fn fingerprint(&mut self, route: u32, rows: &[u32]) -> u64 {
+    fn trip_fingerprint(&mut self, route: u32, rows: &[u32]) -> u64 {
         self.bytes.clear();
         self.bytes.extend_from_slice(&route.to_le_bytes());
         for &row in rows {
-            let stop = self.stop_ids.code(row).unwrap_or(u32::MAX);
+            let stop = self.stop_ids.code_of_row(row).unwrap_or(u32::MAX);
             self.bytes.extend_from_slice(&stop.to_le_bytes());
             // No time counts as midnight, as the reference validator has it.
             self.bytes.extend_from_slice(&self.arrivals.get_or(row, 0).to_le_bytes());
@@ -231,48 +241,56 @@ impl<'a> Timetable<'a> {
     }
 
     /// Where a trip is faster than it can be.
-    fn fast_legs(&mut self, rows: &[u32], speed_max: f64) -> Vec<(&'static Kind, Leg)> {
-        self.read(rows);
+    fn find_fast_legs(
+        &mut self,
+        rows: &[u32],
+        speed_max: f64,
+    ) -> Vec<(&'static NoticeKind, TravelLeg)> {
+        self.read_calls(rows);
         let mut legs = Vec::new();
-        self.fast_neighbours(speed_max, &mut legs);
-        if let Some(end) = self.may_be_fast_afar(speed_max)
-            && let Some(leg) = self.fast_afar(end, speed_max)
+        self.find_fast_neighbours(speed_max, &mut legs);
+        if let Some(end) = self.first_possible_distant_end(speed_max)
+            && let Some(leg) = self.find_fast_distant_leg(end, speed_max)
         {
             legs.push((&FAR, leg));
         }
         legs
     }
 
-    fn read(&mut self, rows: &[u32]) {
+    fn read_calls(&mut self, rows: &[u32]) {
         self.calls.clear();
         let mut from = None;
         for (at, &row) in rows.iter().enumerate() {
-            let stop = self.stop_ids.code(row);
-            let moves = at > 0 && self.stops.has_place(stop);
-            let km = if moves { self.stops.km(from, stop) } else { 0.0 };
+            let stop = self.stop_ids.code_of_row(row);
+            let moves = at > 0 && self.stops.has_position(stop);
+            let km = if moves { self.stops.distance_km(from, stop) } else { 0.0 };
             if moves || at == 0 {
                 from = stop;
             }
             let (arrival, departure) = (self.arrivals.get(row), self.departures.get(row));
-            self.calls.push(Call { stop, arrival, departure, km });
+            self.calls.push(TripCall { stop, arrival, departure, km });
         }
     }
 
     /// O(n): from each stop that has a place and a departure to the next with a place and an
     /// arrival.
-    fn fast_neighbours(&mut self, speed_max: f64, legs: &mut Vec<(&'static Kind, Leg)>) {
+    fn find_fast_neighbours(
+        &mut self,
+        speed_max: f64,
+        legs: &mut Vec<(&'static NoticeKind, TravelLeg)>,
+    ) {
         let mut start = 0;
         for end in 1..self.calls.len() {
             let (from, to) = (self.calls[start], self.calls[end]);
-            if !self.stops.has_place(from.stop) || !self.stops.has_place(to.stop) {
+            if !self.stops.has_position(from.stop) || !self.stops.has_position(to.stop) {
                 continue;
             }
             let (Some(departure), Some(arrival)) = (from.departure, to.arrival) else { continue };
             let is_next = start + 1 == end;
-            let km = if is_next { to.km } else { self.stops.km(from.stop, to.stop) };
-            let speed = speed(km, departure, arrival);
+            let km = if is_next { to.km } else { self.stops.distance_km(from.stop, to.stop) };
+            let speed = speed_kmh(km, departure, arrival);
             if speed > speed_max {
-                legs.push((&CONSECUTIVE, Leg { start, end, speed, km }));
+                legs.push((&CONSECUTIVE, TravelLeg { start, end, speed, km }));
             }
             start = end;
         }
@@ -281,7 +299,7 @@ impl<'a> Timetable<'a> {
     /// The first stop that may be too far from an earlier one for the time between them. O(n): what
     /// the way is ahead of the clock grows from the one to the other, so the least of all that lie
     /// far enough back tells.
-    fn may_be_fast_afar(&self, speed_max: f64) -> Option<usize> {
+    fn first_possible_distant_end(&self, speed_max: f64) -> Option<usize> {
         if self.calls.iter().any(|call| !self.stops.is_there(call.stop)) {
             return Some(0);
         }
@@ -316,7 +334,7 @@ impl<'a> Timetable<'a> {
 
     /// The first pair of far stops with too little time between them, looked for from the second on.
     /// O(n) where that is it, O(n²) at worst.
-    fn fast_afar(&self, first_end: usize, speed_max: f64) -> Option<Leg> {
+    fn find_fast_distant_leg(&self, first_end: usize, speed_max: f64) -> Option<TravelLeg> {
         for (end, to) in self.calls.iter().enumerate().skip(first_end) {
             let Some(arrival) = to.arrival else { continue };
             // A stop that is not there is said elsewhere, and ends the look.
@@ -328,7 +346,7 @@ impl<'a> Timetable<'a> {
                 km += self.calls[start + 1].km;
                 let from = self.calls[start];
                 let Some(departure) = from.departure else { continue };
-                let speed = speed(km, departure, arrival);
+                let speed = speed_kmh(km, departure, arrival);
                 if speed <= speed_max {
                     continue;
                 }
@@ -336,7 +354,7 @@ impl<'a> Timetable<'a> {
                     return None;
                 }
                 if km > FAR_KM {
-                    return Some(Leg { start, end, speed, km });
+                    return Some(TravelLeg { start, end, speed, km });
                 }
             }
         }
@@ -346,7 +364,7 @@ impl<'a> Timetable<'a> {
 
 /// Km/h. Without any time between them, a minute counts; times that are whole minutes may be up to
 /// half a minute off each, so they count a minute more.
-fn speed(km: f64, departure: i32, arrival: i32) -> f64 {
+fn speed_kmh(km: f64, departure: i32, arrival: i32) -> f64 {
     let seconds = match arrival - departure {
         ..=0 => MINUTE,
         seconds if arrival % MINUTE == 0 && departure % MINUTE == 0 => seconds + MINUTE,

@@ -2,7 +2,7 @@
 
 mod assign;
 mod fast_travel;
-mod line;
+mod shape_line;
 mod shape_distance_not_increasing;
 mod single_shape_point;
 mod stops_and_shape;

@@ -2,39 +2,39 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File, haversine_m},
-    notice::{Kind, Sample, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile, haversine_distance_m},
+    notice::{NoticeKind, NoticeSample, Severity},
 };
 
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&DECREASING, &EQUAL_APART, &EQUAL_NEAR, &EQUAL_SAME],
-    files: &[File::Shapes],
-    check,
+    files: &[GtfsFile::Shapes],
+    check: check_shape_distances,
 };
 
-static DECREASING: Kind = Kind {
+static DECREASING: NoticeKind = NoticeKind {
     code: "decreasing_shape_distance",
     severity: Severity::Error,
     fields: FIELDS,
     page: include_str!("decreasing_shape_distance.md"),
 };
 
-static EQUAL_APART: Kind = Kind {
+static EQUAL_APART: NoticeKind = NoticeKind {
     code: "equal_shape_distance_diff_coordinates",
     severity: Severity::Error,
     fields: FIELDS_APART,
     page: include_str!("equal_shape_distance_diff_coordinates.md"),
 };
 
-static EQUAL_NEAR: Kind = Kind {
+static EQUAL_NEAR: NoticeKind = NoticeKind {
     code: "equal_shape_distance_diff_coordinates_distance_below_threshold",
     severity: Severity::Warning,
     fields: FIELDS_APART,
     page: include_str!("equal_shape_distance_diff_coordinates_distance_below_threshold.md"),
 };
 
-static EQUAL_SAME: Kind = Kind {
+static EQUAL_SAME: NoticeKind = NoticeKind {
     code: "equal_shape_distance_same_coordinates",
     severity: Severity::Warning,
     fields: FIELDS,
@@ -61,15 +61,15 @@ const FIELDS_APART: &[(&str, &str)] =
 const APART_METERS: f64 = 1.11;
 
 /// O(n): each point is held against the one before it.
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let shapes = feed.table(File::Shapes);
-    if !shapes.has("shape_dist_traveled") {
+fn check_shape_distances(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let shapes = feed.table(GtfsFile::Shapes);
+    if !shapes.has_column("shape_dist_traveled") {
         return;
     }
-    let (lat, lon) = (shapes.floats("shape_pt_lat"), shapes.floats("shape_pt_lon"));
-    let distances = shapes.floats("shape_dist_traveled");
+    let (lat, lon) = (shapes.float_column("shape_pt_lat"), shapes.float_column("shape_pt_lon"));
+    let distances = shapes.float_column("shape_dist_traveled");
     let place = |row| (lat.get(row).unwrap_or(0.0), lon.get(row).unwrap_or(0.0));
-    for (_, rows) in feed.groups(File::Shapes, "shape_id").iter() {
+    for (_, rows) in feed.row_groups(GtfsFile::Shapes, "shape_id").iter() {
         for (&prev, &row) in rows.iter().zip(&rows[1..]) {
             let (Some(before), Some(distance)) = (distances.get(prev), distances.get(row)) else {
                 continue;
@@ -78,16 +78,16 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
                 continue;
             }
             if before > distance {
-                out.add(&DECREASING, |sample| fill(feed, prev, row, sample));
+                out.add_notice(&DECREASING, |sample| fill_point_fields(feed, prev, row, sample));
             } else if place(prev) == place(row) {
-                out.add(&EQUAL_SAME, |sample| fill(feed, prev, row, sample));
+                out.add_notice(&EQUAL_SAME, |sample| fill_point_fields(feed, prev, row, sample));
             } else {
-                let meters = haversine_m(place(row), place(prev));
+                let meters = haversine_distance_m(place(row), place(prev));
                 let kind = if meters >= APART_METERS { &EQUAL_APART } else { &EQUAL_NEAR };
                 if meters > 0.0 {
-                    out.add(kind, |sample| {
-                        fill(feed, prev, row, sample);
-                        sample.put("actualDistanceBetweenShapePoints", meters);
+                    out.add_notice(kind, |sample| {
+                        fill_point_fields(feed, prev, row, sample);
+                        sample.set_field("actualDistanceBetweenShapePoints", meters);
                     });
                 }
             }
@@ -95,15 +95,15 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
     }
 }
 
-fn fill(feed: &Feed, prev: u32, row: u32, sample: &mut Sample) {
-    let shapes = feed.table(File::Shapes);
-    let distances = shapes.floats("shape_dist_traveled");
-    let sequences = shapes.numbers("shape_pt_sequence");
-    sample.put("shapeId", shapes.texts("shape_id").get(row));
-    sample.put("csvRowNumber", shapes.line(row));
-    sample.put("shapeDistTraveled", distances.get(row));
-    sample.put("shapePtSequence", sequences.get(row));
-    sample.put("prevCsvRowNumber", shapes.line(prev));
-    sample.put("prevShapeDistTraveled", distances.get(prev));
-    sample.put("prevShapePtSequence", sequences.get(prev));
+fn fill_point_fields(feed: &GtfsFeed, prev: u32, row: u32, sample: &mut NoticeSample) {
+    let shapes = feed.table(GtfsFile::Shapes);
+    let distances = shapes.float_column("shape_dist_traveled");
+    let sequences = shapes.number_column("shape_pt_sequence");
+    sample.set_field("shapeId", shapes.text_column("shape_id").get(row));
+    sample.set_field("csvRowNumber", shapes.line_number(row));
+    sample.set_field("shapeDistTraveled", distances.get(row));
+    sample.set_field("shapePtSequence", sequences.get(row));
+    sample.set_field("prevCsvRowNumber", shapes.line_number(prev));
+    sample.set_field("prevShapeDistTraveled", distances.get(prev));
+    sample.set_field("prevShapePtSequence", sequences.get(prev));
 }

@@ -2,14 +2,15 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[File::Shapes], check };
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&KIND], files: &[GtfsFile::Shapes], check: check_single_point_shapes };
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "single_shape_point",
     severity: Severity::Warning,
     fields: &[("shapeId", "The shape."), ("csvRowNumber", "The line of its point.")],
@@ -17,13 +18,15 @@ static KIND: Kind = Kind {
 };
 
 /// O(shapes).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let shapes = feed.table(File::Shapes);
-    let ids = shapes.texts("shape_id");
-    for (shape, rows) in feed.groups(File::Shapes, "shape_id").iter() {
+fn check_single_point_shapes(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let shapes = feed.table(GtfsFile::Shapes);
+    let ids = shapes.text_column("shape_id");
+    for (shape, rows) in feed.row_groups(GtfsFile::Shapes, "shape_id").iter() {
         if let [row] = rows {
-            out.add(&KIND, |sample| {
-                sample.put("shapeId", ids.text(shape)).put("csvRowNumber", shapes.line(*row));
+            out.add_notice(&KIND, |sample| {
+                sample
+                    .set_field("shapeId", ids.text_of_code(shape))
+                    .set_field("csvRowNumber", shapes.line_number(*row));
             });
         }
     }

@@ -2,15 +2,18 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&KIND], files: &[File::Trips, File::StopTimes, File::Shapes], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&KIND],
+    files: &[GtfsFile::Trips, GtfsFile::StopTimes, GtfsFile::Shapes],
+    check: check_missing_shape_distances,
+};
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "trip_with_shape_dist_traveled_but_no_shape_distances",
     severity: Severity::Info,
     fields: &[
@@ -23,40 +26,43 @@ static KIND: Kind = Kind {
 };
 
 /// O(stop times + shape points).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let (trips, times) = (feed.table(File::Trips), feed.table(File::StopTimes));
-    let shapes = feed.table(File::Shapes);
-    if !times.has("shape_dist_traveled") {
+fn check_missing_shape_distances(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let (trips, times) = (feed.table(GtfsFile::Trips), feed.table(GtfsFile::StopTimes));
+    let shapes = feed.table(GtfsFile::Shapes);
+    if !times.has_column("shape_dist_traveled") {
         return;
     }
-    let point_shapes = shapes.texts("shape_id");
-    let point_distances = shapes.floats("shape_dist_traveled");
-    let mut lacks_distance = vec![false; point_shapes.n_codes()];
+    let point_shapes = shapes.text_column("shape_id");
+    let point_distances = shapes.float_column("shape_dist_traveled");
+    let mut lacks_distance = vec![false; point_shapes.count_codes()];
     for row in shapes.rows().filter(|&row| point_distances.get(row).is_none()) {
-        if let Some(shape) = point_shapes.code(row) {
+        if let Some(shape) = point_shapes.code_of_row(row) {
             lacks_distance[shape as usize] = true;
         }
     }
     if !lacks_distance.contains(&true) {
         return;
     }
-    let trip_rows = feed.link(File::StopTimes, "trip_id", File::Trips, "trip_id");
-    let point_of_shape = feed.link(File::Trips, "shape_id", File::Shapes, "shape_id");
-    let (distances, shape_ids) = (times.floats("shape_dist_traveled"), trips.texts("shape_id"));
+    let trip_rows = feed.row_link(GtfsFile::StopTimes, "trip_id", GtfsFile::Trips, "trip_id");
+    let point_of_shape = feed.row_link(GtfsFile::Trips, "shape_id", GtfsFile::Shapes, "shape_id");
+    let (distances, shape_ids) =
+        (times.float_column("shape_dist_traveled"), trips.text_column("shape_id"));
     let is_wanting = |trip| {
-        let point = shape_ids.code(trip).and_then(|shape| point_of_shape.row(shape));
-        let shape = point.and_then(|point| point_shapes.code(point));
+        let point = shape_ids.code_of_row(trip).and_then(|shape| point_of_shape.row_of_code(shape));
+        let shape = point.and_then(|point| point_shapes.code_of_row(point));
         shape.is_some_and(|shape| lacks_distance[shape as usize])
     };
-    for (trip, rows) in feed.groups(File::StopTimes, "trip_id").iter() {
-        let Some(trip) = trip_rows.row(trip).filter(|&trip| is_wanting(trip)) else { continue };
+    for (trip, rows) in feed.row_groups(GtfsFile::StopTimes, "trip_id").iter() {
+        let Some(trip) = trip_rows.row_of_code(trip).filter(|&trip| is_wanting(trip)) else {
+            continue;
+        };
         let first = rows.iter().copied().find(|&row| distances.get(row).is_some());
         let Some(first) = first else { continue };
-        out.add(&KIND, |sample| {
-            sample.put("tripCsvRowNumber", trips.line(trip));
-            sample.put("tripId", trips.texts("trip_id").get(trip));
-            sample.put("shapeId", shape_ids.get(trip));
-            sample.put("stopTimeCsvRowNumber", times.line(first));
+        out.add_notice(&KIND, |sample| {
+            sample.set_field("tripCsvRowNumber", trips.line_number(trip));
+            sample.set_field("tripId", trips.text_column("trip_id").get(trip));
+            sample.set_field("shapeId", shape_ids.get(trip));
+            sample.set_field("stopTimeCsvRowNumber", times.line_number(first));
         });
     }
 }

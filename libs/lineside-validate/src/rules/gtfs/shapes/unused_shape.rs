@@ -2,15 +2,18 @@
 
 use super::GtfsRule;
 use crate::{
-    Context, Notices,
-    gtfs::{Feed, File},
-    notice::{Kind, Severity},
+    Notices, ValidationContext,
+    gtfs::{GtfsFeed, GtfsFile},
+    notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&KIND], files: &[File::Trips, File::Shapes], check };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&KIND],
+    files: &[GtfsFile::Trips, GtfsFile::Shapes],
+    check: check_unused_shapes,
+};
 
-static KIND: Kind = Kind {
+static KIND: NoticeKind = NoticeKind {
     code: "unused_shape",
     severity: Severity::Warning,
     fields: &[("shapeId", "The shape."), ("csvRowNumber", "The line of its first row.")],
@@ -18,18 +21,20 @@ static KIND: Kind = Kind {
 };
 
 /// O(shapes).
-fn check(feed: &Feed, _: &Context, out: &mut Notices) {
-    let shapes = feed.table(File::Shapes);
-    let ids = shapes.texts("shape_id");
-    let trips = feed.link(File::Shapes, "shape_id", File::Trips, "shape_id");
-    for (shape, rows) in feed.groups(File::Shapes, "shape_id").iter() {
-        if trips.row(shape).is_some() {
+fn check_unused_shapes(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    let shapes = feed.table(GtfsFile::Shapes);
+    let ids = shapes.text_column("shape_id");
+    let trips = feed.row_link(GtfsFile::Shapes, "shape_id", GtfsFile::Trips, "shape_id");
+    for (shape, rows) in feed.row_groups(GtfsFile::Shapes, "shape_id").iter() {
+        if trips.row_of_code(shape).is_some() {
             continue;
         }
-        out.add(&KIND, |sample| {
+        out.add_notice(&KIND, |sample| {
             // The first of the file, which need not be the first of the shape.
             let row = rows.iter().copied().min().unwrap_or_default();
-            sample.put("shapeId", ids.text(shape)).put("csvRowNumber", shapes.line(row));
+            sample
+                .set_field("shapeId", ids.text_of_code(shape))
+                .set_field("csvRowNumber", shapes.line_number(row));
         });
     }
 }

@@ -4,65 +4,65 @@ use lineside_formats::gtfs_rt::proto::{EntitySelector, FeedEntity};
 
 use crate::{
     Notices,
-    notice::Kind,
+    notice::NoticeKind,
     rules::gtfs_rt::{
-        RealtimeRule, Subject,
-        fields::{ENTITY, ROUTE, TRIP, error},
+        MessageSubject, RealtimeRule,
+        fields::{ENTITY, ROUTE, TRIP, error_kind},
     },
 };
 
 pub(super) static RULE: RealtimeRule = RealtimeRule {
     kinds: &[&TRIP_OF_OTHER_ROUTE, &TWO_ROUTES, &ABOUT_NOTHING, &EMPTY_SELECTOR, &UNKNOWN_AGENCY],
     on_update: None,
-    on_message: Some(check),
+    on_message: Some(check_alert_selectors),
 };
 
-static TRIP_OF_OTHER_ROUTE: Kind = error(
+static TRIP_OF_OTHER_ROUTE: NoticeKind = error_kind(
     "E030",
     &[ENTITY, TRIP, ROUTE, ("scheduledRouteId", "The trip's route in the schedule.")],
     include_str!("E030.md"),
 );
 
-static TWO_ROUTES: Kind = error(
+static TWO_ROUTES: NoticeKind = error_kind(
     "E031",
     &[ENTITY, ROUTE, ("tripRouteId", "The route beside the trip.")],
     include_str!("E031.md"),
 );
 
-static ABOUT_NOTHING: Kind = error("E032", &[ENTITY], include_str!("E032.md"));
+static ABOUT_NOTHING: NoticeKind = error_kind("E032", &[ENTITY], include_str!("E032.md"));
 
-static EMPTY_SELECTOR: Kind = error("E033", &[ENTITY], include_str!("E033.md"));
+static EMPTY_SELECTOR: NoticeKind = error_kind("E033", &[ENTITY], include_str!("E033.md"));
 
-static UNKNOWN_AGENCY: Kind =
-    error("E034", &[ENTITY, ("agencyId", "The agency.")], include_str!("E034.md"));
+static UNKNOWN_AGENCY: NoticeKind =
+    error_kind("E034", &[ENTITY, ("agencyId", "The agency.")], include_str!("E034.md"));
 
 /// O(informed entities).
-fn check(subject: &Subject<'_>, out: &mut Notices) {
+fn check_alert_selectors(subject: &MessageSubject<'_>, out: &mut Notices) {
     for entity in &subject.message.entity {
         let Some(alert) = &entity.alert else { continue };
         if alert.informed_entity.is_empty() {
-            out.add(&ABOUT_NOTHING, |sample| {
-                sample.put("entityId", entity.id.as_str());
+            out.add_notice(&ABOUT_NOTHING, |sample| {
+                sample.set_field("entityId", entity.id.as_str());
             });
         }
         for selector in &alert.informed_entity {
-            if is_empty(selector) {
-                out.add(&EMPTY_SELECTOR, |sample| {
-                    sample.put("entityId", entity.id.as_str());
+            if is_empty_selector(selector) {
+                out.add_notice(&EMPTY_SELECTOR, |sample| {
+                    sample.set_field("entityId", entity.id.as_str());
                 });
             }
             let agency = selector.agency_id.as_deref();
             if let Some(agency) = agency.filter(|agency| !subject.timetable.has_agency(agency)) {
-                out.add(&UNKNOWN_AGENCY, |sample| {
-                    sample.put("entityId", entity.id.as_str()).put("agencyId", agency);
+                out.add_notice(&UNKNOWN_AGENCY, |sample| {
+                    sample.set_field("entityId", entity.id.as_str()).set_field("agencyId", agency);
                 });
             }
-            check_routes(subject, entity, selector, out);
+            check_selector_routes(subject, entity, selector, out);
         }
     }
 }
 
-fn is_empty(selector: &EntitySelector) -> bool {
+fn is_empty_selector(selector: &EntitySelector) -> bool {
     let trip = selector.trip.as_ref();
     selector.agency_id.is_none()
         && selector.route_id.is_none()
@@ -71,8 +71,8 @@ fn is_empty(selector: &EntitySelector) -> bool {
         && trip.is_none_or(|trip| trip.trip_id.is_none() && trip.route_id.is_none())
 }
 
-fn check_routes(
-    subject: &Subject<'_>,
+fn check_selector_routes(
+    subject: &MessageSubject<'_>,
     entity: &FeedEntity,
     selector: &EntitySelector,
     out: &mut Notices,
@@ -80,19 +80,19 @@ fn check_routes(
     let (Some(route), Some(descriptor)) = (selector.route_id.as_deref(), &selector.trip) else {
         return;
     };
-    let scheduled = subject.timetable.trip_of(descriptor);
-    let scheduled = scheduled.map(|trip| subject.timetable.route_of(trip));
+    let scheduled = subject.timetable.trip_of_descriptor(descriptor);
+    let scheduled = scheduled.map(|trip| subject.timetable.route_id_of_trip(trip));
     if let Some(scheduled) = scheduled.filter(|&scheduled| scheduled != route) {
-        out.add(&TRIP_OF_OTHER_ROUTE, |sample| {
-            sample.put("entityId", entity.id.as_str()).put("routeId", route);
-            sample.put("tripId", descriptor.trip_id.as_deref());
-            sample.put("scheduledRouteId", scheduled);
+        out.add_notice(&TRIP_OF_OTHER_ROUTE, |sample| {
+            sample.set_field("entityId", entity.id.as_str()).set_field("routeId", route);
+            sample.set_field("tripId", descriptor.trip_id.as_deref());
+            sample.set_field("scheduledRouteId", scheduled);
         });
     }
     if let Some(other) = descriptor.route_id.as_deref().filter(|&other| other != route) {
-        out.add(&TWO_ROUTES, |sample| {
-            sample.put("entityId", entity.id.as_str()).put("routeId", route);
-            sample.put("tripRouteId", other);
+        out.add_notice(&TWO_ROUTES, |sample| {
+            sample.set_field("entityId", entity.id.as_str()).set_field("routeId", route);
+            sample.set_field("tripRouteId", other);
         });
     }
 }

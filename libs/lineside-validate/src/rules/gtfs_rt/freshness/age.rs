@@ -2,24 +2,27 @@
 
 use crate::{
     Notices,
-    notice::Kind,
+    notice::NoticeKind,
     rules::gtfs_rt::{
-        RealtimeRule, Subject,
-        fields::{AGE, ENTITY, TIMESTAMP, TRIP, VEHICLE, warning},
-        time::{is_posix, timestamp},
+        MessageSubject, RealtimeRule,
+        fields::{AGE, ENTITY, TIMESTAMP, TRIP, VEHICLE, warning_kind},
+        time::{is_posix_time, parse_timestamp},
     },
 };
 
-pub(super) static RULE: RealtimeRule =
-    RealtimeRule { kinds: &[&OLD_VEHICLE, &OLD_UPDATE], on_update: None, on_message: Some(check) };
+pub(super) static RULE: RealtimeRule = RealtimeRule {
+    kinds: &[&OLD_VEHICLE, &OLD_UPDATE],
+    on_update: None,
+    on_message: Some(check_message_age),
+};
 
-static OLD_VEHICLE: Kind = warning(
+static OLD_VEHICLE: NoticeKind = warning_kind(
     "stale_vehicle",
     &[ENTITY, TRIP, VEHICLE, TIMESTAMP, AGE],
     include_str!("stale_vehicle.md"),
 );
 
-static OLD_UPDATE: Kind = warning(
+static OLD_UPDATE: NoticeKind = warning_kind(
     "stale_trip_update",
     &[ENTITY, TRIP, VEHICLE, TIMESTAMP, AGE],
     include_str!("stale_trip_update.md"),
@@ -29,28 +32,30 @@ static OLD_UPDATE: Kind = warning(
 const AGE_MAX_S: i64 = 90;
 
 /// O(entities).
-fn check(subject: &Subject<'_>, out: &mut Notices) {
+fn check_message_age(subject: &MessageSubject<'_>, out: &mut Notices) {
     let age_of = |time: Option<u64>| {
-        let time = timestamp(time).filter(|&time| is_posix(time))?;
+        let time = parse_timestamp(time).filter(|&time| is_posix_time(time))?;
         let age = subject.now.saturating_sub(time);
         (age > AGE_MAX_S).then_some((time, age))
     };
     for vehicle in &subject.vehicles {
         let Some((time, age)) = age_of(vehicle.position.timestamp) else { continue };
-        out.add(&OLD_VEHICLE, |sample| {
+        out.add_notice(&OLD_VEHICLE, |sample| {
             let trip = vehicle.position.trip.as_ref();
-            sample.put("entityId", vehicle.entity.id.as_str()).put("vehicleId", vehicle.id());
-            sample.put("tripId", trip.and_then(|trip| trip.trip_id.as_deref()));
-            sample.put("timestamp", time).put("age", age);
+            sample
+                .set_field("entityId", vehicle.entity.id.as_str())
+                .set_field("vehicleId", vehicle.vehicle_id());
+            sample.set_field("tripId", trip.and_then(|trip| trip.trip_id.as_deref()));
+            sample.set_field("timestamp", time).set_field("age", age);
         });
     }
     for update in &subject.updates {
         let Some((time, age)) = age_of(update.update.timestamp) else { continue };
-        out.add(&OLD_UPDATE, |sample| {
-            sample.put("entityId", update.entity.id.as_str());
-            sample.put("vehicleId", update.run().vehicle_id());
-            sample.put("tripId", update.update.trip.trip_id.as_deref());
-            sample.put("timestamp", time).put("age", age);
+        out.add_notice(&OLD_UPDATE, |sample| {
+            sample.set_field("entityId", update.entity.id.as_str());
+            sample.set_field("vehicleId", update.trip_ref().vehicle_id());
+            sample.set_field("tripId", update.update.trip.trip_id.as_deref());
+            sample.set_field("timestamp", time).set_field("age", age);
         });
     }
 }

@@ -2,25 +2,25 @@
 
 use crate::{
     Notices,
-    notice::Kind,
+    notice::NoticeKind,
     rules::gtfs_rt::{
-        RealtimeRule, Subject,
-        fields::{Field, HEADER, warning},
+        MessageSubject, RealtimeRule,
+        fields::{Field, HEADER, warning_kind},
     },
 };
 
 pub(super) static RULE: RealtimeRule =
-    RealtimeRule { kinds: &[&PAUSE, &JUMP], on_update: None, on_message: Some(check) };
+    RealtimeRule { kinds: &[&PAUSE, &JUMP], on_update: None, on_message: Some(check_cadence) };
 
 const INTERVAL: Field = ("interval", "The seconds since the message before, by the headers.");
 
-static PAUSE: Kind = warning(
+static PAUSE: NoticeKind = warning_kind(
     "feed_pause",
     &[HEADER, INTERVAL, ("usualInterval", "The seconds that mostly lie between two messages.")],
     include_str!("feed_pause.md"),
 );
 
-static JUMP: Kind = warning(
+static JUMP: NoticeKind = warning_kind(
     "timestamp_jump",
     &[HEADER, INTERVAL, ("received", "The seconds between them, as they were received.")],
     include_str!("timestamp_jump.md"),
@@ -34,26 +34,28 @@ const PAUSE_MIN_S: i64 = 60;
 const JUMP_MIN_S: i64 = 60;
 
 /// O(1).
-fn check(subject: &Subject<'_>, out: &mut Notices) {
-    let (Some(history), Some(header)) = (subject.history, subject.timestamp()) else { return };
-    let Some(last) = history.last() else { return };
+fn check_cadence(subject: &MessageSubject<'_>, out: &mut Notices) {
+    let (Some(history), Some(header)) = (subject.history, subject.header_timestamp()) else {
+        return;
+    };
+    let Some(last) = history.last_message() else { return };
     let interval = header.saturating_sub(last.header);
     let received = subject.now.saturating_sub(last.received);
-    let usual = history.interval();
+    let usual = history.median_interval();
     if let Some(usual) = usual
         && interval > PAUSE_MIN_S.max(usual.saturating_mul(PAUSE_TIMES))
     {
-        out.add(&PAUSE, |sample| {
-            sample.put("headerTimestamp", header).put("interval", interval);
-            sample.put("usualInterval", usual);
+        out.add_notice(&PAUSE, |sample| {
+            sample.set_field("headerTimestamp", header).set_field("interval", interval);
+            sample.set_field("usualInterval", usual);
         });
     }
     // A source that makes a message every few minutes is read once at any point of them.
     let slack = JUMP_MIN_S.max(usual.unwrap_or_default());
     if interval.saturating_sub(received).saturating_abs() > slack {
-        out.add(&JUMP, |sample| {
-            sample.put("headerTimestamp", header).put("interval", interval);
-            sample.put("received", received);
+        out.add_notice(&JUMP, |sample| {
+            sample.set_field("headerTimestamp", header).set_field("interval", interval);
+            sample.set_field("received", received);
         });
     }
 }

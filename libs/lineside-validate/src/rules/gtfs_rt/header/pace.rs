@@ -2,25 +2,28 @@
 
 use crate::{
     Notices,
-    notice::Kind,
+    notice::NoticeKind,
     rules::gtfs_rt::{
-        RealtimeRule, Subject,
-        fields::{Field, HEADER, error, warning},
-        time::timestamp,
+        MessageSubject, RealtimeRule,
+        fields::{Field, HEADER, error_kind, warning_kind},
+        time::parse_timestamp,
     },
 };
 
-pub(super) static RULE: RealtimeRule =
-    RealtimeRule { kinds: &[&SAME, &BACKWARDS, &LATE], on_update: None, on_message: Some(check) };
+pub(super) static RULE: RealtimeRule = RealtimeRule {
+    kinds: &[&SAME, &BACKWARDS, &LATE],
+    on_update: None,
+    on_message: Some(check_timestamp_progress),
+};
 
 const PREVIOUS: Field =
     ("previousTimestamp", "The timestamp of the message before, in seconds since 1970.");
 
-static SAME: Kind = error("E017", &[HEADER], include_str!("E017.md"));
+static SAME: NoticeKind = error_kind("E017", &[HEADER], include_str!("E017.md"));
 
-static BACKWARDS: Kind = error("E018", &[HEADER, PREVIOUS], include_str!("E018.md"));
+static BACKWARDS: NoticeKind = error_kind("E018", &[HEADER, PREVIOUS], include_str!("E018.md"));
 
-static LATE: Kind = warning(
+static LATE: NoticeKind = warning_kind(
     "W007",
     &[HEADER, PREVIOUS, ("interval", "The seconds between them.")],
     include_str!("W007.md"),
@@ -31,23 +34,25 @@ static LATE: Kind = warning(
 const INTERVAL_MAX_S: i64 = 35;
 
 /// O(1), or O(message) where both have the same timestamp.
-fn check(subject: &Subject<'_>, out: &mut Notices) {
-    let (Some(this), Some(previous)) = (subject.timestamp(), subject.previous) else { return };
-    let Some(before) = timestamp(previous.header.timestamp) else { return };
+fn check_timestamp_progress(subject: &MessageSubject<'_>, out: &mut Notices) {
+    let (Some(this), Some(previous)) = (subject.header_timestamp(), subject.previous) else {
+        return;
+    };
+    let Some(before) = parse_timestamp(previous.header.timestamp) else { return };
     if this == before {
         if previous != subject.message {
-            out.add(&SAME, |sample| {
-                sample.put("headerTimestamp", this);
+            out.add_notice(&SAME, |sample| {
+                sample.set_field("headerTimestamp", this);
             });
         }
     } else if this < before {
-        out.add(&BACKWARDS, |sample| {
-            sample.put("headerTimestamp", this).put("previousTimestamp", before);
+        out.add_notice(&BACKWARDS, |sample| {
+            sample.set_field("headerTimestamp", this).set_field("previousTimestamp", before);
         });
     } else if this.saturating_sub(before) > INTERVAL_MAX_S {
-        out.add(&LATE, |sample| {
-            sample.put("headerTimestamp", this).put("previousTimestamp", before);
-            sample.put("interval", this.saturating_sub(before));
+        out.add_notice(&LATE, |sample| {
+            sample.set_field("headerTimestamp", this).set_field("previousTimestamp", before);
+            sample.set_field("interval", this.saturating_sub(before));
         });
     }
 }

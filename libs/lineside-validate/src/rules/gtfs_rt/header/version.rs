@@ -2,43 +2,43 @@
 
 use crate::{
     Notices,
-    notice::Kind,
-    rules::gtfs_rt::{RealtimeRule, Subject, fields::error},
+    notice::NoticeKind,
+    rules::gtfs_rt::{MessageSubject, RealtimeRule, fields::error_kind},
 };
 
 pub(super) static RULE: RealtimeRule = RealtimeRule {
     kinds: &[&UNKNOWN_VERSION, &NO_INCREMENTALITY],
     on_update: None,
-    on_message: Some(check),
+    on_message: Some(check_version),
 };
 
-static UNKNOWN_VERSION: Kind =
-    error("E038", &[("version", "What it says.")], include_str!("E038.md"));
+static UNKNOWN_VERSION: NoticeKind =
+    error_kind("E038", &[("version", "What it says.")], include_str!("E038.md"));
 
-static NO_INCREMENTALITY: Kind =
-    error("E049", &[("version", "The version that wants one.")], include_str!("E049.md"));
+static NO_INCREMENTALITY: NoticeKind =
+    error_kind("E049", &[("version", "The version that wants one.")], include_str!("E049.md"));
 
 /// The versions of the specification.
 const VERSIONS: [&str; 2] = ["1.0", "2.0"];
 
 /// The number of a version, if it is one.
-pub(super) fn number_of(version: &str) -> Option<f32> {
+pub(super) fn parse_version(version: &str) -> Option<f32> {
     version.trim().parse().ok()
 }
 
 /// O(1).
-fn check(subject: &Subject<'_>, out: &mut Notices) {
+fn check_version(subject: &MessageSubject<'_>, out: &mut Notices) {
     let header = &subject.message.header;
     let version = header.gtfs_realtime_version.as_str();
     if !VERSIONS.contains(&version) {
-        out.add(&UNKNOWN_VERSION, |sample| {
-            sample.put("version", version);
+        out.add_notice(&UNKNOWN_VERSION, |sample| {
+            sample.set_field("version", version);
         });
     }
-    let is_second = number_of(version).is_some_and(|number| number >= 2.0);
+    let is_second = parse_version(version).is_some_and(|number| number >= 2.0);
     if is_second && header.incrementality.is_none() {
-        out.add(&NO_INCREMENTALITY, |sample| {
-            sample.put("version", version);
+        out.add_notice(&NO_INCREMENTALITY, |sample| {
+            sample.set_field("version", version);
         });
     }
 }

@@ -6,20 +6,20 @@ use lineside_formats::gtfs_rt::proto::{FeedMessage, VehiclePosition};
 
 use crate::{
     Notices,
-    gtfs::haversine_m,
-    notice::Kind,
+    gtfs::haversine_distance_m,
+    notice::NoticeKind,
     rules::gtfs_rt::{
-        RealtimeRule, Subject,
-        fields::{DISTANCE, ENTITY, LATITUDE, LONGITUDE, TRIP, VEHICLE, warning},
-        subject::Vehicle,
-        time::timestamp,
+        MessageSubject, RealtimeRule,
+        fields::{DISTANCE, ENTITY, LATITUDE, LONGITUDE, TRIP, VEHICLE, warning_kind},
+        subject::VehicleRef,
+        time::parse_timestamp,
     },
 };
 
 pub(super) static RULE: RealtimeRule =
-    RealtimeRule { kinds: &[&JUMP], on_update: None, on_message: Some(check) };
+    RealtimeRule { kinds: &[&JUMP], on_update: None, on_message: Some(check_vehicle_jumps) };
 
-static JUMP: Kind = warning(
+static JUMP: NoticeKind = warning_kind(
     "vehicle_jump",
     &[
         ENTITY,
@@ -40,7 +40,7 @@ const DISTANCE_MIN_M: f64 = 500.0;
 const KM_PER_H: f64 = 3.6;
 
 /// How fast a vehicle can be, in meters per second, by the type of its route.
-fn speed_max(route_type: Option<i32>) -> f64 {
+fn max_vehicle_speed(route_type: Option<i32>) -> f64 {
     let km_per_h = match route_type {
         // Trams, cable trams, gondolas, funiculars, ferries.
         Some(0 | 4..=7) => 120.0,
@@ -53,36 +53,36 @@ fn speed_max(route_type: Option<i32>) -> f64 {
 }
 
 /// O(vehicles of both messages).
-fn check(subject: &Subject<'_>, out: &mut Notices) {
+fn check_vehicle_jumps(subject: &MessageSubject<'_>, out: &mut Notices) {
     let Some(previous) = subject.previous else { return };
     if subject.vehicles.is_empty() {
         return;
     }
-    let mut before = Before::new(previous);
+    let mut before = PreviousVehicles::new(previous);
     for (at, vehicle) in subject.vehicles.iter().enumerate() {
-        if let Some(last) = vehicle.id().and_then(|id| before.find(at, id)) {
-            check_one(subject, vehicle, last, previous, out);
+        if let Some(last) = vehicle.vehicle_id().and_then(|id| before.find_vehicle(at, id)) {
+            check_vehicle_jump(subject, vehicle, last, previous, out);
         }
     }
 }
 
 /// The vehicles of the message before. Mostly they come in the same order; only if not, they are
 /// looked up.
-struct Before<'a> {
+struct PreviousVehicles<'a> {
     vehicles: Vec<(&'a str, &'a VehiclePosition)>,
     by_id: Option<HashMap<&'a str, &'a VehiclePosition>>,
 }
 
-impl<'a> Before<'a> {
-    fn new(message: &'a FeedMessage) -> Before<'a> {
+impl<'a> PreviousVehicles<'a> {
+    fn new(message: &'a FeedMessage) -> PreviousVehicles<'a> {
         let vehicles = message.entity.iter().filter_map(|entity| entity.vehicle.as_ref());
         let named = |vehicle: &'a VehiclePosition| {
             (vehicle.vehicle.as_ref().and_then(|it| it.id.as_deref()).unwrap_or_default(), vehicle)
         };
-        Before { vehicles: vehicles.map(named).collect(), by_id: None }
+        PreviousVehicles { vehicles: vehicles.map(named).collect(), by_id: None }
     }
 
-    fn find(&mut self, at: usize, id: &str) -> Option<&'a VehiclePosition> {
+    fn find_vehicle(&mut self, at: usize, id: &str) -> Option<&'a VehiclePosition> {
         if id.is_empty() {
             return None;
         }
@@ -94,9 +94,9 @@ impl<'a> Before<'a> {
     }
 }
 
-fn check_one(
-    subject: &Subject<'_>,
-    vehicle: &Vehicle<'_>,
+fn check_vehicle_jump(
+    subject: &MessageSubject<'_>,
+    vehicle: &VehicleRef<'_>,
     last: &VehiclePosition,
     previous: &FeedMessage,
     out: &mut Notices,
@@ -108,9 +108,9 @@ fn check_one(
     if is_same {
         return;
     }
-    let distance = haversine_m(from, here);
-    let own = timestamp(vehicle.position.timestamp).zip(timestamp(last.timestamp));
-    let header = || subject.timestamp().zip(timestamp(previous.header.timestamp));
+    let distance = haversine_distance_m(from, here);
+    let own = parse_timestamp(vehicle.position.timestamp).zip(parse_timestamp(last.timestamp));
+    let header = || subject.header_timestamp().zip(parse_timestamp(previous.header.timestamp));
     // Reports with one time and two places were made at least as far apart as their messages.
     let later = |(after, before): &(i64, i64)| after > before;
     let Some((after, before)) = own.filter(later).or_else(|| header().filter(later)) else {
@@ -119,14 +119,16 @@ fn check_one(
     let seconds = after.saturating_sub(before);
     let speed = distance / seconds as f64;
     let route_type = vehicle.trip.and_then(|trip| subject.timetable.route_type(trip));
-    if distance > DISTANCE_MIN_M && speed > speed_max(route_type) {
-        out.add(&JUMP, |sample| {
+    if distance > DISTANCE_MIN_M && speed > max_vehicle_speed(route_type) {
+        out.add_notice(&JUMP, |sample| {
             let descriptor = vehicle.position.trip.as_ref();
-            sample.put("entityId", vehicle.entity.id.as_str()).put("vehicleId", vehicle.id());
-            sample.put("tripId", descriptor.and_then(|trip| trip.trip_id.as_deref()));
-            sample.put("latitude", to.latitude).put("longitude", to.longitude);
-            sample.put("distance", distance.round() as u64).put("seconds", seconds);
-            sample.put("speed", speed.round() as u64);
+            sample
+                .set_field("entityId", vehicle.entity.id.as_str())
+                .set_field("vehicleId", vehicle.vehicle_id());
+            sample.set_field("tripId", descriptor.and_then(|trip| trip.trip_id.as_deref()));
+            sample.set_field("latitude", to.latitude).set_field("longitude", to.longitude);
+            sample.set_field("distance", distance.round() as u64).set_field("seconds", seconds);
+            sample.set_field("speed", speed.round() as u64);
         });
     }
 }

@@ -2,17 +2,17 @@
 
 use crate::{
     Notices,
-    notice::Kind,
+    notice::NoticeKind,
     rules::gtfs_rt::{
-        RealtimeRule, Subject,
-        fields::{DISTANCE, ENTITY, LATITUDE, LONGITUDE, TRIP, VEHICLE, warning},
+        MessageSubject, RealtimeRule,
+        fields::{DISTANCE, ENTITY, LATITUDE, LONGITUDE, TRIP, VEHICLE, warning_kind},
     },
 };
 
 pub(super) static RULE: RealtimeRule =
-    RealtimeRule { kinds: &[&OFF_SHAPE], on_update: None, on_message: Some(check) };
+    RealtimeRule { kinds: &[&OFF_SHAPE], on_update: None, on_message: Some(check_off_shape) };
 
-static OFF_SHAPE: Kind = warning(
+static OFF_SHAPE: NoticeKind = warning_kind(
     "vehicle_off_shape",
     &[ENTITY, TRIP, VEHICLE, LATITUDE, LONGITUDE, DISTANCE],
     include_str!("vehicle_off_shape.md"),
@@ -22,7 +22,7 @@ static OFF_SHAPE: Kind = warning(
 const OFF_MAX_M: f64 = 100.0;
 
 /// O(vehicles), and at worst O(points) of each one's shape, sixteen at a time.
-fn check(subject: &Subject<'_>, out: &mut Notices) {
+fn check_off_shape(subject: &MessageSubject<'_>, out: &mut Notices) {
     for vehicle in &subject.vehicles {
         let (Some(trip), Some(position)) = (vehicle.trip, &vehicle.position.position) else {
             continue;
@@ -35,13 +35,17 @@ fn check(subject: &Subject<'_>, out: &mut Notices) {
         if subject.is_on_detour(vehicle) {
             continue;
         }
-        out.add(&OFF_SHAPE, |sample| {
+        out.add_notice(&OFF_SHAPE, |sample| {
             let descriptor = vehicle.position.trip.as_ref();
-            let meters = subject.timetable.off_line_m(trip, place);
-            sample.put("entityId", vehicle.entity.id.as_str()).put("vehicleId", vehicle.id());
-            sample.put("tripId", descriptor.and_then(|trip| trip.trip_id.as_deref()));
-            sample.put("latitude", position.latitude).put("longitude", position.longitude);
-            sample.put("distance", meters.map(|meters| meters.round() as u64));
+            let meters = subject.timetable.distance_to_line_m(trip, place);
+            sample
+                .set_field("entityId", vehicle.entity.id.as_str())
+                .set_field("vehicleId", vehicle.vehicle_id());
+            sample.set_field("tripId", descriptor.and_then(|trip| trip.trip_id.as_deref()));
+            sample
+                .set_field("latitude", position.latitude)
+                .set_field("longitude", position.longitude);
+            sample.set_field("distance", meters.map(|meters| meters.round() as u64));
         });
     }
 }

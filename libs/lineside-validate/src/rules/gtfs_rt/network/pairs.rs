@@ -4,21 +4,24 @@ use lineside_formats::gtfs_rt::proto::FeedMessage;
 
 use crate::{
     Notices,
-    gtfs::Dict,
-    notice::Kind,
+    gtfs::TextDict,
+    notice::NoticeKind,
     rules::gtfs_rt::{
-        RealtimeRule, Subject,
-        fields::{Field, TRIP, VEHICLE, error, warning},
-        timetable::{NONE, Timetable, seed},
+        MessageSubject, RealtimeRule,
+        fields::{Field, TRIP, VEHICLE, error_kind, warning_kind},
+        schedule_index::{NONE, ScheduleIndex, random_seed},
     },
 };
 
-pub(super) static RULE: RealtimeRule =
-    RealtimeRule { kinds: &[&DIFFERENT, &ONE_SIDED], on_update: None, on_message: Some(check) };
+pub(super) static RULE: RealtimeRule = RealtimeRule {
+    kinds: &[&DIFFERENT, &ONE_SIDED],
+    on_update: None,
+    on_message: Some(check_network_pairs),
+};
 
 const MISSING_IN: Field = ("missingIn", "Where it should be too: trip updates or vehicles.");
 
-static DIFFERENT: Kind = error(
+static DIFFERENT: NoticeKind = error_kind(
     "E047",
     &[
         TRIP,
@@ -29,17 +32,18 @@ static DIFFERENT: Kind = error(
     include_str!("E047.md"),
 );
 
-static ONE_SIDED: Kind = warning("W003", &[TRIP, VEHICLE, MISSING_IN], include_str!("W003.md"));
+static ONE_SIDED: NoticeKind =
+    warning_kind("W003", &[TRIP, VEHICLE, MISSING_IN], include_str!("W003.md"));
 
 /// Codes and what they were last said to go with, in the order in which they came.
 #[derive(Default)]
-struct Pairs {
+struct CodePairs {
     order: Vec<u32>,
     values: Vec<u32>,
 }
 
-impl Pairs {
-    fn put(&mut self, key: u32, value: u32) {
+impl CodePairs {
+    fn put_pair(&mut self, key: u32, value: u32) {
         let at = key as usize;
         if self.values.len() <= at {
             self.values.resize(at + 1, NONE);
@@ -61,31 +65,31 @@ impl Pairs {
 
 /// What trip updates say, or what vehicles do.
 #[derive(Default)]
-struct Side {
-    vehicle_of: Pairs,
-    trip_of: Pairs,
+struct AssignmentPairs {
+    vehicle_of: CodePairs,
+    trip_of: CodePairs,
     /// Trips without a vehicle, or vehicles without a trip.
-    alone: Pairs,
+    alone: CodePairs,
 }
 
-impl Side {
-    fn put(&mut self, trip: u32, vehicle: u32) {
-        self.vehicle_of.put(trip, vehicle);
-        self.trip_of.put(vehicle, trip);
+impl AssignmentPairs {
+    fn put_assignment(&mut self, trip: u32, vehicle: u32) {
+        self.vehicle_of.put_pair(trip, vehicle);
+        self.trip_of.put_pair(vehicle, trip);
     }
 }
 
 /// What all feeds say, each id as a code.
-struct Network<'a> {
-    timetable: &'a Timetable,
-    trips: Dict,
-    vehicles: Dict,
-    by_updates: Side,
-    by_vehicles: Side,
+struct NetworkPairs<'a> {
+    timetable: &'a ScheduleIndex,
+    trips: TextDict,
+    vehicles: TextDict,
+    by_updates: AssignmentPairs,
+    by_vehicles: AssignmentPairs,
 }
 
 /// O(entities of all feeds).
-fn check(subject: &Subject<'_>, out: &mut Notices) {
+fn check_network_pairs(subject: &MessageSubject<'_>, out: &mut Notices) {
     // What others disagree about is told of them. An empty message of theirs is one of vehicles or of updates, as far as is known.
     let is_of_alerts = subject.message.entity.iter().any(|it| it.alert.is_some());
     if is_of_alerts && subject.vehicles.is_empty() && subject.updates.is_empty() {
@@ -100,16 +104,16 @@ fn check(subject: &Subject<'_>, out: &mut Notices) {
     if !has_vehicles || !has_updates {
         return;
     }
-    let mut network = Network {
+    let mut network = NetworkPairs {
         timetable: subject.timetable,
-        trips: Dict::new(seed()),
-        vehicles: Dict::new(seed()),
-        by_updates: Side::default(),
-        by_vehicles: Side::default(),
+        trips: TextDict::new(random_seed()),
+        vehicles: TextDict::new(random_seed()),
+        by_updates: AssignmentPairs::default(),
+        by_vehicles: AssignmentPairs::default(),
     };
     let (mut n_updates, mut n_vehicles) = (0, 0);
     for message in messages() {
-        let (updates, vehicles) = network.add(message);
+        let (updates, vehicles) = network.add_message(message);
         n_updates += updates;
         n_vehicles += vehicles;
     }
@@ -120,31 +124,35 @@ fn check(subject: &Subject<'_>, out: &mut Notices) {
     }
 }
 
-impl Network<'_> {
+impl NetworkPairs<'_> {
     /// Returns how many updates say their trip, and how many vehicles their id.
-    fn add(&mut self, message: &FeedMessage) -> (usize, usize) {
+    fn add_message(&mut self, message: &FeedMessage) -> (usize, usize) {
         let (mut n_updates, mut n_vehicles) = (0, 0);
         for entity in &message.entity {
             if let Some(update) = &entity.trip_update
                 && let Some(trip) = update.trip.trip_id.as_deref()
             {
                 n_updates += 1;
-                let trip = self.trips.add(trip);
+                let trip = self.trips.intern_text(trip);
                 let vehicle = update.vehicle.as_ref().and_then(|vehicle| vehicle.id.as_deref());
                 match vehicle.filter(|vehicle| !vehicle.is_empty()) {
-                    Some(vehicle) => self.by_updates.put(trip, self.vehicles.add(vehicle)),
-                    None => self.by_updates.alone.put(trip, 0),
+                    Some(vehicle) => {
+                        self.by_updates.put_assignment(trip, self.vehicles.intern_text(vehicle))
+                    }
+                    None => self.by_updates.alone.put_pair(trip, 0),
                 }
             }
             if let Some(position) = &entity.vehicle
                 && let Some(vehicle) = position.vehicle.as_ref().and_then(|it| it.id.as_deref())
             {
                 n_vehicles += 1;
-                let vehicle = self.vehicles.add(vehicle);
+                let vehicle = self.vehicles.intern_text(vehicle);
                 let trip = position.trip.as_ref().and_then(|trip| trip.trip_id.as_deref());
                 match trip.filter(|trip| !trip.is_empty()) {
-                    Some(trip) => self.by_vehicles.put(self.trips.add(trip), vehicle),
-                    None => self.by_vehicles.alone.put(vehicle, 0),
+                    Some(trip) => {
+                        self.by_vehicles.put_assignment(self.trips.intern_text(trip), vehicle)
+                    }
+                    None => self.by_vehicles.alone.put_pair(vehicle, 0),
                 }
             }
         }
@@ -156,23 +164,23 @@ impl Network<'_> {
         for (trip, vehicle) in updates.vehicle_of.iter() {
             let other = vehicles.vehicle_of.get(trip);
             if other.is_none() {
-                self.trip_is_missing("vehicles", trip, out);
+                self.report_missing_trip("vehicles", trip, out);
             }
             let found = vehicles.trip_of.get(vehicle).or_else(|| vehicles.alone.get(vehicle));
             if found.is_none() {
-                self.vehicle_is_missing("vehicles", vehicle, out);
+                self.report_missing_vehicle("vehicles", vehicle, out);
             }
             if let Some(other) = other.filter(|&other| other != vehicle) {
-                out.add(&DIFFERENT, |sample| {
-                    sample.put("tripId", self.trips.get(trip));
-                    sample.put("vehicleId", self.vehicles.get(vehicle));
-                    sample.put("otherVehicleId", self.vehicles.get(other));
+                out.add_notice(&DIFFERENT, |sample| {
+                    sample.set_field("tripId", self.trips.get(trip));
+                    sample.set_field("vehicleId", self.vehicles.get(vehicle));
+                    sample.set_field("otherVehicleId", self.vehicles.get(other));
                 });
             }
         }
         for (trip, _) in updates.alone.iter() {
             if vehicles.vehicle_of.get(trip).is_none() {
-                self.trip_is_missing("vehicles", trip, out);
+                self.report_missing_trip("vehicles", trip, out);
             }
         }
     }
@@ -182,43 +190,45 @@ impl Network<'_> {
         for (vehicle, trip) in vehicles.trip_of.iter() {
             let other = updates.trip_of.get(vehicle);
             if other.is_none() {
-                self.vehicle_is_missing("trip updates", vehicle, out);
+                self.report_missing_vehicle("trip updates", vehicle, out);
             }
             let found = updates.vehicle_of.get(trip).or_else(|| updates.alone.get(trip));
             if found.is_none() {
-                self.trip_is_missing("trip updates", trip, out);
+                self.report_missing_trip("trip updates", trip, out);
             }
-            let other = other.filter(|&other| other != trip && !self.is_one_block(trip, other));
+            let other =
+                other.filter(|&other| other != trip && !self.are_in_same_block(trip, other));
             if let Some(other) = other {
-                out.add(&DIFFERENT, |sample| {
-                    sample.put("tripId", self.trips.get(trip));
-                    sample.put("vehicleId", self.vehicles.get(vehicle));
-                    sample.put("otherTripId", self.trips.get(other));
+                out.add_notice(&DIFFERENT, |sample| {
+                    sample.set_field("tripId", self.trips.get(trip));
+                    sample.set_field("vehicleId", self.vehicles.get(vehicle));
+                    sample.set_field("otherTripId", self.trips.get(other));
                 });
             }
         }
         for (vehicle, _) in vehicles.alone.iter() {
             if updates.trip_of.get(vehicle).is_none() {
-                self.vehicle_is_missing("trip updates", vehicle, out);
+                self.report_missing_vehicle("trip updates", vehicle, out);
             }
         }
     }
 
-    fn trip_is_missing(&self, side: &'static str, trip: u32, out: &mut Notices) {
-        out.add(&ONE_SIDED, |sample| {
-            sample.put("tripId", self.trips.get(trip)).put("missingIn", side);
+    fn report_missing_trip(&self, side: &'static str, trip: u32, out: &mut Notices) {
+        out.add_notice(&ONE_SIDED, |sample| {
+            sample.set_field("tripId", self.trips.get(trip)).set_field("missingIn", side);
         });
     }
 
-    fn vehicle_is_missing(&self, side: &'static str, vehicle: u32, out: &mut Notices) {
-        out.add(&ONE_SIDED, |sample| {
-            sample.put("vehicleId", self.vehicles.get(vehicle)).put("missingIn", side);
+    fn report_missing_vehicle(&self, side: &'static str, vehicle: u32, out: &mut Notices) {
+        out.add_notice(&ONE_SIDED, |sample| {
+            sample.set_field("vehicleId", self.vehicles.get(vehicle)).set_field("missingIn", side);
         });
     }
 
     /// Whether one vehicle runs both trips, so that feeds may be apart while it changes over.
-    fn is_one_block(&self, one: u32, other: u32) -> bool {
-        let block = |trip| self.timetable.trip(self.trips.get(trip)).and_then(|trip| trip.block);
+    fn are_in_same_block(&self, one: u32, other: u32) -> bool {
+        let block =
+            |trip| self.timetable.find_trip(self.trips.get(trip)).and_then(|trip| trip.block);
         block(one).is_some() && block(one) == block(other)
     }
 }

@@ -7,19 +7,25 @@ use lineside_formats::gtfs_rt::proto::{
 
 use crate::{
     Notices,
-    notice::Kind,
+    notice::NoticeKind,
     rules::gtfs_rt::{
-        RealtimeRule, Subject,
-        fields::{ENTITY, FIELD, RELATIONSHIP, SEQUENCE, STOP, TRIP, warning},
-        subject::Update,
+        MessageSubject, RealtimeRule,
+        fields::{ENTITY, FIELD, RELATIONSHIP, SEQUENCE, STOP, TRIP, warning_kind},
+        subject::TripUpdateRef,
     },
 };
 
-pub(super) static RULE: RealtimeRule =
-    RealtimeRule { kinds: &[&UNSAID], on_update: Some(check_update), on_message: Some(check) };
+pub(super) static RULE: RealtimeRule = RealtimeRule {
+    kinds: &[&UNSAID],
+    on_update: Some(check_update_relationships),
+    on_message: Some(check_trip_relationships),
+};
 
-static UNSAID: Kind =
-    warning("W009", &[ENTITY, TRIP, FIELD, STOP, SEQUENCE, RELATIONSHIP], include_str!("W009.md"));
+static UNSAID: NoticeKind = warning_kind(
+    "W009",
+    &[ENTITY, TRIP, FIELD, STOP, SEQUENCE, RELATIONSHIP],
+    include_str!("W009.md"),
+);
 
 /// What every reader knows. Later words are like none to those who do not, the reference validator
 /// among them.
@@ -33,46 +39,52 @@ const OF_TRIP: [i32; 5] = [
 /// The same for stops.
 const OF_STOP: [i32; 3] = [OfStop::Scheduled as i32, OfStop::Skipped as i32, OfStop::NoData as i32];
 
-fn is_said(relationship: Option<i32>, known: &[i32]) -> bool {
+fn is_known_relationship(relationship: Option<i32>, known: &[i32]) -> bool {
     relationship.is_some_and(|number| known.contains(&number))
 }
 
 /// O(stop time updates).
-fn check_update(_: &Subject<'_>, update: &Update<'_>, out: &mut Notices) {
+fn check_update_relationships(
+    _: &MessageSubject<'_>,
+    update: &TripUpdateRef<'_>,
+    out: &mut Notices,
+) {
     // One of a trip stands for all of it.
     let mut stops = update.update.stop_time_update.iter();
-    if let Some(stop) = stops.find(|stop| !is_said(stop.schedule_relationship, &OF_STOP)) {
-        out.add(&UNSAID, |sample| {
-            sample.put("entityId", update.entity.id.as_str());
-            sample.put("tripId", update.update.trip.trip_id.as_deref());
-            sample.put("fieldName", "stop_time_update.schedule_relationship");
-            sample.put("stopId", stop.stop_id.as_deref());
-            sample.put("stopSequence", stop.stop_sequence);
-            sample.put("scheduleRelationship", stop.schedule_relationship);
+    if let Some(stop) =
+        stops.find(|stop| !is_known_relationship(stop.schedule_relationship, &OF_STOP))
+    {
+        out.add_notice(&UNSAID, |sample| {
+            sample.set_field("entityId", update.entity.id.as_str());
+            sample.set_field("tripId", update.update.trip.trip_id.as_deref());
+            sample.set_field("fieldName", "stop_time_update.schedule_relationship");
+            sample.set_field("stopId", stop.stop_id.as_deref());
+            sample.set_field("stopSequence", stop.stop_sequence);
+            sample.set_field("scheduleRelationship", stop.schedule_relationship);
         });
     }
 }
 
 /// O(entities).
-fn check(subject: &Subject<'_>, out: &mut Notices) {
-    for run in subject.runs() {
-        check_trip(run.entity, run.descriptor, out);
+fn check_trip_relationships(subject: &MessageSubject<'_>, out: &mut Notices) {
+    for run in subject.referenced_trips() {
+        check_trip_relationship(run.entity, run.descriptor, out);
     }
     for entity in &subject.message.entity {
         let selectors = entity.alert.iter().flat_map(|alert| &alert.informed_entity);
         for descriptor in selectors.filter_map(|selector| selector.trip.as_ref()) {
-            check_trip(entity, descriptor, out);
+            check_trip_relationship(entity, descriptor, out);
         }
     }
 }
 
-fn check_trip(entity: &FeedEntity, descriptor: &TripDescriptor, out: &mut Notices) {
-    if !is_said(descriptor.schedule_relationship, &OF_TRIP) {
-        out.add(&UNSAID, |sample| {
-            sample.put("entityId", entity.id.as_str());
-            sample.put("tripId", descriptor.trip_id.as_deref());
-            sample.put("fieldName", "trip.schedule_relationship");
-            sample.put("scheduleRelationship", descriptor.schedule_relationship);
+fn check_trip_relationship(entity: &FeedEntity, descriptor: &TripDescriptor, out: &mut Notices) {
+    if !is_known_relationship(descriptor.schedule_relationship, &OF_TRIP) {
+        out.add_notice(&UNSAID, |sample| {
+            sample.set_field("entityId", entity.id.as_str());
+            sample.set_field("tripId", descriptor.trip_id.as_deref());
+            sample.set_field("fieldName", "trip.schedule_relationship");
+            sample.set_field("scheduleRelationship", descriptor.schedule_relationship);
         });
     }
 }

@@ -2,34 +2,34 @@
 
 use crate::{
     Notices,
-    gtfs::time_text,
-    notice::{Kind, Sample},
+    gtfs::format_time,
+    notice::{NoticeKind, NoticeSample},
     rules::gtfs_rt::{
-        RealtimeRule, Subject,
-        fields::{ENTITY, Field, TRIP, VEHICLE, error},
-        subject::Run,
-        time::{clock, is_start_date, is_start_time},
+        MessageSubject, RealtimeRule,
+        fields::{ENTITY, Field, TRIP, VEHICLE, error_kind},
+        subject::TripRef,
+        time::{is_start_date, is_start_time, parse_clock_time},
     },
 };
 
 pub(super) static RULE: RealtimeRule = RealtimeRule {
     kinds: &[&TIME_FORM, &DATE_FORM, &OTHER_TIME],
     on_update: None,
-    on_message: Some(check),
+    on_message: Some(check_trip_starts),
 };
 
 const START_TIME: Field = ("startTime", "The start time in the message.");
 
-static TIME_FORM: Kind =
-    error("E020", &[ENTITY, TRIP, VEHICLE, START_TIME], include_str!("E020.md"));
+static TIME_FORM: NoticeKind =
+    error_kind("E020", &[ENTITY, TRIP, VEHICLE, START_TIME], include_str!("E020.md"));
 
-static DATE_FORM: Kind = error(
+static DATE_FORM: NoticeKind = error_kind(
     "E021",
     &[ENTITY, TRIP, VEHICLE, ("startDate", "The start date in the message.")],
     include_str!("E021.md"),
 );
 
-static OTHER_TIME: Kind = error(
+static OTHER_TIME: NoticeKind = error_kind(
     "E023",
     &[
         ENTITY,
@@ -42,40 +42,44 @@ static OTHER_TIME: Kind = error(
 );
 
 /// O(entities).
-fn check(subject: &Subject<'_>, out: &mut Notices) {
-    for run in subject.runs() {
-        let fill = |sample: &mut Sample| {
-            sample.put("entityId", run.entity.id.as_str()).put("vehicleId", run.vehicle_id());
-            sample.put("tripId", run.descriptor.trip_id.as_deref());
+fn check_trip_starts(subject: &MessageSubject<'_>, out: &mut Notices) {
+    for run in subject.referenced_trips() {
+        let fill = |sample: &mut NoticeSample| {
+            sample
+                .set_field("entityId", run.entity.id.as_str())
+                .set_field("vehicleId", run.vehicle_id());
+            sample.set_field("tripId", run.descriptor.trip_id.as_deref());
         };
         let (time, date) = (&run.descriptor.start_time, &run.descriptor.start_date);
         if let Some(time) = time.as_deref() {
             if !is_start_time(time) {
-                out.add(&TIME_FORM, |sample| {
+                out.add_notice(&TIME_FORM, |sample| {
                     fill(sample);
-                    sample.put("startTime", time);
+                    sample.set_field("startTime", time);
                 });
             }
             if let Some(scheduled) = scheduled_start(run)
-                && clock(time) != Some(scheduled)
+                && parse_clock_time(time) != Some(scheduled)
             {
-                out.add(&OTHER_TIME, |sample| {
+                out.add_notice(&OTHER_TIME, |sample| {
                     fill(sample);
-                    sample.put("startTime", time).put("scheduledTime", time_text(scheduled));
+                    sample
+                        .set_field("startTime", time)
+                        .set_field("scheduledTime", format_time(scheduled));
                 });
             }
         }
         if let Some(date) = date.as_deref().filter(|date| !is_start_date(date)) {
-            out.add(&DATE_FORM, |sample| {
+            out.add_notice(&DATE_FORM, |sample| {
                 fill(sample);
-                sample.put("startDate", date);
+                sample.set_field("startDate", date);
             });
         }
     }
 }
 
 /// When the schedule has the trip start. Trips that run by frequencies start more than once.
-fn scheduled_start(run: Run<'_>) -> Option<i32> {
+fn scheduled_start(run: TripRef<'_>) -> Option<i32> {
     let trip = run.trip?;
     trip.start.filter(|_| !trip.is_frequent)
 }

@@ -2,10 +2,10 @@
 
 mod along;
 mod content;
-mod rising;
+mod time_order;
 mod stops;
 
 use super::RealtimeRule;
 
 /// The rules of this family.
-pub(super) static RULES: &[&RealtimeRule] = &[&along::RULE, &rising::RULE, &stops::RULE];
+pub(super) static RULES: &[&RealtimeRule] = &[&along::RULE, &time_order::RULE, &stops::RULE];

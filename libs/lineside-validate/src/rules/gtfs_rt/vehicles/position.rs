@@ -4,36 +4,36 @@ use lineside_formats::gtfs_rt::proto::Position;
 
 use crate::{
     Notices,
-    notice::{Kind, Sample},
+    notice::{NoticeKind, NoticeSample},
     rules::gtfs_rt::{
-        RealtimeRule, Subject,
-        fields::{ENTITY, LATITUDE, LONGITUDE, TRIP, VEHICLE, error, warning},
-        subject::Vehicle,
+        MessageSubject, RealtimeRule,
+        fields::{ENTITY, LATITUDE, LONGITUDE, TRIP, VEHICLE, error_kind, warning_kind},
+        subject::VehicleRef,
     },
 };
 
 pub(super) static RULE: RealtimeRule = RealtimeRule {
     kinds: &[&NO_PLACE, &BEARING, &FAR_AWAY, &OFF_LINE, &SPEED],
     on_update: None,
-    on_message: Some(check),
+    on_message: Some(check_vehicle_positions),
 };
 
-static NO_PLACE: Kind =
-    error("E026", &[ENTITY, VEHICLE, LATITUDE, LONGITUDE], include_str!("E026.md"));
+static NO_PLACE: NoticeKind =
+    error_kind("E026", &[ENTITY, VEHICLE, LATITUDE, LONGITUDE], include_str!("E026.md"));
 
-static BEARING: Kind = error(
+static BEARING: NoticeKind = error_kind(
     "E027",
     &[ENTITY, VEHICLE, ("bearing", "The bearing, in degrees.")],
     include_str!("E027.md"),
 );
 
-static FAR_AWAY: Kind =
-    error("E028", &[ENTITY, VEHICLE, LATITUDE, LONGITUDE], include_str!("E028.md"));
+static FAR_AWAY: NoticeKind =
+    error_kind("E028", &[ENTITY, VEHICLE, LATITUDE, LONGITUDE], include_str!("E028.md"));
 
-static OFF_LINE: Kind =
-    error("E029", &[ENTITY, TRIP, VEHICLE, LATITUDE, LONGITUDE], include_str!("E029.md"));
+static OFF_LINE: NoticeKind =
+    error_kind("E029", &[ENTITY, TRIP, VEHICLE, LATITUDE, LONGITUDE], include_str!("E029.md"));
 
-static SPEED: Kind = warning(
+static SPEED: NoticeKind = warning_kind(
     "W004",
     &[ENTITY, VEHICLE, ("speed", "The speed, in meters per second.")],
     include_str!("W004.md"),
@@ -46,45 +46,49 @@ const SPEED_MAX_M_PER_S: f32 = 26.0;
 const OFF_LINE_MAX_M: f64 = 200.0;
 
 /// O(vehicles), and at worst O(points) of each one's shape, sixteen at a time.
-fn check(subject: &Subject<'_>, out: &mut Notices) {
+fn check_vehicle_positions(subject: &MessageSubject<'_>, out: &mut Notices) {
     for vehicle in &subject.vehicles {
         let Some(position) = &vehicle.position.position else { continue };
-        let fill = |sample: &mut Sample| {
-            sample.put("entityId", vehicle.entity.id.as_str()).put("vehicleId", vehicle.id());
+        let fill = |sample: &mut NoticeSample| {
+            sample
+                .set_field("entityId", vehicle.entity.id.as_str())
+                .set_field("vehicleId", vehicle.vehicle_id());
         };
         if let Some(speed) = position.speed.filter(|&it| !(0.0..=SPEED_MAX_M_PER_S).contains(&it)) {
-            out.add(&SPEED, |sample| {
+            out.add_notice(&SPEED, |sample| {
                 fill(sample);
-                sample.put("speed", speed);
+                sample.set_field("speed", speed);
             });
         }
         if let Some(bearing) = position.bearing.filter(|it| !(0.0..=360.0).contains(it)) {
-            out.add(&BEARING, |sample| {
+            out.add_notice(&BEARING, |sample| {
                 fill(sample);
-                sample.put("bearing", bearing);
+                sample.set_field("bearing", bearing);
             });
         }
-        check_place(subject, vehicle, position, out);
+        check_coordinates(subject, vehicle, position, out);
     }
 }
 
-fn check_place(
-    subject: &Subject<'_>,
-    vehicle: &Vehicle<'_>,
+fn check_coordinates(
+    subject: &MessageSubject<'_>,
+    vehicle: &VehicleRef<'_>,
     position: &Position,
     out: &mut Notices,
 ) {
     let place @ (lat, lon) = (f64::from(position.latitude), f64::from(position.longitude));
-    let fill = |sample: &mut Sample| {
-        sample.put("entityId", vehicle.entity.id.as_str()).put("vehicleId", vehicle.id());
-        sample.put("latitude", position.latitude).put("longitude", position.longitude);
+    let fill = |sample: &mut NoticeSample| {
+        sample
+            .set_field("entityId", vehicle.entity.id.as_str())
+            .set_field("vehicleId", vehicle.vehicle_id());
+        sample.set_field("latitude", position.latitude).set_field("longitude", position.longitude);
     };
     if !(-90.0..=90.0).contains(&lat) || !(-180.0..=180.0).contains(&lon) {
-        out.add(&NO_PLACE, fill);
+        out.add_notice(&NO_PLACE, fill);
         return;
     }
-    if !subject.timetable.covers(lat, lon) {
-        out.add(&FAR_AWAY, fill);
+    if !subject.timetable.covers_point(lat, lon) {
+        out.add_notice(&FAR_AWAY, fill);
         return;
     }
     let (Some(trip), Some(descriptor)) = (vehicle.trip, &vehicle.position.trip) else { return };
@@ -92,9 +96,9 @@ fn check_place(
         return;
     }
     if !subject.is_on_detour(vehicle) {
-        out.add(&OFF_LINE, |sample| {
+        out.add_notice(&OFF_LINE, |sample| {
             fill(sample);
-            sample.put("tripId", descriptor.trip_id.as_deref());
+            sample.set_field("tripId", descriptor.trip_id.as_deref());
         });
     }
 }

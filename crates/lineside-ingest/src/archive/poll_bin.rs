@@ -1,0 +1,227 @@
+//! A piece of time with what the polls in it came to.
+
+use std::time::Duration;
+
+use lineside_sync::UnixMillis;
+
+use super::PollRecord;
+
+/// What clients are given of a feed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ServedContent {
+    /// What the source said last.
+    Fresh,
+    /// The last good bytes, while the source fails.
+    Stale,
+    /// Nothing: no good bytes have come, or they are older than the operator allows.
+    Nothing,
+}
+
+impl ServedContent {
+    /// All, in the order of their numbers.
+    pub const ALL: [ServedContent; 3] =
+        [ServedContent::Fresh, ServedContent::Stale, ServedContent::Nothing];
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ServedContent::Fresh => "fresh",
+            ServedContent::Stale => "stale",
+            ServedContent::Nothing => "nothing",
+        }
+    }
+
+    /// A number for it, where it is written down.
+    pub const fn to_number(self) -> i64 {
+        self as i64
+    }
+
+    /// What has that number.
+    pub fn from_number(number: i64) -> Option<ServedContent> {
+        ServedContent::ALL.into_iter().find(|serving| serving.to_number() == number)
+    }
+}
+
+/// How far back is looked, and how closely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ArchiveSpan {
+    /// A day by the minute.
+    Day,
+    /// 30 days by the hour.
+    Month,
+}
+
+impl ArchiveSpan {
+    /// Both.
+    pub const ALL: [ArchiveSpan; 2] = [ArchiveSpan::Day, ArchiveSpan::Month];
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ArchiveSpan::Day => "24h",
+            ArchiveSpan::Month => "30d",
+        }
+    }
+
+    /// The length of a bin, in seconds.
+    pub const fn bin_seconds(self) -> i64 {
+        match self {
+            ArchiveSpan::Day => 60,
+            ArchiveSpan::Month => 60 * 60,
+        }
+    }
+
+    /// The same in milliseconds.
+    pub(super) const fn bin_millis(self) -> i64 {
+        self.bin_seconds() * 1_000
+    }
+
+    /// The number of bins, the present one among them.
+    pub const fn bin_count(self) -> usize {
+        match self {
+            ArchiveSpan::Day => 24 * 60,
+            ArchiveSpan::Month => 30 * 24,
+        }
+    }
+
+    /// The length of all bins.
+    pub const fn total_length(self) -> Duration {
+        Duration::from_secs(self.bin_seconds().unsigned_abs() * self.bin_count() as u64)
+    }
+
+    /// The start of the bin that `at` is in.
+    pub fn bin_start(self, at: UnixMillis) -> UnixMillis {
+        let bin_ms = self.bin_seconds() * 1_000;
+        UnixMillis(at.0.div_euclid(bin_ms).saturating_mul(bin_ms))
+    }
+
+    /// The start of the first bin that is shown at `now`.
+    pub fn first_bin_start(self, now: UnixMillis) -> UnixMillis {
+        let last = self.bin_start(now);
+        UnixMillis(
+            last.0.saturating_sub((self.bin_count() as i64 - 1) * self.bin_seconds() * 1_000),
+        )
+    }
+}
+
+/// What the polls of one feed came to that began within one piece of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PollBin {
+    /// Where it begins.
+    pub start: UnixMillis,
+    /// Polls that began in it.
+    pub polls: u32,
+    /// Of these, how many failed.
+    pub failed: u32,
+    /// After how many of them the last good bytes were served while the source failed.
+    pub stale: u32,
+    /// After how many of them there was nothing to serve.
+    pub nothing: u32,
+    /// Bytes that came.
+    pub bytes: u64,
+    /// How long all of them took together.
+    pub took: Duration,
+    /// What came last in it.
+    pub last: LastPoll,
+    /// What was served after that.
+    pub last_serving: ServedContent,
+}
+
+/// What holds from a bin on until the source is asked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LastPoll {
+    /// The source answered.
+    Answered,
+    /// It did not.
+    Failed,
+    /// It was not asked any more: the feed was paused.
+    Paused,
+}
+
+impl LastPoll {
+    /// All, in the order of their numbers.
+    pub const ALL: [LastPoll; 3] = [LastPoll::Answered, LastPoll::Failed, LastPoll::Paused];
+
+    /// A number for it, where it is written down.
+    pub const fn to_number(self) -> i64 {
+        self as i64
+    }
+
+    /// What has that number.
+    pub fn from_number(number: i64) -> Option<LastPoll> {
+        LastPoll::ALL.into_iter().find(|last| last.to_number() == number)
+    }
+}
+
+impl PollBin {
+    /// The bin of one poll.
+    pub fn from_poll(poll: &PollRecord, span: ArchiveSpan) -> PollBin {
+        PollBin {
+            start: span.bin_start(poll.at),
+            polls: 1,
+            failed: u32::from(poll.has_failed()),
+            stale: u32::from(poll.serving == ServedContent::Stale),
+            nothing: u32::from(poll.serving == ServedContent::Nothing),
+            bytes: poll.bytes,
+            took: poll.took,
+            last: if poll.has_failed() { LastPoll::Failed } else { LastPoll::Answered },
+            last_serving: poll.serving,
+        }
+    }
+
+    /// The bin of a pause in which this is served.
+    pub fn from_pause(at: UnixMillis, serving: ServedContent, span: ArchiveSpan) -> PollBin {
+        PollBin {
+            start: span.bin_start(at),
+            polls: 0,
+            failed: 0,
+            stale: 0,
+            nothing: 0,
+            bytes: 0,
+            took: Duration::ZERO,
+            last: LastPoll::Paused,
+            last_serving: serving,
+        }
+    }
+
+    /// Adds what came after it.
+    pub fn merge_later(&mut self, later: &PollBin) {
+        self.polls = self.polls.saturating_add(later.polls);
+        self.failed = self.failed.saturating_add(later.failed);
+        self.stale = self.stale.saturating_add(later.stale);
+        self.nothing = self.nothing.saturating_add(later.nothing);
+        self.bytes = self.bytes.saturating_add(later.bytes);
+        self.took = self.took.saturating_add(later.took);
+        self.last = later.last;
+        self.last_serving = later.last_serving;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_of_a_span_end_with_the_present_one() {
+        let now = UnixMillis(90_061_500);
+        assert_eq!(ArchiveSpan::Day.bin_start(now), UnixMillis(90_060_000));
+        assert_eq!(
+            ArchiveSpan::Day.first_bin_start(now) + ArchiveSpan::Day.total_length(),
+            UnixMillis(90_120_000)
+        );
+        assert_eq!(ArchiveSpan::Month.total_length(), Duration::from_secs(30 * 86_400));
+        assert_eq!(ArchiveSpan::Day.bin_start(UnixMillis(-1)), UnixMillis(-60_000));
+    }
+
+    #[test]
+    fn what_is_served_is_found_by_its_number() {
+        for serving in ServedContent::ALL {
+            assert_eq!(ServedContent::from_number(serving.to_number()), Some(serving));
+        }
+        assert_eq!(ServedContent::from_number(3), None);
+        for last in LastPoll::ALL {
+            assert_eq!(LastPoll::from_number(last.to_number()), Some(last));
+        }
+        assert_eq!(LastPoll::from_number(3), None);
+    }
+}

@@ -1,0 +1,43 @@
+//! Whether a network knows that it has no such stop, route or trip.
+
+use lineside_hub::ResolveError;
+
+use super::ChannelName;
+use super::kinds::RoomKind;
+use crate::network::Network;
+
+/// Refuses the channel of a stop, route or trip that is neither in the network's timetable nor in its real-time data.
+///
+/// Without a timetable nothing is refused: the id may come with the first one. Vehicles and stations are not refused either,
+/// because no list of all of them exists.
+///
+/// # Errors
+/// [`ResolveError::UnknownItem`] with the code that clients are told.
+pub(super) fn check_known_id(
+    name: &ChannelName<'_>,
+    network: &Network,
+    number: usize,
+) -> Result<(), ResolveError> {
+    let Some(timetable) = network.timetable() else { return Ok(()) };
+    let (id, whole) = (name.id.as_ref(), number == 0);
+    let (is_known, code) = match name.kind {
+        RoomKind::Stop if whole => (timetable.find_stop(id).is_some(), "unknown_stop"),
+        RoomKind::Route if whole => {
+            let is_planned = timetable.find_route(id).is_some();
+            (is_planned || network.state().records_by_route(id).next().is_some(), "unknown_route")
+        }
+        RoomKind::Trip => {
+            let is_planned = timetable.find_trip(id).is_some();
+            (is_planned || has_added_trip(network, id), "unknown_trip")
+        }
+        _ => return Ok(()),
+    };
+    if is_known { Ok(()) } else { Err(ResolveError::UnknownItem(code)) }
+}
+
+/// Whether real time has a trip that the timetable does not have.
+fn has_added_trip(network: &Network, id: &str) -> bool {
+    let state = network.state();
+    let mut tables = state.feeds.iter().flat_map(|feed| feed.tables.all_tables());
+    tables.any(|table| table.records_by_trip(id).next().is_some())
+}

@@ -1,0 +1,142 @@
+//! The trips that only the timetable knows: they are under way by it, and no trip update of any feed is about them.
+
+use std::{collections::HashMap, sync::Arc};
+
+use jiff::civil::Date;
+use lineside_formats::{
+    gtfs::{Timetable, TripIdx, TripInstance},
+    gtfs_rt::proto::trip_descriptor::ScheduleRelationship,
+};
+use lineside_sync::UnixMillis;
+use smol_str::SmolStr;
+
+use super::{DelayQuery, TripDelay, TripDelayStatus};
+use crate::{
+    config::FeedId,
+    departures::format_gtfs_time,
+    limits::DELAYS_AHEAD,
+    network::NetworkState,
+    normalize::{TripKey, format_gtfs_date},
+    record::Departure,
+};
+
+impl NetworkState {
+    /// The trips of the network or of a line that are under way and that nobody tells of; none where no feed is believed.
+    /// Looks at each trip that is under way, of which the timetable keeps a list for the minute.
+    pub(super) fn scheduled_only_trips(
+        &self,
+        selection: DelayQuery<'_>,
+        now: UnixMillis,
+    ) -> Vec<Arc<TripDelay>> {
+        let dataset = self.dataset.as_ref().filter(|_| !selection.feeds.is_empty());
+        let Some(dataset) = dataset else { return Vec::new() };
+        let timetable = &*dataset.timetable;
+        let mut by_headway = HashMap::new();
+        let mut is_untold = |run: &&TripInstance| {
+            let route = timetable.route(timetable.trip(run.trip).route).id;
+            selection.route.is_none_or(|asked| asked == route)
+                && self.counts_unreported_route(selection, route)
+                && !self.is_run_reported(timetable, run, &mut by_headway)
+        };
+        let under_way = dataset.active_trips(now);
+        let untold = under_way.iter().filter(|run| is_untold(run));
+        untold.map(|run| Arc::new(scheduled_only_delay(&dataset.feed, timetable, run))).collect()
+    }
+
+    /// Whether a departure that only the timetable knows counts in a selection. Where its line is told of, it does when its
+    /// trip should be, too; a line that nobody tells of is as unknown later as it is now.
+    pub(super) fn counts_as_scheduled_only(
+        &self,
+        selection: DelayQuery<'_>,
+        departure: &Departure,
+        now: UnixMillis,
+    ) -> bool {
+        let is_soon = departure.scheduled <= (now + DELAYS_AHEAD).unix_seconds();
+        self.counts_unreported_route(selection, &departure.route_id)
+            && (is_soon || !self.is_route_reported(selection, &departure.route_id))
+    }
+
+    /// Whether trips of a line count in a selection where only the timetable knows of them.
+    fn counts_unreported_route(&self, selection: DelayQuery<'_>, route: &str) -> bool {
+        match selection.all_lines {
+            true => !selection.feeds.is_empty(),
+            false => self.is_route_reported(selection, route),
+        }
+    }
+
+    /// Whether a feed of a selection tells of a line.
+    fn is_route_reported(&self, selection: DelayQuery<'_>, route: &str) -> bool {
+        selection.feeds.iter().any(|id| {
+            let slice = self.find_feed_slice(id.as_str());
+            slice.is_some_and(|slice| self.feed_delays(slice).by_route.contains_key(route))
+        })
+    }
+
+    /// Whether a trip update of any feed is about a run. Which of the runs of a headway it is about cannot be told by its
+    /// time: there, so many are told of as there are updates.
+    fn is_run_reported(
+        &self,
+        timetable: &Timetable,
+        run: &TripInstance,
+        by_headway: &mut HashMap<(TripIdx, Date), usize>,
+    ) -> bool {
+        let (date, time) = (format_gtfs_date(run.service_date), format_start_time(run));
+        let trip_id = timetable.trip(run.trip).id;
+        let is_exact = has_exact_time(timetable, run);
+        let start_time = if is_exact { time.as_str() } else { "" };
+        let key = TripKey { trip_id, start_date: &date, start_time };
+        let about = self.feeds.iter().flat_map(|slice| {
+            let updates = slice.tables.trip_updates.records_by_trip(trip_id);
+            updates.filter_map(|record| record.trip_update()).filter(|update| {
+                let relationship = update.trip.schedule_relationship();
+                relationship != ScheduleRelationship::Duplicated
+                    && TripKey::from_descriptor(&update.trip)
+                        .is_some_and(|other| key.may_be_same_run(other))
+            })
+        });
+        if is_exact {
+            return { about }.next().is_some();
+        }
+        let left = by_headway.entry((run.trip, run.service_date)).or_insert_with(|| about.count());
+        let is_told = *left > 0;
+        *left = left.saturating_sub(1);
+        is_told
+    }
+}
+
+/// Whether a run leaves at the time that the timetable says.
+fn has_exact_time(timetable: &Timetable, run: &TripInstance) -> bool {
+    run.start_time.is_none_or(|start| {
+        let mut rows = timetable.frequencies(run.trip).iter();
+        rows.any(|row| row.exact && (row.start..row.end).contains(&start))
+    })
+}
+
+fn format_start_time(run: &TripInstance) -> SmolStr {
+    run.start_time.map_or_else(SmolStr::default, format_gtfs_time)
+}
+
+fn scheduled_only_delay(feed: &FeedId, timetable: &Timetable, run: &TripInstance) -> TripDelay {
+    let trip = timetable.trip(run.trip);
+    let route = timetable.route(trip.route);
+    TripDelay {
+        feed: feed.clone(),
+        trip_id: SmolStr::new(trip.id),
+        start_date: SmolStr::new(format_gtfs_date(run.service_date)),
+        start_time: format_start_time(run),
+        route_id: Some(SmolStr::new(route.id)),
+        route_short_name: Some(route.display_name())
+            .filter(|name| !name.is_empty())
+            .map(SmolStr::new),
+        route_color: route.color,
+        route_type: Some(route.kind),
+        headsign: trip.headsign.map(SmolStr::new),
+        stop_id: None,
+        stop_name: None,
+        scheduled: None,
+        begins: None,
+        first_stop_name: None,
+        standing: TripDelayStatus::Untold,
+        is_mere_delay: false,
+    }
+}

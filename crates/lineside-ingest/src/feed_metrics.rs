@@ -1,0 +1,87 @@
+//! What is counted of one feed for those who watch it: how long its source took to answer, and what readers were given.
+//!
+//! A reader adds to cells of its own thread; the feed's task alone writes the durations. Whoever looks waits for neither.
+
+use std::{collections::VecDeque, time::Duration};
+
+use lineside_sync::counter::Counter;
+use parking_lot::Mutex;
+
+use crate::limits::FETCH_TIMES_MAX;
+
+/// The figures of one feed.
+#[derive(Debug, Default)]
+pub struct FeedMetrics {
+    requests: Counter,
+    not_modified: Counter,
+    bytes: Counter,
+    /// Of the last fetches, oldest first.
+    fetch_times: Mutex<VecDeque<Duration>>,
+}
+
+impl FeedMetrics {
+    /// A reader was answered, with so many bytes, or told that it holds them already.
+    pub fn count_reply(&self, bytes: u64, is_not_modified: bool) {
+        self.requests.increment();
+        if is_not_modified {
+            self.not_modified.increment();
+        } else {
+            self.bytes.add(bytes);
+        }
+    }
+
+    /// Requests that were answered, whatever the answer.
+    pub fn request_count(&self) -> u64 {
+        self.requests.get()
+    }
+
+    /// Of these, those of readers that had the bytes already.
+    pub fn not_modified_count(&self) -> u64 {
+        self.not_modified.get()
+    }
+
+    /// Bytes of the bodies that readers were given.
+    pub fn bytes_sent(&self) -> u64 {
+        self.bytes.get()
+    }
+
+    /// How long the source took for each of the last fetches to answer in full, or to fail; oldest first.
+    pub fn fetch_durations(&self) -> Vec<Duration> {
+        self.fetch_times.lock().iter().copied().collect()
+    }
+
+    pub(crate) fn record_fetch(&self, took: Duration) {
+        let mut times = self.fetch_times.lock();
+        if times.len() >= FETCH_TIMES_MAX {
+            times.pop_front();
+        }
+        times.push_back(took);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_fetches_are_remembered() {
+        let figures = FeedMetrics::default();
+        let millis = |n| Duration::from_millis(n as u64);
+        (0..FETCH_TIMES_MAX + 3).for_each(|n| figures.record_fetch(millis(n)));
+        let times = figures.fetch_durations();
+        assert_eq!(times.len(), FETCH_TIMES_MAX);
+        assert_eq!((times[0], times.last()), (millis(3), Some(&millis(FETCH_TIMES_MAX + 2))));
+    }
+
+    #[test]
+    fn who_holds_the_bytes_already_is_given_none() {
+        let figures = FeedMetrics::default();
+        figures.count_reply(100, false);
+        figures.count_reply(0, true);
+        figures.count_reply(50, false);
+        assert_eq!(
+            (figures.request_count(), figures.not_modified_count(), figures.bytes_sent()),
+            (3, 1, 150)
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! Time that a fetch spends waiting for our own turns: it is neither the producer's nor counted against it.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use lineside_sync::Clock;
+use parking_lot::Mutex;
+
+use super::{
+    FetchError,
+    http::{timeout_failure, within_limit},
+};
+
+/// What one fetch has waited.
+#[derive(Debug, Default)]
+pub(super) struct PermitWaits(Mutex<WaitState>);
+
+#[derive(Debug, Default)]
+struct WaitState {
+    total: Duration,
+    /// Since when it waits, if it does.
+    since: Option<Duration>,
+}
+
+impl PermitWaits {
+    /// Waits for `turn`.
+    pub(super) async fn track_wait<T>(
+        &self,
+        clock: &dyn Clock,
+        turn: impl Future<Output = T>,
+    ) -> T {
+        self.0.lock().since = Some(clock.monotonic());
+        let done = turn.await;
+        let mut state = self.0.lock();
+        if let Some(since) = state.since.take() {
+            state.total += clock.monotonic().saturating_sub(since);
+        }
+        done
+    }
+
+    /// How long it has waited at `now`.
+    pub(super) fn total_wait(&self, now: Duration) -> Duration {
+        let state = self.0.lock();
+        state.total + state.since.map_or(Duration::ZERO, |since| now.saturating_sub(since))
+    }
+
+    /// Waits for `work` no longer than `limit`, and than it waits for turns besides.
+    pub(super) async fn within_limit<T>(
+        &self,
+        clock: &Arc<dyn Clock>,
+        limit: Duration,
+        what: &str,
+        work: impl Future<Output = T>,
+    ) -> Result<T, FetchError> {
+        let began = clock.monotonic();
+        let mut work = std::pin::pin!(work);
+        loop {
+            let now = clock.monotonic();
+            let worked = now.saturating_sub(began).saturating_sub(self.total_wait(now));
+            let is_waiting = self.0.lock().since.is_some();
+            if worked >= limit && !is_waiting {
+                return Err(timeout_failure(what, limit));
+            }
+            let left = limit.saturating_sub(worked);
+            // While it waits what is left stays the same.
+            if let Ok(done) = within_limit(clock, left.max(LOOK_MIN), what, &mut work).await {
+                return Ok(done);
+            }
+        }
+    }
+}
+
+/// Time is not looked at more often than this.
+const LOOK_MIN: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Poll, Waker};
+
+    use lineside_sync::{SimulatedClock, UnixMillis};
+
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn only_work_is_limited_and_waiting_for_turns_is_not() {
+        let simulated = Arc::new(SimulatedClock::new(UnixMillis(0)));
+        let clock: Arc<dyn Clock> = Arc::<SimulatedClock>::clone(&simulated);
+        let waits = PermitWaits::default();
+        let (turn, its_turn) = tokio::sync::oneshot::channel::<()>();
+        let work = async {
+            clock.sleep(MINUTE).await;
+            waits.track_wait(&*clock, its_turn).await.unwrap();
+            std::future::pending::<()>().await;
+        };
+        let mut all = std::pin::pin!(waits.within_limit(&clock, 10 * MINUTE, "all", work));
+        let mut context = Context::from_waker(Waker::noop());
+        let mut pass = |minutes: u32| {
+            let mut polled = Poll::Pending;
+            for _ in 0..minutes {
+                simulated.advance(MINUTE);
+                polled = all.as_mut().poll(&mut context);
+                if polled.is_ready() {
+                    break;
+                }
+            }
+            polled
+        };
+        assert!(pass(1).is_pending());
+        assert!(pass(600).is_pending(), "it may wait for hours");
+        turn.send(()).unwrap();
+        assert!(pass(8).is_pending());
+        assert_eq!(waits.total_wait(clock.monotonic()).as_secs() / 60, 600);
+        // What is left is looked at again when as much has passed.
+        let Poll::Ready(Err(failure)) = pass(12) else { panic!("it does not end") };
+        assert!(failure.detail.starts_with("all did not come within"), "{}", failure.detail);
+    }
+}

@@ -1,0 +1,417 @@
+//! The first bytes of a reply as text that is safe to show, without what the feed shows its producer.
+
+use base64::{
+    Engine as _,
+    engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD},
+};
+use percent_encoding::percent_decode_str;
+
+use crate::{
+    config::FeedConfig,
+    limits::REPLY_HEAD_BYTES,
+    source::{Secret, SourceLocation},
+};
+
+/// Bytes of one character in the longest escape that is known.
+const ESCAPE_BYTES_MAX: usize = 12;
+/// A text that is shorter hides nothing and would be found everywhere.
+const SECRET_CHARS_MIN: usize = 4;
+
+/// Texts that a producer may repeat and that nobody is to see. It is never printed itself.
+#[derive(Default)]
+pub(crate) struct Redactor {
+    /// The texts, and forms in which they are repeated as a whole; the longest first.
+    forms: Vec<String>,
+    /// The texts as they are.
+    plain: Vec<String>,
+}
+
+impl Redactor {
+    /// Everything secret that `feed` sends, with its tokens.
+    pub(crate) fn for_feed(feed: &FeedConfig, tokens: &[&Secret]) -> Redactor {
+        let mut plain: Vec<String> =
+            feed.query.iter().map(|(_, value)| value.reveal().to_owned()).collect();
+        for (_, value) in &feed.headers {
+            plain.extend(header_value_words(value.reveal()).map(str::to_owned));
+        }
+        plain.extend(tokens.iter().map(|token| token.reveal().to_owned()));
+        if let Some(basic) = &feed.basic {
+            plain.push(STANDARD.encode(format!("{}:{}", basic.user, basic.password.reveal())));
+            plain.push(basic.password.reveal().to_owned());
+        }
+        plain.extend(feed.oauth2.as_ref().map(|oauth2| oauth2.client_secret.reveal().to_owned()));
+        let requestor = feed.siri.as_ref().and_then(|siri| siri.requestor_ref.as_ref());
+        plain.extend(requestor.map(|it| it.reveal().to_owned()));
+        if let SourceLocation::Http(url) = &feed.url {
+            if let Some(password) = url.password() {
+                // It is sent decoded, and a producer may show the address as it stands.
+                plain.push(password.to_owned());
+                let (user, password) = (percent_decode(url.username()), percent_decode(password));
+                plain.push(STANDARD.encode(format!("{user}:{password}")));
+                plain.push(password);
+            }
+            let keys =
+                url.query_pairs().filter(|(name, _)| SourceLocation::is_secret_parameter(name));
+            plain.extend(keys.map(|(_, value)| value.into_owned()));
+        }
+        let encoded: Vec<String> = plain.iter().flat_map(|text| secret_encodings(text)).collect();
+        plain.retain(|text| text.len() >= SECRET_CHARS_MIN);
+        let mut forms: Vec<String> = plain.iter().cloned().chain(encoded).collect();
+        forms.retain(|text| text.len() >= SECRET_CHARS_MIN);
+        // The longest first, or a part of it would stay.
+        forms.sort_unstable_by(|one, other| (other.len(), one).cmp(&(one.len(), other)));
+        forms.dedup();
+        Redactor { forms, plain }
+    }
+
+    /// Whether a text holds any of it.
+    pub(super) fn finds_secret(&self, text: &str) -> bool {
+        (0..text.len()).any(|at| self.secret_length_at(&text.as_bytes()[at..]) > 0)
+    }
+
+    /// How many bytes have to be looked at, so that no secret is cut in two at the end of those that are shown.
+    pub(super) fn lookahead_bytes(&self) -> usize {
+        let longest = self.plain.iter().map(String::len).max().unwrap_or(0);
+        REPLY_HEAD_BYTES + longest * ESCAPE_BYTES_MAX
+    }
+
+    /// The first of `bytes` as text: what is hidden replaced, and nothing in it that moves what stands around it.
+    pub(crate) fn redact_bytes(&self, bytes: &[u8]) -> String {
+        self.redact_first_bytes(bytes, REPLY_HEAD_BYTES)
+    }
+
+    /// The same, with at most so many bytes.
+    pub(crate) fn redact_first_bytes(&self, bytes: &[u8], max: usize) -> String {
+        let mut kept = Vec::new();
+        let mut hidden_until = 0;
+        for (at, byte) in bytes.iter().enumerate().take(max) {
+            let n_hidden = self.secret_length_at(&bytes[at..]);
+            if n_hidden > 0 && at >= hidden_until {
+                kept.extend_from_slice(b"***");
+            }
+            hidden_until = hidden_until.max(at + n_hidden);
+            if at >= hidden_until {
+                kept.push(*byte);
+            }
+        }
+        let text = String::from_utf8_lossy(&kept);
+        let mut shown = String::new();
+        for c in text.chars().filter(|c| *c != '\r') {
+            let c = if is_safe_to_display(c) { c } else { char::REPLACEMENT_CHARACTER };
+            if shown.len() + c.len_utf8() > max {
+                break;
+            }
+            shown.push(c);
+        }
+        shown
+    }
+
+    /// The same of bytes before which others were left out: they may begin in the middle of a secret.
+    pub(crate) fn redact_remaining_bytes(&self, bytes: &[u8]) -> String {
+        match self.hidden_rest(bytes) {
+            0 => self.redact_bytes(bytes),
+            n => format!("***{}", self.redact_bytes(&bytes[n..])),
+        }
+    }
+
+    /// How many of the first of `bytes` are the end of a secret that began before them.
+    fn hidden_rest(&self, bytes: &[u8]) -> usize {
+        let ends_with = |form: &String| {
+            let longest = (form.len() - 1).min(bytes.len());
+            let is_end =
+                |&n: &usize| form.as_bytes()[form.len() - n..].eq_ignore_ascii_case(&bytes[..n]);
+            (SECRET_CHARS_MIN..=longest).rev().find(is_end)
+        };
+        let of_forms = self.forms.iter().filter_map(ends_with).max().unwrap_or(0);
+        let ends = self.plain.iter().flat_map(|secret| ends_of(secret));
+        // They may also begin in the middle of an escape.
+        let is_of_escape = |byte: &&u8| byte.is_ascii_alphanumeric() || b"#;".contains(byte);
+        let n_cut = bytes.iter().take(ESCAPE_BYTES_MAX).take_while(is_of_escape).count();
+        ends.flat_map(|end| {
+            (0..=n_cut).filter_map(move |cut| match escaped_length(end, &bytes[cut..]) {
+                0 => None,
+                n => Some(cut + n),
+            })
+        })
+        .fold(of_forms, usize::max)
+    }
+
+    /// How many of the first of `bytes` are of a secret that begins there, in letters of whatever case. What is there may
+    /// end within it.
+    fn secret_length_at(&self, bytes: &[u8]) -> usize {
+        let begins = |secret: &&String| {
+            let n = secret.len().min(bytes.len());
+            n >= SECRET_CHARS_MIN && secret.as_bytes()[..n].eq_ignore_ascii_case(&bytes[..n])
+        };
+        // The longest is the first.
+        let form = self.forms.iter().find(begins).map_or(0, |form| form.len().min(bytes.len()));
+        self.plain.iter().map(|secret| escaped_length(secret, bytes)).fold(form, usize::max)
+    }
+}
+
+/// The ends of a secret that are long enough to be known, the longest first, without the whole.
+fn ends_of(secret: &str) -> impl Iterator<Item = &str> {
+    let ends = secret.char_indices().skip(1).map(|(at, _)| &secret[at..]);
+    ends.take_while(|end| end.len() >= SECRET_CHARS_MIN)
+}
+
+/// How many of the first of `bytes` are the secret, each of its characters as it is or escaped in whatever way; 0 if they
+/// are another text. What is there may end within it.
+fn escaped_length(secret: &str, bytes: &[u8]) -> usize {
+    let mut at = 0;
+    for (n, c) in secret.chars().enumerate() {
+        let rest = &bytes[at..];
+        match escaped_char_length(c, rest) {
+            Some(length) => at += length,
+            // It may have been cut within an escape.
+            None if n >= SECRET_CHARS_MIN && rest.len() < ESCAPE_BYTES_MAX => {
+                let is_escape = rest.first().is_none_or(|byte| b"\\%&".contains(byte));
+                return if is_escape { bytes.len() } else { 0 };
+            }
+            None => return 0,
+        }
+    }
+    at
+}
+
+/// How many of the first of `bytes` are this character.
+fn escaped_char_length(c: char, bytes: &[u8]) -> Option<usize> {
+    let mut own = [0; 4];
+    let own = c.encode_utf8(&mut own).as_bytes();
+    let begins =
+        |bytes: &[u8]| bytes.get(..own.len()).is_some_and(|bytes| bytes.eq_ignore_ascii_case(own));
+    let is_own = |code: u32| char::from_u32(code).is_some_and(|it| it.eq_ignore_ascii_case(&c));
+    let escaped = match bytes {
+        [b'\\', b'u', code @ ..] => {
+            code.get(..4).and_then(parse_hexadecimal).filter(|code| is_own(*code)).map(|_| 6)
+        }
+        [b'\\', rest @ ..] if begins(rest) => Some(1 + own.len()),
+        [b'%', ..] => {
+            let written = bytes.chunks_exact(3).take(own.len());
+            let decoded: Vec<u8> = written
+                .filter_map(|it| parse_hexadecimal(it.strip_prefix(b"%")?))
+                .map(|it| it as u8)
+                .collect();
+            decoded.eq_ignore_ascii_case(own).then_some(3 * own.len())
+        }
+        [b'&', rest @ ..] => {
+            let end = rest.iter().take(ESCAPE_BYTES_MAX).position(|byte| *byte == b';');
+            end.filter(|end| is_html_entity_for(&rest[..*end], is_own, c)).map(|end| end + 2)
+        }
+        [b'+', ..] if c == ' ' => Some(1),
+        _ => None,
+    };
+    escaped.or_else(|| begins(bytes).then_some(own.len()))
+}
+
+/// Whether what stands between `&` and `;` is a character.
+fn is_html_entity_for(name: &[u8], is_own: impl Fn(u32) -> bool, c: char) -> bool {
+    let code = match name {
+        [b'#', b'x' | b'X', code @ ..] => parse_hexadecimal(code),
+        [b'#', code @ ..] => str::from_utf8(code).ok().and_then(|code| code.parse().ok()),
+        _ => None,
+    };
+    let named = match c {
+        '&' => "amp",
+        '<' => "lt",
+        '>' => "gt",
+        '"' => "quot",
+        '\'' => "apos",
+        _ => "",
+    };
+    code.is_some_and(is_own) || !named.is_empty() && name.eq_ignore_ascii_case(named.as_bytes())
+}
+
+fn parse_hexadecimal(digits: &[u8]) -> Option<u32> {
+    let text = str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
+    u32::from_str_radix(text, 16).ok()
+}
+
+/// The forms in which a secret is repeated as a whole. Those that escape one character after the other are found without a
+/// list, by [`escaped_length`].
+fn secret_encodings(secret: &str) -> [String; 4] {
+    let bytes = secret.as_bytes();
+    let hexadecimal = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let reversed = secret.chars().rev().collect();
+    [STANDARD_NO_PAD.encode(bytes), URL_SAFE_NO_PAD.encode(bytes), hexadecimal, reversed]
+}
+
+/// A header's value and what it is put together of: producers repeat the key of `Bearer <key>` or `token="<key>"` alone.
+fn header_value_words(value: &str) -> impl Iterator<Item = &str> {
+    let spaced = value.split_whitespace();
+    let parts = value.split(|c: char| c.is_whitespace() || "=,;\"'".contains(c));
+    std::iter::once(value).chain(spaced).chain(parts)
+}
+
+fn percent_decode(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// Neither a control character nor one that turns the direction of writing.
+fn is_safe_to_display(c: char) -> bool {
+    let turns =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    matches!(c, '\n' | '\t') || !(c.is_control() || turns)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{config::FeedId, source::BasicAuth};
+
+    fn feed() -> FeedConfig {
+        let url = "https://me:p4ss%2Fw0rd@a.example/x?api_key=inurl1&line=4";
+        let mut feed =
+            FeedConfig::new(FeedId::new("a").unwrap(), SourceLocation::parse(url).unwrap());
+        feed.headers = vec![
+            ("x-key".to_owned(), Secret::new("inheader")),
+            ("authorization".to_owned(), Secret::new("Bearer kept=back")),
+        ];
+        feed.query = vec![("token".to_owned(), Secret::new("in query/+"))];
+        feed.basic = Some(BasicAuth { user: "ann".to_owned(), password: Secret::new("inbasic") });
+        feed
+    }
+
+    #[test]
+    fn what_a_producer_repeats_of_our_secrets_is_not_shown() {
+        let hidden = Redactor::for_feed(&feed(), &[&Secret::new("t0ken"), &Secret::new("before")]);
+        for secret in [
+            "p4ss/w0rd",
+            "p4ss%2Fw0rd",
+            "p4ss%2fw0rd",
+            "inurl1",
+            "inheader",
+            "INHEADER",
+            "Bearer kept=back",
+            "kept=back",
+            "back",
+            "in query/+",
+            "in+query%2F%2B",
+            "inbasic",
+            "t0ken",
+            "before",
+        ] {
+            let text = format!("wrong key: {secret}!");
+            assert_eq!(hidden.redact_bytes(text.as_bytes()), "wrong key: ***!", "{secret}");
+        }
+        for pair in ["ann:inbasic", "me:p4ss/w0rd"] {
+            let header = format!("authorization: Basic {}", STANDARD.encode(pair));
+            assert_eq!(hidden.redact_bytes(header.as_bytes()), "authorization: Basic ***");
+        }
+    }
+
+    #[test]
+    fn one_secret_within_another_or_across_its_end_is_hidden_with_it() {
+        let mut feed = feed();
+        feed.query = ["abcdef", "cdefgh", "cdef"]
+            .map(|value| ("key".to_owned(), Secret::new(value)))
+            .to_vec();
+        let hidden = Redactor::for_feed(&feed, &[]);
+        assert_eq!(hidden.redact_bytes(b"xabcdefghy"), "x***y");
+        assert_eq!(hidden.redact_bytes(b"xcdefy abcdefcdef"), "x***y ******");
+    }
+
+    #[test]
+    fn a_secret_at_the_end_is_not_cut_into_what_is_shown() {
+        let hidden = Redactor::for_feed(&feed(), &[]);
+        for at in REPLY_HEAD_BYTES - 12..REPLY_HEAD_BYTES + 2 {
+            let text = format!("{}inheader and more", "x".repeat(at));
+            assert!(!hidden.redact_bytes(text.as_bytes()).contains("in"), "{at}");
+            // One before it makes what is shown shorter, and brings nothing into view that was beyond.
+            let twice = format!("inheader{}", &text[8..]);
+            assert!(!hidden.redact_bytes(twice.as_bytes()).contains("in"), "{at}");
+        }
+    }
+
+    #[test]
+    fn a_secret_that_broke_off_is_hidden() {
+        let hidden = Redactor::for_feed(&feed(), &[]);
+        assert_eq!(hidden.redact_bytes(b"wrong key: inhea"), "wrong key: ***");
+        assert_eq!(hidden.redact_bytes(b"wrong key: inh"), "wrong key: inh", "of any word");
+    }
+
+    #[test]
+    fn a_secret_that_began_before_what_is_shown_is_hidden() {
+        let hidden = Redactor::for_feed(&feed(), &[]);
+        assert_eq!(hidden.redact_remaining_bytes(b"eader is wrong"), "*** is wrong");
+        assert_eq!(hidden.redact_remaining_bytes(b"ader and inheader"), "*** and ***");
+        assert_eq!(hidden.redact_remaining_bytes(b"der"), "der", "of any word");
+        assert_eq!(hidden.redact_remaining_bytes(b"inheader"), "***");
+        assert_eq!(hidden.redact_remaining_bytes(b""), "");
+    }
+
+    #[test]
+    fn an_escaped_or_encoded_secret_is_not_shown() {
+        let mut feed = feed();
+        feed.query = ["Se\"cr<et&'+/ x", "a/b+c=d"]
+            .map(|value| ("key".to_owned(), Secret::new(value)))
+            .to_vec();
+        let hidden = Redactor::for_feed(&feed, &[]);
+        for text in [
+            r#"Se\"cr<et&'+/ x"#,
+            r#"Se\"cr<et&'+\/ x"#,
+            r"Se\u0022cr\u003cet\u0026\u0027\u002B/ x",
+            "Se&quot;cr&lt;et&amp;&#39;+/ x",
+            "Se&#34;cr&lt;et&amp;&#x27;+/ x",
+            "Se%22cr%3Cet%26%27%2B%2F%20x",
+            r"a\/b+c=d",
+            r"a/b\u002Bc=d",
+            "YS9iK2M9ZA",
+            "612f622b633d64",
+            // Each character in its own way, and from the end to the beginning.
+            r"&#x53;e%22\u0063r&lt;e\t&amp;'%2B/+x",
+            "S&#101;&#34;cr%3cet&#x26;&apos;+\\/ x",
+            "d=c+b/a",
+        ] {
+            let shown = hidden.redact_bytes(format!("wrong key: {text}!").as_bytes());
+            assert_eq!(shown, "wrong key: ***!", "{text}");
+        }
+    }
+
+    #[test]
+    fn the_rest_of_an_escaped_secret_is_hidden() {
+        let mut feed = feed();
+        feed.query = vec![("key".to_owned(), Secret::new("Se\"cr<et&'+/ x"))];
+        let hidden = Redactor::for_feed(&feed, &[]);
+        for rest in [
+            "cr&lt;et&amp;&#39;+/ x",
+            r"u003cet\u0026'+\/ x",
+            "3Cet%26%27%2B%2F%20x",
+            "lt;et&amp;'+/ x",
+            "%2B/+x",
+        ] {
+            assert_eq!(
+                hidden.redact_remaining_bytes(format!("{rest} is wrong").as_bytes()),
+                "*** is wrong",
+                "{rest}"
+            );
+        }
+        assert_eq!(hidden.redact_remaining_bytes(b"it is wrong"), "it is wrong");
+    }
+
+    proptest! {
+        #[test]
+        fn no_secret_is_ever_shown(
+            pieces in proptest::collection::vec(
+                prop_oneof!["[a-z ]{0,40}", Just("inheader".to_owned()), Just("s3cr3t".to_owned())],
+                0..60,
+            )
+        ) {
+            let shown = Redactor::for_feed(&feed(), &[&Secret::new("s3cr3t")]).redact_bytes(pieces.concat().as_bytes());
+            prop_assert!(!shown.contains("inheader") && !shown.contains("s3cr"), "{shown}");
+            prop_assert!(shown.len() <= REPLY_HEAD_BYTES);
+        }
+    }
+
+    #[test]
+    fn what_is_shown_is_short_and_does_no_harm() {
+        let hidden = Redactor::for_feed(&feed(), &[]);
+        assert_eq!(hidden.redact_bytes(b"a\x00b\x1b[31m\r\n\tc"), "a\u{fffd}b\u{fffd}[31m\n\tc");
+        assert_eq!(hidden.redact_bytes("x\u{202e}y".as_bytes()), "x\u{fffd}y");
+        assert_eq!(hidden.redact_bytes(&[0xff; 4_000]).len() / 3, REPLY_HEAD_BYTES / 3);
+        assert_eq!(hidden.redact_bytes(&[b'y'; 4_000]).len(), REPLY_HEAD_BYTES);
+        assert_eq!(hidden.redact_bytes(b""), "");
+    }
+}

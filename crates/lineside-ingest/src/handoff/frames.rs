@@ -1,0 +1,249 @@
+//! The file's outer form: a head, frames of a kind and a length, and at the end a digest of all that stands before it.
+//!
+//! Whoever reads checks the digest first, so that nothing of a file is believed that is not whole.
+
+use std::{
+    fmt,
+    io::{self, Read, Seek, SeekFrom, Write},
+};
+
+use bytes::Bytes;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::HandoffError;
+use crate::limits::KEPT_BYTES_MAX;
+
+const MAGIC: [u8; 8] = *b"LINEKEPT";
+/// Of the form of the file. One of another version is not read.
+const VERSION: u32 = 1;
+const HEAD_BYTES: u64 = 12;
+/// A kind and a length.
+const FRAME_HEAD_BYTES: usize = 9;
+/// The kind of the frame that holds the digest and is the last one.
+const END: u8 = 0;
+const DIGEST_BYTES: usize = 16;
+/// As much is checked at a time.
+const CHECK_BYTES: usize = 256 << 10;
+
+/// Writes frames.
+pub(super) struct FrameWriter<W> {
+    inner: W,
+    digest: Box<Xxh3>,
+    written: u64,
+}
+
+impl<W: Write> FrameWriter<W> {
+    pub(super) fn begin_file(inner: W) -> io::Result<Self> {
+        let mut writer = Self { inner, digest: Box::new(Xxh3::new()), written: 0 };
+        writer.write_hashed(&MAGIC)?;
+        writer.write_hashed(&VERSION.to_le_bytes())?;
+        Ok(writer)
+    }
+
+    /// Writes a frame; its kind is not 0.
+    pub(super) fn write_frame(&mut self, kind: u8, content: &[u8]) -> io::Result<()> {
+        debug_assert_ne!(kind, END, "the end is written by finish");
+        let more = (FRAME_HEAD_BYTES + content.len()) as u64;
+        if self.written.saturating_add(more) > KEPT_BYTES_MAX {
+            let detail = format!("it would grow beyond {KEPT_BYTES_MAX} bytes");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, detail));
+        }
+        self.write_frame_head(kind, content.len())?;
+        self.write_hashed(content)
+    }
+
+    /// Writes the digest; nothing comes after it.
+    pub(super) fn finish_file(mut self) -> io::Result<W> {
+        self.write_frame_head(END, DIGEST_BYTES)?;
+        let digest = self.digest.digest128();
+        self.write_hashed(&digest.to_le_bytes())?;
+        self.inner.flush()?;
+        Ok(self.inner)
+    }
+
+    fn write_frame_head(&mut self, kind: u8, length: usize) -> io::Result<()> {
+        self.write_hashed(&[kind])?;
+        self.write_hashed(&(length as u64).to_le_bytes())
+    }
+
+    fn write_hashed(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.digest.update(bytes);
+        self.written += bytes.len() as u64;
+        self.inner.write_all(bytes)
+    }
+}
+
+impl<W> fmt::Debug for FrameWriter<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrameWriter").field("written", &self.written).finish_non_exhaustive()
+    }
+}
+
+/// Reads frames of a file that is known to be whole.
+#[derive(Debug)]
+pub(super) struct FrameReader<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read + Seek> FrameReader<R> {
+    /// Checks the whole file, and goes back to its first frame.
+    pub(super) fn open_verified(mut inner: R) -> Result<Self, HandoffError> {
+        let length = inner.seek(SeekFrom::End(0))?;
+        if length > KEPT_BYTES_MAX {
+            return Err(HandoffError::TooLarge);
+        }
+        let end = (FRAME_HEAD_BYTES + DIGEST_BYTES) as u64;
+        let Some(left) = length.checked_sub(HEAD_BYTES + end) else {
+            return Err(HandoffError::Damaged);
+        };
+        inner.seek(SeekFrom::Start(0))?;
+        let mut digest = Xxh3::new();
+        let mut head = [0; HEAD_BYTES as usize];
+        inner.read_exact(&mut head)?;
+        let (magic, version) = head.split_at(MAGIC.len());
+        if magic != MAGIC {
+            return Err(HandoffError::Foreign);
+        }
+        if version != VERSION.to_le_bytes() {
+            return Err(HandoffError::OtherVersion);
+        }
+        digest.update(&head);
+        let mut unchecked = length - HEAD_BYTES - DIGEST_BYTES as u64;
+        let mut some = vec![0; CHECK_BYTES];
+        while unchecked > 0 {
+            let n = usize::try_from(unchecked).unwrap_or(usize::MAX).min(some.len());
+            inner.read_exact(&mut some[..n])?;
+            digest.update(&some[..n]);
+            unchecked -= n as u64;
+        }
+        let mut told = [0; DIGEST_BYTES];
+        inner.read_exact(&mut told)?;
+        if told != digest.digest128().to_le_bytes() {
+            return Err(HandoffError::Damaged);
+        }
+        inner.seek(SeekFrom::Start(HEAD_BYTES))?;
+        Ok(Self { inner, left })
+    }
+
+    /// The next frame's kind and content; none at the end.
+    pub(super) fn next_frame(&mut self) -> Result<Option<(u8, Bytes)>, HandoffError> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let mut head = [0; FRAME_HEAD_BYTES];
+        self.inner.read_exact(&mut head)?;
+        let [kind, length @ ..] = head;
+        let length = u64::from_le_bytes(length);
+        let used = length.checked_add(FRAME_HEAD_BYTES as u64).filter(|used| *used <= self.left);
+        let (Some(used), Ok(length)) = (used, usize::try_from(length)) else {
+            return Err(HandoffError::Damaged);
+        };
+        self.left -= used;
+        let mut content = vec![0; length];
+        self.inner.read_exact(&mut content)?;
+        Ok(Some((kind, content.into())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Frames = Vec<(u8, Vec<u8>)>;
+
+    fn written(frames: &Frames) -> Vec<u8> {
+        let mut writer = FrameWriter::begin_file(Vec::new()).unwrap();
+        for (kind, content) in frames {
+            writer.write_frame(*kind, content).unwrap();
+        }
+        writer.finish_file().unwrap()
+    }
+
+    fn read(file: &[u8]) -> Result<Frames, HandoffError> {
+        let mut reader = FrameReader::open_verified(Cursor::new(file))?;
+        let mut frames = Vec::new();
+        while let Some((kind, content)) = reader.next_frame()? {
+            frames.push((kind, content.to_vec()));
+        }
+        Ok(frames)
+    }
+
+    fn frames() -> impl Strategy<Value = Frames> {
+        let content = proptest::collection::vec(any::<u8>(), 0..200);
+        proptest::collection::vec((1..=u8::MAX, content), 0..8)
+    }
+
+    proptest! {
+        #[test]
+        fn frames_come_back_as_they_were(frames in frames()) {
+            prop_assert_eq!(read(&written(&frames)).unwrap(), frames);
+        }
+
+        #[test]
+        fn a_file_that_was_cut_is_refused(frames in frames(), at: prop::sample::Index) {
+            let file = written(&frames);
+            prop_assert!(read(&file[..at.index(file.len())]).is_err());
+        }
+
+        #[test]
+        fn a_file_with_a_changed_byte_is_refused(
+            frames in frames(), at: prop::sample::Index, flip in 1..=u8::MAX
+        ) {
+            let mut file = written(&frames);
+            let at = at.index(file.len());
+            file[at] ^= flip;
+            prop_assert!(read(&file).is_err());
+        }
+
+        #[test]
+        fn a_file_that_goes_on_after_its_end_is_refused(frames in frames(), more in 1..50_usize) {
+            let mut file = written(&frames);
+            file.extend(vec![0; more]);
+            prop_assert!(read(&file).is_err());
+        }
+
+        #[test]
+        fn any_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert!(read(&bytes).is_err());
+        }
+    }
+
+    #[test]
+    fn it_says_why_a_file_is_refused() {
+        let file = written(&vec![(1, b"content".to_vec())]);
+        let mut other = file.clone();
+        other[MAGIC.len()] += 1;
+        assert!(matches!(read(&other), Err(HandoffError::OtherVersion)));
+        assert!(matches!(read(&[b'x'; 60]), Err(HandoffError::Foreign)));
+        assert!(matches!(read(&file[..file.len() - 1]), Err(HandoffError::Damaged)));
+        assert!(matches!(read(b""), Err(HandoffError::Damaged)));
+    }
+
+    /// A file of any length without its bytes.
+    struct Huge(u64);
+
+    impl Read for Huge {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            unreachable!("nothing of it is read")
+        }
+    }
+
+    impl Seek for Huge {
+        fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
+            Ok(self.0)
+        }
+    }
+
+    #[test]
+    fn a_file_beyond_the_bound_is_not_read() {
+        assert!(matches!(
+            FrameReader::open_verified(Huge(KEPT_BYTES_MAX + 1)),
+            Err(HandoffError::TooLarge)
+        ));
+    }
+}

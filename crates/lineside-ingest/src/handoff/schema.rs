@@ -1,0 +1,261 @@
+//! What stands in the frames. No address, header or parameter of a source is among it, so no secret either.
+
+use bytes::Bytes;
+use prost::Message;
+
+use crate::record::{RentalVehicle, Station};
+
+/// Who wrote the file, and when.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct HeadProto {
+    /// The program's version.
+    #[prost(string, tag = "1")]
+    pub(crate) program: String,
+    /// Unix milliseconds.
+    #[prost(int64, tag = "2")]
+    pub(crate) at: i64,
+}
+
+/// A network at its last revision. Its feeds follow.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct NetworkProto {
+    #[prost(string, tag = "1")]
+    pub(crate) id: String,
+    #[prost(uint64, tag = "2")]
+    pub(crate) epoch: u64,
+    #[prost(uint64, tag = "3")]
+    pub(crate) revision: u64,
+    #[prost(int64, tag = "4")]
+    pub(crate) at: i64,
+    #[prost(int64, tag = "5")]
+    pub(crate) board_at: i64,
+    #[prost(uint64, tag = "6")]
+    pub(crate) timestamp: u64,
+    /// When the schedule's bytes came, if there is one.
+    #[prost(int64, optional, tag = "7")]
+    pub(crate) dataset_at: Option<i64>,
+    /// Digest of every record, as subscribers were told it.
+    #[prost(bytes = "bytes", tag = "8")]
+    pub(crate) digest: Bytes,
+}
+
+/// One feed of the network before it. Its snapshot, items, slots and others follow.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct FeedProto {
+    #[prost(string, tag = "1")]
+    pub(crate) id: String,
+    #[prost(string, tag = "2")]
+    pub(crate) state: String,
+    #[prost(string, tag = "3")]
+    pub(crate) reason: String,
+    #[prost(int64, tag = "4")]
+    pub(crate) since: i64,
+    /// The header of its last message.
+    #[prost(bytes = "bytes", optional, tag = "5")]
+    pub(crate) header: Option<Bytes>,
+    #[prost(uint64, tag = "6")]
+    pub(crate) timestamp: u64,
+    #[prost(int64, tag = "7")]
+    pub(crate) message_time: i64,
+    #[prost(int64, optional, tag = "8")]
+    pub(crate) last_success: Option<i64>,
+    #[prost(int64, optional, tag = "9")]
+    pub(crate) data_time: Option<i64>,
+    #[prost(uint64, tag = "10")]
+    pub(crate) entities: u64,
+    /// What it turned out to be.
+    #[prost(string, optional, tag = "11")]
+    pub(crate) format: Option<String>,
+    /// What is known of its last good bytes, which are a frame of their own.
+    #[prost(message, optional, tag = "12")]
+    pub(crate) snapshot: Option<SnapshotProto>,
+    /// Of a paused feed, its state before.
+    #[prost(string, optional, tag = "13")]
+    pub(crate) state_before_pause: Option<String>,
+    /// Since when its data have not been reliable.
+    #[prost(int64, optional, tag = "14")]
+    pub(crate) unreliable_since: Option<i64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct SnapshotProto {
+    #[prost(string, tag = "1")]
+    pub(crate) format: String,
+    #[prost(string, tag = "2")]
+    pub(crate) content_type: String,
+    #[prost(string, tag = "3")]
+    pub(crate) file_name: String,
+    #[prost(int64, tag = "4")]
+    pub(crate) fetched_at: i64,
+    #[prost(int64, optional, tag = "5")]
+    pub(crate) last_modified: Option<i64>,
+}
+
+/// Some of a feed's records, entities and other entities.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct ChunkProto {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) items: Vec<ItemProto>,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) slots: Vec<SlotProto>,
+    #[prost(message, repeated, tag = "3")]
+    pub(crate) others: Vec<OtherEntityProto>,
+}
+
+/// A record.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct ItemProto {
+    #[prost(uint32, tag = "1")]
+    pub(crate) kind: u32,
+    #[prost(string, tag = "2")]
+    pub(crate) id: String,
+    /// The entity's bytes; none where they are those of the record before.
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub(crate) raw: Option<Bytes>,
+    /// The specification's own message.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub(crate) body: Bytes,
+    #[prost(message, optional, tag = "5")]
+    pub(crate) join: Option<JoinProto>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct JoinProto {
+    #[prost(string, optional, tag = "1")]
+    pub(crate) route_id: Option<String>,
+    #[prost(string, optional, tag = "2")]
+    pub(crate) route_short_name: Option<String>,
+    #[prost(uint32, optional, tag = "3")]
+    pub(crate) route_color: Option<u32>,
+    #[prost(uint32, optional, tag = "4")]
+    pub(crate) route_text_color: Option<u32>,
+    #[prost(uint32, optional, tag = "5")]
+    pub(crate) route_type: Option<u32>,
+    #[prost(string, optional, tag = "6")]
+    pub(crate) headsign: Option<String>,
+    #[prost(int32, optional, tag = "7")]
+    pub(crate) delay: Option<i32>,
+    #[prost(string, optional, tag = "8")]
+    pub(crate) next_stop_id: Option<String>,
+    #[prost(string, optional, tag = "9")]
+    pub(crate) next_stop_name: Option<String>,
+    #[prost(uint32, optional, tag = "10")]
+    pub(crate) direction_id: Option<u32>,
+}
+
+/// A station or a vehicle of a GBFS system.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct RentalProto {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub(crate) information: Option<Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub(crate) status: Option<Bytes>,
+    #[prost(double, optional, tag = "3")]
+    pub(crate) lat: Option<f64>,
+    #[prost(double, optional, tag = "4")]
+    pub(crate) lon: Option<f64>,
+    #[prost(uint32, tag = "5")]
+    pub(crate) available: u32,
+}
+
+impl RentalProto {
+    pub(crate) fn from_station(station: &Station) -> RentalProto {
+        let (lat, lon) = station.place.unzip();
+        let (information, status) = (station.information.clone(), station.status.clone());
+        RentalProto { information, status, lat, lon, available: station.available }
+    }
+
+    pub(crate) fn from_vehicle(vehicle: &RentalVehicle) -> RentalProto {
+        let (lat, lon) = vehicle.place.unzip();
+        let available = u32::from(vehicle.is_available);
+        RentalProto { information: None, status: Some(vehicle.json.clone()), lat, lon, available }
+    }
+
+    pub(crate) fn into_station(self) -> Station {
+        let place = self.lat.zip(self.lon);
+        let RentalProto { information, status, available, .. } = self;
+        Station { information, status, place, available }
+    }
+
+    /// None if nothing is said of it.
+    pub(crate) fn into_vehicle(self) -> Option<RentalVehicle> {
+        let place = self.lat.zip(self.lon);
+        Some(RentalVehicle { json: self.status?, place, is_available: self.available > 0 })
+    }
+}
+
+/// An entity by its id, and the numbers of the records that it stands for.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct SlotProto {
+    #[prost(uint32, tag = "1")]
+    pub(crate) group: u32,
+    #[prost(string, tag = "2")]
+    pub(crate) id: String,
+    #[prost(fixed64, tag = "3")]
+    pub(crate) hash: u64,
+    #[prost(uint32, repeated, tag = "4")]
+    pub(crate) items: Vec<u32>,
+}
+
+/// An entity that makes no record.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct OtherEntityProto {
+    #[prost(string, tag = "1")]
+    pub(crate) id: String,
+    #[prost(fixed64, tag = "2")]
+    pub(crate) hash: u64,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub(crate) raw: Bytes,
+}
+
+/// A channel's log.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct RoomProto {
+    #[prost(string, tag = "1")]
+    pub(crate) channel: String,
+    #[prost(uint64, tag = "2")]
+    pub(crate) epoch: u64,
+    #[prost(uint64, tag = "3")]
+    pub(crate) floor: u64,
+    #[prost(uint64, tag = "5")]
+    pub(crate) state_bytes: u64,
+    #[prost(message, repeated, tag = "4")]
+    pub(crate) publications: Vec<PublicationProto>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct PublicationProto {
+    #[prost(uint64, tag = "1")]
+    pub(crate) offset: u64,
+    /// Nanoseconds.
+    #[prost(uint64, tag = "2")]
+    pub(crate) age: u64,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub(crate) data: Bytes,
+    #[prost(message, optional, tag = "4")]
+    pub(crate) publisher: Option<MemberProto>,
+    #[prost(message, repeated, tag = "5")]
+    pub(crate) tags: Vec<TagProto>,
+    #[prost(bool, tag = "6")]
+    pub(crate) skip_history: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct MemberProto {
+    #[prost(string, tag = "1")]
+    pub(crate) client: String,
+    #[prost(string, tag = "2")]
+    pub(crate) user: String,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub(crate) connection_info: Bytes,
+    #[prost(bytes = "bytes", tag = "4")]
+    pub(crate) channel_info: Bytes,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct TagProto {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    #[prost(string, tag = "2")]
+    pub(crate) value: String,
+}

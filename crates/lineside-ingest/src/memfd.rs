@@ -1,0 +1,163 @@
+//! Large bodies as files in memory, which the kernel puts into a socket without copying them.
+//!
+//! A file is sealed when it is full: nobody can write to it, shorten it or lengthen it any more. So its mapping is
+//! memory like any other that is only read. It lies on no disk and is gone with its last reader.
+#![expect(unsafe_code, reason = "mapping a file that is sealed")]
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use bytes::Bytes;
+use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+
+/// Smaller bodies are copied as fast as they are sent from a file.
+const BYTES_MIN: usize = 64 << 10;
+
+/// How many there may be unless somebody says otherwise.
+const USUALLY_ALLOWED: usize = 64;
+
+/// How many there may be, and how many there are: each has a descriptor.
+static ALLOWED: AtomicUsize = AtomicUsize::new(USUALLY_ALLOWED);
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes in a file in memory.
+#[derive(Debug)]
+pub struct MemoryFile {
+    /// Before its place: it is given back last.
+    map: memmap2::Mmap,
+    file: File,
+    _place: MemoryFileSlot,
+}
+
+impl MemoryFile {
+    /// The bytes in a file of their own. None where that brings nothing or is impossible: for small ones, when there are
+    /// as many files as are allowed, and on systems without such files.
+    pub fn new(bytes: &[u8]) -> Option<Arc<Self>> {
+        if bytes.len() < BYTES_MIN {
+            return None;
+        }
+        let place = MemoryFileSlot::acquire_slot()?;
+        match Self::create_filled(bytes, place) {
+            Ok(sealed) => Some(Arc::new(sealed)),
+            Err(error) => {
+                tracing::debug!(%error, "bytes stay outside a file in memory");
+                None
+            }
+        }
+    }
+
+    /// How many there may be at once from now on, in the whole process: each has a descriptor.
+    pub fn set_max_files(n: usize) {
+        ALLOWED.store(n, Relaxed);
+    }
+
+    /// All of it; it stays for as long as they are held.
+    pub fn shared_bytes(self: &Arc<Self>) -> Bytes {
+        Bytes::from_owner(MemoryFileBytes(Arc::clone(self)))
+    }
+
+    /// How many bytes it has.
+    pub fn byte_length(&self) -> usize {
+        self.map.len()
+    }
+
+    /// What a socket takes them from.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Where in the file these bytes lie, if they are some of the mapping's own.
+    pub fn find_offset(&self, part: &[u8]) -> Option<usize> {
+        let own = self.map.as_ptr_range();
+        let part = part.as_ptr_range();
+        let is_own = own.start <= part.start && part.end <= own.end;
+        is_own.then(|| part.start.addr() - own.start.addr())
+    }
+
+    fn create_filled(bytes: &[u8], place: MemoryFileSlot) -> io::Result<Self> {
+        let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+        let mut file = File::from(memfd_create(c"lineside", flags)?);
+        file.write_all(bytes)?;
+        let seals = SealFlag::F_SEAL_SEAL
+            | SealFlag::F_SEAL_SHRINK
+            | SealFlag::F_SEAL_GROW
+            | SealFlag::F_SEAL_WRITE;
+        fcntl(&file, FcntlArg::F_ADD_SEALS(seals))?;
+        // SAFETY: a mapping must not change while it is read. The seals, which cannot be taken off, keep everybody
+        // from writing to the file and from changing its length.
+        let map = unsafe { memmap2::MmapOptions::new().populate().map(&file)? };
+        Ok(Self { map, file, _place: place })
+    }
+}
+
+/// Keeps a file for as long as its bytes are read.
+struct MemoryFileBytes(Arc<MemoryFile>);
+
+impl AsRef<[u8]> for MemoryFileBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.map
+    }
+}
+
+/// One of the places.
+#[derive(Debug)]
+struct MemoryFileSlot;
+
+impl MemoryFileSlot {
+    fn acquire_slot() -> Option<Self> {
+        let allowed = ALLOWED.load(Relaxed);
+        let take = |held: usize| (held < allowed).then_some(held + 1);
+        HELD.fetch_update(Relaxed, Relaxed, take).ok().map(|_| Self)
+    }
+}
+
+impl Drop for MemoryFileSlot {
+    fn drop(&mut self) {
+        HELD.fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt as _;
+
+    use super::*;
+
+    /// Places are the process's, and tests share it.
+    static ALONE: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
+
+    #[test]
+    fn what_is_in_it_is_what_was_given_and_stays_so() {
+        let _alone = ALONE.lock();
+        let bytes: Vec<u8> = (0..BYTES_MIN + 1).map(|i| (i % 251) as u8).collect();
+        let sealed = MemoryFile::new(&bytes).unwrap();
+        let whole = sealed.shared_bytes();
+        assert_eq!(whole, bytes);
+        assert!(sealed.file().write_all_at(b"x", 0).is_err());
+        assert!(sealed.file().set_len(0).is_err());
+        assert_eq!(sealed.find_offset(&whole[1_000..2_000]), Some(1_000));
+        assert_eq!(sealed.find_offset(&bytes), None);
+        drop(sealed);
+        assert_eq!(whole, bytes);
+    }
+
+    #[test]
+    fn there_are_no_more_than_allowed_and_none_for_little() {
+        let _alone = ALONE.lock();
+        let bytes = vec![7; BYTES_MIN];
+        assert!(MemoryFile::new(&bytes[1..]).is_none());
+        let held = HELD.load(Relaxed);
+        MemoryFile::set_max_files(held + 2);
+        let mut kept: Vec<_> = (0..3).map(|_| MemoryFile::new(&bytes)).collect();
+        assert_eq!(kept.iter().flatten().count(), 2);
+        let still_read = kept.swap_remove(0).unwrap().shared_bytes();
+        kept.clear();
+        assert_eq!(HELD.load(Relaxed), held + 1);
+        drop(still_read);
+        assert_eq!(HELD.load(Relaxed), held);
+        MemoryFile::set_max_files(USUALLY_ALLOWED);
+    }
+}

@@ -1,0 +1,521 @@
+//! One real-time feed as the writer knows it: every entity by its hash, every record by its key.
+//!
+//! An entity whose bytes did not change costs one probe of a map. Everything else is decoded, normalized and compared
+//! with the record known under the same key, so that what only moved to another entity changes nothing.
+
+mod entity_slot;
+mod handoff;
+mod system_records;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use bytes::Bytes;
+use lineside_formats::{
+    Problem, Problems,
+    gtfs_rt::{EntityPayloads, RawEntity, ShallowMessage},
+};
+use smol_str::SmolStr;
+
+use self::{
+    entity_slot::{EntitySlot, SlotItems},
+    system_records::SystemRecords,
+};
+use super::{
+    table::{FeedTables, RecordTable},
+    trip_links::TripLinks,
+};
+use crate::{
+    change::{RecordChange, RemovalReason},
+    config::FeedId,
+    hashing::{HashSeed, TextMap},
+    limits::{RECORD_BYTES_MAX, RECORDS_MAX},
+    normalize::{
+        NormalizeContext, RecordDraft, SystemFile, draft_records, join_alert, join_trip_update,
+        join_vehicle, supersedes_record,
+    },
+    record::{Record, RecordBody, RecordKind},
+};
+
+/// Entities by what they hold; an id may stand once in each group, because combined feeds reuse their ids.
+const GROUPS: usize = 4;
+const VEHICLES: usize = 1;
+
+/// A record with its place in the present poll.
+#[derive(Debug)]
+struct RecordItem {
+    record: Arc<Record>,
+    seen: u32,
+    /// Its number in the changes of the poll `changed_in`.
+    change: usize,
+    changed_in: u32,
+}
+
+/// One feed's entities and records.
+#[derive(Debug)]
+pub(crate) struct EntityTable {
+    feed: FeedId,
+    number: u16,
+    poll: u32,
+    entities: [TextMap<SmolStr, EntitySlot>; GROUPS],
+    by_key: [TextMap<SmolStr, u32>; 3],
+    items: Vec<Option<RecordItem>>,
+    free: Vec<u32>,
+    others: BTreeMap<SmolStr, (u64, Bytes)>,
+    dirty: [bool; 3],
+    others_dirty: bool,
+    system: SystemRecords,
+    pub(crate) message_time: i64,
+}
+
+/// What one poll needs besides the feed itself.
+pub(crate) struct PollContext<'a> {
+    pub(crate) context: NormalizeContext<'a>,
+    /// The present of the data, Unix seconds.
+    pub(crate) now: i64,
+    pub(crate) links: &'a mut TripLinks,
+    pub(crate) changes: &'a mut Vec<RecordChange>,
+    pub(crate) problems: &'a mut Problems,
+    /// How many entities were decoded.
+    pub(crate) decoded: usize,
+    /// Whether every entity of the message was refused, so that the records before stay.
+    pub(crate) is_refused: bool,
+}
+
+impl EntityTable {
+    pub(crate) fn new(feed: FeedId, number: u16, seed: HashSeed) -> EntityTable {
+        EntityTable {
+            feed,
+            number,
+            poll: 0,
+            entities: std::array::from_fn(|_| TextMap::with_hasher(seed)),
+            by_key: std::array::from_fn(|_| TextMap::with_hasher(seed)),
+            items: Vec::new(),
+            free: Vec::new(),
+            others: BTreeMap::new(),
+            dirty: [false; 3],
+            others_dirty: false,
+            system: SystemRecords::default(),
+            message_time: 0,
+        }
+    }
+
+    /// Takes a message over the state that the ones before it left.
+    pub(crate) fn apply_message(&mut self, message: &ShallowMessage, poll: &mut PollContext<'_>) {
+        self.poll = self.poll.wrapping_add(1);
+        self.message_time = poll.context.message_time;
+        let differential = message.is_differential();
+        let mut seen = [0; GROUPS];
+        // Vehicles are joined with trip updates, so those of the same message come first.
+        let mut vehicles = Vec::new();
+        let mut others = BTreeMap::new();
+        for raw in &message.entities {
+            if raw.is_deleted {
+                if differential {
+                    self.delete_entity(raw.entity_id(), poll);
+                }
+                continue;
+            }
+            let Some(group) = payload_group(raw.payload) else {
+                others.insert(SmolStr::new(raw.entity_id()), raw);
+                continue;
+            };
+            seen[group] += 1;
+            if self.is_entity_unchanged(group, raw, poll.problems) {
+                continue;
+            }
+            if group == VEHICLES {
+                vehicles.push(raw);
+            } else {
+                self.apply_entity(group, raw, differential, poll);
+            }
+        }
+        for raw in vehicles {
+            self.apply_entity(VEHICLES, raw, differential, poll);
+        }
+        // What cannot be read at all takes nothing away.
+        let is_fault = |(file, _, _): (&str, _, _)| file == "entity";
+        let is_nothing_new = others.is_empty() && self.record_count() > 0 && !self.has_seen_any();
+        poll.is_refused =
+            !differential && is_nothing_new && poll.problems.problem_counts().any(is_fault);
+        if poll.is_refused {
+            return;
+        }
+        self.apply_others(others, differential);
+        if !differential {
+            self.remove_unseen_entities(seen, poll);
+        }
+    }
+
+    /// Everything is gone, for `why`.
+    pub(crate) fn clear(
+        &mut self,
+        why: RemovalReason,
+        links: &mut TripLinks,
+        changes: &mut Vec<RecordChange>,
+    ) {
+        for item in 0..self.items.len() as u32 {
+            self.remove_item(item, why, links, changes);
+        }
+        self.entities.iter_mut().for_each(TextMap::clear);
+        self.others_dirty |= !self.others.is_empty();
+        self.others.clear();
+        self.system.clear(why, changes);
+    }
+
+    /// Takes a file of a system.
+    pub(crate) fn apply_system_file(&mut self, file: SystemFile, changes: &mut Vec<RecordChange>) {
+        self.system.apply_system_file(&self.feed, file, changes);
+    }
+
+    /// Takes over the stations and vehicles of another writer.
+    pub(crate) fn inherit_system_records(&mut self, other: &EntityTable) {
+        self.system = other.system.to_inherited();
+    }
+
+    /// Joins a vehicle again, because the trip update of its run changed.
+    pub(crate) fn rejoin_vehicle(
+        &mut self,
+        item: u32,
+        context: NormalizeContext<'_>,
+        links: &TripLinks,
+        changes: &mut Vec<RecordChange>,
+    ) {
+        let Some(item) = self.items.get_mut(item as usize).and_then(Option::as_mut) else { return };
+        let Some(vehicle) = item.record.vehicle() else { return };
+        let join = join_vehicle(vehicle, links.find_update(vehicle), context);
+        if join == item.record.join {
+            return;
+        }
+        let old = &item.record;
+        let new =
+            Record::new(old.feed.clone(), old.id.clone(), old.raw.clone(), old.body.clone(), join);
+        let old = std::mem::replace(&mut item.record, Arc::new(new));
+        changes.push(RecordChange::upsert(Some(old), Arc::clone(&item.record)));
+        self.dirty[RecordKind::Vehicle as usize] = true;
+    }
+
+    /// Joins all vehicles again, for whoever then compares the tables.
+    pub(crate) fn rejoin_vehicles(&mut self, context: NormalizeContext<'_>, links: &TripLinks) {
+        let mut changes = Vec::new();
+        for item in 0..self.items.len() as u32 {
+            self.rejoin_vehicle(item, context, links, &mut changes);
+        }
+    }
+
+    /// Whether the tables or the other entities differ from those last given.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.others_dirty || self.dirty.contains(&true) || self.system.is_dirty()
+    }
+
+    /// Every entity that is known, once, for decoding all anew.
+    pub(crate) fn raw_entities(&self) -> impl Iterator<Item = &Bytes> {
+        let mut last: Option<*const u8> = None;
+        let records = self.items.iter().flatten().map(|item| &item.record.raw);
+        let once = records.filter(move |raw| {
+            let start = Some(raw.as_ptr());
+            std::mem::replace(&mut last, start) != start
+        });
+        once.chain(self.others.values().map(|(_, raw)| raw))
+    }
+
+    fn has_seen_any(&self) -> bool {
+        self.items.iter().flatten().any(|item| item.seen == self.poll)
+    }
+
+    pub(crate) fn record_count(&self) -> usize {
+        self.by_key.iter().map(TextMap::len).sum()
+    }
+
+    /// The tables after the last poll; those without a difference are `known`'s own.
+    pub(crate) fn build_tables(&mut self, known: &FeedTables) -> FeedTables {
+        let [stations, rental_vehicles] =
+            self.system.build_tables([&known.stations, &known.rental_vehicles]);
+        let mut table = |kind: RecordKind, known: &Arc<RecordTable>| {
+            if std::mem::take(&mut self.dirty[kind as usize]) {
+                let records = self.items.iter().flatten().map(|item| &item.record);
+                Arc::new(RecordTable::new(records.filter(|it| it.kind == kind).cloned().collect()))
+            } else {
+                Arc::clone(known)
+            }
+        };
+        FeedTables {
+            vehicles: table(RecordKind::Vehicle, &known.vehicles),
+            trip_updates: table(RecordKind::TripUpdate, &known.trip_updates),
+            alerts: table(RecordKind::Alert, &known.alerts),
+            stations,
+            rental_vehicles,
+        }
+    }
+
+    /// The entities that make no record (shapes, stops, detours), where they changed.
+    pub(crate) fn take_changed_others(&mut self) -> Option<Arc<[Bytes]>> {
+        std::mem::take(&mut self.others_dirty)
+            .then(|| self.others.values().map(|(_, raw)| raw.clone()).collect())
+    }
+
+    /// Whether the entity says what it said before; if so its items are still there.
+    fn is_entity_unchanged(
+        &mut self,
+        group: usize,
+        raw: &RawEntity,
+        problems: &mut Problems,
+    ) -> bool {
+        let Some(slot) = self.entities[group].get_mut(raw.entity_id()) else { return false };
+        // Where another entity of this message spoke of the same record, both have to be looked at.
+        let is_twice = slot.seen == self.poll
+            || slot.held.items().iter().any(|&item| match self.items.get(item as usize) {
+                Some(Some(item)) => item.seen == self.poll,
+                _ => false,
+            });
+        if slot.hash != raw.hash || is_twice {
+            return false;
+        }
+        slot.seen = self.poll;
+        for &item in slot.held.items() {
+            if let Some(Some(item)) = self.items.get_mut(item as usize) {
+                item.seen = self.poll;
+            }
+        }
+        if let Some(fault) = &slot.fault {
+            problems.push(Problem::clone(fault));
+        }
+        true
+    }
+
+    fn apply_entity(
+        &mut self,
+        group: usize,
+        raw: &RawEntity,
+        differential: bool,
+        poll: &mut PollContext<'_>,
+    ) {
+        poll.decoded += 1;
+        let mut held = SlotItems::Nothing;
+        let mut fault = None;
+        match raw.decode_entity() {
+            Err(problem) => fault = Some(problem),
+            Ok(entity) => {
+                // The view would keep the whole body for the sake of one entity.
+                let bytes = Bytes::copy_from_slice(&raw.bytes);
+                for mut draft in draft_records(entity, poll.context) {
+                    let lost = draft.fault.take();
+                    let (item, problem) = self.apply_draft(draft, &bytes, raw.number, poll);
+                    if let Some(item) = item {
+                        held.push(item);
+                    }
+                    let problem = problem
+                        .or(lost)
+                        .map(|it| it.with_line(raw.number.into()).with_value(raw.entity_id()));
+                    fault = fault.or(problem);
+                }
+            }
+        }
+        if let Some(fault) = &fault {
+            poll.problems.push(fault.clone());
+        }
+        let slot = EntitySlot { hash: raw.hash, seen: self.poll, held, fault: fault.map(Box::new) };
+        let entities = &mut self.entities[group];
+        let before = match entities.get_mut(raw.entity_id()) {
+            Some(known) => Some(std::mem::replace(known, slot)),
+            None => entities.insert(SmolStr::new(raw.entity_id()), slot),
+        };
+        // A full message sweeps at its end; a partial one has to let go of what the entity no longer holds.
+        if let Some(before) = before.filter(|_| differential) {
+            for &item in before.held.items() {
+                self.remove_unless_seen(item, poll);
+            }
+        }
+    }
+
+    /// Puts a draft in its place. Gives the item that the entity stands for, and what is wrong with it.
+    fn apply_draft(
+        &mut self,
+        draft: RecordDraft,
+        raw: &Bytes,
+        number: u32,
+        poll: &mut PollContext<'_>,
+    ) -> (Option<u32>, Option<Problem>) {
+        let kind = draft.record_kind();
+        let known = self.by_key[kind as usize].get(&draft.id).copied();
+        let now = self.poll;
+        if let Some(item) = known.and_then(|item| self.find_item_mut(item)) {
+            if item.seen == now {
+                poll.problems.push(duplicate_problem(kind, &draft.id).with_line(number.into()));
+            }
+            if !supersedes_record(&item.record, &draft.body, poll.now) {
+                let detail = "is older than the position known of the same vehicle";
+                let older = Problem::new("entity", "vehicle_timestamp_decreased", detail);
+                let is_twice = std::mem::replace(&mut item.seen, now) == now;
+                return (known, Some(older).filter(|_| !is_twice));
+            }
+        }
+        let join = match &draft.body {
+            RecordBody::Vehicle(vehicle) => {
+                join_vehicle(vehicle, poll.links.find_update(vehicle), poll.context)
+            }
+            RecordBody::TripUpdate(update) => join_trip_update(update, poll.context),
+            _ => join_alert(),
+        };
+        let record = Record::new(self.feed.clone(), draft.id, raw.clone(), draft.body, join);
+        if record.bytes_max() > RECORD_BYTES_MAX {
+            let detail = format!("would take up to {} bytes in a message", record.bytes_max());
+            return (None, Some(Problem::new("entity", "record_too_large", detail)));
+        }
+        if known.is_none() && self.record_count() >= RECORDS_MAX {
+            let detail = format!("the feed holds {RECORDS_MAX} records already");
+            return (None, Some(Problem::new("entity", "too_many_records", detail)));
+        }
+        (Some(self.put_record(known, Arc::new(record), poll)), None)
+    }
+
+    fn put_record(
+        &mut self,
+        known: Option<u32>,
+        record: Arc<Record>,
+        poll: &mut PollContext<'_>,
+    ) -> u32 {
+        let now = self.poll;
+        let kind = record.kind as usize;
+        let Some(number) = known else {
+            return self.insert_record(record, poll);
+        };
+        let Some(item) = self.items.get_mut(number as usize).and_then(Option::as_mut) else {
+            return number;
+        };
+        item.seen = now;
+        let same = item.record.content_eq(&record);
+        if same && item.record.raw == record.raw {
+            return number;
+        }
+        self.dirty[kind] = true;
+        let old = std::mem::replace(&mut item.record, Arc::clone(&record));
+        poll.links.replace(&old, &record, (self.number, number));
+        // The same content in other bytes is kept for those who want the bytes, and is no change.
+        if same {
+            return number;
+        }
+        if item.changed_in == now {
+            if let Some(change) = poll.changes.get_mut(item.change) {
+                change.new = Some(record);
+            }
+        } else {
+            item.changed_in = now;
+            item.change = poll.changes.len();
+            poll.changes.push(RecordChange::upsert(Some(old), record));
+        }
+        number
+    }
+
+    fn insert_record(&mut self, record: Arc<Record>, poll: &mut PollContext<'_>) -> u32 {
+        let kind = record.kind as usize;
+        self.dirty[kind] = true;
+        let item = RecordItem {
+            record: Arc::clone(&record),
+            seen: self.poll,
+            change: poll.changes.len(),
+            changed_in: self.poll,
+        };
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.items[number as usize] = Some(item);
+                number
+            }
+            None => {
+                self.items.push(Some(item));
+                (self.items.len() - 1) as u32
+            }
+        };
+        self.by_key[kind].insert(record.id.clone(), number);
+        poll.links.insert(&record, (self.number, number));
+        poll.changes.push(RecordChange::upsert(None, record));
+        number
+    }
+
+    fn remove_item(
+        &mut self,
+        number: u32,
+        why: RemovalReason,
+        links: &mut TripLinks,
+        changes: &mut Vec<RecordChange>,
+    ) {
+        let Some(item) = self.items.get_mut(number as usize).and_then(Option::take) else { return };
+        self.free.push(number);
+        let kind = item.record.kind as usize;
+        self.dirty[kind] = true;
+        self.by_key[kind].remove(&item.record.id);
+        links.remove(&item.record, (self.number, number));
+        changes.push(RecordChange::removal(item.record, why));
+    }
+
+    fn remove_unless_seen(&mut self, number: u32, poll: &mut PollContext<'_>) {
+        if self.find_item(number).is_some_and(|item| item.seen != self.poll) {
+            self.remove_item(number, RemovalReason::Gone, poll.links, poll.changes);
+        }
+    }
+
+    /// What a full message leaves out is gone.
+    fn remove_unseen_entities(&mut self, seen: [usize; GROUPS], poll: &mut PollContext<'_>) {
+        let now = self.poll;
+        for (entities, seen) in self.entities.iter_mut().zip(seen) {
+            if entities.len() != seen {
+                entities.retain(|_, slot| slot.seen == now);
+            }
+        }
+        for number in 0..self.items.len() as u32 {
+            self.remove_unless_seen(number, poll);
+        }
+    }
+
+    fn delete_entity(&mut self, id: &str, poll: &mut PollContext<'_>) {
+        for group in 0..GROUPS {
+            let Some(slot) = self.entities[group].remove(id) else { continue };
+            for &item in slot.held.items() {
+                self.remove_item(item, RemovalReason::Gone, poll.links, poll.changes);
+            }
+        }
+        self.others_dirty |= self.others.remove(id).is_some();
+    }
+
+    fn apply_others(&mut self, others: BTreeMap<SmolStr, &RawEntity>, differential: bool) {
+        let same = |known: &BTreeMap<SmolStr, (u64, Bytes)>| {
+            others.iter().all(|(id, raw)| known.get(id).is_some_and(|(hash, _)| *hash == raw.hash))
+        };
+        let complete = differential || self.others.len() == others.len();
+        if complete && same(&self.others) {
+            return;
+        }
+        self.others_dirty = true;
+        if !differential {
+            self.others.clear();
+        }
+        let copied = others.into_iter().take(RECORDS_MAX);
+        self.others
+            .extend(copied.map(|(id, raw)| (id, (raw.hash, Bytes::copy_from_slice(&raw.bytes)))));
+    }
+
+    fn find_item(&self, number: u32) -> Option<&RecordItem> {
+        self.items.get(number as usize)?.as_ref()
+    }
+
+    fn find_item_mut(&mut self, number: u32) -> Option<&mut RecordItem> {
+        self.items.get_mut(number as usize)?.as_mut()
+    }
+}
+
+/// The group of an entity that makes records.
+fn payload_group(payload: EntityPayloads) -> Option<usize> {
+    let held = [EntityPayloads::TRIP_UPDATE, EntityPayloads::VEHICLE, EntityPayloads::ALERT]
+        .map(|it| payload.contains(it));
+    match held {
+        [false, false, false] => None,
+        [true, false, false] => Some(0),
+        [false, true, false] => Some(VEHICLES),
+        [false, false, true] => Some(2),
+        _ => Some(3),
+    }
+}
+
+fn duplicate_problem(kind: RecordKind, id: &str) -> Problem {
+    let detail = format!("a second {} {id:?} in one message", kind.as_str().replace('_', " "));
+    Problem::new("entity", "duplicate_record", detail)
+}

@@ -1,0 +1,215 @@
+//! A feed's entities and records, as they go to the next process and come back there.
+
+use std::io::{self, Write};
+
+use bytes::Bytes;
+use lineside_formats::gtfs_rt::proto;
+use prost::Message as _;
+use smol_str::SmolStr;
+
+use super::{
+    EntityTable, GROUPS, RecordItem, TripLinks,
+    entity_slot::{EntitySlot, SlotItems},
+};
+use crate::{
+    handoff::{ChunkBuilder, HandoffWriter, schema},
+    limits::RECORDS_MAX,
+    record::{Record, RecordBody, TimetableJoin},
+};
+
+/// What was kept of a record says nothing that could be put back.
+#[derive(Debug)]
+pub(crate) struct InvalidRecord;
+
+impl EntityTable {
+    /// Writes all that is known of the feed's content.
+    pub(crate) fn write_handoff<W: Write>(&self, into: &mut HandoffWriter<W>) -> io::Result<()> {
+        let mut chunk = ChunkBuilder::default();
+        let mut numbers = vec![None; self.items.len()];
+        let mut last: Option<&Bytes> = None;
+        let items = self.items.iter().enumerate();
+        let items = items.filter_map(|(number, item)| Some((number, item.as_ref()?)));
+        for ((number, item), kept_number) in items.zip(0_u32..) {
+            let record = &item.record;
+            // Records of one entity share its bytes.
+            let is_same = last.is_some_and(|last| last.as_ptr() == record.raw.as_ptr());
+            let raw = (!is_same).then(|| record.raw.clone());
+            last = Some(&record.raw);
+            numbers[number] = Some(kept_number);
+            into.add_to_chunk(&mut chunk, encode_item(record, raw), |chunk| &mut chunk.items)?;
+        }
+        for record in self.system.records() {
+            into.add_to_chunk(&mut chunk, encode_item(record, None), |chunk| &mut chunk.items)?;
+        }
+        for (group, (id, slot)) in (0..).zip(&self.entities).flat_map(|(group, entities)| {
+            let mut entities: Vec<_> = entities.iter().collect();
+            entities.sort_by_key(|(id, _)| *id);
+            entities.into_iter().map(move |entity| (group, entity))
+        }) {
+            let held = slot.held.items().iter();
+            let items = held.filter_map(|&item| *numbers.get(item as usize)?).collect();
+            // What was wrong with an entity is found again when it comes again: its hash must not be the same then.
+            let hash = if slot.fault.is_some() { !slot.hash } else { slot.hash };
+            let slot = schema::SlotProto { group, id: id.to_string(), hash, items };
+            into.add_to_chunk(&mut chunk, slot, |chunk| &mut chunk.slots)?;
+        }
+        for (id, (hash, raw)) in &self.others {
+            let other =
+                schema::OtherEntityProto { id: id.to_string(), hash: *hash, raw: raw.clone() };
+            into.add_to_chunk(&mut chunk, other, |chunk| &mut chunk.others)?;
+        }
+        into.write_chunk(&mut chunk)
+    }
+
+    /// Puts back what was written, into a feed of which nothing is known yet.
+    pub(crate) fn restore_handoff(
+        &mut self,
+        message_time: i64,
+        chunks: Vec<schema::ChunkProto>,
+        links: &mut TripLinks,
+    ) -> Result<(), InvalidRecord> {
+        self.message_time = message_time;
+        self.dirty = [true; 3];
+        self.others_dirty = true;
+        let mut last = Bytes::new();
+        for chunk in chunks {
+            for item in chunk.items {
+                if let Some(raw) = &item.raw {
+                    last = Bytes::copy_from_slice(raw);
+                }
+                self.restore_item(item, last.clone(), links)?;
+            }
+            for slot in chunk.slots {
+                self.restore_slot(slot)?;
+            }
+            for other in chunk.others {
+                let raw = Bytes::copy_from_slice(&other.raw);
+                self.others.insert(SmolStr::new(other.id), (other.hash, raw));
+            }
+        }
+        Ok(())
+    }
+
+    fn restore_item(
+        &mut self,
+        item: schema::ItemProto,
+        raw: Bytes,
+        links: &mut TripLinks,
+    ) -> Result<(), InvalidRecord> {
+        let body = decode_body(item.kind, item.body).ok_or(InvalidRecord)?;
+        let join = decode_join(item.join.unwrap_or_default());
+        if matches!(body, RecordBody::Station(_) | RecordBody::RentalVehicle(_)) {
+            let (feed, id) = (self.feed.clone(), SmolStr::new(item.id));
+            self.system.restore_record(Record::new(feed, id, Bytes::new(), body, join));
+            return Ok(());
+        }
+        let record = Record::new(self.feed.clone(), SmolStr::new(item.id), raw, body, join);
+        let record = std::sync::Arc::new(record);
+        let number = u32::try_from(self.items.len()).map_err(|_| InvalidRecord)?;
+        let known = self.by_key[record.kind as usize].insert(record.id.clone(), number);
+        if known.is_some() || self.items.len() >= RECORDS_MAX {
+            return Err(InvalidRecord);
+        }
+        links.insert(&record, (self.number, number));
+        let item = RecordItem { record, seen: self.poll, change: 0, changed_in: self.poll };
+        self.items.push(Some(item));
+        Ok(())
+    }
+
+    fn restore_slot(&mut self, slot: schema::SlotProto) -> Result<(), InvalidRecord> {
+        let group = usize::try_from(slot.group).ok().filter(|group| *group < GROUPS);
+        let known = |item: &u32| (*item as usize) < self.items.len();
+        let (Some(group), true) = (group, slot.items.iter().all(known)) else {
+            return Err(InvalidRecord);
+        };
+        let held = match &*slot.items {
+            [] => SlotItems::Nothing,
+            [item] => SlotItems::One(*item),
+            items => SlotItems::Many(items.into()),
+        };
+        let id = SmolStr::new(slot.id);
+        let slot = EntitySlot { hash: slot.hash, seen: self.poll, held, fault: None };
+        self.entities[group].insert(id, slot);
+        Ok(())
+    }
+}
+
+fn encode_item(record: &Record, raw: Option<Bytes>) -> schema::ItemProto {
+    let body = match &record.body {
+        RecordBody::Vehicle(vehicle) => vehicle.encode_to_vec(),
+        RecordBody::TripUpdate(update) => update.encode_to_vec(),
+        RecordBody::Alert(alert) => alert.encode_to_vec(),
+        RecordBody::Station(station) => schema::RentalProto::from_station(station).encode_to_vec(),
+        RecordBody::RentalVehicle(vehicle) => {
+            schema::RentalProto::from_vehicle(vehicle).encode_to_vec()
+        }
+        // A feed's message makes no others.
+        RecordBody::Departure(_) | RecordBody::Dataset(_) | RecordBody::Feed(_) => Vec::new(),
+    };
+    let join = Some(encode_join(&record.join)).filter(|join| *join != schema::JoinProto::default());
+    let kind = match &record.body {
+        RecordBody::Station(_) => STATION,
+        RecordBody::RentalVehicle(_) => RENTAL_VEHICLE,
+        _ => record.kind as u32,
+    };
+    let id = record.id.to_string();
+    schema::ItemProto { kind, id, raw, body: body.into(), join }
+}
+
+fn decode_body(kind: u32, body: Bytes) -> Option<RecordBody> {
+    Some(match kind {
+        0 => RecordBody::Vehicle(proto::VehiclePosition::decode(body).ok()?),
+        1 => RecordBody::TripUpdate(Box::new(proto::TripUpdate::decode(body).ok()?)),
+        2 => RecordBody::Alert(Box::new(proto::Alert::decode(body).ok()?)),
+        STATION => {
+            RecordBody::Station(Box::new(schema::RentalProto::decode(body).ok()?.into_station()))
+        }
+        RENTAL_VEHICLE => RecordBody::RentalVehicle(Box::new(
+            schema::RentalProto::decode(body).ok()?.into_vehicle()?,
+        )),
+        _ => return None,
+    })
+}
+
+/// What kinds of the file are that no message of GTFS-Realtime makes.
+const STATION: u32 = 3;
+const RENTAL_VEHICLE: u32 = 4;
+
+fn encode_join(join: &TimetableJoin) -> schema::JoinProto {
+    let text = |text: &Option<SmolStr>| text.as_ref().map(SmolStr::to_string);
+    let color = |color: Option<[u8; 3]>| color.map(|[r, g, b]| u32::from_be_bytes([0, r, g, b]));
+    schema::JoinProto {
+        route_id: text(&join.route_id),
+        route_short_name: text(&join.route_short_name),
+        route_color: color(join.route_color),
+        route_text_color: color(join.route_text_color),
+        route_type: join.route_type.map(u32::from),
+        headsign: text(&join.headsign),
+        direction_id: join.direction_id.map(u32::from),
+        delay: join.delay,
+        next_stop_id: text(&join.next_stop_id),
+        next_stop_name: text(&join.next_stop_name),
+    }
+}
+
+fn decode_join(join: schema::JoinProto) -> TimetableJoin {
+    let text = |text: Option<String>| text.map(SmolStr::new);
+    let color = |color: Option<u32>| {
+        color.map(|color| {
+            let [_, red, green, blue] = color.to_be_bytes();
+            [red, green, blue]
+        })
+    };
+    TimetableJoin {
+        route_id: text(join.route_id),
+        route_short_name: text(join.route_short_name),
+        route_color: color(join.route_color),
+        route_text_color: color(join.route_text_color),
+        route_type: join.route_type.and_then(|kind| u16::try_from(kind).ok()),
+        headsign: text(join.headsign),
+        direction_id: join.direction_id.and_then(|id| u8::try_from(id).ok()),
+        delay: join.delay,
+        next_stop_id: text(join.next_stop_id),
+        next_stop_name: text(join.next_stop_name),
+    }
+}

@@ -1,0 +1,221 @@
+//! The stations and vehicles of a GBFS system as the writer knows them: by id, each file's share for itself.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use smol_str::SmolStr;
+
+use crate::{
+    change::{RecordChange, RemovalReason},
+    config::FeedId,
+    network::table::RecordTable,
+    normalize::{RecordFragment, SystemFile, SystemKind},
+    record::{Record, RecordBody, RentalVehicle, Station, TimetableJoin},
+};
+
+type ById = BTreeMap<SmolStr, Arc<Record>>;
+
+/// A system's records. Bound: the records of its files.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SystemRecords {
+    stations: RecordSet,
+    vehicles: RecordSet,
+}
+
+#[derive(Clone, Debug, Default)]
+struct RecordSet {
+    by_id: ById,
+    is_dirty: bool,
+}
+
+impl SystemRecords {
+    /// Takes a file over what the ones before it left. Of a station another file may say something too.
+    pub(super) fn apply_system_file(
+        &mut self,
+        feed: &FeedId,
+        file: SystemFile,
+        changes: &mut Vec<RecordChange>,
+    ) {
+        let SystemFile { kind, pieces } = file;
+        let kept = match kind {
+            SystemKind::Information | SystemKind::Status => &mut self.stations,
+            SystemKind::Vehicles => &mut self.vehicles,
+        };
+        let named: HashSet<SmolStr> = pieces.iter().map(|piece| piece.id.clone()).collect();
+        for piece in pieces {
+            let id = piece.id.clone();
+            let known = kept.by_id.get(&id);
+            let body = merge_fragment(kind, known, Some(piece));
+            kept.put_body(feed, id, body, changes);
+        }
+        let unnamed: Vec<SmolStr> =
+            kept.by_id.keys().filter(|id| !named.contains(*id)).cloned().collect();
+        for id in unnamed {
+            let body = merge_fragment(kind, kept.by_id.get(&id), None);
+            kept.put_body(feed, id, body, changes);
+        }
+    }
+
+    /// Everything is gone, for `why`.
+    pub(super) fn clear(&mut self, why: RemovalReason, changes: &mut Vec<RecordChange>) {
+        for kept in [&mut self.stations, &mut self.vehicles] {
+            kept.is_dirty |= !kept.by_id.is_empty();
+            let gone = std::mem::take(&mut kept.by_id);
+            changes.extend(gone.into_values().map(|record| RecordChange::removal(record, why)));
+        }
+    }
+
+    /// Puts a record back as it was.
+    pub(super) fn restore_record(&mut self, record: Record) {
+        let kept = if record.station().is_some() { &mut self.stations } else { &mut self.vehicles };
+        kept.is_dirty = true;
+        kept.by_id.insert(record.id.clone(), Arc::new(record));
+    }
+
+    /// The same records for another writer, who has made no table of them.
+    pub(super) fn to_inherited(&self) -> SystemRecords {
+        let anew = |kept: &RecordSet| RecordSet { is_dirty: true, ..kept.clone() };
+        SystemRecords { stations: anew(&self.stations), vehicles: anew(&self.vehicles) }
+    }
+
+    pub(super) fn is_dirty(&self) -> bool {
+        self.stations.is_dirty || self.vehicles.is_dirty
+    }
+
+    pub(super) fn records(&self) -> impl Iterator<Item = &Arc<Record>> {
+        self.stations.by_id.values().chain(self.vehicles.by_id.values())
+    }
+
+    /// The table of stations and that of vehicles; `known` where nothing changed.
+    pub(super) fn build_tables(&mut self, known: [&Arc<RecordTable>; 2]) -> [Arc<RecordTable>; 2] {
+        let [stations, vehicles] = known;
+        [self.stations.build_table(stations), self.vehicles.build_table(vehicles)]
+    }
+}
+
+impl RecordSet {
+    fn put_body(
+        &mut self,
+        feed: &FeedId,
+        id: SmolStr,
+        body: Option<RecordBody>,
+        changes: &mut Vec<RecordChange>,
+    ) {
+        let known = self.by_id.get(&id);
+        if known.map(|known| &known.body) == body.as_ref() {
+            return;
+        }
+        self.is_dirty = true;
+        let Some(body) = body else {
+            changes.extend(
+                self.by_id.remove(&id).map(|gone| RecordChange::removal(gone, RemovalReason::Gone)),
+            );
+            return;
+        };
+        let record = Arc::new(Record::new(
+            feed.clone(),
+            id.clone(),
+            Bytes::new(),
+            body,
+            TimetableJoin::default(),
+        ));
+        let old = self.by_id.insert(id, Arc::clone(&record));
+        changes.push(RecordChange::upsert(old, record));
+    }
+
+    fn build_table(&mut self, known: &Arc<RecordTable>) -> Arc<RecordTable> {
+        if std::mem::take(&mut self.is_dirty) {
+            Arc::new(RecordTable::new(self.by_id.values().cloned().collect()))
+        } else {
+            Arc::clone(known)
+        }
+    }
+}
+
+/// What is known once a file says `piece` of it, or does not name it; none if no file does.
+fn merge_fragment(
+    kind: SystemKind,
+    known: Option<&Arc<Record>>,
+    piece: Option<RecordFragment>,
+) -> Option<RecordBody> {
+    if kind == SystemKind::Vehicles {
+        let RecordFragment { json, place, available, .. } = piece?;
+        let vehicle = RentalVehicle { json, place, is_available: available > 0 };
+        return Some(RecordBody::RentalVehicle(Box::new(vehicle)));
+    }
+    let known = known.and_then(|record| record.station()).cloned().unwrap_or_default();
+    let (json, place, available) =
+        piece.map_or((None, None, 0), |it| (Some(it.json), it.place, it.available));
+    let station = match kind {
+        SystemKind::Information => Station { information: json, place, ..known },
+        _ => Station { status: json, available, ..known },
+    };
+    let is_named = station.information.is_some() || station.status.is_some();
+    is_named.then(|| RecordBody::Station(Box::new(station)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(id: &str, json: &'static str) -> RecordFragment {
+        RecordFragment { id: id.into(), json: json.into(), place: None, available: 0 }
+    }
+
+    /// The changes of a file: what of which station, and what is said of it then.
+    fn take(
+        records: &mut SystemRecords,
+        kind: SystemKind,
+        pieces: &[RecordFragment],
+    ) -> Vec<(&'static str, String)> {
+        let feed = FeedId::new("bikes").unwrap();
+        let (mut changes, file) = (Vec::new(), SystemFile { kind, pieces: pieces.to_vec() });
+        records.apply_system_file(&feed, file, &mut changes);
+        let told = |change: &RecordChange| match (&change.new, &change.old) {
+            (Some(new), _) => ("upsert", String::from_utf8(new.json().to_vec()).unwrap()),
+            (None, old) => ("remove", old.as_ref().unwrap().id.to_string()),
+        };
+        changes.iter().map(told).collect()
+    }
+
+    const A: &str = r#"{"station_id":"a","capacity":3}"#;
+    const B: &str = r#"{"station_id":"b"}"#;
+
+    #[test]
+    fn a_station_is_joined_of_two_files_in_any_order() {
+        let mut records = SystemRecords::default();
+        let free = [piece("a", r#"{"num_docks_available":1}"#), piece("c", "{}")];
+        let told = take(&mut records, SystemKind::Status, &free);
+        let a = r#"{"station_id":"a","num_docks_available":1}"#;
+        assert_eq!(told, [("upsert", a.into()), ("upsert", r#"{"station_id":"c"}"#.into())]);
+        let told = take(&mut records, SystemKind::Information, &[piece("a", A), piece("b", B)]);
+        let a = r#"{"station_id":"a","capacity":3,"num_docks_available":1}"#;
+        assert_eq!(told, [("upsert", a.into()), ("upsert", B.into())]);
+        // The same again changes nothing.
+        let same = take(&mut records, SystemKind::Information, &[piece("b", B), piece("a", A)]);
+        assert!(same.is_empty(), "{same:?}");
+    }
+
+    #[test]
+    fn a_station_goes_when_no_file_names_it() {
+        let mut records = SystemRecords::default();
+        take(&mut records, SystemKind::Information, &[piece("a", A), piece("b", B)]);
+        take(&mut records, SystemKind::Status, &[piece("a", "{}")]);
+        let told = take(&mut records, SystemKind::Information, &[]);
+        assert_eq!(told, [("upsert", r#"{"station_id":"a"}"#.into()), ("remove", "b".into())]);
+        assert_eq!(take(&mut records, SystemKind::Status, &[]), [("remove", "a".into())]);
+        assert_eq!(records.records().count(), 0);
+    }
+
+    #[test]
+    fn of_vehicles_each_file_is_all() {
+        let mut records = SystemRecords::default();
+        let (one, two) = (piece("1", r#"{"vehicle_id":"1"}"#), piece("2", r#"{"vehicle_id":"2"}"#));
+        take(&mut records, SystemKind::Vehicles, std::slice::from_ref(&one));
+        let told = take(&mut records, SystemKind::Vehicles, &[two]);
+        assert_eq!(told, [("upsert", r#"{"vehicle_id":"2"}"#.into()), ("remove", "1".into())]);
+    }
+}

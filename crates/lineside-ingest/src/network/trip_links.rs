@@ -1,0 +1,91 @@
+//! Which vehicles and trip updates of a network speak of the same trip, across its feeds.
+
+use std::sync::Arc;
+
+use lineside_formats::gtfs_rt::proto::{TripUpdate, VehiclePosition};
+use smol_str::SmolStr;
+
+use crate::{
+    hashing::{HashSeed, TextMap},
+    normalize::{TripKey, nonempty_text},
+    record::Record,
+};
+
+/// A record's place: its feed's number and its item there.
+pub(crate) type Place = (u16, u32);
+
+/// By trip id: the trip updates, and where the vehicles are.
+#[derive(Debug)]
+pub(crate) struct TripLinks {
+    updates: TextMap<SmolStr, Vec<Arc<Record>>>,
+    vehicles: TextMap<SmolStr, Vec<Place>>,
+}
+
+impl TripLinks {
+    pub(crate) fn new(seed: HashSeed) -> TripLinks {
+        TripLinks { updates: TextMap::with_hasher(seed), vehicles: TextMap::with_hasher(seed) }
+    }
+
+    /// The trip update of the run that a vehicle does.
+    pub(crate) fn find_update(&self, vehicle: &VehiclePosition) -> Option<&TripUpdate> {
+        let key = TripKey::from_descriptor(vehicle.trip.as_ref()?)?;
+        self.updates.get(key.trip_id)?.iter().find_map(|record| {
+            let update = record.trip_update()?;
+            TripKey::from_descriptor(&update.trip)
+                .is_some_and(|other| key.may_be_same_run(other))
+                .then_some(update)
+        })
+    }
+
+    /// Where the vehicles of a trip are.
+    pub(crate) fn find_vehicles(&self, trip: &str) -> &[Place] {
+        self.vehicles.get(trip).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn insert(&mut self, record: &Arc<Record>, place: Place) {
+        let Some(trip) = record_trip_id(record) else { return };
+        if record.vehicle().is_some() {
+            self.vehicles.entry(SmolStr::new(trip)).or_default().push(place);
+        } else if record.trip_update().is_some() {
+            self.updates.entry(SmolStr::new(trip)).or_default().push(Arc::clone(record));
+        }
+    }
+
+    pub(crate) fn remove(&mut self, record: &Arc<Record>, place: Place) {
+        let Some(trip) = record_trip_id(record) else { return };
+        if record.vehicle().is_some() {
+            remove_link(&mut self.vehicles, trip, |known| *known == place);
+        } else if record.trip_update().is_some() {
+            remove_link(&mut self.updates, trip, |known| Arc::ptr_eq(known, record));
+        }
+    }
+
+    /// `new` takes the place of `old`.
+    pub(crate) fn replace(&mut self, old: &Arc<Record>, new: &Arc<Record>, place: Place) {
+        let same_trip = record_trip_id(old) == record_trip_id(new);
+        if same_trip && old.vehicle().is_some() {
+            return;
+        }
+        let known =
+            record_trip_id(old).filter(|_| same_trip).and_then(|trip| self.updates.get_mut(trip));
+        if let Some(known) = known.and_then(|all| all.iter_mut().find(|it| Arc::ptr_eq(it, old))) {
+            *known = Arc::clone(new);
+            return;
+        }
+        self.remove(old, place);
+        self.insert(new, place);
+    }
+}
+
+fn record_trip_id(record: &Record) -> Option<&str> {
+    nonempty_text(&record.trip_descriptor()?.trip_id)
+}
+
+fn remove_link<T>(map: &mut TextMap<SmolStr, Vec<T>>, trip: &str, is_it: impl Fn(&T) -> bool) {
+    if let Some(all) = map.get_mut(trip) {
+        all.retain(|it| !is_it(it));
+        if all.is_empty() {
+            map.remove(trip);
+        }
+    }
+}

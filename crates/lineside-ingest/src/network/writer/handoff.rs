@@ -1,0 +1,212 @@
+//! A network at one revision, as it goes to the next process and comes back there.
+
+use std::{
+    io::{self, Write},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use lineside_formats::gtfs_rt::proto::FeedHeader;
+use lineside_hub::Epoch;
+use lineside_sync::UnixMillis;
+use prost::Message as _;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::{EntityTable, FeedSlice, NetworkState, NetworkWriter, TripLinks};
+use crate::{
+    Feed,
+    config::FeedId,
+    dataset::Dataset,
+    handoff::{HandoffFeed, HandoffNetwork, HandoffWriter, schema},
+    hashing::HashSeed,
+    network::table::FeedTables,
+    publish::build_feed_record,
+    record::{FeedRecord, Record, RecordBody},
+    status::{FeedState, FeedStatus},
+};
+
+/// Why a network begins a new life, in words.
+pub(crate) type Reason = &'static str;
+
+/// A network that was put together again and says exactly what it said before.
+#[derive(Debug)]
+pub struct ResumedNetwork {
+    epoch: Epoch,
+    state: NetworkState,
+    workings: Vec<EntityTable>,
+    links: TripLinks,
+}
+
+impl ResumedNetwork {
+    /// The life that its sequence goes on with.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+}
+
+impl NetworkWriter {
+    /// Writes the network with its feeds, as it is. Not for use between an input and its end.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn write_handoff<W: Write>(&self, into: &mut HandoffWriter<W>) -> io::Result<()> {
+        let state = self.network.state();
+        into.write_network(&schema::NetworkProto {
+            id: self.network.id().to_string(),
+            epoch: self.network.epoch().bits(),
+            revision: state.revision,
+            at: state.at.0,
+            board_at: state.board_at,
+            timestamp: state.timestamp,
+            dataset_at: state.dataset.as_ref().map(|dataset| dataset.fetched_at.0),
+            digest: Bytes::copy_from_slice(&digest_records(&state)),
+        })?;
+        let feeds = self.network.feeds();
+        for (slice, working) in state.feeds.iter().zip(&self.workings) {
+            let feed = feeds.iter().find(|feed| *feed.id() == slice.id);
+            let (form, bytes) = encode_feed(slice, working.message_time, feed);
+            into.write_feed(&form, bytes.as_ref())?;
+            working.write_handoff(into)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on with what an earlier process knew: to be called before anything else is taken, on a network that was made
+    /// with its epoch and feeds.
+    pub fn resume_network(&mut self, continued: ResumedNetwork) {
+        let ResumedNetwork { state, workings, links, .. } = continued;
+        self.workings = workings;
+        self.links = links;
+        self.network.state.store(Arc::new(state));
+    }
+}
+
+impl HandoffNetwork {
+    /// Puts the network together again. `feeds` are its feeds as they are configured now, `seed` the one of its writer
+    /// to be, and `dataset` what the schedule's bytes are decoded to now.
+    ///
+    /// # Errors
+    /// Why it would not be what subscribers hold.
+    pub fn restore_network(
+        self,
+        feeds: &[FeedId],
+        dataset: Option<Arc<Dataset>>,
+        seed: u64,
+    ) -> Result<ResumedNetwork, &'static str> {
+        let epoch = self.epoch();
+        let HandoffNetwork { network, feeds: kept } = self;
+        if !kept.iter().map(|kept| &*kept.feed.id).eq(feeds.iter().map(FeedId::as_str)) {
+            return Err("its feeds are others now");
+        }
+        if dataset.is_some() != network.dataset_at.is_some() {
+            return Err("its schedule is missing");
+        }
+        let seed = HashSeed(seed);
+        let (mut workings, mut links) = (Vec::new(), TripLinks::new(seed));
+        let mut slices = Vec::new();
+        for ((kept, id), number) in kept.into_iter().zip(feeds).zip(0..) {
+            let mut working = EntityTable::new(id.clone(), number, seed);
+            slices.push(Arc::new(restore_slice(kept, id, &mut working, &mut links)?));
+            workings.push(working);
+        }
+        let state = NetworkState {
+            revision: network.revision,
+            at: UnixMillis(network.at),
+            board_at: network.board_at,
+            dataset_record: dataset.as_ref().map(|dataset| Arc::new(dataset.to_record())),
+            dataset,
+            feeds: slices,
+            timestamp: network.timestamp,
+            cache: Default::default(),
+        };
+        if digest_records(&state)[..] != network.digest[..] {
+            return Err("it would say something else than before");
+        }
+        Ok(ResumedNetwork { epoch, state, workings, links })
+    }
+}
+
+/// A digest of all records as messages carry them.
+fn digest_records(state: &NetworkState) -> [u8; 16] {
+    let mut digest = Xxh3::new();
+    let mut put = |record: &Record| {
+        let upsert = record.upsert_json();
+        digest.update(&(upsert.len() as u64).to_le_bytes());
+        digest.update(upsert);
+    };
+    for slice in &state.feeds {
+        put(&slice.record);
+        slice
+            .tables
+            .all_tables()
+            .into_iter()
+            .flat_map(|table| table.records())
+            .for_each(|it| put(it));
+    }
+    state.dataset_record.iter().for_each(|record| put(record));
+    digest.digest128().to_le_bytes()
+}
+
+fn encode_feed(
+    slice: &FeedSlice,
+    message_time: i64,
+    feed: Option<&Arc<Feed>>,
+) -> (schema::FeedProto, Option<Bytes>) {
+    let snapshot = feed.and_then(|feed| feed.snapshot());
+    let status = feed.map(|feed| feed.status()).unwrap_or_default();
+    let record = match &slice.record.body {
+        RecordBody::Feed(record) => FeedRecord::clone(record),
+        _ => FeedRecord::from_status(&FeedStatus::default()),
+    };
+    let form = schema::FeedProto {
+        id: slice.id.to_string(),
+        state: record.state.to_string(),
+        reason: record.reason,
+        since: record.since.0,
+        header: slice.header.as_ref().map(|header| header.encode_to_vec().into()),
+        timestamp: slice.timestamp,
+        message_time,
+        last_success: status.last_success.map(|at| at.0),
+        data_time: status.data_time.map(|at| at.0),
+        entities: status.entities,
+        format: status.format.map(|format| format.as_str().to_owned()),
+        state_before_pause: record.state_before_pause.map(|state| state.to_string()),
+        unreliable_since: record.unreliable_since.map(|at| at.0),
+        snapshot: snapshot.as_ref().map(|snapshot| schema::SnapshotProto {
+            format: snapshot.format.as_str().to_owned(),
+            content_type: snapshot.content_type.clone(),
+            file_name: snapshot.file_name.clone(),
+            fetched_at: snapshot.fetched_at.0,
+            last_modified: snapshot.last_modified.map(|at| at.0),
+        }),
+    };
+    (form, snapshot.map(|snapshot| snapshot.bytes.clone()))
+}
+
+fn restore_slice(
+    kept: HandoffFeed,
+    id: &FeedId,
+    working: &mut EntityTable,
+    links: &mut TripLinks,
+) -> Result<FeedSlice, Reason> {
+    let form = kept.feed;
+    let state = FeedState::parse(&form.state).ok_or("a feed's state is unknown here")?;
+    let record = FeedRecord {
+        state,
+        reason: form.reason,
+        since: UnixMillis(form.since),
+        state_before_pause: form.state_before_pause.as_deref().and_then(FeedState::parse),
+        unreliable_since: form.unreliable_since.map(UnixMillis),
+    };
+    let header = form.header.map(FeedHeader::decode).transpose();
+    working
+        .restore_handoff(form.message_time, kept.chunks, links)
+        .map_err(|_| "a record is unknown here")?;
+    Ok(FeedSlice {
+        header: header.map_err(|_| "a message's header is unknown here")?,
+        timestamp: form.timestamp,
+        tables: working.build_tables(&FeedTables::default()),
+        others: working.take_changed_others().unwrap_or_default(),
+        ..FeedSlice::new(id.clone(), Arc::new(build_feed_record(id, record)))
+    })
+}

@@ -1,0 +1,206 @@
+//! What is known, made anew: under another schedule, without one, or in another network.
+
+use std::sync::Arc;
+
+use lineside_formats::gtfs_rt::{
+    FeedMessageLimits, ShallowMessage, decode_shallow, encode_feed, proto::FeedHeader,
+};
+use lineside_sync::UnixMillis;
+
+use super::{ApplyOutcome, NetworkWriter, clone_slice, put_feed_record};
+use crate::{
+    change::{RecordChange, RemovalReason},
+    dataset::Dataset,
+    network::{
+        NetworkState,
+        entity_table::EntityTable,
+        state::FeedSlice,
+        table::{FeedTables, diff_tables},
+        trip_links::TripLinks,
+    },
+    normalize::NormalizeContext,
+    record::FeedRecord,
+};
+
+/// What a network is that was put together of others.
+#[derive(Debug)]
+pub(crate) struct InheritedNetwork {
+    /// As its feeds were in the others.
+    before: NetworkState,
+    /// What another schedule, or none, made of their records.
+    changes: Vec<RecordChange>,
+}
+
+impl NetworkWriter {
+    /// Decodes every known entity again, because dates and joins come from the new schedule.
+    pub(super) fn redecode_entities(
+        &mut self,
+        before: &NetworkState,
+        dataset: Option<&Dataset>,
+        applied: &mut ApplyOutcome,
+    ) -> Vec<Arc<FeedSlice>> {
+        self.links = TripLinks::new(self.seed);
+        for (number, slice) in before.feeds.iter().enumerate() {
+            let Some(message) = full_message(slice, &self.workings[number]) else { continue };
+            self.workings[number] = EntityTable::new(slice.id.clone(), number as u16, self.seed);
+            let mut anew = ApplyOutcome::default();
+            self.merge_message(number, &message, dataset, &mut anew);
+            applied.decoded += anew.decoded;
+        }
+        self.rejoin_all(dataset);
+        let slices = self.workings.iter_mut().zip(&before.feeds).map(|(working, slice)| {
+            let next = rebuild_slice(working, slice, &slice.tables);
+            for (old, new) in slice.tables.all_tables().into_iter().zip(next.tables.all_tables()) {
+                diff_tables(old, new, &mut applied.changes);
+            }
+            Arc::new(next)
+        });
+        slices.collect()
+    }
+
+    /// A vehicle may have been joined before the trip update of its run was there.
+    fn rejoin_all(&mut self, dataset: Option<&Dataset>) {
+        for working in &mut self.workings {
+            let timetable = dataset.map(|dataset| &*dataset.timetable);
+            let context = NormalizeContext { timetable, message_time: working.message_time };
+            working.rejoin_vehicles(context, &self.links);
+        }
+    }
+
+    /// Swaps in the state under another schedule, or under none.
+    pub(super) fn swap_dataset(
+        &self,
+        before: &NetworkState,
+        dataset: Option<Arc<Dataset>>,
+        feeds: Vec<Arc<FeedSlice>>,
+        now: UnixMillis,
+    ) -> Arc<NetworkState> {
+        let next = Arc::new(NetworkState {
+            revision: before.revision + 1,
+            at: before.at.max(now),
+            board_at: self.network.data_now().unix_seconds(),
+            dataset_record: dataset.as_ref().map(|dataset| Arc::new(dataset.to_record())),
+            dataset,
+            timestamp: self.later_network_timestamp(before, &feeds),
+            feeds,
+            cache: Default::default(),
+        });
+        self.network.state.store(Arc::clone(&next));
+        next
+    }
+
+    /// Drops what a feed said: its records, and the schedule if it was one.
+    pub(crate) fn clear_feed(&mut self, number: usize, now: UnixMillis) {
+        let before = self.network.state();
+        let mut changes = Vec::new();
+        self.workings[number].clear(RemovalReason::Gone, &mut self.links, &mut changes);
+        self.rejoin_vehicles(before.dataset.as_deref(), &mut changes);
+        let mut feeds = self.build_slices(&before);
+        feeds[number] = Arc::new(FeedSlice { header: None, ..clone_slice(&feeds[number]) });
+        self.commit_state(&before, feeds, &changes, now);
+        if number == 0 && before.dataset.is_some() {
+            let before = self.network.state();
+            let mut applied = ApplyOutcome::default();
+            let feeds = self.redecode_entities(&before, None, &mut applied);
+            let next = self.swap_dataset(&before, None, feeds, now);
+            if let Some(publisher) = &mut self.publisher {
+                publisher.publish_full_state(&before, &next, &applied.changes);
+            }
+        }
+    }
+
+    /// Takes over what its feeds brought to other networks, whose writers have ended: to be called before anything else
+    /// is taken and before anybody sees the network. `doing` says how each of its feeds is, in their order.
+    pub(crate) fn inherit_networks(
+        &mut self,
+        from: &[NetworkWriter],
+        doing: Vec<FeedRecord>,
+        now: UnixMillis,
+    ) -> InheritedNetwork {
+        let network = Arc::clone(&self.network);
+        let empty = network.state();
+        let same_name = from.iter().find(|other| other.network.id() == network.id());
+        if let Some(replay) = same_name.and_then(|other| other.network.replay_clock())
+            && network.has_replay()
+        {
+            network.follow_replay(replay);
+        }
+        let known = same_name.map(|other| other.network.state());
+        let dataset = known.as_ref().and_then(|state| state.dataset.clone());
+        let mut old = Vec::new();
+        for (number, id) in network.feed_ids().iter().enumerate() {
+            let found = from
+                .iter()
+                .find_map(|other| Some((other, other.network.feed_number(id.as_str())?)));
+            let Some((other, at)) = found else {
+                old.push(Arc::clone(&empty.feeds[number]));
+                continue;
+            };
+            let slice = Arc::clone(&other.network.state().feeds[at]);
+            self.workings[number].inherit_system_records(&other.workings[at]);
+            if let Some(message) = full_message(&slice, &other.workings[at]) {
+                self.merge_message(
+                    number,
+                    &message,
+                    dataset.as_deref(),
+                    &mut ApplyOutcome::default(),
+                );
+            }
+            old.push(slice);
+        }
+        self.rejoin_all(dataset.as_deref());
+        let mut changes = Vec::new();
+        let slices =
+            self.workings.iter_mut().zip(&old).zip(doing).map(|((working, slice), doing)| {
+                let mut next = rebuild_slice(working, slice, &FeedTables::default());
+                for (old, new) in
+                    slice.tables.all_tables().into_iter().zip(next.tables.all_tables())
+                {
+                    diff_tables(old, new, &mut changes);
+                }
+                changes.extend(put_feed_record(&mut next, doing));
+                Arc::new(next)
+            });
+        let feeds = slices.collect();
+        let timestamp = known.as_ref().map_or(0, |state| state.timestamp);
+        let before = NetworkState {
+            revision: 0,
+            at: known.as_ref().map_or(now, |state| state.at),
+            board_at: now.unix_seconds(),
+            dataset_record: known.as_ref().and_then(|state| state.dataset_record.clone()),
+            dataset: dataset.clone(),
+            feeds: old,
+            timestamp,
+            cache: Default::default(),
+        };
+        self.swap_dataset(&before, dataset, feeds, now);
+        InheritedNetwork { before, changes }
+    }
+
+    /// Tells cells of the map what another schedule made of vehicles that they hold: to be called once readers see the
+    /// network.
+    pub(crate) fn announce_areas(&mut self, inherited: &InheritedNetwork) {
+        let next = self.network.state();
+        if let Some(publisher) = &mut self.publisher {
+            publisher.announce_areas(&inherited.before, &next, &inherited.changes);
+        }
+    }
+}
+
+/// What a feed last said, whole; none before its first message.
+fn full_message(slice: &FeedSlice, working: &EntityTable) -> Option<ShallowMessage> {
+    let header = slice.header.clone()?;
+    let full = FeedHeader { incrementality: None, ..header };
+    let body = encode_feed(&full, working.raw_entities());
+    let limits = FeedMessageLimits { body_bytes: usize::MAX, ..FeedMessageLimits::default() };
+    decode_shallow(body, &limits).ok().map(|(message, _)| message)
+}
+
+fn rebuild_slice(working: &mut EntityTable, slice: &FeedSlice, known: &FeedTables) -> FeedSlice {
+    let mut next = clone_slice(slice);
+    next.tables = working.build_tables(known);
+    if let Some(others) = working.take_changed_others() {
+        next.others = others;
+    }
+    next
+}

@@ -1,0 +1,576 @@
+//! What of SIRI does not come into GTFS-Realtime: each element is told to be used here, or it is counted as lost, also one
+//! that is read from tomorrow on. What is used only where nothing else is in its place is counted
+//! [by what gives way](give_way).
+
+mod precedence;
+
+use jiff::tz::TimeZone;
+use lineside_formats::{
+    ConversionReport,
+    siri::{ElementVisitor, MessagePayload, SiriMessage, visit_message},
+};
+use smol_str::SmolStr;
+
+/// What is said of elements without a place of their own.
+const NO_FIELD: &str = "GTFS-Realtime has no field for it";
+const SCHEDULE: &str = "the schedule has it";
+const NO_SCHEDULE: &str = "no schedule is there that numbers the calls";
+const EXCHANGE: &str = "it is about the exchange of messages";
+const TIMETABLES: &str = "estimated timetables tell of calls";
+const TAKEN_BACK: &str = "what is taken back is left out";
+
+/// Counts what of a message comes into no entity. `zone` is the schedule's, if there is one.
+pub(super) fn count_dropped_fields(
+    message: &SiriMessage,
+    vehicles_tell_delays: bool,
+    has_schedule: bool,
+    zone: &TimeZone,
+    losses: &mut ConversionReport,
+) {
+    for payload in &message.payloads {
+        match payload {
+            MessagePayload::Fault(_) => losses.record_dropped("Fault", EXCHANGE, None),
+            MessagePayload::Other(name) => {
+                losses.record_dropped(name.to_string(), "it is not read", None)
+            }
+            _ => {}
+        }
+    }
+    let mut counting = DroppedFieldCounter {
+        vehicles_tell_delays,
+        has_schedule,
+        within: vec![EnclosingElement::Message],
+        things: Vec::new(),
+        losses,
+    };
+    visit_message(message, &mut counting);
+    precedence::count_shadowed_fields(message, vehicles_tell_delays, has_schedule, zone, losses);
+}
+
+/// What an element stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EnclosingElement {
+    Message,
+    Delivery,
+    Timetable,
+    Frame,
+    Journey,
+    Vehicles,
+    Activity,
+    /// The journey of a vehicle.
+    Ride,
+    Stops,
+    Visit,
+    /// The journey of a visit.
+    Visiting,
+    Calls,
+    /// The calls of a monitored journey, to which it cannot add any.
+    MonitoredCalls,
+    Call,
+    MonitoredCall,
+    /// The call that a vehicle is at.
+    VehicleCall,
+    /// The call that a vehicle is at, where estimated timetables tell of it.
+    NextCall,
+    Quays,
+    Occupancies,
+    Location,
+    Situations,
+    Situation,
+    Consequences,
+    Consequence,
+    Links,
+    Actions,
+    Action,
+    Scope,
+    Information,
+    Content,
+    /// Whom a situation itself affects, and where that is told otherwise.
+    Affects,
+    AffectsMore,
+    Networks,
+    Network,
+    Line,
+    StopsOf,
+    StopOf,
+    AffectedStops,
+    AffectedStop,
+    Places,
+    Journeys,
+    JourneyOf,
+    /// Everything in it is used.
+    All,
+}
+
+/// What becomes of an element.
+enum ElementMapping {
+    Used,
+    Lost(&'static str),
+    /// That of what is in it.
+    Within(EnclosingElement),
+}
+
+struct DroppedFieldCounter<'l> {
+    vehicles_tell_delays: bool,
+    has_schedule: bool,
+    within: Vec<EnclosingElement>,
+    things: Vec<NamedElement>,
+    losses: &'l mut ConversionReport,
+}
+
+/// A journey, activity, visit or situation: what is lost of it is told by its name, which may come last.
+#[derive(Default)]
+struct NamedElement {
+    depth: usize,
+    id: Option<SmolStr>,
+    lost: Vec<(SmolStr, &'static str)>,
+}
+
+impl DroppedFieldCounter<'_> {
+    fn current_mapping(&self, element: &str) -> ElementMapping {
+        let place = self.within.last().copied().unwrap_or(EnclosingElement::All);
+        element_mapping(place, element, self.vehicles_tell_delays)
+    }
+
+    fn record_dropped(&mut self, element: &str, why: &'static str) {
+        let is_number = matches!(element, "Order" | "VisitNumber") && why == SCHEDULE;
+        let why = if is_number && !self.has_schedule { NO_SCHEDULE } else { why };
+        match self.things.last_mut() {
+            Some(thing) => thing.lost.push((SmolStr::new(element), why)),
+            None => self.losses.record_dropped(element.to_owned(), why, None),
+        }
+    }
+}
+
+impl ElementVisitor for DroppedFieldCounter<'_> {
+    fn enter_element(&mut self, element: &str) -> bool {
+        let place = match self.current_mapping(element) {
+            ElementMapping::Used => EnclosingElement::All,
+            ElementMapping::Within(place) => place,
+            ElementMapping::Lost(why) => {
+                self.record_dropped(element, why);
+                return false;
+            }
+        };
+        self.within.push(place);
+        if matches!(
+            place,
+            EnclosingElement::Journey
+                | EnclosingElement::Activity
+                | EnclosingElement::Visit
+                | EnclosingElement::Situation
+        ) {
+            self.things.push(NamedElement { depth: self.within.len(), ..NamedElement::default() });
+        }
+        true
+    }
+
+    fn leave_element(&mut self) {
+        let depth = self.within.len();
+        self.within.pop();
+        let Some(thing) = self.things.pop_if(|thing| thing.depth == depth) else { return };
+        for (element, why) in thing.lost {
+            self.losses.record_dropped(element.to_string(), why, thing.id.as_deref());
+        }
+    }
+
+    fn visit_text(&mut self, element: &str, text: &str) {
+        if let Some(thing) = self.things.last_mut()
+            && NAMES.contains(&element)
+        {
+            thing.id.get_or_insert_with(|| SmolStr::new(text));
+        }
+        // What is not so is not said either.
+        let is_usual = text == "false" && USUALLY_FALSE.contains(&element);
+        if let ElementMapping::Lost(why) = self.current_mapping(element)
+            && !is_usual
+        {
+            self.record_dropped(element, why);
+        }
+    }
+}
+
+/// What things are called by.
+const NAMES: [&str; 5] = [
+    "DatedVehicleJourneyRef",
+    "EstimatedVehicleJourneyCode",
+    "VehicleJourneyRef",
+    "VehicleRef",
+    "SituationNumber",
+];
+
+/// Elements of which "false" says the same as nothing.
+const USUALLY_FALSE: [&str; 11] = [
+    "ExtraJourney",
+    "Cancellation",
+    "HeadwayService",
+    "InCongestion",
+    "InPanic",
+    "PredictionInaccurate",
+    "ExtraCall",
+    "VehicleAtStop",
+    "BoardingStretch",
+    "RequestStop",
+    "MoreData",
+];
+
+/// What becomes of an element in a place. What is named nowhere here is lost.
+fn element_mapping(
+    place: EnclosingElement,
+    element: &str,
+    vehicles_tell_delays: bool,
+) -> ElementMapping {
+    let known = match place {
+        EnclosingElement::All => Some(ElementMapping::Used),
+        EnclosingElement::Message
+        | EnclosingElement::Delivery
+        | EnclosingElement::Timetable
+        | EnclosingElement::Frame
+        | EnclosingElement::Vehicles
+        | EnclosingElement::Stops
+        | EnclosingElement::Activity
+        | EnclosingElement::Visit => delivery_mapping(place, element),
+        EnclosingElement::Journey | EnclosingElement::Ride | EnclosingElement::Visiting => {
+            journey_mapping(place, element, vehicles_tell_delays)
+        }
+        EnclosingElement::Calls
+        | EnclosingElement::MonitoredCalls
+        | EnclosingElement::Call
+        | EnclosingElement::MonitoredCall
+        | EnclosingElement::VehicleCall
+        | EnclosingElement::NextCall
+        | EnclosingElement::Quays
+        | EnclosingElement::Occupancies
+        | EnclosingElement::Location => call_mapping(place, element),
+        EnclosingElement::Situations
+        | EnclosingElement::Situation
+        | EnclosingElement::Consequences
+        | EnclosingElement::Consequence
+        | EnclosingElement::Links
+        | EnclosingElement::Actions
+        | EnclosingElement::Action
+        | EnclosingElement::Scope
+        | EnclosingElement::Information
+        | EnclosingElement::Content => situation_mapping(place, element),
+        _ => affects_mapping(place, element),
+    };
+    known.unwrap_or(ElementMapping::Lost(drop_reason(place, element)))
+}
+
+fn mapped_if(is_used: bool) -> Option<ElementMapping> {
+    is_used.then_some(ElementMapping::Used)
+}
+
+fn delivery_mapping(place: EnclosingElement, element: &str) -> Option<ElementMapping> {
+    use ElementMapping::{Lost, Within};
+    Some(match (place, element) {
+        (EnclosingElement::Message, "ServiceDelivery") => Within(EnclosingElement::Delivery),
+        (EnclosingElement::Delivery, "EstimatedTimetableDelivery") => {
+            Within(EnclosingElement::Timetable)
+        }
+        (EnclosingElement::Delivery, "VehicleMonitoringDelivery") => {
+            Within(EnclosingElement::Vehicles)
+        }
+        (EnclosingElement::Delivery, "StopMonitoringDelivery") => Within(EnclosingElement::Stops),
+        (EnclosingElement::Delivery, "SituationExchangeDelivery") => {
+            Within(EnclosingElement::Situations)
+        }
+        (EnclosingElement::Timetable, "EstimatedJourneyVersionFrame") => {
+            Within(EnclosingElement::Frame)
+        }
+        (EnclosingElement::Frame, "EstimatedVehicleJourney") => Within(EnclosingElement::Journey),
+        (EnclosingElement::Vehicles, "VehicleActivity") => Within(EnclosingElement::Activity),
+        (EnclosingElement::Activity, "MonitoredVehicleJourney") => Within(EnclosingElement::Ride),
+        (EnclosingElement::Stops, "MonitoredStopVisit") => Within(EnclosingElement::Visit),
+        (EnclosingElement::Visit, "MonitoredVehicleJourney") => Within(EnclosingElement::Visiting),
+        (EnclosingElement::Vehicles, "VehicleActivityCancellation")
+        | (EnclosingElement::Stops, "MonitoredStopVisitCancellation") => Lost(TAKEN_BACK),
+        (
+            EnclosingElement::Frame | EnclosingElement::Activity | EnclosingElement::Visit,
+            "RecordedAtTime",
+        )
+        | (EnclosingElement::Activity, "VehicleMonitoringRef" | "ItemIdentifier")
+        | (EnclosingElement::Visit, "MonitoringRef" | "ItemIdentifier") => ElementMapping::Used,
+        (
+            EnclosingElement::Delivery
+            | EnclosingElement::Timetable
+            | EnclosingElement::Vehicles
+            | EnclosingElement::Stops,
+            _,
+        ) => {
+            return mapped_if(element == "ResponseTimestamp");
+        }
+        _ => return None,
+    })
+}
+
+fn journey_mapping(
+    place: EnclosingElement,
+    element: &str,
+    vehicles_tell_delays: bool,
+) -> Option<ElementMapping> {
+    use ElementMapping::Within;
+    use EnclosingElement::{Journey, Ride, Visiting};
+    Some(match (place, element) {
+        (Journey, "RecordedCalls" | "EstimatedCalls") => Within(EnclosingElement::Calls),
+        (Visiting, "PreviousCalls" | "OnwardCalls") => Within(EnclosingElement::MonitoredCalls),
+        (Visiting, "MonitoredCall") => Within(EnclosingElement::MonitoredCall),
+        (Ride, "PreviousCalls" | "OnwardCalls") if vehicles_tell_delays => {
+            Within(EnclosingElement::MonitoredCalls)
+        }
+        (Ride, "MonitoredCall") if vehicles_tell_delays => Within(EnclosingElement::VehicleCall),
+        (Ride, "MonitoredCall") => Within(EnclosingElement::NextCall),
+        (Ride, "VehicleLocation") => Within(EnclosingElement::Location),
+        (
+            _,
+            "LineRef"
+            | "DirectionRef"
+            | "FramedVehicleJourneyRef"
+            | "DatedVehicleJourneyRef"
+            | "EstimatedVehicleJourneyCode"
+            | "VehicleJourneyRef"
+            | "ExtraJourney"
+            | "Cancellation",
+        )
+        | (
+            Journey | Ride,
+            "HeadwayService"
+            | "OriginAimedDepartureTime"
+            | "VehicleRef"
+            | "DataSource"
+            | "OperatorRef"
+            | "Occupancy",
+        )
+        | (Journey, "RecordedAtTime" | "DestinationName" | "VehicleJourneyName" | "TrainNumbers")
+        | (Ride, "LocationRecordedAtTime" | "Bearing" | "Velocity" | "InCongestion") => {
+            ElementMapping::Used
+        }
+        (Ride, "Delay") if vehicles_tell_delays => ElementMapping::Used,
+        _ => return None,
+    })
+}
+
+fn call_mapping(place: EnclosingElement, element: &str) -> Option<ElementMapping> {
+    use ElementMapping::Within;
+    Some(match (place, element) {
+        (EnclosingElement::Calls, _) => Within(EnclosingElement::Call),
+        (EnclosingElement::MonitoredCalls, _) => Within(EnclosingElement::MonitoredCall),
+        (
+            EnclosingElement::Call
+            | EnclosingElement::MonitoredCall
+            | EnclosingElement::VehicleCall,
+            "ArrivalStopAssignment" | "DepartureStopAssignment",
+        ) => Within(EnclosingElement::Quays),
+        (
+            EnclosingElement::Call
+            | EnclosingElement::MonitoredCall
+            | EnclosingElement::VehicleCall,
+            "ExpectedDepartureOccupancy",
+        ) => Within(EnclosingElement::Occupancies),
+        (
+            EnclosingElement::Call
+            | EnclosingElement::MonitoredCall
+            | EnclosingElement::VehicleCall,
+            "StopPointRef"
+            | "Cancellation"
+            | "Occupancy"
+            | "DestinationDisplay"
+            | "AimedArrivalTime"
+            | "ExpectedArrivalTime"
+            | "ActualArrivalTime"
+            | "LatestExpectedArrivalTime"
+            | "ArrivalStatus"
+            | "ArrivalPlatformName"
+            | "ArrivalBoardingActivity"
+            | "AimedDepartureTime"
+            | "ExpectedDepartureTime"
+            | "ProvisionalExpectedDepartureTime"
+            | "ActualDepartureTime"
+            | "DepartureStatus"
+            | "DeparturePlatformName"
+            | "DepartureBoardingActivity",
+        )
+        | (EnclosingElement::Call, "ExtraCall" | "Order")
+        | (EnclosingElement::VehicleCall, "VehicleAtStop")
+        | (EnclosingElement::NextCall, "StopPointRef" | "VehicleAtStop")
+        | (EnclosingElement::Quays, "AimedQuayRef" | "ExpectedQuayRef" | "ActualQuayRef")
+        | (EnclosingElement::Occupancies, "OccupancyLevel")
+        | (EnclosingElement::Location, "Longitude" | "Latitude") => ElementMapping::Used,
+        _ => return None,
+    })
+}
+
+fn situation_mapping(place: EnclosingElement, element: &str) -> Option<ElementMapping> {
+    use ElementMapping::Within;
+    Some(match (place, element) {
+        (EnclosingElement::Situations, "Situations") => Within(EnclosingElement::Situations),
+        (EnclosingElement::Situations, "PtSituationElement") => Within(EnclosingElement::Situation),
+        (EnclosingElement::Situation, "Affects") => Within(EnclosingElement::Affects),
+        (EnclosingElement::Situation, "Consequences") => Within(EnclosingElement::Consequences),
+        (EnclosingElement::Consequences, "Consequence") => Within(EnclosingElement::Consequence),
+        (EnclosingElement::Consequence | EnclosingElement::Scope, "Affects") => {
+            Within(EnclosingElement::AffectsMore)
+        }
+        (EnclosingElement::Situation, "InfoLinks") => Within(EnclosingElement::Content),
+        (EnclosingElement::Content, "InfoLink") => Within(EnclosingElement::Links),
+        (EnclosingElement::Situation, "PublishingActions") => Within(EnclosingElement::Actions),
+        (EnclosingElement::Actions, "PublishingAction") => Within(EnclosingElement::Action),
+        (EnclosingElement::Action, "PublishAtScope") => Within(EnclosingElement::Scope),
+        (EnclosingElement::Action, "PassengerInformationAction") => {
+            Within(EnclosingElement::Information)
+        }
+        (EnclosingElement::Information, "TextualContent") => Within(EnclosingElement::Content),
+        (EnclosingElement::Situations, "ResponseTimestamp")
+        | (
+            EnclosingElement::Situation,
+            "CreationTime"
+            | "ParticipantRef"
+            | "SituationNumber"
+            | "VersionedAtTime"
+            | "Progress"
+            | "ValidityPeriod"
+            | "AlertCause"
+            | "MiscellaneousReason"
+            | "PersonnelReason"
+            | "EquipmentReason"
+            | "EnvironmentReason"
+            | "PublicEventReason"
+            | "ReasonName"
+            | "Severity"
+            | "Language"
+            | "Summary"
+            | "Description"
+            | "Detail"
+            | "Advice",
+        )
+        | (EnclosingElement::Consequence, "Condition" | "Severity")
+        | (EnclosingElement::Links, "Uri")
+        | (
+            EnclosingElement::Content,
+            "SummaryContent"
+            | "ReasonContent"
+            | "DescriptionContent"
+            | "ConsequenceContent"
+            | "RecommendationContent"
+            | "DurationContent"
+            | "RemarkContent",
+        ) => ElementMapping::Used,
+        _ => return None,
+    })
+}
+
+fn affects_mapping(place: EnclosingElement, element: &str) -> Option<ElementMapping> {
+    use ElementMapping::Within;
+    use EnclosingElement::{Affects, AffectsMore};
+    Some(match (place, element) {
+        (Affects | AffectsMore, "Operators") => Within(EnclosingElement::Networks),
+        (Affects | AffectsMore, "Networks") => Within(EnclosingElement::Networks),
+        (EnclosingElement::Networks, "AffectedNetwork") => Within(EnclosingElement::Network),
+        (EnclosingElement::Networks | EnclosingElement::Network, "AffectedOperator") => {
+            Within(EnclosingElement::Networks)
+        }
+        (EnclosingElement::Network, "AffectedLine") => Within(EnclosingElement::Line),
+        (EnclosingElement::Line, "Direction") => Within(EnclosingElement::Line),
+        (EnclosingElement::Line, "Routes") => Within(EnclosingElement::StopsOf),
+        (EnclosingElement::StopsOf, "AffectedRoute") => Within(EnclosingElement::StopsOf),
+        (EnclosingElement::Line | EnclosingElement::StopsOf, "StopPoints") => {
+            Within(EnclosingElement::StopsOf)
+        }
+        (EnclosingElement::StopsOf, "AffectedStopPoint") => Within(EnclosingElement::StopOf),
+        (Affects, "StopPoints") => Within(EnclosingElement::AffectedStops),
+        (EnclosingElement::AffectedStops, "AffectedStopPoint") => {
+            Within(EnclosingElement::AffectedStop)
+        }
+        (AffectsMore, "StopPoints") => Within(EnclosingElement::StopsOf),
+        (Affects | AffectsMore, "StopPlaces") => Within(EnclosingElement::Places),
+        (EnclosingElement::Places, "AffectedStopPlace") => Within(EnclosingElement::Places),
+        (Affects | AffectsMore, "VehicleJourneys") => Within(EnclosingElement::Journeys),
+        (EnclosingElement::Journeys, "AffectedVehicleJourney") => {
+            Within(EnclosingElement::JourneyOf)
+        }
+        (EnclosingElement::Networks, "OperatorRef" | "AllOperators")
+        | (EnclosingElement::Network, "VehicleMode" | "AllLines")
+        | (EnclosingElement::Line, "LineRef" | "DirectionRef")
+        | (
+            EnclosingElement::StopOf | EnclosingElement::AffectedStop,
+            "StopPointRef" | "StopPlaceRef",
+        )
+        | (EnclosingElement::AffectedStop, "StopCondition")
+        | (EnclosingElement::Places, "StopPlaceRef")
+        | (
+            EnclosingElement::JourneyOf,
+            "FramedVehicleJourneyRef" | "VehicleJourneyRef" | "DatedVehicleJourneyRef" | "LineRef",
+        ) => ElementMapping::Used,
+        _ => return None,
+    })
+}
+
+/// What the schedule says better.
+const OF_SCHEDULE: [&str; 21] = [
+    "JourneyPatternRef",
+    "JourneyPatternName",
+    "VehicleMode",
+    "RouteRef",
+    "PublishedLineName",
+    "GroupOfLinesRef",
+    "OriginRef",
+    "OriginName",
+    "DestinationRef",
+    "DestinationName",
+    "OperatorRef",
+    "OperatorName",
+    "VehicleJourneyName",
+    "TrainNumbers",
+    "OriginAimedDepartureTime",
+    "DestinationAimedArrivalTime",
+    "BlockRef",
+    "Order",
+    "VisitNumber",
+    "StopPointName",
+    "PlaceName",
+];
+
+fn drop_reason(place: EnclosingElement, element: &str) -> &'static str {
+    match (place, element) {
+        (
+            EnclosingElement::Message | EnclosingElement::Delivery | EnclosingElement::Timetable,
+            _,
+        )
+        | (
+            EnclosingElement::Vehicles | EnclosingElement::Stops | EnclosingElement::Situations,
+            _,
+        ) => EXCHANGE,
+        (EnclosingElement::Ride | EnclosingElement::NextCall, _) if is_call_element(element) => {
+            TIMETABLES
+        }
+        (_, "SituationRef") => "alerts name what they are about",
+        (
+            EnclosingElement::Call
+            | EnclosingElement::MonitoredCall
+            | EnclosingElement::VehicleCall,
+            "PredictionInaccurate",
+        ) => "an uncertainty would have to be a number of seconds",
+        (EnclosingElement::Network, "NetworkRef") => {
+            "only its producer knows which network it names"
+        }
+        (
+            EnclosingElement::JourneyOf | EnclosingElement::Line | EnclosingElement::StopsOf,
+            "RouteRef",
+        ) => NO_FIELD,
+        (_, element) if OF_SCHEDULE.contains(&element) => SCHEDULE,
+        _ => NO_FIELD,
+    }
+}
+
+/// Whether estimated timetables tell it better than vehicles.
+fn is_call_element(element: &str) -> bool {
+    let is_call = matches!(element, "PreviousCalls" | "OnwardCalls" | "Delay");
+    is_call
+        || matches!(
+            call_mapping(EnclosingElement::MonitoredCall, element),
+            Some(ElementMapping::Used)
+        )
+}
+
+#[cfg(test)]
+mod tests;

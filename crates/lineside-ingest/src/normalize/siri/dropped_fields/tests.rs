@@ -1,0 +1,223 @@
+//! Each element that is read changes what comes out, or the losses.
+
+use jiff::tz::TimeZone;
+use lineside_formats::{
+    gtfs_rt::proto::FeedMessage,
+    siri::{self, MessageLimits, sample_delivery_xml},
+};
+
+use super::*;
+use crate::normalize::{SiriIds, siri_to_gtfs_rt};
+
+/// An element, and what is in it: others, or a text.
+#[derive(Clone, Debug, Default)]
+struct Node {
+    name: String,
+    text: String,
+    children: Vec<Node>,
+}
+
+/// Makes a tree of what it is shown, and a list of the ways to its texts.
+#[derive(Default)]
+struct Tree {
+    open: Vec<Node>,
+    ways: Vec<(Vec<String>, String)>,
+}
+
+impl Tree {
+    fn way(&self, last: &str) -> Vec<String> {
+        let names = self.open.iter().skip(1).map(|node| node.name.clone());
+        names.chain([last.to_owned()]).collect()
+    }
+}
+
+impl ElementVisitor for Tree {
+    fn enter_element(&mut self, element: &str) -> bool {
+        self.open.push(Node { name: element.to_owned(), ..Node::default() });
+        true
+    }
+
+    fn leave_element(&mut self) {
+        if let Some(node) = self.open.pop()
+            && let Some(around) = self.open.last_mut()
+        {
+            around.children.push(node);
+        }
+    }
+
+    fn visit_text(&mut self, element: &str, text: &str) {
+        self.ways.push((self.way(element), text.to_owned()));
+        let (name, text) = (element.to_owned(), text.to_owned());
+        if let Some(around) = self.open.last_mut() {
+            around.children.push(Node { name, text, children: Vec::new() });
+        }
+    }
+}
+
+fn tree_of(xml: &str) -> Tree {
+    let (message, problems) =
+        siri::decode_xml(xml.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
+    assert_eq!(problems.total_count(), 0, "{problems:?}");
+    let mut tree = Tree { open: vec![Node::default()], ways: Vec::new() };
+    visit_message(&message, &mut tree);
+    tree
+}
+
+impl Node {
+    /// Puts a text at the end of a way.
+    fn put(&mut self, way: &[String], text: &str) {
+        let [name, rest @ ..] = way else { return };
+        let at = match self.children.iter().rposition(|child| child.name == *name) {
+            Some(at) => at,
+            None => {
+                self.children.push(Node { name: name.clone(), ..Node::default() });
+                self.children.len() - 1
+            }
+        };
+        match rest {
+            [] => self.children[at].text = text.to_owned(),
+            _ => self.children[at].put(rest, text),
+        }
+    }
+
+    fn write(&self, xml: &mut String) {
+        for child in &self.children {
+            xml.push_str(&format!("<{}>{}", child.name, child.text));
+            child.write(xml);
+            xml.push_str(&format!("</{}>", child.name));
+        }
+    }
+}
+
+fn converted(tree: &Node) -> (FeedMessage, ConversionReport) {
+    let mut xml = String::from("<Siri xmlns=\"http://www.siri.org.uk/siri\">");
+    tree.write(&mut xml);
+    xml.push_str("</Siri>");
+    let (message, _) =
+        siri::decode_xml(xml.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
+    let (out, _, losses) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
+    (out, losses)
+}
+
+/// Small deliveries, one of each service, in which each element that can be used is.
+const SMALL: [&str; 5] = [
+    "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame><EstimatedVehicleJourney>\
+     <LineRef>L</LineRef><RecordedCalls><RecordedCall><StopPointRef>R</StopPointRef>\
+     <AimedArrivalTime>2026-11-21T11:50:00Z</AimedArrivalTime>\
+     <AimedDepartureTime>2026-11-21T11:51:00Z</AimedDepartureTime></RecordedCall></RecordedCalls>\
+     <EstimatedCalls><EstimatedCall><StopPointRef>S</StopPointRef>\
+     <AimedArrivalTime>2026-11-21T12:05:00Z</AimedArrivalTime>\
+     <AimedDepartureTime>2026-11-21T12:06:00Z</AimedDepartureTime></EstimatedCall>\
+     </EstimatedCalls></EstimatedVehicleJourney></EstimatedJourneyVersionFrame>\
+     </EstimatedTimetableDelivery>",
+    "<VehicleMonitoringDelivery><VehicleActivity><MonitoredVehicleJourney>\
+     <LineRef>L</LineRef><VehicleJourneyRef>J</VehicleJourneyRef>\
+     <VehicleLocation><Longitude>1</Longitude><Latitude>2</Latitude></VehicleLocation>\
+     <PreviousCalls><PreviousCall><StopPointRef>R</StopPointRef></PreviousCall></PreviousCalls>\
+     <MonitoredCall><StopPointRef>S</StopPointRef>\
+     <AimedArrivalTime>2026-11-21T12:05:00Z</AimedArrivalTime>\
+     <AimedDepartureTime>2026-11-21T12:06:00Z</AimedDepartureTime></MonitoredCall>\
+     <OnwardCalls><OnwardCall><StopPointRef>T</StopPointRef>\
+     <ExpectedArrivalTime>2026-11-21T12:25:00Z</ExpectedArrivalTime>\
+     </OnwardCall></OnwardCalls>\
+     </MonitoredVehicleJourney></VehicleActivity></VehicleMonitoringDelivery>",
+    "<StopMonitoringDelivery><MonitoredStopVisit><MonitoredVehicleJourney>\
+     <LineRef>L</LineRef><VehicleJourneyRef>J</VehicleJourneyRef>\
+     <PreviousCalls><PreviousCall><StopPointRef>R</StopPointRef></PreviousCall></PreviousCalls>\
+     <MonitoredCall><StopPointRef>S</StopPointRef></MonitoredCall>\
+     <OnwardCalls><OnwardCall><StopPointRef>T</StopPointRef></OnwardCall></OnwardCalls>\
+     </MonitoredVehicleJourney></MonitoredStopVisit></StopMonitoringDelivery>",
+    "<SituationExchangeDelivery><Situations><PtSituationElement>\
+     <SituationNumber>N</SituationNumber><Affects><Networks><AffectedNetwork><AffectedLine>\
+     <LineRef>L</LineRef></AffectedLine></AffectedNetwork></Networks></Affects>\
+     </PtSituationElement></Situations></SituationExchangeDelivery>",
+    "<SituationExchangeDelivery><Situations><PtSituationElement>\
+     <SituationNumber>N</SituationNumber></PtSituationElement></Situations>\
+     </SituationExchangeDelivery>",
+];
+
+fn small(delivery: &str) -> Node {
+    let xml = format!(
+        "<Siri xmlns=\"http://www.siri.org.uk/siri\"><ServiceDelivery>{delivery}</ServiceDelivery></Siri>"
+    );
+    let mut tree = tree_of(&xml);
+    tree.open.pop().unwrap()
+}
+
+/// A text that means something where the name of the element does not.
+fn meant<'t>(name: &str, text: &'t str) -> &'t str {
+    match name {
+        "DataFrameRef" => "2026-11-21",
+        "DirectionRef" => "1",
+        "VehicleMode" => "ferry",
+        _ => text,
+    }
+}
+
+/// What the reader takes of a message: the ways to the texts of one delivery in which nothing is missing.
+fn ways() -> Vec<(Vec<String>, String)> {
+    let ways = tree_of(&sample_delivery_xml()).ways;
+    assert!(ways.len() > 500, "{}", ways.len());
+    ways
+}
+
+#[test]
+fn an_element_more_changes_what_comes_out_or_the_losses() {
+    let mut silent = Vec::new();
+    for delivery in SMALL {
+        let without = small(delivery);
+        let service = &without.children[0].children[0].name;
+        let before = converted(&without);
+        for (way, text) in ways().iter().filter(|(way, _)| way.len() < 3 || way[1] == *service) {
+            let mut with = without.clone();
+            // What is there already is taken away instead.
+            if !remove(&mut with, way) {
+                with.put(way, meant(way.last().unwrap(), text));
+            }
+            let (out, losses) = converted(&with);
+            if out == before.0 && losses == before.1 {
+                silent.push(way.join("/"));
+            }
+        }
+    }
+    assert!(silent.is_empty(), "neither used nor lost: {silent:#?}");
+}
+
+/// Takes away what is at the end of a way, if anything is.
+fn remove(node: &mut Node, way: &[String]) -> bool {
+    let [name, rest @ ..] = way else { return false };
+    let before = node.children.len();
+    if rest.is_empty() {
+        node.children.retain(|child| child.name != *name);
+        return node.children.len() < before;
+    }
+    let mut within = node.children.iter_mut().filter(|child| child.name == *name);
+    within.any(|child| remove(child, rest))
+}
+
+#[test]
+fn an_element_that_is_read_and_not_thought_of_is_lost() {
+    for place in [
+        EnclosingElement::Journey,
+        EnclosingElement::Call,
+        EnclosingElement::Situation,
+        EnclosingElement::Affects,
+        EnclosingElement::Delivery,
+    ] {
+        assert!(
+            matches!(element_mapping(place, "Newly", true), ElementMapping::Lost(_)),
+            "{place:?}"
+        );
+    }
+}
+
+#[test]
+fn what_says_the_same_as_nothing_is_no_loss() {
+    let journey = "<LineRef>L</LineRef><VehicleJourneyRef>J</VehicleJourneyRef>\
+                   <Cancellation>false</Cancellation><InPanic>false</InPanic>";
+    let delivery = format!(
+        "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame><EstimatedVehicleJourney>{journey}\
+         </EstimatedVehicleJourney></EstimatedJourneyVersionFrame></EstimatedTimetableDelivery>"
+    );
+    assert_eq!(converted(&small(&delivery)).1.total_dropped(), 0);
+}

@@ -1,0 +1,40 @@
+//! Places that cannot be right. A vehicle there would be drawn in the sea, or nowhere.
+
+use lineside_formats::{
+    Problem,
+    gtfs_rt::proto::{Position, VehiclePosition},
+};
+
+const LATITUDE: &str = "vehicle.position.latitude";
+const LONGITUDE: &str = "vehicle.position.longitude";
+const LATITUDE_MAX: f32 = 90.0;
+const LONGITUDE_MAX: f32 = 180.0;
+/// No vehicle runs so many degrees around 0, 0, which is what trackers say that know nothing; as for stops.
+const NEAR_ORIGIN: f32 = 1.0;
+
+/// Takes a position that cannot be right out of the vehicle, and says what was wrong with it.
+pub(super) fn remove_invalid_position(vehicle: &mut VehiclePosition) -> Option<Problem> {
+    let fault = check_position(vehicle.position.as_ref()?)?;
+    vehicle.position = None;
+    Some(fault)
+}
+
+fn check_position(position: &Position) -> Option<Problem> {
+    let (lat, lon) = (position.latitude, position.longitude);
+    let outside = |field, degrees: f32, max: f32| {
+        let detail =
+            || format!("{degrees} is not within {max} degrees of zero; the position is left out");
+        let inside = degrees.abs() <= max;
+        (!inside).then(|| Problem::new("entity", "number_out_of_range", detail()).with_field(field))
+    };
+    let near_origin = || {
+        let detail =
+            format!("{lat}, {lon} is close to 0, 0, where no vehicle is; the position is left out");
+        let is_near = lat.abs() <= NEAR_ORIGIN && lon.abs() <= NEAR_ORIGIN;
+        let problem = || Problem::new("entity", "point_near_origin", detail).with_field(LATITUDE);
+        is_near.then(problem)
+    };
+    outside(LATITUDE, lat, LATITUDE_MAX)
+        .or_else(|| outside(LONGITUDE, lon, LONGITUDE_MAX))
+        .or_else(near_origin)
+}

@@ -1,0 +1,293 @@
+//! A feed whose producer sends what the operator's own program turns into a format that is read here.
+//!
+//! The producer's bytes are kept and served beside what was made of them, which goes the way of any other body. They go
+//! through the program once: again only when they are others, when the program is configured otherwise, and after a start,
+//! because a program may have become another one under the same name.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lineside_formats::{Format, Problem, Problems};
+use lineside_sync::{Clock, UnixMillis};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::{FeedPoller, JUDGE_INTERVAL, accept::hash_body, reconfigure::answer_poll_request};
+use crate::{
+    config::{FeedConfig, FormatConverter},
+    feed::Feed,
+    fetch::{FailureCode, FetchError, FetchedBody, Redactor},
+    limits::{CONVERSIONS_OF_REAL_TIME, CONVERSIONS_OF_SCHEDULES},
+    snapshot::{Snapshot, default_file_name, media_type},
+    snapshot_store::{SnapshotMetadata, SnapshotStore, SnapshotWriter},
+    source::Secret,
+    subprocess::{self, ProgramOutput, RunFailure},
+};
+
+/// How many programs may run at once. A schedule that takes minutes holds up no real time.
+///
+/// Bound: a feed's task waits for one place at a time, and fetches nothing meanwhile; what it fetches next is the newest.
+#[derive(Clone, Debug)]
+pub(crate) struct ConverterSlots {
+    schedules: Arc<Semaphore>,
+    real_time: Arc<Semaphore>,
+}
+
+impl ConverterSlots {
+    pub(crate) fn new() -> ConverterSlots {
+        ConverterSlots {
+            schedules: Arc::new(Semaphore::new(CONVERSIONS_OF_SCHEDULES)),
+            real_time: Arc::new(Semaphore::new(CONVERSIONS_OF_REAL_TIME)),
+        }
+    }
+
+    fn for_format(&self, format: Format) -> Arc<Semaphore> {
+        Arc::clone(if format.is_schedule() { &self.schedules } else { &self.real_time })
+    }
+}
+
+/// What a feed's task knows of its conversions.
+#[derive(Debug)]
+pub(super) struct ConversionState {
+    slots: ConverterSlots,
+    /// Keeps the producer's own bytes.
+    keeper: SnapshotWriter,
+    /// The hash of what was converted last, and taken.
+    done: Option<u128>,
+    /// What the program said on its way to a good result, until that is taken in.
+    said: Problems,
+}
+
+impl ConversionState {
+    pub(super) fn new(
+        slots: &ConverterSlots,
+        feed: &Feed,
+        snapshots: &Arc<dyn SnapshotStore>,
+        clock: &Arc<dyn Clock>,
+    ) -> ConversionState {
+        let keeper =
+            SnapshotWriter::new(snapshots, clock, feed.conversion_input_key(), feed.config());
+        ConversionState { slots: slots.clone(), keeper, done: None, said: Problems::new() }
+    }
+
+    /// Goes on with a feed that was configured as `before`.
+    pub(super) fn reconfigure(
+        &mut self,
+        feed: &Feed,
+        before: &FeedConfig,
+        snapshots: &dyn SnapshotStore,
+    ) {
+        let config = feed.config();
+        if !config.has_same_source(before) {
+            self.keeper.reconfigure(config);
+        }
+        if config.converter != before.converter {
+            self.done = None;
+        }
+        match (&before.converter, &config.converter) {
+            (None, Some(_)) => feed.keep_as_conversion_input(),
+            (Some(_), None) => {
+                feed.set_conversion_input(None);
+                snapshots.forget_snapshot(&feed.conversion_input_key());
+            }
+            _ => {}
+        }
+    }
+
+    /// What was said is told once, with what it was said of.
+    pub(super) fn take_output_problems(&mut self) -> Problems {
+        std::mem::take(&mut self.said)
+    }
+}
+
+impl FeedPoller {
+    /// Takes the body of a reply. None when the feed was told to retire before it was converted.
+    pub(super) async fn accept_reply(
+        &mut self,
+        body: FetchedBody,
+        retire: &CancellationToken,
+    ) -> Option<Result<&'static str, FetchError>> {
+        let (bytes, status) = (body.bytes.clone(), body.status);
+        let taken = match self.feed.config().converter.clone() {
+            None => self.accept_body(body).await,
+            Some(converter) => self.accept_converted(body, &converter, retire).await?,
+        };
+        Some(taken.map_err(|failure| {
+            // A body that could not be used must not become "not modified" at the next poll.
+            self.fetcher.forget_version();
+            // Of a conversion its own words are told, and not how what it was given began.
+            let is_of_reply = failure.code != FailureCode::Convert;
+            let head = is_of_reply.then(|| self.fetcher.redact_head(&bytes, None));
+            // A decoder's reason may quote the bytes.
+            let failure = match self.fetcher.other_host() {
+                Some(host) => failure.without_detail(&format!(
+                    "the reply of {host}, which it redirects to, cannot be used"
+                )),
+                None => failure,
+            };
+            failure.with_reply(status, bytes.len() as u64, head)
+        }))
+    }
+
+    async fn accept_converted(
+        &mut self,
+        body: FetchedBody,
+        converter: &FormatConverter,
+        retire: &CancellationToken,
+    ) -> Option<Result<&'static str, FetchError>> {
+        self.status.bytes += body.bytes.len() as u64;
+        if body.bytes.is_empty() {
+            return Some(Err(FetchError::new(FailureCode::Empty, "the body is empty")));
+        }
+        let hash = hash_body(&body.bytes).await;
+        let is_old_news = !self.anew && !self.expired && !self.wants_full_answer();
+        if self.conversions.done == Some(hash) && is_old_news {
+            self.confirm_snapshot();
+            return Some(Ok("same"));
+        }
+        let Some(ran) = self.run_converter(body.bytes.clone(), converter, retire).await else {
+            self.fetcher.forget_version();
+            return None;
+        };
+        Some(match ran {
+            Ok(ran) => self.accept_converter_output(ran, body, hash, converter).await,
+            Err(RunFailure { why, said }) => {
+                let shown = self.redact_program_output(&said, converter);
+                let last = shown.lines().rev().find(|line| !line.trim().is_empty());
+                let last = last.map(|line| format!(": {}", line.trim())).unwrap_or_default();
+                let words = format!("{} {why}{last}", describe_converter(converter));
+                Err(FetchError::new(FailureCode::Convert, words).with_head(shown))
+            }
+        })
+    }
+
+    /// Runs the program, once there is a place for it. None when the feed is told to retire meanwhile.
+    async fn run_converter(
+        &mut self,
+        input: Bytes,
+        converter: &FormatConverter,
+        retire: &CancellationToken,
+    ) -> Option<Result<ProgramOutput, RunFailure>> {
+        let config = Arc::clone(self.feed.shared_config());
+        let (slot, clock) =
+            (self.conversions.slots.for_format(converter.to), Arc::clone(&self.clock));
+        let program = converter.program.clone();
+        let run = async move {
+            let place = tokio::select! {
+                biased;
+                place = slot.acquire_owned() => place.ok(),
+                () = clock.sleep(program.timeout) => None,
+            };
+            let Some(_place) = place else {
+                let why = "was not run: others took every place for as long as it may take itself";
+                return Err(RunFailure::from(why.to_owned()));
+            };
+            let (max, id) = (config.max_bytes, config.id.as_str());
+            subprocess::run_strict(&program, input, max, id, &*clock).await
+        };
+        let mut run = Box::pin(run);
+        loop {
+            tokio::select! {
+                biased;
+                () = retire.cancelled() => return None,
+                ran = &mut run => return Some(ran),
+                Some(ask) = self.asks.recv() => answer_poll_request(ask, Ok(())),
+                // What is known grows old meanwhile, as while nothing is asked.
+                () = self.clock.sleep(JUDGE_INTERVAL) => self.refresh_health().await,
+            }
+        }
+    }
+
+    /// What a program has said, as everybody may see it: without the feed's secrets, of which its producer may repeat some, and
+    /// without its own arguments.
+    fn redact_program_output(
+        &self,
+        said: &subprocess::StderrCapture,
+        converter: &FormatConverter,
+    ) -> String {
+        let arguments = converter.program.argument_secrets();
+        let arguments: Vec<&Secret> = arguments.iter().collect();
+        said.redact_text(&Redactor::for_feed(self.feed.config(), &arguments))
+    }
+
+    /// Takes what the program made, and then the bytes that it was made of.
+    async fn accept_converter_output(
+        &mut self,
+        ran: ProgramOutput,
+        body: FetchedBody,
+        hash: u128,
+        converter: &FormatConverter,
+    ) -> Result<&'static str, FetchError> {
+        tracing::debug!(feed = %self.feed.id(), took = ?ran.took, "the feed's bytes were converted");
+        let said = self.redact_program_output(&ran.said, converter);
+        self.conversions.said = parse_complaints(&said);
+        let made = FetchedBody {
+            bytes: ran.output,
+            content_type: None,
+            last_modified: body.last_modified,
+            file_name: None,
+            status: None,
+        };
+        let taken = self.accept_local_body(made).await;
+        self.conversions.said = Problems::new();
+        let outcome = taken.map_err(|failure| {
+            let words = format!(
+                "what {} made cannot be used: {}: {}",
+                describe_converter(converter),
+                failure.code,
+                failure.detail
+            );
+            FetchError::new(FailureCode::Convert, words).with_head(said)
+        })?;
+        self.conversions.done = Some(hash);
+        self.persist_original(body, hash, self.clock.wall_time()).await;
+        Ok(outcome)
+    }
+
+    /// Has the producer's own bytes kept, and then gives them to readers.
+    async fn persist_original(&mut self, body: FetchedBody, hash: u128, now: UnixMillis) {
+        let before = self.feed.conversion_input().map(|held| Arc::clone(held.snapshot()));
+        if let Some(before) = before.as_ref().filter(|before| before.hash == hash) {
+            return self.conversions.keeper.confirm_snapshot(
+                before,
+                SnapshotMetadata::default(),
+                now,
+            );
+        }
+        let (id, format) = (self.feed.id().as_str(), Format::Raw);
+        let snapshot = Snapshot {
+            hash,
+            format,
+            content_type: body
+                .content_type
+                .unwrap_or_else(|| media_type(format, &body.bytes).to_owned()),
+            file_name: body.file_name.unwrap_or_else(|| default_file_name(id, format, &body.bytes)),
+            fetched_at: now,
+            last_modified: Snapshot::changed_at(body.last_modified, now, before.as_deref()),
+            bytes: body.bytes,
+        };
+        if let Some(held) =
+            super::persist::prepare_snapshot(snapshot, Arc::clone(self.feed.shared_config())).await
+        {
+            self.conversions
+                .keeper
+                .save_snapshot(&Arc::clone(held.snapshot()), SnapshotMetadata::default(), now)
+                .await;
+            self.feed.set_conversion_input(Some(held));
+        }
+    }
+}
+
+/// A converter as the operator knows it.
+fn describe_converter(converter: &FormatConverter) -> String {
+    format!("the converter from {} to {}", converter.from, converter.to.as_str())
+}
+
+/// What a program said although its result is good, line by line.
+fn parse_complaints(said: &str) -> Problems {
+    let mut problems = Problems::new();
+    for line in said.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        problems.push(Problem::new("converter", "converter_said", line));
+    }
+    problems
+}

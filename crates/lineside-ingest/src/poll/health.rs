@@ -1,0 +1,97 @@
+//! What a feed's task says of how the feed is doing: to its network, to the archive, and to readers. It is judged between
+//! polls too: data grow old by themselves.
+
+use lineside_formats::Format;
+use lineside_sync::UnixMillis;
+
+use super::FeedPoller;
+use crate::{
+    network::{NetworkGone, NetworkInput},
+    record::FeedRecord,
+};
+
+impl FeedPoller {
+    /// Judges the state anew and tells the network if it changed.
+    pub(super) async fn update_health(&mut self) {
+        let now = self.clock.wall_time();
+        let before = FeedRecord::from_status(&self.feed.status());
+        let data_now = self.data_now();
+        if self.status.format.is_some_and(Format::is_realtime) {
+            self.rules.expectation =
+                self.health.expected_content(self.count_active_trips().await, now);
+        }
+        self.rules.ended = self.feed.service_window().and_then(|it| it.service_end(data_now));
+        self.rules.ttl = self.gbfs_interval().unwrap_or_default();
+        if self.system.is_some() {
+            self.status.of_parts = self.feed.worst_file_trouble();
+        }
+        self.status.update_state(now, data_now, &self.rules);
+        self.archive_state();
+        self.withdraw_records(now).await;
+        let record = FeedRecord::from_status(&self.status);
+        if let Some(input) = self.expire_records(now, &record) {
+            // A network that is gone needs no word of it.
+            let _ = self.send_to_network(input).await;
+            self.expired = true;
+        } else if record != before {
+            let _ = self
+                .send_to_network(NetworkInput::Status { number: self.number, record, now })
+                .await;
+        } else {
+            return;
+        }
+        self.feed.set_status(self.status.clone());
+    }
+
+    /// How many trips its timetable has under way; none without one.
+    pub(super) async fn count_active_trips(&self) -> Option<u32> {
+        let (dataset, now) = (self.feed.network().dataset()?, self.data_now());
+        if let Some(known) = dataset.cached_active_count(now) {
+            return Some(known);
+        }
+        tokio::task::spawn_blocking(move || dataset.count_active_trips(now)).await.ok()
+    }
+
+    /// Tells the archive how the feed is. What a file of a system is like is not said of the whole.
+    pub(super) fn archive_state(&mut self) {
+        if self.queue.is_some() {
+            self.ledger.record_state(&self.status);
+        }
+    }
+
+    pub(super) async fn send_to_network(&self, input: NetworkInput) -> Result<(), NetworkGone> {
+        match &self.queue {
+            Some(queue) => queue.send_input(input).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The present on the clock of this feed's data, which in a recording is the recorded one.
+    pub(super) fn data_now(&self) -> UnixMillis {
+        match self.fetcher.replay_clock() {
+            Some(replay) => replay.recorded_time(self.clock.monotonic()),
+            // The days of a timetable go by the recording that is replayed beside it.
+            None if self.status.format.is_some_and(Format::is_schedule) => {
+                self.feed.network().data_now()
+            }
+            None => self.clock.wall_time(),
+        }
+    }
+
+    /// Takes back what the feed said once it is older than the operator allows.
+    fn expire_records(&mut self, now: UnixMillis, record: &FeedRecord) -> Option<NetworkInput> {
+        let is_real_time = self.status.format.is_some_and(Format::is_realtime);
+        if self.expired || !self.is_expired(now) || !is_real_time {
+            return None;
+        }
+        self.status.entities = 0;
+        self.fetcher.forget_version();
+        Some(NetworkInput::Expire { number: self.number, record: record.clone(), now })
+    }
+
+    /// Whether what is there is older than the operator allows.
+    pub(super) fn is_expired(&self, now: UnixMillis) -> bool {
+        let age = self.status.last_success.map(|at| now.duration_since(at));
+        self.rules.max_age.zip(age).is_some_and(|(max, age)| age > max)
+    }
+}

@@ -1,0 +1,174 @@
+//! Last good bytes on their way to the disk and back: kept before they are served, and taken in again by the next process
+//! before its first poll.
+
+use std::sync::Arc;
+
+use lineside_formats::Format;
+use lineside_sync::UnixMillis;
+
+use super::{Feed, FeedPoller, FetchError, Snapshot};
+use crate::config::SharedConfig;
+use crate::feed::ServedSnapshot;
+use crate::limits;
+use crate::snapshot_store::{
+    CacheValidators, DatasetFacts, SnapshotHead, SnapshotMetadata, describe_source,
+};
+
+/// Gives new bytes to readers, also when polling is stopped while they are on their way to the disk.
+struct PublishGuard<'a> {
+    feed: &'a Feed,
+    snapshot: Option<Snapshot>,
+    held: Option<ServedSnapshot>,
+}
+
+impl Drop for PublishGuard<'_> {
+    fn drop(&mut self) {
+        if let Some(held) = self.held.take() {
+            self.feed.set_current(held);
+        } else if let Some(snapshot) = self.snapshot.take() {
+            self.feed.set_snapshot(snapshot);
+        }
+    }
+}
+
+/// Makes bytes ready to be given out, elsewhere where that takes long.
+pub(super) async fn prepare_snapshot(
+    snapshot: Snapshot,
+    config: SharedConfig,
+) -> Option<ServedSnapshot> {
+    if snapshot.bytes.len() <= limits::COPY_INLINE_BYTES_MAX {
+        return Some(ServedSnapshot::new(snapshot, config));
+    }
+    tokio::task::spawn_blocking(move || ServedSnapshot::new(snapshot, config)).await.ok()
+}
+
+impl FeedPoller {
+    /// Has new bytes kept, and then gives them to readers: what a client was given has to be there after a crash.
+    pub(super) async fn persist_then_publish(&mut self, snapshot: Snapshot, now: UnixMillis) {
+        let said = self.snapshot_metadata(&snapshot);
+        let mut swap =
+            PublishGuard { feed: &self.feed, snapshot: Some(snapshot.clone()), held: None };
+        swap.held = prepare_snapshot(snapshot, Arc::clone(self.feed.shared_config())).await;
+        if let Some(held) = &swap.held {
+            swap.snapshot = None;
+            self.keeper.save_snapshot(&Arc::clone(held.snapshot()), said, now).await;
+        }
+        drop(swap);
+    }
+
+    /// What is kept beside bytes that have been taken in.
+    fn snapshot_metadata(&self, snapshot: &Snapshot) -> SnapshotMetadata {
+        let dataset =
+            self.feed.network().dataset().filter(|dataset| dataset.matches_hash(snapshot.hash));
+        let is_schedule = snapshot.format.is_schedule();
+        // What a source says of its bytes is not said of what was made of them.
+        let is_converted = self.feed.config().converter.is_some();
+        let validators =
+            if is_converted { CacheValidators::default() } else { self.fetcher.validators() };
+        SnapshotMetadata {
+            validators,
+            facts: dataset
+                .filter(|_| is_schedule)
+                .map(|it| DatasetFacts::from_timetable(&it.timetable)),
+        }
+    }
+
+    /// The source has confirmed what is held.
+    pub(super) fn confirm_snapshot(&mut self) {
+        self.record_success();
+        let now = self.clock.wall_time();
+        self.health.record_repeated_message(now);
+        if let Some(snapshot) = self.feed.snapshot() {
+            let said = self.snapshot_metadata(&snapshot);
+            self.keeper.confirm_snapshot(&snapshot, said, now);
+        }
+    }
+
+    /// Takes in the bytes that an earlier process kept, as if they had just come. Its source is asked next, with what it
+    /// said of them.
+    pub(super) async fn restore_snapshot(&mut self) {
+        if std::mem::replace(&mut self.is_begun, true) || self.anew {
+            return;
+        }
+        self.restore_trip_history().await;
+        let Some(snapshot) = self.feed.snapshot() else { return };
+        let is_of = |head: &SnapshotHead| {
+            head.hash == snapshot.hash && head.source == describe_source(self.feed.config())
+        };
+        let restored = self.feed.restored_snapshot().filter(|it| is_of(&it.head)).cloned();
+        // What a system's files say of themselves, and which there are, they alone know, also where a network just goes on.
+        let is_gbfs = snapshot.format == Format::Gbfs;
+        if is_gbfs || restored.as_ref().is_some_and(|it| it.is_to_decode) {
+            self.accept_restored(&snapshot).await;
+        }
+        let Some(head) = restored.map(|it| it.head) else { return };
+        self.keeper.mark_saved(head.hash);
+        self.is_unseen = match snapshot.format {
+            Format::GtfsRt => true,
+            // Of changes the last ones are nothing to look at by themselves.
+            Format::Siri => !self.answers_changes(),
+            _ => false,
+        };
+        if !self.expired && self.feed.config().converter.is_none() {
+            self.fetcher.set_validators(&head.validators);
+        }
+    }
+
+    async fn accept_restored(&mut self, snapshot: &Snapshot) {
+        let before = self.status.clone();
+        let taken = self.decode_restored(snapshot, before.last_success).await;
+        // The source has not been asked for that.
+        self.status.last_success = before.last_success;
+        self.status.last_error = before.last_error;
+        self.status.failures_in_a_row = before.failures_in_a_row;
+        self.status.failing_since = before.failing_since;
+        self.status.update_state(self.clock.wall_time(), self.data_now(), &self.rules);
+        self.feed.set_status(self.status.clone());
+        if let Err(failure) = taken {
+            tracing::warn!(
+                feed = %self.feed.snapshot_key(), code = %failure.code, detail = failure.detail,
+                "the kept bytes are served as they are, but can no longer be read"
+            );
+            // The same bytes are to be looked at again, and not passed over.
+            self.expired = true;
+        }
+    }
+
+    async fn decode_restored(
+        &mut self,
+        snapshot: &Snapshot,
+        confirmed_at: Option<UnixMillis>,
+    ) -> Result<(), FetchError> {
+        let (bytes, now) = (snapshot.bytes.clone(), self.clock.wall_time());
+        let age = confirmed_at.map(|at| now.duration_since(at));
+        let is_too_old = self.rules.max_age.zip(age).is_some_and(|(max, age)| age > max);
+        match snapshot.format {
+            format @ (Format::Gtfs | Format::Netex) => {
+                self.load_schedule(bytes, format, snapshot.fetched_at).await
+            }
+            Format::GtfsRt | Format::Siri if is_too_old => {
+                self.expired = true;
+                Ok(())
+            }
+            // Which files there are is asked all the same.
+            Format::Gbfs if is_too_old && self.system.is_none() => {
+                self.expired = true;
+                Ok(())
+            }
+            Format::GtfsRt => self.accept_message(bytes, now).await,
+            // Only its last changes are kept. What it said before nobody knows any more: a part is not told as the whole.
+            Format::Siri if self.answers_changes() => Ok(()),
+            Format::Siri => {
+                let taken = self.accept_siri(bytes, now).await;
+                // It may be one page of several.
+                self.siri.request_full_state();
+                taken.map(drop)
+            }
+            Format::Gbfs => self.accept_gbfs(&bytes).await,
+            Format::Raw => {
+                self.record_success();
+                Ok(())
+            }
+        }
+    }
+}

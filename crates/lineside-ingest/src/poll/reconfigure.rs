@@ -1,0 +1,168 @@
+//! What a feed's task does when the operator wants something else of it: poll at once, rest, or go on as another feed.
+
+use std::{mem, sync::Arc, time::Duration};
+
+use lineside_formats::Format;
+use lineside_sync::UnixMillis;
+
+use super::{
+    Ask, FeedPoller, JUDGE_INTERVAL, PollerContext, SystemPollers, decoder_crash_failure,
+    siri::PendingTermination,
+};
+use crate::{
+    feed::Feed,
+    fetch::{FetchError, SourceFetcher},
+    health::ContentHistory,
+    inbox::FeedInbox,
+    network::{NetworkInput, NetworkQueue},
+    rate_limit::{RateLimitBucket, RateLimitReservation},
+    status::HealthRules,
+};
+
+impl FeedPoller {
+    /// Where its requests are counted.
+    pub(crate) fn rate_limit_bucket(&self) -> &RateLimitBucket {
+        &self.place
+    }
+
+    /// Goes on as `feed`, which is the same one configured otherwise, or in another place of another network. The next
+    /// poll is when it would have been under the new configuration, at once if its source is another one.
+    pub(crate) fn reconfigure(
+        mut self,
+        feed: Arc<Feed>,
+        number: usize,
+        queue: NetworkQueue,
+        shared: &PollerContext,
+    ) -> FeedPoller {
+        let before = Arc::clone(self.feed.shared_config());
+        let config = Arc::clone(feed.shared_config());
+        let now = self.clock.monotonic();
+        let last_word = self.termination_request();
+        // Its own place first: it is not to stand in its own way.
+        drop(mem::take(&mut self.next));
+        self.conversions.reconfigure(&feed, &before, &*shared.snapshots);
+        let place = mem::replace(&mut self.place, shared.sources.bucket_for_feed(&config));
+        self.rules = HealthRules::from_config(&config);
+        (self.feed, self.number, self.queue) = (feed, number, Some(queue));
+        let is_other_format =
+            config.configured_format().is_some_and(|it| self.status.format != Some(it));
+        if !config.has_same_source(&before) {
+            let fetcher =
+                mem::replace(&mut self.fetcher, SourceFetcher::new(&config, &shared.sources));
+            self.farewell =
+                last_word.map(|question| PendingTermination { fetcher, place, question });
+            self.keeper.reconfigure(&config);
+            self.siri.clear();
+            // The producer that it had knows the key of the inbox that it had.
+            let (inbox, deliveries) = FeedInbox::new((shared.inboxes.keys)());
+            self.feed.set_inbox(inbox);
+            self.deliveries = deliveries;
+            self.anew = true;
+            // Another source may usually tell of more, or of less.
+            self.health = ContentHistory::default();
+            self.due = now;
+        } else {
+            self.fetcher.reconfigure(&config, &shared.sources);
+            if config.siri != before.siri {
+                // What its ids become may have changed, and what is known came by the old ones.
+                self.siri.clear();
+                self.forget_content();
+                self.due = now;
+            }
+            let is_converted_otherwise = config.converter != before.converter;
+            if is_converted_otherwise || is_other_format && self.status.format.is_some() {
+                // The same bytes say something else now.
+                self.fetcher.forget_version();
+                self.anew = true;
+                self.due = now;
+            } else if let Some(ended_at) = self.ended_at.filter(|_| config.siri == before.siri) {
+                self.due = ended_at + self.compute_wait();
+            }
+        }
+        self.next = self.place.reserve_from(self.due, now);
+        self.restart_system(shared);
+        self
+    }
+
+    /// The files of a system are asked for as it is configured now, once its discovery file has been read again.
+    fn restart_system(&mut self, shared: &PollerContext) {
+        let is_system = self.feed.config().format == Some(Format::Gbfs);
+        self.system = is_system.then(|| SystemPollers::new(shared, self.network_link()));
+        self.is_begun &= !is_system;
+        let (parts, now) = (self.feed.gbfs_files(), self.clock.wall_time());
+        if is_system {
+            parts.iter().for_each(|part| part.feed.mark_unpolled(now));
+        } else {
+            self.feed.set_gbfs_files(Vec::new());
+            self.status.of_parts = None;
+            parts
+                .iter()
+                .for_each(|part| shared.snapshots.forget_snapshot(&part.feed.snapshot_key()));
+        }
+    }
+
+    /// Ends for good, without a server that ends.
+    pub(crate) async fn end_polling(mut self) {
+        self.terminate_subscription().await;
+    }
+
+    /// What came before is not known any more: the same bytes are to come again, and to be taken.
+    pub(crate) fn forget_content(&mut self) {
+        self.fetcher.forget_version();
+        self.expired = true;
+    }
+
+    /// Polls at once, if the budget has room for it; else the answer says when it will.
+    pub(super) fn poll_immediately(&mut self, ask: Ask) {
+        let now = self.clock.monotonic();
+        drop(mem::take(&mut self.next));
+        let first = self.place.reserve_from(now, now);
+        if first.reserved_at() <= now {
+            self.next = first;
+            self.system.iter().for_each(SystemPollers::poll_immediately);
+            return answer_poll_request(ask, Ok(()));
+        }
+        let wait = first.reserved_at().saturating_sub(now);
+        drop(first);
+        self.next = self.place.reserve_from(self.due, now);
+        answer_poll_request(ask, Err(wait));
+    }
+
+    /// Leaves its source alone, for ever: it ends with the task. What is known grows old meanwhile, which is told.
+    pub(super) async fn pause_polling(&mut self) {
+        // Others may have its place.
+        self.next = RateLimitReservation::default();
+        self.status.next_poll = None;
+        self.terminate_subscription().await;
+        loop {
+            self.update_health().await;
+            self.ledger.record_pause(&self.feed, &self.status);
+            self.feed.set_status(self.status.clone());
+            tokio::select! {
+                biased;
+                // Without an answer: it was paused after the wish was made.
+                Some(ask) = self.asks.recv() => drop(ask),
+                () = self.clock.sleep(JUDGE_INTERVAL) => {}
+            }
+        }
+    }
+
+    /// What comes now is of another kind than what came before: that is over.
+    pub(super) async fn clear_other_format(
+        &self,
+        format: Format,
+        now: UnixMillis,
+    ) -> Result<(), FetchError> {
+        let before = self.feed.snapshot().map(|snapshot| snapshot.format);
+        if before.is_none_or(|before| before == format) {
+            return Ok(());
+        }
+        let clear = NetworkInput::Clear { number: self.number, now };
+        self.send_to_network(clear).await.map_err(|_| decoder_crash_failure())
+    }
+}
+
+/// Who asked may be gone.
+pub(super) fn answer_poll_request(ask: Ask, said: Result<(), Duration>) {
+    let _ = ask.send(said);
+}

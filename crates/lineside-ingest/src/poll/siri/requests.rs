@@ -1,0 +1,292 @@
+//! What a producer of SIRI is asked.
+
+use lineside_formats::siri::{
+    EstimatedTimetableRequest, MessagePayload, ServiceRequest, SiriMessage, SiriTime,
+    SituationExchangeRequest, SoapExchange, StopMonitoringRequest, VehicleMonitoringRequest,
+    encode_soap, encode_xml,
+};
+use lineside_sync::UnixMillis;
+use smol_str::{SmolStr, ToSmolStr, format_smolstr};
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+use crate::{
+    config::FeedConfig,
+    fetch::{PostRequest, SourceRequest},
+    source::{Secret, SiriEnvelope, SiriMode, SiriService, SiriSource},
+};
+
+/// The version of SIRI in which requests are made: what each producer has.
+pub(super) const VERSION: &str = "2.0";
+
+/// The requests of one feed.
+#[derive(Debug)]
+pub(crate) struct SiriRequests {
+    rng: fastrand::Rng,
+    /// Under what name of ours a producer remembers what it has answered.
+    session: u64,
+}
+
+impl SiriRequests {
+    pub(crate) fn new(seed: u64) -> SiriRequests {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        SiriRequests { session: rng.u64(..), rng }
+    }
+
+    /// The next answers are to hold all that there is.
+    pub(super) fn request_full_state(&mut self) {
+        self.session = self.rng.u64(..);
+    }
+
+    /// What is asked now.
+    pub(crate) fn next_request(&mut self, config: &FeedConfig, now: UnixMillis) -> SourceRequest {
+        let Some(source) = config.siri.as_deref() else { return SourceRequest::Plain };
+        match (source.mode, &source.requestor_ref) {
+            (SiriMode::Lite, None) => SourceRequest::Plain,
+            (SiriMode::Lite, Some(requestor)) => {
+                SourceRequest::Parameter("requestorId", self.requestor_name(source, requestor))
+            }
+            (SiriMode::Request, _) => self.build_request(source, now),
+            // What is asked then depends on what was agreed on before.
+            (SiriMode::Subscribe, _) => SourceRequest::Plain,
+        }
+    }
+
+    /// By what name of ours we ask. Who answers with changes, and remembers an earlier process of ours, would leave out what
+    /// that one was told.
+    fn requestor_name(&self, source: &SiriSource, requestor: &Secret) -> String {
+        match source.answers_changes() {
+            true => session_name(requestor, self.session),
+            false => requestor.reveal().to_owned(),
+        }
+    }
+
+    fn build_request(&mut self, source: &SiriSource, now: UnixMillis) -> SourceRequest {
+        let id: SmolStr = format_smolstr!("lineside-{:016x}", self.rng.u64(..));
+        let mut request = build_service_request(source, now, &id);
+        if let Some(requestor) = &source.requestor_ref {
+            request.requestor_ref = Some(self.requestor_name(source, requestor).into());
+        }
+        let action = source.services.first().map_or("", soap_action);
+        build_post(source, MessagePayload::ServiceRequest(request), action)
+    }
+}
+
+/// Under what name of ours a producer remembers what it has answered. One that remembers an earlier process of ours would
+/// leave out what that one was told. Producers repeat such names, and what they answer is shown to everybody: so it tells
+/// nothing of the requestor, which is a secret.
+fn session_name(requestor: &Secret, session: u64) -> String {
+    let hash = xxh3_128_with_seed(requestor.reveal().as_bytes(), session);
+    format!("lineside-{hash:032x}")
+}
+
+/// Something to send, in the envelope that the producer wants; `action` is what SOAP calls it.
+pub(super) fn build_post(
+    source: &SiriSource,
+    payload: MessagePayload,
+    action: &'static str,
+) -> SourceRequest {
+    let message = SiriMessage { version: Some(VERSION.into()), payloads: vec![payload] };
+    let (body, action) = match source.envelope {
+        SiriEnvelope::Xml => (encode_xml(&message), None),
+        SiriEnvelope::Soap => (encode_soap(&message, SoapExchange::Answer), Some(action)),
+    };
+    SourceRequest::Post(PostRequest {
+        body: body.into(),
+        content_type: "text/xml; charset=utf-8",
+        action,
+        secret: None,
+    })
+}
+
+/// What the operation is called that asks for a service.
+fn soap_action(service: &SiriService) -> &'static str {
+    match service {
+        SiriService::Timetables => "GetEstimatedTimetable",
+        SiriService::Vehicles => "GetVehicleMonitoring",
+        SiriService::Situations => "GetSituationExchange",
+        SiriService::Stops => "GetStopMonitoring",
+    }
+}
+
+fn build_service_request(source: &SiriSource, now: UnixMillis, id: &SmolStr) -> ServiceRequest {
+    let version = Some(SmolStr::new_static(VERSION));
+    let at = SiriTime::from_millis(now.0);
+    let own = source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr());
+    let mut request = ServiceRequest {
+        request_timestamp: at,
+        // The schema wants a name. One that was there before would be told changes by who remembers names.
+        requestor_ref: own.or_else(|| Some(id.clone())),
+        message_identifier: Some(id.clone()),
+        ..ServiceRequest::default()
+    };
+    let part = |name: &str| Some(format_smolstr!("{id}-{name}"));
+    for service in &source.services {
+        match service {
+            SiriService::Timetables => {
+                request.estimated_timetables.push(EstimatedTimetableRequest {
+                    version: version.clone(),
+                    request_timestamp: at,
+                    message_identifier: part("et"),
+                    ..EstimatedTimetableRequest::default()
+                });
+            }
+            SiriService::Vehicles => request.vehicle_monitorings.push(VehicleMonitoringRequest {
+                version: version.clone(),
+                request_timestamp: at,
+                message_identifier: part("vm"),
+                ..VehicleMonitoringRequest::default()
+            }),
+            SiriService::Situations => {
+                request.situation_exchanges.push(SituationExchangeRequest {
+                    version: version.clone(),
+                    request_timestamp: at,
+                    message_identifier: part("sx"),
+                    ..SituationExchangeRequest::default()
+                });
+            }
+            SiriService::Stops => {
+                let stops = source.stops.iter().zip(1..);
+                request.stop_monitorings.extend(stops.map(|(stop, number)| {
+                    StopMonitoringRequest {
+                        version: version.clone(),
+                        request_timestamp: at,
+                        message_identifier: part(&format!("sm-{number}")),
+                        monitoring_ref: Some(stop.to_smolstr()),
+                        ..StopMonitoringRequest::default()
+                    }
+                }));
+            }
+        }
+    }
+    request
+}
+
+#[cfg(test)]
+pub(in crate::poll::siri) mod tests {
+    use jiff::tz::TimeZone;
+    use lineside_formats::siri::{self, MessageLimits};
+
+    use super::*;
+    use crate::{
+        config::FeedId,
+        source::{SiriAnswers, SourceLocation},
+    };
+
+    fn request_for_source(source: SiriSource) -> SourceRequest {
+        let url = SourceLocation::parse("https://a.example/siri").unwrap();
+        let mut config = FeedConfig::new(FeedId::new("a").unwrap(), url);
+        config.siri = Some(source.into());
+        SiriRequests::new(7).next_request(&config, UnixMillis(1_795_262_400_000))
+    }
+
+    fn source(services: &[SiriService], envelope: SiriEnvelope) -> SiriSource {
+        SiriSource {
+            services: services.to_vec(),
+            mode: SiriMode::Request,
+            requestor_ref: Some(Secret::new("opendata")),
+            envelope,
+            stops: vec!["A".to_owned(), "B".to_owned()],
+            ..SiriSource::default()
+        }
+    }
+
+    fn request(question: SourceRequest) -> ServiceRequest {
+        let SourceRequest::Post(post) = question else { panic!("{question:?}") };
+        let (message, problems) =
+            siri::decode_message(&post.body, &TimeZone::UTC, &MessageLimits::default()).unwrap();
+        assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
+        let Some(MessagePayload::ServiceRequest(request)) = message.payloads.into_iter().next()
+        else {
+            panic!("no request of a service")
+        };
+        request
+    }
+
+    /// Compares a message with the golden file, or writes it where `LINESIDE_BLESS` is set.
+    pub(in crate::poll::siri) fn golden(name: &str, text: &str) {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let (path, text) = (folder.join(name), text.replace("><", ">\n<") + "\n");
+        if std::env::var_os("LINESIDE_BLESS").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        assert_eq!(text, std::fs::read_to_string(&path).unwrap_or_default(), "{name}");
+    }
+
+    #[test]
+    fn a_request_for_a_service_is_as_the_schema_has_it() {
+        for service in SiriService::ALL {
+            let asked = request_for_source(source(&[*service], SiriEnvelope::Xml));
+            let SourceRequest::Post(post) = &asked else { panic!("{asked:?}") };
+            let text = std::str::from_utf8(&post.body).unwrap();
+            golden(&format!("siri-request-{service}.xml"), text);
+        }
+    }
+
+    #[test]
+    fn one_request_asks_for_all_services_and_stops() {
+        let asked = request(request_for_source(source(SiriService::ALL, SiriEnvelope::Xml)));
+        assert_eq!(asked.requestor_ref.as_deref(), Some("opendata"));
+        assert_eq!(asked.request_timestamp, SiriTime::from_millis(1_795_262_400_000));
+        let stops: Vec<_> =
+            asked.stop_monitorings.iter().filter_map(|it| it.monitoring_ref.as_deref()).collect();
+        assert_eq!(stops, ["A", "B"]);
+        let single = [
+            asked.estimated_timetables.len(),
+            asked.vehicle_monitorings.len(),
+            asked.situation_exchanges.len(),
+        ];
+        assert_eq!(single, [1, 1, 1]);
+    }
+
+    #[test]
+    fn who_has_no_name_is_nobody_who_asked_before() {
+        let nameless = SiriSource {
+            requestor_ref: None,
+            ..source(&[SiriService::Timetables], SiriEnvelope::Xml)
+        };
+        let url = SourceLocation::parse("https://a.example/siri").unwrap();
+        let mut config = FeedConfig::new(FeedId::new("a").unwrap(), url);
+        config.siri = Some(nameless.into());
+        let mut questions = SiriRequests::new(7);
+        let mut name =
+            || request(questions.next_request(&config, UnixMillis(0))).requestor_ref.unwrap();
+        assert_ne!(name(), name());
+    }
+
+    #[test]
+    fn soap_names_the_operation() {
+        let question = request_for_source(source(&[SiriService::Vehicles], SiriEnvelope::Soap));
+        let SourceRequest::Post(post) = &question else { panic!("{question:?}") };
+        assert_eq!(post.action, Some("GetVehicleMonitoring"));
+        assert_eq!(request(question).vehicle_monitorings.len(), 1);
+    }
+
+    #[test]
+    fn an_address_of_siri_lite_is_asked_for_changes_under_a_name_of_its_own() {
+        let lite = SiriSource {
+            mode: SiriMode::Lite,
+            ..source(&[SiriService::Timetables], SiriEnvelope::Xml)
+        };
+        let SourceRequest::Parameter("requestorId", name) = request_for_source(lite.clone()) else {
+            panic!()
+        };
+        assert!(name.starts_with("lineside-") && name.len() == 41, "{name}");
+        assert!(!name.contains("opendata"), "{name}");
+        let opendata = Secret::new("opendata");
+        assert_eq!(session_name(&opendata, 1), session_name(&opendata, 1));
+        assert_ne!(session_name(&opendata, 1), session_name(&opendata, 2));
+        assert_ne!(session_name(&opendata, 1), session_name(&Secret::new("other"), 1));
+        assert!(matches!(request_for_source(SiriSource::default()), SourceRequest::Plain));
+        let whole = SiriSource { answers: Some(SiriAnswers::Whole), ..lite.clone() };
+        let SourceRequest::Parameter("requestorId", name) = request_for_source(whole) else {
+            panic!()
+        };
+        assert_eq!(name, "opendata", "who is told all needs no other name");
+        let changes = SiriSource {
+            answers: Some(SiriAnswers::Changes),
+            ..source(&[SiriService::Timetables], SiriEnvelope::Xml)
+        };
+        let name = request(request_for_source(changes)).requestor_ref.unwrap();
+        assert!(name.starts_with("lineside-") && name.len() == 41, "{name}");
+    }
+}

@@ -1,0 +1,127 @@
+//! What a producer says of a subscription, besides what it brings.
+
+use lineside_formats::siri::{MessagePayload, SiriMessage, SiriTime};
+use smol_str::SmolStr;
+
+/// What a producer says besides its news.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::poll) enum SubscriptionEvent {
+    /// It goes on, and has been up since then.
+    Alive(Option<SiriTime>),
+    /// The subscription is over.
+    Over,
+    /// There is something to be fetched.
+    Ready,
+    /// Another one is over, such as one of an earlier configuration or of another server that goes by the same name.
+    OtherOver,
+}
+
+impl SubscriptionEvent {
+    /// What is said besides news to whom subscribes by these names; none where nothing is said of a subscription.
+    pub(in crate::poll::siri) fn from_message(
+        message: &SiriMessage,
+        names: &[SmolStr],
+    ) -> Option<SubscriptionEvent> {
+        message.payloads.iter().find_map(|payload| match payload {
+            MessagePayload::HeartbeatNotification(it) if it.status == Some(false) => {
+                Some(SubscriptionEvent::Over)
+            }
+            MessagePayload::HeartbeatNotification(it) => {
+                Some(SubscriptionEvent::Alive(it.service_started_time))
+            }
+            MessagePayload::SubscriptionTerminatedNotification(it) => {
+                let over = &it.subscription_refs;
+                let is_ours = over.is_empty() || over.iter().any(|name| names.contains(name));
+                Some(if is_ours { SubscriptionEvent::Over } else { SubscriptionEvent::OtherOver })
+            }
+            MessagePayload::DataReadyNotification(_) => Some(SubscriptionEvent::Ready),
+            _ => None,
+        })
+    }
+
+    /// What is said to whom asks whether the producer is there; none where that is not said.
+    pub(super) fn from_check_status(message: &SiriMessage) -> Option<SubscriptionEvent> {
+        message.payloads.iter().find_map(|payload| match payload {
+            MessagePayload::CheckStatusResponse(it) if it.status == Some(false) => {
+                Some(SubscriptionEvent::Over)
+            }
+            MessagePayload::CheckStatusResponse(it) => {
+                Some(SubscriptionEvent::Alive(it.service_started_time))
+            }
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+    use lineside_formats::siri::{self, MessageLimits};
+
+    use super::*;
+
+    fn message(inside: &str) -> SiriMessage {
+        let body = format!("<Siri xmlns=\"http://www.siri.org.uk/siri\">{inside}</Siri>");
+        siri::decode_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap().0
+    }
+
+    fn word(inside: &str) -> Option<SubscriptionEvent> {
+        SubscriptionEvent::from_message(
+            &message(inside),
+            &["lineside-a-et".into(), "lineside-a-vm".into()],
+        )
+    }
+
+    fn beat(inside: &str) -> Option<SubscriptionEvent> {
+        word(&format!("<HeartbeatNotification>{inside}</HeartbeatNotification>"))
+    }
+
+    #[test]
+    fn words_are_told_from_news() {
+        assert_eq!(beat("<Status>true</Status>"), Some(SubscriptionEvent::Alive(None)));
+        assert_eq!(beat("<Status>false</Status>"), Some(SubscriptionEvent::Over));
+        let started = "<ServiceStartedTime>2026-11-21T13:00:00Z</ServiceStartedTime>";
+        assert_eq!(
+            beat(started),
+            Some(SubscriptionEvent::Alive(SiriTime::from_millis(1_795_266_000_000)))
+        );
+        let over = "<SubscriptionTerminatedNotification></SubscriptionTerminatedNotification>";
+        assert_eq!(word(over), Some(SubscriptionEvent::Over));
+        let ready = "<DataReadyNotification></DataReadyNotification>";
+        assert_eq!(word(ready), Some(SubscriptionEvent::Ready));
+        for (names, expected) in [
+            (["lineside-b-et", "lineside-a-vm"], SubscriptionEvent::Over),
+            (["lineside-b-et", "lineside-a"], SubscriptionEvent::OtherOver),
+        ] {
+            let names = names.map(|name| format!("<SubscriptionRef>{name}</SubscriptionRef>"));
+            let over = over.replace("><", &format!(">{}<", names.concat()));
+            assert_eq!(word(&over), Some(expected), "{over}");
+        }
+        assert_eq!(word("<ServiceDelivery></ServiceDelivery>"), None);
+    }
+
+    #[test]
+    fn a_status_says_whether_a_producer_is_there_and_since_when() {
+        let check = |inside: &str| {
+            let status = format!("<CheckStatusResponse>{inside}</CheckStatusResponse>");
+            SubscriptionEvent::from_check_status(&message(&status))
+        };
+        let started = "<ServiceStartedTime>2026-11-21T13:00:00Z</ServiceStartedTime>";
+        let since = SiriTime::from_millis(1_795_266_000_000);
+        assert_eq!(check(""), Some(SubscriptionEvent::Alive(None)));
+        assert_eq!(
+            check(&format!("<Status>true</Status>{started}")),
+            Some(SubscriptionEvent::Alive(since))
+        );
+        assert_eq!(
+            check(&format!("<Status>false</Status>{started}")),
+            Some(SubscriptionEvent::Over)
+        );
+        assert_eq!(
+            SubscriptionEvent::from_check_status(&message(
+                "<SubscriptionResponse></SubscriptionResponse>"
+            )),
+            None
+        );
+    }
+}

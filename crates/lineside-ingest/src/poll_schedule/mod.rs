@@ -1,0 +1,218 @@
+//! When a source is asked: a decision from how its feed is doing and what its producer said, and nothing else.
+//!
+//! It never looks at a clock and never waits; whoever polls does (docs/operate/manners.md has the rules in words).
+
+mod stagger;
+
+use std::time::Duration;
+
+pub(crate) use stagger::StartStagger;
+
+use crate::limits::{
+    BACKOFF_MAX, FRESH_POLLS_MAX, FRESH_TIME_MAX, POLL_MIN, RETRY_AFTER_LEAST_MAX,
+};
+
+/// A feed in trouble is asked again after this time at first, if its polls are rarer.
+const RETRY_FIRST: Duration = Duration::from_secs(15);
+/// Its waits grow to this many times the first one.
+const RETRY_GROWTH_MAX: u32 = 8;
+/// How much a wait may differ from the interval, so that feeds of one producer drift apart.
+const JITTER: f64 = 0.05;
+/// The same for a feed in trouble: what failed together is not to come back together.
+const JITTER_IN_TROUBLE: f64 = 0.2;
+
+/// What a producer said about the next request, in its last reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PollAdvice {
+    /// How long the reply stays fresh.
+    pub(crate) fresh_for: Option<Duration>,
+    /// How long to stay away after a refusal.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+/// What the next wait is decided by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PollSchedule {
+    /// How often the operator wants the feed polled.
+    pub(crate) interval: Duration,
+    /// How long the operator takes a reply as fresh in any case.
+    pub(crate) ttl: Duration,
+    /// Failures since the last success.
+    pub(crate) failures_in_a_row: u32,
+    /// What the producer said.
+    pub(crate) advice: PollAdvice,
+}
+
+impl PollSchedule {
+    /// How long until the source is asked again.
+    pub(crate) fn next_wait(&self, rng: &mut fastrand::Rng) -> Duration {
+        let interval = self.interval.max(POLL_MIN);
+        let (usual, floor) = match self.failures_in_a_row {
+            0 => (jitter_wait(interval, JITTER, rng), self.freshness_wait(interval)),
+            n => (
+                jitter_wait(backoff_delay(interval, n), JITTER_IN_TROUBLE, rng),
+                self.retry_after_wait(interval),
+            ),
+        };
+        // What a producer asked for is never undercut, so chance only adds to it.
+        if usual >= floor { usual } else { floor + floor.mul_f64(JITTER * rng.f64()) }
+    }
+
+    fn freshness_wait(&self, interval: Duration) -> Duration {
+        let said = self.advice.fresh_for.unwrap_or_default();
+        self.ttl.max(said.min(longest_obeyed_wait(interval)))
+    }
+
+    fn retry_after_wait(&self, interval: Duration) -> Duration {
+        let said = self.advice.retry_after.unwrap_or_default();
+        said.min(longest_obeyed_wait(interval).max(RETRY_AFTER_LEAST_MAX))
+    }
+}
+
+/// How long to leave somebody in peace who gave nothing for so many times in a row.
+pub(crate) fn retry_delay(first: Duration, failures_in_a_row: u32, advice: PollAdvice) -> Duration {
+    let said = advice.retry_after.unwrap_or_default().min(RETRY_AFTER_LEAST_MAX);
+    backoff_delay(first, failures_in_a_row.max(1)).max(said)
+}
+
+/// A producer may stretch a wait up to here: a slip of its pen must not silence a feed.
+fn longest_obeyed_wait(interval: Duration) -> Duration {
+    interval.saturating_mul(FRESH_POLLS_MAX).min(FRESH_TIME_MAX).max(interval)
+}
+
+/// One probe at a time, each twice as far from the last as that was from the one before it.
+fn backoff_delay(interval: Duration, failures_in_a_row: u32) -> Duration {
+    let first = interval.min(RETRY_FIRST);
+    let most = interval.max(first * RETRY_GROWTH_MAX).min(BACKOFF_MAX.max(first));
+    let doubled = 1_u32.checked_shl(failures_in_a_row - 1).unwrap_or(u32::MAX);
+    first.saturating_mul(doubled).min(most)
+}
+
+fn jitter_wait(wait: Duration, share: f64, rng: &mut fastrand::Rng) -> Duration {
+    wait.mul_f64(1.0 + share * (rng.f64() * 2.0 - 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn asked(interval: u64) -> PollSchedule {
+        PollSchedule {
+            interval: Duration::from_secs(interval),
+            ttl: Duration::ZERO,
+            failures_in_a_row: 0,
+            advice: PollAdvice::default(),
+        }
+    }
+
+    /// Waits of many chances lie within these bounds, in seconds.
+    #[track_caller]
+    fn check(asked: PollSchedule, least: f64, most: f64) {
+        for seed in 0..200 {
+            let wait = asked.next_wait(&mut fastrand::Rng::with_seed(seed)).as_secs_f64();
+            assert!((least..=most).contains(&wait), "{wait} is not within {least} to {most}");
+        }
+    }
+
+    fn fresh(seconds: u64) -> PollAdvice {
+        PollAdvice { fresh_for: Some(Duration::from_secs(seconds)), retry_after: None }
+    }
+
+    #[test]
+    fn who_gives_no_token_is_asked_more_and_more_rarely() {
+        let after = |times, said| retry_delay(5 * SECOND, times, said).as_secs();
+        assert_eq!(
+            [1, 2, 3, 4, 5, 99].map(|n| after(n, PollAdvice::default())),
+            [5, 10, 20, 40, 40, 40]
+        );
+        assert_eq!(after(1, refused(120)), 120);
+        assert_eq!(after(4, refused(7)), 40);
+        assert_eq!(after(1, refused(u64::MAX)), RETRY_AFTER_LEAST_MAX.as_secs());
+    }
+
+    fn refused(seconds: u64) -> PollAdvice {
+        PollAdvice { fresh_for: None, retry_after: Some(Duration::from_secs(seconds)) }
+    }
+
+    #[test]
+    fn polls_come_about_once_an_interval() {
+        check(asked(100), 95.0, 105.0);
+    }
+
+    #[test]
+    fn a_poll_is_not_sooner_than_the_reply_stays_fresh_and_never_rarer_than_the_bound() {
+        check(PollSchedule { advice: fresh(60), ..asked(15) }, 60.0, 63.0);
+        // Ten polls of 15 s, whatever the producer says.
+        check(PollSchedule { advice: fresh(86_400), ..asked(15) }, 150.0, 158.0);
+        // A reply that ages sooner than the operator polls changes nothing.
+        check(PollSchedule { advice: fresh(5), ..asked(100) }, 95.0, 105.0);
+        // Nor is an interval of a week cut to the bound of a day.
+        check(
+            PollSchedule { advice: fresh(700_000), ..asked(604_800) },
+            604_800.0 * 0.95,
+            640_000.0,
+        );
+    }
+
+    #[test]
+    fn the_operators_ttl_is_the_least() {
+        let ttl = Duration::from_secs(300);
+        check(PollSchedule { ttl, ..asked(15) }, 300.0, 315.0);
+        check(PollSchedule { ttl, advice: fresh(1), ..asked(15) }, 300.0, 315.0);
+    }
+
+    #[test]
+    fn who_asks_to_be_left_alone_is_left_alone() {
+        let failing = PollSchedule { failures_in_a_row: 1, ..asked(15) };
+        check(PollSchedule { advice: refused(120), ..failing }, 120.0, 126.0);
+        check(PollSchedule { advice: refused(0), ..failing }, 12.0, 18.0);
+        // An hour at most, unless ten polls are longer.
+        check(PollSchedule { advice: refused(1_000_000), ..failing }, 3_600.0, 3_780.0);
+        let schedule = PollSchedule { failures_in_a_row: 1, ..asked(3_600) };
+        check(PollSchedule { advice: refused(20_000), ..schedule }, 20_000.0, 21_000.0);
+    }
+
+    #[test]
+    fn waits_double_in_trouble_up_to_a_bound() {
+        let waits = [(1, 15.0), (2, 30.0), (3, 60.0), (4, 120.0), (5, 120.0), (200, 120.0)];
+        for (failures_in_a_row, seconds) in waits {
+            check(PollSchedule { failures_in_a_row, ..asked(15) }, seconds * 0.8, seconds * 1.2);
+        }
+        // A schedule is not left for an hour because it failed once.
+        check(PollSchedule { failures_in_a_row: 50, ..asked(3_600) }, 240.0, 360.0);
+    }
+
+    proptest! {
+        #[test]
+        fn no_wait_is_shorter_than_what_is_obeyed_nor_longer_than_its_bound(
+            interval in 0_u64..700_000, ttl in 0_u64..100_000, failures_in_a_row in 0_u32..80,
+            fresh_for in proptest::option::of(0_u64..u64::MAX),
+            retry_after in proptest::option::of(0_u64..u64::MAX), seed: u64,
+        ) {
+            let advice = PollAdvice {
+                fresh_for: fresh_for.map(Duration::from_secs),
+                retry_after: retry_after.map(Duration::from_secs),
+            };
+            let asked = PollSchedule {
+                interval: Duration::from_secs(interval),
+                ttl: Duration::from_secs(ttl),
+                failures_in_a_row,
+                advice,
+            };
+            let wait = asked.next_wait(&mut fastrand::Rng::with_seed(seed));
+            let interval = asked.interval.max(POLL_MIN);
+            let bound = longest_obeyed_wait(interval).max(asked.ttl).max(RETRY_AFTER_LEAST_MAX);
+            prop_assert!(wait <= bound.mul_f64(1.21) + SECOND);
+            if failures_in_a_row == 0 {
+                let fresh_for = advice.fresh_for.unwrap_or_default();
+                prop_assert!(wait >= fresh_for.min(longest_obeyed_wait(interval)) && wait >= asked.ttl);
+            } else {
+                prop_assert!(wait >= advice.retry_after.unwrap_or_default().min(RETRY_AFTER_LEAST_MAX));
+            }
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Whatever the feeds: no window of a rate is passed, no host that wants it so is asked twice at a time, nobody starves.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    pin::{Pin, pin},
+    rc::Rc,
+    task::{Context, Waker},
+};
+
+use lineside_sync::{SimulatedClock, UnixMillis};
+use proptest::prelude::*;
+
+use super::*;
+use crate::source::{Secret, SourceLocation};
+
+/// How long the feeds ask.
+const HORIZON: Duration = Duration::from_secs(20 * 60);
+
+/// A feed of a test.
+#[derive(Clone, Debug)]
+struct Wish {
+    host: u8,
+    /// The key that it shows; none for 0.
+    key: u8,
+    rate: Option<(u32, bool)>,
+    serial: bool,
+    /// Seconds between the end of a request and the next one, if nobody stands in the way.
+    interval: u64,
+    /// Seconds that its producer takes.
+    service: u64,
+}
+
+impl Wish {
+    fn rate(&self) -> Option<RequestRate> {
+        let (count, minutes) = self.rate?;
+        Some(RequestRate::parse(&format!("{count}/{}", if minutes { "min" } else { "s" })).unwrap())
+    }
+
+    fn feed(&self, number: usize) -> FeedConfig {
+        let url = format!("https://{}.example/{number}", self.host);
+        let id = FeedId::new(&format!("f{number}")).unwrap();
+        let mut feed = FeedConfig::new(id, SourceLocation::parse(&url).unwrap());
+        (feed.rate, feed.serial) = (self.rate(), self.serial);
+        if self.key > 0 {
+            feed.headers = vec![("x-key".to_owned(), Secret::new(self.key.to_string()))];
+        }
+        feed
+    }
+}
+
+/// One request, as its feed lived it.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    feed: usize,
+    /// When it was wanted, when it was booked for, when it was sent and when it ended.
+    wanted: Duration,
+    booked: Duration,
+    began: Duration,
+    ended: Duration,
+}
+
+/// What was sent, and how often anything began or ended.
+#[derive(Clone, Default)]
+struct Log {
+    sent: Rc<RefCell<Vec<Sent>>>,
+    steps: Rc<Cell<u64>>,
+}
+
+async fn ask(number: usize, wish: Wish, place: RateLimitBucket, clock: SimulatedClock, log: Log) {
+    let mut wanted = Duration::ZERO;
+    while wanted < HORIZON {
+        let booking = place.reserve_from(wanted, clock.monotonic());
+        let booked = booking.reserved_at();
+        clock.sleep_until(booked).await;
+        let turn = booking.wait_for_permit(Arc::new(clock.clone())).await;
+        let began = clock.monotonic();
+        let at = log.sent.borrow().len();
+        let sent = Sent { feed: number, wanted, booked, began, ended: Duration::MAX };
+        log.sent.borrow_mut().push(sent);
+        log.steps.update(|steps| steps + 1);
+        clock.sleep(Duration::from_secs(wish.service)).await;
+        drop(turn);
+        log.sent.borrow_mut()[at].ended = clock.monotonic();
+        log.steps.update(|steps| steps + 1);
+        wanted = clock.monotonic() + Duration::from_secs(wish.interval);
+    }
+}
+
+/// Lets all feeds ask for the whole time, and gives what they sent.
+fn run(wishes: &[Wish]) -> Vec<Sent> {
+    let feeds: Vec<FeedConfig> =
+        wishes.iter().enumerate().map(|(number, wish)| wish.feed(number)).collect();
+    let budgets = RateLimiter::new(feeds.iter());
+    let clock = SimulatedClock::new(UnixMillis(0));
+    let log = Log::default();
+    let mut tasks: Vec<Pin<Box<dyn Future<Output = ()>>>> = Vec::new();
+    for (number, feed) in feeds.iter().enumerate() {
+        let place = budgets.bucket_for_feed(feed, feed.url.host_with_port().as_deref());
+        let wish = wishes[number].clone();
+        tasks.push(Box::pin(ask(number, wish, place, clock.clone(), log.clone())));
+    }
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        // What one does may let another go on, and shows in the log.
+        loop {
+            let before = log.steps.get();
+            tasks.retain_mut(|task| task.as_mut().poll(&mut context).is_pending());
+            if log.steps.get() == before {
+                break;
+            }
+        }
+        match clock.next_deadline() {
+            Some(next) => clock.advance(next.saturating_sub(clock.monotonic())),
+            None => break,
+        }
+    }
+    assert!(tasks.is_empty(), "nobody waits for ever");
+    log.sent.take()
+}
+
+/// Which feeds are counted together, told in another way than the budgets do it.
+fn together(wishes: &[Wish]) -> BTreeMap<(u8, u8), Vec<usize>> {
+    let mut together: BTreeMap<(u8, u8), Vec<usize>> = BTreeMap::new();
+    for (number, wish) in wishes.iter().enumerate() {
+        together.entry((wish.host, wish.key)).or_default().push(number);
+    }
+    together
+}
+
+fn check(wishes: &[Wish]) {
+    let sent = run(wishes);
+    let is_serial = |host: u8| wishes.iter().any(|wish| wish.host == host && wish.serial);
+    for ((host, _), feeds) in together(wishes) {
+        let rates: Vec<RequestRate> =
+            feeds.iter().filter_map(|feed| wishes[*feed].rate()).collect();
+        let mut began: Vec<Duration> =
+            sent.iter().filter(|sent| feeds.contains(&sent.feed)).map(|sent| sent.began).collect();
+        began.sort_unstable();
+        for rate in &rates {
+            for some in began.windows(rate.max_requests() + 1) {
+                let span = some[rate.max_requests()] - some[0];
+                assert!(span >= rate.period(), "{rate} is passed: {some:?} of {wishes:?}");
+            }
+        }
+        let slowest = rates.iter().map(|rate| rate.period()).max().unwrap_or_default();
+        let began_of = |feed: &usize| {
+            sent.iter().filter(|sent| sent.feed == *feed).map(|sent| sent.began).collect()
+        };
+        let others: BTreeMap<usize, Vec<Duration>> =
+            feeds.iter().map(|feed| (*feed, began_of(feed))).collect();
+        for one in sent.iter().filter(|sent| feeds.contains(&sent.feed)) {
+            no_feed_starves(one, &others, slowest, (wishes, is_serial(host)));
+        }
+    }
+    for host in 0..3 {
+        let mut at_host: Vec<&Sent> =
+            sent.iter().filter(|sent| wishes[sent.feed].host == host).collect();
+        at_host.sort_unstable_by_key(|sent| sent.began);
+        for pair in at_host.windows(2).filter(|_| is_serial(host)) {
+            assert!(pair[0].ended <= pair[1].began, "two at a time: {pair:?} of {wishes:?}");
+        }
+    }
+    for number in 0..wishes.len() {
+        assert!(
+            sent.iter().any(|sent| sent.feed == number),
+            "{number} was never asked: {wishes:?}"
+        );
+    }
+}
+
+/// Who waits, waits for a turn of each of the others, and what it was told about when it comes is so.
+fn no_feed_starves(
+    one: &Sent,
+    feeds: &BTreeMap<usize, Vec<Duration>>,
+    slowest: Duration,
+    (wishes, is_serial): (&[Wish], bool),
+) {
+    let n_feeds = u32::try_from(feeds.len()).unwrap();
+    if is_serial {
+        // Each of those before it may wait for the host, where each may be slow.
+        let at_host: u64 = wishes.iter().map(|wish| wish.service).sum();
+        let longest = (slowest + Duration::from_secs(at_host)) * (n_feeds + 1);
+        assert!(one.began <= one.wanted + longest, "{one:?} of {wishes:?}");
+        return;
+    }
+    assert_eq!(one.began, one.booked, "what is booked is kept: {one:?} of {wishes:?}");
+    assert!(one.began <= one.wanted + slowest * (n_feeds + 1), "{one:?} of {wishes:?}");
+    for (other, began) in feeds.iter().filter(|(other, _)| **other != one.feed) {
+        let first = began.partition_point(|at| *at <= one.wanted);
+        let overtook = began.partition_point(|at| *at < one.began).saturating_sub(first);
+        assert!(overtook <= 1, "{other} overtook {one:?} {overtook} times: {wishes:?}");
+    }
+}
+
+fn wish() -> impl Strategy<Value = Wish> {
+    let rate = proptest::option::weighted(0.6, (1_u32..5, any::<bool>()));
+    let serial = proptest::bool::weighted(0.15);
+    (0_u8..2, 0_u8..3, rate, serial, 0_u64..100, 0_u64..5).prop_map(
+        |(host, key, rate, serial, interval, service)| {
+            // A request takes its time, or one who has no rate would ask without end.
+            let interval = interval.max(u64::from(service == 0));
+            Wish { host, key, rate, serial, interval, service }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn no_window_is_ever_passed_and_no_feed_starves(wishes in proptest::collection::vec(wish(), 1..10)) {
+        check(&wishes);
+    }
+}
+
+fn polite(key: u8, rate: Option<(u32, bool)>, interval: u64) -> Wish {
+    Wish { host: 0, key, rate, serial: false, interval, service: 1 }
+}
+
+#[test]
+fn the_strictest_rate_holds_for_all_that_share_the_credential_and_for_no_other() {
+    let wishes = [polite(1, Some((4, true)), 5), polite(1, None, 5), polite(2, None, 5)];
+    check(&wishes);
+    let sent = run(&wishes);
+    let count = |feed| sent.iter().filter(|sent| sent.feed == feed).count() as u64;
+    let minutes = HORIZON.as_secs() / 60;
+    assert!((minutes * 4 - 4..=minutes * 4 + 8).contains(&(count(0) + count(1))));
+    assert!(count(0).abs_diff(count(1)) <= 2, "{} and {}", count(0), count(1));
+    assert!(count(2) >= HORIZON.as_secs() / 6);
+}
+
+#[test]
+fn a_feed_that_asks_often_leaves_a_rare_one_its_turn() {
+    check(&[polite(0, Some((1, true)), 1), polite(0, None, 1), polite(0, None, 600)]);
+}
+
+#[test]
+fn a_booking_that_is_dropped_is_free_again() {
+    let wishes = [polite(0, Some((1, true)), 1), polite(0, None, 1)];
+    let feeds = [wishes[0].feed(0), wishes[1].feed(1)];
+    let budgets = RateLimiter::new(feeds.iter());
+    let place =
+        |feed: &FeedConfig| budgets.bucket_for_feed(feed, feed.url.host_with_port().as_deref());
+    let second = Duration::from_secs(1);
+    let first = place(&feeds[0]).reserve_from(second, Duration::ZERO);
+    assert_eq!(place(&feeds[1]).reserve_from(second, Duration::ZERO).reserved_at(), second * 61);
+    drop(first);
+    assert_eq!(place(&feeds[1]).reserve_from(second, Duration::ZERO).reserved_at(), second);
+}
+
+#[test]
+fn what_a_redirect_leads_to_is_counted_there() {
+    let mut elsewhere = polite(0, Some((1, true)), 1);
+    elsewhere.host = 1;
+    let feeds = [polite(0, None, 1).feed(0), elsewhere.feed(1)];
+    let budgets = RateLimiter::new(feeds.iter());
+    let hop = budgets.bucket_for_feed(&feeds[0], Some("1.example"));
+    let _booked = hop.reserve_from(Duration::ZERO, Duration::ZERO);
+    let own = budgets.bucket_for_feed(&feeds[1], Some("1.example"));
+    assert_eq!(
+        own.reserve_from(Duration::ZERO, Duration::ZERO).reserved_at(),
+        Duration::from_secs(60)
+    );
+}
+
+#[test]
+fn other_rates_do_not_forget_what_was_sent() {
+    let limited = polite(0, Some((1, true)), 1);
+    let feeds = [limited.feed(0), polite(0, None, 1).feed(1)];
+    let budgets = RateLimiter::new(feeds.iter());
+    let place =
+        |feed: &FeedConfig| budgets.bucket_for_feed(feed, feed.url.host_with_port().as_deref());
+    let clock = SimulatedClock::new(UnixMillis(0));
+    let before = place(&feeds[0]);
+    let turn =
+        pin!(before.reserve_from(Duration::ZERO, Duration::ZERO).wait_for_permit(Arc::new(clock)));
+    assert!(turn.poll(&mut Context::from_waker(Waker::noop())).is_ready());
+    // The same again is the same book; another rate is another one, which knows what was sent.
+    budgets.update_feeds(feeds.iter());
+    assert!(place(&feeds[0]).is_same_bucket(&before));
+    let stricter =
+        [feeds[0].clone(), FeedConfig { rate: RequestRate::parse("2/h").ok(), ..feeds[1].clone() }];
+    budgets.update_feeds(stricter.iter());
+    assert!(!place(&feeds[0]).is_same_bucket(&before));
+    let book = |from: u64| {
+        place(&feeds[1]).reserve_from(Duration::from_secs(from), Duration::from_secs(1))
+    };
+    let second = book(1);
+    assert_eq!(second.reserved_at(), Duration::from_secs(60));
+    assert_eq!(book(1).reserved_at(), Duration::from_secs(3_600));
+    drop(second);
+    budgets.update_feeds(std::iter::empty());
+    assert!(place(&feeds[0]).is_same_bucket(&RateLimitBucket::default()));
+}
+
+#[test]
+fn feeds_that_part_are_counted_apart() {
+    let shared = polite(0, Some((1, true)), 1);
+    let feeds = [shared.feed(0), shared.feed(1)];
+    let budgets = RateLimiter::new(feeds.iter());
+    let place =
+        |feed: &FeedConfig| budgets.bucket_for_feed(feed, feed.url.host_with_port().as_deref());
+    assert!(place(&feeds[0]).is_same_bucket(&place(&feeds[1])));
+    let mut parted = feeds.clone();
+    parted[1].headers.push(("x-key".to_owned(), crate::source::Secret::new("hunter2")));
+    budgets.update_feeds(parted.iter());
+    assert!(!place(&parted[0]).is_same_bucket(&place(&parted[1])));
+}

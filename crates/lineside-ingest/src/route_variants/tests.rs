@@ -1,0 +1,236 @@
+//! Ways of lines, of timetables that are made for it.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use lineside_formats::gtfs::{DatasetLimits, TextFiles, load_timetable};
+use lineside_sync::UnixMillis;
+
+use super::*;
+use crate::{config::FeedId, dataset::Dataset};
+
+fn variant(n_trips: usize) -> PatternTrips {
+    PatternTrips { n_trips, ..PatternTrips::default() }
+}
+
+/// The ways of patterns, each by the numbers of its stops; stops of one ten are of one station.
+#[track_caller]
+fn check(patterns: &[&[u32]], expect: &[&[&[u32]]]) {
+    let told = patterns.iter().map(|stops| (None, stops.to_vec(), variant(1)));
+    let ways = choose_variants(told.collect(), |stop| stop / 10);
+    let mut shown: Vec<_> = ways.shown.into_iter().map(|way| way.places).collect();
+    shown.sort_by_key(|places| places.first().cloned());
+    assert_eq!(shown, expect, "{patterns:?}");
+    assert_eq!(ways.n_left_out, 0, "{patterns:?}");
+}
+
+#[test]
+fn short_trips_are_part_of_the_long_way() {
+    check(&[&[30, 40], &[10, 20, 30, 40], &[20, 30]], &[&[&[10], &[20], &[30], &[40]]]);
+}
+
+#[test]
+fn the_way_back_is_another_also_from_other_platforms() {
+    check(
+        &[&[10, 20, 30], &[31, 21, 11], &[21, 11]],
+        &[&[&[10], &[20], &[30]], &[&[31], &[21], &[11]]],
+    );
+    check(&[&[10, 20], &[20, 10]], &[&[&[10], &[20]], &[&[20], &[10]]]);
+}
+
+#[test]
+fn platforms_of_a_station_are_one_place() {
+    check(&[&[10, 20, 30], &[10, 21, 30]], &[&[&[10], &[20, 21], &[30]]]);
+}
+
+#[test]
+fn stops_between_and_at_the_ends_are_put_in() {
+    check(&[&[10, 30, 40], &[10, 20, 40]], &[&[&[10], &[20], &[30], &[40]]]);
+    check(&[&[20, 30, 40, 50], &[10, 20, 30]], &[&[&[10], &[20], &[30], &[40], &[50]]]);
+    check(&[&[20, 30, 40, 50], &[40, 50, 60]], &[&[&[20], &[30], &[40], &[50], &[60]]]);
+}
+
+#[test]
+fn branches_are_ways_of_their_own() {
+    check(
+        &[&[10, 20, 30, 40], &[10, 20, 50]],
+        &[&[&[10], &[20], &[30], &[40]], &[&[10], &[20], &[50]]],
+    );
+    check(
+        &[&[10, 20, 30, 40], &[60, 30, 40]],
+        &[&[&[10], &[20], &[30], &[40]], &[&[60], &[30], &[40]]],
+    );
+}
+
+#[test]
+fn a_ring_ends_where_it_began() {
+    check(&[&[10, 20, 30, 10], &[20, 30, 10]], &[&[&[10], &[20], &[30], &[10]]]);
+}
+
+#[test]
+fn a_stop_that_is_called_like_another_on_the_way_is_itself() {
+    // Two villages, each with a stop at its church, whose station is the name.
+    check(&[&[10, 20, 30, 21, 40], &[21, 40], &[30, 21]], &[&[&[10], &[20], &[30], &[21], &[40]]]);
+    // A station that is passed twice, from other platforms.
+    check(&[&[20, 10, 30, 11, 40], &[10, 30, 12]], &[&[&[20], &[10], &[30], &[11, 12], &[40]]]);
+    check(&[&[20, 10, 30, 11, 40], &[12, 30, 11]], &[&[&[20], &[10, 12], &[30], &[11], &[40]]]);
+}
+
+#[test]
+fn the_usual_way_of_each_direction_is_shown_however_many_are_longer() {
+    let far = |n: u32| (None, (0..5).map(|at| n * 1_000 + at * 10).collect(), variant(1));
+    let rare = (1..=60).map(far);
+    let usual = [(None, vec![10, 20, 30], variant(50)), (Some(1), vec![30, 20, 10], variant(9))];
+    let ways = choose_variants(rare.chain(usual).collect(), |stop| stop / 10);
+    let of = |id: Option<u8>| -> Vec<_> {
+        ways.shown.iter().filter(|way| way.id == id).map(|way| way.n_trips).collect()
+    };
+    assert_eq!((of(Some(1)), of(None).len(), of(None)[0]), (vec![9], WAYS_MAX, 50));
+    assert_eq!(ways.n_left_out, 60 - (WAYS_MAX - 1));
+}
+
+#[test]
+fn of_the_others_those_of_most_trips_are_shown() {
+    let pair = |n: u32| (Some(0), vec![n * 100, n * 100 + 10], variant(n as usize));
+    let ways = choose_variants((1..=20).map(pair).collect(), |stop| stop / 10);
+    let trips: Vec<usize> = ways.shown.iter().map(|way| way.n_trips).collect();
+    assert_eq!(trips, (13..=20).rev().collect::<Vec<_>>());
+    assert_eq!(ways.n_left_out, (1..=12).sum::<usize>());
+}
+
+#[test]
+fn busy_short_ways_are_shown_beside_many_long_ones_of_few_trips() {
+    let rare = |n: u32| (Some(0), (0..5).map(|at| n * 1_000 + at * 10).collect(), variant(1));
+    let busy = |n: u32| (Some(0), (0..3).map(|at| n * 1_000 + at * 10).collect(), variant(100));
+    let ways =
+        choose_variants((1..=40).map(rare).chain((41..=43).map(busy)).collect(), |stop| stop / 10);
+    let trips: Vec<usize> = ways.shown.iter().map(|way| way.n_trips).collect();
+    assert_eq!(trips, [100, 100, 100, 1, 1, 1, 1, 1]);
+    assert_eq!(ways.n_left_out, 35);
+}
+
+#[test]
+fn short_trips_of_a_rare_way_count_for_it() {
+    let parts = [(None, vec![100, 110, 120, 130], variant(1)), (None, vec![110, 120], variant(9))];
+    let pair = |n: u32| (None, vec![n * 1_000, n * 1_000 + 10], variant(5));
+    let ways = choose_variants((1..=8).map(pair).chain(parts).collect(), |stop| stop / 10);
+    assert_eq!((ways.shown[0].n_trips, ways.shown[0].places.len()), (10, 4));
+    assert_eq!(ways.n_left_out, 5);
+}
+
+#[test]
+fn of_patterns_those_of_most_trips_are_looked_at_within_bounds() {
+    let of = |lengths: &[usize]| {
+        let all = lengths.iter().enumerate();
+        let all = all.map(|(at, &length)| (None, length, variant(at + 1))).collect();
+        busiest_patterns(all, |length| length)
+            .into_iter()
+            .map(|(_, length, _)| length)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of(&[2, STOPS_MAX, STOPS_MAX + 1, 3]), [3, STOPS_MAX, 2]);
+    assert_eq!(of(&[2; PATTERNS_MAX + 9]).len(), PATTERNS_MAX);
+    let n_long = STOPS_LOOKED_AT_MAX / STOPS_MAX;
+    let many = [vec![2], vec![STOPS_MAX; n_long], vec![4]].concat();
+    assert_eq!(of(&many), [vec![4], vec![STOPS_MAX; n_long - 1], vec![2]].concat());
+}
+
+/// How often a station was asked for, and how many stops were looked up, to put patterns of one direction together.
+fn work(patterns: impl Iterator<Item = Vec<u32>>) -> (usize, usize) {
+    let n_asked = Cell::new(0);
+    let ways = choose_variants(patterns.map(|stops| (None, stops, variant(1))).collect(), |stop| {
+        n_asked.set(n_asked.get() + 1);
+        stop
+    });
+    (n_asked.get(), ways.n_looks)
+}
+
+#[test]
+fn a_line_of_many_patterns_in_any_order_takes_some_looks_for_each_pair() {
+    let mut chance = fastrand::Rng::with_seed(1);
+    let patterns = std::iter::repeat_with(|| {
+        let mut stops: Vec<u32> = (0..200).collect();
+        chance.shuffle(&mut stops);
+        stops.truncate(150);
+        stops
+    });
+    let (n_asked, n_looks) = work(patterns.take(PATTERNS_MAX));
+    assert_eq!(n_asked, 200, "each stop once");
+    let n_pairs = PATTERNS_MAX * (PATTERNS_MAX - 1) / 2;
+    assert!(n_looks < 5 * n_pairs, "{n_looks}");
+}
+
+#[test]
+fn patterns_that_nearly_fit_take_a_look_at_each_stop_of_each_two_at_most() {
+    let length = STOPS_LOOKED_AT_MAX / PATTERNS_MAX;
+    let n_pairs = PATTERNS_MAX * (PATTERNS_MAX - 1) / 2;
+    let trunk = || 0..length as u32 - 2;
+    // All are alike, but turn back to other stops at their ends.
+    let turn = |n: u32| trunk().chain([n % 25, 50 + n / 25]).collect();
+    let (n_asked, n_looks) = work((0..PATTERNS_MAX as u32).map(turn));
+    assert_eq!(n_asked, length - 2, "each stop once");
+    assert!((n_pairs * (length - 2)..=n_pairs * (length + 1)).contains(&n_looks), "{n_looks}");
+    // They go to other stops there: that is seen at once.
+    let branch = |n: u32| trunk().chain([1_000 + n, 2_000 + n]).collect();
+    let (_, n_looks) = work((0..PATTERNS_MAX as u32).map(branch));
+    assert_eq!(n_looks, n_pairs * 3);
+    // They are alike: each is asked for once.
+    let (_, n_looks) = work((0..PATTERNS_MAX).map(|_| trunk().collect()));
+    assert_eq!(n_looks, (PATTERNS_MAX - 1) * (length - 2 + 1));
+}
+
+#[test]
+fn a_stop_is_found_on_each_way_at_the_first_place_that_has_it() {
+    let told = [&[10, 20, 30, 10][..], &[10, 21, 30], &[30, 20, 11]];
+    let told = told.map(|stops| (None, stops.to_vec(), variant(1)));
+    let ways = choose_variants(told.into(), |stop| stop / 10);
+    let of = |stop: u32| ways.stop_positions(stop).collect::<Vec<_>>();
+    assert_eq!(ways.shown.len(), 2);
+    assert_eq!([of(10), of(20), of(21)], [vec![(0, 0)], vec![(0, 1), (1, 1)], vec![(0, 1)]]);
+    assert_eq!([of(11), of(40)], [vec![(1, 2)], vec![]]);
+}
+
+#[test]
+fn the_ways_of_a_line_are_put_together_once_for_each_version() {
+    let text = "# agency.txt
+            agency_id,agency_name,agency_url,agency_timezone
+            X,X,https://x.example,UTC
+            # routes.txt
+            route_id,agency_id,route_short_name,route_type
+            A,X,1,3
+            B,X,2,3
+            # calendar.txt
+            service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+            D,1,1,1,1,1,1,1,20260101,20261231
+            # stops.txt
+            stop_id,stop_name,stop_lat,stop_lon
+            S,Here,48.86,2.34
+            T,There,48.87,2.34
+            # trips.txt
+            route_id,service_id,trip_id,trip_headsign,direction_id
+            A,D,there,There,0
+            A,D,back,Here,1
+            # stop_times.txt
+            trip_id,arrival_time,departure_time,stop_id,stop_sequence
+            there,08:00:00,08:00:00,S,1
+            there,08:10:00,08:10:00,T,2
+            back,08:00:00,08:00:00,T,1
+            back,08:10:00,08:10:00,S,2
+";
+    let dataset = |hash: u128| {
+        let (timetable, problems) =
+            load_timetable(&mut TextFiles::from_sections(text), &DatasetLimits::default()).unwrap();
+        let id = FeedId::new("town").unwrap();
+        Dataset::from_timetable(id, timetable, problems, hash, UnixMillis(0))
+    };
+    let (first, second) = (dataset(1), dataset(2));
+    let line = |id: &str| first.timetable.find_route(id).unwrap();
+    let ways = first.route_variants(line("A"));
+    assert_eq!(ways.shown.iter().map(|way| way.id).collect::<Vec<_>>(), [Some(0), Some(1)]);
+    assert!(Arc::ptr_eq(&ways, &first.route_variants(line("A"))));
+    assert!(!Arc::ptr_eq(&ways, &second.route_variants(line("A"))), "another version's");
+    assert!(first.route_variants(line("B")).shown.is_empty(), "another line's");
+    // They are gone with the version.
+    drop(first);
+    assert_eq!(Arc::strong_count(&ways), 1);
+}

@@ -1,0 +1,267 @@
+//! What a consumer asks for, and what its references mean: `<feed>:<id>`, or the id alone where only one network has it.
+
+use std::time::Duration;
+
+use lineside_formats::gtfs::Timetable;
+use smol_str::SmolStr;
+
+use super::{
+    RecordContext, SiriOutput,
+    journeys::{TripSubject, route_operator},
+};
+use crate::{
+    config::FeedId,
+    departures::is_superseded,
+    network::NetworkState,
+    normalize::nonempty_text,
+    record::{Record, RecordKind},
+};
+
+/// A reference to something of a network.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ResolvedRef {
+    /// A feed of the network; without one it is of any.
+    pub feed: Option<SmolStr>,
+    /// The id there.
+    pub id: SmolStr,
+}
+
+/// What a reference is to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RefKind {
+    /// A line: a route.
+    Line,
+    /// A stop.
+    Stop,
+    /// An operator: an agency.
+    Operator,
+    /// A vehicle.
+    Vehicle,
+}
+
+/// Why a reference means nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefError {
+    /// Nobody has it.
+    Unknown,
+    /// These networks have it.
+    Ambiguous(Vec<SmolStr>),
+}
+
+/// What a reference means among these networks. What a network without a timetable or a vehicle's id is may become
+/// known later, so that is never unknown.
+///
+/// # Errors
+/// If it is of no network, or of several.
+pub fn resolve_ref<'a>(
+    states: impl Iterator<Item = &'a NetworkState> + Clone,
+    kind: RefKind,
+    text: &str,
+) -> Result<ResolvedRef, RefError> {
+    if let Some((feed, id)) = text.split_once(':')
+        && let Some(state) = states.clone().find(|state| state.find_feed_slice(feed).is_some())
+        && (knows_id(state, kind, id) || !states.clone().any(|state| knows_id(state, kind, text)))
+    {
+        if !knows_id(state, kind, id) && has_kind_data(state, kind) {
+            return Err(RefError::Unknown);
+        }
+        return Ok(ResolvedRef { feed: Some(SmolStr::new(feed)), id: SmolStr::new(id) });
+    }
+    let name = |state: &NetworkState| {
+        state.feeds.first().map(|feed| SmolStr::new(feed.id.as_str())).unwrap_or_default()
+    };
+    let knowing: Vec<SmolStr> =
+        states.clone().filter(|state| knows_id(state, kind, text)).map(name).collect();
+    match &knowing[..] {
+        [] if states.clone().all(|state| has_kind_data(state, kind)) => Err(RefError::Unknown),
+        [] => Ok(ResolvedRef { feed: None, id: SmolStr::new(text) }),
+        [network] => Ok(ResolvedRef { feed: Some(network.clone()), id: SmolStr::new(text) }),
+        _ => Err(RefError::Ambiguous(knowing)),
+    }
+}
+
+/// Whether any of these networks has by now what a reference is to.
+pub fn is_ref_known<'a>(
+    mut states: impl Iterator<Item = &'a NetworkState>,
+    kind: RefKind,
+    reference: &ResolvedRef,
+) -> bool {
+    states.any(|state| is_ref_in_network(reference, state) && knows_id(state, kind, &reference.id))
+}
+
+/// Whether a network would know a thing of that kind if there were one: it has a timetable, or is a GBFS system, which
+/// never has lines, stops of journeys or operators.
+fn has_kind_data(state: &NetworkState, kind: RefKind) -> bool {
+    let is_system = state.feeds.iter().any(|feed| {
+        let tables = &feed.tables;
+        !tables.stations.records().is_empty() || !tables.rental_vehicles.records().is_empty()
+    });
+    kind != RefKind::Vehicle && (state.dataset.is_some() || is_system)
+}
+
+fn knows_id(state: &NetworkState, kind: RefKind, id: &str) -> bool {
+    let timetable = state.dataset.as_ref().map(|dataset| &*dataset.timetable);
+    let holds = |find: fn(&Timetable, &str) -> bool| timetable.is_some_and(|it| find(it, id));
+    match kind {
+        RefKind::Line => {
+            holds(|it, id| it.find_route(id).is_some())
+                || state.records_by_route(id).next().is_some()
+        }
+        RefKind::Stop => holds(|it, id| it.find_stop(id).is_some()),
+        RefKind::Operator => holds(|it, id| it.agencies().any(|agency| agency.id == id)),
+        RefKind::Vehicle => state.find_record(RecordKind::Vehicle, id).is_some(),
+    }
+}
+
+/// Which records a consumer wants; nothing that is empty leaves anything out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RecordFilter {
+    /// Of these feeds, or of the networks that they name.
+    pub datasets: Vec<SmolStr>,
+    /// Not of these.
+    pub excluded: Vec<SmolStr>,
+    /// Of these lines.
+    pub lines: Vec<ResolvedRef>,
+    /// In this direction.
+    pub direction: Option<SmolStr>,
+    /// Of these operators.
+    pub operators: Vec<ResolvedRef>,
+    /// These vehicles.
+    pub vehicles: Vec<ResolvedRef>,
+    /// That concern these stops.
+    pub stops: Vec<ResolvedRef>,
+    /// Journeys that begin within this time.
+    pub preview: Option<Duration>,
+}
+
+impl RecordFilter {
+    /// Whether anything of a network may be wanted.
+    pub fn matches_network(&self, state: &NetworkState) -> bool {
+        let is_named =
+            |names: &[SmolStr]| names.iter().any(|name| state.find_feed_slice(name).is_some());
+        let is_excluded = |name: Option<&str>| {
+            name.is_some_and(|name| self.excluded.iter().any(|excluded| excluded == name))
+        };
+        let network = state.feeds.first().map(|feed| feed.id.as_str());
+        (self.datasets.is_empty() || is_named(&self.datasets)) && !is_excluded(network)
+    }
+
+    /// Whether a record is wanted. `now` is the present of its network's data, Unix seconds.
+    pub(super) fn matches_record(
+        &self,
+        state: &NetworkState,
+        service: SiriOutput,
+        record: &Record,
+        now: i64,
+    ) -> bool {
+        self.matches_feed(state, record.feed.as_str())
+            && self.matches_line(state, record.route_ids())
+            && match service {
+                SiriOutput::SituationExchange => {
+                    self.matches_stops(state, record) && self.matches_agencies(state, record)
+                }
+                SiriOutput::EstimatedTimetable => {
+                    // Each journey is published once, by the requested feed that has most of it.
+                    let takes = |feed: &FeedId| self.matches_feed(state, feed.as_str());
+                    self.matches_journey(state, record, now)
+                        && !is_superseded(state, record, now, takes)
+                }
+                SiriOutput::VehicleMonitoring => self.matches_journey(state, record, now),
+            }
+    }
+
+    fn matches_feed(&self, state: &NetworkState, feed: &str) -> bool {
+        let network = state.feeds.first().map(|feed| feed.id.as_str()).unwrap_or_default();
+        let names = |list: &[SmolStr]| list.iter().any(|name| name == feed || name == network);
+        (self.datasets.is_empty() || names(&self.datasets)) && !names(&self.excluded)
+    }
+
+    pub(super) fn matches_line<'r>(
+        &self,
+        state: &NetworkState,
+        routes: impl IntoIterator<Item = &'r str>,
+    ) -> bool {
+        self.lines.is_empty()
+            || routes.into_iter().any(|route| is_id_among(&self.lines, state, Some(route)))
+    }
+
+    pub(super) fn matches_operator(&self, state: &NetworkState, operator: Option<&str>) -> bool {
+        self.operators.is_empty() || is_id_among(&self.operators, state, operator)
+    }
+
+    pub(super) fn matches_direction(&self, direction: Option<u32>) -> bool {
+        let wanted = self.direction.as_deref();
+        wanted.is_none_or(|wanted| direction.is_some_and(|it| wanted == it.to_string()))
+    }
+
+    fn matches_journey(&self, state: &NetworkState, record: &Record, now: i64) -> bool {
+        let vehicle = match (record.vehicle(), record.trip_update()) {
+            (Some(_), _) => Some(record.id.as_str()),
+            (_, Some(update)) => update.vehicle.as_ref().and_then(|it| nonempty_text(&it.id)),
+            _ => None,
+        };
+        if !self.vehicles.is_empty() && !is_id_among(&self.vehicles, state, vehicle) {
+            return false;
+        }
+        if self.operators.is_empty() && self.direction.is_none() && self.preview.is_none() {
+            return true;
+        }
+        let none = Default::default();
+        let look = RecordContext::for_record(state, record);
+        let subject = TripSubject::from_descriptor(look, record.trip_descriptor().unwrap_or(&none));
+        let begins_in_time =
+            |until: i64| Self::journey_start(state, record).is_none_or(|begins| begins <= until);
+        self.matches_operator(state, subject.operator_ref())
+            && self.matches_direction(subject.direction_id())
+            && self.journey_horizon(now).is_none_or(begins_in_time)
+    }
+
+    /// Until when journeys have to begin, Unix seconds, where that is wanted.
+    pub(super) fn journey_horizon(&self, now: i64) -> Option<i64> {
+        let preview = i64::try_from(self.preview?.as_secs()).unwrap_or(i64::MAX);
+        Some(now.saturating_add(preview))
+    }
+
+    /// When the journey of a record begins, Unix seconds.
+    pub(super) fn journey_start(state: &NetworkState, record: &Record) -> Option<i64> {
+        let none = Default::default();
+        let subject = TripSubject::from_descriptor(
+            RecordContext::for_record(state, record),
+            record.trip_descriptor().unwrap_or(&none),
+        );
+        let planned = subject.planned_calls(record.trip_update());
+        planned.iter().find_map(|call| call.expected.departure.or(call.aimed.departure))
+    }
+
+    /// Whether an alert names one of the stops, or what it belongs to or consists of.
+    fn matches_stops(&self, state: &NetworkState, record: &Record) -> bool {
+        if self.stops.is_empty() {
+            return true;
+        }
+        let mut of_state = self.stops.iter().filter(|stop| is_ref_in_network(stop, state));
+        of_state.any(|stop| state.concerns_stop(record, &stop.id))
+    }
+
+    fn matches_agencies(&self, state: &NetworkState, record: &Record) -> bool {
+        if self.operators.is_empty() {
+            return true;
+        }
+        let timetable = state.dataset.as_ref().map(|dataset| &*dataset.timetable);
+        let informed = record.alert().into_iter().flat_map(|alert| &alert.informed_entity);
+        let mut named = informed.filter_map(|entity| nonempty_text(&entity.agency_id));
+        let by_route = |route: &str| {
+            let timetable = timetable?;
+            route_operator(timetable, timetable.route(timetable.find_route(route)?))
+        };
+        named.any(|agency| is_id_among(&self.operators, state, Some(agency)))
+            || record.route_ids().any(|route| is_id_among(&self.operators, state, by_route(route)))
+    }
+}
+
+fn is_ref_in_network(wanted: &ResolvedRef, state: &NetworkState) -> bool {
+    wanted.feed.as_deref().is_none_or(|feed| state.find_feed_slice(feed).is_some())
+}
+
+fn is_id_among(wanted: &[ResolvedRef], state: &NetworkState, id: Option<&str>) -> bool {
+    wanted.iter().any(|wanted| Some(wanted.id.as_str()) == id && is_ref_in_network(wanted, state))
+}

@@ -1,0 +1,169 @@
+//! What a version of a schedule says of itself, as far as it is kept beside its bytes.
+
+use jiff::civil::Date;
+use lineside_formats::gtfs::Timetable;
+
+use crate::limits::VERSION_CHARS_MAX;
+
+/// What is told of a dataset in a list of versions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DatasetFacts {
+    /// What its publisher calls this version: `feed_version`.
+    pub publisher_version: Option<String>,
+    /// The first day that it is good for, as `2026-03-04`: the publisher's word, else the first day of service.
+    pub valid_from: Option<String>,
+    /// The last one.
+    pub valid_until: Option<String>,
+    /// The first day of service, as `2026-03-04`; unknown of versions that an earlier release of the program stored.
+    pub service_start: Option<String>,
+    /// The last day of service, likewise.
+    pub service_end: Option<String>,
+    /// Its lines.
+    pub routes: u64,
+    /// Its stops, stations among them.
+    pub stops: u64,
+    /// Its trips.
+    pub trips: u64,
+}
+
+impl DatasetFacts {
+    /// Those of a timetable.
+    pub fn from_timetable(timetable: &Timetable) -> DatasetFacts {
+        let info = timetable.feed_info();
+        let (first, last) = timetable.service_range().unzip();
+        let day = |said: Option<Date>, else_by: Option<Date>| Some(said.or(else_by)?.to_string());
+        let version = info.and_then(|info| info.version.as_deref());
+        DatasetFacts {
+            publisher_version: version.map(|it| it.chars().take(VERSION_CHARS_MAX).collect()),
+            valid_from: day(info.and_then(|info| info.start_date), first),
+            valid_until: day(info.and_then(|info| info.end_date), last),
+            service_start: first.map(|day| day.to_string()),
+            service_end: last.map(|day| day.to_string()),
+            routes: timetable.routes().len() as u64,
+            stops: timetable.stops().len() as u64,
+            trips: timetable.trips().len() as u64,
+        }
+    }
+
+    /// Whether it is over: the last day that it is good for is past, or its last day of service.
+    pub fn has_ended(&self, today: Date) -> bool {
+        let mut ends = [&self.valid_until, &self.service_end].into_iter().filter_map(parse_day);
+        ends.any(|end| end < today)
+    }
+
+    /// Whether the first day that it is good for, or its first day of service, is yet to come.
+    pub fn is_not_yet_valid(&self, today: Date) -> bool {
+        let mut starts = [&self.valid_from, &self.service_start].into_iter().filter_map(parse_day);
+        starts.any(|start| start > today)
+    }
+
+    /// How its counts differ from those of the version before it.
+    pub fn count_changes(&self, previous: &DatasetFacts) -> CountChanges {
+        let difference = |now: u64, before: u64| {
+            let size = i64::try_from(now.abs_diff(before)).unwrap_or(i64::MAX);
+            if now < before { -size } else { size }
+        };
+        CountChanges {
+            routes: difference(self.routes, previous.routes),
+            stops: difference(self.stops, previous.stops),
+            trips: difference(self.trips, previous.trips),
+        }
+    }
+}
+
+fn parse_day(day: &Option<String>) -> Option<Date> {
+    day.as_deref()?.parse().ok()
+}
+
+/// The differences between the counts of two versions of a schedule; negative where there are fewer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CountChanges {
+    /// Of lines.
+    pub routes: i64,
+    /// Of stops.
+    pub stops: i64,
+    /// Of trips.
+    pub trips: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_formats::gtfs::{self, TextFiles};
+
+    use super::*;
+
+    fn facts(feed_info: &str) -> DatasetFacts {
+        let text = format!(
+            "# agency.txt
+            agency_name,agency_url,agency_timezone
+            Agency,https://a.example,Europe/Paris
+            # routes.txt
+            route_id,route_short_name,route_type
+            R,1,3
+            # calendar.txt
+            service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+            s,1,1,1,1,1,1,1,20260105,20261227
+            # stops.txt
+            stop_id,stop_name,stop_lat,stop_lon
+            A,A,48.8,2.3
+            # trips.txt
+            route_id,service_id,trip_id
+            R,s,T
+            # stop_times.txt
+            trip_id,arrival_time,departure_time,stop_id,stop_sequence
+            T,08:00:00,08:00:00,A,1
+            {feed_info}"
+        );
+        let limits = gtfs::DatasetLimits::default();
+        DatasetFacts::from_timetable(
+            &gtfs::load_timetable(&mut TextFiles::from_sections(&text), &limits).unwrap().0,
+        )
+    }
+
+    #[test]
+    fn validity_is_what_the_publisher_says_else_what_the_calendar_has() {
+        let plain = facts("");
+        assert_eq!(plain.valid_from.as_deref(), Some("2026-01-05"));
+        assert_eq!(plain.valid_until.as_deref(), Some("2026-12-27"));
+        assert_eq!((plain.routes, plain.stops, plain.trips), (1, 1, 1));
+        assert_eq!(plain.publisher_version, None);
+        let said = facts(
+            "# feed_info.txt
+            feed_publisher_name,feed_publisher_url,feed_lang,feed_end_date,feed_version
+            P,https://p.example,fr,20261130,2026-44b",
+        );
+        assert_eq!(said.valid_from.as_deref(), Some("2026-01-05"));
+        assert_eq!(said.valid_until.as_deref(), Some("2026-11-30"));
+        assert_eq!(said.service_start.as_deref(), Some("2026-01-05"));
+        assert_eq!(said.service_end.as_deref(), Some("2026-12-27"));
+        assert_eq!(said.publisher_version.as_deref(), Some("2026-44b"));
+    }
+
+    #[test]
+    fn a_version_is_over_with_its_validity_or_its_service() {
+        let facts = |until: Option<&str>, end: Option<&str>| DatasetFacts {
+            valid_until: until.map(str::to_owned),
+            service_end: end.map(str::to_owned),
+            ..DatasetFacts::default()
+        };
+        let today = jiff::civil::date(2026, 11, 27);
+        let (past, now) = (Some("2026-11-26"), Some("2026-11-27"));
+        assert!(facts(past, now).has_ended(today) && facts(now, past).has_ended(today));
+        assert!(!facts(now, now).has_ended(today) && !facts(None, None).has_ended(today));
+        assert!(facts(past, None).has_ended(today) && !facts(Some("soon"), now).has_ended(today));
+        let starting = |from: &str| DatasetFacts {
+            service_start: Some(from.to_owned()),
+            ..DatasetFacts::default()
+        };
+        assert!(starting("2026-11-28").is_not_yet_valid(today));
+        assert!(!starting("2026-11-27").is_not_yet_valid(today));
+    }
+
+    #[test]
+    fn counts_change_in_both_directions() {
+        let (now, before) = (facts(""), DatasetFacts { trips: 5, ..facts("") });
+        let fewer = CountChanges { trips: -4, ..CountChanges::default() };
+        assert_eq!(now.count_changes(&before), fewer);
+        assert_eq!(before.count_changes(&now).trips, 4);
+    }
+}

@@ -1,0 +1,444 @@
+//! One feed's way to whoever keeps its last good bytes: they are kept before they are given out.
+//!
+//! The feed's task waits for that, but not for ever: a disk that hangs must not keep new bytes from clients. Then they
+//! are served before they are kept, the log says so once, and the next poll tries again.
+
+use std::{sync::Arc, time::Duration};
+
+use lineside_sync::{Clock, UnixMillis};
+use tokio::sync::oneshot;
+use xxhash_rust::xxh3::Xxh3Default;
+
+use super::{CacheValidators, DatasetFacts, SnapshotHead, SnapshotKey, SnapshotStore};
+use crate::{
+    config::FeedConfig,
+    limits::{CONFIRM_INTERVAL, SAVE_TIME_MAX, SAVE_TIME_OF_BYTES},
+    snapshot::Snapshot,
+    source::{Secret, SourceLocation},
+};
+
+/// What is kept beside bytes.
+#[derive(Debug, Default)]
+pub(crate) struct SnapshotMetadata {
+    /// What their source said of them.
+    pub(crate) validators: CacheValidators,
+    /// What they say of themselves, if they are a schedule.
+    pub(crate) facts: Option<DatasetFacts>,
+}
+
+/// Keeps the bytes of one key.
+#[derive(Debug)]
+pub(crate) struct SnapshotWriter {
+    snapshots: Arc<dyn SnapshotStore>,
+    clock: Arc<dyn Clock>,
+    key: SnapshotKey,
+    source: String,
+    /// A recording plays from its beginning at each start: nothing of it is kept.
+    is_kept: bool,
+    /// The hash of what is kept.
+    saved: Option<u128>,
+    /// What is on its way, and who says what became of it. Without a hash it is of another source.
+    saving: Option<(Option<u128>, oneshot::Receiver<bool>)>,
+    /// When it was last told that the source confirmed the bytes.
+    confirmed: Option<Duration>,
+    /// Whether the last bytes were served before they were kept.
+    is_late: bool,
+}
+
+impl SnapshotWriter {
+    pub(crate) fn new(
+        snapshots: &Arc<dyn SnapshotStore>,
+        clock: &Arc<dyn Clock>,
+        key: SnapshotKey,
+        config: &FeedConfig,
+    ) -> SnapshotWriter {
+        SnapshotWriter {
+            snapshots: Arc::clone(snapshots),
+            clock: Arc::clone(clock),
+            key,
+            source: describe_source(config),
+            is_kept: !config.is_recording(),
+            saved: None,
+            saving: None,
+            confirmed: None,
+            is_late: false,
+        }
+    }
+
+    /// Goes on with the bytes of another source. What is on its way is waited for as ever: of one key nothing is saved
+    /// while the save before has not ended.
+    pub(crate) fn reconfigure(&mut self, config: &FeedConfig) {
+        self.source = describe_source(config);
+        self.is_kept = !config.is_recording();
+        (self.saved, self.confirmed) = (None, None);
+        if let Some((hash, _)) = &mut self.saving {
+            *hash = None;
+        }
+    }
+
+    /// These bytes were kept by an earlier process.
+    pub(crate) fn mark_saved(&mut self, hash: u128) {
+        self.saved = Some(hash);
+    }
+
+    /// Has the bytes kept, and waits for that as long as it may take. Cancel safety: they are kept all the same.
+    pub(crate) async fn save_snapshot(
+        &mut self,
+        snapshot: &Snapshot,
+        said: SnapshotMetadata,
+        now: UnixMillis,
+    ) {
+        if !self.is_kept {
+            return;
+        }
+        self.settle_save();
+        if self.saving.is_none() {
+            self.begin_save(snapshot, said, now);
+            self.wait_for_save(snapshot.bytes.len()).await;
+        }
+        let is_late = self.saving.is_some();
+        let is_saved = self.saved == Some(snapshot.hash);
+        if is_late && !self.is_late {
+            tracing::warn!(
+                feed = %self.key.feed,
+                "the disk is slow: bytes of the feed are served before they are kept, and a crash may lose them"
+            );
+        } else if self.is_late && is_saved {
+            tracing::info!(feed = %self.key.feed, "bytes of the feed are kept before they are served again");
+        }
+        // What failed at once after a disk hung is not kept either.
+        self.is_late = is_late || self.is_late && !is_saved;
+    }
+
+    /// The source has confirmed the bytes. What could not be kept before is tried again.
+    pub(crate) fn confirm_snapshot(
+        &mut self,
+        snapshot: &Snapshot,
+        said: SnapshotMetadata,
+        now: UnixMillis,
+    ) {
+        self.settle_save();
+        if !self.is_kept || self.saving.is_some() {
+            return;
+        }
+        if self.saved != Some(snapshot.hash) {
+            self.begin_save(snapshot, said, now);
+            return;
+        }
+        let moment = self.clock.monotonic();
+        if self.confirmed.is_none_or(|at| moment.saturating_sub(at) >= CONFIRM_INTERVAL) {
+            self.confirmed = Some(moment);
+            self.snapshots.confirm_snapshot(&self.key, now, said.validators);
+        }
+    }
+
+    fn begin_save(&mut self, snapshot: &Snapshot, said: SnapshotMetadata, now: UnixMillis) {
+        let head = SnapshotHead {
+            source: self.source.clone(),
+            hash: snapshot.hash,
+            format: snapshot.format,
+            content_type: snapshot.content_type.clone(),
+            file_name: snapshot.file_name.clone(),
+            fetched_at: snapshot.fetched_at,
+            last_modified: snapshot.last_modified,
+            validators: said.validators,
+            confirmed_at: now,
+        };
+        let (reply, saved) = oneshot::channel();
+        self.saving = Some((Some(snapshot.hash), saved));
+        self.confirmed = Some(self.clock.monotonic());
+        let done = Box::new(move |is_saved| {
+            // The feed's task may be gone.
+            let _ = reply.send(is_saved);
+        });
+        self.snapshots.save_snapshot(&self.key, head, snapshot.bytes.clone(), said.facts, done);
+    }
+
+    async fn wait_for_save(&mut self, n_bytes: usize) {
+        let Some((hash, saved)) = &mut self.saving else { return };
+        let hash = *hash;
+        let more = SAVE_TIME_OF_BYTES.mul_f64(n_bytes as f64 / f64::from(1 << 20));
+        let limit = self.clock.sleep(SAVE_TIME_MAX + more);
+        tokio::select! {
+            biased;
+            is_saved = saved => self.finish_save(hash, is_saved.unwrap_or(false)),
+            () = limit => {}
+        }
+    }
+
+    /// Takes note of what became of bytes that were on their way.
+    fn settle_save(&mut self) {
+        let Some((hash, saved)) = &mut self.saving else { return };
+        let hash = *hash;
+        match saved.try_recv() {
+            Ok(is_saved) => self.finish_save(hash, is_saved),
+            Err(oneshot::error::TryRecvError::Closed) => self.finish_save(hash, false),
+            Err(oneshot::error::TryRecvError::Empty) => {}
+        }
+    }
+
+    fn finish_save(&mut self, hash: Option<u128>, is_saved: bool) {
+        self.saving = None;
+        if is_saved {
+            self.saved = hash;
+        }
+    }
+}
+
+/// The address that a feed's bytes come from, as it may be shown. Its own parameters, which are not, make another address of
+/// it: of these there is a short hash that gives none of them away. A key among them does not: it may be renewed.
+pub(crate) fn describe_source(config: &FeedConfig) -> String {
+    let is_part = |(name, _): &&(String, Secret)| !SourceLocation::is_secret_parameter(name);
+    let mut parts = config.query.iter().filter(is_part).peekable();
+    if parts.peek().is_none() {
+        return config.url.to_string();
+    }
+    let mut hasher = Xxh3Default::new();
+    for (name, value) in parts {
+        for text in [name, value.reveal()] {
+            hasher.update(&text.len().to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+    }
+    let short = hasher.digest() & u64::from(u32::MAX);
+    format!("{} query {short:08x}", config.url)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use lineside_formats::Format;
+    use lineside_sync::SimulatedClock;
+    use parking_lot::Mutex;
+
+    use super::*;
+    use crate::{FeedId, snapshot_store::Done};
+
+    /// A disk that answers when it is told to.
+    #[derive(Debug, Default)]
+    struct Disk {
+        waiting: Mutex<Vec<Waiting>>,
+        confirmed: Mutex<Vec<UnixMillis>>,
+    }
+
+    struct Waiting(Bytes, Done);
+
+    impl std::fmt::Debug for Waiting {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.debug_tuple("Waiting").field(&self.0).finish()
+        }
+    }
+
+    impl Disk {
+        fn answer(&self, is_saved: bool) -> Bytes {
+            let Waiting(bytes, done) = self.waiting.lock().pop().expect("something is to be saved");
+            done(is_saved);
+            bytes
+        }
+    }
+
+    impl SnapshotStore for Disk {
+        fn save_snapshot(
+            &self,
+            _: &SnapshotKey,
+            _: SnapshotHead,
+            bytes: Bytes,
+            _: Option<DatasetFacts>,
+            done: Done,
+        ) {
+            self.waiting.lock().push(Waiting(bytes, done));
+        }
+
+        fn confirm_snapshot(&self, _: &SnapshotKey, at: UnixMillis, _: CacheValidators) {
+            self.confirmed.lock().push(at);
+        }
+
+        fn find_head(&self, _: &SnapshotKey) -> Option<SnapshotHead> {
+            None
+        }
+
+        fn read_snapshot(&self, _: &SnapshotKey) -> Option<(SnapshotHead, Bytes)> {
+            None
+        }
+
+        fn forget_snapshot(&self, _: &SnapshotKey) {}
+
+        fn retain_feeds(&self, _: &[FeedId]) {}
+    }
+
+    struct Bench {
+        disk: Arc<Disk>,
+        clock: Arc<SimulatedClock>,
+        keeper: SnapshotWriter,
+    }
+
+    fn bench(url: &str) -> Bench {
+        let disk = Arc::new(Disk::default());
+        let clock = Arc::new(SimulatedClock::new(UnixMillis(0)));
+        let id = FeedId::new("city").unwrap();
+        let config = FeedConfig::new(id.clone(), SourceLocation::parse(url).unwrap());
+        let snapshots = Arc::<Disk>::clone(&disk) as Arc<dyn SnapshotStore>;
+        let its_clock = Arc::<SimulatedClock>::clone(&clock) as Arc<dyn Clock>;
+        let keeper =
+            SnapshotWriter::new(&snapshots, &its_clock, SnapshotKey::for_feed(&id), &config);
+        Bench { disk, clock, keeper }
+    }
+
+    fn snapshot(text: &'static str) -> Snapshot {
+        Snapshot {
+            bytes: Bytes::from_static(text.as_bytes()),
+            hash: Snapshot::hash_bytes(text.as_bytes()),
+            format: Format::Raw,
+            content_type: String::new(),
+            file_name: String::new(),
+            fetched_at: UnixMillis(0),
+            last_modified: None,
+        }
+    }
+
+    /// Polls once.
+    fn poll(future: impl Future<Output = ()>) -> bool {
+        let mut future = std::pin::pin!(future);
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        future.as_mut().poll(&mut context).is_ready()
+    }
+
+    fn save(bench: &mut Bench, text: &'static str) -> bool {
+        poll(bench.keeper.save_snapshot(
+            &snapshot(text),
+            SnapshotMetadata::default(),
+            UnixMillis(0),
+        ))
+    }
+
+    #[test]
+    fn bytes_wait_until_they_are_kept() {
+        let mut bench = bench("https://example.org/a");
+        let snapshot = snapshot("a");
+        let mut saving = Box::pin(bench.keeper.save_snapshot(
+            &snapshot,
+            SnapshotMetadata::default(),
+            UnixMillis(0),
+        ));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(saving.as_mut().poll(&mut context).is_pending());
+        assert_eq!(bench.disk.answer(true), "a");
+        assert!(saving.as_mut().poll(&mut context).is_ready());
+        drop(saving);
+        assert_eq!(bench.keeper.saved, Some(snapshot.hash));
+    }
+
+    #[test]
+    fn a_disk_that_hangs_holds_up_one_poll_for_a_bounded_time_and_no_other() {
+        let mut bench = bench("https://example.org/a");
+        let snapshot = snapshot("a");
+        let mut saving = Box::pin(bench.keeper.save_snapshot(
+            &snapshot,
+            SnapshotMetadata::default(),
+            UnixMillis(0),
+        ));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(saving.as_mut().poll(&mut context).is_pending());
+        bench.clock.advance(SAVE_TIME_MAX + Duration::from_millis(1));
+        assert!(saving.as_mut().poll(&mut context).is_ready());
+        drop(saving);
+        assert!(save(&mut bench, "b"), "what comes next does not wait");
+        assert_eq!(bench.disk.waiting.lock().len(), 1, "and is not put behind it");
+        assert_eq!(bench.disk.answer(true), "a");
+        // What was served meanwhile is kept as soon as that is possible.
+        let b = self::snapshot("b");
+        bench.keeper.confirm_snapshot(&b, SnapshotMetadata::default(), UnixMillis(9));
+        assert_eq!(bench.disk.answer(true), "b");
+        bench.keeper.confirm_snapshot(&b, SnapshotMetadata::default(), UnixMillis(10));
+        assert!(bench.disk.waiting.lock().is_empty());
+        assert!(bench.keeper.saving.is_none() && bench.keeper.saved == Some(b.hash));
+    }
+
+    #[test]
+    fn bytes_of_another_source_wait_for_those_that_are_on_their_way() {
+        let mut bench = bench("https://example.org/a");
+        assert!(!save(&mut bench, "a"));
+        let id = FeedId::new("city").unwrap();
+        let other = FeedConfig::new(id, SourceLocation::parse("https://example.org/b").unwrap());
+        bench.keeper.reconfigure(&other);
+        bench.keeper.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(0));
+        assert_eq!(bench.disk.waiting.lock().len(), 1, "one at a time");
+        bench.disk.answer(true);
+        bench.keeper.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(0));
+        assert_eq!(bench.disk.answer(true), "a", "as of the other source");
+        bench.keeper.settle_save();
+        assert_eq!(bench.keeper.saved, Some(snapshot("a").hash));
+    }
+
+    #[test]
+    fn a_disk_is_well_again_only_once_something_was_kept() {
+        let mut bench = bench("https://example.org/a");
+        bench.keeper.is_late = true;
+        assert!(!save(&mut bench, "a"));
+        bench.disk.answer(false);
+        assert!(!save(&mut bench, "b"));
+        bench.disk.answer(false);
+        bench.keeper.settle_save();
+        assert!(bench.keeper.is_late, "failing at once is no better");
+        let b = snapshot("b");
+        let mut saving =
+            Box::pin(bench.keeper.save_snapshot(&b, SnapshotMetadata::default(), UnixMillis(0)));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(saving.as_mut().poll(&mut context).is_pending());
+        bench.disk.answer(true);
+        assert!(saving.as_mut().poll(&mut context).is_ready());
+        drop(saving);
+        assert!(!bench.keeper.is_late);
+    }
+
+    #[test]
+    fn other_parameters_are_another_source_and_are_not_shown() {
+        let of = |query: &[(&str, &str)]| {
+            let id = FeedId::new("city").unwrap();
+            let mut config =
+                FeedConfig::new(id, SourceLocation::parse("https://example.org/a").unwrap());
+            let secret = |(name, value): &(&str, &str)| ((*name).to_owned(), Secret::new(*value));
+            config.query = query.iter().map(secret).collect();
+            describe_source(&config)
+        };
+        assert_eq!(of(&[]), "https://example.org/a");
+        assert_eq!(of(&[("api_key", "renewed")]), "https://example.org/a");
+        let four = of(&[("line", "4")]);
+        assert!(four.starts_with("https://example.org/a query ") && !four.contains("line"));
+        assert_eq!(four, of(&[("line", "4")]));
+        let all =
+            [four, of(&[]), of(&[("line", "5")]), of(&[("lin", "e4")]), of(&[("route", "4")])];
+        assert_eq!(all.iter().collect::<std::collections::HashSet<_>>().len(), all.len());
+    }
+
+    #[test]
+    fn what_could_not_be_kept_is_tried_again_at_the_next_poll() {
+        let mut bench = bench("https://example.org/a");
+        assert!(!save(&mut bench, "a"));
+        bench.disk.answer(false);
+        bench.keeper.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(5));
+        assert_eq!(bench.disk.answer(true), "a");
+        assert!(bench.disk.confirmed.lock().is_empty());
+    }
+
+    #[test]
+    fn confirmations_are_told_once_in_a_while() {
+        let mut bench = bench("https://example.org/a");
+        bench.keeper.mark_saved(snapshot("a").hash);
+        for _ in 0..10 {
+            bench.clock.advance(CONFIRM_INTERVAL / 4);
+            let now = bench.clock.wall_time();
+            bench.keeper.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), now);
+        }
+        assert_eq!(bench.disk.confirmed.lock().len(), 3);
+        assert!(bench.disk.waiting.lock().is_empty());
+    }
+
+    #[test]
+    fn nothing_of_a_recording_is_kept() {
+        let mut bench = bench("replay:///recorded");
+        assert!(save(&mut bench, "a"));
+        bench.keeper.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(0));
+        assert!(bench.disk.waiting.lock().is_empty());
+    }
+}

@@ -1,0 +1,20 @@
+//! How a program ended, in words.
+
+use std::{os::unix::process::ExitStatusExt as _, process::ExitStatus};
+
+use nix::sys::signal::Signal;
+
+/// What was wrong with how it ended; none if nothing was.
+pub(super) fn exit_fault(status: ExitStatus) -> Option<String> {
+    if status.success() {
+        return None;
+    }
+    let signal = status.signal().and_then(|number| Signal::try_from(number).ok());
+    Some(match (status.code(), signal) {
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(Signal::SIGXFSZ)) => "wrote a file larger than it may".to_owned(),
+        (None, Some(Signal::SIGKILL)) => "was killed, as by a system short of memory".to_owned(),
+        (None, Some(signal)) => format!("was ended by {signal}"),
+        (None, None) => format!("ended as {status}"),
+    })
+}

@@ -1,0 +1,487 @@
+//! The operator's own programs: one of them run once over some bytes, within bounds of time, memory and output.
+//!
+//! What the bytes mean and what becomes of the result it does not know. A program is started without a shell between it
+//! and its arguments, in a folder of its own that goes with it, and with nothing of this process's environment but
+//! `PATH`. When it ends, or has to, everything that it started ends with it, also what has left its process group.
+
+mod exit;
+mod process_group;
+mod oneshot;
+mod pipes;
+mod orphan_reaper;
+
+use std::{
+    env,
+    ffi::OsString,
+    fmt, fs,
+    io::{self, Read as _},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use lineside_sync::Clock;
+use nix::unistd::Pid;
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+
+pub use self::oneshot::{
+    OutputRedactor, ProgramError, ValidatorOutput, run_program, run_validator,
+};
+pub(crate) use self::pipes::StderrCapture;
+use self::{
+    pipes::{read_output, read_stderr, write_input},
+    process_group::ProcessGroup,
+};
+use crate::{limits::PROGRAM_FILE_TIMES, source::Secret};
+
+/// Stands in an argument for the file that has the bytes. Without it they come on the standard input.
+const INPUT: &str = "{input}";
+/// Stands in an argument for the file that the result is to be in. Without it that is what comes on the standard output.
+const OUTPUT: &str = "{output}";
+/// Where programs are looked for if this process has no `PATH`.
+const PATH_USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
+/// How often it is tried to take a folder away.
+const REMOVALS_MAX: usize = 8;
+/// How long a program that was killed may take to be gone.
+const ENDING_MAX: Duration = Duration::from_secs(5);
+/// Sets the limits of memory (KiB), files (512 bytes) and core files, and becomes the program, at a low priority: whoever
+/// serves comes first. POSIX has no other way that needs no unsafe code.
+const LIMITS: &str =
+    r#"ulimit -c 0; ulimit -v "$1" && ulimit -f "$2" && shift 2 && exec nice -n 10 "$@""#;
+
+/// One of the operator's programs, and how much it may take.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ExternalProgram {
+    /// The program and its arguments, in which `{input}` and `{output}` stand for files. A name without a slash is looked
+    /// for in `PATH`.
+    pub command: Vec<String>,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// Address space that each of its processes may have, in bytes.
+    pub memory: u64,
+}
+
+/// Arguments may be secrets.
+impl fmt::Debug for ExternalProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+impl ExternalProgram {
+    /// Its arguments and what they set, which may be secrets.
+    pub(crate) fn argument_secrets(&self) -> Vec<Secret> {
+        let is_own = |it: &&String| ![INPUT, OUTPUT].iter().any(|name| it.contains(name));
+        let arguments = self.command.iter().skip(1).filter(is_own);
+        let and_value = |argument: &String| {
+            let value = argument.split_once('=').map(|(_, value)| value.to_owned());
+            [Some(argument.clone()), value]
+        };
+        arguments.flat_map(and_value).flatten().map(Secret::new).collect()
+    }
+
+    /// What it is called, without its arguments.
+    pub fn name(&self) -> &str {
+        self.command.first().map_or("", String::as_str)
+    }
+
+    /// Why it could not be started as things are on this machine, in words; none if it could. Looks at the disk.
+    pub fn find_start_fault(&self) -> Option<String> {
+        self.find_executable().err()
+    }
+
+    /// Where it is.
+    fn find_executable(&self) -> Result<PathBuf, String> {
+        let name = self.name();
+        if name.contains('/') {
+            let path = PathBuf::from(name);
+            return match fs::metadata(&path) {
+                Ok(found) if is_program(&found) => Ok(path),
+                Ok(_) => Err(format!("{name:?} may not be executed")),
+                Err(error) => Err(format!("{name:?} cannot be run: {error}")),
+            };
+        }
+        let folders = search_path();
+        let mut found = env::split_paths(&folders).map(|folder| folder.join(name));
+        found
+            .find(|path| fs::metadata(path).is_ok_and(|found| is_program(&found)))
+            .ok_or_else(|| format!("there is no program {name:?} in the PATH of this server"))
+    }
+
+    fn uses_placeholder(&self, placeholder: &str) -> bool {
+        self.command.iter().any(|argument| argument.contains(placeholder))
+    }
+}
+
+fn is_program(found: &fs::Metadata) -> bool {
+    found.is_file() && found.permissions().mode() & 0o111 != 0
+}
+
+fn search_path() -> OsString {
+    env::var_os("PATH").unwrap_or_else(|| PATH_USUAL.into())
+}
+
+/// How a program is given its input, and what of it counts as a result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunMode {
+    /// What the file is called that `{input}` stands for.
+    input: &'static str,
+    /// The file that is the result where the program has made a folder of `{output}`.
+    in_folder: Option<&'static str>,
+    /// Whether it may end with any exit code, and make nothing.
+    is_lenient: bool,
+}
+
+impl RunMode {
+    /// All has to be well, and something made.
+    const STRICT: RunMode = RunMode { input: "input", in_folder: None, is_lenient: false };
+}
+
+/// What a program made.
+#[derive(Debug)]
+pub(crate) struct ProgramOutput {
+    /// The result.
+    pub(crate) output: Bytes,
+    /// What was wrong with how it ended, where that is no reason to refuse the result.
+    pub(crate) fault: Option<String>,
+    /// What it wrote to its standard error.
+    pub(crate) said: StderrCapture,
+    /// How long it took.
+    pub(crate) took: Duration,
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+pub(crate) struct RunFailure {
+    /// In words that say what the program did, such as `ended with exit code 1`.
+    pub(crate) why: String,
+    /// What it wrote to its standard error.
+    pub(crate) said: StderrCapture,
+}
+
+impl From<String> for RunFailure {
+    fn from(why: String) -> RunFailure {
+        RunFailure { why, said: StderrCapture::default() }
+    }
+}
+
+/// Runs a program over these bytes, for the sake of `feed`. Its result may have so many bytes at most.
+///
+/// # Errors
+/// Why there is no result. None of its processes is left then, nor any of its files.
+///
+/// Cancel safety: dropped, it ends the program and takes its folder away.
+pub(crate) async fn run_strict(
+    program: &ExternalProgram,
+    input: Bytes,
+    output_max: u64,
+    feed: &str,
+    clock: &dyn Clock,
+) -> Result<ProgramOutput, RunFailure> {
+    run_in_mode(RunMode::STRICT, program, input, output_max, feed, clock).await
+}
+
+/// The same in some manner.
+async fn run_in_mode(
+    manner: RunMode,
+    program: &ExternalProgram,
+    input: Bytes,
+    output_max: u64,
+    feed: &str,
+    clock: &dyn Clock,
+) -> Result<ProgramOutput, RunFailure> {
+    let began = clock.monotonic();
+    let readying = {
+        let (program, input) = (program.clone(), input.clone());
+        move || RunFolder::create_with_input(&program, &input, manner)
+    };
+    let place = run_blocking(readying).await?;
+    let folder = place.folder.path().to_path_buf();
+    let is_piped = !program.uses_placeholder(OUTPUT);
+    let mut command = place.build_command(program, output_max, feed);
+    let mut running = RunningProgram { child: None, place: Some(place) };
+    let spawned = command.spawn().map_err(|error| format!("could not be started: {error}"));
+    let child = running.child.insert(spawned?);
+    // After the folder: what still writes there ends before that goes.
+    let group = ProcessGroup::for_child(child);
+    let (mut said, has_ended) = (StderrCapture::default(), AtomicBool::new(false));
+    let work = watch_program(child, (&group, &folder), (&input, output_max), &mut said, &has_ended);
+    let ended = tokio::select! {
+        biased;
+        ended = work => Some(ended),
+        () = clock.sleep(program.timeout) => None,
+    };
+    kill_all(&group, &folder).await;
+    let output =
+        match evaluate_output(ended, has_ended.into_inner(), program.timeout, output_max, manner) {
+            Ok((piped, fault)) => {
+                let output = running.finish_run(is_piped.then_some(piped), output_max).await;
+                // How it ended says more than that there is nothing.
+                output.map(|output| (output, fault.clone())).map_err(|why| fault.unwrap_or(why))
+            }
+            Err(why) => {
+                running.remove_folder(clock).await;
+                Err(why)
+            }
+        };
+    match output {
+        Ok((output, _)) if output.is_empty() && !manner.is_lenient => {
+            Err(RunFailure { why: "made nothing".to_owned(), said })
+        }
+        Ok((output, fault)) => {
+            let took = clock.monotonic().saturating_sub(began);
+            Ok(ProgramOutput { output: output.into(), fault, said, took })
+        }
+        Err(why) => Err(RunFailure { why, said }),
+    }
+}
+
+/// How a program ended, and what it wrote to its standard output.
+type Ended = (io::Result<ExitStatus>, Result<Vec<u8>, OutputTooLarge>);
+
+/// What came through the pipe of one that ended well and in time, and what was not so well about that.
+///
+/// # Errors
+/// What was wrong, in words.
+fn evaluate_output(
+    ended: Option<Ended>,
+    has_ended: bool,
+    timeout: Duration,
+    output_max: u64,
+    manner: RunMode,
+) -> Result<(Vec<u8>, Option<String>), String> {
+    match ended {
+        None if has_ended => Err(format!(
+            "ended, but something that it started held its output open for {timeout:?}"
+        )),
+        None => Err(format!("did not end within {timeout:?} and was stopped")),
+        Some((_, Err(OutputTooLarge))) => Err(output_too_large(output_max)),
+        Some((Err(error), _)) => Err(format!("could not be waited for: {error}")),
+        Some((Ok(status), Ok(piped))) => match exit::exit_fault(status) {
+            Some(why) if status.code().is_none() || !manner.is_lenient => Err(why),
+            fault => Ok((piped, fault)),
+        },
+    }
+}
+
+/// A program that was started, and its folder, which goes where that may block.
+#[derive(Debug)]
+struct RunningProgram {
+    child: Option<Child>,
+    place: Option<RunFolder>,
+}
+
+impl RunningProgram {
+    /// What it has made: what came through its pipe, else what is in its output file. Its folder goes.
+    async fn finish_run(
+        mut self,
+        piped: Option<Vec<u8>>,
+        output_max: u64,
+    ) -> Result<Vec<u8>, String> {
+        let place = self.place.take();
+        run_blocking(move || match (piped, &place) {
+            (Some(output), _) => Ok(output),
+            (None, Some(place)) => place.read_output_file(output_max),
+            (None, None) => Ok(Vec::new()),
+        })
+        .await
+    }
+
+    /// Takes its folder away, once it writes there no more: it was told to end.
+    async fn remove_folder(mut self, clock: &dyn Clock) {
+        if let Some(child) = &mut self.child {
+            tokio::select! {
+                biased;
+                // How it ended is known, or says nothing: it had to.
+                _ = child.wait() => {}
+                () = clock.sleep(ENDING_MAX) => {}
+            }
+        }
+        let place = self.place.take();
+        let emptying = run_blocking(move || {
+            let Some(place) = &place else { return Ok(()) };
+            // What it has started may still be about to end, and write a last file.
+            for _ in 0..REMOVALS_MAX {
+                if fs::remove_dir_all(place.folder.path()).is_ok() {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        // A folder that cannot be taken away is left to who keeps the folder for temporary files.
+        let _: Result<(), String> = emptying.await;
+    }
+}
+
+/// One that is given up: its folder may be large.
+impl Drop for RunningProgram {
+    fn drop(&mut self) {
+        if let Some(place) = self.place.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn_blocking(move || {
+                orphan_reaper::kill_orphans(place.folder.path(), None);
+                drop(place);
+            });
+        }
+    }
+}
+
+/// Ends a program with all that it started, while it can be told whose children they are.
+async fn kill_all(group: &ProcessGroup, folder: &Path) {
+    if let Some(leader) = group.leader_pid() {
+        reap_orphans(folder, Some(leader)).await;
+        group.kill_processes();
+    }
+    reap_orphans(folder, None).await;
+}
+
+async fn reap_orphans(folder: &Path, leader: Option<Pid>) {
+    let folder = folder.to_path_buf();
+    let ending = run_blocking(move || {
+        orphan_reaper::kill_orphans(&folder, leader);
+        Ok(())
+    });
+    // None may be left.
+    let _: Result<(), String> = ending.await;
+}
+
+fn output_too_large(max: u64) -> String {
+    format!("made more than {max} bytes")
+}
+
+/// The result was larger than it may be.
+#[derive(Debug)]
+struct OutputTooLarge;
+
+/// Gives a program its input, takes what it says, and at most so many bytes of what it makes, until it has ended and nobody
+/// writes any more. Says in `has_ended` that the program itself has.
+async fn watch_program(
+    child: &mut Child,
+    (group, folder): (&ProcessGroup, &Path),
+    (input, output_max): (&Bytes, u64),
+    said: &mut StderrCapture,
+    has_ended: &AtomicBool,
+) -> Ended {
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let ended = async {
+        let status = child.wait().await;
+        has_ended.store(true, Ordering::Relaxed);
+        // Who is left would hold the pipes open.
+        group.kill_processes();
+        reap_orphans(folder, None).await;
+        status
+    };
+    let output = async {
+        let output = read_output(stdout, output_max).await;
+        if output.is_err() {
+            group.kill_processes();
+        }
+        output
+    };
+    let (status, output, (), ()) =
+        tokio::join!(ended, output, write_input(stdin, input), read_stderr(stderr, said));
+    (status, output)
+}
+
+/// The folder in which a program runs once.
+#[derive(Debug)]
+struct RunFolder {
+    folder: TempDir,
+    path: PathBuf,
+    manner: RunMode,
+}
+
+impl RunFolder {
+    fn create_with_input(
+        program: &ExternalProgram,
+        input: &[u8],
+        manner: RunMode,
+    ) -> Result<RunFolder, String> {
+        let path =
+            program.find_executable().map_err(|why| format!("could not be started: {why}"))?;
+        let cannot = |error: io::Error| format!("cannot be given its input: {error}");
+        let folder = tempfile::Builder::new().prefix("lineside-").tempdir().map_err(cannot)?;
+        let place = RunFolder { folder, path, manner };
+        if program.uses_placeholder(INPUT) {
+            fs::write(place.input_file(), input).map_err(cannot)?;
+        }
+        Ok(place)
+    }
+
+    fn input_file(&self) -> PathBuf {
+        self.folder.path().join(self.manner.input)
+    }
+
+    fn output_file(&self) -> PathBuf {
+        self.folder.path().join("output")
+    }
+
+    fn build_command(&self, program: &ExternalProgram, output_max: u64, feed: &str) -> Command {
+        let folder = self.folder.path();
+        let (input, output) = (self.input_file(), self.output_file());
+        let filled = |argument: &String| {
+            let of = |path: &Path| path.to_string_lossy().into_owned();
+            argument.replace(INPUT, &of(&input)).replace(OUTPUT, &of(&output))
+        };
+        let (memory, files) =
+            (program.memory >> 10, output_max.saturating_mul(PROGRAM_FILE_TIMES) >> 9);
+        let pipe = |is_piped: bool| if is_piped { Stdio::piped() } else { Stdio::null() };
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", LIMITS, "sh", &memory.to_string(), &files.to_string()])
+            .arg(&self.path)
+            .args(program.command.iter().skip(1).map(filled))
+            .env_clear()
+            .env("PATH", search_path())
+            .env("LANG", "C.UTF-8")
+            .envs([("HOME", folder), ("TMPDIR", folder)])
+            .env("LINESIDE_FEED", feed)
+            .current_dir(folder)
+            .stdin(pipe(!program.uses_placeholder(INPUT)))
+            .stdout(pipe(!program.uses_placeholder(OUTPUT)))
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        command
+    }
+
+    /// What a program left in its output file, after all its processes have ended.
+    fn read_output_file(&self, max: u64) -> Result<Vec<u8>, String> {
+        let mut path = self.output_file();
+        let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+        if let Some(name) = self.manner.in_folder.filter(|_| is_folder(&path)) {
+            path.push(name);
+        }
+        // A pipe in its place would never end, and a link leads elsewhere.
+        let is_file = |found: fs::Metadata| found.is_file();
+        if !fs::symlink_metadata(&path).is_ok_and(is_file) {
+            return Err("left no output file".to_owned());
+        }
+        let cannot = |error: io::Error| format!("left an output file that cannot be read: {error}");
+        let mut output = Vec::new();
+        let file = fs::File::open(&path).map_err(cannot)?;
+        file.take(max.saturating_add(1)).read_to_end(&mut output).map_err(cannot)?;
+        if output.len() as u64 > max {
+            return Err(output_too_large(max));
+        }
+        Ok(output)
+    }
+}
+
+/// Runs disk work where it may block.
+async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(format!("was not run to its end: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! What goes into a program and what comes out of it, bounded.
+
+use std::collections::VecDeque;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::OutputTooLarge;
+use crate::fetch::Redactor;
+use crate::limits::{SAID_HEAD_BYTES_MAX, SAID_TAIL_BYTES_MAX};
+
+/// Bytes that are read at once.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// What a program wrote to its standard error: how it begins and how it ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StderrCapture {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    /// Bytes between the two that were not kept.
+    left_out: u64,
+}
+
+impl StderrCapture {
+    fn push_bytes(&mut self, bytes: &[u8]) {
+        let room = SAID_HEAD_BYTES_MAX - self.head.len();
+        let (head, rest) = bytes.split_at(room.min(bytes.len()));
+        self.head.extend_from_slice(head);
+        self.tail.extend(rest);
+        let beyond = self.tail.len().saturating_sub(SAID_TAIL_BYTES_MAX);
+        self.tail.drain(..beyond);
+        self.left_out += beyond as u64;
+    }
+
+    /// All that was kept, as it may be shown to everybody, with a line of its own where something was left out. What is hidden
+    /// may have been cut in two there.
+    pub(crate) fn redact_text(&self, hidden: &Redactor) -> String {
+        let tail: Vec<u8> = self.tail.iter().copied().collect();
+        if self.left_out == 0 {
+            return hidden.redact_bytes(&[&self.head[..], &tail].concat());
+        }
+        let (head, tail) = (hidden.redact_bytes(&self.head), hidden.redact_remaining_bytes(&tail));
+        format!("{head}\n… {} bytes …\n{tail}", self.left_out)
+    }
+}
+
+/// Writes all of the input, as far as the program takes it.
+pub(super) async fn write_input(pipe: Option<impl tokio::io::AsyncWrite + Unpin>, input: &[u8]) {
+    if let Some(mut pipe) = pipe {
+        // A program need not read all of it: whether that was right, its result says.
+        let _ = pipe.write_all(input).await;
+        let _ = pipe.shutdown().await;
+    }
+}
+
+/// Reads the output to its end, or until it is too much.
+pub(super) async fn read_output(
+    pipe: Option<impl AsyncRead + Unpin>,
+    max: u64,
+) -> Result<Vec<u8>, OutputTooLarge> {
+    let mut output = Vec::new();
+    if let Some(pipe) = pipe {
+        // Breaking off is like ending: how the program ended says more.
+        let _ = pipe.take(max.saturating_add(1)).read_to_end(&mut output).await;
+    }
+    if output.len() as u64 > max { Err(OutputTooLarge) } else { Ok(output) }
+}
+
+/// Reads all that is said, and keeps the beginning and the end.
+pub(super) async fn read_stderr(pipe: Option<impl AsyncRead + Unpin>, said: &mut StderrCapture) {
+    let Some(mut pipe) = pipe else { return };
+    let mut piece = vec![0; PIECE_BYTES];
+    while let Ok(n @ 1..) = pipe.read(&mut piece).await {
+        said.push_bytes(&piece[..n]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        config::{FeedConfig, FeedId},
+        source::{Secret, SourceLocation},
+    };
+
+    #[test]
+    fn of_much_that_is_said_the_beginning_and_the_end_are_kept() {
+        let mut said = StderrCapture::default();
+        said.push_bytes(b"first\n");
+        let hidden = Redactor::default();
+        assert_eq!(said.redact_text(&hidden), "first\n");
+        for _ in 0..1_000 {
+            said.push_bytes(&[b'x'; 100]);
+        }
+        said.push_bytes(b"\nlast\n");
+        let text = said.redact_text(&hidden);
+        assert!(text.starts_with("first\nx") && text.ends_with("x\nlast\n"), "{text}");
+        let left_out = 100_012 - SAID_HEAD_BYTES_MAX - SAID_TAIL_BYTES_MAX;
+        assert!(text.contains(&format!("\n… {left_out} bytes …\n")), "{text}");
+    }
+
+    #[test]
+    fn what_is_hidden_is_so_where_it_was_cut_in_two() {
+        let url = SourceLocation::parse("https://a.example/").unwrap();
+        let feed = FeedConfig::new(FeedId::new("a").unwrap(), url);
+        let secret = Secret::new("s3cr3t-w0rd");
+        let hidden = Redactor::for_feed(&feed, &[&secret]);
+        for at in SAID_HEAD_BYTES_MAX - 12..SAID_HEAD_BYTES_MAX + 2 {
+            for from_end in SAID_TAIL_BYTES_MAX - 2..SAID_TAIL_BYTES_MAX + 12 {
+                let mut said = StderrCapture::default();
+                let after = "x".repeat(from_end - secret.reveal().len().min(from_end));
+                let between = "y".repeat(1_000);
+                let word = secret.reveal();
+                said.push_bytes(
+                    format!("{}{word}{between}{word}{after}", "x".repeat(at)).as_bytes(),
+                );
+                let shown = said.redact_text(&hidden);
+                let is_seen = |part: &str| shown.contains(part);
+                assert!(!is_seen("s3cr") && !is_seen("w0rd"), "{at} {from_end}: {shown}");
+            }
+        }
+        let mut said = StderrCapture::default();
+        said.push_bytes(&[b'x'; SAID_HEAD_BYTES_MAX - 5]);
+        said.push_bytes(secret.reveal().as_bytes());
+        assert!(said.redact_text(&hidden).ends_with("x***"));
+    }
+}

@@ -1,0 +1,315 @@
+//! Programs that every Unix has, run for real.
+
+use lineside_formats::Format;
+use lineside_sync::{RealClock, SimulatedClock, UnixMillis};
+
+use super::*;
+use crate::{
+    config::{FeedConfig, FeedId},
+    fetch::Redactor,
+    source::SourceLocation,
+};
+
+/// Longer than anything here takes on a busy machine.
+const LONG: Duration = Duration::from_secs(60);
+
+fn program(command: &[&str]) -> ExternalProgram {
+    let command = command.iter().map(|it| (*it).to_owned()).collect();
+    ExternalProgram { command, timeout: LONG, memory: 1 << 30 }
+}
+
+/// A script that writes to its standard output.
+fn shell(script: &str) -> ExternalProgram {
+    program(&["sh", "-c", script])
+}
+
+/// A script that writes into the file `$1`.
+fn filing(script: &str) -> ExternalProgram {
+    program(&["sh", "-c", script, "sh", OUTPUT])
+}
+
+async fn run_over(
+    program: &ExternalProgram,
+    input: &'static [u8],
+) -> Result<ProgramOutput, RunFailure> {
+    run_strict(program, Bytes::from_static(input), 1_000, "city", &RealClock::new()).await
+}
+
+async fn output(program: &ExternalProgram, input: &'static [u8]) -> String {
+    let ran = run_over(program, input).await.unwrap();
+    String::from_utf8(ran.output.to_vec()).unwrap()
+}
+
+#[track_caller]
+fn check_fault(ran: Result<ProgramOutput, RunFailure>, says: &str) -> String {
+    let failed = ran.unwrap_err();
+    assert!(failed.why.contains(says), "{}", failed.why);
+    failed.said.redact_text(&Redactor::default())
+}
+
+#[tokio::test]
+async fn bytes_go_through_pipes_and_files() {
+    assert_eq!(output(&program(&["base64", "-d"]), b"aGVsbG8=").await, "hello");
+    assert_eq!(output(&program(&["cat", INPUT]), b"by a file").await, "by a file");
+    assert_eq!(output(&program(&["cp", INPUT, OUTPUT]), b"both").await, "both");
+    assert_eq!(output(&program(&["tee", OUTPUT]), b"into a file").await, "into a file");
+    // One that does not read what it is given is no fault.
+    assert_eq!(output(&program(&["echo", "{other}"]), &[b'x'; 900_000]).await, "{other}\n");
+}
+
+#[tokio::test]
+async fn a_program_has_a_folder_of_its_own_and_no_secrets() {
+    let ran = output(&program(&["env"]), b"").await;
+    let mut names: Vec<&str> = ran.lines().filter_map(|line| line.split('=').next()).collect();
+    names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name));
+    names.sort_unstable();
+    assert_eq!(names, ["HOME", "LANG", "LINESIDE_FEED", "PATH", "TMPDIR"]);
+    let folder = output(&shell("pwd; touch left"), b"").await;
+    assert!(!Path::new(folder.trim()).exists(), "{folder}");
+}
+
+#[tokio::test]
+async fn what_fails_says_why() {
+    let failing = shell("echo 'line 3: no such stop' >&2; exit 4");
+    let said = check_fault(run_over(&failing, b"x").await, "ended with exit code 4");
+    assert_eq!(said, "line 3: no such stop\n");
+    check_fault(run_over(&program(&["kill-me-not"]), b"x").await, "no program \"kill-me-not\"");
+    check_fault(run_over(&program(&["/etc/passwd"]), b"x").await, "may not be executed");
+    check_fault(run_over(&program(&["/no/such"]), b"x").await, "cannot be run");
+    check_fault(run_over(&shell("kill -TERM $$"), b"x").await, "ended by SIGTERM");
+    check_fault(run_over(&program(&["true"]), b"x").await, "made nothing");
+    check_fault(run_over(&filing("mkfifo \"$1\""), b"x").await, "left no output file");
+}
+
+#[tokio::test]
+async fn a_result_beyond_its_bound_is_refused_while_it_comes() {
+    check_fault(run_over(&program(&["yes"]), b"").await, "made more than 1000 bytes");
+    let large = filing("head -c 2000 /dev/zero > \"$1\"");
+    check_fault(run_over(&large, b"").await, "made more than 1000 bytes");
+    // A file that would fill the disk ends its writer.
+    let failed = run_over(&filing("exec cat /dev/zero > \"$1\""), b"").await;
+    check_fault(failed, "wrote a file larger than it may");
+}
+
+#[tokio::test]
+async fn memory_is_bounded() {
+    let hungry = |memory| ExternalProgram {
+        memory,
+        ..program(&[
+            "awk",
+            "BEGIN { s = \"x\"; while (length(s) < 200e6) s = s s; print \"had it\" }",
+        ])
+    };
+    assert_eq!(output(&hungry(4 << 30), b"").await, "had it\n");
+    let said = check_fault(run_over(&hungry(64 << 20), b"").await, "ended");
+    assert!(!said.is_empty());
+}
+
+/// Whether a process is there and runs.
+fn is_running(id: &str) -> bool {
+    let status = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let state = status.rsplit(") ").next().and_then(|rest| rest.chars().next());
+    state.is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+async fn until_gone(id: &str) {
+    let clock = RealClock::new();
+    while is_running(id) {
+        assert!(clock.monotonic() < LONG, "process {id} goes on");
+        clock.sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Starts a process in the background, and says which it is, in a file.
+fn leaving_one(folder: &Path, then: &str) -> ExternalProgram {
+    shell(&format!("sleep 1000 & echo $! > {}/id; {then}", folder.display()))
+}
+
+#[tokio::test]
+async fn whoever_takes_too_long_ends_with_all_that_it_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let slow = leaving_one(folder.path(), "echo begun >&2; wait");
+    // The first runs may end before they have begun; each takes longer than the one before.
+    let mut timeout = Duration::from_millis(500);
+    let id = loop {
+        let slow = ExternalProgram { timeout, ..slow.clone() };
+        let said = check_fault(run_over(&slow, b"x").await, "did not end within");
+        if said == "begun\n" {
+            break fs::read_to_string(folder.path().join("id")).unwrap();
+        }
+        timeout *= 2;
+    };
+    until_gone(id.trim()).await;
+}
+
+/// Runs what never ends of itself until its time is over, which is once it has said in a file that it has begun.
+async fn run_out(program: &ExternalProgram, begun: &Path) -> Result<ProgramOutput, RunFailure> {
+    let clock = SimulatedClock::new(UnixMillis(0));
+    let running = run_strict(program, Bytes::new(), 1_000, "city", &clock);
+    let real = RealClock::new();
+    let time = async {
+        while !fs::read_to_string(begun).is_ok_and(|text| text.ends_with('\n')) {
+            assert!(real.monotonic() < LONG, "it never began");
+            real.sleep(Duration::from_millis(5)).await;
+        }
+        clock.advance(program.timeout);
+        // The time that a killed program has to be gone does not pass on this clock.
+        std::future::pending::<()>().await
+    };
+    tokio::select! {
+        ran = running => ran,
+        () = time => unreachable!("it waits for ever"),
+    }
+}
+
+#[tokio::test]
+async fn the_folder_goes_once_the_program_that_was_stopped_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let begun = folder.path().join("begun");
+    let script = format!("echo $$ $PWD > {}; while :; do : > a; : > b; done", begun.display());
+    check_fault(run_out(&shell(&script), &begun).await, "did not end within 60s");
+    let said = fs::read_to_string(&begun).unwrap();
+    let (id, own) = said.trim().split_once(' ').unwrap();
+    assert!(!is_running(id) && !Path::new(own).exists(), "{said}");
+}
+
+#[tokio::test]
+async fn a_program_that_has_ended_is_not_blamed_for_what_it_left_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let (begun, apart) = (folder.path().join("begun"), folder.path().join("apart"));
+    // It leaves the group first, with nothing of the run about it and no parent, so that nobody can tell whose it is, and says
+    // that it has begun once the program is gone.
+    let left = format!(
+        "touch {}; while kill -0 $1 2> /dev/null; do :; done; echo $$ > {}; exec sleep 1000",
+        apart.display(),
+        begun.display()
+    );
+    let script = format!(
+        "(cd /; setsid env -i sh -c '{left}' sh $$ &); while [ ! -e {} ]; do :; done; echo made",
+        apart.display()
+    );
+    let failed = run_out(&shell(&script), &begun).await;
+    let id = fs::read_to_string(&begun).unwrap();
+    let id = nix::unistd::Pid::from_raw(id.trim().parse().unwrap());
+    nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGKILL).unwrap();
+    check_fault(failed, "ended, but something that it started held its output open");
+}
+
+#[test]
+fn arguments_are_hidden_and_what_they_set() {
+    let program = program(&["tool", "--key=hunter2", "plain", "{input}", "--to={output}"]);
+    let secrets = program.argument_secrets();
+    let secrets: Vec<&str> = secrets.iter().map(Secret::reveal).collect();
+    assert_eq!(secrets, ["--key=hunter2", "hunter2", "plain"]);
+}
+
+#[tokio::test]
+async fn nothing_of_a_program_goes_on_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let leaving = leaving_one(folder.path(), "echo made");
+    assert_eq!(output(&leaving, b"x").await, "made\n");
+    until_gone(fs::read_to_string(folder.path().join("id")).unwrap().trim()).await;
+}
+
+#[tokio::test]
+async fn what_has_left_the_group_of_a_program_ends_with_it_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids = folder.path().join("ids");
+    // One that leaves, one that has another environment, and one whose parent is gone.
+    let leaves = format!(
+        "setsid sleep 1000 & echo $! >> {0}; env -i setsid sleep 1000 & echo $! >> {0}; \
+         setsid sh -c 'sleep 1000 & echo $! >> {0}'; echo made",
+        ids.display()
+    );
+    assert_eq!(output(&shell(&leaves), b"x").await, "made\n");
+    let said = fs::read_to_string(&ids).unwrap();
+    assert_eq!(said.lines().count(), 3, "{said}");
+    for id in said.lines() {
+        until_gone(id).await;
+    }
+}
+
+#[tokio::test]
+async fn whoever_takes_too_long_takes_with_it_what_has_left_its_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let begun = folder.path().join("begun");
+    // The parent is what tells whose it is.
+    let script = format!(
+        "cd /; setsid env -i sleep 1000 & while grep -qs {0} /proc/$!/environ; do :; done; \
+         echo $! > {1}; wait",
+        "LINESIDE_FEED",
+        begun.display()
+    );
+    check_fault(run_out(&shell(&script), &begun).await, "did not end within 60s");
+    until_gone(fs::read_to_string(&begun).unwrap().trim()).await;
+}
+
+#[tokio::test]
+async fn a_run_that_is_given_up_ends_its_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("id");
+    let waiting = leaving_one(folder.path(), "wait");
+    let running = tokio::spawn(async move { run_over(&waiting, b"x").await.map(drop) });
+    let clock = RealClock::new();
+    let id = loop {
+        assert!(clock.monotonic() < LONG, "it never began");
+        clock.sleep(Duration::from_millis(5)).await;
+        match fs::read_to_string(&file) {
+            Ok(id) if id.ends_with('\n') => break id,
+            _ => {}
+        }
+    };
+    assert!(is_running(id.trim()));
+    running.abort();
+    running.await.unwrap_err();
+    until_gone(id.trim()).await;
+}
+
+async fn judge(program: &ExternalProgram, format: Format) -> Result<ValidatorOutput, ProgramError> {
+    let url = SourceLocation::parse("https://a.example/?key=inurl1").unwrap();
+    let feed = FeedConfig::new(FeedId::new("city").unwrap(), url);
+    let input = Bytes::from_static(b"<xml/>");
+    run_validator(program, input, format, &feed, 1_000, &RealClock::new()).await
+}
+
+#[tokio::test]
+async fn a_validator_may_leave_a_folder_and_end_as_it_likes() {
+    let folder =
+        filing("mkdir \"$1\" && echo '{}' > \"$1/report.json\" && echo '<p>' > \"$1/report.html\"");
+    let judged = judge(&folder, Format::Gtfs).await.unwrap();
+    assert_eq!((&judged.output[..], judged.fault), (&b"{}\n"[..], None));
+    let file = filing("echo found > \"$1\"; echo 'two faults' >&2; exit 1");
+    let judged = judge(&file, Format::Gtfs).await.unwrap();
+    assert_eq!(&judged.output[..], b"found\n");
+    assert_eq!(judged.fault.as_deref(), Some("ended with exit code 1"));
+    assert_eq!(judged.said, "two faults\n");
+    // Nothing to be said is fine, unless a file was asked for.
+    assert!(judge(&program(&["true"]), Format::Gtfs).await.unwrap().output.is_empty());
+    let left = async |script: &str| judge(&filing(script), Format::Gtfs).await.unwrap_err().why;
+    assert_eq!(left("mkdir \"$1\"").await, "left no output file");
+    assert_eq!(left("mkdir \"$1\"; exit 7").await, "ended with exit code 7");
+    assert_eq!(left("mkdir \"$1\"; mkfifo \"$1/report.json\"").await, "left no output file");
+    assert_eq!(left("ln -s /etc \"$1\"").await, "left no output file");
+    assert_eq!(left("kill -TERM $$").await, "was ended by SIGTERM");
+}
+
+#[tokio::test]
+async fn a_validators_input_has_a_name_that_says_what_it_is_and_its_secrets_stay() {
+    let name = program(&["basename", INPUT]);
+    for (format, expect) in [(Format::Gtfs, "input.zip\n"), (Format::Netex, "input.xml\n")] {
+        let judged = judge(&name, format).await.unwrap();
+        assert_eq!(&judged.output[..], expect.as_bytes());
+    }
+    let telling = program(&["sh", "-c", "echo \"$1 inurl1\" >&2; exit 1", "sh", "--key=hunter2"]);
+    let said = judge(&telling, Format::Gtfs).await.unwrap().said;
+    assert_eq!(said, "*** ***\n");
+    let feed = FeedConfig::new(
+        FeedId::new("a").unwrap(),
+        SourceLocation::parse("https://a.example/").unwrap(),
+    );
+    let cover = OutputRedactor::for_program(&telling, &feed);
+    assert_eq!(
+        cover.redact_output("with hunter2\u{7}, and more".as_bytes(), 20),
+        "with ***\u{fffd}, and m"
+    );
+}

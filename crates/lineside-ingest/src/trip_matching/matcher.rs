@@ -1,0 +1,370 @@
+//! Looking up what an entity names, as the join does: one outcome each, the first thing that is wrong.
+
+use std::collections::HashSet;
+
+use lineside_formats::{
+    gtfs::Timetable,
+    gtfs_rt::proto::{
+        EntitySelector, FeedEntity, TripDescriptor, trip_descriptor::ScheduleRelationship,
+    },
+};
+
+use super::count::{MatchCount, MatchReason, UnmatchedId, Verdict};
+use crate::normalize::{is_extra_trip, nonempty_text, parse_gtfs_date};
+
+/// Counts the trips that entities name: by their trip updates, else by vehicles that are on one.
+pub fn match_trips<'e>(
+    entities: impl IntoIterator<Item = &'e FeedEntity>,
+    timetable: &Timetable,
+) -> MatchCount {
+    let judge = TripMatcher::new(timetable);
+    let mut counts = MatchCount::default();
+    for entity in entities {
+        if let Some(update) = &entity.trip_update {
+            counts.add_trip_verdict(
+                judge.match_trip_update(&update.trip, &entity.id),
+                Some(&update.trip),
+            );
+        } else if let Some(trip) = entity.vehicle.as_ref().and_then(|it| it.trip.as_ref())
+            && nonempty_text(&trip.trip_id).is_some()
+        {
+            counts.add_trip_verdict(judge.match_trip_update(trip, &entity.id), Some(trip));
+        }
+    }
+    counts.put_known_ids(timetable);
+    counts
+}
+
+/// Looks up what trip updates and vehicles name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TripMatcher<'a> {
+    timetable: &'a Timetable,
+}
+
+impl<'a> TripMatcher<'a> {
+    pub(super) fn new(timetable: &'a Timetable) -> TripMatcher<'a> {
+        TripMatcher { timetable }
+    }
+
+    /// A trip update without a trip is unmatched even where its line is known: nothing of the timetable can be told by it.
+    pub(super) fn match_trip_update<'t>(
+        self,
+        trip: &'t TripDescriptor,
+        record: &'t str,
+    ) -> Verdict<'t> {
+        if is_added_trip(trip) {
+            let id = nonempty_text(&trip.trip_id).unwrap_or(record);
+            return Err(UnmatchedId::new(MatchReason::Added, id));
+        }
+        match nonempty_text(&trip.trip_id) {
+            Some(id) => self.match_trip(id, trip),
+            None => {
+                nonempty_text(&trip.route_id).map_or(Ok(()), |route| self.match_route(route))?;
+                Err(UnmatchedId::new(MatchReason::NoTrip, record))
+            }
+        }
+    }
+
+    /// A vehicle may be on a line and on no trip, or in no service at all.
+    pub(super) fn match_vehicle<'t>(
+        self,
+        trip: Option<&'t TripDescriptor>,
+        record: &'t str,
+    ) -> Verdict<'t> {
+        let nothing = Err(UnmatchedId::new(MatchReason::NoReference, record));
+        let Some(trip) = trip else { return nothing };
+        match (nonempty_text(&trip.trip_id), nonempty_text(&trip.route_id)) {
+            (None, None) => nothing,
+            (None, Some(route)) if !is_added_trip(trip) => self.match_route(route),
+            _ => self.match_trip_update(trip, record),
+        }
+    }
+
+    /// A trip by its id and, where the timetable says when it runs, by its service date.
+    fn match_trip<'t>(self, id: &'t str, trip: &'t TripDescriptor) -> Verdict<'t> {
+        let Some(known) = self.timetable.find_trip(id) else {
+            return Err(UnmatchedId::new(MatchReason::UnknownTrip, id));
+        };
+        // A duplicated, replaced or unscheduled trip runs when its entity says so.
+        let Some(date) = nonempty_text(&trip.start_date).filter(|_| !is_extra_trip(trip)) else {
+            return Ok(());
+        };
+        let service = self.timetable.trip(known).service;
+        match parse_gtfs_date(date).filter(|&date| self.timetable.is_service_active(service, date))
+        {
+            Some(_) => Ok(()),
+            None => Err(UnmatchedId {
+                start_date: Some(date),
+                ..UnmatchedId::new(MatchReason::NotRunning, id)
+            }),
+        }
+    }
+
+    pub(super) fn match_route(self, id: &str) -> Verdict<'_> {
+        let known = self.timetable.find_route(id);
+        known.map(drop).ok_or(UnmatchedId::new(MatchReason::UnknownRoute, id))
+    }
+}
+
+fn is_added_trip(trip: &TripDescriptor) -> bool {
+    use ScheduleRelationship::{Added, New};
+    matches!(trip.schedule_relationship(), Added | New)
+}
+
+/// Looks up everything that entities name.
+#[derive(Debug)]
+pub(super) struct EntityMatcher<'a> {
+    pub(super) trips: TripMatcher<'a>,
+    agencies: HashSet<&'a str>,
+}
+
+impl<'a> EntityMatcher<'a> {
+    pub(super) fn new(timetable: &'a Timetable) -> EntityMatcher<'a> {
+        let agencies = timetable.agencies().map(|agency| agency.id);
+        EntityMatcher {
+            trips: TripMatcher::new(timetable),
+            agencies: agencies.filter(|id| !id.is_empty()).collect(),
+        }
+    }
+
+    /// What an alert is about has to be known in all its parts.
+    pub(super) fn match_selector<'t>(
+        &self,
+        selector: &'t EntitySelector,
+        record: &'t str,
+    ) -> Verdict<'t> {
+        let trip = selector.trip.as_ref();
+        let of_trip = trip.and_then(|trip| nonempty_text(&trip.route_id));
+        let trip = trip.filter(|trip| nonempty_text(&trip.trip_id).is_some());
+        let route = nonempty_text(&selector.route_id).or(of_trip.filter(|_| trip.is_none()));
+        let (stop, agency) = (nonempty_text(&selector.stop_id), nonempty_text(&selector.agency_id));
+        if let Some(trip) = trip {
+            self.trips.match_trip_update(trip, record)?;
+        }
+        route.map_or(Ok(()), |route| self.trips.match_route(route))?;
+        stop.map_or(Ok(()), |stop| self.match_stop(stop))?;
+        agency.map_or(Ok(()), |agency| self.match_agency(agency))?;
+        let names_none = trip.is_none() && route.is_none() && stop.is_none() && agency.is_none();
+        // All lines of a kind need no name.
+        if names_none && selector.route_type.is_none() {
+            return Err(UnmatchedId::new(MatchReason::NoReference, record));
+        }
+        Ok(())
+    }
+
+    pub(super) fn match_stop<'t>(&self, id: &'t str) -> Verdict<'t> {
+        let known = self.trips.timetable.find_stop(id);
+        known.map(drop).ok_or(UnmatchedId::new(MatchReason::UnknownStop, id))
+    }
+
+    /// The only agency of a timetable may be without an id: then any is it.
+    fn match_agency<'t>(&self, id: &'t str) -> Verdict<'t> {
+        let is_known = self.agencies.is_empty() || self.agencies.contains(id);
+        is_known.then_some(()).ok_or(UnmatchedId::new(MatchReason::UnknownAgency, id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_formats::{
+        gtfs::{DatasetLimits, TextFiles, load_timetable},
+        gtfs_rt::proto::{TripUpdate, VehiclePosition},
+    };
+
+    use super::*;
+
+    /// The trip `weekday` runs on Mondays to Fridays, `always` every day.
+    fn timetable(agency: &str) -> Timetable {
+        let text = format!(
+            "# agency.txt
+            agency_id,agency_name,agency_url,agency_timezone
+            {agency},Agency,https://a.example,Europe/Paris
+            # routes.txt
+            route_id,agency_id,route_short_name,route_type
+            R,{agency},1,3
+            # calendar.txt
+            service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+            W,1,1,1,1,1,0,0,20260101,20261231
+            D,1,1,1,1,1,1,1,20260101,20261231
+            # stops.txt
+            stop_id,stop_name,stop_lat,stop_lon
+            S,Here,48.86,2.34
+            T,There,48.87,2.34
+            # trips.txt
+            route_id,service_id,trip_id
+            R,W,weekday
+            R,D,always
+            # stop_times.txt
+            trip_id,arrival_time,departure_time,stop_id,stop_sequence
+            weekday,08:00:00,08:00:00,S,1
+            weekday,08:10:00,08:10:00,T,2
+            always,08:00:00,08:00:00,S,1
+            always,08:10:00,08:10:00,T,2
+"
+        );
+        load_timetable(&mut TextFiles::from_sections(&text), &DatasetLimits::default()).unwrap().0
+    }
+
+    fn trip(trip_id: &str, start_date: &str, route_id: &str) -> TripDescriptor {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        TripDescriptor {
+            trip_id: text(trip_id),
+            start_date: text(start_date),
+            route_id: text(route_id),
+            ..TripDescriptor::default()
+        }
+    }
+
+    fn said(verdict: Verdict<'_>) -> String {
+        match verdict {
+            Ok(()) => "matched".to_owned(),
+            Err(found) => {
+                let date = found.start_date.map(|date| format!(":{date}")).unwrap_or_default();
+                format!("{} {}{date}", found.reason.as_str(), found.id)
+            }
+        }
+    }
+
+    /// 4 March 2026 is a Wednesday, the 7th a Saturday.
+    #[test]
+    fn trips_are_known_by_id_and_day() {
+        let timetable = timetable("a");
+        let judge = TripMatcher::new(&timetable);
+        for (trip, of_update, of_vehicle) in [
+            (trip("weekday", "20260304", ""), "matched", "matched"),
+            (trip("weekday", "", "elsewhere"), "matched", "matched"),
+            (trip("X", "20260304", "R"), "unknown_trip X", "unknown_trip X"),
+            (
+                trip("weekday", "20260307", ""),
+                "not_running weekday:20260307",
+                "not_running weekday:20260307",
+            ),
+            (
+                trip("always", "20270101", ""),
+                "not_running always:20270101",
+                "not_running always:20270101",
+            ),
+            (trip("always", "today", ""), "not_running always:today", "not_running always:today"),
+            (trip("", "", "R"), "no_trip it", "matched"),
+            (trip("", "", "Q"), "unknown_route Q", "unknown_route Q"),
+            (trip("", "", ""), "no_trip it", "no_reference it"),
+        ] {
+            assert_eq!(said(judge.match_trip_update(&trip, "it")), of_update, "{trip:?}");
+            assert_eq!(said(judge.match_vehicle(Some(&trip), "it")), of_vehicle, "{trip:?}");
+        }
+        assert_eq!(said(judge.match_vehicle(None, "it")), "no_reference it");
+    }
+
+    #[test]
+    fn what_is_new_on_purpose_is_not_unmatched_and_what_replaces_a_trip_names_it() {
+        use ScheduleRelationship::{
+            Added, Canceled, Deleted, Duplicated, New, Replacement, Scheduled, Unscheduled,
+        };
+        let timetable = timetable("a");
+        let judge = TripMatcher::new(&timetable);
+        let of = |relationship: ScheduleRelationship, id: &str| {
+            let mut trip = trip(id, "20260307", "");
+            trip.set_schedule_relationship(relationship);
+            let verdicts =
+                [judge.match_trip_update(&trip, "it"), judge.match_vehicle(Some(&trip), "it")];
+            let [update, vehicle] = verdicts.map(said);
+            assert_eq!(update, vehicle, "{relationship:?}");
+            update
+        };
+        for added in [Added, New] {
+            assert_eq!(of(added, "extra-1"), "added extra-1");
+            assert_eq!(of(added, "weekday"), "added weekday");
+        }
+        for extra in [Duplicated, Replacement, Unscheduled] {
+            assert_eq!(of(extra, "weekday"), "matched", "whatever the day");
+            assert_eq!(of(extra, "X"), "unknown_trip X");
+        }
+        for planned in [Scheduled, Canceled, Deleted] {
+            assert_eq!(of(planned, "weekday"), "not_running weekday:20260307");
+            assert_eq!(of(planned, "always"), "matched");
+        }
+        let mut nameless = trip("", "", "");
+        nameless.set_schedule_relationship(New);
+        assert_eq!(said(judge.match_trip_update(&nameless, "it")), "added it");
+    }
+
+    #[test]
+    fn what_an_alert_is_about_is_known_in_all_its_parts() {
+        let timetable = timetable("a");
+        let judge = EntityMatcher::new(&timetable);
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let selector = |agency: &str, route: &str, stop: &str| EntitySelector {
+            agency_id: text(agency),
+            route_id: text(route),
+            stop_id: text(stop),
+            ..EntitySelector::default()
+        };
+        let of = |trip: TripDescriptor| EntitySelector { trip: Some(trip), ..selector("", "", "") };
+        for (selector, expected) in [
+            (selector("a", "", ""), "matched"),
+            (selector("a", "R", "S"), "matched"),
+            (selector("b", "R", "S"), "unknown_agency b"),
+            (selector("b", "Q", "X"), "unknown_route Q"),
+            (selector("b", "R", "X"), "unknown_stop X"),
+            (selector("", "", ""), "no_reference it"),
+            (of(trip("always", "", "")), "matched"),
+            (of(trip("X", "", "")), "unknown_trip X"),
+            (of(trip("weekday", "20260307", "")), "not_running weekday:20260307"),
+            (of(trip("", "", "Q")), "unknown_route Q"),
+            (of(trip("", "", "R")), "matched"),
+            (of(trip("", "", "")), "no_reference it"),
+        ] {
+            assert_eq!(said(judge.match_selector(&selector, "it")), expected, "{selector:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_found_on_the_day_before_is_matched_and_told() {
+        let timetable = timetable("a");
+        let update = |trip_id: &str| {
+            let trip = TripDescriptor {
+                named_start_date: Some("20260307".to_owned()),
+                ..trip(trip_id, "20260306", "")
+            };
+            let update = TripUpdate { trip, ..TripUpdate::default() };
+            FeedEntity { trip_update: Some(update), ..FeedEntity::default() }
+        };
+        let counts = match_trips(&[update("weekday"), update("X")], &timetable);
+        assert_eq!((counts.matched, counts.unmatched_count()), (1, 1));
+        let told: Vec<_> = counts.reasons().map(|(reason, found)| (reason, found.count)).collect();
+        assert_eq!(told, [(MatchReason::UnknownTrip, 1), (MatchReason::DayBefore, 1)]);
+        let (_, found) = counts.reasons().last().unwrap();
+        assert!(found.sample_ids().eq(["weekday:20260307"]));
+    }
+
+    #[test]
+    fn an_agency_without_an_id_is_any() {
+        let timetable = timetable("");
+        let judge = EntityMatcher::new(&timetable);
+        assert_eq!(said(judge.match_agency("whoever")), "matched");
+    }
+
+    #[test]
+    fn unknown_ids_stand_beside_known_ones() {
+        let timetable = timetable("a");
+        let update = |trip: TripDescriptor| TripUpdate { trip, ..TripUpdate::default() };
+        let vehicle = |trip| VehiclePosition { trip: Some(trip), ..VehiclePosition::default() };
+        let entities = [
+            FeedEntity {
+                trip_update: Some(update(trip("X:weekday", "", ""))),
+                vehicle: Some(vehicle(trip("weekday", "", ""))),
+                ..FeedEntity::default()
+            },
+            FeedEntity { vehicle: Some(vehicle(trip("always", "", ""))), ..FeedEntity::default() },
+            FeedEntity { vehicle: Some(vehicle(trip("", "", "R"))), ..FeedEntity::default() },
+        ];
+        let counts = match_trips(&entities, &timetable);
+        assert_eq!((counts.matched, counts.unmatched_count()), (1, 1), "an entity counts once");
+        let (reason, found) = counts.reasons().next().unwrap();
+        assert_eq!((reason, found.count), (MatchReason::UnknownTrip, 1));
+        assert!(found.sample_ids().eq(["X:weekday"]));
+        let mut known: Vec<&str> = found.known_ids().collect();
+        known.sort_unstable();
+        assert_eq!(known, ["always", "weekday"]);
+    }
+}

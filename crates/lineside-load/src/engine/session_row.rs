@@ -1,0 +1,138 @@
+//! One session: its connection, and where in its bytes it is.
+
+use bytes::BytesMut;
+
+use super::stream::SocketStream;
+use crate::clock::Nanos;
+use crate::framing::{ControlFrame, PayloadFraming};
+use crate::limits::{HEAD_BYTES, TAIL_BYTES};
+
+/// How far a session has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SessionPhase {
+    /// The socket is not connected, or the request is not written.
+    Opening,
+    /// The request is written.
+    Asked,
+    /// The server has accepted; some channels are not there yet.
+    Accepted,
+    /// It holds every channel's state.
+    Ready,
+}
+
+/// Bound: 200 bytes, checked below; what is in boxes exists only while something is not whole.
+pub(crate) struct SessionRow {
+    pub(crate) stream: SocketStream,
+    pub(crate) framing: PayloadFraming,
+    pub(crate) phase: SessionPhase,
+    /// Channels that it waits for.
+    pub(crate) waits_for: u32,
+    /// When it was opened.
+    pub(crate) opened: Nanos,
+    pub(crate) has_state: bool,
+    pub(crate) unfinished: Option<UnfinishedMessage>,
+    /// What the socket has not taken. Bound: one request, or a first message, and pongs.
+    pub(crate) to_write: BytesMut,
+}
+
+const _: () = assert!(size_of::<Option<SessionRow>>() <= 200);
+
+impl SessionRow {
+    pub(crate) fn new(
+        stream: SocketStream,
+        opened: Nanos,
+        request: BytesMut,
+        channels: u32,
+    ) -> Self {
+        Self {
+            stream,
+            framing: PayloadFraming::Plain,
+            phase: SessionPhase::Opening,
+            waits_for: channels,
+            opened,
+            has_state: false,
+            unfinished: None,
+            to_write: request,
+        }
+    }
+
+    /// Takes the framing off what was read into `bytes[from..to]`. The payload then lies from `into` to what is
+    /// returned.
+    pub(crate) fn unframe_payload(
+        &mut self,
+        bytes: &mut [u8],
+        from: usize,
+        to: usize,
+        into: usize,
+        controls: &mut Vec<ControlFrame>,
+    ) -> Result<usize, crate::framing::FramingError> {
+        match &mut self.framing {
+            PayloadFraming::Plain => {
+                bytes.copy_within(from..to, into);
+                Ok(into + to - from)
+            }
+            PayloadFraming::Chunked(chunked) => chunked.compact_payload(bytes, from, to, into),
+            PayloadFraming::Frames(frames) => {
+                frames.compact_payload(bytes, from, to, into, controls)
+            }
+        }
+    }
+}
+
+/// The beginning of a message whose end has not come: its first [`HEAD_BYTES`] and, if it is longer than these and
+/// [`TAIL_BYTES`], its last ones.
+pub(crate) struct UnfinishedMessage(Box<MessagePieces>);
+
+struct MessagePieces {
+    length: usize,
+    dropped: usize,
+    bytes: [u8; UnfinishedMessage::BYTES_MAX],
+}
+
+impl UnfinishedMessage {
+    pub(crate) const BYTES_MAX: usize = HEAD_BYTES + TAIL_BYTES;
+
+    pub(crate) fn new() -> Self {
+        Self(Box::new(MessagePieces { length: 0, dropped: 0, bytes: [0; Self::BYTES_MAX] }))
+    }
+
+    pub(crate) fn stored_bytes(&self) -> &[u8] {
+        &self.0.bytes[..self.0.length]
+    }
+
+    pub(crate) fn dropped_bytes(&self) -> usize {
+        self.0.dropped
+    }
+
+    /// Keeps what there is of a message, of which `dropped` bytes were already missing.
+    pub(crate) fn store_message(&mut self, message: &[u8], dropped: usize) {
+        let more = message.len().saturating_sub(Self::BYTES_MAX);
+        let pieces = &mut *self.0;
+        pieces.dropped = dropped + more;
+        pieces.length = message.len() - more;
+        let head = HEAD_BYTES.min(message.len());
+        pieces.bytes[..head].copy_from_slice(&message[..head]);
+        pieces.bytes[head..pieces.length].copy_from_slice(&message[head + more..]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_message_both_ends_are_kept() {
+        let message: Vec<u8> = (0..10_000_u32).map(|n| (n % 251) as u8).collect();
+        for step in [1, 7, 1_000, 1_280, 1_281, 9_999, 10_000] {
+            let mut kept = UnfinishedMessage::new();
+            for piece in message.chunks(step) {
+                let so_far = [kept.stored_bytes(), piece].concat();
+                let dropped = kept.dropped_bytes();
+                kept.store_message(&so_far, dropped);
+            }
+            assert_eq!(kept.stored_bytes().len() + kept.dropped_bytes(), message.len(), "{step}");
+            assert_eq!(kept.stored_bytes()[..HEAD_BYTES], message[..HEAD_BYTES]);
+            assert_eq!(kept.stored_bytes()[HEAD_BYTES..], message[10_000 - TAIL_BYTES..]);
+        }
+    }
+}

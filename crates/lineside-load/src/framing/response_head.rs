@@ -1,0 +1,92 @@
+//! The head of an HTTP answer: what the server said, and how its body is framed.
+
+/// What a server answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ServerResponse {
+    /// The stream begins; whether it is in chunks.
+    Stream { chunked: bool },
+    /// It speaks WebSocket from here on.
+    Upgraded,
+    /// Something else, in words.
+    Refused(String),
+}
+
+/// Reads a head up to and without its empty line. `rest` is what has come of the body.
+pub(crate) fn parse_response(head: &[u8], rest: &[u8]) -> ServerResponse {
+    let head = String::from_utf8_lossy(head);
+    let mut lines = head.split("\r\n");
+    let status = lines.next().unwrap_or_default();
+    let headers: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(':')).collect();
+    let header = |wanted: &str| {
+        let found = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        found.map(|(_, value)| value.trim())
+    };
+    match status.split(' ').nth(1) {
+        Some("101") => ServerResponse::Upgraded,
+        Some("200")
+            if header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream")) =>
+        {
+            let chunked = header("transfer-encoding")
+                .is_some_and(|coding| coding.eq_ignore_ascii_case("chunked"));
+            ServerResponse::Stream { chunked }
+        }
+        _ => ServerResponse::Refused(describe_refusal(status, header("retry-after"), rest)),
+    }
+}
+
+fn describe_refusal(status: &str, retry_after: Option<&str>, body: &[u8]) -> String {
+    let status = status.split_once(' ').map_or(status, |(_, status)| status);
+    let mut text = format!("the server answered {status}");
+    if let Some(detail) = parse_problem_detail(body) {
+        text = format!("{text}: {detail}");
+    }
+    if let Some(seconds) = retry_after {
+        text = format!("{text} (asks to wait {seconds} s)");
+    }
+    text
+}
+
+/// What a problem reply says.
+fn parse_problem_detail(body: &[u8]) -> Option<String> {
+    let start = memchr::memchr(b'{', body)?;
+    let mut values =
+        serde_json::Deserializer::from_slice(&body[start..]).into_iter::<serde_json::Value>();
+    let problem = values.next()?.ok()?;
+    Some(problem.get("detail").or_else(|| problem.get("title"))?.as_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_told_by_its_status_and_headers() {
+        let stream =
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked";
+        assert_eq!(parse_response(stream, b""), ServerResponse::Stream { chunked: true });
+        let plain = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream;charset=utf-8";
+        assert_eq!(parse_response(plain, b""), ServerResponse::Stream { chunked: false });
+        assert_eq!(
+            parse_response(b"HTTP/1.1 101 Switching Protocols", b""),
+            ServerResponse::Upgraded
+        );
+    }
+
+    #[test]
+    fn a_refusal_says_why() {
+        let head = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3";
+        let body = b"2a\r\n{\"title\":\"Overloaded\",\"detail\":\"this node is full\"}\r\n";
+        let ServerResponse::Refused(why) = parse_response(head, body) else {
+            panic!("a 503 is a refusal")
+        };
+        assert_eq!(
+            why,
+            "the server answered 503 Service Unavailable: this node is full (asks to wait 3 s)"
+        );
+        assert_eq!(
+            parse_response(b"HTTP/1.1 200 OK\r\nContent-Type: text/html", b""),
+            ServerResponse::Refused("the server answered 200 OK".to_owned())
+        );
+        assert!(matches!(parse_response(b"\xff", b""), ServerResponse::Refused(_)));
+    }
+}

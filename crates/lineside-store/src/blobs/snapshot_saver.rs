@@ -1,0 +1,367 @@
+//! The threads that put last good bytes on the disk, and take away what nothing refers to any more.
+//!
+//! The order is what makes it hold: a blob is whole and on the disk, with its name, before the tables say that it is a
+//! feed's; and the blob before goes only once they no longer say so. Small bytes and large ones have a thread each, so
+//! that real time does not wait for a schedule. What waits for one is done together, with fewer syncs than each by
+//! itself.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use lineside_ingest::{DatasetFacts, Done, SnapshotHead, SnapshotKey};
+use lineside_sync::Clock;
+use parking_lot::Mutex;
+
+use super::{BlobFolder, BlobHash, PendingBlob};
+use crate::{
+    limits::{
+        END_LOOK, FLUSH_MAX, LARGE_BYTES, SAVES_AT_ONCE, SAVES_BYTES_AT_ONCE, SAVES_MAX,
+        SWEEP_INTERVAL,
+    },
+    reader_pool::ReaderPool,
+    snapshots::{SnapshotRow, is_referenced, referenced_blobs},
+    writer::WriteRequest,
+};
+
+/// What is to be saved.
+pub(crate) struct SaveRequest {
+    pub(crate) key: SnapshotKey,
+    pub(crate) head: SnapshotHead,
+    pub(crate) bytes: Bytes,
+    pub(crate) facts: Option<DatasetFacts>,
+    pub(crate) done: Done,
+}
+
+enum SaveJob {
+    Save(Box<SaveRequest>),
+    /// Somebody waits until all before this has ended.
+    Flush(SyncSender<()>),
+}
+
+/// Why the tables do not say what was to be saved.
+#[derive(Debug, thiserror::Error)]
+enum TableWriteError {
+    /// And they will not.
+    #[error("{0}")]
+    Never(String),
+    /// They have not been written in time, and may be yet.
+    #[error("the file lineside.db could not be written in time")]
+    Perhaps,
+}
+
+/// What is counted of it.
+#[derive(Debug, Default)]
+pub(crate) struct SaveCounters {
+    pub(crate) saved: AtomicU64,
+    pub(crate) failed: AtomicU64,
+    pub(crate) is_failing: AtomicBool,
+}
+
+/// What both threads share.
+#[derive(Debug)]
+pub(crate) struct SaverShared {
+    pub(crate) blobs: BlobFolder,
+    readers: ReaderPool,
+    pub(crate) counts: SaveCounters,
+    clock: Arc<dyn Clock>,
+    /// Blobs on their way into the tables, with how many saves of each there are: none of them goes meanwhile.
+    on_their_way: Mutex<HashMap<BlobHash, usize>>,
+    /// None once nothing more is to be written.
+    tables: Mutex<Option<SyncSender<WriteRequest>>>,
+}
+
+/// The two threads.
+#[derive(Debug)]
+pub(crate) struct SnapshotSaver {
+    /// For small bodies and for large ones; none once it is being dropped.
+    lanes: [Option<SaverThread>; 2],
+}
+
+#[derive(Debug)]
+struct SaverThread {
+    jobs: SyncSender<SaveJob>,
+    running: JoinHandle<()>,
+}
+
+impl SaverShared {
+    pub(crate) fn new(
+        blobs: BlobFolder,
+        readers: ReaderPool,
+        clock: &Arc<dyn Clock>,
+        tables: SyncSender<WriteRequest>,
+    ) -> SaverShared {
+        SaverShared {
+            blobs,
+            readers,
+            counts: SaveCounters::default(),
+            clock: Arc::clone(clock),
+            on_their_way: Mutex::default(),
+            tables: Mutex::new(Some(tables)),
+        }
+    }
+
+    /// Lets go of the tables: nothing is saved any more.
+    pub(crate) fn close_tables(&self) {
+        self.tables.lock().take();
+        self.readers.close_idle();
+    }
+
+    /// Saves what was gathered, and says of each what became of it.
+    fn save_all(&self, saves: Vec<SaveRequest>) {
+        let mut begun: Vec<(SaveRequest, PendingBlob)> = Vec::with_capacity(saves.len());
+        for save in saves {
+            let hash = BlobHash::from_content(&save.bytes);
+            // Before it is looked for: one that is there must not go because nothing refers to it yet.
+            *self.on_their_way.lock().entry(hash).or_default() += 1;
+            match self.blobs.write_pending(hash, &save.bytes) {
+                Ok(unfinished) => begun.push((save, unfinished)),
+                Err(error) => {
+                    self.release_blob(&hash);
+                    self.report_failure(save, &error);
+                }
+            }
+        }
+        let mut placed = Vec::with_capacity(begun.len());
+        for (save, unfinished) in begun {
+            let hash = unfinished.hash;
+            match self.blobs.commit_pending(unfinished) {
+                Ok(hash) => placed.push((save, hash)),
+                Err(error) => {
+                    self.release_blob(&hash);
+                    self.report_failure(save, &error);
+                }
+            }
+        }
+        if placed.is_empty() {
+            return;
+        }
+        let rows = placed.iter().map(|(save, hash)| SnapshotRow {
+            key: save.key.clone(),
+            head: save.head.clone(),
+            blob: *hash,
+            size: save.bytes.len() as u64,
+            facts: save.facts.clone(),
+        });
+        let written = self
+            .blobs
+            .sync_names(placed.iter().map(|(_, hash)| *hash))
+            .map_err(|error| TableWriteError::Never(error.to_string()))
+            .and_then(|()| self.write_tables(rows.collect()));
+        for (save, hash) in placed {
+            match &written {
+                // It waits in the queue: the tables may yet say it, and then the blob has to be there.
+                Err(TableWriteError::Perhaps) => {}
+                _ => self.release_blob(&hash),
+            }
+            match &written {
+                Ok(_) => self.report_success(save),
+                Err(error) => self.report_failure(save, error),
+            }
+        }
+        for before in written.unwrap_or_default() {
+            self.remove_if_unreferenced(&before);
+        }
+    }
+
+    /// Has the tables say what is each feed's now. Gives the blobs that were before.
+    fn write_tables(&self, rows: Vec<SnapshotRow>) -> Result<Vec<BlobHash>, TableWriteError> {
+        let (reply, written) = sync_channel(1);
+        let told = WriteRequest::Snapshots { rows, reply };
+        let tables = self.tables.lock().clone();
+        if tables.is_none_or(|tables| tables.try_send(told).is_err()) {
+            let words = "the file lineside.db takes nothing more at the moment";
+            return Err(TableWriteError::Never(words.to_owned()));
+        }
+        match written.recv_timeout(FLUSH_MAX) {
+            Ok(before) => before.map_err(TableWriteError::Never),
+            Err(RecvTimeoutError::Timeout) => Err(TableWriteError::Perhaps),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(TableWriteError::Never("the file lineside.db is written no more".to_owned()))
+            }
+        }
+    }
+
+    /// A blob is in the tables, or will not be.
+    fn release_blob(&self, hash: &BlobHash) {
+        let mut on_their_way = self.on_their_way.lock();
+        if let Some(count) = on_their_way.get_mut(hash) {
+            *count -= 1;
+            if *count == 0 {
+                on_their_way.remove(hash);
+            }
+        }
+    }
+
+    fn report_success(&self, save: SaveRequest) {
+        self.counts.saved.fetch_add(1, Ordering::Relaxed);
+        if self.counts.is_failing.swap(false, Ordering::Relaxed) {
+            tracing::info!("last good bytes can be kept again");
+        }
+        (save.done)(true);
+    }
+
+    fn report_failure(&self, save: SaveRequest, error: &dyn std::fmt::Display) {
+        self.counts.failed.fetch_add(1, Ordering::Relaxed);
+        if !self.counts.is_failing.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                feed = %save.key.feed, %error,
+                "last good bytes cannot be kept: polling and serving go on, and a restart would not have them"
+            );
+        }
+        (save.done)(false);
+    }
+
+    /// Takes a blob away unless something refers to it.
+    fn remove_if_unreferenced(&self, hash: &BlobHash) {
+        let on_their_way = self.on_their_way.lock();
+        let is_free = !on_their_way.contains_key(hash)
+            && self
+                .readers
+                .with_connection(|tables| is_referenced(tables, hash))
+                .is_ok_and(|is| !is);
+        // What cannot be taken away now goes with a later sweep.
+        let removed = is_free.then(|| self.blobs.remove_blob(hash));
+        drop(on_their_way);
+        if let Some(Err(error)) = removed {
+            tracing::debug!(%hash, %error, "a blob was not taken away");
+        }
+    }
+
+    /// Takes away all blobs that nothing refers to.
+    pub(crate) fn sweep_unreferenced(&self) {
+        let (listed, known) =
+            (self.blobs.list_blobs(), self.readers.with_connection(referenced_blobs));
+        let (listed, known) = match (listed, known) {
+            (Ok(listed), Ok(known)) => (listed, known),
+            (Err(error), _) => return tracing::warn!(%error, "stored bytes cannot be listed"),
+            (_, Err(error)) => return tracing::warn!(%error, "stored bytes cannot be listed"),
+        };
+        self.blobs.set_total_bytes(listed.iter().map(|(_, size)| size).sum());
+        let unknown = listed.iter().filter(|(hash, _)| !known.contains(hash));
+        let mut n_gone = 0_usize;
+        for (hash, _) in unknown {
+            self.remove_if_unreferenced(hash);
+            n_gone += 1;
+        }
+        if n_gone > 0 {
+            tracing::info!(blobs = n_gone, "stored bytes without a reference were deleted");
+        }
+    }
+
+    fn run_jobs(&self, jobs: &Receiver<SaveJob>, sweeps: bool) {
+        let mut swept: Option<Duration> = None;
+        loop {
+            let now = self.clock.monotonic();
+            if sweeps && swept.is_none_or(|at| now.saturating_sub(at) >= SWEEP_INTERVAL) {
+                swept = Some(now);
+                self.sweep_unreferenced();
+            }
+            match jobs.recv_timeout(SWEEP_INTERVAL) {
+                Ok(job) => self.run_job(job, jobs),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Does a job, and with it what waits besides.
+    fn run_job(&self, job: SaveJob, jobs: &Receiver<SaveJob>) {
+        let (mut next, mut saves) = (Some(job), Vec::new());
+        let (mut n_bytes, mut flush) = (0, None);
+        while let Some(job) = next.take() {
+            match job {
+                SaveJob::Save(save) => {
+                    n_bytes += save.bytes.len();
+                    saves.push(*save);
+                }
+                SaveJob::Flush(reply) => {
+                    flush = Some(reply);
+                    break;
+                }
+            }
+            if saves.len() < SAVES_AT_ONCE && n_bytes < SAVES_BYTES_AT_ONCE {
+                next = jobs.try_recv().ok();
+            }
+        }
+        self.save_all(saves);
+        if let Some(reply) = flush {
+            // Who asked may have given up.
+            let _ = reply.try_send(());
+        }
+    }
+}
+
+/// Waits until a thread has ended, but not for ever: a disk that hangs must not keep the program from ending.
+pub(crate) fn join_with_timeout(running: JoinHandle<()>, what: &str) {
+    for _ in 0..FLUSH_MAX.as_millis() / END_LOOK.as_millis() {
+        if running.is_finished() {
+            if running.join().is_err() {
+                tracing::error!("{what} broke");
+            }
+            return;
+        }
+        thread::park_timeout(END_LOOK);
+    }
+    tracing::warn!("{what} did not end in time, and is left to itself");
+}
+
+impl SnapshotSaver {
+    pub(crate) fn start_threads(shelf: &Arc<SaverShared>) -> std::io::Result<SnapshotSaver> {
+        let lane = |name: &str, sweeps| {
+            let shelf = Arc::clone(shelf);
+            let (jobs, waiting) = sync_channel(SAVES_MAX);
+            let thread = thread::Builder::new().name(name.to_owned());
+            let running = thread.spawn(move || shelf.run_jobs(&waiting, sweeps))?;
+            std::io::Result::Ok(Some(SaverThread { jobs, running }))
+        };
+        Ok(SnapshotSaver { lanes: [lane("save", true)?, lane("save-large", false)?] })
+    }
+
+    /// Has it saved as soon as its thread comes to it.
+    pub(crate) fn enqueue_save(&self, save: SaveRequest, counts: &SaveCounters) {
+        let lane = &self.lanes[usize::from(save.bytes.len() >= LARGE_BYTES)];
+        let Some(lane) = lane else { return (save.done)(false) };
+        if let Err(back) = lane.jobs.try_send(SaveJob::Save(Box::new(save))) {
+            counts.failed.fetch_add(1, Ordering::Relaxed);
+            let (TrySendError::Full(job) | TrySendError::Disconnected(job)) = back;
+            if let SaveJob::Save(save) = job {
+                (save.done)(false);
+            }
+        }
+    }
+
+    /// Waits until what was told before has ended. Tells whether it did in time.
+    pub(crate) fn flush_saves(&self) -> bool {
+        let waiting: Vec<_> = self
+            .lanes
+            .iter()
+            .flatten()
+            .map(|lane| {
+                let (reply, done) = sync_channel(1);
+                lane.jobs.try_send(SaveJob::Flush(reply)).is_ok().then_some(done)
+            })
+            .collect();
+        let is_done = |done: Option<Receiver<()>>| {
+            done.is_some_and(|done| done.recv_timeout(FLUSH_MAX).is_ok())
+        };
+        waiting.into_iter().all(is_done)
+    }
+
+    /// Ends the threads, after what was told.
+    pub(crate) fn stop_threads(&mut self) {
+        for lane in &mut self.lanes {
+            let Some(SaverThread { jobs, running }) = lane.take() else { continue };
+            drop(jobs);
+            join_with_timeout(running, "a thread that keeps last good bytes");
+        }
+    }
+}

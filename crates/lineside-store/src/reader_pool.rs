@@ -1,0 +1,91 @@
+//! A few connections that read. In WAL none of them waits for the writer, nor the writer for them.
+//!
+//! Until the file has been opened for writing, they read it as it was left: WAL needs a file next to it, for which a full
+//! disk has no room.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use parking_lot::{Condvar, Mutex};
+use rusqlite::Connection;
+
+use crate::{limits::READERS_MAX, schema};
+
+/// The connections, of which each is lent to one reader at a time.
+#[derive(Debug)]
+pub(crate) struct ReaderPool {
+    path: PathBuf,
+    is_read_only: Arc<AtomicBool>,
+    lent: Mutex<PoolState>,
+    returned: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct PoolState {
+    /// Each with whether it was opened while the file could only be read.
+    idle: Vec<(Connection, bool)>,
+    n_lent: usize,
+}
+
+/// A connection that goes back, also when its reader breaks.
+struct PooledConnection<'a> {
+    readers: &'a ReaderPool,
+    connection: Option<(Connection, bool)>,
+}
+
+impl ReaderPool {
+    pub(crate) fn new(path: &Path, is_read_only: Arc<AtomicBool>) -> ReaderPool {
+        ReaderPool {
+            path: path.to_owned(),
+            is_read_only,
+            lent: Mutex::default(),
+            returned: Condvar::new(),
+        }
+    }
+
+    /// Reads with a connection; waits while all of them are lent.
+    pub(crate) fn with_connection<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let mut loan = self.lend_connection();
+        let is_read_only = self.is_read_only.load(Ordering::Acquire);
+        // One that was opened while the file could only be read does not see what is written since.
+        let known =
+            loan.connection.take().filter(|(_, was_read_only)| *was_read_only == is_read_only);
+        let connection = match known {
+            Some((connection, _)) => connection,
+            None if is_read_only => schema::open_immutable(&self.path)?,
+            None => schema::open_reader(&self.path)?,
+        };
+        let (connection, _) = loan.connection.insert((connection, is_read_only));
+        read(connection)
+    }
+
+    /// Closes the connections that nobody reads with.
+    pub(crate) fn close_idle(&self) {
+        self.lent.lock().idle.clear();
+    }
+
+    fn lend_connection(&self) -> PooledConnection<'_> {
+        let mut lent = self.lent.lock();
+        self.returned.wait_while(&mut lent, |lent| lent.n_lent >= READERS_MAX);
+        lent.n_lent += 1;
+        PooledConnection { readers: self, connection: lent.idle.pop() }
+    }
+}
+
+impl Drop for PooledConnection<'_> {
+    fn drop(&mut self) {
+        let mut lent = self.readers.lent.lock();
+        lent.n_lent -= 1;
+        lent.idle.extend(self.connection.take());
+        drop(lent);
+        self.readers.returned.notify_one();
+    }
+}

@@ -1,0 +1,162 @@
+//! What is let go of: detail after a day, the rest after as long as the operator says, and whatever is beyond its bound.
+
+use std::time::Duration;
+
+use lineside_ingest::{ArchiveSpan, FeedId};
+use lineside_sync::UnixMillis;
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use crate::limits::{
+    DELAYS_MAX, DETAIL, FAILED_MAX, INCIDENTS_MAX, LIVES_MAX, NOTIFICATIONS, POLLS_MAX,
+    PURGE_ROWS_MAX,
+};
+use crate::{RetentionPolicy, reports, snapshots, versions};
+
+/// Rows of one kind that grow old.
+struct RetentionRule {
+    /// The time of the row that is beyond the bound, the newest of those.
+    beyond: &'static str,
+    most: i64,
+    /// Deletes rows before a time, at most so many.
+    delete: &'static str,
+}
+
+const GOOD_POLLS: RetentionRule = RetentionRule {
+    beyond: "SELECT at FROM poll WHERE words IS NULL ORDER BY at DESC LIMIT 1 OFFSET ?1",
+    most: POLLS_MAX,
+    delete: "DELETE FROM poll WHERE id IN \
+             (SELECT id FROM poll WHERE words IS NULL AND at < ?1 ORDER BY at LIMIT ?2)",
+};
+const FAILED_POLLS: RetentionRule = RetentionRule {
+    beyond: "SELECT at FROM poll WHERE words IS NOT NULL ORDER BY at DESC LIMIT 1 OFFSET ?1",
+    most: FAILED_MAX,
+    delete: "DELETE FROM poll WHERE id IN \
+             (SELECT id FROM poll WHERE words IS NOT NULL AND at < ?1 ORDER BY at LIMIT ?2)",
+};
+const INCIDENTS: RetentionRule = RetentionRule {
+    beyond: "SELECT ended FROM incident WHERE ended IS NOT NULL ORDER BY ended DESC LIMIT 1 OFFSET ?1",
+    most: INCIDENTS_MAX,
+    delete: "DELETE FROM incident WHERE id IN \
+             (SELECT id FROM incident WHERE ended IS NOT NULL AND ended < ?1 ORDER BY ended LIMIT ?2)",
+};
+const DELAYS: RetentionRule = RetentionRule {
+    beyond: "SELECT start FROM delay ORDER BY start DESC LIMIT 1 OFFSET ?1",
+    most: DELAYS_MAX,
+    delete: "DELETE FROM delay WHERE id IN (SELECT id FROM delay WHERE start < ?1 ORDER BY start LIMIT ?2)",
+};
+const LIVES: RetentionRule = RetentionRule {
+    beyond: "SELECT seen FROM life ORDER BY seen DESC LIMIT 1 OFFSET ?1",
+    most: LIVES_MAX,
+    delete: "DELETE FROM life WHERE id IN (SELECT id FROM life WHERE seen < ?1 ORDER BY seen LIMIT ?2)",
+};
+
+/// Lets go of what is too old at `now`; of bytes only if it is known which feeds there are. Tells whether that was all of it.
+pub(crate) fn purge_expired(
+    connection: &mut Connection,
+    now: UnixMillis,
+    keep: &RetentionPolicy,
+    configured: Option<&[FeedId]>,
+) -> rusqlite::Result<bool> {
+    let transaction = connection.transaction()?;
+    versions::trim_rows(&transaction, keep, now)?;
+    reports::trim_rows(&transaction, keep.reports)?;
+    if let Some(feeds) = configured {
+        snapshots::retain_feeds(&transaction, feeds, now)?;
+    }
+    let keep = keep.availability;
+    let mut is_all = true;
+    let kinds = [
+        (GOOD_POLLS, keep.min(DETAIL)),
+        (FAILED_POLLS, keep),
+        (INCIDENTS, keep),
+        (LIVES, keep),
+        // A day's picture is of the day, however short the operator keeps the rest.
+        (DELAYS, DETAIL),
+    ];
+    for (kind, age) in kinds {
+        is_all &= purge_rows(&transaction, &kind, now - age)?;
+    }
+    purge_bins(&transaction, now, keep)?;
+    // There are few: one for each feed and target.
+    transaction.execute("DELETE FROM notification WHERE at < ?1", [(now - NOTIFICATIONS).0])?;
+    transaction.commit()?;
+    Ok(is_all)
+}
+
+fn purge_rows(
+    connection: &Connection,
+    kind: &RetentionRule,
+    old: UnixMillis,
+) -> rusqlite::Result<bool> {
+    let beyond: Option<i64> = connection
+        .prepare_cached(kind.beyond)?
+        .query_row([kind.most], |row| row.get(0))
+        .optional()?;
+    let before = beyond.map_or(old.0, |at| old.0.max(at.saturating_add(1)));
+    let deleted =
+        connection.prepare_cached(kind.delete)?.execute(params![before, PURGE_ROWS_MAX])?;
+    Ok(i64::try_from(deleted).is_ok_and(|deleted| deleted < PURGE_ROWS_MAX))
+}
+
+/// The newest bin of each feed that is too old stays: what it says holds until the next poll.
+fn purge_bins(connection: &Connection, now: UnixMillis, keep: Duration) -> rusqlite::Result<()> {
+    let mut feeds = connection.prepare_cached("SELECT id FROM feed")?;
+    let feeds: Vec<i64> =
+        feeds.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut delete = connection.prepare_cached(
+        "DELETE FROM bin WHERE feed = ?1 AND width = ?2 AND start < \
+         (SELECT MAX(start) FROM bin WHERE feed = ?1 AND width = ?2 AND start < ?3)",
+    )?;
+    for feed in feeds {
+        for span in ArchiveSpan::ALL {
+            let age = match span {
+                ArchiveSpan::Day => keep.min(DETAIL),
+                ArchiveSpan::Month => keep,
+            };
+            delete.execute(params![feed, span.bin_seconds(), (now - age).0])?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema;
+
+    #[test]
+    fn what_is_beyond_its_bound_goes_first_what_is_oldest() {
+        let folder = tempfile::tempdir().unwrap();
+        let connection =
+            schema::open_or_create(&folder.path().join("lineside.db"), || Ok(())).unwrap();
+        for at in 1..=10 {
+            let insert = "INSERT INTO life (began, seen) VALUES (?1, ?1)";
+            connection.execute(insert, [at]).unwrap();
+        }
+        let few = RetentionRule { most: 3, ..LIVES };
+        assert!(purge_rows(&connection, &few, UnixMillis(0)).unwrap());
+        let left: Vec<i64> = connection
+            .prepare("SELECT seen FROM life ORDER BY seen")
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        assert_eq!(left, [8, 9, 10]);
+    }
+
+    #[test]
+    fn every_kind_is_let_go_of_by_an_index() {
+        let folder = tempfile::tempdir().unwrap();
+        let connection =
+            schema::open_or_create(&folder.path().join("lineside.db"), || Ok(())).unwrap();
+        for kind in [GOOD_POLLS, FAILED_POLLS, INCIDENTS] {
+            let plan = format!("EXPLAIN QUERY PLAN {}", kind.delete);
+            let mut plan = connection.prepare(&plan).unwrap();
+            let steps = plan.query_map(params![0, 1], |row| row.get::<_, String>(3)).unwrap();
+            let steps: Vec<String> = steps.map(Result::unwrap).collect();
+            let text = steps.join("; ");
+            assert!(text.contains("INDEX") && !text.contains("TEMP B-TREE"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Who somebody is: connect and refresh.
+
+use std::time::Duration;
+
+use lineside_hub::{Channel, SubscribeError};
+
+use super::limits::PING_INTERVAL;
+use super::reply_writer::ReplyWriter;
+use super::subscribe::{ReplyBudget, subscribe_refusal};
+use super::{ClientHandler, ConnectedClient};
+use crate::auth::{ChannelGrant, ClientIdentity, Refusal};
+use crate::centrifuge::codes;
+use crate::centrifuge::message::{
+    ConnectRequest, ConnectResult, RefreshRequest, RefreshResult, Reply, ServerSub,
+};
+
+impl ClientHandler {
+    /// Lets it in, with the subscriptions that its token names. Those that cannot be are left out; where the node is
+    /// too busy for one, it is to try again as a whole.
+    pub(super) fn handle_connect(
+        &mut self,
+        request: &ConnectRequest,
+        now: Duration,
+        out: &mut ReplyWriter<'_>,
+    ) -> Result<Reply, Refusal> {
+        let token = Some(request.token.as_str()).filter(|token| !token.is_empty());
+        let who = self.service.gate.authorize_connect(token)?;
+        let (expires, ttl) = self.expiry_and_ttl(who.expires)?;
+        let channels = who.channels.clone();
+        let delay = self.service.limits.expired_delay;
+        let joined = ConnectedClient {
+            who,
+            expires: expires.map(|it| now + it + delay),
+            marked: Vec::new(),
+        };
+        self.joined = Some(Box::new(joined));
+        match self.subscribe_server_side(request, &channels, now, out) {
+            Ok(subs) => {
+                let connect = ConnectResult {
+                    client: (*self.id).into(),
+                    version: self.service.version.into(),
+                    expires: expires.is_some(),
+                    ttl,
+                    subs,
+                    ping: PING_INTERVAL.as_secs() as u32,
+                    pong: true,
+                };
+                Ok(Reply { connect: Some(connect), ..Reply::default() })
+            }
+            Err(refusal) => {
+                if let Some(joined) = self.joined.take() {
+                    self.session.unsubscribe_user(&joined.who.user);
+                }
+                out.after_reply.clear();
+                for channel in self.session.channels().cloned().collect::<Vec<_>>() {
+                    self.session.unsubscribe(&channel);
+                }
+                Err(refusal)
+            }
+        }
+    }
+
+    fn subscribe_server_side(
+        &mut self,
+        request: &ConnectRequest,
+        channels: &[Channel],
+        now: Duration,
+        out: &mut ReplyWriter<'_>,
+    ) -> Result<Vec<ServerSub>, Refusal> {
+        if let Some(ClientIdentity { user, .. }) =
+            self.identity().filter(|who| !who.user.is_empty())
+        {
+            let user = user.clone();
+            match self.session.subscribe_user(&user) {
+                Ok(()) | Err(SubscribeError::AlreadySubscribed) => {}
+                Err(error) => return Err(subscribe_refusal(error)),
+            }
+        }
+        let mut budget = ReplyBudget::default();
+        let mut subs = Vec::new();
+        for channel in channels {
+            let resume = request.subs.get(channel.as_str()).cloned().unwrap_or_default();
+            let grant = ChannelGrant::default();
+            match self.subscribe_channel(channel, &resume, &grant, true, now, &mut budget, out) {
+                Ok(result) => subs.push(ServerSub { channel: channel.as_str().into(), result }),
+                Err(refusal) if refusal.temporary => return Err(refusal),
+                Err(_) => {}
+            }
+        }
+        Ok(subs)
+    }
+
+    /// Takes a new token of the same user.
+    pub(super) fn handle_refresh(
+        &mut self,
+        request: &RefreshRequest,
+        now: Duration,
+    ) -> Result<Reply, Refusal> {
+        let fresh = self.service.gate.authorize_connect(Some(&request.token))?;
+        let (expires, ttl) = self.expiry_and_ttl(fresh.expires)?;
+        let delay = self.service.limits.expired_delay;
+        let Some(joined) = self.joined.as_mut().filter(|it| it.who.user == fresh.user) else {
+            return Err(&codes::UNAUTHORIZED);
+        };
+        joined.expires = expires.map(|it| now + it + delay);
+        joined.who.info = fresh.info;
+        let refresh = RefreshResult {
+            client: (*self.id).into(),
+            version: self.service.version.into(),
+            expires: expires.is_some(),
+            ttl,
+        };
+        Ok(Reply { refresh: Some(refresh), ..Reply::default() })
+    }
+
+    /// In how long a token expires, and in how many seconds a client is told; nothing and 0 for one that does not.
+    pub(super) fn expiry_and_ttl(
+        &self,
+        at: Option<i64>,
+    ) -> Result<(Option<Duration>, u32), Refusal> {
+        let Some(at) = at else { return Ok((None, 0)) };
+        let left = at.saturating_sub(self.service.hub.clock().wall_time().unix_seconds());
+        let left = u32::try_from(left.min(u32::MAX.into())).unwrap_or(0);
+        if left == 0 {
+            return Err(&codes::TOKEN_EXPIRED);
+        }
+        Ok((Some(Duration::from_secs(left.into())), left))
+    }
+}

@@ -1,0 +1,63 @@
+//! What a connection sends, measured: a bucket that leaks.
+
+use std::time::Duration;
+
+use super::ClientLimits;
+use super::limits::BYTES_PER_COMMAND;
+
+/// Parts of a command in which the level is counted, so that short waits count, too.
+const PARTS: u64 = 1_000;
+
+#[derive(Debug)]
+pub(super) struct CommandMeter {
+    level: u64,
+    /// As of then.
+    at: Duration,
+}
+
+impl CommandMeter {
+    pub(super) fn new(now: Duration) -> Self {
+        Self { level: 0, at: now }
+    }
+
+    /// Counts a command of so many bytes; false when it is too much.
+    pub(super) fn charge_command(
+        &mut self,
+        bytes: usize,
+        now: Duration,
+        limits: &ClientLimits,
+    ) -> bool {
+        let elapsed = now.saturating_sub(self.at).as_millis();
+        let elapsed = u64::try_from(elapsed).unwrap_or(u64::MAX);
+        let leaked = elapsed.saturating_mul(limits.commands_per_second.into());
+        // Less than a millisecond is kept for next time.
+        self.at += Duration::from_millis(elapsed);
+        let cost = 1 + (bytes / BYTES_PER_COMMAND) as u64;
+        self.level = self.level.saturating_sub(leaked).saturating_add(cost * PARTS);
+        self.level <= u64::from(limits.commands_burst) * PARTS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_passes_and_a_flood_does_not() {
+        let limits =
+            ClientLimits { commands_burst: 10, commands_per_second: 2, ..ClientLimits::default() };
+        let mut meter = CommandMeter::new(Duration::ZERO);
+        assert!((0..10).all(|_| meter.charge_command(20, Duration::ZERO, &limits)));
+        assert!(!meter.charge_command(20, Duration::ZERO, &limits));
+        let mut meter = CommandMeter::new(Duration::ZERO);
+        assert!((0..1_000_u64).all(|n| meter.charge_command(
+            20,
+            Duration::from_millis(n * 500),
+            &limits
+        )));
+        assert!(
+            !meter.charge_command(100 << 10, Duration::from_secs(500), &limits),
+            "bytes count, too"
+        );
+    }
+}

@@ -1,0 +1,82 @@
+//! Replies on their way out: several in one frame, none of the frames large.
+
+use std::collections::VecDeque;
+use std::mem;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use lineside_hub::Delivery;
+
+use super::limits::{FRAME_BYTES, OUTBOX_BYTES};
+use crate::centrifuge::{ProtocolFormat, Reply, push};
+use crate::websocket::{DEFLATE_BYTES_MIN, Deflater, frame};
+
+pub(super) struct ReplyWriter<'a> {
+    format: ProtocolFormat,
+    /// Where compression was agreed on.
+    deflater: Option<&'a mut Deflater>,
+    frames: &'a mut VecDeque<Bytes>,
+    /// Bytes in the frames.
+    bytes: usize,
+    payload: BytesMut,
+    /// What has been pulled for a reply and did not fit. Bound: one per channel in it.
+    pub(super) after_reply: Vec<Delivery>,
+}
+
+impl<'a> ReplyWriter<'a> {
+    pub(super) fn new(
+        format: ProtocolFormat,
+        deflater: Option<&'a mut Deflater>,
+        frames: &'a mut VecDeque<Bytes>,
+    ) -> Self {
+        let bytes = frames.iter().map(Bytes::len).sum();
+        let payload = BytesMut::new();
+        Self { format, deflater, frames, bytes, payload, after_reply: Vec::new() }
+    }
+
+    pub(super) fn write_reply(&mut self, reply: &Reply) {
+        if self.payload.len() >= FRAME_BYTES {
+            self.flush_message();
+        }
+        reply.write_message(self.format, &mut self.payload);
+    }
+
+    /// Adds a frame behind the replies.
+    pub(super) fn push_frame(&mut self, pieces: push::Pieces) {
+        self.flush_message();
+        let pieces = pieces.into_iter().filter(|piece| !piece.is_empty());
+        for piece in pieces {
+            self.bytes += piece.len();
+            self.frames.push_back(piece);
+        }
+    }
+
+    pub(super) fn deflater(&mut self) -> Option<&mut Deflater> {
+        self.deflater.as_deref_mut()
+    }
+
+    /// Whether the socket is to take some before there is more.
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes + self.payload.len() >= OUTBOX_BYTES
+    }
+
+    pub(super) fn finish_message(mut self) {
+        self.flush_message();
+    }
+
+    fn flush_message(&mut self) {
+        let payload = mem::take(&mut self.payload);
+        if payload.is_empty() {
+            return;
+        }
+        let mut frame = frame::begin_payload(payload.len());
+        let deflater = self.deflater.as_mut().filter(|_| payload.len() >= DEFLATE_BYTES_MIN);
+        let compressed = deflater.is_some();
+        match deflater {
+            Some(deflater) => deflater.deflate_message(&payload, &mut frame),
+            None => frame.put_slice(&payload),
+        }
+        let frame = frame::finish_frame(frame, self.format.frame_opcode(), compressed);
+        self.bytes += frame.len();
+        self.frames.push_back(frame);
+    }
+}

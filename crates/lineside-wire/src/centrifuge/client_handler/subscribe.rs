@@ -1,0 +1,238 @@
+//! Listening to channels.
+
+use std::time::Duration;
+
+use lineside_hub::{
+    BadChannel, Channel, Delivery, Epoch, Membership, Position, PresenceError, ResolveError,
+    SubscribeError,
+};
+use prost::Message as _;
+
+use super::limits::{REPLY_BYTES_MAX, REPLY_PUBLICATIONS_MAX};
+use super::reply_writer::ReplyWriter;
+use super::{ClientHandler, TrackedSubscription};
+use crate::auth::{ChannelGrant, Refusal};
+use crate::centrifuge::message::{
+    Publication, Reply, ResumePoint, SubRefreshRequest, SubRefreshResult, SubscribeRequest,
+    SubscribeResult,
+};
+use crate::centrifuge::{codes, push};
+
+/// What a reply may still hold.
+pub(super) struct ReplyBudget {
+    publications: usize,
+    bytes: usize,
+}
+
+impl Default for ReplyBudget {
+    fn default() -> Self {
+        Self { publications: REPLY_PUBLICATIONS_MAX, bytes: REPLY_BYTES_MAX }
+    }
+}
+
+impl ReplyBudget {
+    pub(super) fn is_spent(&self) -> bool {
+        self.publications == 0 || self.bytes == 0
+    }
+
+    /// Whether the publication fits; then it counts.
+    pub(super) fn charge_publication(&mut self, publication: &Publication) -> bool {
+        let bytes = publication.encoded_len();
+        let fits = self.publications > 0 && bytes <= self.bytes;
+        if fits {
+            self.publications -= 1;
+            self.bytes -= bytes;
+        } else {
+            self.bytes = 0;
+        }
+        fits
+    }
+}
+
+/// What a refused subscription is answered with.
+pub(super) fn subscribe_refusal(error: SubscribeError) -> Refusal {
+    match error {
+        SubscribeError::Unresolved(error) => channel_refusal(error),
+        SubscribeError::AlreadySubscribed => &codes::ALREADY_SUBSCRIBED,
+        SubscribeError::TooManyChannels => &codes::LIMIT_EXCEEDED,
+        SubscribeError::TooManyRooms => &codes::TOO_MANY_REQUESTS,
+        SubscribeError::KeyTaken => &codes::INTERNAL,
+    }
+}
+
+pub(super) fn channel_refusal(error: ResolveError) -> Refusal {
+    match error {
+        ResolveError::UnknownFeed
+        | ResolveError::UnknownItem(_)
+        | ResolveError::BadChannel(BadChannel::UnknownForm) => &codes::UNKNOWN_CHANNEL,
+        ResolveError::BadChannel(_) => &codes::BAD_REQUEST,
+    }
+}
+
+pub(super) fn parse_channel(name: &str) -> Result<Channel, Refusal> {
+    Channel::parse_name(name).map_err(|error| channel_refusal(error.into()))
+}
+
+impl ClientHandler {
+    pub(super) fn handle_subscribe(
+        &mut self,
+        request: SubscribeRequest,
+        now: Duration,
+        out: &mut ReplyWriter<'_>,
+    ) -> Result<Reply, Refusal> {
+        let channel = parse_channel(&request.channel)?;
+        let grant = self.authorize_channel(&channel, &request.token)?;
+        let SubscribeRequest { recover, epoch, offset, join_leave, .. } = request;
+        let resume = ResumePoint { recover, epoch, offset };
+        let mut budget = ReplyBudget::default();
+        let result =
+            self.subscribe_channel(&channel, &resume, &grant, join_leave, now, &mut budget, out)?;
+        Ok(Reply { subscribe: Some(result), ..Reply::default() })
+    }
+
+    fn authorize_channel(&self, channel: &Channel, token: &str) -> Result<ChannelGrant, Refusal> {
+        let token = Some(token).filter(|token| !token.is_empty());
+        let who = self.identity().ok_or(&codes::UNAUTHORIZED)?;
+        self.service.gate.authorize_subscribe(who, channel, token)
+    }
+
+    /// Listens to the channel and says where the client is then. What was missed stands in the answer as far as it
+    /// fits.
+    #[expect(clippy::too_many_arguments, reason = "a subscription is made of all of them")]
+    pub(super) fn subscribe_channel(
+        &mut self,
+        channel: &Channel,
+        resume: &ResumePoint,
+        grant: &ChannelGrant,
+        wants_members: bool,
+        now: Duration,
+        budget: &mut ReplyBudget,
+        out: &mut ReplyWriter<'_>,
+    ) -> Result<SubscribeResult, Refusal> {
+        let (expires, ttl) = self.expiry_and_ttl(grant.expires)?;
+        let namespace = self.service.hub.find_namespace(channel);
+        let keeps = namespace.is_none_or(|it| it.history.is_some());
+        let counts = namespace.is_some_and(|it| it.presence || it.join_leave);
+        let tells = namespace.is_some_and(|it| it.join_leave) && wants_members;
+        // An epoch that is none is one that never was: what is resumed from there is never covered.
+        let claim = (keeps && resume.recover).then(|| Position {
+            epoch: resume.epoch.parse().unwrap_or(Epoch::from_bits(0)),
+            offset: resume.offset,
+        });
+        let subscribed = self.session.subscribe(channel, claim).map_err(subscribe_refusal)?;
+        let membership = match self.join_presence(channel, grant, counts, tells) {
+            Ok(membership) => membership,
+            Err(refusal) => {
+                self.session.unsubscribe(channel);
+                return Err(refusal);
+            }
+        };
+        if membership.is_some() || expires.is_some() {
+            let expires = expires.map(|it| now + it + self.service.limits.expired_delay);
+            let marked =
+                TrackedSubscription { channel: channel.clone(), _membership: membership, expires };
+            if let Some(joined) = &mut self.joined {
+                joined.marked.push(marked);
+            }
+        }
+        let recovered = subscribed.recovered && claim.is_some();
+        let publications =
+            if recovered { self.take_missed(channel, budget, out) } else { Vec::new() };
+        Ok(SubscribeResult {
+            expires: expires.is_some(),
+            ttl,
+            recoverable: keeps,
+            epoch: if keeps { subscribed.position.epoch.to_string() } else { String::new() },
+            publications,
+            recovered,
+            offset: if keeps { subscribed.position.offset } else { 0 },
+            positioned: keeps,
+            was_recovering: claim.is_some(),
+        })
+    }
+
+    /// Counts the client as present, and has it told who comes and goes.
+    fn join_presence(
+        &mut self,
+        channel: &Channel,
+        grant: &ChannelGrant,
+        counts: bool,
+        tells: bool,
+    ) -> Result<Option<Membership>, Refusal> {
+        if tells {
+            self.session.subscribe_members(channel).map_err(subscribe_refusal)?;
+        }
+        if !counts {
+            return Ok(None);
+        }
+        let member = self.presence_member(grant.info.clone());
+        match self.service.hub.enter_presence(channel, member) {
+            Ok(membership) => Ok(Some(membership)),
+            Err(PresenceError::NotKept) => Ok(None),
+            Err(PresenceError::Full) => Err(&codes::TOO_MANY_REQUESTS),
+        }
+    }
+
+    /// What the client missed, as far as it fits. What has been pulled and does not is sent after the reply.
+    fn take_missed(
+        &mut self,
+        channel: &Channel,
+        budget: &mut ReplyBudget,
+        out: &mut ReplyWriter<'_>,
+    ) -> Vec<Publication> {
+        let mut missed = Vec::new();
+        while !budget.is_spent() {
+            match self.session.next_channel_delivery(channel) {
+                None => break,
+                Some(Delivery::Publication { publication, channel, epoch }) => {
+                    let entry = push::to_reply_publication(&publication);
+                    if budget.charge_publication(&entry) {
+                        missed.push(entry);
+                    } else {
+                        let delivery = Delivery::Publication { publication, channel, epoch };
+                        out.after_reply.push(delivery);
+                    }
+                }
+                Some(other) => {
+                    out.after_reply.push(other);
+                    break;
+                }
+            }
+        }
+        missed
+    }
+
+    /// Takes a new token for a channel.
+    pub(super) fn handle_sub_refresh(
+        &mut self,
+        request: &SubRefreshRequest,
+        now: Duration,
+    ) -> Result<Reply, Refusal> {
+        let channel = parse_channel(&request.channel)?;
+        if !self.is_subscribed_to(&channel) {
+            return Err(&codes::PERMISSION_DENIED);
+        }
+        let grant = self.authorize_channel(&channel, &request.token)?;
+        let (expires, ttl) = self.expiry_and_ttl(grant.expires)?;
+        let due = expires.map(|it| now + it + self.service.limits.expired_delay);
+        if let Some(joined) = &mut self.joined {
+            match joined.marked.iter_mut().find(|it| it.channel == channel) {
+                Some(marked) => marked.expires = due,
+                None if due.is_some() => {
+                    let marked = TrackedSubscription { channel, _membership: None, expires: due };
+                    joined.marked.push(marked);
+                }
+                None => {}
+            }
+        }
+        let result = SubRefreshResult { expires: expires.is_some(), ttl };
+        Ok(Reply { sub_refresh: Some(result), ..Reply::default() })
+    }
+
+    pub(super) fn handle_unsubscribe(&mut self, channel: &str) -> Result<Reply, Refusal> {
+        let channel = parse_channel(channel)?;
+        self.session.unsubscribe(&channel);
+        self.forget_channel(&channel);
+        Ok(Reply { unsubscribe: Some(Default::default()), ..Reply::default() })
+    }
+}

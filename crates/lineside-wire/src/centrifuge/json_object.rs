@@ -1,0 +1,94 @@
+//! A JSON object, written member by member. What is empty, zero or false is left out, as the protobuf form does.
+
+use std::fmt::Write as _;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+
+use crate::json;
+
+pub(super) struct JsonObject<'a> {
+    into: &'a mut BytesMut,
+    is_empty: bool,
+}
+
+impl<'a> JsonObject<'a> {
+    pub(super) fn open(into: &'a mut BytesMut) -> Self {
+        into.put_u8(b'{');
+        Self { into, is_empty: true }
+    }
+
+    /// Goes on within an object that was opened elsewhere and has a member already.
+    pub(super) fn continue_within(into: &'a mut BytesMut) -> Self {
+        Self { into, is_empty: false }
+    }
+
+    pub(super) fn close_object(self) {
+        self.into.put_u8(b'}');
+    }
+
+    pub(super) fn write_text(&mut self, name: &str, value: &str) {
+        if !value.is_empty() {
+            self.write_text_or_empty(name, value);
+        }
+    }
+
+    pub(super) fn write_text_or_empty(&mut self, name: &str, value: &str) {
+        self.write_name(name);
+        json::write_string(value, self.into);
+    }
+
+    pub(super) fn write_number(&mut self, name: &str, value: u64) {
+        if value > 0 {
+            self.write_name(name);
+            let _ = write!(self.into, "{value}");
+        }
+    }
+
+    pub(super) fn write_flag(&mut self, name: &str, value: bool) {
+        if value {
+            self.write_name(name);
+            self.into.put_slice(b"true");
+        }
+    }
+
+    /// A value that is JSON already; nothing at all becomes `null`.
+    pub(super) fn write_raw(&mut self, name: &str, value: &Bytes) {
+        self.write_name(name);
+        self.into.put_slice(&json::to_single_line(value));
+    }
+
+    pub(super) fn write_object(&mut self, name: &str, write: impl FnOnce(&mut JsonObject<'_>)) {
+        self.write_name(name);
+        let mut object = JsonObject::open(self.into);
+        write(&mut object);
+        object.close_object();
+    }
+
+    pub(super) fn write_list<T>(
+        &mut self,
+        name: &str,
+        values: &[T],
+        write: fn(&T, &mut JsonObject<'_>),
+    ) {
+        self.write_name(name);
+        self.into.put_u8(b'[');
+        for (n, value) in values.iter().enumerate() {
+            if n > 0 {
+                self.into.put_u8(b',');
+            }
+            let mut object = JsonObject::open(self.into);
+            write(value, &mut object);
+            object.close_object();
+        }
+        self.into.put_u8(b']');
+    }
+
+    fn write_name(&mut self, name: &str) {
+        if !self.is_empty {
+            self.into.put_u8(b',');
+        }
+        self.is_empty = false;
+        json::write_string(name, self.into);
+        self.into.put_u8(b':');
+    }
+}

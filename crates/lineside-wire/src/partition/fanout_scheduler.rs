@@ -1,0 +1,107 @@
+//! Rooms with news, each walked in slices, in turn.
+//!
+//! A *pass* goes once through all who sit in a room. What is published meanwhile is found by those who have not
+//! had their turn; the others get it in the next pass. A room whose pass ends with more waiting is behind: its next
+//! pass begins only some milliseconds later, so that its publications go out several to a write. A room that keeps up
+//! never waits.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use lineside_hub::{PartitionListener, SubscriberSlot};
+
+use super::limits::{COALESCE, ROWS_PER_SLICE};
+
+/// All passes of a partition. Bound: one for each room with seats.
+#[derive(Debug, Default)]
+pub(super) struct FanoutScheduler {
+    /// Under way, in turn.
+    running: VecDeque<FanoutPass>,
+    /// Behind, and when they go on; in order.
+    waiting: VecDeque<(Duration, u32)>,
+    stages: HashMap<u32, PassStage>,
+    /// Lists of seats to be filled again.
+    spare: Vec<Vec<SubscriberSlot>>,
+    /// Rooms named, taken and put back.
+    rooms: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct FanoutPass {
+    room: u32,
+    seats: Vec<SubscriberSlot>,
+    next: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PassStage {
+    Running,
+    /// Running, and there is more.
+    Behind,
+    Waiting,
+}
+
+impl FanoutScheduler {
+    /// Takes note of the rooms that have news.
+    pub(super) fn take_ready_rooms(&mut self, audience: &mut PartitionListener, now: Duration) {
+        let mut rooms = std::mem::take(&mut self.rooms);
+        audience.take_ready_rooms(&mut rooms);
+        for room in rooms.drain(..) {
+            match self.stages.get_mut(&room) {
+                Some(stage @ PassStage::Running) => *stage = PassStage::Behind,
+                Some(PassStage::Behind | PassStage::Waiting) => {}
+                None => self.begin_pass(room, audience),
+            }
+        }
+        self.rooms = rooms;
+        while let Some((at, room)) = self.waiting.front().copied()
+            && at <= now
+        {
+            self.waiting.pop_front();
+            self.begin_pass(room, audience);
+        }
+    }
+
+    fn begin_pass(&mut self, room: u32, audience: &PartitionListener) {
+        let mut seats = self.spare.pop().unwrap_or_default();
+        audience.collect_slots(room, &mut seats);
+        self.stages.insert(room, PassStage::Running);
+        self.running.push_back(FanoutPass { room, seats, next: 0 });
+    }
+
+    /// The next slice of the room whose turn it is; nothing when no pass is under way.
+    pub(super) fn next_slice(&mut self, into: &mut Vec<SubscriberSlot>, now: Duration) {
+        let Some(mut pass) = self.running.pop_front() else { return };
+        let end = (pass.next + ROWS_PER_SLICE).min(pass.seats.len());
+        into.extend_from_slice(&pass.seats[pass.next..end]);
+        pass.next = end;
+        if end < pass.seats.len() {
+            self.running.push_back(pass);
+        } else {
+            self.end_pass(pass, now);
+        }
+    }
+
+    fn end_pass(&mut self, pass: FanoutPass, now: Duration) {
+        let FanoutPass { room, mut seats, .. } = pass;
+        if self.stages.get(&room) == Some(&PassStage::Behind) {
+            self.stages.insert(room, PassStage::Waiting);
+            self.waiting.push_back((now + COALESCE, room));
+        } else {
+            self.stages.remove(&room);
+        }
+        seats.clear();
+        self.spare.push(seats);
+        self.spare.truncate(self.running.len() + 1);
+    }
+
+    /// Whether a pass is under way.
+    pub(super) fn has_running_pass(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// When a room that waits goes on.
+    pub(super) fn next_due(&self) -> Option<Duration> {
+        self.waiting.front().map(|(at, _)| *at)
+    }
+}

@@ -1,0 +1,62 @@
+//! How a partition is woken that sleeps in its poller.
+
+use std::io;
+use std::sync::Arc;
+use std::task::Wake;
+
+use lineside_hub::Listener;
+use mio::{Poll, Token};
+use parking_lot::Mutex;
+
+/// The token under which the poller tells of it.
+pub(super) const ALARM: Token = Token(usize::MAX);
+
+/// Wakes a partition that sleeps in its poller.
+#[derive(Debug)]
+pub(super) struct PartitionWaker(mio::Waker);
+
+impl PartitionWaker {
+    pub(super) fn new(poll: &Poll) -> io::Result<Self> {
+        mio::Waker::new(poll.registry(), ALARM).map(Self)
+    }
+
+    pub(super) fn wake_poll(&self) {
+        // It fails only when its poller is gone, and with it the partition.
+        _ = self.0.wake();
+    }
+}
+
+impl Listener for PartitionWaker {
+    fn signal(&self) {
+        self.wake_poll();
+    }
+}
+
+impl Wake for PartitionWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_poll();
+    }
+}
+
+/// What workers tell of tokens that they have checked.
+pub(super) struct CheckedTokens {
+    /// Rows, and the connections' names: a row may be another's by now. Bound: each row once.
+    rows: Mutex<Vec<(u32, Arc<str>)>>,
+    alarm: Arc<PartitionWaker>,
+}
+
+impl CheckedTokens {
+    pub(super) fn new(alarm: Arc<PartitionWaker>) -> Self {
+        Self { rows: Mutex::default(), alarm }
+    }
+
+    /// Those that were checked since the last call.
+    pub(super) fn take_checked(&self) -> Vec<(u32, Arc<str>)> {
+        std::mem::take(&mut *self.rows.lock())
+    }
+
+    pub(super) fn report_checked(&self, row: u32, id: Arc<str>) {
+        self.rows.lock().push((row, id));
+        self.alarm.wake_poll();
+    }
+}

@@ -1,0 +1,202 @@
+//! What clients may: who they are by their tokens, and what the namespaces let them do.
+//!
+//! Transit channels are open to every connection, `ops/…` to admins unless all may look. In `app/…` the namespace decides, or a token: one for the
+//! connection that lists the channel, or one for the channel.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_hub::{AccessPolicy, Channel, Hub};
+use lineside_sync::{Clock, UnixMillis};
+use lineside_wire::auth::{self, ChannelGrant, ClientIdentity, Refusal};
+use lineside_wire::centrifuge::codes;
+
+use crate::config;
+use crate::ops::is_ops_channel;
+use crate::token::{TokenError, TokenVerifier};
+
+/// Why a client may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AccessDenied {
+    /// A token is needed, or the one shown is not good.
+    #[error("a valid token is needed")]
+    Unauthorized,
+    /// The token was good once: a new one may be.
+    #[error("the token has expired")]
+    Expired,
+    /// Not for this client.
+    #[error("not for this client")]
+    Forbidden,
+}
+
+impl From<TokenError> for AccessDenied {
+    fn from(error: TokenError) -> Self {
+        match error {
+            TokenError::Invalid => Self::Unauthorized,
+            TokenError::Expired => Self::Expired,
+        }
+    }
+}
+
+/// Decides who may what.
+#[derive(Debug)]
+pub(crate) struct TokenAuthorizer {
+    hub: Arc<Hub>,
+    clock: Arc<dyn Clock>,
+    /// Without it nobody is asked who they are.
+    verifier: Option<TokenVerifier>,
+    anonymous: bool,
+    /// Whether `ops/…` is for everybody.
+    public_ops: bool,
+}
+
+impl TokenAuthorizer {
+    pub(crate) fn new(config: &config::Config, hub: &Arc<Hub>, clock: &Arc<dyn Clock>) -> Self {
+        let token = config.token.as_ref();
+        Self {
+            hub: Arc::clone(hub),
+            clock: Arc::clone(clock),
+            verifier: token.and_then(TokenVerifier::new),
+            anonymous: token.is_none_or(|token| token.anonymous),
+            public_ops: config.admin.public_ops,
+        }
+    }
+
+    /// Who shows this token for a connection.
+    ///
+    /// # Errors
+    /// When it is not good, or missing where one is needed.
+    pub(crate) fn identify_client(
+        &self,
+        token: Option<&str>,
+    ) -> Result<ClientIdentity, AccessDenied> {
+        let token = token.filter(|token| !token.is_empty());
+        match (&self.verifier, token) {
+            (Some(verifier), Some(token)) => {
+                let claims = verifier.verify(token, self.current_time())?;
+                // A token for one channel says nothing of who may connect.
+                if claims.channel.is_some() {
+                    return Err(AccessDenied::Unauthorized);
+                }
+                Ok(ClientIdentity {
+                    user: claims.user.clone(),
+                    info: claims.info.clone(),
+                    expires: claims.expires,
+                    channels: claims.channels.clone(),
+                })
+            }
+            (Some(_), None) if !self.anonymous => Err(AccessDenied::Unauthorized),
+            _ => Ok(ClientIdentity::default()),
+        }
+    }
+
+    /// Whether a client may subscribe; with what a token for the channel says, if one was shown.
+    ///
+    /// # Errors
+    /// When it may not, or the token is not good for this client and channel.
+    pub(crate) fn authorize_subscribe(
+        &self,
+        who: &ClientIdentity,
+        channel: &Channel,
+        token: Option<&str>,
+    ) -> Result<ChannelGrant, AccessDenied> {
+        let Some(subscribe) = self.allowed_subscribers(channel) else {
+            return Ok(ChannelGrant::default());
+        };
+        if let (Some(verifier), Some(token)) = (&self.verifier, token.filter(|it| !it.is_empty())) {
+            let claims = verifier.verify(token, self.current_time())?;
+            if claims.channel.as_deref() != Some(channel.as_str()) || claims.user != who.user {
+                return Err(AccessDenied::Unauthorized);
+            }
+            return Ok(ChannelGrant { expires: claims.expires, info: claims.info.clone() });
+        }
+        if who.channels.contains(channel) || subscribe.allows_user(&who.user) {
+            return Ok(ChannelGrant::default());
+        }
+        Err(self.denial_for(subscribe, who))
+    }
+
+    /// Who may subscribe without a token for the channel; `None` where nobody is asked.
+    fn allowed_subscribers(&self, channel: &Channel) -> Option<AccessPolicy> {
+        if is_ops_channel(channel) {
+            return (!self.public_ops).then_some(AccessPolicy::Nobody);
+        }
+        self.hub.find_namespace(channel).map(|namespace| namespace.subscribe)
+    }
+
+    /// Whether a client may publish.
+    ///
+    /// # Errors
+    /// When it may not.
+    fn authorize_publish(
+        &self,
+        who: &ClientIdentity,
+        channel: &Channel,
+    ) -> Result<(), AccessDenied> {
+        let publish =
+            self.hub.find_namespace(channel).map_or(AccessPolicy::Nobody, |it| it.publish);
+        if publish.allows_user(&who.user) { Ok(()) } else { Err(self.denial_for(publish, who)) }
+    }
+
+    /// Forgets tokens that were checked long ago.
+    pub(crate) fn evict_old_tokens(&self, now: Duration) {
+        if let Some(verifier) = &self.verifier {
+            verifier.evict_old_tokens(now);
+        }
+    }
+
+    fn current_time(&self) -> UnixMillis {
+        self.clock.wall_time()
+    }
+
+    /// Where a token would help, it is asked for.
+    fn denial_for(&self, who: AccessPolicy, client: &ClientIdentity) -> AccessDenied {
+        let would_help =
+            who == AccessPolicy::Users && client.user.is_empty() && self.verifier.is_some();
+        if would_help { AccessDenied::Unauthorized } else { AccessDenied::Forbidden }
+    }
+}
+
+impl From<AccessDenied> for Refusal {
+    fn from(why: AccessDenied) -> Self {
+        match why {
+            AccessDenied::Unauthorized => &codes::UNAUTHORIZED,
+            AccessDenied::Expired => &codes::TOKEN_EXPIRED,
+            AccessDenied::Forbidden => &codes::PERMISSION_DENIED,
+        }
+    }
+}
+
+/// What the connections of the Centrifuge protocol ask.
+impl auth::Authorizer for TokenAuthorizer {
+    fn is_token_known(&self, token: &str) -> bool {
+        self.verifier.as_ref().is_none_or(|verifier| verifier.is_verified(token))
+    }
+
+    fn check_token(&self, token: &str) {
+        if let Some(verifier) = &self.verifier {
+            // Remembered, good or bad.
+            let _outcome = verifier.verify(token, self.current_time());
+        }
+    }
+
+    fn authorize_connect(&self, token: Option<&str>) -> Result<ClientIdentity, Refusal> {
+        Ok(self.identify_client(token)?)
+    }
+
+    fn authorize_subscribe(
+        &self,
+        who: &ClientIdentity,
+        channel: &Channel,
+        token: Option<&str>,
+    ) -> Result<ChannelGrant, Refusal> {
+        Ok(self.authorize_subscribe(who, channel, token)?)
+    }
+
+    fn authorize_publish(&self, who: &ClientIdentity, channel: &Channel) -> Result<(), Refusal> {
+        Ok(self.authorize_publish(who, channel)?)
+    }
+}
+
+#[cfg(test)]
+mod tests;

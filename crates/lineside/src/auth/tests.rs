@@ -1,0 +1,186 @@
+//! Who may what, by token and namespace.
+
+use std::sync::Arc;
+
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use lineside_hub::{
+    AccessPolicy, Channel, Hub, HubConfig, Namespace, Position, ResolveError, RoomKey, RoomState,
+    StateSource,
+};
+use lineside_ingest::Secret;
+use lineside_sync::{Clock, SimulatedClock, UnixMillis};
+use lineside_wire::auth::Authorizer as _;
+use serde_json::{Value, json};
+
+use super::{AccessDenied, ClientIdentity, TokenAuthorizer};
+use crate::config::{self, TokenConfig, TokenKey};
+
+const NOW_S: i64 = 1_800_000_000;
+
+/// A hub has to have a source; nobody asks it here.
+struct Nothing;
+
+impl StateSource for Nothing {
+    fn resolve_channel(&self, _: &Channel) -> Result<RoomKey, ResolveError> {
+        Err(ResolveError::UnknownFeed)
+    }
+
+    fn sequence_name(&self, channel: &Channel, _: RoomKey) -> String {
+        channel.to_string()
+    }
+
+    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+        None
+    }
+
+    fn read_state(&self, _: &Channel, _: RoomKey) -> RoomState {
+        RoomState { position: None, parts: Vec::new() }
+    }
+}
+
+fn gate(token: Option<bool>) -> TokenAuthorizer {
+    gate_where(token, false)
+}
+
+fn gate_where(token: Option<bool>, public_ops: bool) -> TokenAuthorizer {
+    let namespace = |prefix: &str, subscribe, publish| Namespace {
+        prefix: prefix.to_owned(),
+        subscribe,
+        publish,
+        ..Namespace::default()
+    };
+    let namespaces = vec![
+        namespace("app/users/", AccessPolicy::Users, AccessPolicy::Users),
+        namespace("app/closed/", AccessPolicy::Nobody, AccessPolicy::Nobody),
+        namespace("app/open/", AccessPolicy::Anyone, AccessPolicy::Anyone),
+    ];
+    let clock: Arc<dyn Clock> = Arc::new(SimulatedClock::new(UnixMillis(NOW_S * 1_000)));
+    let config = HubConfig { namespaces, ..HubConfig::default() };
+    let hub = Hub::new(config, Arc::new(Nothing), clock.clone(), 7);
+    let token = token.map(|anonymous| {
+        let key = TokenKey::Hmac(Secret::new("secret"));
+        TokenConfig { key, issuer: None, audience: None, anonymous }
+    });
+    let admin = config::AdminConfig { token: None, public_ops };
+    let config = config::Config { token, admin, ..config::Config::default() };
+    TokenAuthorizer::new(&config, &hub, &clock)
+}
+
+fn sign(claims: &Value) -> String {
+    let key = EncodingKey::from_secret(b"secret");
+    jsonwebtoken::encode(&Header::new(Algorithm::HS256), claims, &key).expect("a token")
+}
+
+fn channel(name: &str) -> Channel {
+    Channel::parse_name(name).expect("a channel")
+}
+
+fn user(name: &str) -> ClientIdentity {
+    ClientIdentity { user: name.into(), ..ClientIdentity::default() }
+}
+
+#[test]
+fn without_a_key_everybody_is_nobody_in_particular() {
+    let gate = gate(None);
+    assert_eq!(gate.identify_client(None), Ok(ClientIdentity::default()));
+    assert_eq!(gate.identify_client(Some("anything")), Ok(ClientIdentity::default()));
+    assert!(gate.is_token_known("anything"));
+}
+
+#[test]
+fn with_a_key_a_token_is_wanted_unless_the_operator_says_otherwise() {
+    assert_eq!(gate(Some(false)).identify_client(None), Err(AccessDenied::Unauthorized));
+    assert_eq!(gate(Some(false)).identify_client(Some("")), Err(AccessDenied::Unauthorized));
+    let open = gate(Some(true));
+    assert_eq!(open.identify_client(None), Ok(ClientIdentity::default()));
+    assert_eq!(open.identify_client(Some("no.to.ken")), Err(AccessDenied::Unauthorized));
+    assert_eq!(
+        open.identify_client(Some(&sign(&json!({"exp": NOW_S})))),
+        Err(AccessDenied::Expired)
+    );
+    let known =
+        open.identify_client(Some(&sign(&json!({"sub": "42", "exp": NOW_S + 1})))).expect("good");
+    assert_eq!((&*known.user, known.expires), ("42", Some(NOW_S + 1)));
+}
+
+#[test]
+fn a_token_for_a_channel_lets_nobody_in_by_itself() {
+    let token = sign(&json!({"sub": "42", "channel": "app/closed/x"}));
+    assert_eq!(gate(Some(false)).identify_client(Some(&token)), Err(AccessDenied::Unauthorized));
+}
+
+#[test]
+fn the_namespace_decides_who_subscribes() {
+    let gate = gate(Some(true));
+    let may =
+        |who: &ClientIdentity, name| gate.authorize_subscribe(who, &channel(name), None).map(drop);
+    let listed = ClientIdentity { channels: vec![channel("app/closed/x")], ..user("42") };
+    for (who, name, expect) in [
+        (user(""), "feed/city", Ok(())),
+        (user(""), "app/else", Ok(())),
+        (user(""), "app/users/x", Err(AccessDenied::Unauthorized)),
+        (user("42"), "app/users/x", Ok(())),
+        (user("42"), "app/closed/x", Err(AccessDenied::Forbidden)),
+        (listed.clone(), "app/closed/x", Ok(())),
+        (listed, "app/closed/y", Err(AccessDenied::Forbidden)),
+    ] {
+        assert_eq!(may(&who, name), expect, "{who:?} {name}");
+    }
+}
+
+#[test]
+fn what_is_for_admins_wants_a_token_that_lists_it() {
+    let listed = ClientIdentity { channels: vec![channel("ops/node")], ..user("42") };
+    for (public_ops, who, name, expect) in [
+        (false, user(""), "ops/node", Err(AccessDenied::Forbidden)),
+        (false, user("42"), "ops/node", Err(AccessDenied::Forbidden)),
+        (false, listed.clone(), "ops/node", Ok(())),
+        (false, listed, "ops/feeds", Err(AccessDenied::Forbidden)),
+        (true, user(""), "ops/node", Ok(())),
+    ] {
+        let gate = gate_where(Some(true), public_ops);
+        let may = gate.authorize_subscribe(&who, &channel(name), None).map(drop);
+        assert_eq!(may, expect, "{who:?} {name}");
+    }
+    let gate = gate_where(Some(true), false);
+    let token = sign(&json!({"sub": "42", "channel": "ops/node"}));
+    assert!(gate.authorize_subscribe(&user("42"), &channel("ops/node"), Some(&token)).is_ok());
+}
+
+#[test]
+fn a_token_for_a_channel_is_for_that_channel_and_that_user() {
+    let gate = gate(Some(true));
+    let claims = json!({"sub": "42", "channel": "app/closed/x", "info": 1, "exp": NOW_S + 9});
+    let token = sign(&claims);
+    let may = |who: &str, name| gate.authorize_subscribe(&user(who), &channel(name), Some(&token));
+    let grant = may("42", "app/closed/x").expect("granted");
+    assert_eq!((grant.expires, &*grant.info), (Some(NOW_S + 9), &b"1"[..]));
+    assert_eq!(may("43", "app/closed/x"), Err(AccessDenied::Unauthorized));
+    assert_eq!(may("42", "app/closed/y"), Err(AccessDenied::Unauthorized));
+}
+
+#[test]
+fn the_namespace_decides_who_publishes() {
+    let gate = gate(Some(true));
+    let may = |who: &str, name| gate.authorize_publish(&user(who), &channel(name));
+    for (who, name, expect) in [
+        ("", "app/open/x", Ok(())),
+        ("", "app/users/x", Err(AccessDenied::Unauthorized)),
+        ("42", "app/users/x", Ok(())),
+        ("42", "app/closed/x", Err(AccessDenied::Forbidden)),
+        ("42", "app/else", Err(AccessDenied::Forbidden)),
+        ("42", "feed/city", Err(AccessDenied::Forbidden)),
+    ] {
+        assert_eq!(may(who, name), expect, "{who:?} {name}");
+    }
+}
+
+#[test]
+fn a_token_that_was_checked_is_known_good_or_bad() {
+    let gate = gate(Some(true));
+    for token in [sign(&json!({"sub": "42"})), "no.to.ken".to_owned()] {
+        assert!(!gate.is_token_known(&token));
+        gate.check_token(&token);
+        assert!(gate.is_token_known(&token));
+    }
+}

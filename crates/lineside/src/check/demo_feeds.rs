@@ -1,0 +1,256 @@
+//! Our own feeds, held against our own rules: what the demo's city serves is to be quiet, over most of an hour and at its ends.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use lineside_formats::siri::{
+    self, EstimatedTimetableSubscriptionRequest, MessagePayload, SiriMessage,
+    SituationExchangeSubscriptionRequest, SubscriptionRequest,
+    VehicleMonitoringSubscriptionRequest,
+};
+use lineside_formats::{Format, gtfs_rt, sniff_format};
+use lineside_sim::{City, CityFeed, CityOptions, FaultPlan, FeedOrigin, ReplyBody};
+use lineside_sync::UnixMillis;
+use lineside_validate::gtfs::{TextSource, ZipSource};
+use lineside_validate::rules::gtfs_rt::{
+    MessageSubject, RuleScope, ScheduleIndex, validate_message,
+};
+use lineside_validate::{NoticeKind, Notices, ValidationContext};
+
+use super::*;
+
+/// 07:30 of a Wednesday, in UTC.
+const START: UnixMillis = UnixMillis(1_781_681_400_000);
+/// Seconds between two looks, and how long they go on.
+const STEP_S: i64 = 110;
+const LENGTH_S: i64 = 3_300;
+/// Seconds from one poll of messages to the next.
+const POLL_S: i64 = 15;
+/// What the city does as many producers do, which validators warn of: trips of which predictions are told and whose vehicle is not
+/// known (yet), runs by headway that have no place in a timetable, and news of a trip that are older than a minute and a half. No
+/// error is among them.
+const ON_PURPOSE: [&str; 5] = ["W002", "W003", "W005", "W009", "stale_trip_update"];
+/// Where the city would bring what is subscribed to.
+const INBOX: &str = "http://127.0.0.1:9/inbox";
+const HEARTBEAT: &[u8] = b"<HeartbeatNotification";
+
+fn origin() -> FeedOrigin {
+    let options = CityOptions { vehicles: 120, ..CityOptions::with_start(START) };
+    FeedOrigin::new(Arc::new(City::generate(7, options)), FaultPlan::default())
+}
+
+fn instants() -> impl Iterator<Item = UnixMillis> {
+    (0..=LENGTH_S / STEP_S).map(|step| UnixMillis(START.0 + step * STEP_S * 1_000))
+}
+
+fn feed_bytes(origin: &FeedOrigin, path: &str, now: UnixMillis) -> Bytes {
+    let reply = origin.respond_to_path(path, now, None, None).unwrap();
+    match reply.body {
+        ReplyBody::Bytes(bytes) => bytes,
+        ReplyBody::Hang => panic!("{path} hangs"),
+    }
+}
+
+fn check_plan(origin: &FeedOrigin, now: UnixMillis) -> CheckPlan {
+    let at = Timestamp::from_millisecond(now.0).unwrap();
+    let zone = TimeZone::get(origin.city().time_zone()).unwrap();
+    CheckPlan {
+        input: "demo".to_owned(),
+        today: at.to_zoned(zone).date(),
+        at: at.to_string(),
+        now: now.unix_seconds(),
+        // It is the look that has none.
+        ignored: vec![codes::SCHEDULE_NOT_GIVEN.to_owned()],
+        ..CheckPlan::for_tests()
+    }
+}
+
+/// What was found, by code, with one of it.
+type Found = BTreeMap<String, String>;
+
+fn add_findings(found: &mut Found, checked: &CheckReport) {
+    assert!(checked.errors.is_empty(), "{:?}", checked.errors);
+    for it in &checked.findings {
+        let told = format!("{} times, as {:?}", it.total, it.samples.first());
+        found.entry(it.code.clone()).or_insert(told);
+    }
+}
+
+fn check_body(
+    origin: &FeedOrigin,
+    body: &Bytes,
+    now: UnixMillis,
+    files: CheckSystemFiles,
+) -> CheckReport {
+    let plan = CheckPlan { files, ..check_plan(origin, now) };
+    check_input(body, plan, &CheckProgress::default(), &|| 0.0).unwrap()
+}
+
+fn is_expected_finding(kind: &NoticeKind) -> bool {
+    ON_PURPOSE.contains(&kind.code) && kind.severity < Severity::Error
+}
+
+#[test]
+fn the_schedules_of_the_demo_are_quiet() {
+    let origin = origin();
+    for feed in [CityFeed::City, CityFeed::Twin] {
+        let body = feed_bytes(&origin, feed.file_name(), START);
+        let mut found = Found::new();
+        let checked = check_body(&origin, &body, START, CheckSystemFiles::default());
+        assert_eq!(checked.format, Format::Gtfs);
+        add_findings(&mut found, &checked);
+        assert_eq!(found, Found::new(), "{}", feed.as_str());
+        assert_eq!(checked.unread, []);
+    }
+}
+
+#[test]
+fn the_messages_of_the_demo_say_what_they_mean_to_and_have_no_error() {
+    let origin = origin();
+    let zip = feed_bytes(&origin, CityFeed::City.file_name(), START);
+    let source = ZipSource::new(&zip, &DatasetLimits::default()).unwrap();
+    let context =
+        ValidationContext { today: check_plan(&origin, START).today, country: None, threads: 1 };
+    let timetable = ScheduleIndex::read_schedule(&source, &context).unwrap();
+    let scope = RuleScope { has_schedule: true, ..RuleScope::default() };
+    let read = |feed: CityFeed, now: UnixMillis| {
+        let body = feed_bytes(&origin, feed.file_name(), now);
+        let (message, problems) =
+            gtfs_rt::decode_message(body, &gtfs_rt::FeedMessageLimits::default()).unwrap();
+        assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
+        message
+    };
+    let feeds = [CityFeed::Vehicles, CityFeed::Trips, CityFeed::Alerts];
+    let mut found = Found::new();
+    for now in instants() {
+        // Each after the poll before it, and beside the others, as the server does.
+        let before = feeds.map(|feed| read(feed, UnixMillis(now.0 - POLL_S * 1_000)));
+        let messages = feeds.map(|feed| read(feed, now));
+        for (at, feed) in feeds.into_iter().enumerate() {
+            let others: Vec<_> = messages.iter().enumerate().filter(|(it, _)| *it != at).collect();
+            let others: Vec<_> = others.into_iter().map(|(_, message)| message).collect();
+            let subject = MessageSubject::new(&messages[at], &timetable, now.unix_seconds())
+                .with_scope(scope);
+            let subject = subject.with_previous(Some(&before[at])).with_other_feeds(&others);
+            let mut notices = Notices::new(1);
+            assert_eq!(validate_message(&subject, &context, &mut notices), []);
+            for it in notices.iter().filter(|it| !is_expected_finding(it.kind)) {
+                let told = format!("{} times, as {:?}", it.total, it.samples.first());
+                let code = format!("{} {}", feed.as_str(), it.kind.code);
+                found.entry(code).or_insert(told);
+            }
+        }
+    }
+    assert_eq!(found, Found::new());
+}
+
+#[test]
+fn the_siri_of_the_demo_is_quiet_whoever_asks() {
+    let origin = origin();
+    for feed in [CityFeed::TwinTimetables, CityFeed::TwinVehicles, CityFeed::TwinSituations] {
+        let mut found = Found::new();
+        for now in instants() {
+            let body = feed_bytes(&origin, feed.file_name(), now);
+            assert_eq!(sniff_format(&body), Some(Format::Siri));
+            add_findings(&mut found, &check_body(&origin, &body, now, CheckSystemFiles::default()));
+        }
+        assert_eq!(found, Found::new(), "{}", feed.as_str());
+    }
+}
+
+#[test]
+fn the_siri_of_the_demo_is_quiet_for_those_who_subscribe() {
+    let origin = origin();
+    let request = SubscriptionRequest {
+        requestor_ref: Some("me".into()),
+        consumer_address: Some(INBOX.into()),
+        estimated_timetables: vec![EstimatedTimetableSubscriptionRequest {
+            subscription_identifier: Some("et".into()),
+            ..Default::default()
+        }],
+        vehicle_monitorings: vec![VehicleMonitoringSubscriptionRequest {
+            subscription_identifier: Some("vm".into()),
+            ..Default::default()
+        }],
+        situation_exchanges: vec![SituationExchangeSubscriptionRequest {
+            subscription_identifier: Some("sx".into()),
+            ..Default::default()
+        }],
+        ..SubscriptionRequest::default()
+    };
+    let message = SiriMessage {
+        payloads: vec![MessagePayload::SubscriptionRequest(request)],
+        ..SiriMessage::default()
+    };
+    let text = siri::encode_xml(&message);
+    origin.answer_message(CityFeed::TwinTimetables.file_name(), START, text.as_bytes()).unwrap();
+    let (mut found, mut n) = (Found::new(), 0);
+    for now in instants() {
+        for delivery in origin.list_due_deliveries(now) {
+            origin.settle_delivery(&delivery, true);
+            // What only says that the city is there holds no data.
+            if delivery.body.windows(HEARTBEAT.len()).any(|it| it == HEARTBEAT) {
+                continue;
+            }
+            add_findings(
+                &mut found,
+                &check_body(&origin, &delivery.body, now, CheckSystemFiles::default()),
+            );
+            n += 1;
+        }
+    }
+    assert!(n > 30, "{n} deliveries");
+    assert_eq!(found, Found::new());
+}
+
+#[test]
+fn the_bikes_of_the_demo_are_quiet_and_change_their_names() {
+    let origin = origin();
+    origin.set_base_url("http://127.0.0.1:9/");
+    let mut found = Found::new();
+    let system = |now: UnixMillis| -> Vec<(String, Bytes)> {
+        let discovery = feed_bytes(&origin, CityFeed::Bikes.file_name(), now);
+        let (system, _) = lineside_formats::gbfs::decode_discovery(
+            &discovery,
+            &lineside_formats::gbfs::DiscoveryLimits::default(),
+        )
+        .unwrap();
+        let others = system.entries.iter().map(|entry| {
+            let path = format!("gbfs/{}.json", entry.name);
+            (entry.name.to_string(), feed_bytes(&origin, &path, now))
+        });
+        [("gbfs".to_owned(), discovery.clone())].into_iter().chain(others).collect()
+    };
+    let mut before = Vec::new();
+    for now in instants() {
+        let read = system(now);
+        let files = CheckSystemFiles {
+            read: read.clone(),
+            before,
+            is_whole: true,
+            ..CheckSystemFiles::default()
+        };
+        add_findings(&mut found, &check_body(&origin, &Bytes::new(), now, files));
+        before = read;
+    }
+    assert_eq!(found, Found::new());
+}
+
+#[test]
+fn a_feed_that_is_not_as_it_should_be_would_be_told() {
+    // What holds the tests above up: the same look finds what is wrong.
+    let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
+    let timetable = ScheduleIndex::read_schedule(&TextSource::default(), &context).unwrap();
+    let origin = origin();
+    let body = feed_bytes(&origin, CityFeed::Trips.file_name(), START);
+    let (message, _) =
+        gtfs_rt::decode_message(body, &gtfs_rt::FeedMessageLimits::default()).unwrap();
+    let scope = RuleScope { has_schedule: true, ..RuleScope::default() };
+    let subject = MessageSubject::new(&message, &timetable, START.unix_seconds()).with_scope(scope);
+    let mut notices = Notices::new(1);
+    validate_message(&subject, &context, &mut notices);
+    assert!(notices.get("E003").is_some());
+}

@@ -1,0 +1,278 @@
+//! Where on earth findings are, for those that are about places.
+//!
+//! Most rows say it themselves; of a schedule they name stops and shapes, which are looked up while it is at hand.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+
+use lineside_validate::gtfs::{GtfsFeed, GtfsFile};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{CheckFinding, RawRow};
+
+/// Places of one finding that are told.
+pub(super) const PLACES_MAX: usize = 100;
+/// Points that an outline has at most, so that a map of it stays small.
+pub(crate) const OUTLINE_MAX: usize = 400;
+
+/// Latitude and longitude, in degrees.
+pub(crate) type Point = [f32; 2];
+
+/// A place that a finding is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct FindingPlace {
+    /// Where.
+    pub(crate) at: Point,
+    /// What is there, in short.
+    pub(crate) label: String,
+}
+
+/// What `places.json` holds. Not put together as a [`Value`], whose numbers would show what a coordinate lacks of a decimal.
+#[derive(Debug, Serialize)]
+pub(super) struct PlacesJson {
+    pub(super) outline: Vec<Point>,
+    /// By code.
+    pub(super) places: BTreeMap<String, Vec<FindingPlace>>,
+    /// The offending rows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) rows: Vec<RawRow>,
+}
+
+/// What codes of findings in a schedule have in them that are about places.
+const OF_PLACES: [&str; 9] = [
+    "shape",
+    "fast_travel",
+    "transfer_distance",
+    "stop_without",
+    "point_near",
+    "unused_station",
+    "pathway_unreachable",
+    "parent_station",
+    "location_without",
+];
+
+/// Fields that name a stop.
+const STOPS: [&str; 5] = ["stopId", "stopId1", "stopId2", "fromStopId", "toStopId"];
+/// Fields that hold a latitude and a longitude.
+const POINTS: [&str; 3] = ["match", "match1", "match2"];
+/// Pairs of fields, of which one holds a latitude and one a longitude.
+const PAIRS: [(&str, &str); 3] =
+    [("latitude", "longitude"), ("lat", "lon"), ("latFieldValue", "lonFieldValue")];
+/// Fields that say what is there, with what comes before it in a label.
+const NAMES: [(&str, &str); 6] = [
+    ("vehicleId", "vehicle "),
+    ("csvRowNumber", "line "),
+    ("line", "line "),
+    ("entityId", "entity "),
+    ("id", ""),
+    ("path", ""),
+];
+
+/// Says where those findings in a schedule are that are about places, as far as their samples tell.
+pub(super) fn fill_places(feed: &GtfsFeed, findings: &mut [CheckFinding]) {
+    for finding in findings {
+        if OF_PLACES.iter().any(|word| finding.code.contains(word)) {
+            finding.places =
+                collect_places(&finding.samples, |sample| places_in_sample(feed, sample));
+        }
+    }
+}
+
+/// Where findings are by the coordinates in their samples.
+pub(crate) fn places_in_samples(samples: &[Map<String, Value>]) -> Vec<FindingPlace> {
+    collect_places(samples, sample_coordinates)
+}
+
+fn collect_places(
+    samples: &[Map<String, Value>],
+    places_of: impl Fn(&Map<String, Value>) -> Vec<FindingPlace>,
+) -> Vec<FindingPlace> {
+    let mut seen = HashSet::new();
+    let places = samples.iter().flat_map(places_of);
+    let places =
+        places.filter(|place| seen.insert((place.at.map(f32::to_bits), place.label.clone())));
+    places.take(PLACES_MAX).collect()
+}
+
+fn places_in_sample(feed: &GtfsFeed, sample: &Map<String, Value>) -> Vec<FindingPlace> {
+    let text = |name: &str| sample.get(name).and_then(Value::as_str);
+    let mut places: Vec<FindingPlace> = Vec::new();
+    for id in STOPS.iter().filter_map(|name| text(name)) {
+        places
+            .extend(find_stop(feed, id).map(|at| FindingPlace { at, label: format!("stop {id}") }));
+    }
+    places.extend(sample_coordinates(sample));
+    if places.is_empty() {
+        places.extend(text("shapeId").and_then(|id| find_shape_start(feed, id)));
+    }
+    places
+}
+
+/// The places that a sample has the coordinates of.
+fn sample_coordinates(sample: &Map<String, Value>) -> Vec<FindingPlace> {
+    let number = |name: &str| sample.get(name).and_then(Value::as_f64);
+    let mut places: Vec<FindingPlace> = Vec::new();
+    for pair in POINTS.iter().filter_map(|name| sample.get(*name)?.as_array()) {
+        let at = (pair.first().and_then(Value::as_f64), pair.get(1).and_then(Value::as_f64));
+        let shape = sample.get("shapeId").and_then(Value::as_str);
+        let label = shape.map_or_else(|| "shape".to_owned(), |id| format!("shape {id}"));
+        places.extend(to_point(at.0, at.1).map(|at| FindingPlace { at, label }));
+    }
+    for (lat, lon) in PAIRS {
+        let at = to_point(number(lat), number(lon));
+        places.extend(at.map(|at| FindingPlace { at, label: sample_label(sample) }));
+    }
+    places
+}
+
+/// What a sample is about, in short.
+fn sample_label(sample: &Map<String, Value>) -> String {
+    let named = NAMES.iter().find_map(|(field, kind)| Some((kind, sample.get(*field)?)));
+    let file = sample.get("filename").and_then(Value::as_str).map(|file| format!("{file} "));
+    match named {
+        Some((kind, Value::String(name))) if !name.is_empty() => format!("{kind}{name}"),
+        Some((kind, Value::Number(line))) => format!("{}{kind}{line}", file.unwrap_or_default()),
+        _ => "place".to_owned(),
+    }
+}
+
+/// Where a stop is.
+fn find_stop(feed: &GtfsFeed, id: &str) -> Option<Point> {
+    let stops = feed.table(GtfsFile::Stops);
+    let ids = stops.text_column("stop_id");
+    let code = ids.find_code(id)?;
+    let row = stops.rows().find(|row| ids.code_of_row(*row) == Some(code))?;
+    to_point(stops.float_column("stop_lat").get(row), stops.float_column("stop_lon").get(row))
+}
+
+/// Where a shape has its first point in the file.
+fn find_shape_start(feed: &GtfsFeed, id: &str) -> Option<FindingPlace> {
+    let shapes = feed.table(GtfsFile::Shapes);
+    let ids = shapes.text_column("shape_id");
+    let code = ids.find_code(id)?;
+    let row = shapes.rows().find(|row| ids.code_of_row(*row) == Some(code))?;
+    let at = to_point(
+        shapes.float_column("shape_pt_lat").get(row),
+        shapes.float_column("shape_pt_lon").get(row),
+    )?;
+    Some(FindingPlace { at, label: format!("shape {id}") })
+}
+
+fn to_point(lat: Option<f64>, lon: Option<f64>) -> Option<Point> {
+    let (lat, lon) = (lat?, lon?);
+    let is_there = (-90.0..=90.0).contains(&lat) && (-180.0..=180.0).contains(&lon);
+    is_there.then_some([lat as f32, lon as f32])
+}
+
+/// Some of the stops, evenly out of the file's order, to draw under places.
+pub(super) fn stop_outline(feed: &GtfsFeed) -> Vec<Point> {
+    let stops = feed.table(GtfsFile::Stops);
+    let (lat, lon) = (stops.float_column("stop_lat"), stops.float_column("stop_lon"));
+    thin_outline(stops.rows().map(|row| (lat.get(row), lon.get(row))))
+}
+
+/// Some of the latitudes and longitudes of what is well known, evenly out of their order, to draw under places.
+pub(crate) fn thin_outline(all: impl Iterator<Item = (Option<f64>, Option<f64>)>) -> Vec<Point> {
+    let (mut kept, mut step) = (Vec::new(), 1);
+    for (at, point) in all.filter_map(|(lat, lon)| to_point(lat, lon)).enumerate() {
+        if kept.len() == OUTLINE_MAX {
+            // Nobody knows how many will come: each second makes room.
+            let mut stays = false;
+            kept.retain(|_| {
+                stays = !stays;
+                stays
+            });
+            step *= 2;
+        }
+        if at % step == 0 {
+            kept.push(point);
+        }
+    }
+    kept
+}
+
+/// The places of a finding: those that were looked up, else those that its samples tell.
+pub(crate) fn known_places<'a>(
+    places: &'a [FindingPlace],
+    samples: &[Map<String, Value>],
+) -> Cow<'a, [FindingPlace]> {
+    if places.is_empty() { Cow::Owned(places_in_samples(samples)) } else { Cow::Borrowed(places) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn labels(sample: &Value) -> Vec<(String, Point)> {
+        let places = places_in_samples(&[sample.as_object().unwrap().clone()]);
+        places.into_iter().map(|place| (place.label, place.at)).collect()
+    }
+
+    #[test]
+    fn a_row_with_coordinates_is_a_place_whatever_its_format() {
+        let cases = [
+            (
+                json!({"entityId": "e", "vehicleId": "V1", "latitude": 59.5, "longitude": 10.5}),
+                "vehicle V1",
+            ),
+            (json!({"entityId": "e", "latitude": 59.5, "longitude": 10.5}), "entity e"),
+            (
+                json!({"file": "station_information", "path": "/data/stations/2", "lat": 59.5, "lon": 10.5}),
+                "/data/stations/2",
+            ),
+            (
+                json!({"delivery": "VehicleMonitoring", "id": "B", "longitude": 10.5, "latitude": 59.5}),
+                "B",
+            ),
+            (
+                json!({"filename": "stops.txt", "csvRowNumber": 8, "entityId": "S1", "latFieldValue": 59.5, "lonFieldValue": 10.5}),
+                "stops.txt line 8",
+            ),
+            (json!({"shapeId": "H1", "match": [59.5, 10.5]}), "shape H1"),
+            (json!({"latitude": 59.5, "longitude": 10.5}), "place"),
+        ];
+        for (sample, label) in cases {
+            assert_eq!(labels(&sample), [(label.to_owned(), [59.5, 10.5])], "{sample}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_place_on_earth_is_none() {
+        for sample in [
+            json!({"entityId": "e", "latitude": 259.5, "longitude": 10.5}),
+            json!({"entityId": "e", "latitude": 59.5}),
+            json!({"tripId": "T1"}),
+        ] {
+            assert_eq!(labels(&sample), [], "{sample}");
+        }
+    }
+
+    #[test]
+    fn coordinates_are_written_with_no_digits_that_say_nothing() {
+        let place = FindingPlace { at: [59.9, -0.1], label: "a".to_owned() };
+        let places = [("x".to_owned(), vec![place])].into();
+        let written = serde_json::to_string(&PlacesJson {
+            outline: vec![[10.7, 48.137_154]],
+            places,
+            rows: Vec::new(),
+        });
+        assert_eq!(
+            written.unwrap(),
+            r#"{"outline":[[10.7,48.137154]],"places":{"x":[{"at":[59.9,-0.1],"label":"a"}]}}"#
+        );
+    }
+
+    #[test]
+    fn places_and_outlines_are_bounded() {
+        let sample = |at: usize| json!({"id": format!("{at}"), "lat": 1.5, "lon": 2.5});
+        let samples: Vec<_> = (0..300).map(|at| sample(at).as_object().unwrap().clone()).collect();
+        assert_eq!(places_in_samples(&samples).len(), PLACES_MAX);
+        let outline = thin_outline((0..5_000).map(|at| (Some(f64::from(at) / 100.0), Some(2.0))));
+        assert!(outline.len() <= OUTLINE_MAX && outline.len() > OUTLINE_MAX / 2);
+        let steps: Vec<f32> = outline.windows(2).map(|pair| pair[1][0] - pair[0][0]).collect();
+        assert!(steps.iter().all(|step| (step - steps[0]).abs() < 0.01), "{steps:?}");
+    }
+}

@@ -1,0 +1,175 @@
+//! A GBFS system, or one of its files.
+
+use bytes::Bytes;
+use lineside_formats::Format;
+use lineside_validate::Notices;
+use lineside_validate::rules::gbfs::{SystemFiles, detect_file_name, validate_while};
+use serde::Deserialize;
+
+use super::{
+    CheckPlan, CheckProgress, CheckReport, CheckSystemFiles, LanguageFiles, Point, STOPPED,
+    codes_with_samples, describe_memory_excess, estimate_json_memory, gbfs_rows, thin_outline,
+    unsupported_input,
+};
+use crate::convert::DISCOVERY;
+
+pub(super) fn check_gbfs(
+    body: &Bytes,
+    mut plan: CheckPlan,
+    progress: &CheckProgress,
+) -> Result<CheckReport, String> {
+    let mut files = std::mem::take(&mut plan.files);
+    if files.read.is_empty() {
+        // What it is called is known only when it has been read.
+        check_file_memory(body, &plan)?;
+        let name = detect_file_name(body).ok_or_else(|| unsupported_input::describe_input(body))?;
+        files.read.push((name.to_owned(), body.clone()));
+    }
+    check_system_memory(&files, &plan)?;
+    let mut notices = Notices::new(plan.samples);
+    let goes_on = || !progress.cancel_token().is_cancelled();
+    let first = SystemFiles {
+        files: files.read.iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
+        unread: files.unread.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect(),
+        before: files.before.iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
+        is_whole: files.is_whole,
+        now: plan.now,
+        ..SystemFiles::default()
+    };
+    let mut verdict = validate_while(&first, &mut notices, &goes_on);
+    for further in &files.others {
+        let its = validate_while(&further.to_system(&first, &files), &mut notices, &goes_on);
+        verdict.is_cut_short |= its.is_cut_short;
+        verdict.errors.extend(its.errors);
+    }
+    if verdict.is_cut_short {
+        return Err(STOPPED.to_owned());
+    }
+    let mut checked = CheckReport::new(Format::Gbfs, plan, super::findings_from(&notices));
+    checked.counts = vec![("files", files.len() as u64)];
+    checked.errors = verdict.errors;
+    if checked.plan.with_places {
+        checked.outline = gbfs_outline(&files.read);
+        checked.rows =
+            gbfs_rows(name_body_pairs(&files.read), codes_with_samples(&checked.findings));
+    }
+    Ok(checked)
+}
+
+/// What of a file says where something is.
+#[derive(Default, Deserialize)]
+struct GbfsPlaces {
+    #[serde(default)]
+    data: GbfsPlaceLists,
+}
+
+#[derive(Default, Deserialize)]
+struct GbfsPlaceLists {
+    #[serde(default)]
+    stations: Vec<GbfsCoordinates>,
+    #[serde(default, alias = "bikes")]
+    vehicles: Vec<GbfsCoordinates>,
+}
+
+#[derive(Deserialize)]
+struct GbfsCoordinates {
+    lat: Option<f64>,
+    lon: Option<f64>,
+}
+
+/// Where stations and vehicles are. A file that is not as it should be has none, and is told of by the rules.
+fn gbfs_outline(files: &[(String, Bytes)]) -> Vec<Point> {
+    let read = files.iter().filter_map(|(_, body)| serde_json::from_slice::<GbfsPlaces>(body).ok());
+    let all = read.flat_map(|file| file.data.stations.into_iter().chain(file.data.vehicles));
+    thin_outline(all.map(|it| (it.lat, it.lon)))
+}
+
+/// Sees that a file by itself takes no more memory than a look may. What is no JSON is not read as such, and takes nothing.
+fn check_file_memory(body: &Bytes, plan: &CheckPlan) -> Result<(), String> {
+    let Some((allowed, by)) = plan.memory else { return Ok(()) };
+    let text = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body).trim_ascii_start();
+    if !matches!(text.first(), Some(b'{' | b'[')) {
+        return Ok(());
+    }
+    describe_memory_excess(estimate_json_memory(body), allowed, by).map_or(Ok(()), Err)
+}
+
+/// Sees that no language of a system takes more memory than a look may: they are looked at one after the other.
+fn check_system_memory(files: &CheckSystemFiles, plan: &CheckPlan) -> Result<(), String> {
+    let Some((allowed, by)) = plan.memory else { return Ok(()) };
+    let sum = |files: &[(String, Bytes)]| {
+        files.iter().map(|(_, body)| estimate_json_memory(body)).fold(0, u64::saturating_add)
+    };
+    let first = sum(&files.read).saturating_add(sum(&files.before));
+    let needed = files.others.iter().map(|it| sum(&it.read)).fold(first, u64::max);
+    describe_memory_excess(needed, allowed, by).map_or(Ok(()), Err)
+}
+
+impl CheckSystemFiles {
+    /// How many files there are; one that languages share is one.
+    fn len(&self) -> usize {
+        let own = |it: &LanguageFiles| {
+            it.read.iter().filter(|(name, _)| !it.shared.iter().any(|other| other == name)).count()
+        };
+        self.read.len() + self.others.iter().map(own).sum::<usize>()
+    }
+}
+
+impl LanguageFiles {
+    /// The system as it is in this language.
+    fn to_system<'a>(
+        &'a self,
+        first: &SystemFiles<'a>,
+        all: &'a CheckSystemFiles,
+    ) -> SystemFiles<'a> {
+        let mut files = name_body_pairs(&self.read);
+        let discovery = first.files.iter().filter(|(name, _)| *name == DISCOVERY);
+        files.extend(discovery);
+        let shared = self.shared.iter().map(String::as_str);
+        // What was not to be had has been told with the first.
+        let unread = self.unread.iter().map(String::as_str);
+        SystemFiles {
+            files,
+            unread: unread.clone().map(|name| (name, "")).collect(),
+            language: &self.language,
+            shared: shared.chain(unread).chain([DISCOVERY]).collect(),
+            // Of a further language's names the language stands before.
+            first: all
+                .read
+                .iter()
+                .map(|(name, _)| name)
+                .chain(all.unread.iter().map(|(name, _)| name))
+                .map(String::as_str)
+                .collect(),
+            is_whole: first.is_whole,
+            now: first.now,
+            ..SystemFiles::default()
+        }
+    }
+}
+
+fn name_body_pairs(files: &[(String, Bytes)]) -> Vec<(&str, &[u8])> {
+    files.iter().map(|(name, body)| (name.as_str(), &body[..])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: String) -> String {
+        let plan = CheckPlan { memory: Some((1 << 20, "--memory")), ..CheckPlan::for_tests() };
+        check_gbfs(&Bytes::from(text), plan, &CheckProgress::default()).unwrap_err()
+    }
+
+    #[test]
+    fn a_file_by_itself_is_refused_before_it_is_read() {
+        let objects = "{},".repeat(2_000);
+        // It breaks off: who reads it does not find what it is.
+        for text in [format!("[{objects}"), format!("\u{FEFF}\n{{\"data\":[{objects}")] {
+            let words = refusal(text);
+            assert_eq!(words, "it would take about 2MiB of memory, and --memory allows 1MiB");
+        }
+        let words = refusal(format!("a table,{objects}"));
+        assert!(!words.contains("memory"), "what is no JSON is told what it is: {words}");
+    }
+}

@@ -1,0 +1,33 @@
+//! How much memory JSON takes as values, reckoned before it is read.
+
+/// Bytes of an object as a value: it has room for eleven members as soon as it has one.
+const OBJECT_BYTES: u64 = 768;
+/// Bytes of a value in a list or an object.
+const VALUE_BYTES: u64 = 72;
+
+/// Bytes that JSON takes at most as values.
+pub(crate) fn estimate_json_memory(json: &[u8]) -> u64 {
+    let taken = json.iter().map(|byte| match byte {
+        b'{' => OBJECT_BYTES,
+        // A list doubles its room when it is full, and a long object has a half of its room for more.
+        b',' | b'[' => 2 * VALUE_BYTES,
+        _ => 1,
+    });
+    taken.fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn what_json_takes_is_reckoned_by_what_a_value_takes() {
+        let member = size_of::<String>() + size_of::<Value>();
+        assert!(11 * member as u64 + 64 <= OBJECT_BYTES && member as u64 <= VALUE_BYTES);
+        assert_eq!(estimate_json_memory(b"{}"), OBJECT_BYTES + 1);
+        assert_eq!(estimate_json_memory(b"[0,1]"), 4 * VALUE_BYTES + 3);
+        assert_eq!(estimate_json_memory(b""), 0);
+    }
+}

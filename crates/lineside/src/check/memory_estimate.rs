@@ -1,0 +1,206 @@
+//! How much memory a look at a version takes, reckoned before it begins.
+
+use lineside_formats::gtfs::{DatasetLimits, FileSet};
+use lineside_formats::{Error, Format, netex, sniff_format};
+use lineside_validate::CancelToken;
+use lineside_validate::gtfs::{
+    CancellableSource, FileSource, MEMORY_PER_BYTE_MAX, ZipSource,
+    estimate_memory as estimate_table_memory,
+};
+use lineside_validate::rules::netex as of_xml;
+
+use super::progress::CancellableFiles;
+use crate::config::format_size;
+
+/// What a look needs for each byte of a file of a zip that is neither GTFS nor XML.
+const PER_OTHER_BYTE: u64 = 2;
+
+/// The memory in bytes that a look at these bytes takes, at most, as the zip's own list has it, which reading is held to. The rows
+/// of GTFS and the elements of NeTEx are counted only if `allowed` might not do, as all has to be unpacked for that.
+///
+/// # Errors
+/// If a file inflates far beyond its compressed size, or cannot be unpacked, of those that are counted.
+pub(crate) fn estimate_memory(bytes: &[u8], allowed: u64) -> Result<u64, Error> {
+    estimate_until_cancelled(bytes, allowed, &CancelToken::default())
+}
+
+/// The same, which ends with an error soon after it was stopped.
+///
+/// # Errors
+/// The same, and if it was stopped before all was counted.
+pub(crate) fn estimate_until_cancelled(
+    bytes: &[u8],
+    allowed: u64,
+    stop: &CancelToken,
+) -> Result<u64, Error> {
+    // Beside tables of GTFS nobody reads XML.
+    let is_publication = sniff_format(bytes) != Some(Format::Gtfs);
+    let publication =
+        || netex::PublicationSource::new(bytes, &netex::PublicationLimits::default().files).ok();
+    let mut publication = is_publication.then(publication).flatten();
+    let of_publication = publication.as_mut().map_or(0, |files| {
+        let names = files.file_names();
+        let sizes = names.iter().map(|name| files.file_size_hint(name).unwrap_or(0));
+        sizes.fold(0, u64::saturating_add).saturating_mul(of_xml::MEMORY_PER_BYTE_MAX)
+    });
+    let sources = zip_sources(bytes);
+    let files = || {
+        sources
+            .iter()
+            .flat_map(|source| source.list_files().into_iter().map(move |it| (source, it)))
+    };
+    // What is read as XML is reckoned as such, wherever it lies.
+    let is_read = |name: &str| is_publication && name.to_ascii_lowercase().ends_with(".xml");
+    let files = || files().filter(|(_, (name, _))| !is_read(name));
+    let all = files().map(|(_, (_, size))| size).fold(0, u64::saturating_add);
+    let at_most = all.saturating_mul(MEMORY_PER_BYTE_MAX).saturating_add(of_publication);
+    if at_most <= allowed {
+        return Ok(at_most);
+    }
+    let mut sum = match &mut publication {
+        Some(files) => of_xml::estimate_memory(&mut CancellableFiles::new(files, stop))?,
+        None => 0,
+    };
+    for (source, (name, size)) in files() {
+        let source = CancellableSource::new(source, stop);
+        let of_other = || size.saturating_mul(PER_OTHER_BYTE);
+        sum = sum
+            .saturating_add(estimate_table_memory(&source, &name, size)?.unwrap_or_else(of_other));
+    }
+    Ok(sum)
+}
+
+/// What a zip holds as a schedule of GTFS; nothing of other bytes.
+fn zip_sources(bytes: &[u8]) -> Vec<ZipSource<'_>> {
+    let source = ZipSource::new(bytes, &DatasetLimits::default()).ok();
+    // For messages a schedule is read in a folder, too.
+    let nested = || ZipSource::new_in_any_folder(bytes, &DatasetLimits::default()).ok();
+    let nested = source.as_ref().and_then(|_| nested()).filter(ZipSource::is_in_a_folder);
+    source.into_iter().chain(nested).collect()
+}
+
+/// The limits of reading a publication in so many bytes of memory. Its records are reckoned before; the sets of days that they come
+/// to, which may reach over any number of years, are counted as they are made.
+pub(crate) fn netex_limits(allowed: u64) -> netex::PublicationLimits {
+    let mut limits = netex::PublicationLimits::default();
+    limits.record_bytes = limits.record_bytes.min(usize::try_from(allowed).unwrap_or(usize::MAX));
+    limits
+}
+
+/// That it would take so much where only so much may be taken; nothing if it may. The second text says who allows that.
+pub(crate) fn describe_memory_excess(needed: u64, allowed: u64, by: &str) -> Option<String> {
+    let needs = format_size(needed.div_ceil(1 << 20).saturating_mul(1 << 20));
+    let may = format_size(allowed);
+    (needed > allowed)
+        .then(|| format!("it would take about {needs} of memory, and {by} allows {may}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Write as _};
+
+    use lineside_formats::ErrorKind;
+    use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
+
+    use super::*;
+
+    fn zip(files: &[(&str, &str)]) -> Vec<u8> {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, text) in files {
+            let options = SimpleFileOptions::default();
+            // As small as it becomes.
+            let options = options.compression_method(CompressionMethod::Deflated);
+            let options = options.compression_level(Some(9));
+            zip.start_file(*name, options).unwrap();
+            zip.write_all(text.as_bytes()).unwrap();
+        }
+        zip.finish().unwrap().into_inner()
+    }
+
+    #[test]
+    fn rows_are_counted_only_where_they_may_matter() {
+        let levels = format!("level_id,level_index\n{}", "1,2\n".repeat(50));
+        let bytes = zip(&[("levels.txt", &levels), ("about.pdf", &"x".repeat(779))]);
+        assert_eq!(estimate_memory(&bytes, 90_000).unwrap(), 90_000);
+        assert_eq!(estimate_memory(&bytes, 89_999).unwrap(), 221 + 52 * 104 + 2 * 779);
+    }
+
+    #[test]
+    fn counting_ends_once_it_is_stopped() {
+        let levels = format!("level_id,level_index\n{}", "1,2\n".repeat(50));
+        let (bytes, stop) = (zip(&[("levels.txt", &levels)]), CancelToken::default());
+        assert_eq!(
+            estimate_until_cancelled(&bytes, 0, &stop).unwrap(),
+            estimate_memory(&bytes, 0).unwrap()
+        );
+        stop.cancel();
+        let stopped = estimate_until_cancelled(&bytes, 0, &stop).unwrap_err();
+        assert!(stopped.to_string().contains("was stopped"), "{stopped}");
+        assert!(
+            estimate_until_cancelled(&bytes, u64::MAX, &stop).is_ok(),
+            "nothing was to be counted"
+        );
+    }
+
+    #[test]
+    fn a_schedule_in_a_folder_counts_too() {
+        let levels = format!("level_id,level_index\n{}", "1,2\n".repeat(50));
+        let bytes = zip(&[("feed/levels.txt", &levels), ("feed/stops.txt", "stop_id\nA\n")]);
+        assert_eq!(estimate_memory(&bytes, 0).unwrap(), 221 + 52 * 104 + 10 + 3 * 104);
+    }
+
+    #[test]
+    fn a_folder_counts_by_any_path_and_only_where_it_is_read() {
+        let levels = format!("level_id,level_index\n{}", "1,2\n".repeat(50));
+        let backslashes =
+            zip(&[(r"feed\levels.txt", &levels), (r"feed\stops.txt", "stop_id\nA\n")]);
+        assert_eq!(estimate_memory(&backslashes, 0).unwrap(), 221 + 52 * 104 + 10 + 3 * 104);
+        let old = zip(&[("levels.txt", &levels), ("old/stops.txt", "stop_id\nA\n")]);
+        assert_eq!(estimate_memory(&old, 0).unwrap(), 221 + 52 * 104);
+    }
+
+    #[test]
+    fn what_inflates_far_beyond_its_size_is_not_unpacked_to_be_counted() {
+        let rows = "S1,59.9,10.7\n".repeat(4 << 20);
+        let bytes = zip(&[("stops.txt", &rows)]);
+        let refusal = estimate_memory(&bytes, 1 << 20).unwrap_err();
+        assert_eq!((refusal.kind(), refusal.file_name()), (ErrorKind::Bomb, Some("stops.txt")));
+    }
+
+    #[test]
+    fn what_would_take_too_much_is_said_with_who_forbids_it() {
+        assert_eq!(describe_memory_excess(1 << 20, 1 << 20, "--memory"), None);
+        let words = describe_memory_excess((1 << 20) + 1, 1 << 20, "--memory").unwrap();
+        assert_eq!(words, "it would take about 2MiB of memory, and --memory allows 1MiB");
+    }
+
+    #[test]
+    fn xml_is_reckoned_wherever_it_lies_and_counted_only_where_that_matters() {
+        let text = format!("<PublicationDelivery><Line id=\"L\"/>{}", "\n".repeat(1_000));
+        let most = text.len() as u64 * of_xml::MEMORY_PER_BYTE_MAX;
+        let counted = text.len() as u64 * 3 + 256 + 72;
+        let bodies = [
+            text.clone().into_bytes(),
+            zip(&[("stops.xml", &text)]),
+            zip(&[("feed/deep/stops.XML", &text)]),
+        ];
+        for bytes in &bodies {
+            assert_eq!(estimate_memory(bytes, most).unwrap(), most);
+            assert_eq!(estimate_memory(bytes, most - 1).unwrap(), counted);
+            let stop = CancelToken::default();
+            stop.cancel();
+            assert!(estimate_until_cancelled(bytes, 0, &stop).is_err());
+            assert!(
+                estimate_until_cancelled(bytes, most, &stop).is_ok(),
+                "nothing was to be counted"
+            );
+        }
+        let both = zip(&[("a.xml", &text), ("b/a.xml", &text), ("about.pdf", "123")]);
+        let more = text.len() as u64 * 2 + 256 + 72;
+        assert_eq!(estimate_memory(&both, 0).unwrap(), counted + more + 2 * 3);
+        let schedule = zip(&[("stops.txt", "stop_id\n"), ("a.xml", &text), ("b/a.xml", &text)]);
+        let of_stops = estimate_memory(&zip(&[("stops.txt", "stop_id\n")]), 0).unwrap();
+        assert_eq!(estimate_memory(&schedule, 0).unwrap(), of_stops + 2 * text.len() as u64);
+        assert_eq!(estimate_memory(b"PK\x03\x04, but no zip", 0).unwrap(), 0, "nobody can read it");
+    }
+}

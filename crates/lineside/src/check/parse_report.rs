@@ -1,0 +1,478 @@
+//! A report that was written as `report.json`, read again to be shown.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use lineside_formats::Format;
+use lineside_validate::rules::gtfs::IncompleteFile;
+use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
+use lineside_validate::{NoticeKind, Severity};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::finding_places::{OUTLINE_MAX, PLACES_MAX};
+use super::json_memory::estimate_json_memory;
+use super::{CheckFinding, FindingPlace, Point, RawRow, codes};
+
+/// Kinds of findings that are read; the reference has about 180.
+const KINDS_MAX: usize = 1_000;
+/// Kinds of things in the data that are counted; the reference counts seven.
+const COUNTS_MAX: usize = 20;
+/// Findings of each kind that are read.
+const SAMPLES_MAX: usize = 100;
+/// Bytes that the findings of a report take in memory at most; one with all that is read takes about half of it.
+const SAMPLES_MEMORY_MAX: u64 = 64 << 20;
+
+/// What such a report says.
+#[derive(Debug)]
+pub(crate) struct ParsedReport {
+    /// What the input is called.
+    pub(crate) input: String,
+    /// When it was looked at, as RFC 3339.
+    pub(crate) at: String,
+    /// The day on which it was judged.
+    pub(crate) today: String,
+    /// Of which format it is, where the report says it or its shape does.
+    pub(crate) format: Option<Format>,
+    /// What there is of each kind.
+    pub(crate) counts: Vec<(String, u64)>,
+    /// Which version of the validator looked.
+    pub(crate) validator: String,
+    /// By severity, the worst first, then by code.
+    pub(crate) findings: Vec<CheckFinding>,
+    /// Kinds beyond those that are read, and entries that are not as the reference writes them.
+    pub(crate) left_out: u64,
+    /// Where some of what is well known is, where the report says it.
+    pub(crate) outline: Vec<Point>,
+    /// Our own faults, where the report names them: each rule with what it said.
+    pub(crate) faults: Vec<(String, String)>,
+    /// Files of which rules did not see all.
+    pub(crate) unread: Vec<IncompleteFile>,
+    /// The rows that the first findings in a schedule are about.
+    pub(crate) rows: Vec<RawRow>,
+}
+
+#[derive(Deserialize)]
+struct ReportJson<'a> {
+    #[serde(default, borrow)]
+    summary: Option<&'a RawValue>,
+    #[serde(borrow)]
+    notices: BoundedList<&'a RawValue, KINDS_MAX>,
+    #[serde(default)]
+    lineside: ReportExtrasJson,
+}
+
+/// What a report says of itself. What is no text is as if it were not there.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReportSummaryJson<'a> {
+    #[serde(borrow)]
+    gtfs_input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    format: Option<&'a RawValue>,
+    #[serde(borrow)]
+    validated_at: Option<&'a RawValue>,
+    #[serde(borrow)]
+    date_for_validation: Option<&'a RawValue>,
+    #[serde(borrow)]
+    validator_version: Option<&'a RawValue>,
+    #[serde(borrow)]
+    counts: Option<&'a RawValue>,
+}
+
+/// What the reference has no word for.
+#[derive(Default, Deserialize)]
+struct ReportExtrasJson {
+    #[serde(default)]
+    faults: BoundedList<FaultJson, KINDS_MAX>,
+    #[serde(default)]
+    places: BoundedMap<BoundedList<FindingPlace, PLACES_MAX>, KINDS_MAX>,
+    #[serde(default)]
+    outline: BoundedList<Point, OUTLINE_MAX>,
+    #[serde(default)]
+    unread: BoundedList<IncompleteFile, KINDS_MAX>,
+    #[serde(default)]
+    rows: BoundedList<RawRow, KINDS_MAX>,
+}
+
+#[derive(Deserialize)]
+struct FaultJson {
+    rule: String,
+    message: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NoticeJson<'a> {
+    code: String,
+    severity: String,
+    total_notices: u64,
+    #[serde(default, borrow)]
+    sample_notices: BoundedList<&'a RawValue, SAMPLES_MAX>,
+}
+
+impl NoticeJson<'_> {
+    /// Its samples, as many as there is room for in so many bytes of memory.
+    ///
+    /// # Errors
+    /// If one is no object.
+    fn parse_samples(&self, room: &mut u64) -> Result<Vec<Map<String, Value>>, serde_json::Error> {
+        let mut samples = Vec::new();
+        for sample in &self.sample_notices.kept {
+            let memory = estimate_json_memory(sample.get().as_bytes());
+            if memory <= *room {
+                *room -= memory;
+                samples.push(serde_json::from_str(sample.get())?);
+            }
+        }
+        Ok(samples)
+    }
+}
+
+/// The first of a list, so many at most. The rest is counted and takes no memory; nor does what is kept as raw text.
+struct BoundedList<T, const MOST: usize> {
+    kept: Vec<T>,
+    left_out: u64,
+}
+
+impl<T, const MOST: usize> Default for BoundedList<T, MOST> {
+    fn default() -> Self {
+        Self { kept: Vec::new(), left_out: 0 }
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for BoundedList<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_seq(BoundedListVisitor(PhantomData))
+    }
+}
+
+struct BoundedListVisitor<T, const MOST: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for BoundedListVisitor<T, MOST> {
+    type Value = BoundedList<T, MOST>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut first = BoundedList::default();
+        while first.kept.len() < MOST
+            && let Some(element) = list.next_element()?
+        {
+            first.kept.push(element);
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            first.left_out += 1;
+        }
+        Ok(first)
+    }
+}
+
+/// The first members of an object, so many at most. The rest takes no memory.
+struct BoundedMap<T, const MOST: usize>(BTreeMap<String, T>);
+
+impl<T, const MOST: usize> Default for BoundedMap<T, MOST> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for BoundedMap<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(BoundedMapVisitor(PhantomData))
+    }
+}
+
+struct BoundedMapVisitor<T, const MOST: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for BoundedMapVisitor<T, MOST> {
+    type Value = BoundedMap<T, MOST>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
+        let mut first = BTreeMap::new();
+        while first.len() < MOST
+            && let Some((name, value)) = object.next_entry()?
+        {
+            first.insert(name, value);
+        }
+        while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(BoundedMap(first))
+    }
+}
+
+impl<'a> ReportSummaryJson<'a> {
+    fn from_summary(summary: Option<&'a RawValue>) -> Self {
+        summary.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default()
+    }
+
+    /// What was counted in the data, by name.
+    fn parse_counts(&self) -> Vec<(String, u64)> {
+        let counts = self.counts.and_then(|it| serde_json::from_str(it.get()).ok());
+        let BoundedMap::<&RawValue, COUNTS_MAX>(counts) = counts.unwrap_or_default();
+        let number = |n: &RawValue| serde_json::from_str(n.get()).ok();
+        counts.into_iter().filter_map(|(name, n)| Some((name, number(n)?))).collect()
+    }
+}
+
+fn parse_text(value: Option<&RawValue>) -> Option<String> {
+    serde_json::from_str(value?.get()).ok()
+}
+
+impl ParsedReport {
+    /// Reads it, whether this program wrote it or the reference validator.
+    ///
+    /// # Errors
+    /// If it is no such report.
+    pub(crate) fn from_json(json: &[u8]) -> Result<Self, serde_json::Error> {
+        let ReportJson { summary, notices, lineside } = serde_json::from_slice(json)?;
+        let BoundedMap(mut places) = lineside.places;
+        let about = ReportSummaryJson::from_summary(summary);
+        let format = match about.format {
+            Some(name) => parse_text(Some(name)).as_deref().and_then(Format::from_name),
+            None => about.gtfs_input.map(|_| Format::Gtfs),
+        };
+        let words = code_summaries(format);
+        let mut room = SAMPLES_MEMORY_MAX;
+        let mut finding = |notice: &RawValue| -> Result<CheckFinding, serde_json::Error> {
+            let notice: NoticeJson<'_> = serde_json::from_str(notice.get())?;
+            Ok(CheckFinding {
+                severity: match notice.severity.as_str() {
+                    "ERROR" => Severity::Error,
+                    "WARNING" => Severity::Warning,
+                    _ => Severity::Info,
+                },
+                total: notice.total_notices,
+                places: places.remove(&notice.code).unwrap_or_default().kept,
+                summary: {
+                    let of_rule = words.get(notice.code.as_str()).copied();
+                    of_rule.unwrap_or_else(|| codes::decoder_code_meaning(&notice.code))
+                },
+                samples: notice.parse_samples(&mut room)?,
+                code: notice.code,
+            })
+        };
+        let mut left_out = notices.left_out;
+        let mut findings: Vec<CheckFinding> = Vec::new();
+        for notice in notices.kept {
+            match finding(notice) {
+                Ok(finding) => findings.push(finding),
+                // One that others wrote otherwise takes nothing away from the rest.
+                Err(_) => left_out += 1,
+            }
+        }
+        findings.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
+        Ok(Self {
+            format,
+            counts: about.parse_counts(),
+            input: parse_text(about.gtfs_input)
+                .or_else(|| parse_text(about.input))
+                .unwrap_or_default(),
+            at: parse_text(about.validated_at).unwrap_or_default(),
+            today: parse_text(about.date_for_validation).unwrap_or_default(),
+            validator: parse_text(about.validator_version).unwrap_or_default(),
+            findings,
+            left_out,
+            outline: lineside.outline.kept,
+            unread: lineside.unread.kept,
+            rows: lineside.rows.kept,
+            faults: lineside.faults.kept.into_iter().map(|it| (it.rule, it.message)).collect(),
+        })
+    }
+}
+
+/// What the codes of a format mean: one code may mean another thing in each. A report that names none is on a schedule, as the
+/// reference's are.
+fn code_summaries(format: Option<Format>) -> BTreeMap<&'static str, &'static str> {
+    fn summaries_by_code(
+        kinds: impl Iterator<Item = &'static NoticeKind>,
+    ) -> BTreeMap<&'static str, &'static str> {
+        kinds.map(|kind| (kind.code, kind.page_summary())).collect()
+    }
+    match format {
+        None | Some(Format::Gtfs) => summaries_by_code(gtfs::notice_kinds()),
+        Some(Format::GtfsRt) => summaries_by_code(gtfs_rt::notice_kinds()),
+        Some(Format::Gbfs) => summaries_by_code(gbfs::notice_kinds()),
+        Some(Format::Siri) => summaries_by_code(siri::notice_kinds()),
+        Some(Format::Netex) => summaries_by_code(netex::notice_kinds()),
+        Some(Format::Raw) => BTreeMap::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All kinds, with what the summary of a report on their format says of that.
+    fn kinds() -> Vec<(&'static str, &'static NoticeKind)> {
+        let of = |about: &'static str, kinds: Vec<&'static NoticeKind>| {
+            kinds.into_iter().map(move |kind| (about, kind))
+        };
+        of("{}", gtfs::notice_kinds().collect())
+            .chain(of(r#"{"format": "gtfs-rt"}"#, gtfs_rt::notice_kinds().collect()))
+            .chain(of(r#"{"format": "gbfs"}"#, gbfs::notice_kinds().collect()))
+            .chain(of(r#"{"format": "siri"}"#, siri::notice_kinds().collect()))
+            .chain(of(r#"{"format": "netex"}"#, netex::notice_kinds().collect()))
+            .collect()
+    }
+
+    #[test]
+    fn a_code_of_two_formats_means_what_it_means_in_that_of_the_report() {
+        let all = kinds();
+        let mut n_unlike = 0;
+        for (about, kind) in &all {
+            let namesakes = all.iter().filter(|(_, other)| other.code == kind.code);
+            n_unlike +=
+                namesakes.filter(|(_, other)| other.page_summary() != kind.page_summary()).count();
+            let json = format!(
+                r#"{{"summary": {about}, "notices": [{{"code": "{}", "severity": "ERROR", "totalNotices": 1}}]}}"#,
+                kind.code
+            );
+            let read = ParsedReport::from_json(json.as_bytes()).unwrap();
+            assert_eq!(read.findings[0].summary, kind.page_summary(), "{} of {about}", kind.code);
+        }
+        assert!(n_unlike > 0, "no two formats share a code");
+    }
+
+    #[test]
+    fn a_report_is_read_as_it_was_written() {
+        let json = br#"{"summary": {"gtfsInput": "a.zip", "validatedAt": "2026-01-02T03:04:05Z"}, "notices": [
+            {"code": "unknown_file", "severity": "INFO", "totalNotices": 1, "sampleNotices": [{"filename": "x.txt"}]},
+            {"code": "of_somebody_else", "severity": "WARNING", "totalNotices": 7},
+            {"code": "foreign_key_violation", "severity": "ERROR", "totalNotices": 2, "sampleNotices": []}
+        ]}"#;
+        let read = ParsedReport::from_json(json).unwrap();
+        assert_eq!((&*read.input, &*read.at), ("a.zip", "2026-01-02T03:04:05Z"));
+        let codes: Vec<&str> = read.findings.iter().map(|it| &*it.code).collect();
+        assert_eq!(codes, ["foreign_key_violation", "of_somebody_else", "unknown_file"]);
+        assert!(!read.findings[0].summary.is_empty() && read.findings[1].summary.is_empty());
+        assert_eq!(read.findings[2].samples[0]["filename"], "x.txt");
+        assert!(
+            ParsedReport::from_json(b"{}").is_err() && ParsedReport::from_json(b"<html>").is_err()
+        );
+        assert!(read.faults.is_empty());
+    }
+
+    #[test]
+    fn our_own_faults_are_read_too() {
+        let json = br#"{"summary": {}, "notices": [], "lineside": {"faults": [{"rule": "netex", "message": "it broke"}]}}"#;
+        let faults = ParsedReport::from_json(json).unwrap().faults;
+        assert_eq!(faults, [("netex".to_owned(), "it broke".to_owned())]);
+    }
+
+    #[test]
+    fn places_are_read_with_their_findings() {
+        let json = br#"{"summary": {}, "notices": [{"code": "stop_too_far_from_shape", "severity": "WARNING", "totalNotices": 1}],
+            "lineside": {"outline": [[59.5, 10.5]], "places": {"stop_too_far_from_shape": [{"at": [59.5, 10.5], "label": "stop a"}]}}}"#;
+        let read = ParsedReport::from_json(json).unwrap();
+        assert_eq!((read.findings[0].places.len(), &*read.outline), (1, &[[59.5, 10.5]][..]));
+    }
+
+    #[test]
+    fn of_a_huge_report_the_first_is_read_and_the_rest_is_counted() {
+        let samples = vec!["{}"; SAMPLES_MAX + 5].join(",");
+        let notice = |n: usize| {
+            format!(
+                r#"{{"code": "c{n:05}", "severity": "ERROR", "totalNotices": 900, "sampleNotices": [{samples}]}}"#
+            )
+        };
+        let notices: Vec<String> = (0..KINDS_MAX + 7).map(notice).collect();
+        let read = ParsedReport::from_json(
+            format!(r#"{{"notices": [{}]}}"#, notices.join(",")).as_bytes(),
+        )
+        .unwrap();
+        assert_eq!((read.findings.len(), read.left_out), (KINDS_MAX, 7));
+        assert_eq!((read.findings[0].samples.len(), read.findings[0].total), (SAMPLES_MAX, 900));
+        assert!(ParsedReport::from_json(br#"{"notices": [], "summary": 3}"#).is_ok());
+        assert!(ParsedReport::from_json(br#"{"notices": {}}"#).is_err());
+    }
+
+    #[test]
+    fn what_is_no_notice_is_counted_and_takes_nothing_from_the_others() {
+        let json = br#"{"summary": {"gtfsInput": 3, "input": "b.zip", "more": [{}]}, "notices": [
+            0, "a text", {"code": "no_total", "severity": "ERROR"},
+            {"code": "odd", "severity": "ERROR", "totalNotices": 1, "sampleNotices": [1]},
+            {"code": "fine", "severity": "ERROR", "totalNotices": 2, "sampleNotices": [{"a": [1, {"b": null}]}], "more": {}}
+        ]}"#;
+        let read = ParsedReport::from_json(json).unwrap();
+        assert_eq!((read.findings.len(), read.left_out, &*read.input), (1, 4, "b.zip"));
+        assert_eq!(Value::from(read.findings[0].samples[0].clone())["a"][1]["b"], Value::Null);
+    }
+
+    #[test]
+    fn samples_are_kept_as_far_as_there_is_room() {
+        let list = format!("[{}0]", "0,".repeat(1 << 20));
+        let json = format!(
+            r#"{{"notices": [{{"code": "c", "severity": "ERROR", "totalNotices": 3, "sampleNotices": [{{"a": 1}}, {{"a": {list}}}, {{"a": 3}}]}}]}}"#
+        );
+        let read = ParsedReport::from_json(json.as_bytes()).unwrap();
+        let kept: Vec<_> = read.findings[0].samples.iter().map(|it| it["a"].clone()).collect();
+        assert_eq!((kept, read.findings[0].total), (vec![1.into(), 3.into()], 3));
+    }
+
+    /// What the next test is told when it runs anew for a report.
+    const SHAPE: &str = "LINESIDE_REPORT";
+
+    /// A report of about so many bytes, of the shapes that take the most.
+    fn large(shape: &str, bytes: usize) -> String {
+        let notice = r#"{"notices": [{"code": "c", "severity": "ERROR", "totalNotices": 9, "sampleNotices": ["#;
+        let objects = format!(r#"{{"a": [{}0]}}"#, r#"{"a":0},"#.repeat(500));
+        let (begin, many, end) = match shape {
+            "rows" => (notice, "{}", "]}]}"),
+            "rows of objects" => (notice, &*objects, "]}]}"),
+            "odd rows" => (notice, "0", "]}]}"),
+            "a row" => (notice, r#"{"a":0}"#, "]}]}]}"),
+            "odd notices" => (r#"{"notices": [{"a": ["#, "0", "]}]}"),
+            "a summary" => (r#"{"notices": [], "summary": {"a": ["#, r#"{"a":0}"#, "]}}"),
+            _ => ("", "", ""),
+        };
+        let begin = begin.to_owned() + if shape == "a row" { r#"{"a": ["# } else { "" };
+        // Nothing besides that the peak would have.
+        let mut text = String::with_capacity(bytes + objects.len());
+        text.push_str(&begin);
+        while text.len() + objects.len() < bytes {
+            text.push_str(many);
+            text.push(',');
+        }
+        text + many + end
+    }
+
+    /// Each report is read by a process of its own, because a process has one peak.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_report_takes_little_more_than_its_bytes() {
+        let memory = |name: &str| {
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+        };
+        if let Ok(shape) = std::env::var(SHAPE) {
+            let json = large(&shape, 16 << 20);
+            let before = memory("VmHWM:");
+            let read = ParsedReport::from_json(json.as_bytes()).unwrap();
+            let took = memory("VmHWM:").saturating_sub(before);
+            println!("{shape}: {took} bytes were taken for {} findings", read.findings.len());
+            assert!(took <= SAMPLES_MEMORY_MAX + (16 << 20), "{shape} took {took} bytes");
+            return;
+        }
+        let name = concat!(module_path!(), "::a_report_takes_little_more_than_its_bytes");
+        let name = name.split_once("::").unwrap().1;
+        for shape in ["rows", "rows of objects", "odd rows", "a row", "odd notices", "a summary"] {
+            let mut anew = std::process::Command::new(std::env::current_exe().unwrap());
+            let ran = anew.args(["--exact", name, "--nocapture"]).env(SHAPE, shape).output();
+            let ran = ran.unwrap();
+            let told = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
+            assert!(ran.status.success() && told.contains("were taken"), "{told}");
+        }
+    }
+}

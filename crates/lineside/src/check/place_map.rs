@@ -1,0 +1,278 @@
+//! Where findings are: a map of dots that needs no scripts and nothing from elsewhere, on pages and in files.
+
+use std::fmt::Write as _;
+
+use maud::{Markup, html};
+use serde_json::{Map, Value};
+
+use super::contents::pluralize;
+use super::finding_places::{self, FindingPlace, Point};
+
+/// The side of a map, in its own units, and its margin.
+const SIDE: f64 = 400.0;
+const MARGIN: f64 = 12.0;
+/// The least extent of a map, in degrees of latitude: some two hundred metres.
+const EXTENT_MIN: f64 = 0.002;
+/// Meters in a degree of latitude.
+const METERS_IN_DEGREE: f64 = 111_195.0;
+/// The least room around the stops of a feed, in degrees.
+const ROOM: f32 = 0.1;
+
+/// How degrees become places in the picture.
+struct MapFrame {
+    north: f64,
+    west: f64,
+    /// How much narrower a degree of longitude is there.
+    squeeze: f64,
+    scale: f64,
+    width: f64,
+    height: f64,
+    /// What is well known is but a dot in it.
+    is_wide: bool,
+}
+
+/// The map of a finding, and its places by name; nothing where it is about no place. `outline` is what is well known, to be
+/// drawn under them.
+pub(crate) fn render_place_map(
+    places: &[FindingPlace],
+    samples: &[Map<String, Value>],
+    outline: &[Point],
+) -> Markup {
+    let places = finding_places::known_places(places, samples);
+    html! {
+        @if !places.is_empty() {
+            figure.report-map {
+                @match MapFrame::fit_places(&places, outline) {
+                    Some(frame) => (draw_map(&frame, &places, outline)),
+                    None => figcaption.soft.small { (render_place_names(&places)) },
+                }
+            }
+        }
+    }
+}
+
+fn draw_map(frame: &MapFrame, places: &[FindingPlace], outline: &[Point]) -> Markup {
+    let shown = places.iter().map(|place| (place, frame.project_point(place.at)));
+    let shown: Vec<_> = shown.filter(|(_, (x, y))| frame.contains_xy(*x, *y)).collect();
+    let (width, height) = (frame.width.round(), frame.height.round());
+    let ScaleBar { length, words } = frame.scale_bar();
+    let [left, right, base] = [MARGIN, MARGIN + length, height - MARGIN];
+    let beyond = (places.len() - shown.len()) as u64;
+    html! {
+        svg viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(format!("Where: {}", format_place_count(shown.len() as u64))) {
+            path.stops.wide[frame.is_wide] d=(stop_dots_path(frame, outline)) {}
+            path.bar d=(format!("M{left} {}V{base}H{right:.1}v-4", base - 4.0)) {}
+            text x=(left) y=(base - 7.0) { (words) }
+            @for (place, (x, y)) in shown {
+                circle cx=(round_coordinate(x)) cy=(round_coordinate(y)) r="5" { title { (place.label) } }
+            }
+        }
+        figcaption.soft.small {
+            (render_place_names(places))
+            @if beyond > 0 { ". " (format_place_count(beyond)) (if beyond == 1 { " lies" } else { " lie" }) " beyond this map." }
+        }
+    }
+}
+
+fn format_place_count(n: u64) -> String {
+    format!("{n} {}", pluralize("places", n))
+}
+
+/// The first of them by name, with where they are.
+fn render_place_names(places: &[FindingPlace]) -> Markup {
+    const SHOWN: usize = 3;
+    html! {
+        @for (at, place) in places.iter().take(SHOWN).enumerate() {
+            @if at > 0 { "; " }
+            @let [lat, lon] = place.at;
+            (place.label) " at "
+            a.numeric href=(format!("https://www.openstreetmap.org/?mlat={lat}&mlon={lon}#map=16/{lat}/{lon}")) rel="noreferrer" { (lat) ", " (lon) }
+        }
+        @if places.len() > SHOWN { "; and others" }
+    }
+}
+
+/// How long a distance is in a picture.
+struct ScaleBar {
+    /// In the picture's units.
+    length: f64,
+    words: String,
+}
+
+impl MapFrame {
+    /// Around those of the places that lie where the outline does, and around all where none does; none if there is nothing
+    /// beside which a place can be seen.
+    fn fit_places(places: &[FindingPlace], outline: &[Point]) -> Option<MapFrame> {
+        let at: Vec<Point> = places.iter().map(|place| place.at).collect();
+        if at.is_empty() || at.len() + outline.len() < 2 {
+            return None;
+        }
+        let area = StopArea::from_stops(if outline.is_empty() { &at } else { outline });
+        let is_near = at.iter().any(|at| area.contains_point(*at));
+        let all = at.iter().chain(outline).copied();
+        let [[south, west], [north, east]] =
+            bounding_box(all.filter(|at| !is_near || area.contains_point(*at)));
+        let squeeze = ((south + north) / 2.0).to_radians().cos().max(0.05);
+        let (tall, wide) = (north - south, (east - west) * squeeze);
+        let scale = (SIDE - 2.0 * MARGIN) / tall.max(wide).max(EXTENT_MIN);
+        let height = (tall * scale + 2.0 * MARGIN).max(SIDE / 3.0);
+        // What is narrower than the picture stands in its middle.
+        let spare =
+            |side: f64, length: f64| ((side - 2.0 * MARGIN) / scale - length).max(0.0) / 2.0;
+        let (west, north) = (west - spare(SIDE, wide) / squeeze, north + spare(height, tall));
+        let is_wide = !is_near;
+        Some(MapFrame { north, west, squeeze, scale, width: SIDE, height, is_wide })
+    }
+
+    /// The longest round distance that takes no more than a quarter of the picture.
+    fn scale_bar(&self) -> ScaleBar {
+        let meters_max = self.width / 4.0 / self.scale * METERS_IN_DEGREE;
+        let ten = 10_f64.powf(meters_max.log10().floor());
+        let digit = [5.0, 2.0, 1.0].into_iter().find(|digit| digit * ten <= meters_max);
+        let meters = digit.unwrap_or(1.0) * ten;
+        let words = match meters {
+            1_000.0.. => format!("{} km", meters / 1_000.0),
+            _ => format!("{meters} m"),
+        };
+        ScaleBar { length: meters / METERS_IN_DEGREE * self.scale, words }
+    }
+
+    fn contains_xy(&self, x: f64, y: f64) -> bool {
+        (0.0..=self.width).contains(&x) && (0.0..=self.height).contains(&y)
+    }
+
+    fn project_point(&self, [lat, lon]: Point) -> (f64, f64) {
+        let x = (f64::from(lon) - self.west) * self.squeeze * self.scale + MARGIN;
+        let y = (self.north - f64::from(lat)) * self.scale + MARGIN;
+        (x, y)
+    }
+}
+
+/// The south-western and the north-eastern end of some points.
+fn bounding_box(points: impl Iterator<Item = Point>) -> [[f64; 2]; 2] {
+    let mut ends = [[f64::MAX; 2], [f64::MIN; 2]];
+    for point in points {
+        for (axis, degrees) in point.into_iter().map(f64::from).enumerate() {
+            ends[0][axis] = ends[0][axis].min(degrees);
+            ends[1][axis] = ends[1][axis].max(degrees);
+        }
+    }
+    ends
+}
+
+/// Where most stops of a feed are, with room around them: a stop at 0, 0 would else make a dot of all others.
+struct StopArea {
+    ends: [[f32; 2]; 2],
+}
+
+impl StopArea {
+    fn from_stops(stops: &[Point]) -> StopArea {
+        let of_axis = |axis: usize| {
+            let mut values: Vec<f32> = stops.iter().map(|stop| stop[axis]).collect();
+            values.sort_unstable_by(f32::total_cmp);
+            let at = |tenths: usize| values.get(values.len() * tenths / 10).copied();
+            let (low, high) = (at(1)?, at(9)?);
+            let room = high - low + ROOM;
+            Some([low - room, high + room])
+        };
+        let [[south, north], [west, east]] = [0, 1].map(|axis| of_axis(axis).unwrap_or([0.0, 0.0]));
+        StopArea { ends: [[south, west], [north, east]] }
+    }
+
+    fn contains_point(&self, at: Point) -> bool {
+        (0..2).all(|axis| (self.ends[0][axis]..=self.ends[1][axis]).contains(&at[axis]))
+    }
+}
+
+/// All stops as one path of points, which is a third of as many circles.
+fn stop_dots_path(frame: &MapFrame, stops: &[Point]) -> String {
+    let mut path = String::new();
+    for stop in stops {
+        let (x, y) = frame.project_point(*stop);
+        if frame.contains_xy(x, y) {
+            // Writing into a String cannot fail.
+            _ = write!(path, "M{x:.0} {y:.0}h0");
+        }
+    }
+    path
+}
+
+fn round_coordinate(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(lat: f32, lon: f32) -> FindingPlace {
+        FindingPlace { at: [lat, lon], label: "stop a".to_owned() }
+    }
+
+    const STOPS: [Point; 5] =
+        [[59.90, 10.50], [59.91, 10.55], [59.92, 10.60], [59.93, 10.65], [0.0, 0.0]];
+
+    #[test]
+    fn everything_near_lies_within_the_picture_and_north_is_up() {
+        let stops: Vec<Point> =
+            STOPS[..4].iter().cycle().take(40).chain(&STOPS[4..]).copied().collect();
+        let places = [place(59.91, 10.75), place(59.95, 10.60), place(0.0, 0.0)];
+        let frame = MapFrame::fit_places(&places, &stops).unwrap();
+        for at in places[..2].iter().map(|place| place.at).chain(STOPS[..4].iter().copied()) {
+            let (x, y) = frame.project_point(at);
+            assert!(frame.contains_xy(x, y), "{x} {y}");
+        }
+        assert!(frame.project_point(places[0].at).1 > frame.project_point(places[1].at).1);
+        assert!(frame.project_point(places[0].at).0 > frame.project_point(places[1].at).0);
+        assert!(frame.height <= SIDE + 0.1);
+        assert_eq!(
+            stop_dots_path(&frame, &stops).matches('M').count(),
+            40,
+            "what is far away is left out"
+        );
+        let drawn = draw_map(&frame, &places, &stops).into_string();
+        assert_eq!(drawn.matches("<circle").count(), 2, "{drawn}");
+    }
+
+    #[test]
+    fn what_lies_elsewhere_is_shown_with_all_and_what_stands_alone_is_not() {
+        assert!(MapFrame::fit_places(&[], &STOPS).is_none());
+        assert!(MapFrame::fit_places(&[place(59.9, 10.5)], &[]).is_none());
+        let stops: Vec<Point> = STOPS[..4].iter().cycle().take(40).copied().collect();
+        let places = [place(0.0, 0.0)];
+        let frame = MapFrame::fit_places(&places, &stops).unwrap();
+        for at in [places[0].at, stops[0]] {
+            let (x, y) = frame.project_point(at);
+            assert!(frame.contains_xy(x, y), "{x} {y}");
+        }
+        let frame = MapFrame::fit_places(&[place(59.9, 10.5)], &STOPS[..1]).unwrap();
+        let (x, y) = frame.project_point([59.9, 10.5]);
+        assert!(frame.contains_xy(x, y) && frame.height > 0.0);
+    }
+
+    #[test]
+    fn places_without_anything_well_known_are_shown_among_themselves() {
+        let places: Vec<FindingPlace> =
+            (0..10).map(|at| place(59.9 + 0.001 * at as f32, 10.5)).collect();
+        let shown = render_place_map(&places, &[], &[]).into_string();
+        assert_eq!(shown.matches("<circle").count(), 10, "{shown}");
+        let mut all = places;
+        all.push(place(0.0, 0.0));
+        let shown = render_place_map(&all, &[], &[]).into_string();
+        assert!(shown.contains("1 place lies beyond this map."), "{shown}");
+    }
+
+    #[test]
+    fn a_bar_says_how_long_a_distance_is() {
+        let words = |north: f32| {
+            let frame = MapFrame::fit_places(&[place(59.9, 10.5), place(59.9 + north, 10.5)], &[]);
+            let ScaleBar { length, words } = frame.unwrap().scale_bar();
+            assert!(length > SIDE / 12.0 && length <= SIDE / 4.0, "{length}");
+            words
+        };
+        assert_eq!(
+            [words(0.0), words(0.01), words(0.1), words(20.0)],
+            ["50 m", "200 m", "2 km", "500 km"]
+        );
+    }
+}

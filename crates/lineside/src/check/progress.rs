@@ -1,0 +1,146 @@
+//! How far an input has been read, for whoever waits, and how reading ends once nobody waits any more.
+
+use std::collections::BTreeSet;
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lineside_formats::gtfs::FileSet;
+use lineside_formats::{Error, Problems};
+use lineside_validate::CancelToken;
+use lineside_validate::gtfs::FileSource;
+
+/// How many bytes were read, of how many.
+#[derive(Debug, Default)]
+pub(crate) struct CheckProgress {
+    read: AtomicU64,
+    all: AtomicU64,
+    stop: CancelToken,
+}
+
+impl CheckProgress {
+    /// Says how many bytes there will be.
+    pub(super) fn expect_bytes(&self, bytes: u64) {
+        self.all.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Has the look end within a moment, whether it reads or rules run.
+    pub(crate) fn cancel_check(&self) {
+        self.stop.cancel();
+    }
+
+    pub(crate) fn cancel_token(&self) -> &CancelToken {
+        &self.stop
+    }
+
+    /// The part that was read, from 0 to 1; none as long as nobody knows how much there is.
+    pub(crate) fn fraction_read(&self) -> Option<f64> {
+        let all = self.all.load(Ordering::Relaxed);
+        let read = self.read.load(Ordering::Relaxed);
+        (all > 0).then(|| (read as f64 / all as f64).min(1.0))
+    }
+}
+
+/// A source whose bytes are counted as they are read.
+pub(super) struct ProgressSource<'a, S> {
+    source: S,
+    progress: &'a CheckProgress,
+}
+
+impl<'a, S> ProgressSource<'a, S> {
+    pub(super) fn new(source: S, progress: &'a CheckProgress) -> Self {
+        Self { source, progress }
+    }
+}
+
+impl<S: FileSource> FileSource for ProgressSource<'_, S> {
+    fn list_files(&self) -> Vec<(String, u64)> {
+        self.source.list_files()
+    }
+
+    fn has_nested_files(&self) -> bool {
+        self.source.has_nested_files()
+    }
+
+    fn read_file(
+        &self,
+        name: &str,
+        read: &mut dyn FnMut(Option<&mut dyn Read>),
+    ) -> Result<(), Error> {
+        self.source.read_file(name, &mut |reader| match reader {
+            Some(reader) => read(Some(&mut ProgressReader { reader, progress: self.progress })),
+            None => read(None),
+        })
+    }
+}
+
+struct ProgressReader<'a> {
+    reader: &'a mut dyn Read,
+    progress: &'a CheckProgress,
+}
+
+impl Read for ProgressReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.reader.read(buffer)?;
+        self.progress.read.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}
+
+/// Files that are read until the look is stopped.
+pub(super) struct CancellableFiles<'a> {
+    files: &'a mut dyn FileSet,
+    stop: &'a CancelToken,
+    left_out: BTreeSet<String>,
+}
+
+impl<'a> CancellableFiles<'a> {
+    pub(super) fn new(files: &'a mut dyn FileSet, stop: &'a CancelToken) -> Self {
+        Self { files, stop, left_out: BTreeSet::new() }
+    }
+
+    /// Has these be as if they were not there.
+    pub(super) fn exclude_files<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
+        self.left_out.extend(names.map(str::to_owned));
+    }
+}
+
+impl FileSet for CancellableFiles<'_> {
+    fn file_names(&mut self) -> Vec<String> {
+        let mut names = self.files.file_names();
+        names.retain(|name| !self.left_out.contains(name));
+        names
+    }
+
+    fn open_file<'a>(&'a mut self, name: &str) -> Result<Option<Box<dyn Read + 'a>>, Error> {
+        let stop = self.stop;
+        let file = self.files.open_file(name)?;
+        Ok(file.map(|file| Box::new(CancellableReader { file, stop }) as Box<dyn Read + 'a>))
+    }
+
+    fn file_size_hint(&mut self, name: &str) -> Option<u64> {
+        self.files.file_size_hint(name)
+    }
+
+    fn take_problems(&mut self) -> Problems {
+        self.files.take_problems()
+    }
+}
+
+struct CancellableReader<'a> {
+    file: Box<dyn Read + 'a>,
+    stop: &'a CancelToken,
+}
+
+impl Read for CancellableReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.stop.is_cancelled() {
+            return Err(cancelled_error());
+        }
+        self.file.read(buffer)
+    }
+}
+
+/// What reading and writing end with once the look is stopped. Nobody is told.
+pub(super) fn cancelled_error() -> io::Error {
+    io::Error::other("the look was stopped")
+}

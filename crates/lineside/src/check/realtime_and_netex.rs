@@ -1,0 +1,399 @@
+//! Real time, and NeTEx: what their decoders complain about, and what the rules say of what was read.
+
+use bytes::Bytes;
+use jiff::tz::TimeZone;
+use lineside_formats::gtfs::{DatasetLimits, TableWriter};
+use lineside_formats::{Error, Format, Problem, Problems, gtfs_rt, is_gtfs_rt_json, netex, siri};
+use lineside_validate::gtfs::ZipSource;
+use lineside_validate::rules::gtfs_rt::{
+    MessageSubject, RuleScope, ScheduleIndex, validate_message,
+};
+use lineside_validate::rules::netex::{PublicationExtent, validate_until};
+use lineside_validate::rules::{self, SystemError};
+use lineside_validate::{CancelToken, Notices, Severity, ValidationContext};
+use serde_json::{Map, Value, json};
+
+use super::progress::{CancellableFiles, cancelled_error};
+use super::record_rows::{entity_rows, netex_rows, siri_rows};
+use super::{
+    CheckFinding, CheckPlan, CheckProgress, CheckReport, Point, RawRow, STOPPED, codes,
+    codes_with_samples, realtime_conformance, thin_outline,
+};
+
+pub(super) fn check_realtime_or_netex(
+    format: Format,
+    body: &Bytes,
+    plan: CheckPlan,
+    progress: &CheckProgress,
+) -> Result<CheckReport, String> {
+    let mut notices = Notices::new(plan.samples);
+    let context =
+        ValidationContext { today: plan.today, country: plan.country, threads: plan.threads };
+    let stop = progress.cancel_token();
+    let allowed = plan.memory.map_or(u64::MAX, |(allowed, _)| allowed);
+    let looked = inspect_input(format, body, (&context, stop, allowed), &mut notices);
+    if stop.is_cancelled() {
+        return Err(STOPPED.to_owned());
+    }
+    let single = single_file_name(format, body, &plan.input);
+    let looked = looked.map_err(|error| match single {
+        Some(_) => error.strip_prefix(&format!("{SINGLE}: ")).unwrap_or(&error).to_owned(),
+        None => error,
+    });
+    let InspectionResult { problems, unused, counts, mut errors, mut outline } = looked?;
+    let mut found = super::findings_from(&notices);
+    // What a rule, the decoder and the timetable call by one name is one thing, and is counted once.
+    for (problems, severity) in [(&problems, Severity::Error), (&unused, Severity::Warning)] {
+        for finding in problem_findings(problems, severity, format) {
+            if found.iter().all(|other| other.code != finding.code) {
+                found.push(finding);
+            }
+        }
+    }
+    if matches!(format, Format::GtfsRt | Format::Siri) && plan.schedule.is_none() {
+        found.push(CheckFinding { code: codes::SCHEDULE_NOT_GIVEN.to_owned(), ..NO_SCHEDULE });
+    }
+    if format == Format::GtfsRt {
+        let mut notices = Notices::new(plan.samples);
+        errors = check_gtfs_realtime(body, &plan, stop, (&mut notices, &mut outline))?;
+        found.extend(super::findings_from(&notices));
+    }
+    if format == Format::Siri && realtime_conformance::has_references(&plan) {
+        let mut notices = Notices::new(plan.samples);
+        errors.extend(realtime_conformance::check_conformance(
+            body,
+            &plan,
+            stop,
+            (&mut notices, &mut outline),
+        )?);
+        found.extend(super::findings_from(&notices));
+    }
+    let mut rows = match plan.with_places {
+        true => find_raw_rows(format, body, (&found, allowed), stop),
+        false => Vec::new(),
+    };
+    if let Some(name) = single {
+        set_file_name(&mut found, &name);
+        rows.iter_mut().for_each(|row| row.file.clone_from(&name));
+    }
+    let mut checked = CheckReport::new(format, plan, found);
+    checked.counts = counts;
+    checked.rows = rows;
+    if checked.plan.with_places {
+        checked.outline = outline;
+    }
+    checked.errors = errors;
+    Ok(checked)
+}
+
+/// The records that the first findings are about. What cannot be read any more has none.
+fn find_raw_rows(
+    format: Format,
+    body: &Bytes,
+    (found, allowed): (&[CheckFinding], u64),
+    stop: &CancelToken,
+) -> Vec<RawRow> {
+    let found = codes_with_samples(found);
+    match format {
+        Format::GtfsRt => match decode_message(body) {
+            Ok((message, _)) => entity_rows(&message, found),
+            Err(_) => Vec::new(),
+        },
+        Format::Siri => siri_rows(body, found),
+        Format::Netex => {
+            match netex::PublicationSource::new(body, &super::netex_limits(allowed).files) {
+                Ok(mut files) => netex_rows(&mut CancellableFiles::new(&mut files, stop), found),
+                Err(_) => Vec::new(),
+            }
+        }
+        Format::Gtfs | Format::Gbfs | Format::Raw => Vec::new(),
+    }
+}
+
+/// What a publication of one file goes by in its decoder.
+const SINGLE: &str = "publication.xml";
+/// The field of a file's name.
+const FILENAME: &str = "filename";
+
+/// How a publication of NeTEx is called that is one file and no zip: as whoever brings it calls it, if that is the name of such a file.
+fn single_file_name(format: Format, body: &[u8], input: &str) -> Option<String> {
+    let is_single = format == Format::Netex && !body.starts_with(b"PK");
+    let of_xml = |path: &str| {
+        let name = path.rsplit(['/', '\\']).next()?;
+        (name.len() > 4 && name.to_ascii_lowercase().ends_with(".xml")).then(|| name.to_owned())
+    };
+    // Of an address, what it asks for is no part of the name.
+    let named = of_xml(input).or_else(|| of_xml(input.split(['?', '#']).next()?));
+    named.filter(|_| is_single)
+}
+
+/// Names the one file of a publication where findings say in which file they are.
+fn set_file_name(findings: &mut [CheckFinding], name: &str) {
+    let samples = findings.iter_mut().flat_map(|finding| &mut finding.samples);
+    for file in samples.filter_map(|sample| sample.get_mut(FILENAME)) {
+        if file == SINGLE {
+            *file = json!(name);
+        }
+    }
+}
+
+/// Holds a message of GTFS-Realtime against the rules: all of them with its schedule, of which the stops become the outline, else
+/// those that need none.
+fn check_gtfs_realtime(
+    body: &Bytes,
+    plan: &CheckPlan,
+    stop: &CancelToken,
+    (notices, outline): (&mut Notices, &mut Vec<Point>),
+) -> Result<Vec<SystemError>, String> {
+    let context =
+        ValidationContext { today: plan.today, country: plan.country, threads: plan.threads };
+    let timetable = read_timetable(plan, &context, stop)?;
+    add_stop_outline(&timetable, outline);
+    let before = plan.previous.as_ref().map(decode_message).transpose();
+    let message = decode_message(body).map_err(|error| error.to_string())?.0;
+    let previous = before.map_err(|error| format!("the message before it: {error}"))?;
+    let scope = RuleScope { has_schedule: plan.schedule.is_some(), ..RuleScope::default() };
+    let subject = MessageSubject::new(&message, &timetable, plan.now).with_scope(scope);
+    let subject = subject.with_previous(previous.as_ref().map(|(message, _)| message));
+    let errors = validate_message(&subject, &context, notices);
+    rules::gtfs_rt::validate_schedule(&timetable, notices);
+    Ok(errors)
+}
+
+/// Draws the schedule's stops under what is found, where there are some.
+pub(super) fn add_stop_outline(timetable: &ScheduleIndex, outline: &mut Vec<Point>) {
+    let stops = timetable.stop_points();
+    if !stops.is_empty() {
+        let points = stops.iter().map(|[lat, lon]| (Some((*lat).into()), Some((*lon).into())));
+        *outline = thin_outline(points);
+    }
+}
+
+/// The schedule that a message is held against; one with nothing in it where none was given. What is wrong with it is not asked
+/// here.
+pub(super) fn read_timetable(
+    plan: &CheckPlan,
+    context: &ValidationContext,
+    stop: &CancelToken,
+) -> Result<ScheduleIndex, String> {
+    let Some(zip) = &plan.schedule else { return Ok(ScheduleIndex::empty_schedule()) };
+    super::check_schedule_memory(zip, plan).map_err(schedule_error)?;
+    let source =
+        ZipSource::new_in_any_folder(zip, &DatasetLimits::default()).map_err(schedule_error)?;
+    let read =
+        ScheduleIndex::read_schedule_until(&source, context, stop).map_err(schedule_error)?;
+    read.ok_or_else(|| STOPPED.to_owned())
+}
+
+/// What is said of the schedule, not of the message.
+pub(super) fn schedule_error(error: impl std::fmt::Display) -> String {
+    format!("the schedule: {error}")
+}
+
+fn decode_message(body: &Bytes) -> Result<(gtfs_rt::proto::FeedMessage, Problems), Error> {
+    let limits = gtfs_rt::FeedMessageLimits::default();
+    if is_gtfs_rt_json(body) {
+        gtfs_rt::decode_json(body, &limits)
+    } else {
+        gtfs_rt::decode_message(body.clone(), &limits)
+    }
+}
+
+/// Said of real time that is held against nothing.
+const NO_SCHEDULE: CheckFinding = CheckFinding {
+    code: String::new(),
+    severity: Severity::Info,
+    total: 1,
+    summary: "Without its schedule (--static) the rules that need one were not run.",
+    samples: Vec::new(),
+    places: Vec::new(),
+};
+
+/// Tables that nobody reads, until the look is stopped: what is asked is only what cannot be put into them.
+struct DiscardTables<'a>(&'a CancelToken);
+
+impl TableWriter for DiscardTables<'_> {
+    fn begin_table(&mut self, _: &'static str, _: &[&str]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn write_row(&mut self, _: &[&str]) -> Result<(), Error> {
+        self.check_cancelled()
+    }
+
+    fn check_cancelled(&mut self) -> Result<(), Error> {
+        if self.0.is_cancelled() { Err(Error::from_io(cancelled_error())) } else { Ok(()) }
+    }
+}
+
+/// What came of a look.
+#[derive(Default)]
+struct InspectionResult {
+    /// What the decoder complains about.
+    problems: Problems,
+    /// What no timetable can be made of.
+    unused: Problems,
+    counts: Vec<(&'static str, u64)>,
+    errors: Vec<SystemError>,
+    /// Where some of its vehicles are.
+    outline: Vec<Point>,
+}
+
+/// What something is and what is wrong with it, in `allowed` bytes of memory.
+fn inspect_input(
+    format: Format,
+    body: &Bytes,
+    (context, stop, allowed): (&ValidationContext, &CancelToken, u64),
+    notices: &mut Notices,
+) -> Result<InspectionResult, String> {
+    let words = |error: Error| error.to_string();
+    match format {
+        Format::GtfsRt => {
+            let (message, problems) = decode_message(body).map_err(words)?;
+            let count = |is: fn(&gtfs_rt::proto::FeedEntity) -> bool| {
+                message.entity.iter().filter(|entity| is(entity)).count() as u64
+            };
+            let counts = vec![
+                ("trip updates", count(|entity| entity.trip_update.is_some())),
+                ("vehicles", count(|entity| entity.vehicle.is_some())),
+                ("alerts", count(|entity| entity.alert.is_some())),
+            ];
+            let places = message.entity.iter().filter_map(|entity| entity.vehicle.as_ref());
+            let places = places.filter_map(|vehicle| vehicle.position.as_ref());
+            let outline = thin_outline(
+                places.map(|it| (Some(f64::from(it.latitude)), Some(f64::from(it.longitude)))),
+            );
+            Ok(InspectionResult { problems, counts, outline, ..InspectionResult::default() })
+        }
+        Format::Siri => {
+            let limits = siri::MessageLimits::default();
+            let (message, problems) =
+                siri::decode_message(body, &TimeZone::UTC, &limits).map_err(words)?;
+            let goes_on = || !stop.is_cancelled();
+            let errors = rules::siri::validate_while(&message, notices, &goes_on).errors;
+            let counts = count_elements(&message);
+            let outline =
+                thin_outline(vehicle_locations(&message).map(|it| (it.latitude, it.longitude)));
+            Ok(InspectionResult {
+                problems,
+                counts,
+                errors,
+                outline,
+                ..InspectionResult::default()
+            })
+        }
+        Format::Netex => inspect_netex(body, (context, stop, allowed), notices).map_err(words),
+        Format::Gtfs | Format::Gbfs | Format::Raw => {
+            Err(super::unsupported_input::describe_input(body))
+        }
+    }
+}
+
+fn inspect_netex(
+    body: &Bytes,
+    (context, stop, allowed): (&ValidationContext, &CancelToken, u64),
+    notices: &mut Notices,
+) -> Result<InspectionResult, Error> {
+    let limits = super::netex_limits(allowed);
+    let mut files = netex::PublicationSource::new(body, &limits.files)?;
+    let goes_on = || !stop.is_cancelled();
+    let mut files = CancellableFiles::new(&mut files, stop);
+    let read = netex::decode_readable_files(&mut files, &limits, &goes_on)?;
+    let netex::PartialPublication { publication, mut problems, refused } = read;
+    let counts = vec![("journeys", publication.record_counts().service_journeys as u64)];
+    let mut unused = Problems::new();
+    // What is lacking for a timetable may be in files that cannot be read.
+    if refused.is_empty() {
+        netex::write_gtfs(&publication, &mut DiscardTables(stop), &mut unused)?;
+    }
+    drop(publication);
+    let mut files = netex::PublicationSource::new(body, &limits.files)?;
+    let mut files = CancellableFiles::new(&mut files, stop);
+    files.exclude_files(refused.iter().filter_map(Error::file_name));
+    refused.iter().for_each(|refusal| problems.push(unreadable_file(refusal)));
+    let extent =
+        if refused.is_empty() { PublicationExtent::Whole } else { PublicationExtent::Part };
+    let looked = validate_until(&mut files, extent, &limits, context, stop, notices)?;
+    let errors = looked.unwrap_or_default();
+    Ok(InspectionResult { problems, unused, counts, errors, outline: Vec::new() })
+}
+
+/// Where vehicles are.
+fn vehicle_locations(message: &siri::SiriMessage) -> impl Iterator<Item = &siri::Location> {
+    let deliveries = message.deliveries().flat_map(|it| &it.vehicle_monitorings);
+    let activities = deliveries.flat_map(|it| &it.vehicle_activities);
+    activities.filter_map(|it| it.monitored_vehicle_journey.as_ref()?.vehicle_location.as_ref())
+}
+
+/// That a file of several cannot be read.
+fn unreadable_file(refusal: &Error) -> Problem {
+    let (file, words) = (refusal.file_name().unwrap_or_default(), refusal.to_string());
+    let reason = words.strip_prefix(file).and_then(|words| words.strip_prefix(": "));
+    Problem::new(file, codes::UNREADABLE_FILE, reason.unwrap_or(&words))
+}
+
+fn count_elements(message: &siri::SiriMessage) -> Vec<(&'static str, u64)> {
+    let sum =
+        |n: fn(&siri::ServiceDelivery) -> usize| message.deliveries().map(n).sum::<usize>() as u64;
+    vec![
+        ("journeys", sum(|it| it.estimated_timetables.iter().flat_map(|it| it.journeys()).count())),
+        (
+            "vehicles",
+            sum(|it| it.vehicle_monitorings.iter().map(|it| it.vehicle_activities.len()).sum()),
+        ),
+        (
+            "visits",
+            sum(|it| it.stop_monitorings.iter().map(|it| it.monitored_stop_visits.len()).sum()),
+        ),
+        ("situations", sum(|it| it.situation_exchanges.iter().map(|it| it.situations.len()).sum())),
+    ]
+}
+
+/// Problems by code. What is of no use to readers counts as an error; what only we do not read is no fault of anybody.
+fn problem_findings(problems: &Problems, severity: Severity, format: Format) -> Vec<CheckFinding> {
+    let mut findings: Vec<CheckFinding> = Vec::new();
+    for (_, code, total) in problems.problem_counts() {
+        match findings.iter_mut().find(|finding| finding.code == code) {
+            Some(finding) => finding.total += total,
+            None => findings.push(CheckFinding {
+                code: code.to_owned(),
+                severity: match code {
+                    NOT_READ => Severity::Info,
+                    // The schema allows it, and what was taken for it is said.
+                    WITHOUT_ZONE => Severity::Warning,
+                    _ => severity,
+                },
+                total,
+                summary: codes::decoder_code_meaning(code),
+                samples: Vec::new(),
+                places: Vec::new(),
+            }),
+        }
+    }
+    for problem in problems.retained_problems() {
+        if let Some(finding) = findings.iter_mut().find(|finding| finding.code == problem.code) {
+            finding.samples.push(problem_sample(problem, format));
+        }
+    }
+    findings
+}
+
+/// The decoder's word for a delivery of a service that is not read here.
+const NOT_READ: &str = "delivery_not_read";
+/// The decoder's word for a moment whose offset is not said.
+const WITHOUT_ZONE: &str = "timestamp_without_zone";
+
+fn problem_sample(problem: &Problem, format: Format) -> Map<String, Value> {
+    // Of SIRI it is told the how manieth record it is.
+    let line = if format == Format::Siri { "record" } else { "line" };
+    let fields = [
+        (FILENAME, Some(json!(problem.file))),
+        (line, problem.line.map(|line| json!(line))),
+        ("id", problem.id.as_ref().map(|id| json!(id))),
+        ("fieldName", problem.field.as_ref().map(|field| json!(field))),
+        ("fieldValue", problem.value.as_ref().map(|value| json!(value))),
+        ("message", Some(json!(problem.detail))),
+    ];
+    let given = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    given.collect()
+}

@@ -1,0 +1,70 @@
+//! SIRI held against its schedule: what a message comes to in a server, by the rules of real time that a server asks of it.
+
+use bytes::Bytes;
+use lineside_formats::gtfs_rt::proto::FeedMessage;
+use lineside_formats::siri;
+use lineside_validate::rules::SystemError;
+use lineside_validate::rules::gtfs_rt::{
+    MessageSubject, RuleScope, validate_message, validate_schedule,
+};
+use lineside_validate::{CancelToken, Notices, ValidationContext};
+
+use super::realtime_and_netex::{add_stop_outline, read_timetable, schedule_error};
+use super::{CheckPlan, Point};
+use crate::convert::{ConversionSchedule, siri_to_gtfs_realtime};
+
+/// Whether there is something to hold a message against.
+pub(super) fn has_references(plan: &CheckPlan) -> bool {
+    plan.schedule.is_some() || plan.previous.is_some()
+}
+
+/// Holds what a message comes to against the rules: all that are to the point with its schedule, else those that need none.
+pub(super) fn check_conformance(
+    body: &Bytes,
+    plan: &CheckPlan,
+    stop: &CancelToken,
+    (notices, outline): (&mut Notices, &mut Vec<Point>),
+) -> Result<Vec<SystemError>, String> {
+    let context =
+        ValidationContext { today: plan.today, country: plan.country, threads: plan.threads };
+    let rows = read_timetable(plan, &context, stop)?;
+    let schedule = plan
+        .schedule
+        .clone()
+        .map(ConversionSchedule::from_zip)
+        .transpose()
+        .map_err(schedule_error)?;
+    add_stop_outline(&rows, outline);
+    let read = |body: &Bytes| read_message(body, plan, schedule.as_ref());
+    let previous = plan.previous.as_ref().map(read).transpose();
+    let previous = previous.map_err(|error| format!("the message before it: {error}"))?;
+    let (message, has_visits) = read(body)?;
+    let scope = RuleScope {
+        has_schedule: schedule.is_some(),
+        is_translated: true,
+        // Calls are told of stops that were asked about, which are not all that there are.
+        is_whole: !has_visits,
+        is_said_anew: true,
+    };
+    let subject = MessageSubject::new(&message, &rows, plan.now).with_scope(scope);
+    let subject = subject.with_previous(previous.as_ref().map(|(message, _)| message));
+    let errors = validate_message(&subject, &context, notices);
+    let mut of_schedule = notices.new_empty_like();
+    validate_schedule(&rows, &mut of_schedule);
+    of_schedule.retain_kinds(|kind| scope.has_code(kind.code));
+    notices.merge_notices(of_schedule);
+    Ok(errors)
+}
+
+/// What a message comes to, and whether it tells of calls at stops.
+fn read_message(
+    body: &Bytes,
+    plan: &CheckPlan,
+    schedule: Option<&ConversionSchedule>,
+) -> Result<(FeedMessage, bool), String> {
+    let zone = ConversionSchedule::time_zone(schedule);
+    let decoded = siri::decode_message(body, &zone, &siri::MessageLimits::default());
+    let (message, _) = decoded.map_err(|error| error.to_string())?;
+    let has_visits = message.deliveries().any(|it| !it.stop_monitorings.is_empty());
+    Ok((siri_to_gtfs_realtime(&message, &plan.ids, schedule)?, has_visits))
+}

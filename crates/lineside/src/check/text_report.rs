@@ -1,0 +1,214 @@
+//! A report as lines for a terminal: short, grouped by how bad it is.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use lineside_formats::Format;
+use lineside_validate::Severity;
+use lineside_validate::rules::SystemError;
+use serde_json::{Map, Value};
+
+use super::finding_fields::{FindingFields, find_remedy};
+use super::{
+    CheckFinding, CheckReport, STDIN, UNREAD, describe_contents, describe_unread_file,
+    format_grouped,
+};
+
+/// Findings of one kind that are shown.
+const SHOWN: usize = 3;
+
+pub(super) fn render_text(checked: &CheckReport, in_colors: bool) -> String {
+    let mut out = String::new();
+    let paint = |severity, text: &str| {
+        if in_colors { paint_severity(severity, text) } else { text.to_owned() }
+    };
+    let counts = describe_counts(checked).join(", ");
+    let counts = if counts.is_empty() { counts } else { format!(": {counts}") };
+    // Writing into a String cannot fail.
+    let input = match checked.plan.input.as_str() {
+        STDIN => Cow::Borrowed("Standard input"),
+        input => escape_control_chars(input),
+    };
+    _ = writeln!(out, "{input} is {}{counts}", format_label(checked.format));
+    write_unread(&mut out, checked);
+    for finding in &checked.findings {
+        let name = paint(finding.severity, finding.severity.report_name());
+        _ = writeln!(out, "\n{name} {} ({})", finding.code, format_times(finding.total));
+        if !finding.summary.is_empty() {
+            _ = writeln!(out, "  {}", finding.summary.replace('\n', " "));
+        }
+        if let Some(remedy) = find_remedy(&finding.code, finding.summary) {
+            _ = writeln!(out, "  Fix: {}", remedy.replace('\n', " "));
+        }
+        let fields = FindingFields::for_code(&finding.code, finding.summary);
+        // Some are about the whole and have nothing to tell but that.
+        let told = || finding.samples.iter().filter(|sample| !sample.is_empty());
+        for sample in told().take(SHOWN) {
+            _ = writeln!(out, "  - {}", escape_control_chars(&finding_line(&fields, sample)));
+        }
+        if finding.total > SHOWN as u64 && told().next().is_some() {
+            _ = writeln!(out, "  - and {} more", format_grouped(finding.total - SHOWN as u64));
+        }
+    }
+    _ = writeln!(out, "\n{}", summarize_findings(checked));
+    if !checked.unread.is_empty() {
+        // Who reads the end of a long report sees that it is not all.
+        _ = writeln!(out, "Some of the data could not be checked; see the beginning.");
+    }
+    for error in &checked.errors {
+        _ = writeln!(out, "{}", escape_control_chars(&describe_fault(error)));
+    }
+    out
+}
+
+/// What was not looked at, and what of the findings was not to be told; nothing where all is told.
+pub(super) fn describe_omissions(checked: &CheckReport) -> Option<String> {
+    let mut out = String::new();
+    write_unread(&mut out, checked);
+    out.extend(describe_ignored(checked));
+    (!out.is_empty()).then(|| out.trim_end().to_owned())
+}
+
+fn write_unread(out: &mut String, checked: &CheckReport) {
+    if !checked.unread.is_empty() {
+        _ = writeln!(out, "{UNREAD}");
+        for file in &checked.unread {
+            _ = writeln!(out, "  - {}", describe_unread_file(file));
+        }
+    }
+}
+
+/// What there is of each kind, in words.
+pub(super) fn describe_counts(checked: &CheckReport) -> Vec<String> {
+    describe_contents(checked.counts.iter().copied(), &checked.unread)
+}
+
+/// A line as one line that does nothing to a terminal or to who reads a build's log: a producer chooses the names of his files.
+pub(crate) fn escape_control_chars(line: &str) -> Cow<'_, str> {
+    if !line.contains(char::is_control) {
+        return Cow::Borrowed(line);
+    }
+    let mut out = String::with_capacity(line.len());
+    for c in line.chars() {
+        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}
+
+/// What people call a format.
+pub(crate) fn format_label(format: Format) -> String {
+    match format {
+        Format::Netex => "NeTEx".to_owned(),
+        format => format.as_str().to_uppercase(),
+    }
+}
+
+/// How many findings there are of each severity, and what of them was not to be told.
+pub(super) fn summarize_findings(checked: &CheckReport) -> String {
+    let sum = count_by_severity(&checked.findings);
+    let Some(ignored) = describe_ignored(checked) else { return sum };
+    let sum = if checked.findings.is_empty() { "No other findings.".to_owned() } else { sum };
+    format!("{sum} {ignored}")
+}
+
+/// What of the findings was not to be told, in a sentence.
+fn describe_ignored(checked: &CheckReport) -> Option<String> {
+    let codes =
+        checked.ignored.iter().map(|(code, total)| format!("{code} ({})", format_times(*total)));
+    let codes: Vec<String> = codes.collect();
+    let n = codes.len();
+    let ignored =
+        if n == 1 { "1 code is ignored".to_owned() } else { format!("{n} codes are ignored") };
+    (n > 0).then(|| format!("{ignored}: {}.", codes.join(", ")))
+}
+
+/// What is said of a rule of ours that broke off or met a limit.
+pub(super) fn describe_fault(error: &SystemError) -> String {
+    format!("Error of Lineside: the rule {} failed: {}", error.rule, error.message)
+}
+
+/// How many findings are told of each severity, in words.
+fn count_by_severity(findings: &[CheckFinding]) -> String {
+    if findings.is_empty() {
+        return "No findings.".to_owned();
+    }
+    let words = |severity, one: &str| match super::count_findings(findings, severity) {
+        1 => format!("1 {one}"),
+        n => format!("{} {one}s", format_grouped(n)),
+    };
+    format!(
+        "{}, {}, {}.",
+        words(Severity::Error, "error"),
+        words(Severity::Warning, "warning"),
+        words(Severity::Info, "info"),
+    )
+}
+
+pub(super) fn format_times(total: u64) -> String {
+    match total {
+        1 => "once".to_owned(),
+        n => format!("{} times", format_grouped(n)),
+    }
+}
+
+/// One finding: where it is, then what it says.
+pub(super) fn finding_line(fields: &FindingFields, sample: &Map<String, Value>) -> String {
+    const FILES: [&str; 2] = ["filename", "childFilename"];
+    const LINES: [&str; 2] = ["csvRowNumber", "line"];
+    let names = fields.field_names(std::slice::from_ref(sample));
+    let find = |of: [&'static str; 2]| of.into_iter().find(|name| names.contains(name));
+    let (file, line) = (find(FILES), find(LINES));
+    let cell = |name: &str| fields.format_cell(name, sample).unwrap_or_default();
+    let mut place: Vec<String> = Vec::new();
+    place.extend(file.map(cell));
+    place.extend(line.map(|name| format!("line {}", cell(name))));
+    let rest = names.iter().filter(|name| ![file, line].contains(&Some(**name)));
+    let said = |name: &&str| match sample.get(*name) {
+        Some(text @ Value::String(_)) => format!("{name} {text}"),
+        Some(Value::Array(_)) => format!("{name} [{}]", cell(name)),
+        _ => format!("{name} {}", cell(name)),
+    };
+    let rest: Vec<String> = rest.map(said).collect();
+    match (place.is_empty(), rest.is_empty()) {
+        (true, _) => rest.join(", "),
+        (false, true) => place.join(" "),
+        (false, false) => format!("{}: {}", place.join(" "), rest.join(", ")),
+    }
+}
+
+fn paint_severity(severity: Severity, text: &str) -> String {
+    let color = match severity {
+        Severity::Error => 31,
+        Severity::Warning => 33,
+        Severity::Info => 36,
+    };
+    format!("\x1b[1;{color}m{text}\x1b[0m")
+}
+
+impl CheckFinding {
+    /// What a heading calls it.
+    pub(super) fn finding_title(&self) -> String {
+        format!("{} ({})", self.code, format_times(self.total))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_name_does_nothing_to_a_terminal_and_begins_no_line() {
+        let sample = json!({"filename": "a\n::error::owned\u{1b}[2J\u{9b}x\u{7f}.txt", "csvRowNumber": 2, "fieldValue": "b\u{9b}\n"});
+        let line =
+            finding_line(&FindingFields::for_code("unknown_file", ""), sample.as_object().unwrap());
+        let told = escape_control_chars(&line);
+        assert_eq!(
+            told,
+            r#"a\n::error::owned\u{1b}[2J\u{9b}x\u{7f}.txt line 2: fieldValue "b\u{9b}\n""#
+        );
+        let plain = "gj\u{f8}vik \u{2192} \u{1f68b}.txt";
+        assert_eq!(escape_control_chars(plain), plain);
+    }
+}

@@ -1,0 +1,98 @@
+//! What of a schedule rules did not see, in words: whoever mends it finds more then, and should not wonder.
+
+use lineside_validate::rules::gtfs::{IncompleteFile, MissingPart};
+
+use super::format_grouped;
+
+/// What stands above the list of such files.
+pub(crate) const UNREAD: &str = "Some of the data could not be checked. Fix this and validate again; there may be more findings then:";
+
+/// The file of a folder of reports that has the list.
+pub(crate) const UNREAD_FILE: &str = "unread.json";
+
+/// One such file, in a sentence without a full stop.
+pub(crate) fn describe_unread_file(file: &IncompleteFile) -> String {
+    let name = &file.filename;
+    let rows = format_row_count(file.rows);
+    let what = match file.lack {
+        MissingPart::Rows if file.rows == 1 => format!("1 unreadable row in {name} was skipped"),
+        MissingPart::Rows => {
+            format!("{} unreadable rows in {name} were skipped", format_grouped(file.rows))
+        }
+        MissingPart::Rest if file.rows == 0 => {
+            format!("{name} could not be read to its end; the rest was skipped")
+        }
+        MissingPart::Rest => format!(
+            "{name} could not be read to its end; the rest and {rows} before it were skipped"
+        ),
+        MissingPart::Header => format!("the header of {name} is wrong, so its rows were skipped"),
+        MissingPart::Encoding => format!("{name} is in UTF-16 and was skipped: save it as UTF-8"),
+        MissingPart::Zones => format!("unreadable zones of {name} were skipped"),
+        MissingPart::Content => format!("{name} is empty"),
+        MissingPart::File => format!("{name} is missing"),
+    };
+    match file.rules {
+        0 => what,
+        1 => format!("{what}, so 1 rule could not run"),
+        rules => format!("{what}, so {rules} rules could not run"),
+    }
+}
+
+fn format_row_count(rows: u64) -> String {
+    if rows == 1 { "1 row".to_owned() } else { format!("{} rows", format_grouped(rows)) }
+}
+
+/// Whether there are more of these things than are counted: those in rows that could not be read.
+pub(super) fn is_partly_read(kind: &str, unread: &[IncompleteFile]) -> bool {
+    let file = match kind {
+        "agencies" => "agency.txt",
+        "routes" => "routes.txt",
+        "trips" | "blocks" => "trips.txt",
+        "stops" => "stops.txt",
+        "shapes" => "shapes.txt",
+        _ => return false,
+    };
+    let lacks_rows =
+        |it: &IncompleteFile| !matches!(it.lack, MissingPart::Content | MissingPart::File);
+    unread.iter().any(|it| it.filename == file && lacks_rows(it))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_lack_has_its_words() {
+        let words = |lack, rows, rules| {
+            describe_unread_file(&IncompleteFile {
+                filename: "agency.txt".to_owned(),
+                lack,
+                rows,
+                rules,
+            })
+        };
+        assert_eq!(
+            words(MissingPart::Rows, 1, 12),
+            "1 unreadable row in agency.txt was skipped, so 12 rules could not run"
+        );
+        assert!(words(MissingPart::Rows, 2, 1).ends_with("were skipped, so 1 rule could not run"));
+        assert!(
+            words(MissingPart::Rest, 2, 0).ends_with("the rest and 2 rows before it were skipped")
+        );
+        assert!(words(MissingPart::Encoding, 0, 1).contains("save it as UTF-8"));
+        assert!(
+            words(MissingPart::Zones, 0, 3)
+                .starts_with("unreadable zones of agency.txt were skipped")
+        );
+        assert_eq!(words(MissingPart::File, 0, 0), "agency.txt is missing");
+    }
+
+    #[test]
+    fn only_what_is_in_rows_that_were_left_out_is_counted_in_part() {
+        let unread =
+            |lack| [IncompleteFile { filename: "routes.txt".to_owned(), lack, rows: 1, rules: 1 }];
+        assert!(is_partly_read("routes", &unread(MissingPart::Rows)));
+        assert!(!is_partly_read("trips", &unread(MissingPart::Rows)));
+        assert!(!is_partly_read("routes", &unread(MissingPart::File)));
+    }
+}

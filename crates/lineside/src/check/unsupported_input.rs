@@ -1,0 +1,316 @@
+//! What something is that cannot be checked: whoever brings it is told what to do.
+
+use std::io::{Cursor, Read as _};
+
+use flate2::read::GzDecoder;
+use lineside_formats::gtfs::fields::FILES;
+use lineside_formats::gtfs::{DatasetLimits, ZipFiles};
+use lineside_formats::looks_like_html;
+use serde::de::IgnoredAny;
+
+/// Why something is nothing that can be checked, where no more can be said of it.
+const NO_FORMAT: &str = "this is neither GTFS, GTFS-Realtime, SIRI, NeTEx nor GBFS";
+/// How much of the beginning is looked at: a header of a table, a root element, the first block of an archive.
+const LOOK_BYTES: usize = 8 << 10;
+/// Files of a zip that are named.
+const NAMES: usize = 3;
+/// How the names of other archives and compressions begin, and what they are called.
+const PACKED: [(&[u8], &str); 5] = [
+    (b"7z\xBC\xAF\x27\x1C", "an archive of 7-Zip"),
+    (b"Rar!", "an archive of RAR"),
+    (b"\xFD7zXZ", "compressed with xz"),
+    (b"BZh", "compressed with bzip2"),
+    (b"\x28\xB5\x2F\xFD", "compressed with zstd"),
+];
+
+/// What the bytes are instead, and what to do; without a full stop.
+pub(super) fn describe_input(body: &[u8]) -> String {
+    let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
+    let look = &start[..start.len().min(LOOK_BYTES)];
+    if start.trim_ascii().is_empty() {
+        return "there is nothing in it".to_owned();
+    }
+    if looks_like_html(body) {
+        return "this is a web page: name the file itself, and see whether its address answers with an error or asks for a login"
+            .to_owned();
+    }
+    if body.starts_with(b"PK") {
+        return describe_zip(body);
+    }
+    if body.starts_with(b"\x1F\x8B") {
+        return describe_gzip(body);
+    }
+    if is_tar(look) {
+        return format!("this is an archive of tar: {TO_ZIP}");
+    }
+    if let Some((_, what)) = PACKED.iter().find(|(mark, _)| body.starts_with(mark)) {
+        return format!("this is {what}: unpack it, and put what is in it into a zip");
+    }
+    if look.starts_with(b"\xFF\xFE") || look.starts_with(b"\xFE\xFF") {
+        return format!("{NO_FORMAT}; it is text in UTF-16: tables and JSON have to be in UTF-8");
+    }
+    let text = String::from_utf8_lossy(look);
+    if is_toml(start) {
+        return describe_toml(&text);
+    }
+    match text.trim_start().chars().next() {
+        Some('{' | '[') => describe_json(start),
+        Some('<') => describe_xml(&text),
+        _ => describe_table(&text).unwrap_or_else(|| describe_unknown(&text)),
+    }
+}
+
+/// What to do with a schedule that is packed otherwise.
+const TO_ZIP: &str =
+    "unpack it, and name the folder that the tables are in, or put them into a zip";
+
+fn describe_zip(body: &[u8]) -> String {
+    let names: Vec<String> =
+        match ZipFiles::list_paths(Cursor::new(body), &DatasetLimits::default()) {
+            Ok(paths) => paths.into_iter().map(|(path, _)| path).collect(),
+            Err(error) => {
+                return format!(
+                    "this zip cannot be read: {error}; it may have been cut off on its way"
+                );
+            }
+        };
+    if let Some(words) = describe_nested_zips(names.iter().map(String::as_str)) {
+        return words;
+    }
+    format!(
+        "this is a zip without a table of GTFS or a publication of NeTEx: {}",
+        list_first_files(&names)
+    )
+}
+
+/// What is said of a zip with these files if there are zips in it.
+pub(super) fn describe_nested_zips<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let zips: Vec<String> = names.filter(|name| is_zip_name(name)).map(str::to_owned).collect();
+    (!zips.is_empty()).then(|| {
+        format!(
+            "this is a zip of zips: unpack it, and check each zip by itself; {}",
+            list_first_files(&zips)
+        )
+    })
+}
+
+fn is_zip_name(name: &str) -> bool {
+    name.to_ascii_lowercase().ends_with(".zip")
+}
+
+/// The first of the files that something has.
+fn list_first_files(names: &[String]) -> String {
+    let shown = names.get(..NAMES.min(names.len())).unwrap_or_default().join(", ");
+    match (names.len(), names.len().saturating_sub(NAMES)) {
+        (0, _) => "there is nothing in it".to_owned(),
+        (_, 0) => format!("it has {shown}"),
+        (_, more) => format!("it has {shown} and {more} more"),
+    }
+}
+
+/// What a folder with these files is not, and what to do; without a full stop.
+pub(crate) fn describe_folder(names: &[String]) -> String {
+    let is_json = |name: &&String| name.ends_with(".json");
+    let lists = names.iter().filter(is_json).find(|name| name.starts_with("gbfs"));
+    let todo = match lists {
+        Some(name) => format!("; if {name} lists the files of a system, name it itself"),
+        None if names.iter().any(|name| is_zip_name(name)) => "; name a zip itself".to_owned(),
+        None if names.iter().any(|name| is_json(&name)) => {
+            "; to check one of its files, name that file".to_owned()
+        }
+        None => String::new(),
+    };
+    format!(
+        "this folder has no table of GTFS, no publication of NeTEx, and no gbfs.json or other file of GBFS: {}{todo}",
+        list_first_files(names)
+    )
+}
+
+fn describe_gzip(body: &[u8]) -> String {
+    let mut inside = Vec::new();
+    // What cannot be inflated to its end shows what it is all the same.
+    _ = GzDecoder::new(body).take(LOOK_BYTES as u64).read_to_end(&mut inside);
+    if is_tar(&inside) {
+        return format!("this is an archive of tar, compressed with gzip: {TO_ZIP}");
+    }
+    match inside.starts_with(b"PK") {
+        true => "this is a zip that is compressed once more, with gzip: unpack it with gunzip"
+            .to_owned(),
+        false => "this is compressed with gzip: unpack it with gunzip".to_owned(),
+    }
+}
+
+fn is_tar(look: &[u8]) -> bool {
+    look.get(257..262) == Some(b"ustar")
+}
+
+fn describe_json(body: &[u8]) -> String {
+    match serde_json::from_slice::<IgnoredAny>(body) {
+        Ok(_) => format!(
+            "{NO_FORMAT}; it is JSON, of which GTFS-Realtime has a header with a version, and GBFS data with one of its lists"
+        ),
+        Err(error) => format!("this looks like JSON, but it is invalid: {error}"),
+    }
+}
+
+/// Bytes of a text that is read as TOML.
+const TOML_BYTES_MAX: usize = 1 << 20;
+
+/// Whether a text is a file of TOML with at least one key. A table of CSV and JSON are none.
+fn is_toml(body: &[u8]) -> bool {
+    let text = std::str::from_utf8(body).ok().filter(|text| text.len() <= TOML_BYTES_MAX);
+    text.is_some_and(|text| {
+        text.contains('=') && toml::from_str::<toml::Table>(text).is_ok_and(|it| !it.is_empty())
+    })
+}
+
+/// A file of TOML, which may be this program's configuration.
+fn describe_toml(text: &str) -> String {
+    let tables = ["[server]", "[[feed]]", "[admin]", "[limits]", "[[namespace]]", "[api]"];
+    match text.lines().any(|line| tables.contains(&line.trim())) {
+        true => "this is a configuration of Lineside, not a feed: check it with lineside serve --check --config <file>".to_owned(),
+        false => "this is a TOML file, not a feed: name a feed's file, folder or address".to_owned(),
+    }
+}
+
+fn describe_xml(text: &str) -> String {
+    let mut rest = text.trim_start();
+    loop {
+        let end = match rest {
+            _ if rest.starts_with("<!--") => "-->",
+            _ if rest.starts_with("<?") => "?>",
+            _ if rest.starts_with("<!") => ">",
+            _ => break,
+        };
+        let Some((_, after)) = rest.split_once(end) else { return NO_FORMAT.to_owned() };
+        rest = after.trim_start();
+    }
+    let is_end = |c: char| c.is_whitespace() || matches!(c, '>' | '/');
+    let root = rest.strip_prefix('<').and_then(|tag| tag.split(is_end).next()).unwrap_or_default();
+    let root = root.rsplit(':').next().unwrap_or_default();
+    match root.is_empty() {
+        true => NO_FORMAT.to_owned(),
+        false => {
+            format!("{NO_FORMAT}; it is XML whose root is {root}, not Siri or PublicationDelivery")
+        }
+    }
+}
+
+/// Characters of a text's beginning that are quoted.
+const QUOTED_MAX: usize = 60;
+
+/// Text of no known kind, with its beginning, or bytes that are no text.
+fn describe_unknown(text: &str) -> String {
+    if text.contains(char::REPLACEMENT_CHARACTER) || text.contains('\0') {
+        return format!("{NO_FORMAT}; it is a binary file of another format");
+    }
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    let start: String = line.chars().take(QUOTED_MAX).collect();
+    format!("{NO_FORMAT}; it is a text that begins with {start:?}")
+}
+
+/// One table of a schedule.
+fn describe_table(text: &str) -> Option<String> {
+    let header = text.lines().find(|line| !line.trim().is_empty())?;
+    let names: Vec<&str> = header.split(',').map(|name| name.trim().trim_matches('"')).collect();
+    let known = |file: &&'static lineside_formats::gtfs::fields::FileSpec| {
+        names.iter().filter(|name| file.find_field_spec(name).is_some()).count()
+    };
+    // The first of those that know as many, as the basic files stand first.
+    let file = FILES.into_iter().rev().max_by_key(known)?;
+    let n_known = known(&file);
+    (n_known >= 2 && 2 * n_known >= names.len()).then(|| {
+        format!(
+            "this is a single table of GTFS, {} by its header, and a schedule is judged as a whole: put all its tables into a zip, or name the folder that they are in",
+            file.name
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::{Compression, write::GzEncoder};
+    use zip::{ZipWriter, write::SimpleFileOptions};
+
+    use super::*;
+
+    fn zip(names: &[&str]) -> Vec<u8> {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        for name in names {
+            zip.start_file(*name, SimpleFileOptions::default()).unwrap();
+        }
+        zip.finish().unwrap().into_inner()
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut out = GzEncoder::new(Vec::new(), Compression::fast());
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    }
+
+    fn tar() -> Vec<u8> {
+        let mut block = vec![0; 1_024];
+        block[..9].copy_from_slice(b"stops.txt");
+        block[257..262].copy_from_slice(b"ustar");
+        block
+    }
+
+    #[test]
+    fn it_is_told_what_it_is_instead_and_what_to_do() {
+        let packed = zip(&["stops.txt"]);
+        let wide: Vec<u8> = "\u{FEFF}stop_id".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let cases: [(&[u8], &str); 22] = [
+            (b"", "there is nothing in it"),
+            (b" \r\n", "there is nothing in it"),
+            (b"<!DOCTYPE html><html></html>", "this is a web page"),
+            (&gzip(&packed), "unpack it with gunzip"),
+            (&gzip(&tar()), "an archive of tar, compressed with gzip: unpack it"),
+            (&gzip(b"{}"), "compressed with gzip"),
+            (&tar(), "an archive of tar"),
+            (b"7z\xBC\xAF\x27\x1C....", "7-Zip"),
+            (&packed[..20], "this zip cannot be read"),
+            (&zip(&["a.csv", "b", "c", "d"]), "it has a.csv, b, c and 1 more"),
+            (&zip(&["north.zip", "readme"]), "check each zip by itself; it has north.zip"),
+            (&zip(&[]), "there is nothing in it"),
+            (&wide, "UTF-16"),
+            (b"{\"a\": ", "it is invalid: EOF"),
+            (b"{\"a\": 1}", "it is JSON"),
+            (b"<?xml version=\"1.0\"?>\n<!-- x --><k:kml>", "root is kml,"),
+            (b"\xEF\xBB\xBFstop_id,\"stop_name\",stop_lat\n1,A,2\n", "stops.txt by its header"),
+            (b"trip_id,arrival_time,stop_id,stop_sequence\n", "stop_times.txt by its header"),
+            (b"name,age\nx,1\n", "a text that begins with \"name,age\""),
+            (b"[server]\nlisten = \"a:1\"\n", "a configuration of Lineside"),
+            (b"# x\n[package]\nname = \"a\"\n", "this is a TOML file"),
+            (b"\x00\x01\x02", "it is a binary file"),
+        ];
+        for (body, said) in cases {
+            let told = describe_input(body);
+            assert!(told.contains(said), "{said}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_told_for_what_it_is() {
+        let cases: [(&[&str], &str); 5] = [
+            (&[], ": there is nothing in it"),
+            (&["readme.md"], ": it has readme.md"),
+            (
+                &["a.json", "gbfs.3.0.json"],
+                "; if gbfs.3.0.json lists the files of a system, name it itself",
+            ),
+            (
+                &["a.json", "b", "c", "d"],
+                ": it has a.json, b, c and 1 more; to check one of its files",
+            ),
+            (&["gtfs.zip"], "; name a zip itself"),
+        ];
+        for (names, said) in cases {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let told = describe_folder(&names);
+            assert!(told.contains(said), "{said}: {told}");
+            assert!(!told.contains("zip without"), "{told}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The file of `--config`: what a producer's build says each time.
+
+use std::fs;
+use std::path::Path;
+
+use clap::ValueEnum as _;
+use jiff::civil::Date;
+use toml::value::Datetime;
+use toml::{Table, Value};
+
+use super::{FailOn, parse_country};
+use crate::check::ensure_known_codes;
+use crate::cli::CommandFailure;
+
+/// What such a file may say.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct CheckSettings {
+    pub(super) fail_on: Option<FailOn>,
+    pub(super) ignore: Vec<String>,
+    pub(super) country: Option<[u8; 2]>,
+    pub(super) date: Option<Date>,
+}
+
+impl CheckSettings {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read or says something else; in words that name the file, the key and what to write.
+    pub(super) fn from_file(file: &Path) -> Result<CheckSettings, CommandFailure> {
+        let usage = |reason: String| CommandFailure::Usage(format!("{}: {reason}", file.display()));
+        let text = fs::read_to_string(file).map_err(|error| usage(error.to_string()))?;
+        CheckSettings::parse_toml(&text).map_err(usage)
+    }
+
+    fn parse_toml(text: &str) -> Result<CheckSettings, String> {
+        let table: Table = text.parse().map_err(|error| error_with_line(text, &error))?;
+        let mut settings = CheckSettings::default();
+        for (key, value) in &table {
+            let refused = |reason: String| format!("{key}: {reason}");
+            match key.as_str() {
+                "fail_on" => settings.fail_on = Some(parse_fail_on(value).map_err(refused)?),
+                "ignore" => settings.ignore = parse_ignored(value).map_err(refused)?,
+                "country" => settings.country = Some(country_for_check(value).map_err(refused)?),
+                "date" => settings.date = Some(parse_date(value).map_err(refused)?),
+                _ => {
+                    let known = "there are fail_on, ignore, country and date";
+                    return Err(refused(format!("no such setting; {known}")));
+                }
+            }
+        }
+        Ok(settings)
+    }
+}
+
+/// A fault of the TOML in one line, as all that is told.
+fn error_with_line(text: &str, fault: &toml::de::Error) -> String {
+    let before = fault.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
+    let words: Vec<&str> = fault.message().lines().map(str::trim).collect();
+    format!("line {line}: {}", words.join("; "))
+}
+
+fn parse_fail_on(value: &Value) -> Result<FailOn, String> {
+    let named = value.as_str().and_then(|name| FailOn::from_str(name, false).ok());
+    named.ok_or_else(|| {
+        format!(
+            "{value} is none of \"error\", \"warning\", \"info\" and \"never\"; write fail_on = \"warning\""
+        )
+    })
+}
+
+fn parse_ignored(value: &Value) -> Result<Vec<String>, String> {
+    let codes = value.as_array().and_then(|list| {
+        list.iter().map(|code| code.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+    });
+    let codes = codes.ok_or("a list of codes is due; write ignore = [\"unknown_file\"]")?;
+    ensure_known_codes(&codes)?;
+    Ok(codes)
+}
+
+fn country_for_check(value: &Value) -> Result<[u8; 2], String> {
+    let letters = value.as_str().map(parse_country);
+    let code = letters.unwrap_or_else(|| Err(format!("{value} is no country")));
+    code.map_err(|reason| format!("{reason}; write country = \"NO\""))
+}
+
+/// A day, as TOML has it or as a text.
+fn parse_date(value: &Value) -> Result<Date, String> {
+    let date = match value {
+        Value::Datetime(Datetime { date: Some(date), time: None, offset: None }) => {
+            Some(date.to_string())
+        }
+        Value::String(text) => Some(text.clone()),
+        _ => None,
+    };
+    let date = date.and_then(|text| text.parse().ok());
+    date.ok_or_else(|| format!("{value} is no day; write date = 2026-06-15"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_one_of_toml_or_a_text() {
+        for text in ["date = 2026-06-15", "date = \"2026-06-15\""] {
+            let settings = CheckSettings::parse_toml(text).unwrap();
+            assert_eq!(settings.date, Some(jiff::civil::date(2026, 6, 15)), "{text}");
+        }
+    }
+
+    #[test]
+    fn all_of_it_is_read() {
+        let text = "fail_on = \"warning\"\nignore = [\"unknown_file\"]\ncountry = \"no\"\n";
+        let expected = CheckSettings {
+            fail_on: Some(FailOn::Warning),
+            ignore: vec!["unknown_file".to_owned()],
+            country: Some(*b"NO"),
+            date: None,
+        };
+        assert_eq!(CheckSettings::parse_toml(text), Ok(expected));
+        assert_eq!(CheckSettings::parse_toml(""), Ok(CheckSettings::default()));
+    }
+
+    #[test]
+    fn what_is_wrong_names_the_key_and_what_to_write() {
+        for (text, words) in [
+            (
+                "date = 2026-06-15T08:00:00Z",
+                "date: 2026-06-15T08:00:00Z is no day; write date = 2026-06-15",
+            ),
+            ("date = \"today\"", "date: \"today\" is no day"),
+            ("date = 20260615", "date: 20260615 is no day"),
+            ("country = \"Norway\"", "country: a country is two letters of ISO 3166"),
+            ("country = 47", "country: 47 is no country; write country = \"NO\""),
+            (
+                "ignore = \"unknown_file\"",
+                "ignore: a list of codes is due; write ignore = [\"unknown_file\"]",
+            ),
+            (
+                "ignore = [\"unkown_file\"]",
+                "ignore: no report has the code \"unkown_file\"; did you mean",
+            ),
+            ("fail_on = \"errors\"", "fail_on: \"errors\" is none of"),
+            ("failon = 1", "failon: no such setting; there are fail_on,"),
+            ("date = ", "line 1"),
+        ] {
+            let told = CheckSettings::parse_toml(text).unwrap_err();
+            assert!(told.contains(words), "{text}: {told}");
+        }
+    }
+}

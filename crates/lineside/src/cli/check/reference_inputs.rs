@@ -1,0 +1,116 @@
+//! What stands on the command line beside what is looked at: what that is held against, and where reports go.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use lineside_formats::{Format, sniff_format};
+use lineside_validate::rules::gbfs;
+
+use super::{CheckArguments, CheckPlan, CheckSystemFiles, INPUT_BYTES_MAX, read_check_input};
+use crate::check::{NOT_REAL_TIME, format_label};
+use crate::cli::{
+    CommandFailure, convert::parse_siri_ids, input, input::AddressScope, input::redacted_name,
+    print,
+};
+
+/// Sees that the command makes sense as far as that can be told before anything is read.
+///
+/// # Errors
+/// If several inputs are standard input, or no folder can be where reports are to be written.
+pub(super) fn check_usage(arguments: &CheckArguments) -> Result<(), CommandFailure> {
+    let inputs = [&Some(arguments.input.clone()), &arguments.r#static, &arguments.previous];
+    if inputs.into_iter().filter(|input| input.as_deref() == Some("-")).count() > 1 {
+        let words = "-: standard input can be one of the input, --static and --previous only";
+        return Err(CommandFailure::Usage(words.to_owned()));
+    }
+    let output = arguments.output.as_deref().and_then(find_blocking_file);
+    output.map_or(Ok(()), |file| {
+        Err(CommandFailure::Usage(format!(
+            "--output: {} is a file, and reports are written into a folder",
+            file.display()
+        )))
+    })
+}
+
+/// The file that is where a folder is to be, or one of those above it.
+fn find_blocking_file(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|above| above.exists()).filter(|above| !above.is_dir())
+}
+
+/// Puts beside what is looked at what it is held against, if that is to the point.
+///
+/// # Errors
+/// If it is not, or cannot be read.
+pub(super) async fn add_reference_inputs(
+    arguments: &CheckArguments,
+    body: &Bytes,
+    plan: &mut CheckPlan,
+    reach: AddressScope,
+) -> Result<(), CommandFailure> {
+    let usage = |reason: &str| {
+        Err(CommandFailure::Usage(format!("{}: {reason}", redacted_name(&arguments.input))))
+    };
+    let format = sniff_format(body);
+    let is_real_time = format.is_some_and(Format::is_realtime);
+    if plan.schedule.is_some() && !is_real_time {
+        return usage(NOT_REAL_TIME);
+    }
+    if let Some(ids) = &arguments.ids {
+        if format != Some(Format::Siri) {
+            return usage("--ids is for SIRI");
+        }
+        if plan.schedule.is_none() {
+            return usage("--ids says how ids become those of a schedule: --static names that");
+        }
+        plan.ids = parse_siri_ids(ids)?;
+    }
+    let of_schedules =
+        [("--date", arguments.date.is_some()), ("--country", arguments.country.is_some())];
+    for (name, _) in of_schedules.iter().filter(|(_, is_given)| *is_given) {
+        if is_real_time || is_gbfs_system(body, &plan.files) {
+            print::print_failure(&format!("{name} is for schedules: no rule asks for it here"));
+        }
+    }
+    let Some(previous) = &arguments.previous else { return Ok(()) };
+    if is_gbfs_system(body, &plan.files) {
+        plan.files.before = read_previous_system(previous, reach).await?;
+    } else if let Some(format) = format.filter(|format| format.is_realtime()) {
+        let read = input::read_input(previous, INPUT_BYTES_MAX, reach).await?;
+        if let Some(other) =
+            sniff_format(&read).filter(|other| *other != format && *other != Format::Raw)
+        {
+            let words = format!(
+                "--previous {} is {}, and the message is {}",
+                redacted_name(previous),
+                format_label(other),
+                format_label(format)
+            );
+            return usage(&words);
+        }
+        plan.previous = Some(read);
+    } else {
+        return usage("--previous is for GTFS-Realtime, SIRI and GBFS");
+    }
+    Ok(())
+}
+
+/// Whether what was given is a GBFS system, or one of its files.
+fn is_gbfs_system(body: &Bytes, files: &CheckSystemFiles) -> bool {
+    !files.read.is_empty() || gbfs::detect_file_name(body).is_some()
+}
+
+/// The files of a system as it was some time before, or one of them.
+async fn read_previous_system(
+    input: &str,
+    reach: AddressScope,
+) -> Result<Vec<(String, Bytes)>, CommandFailure> {
+    let (body, files) = read_check_input(input, reach).await?;
+    if !files.read.is_empty() {
+        return Ok(files.read);
+    }
+    let name = gbfs::detect_file_name(&body);
+    let name = name.ok_or_else(|| {
+        CommandFailure::Usage(format!("{}: this is no file of GBFS", redacted_name(input)))
+    })?;
+    Ok(vec![(name.to_owned(), body)])
+}

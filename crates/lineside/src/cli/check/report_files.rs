@@ -1,0 +1,107 @@
+//! The folder that a report is written into.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::to_json_text;
+use crate::check::{CheckReport, UNREAD_FILE};
+use crate::cli::{CommandFailure, print};
+
+const REPORT: &str = "report.json";
+const PAGE: &str = "report.html";
+const PLACES: &str = "places.json";
+/// What is no fault of the data.
+const ERRORS: &str = "system_errors.json";
+/// What the reference calls it in that file where an input cannot be read.
+const NOT_READ: &str = "i_o_error";
+
+/// Writes all that a report is: all files of it, or none.
+///
+/// # Errors
+/// If a file cannot be written.
+pub(super) fn write_report_files(
+    checked: &CheckReport,
+    folder: &Path,
+) -> Result<(), CommandFailure> {
+    let files = [
+        (REPORT, to_json_text(&checked.to_json())?),
+        (PAGE, checked.render_html()),
+        (PLACES, to_json_text(&checked.places_json())?),
+        (UNREAD_FILE, to_json_text(&checked.unread_json())?),
+        (ERRORS, to_json_text(&checked.system_errors())?),
+    ];
+    let cannot = |path: &Path, error: &io::Error| {
+        CommandFailure::Unfinished(format!("{} cannot be written: {error}", path.display()))
+    };
+    fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
+    // Before anything of an earlier report, or of somebody else's, is written over.
+    for path in files.iter().map(|(name, _)| folder.join(name)) {
+        if fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
+            return Err(cannot(&path, &io::ErrorKind::IsADirectory.into()));
+        }
+    }
+    let part = |name: &str| folder.join(format!("{name}.part"));
+    let written = files.iter().try_for_each(|(name, text)| {
+        fs::write(part(name), text).map_err(|error| cannot(&folder.join(name), &error))
+    });
+    let mut ours = Vec::new();
+    let moved = written.and_then(|()| {
+        files.iter().try_for_each(|(name, _)| {
+            let path = folder.join(name);
+            fs::rename(part(name), &path).map_err(|error| cannot(&path, &error))?;
+            ours.push(path);
+            Ok(())
+        })
+    });
+    if moved.is_err() {
+        // Those that were not begun are not there.
+        files.iter().for_each(|(name, _)| _ = fs::remove_file(part(name)));
+        ours.iter().for_each(|path| _ = fs::remove_file(path));
+    }
+    moved
+}
+
+/// Leaves the reason why there is no report on `input`, in the shape in which the reference says so, and nothing of an earlier one:
+/// whoever takes up the folder would take that for today's. A folder without all files of a report has none of ours, and one that the
+/// input lies in is left as it is.
+pub(super) fn write_failure_reason(folder: &Path, input: &str, reason: &str) {
+    let of_report = [REPORT, PAGE, PLACES, UNREAD_FILE, ERRORS].map(|name| folder.join(name));
+    let holds_input = Path::new(input).ancestors().any(|above| is_same_path(above, folder));
+    // That of an earlier failure stands beside no report of ours.
+    let is_whole = |text: String| !text.contains(NOT_READ);
+    let has_report = of_report.iter().all(|path| path.is_file())
+        && fs::read_to_string(folder.join(ERRORS)).is_ok_and(is_whole);
+    if !holds_input && has_report {
+        for path in &of_report {
+            if let Err(error) = fs::remove_file(path) {
+                print::print_failure(&format!("{} is of an earlier look: {error}", path.display()));
+            }
+        }
+    }
+    let path = folder.join(ERRORS);
+    if holds_input && path.exists() {
+        return;
+    }
+    let said = json!({ "notices": [{
+        "code": NOT_READ,
+        "severity": "ERROR",
+        "totalNotices": 1,
+        "sampleNotices": [{ "message": reason }],
+    }] });
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, format!("{said:#}")));
+    if let Err(error) = written {
+        print::print_failure(&format!("{} cannot be written: {error}", path.display()));
+    }
+}
+
+/// Whether both are one folder, or one file. The empty path is the folder that one stands in.
+fn is_same_path(one: &Path, other: &Path) -> bool {
+    let full = |path: &Path| match path.as_os_str().is_empty() {
+        true => Path::new(".").canonicalize().ok(),
+        false => path.canonicalize().ok(),
+    };
+    full(one).is_some_and(|one| full(other) == Some(one))
+}

@@ -1,0 +1,192 @@
+//! What is converted: opened where it lies, or brought to the disk first.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use bytes::Bytes;
+use lineside_formats::{ConversionReport, gtfs, may_be_schedule};
+use lineside_ingest::{SourceLocation, fetch_into, pack_folder};
+
+use super::{CommandFailure, run_blocking};
+use crate::cli::{
+    gbfs_files,
+    input::{AddressScope, fetch_input, oneshot_config, real_clock, redacted_name},
+    print,
+};
+use crate::convert::{ConversionInput, DISCOVERY, REALTIME_BYTES_MAX, too_large_message};
+
+/// The bytes at a body's start by which it is told whether it may be a schedule.
+const START_BYTES: usize = 8 << 10;
+
+/// A file with the bytes of a file, a folder, an address or standard input. What is no file of its own is brought into
+/// one without a name among the temporary files, which is gone when it is closed.
+pub(super) async fn open_input(input: &str) -> Result<File, CommandFailure> {
+    let unfinished =
+        |reason: String| CommandFailure::Unfinished(format!("{}: {reason}", redacted_name(input)));
+    if input == "-" {
+        let spooled = run_blocking(|| DownloadSpool::spool_reader(&mut io::stdin().lock())).await?;
+        return spooled.map_err(|error| unfinished(error.to_string()));
+    }
+    let location =
+        SourceLocation::parse(input).map_err(|error| CommandFailure::Usage(error.to_string()))?;
+    let opened = match location {
+        SourceLocation::Http(_) => return download_schedule(location).await.map_err(unfinished),
+        SourceLocation::Replay { .. } => {
+            let body = fetch_input(location, REALTIME_BYTES_MAX, AddressScope::Anywhere)
+                .await
+                .map_err(unfinished)?;
+            run_blocking(move || DownloadSpool::spool_reader(&mut &*body)).await?
+        }
+        SourceLocation::Path(path) => run_blocking(move || open_path(&path)).await?,
+    };
+    opened.map_err(|error| unfinished(error.to_string()))
+}
+
+fn open_path(path: &Path) -> io::Result<File> {
+    if path.is_dir() { open_folder(path) } else { open_file(path) }
+}
+
+fn open_file(file: &Path) -> io::Result<File> {
+    let mut opened = File::open(file)?;
+    // A pipe is read once, from its beginning to its end.
+    if opened.metadata()?.is_file() { Ok(opened) } else { DownloadSpool::spool_reader(&mut opened) }
+}
+
+fn open_folder(folder: &Path) -> io::Result<File> {
+    // A system's folder is named by its discovery file.
+    let discovery = folder.join("gbfs.json");
+    if discovery.is_file() {
+        return File::open(discovery);
+    }
+    let mut file = tempfile::tempfile()?;
+    pack_folder(folder, max_schedule_bytes(), &mut file)?;
+    Ok(file)
+}
+
+async fn download_schedule(location: SourceLocation) -> Result<File, String> {
+    let file = tempfile::tempfile().map_err(|error| error.to_string())?;
+    let spool = DownloadSpool::for_file(file.try_clone().map_err(|error| error.to_string())?);
+    let config = oneshot_config(location, max_schedule_bytes())?;
+    let fetched = fetch_into(&config, real_clock(), Box::new(spool)).await;
+    fetched.map(|()| file).map_err(|failure| failure.detail)
+}
+
+/// No schedule is read that inflates to more, so none that is larger need be kept.
+fn max_schedule_bytes() -> u64 {
+    gtfs::DatasetLimits::default().total_bytes
+}
+
+/// A body on its way to the disk. It may be large only if it begins as a schedule does.
+struct DownloadSpool {
+    file: File,
+    start: Vec<u8>,
+    length: u64,
+}
+
+impl DownloadSpool {
+    fn for_file(file: File) -> DownloadSpool {
+        DownloadSpool { file, start: Vec::new(), length: 0 }
+    }
+
+    fn spool_reader(reader: &mut impl io::Read) -> io::Result<File> {
+        let mut spool = DownloadSpool::for_file(tempfile::tempfile()?);
+        io::copy(reader, &mut spool)?;
+        Ok(spool.file)
+    }
+}
+
+impl Write for DownloadSpool {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let room = START_BYTES.saturating_sub(self.start.len()).min(piece.len());
+        self.start.extend_from_slice(&piece[..room]);
+        self.length += piece.len() as u64;
+        if self.length > max_schedule_bytes() {
+            let most = max_schedule_bytes() >> 30;
+            return Err(io::Error::other(format!("larger than {most} GiB")));
+        }
+        if self.length > REALTIME_BYTES_MAX && !may_be_schedule(&self.start) {
+            return Err(io::Error::other(too_large_message()));
+        }
+        self.file.write_all(piece)?;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// The files of a GBFS system in its languages, if the body is a discovery file.
+pub(super) async fn read_system_input(
+    input: &str,
+    body: &Bytes,
+) -> Result<Option<ConversionInput>, CommandFailure> {
+    let read = gbfs_files::read_system(input, body, AddressScope::Anywhere).await?;
+    let Some(system) = read else { return Ok(None) };
+    let mut files = vec![(DISCOVERY.to_owned(), body.clone())];
+    files.extend(system.files);
+    let mut missing = ConversionReport::new();
+    for unread in system.unread {
+        if let Some(reason) = unread.reason {
+            print::print_note(&format!("{}: {reason}", unread.name));
+        }
+        missing.record_dropped("file", unread.why, Some(&*unread.name));
+    }
+    let others = system.others.into_iter().map(|other| (other.language, other.files)).collect();
+    Ok(Some(ConversionInput::System { files, language: system.language, others, missing }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_begins_as_a_schedule_may_be_large() {
+        let piece = vec![b' '; 1 << 20];
+        let fill = |start: &[u8]| {
+            let mut spool = DownloadSpool::for_file(tempfile::tempfile().unwrap());
+            spool.write_all(start).unwrap();
+            // Of a large body the beginning is on the disk already.
+            spool.length = REALTIME_BYTES_MAX - 1;
+            spool.write_all(&piece).map_err(|error| error.to_string())
+        };
+        assert_eq!(fill(b"PK\x03\x04"), Ok(()));
+        assert_eq!(fill(b"<?xml version=\"1.0\"?><PublicationDelivery>"), Ok(()));
+        assert_eq!(fill(b"<Siri>"), Err(too_large_message()));
+        assert!(fill(b"{").unwrap_err().contains("256 MiB"));
+    }
+
+    /// A message that goes on and on: its beginning, then one byte over and over. Counts what is taken of it.
+    struct Endless {
+        start: &'static [u8],
+        taken: u64,
+    }
+
+    impl io::Read for Endless {
+        fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
+            let n = self.start.len().min(piece.len());
+            let (now, later) = self.start.split_at(n);
+            piece[..n].copy_from_slice(now);
+            self.start = later;
+            piece[n..].fill(b'x');
+            self.taken += piece.len() as u64;
+            Ok(piece.len())
+        }
+    }
+
+    #[test]
+    fn a_text_of_a_gigabyte_is_refused_while_it_comes() {
+        for start in [
+            &b"<Siri xmlns=\"http://www.siri.org.uk/siri\"><ServiceDelivery><ProducerRef>"[..],
+            br#"{"header":{"gtfs_realtime_version":""#,
+        ] {
+            let stream = Endless { start, taken: 0 };
+            let mut gigabyte = io::Read::take(stream, 1_000_000_000);
+            let error = DownloadSpool::spool_reader(&mut gigabyte).unwrap_err();
+            assert_eq!(error.to_string(), too_large_message());
+            let taken = gigabyte.into_inner().taken;
+            assert!(taken <= REALTIME_BYTES_MAX + (1 << 20), "{taken}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Logs go to standard error; `RUST_LOG` chooses how much.
+
+use std::io;
+
+use tracing_subscriber::EnvFilter;
+
+use super::print;
+
+/// Starts logging for the process. Called once, by the commands that serve.
+pub(crate) fn start_logging() {
+    let filter =
+        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,lineside=info"));
+    let format = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        // A log in a file is read by other programs, which would stumble over colors.
+        .with_ansi(print::uses_colors(&io::stderr()))
+        .with_writer(io::stderr);
+    if format.try_init().is_err() {
+        tracing::debug!("logging was already started");
+    }
+}

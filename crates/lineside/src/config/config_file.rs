@@ -1,0 +1,584 @@
+//! The configuration file's own shape. A key that is not here is refused, not ignored.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_path_to_error::Segment;
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+use super::alerts::{AlertTable, SmtpTable};
+use super::client_access::{AdminTable, ApiTable, NamespaceTable, TokenTable};
+use super::converters::ConverterTable;
+use super::error::ConfigError;
+use super::external_validators::ExternalValidatorTable;
+use super::limits::LimitsTable;
+use super::polling::{BasicAuthTable, OAuth2Table};
+use super::siri::SiriTable;
+use super::site::SiteTable;
+use super::uploads::UploadsTable;
+use super::validation::ValidationTable;
+use super::value::{AddressText, CountText, DurationText, SecretText, SizeText};
+use crate::spelling::with_suggestion;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ConfigFile {
+    pub(super) server: ServerTable,
+    pub(super) limits: LimitsTable,
+    pub(super) token: Option<Spanned<TokenTable>>,
+    pub(super) api: ApiTable,
+    pub(super) admin: AdminTable,
+    pub(super) namespace: Vec<NamespaceTable>,
+    pub(super) keep: RetentionTable,
+    pub(super) visitors: UploadsTable,
+    pub(super) validation: ValidationTable,
+    pub(super) site: SiteTable,
+    pub(super) map: MapTable,
+    pub(super) import: ImportTable,
+    pub(super) converter: Vec<ConverterTable>,
+    pub(super) validator: Vec<ExternalValidatorTable>,
+    pub(super) feed: Vec<FeedTable>,
+    pub(super) alert: Vec<AlertTable>,
+    pub(super) smtp: Option<SmtpTable>,
+}
+
+/// The tables that a file may have, and whether there may be several of one.
+const TABLES: [(&str, bool); 17] = [
+    ("server", false),
+    ("limits", false),
+    ("token", false),
+    ("api", false),
+    ("admin", false),
+    ("namespace", true),
+    ("keep", false),
+    ("visitors", false),
+    ("validation", false),
+    ("site", false),
+    ("map", false),
+    ("import", false),
+    ("converter", true),
+    ("validator", true),
+    ("feed", true),
+    ("alert", true),
+    ("smtp", false),
+];
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ServerTable {
+    pub(super) listen: Option<Spanned<AddressText>>,
+    pub(super) public_url: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) trusted_proxies: Vec<Spanned<String>>,
+    pub(super) data_dir: Option<String>,
+    pub(super) drain: Option<Spanned<DurationText>>,
+    pub(super) client_name: Option<Spanned<String>>,
+    pub(super) private_consumers: bool,
+    pub(super) cross_origin: Option<bool>,
+    pub(super) tls: Option<TlsTable>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a [server.tls] table")]
+pub(super) struct TlsTable {
+    pub(super) cert: String,
+    pub(super) key: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RetentionTable {
+    pub(super) availability: Option<Spanned<DurationText>>,
+    pub(super) versions: Option<Spanned<CountText>>,
+    pub(super) versions_age: Option<Spanned<DurationText>>,
+    pub(super) reports: Option<Spanned<CountText>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct MapTable {
+    pub(super) style: Option<Spanned<String>>,
+    pub(super) pmtiles: Option<Spanned<String>>,
+    pub(super) origins: Vec<Spanned<String>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ImportTable {
+    pub(super) feeds: Option<Spanned<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a [[feed]] table")]
+pub(super) struct FeedTable {
+    pub(super) id: Spanned<String>,
+    pub(super) url: Spanned<String>,
+    pub(super) format: Option<Spanned<String>>,
+    pub(super) name: Option<Spanned<String>>,
+    pub(super) publisher: Option<Spanned<String>>,
+    pub(super) licence: Option<Spanned<String>>,
+    pub(super) theme: Option<Spanned<String>>,
+    pub(super) description: Option<Spanned<String>>,
+    #[serde(rename = "static")]
+    pub(super) static_feed: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) headers: BTreeMap<Spanned<String>, SecretText>,
+    #[serde(default)]
+    pub(super) query: BTreeMap<Spanned<String>, SecretText>,
+    pub(super) basic: Option<Spanned<BasicAuthTable>>,
+    pub(super) oauth2: Option<Spanned<OAuth2Table>>,
+    pub(super) siri: Option<Spanned<SiriTable>>,
+    pub(super) poll: Option<Spanned<DurationText>>,
+    pub(super) ttl: Option<Spanned<DurationText>>,
+    pub(super) rate: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) serial: bool,
+    pub(super) timeout: Option<Spanned<DurationText>>,
+    pub(super) max_bytes: Option<Spanned<SizeText>>,
+    pub(super) max_age: Option<Spanned<DurationText>>,
+    pub(super) late_after: Option<Spanned<DurationText>>,
+    pub(super) trip_late_after: Option<Spanned<DurationText>>,
+    /// Headers of replies with the feed's bytes; only the other kind of configuration has them.
+    #[serde(skip)]
+    pub(super) reply_headers: Vec<(Spanned<String>, String)>,
+}
+
+impl FeedTable {
+    /// A feed of which nothing else is said.
+    pub(super) fn for_url(id: Spanned<String>, url: Spanned<String>) -> Self {
+        Self {
+            id,
+            url,
+            format: None,
+            name: None,
+            publisher: None,
+            licence: None,
+            theme: None,
+            description: None,
+            static_feed: None,
+            headers: BTreeMap::new(),
+            query: BTreeMap::new(),
+            basic: None,
+            oauth2: None,
+            siri: None,
+            poll: None,
+            ttl: None,
+            rate: None,
+            serial: false,
+            timeout: None,
+            max_bytes: None,
+            max_age: None,
+            late_after: None,
+            trip_late_after: None,
+            reply_headers: Vec::new(),
+        }
+    }
+}
+
+/// A file as far as it has the shape, and what does not.
+#[derive(Debug, Default)]
+pub(super) struct ParsedConfig {
+    pub(super) file: ConfigFile,
+    /// What was left out, and why.
+    pub(super) errors: Vec<ConfigError>,
+    /// What was passed over and refuses nothing.
+    pub(super) warnings: Vec<ConfigError>,
+    /// For each feed that was kept, its number in the file.
+    pub(super) feed_numbers: Vec<usize>,
+    /// The same for namespaces.
+    pub(super) namespace_numbers: Vec<usize>,
+    /// The same for alerts.
+    pub(super) alert_numbers: Vec<usize>,
+    /// The same for converters.
+    pub(super) converter_numbers: Vec<usize>,
+    /// The same for validators.
+    pub(super) validator_numbers: Vec<usize>,
+    /// Whether all feeds were kept: without one, others seem to name a schedule that is not there.
+    pub(super) has_all_feeds: bool,
+    /// Whether all converters were: without one, feeds seem to have a format that nobody knows.
+    pub(super) has_all_converters: bool,
+}
+
+/// Reads the text into its shape. What does not fit is left out and told, so that one run tells
+/// everything.
+///
+/// # Errors
+/// The first thing that is not TOML, or what is wrong with a file of which nothing can be kept.
+pub(super) fn parse_toml(path: &Path, text: &str) -> Result<ParsedConfig, Vec<ConfigError>> {
+    let root = DeTable::parse(text).map_err(|error| {
+        vec![ConfigError::at_span(path, text, error.span(), "", to_single_line(error.message()))]
+    })?;
+    TomlReader::new(path, text, root).read_tables()
+}
+
+/// Complaints after which no more are looked for.
+const ERRORS_MAX: usize = 100;
+
+/// Where a value stands in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum KeyStep {
+    Key(String),
+    Index(usize),
+}
+
+struct TomlReader<'a> {
+    path: &'a Path,
+    text: &'a str,
+    root: Spanned<DeTable<'a>>,
+    errors: Vec<ConfigError>,
+    /// For each feed and namespace that is left, its number in the file.
+    lists: BTreeMap<&'static str, Vec<usize>>,
+    /// Keys that were left out, with the list that they were in and their table's number in the file.
+    left_out: Vec<(String, usize, String)>,
+    has_all_feeds: bool,
+    has_all_converters: bool,
+}
+
+impl<'a> TomlReader<'a> {
+    fn new(path: &'a Path, text: &'a str, root: Spanned<DeTable<'a>>) -> Self {
+        let numbers = |name: &str| match root.get_ref().get(name).map(Spanned::get_ref) {
+            Some(DeValue::Array(tables)) => (0..tables.len()).collect(),
+            _ => Vec::new(),
+        };
+        let lists = TABLES.iter().filter(|(_, is_list)| *is_list);
+        let lists = lists.map(|(name, _)| (*name, numbers(name))).collect();
+        let (errors, left_out) = (Vec::new(), Vec::new());
+        let (has_all_feeds, has_all_converters) = (true, true);
+        Self { path, text, root, errors, lists, left_out, has_all_feeds, has_all_converters }
+    }
+
+    fn read_tables(mut self) -> Result<ParsedConfig, Vec<ConfigError>> {
+        self.check_brackets();
+        while self.errors.len() < ERRORS_MAX {
+            // What was read is taken apart by reading: a file is small.
+            let tables = toml::Deserializer::from(self.root.clone());
+            match serde_path_to_error::deserialize(tables) {
+                Ok(file) => {
+                    let Self { errors, mut lists, has_all_feeds, has_all_converters, .. } = self;
+                    let mut numbers = |list| lists.remove(list).unwrap_or_default();
+                    let (feed_numbers, namespace_numbers) = (numbers("feed"), numbers("namespace"));
+                    let (alert_numbers, converter_numbers) =
+                        (numbers("alert"), numbers("converter"));
+                    let validator_numbers = numbers("validator");
+                    return Ok(ParsedConfig {
+                        file,
+                        errors,
+                        warnings: Vec::new(),
+                        feed_numbers,
+                        namespace_numbers,
+                        alert_numbers,
+                        converter_numbers,
+                        validator_numbers,
+                        has_all_feeds,
+                        has_all_converters,
+                    });
+                }
+                Err(error) => {
+                    let steps = key_steps(error.path());
+                    self.add_error(&steps, error.inner());
+                    if !self.remove_value(&steps) {
+                        break;
+                    }
+                }
+            }
+        }
+        Err(self.errors)
+    }
+
+    /// One pair of brackets too few or too many gets its own words.
+    fn check_brackets(&mut self) {
+        for (name, is_list) in TABLES {
+            let Some(value) = self.root.get_ref().get(name) else { continue };
+            let wanted = match (value.get_ref(), is_list) {
+                (DeValue::Table(_), false) | (DeValue::Array(_), true) => continue,
+                (_, false) => format!("expected one table: write [{name}]"),
+                (_, true) => format!("expected a list of tables: write [[{name}]]"),
+            };
+            let error =
+                ConfigError::at_span(self.path, self.text, Some(value.span()), name, wanted);
+            self.errors.push(error);
+            self.root.get_mut().remove(name);
+            self.note_removed_table(name);
+        }
+    }
+
+    fn add_error(&mut self, steps: &[KeyStep], error: &toml::de::Error) {
+        if let [KeyStep::Key(name), KeyStep::Index(index)] = steps {
+            let number = self.table_number(name, *index);
+            let is_known = |(list, table, key): &(String, usize, String)| {
+                list == name
+                    && *table == number
+                    && error.message() == format!("missing field `{key}`")
+            };
+            // It is there, and was complained of already.
+            if self.left_out.iter().any(is_known) {
+                return;
+            }
+        }
+        let key = self.key_at(steps);
+        let reason = with_suggestion(to_single_line(error.message()));
+        self.errors.push(ConfigError::at_span(self.path, self.text, error.span(), key, reason));
+    }
+
+    /// The key as the operator would name it, feeds by their number in the file.
+    fn key_at(&self, steps: &[KeyStep]) -> String {
+        let mut key = String::new();
+        for (depth, step) in steps.iter().enumerate() {
+            match step {
+                KeyStep::Key(name) if depth == 0 => key.push_str(name),
+                KeyStep::Key(name) => key.extend([".", name]),
+                KeyStep::Index(index) => {
+                    let index = if depth == 1 { self.table_number(&key, *index) } else { *index };
+                    key.push_str(&format!("[{index}]"));
+                }
+            }
+        }
+        key
+    }
+
+    /// The number in the file of the table that is now at `index` of a list.
+    fn table_number(&self, list: &str, index: usize) -> usize {
+        let numbers = self.lists.get(list);
+        numbers.and_then(|numbers| numbers.get(index)).copied().unwrap_or(index)
+    }
+
+    /// Takes what stands there out of the file. Tells whether there was anything.
+    fn remove_value(&mut self, steps: &[KeyStep]) -> bool {
+        let [KeyStep::Key(name), rest @ ..] = steps else { return false };
+        let number = match rest {
+            [KeyStep::Index(index), ..] => self.table_number(name, *index),
+            _ => 0,
+        };
+        let root = self.root.get_mut();
+        let Some(value) = root.get_mut(name.as_str()) else { return false };
+        match (value.get_mut(), rest) {
+            (DeValue::Table(table), [KeyStep::Key(key), ..]) => {
+                table.remove(key.as_str()).is_some()
+            }
+            (DeValue::Array(tables), [KeyStep::Index(index), KeyStep::Key(key), ..]) => {
+                let Some(DeValue::Table(table)) = tables.get_mut(*index).map(Spanned::get_mut)
+                else {
+                    return false;
+                };
+                self.left_out.push((name.clone(), number, key.clone()));
+                table.remove(key.as_str()).is_some()
+            }
+            (DeValue::Array(tables), [KeyStep::Index(index)]) if *index < tables.len() => {
+                let mut others = DeArray::new();
+                for (_, table) in tables.iter().enumerate().filter(|(number, _)| number != index) {
+                    others.push(table.clone());
+                }
+                *tables = others;
+                if let Some(numbers) = self.lists.get_mut(name.as_str()) {
+                    numbers.remove(*index);
+                }
+                self.note_removed_table(name);
+                true
+            }
+            _ => root.remove(name.as_str()).is_some(),
+        }
+    }
+}
+
+impl TomlReader<'_> {
+    /// A table of a list is gone.
+    fn note_removed_table(&mut self, list: &str) {
+        self.has_all_feeds &= list != "feed";
+        self.has_all_converters &= list != "converter";
+    }
+}
+
+/// The place of a value, without what `Spanned` adds to it.
+fn key_steps(path: &serde_path_to_error::Path) -> Vec<KeyStep> {
+    let step = |segment: &Segment| match segment {
+        Segment::Seq { index } => Some(KeyStep::Index(*index)),
+        Segment::Map { key } if !key.is_empty() && !key.starts_with('$') => {
+            Some(KeyStep::Key(key.clone()))
+        }
+        _ => None,
+    };
+    path.iter().filter_map(step).collect()
+}
+
+/// A message in TOML's words instead of the reader's.
+fn to_single_line(message: &str) -> String {
+    let line = message.lines().map(str::trim).collect::<Vec<_>>().join("; ");
+    line.replace("invalid type: map", "invalid type: table")
+        .replace("expected a sequence", "expected a list, such as [\"a\", \"b\"]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FEED: &str = "[[feed]]\nid = \"a\"\nurl = \"b\"\n";
+
+    #[track_caller]
+    fn check_refused(text: &str, expect: &str) {
+        check_all_refused(text, &[expect]);
+    }
+
+    #[track_caller]
+    fn check_all_refused(text: &str, expect: &[&str]) {
+        let errors = match parse_toml(Path::new("lineside.toml"), text) {
+            Ok(parsed) => parsed.errors,
+            Err(errors) => errors,
+        };
+        let said: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(said, expect);
+    }
+
+    #[test]
+    fn what_is_not_toml_is_refused_with_its_line() {
+        check_refused(
+            "[server]\nlisten = ",
+            "lineside.toml line 2: string values must be quoted, expected literal string",
+        );
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_the_known_ones() {
+        check_refused(
+            "\n[server]\nlisen = \"127.0.0.1:1\"\n",
+            "lineside.toml line 3, server.lisen: unknown field `lisen`, did you mean `listen`?",
+        );
+        check_refused(
+            "[map]\nzoom = \"x\"",
+            "lineside.toml line 2, map.zoom: unknown field `zoom`, expected one of \
+             `style`, `pmtiles`, `origins`",
+        );
+        check_refused(
+            "[judge]\nto = \"x\"\n",
+            "lineside.toml line 1, judge: unknown field `judge`, expected one of `server`, `limits`, \
+             `token`, `api`, `admin`, `namespace`, `keep`, `visitors`, `validation`, `site`, `map`, `import`, `converter`, \
+             `validator`, `feed`, `alert`, `smtp`",
+        );
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_kind_is_refused_with_what_is_expected() {
+        let duration = "expected a duration as text, such as \"15s\", \"5m\" or \"1h30m\"";
+        check_refused(
+            &format!("{FEED}{FEED}poll = 15\n"),
+            &format!("lineside.toml line 7, feed[1].poll: invalid type: integer `15`, {duration}"),
+        );
+        check_refused(
+            "[server]\ndrain = \"soon\"\n",
+            &format!(
+                "lineside.toml line 2, server.drain: invalid value: string \"soon\", {duration}"
+            ),
+        );
+        check_refused(
+            &format!("{FEED}format = 3\n"),
+            "lineside.toml line 4, feed[0].format: invalid type: integer `3`, expected a string",
+        );
+        check_refused(
+            "[limits]\nconnections = \"many\"\n",
+            "lineside.toml line 2, limits.connections: invalid type: string \"many\", expected a \
+             whole number from 1 to 10000000",
+        );
+        check_refused(
+            "[limits]\nconnections = -1\n",
+            "lineside.toml line 2, limits.connections: invalid value: integer `-1`, expected a whole \
+             number from 1 to 10000000",
+        );
+        check_refused(
+            "[server]\nlisten = 80\n",
+            "lineside.toml line 2, server.listen: invalid type: integer `80`, expected an address \
+             and port, such as \"127.0.0.1:8080\"",
+        );
+        check_refused(
+            "[map]\norigins = {}\n",
+            "lineside.toml line 2, map.origins: invalid type: table, expected a list, such as \
+             [\"a\", \"b\"]",
+        );
+    }
+
+    #[test]
+    fn brackets_too_few_or_too_many_are_told() {
+        check_refused(
+            "[feed]\nid = \"a\"\nurl = \"b\"\n",
+            "lineside.toml line 1, feed: expected a list of tables: write [[feed]]",
+        );
+        check_refused(
+            "feed = 3",
+            "lineside.toml line 1, feed: expected a list of tables: write [[feed]]",
+        );
+        check_refused(
+            "[[server]]\ndrain = \"1s\"\n",
+            "lineside.toml line 1, server: expected one table: write [server]",
+        );
+        check_refused(
+            "feed = [1]",
+            "lineside.toml line 1, feed[0]: invalid type: integer `1`, expected a [[feed]] table",
+        );
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_at_once() {
+        let duration = "expected a duration as text, such as \"15s\", \"5m\" or \"1h30m\"";
+        check_all_refused(
+            "[[feed]]\nid = 1\nurl = \"b\"\n[[feed]]\nid = \"b\"\nurl = \"c\"\nmax_bytes = \
+             \"lots\"\nlate_after = \"x\"\ntimeout = 3\npol = \"1s\"\n",
+            &[
+                "lineside.toml line 2, feed[0].id: invalid type: integer `1`, expected a string",
+                &format!(
+                    "lineside.toml line 8, feed[1].late_after: invalid value: string \"x\", {duration}"
+                ),
+                "lineside.toml line 7, feed[1].max_bytes: invalid value: string \"lots\", expected a \
+                 size, such as 65536, \"256KiB\" or \"64MiB\"",
+                "lineside.toml line 10, feed[1].pol: unknown field `pol`, did you mean `poll`?",
+                &format!(
+                    "lineside.toml line 9, feed[1].timeout: invalid type: integer `3`, {duration}"
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_namespace_that_is_left_out_leaves_the_others_their_numbers() {
+        check_all_refused(
+            "[[namespace]]\nhistory_size = 3\n[[namespace]]\nprefix = \"app/\"\npublish = \"me\"\n\
+             [api]\nkey = 3\n[token]\nhmac = \"x\"\nkid = \"y\"\n",
+            &[
+                "lineside.toml line 7, api.key: invalid type: integer `3`, expected text, { env = \
+                 \"NAME\" } or { file = \"path\" }",
+                "lineside.toml line 1, namespace[0]: missing field `prefix`",
+                "lineside.toml line 5, namespace[1].publish: unknown variant `me`, expected one of \
+                 `anyone`, `users`, `nobody`",
+                "lineside.toml line 10, token.kid: unknown field `kid`, expected one of `hmac`, \
+                 `public_key`, `issuer`, `audience`, `anonymous`",
+            ],
+        );
+    }
+
+    #[test]
+    fn complaints_end() {
+        let many = format!("{FEED}poll = 3\n").repeat(ERRORS_MAX + 1);
+        let errors = parse_toml(Path::new("lineside.toml"), &many).unwrap_err();
+        assert_eq!(errors.len(), ERRORS_MAX);
+    }
+
+    #[test]
+    fn a_secret_is_a_text_or_says_where_it_is() {
+        check_refused(
+            &format!("{FEED}headers = {{ Key = {{ envv = \"X\" }} }}\n"),
+            "lineside.toml line 4, feed[0].headers: unknown field `envv`, did you mean `env`?",
+        );
+        check_refused(
+            &format!("{FEED}query = {{ key = 3 }}\n"),
+            "lineside.toml line 4, feed[0].query: invalid type: integer `3`, expected text, { env \
+             = \"NAME\" } or { file = \"path\" }",
+        );
+    }
+
+    #[test]
+    fn a_missing_key_is_named() {
+        check_refused(
+            "[[feed]]\nid = \"a\"\n",
+            "lineside.toml line 1, feed[0]: missing field `url`",
+        );
+    }
+}

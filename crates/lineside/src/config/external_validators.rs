@@ -1,0 +1,164 @@
+//! `[[validator]]`: the operator's own programs that say what is wrong with schedules, beside what we say.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_formats::Format;
+use lineside_ingest::ExternalProgram;
+use serde::Deserialize;
+use smol_str::SmolStr;
+use toml::Spanned;
+
+use super::converters::ProgramLimits;
+use super::resolve::{ConfigChecker, expected_message};
+use super::value::{DurationText, SizeText};
+
+/// Validators of one file: each looks at each version of its format.
+const VALIDATORS_MAX: usize = 20;
+const MAY_TAKE: ProgramLimits = ProgramLimits {
+    timeouts: Duration::from_secs(1)..=Duration::from_secs(86_400),
+    timeout: Duration::from_secs(10 * 60),
+    // Address space, of which Java reserves much more than it uses.
+    memory: 4 << 30,
+};
+/// What they look at: what has versions, each of which is one body.
+const LOOKED_AT: [Format; 2] = [Format::Gtfs, Format::Netex];
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a [[validator]] table")]
+pub(super) struct ExternalValidatorTable {
+    name: Spanned<String>,
+    format: Spanned<String>,
+    command: Spanned<Vec<String>>,
+    timeout: Option<Spanned<DurationText>>,
+    memory: Option<Spanned<SizeText>>,
+}
+
+/// `[[validator]]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExternalValidatorConfig {
+    /// What it is called on pages and in the API.
+    pub name: SmolStr,
+    /// Of which format it is given each new version.
+    pub format: Format,
+    /// What is run.
+    pub program: ExternalProgram,
+}
+
+impl ConfigChecker<'_> {
+    pub(super) fn check_external_validators(
+        &mut self,
+        tables: Vec<ExternalValidatorTable>,
+        numbers: &[usize],
+    ) -> Vec<Arc<ExternalValidatorConfig>> {
+        if let Some(extra) = tables.get(VALIDATORS_MAX) {
+            let reason = format!("more than {VALIDATORS_MAX} validators");
+            self.add_error(&extra.name, "validator", reason);
+        }
+        let mut validators: Vec<Arc<ExternalValidatorConfig>> = Vec::new();
+        for (number, table) in numbers.iter().zip(tables) {
+            let key = format!("validator[{number}]");
+            if validators.iter().any(|other| other.name == table.name.get_ref().as_str()) {
+                let reason =
+                    format!("another validator is called {:?} already", table.name.get_ref());
+                self.add_error(&table.name, &format!("{key}.name"), reason);
+            }
+            validators.push(Arc::new(self.check_external_validator(&key, table)));
+        }
+        validators
+    }
+
+    fn check_external_validator(
+        &mut self,
+        key: &str,
+        table: ExternalValidatorTable,
+    ) -> ExternalValidatorConfig {
+        let ExternalValidatorTable { name, format, command, timeout, memory } = table;
+        self.check_own_name(&format!("{key}.name"), &name);
+        let known = Format::from_name(format.get_ref()).filter(|format| LOOKED_AT.contains(format));
+        if known.is_none() {
+            let reason = match Format::from_name(format.get_ref()) {
+                Some(Format::Gbfs) => {
+                    "a GBFS system is many files, and a program is given one".to_owned()
+                }
+                Some(format) if format.is_realtime() => {
+                    "real time has a new message with each poll, and no program is started for each"
+                        .to_owned()
+                }
+                _ => expected_message("\"gtfs\" or \"netex\"", format.get_ref()),
+            };
+            self.add_error(&format, &format!("{key}.format"), reason);
+        }
+        let program = self.check_program(key, (command, timeout, memory), &MAY_TAKE);
+        ExternalValidatorConfig {
+            name: SmolStr::new(name.get_ref()),
+            format: known.unwrap_or(Format::Gtfs),
+            program,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::Config;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        Config::parse(Path::new("/etc/lineside/lineside.toml"), text)
+            .map_err(|errors| errors.to_string())
+    }
+
+    #[test]
+    fn each_key_is_taken() {
+        let text = "[[validator]]\nname = \"canonical\"\nformat = \"gtfs\"\n\
+            command = [\"java\", \"-jar\", \"{config_dir}/v.jar\", \"-i\", \"{input}\", \"-o\", \"{output}\"]\n\
+            [[validator]]\nname = \"profile\"\nformat = \"netex\"\ncommand = [\"./check\"]\n\
+            timeout = \"1d\"\nmemory = \"64MiB\"\n";
+        let config = parse(text).unwrap();
+        let [canonical, profile] = &config.validators[..] else {
+            panic!("{:?}", config.validators)
+        };
+        assert_eq!((canonical.name.as_str(), canonical.format), ("canonical", Format::Gtfs));
+        assert_eq!(canonical.program.command[2], "/etc/lineside/v.jar");
+        assert_eq!(
+            (canonical.program.timeout, canonical.program.memory),
+            (MAY_TAKE.timeout, MAY_TAKE.memory)
+        );
+        assert_eq!(profile.format, Format::Netex);
+        assert_eq!(profile.program.command, ["/etc/lineside/check"]);
+        assert_eq!(
+            (profile.program.timeout, profile.program.memory),
+            (Duration::from_secs(86_400), 64 << 20)
+        );
+        let faults: Vec<String> = config.warnings().collect();
+        assert!(faults.iter().any(|it| it.starts_with("validator[1].command: ")), "{faults:?}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_by_its_key() {
+        let one = |keys: &str| format!("[[validator]]\n{keys}\n");
+        let good = one("name = \"a\"\nformat = \"gtfs\"\ncommand = [\"cat\"]");
+        for (text, says) in [
+            (good.replace("\"a\"", "\"A b\""), "line 2, validator[0].name: expected 1 to 40"),
+            (good.repeat(2), "line 6, validator[1].name: another validator is called \"a\""),
+            (good.replace("gtfs", "siri"), "line 3, validator[0].format: real time has"),
+            (good.replace("gtfs", "gtfs-rt"), "line 3, validator[0].format: real time has"),
+            (good.replace("gtfs", "gbfs"), "line 3, validator[0].format: a GBFS system is many"),
+            (good.replace("gtfs", "hafas"), "validator[0].format: expected \"gtfs\" or \"netex\""),
+            (good.replace("[\"cat\"]", "[]"), "line 4, validator[0].command: expected a program"),
+            (format!("{good}timeout = \"2d\"\n"), "validator[0].timeout: 2d is out of range"),
+            (format!("{good}memory = 1\n"), "validator[0].memory: 1 is out of range"),
+            (format!("{good}from = \"x\"\n"), "validator[0].from: unknown field `from`"),
+            (good.replace("name = \"a\"\n", ""), "validator[0]: missing field `name`"),
+            (good.replace("[[validator]]", "[validator]"), "validator: expected a list of tables"),
+        ] {
+            let refused = parse(&text).unwrap_err();
+            assert!(refused.contains(says) && refused.lines().count() == 1, "{says}: {refused}");
+        }
+        let many: String =
+            (0..=VALIDATORS_MAX).map(|n| good.replace("\"a\"", &format!("\"a{n}\""))).collect();
+        assert!(parse(&many).unwrap_err().contains("more than 20 validators"));
+    }
+}

@@ -1,0 +1,204 @@
+//! What a `[[feed]]` says about how its producer is asked: how often, and as whom.
+
+use lineside_ingest::{BasicAuth, OAuth2Client, RequestRate};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::config_file::FeedTable;
+use super::resolve::{ConfigChecker, expected_message};
+use super::value::SecretText;
+
+/// `basic = { user, password }`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "{ user = \"…\", password = \"…\" }")]
+pub(super) struct BasicAuthTable {
+    user: Spanned<String>,
+    password: Spanned<SecretText>,
+}
+
+/// `oauth2 = { token_url, client_id, client_secret, scope, audience }`.
+#[derive(Debug, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "{ token_url = \"…\", client_id = \"…\", client_secret = \"…\" }"
+)]
+pub(super) struct OAuth2Table {
+    token_url: Spanned<String>,
+    client_id: Spanned<String>,
+    client_secret: Spanned<SecretText>,
+    scope: Option<Spanned<String>>,
+    audience: Option<Spanned<String>>,
+}
+
+impl ConfigChecker<'_> {
+    pub(super) fn check_rate(
+        &mut self,
+        key: &str,
+        text: Option<Spanned<String>>,
+    ) -> Option<RequestRate> {
+        let text = text?;
+        match RequestRate::parse(text.get_ref()) {
+            Ok(rate) => Some(rate),
+            Err(error) => {
+                self.add_error(&text, key, format!("{error}, not {:?}", text.get_ref()));
+                None
+            }
+        }
+    }
+
+    /// Two ways to say who asks would leave open which one counts.
+    pub(super) fn check_one_credential(&mut self, key: &str, table: &FeedTable) {
+        let is_authorization =
+            |name: &&Spanned<String>| name.get_ref().eq_ignore_ascii_case("authorization");
+        let header = table.headers.keys().find(is_authorization);
+        let reason = "a feed has one of basic, oauth2 and a header Authorization";
+        match (&table.basic, &table.oauth2, header) {
+            (Some(_), Some(oauth2), _) => self.add_error(oauth2, &format!("{key}.oauth2"), reason),
+            (None, None, _) | (_, _, None) => {}
+            (_, _, Some(header)) => self.add_error(header, &format!("{key}.headers"), reason),
+        }
+    }
+
+    pub(super) fn check_basic_auth(
+        &mut self,
+        key: &str,
+        table: Option<Spanned<BasicAuthTable>>,
+    ) -> Option<BasicAuth> {
+        let BasicAuthTable { user, password } = table?.into_inner();
+        let password = self.check_secret(&format!("{key}.password"), &password);
+        if user.get_ref().contains(':') {
+            let reason = "a user of basic authentication has no colon in its name";
+            self.add_error(&user, &format!("{key}.user"), reason);
+        }
+        let user = self.check_short_text(&format!("{key}.user"), Some(user))?;
+        Some(BasicAuth { user, password: password? })
+    }
+
+    pub(super) fn check_oauth2(
+        &mut self,
+        key: &str,
+        table: Option<Spanned<OAuth2Table>>,
+    ) -> Option<OAuth2Client> {
+        let OAuth2Table { token_url, client_id, client_secret, scope, audience } =
+            table?.into_inner();
+        let token_url = self.check_web_url(&format!("{key}.token_url"), &token_url);
+        if client_id.get_ref().is_empty() {
+            let reason = expected_message("the name of a client", "");
+            self.add_error(&client_id, &format!("{key}.client_id"), reason);
+        }
+        let client_id = self.check_short_text(&format!("{key}.client_id"), Some(client_id));
+        let client_secret = self.check_secret(&format!("{key}.client_secret"), &client_secret);
+        let scope = self.check_short_text(&format!("{key}.scope"), scope);
+        let audience = self.check_short_text(&format!("{key}.audience"), audience);
+        Some(OAuth2Client {
+            token_url: token_url?,
+            client_id: client_id?,
+            client_secret: client_secret?,
+            scope,
+            audience,
+        })
+    }
+
+    /// What producers see as `User-Agent` and `ET-Client-SubscriptionName`.
+    pub(super) fn check_user_agent(&mut self, text: Option<Spanned<String>>) -> Option<String> {
+        let text = text?;
+        let is_plain = text.get_ref().bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
+        let is_short = (1..=CLIENT_NAME_CHARS_MAX).contains(&text.get_ref().len());
+        if !is_plain || !is_short || text.get_ref().trim() != text.get_ref() {
+            let what = format!(
+                "1 to {CLIENT_NAME_CHARS_MAX} characters of ASCII, such as \"company-application\""
+            );
+            self.add_error(&text, "server.client_name", expected_message(&what, text.get_ref()));
+        }
+        Some(text.into_inner())
+    }
+}
+
+/// It stands in every request.
+const CLIENT_NAME_CHARS_MAX: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::Config;
+
+    fn parse(keys: &str) -> Result<Config, String> {
+        let text = format!("[[feed]]\nid = \"a\"\nurl = \"https://a.example/x.pb\"\n{keys}\n");
+        Config::parse(Path::new("lineside.toml"), &text).map_err(|errors| errors.to_string())
+    }
+
+    #[track_caller]
+    fn check_refused(keys: &str, says: &str) {
+        assert_eq!(parse(keys).unwrap_err(), format!("lineside.toml line 4, {says}"), "{keys}");
+    }
+
+    #[test]
+    fn how_a_producer_is_asked_is_read() {
+        let keys = "ttl = \"30s\"\nrate = \"4/min\"\nserial = true\n\
+                    oauth2 = { token_url = \"https://b.example/token\", client_id = \"me\", \
+                    client_secret = \"s3cret\", scope = \"read\", audience = \"c\" }";
+        let config = parse(keys).unwrap();
+        let feed = &config.feeds[0];
+        assert_eq!(feed.ttl, Some(std::time::Duration::from_secs(30)));
+        assert_eq!(feed.rate.map(|rate| rate.to_string()).as_deref(), Some("4/min"));
+        assert!(feed.serial);
+        let oauth2 = feed.oauth2.as_ref().unwrap();
+        assert_eq!(oauth2.client_secret.reveal(), "s3cret");
+        assert!(!format!("{config:?}").contains("s3cret"));
+        let config = parse("basic = { user = \"me\", password = \"s3cret\" }").unwrap();
+        assert_eq!(config.feeds[0].basic.as_ref().unwrap().password.reveal(), "s3cret");
+        assert!(!format!("{config:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_it_is_told_by_key_and_without_secrets() {
+        check_refused(
+            "rate = \"4/week\"",
+            "feed[0].rate: expected a rate: 1 to 1000 requests per s, min, h or day, or per several \
+             of them, such as \"4/min\" or \"1/10min\", not \"4/week\"",
+        );
+        check_refused("ttl = \"8d\"", "feed[0].ttl: 8d is out of range: expected 1s to 7d");
+        check_refused(
+            "serial = 1",
+            "feed[0].serial: invalid type: integer `1`, expected a boolean",
+        );
+        check_refused(
+            "basic = { user = \"a:b\", password = \"s3cret\" }",
+            "feed[0].basic.user: a user of basic authentication has no colon in its name",
+        );
+        check_refused(
+            "basic = { user = \"a\", password = { env = \"LINESIDE_TEST_NOT_SET\" } }",
+            "feed[0].basic.password: environment variable LINESIDE_TEST_NOT_SET is not set",
+        );
+        check_refused("basic = { user = \"a\" }", "feed[0].basic: missing field `password`");
+        check_refused(
+            "oauth2 = { token_url = \"b\", client_id = \"c\", client_secret = \"d\" }",
+            "feed[0].oauth2.token_url: expected an http(s) URL, not \"b\"",
+        );
+        check_refused(
+            "oauth2 = { token_url = \"b\", client_id = \"c\", client_secret = \"d\", scopes = \"e\" }",
+            "feed[0].oauth2.scopes: unknown field `scopes`, did you mean `scope`?",
+        );
+        check_refused(
+            "headers = { authorization = \"x\" }\nbasic = { user = \"a\", password = \"b\" }",
+            "feed[0].headers: a feed has one of basic, oauth2 and a header Authorization",
+        );
+    }
+
+    #[test]
+    fn the_client_name_is_one_that_a_header_can_carry() {
+        let parse = |name: &str| {
+            let text = format!("[server]\nclient_name = {name:?}\n");
+            Config::parse(Path::new("lineside.toml"), &text).map_err(|errors| errors.to_string())
+        };
+        assert_eq!(parse("acme-lineside").unwrap().server.client_name, "acme-lineside");
+        for bad in ["", "é", "a\nb", " a", &"x".repeat(101)] {
+            let error = parse(bad).unwrap_err();
+            assert!(
+                error.starts_with("lineside.toml line 2, server.client_name: expected"),
+                "{error}"
+            );
+        }
+    }
+}

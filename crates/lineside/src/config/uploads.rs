@@ -1,0 +1,71 @@
+//! `[visitors]`: what visitors may have validated at `/validate`.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::resolve::ConfigChecker;
+use super::value::{DurationText, SizeText};
+
+const MAX_BYTES: RangeInclusive<u64> = 1024..=(2 << 30);
+const TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(60 * 60);
+/// With less the program does not even start.
+const MEMORY: RangeInclusive<u64> = (256 << 20)..=(1 << 40);
+const KEEP: RangeInclusive<Duration> =
+    Duration::from_secs(60)..=Duration::from_secs(31 * 24 * 60 * 60);
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct UploadsTable {
+    enabled: Option<bool>,
+    max_bytes: Option<Spanned<SizeText>>,
+    timeout: Option<Spanned<DurationText>>,
+    memory: Option<Spanned<SizeText>>,
+    keep: Option<Spanned<DurationText>>,
+}
+
+/// `[visitors]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UploadsConfig {
+    /// Whether visitors may bring anything at all.
+    pub enabled: bool,
+    /// The largest file that is taken, in bytes.
+    pub max_bytes: u64,
+    /// How long it may take to look at one.
+    pub timeout: Duration,
+    /// Address space of the process that looks at it, in bytes.
+    pub memory: u64,
+    /// How long a report is kept.
+    pub keep: Duration,
+}
+
+impl Default for UploadsConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            max_bytes: 100 << 20,
+            timeout: Duration::from_secs(120),
+            memory: 4 << 30,
+            keep: Duration::from_secs(24 * 60 * 60),
+        }
+    }
+}
+
+impl ConfigChecker<'_> {
+    pub(super) fn check_uploads(&mut self, table: UploadsTable) -> UploadsConfig {
+        let usual = UploadsConfig::default();
+        let max_bytes = self.check_size("visitors.max_bytes", &table.max_bytes, MAX_BYTES);
+        let timeout = self.check_duration("visitors.timeout", table.timeout, TIMEOUT);
+        let memory = self.check_size("visitors.memory", &table.memory, MEMORY);
+        let keep = self.check_duration("visitors.keep", table.keep, KEEP);
+        UploadsConfig {
+            enabled: table.enabled.unwrap_or(usual.enabled),
+            max_bytes: max_bytes.unwrap_or(usual.max_bytes),
+            timeout: timeout.unwrap_or(usual.timeout),
+            memory: memory.unwrap_or(usual.memory),
+            keep: keep.unwrap_or(usual.keep),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! A GBFS system of one version as one of another, and as places for a map.
+
+mod geojson_map;
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use lineside_formats::{
+    ConversionReport, Format, Problem, Problems,
+    gbfs::{
+        self, FileContent, FileHeader, FileKind, FileLimits, GbfsFile, GbfsVersion, decode_file,
+        encode_discovery, encode_file, output_name,
+    },
+};
+
+use super::{ConversionError, ConversionOutput, ConversionTarget, Named};
+
+/// The language of a system that does not say it.
+const LANGUAGE_USUAL: &str = "en";
+/// The discovery file.
+pub(crate) const DISCOVERY: &str = "gbfs";
+
+/// A system as it was read.
+struct GbfsSystem {
+    language: String,
+    files: BTreeMap<FileKind, GbfsFile>,
+    problems: Problems,
+    losses: ConversionReport,
+}
+
+pub(super) fn convert_system(
+    files: &[Named],
+    language: Option<String>,
+    others: &[(String, Vec<Named>)],
+    missing: ConversionReport,
+    to: ConversionTarget,
+    out: &std::fs::File,
+) -> Result<ConversionOutput, ConversionError> {
+    let mut system = decode_system(files, language, missing)?;
+    add_languages(&mut system, others, to);
+    match to {
+        ConversionTarget::Geojson => geojson_map::write_geojson(system, out),
+        ConversionTarget::Gbfs2 => Ok(write_system(files, system, GbfsVersion::Two)),
+        _ => Ok(write_system(files, system, GbfsVersion::Three)),
+    }
+}
+
+fn decode_system(
+    files: &[Named],
+    language: Option<String>,
+    missing: ConversionReport,
+) -> Result<GbfsSystem, ConversionError> {
+    let language = language.or_else(|| declared_language(files));
+    let language = language.unwrap_or_else(|| LANGUAGE_USUAL.to_owned());
+    let (mut problems, mut losses) = (Problems::new(), missing);
+    let mut read = BTreeMap::new();
+    for (name, body) in files.iter().filter(|(name, _)| name != DISCOVERY) {
+        let Some(kind) = FileKind::from_name(name) else {
+            losses.record_dropped("file", "it is none that GBFS knows", Some(name));
+            continue;
+        };
+        match decode_file(kind, body, &language, &FileLimits::default()) {
+            Ok((file, more)) => {
+                problems.merge(more);
+                read.insert(kind, file);
+            }
+            Err(error) => {
+                problems.push(Problem::new(name.as_str(), "unreadable_file", error.to_string()))
+            }
+        }
+    }
+    if read.is_empty() {
+        return Err(ConversionError::Unreadable("no file of the system can be read".to_owned()));
+    }
+    Ok(GbfsSystem { language, files: read, problems, losses })
+}
+
+/// Adds what the files of other languages say, where the texts of several can stand together.
+fn add_languages(system: &mut GbfsSystem, others: &[(String, Vec<Named>)], to: ConversionTarget) {
+    for (language, files) in others {
+        for (name, body) in files {
+            if to == ConversionTarget::Gbfs2 {
+                let why = "it is in another language, and one is written";
+                system.losses.record_dropped("file", why, Some(&format!("{language}/{name}")));
+                continue;
+            }
+            let Some(kind) = FileKind::from_name(name) else { continue };
+            match decode_file(kind, body, language, &FileLimits::default()) {
+                // Its problems are those of the first language's once more.
+                Ok((other, _)) => {
+                    if let Some(file) = system.files.get_mut(&kind) {
+                        file.content.add_language(&other.content);
+                    }
+                }
+                Err(error) => {
+                    let name = format!("{language}/{name}");
+                    let problem = Problem::new(name, "unreadable_file", error.to_string());
+                    system.problems.push(problem);
+                }
+            }
+        }
+    }
+}
+
+fn write_system(files: &[Named], system: GbfsSystem, version: GbfsVersion) -> ConversionOutput {
+    let GbfsSystem { language, files: mut read, problems, mut losses } = system;
+    let has_hours =
+        version == GbfsVersion::Three && complete_system_info(files, &mut read, &language);
+    if version == GbfsVersion::Three
+        && let Some(file) = read.get_mut(&FileKind::SystemInformation)
+    {
+        losses.merge(file.content.adapt_contacts_to_v3(None));
+    }
+    let mut out: Vec<Named> = Vec::new();
+    let mut listed: Vec<(&str, String)> = Vec::new();
+    let mut counts = 0;
+    for (&kind, file) in &read {
+        let written = encode_file(&file.content, &file.head, version, &language);
+        let (Some(name), Some(written)) = (output_name(kind, version), written) else {
+            let is_said = has_hours && matches!(kind, FileKind::Hours | FileKind::Calendar);
+            if !is_said {
+                let name = kind.file_name(3).or(kind.file_name(2));
+                losses.record_dropped("file", "this version of GBFS has none of its kind", name);
+            }
+            continue;
+        };
+        losses.merge(written.lost);
+        counts += file.content.record_count() as u64;
+        listed.push((name, format!("{name}.json")));
+        out.push((format!("{name}.json"), Bytes::from(written.body)));
+    }
+    let head = discovery_head(files, read.values().map(|file| &file.head));
+    let discovery = encode_discovery(&[(language, listed)], &head, version);
+    out.insert(0, (format!("{DISCOVERY}.json"), discovery.into()));
+    ConversionOutput {
+        from: Format::Gbfs,
+        files: out,
+        counts: vec![("records", counts)],
+        problems,
+        losses,
+        matched: None,
+    }
+}
+
+/// The language that a system says it is in.
+fn declared_language(files: &[Named]) -> Option<String> {
+    let kind = FileKind::SystemInformation;
+    let (_, body) = files.iter().find(|(name, _)| FileKind::from_name(name) == Some(kind))?;
+    let (file, _) = decode_file(kind, body, LANGUAGE_USUAL, &FileLimits::default()).ok()?;
+    let FileContent::SystemInformation(system) = file.content else { return None };
+    system.languages.0.first().map(ToString::to_string)
+}
+
+/// Adds to a system's information what version 3 asks for; whether the opening hours of its other files are in it then.
+fn complete_system_info(
+    files: &[Named],
+    read: &mut BTreeMap<FileKind, GbfsFile>,
+    language: &str,
+) -> bool {
+    let listed = |kind| files.iter().any(|(name, _)| FileKind::from_name(name) == Some(kind));
+    let is_whole = |kind| !listed(kind) || read.contains_key(&kind);
+    let all = is_whole(FileKind::Hours) && is_whole(FileKind::Calendar);
+    let (mut hours, mut calendar) = (Vec::new(), Vec::new());
+    for file in read.values() {
+        match &file.content {
+            FileContent::Hours(all) => hours.clone_from(all),
+            FileContent::Calendar(all) => calendar.clone_from(all),
+            _ => {}
+        }
+    }
+    let Some(system) = read.get_mut(&FileKind::SystemInformation) else { return false };
+    let is_new = system.head.version.as_deref().is_some_and(|version| version.starts_with('3'));
+    let hours = (all && !is_new).then_some((&hours[..], &calendar[..]));
+    system.content.complete_for_v3(language, hours);
+    matches!(&system.content, FileContent::SystemInformation(it) if it.opening_hours.is_some())
+}
+
+/// The discovery file is as fresh as the newest of its files.
+fn discovery_head<'a>(files: &[Named], heads: impl Iterator<Item = &'a FileHeader>) -> FileHeader {
+    let own = files.iter().find(|(name, _)| name == DISCOVERY);
+    let ttl = own.and_then(|(_, body)| gbfs::parse_ttl(body).ok().flatten());
+    FileHeader {
+        last_updated: heads.filter_map(|head| head.last_updated).max(),
+        ttl: ttl.and_then(|ttl| u32::try_from(ttl.as_secs()).ok()).or(Some(0)),
+        version: None,
+    }
+}

@@ -1,0 +1,126 @@
+//! The stations and vehicles of a system as places for a map: a feature each, with its fields as version 3 has them; what
+//! is known of a station now stands with what seldom changes.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+use lineside_formats::{
+    ConversionReport, Format,
+    gbfs::{
+        FileContent, FileKind, encode_station, encode_station_status, encode_vehicle,
+        records::StationStatus,
+    },
+};
+
+use super::GbfsSystem;
+use crate::convert::{ConversionError, ConversionOutput};
+
+/// Writes a collection, feature by feature.
+pub(super) fn write_geojson(
+    system: GbfsSystem,
+    out: &File,
+) -> Result<ConversionOutput, ConversionError> {
+    let GbfsSystem { files, problems, mut losses, .. } = system;
+    let content = |kind| files.get(&kind).map(|file| &file.content);
+    let mut status: HashMap<&str, &StationStatus> = match content(FileKind::StationStatus) {
+        Some(FileContent::StationStatus(all)) => {
+            all.iter().map(|status| (status.station_id.as_str(), status)).collect()
+        }
+        _ => HashMap::new(),
+    };
+    let mut map = FeatureWriter::start_collection(BufWriter::new(out)).map_err(write_failed)?;
+    let mut counts = [("stations", 0), ("vehicles", 0)];
+    if let Some(FileContent::StationInformation(stations)) = content(FileKind::StationInformation) {
+        for station in stations {
+            let now = status.remove(station.station_id.as_str());
+            let (Some(lat), Some(lon)) = (station.lat, station.lon) else {
+                losses.record_dropped("station", NOWHERE, Some(&station.station_id));
+                continue;
+            };
+            let now = now.map(encode_station_status);
+            let parts = [encode_station(station), now.unwrap_or_default()];
+            map.write_point(lat, lon, &parts).map_err(write_failed)?;
+            counts[0].1 += 1;
+        }
+    }
+    let mut unknown: Vec<&str> = status.into_keys().collect();
+    unknown.sort_unstable();
+    for id in unknown {
+        losses.record_dropped("station_status", "nothing says where the station is", Some(id));
+    }
+    if let Some(FileContent::VehicleStatus(vehicles)) = content(FileKind::VehicleStatus) {
+        for vehicle in vehicles {
+            let (Some(lat), Some(lon)) = (vehicle.lat, vehicle.lon) else {
+                losses.record_dropped("vehicle", NOWHERE, Some(&vehicle.vehicle_id));
+                continue;
+            };
+            map.write_point(lat, lon, &[encode_vehicle(vehicle)]).map_err(write_failed)?;
+            counts[1].1 += 1;
+        }
+    }
+    map.finish_collection().map_err(write_failed)?;
+    for (kind, file) in &files {
+        if !SHOWN.contains(kind) {
+            report_unshown(*kind, &file.content, &mut losses);
+        }
+    }
+    Ok(ConversionOutput {
+        from: Format::Gbfs,
+        files: Vec::new(),
+        counts: counts.into(),
+        problems,
+        losses,
+        matched: None,
+    })
+}
+
+const NOWHERE: &str = "it has no position";
+
+/// The files of which a map shows something.
+const SHOWN: [FileKind; 3] =
+    [FileKind::StationInformation, FileKind::StationStatus, FileKind::VehicleStatus];
+
+fn report_unshown(kind: FileKind, content: &FileContent, losses: &mut ConversionReport) {
+    let name = kind.file_name(3).or(kind.file_name(2)).unwrap_or("file");
+    let why = "GeoJSON has stations and vehicles alone";
+    losses.record_dropped_many(name, why, content.record_count() as u64);
+}
+
+fn write_failed(error: io::Error) -> ConversionError {
+    crate::convert::write_failed(&error)
+}
+
+/// A collection that is being written.
+struct FeatureWriter<W> {
+    out: W,
+    is_first: bool,
+}
+
+impl<W: Write> FeatureWriter<W> {
+    fn start_collection(mut out: W) -> io::Result<FeatureWriter<W>> {
+        out.write_all(br#"{"type":"FeatureCollection","features":["#)?;
+        Ok(FeatureWriter { out, is_first: true })
+    }
+
+    /// A place, whose properties are the fields of objects.
+    fn write_point(&mut self, lat: f64, lon: f64, objects: &[Vec<u8>]) -> io::Result<()> {
+        if !std::mem::take(&mut self.is_first) {
+            self.out.write_all(b",")?;
+        }
+        let place = r#"{"type":"Feature","geometry":{"type":"Point","coordinates":["#;
+        write!(self.out, r#"{place}{lon},{lat}]}},"properties":{{"#)?;
+        let inside = |object: &Vec<u8>| -> Option<Vec<u8>> {
+            let inside = object.strip_prefix(b"{")?.strip_suffix(b"}")?;
+            (!inside.is_empty()).then(|| inside.to_vec())
+        };
+        let fields: Vec<Vec<u8>> = objects.iter().filter_map(inside).collect();
+        self.out.write_all(&fields.join(&b","[..]))?;
+        self.out.write_all(b"}}")
+    }
+
+    fn finish_collection(mut self) -> io::Result<()> {
+        self.out.write_all(b"]}")?;
+        self.out.flush()
+    }
+}

@@ -1,0 +1,238 @@
+//! The answer to a question: a word, the counts behind it, and the trips.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lineside_ingest::{DelayClass, DelayCounts, TripDelay, TripDelayStatus, classify_delays};
+use lineside_sync::UnixMillis;
+use smol_str::SmolStr;
+
+use super::day::DelayHistory;
+use super::question::DelayQuestion;
+use super::vehicle_nouns::VehicleNoun;
+
+/// The word that stands first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DelayVerdict {
+    /// Trips are late, or do not run.
+    Yes,
+    /// All that is known is on time, and nothing is missing.
+    No,
+    /// It is not known: data are stale or missing.
+    Unknown,
+}
+
+impl DelayVerdict {
+    /// The word in JSON and on badges.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether trips are late, if that is known.
+    pub(crate) fn is_late(self) -> Option<bool> {
+        match self {
+            Self::Yes => Some(true),
+            Self::No => Some(false),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// The trips of one line, counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LineCount {
+    pub(crate) route_id: SmolStr,
+    pub(crate) name: SmolStr,
+    pub(crate) color: Option<[u8; 3]>,
+    pub(crate) counts: DelayCounts,
+}
+
+/// The whole answer.
+#[derive(Debug)]
+pub(crate) struct DelayReport {
+    pub(crate) question: DelayQuestion,
+    pub(crate) word: DelayVerdict,
+    /// A source is stale, or there is none.
+    pub(crate) stale: bool,
+    /// When the data were made that it follows from; the oldest of them.
+    pub(crate) at: Option<UnixMillis>,
+    /// None if no source is to be believed.
+    pub(crate) counts: Option<DelayCounts>,
+    /// The most delayed first.
+    pub(crate) late: Vec<Arc<TripDelay>>,
+    pub(crate) cancelled: Vec<Arc<TripDelay>>,
+    pub(crate) classes: Vec<DelayClass>,
+    /// Those with the most trouble first.
+    pub(crate) lines: Vec<LineCount>,
+    /// What was seen over the day; of a stop since it was asked about, of one line at a stop nothing.
+    pub(crate) day: DelayHistory,
+    pub(crate) noun: VehicleNoun,
+    /// When it was made, by the server's clock and by that of the data.
+    pub(crate) made_at: UnixMillis,
+    pub(crate) now: UnixMillis,
+}
+
+impl DelayReport {
+    /// The answer to a question. Costs a look at each trip that it is about.
+    pub(crate) fn for_question(
+        question: DelayQuestion,
+        day: DelayHistory,
+        made_at: UnixMillis,
+    ) -> Self {
+        let now = question.network.data_now();
+        let believed = question.believed_sources();
+        let trips = question.state.trip_delays(question.selection(&believed), now);
+        let told = || trips.iter().map(|trip| &**trip);
+        let late_after = question.late_after;
+        let counts = DelayCounts::from_trips(told(), late_after);
+        let is_known = !believed.is_empty();
+        let stale = believed.len() < question.sources.len() || question.sources.is_empty();
+        Self {
+            word: delay_verdict(is_known, stale, &counts),
+            stale,
+            at: data_time(&question),
+            counts: is_known.then_some(counts),
+            late: late_trips(&trips, question.late_after),
+            cancelled: cancelled_trips(&trips),
+            classes: classify_delays(told(), late_after),
+            lines: count_lines(&trips, question.late_after),
+            noun: VehicleNoun::for_kinds(
+                told().map(|trip| trip.route_type),
+                question.timetable.as_deref(),
+            ),
+            day,
+            made_at,
+            now,
+            question,
+        }
+    }
+}
+
+impl DelayReport {
+    /// Which share of the trips with known times, and of those that are cancelled, is neither late nor cancelled, from 0 to 1;
+    /// `None` where too little is known.
+    pub(crate) fn on_time_share(&self) -> Option<f64> {
+        let counts = self.counts.filter(|counts| counts.is_conclusive())?;
+        on_time_share(&counts)
+    }
+}
+
+fn on_time_share(counts: &DelayCounts) -> Option<f64> {
+    let known = counts.trips.saturating_sub(counts.unknown);
+    (known > 0).then(|| (counts.on_time + counts.early) as f64 / known as f64)
+}
+
+/// One source that is silent may hold the trip that is late: then only "yes" is certain.
+fn delay_verdict(is_known: bool, stale: bool, counts: &DelayCounts) -> DelayVerdict {
+    if is_known && counts.late + counts.cancelled > 0 {
+        DelayVerdict::Yes
+    } else if is_known && !stale && counts.is_conclusive() {
+        DelayVerdict::No
+    } else {
+        DelayVerdict::Unknown
+    }
+}
+
+/// The time of the oldest data that are believed; of the newest, where none are.
+fn data_time(question: &DelayQuestion) -> Option<UnixMillis> {
+    let fresh = question.sources.iter().filter(|source| source.is_fresh);
+    let oldest = fresh.filter_map(|source| source.at).min();
+    oldest.or_else(|| question.sources.iter().filter_map(|source| source.at).max())
+}
+
+fn late_trips(trips: &[Arc<TripDelay>], late_after: std::time::Duration) -> Vec<Arc<TripDelay>> {
+    let delay = |trip: &TripDelay| match trip.standing {
+        TripDelayStatus::Behind(delay) => Some(delay),
+        TripDelayStatus::Cancelled | TripDelayStatus::Unknown | TripDelayStatus::Untold => None,
+    };
+    let is_late = |trip: &&Arc<TripDelay>| {
+        let seconds = delay(trip).and_then(|delay| u64::try_from(delay).ok());
+        seconds.is_some_and(|delay| delay >= late_after.as_secs())
+    };
+    let mut late: Vec<_> = trips.iter().filter(is_late).cloned().collect();
+    late.sort_by(|a, b| delay(b).cmp(&delay(a)).then_with(|| a.trip_id.cmp(&b.trip_id)));
+    late
+}
+
+fn cancelled_trips(trips: &[Arc<TripDelay>]) -> Vec<Arc<TripDelay>> {
+    let is_off = |trip: &&Arc<TripDelay>| trip.standing == TripDelayStatus::Cancelled;
+    let mut off: Vec<_> = trips.iter().filter(is_off).cloned().collect();
+    let order = |trip: &TripDelay| (trip.route_short_name.clone(), trip.trip_id.clone());
+    let at = |trip: &TripDelay| trip.scheduled.or(trip.begins).unwrap_or(i64::MAX);
+    off.sort_by_cached_key(|trip| (at(trip), order(trip)));
+    off
+}
+
+fn count_lines(trips: &[Arc<TripDelay>], late_after: std::time::Duration) -> Vec<LineCount> {
+    let mut by_route: HashMap<&SmolStr, Vec<&TripDelay>> = HashMap::new();
+    for trip in trips {
+        if let Some(route) = &trip.route_id {
+            by_route.entry(route).or_default().push(trip);
+        }
+    }
+    let mut lines: Vec<LineCount> = by_route
+        .into_iter()
+        .map(|(route, trips)| LineCount {
+            route_id: route.clone(),
+            name: trips[0].route_short_name.clone().unwrap_or_else(|| route.clone()),
+            color: trips[0].route_color,
+            counts: DelayCounts::from_trips(trips, late_after),
+        })
+        .collect();
+    lines.sort_by(|a, b| {
+        let trouble = |line: &LineCount| line.counts.late + line.counts.cancelled;
+        let name = |line: &LineCount| (line.name.len(), line.name.clone(), line.route_id.clone());
+        trouble(b).cmp(&trouble(a)).then_with(|| name(a).cmp(&name(b)))
+    });
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(late: usize, cancelled: usize, on_time: usize, unknown: usize) -> DelayCounts {
+        let trips = late + cancelled + on_time + unknown;
+        DelayCounts { trips, late, cancelled, on_time, unknown, ..DelayCounts::default() }
+    }
+
+    #[test]
+    fn no_is_only_said_where_nothing_is_stale_or_missing() {
+        let all = [
+            (true, false, counts(1, 0, 40, 0), DelayVerdict::Yes),
+            (true, false, counts(0, 1, 40, 0), DelayVerdict::Yes),
+            (true, false, counts(0, 0, 40, 3), DelayVerdict::No),
+            (true, false, counts(0, 0, 0, 3), DelayVerdict::Unknown),
+            (true, false, counts(0, 0, 0, 0), DelayVerdict::Unknown),
+            (true, true, counts(0, 0, 40, 0), DelayVerdict::Unknown),
+            (true, true, counts(2, 0, 40, 0), DelayVerdict::Yes),
+            (false, true, counts(0, 0, 0, 0), DelayVerdict::Unknown),
+        ];
+        for (is_known, stale, counts, expect) in all {
+            assert_eq!(
+                delay_verdict(is_known, stale, &counts),
+                expect,
+                "{is_known} {stale} {counts:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_share_is_of_the_trips_that_are_known() {
+        assert_eq!(on_time_share(&counts(1, 1, 6, 12)), Some(0.75));
+        assert_eq!(on_time_share(&counts(0, 0, 0, 3)), None);
+    }
+
+    #[test]
+    fn unknown_is_neither_yes_nor_no() {
+        assert_eq!(DelayVerdict::Unknown.is_late(), None);
+        assert_eq!(
+            (DelayVerdict::Yes.is_late(), DelayVerdict::No.is_late()),
+            (Some(true), Some(false))
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! Each feed that tells of trips is looked at once a minute. What is seen in a quarter of an hour is kept when it has ended
+//! and when the server stops, so that the day's picture goes on after a restart; a process that is killed loses one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_ingest::{DelayCounts, DelayQuery, Feed, FeedId, Network, NetworkState, TripDelay};
+use lineside_store::Store;
+use lineside_sync::UnixMillis;
+
+use super::day::{DelayDay, day_start};
+use super::question::{self, DelayQuestion};
+use crate::app::App;
+
+/// How often it is looked.
+const LOOK_INTERVAL: Duration = Duration::from_secs(60);
+/// When it is first looked: feeds are polled at a start.
+const FIRST_LOOK: Duration = Duration::from_secs(5);
+
+/// Looks at all networks once a minute, until the server stops; first takes what was kept.
+pub(crate) async fn sample_delays(app: App) {
+    run_blocking(&app, restore_day).await;
+    let mut wait = FIRST_LOOK;
+    loop {
+        tokio::select! {
+            () = app.clock().sleep(wait) => {}
+            () = app.shutdown().wait_until_draining() => return,
+        }
+        wait = LOOK_INTERVAL;
+        run_blocking(&app, sample_networks).await;
+    }
+}
+
+async fn run_blocking(app: &App, part: fn(&App)) {
+    let own = app.clone();
+    if let Err(error) = tokio::task::spawn_blocking(move || part(&own)).await {
+        tracing::error!(%error, "recording delays failed");
+    }
+}
+
+/// Where it is kept. A simulated city begins anew, and its day with it.
+fn delay_store(app: &App) -> Option<&Arc<Store>> {
+    app.store().filter(|_| app.demo().is_none())
+}
+
+fn restore_day(app: &App) {
+    let Some(store) = delay_store(app) else { return };
+    let now = app.now();
+    match store.list_delays(UnixMillis(day_start(now))) {
+        Ok(kept) => app.delays().day().restore_rows(&kept, now),
+        Err(error) => {
+            tracing::warn!(%error, "the recorded delays of the day cannot be read, so recording starts again")
+        }
+    }
+}
+
+/// Tells the store what was seen in the quarter of an hour that runs, as the server stops.
+pub(crate) fn save_quarter(app: &App) {
+    if let Some(store) = delay_store(app) {
+        store.store_delays(app.delays().day().unsaved_rows());
+    }
+}
+
+fn sample_networks(app: &App) {
+    let day = app.delays().day();
+    let now = app.now();
+    let ended = day.begin_round(now);
+    if let Some(store) = delay_store(app) {
+        store.store_delays(ended);
+    }
+    for network in app.ingest().networks() {
+        let state = network.state();
+        let feeds = network.realtime_feeds();
+        let mut told = Vec::new();
+        for feed in &feeds {
+            let is_told_of = state.reports_trips(feed.id().as_str());
+            if !is_told_of || !question::delay_source(app, feed, &network).is_fresh {
+                continue;
+            }
+            told.push(feed.id().clone());
+            add_sample(day, &network, &state, &[feed.id().clone()], feed, now);
+        }
+        // Feeds of one schedule may tell of the same trips, and call others late than it does.
+        let is_another = |schedule: &Arc<Feed>| {
+            let own = question::lateness_threshold(schedule, &network);
+            feeds.len() > 1
+                || feeds.iter().any(|feed| question::lateness_threshold(feed, &network) != own)
+        };
+        let schedule = network.schedule_feed().filter(is_another);
+        if let Some(schedule) = schedule.filter(|_| !told.is_empty()) {
+            add_sample(day, &network, &state, &told, &schedule, now);
+        }
+    }
+    sample_stops(app, now);
+    day.finish_round(|id| app.ingest().find_feed(id.as_str()).is_some(), now);
+}
+
+/// Looks at the stops that somebody asked about.
+fn sample_stops(app: &App, now: UnixMillis) {
+    let stops = &app.delays().stops;
+    for asked in stops.list_watched(now) {
+        let (feed, stop) = &asked;
+        let Ok(question) = DelayQuestion::from_ids(app, feed.as_str(), None, Some(stop)) else {
+            stops.forget_stop(&asked);
+            continue;
+        };
+        let believed = question.believed_sources();
+        if believed.is_empty() {
+            continue;
+        }
+        let trips =
+            question.state.trip_delays(question.selection(&believed), question.network.data_now());
+        let counts = DelayCounts::from_trips(trips.iter().map(|trip| &**trip), question.late_after);
+        stops.add_counts(&asked, &counts, now);
+    }
+}
+
+/// Adds how the trips stand that some feeds tell of, each counted once, by the threshold of `asked`.
+fn add_sample(
+    day: &DelayDay,
+    network: &Network,
+    state: &NetworkState,
+    feeds: &[FeedId],
+    asked: &Feed,
+    now: UnixMillis,
+) {
+    let selection = DelayQuery { feeds, route: None, stop: None, all_lines: false };
+    let trips = state.reported_trip_delays(selection);
+    let trips: Vec<&TripDelay> = trips.iter().map(|trip| &**trip).collect();
+    day.add_trips(asked.id(), &trips, question::lateness_threshold(asked, network), now);
+}

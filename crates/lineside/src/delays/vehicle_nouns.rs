@@ -1,0 +1,64 @@
+//! What riders call what they wait for.
+
+use lineside_formats::gtfs::Timetable;
+use lineside_ingest::RouteMode;
+
+/// A word for one of them, and for several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct VehicleNoun {
+    /// As in "Is my train late?".
+    pub(crate) one: &'static str,
+    /// As on a badge.
+    pub(crate) many: &'static str,
+}
+
+/// The word for any mode.
+const ANY: VehicleNoun = VehicleNoun { one: "trip", many: "trips" };
+
+impl VehicleNoun {
+    /// The word for all of these; where they differ, one for any. Where there is no trip, the lines of the timetable say.
+    pub(crate) fn for_kinds(
+        kinds: impl Iterator<Item = Option<u16>>,
+        timetable: Option<&Timetable>,
+    ) -> Self {
+        let mut nouns = kinds.map(|kind| kind.map_or(ANY, Self::for_kind));
+        let Some(first) = nouns.next() else {
+            let routes = timetable.into_iter().flat_map(Timetable::routes);
+            let mut nouns = routes.map(|route| Self::for_kind(route.kind));
+            return nouns.next().filter(|first| nouns.all(|noun| noun == *first)).unwrap_or(ANY);
+        };
+        if nouns.all(|noun| noun == first) { first } else { ANY }
+    }
+
+    /// The word for vehicles of these `route_type`s; where they differ, the word for any.
+    pub(crate) fn for_route_types(route_types: impl Iterator<Item = u16>) -> Self {
+        Self::for_kinds(route_types.map(Some), None)
+    }
+
+    fn for_kind(kind: u16) -> Self {
+        match RouteMode::from_route_type(kind) {
+            RouteMode::Tram => Self { one: "tram", many: "trams" },
+            RouteMode::Metro => Self { one: "metro", many: "metros" },
+            RouteMode::Train => Self { one: "train", many: "trains" },
+            RouteMode::Bus => Self { one: "bus", many: "buses" },
+            RouteMode::Ferry => Self { one: "ferry", many: "ferries" },
+            RouteMode::Cable | RouteMode::Other => ANY,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_fits_all_or_stands_for_any() {
+        let of = |kinds: &[u16]| VehicleNoun::for_kinds(kinds.iter().map(|kind| Some(*kind)), None);
+        assert_eq!(of(&[3, 700, 3]).many, "buses");
+        assert_eq!(of(&[2, 109]).one, "train");
+        assert_eq!(of(&[2, 3]).many, "trips");
+        assert_eq!(of(&[]).many, "trips");
+        assert_eq!(of(&[7]).many, "trips");
+        assert_eq!(VehicleNoun::for_kinds([None].into_iter(), None), ANY);
+    }
+}

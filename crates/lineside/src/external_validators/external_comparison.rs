@@ -1,0 +1,203 @@
+//! What validators said of a version, beside what we say of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lineside_ingest::Feed;
+use lineside_sync::UnixMillis;
+use lineside_validate::Severity;
+
+use super::external_report::{ExternalReport, ExternalResult};
+use crate::app::App;
+use crate::http::{find_report, read_archive};
+use crate::reports::{ReportFinding, ReportSubject, ValidationReport};
+
+/// Opinions that are read of one version: more than there may be validators, as some are gone.
+const OPINIONS_MAX: usize = 100;
+
+/// One validator's word, and ours on the same version.
+#[derive(Debug)]
+pub(crate) struct ExternalComparison {
+    /// The validator.
+    pub(crate) name: String,
+    /// What it said; none before its first run has ended.
+    pub(crate) opinion: Option<Arc<ExternalReport>>,
+    /// What we say of the version that its last word is about, where that is known.
+    pub(crate) ours: Option<Arc<ValidationReport>>,
+    /// Whether it looks at the feed's newest version right now, or that waits for it.
+    pub(crate) is_pending: bool,
+}
+
+/// How many findings of one code there are, and how bad they are at worst.
+pub(crate) type Count = Option<(Severity, u64)>;
+
+/// One code as both have it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ComparedCode<'a> {
+    pub(crate) code: &'a str,
+    pub(crate) ours: Count,
+    pub(crate) theirs: Count,
+}
+
+impl ComparedCode<'_> {
+    /// Whether they say different things.
+    pub(crate) fn is_different(&self) -> bool {
+        self.ours != self.theirs
+    }
+
+    fn worst_severity(&self) -> Option<Severity> {
+        let severity = |count: Count| count.map(|(severity, _)| severity);
+        severity(self.ours).max(severity(self.theirs))
+    }
+}
+
+impl ExternalComparison {
+    /// Its last word.
+    pub(crate) fn latest_result(&self) -> Option<&ExternalResult> {
+        self.opinion.as_ref().and_then(|opinion| opinion.said.as_ref())
+    }
+
+    /// When what is known of it last became another.
+    pub(crate) fn changed_at(&self) -> Option<UnixMillis> {
+        let opinion = self.opinion.as_ref()?;
+        let said = opinion.said.as_ref().map(ExternalResult::ended_at);
+        said.max(opinion.failed.as_ref().map(|failed| failed.at)).map(UnixMillis)
+    }
+
+    /// Each code as both have it, what differs first, of that the worst; none where one of both gave no report.
+    pub(crate) fn compare_codes(&self) -> Option<Vec<ComparedCode<'_>>> {
+        let theirs = self.latest_result()?.findings()?;
+        let ours = self.ours.as_ref().filter(|report| report.is_conclusive())?;
+        Some(compare_findings(&ours.findings, theirs))
+    }
+}
+
+fn compare_findings<'a>(
+    ours: &'a [ReportFinding],
+    theirs: &'a [ReportFinding],
+) -> Vec<ComparedCode<'a>> {
+    let mut codes: BTreeMap<&str, (Count, Count)> = BTreeMap::new();
+    for finding in ours {
+        add_finding(&mut codes.entry(&finding.code).or_default().0, finding);
+    }
+    for finding in theirs {
+        add_finding(&mut codes.entry(&finding.code).or_default().1, finding);
+    }
+    let both = codes.into_iter().map(|(code, (ours, theirs))| ComparedCode { code, ours, theirs });
+    let mut both: Vec<ComparedCode<'_>> = both.collect();
+    both.sort_by_key(|it| (!it.is_different(), std::cmp::Reverse(it.worst_severity())));
+    both
+}
+
+fn add_finding(count: &mut Count, finding: &ReportFinding) {
+    let (severity, total) = count.unwrap_or((finding.severity, 0));
+    *count = Some((severity.max(finding.severity), total.saturating_add(finding.total)));
+}
+
+/// All that validators said of the version of a report, or, where it is the feed's latest, what they said last.
+pub(crate) async fn compare_external_reports(
+    app: &App,
+    feed: &Feed,
+    report: &Arc<ValidationReport>,
+    is_latest: bool,
+) -> Vec<ExternalComparison> {
+    let ReportSubject::Dataset { version, .. } = &report.subject else { return Vec::new() };
+    let mut opinions: Vec<Arc<ExternalReport>> =
+        app.external_validators().feed_reports(feed.id().as_str()).to_vec();
+    if !is_latest {
+        opinions.retain(|opinion| opinion.version == *version);
+        opinions.extend(load_external_reports(app, feed, version).await);
+        opinions.sort_by(|a, b| a.validator.cmp(&b.validator));
+        // The first is what is known, which may not be on the disk yet.
+        opinions.dedup_by(|a, b| a.validator == b.validator);
+    }
+    let mut all = Vec::new();
+    for opinion in opinions {
+        let ours = find_own_report(app, feed, report, &opinion).await;
+        let name = opinion.validator.clone();
+        all.push(ExternalComparison { name, opinion: Some(opinion), ours, is_pending: false });
+    }
+    if is_latest {
+        add_pending_validators(app, feed, &mut all);
+    }
+    all
+}
+
+/// What was kept of that version; nothing where it cannot be read now.
+async fn load_external_reports(app: &App, feed: &Feed, version: &str) -> Vec<Arc<ExternalReport>> {
+    let Some(store) = app.store().map(Arc::clone) else { return Vec::new() };
+    let (id, version) = (feed.id().clone(), version.to_owned());
+    let subjects = ExternalReport::subject_prefix();
+    let read = move |_: &dyn lineside_ingest::PollArchive| {
+        store.list_version_reports(&id, subjects, &version, OPINIONS_MAX)
+    };
+    let rows = read_archive(app, read).await.unwrap_or_default();
+    rows.iter().filter_map(ExternalReport::from_row).map(Arc::new).collect()
+}
+
+/// What we say of what it spoke of last.
+async fn find_own_report(
+    app: &App,
+    feed: &Feed,
+    report: &Arc<ValidationReport>,
+    opinion: &ExternalReport,
+) -> Option<Arc<ValidationReport>> {
+    let about = &opinion.said.as_ref()?.version;
+    if report.subject.version() == Some(about.as_str()) {
+        return Some(Arc::clone(report));
+    }
+    find_report(app, feed, Some(about.as_str())).await.ok()
+}
+
+/// Says who looks right now, and names those who never did before.
+fn add_pending_validators(app: &App, feed: &Feed, all: &mut Vec<ExternalComparison>) {
+    let (validators, id) = (app.external_validators(), feed.id().as_str());
+    for beside in all.iter_mut() {
+        beside.is_pending = validators.is_pending(id, &beside.name);
+    }
+    for validator in &app.config().validators {
+        let is_new = all.iter().all(|beside| beside.name != validator.name);
+        if is_new && validators.is_pending(id, &validator.name) {
+            let name = validator.name.to_string();
+            all.push(ExternalComparison { name, opinion: None, ours: None, is_pending: true });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reports::test_report;
+
+    #[test]
+    fn what_differs_comes_first_and_of_that_the_worst() {
+        use Severity::{Error, Info, Warning};
+        let ours = test_report(
+            "a",
+            &[("same", Error, 3), ("more", Info, 9), ("mine", Warning, 1), ("graver", Warning, 2)],
+        );
+        let theirs = test_report(
+            "a",
+            &[
+                ("same", Error, 2),
+                ("same", Warning, 1),
+                ("more", Info, 8),
+                ("theirs", Error, 1),
+                ("graver", Error, 2),
+            ],
+        );
+        let both = compare_findings(&ours.findings, &theirs.findings);
+        let told: Vec<_> = both.iter().map(|it| (it.code, it.ours, it.theirs)).collect();
+        assert_eq!(
+            told,
+            [
+                ("graver", Some((Warning, 2)), Some((Error, 2))),
+                ("theirs", None, Some((Error, 1))),
+                ("mine", Some((Warning, 1)), None),
+                ("more", Some((Info, 9)), Some((Info, 8))),
+                ("same", Some((Error, 3)), Some((Error, 3))),
+            ]
+        );
+        assert!(!both[4].is_different() && both[..4].iter().all(ComparedCode::is_different));
+    }
+}

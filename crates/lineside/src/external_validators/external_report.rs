@@ -1,0 +1,427 @@
+//! What a validator said of one version, in the form in which it is kept.
+
+use lineside_ingest::{ExternalProgram, FeedId, OutputRedactor, ProgramError, ValidatorOutput};
+use lineside_store::{BlobHash, ReportRow};
+use lineside_sync::UnixMillis;
+use lineside_validate::Severity;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::check::ParsedReport;
+use crate::reports::ReportFinding;
+
+/// Bytes of an opinion in JSON; a larger one is kept with less.
+const BYTES_MAX: usize = 512 << 10;
+/// Findings of each kind that are kept.
+const SAMPLES: usize = 10;
+/// Bytes of a code that is not one of ours,
+const CODE_BYTES: usize = 100;
+/// of each text in a finding,
+const VALUE_BYTES: usize = 500;
+/// and of what is no report.
+const TEXT_BYTES: usize = 4 << 10;
+/// What stands before a validator's name in the store.
+const SUBJECT: &str = "validator/";
+
+/// What a validator said of one version, and how its newest run went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ExternalReport {
+    /// What the validator is called.
+    pub(crate) validator: String,
+    /// The SHA-256 of the newest version that it was given,
+    pub(crate) version: String,
+    /// and the hash by which ingest tells it from others.
+    pub(crate) tag: String,
+    /// Which command it was, as [`mark`] has it.
+    #[serde(default)]
+    pub(crate) mark: String,
+    /// What it said last: of an earlier version where its newest run failed.
+    pub(crate) said: Option<ExternalResult>,
+    /// Why its newest run came to nothing, if it did.
+    pub(crate) failed: Option<FailedRun>,
+}
+
+/// What a validator said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ExternalResult {
+    /// The SHA-256 of the version that it is about.
+    pub(crate) version: String,
+    /// When it began, in milliseconds since 1970.
+    pub(crate) at: i64,
+    /// How long it took, in milliseconds.
+    pub(crate) took_ms: u64,
+    /// That it ended with another exit code than 0, in words.
+    pub(crate) ended: Option<String>,
+    /// What it wrote to its standard error.
+    pub(crate) aside: String,
+    pub(crate) body: ExternalOutput,
+}
+
+/// What its result is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(crate) enum ExternalOutput {
+    /// A report in the shape of the reference validator's.
+    Report {
+        /// Which version of the validator wrote it, as it says itself; empty where it does not.
+        tool: String,
+        /// The worst first, then by code.
+        findings: Vec<ReportFinding>,
+        /// Codes that were not kept.
+        left_out: u64,
+    },
+    /// Anything else.
+    Text {
+        /// How it begins.
+        text: String,
+        /// How long it is, in bytes.
+        bytes: u64,
+    },
+}
+
+/// A run that came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FailedRun {
+    /// When that was, in milliseconds since 1970.
+    pub(crate) at: i64,
+    /// Why, in words that say what the program did.
+    pub(crate) why: String,
+    /// What it wrote to its standard error, and where there is nothing, how its result begins.
+    pub(crate) said: String,
+}
+
+impl ExternalOutput {
+    /// What came out of a program. Takes as long as reading it takes.
+    /// # Errors
+    /// If it was to be a report, or a text, and is neither: the program broke off, or something is wrong with it.
+    fn from_output(output: &[u8], cover: &OutputRedactor) -> Result<ExternalOutput, String> {
+        let text = || ExternalOutput::Text {
+            text: cover.redact_output(output, TEXT_BYTES),
+            bytes: output.len() as u64,
+        };
+        let read = match ParsedReport::from_json(output) {
+            Ok(read) => read,
+            Err(_) if str::from_utf8(output).is_err() => {
+                return Err("gave neither a report nor a text in UTF-8".to_owned());
+            }
+            Err(error) if output.trim_ascii_start().starts_with(b"{") && !error.is_data() => {
+                return Err(format!("gave a report that is no JSON: {error}"));
+            }
+            Err(_) => return Ok(text()),
+        };
+        let mut findings: Vec<ReportFinding> =
+            read.findings.into_iter().map(ReportFinding::from).collect();
+        for finding in &mut findings {
+            // Those that are ours tell nothing of a program's arguments.
+            if finding.summary.is_empty() {
+                finding.code = cover.redact_output(finding.code.as_bytes(), CODE_BYTES);
+            }
+            finding.samples.truncate(SAMPLES);
+            finding.samples.iter_mut().for_each(|sample| redact_sample(sample, cover));
+        }
+        let tool = cover.redact_output(read.validator.as_bytes(), CODE_BYTES);
+        Ok(ExternalOutput::Report { tool, findings, left_out: read.left_out })
+    }
+}
+
+/// Makes all texts fit to be shown.
+fn redact_sample(sample: &mut Map<String, Value>, cover: &OutputRedactor) {
+    let shown = |text: &str| cover.redact_output(text.as_bytes(), VALUE_BYTES);
+    *sample = std::mem::take(sample)
+        .into_iter()
+        .map(|(name, mut value)| {
+            redact_value(&mut value, &shown);
+            (shown(&name), value)
+        })
+        .collect();
+}
+
+/// JSON is read to a bounded depth.
+fn redact_value(value: &mut Value, shown: &impl Fn(&str) -> String) {
+    match value {
+        Value::String(text) => *text = shown(text),
+        Value::Array(values) => values.iter_mut().for_each(|value| redact_value(value, shown)),
+        Value::Object(values) => {
+            *values = std::mem::take(values)
+                .into_iter()
+                .map(|(name, mut value)| {
+                    redact_value(&mut value, shown);
+                    (shown(&name), value)
+                })
+                .collect();
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// How a run ended: with a word on the data, or without.
+pub(super) fn interpret_run(
+    ran: Result<ValidatorOutput, ProgramError>,
+    version: &str,
+    (began, ended): (UnixMillis, UnixMillis),
+    cover: &OutputRedactor,
+) -> Result<ExternalResult, FailedRun> {
+    let failed = |why: String, said: String| FailedRun { at: ended.0, why, said };
+    let judged = match ran {
+        Ok(judged) => judged,
+        Err(not) => return Err(failed(not.why, not.said)),
+    };
+    let body = match ExternalOutput::from_output(&judged.output, cover) {
+        Ok(body) => body,
+        // What it said by its exit code says more.
+        Err(why) => return Err(failed(judged.fault.unwrap_or(why), judged.said)),
+    };
+    match (judged.fault, body) {
+        // Who finds faults may say so by its exit code as well, and who breaks off leaves no report.
+        (Some(why), ExternalOutput::Text { text, .. }) => {
+            Err(failed(why, if judged.said.trim().is_empty() { text } else { judged.said }))
+        }
+        (ended, body) => Ok(ExternalResult {
+            version: version.to_owned(),
+            at: began.0,
+            took_ms: u64::try_from(judged.took.as_millis()).unwrap_or(u64::MAX),
+            ended,
+            aside: judged.said,
+            body,
+        }),
+    }
+}
+
+impl ExternalReport {
+    /// What it is kept under in the store.
+    pub(super) fn storage_subject(validator: &str) -> String {
+        format!("{SUBJECT}{validator}")
+    }
+
+    /// What stands before the name of each.
+    pub(super) const fn subject_prefix() -> &'static str {
+        SUBJECT
+    }
+
+    /// The row that is kept, with as much as fits.
+    pub(super) fn prepare_row(&mut self, feed: &FeedId, at: UnixMillis) -> Option<ReportRow> {
+        let mut body = serde_json::to_string(self).ok()?;
+        while body.len() > BYTES_MAX && self.halve_findings() {
+            body = serde_json::to_string(self).ok()?;
+        }
+        let (subject, version) = (Self::storage_subject(&self.validator), self.version.clone());
+        let (refused, brief) = (false, String::new());
+        Some(ReportRow { feed: feed.clone(), subject, version, at, refused, brief, body })
+    }
+
+    /// Lets go of half of the findings' rows, or of the codes where none is left. Tells whether there was one.
+    fn halve_findings(&mut self) -> bool {
+        let Some(ExternalResult {
+            body: ExternalOutput::Report { findings, left_out, .. }, ..
+        }) = &mut self.said
+        else {
+            return false;
+        };
+        let most = findings.iter().map(|finding| finding.samples.len()).max().unwrap_or(0);
+        if most > 0 {
+            findings.iter_mut().for_each(|finding| finding.samples.truncate(most / 2));
+            return true;
+        }
+        let kept = findings.len() / 2;
+        *left_out += findings.len().saturating_sub(kept) as u64;
+        findings.truncate(kept);
+        kept > 0
+    }
+
+    /// What a row says; nothing where another version of the program wrote it otherwise.
+    pub(super) fn from_row(row: &ReportRow) -> Option<ExternalReport> {
+        serde_json::from_str(&row.body).ok()
+    }
+
+    /// The hash of the version that this program need not look at again: it said something of it.
+    pub(super) fn finished_version(&self, program: &ExternalProgram) -> Option<u128> {
+        let is_said = self.failed.is_none() && self.mark == program_fingerprint(program);
+        u128::from_str_radix(&self.tag, 16).ok().filter(|_| is_said)
+    }
+}
+
+/// Tells a command, with what it may take, from others over a restart. Its arguments may be secrets: they cannot be read from it.
+pub(super) fn program_fingerprint(program: &ExternalProgram) -> String {
+    let ExternalProgram { command, timeout, memory } = program;
+    BlobHash::from_content(format!("{command:?} {timeout:?} {memory}").as_bytes()).to_string()
+}
+
+impl ExternalResult {
+    /// When it had said that, in milliseconds since 1970.
+    pub(super) fn ended_at(&self) -> i64 {
+        self.at.saturating_add(i64::try_from(self.took_ms).unwrap_or(i64::MAX))
+    }
+
+    /// Its findings; none where it gave no report.
+    pub(crate) fn findings(&self) -> Option<&[ReportFinding]> {
+        match &self.body {
+            ExternalOutput::Report { findings, .. } => Some(findings),
+            ExternalOutput::Text { .. } => None,
+        }
+    }
+
+    /// How many findings there are that bad.
+    pub(crate) fn count_findings(&self, severity: Severity) -> u64 {
+        let alike = self.findings().unwrap_or_default().iter();
+        alike.filter(|it| it.severity == severity).fold(0, |sum, it| sum.saturating_add(it.total))
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use lineside_ingest::{FeedConfig, SourceLocation};
+
+    use super::*;
+
+    /// One without a word on anything.
+    pub(in crate::external_validators) fn sample_external_report(
+        validator: &str,
+        version: &str,
+    ) -> ExternalReport {
+        ExternalReport {
+            validator: validator.to_owned(),
+            version: version.to_owned(),
+            tag: "1f".to_owned(),
+            mark: program_fingerprint(&sample_program()),
+            said: None,
+            failed: None,
+        }
+    }
+
+    fn sample_program() -> ExternalProgram {
+        let command = ["v", "--key=hunter2"].map(str::to_owned).to_vec();
+        ExternalProgram { command, timeout: Duration::ZERO, memory: 0 }
+    }
+
+    fn sample_redactor() -> OutputRedactor {
+        let program = sample_program();
+        let url = SourceLocation::parse("https://a.example/").unwrap();
+        OutputRedactor::for_program(&program, &FeedConfig::new(FeedId::new("a").unwrap(), url))
+    }
+
+    fn interpret_output(
+        output: &str,
+        fault: Option<&str>,
+        aside: &str,
+    ) -> Result<ExternalResult, FailedRun> {
+        let judged = ValidatorOutput {
+            output: Bytes::copy_from_slice(output.as_bytes()),
+            fault: fault.map(str::to_owned),
+            said: aside.to_owned(),
+            took: Duration::from_millis(7),
+        };
+        interpret_run(Ok(judged), "abc", (UnixMillis(5), UnixMillis(12)), &sample_redactor())
+    }
+
+    const REPORT: &str = r#"{"summary": {"validatorVersion": "8.0.0"}, "notices": [
+        {"code": "unknown_file", "severity": "INFO", "totalNotices": 1, "sampleNotices": [{"filename": "hunter2", "a": [{"hunter2": "x"}]}]},
+        {"code": "mine_hunter2", "severity": "ERROR", "totalNotices": 18446744073709551615},
+        {"code": "other", "severity": "ERROR", "totalNotices": 2}]}"#;
+
+    #[test]
+    fn a_report_is_one_whatever_the_exit_code_and_without_what_is_hidden() {
+        let good = interpret_output(REPORT, Some("ended with exit code 1"), "").unwrap();
+        assert_eq!(good.ended.as_deref(), Some("ended with exit code 1"));
+        assert_eq!(
+            (good.count_findings(Severity::Error), good.count_findings(Severity::Info)),
+            (u64::MAX, 1)
+        );
+        let ExternalOutput::Report { tool, findings, left_out } = &good.body else {
+            panic!("{good:?}")
+        };
+        assert_eq!((tool.as_str(), *left_out), ("8.0.0", 0));
+        let codes: Vec<&str> = findings.iter().map(|it| it.code.as_str()).collect();
+        assert_eq!(codes, ["mine_***", "other", "unknown_file"]);
+        let kept = serde_json::to_string(&good).unwrap();
+        assert!(!kept.contains("hunter2") && kept.contains("***"), "{kept}");
+    }
+
+    #[test]
+    fn what_is_no_report_is_a_text_if_the_program_ended_well_and_a_failure_if_not() {
+        let long = format!("all is well, hunter2 {}", "x".repeat(9_000));
+        let text = interpret_output(&long, None, "").unwrap();
+        assert!(text.findings().is_none());
+        let ExternalOutput::Text { text, bytes } = text.body else { panic!("{text:?}") };
+        assert!(text.starts_with("all is well, *** x") && text.len() <= TEXT_BYTES);
+        assert_eq!(bytes, long.len() as u64);
+        assert!(interpret_output("", None, "").is_ok(), "to say nothing is fine");
+        let failed =
+            interpret_output("{}", Some("ended with exit code 2"), "no memory\n").unwrap_err();
+        assert_eq!(
+            (failed.why.as_str(), failed.said.as_str()),
+            ("ended with exit code 2", "no memory\n")
+        );
+        assert_eq!(interpret_output("line 3", Some("ended"), " ").unwrap_err().said, "line 3");
+        let not = ProgramError { why: "made nothing".to_owned(), said: "a".to_owned() };
+        let failed =
+            interpret_run(Err(not), "abc", (UnixMillis(5), UnixMillis(12)), &sample_redactor())
+                .unwrap_err();
+        assert_eq!((failed.why.as_str(), failed.at), ("made nothing", 12));
+    }
+
+    #[test]
+    fn a_report_that_was_cut_off_is_a_failure_and_an_odd_entry_only_less() {
+        let cut = interpret_output(&REPORT[..120], None, "").unwrap_err();
+        assert!(cut.why.starts_with("gave a report that is no JSON: EOF"), "{}", cut.why);
+        let judged = ValidatorOutput {
+            output: Bytes::from_static(b"\xff\xfe\0"),
+            fault: None,
+            said: String::new(),
+            took: Duration::ZERO,
+        };
+        let mush =
+            interpret_run(Ok(judged), "abc", (UnixMillis(5), UnixMillis(12)), &sample_redactor())
+                .unwrap_err();
+        assert!(mush.why.contains("nor a text in UTF-8"), "{}", mush.why);
+        let odd = REPORT.replace("\"totalNotices\": 2", "\"totalNotices\": \"many\"");
+        assert_ne!(odd, REPORT);
+        let odd = interpret_output(&odd, None, "").unwrap();
+        let ExternalOutput::Report { findings, left_out, .. } = &odd.body else {
+            panic!("{odd:?}")
+        };
+        assert_eq!((findings.len(), *left_out), (2, 1));
+    }
+
+    #[test]
+    fn what_is_kept_comes_back_and_is_bounded() {
+        let value = "\\u00e9".repeat(400);
+        let samples = vec![format!(r#"{{"a": "{value}", "b": "{value}"}}"#); 20].join(",");
+        let code = "c".repeat(200);
+        let notices: Vec<String> = (0..3_000)
+            .map(|n| format!(r#"{{"code": "{n:04}{code}", "severity": "WARNING", "totalNotices": 20, "sampleNotices": [{samples}]}}"#))
+            .collect();
+        let huge =
+            interpret_output(&format!(r#"{{"notices": [{}]}}"#, notices.join(",")), None, "")
+                .unwrap();
+        let mut kept = ExternalReport { said: Some(huge), ..sample_external_report("a", "abc") };
+        let row = kept.prepare_row(&FeedId::new("city").unwrap(), UnixMillis(9)).unwrap();
+        assert!(row.body.len() <= BYTES_MAX, "{}", row.body.len());
+        assert_eq!((row.subject.as_str(), row.version.as_str()), ("validator/a", "abc"));
+        let back = ExternalReport::from_row(&row).unwrap();
+        assert_eq!(back, kept);
+        let Some(ExternalResult {
+            body: ExternalOutput::Report { findings, left_out, .. }, ..
+        }) = &back.said
+        else {
+            panic!("{back:?}")
+        };
+        assert_eq!(findings.len() as u64 + left_out, 3_000);
+        assert!(findings.iter().all(|it| it.code.len() <= CODE_BYTES));
+        assert_eq!(back.finished_version(&sample_program()), Some(0x1f));
+        let other = ExternalProgram {
+            command: vec!["v".to_owned(), "--key=other".to_owned()],
+            ..sample_program()
+        };
+        assert_eq!(back.finished_version(&other), None, "another command is asked again");
+        assert!(!row.body.contains("hunter2"));
+        let failed = FailedRun { at: 1, why: String::new(), said: String::new() };
+        assert_eq!(
+            ExternalReport { failed: Some(failed), ..back }.finished_version(&sample_program()),
+            None,
+            "it is tried again"
+        );
+    }
+}

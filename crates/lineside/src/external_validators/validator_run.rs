@@ -1,0 +1,59 @@
+//! One run of a validator over the version of a feed that is served.
+
+use lineside_ingest::{FeedId, OutputRedactor, run_validator};
+use lineside_store::BlobHash;
+
+use super::external_report::{ExternalReport, interpret_run, program_fingerprint};
+use crate::app::App;
+use crate::config::ExternalValidatorConfig;
+
+/// The largest result that is read; the reference's, with 1,000 rows of each code, has at most some 20 MiB.
+const OUTPUT_MAX: u64 = 32 << 20;
+
+/// What a validator says of the version that is served; nothing if there is none of its format any more.
+///
+/// Cancel safety: dropped, it ends the program.
+pub(super) async fn validate_served_version(
+    app: &App,
+    id: &FeedId,
+    validator: &ExternalValidatorConfig,
+) -> Option<ExternalReport> {
+    let feed = app.ingest().find_feed(id.as_str())?;
+    let held = feed.current()?;
+    let snapshot = held.snapshot();
+    let (bytes, format, tag) =
+        (snapshot.bytes.clone(), snapshot.format, format!("{:032x}", snapshot.hash));
+    drop(held);
+    if format != validator.format {
+        return None;
+    }
+    let (program, began) = (&validator.program, app.now());
+    let input = bytes.clone();
+    let ran =
+        run_validator(program, input, format, feed.config(), OUTPUT_MAX, &**app.clock()).await;
+    let times = (began, app.now());
+    let cover = OutputRedactor::for_program(program, feed.config());
+    let reading = move || {
+        let version = BlobHash::from_content(&bytes).to_string();
+        let said = interpret_run(ran, &version, times, &cover);
+        (version, said)
+    };
+    let (version, said) = tokio::task::spawn_blocking(reading).await.ok()?;
+    let before = app.external_validators().find_report(id.as_str(), &validator.name);
+    let (said, failed) = match said {
+        Ok(said) => (Some(said), None),
+        Err(failed) => (before.and_then(|before| before.said.clone()), Some(failed)),
+    };
+    let (validator, mark) = (validator.name.to_string(), program_fingerprint(program));
+    Some(ExternalReport { validator, version, tag, mark, said, failed })
+}
+
+/// Whether a validator is still to be asked: it is configured as it was.
+pub(super) fn is_still_configured(
+    app: &App,
+    feed: &FeedId,
+    validator: &ExternalValidatorConfig,
+) -> bool {
+    app.ingest().find_feed(feed.as_str()).is_some()
+        && app.config().validators.iter().any(|it| **it == *validator)
+}

@@ -1,0 +1,176 @@
+//! Looks at all schedules once a second, and has new versions given to the validators of their formats.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_ingest::{Feed, FeedId};
+use lineside_store::Store;
+use lineside_sync::UnixMillis;
+use lineside_sync::semaphore::OwnedPermit;
+use tokio::sync::Notify;
+
+use super::Key;
+use super::external_report::ExternalReport;
+use super::validator_run::{is_still_configured, validate_served_version};
+use crate::app::App;
+use crate::config::ExternalValidatorConfig;
+use crate::timeout::sleep_for;
+
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// Programs that run at once: each takes what threads and gigabytes it likes.
+const SLOTS: usize = 1;
+
+/// What a validator was given last of a feed, or is about to be.
+#[derive(Debug)]
+struct SubmittedVersion {
+    /// The hash of the version; none before the first.
+    version: Option<u128>,
+    /// How it was configured then.
+    validator: Arc<ExternalValidatorConfig>,
+}
+
+struct ValidatorScheduler {
+    app: App,
+    known: HashMap<Key, SubmittedVersion>,
+    /// A run has ended.
+    ended: Arc<Notify>,
+}
+
+/// Has each new version of a schedule given to the operator's validators, until the server stops.
+pub(crate) async fn run_scheduler(app: App) {
+    app.external_validators().queue.set_concurrency(SLOTS);
+    let mut watch =
+        ValidatorScheduler { app: app.clone(), known: HashMap::new(), ended: Arc::default() };
+    while !app.shutdown().is_draining() {
+        watch.queue_all_feeds().await;
+        watch.start_runs();
+        tokio::select! {
+            () = sleep_for(LOOK_INTERVAL) => {}
+            () = watch.ended.notified() => {}
+            () = app.shutdown().wait_until_draining() => {}
+        }
+    }
+}
+
+impl ValidatorScheduler {
+    async fn queue_all_feeds(&mut self) {
+        let config = self.app.config();
+        let is_off = config.validation.slots == 0;
+        let wanted: &[Arc<ExternalValidatorConfig>] = if is_off { &[] } else { &config.validators };
+        let is_there = |feed: &str, name: &str| {
+            wanted.iter().any(|it| it.name == name) && self.app.ingest().find_feed(feed).is_some()
+        };
+        self.known.retain(|(feed, name), _| is_there(feed.as_str(), name));
+        self.app.external_validators().retain(is_there);
+        if wanted.is_empty() {
+            return;
+        }
+        for feed in &self.app.ingest().feeds() {
+            let Some(held) = feed.current() else { continue };
+            let (format, hash) = (held.snapshot().format, held.snapshot().hash);
+            drop(held);
+            for validator in wanted.iter().filter(|it| it.format == format) {
+                self.queue_version(feed, hash, validator, config.validation.waiting).await;
+            }
+        }
+    }
+
+    /// Has the version that is served wait for a validator that was not given it yet, or is configured otherwise since.
+    async fn queue_version(
+        &mut self,
+        feed: &Feed,
+        hash: u128,
+        validator: &Arc<ExternalValidatorConfig>,
+        most: usize,
+    ) {
+        let key = (feed.id().clone(), validator.name.clone());
+        self.restore_report(&key, validator).await;
+        let is_known = self
+            .known
+            .get(&key)
+            .is_some_and(|known| known.version == Some(hash) && *known.validator == **validator);
+        if is_known {
+            return;
+        }
+        if self.app.external_validators().queue.push(key.clone(), Arc::clone(validator), most) {
+            let known = SubmittedVersion { version: Some(hash), validator: Arc::clone(validator) };
+            self.known.insert(key, known);
+        }
+    }
+
+    /// Takes up what it said of a feed to an earlier process, once, with the version that it need not be given again.
+    async fn restore_report(&mut self, key: &Key, validator: &Arc<ExternalValidatorConfig>) {
+        if self.known.contains_key(key) {
+            return;
+        }
+        let mut known = SubmittedVersion { version: None, validator: Arc::clone(validator) };
+        if let Some(store) = self.app.store().cloned() {
+            let (id, subject) = (key.0.clone(), ExternalReport::storage_subject(&validator.name));
+            let read = tokio::task::spawn_blocking(move || load_latest(&store, &id, &subject));
+            if let Some(opinion) = read.await.ok().flatten() {
+                known.version = opinion.finished_version(&validator.program);
+                self.app.external_validators().put_report(key.0.as_str(), opinion);
+            }
+        }
+        self.known.insert(key.clone(), known);
+    }
+
+    /// Begins as many runs as there are slots for.
+    fn start_runs(&self) {
+        while let Some((key, validator, permit)) =
+            self.app.external_validators().queue.start_next_job()
+        {
+            let ended = Arc::clone(&self.ended);
+            tokio::spawn(run_job(self.app.clone(), key, validator, permit, ended));
+        }
+    }
+}
+
+/// What is kept of it on the disk; nothing where that cannot be read.
+fn load_latest(store: &Store, feed: &FeedId, subject: &str) -> Option<ExternalReport> {
+    match store.list_reports(feed, subject, 1) {
+        Ok(rows) => rows.first().and_then(ExternalReport::from_row),
+        Err(error) => {
+            tracing::warn!(%feed, %error, "what a validator said earlier cannot be read");
+            None
+        }
+    }
+}
+
+async fn run_job(
+    app: App,
+    key: Key,
+    validator: Arc<ExternalValidatorConfig>,
+    permit: OwnedPermit,
+    ended: Arc<Notify>,
+) {
+    let feed = &key.0;
+    let ran = tokio::select! {
+        biased;
+        // A server that stops ends its programs.
+        () = app.shutdown().wait_until_draining() => None,
+        ran = validate_served_version(&app, feed, &validator) => ran,
+    };
+    drop(permit);
+    let said = ran.as_ref().filter(|opinion| opinion.failed.is_none());
+    let took = said.and_then(|it| it.said.as_ref()).map(|it| Duration::from_millis(it.took_ms));
+    if let Some(opinion) = ran.filter(|_| is_still_configured(&app, feed, &validator)) {
+        store_report(&app, feed, opinion, app.now());
+    }
+    app.external_validators().queue.finish_job(&key, took);
+    ended.notify_one();
+}
+
+/// Has it kept, and shows it.
+fn store_report(app: &App, feed: &FeedId, mut opinion: ExternalReport, now: UnixMillis) {
+    if let Some(failed) = &opinion.failed {
+        let name = &opinion.validator;
+        tracing::warn!(%feed, validator = %name, why = failed.why, "a validator failed");
+    }
+    let row = opinion.prepare_row(feed, now);
+    if let Some((store, row)) = app.store().zip(row) {
+        store.store_report(row);
+    }
+    app.external_validators().put_report(feed.as_str(), opinion);
+}

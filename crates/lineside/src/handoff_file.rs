@@ -1,0 +1,210 @@
+//! The file in the data folder by which a clean stop leaves to the next start what subscribers may come back to.
+//!
+//! It is written beside its place and put there whole, and it is taken away before anything of it is gone on with. So a
+//! process that crashed leaves none, and no position is ever given out twice for two different things.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use lineside_ingest::{HandoffState, HandoffWriter, Ingest, WrittenNetworks};
+use lineside_sync::UnixMillis;
+
+/// The file, in the data folder.
+const FILE: &str = "restart.kept";
+/// The file while it is being written.
+const PART: &str = "restart.kept.part";
+/// Its owner's alone: it holds what was said in channels that not everybody may listen to.
+const MODE: u32 = 0o600;
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// What an earlier process left in the folder, once: the file is gone after this. A file that is of no use is told of and
+/// stays where it is, until the next clean stop puts another in its place.
+pub(crate) fn load_and_delete(folder: &Path) -> Option<HandoffState> {
+    // Left by a stop that did not come to its end.
+    let _ = fs::remove_file(folder.join(PART));
+    let path = folder.join(FILE);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return None,
+        Err(error) => return reject_file(&path, &error),
+    };
+    let kept = match HandoffState::from_reader(BufReader::with_capacity(BUFFER_BYTES, file)) {
+        Ok(kept) => kept,
+        Err(error) => return reject_file(&path, &error),
+    };
+    // Only what no later start can find again may be gone on with.
+    match fs::remove_file(&path).and_then(|()| sync_folder(folder)) {
+        Ok(()) => Some(kept),
+        Err(error) => reject_file(&path, &format_args!("it cannot be taken away: {error}")),
+    }
+}
+
+fn reject_file(path: &Path, error: &dyn std::fmt::Display) -> Option<HandoffState> {
+    tracing::warn!(
+        file = %path.display(), %error,
+        "what the last stop left is not used: every channel begins a new life, and who comes back is given its state, \
+         marked as a gap"
+    );
+    None
+}
+
+/// Removes a file that could not be written to its end, as on a full disk.
+fn remove_partial_file(folder: &Path) {
+    let _ = fs::remove_file(folder.join(PART));
+}
+
+/// A removal or a new name is certain once the folder is on the disk.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// The file on its way.
+#[derive(Debug)]
+pub(crate) struct HandoffFileWriter {
+    folder: PathBuf,
+    writer: HandoffWriter<BufWriter<File>>,
+    networks: WrittenNetworks,
+}
+
+impl HandoffFileWriter {
+    /// Writes the networks, which have stopped polling.
+    pub(crate) fn start_with_networks(
+        folder: PathBuf,
+        ingest: &Ingest,
+        now: UnixMillis,
+    ) -> io::Result<Self> {
+        let part = folder.join(PART);
+        match fs::remove_file(&part) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(part)?;
+        let file = BufWriter::with_capacity(BUFFER_BYTES, file);
+        let written = HandoffWriter::begin_file(file, now).and_then(|mut writer| {
+            let networks = ingest.write_networks(&mut writer)?;
+            Ok((writer, networks))
+        });
+        let (writer, networks) = written.inspect_err(|_| remove_partial_file(&folder))?;
+        Ok(Self { folder, writer, networks })
+    }
+
+    /// Writes the logs of channels, into which nothing is published from here on, and puts the file in its place.
+    pub(crate) fn finish_with_logs(self, ingest: &Ingest) -> io::Result<()> {
+        let folder = self.folder.clone();
+        self.write_channel_logs(ingest).inspect_err(|_| remove_partial_file(&folder))
+    }
+
+    fn write_channel_logs(mut self, ingest: &Ingest) -> io::Result<()> {
+        ingest.write_rooms(&self.networks, &mut self.writer)?;
+        let file =
+            self.writer.finish_file()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.sync_all()?;
+        fs::rename(self.folder.join(PART), self.folder.join(FILE))?;
+        sync_folder(&self.folder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use lineside_hub::{Channel, HistoryQuery, HubConfig, Namespace, PublicationExtras};
+    use lineside_ingest::{InboxSettings, IngestOptions, MemoryArchive, Secret};
+    use lineside_sync::RealClock;
+
+    use super::*;
+
+    fn ingest(kept: Option<HandoffState>) -> Arc<Ingest> {
+        let history =
+            lineside_hub::HistoryOptions { size: 9, ttl: std::time::Duration::from_secs(600) };
+        let namespace = Namespace { history: Some(history), ..Namespace::default() };
+        let options = IngestOptions {
+            feeds: Vec::new(),
+            clock: Arc::new(RealClock::new()),
+            seed: fastrand::u64(..),
+            hub: HubConfig { namespaces: vec![namespace], ..HubConfig::default() },
+            client_name: String::new(),
+            load_limits: lineside_ingest::LoadLimits::default(),
+            archive: Arc::new(MemoryArchive::new(Arc::new(RealClock::new()))),
+            snapshots: Arc::new(lineside_ingest::MemorySnapshotStore::default()),
+            beside: None,
+            inspector: None,
+            inboxes: InboxSettings {
+                address: None,
+                subscriber: "lineside-1".into(),
+                keys: Arc::new(|| Secret::new("key")),
+            },
+        };
+        Ingest::start_with_handoff(options, kept)
+    }
+
+    fn say(ingest: &Ingest) {
+        let channel = Channel::parse_name("app/x").unwrap();
+        let said = Bytes::from_static(b"{\"said\":1}");
+        ingest.hub().publish_app(&channel, said, PublicationExtras::default()).unwrap();
+    }
+
+    fn said(ingest: &Ingest) -> usize {
+        let all = HistoryQuery { limit: 9, since: None, reverse: false };
+        let channel = Channel::parse_name("app/x").unwrap();
+        ingest.hub().read_history(&channel, all).unwrap().publications.len()
+    }
+
+    async fn stop(ingest: &Ingest, folder: &Path) {
+        ingest.shut_down().await;
+        let keeping =
+            HandoffFileWriter::start_with_networks(folder.to_owned(), ingest, UnixMillis(0))
+                .unwrap();
+        keeping.finish_with_logs(ingest).unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_left_is_taken_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let now = ingest(load_and_delete(folder.path()));
+        say(&now);
+        stop(&now, folder.path()).await;
+        let file = folder.path().join(FILE);
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, MODE);
+        assert!(!folder.path().join(PART).exists());
+        let next = load_and_delete(folder.path());
+        assert!(next.is_some() && !file.exists());
+        assert!(load_and_delete(folder.path()).is_none(), "after a crash nothing of it comes back");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_of_no_use_stays_and_is_replaced_by_the_next_stop() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(FILE);
+        fs::write(&file, b"LINEKEPT and then something else, long enough for a head").unwrap();
+        fs::write(folder.path().join(PART), b"half").unwrap();
+        let now = ingest(load_and_delete(folder.path()));
+        assert!(file.exists());
+        assert_eq!(said(&now), 0);
+        stop(&now, folder.path()).await;
+        assert!(load_and_delete(folder.path()).is_some());
+        // A folder in its place can be neither read nor taken away.
+        fs::create_dir(&file).unwrap();
+        assert!(load_and_delete(folder.path()).is_none());
+    }
+
+    #[tokio::test]
+    async fn an_operators_channel_goes_on_with_its_history() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = ingest(None);
+        say(&first);
+        first.shut_down().await;
+        let now = first.hub().clock().wall_time();
+        let keeping =
+            HandoffFileWriter::start_with_networks(folder.path().to_owned(), &first, now).unwrap();
+        // What is published until the last moment is in it.
+        say(&first);
+        keeping.finish_with_logs(&first).unwrap();
+        let next = ingest(load_and_delete(folder.path()));
+        assert_eq!(said(&next), 2);
+    }
+}

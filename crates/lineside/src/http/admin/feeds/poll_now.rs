@@ -1,0 +1,52 @@
+//! A feed's source is asked at once.
+
+use axum::extract::{Path, State};
+use http::StatusCode;
+use lineside_ingest::PollRefused;
+
+use crate::app::App;
+use crate::http::errors::{Problem, Refusal};
+use crate::http::lookup;
+use crate::timeout::run_within;
+
+/// How long an answer waits for a feed's task, which may be taking in a large schedule.
+const ANSWER_MAX: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Asks a feed's source at once
+///
+/// Within the `rate` of its host and credential, and in its host's turn.
+#[utoipa::path(
+    post, path = "/api/v1/admin/feeds/{id}/poll", tag = "admin", security(("admin" = [])),
+    params(("id" = String, Path, description = "The feed's id")),
+    responses(
+        (status = 202, description = "It is being polled"),
+        (status = 401, description = "`not_admin`", body = Problem),
+        (status = 404, description = "`unknown_feed`", body = Problem),
+        (status = 409, description = "`feed_paused`", body = Problem),
+        (status = 429, description = "`no_room`: `Retry-After` says when the rate leaves room", body = Problem)
+    )
+)]
+pub(super) async fn request_poll(
+    State(app): State<App>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Refusal> {
+    poll_now(&app, &id).await.map(|()| StatusCode::ACCEPTED)
+}
+
+/// Has a feed's source asked as soon as that can be.
+pub(crate) async fn poll_now(app: &App, id: &str) -> Result<(), Refusal> {
+    // Without an answer in time the feed's task is at work, and asks as soon as it can.
+    let Some(asked) = run_within(ANSWER_MAX, app.ingest().poll_now(id)).await else {
+        return Ok(());
+    };
+    let refusal = |status, code, why: PollRefused| {
+        Err(Refusal::NotEdited { status, code, why: why.to_string() })
+    };
+    match asked {
+        Ok(()) => Ok(()),
+        Err(PollRefused::UnknownFeed) => Err(Refusal::UnknownFeed(lookup::shorten_id(id))),
+        Err(PollRefused::NoRoom(wait)) => Err(Refusal::NoRoom(wait)),
+        Err(why @ PollRefused::Paused) => refusal(StatusCode::CONFLICT, "feed_paused", why),
+        Err(why @ PollRefused::NotNow) => refusal(StatusCode::SERVICE_UNAVAILABLE, "not_now", why),
+    }
+}

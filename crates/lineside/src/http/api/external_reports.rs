@@ -1,0 +1,167 @@
+//! What an operator's own validators say of a schedule, in the JSON of its report.
+
+use lineside_sync::UnixMillis;
+use lineside_validate::Severity;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::external_validators::{ExternalComparison, ExternalOutput, ExternalResult};
+use crate::http::format_rfc3339;
+
+/// The results of a validator of the operator
+#[derive(Serialize, ToSchema)]
+#[schema(as = ReportBeside)]
+pub(super) struct ExternalReportItem<'a> {
+    /// Its name in the configuration.
+    name: &'a str,
+    /// Whether it is validating the feed's newest version, or that version is queued for it.
+    pending: bool,
+    /// Why its newest run failed; null if it did not. The result before it stays.
+    failed: Option<FailedRunItem<'a>>,
+    /// Its last result; null if there is none.
+    said: Option<ExternalResultItem<'a>>,
+}
+
+/// A failed run of a validator
+#[derive(Serialize, ToSchema)]
+#[schema(as = ReportBesideFailed)]
+struct FailedRunItem<'a> {
+    /// Its time, RFC 3339.
+    at: Option<String>,
+    /// The SHA-256 of the version.
+    version: &'a str,
+    /// What happened, such as `ended with exit code 3`.
+    reason: &'a str,
+    /// Its standard error, at most the beginning and the end, or the beginning of its result if standard error is empty.
+    text: &'a str,
+}
+
+/// A result of a validator
+#[derive(Serialize, ToSchema)]
+#[schema(as = ReportBesideSaid)]
+struct ExternalResultItem<'a> {
+    /// The SHA-256 of the version.
+    version: &'a str,
+    /// When it began, RFC 3339.
+    at: Option<String>,
+    /// Its duration in seconds.
+    took: f64,
+    /// `report`, in the shape of the reference validator's, or `text`.
+    kind: &'static str,
+    /// The validator's own version, as in its result.
+    validator: Option<&'a str>,
+    /// The exit code, if it is not 0, as text.
+    ended: Option<&'a str>,
+    /// Its standard error, at most the beginning and the end.
+    stderr: &'a str,
+    /// The beginning of its text.
+    text: Option<&'a str>,
+    errors: u64,
+    warnings: u64,
+    infos: u64,
+    /// The codes of both with their counts, differences first; null if one of them has no report on that version.
+    codes: Option<Vec<CodeComparisonItem<'a>>>,
+    /// Its findings, by code.
+    notices: Vec<ExternalNoticeItem<'a>>,
+    /// The number of its codes that are not stored.
+    left_out: u64,
+}
+
+/// One code of both
+#[derive(Serialize, ToSchema)]
+#[schema(as = ReportCompared)]
+struct CodeComparisonItem<'a> {
+    code: &'a str,
+    /// The number of findings of Lineside,
+    ours: u64,
+    /// and that of the validator.
+    theirs: u64,
+    /// Whether count or severity differs.
+    differs: bool,
+}
+
+/// One kind of finding of a validator
+#[derive(Serialize, ToSchema)]
+#[schema(as = NoticeBeside)]
+#[serde(rename_all = "camelCase")]
+#[schema(rename_all = "camelCase")]
+struct ExternalNoticeItem<'a> {
+    code: &'a str,
+    /// `ERROR`, `WARNING` or `INFO`.
+    #[schema(value_type = String)]
+    severity: Severity,
+    total_notices: u64,
+    /// The first of them, at most 10.
+    #[schema(value_type = Vec<Object>)]
+    sample_notices: &'a [Map<String, Value>],
+}
+
+/// All of them.
+pub(super) fn report_items(all: &[ExternalComparison]) -> Vec<ExternalReportItem<'_>> {
+    all.iter().map(ExternalReportItem::from_comparison).collect()
+}
+
+impl<'a> ExternalReportItem<'a> {
+    fn from_comparison(beside: &'a ExternalComparison) -> Self {
+        let opinion = beside.opinion.as_deref();
+        let failed = opinion.and_then(|opinion| {
+            let failed = opinion.failed.as_ref()?;
+            Some(FailedRunItem {
+                at: format_rfc3339(UnixMillis(failed.at)),
+                version: &opinion.version,
+                reason: &failed.why,
+                text: &failed.said,
+            })
+        });
+        Self {
+            name: &beside.name,
+            pending: beside.is_pending,
+            failed,
+            said: beside.latest_result().map(|said| ExternalResultItem::from_result(said, beside)),
+        }
+    }
+}
+
+impl<'a> ExternalResultItem<'a> {
+    fn from_result(said: &'a ExternalResult, beside: &'a ExternalComparison) -> Self {
+        let (kind, validator, text, left_out) = match &said.body {
+            ExternalOutput::Report { tool, left_out, .. } => {
+                ("report", Some(tool.as_str()).filter(|it| !it.is_empty()), None, *left_out)
+            }
+            ExternalOutput::Text { text, .. } => ("text", None, Some(text.as_str()), 0),
+        };
+        let notices =
+            said.findings().unwrap_or_default().iter().map(|finding| ExternalNoticeItem {
+                code: &finding.code,
+                severity: finding.severity,
+                total_notices: finding.total,
+                sample_notices: &finding.samples,
+            });
+        let codes = beside.compare_codes().map(|both| {
+            let item = |it: &crate::external_validators::ComparedCode<'a>| CodeComparisonItem {
+                code: it.code,
+                ours: it.ours.map_or(0, |(_, n)| n),
+                theirs: it.theirs.map_or(0, |(_, n)| n),
+                differs: it.is_different(),
+            };
+            both.iter().map(item).collect()
+        });
+        Self {
+            version: &said.version,
+            at: format_rfc3339(UnixMillis(said.at)),
+            took: said.took_ms as f64 / 1_000.0,
+            kind,
+            validator,
+            ended: said.ended.as_deref(),
+            stderr: &said.aside,
+            text,
+            errors: said.count_findings(Severity::Error),
+            warnings: said.count_findings(Severity::Warning),
+            infos: said.count_findings(Severity::Info),
+            codes,
+            notices: notices.collect(),
+            left_out,
+        }
+    }
+}

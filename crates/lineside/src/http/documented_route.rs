@@ -1,0 +1,24 @@
+//! Registering an address whose last segment has an ending, such as `/gtfs/{feed}.zip`: the router
+//! matches whole segments only, the document shows the ending.
+
+use axum::Router;
+use axum::routing::MethodRouter;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
+
+use crate::app::App;
+
+/// Registers `handler` at `pattern` and documents it as `documented`, whose own handlers are what
+/// it calls.
+pub(super) fn document_route(
+    pattern: &'static str,
+    handler: MethodRouter<App>,
+    documented: impl IntoIterator<Item = UtoipaMethodRouter<App>>,
+) -> OpenApiRouter<App> {
+    let mut router = OpenApiRouter::from(Router::new().route(pattern, handler));
+    let document = router.get_openapi_mut();
+    for (schemas, paths, _) in documented {
+        document.paths.paths.extend(paths.paths);
+        document.components.get_or_insert_default().schemas.extend(schemas);
+    }
+    router
+}

@@ -1,0 +1,194 @@
+//! From the feed that an address names to the feed, and to how fresh what it serves is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::Response;
+use http::StatusCode;
+use http_body::Body as _;
+use lineside_formats::Format;
+use lineside_ingest::{Dataset, Feed, FeedStatus, Network, NetworkState, ServedSnapshot, Snapshot};
+
+use super::blocking::run_blocking;
+use super::errors::Refusal;
+use super::reply::ReplyPreferences;
+use crate::app::App;
+
+/// The feed with this id.
+pub(super) fn find_feed(app: &App, id: &str) -> Result<Arc<Feed>, Refusal> {
+    app.ingest().find_feed(id).ok_or_else(|| Refusal::UnknownFeed(shorten_id(id)))
+}
+
+/// The network that the feed with this id belongs to.
+pub(crate) fn find_network(app: &App, id: &str) -> Result<Arc<Network>, Refusal> {
+    app.ingest().find_network_of_feed(id).ok_or_else(|| Refusal::UnknownFeed(shorten_id(id)))
+}
+
+/// The last good bytes of a feed, unless there are none or the operator calls them too old.
+pub(super) fn served_snapshot(
+    app: &App,
+    feed: &Feed,
+    status: &FeedStatus,
+) -> Result<Arc<ServedSnapshot>, Refusal> {
+    check_servable(app, feed, status, feed.current())
+}
+
+/// The same as the producer sent them.
+pub(super) fn original_snapshot(
+    app: &App,
+    feed: &Feed,
+    status: &FeedStatus,
+) -> Result<Arc<ServedSnapshot>, Refusal> {
+    check_servable(app, feed, status, feed.received_snapshot())
+}
+
+fn check_servable(
+    app: &App,
+    feed: &Feed,
+    status: &FeedStatus,
+    held: Option<Arc<ServedSnapshot>>,
+) -> Result<Arc<ServedSnapshot>, Refusal> {
+    let id = || feed.config().id.to_string();
+    let Some(held) = held else {
+        return Err(Refusal::NoData { feed: id(), reason: status.reason.clone() });
+    };
+    match feed.config().max_age {
+        Some(max_age) if snapshot_age(app, status, held.snapshot()) > max_age => {
+            Err(Refusal::TooOld { feed: id(), reason: status.reason.clone() })
+        }
+        _ => Ok(held),
+    }
+}
+
+/// Counts what a reader of this feed was given.
+pub(super) fn count_reply(
+    feed: &Feed,
+    wants: &ReplyPreferences,
+    reply: Result<Response, Refusal>,
+) -> Result<Response, Refusal> {
+    let status = reply.as_ref().ok().map(Response::status);
+    let length = reply.as_ref().ok().and_then(|reply| reply.body().size_hint().exact());
+    let bytes = length.filter(|_| wants.wants_body()).unwrap_or_default();
+    feed.metrics().count_reply(bytes, status == Some(StatusCode::NOT_MODIFIED));
+    reply
+}
+
+/// How long ago the producer last gave the bytes or confirmed them.
+pub(super) fn snapshot_age(app: &App, status: &FeedStatus, snapshot: &Snapshot) -> Duration {
+    app.now().duration_since(status.last_success.unwrap_or(snapshot.fetched_at))
+}
+
+/// The feed with this id, unless it is one whose bytes are only passed on: those hold nothing that is
+/// `wanted`.
+pub(crate) fn find_decoded_feed(
+    app: &App,
+    id: &str,
+    wanted: &'static str,
+) -> Result<Arc<Feed>, Refusal> {
+    let feed = find_feed(app, id)?;
+    match feed.format() {
+        Some(format @ (Format::Raw | Format::Gbfs)) => Err(refuse_format(id, format, wanted)),
+        _ => Ok(feed),
+    }
+}
+
+/// The feed with this id, if it says how service runs now: what belongs to a schedule does, also before it has answered.
+pub(super) fn find_realtime_feed(
+    app: &App,
+    id: &str,
+    wanted: &'static str,
+) -> Result<Arc<Feed>, Refusal> {
+    let feed = find_feed(app, id)?;
+    match feed.format() {
+        Some(format) if format.is_realtime() => Ok(feed),
+        Some(format) => Err(refuse_format(id, format, wanted)),
+        None if feed.config().static_feed.is_some() => Ok(feed),
+        None => Err(Refusal::NoData { feed: shorten_id(id), reason: feed.status().reason.clone() }),
+    }
+}
+
+/// The feed with this id, unless nothing of it has a place on the map.
+pub(super) fn find_mapped_feed(
+    app: &App,
+    id: &str,
+    wanted: &'static str,
+) -> Result<Arc<Feed>, Refusal> {
+    let feed = find_feed(app, id)?;
+    match feed.format() {
+        Some(Format::Raw) => Err(refuse_format(id, Format::Raw, wanted)),
+        _ => Ok(feed),
+    }
+}
+
+/// The feed with this id, if it is a GBFS system.
+pub(super) fn find_system(app: &App, id: &str, wanted: &'static str) -> Result<Arc<Feed>, Refusal> {
+    let feed = find_feed(app, id)?;
+    match feed.format() {
+        Some(Format::Gbfs) => Ok(feed),
+        Some(format) => Err(refuse_format(id, format, wanted)),
+        None => Err(Refusal::NoData { feed: shorten_id(id), reason: feed.status().reason.clone() }),
+    }
+}
+
+fn refuse_format(id: &str, is: Format, wanted: &'static str) -> Refusal {
+    Refusal::OtherFormat { feed: shorten_id(id), is: is.as_str(), wanted }
+}
+
+/// What `make` writes of a network's state for one of its feeds. It takes a while, so it is done away
+/// from the threads that serve sockets.
+pub(super) async fn export_state<T: Send + 'static>(
+    state: &Arc<NetworkState>,
+    id: &str,
+    make: impl FnOnce(&NetworkState, &str) -> Option<T> + Send + 'static,
+) -> Result<T, Refusal> {
+    let (state, asked) = (Arc::clone(state), id.to_owned());
+    let made = run_blocking(move || make(&state, &asked)).await?;
+    made.ok_or_else(|| Refusal::UnknownFeed(shorten_id(id)))
+}
+
+/// How long until the feed is asked again: nothing new can be known before.
+pub(super) fn feed_fresh_for(app: &App, status: &FeedStatus) -> Duration {
+    status.next_poll.map_or(Duration::ZERO, |next| next.duration_since(app.now()))
+}
+
+/// The least of that over a network's feeds.
+pub(crate) fn network_fresh_for(app: &App, network: &Network) -> Duration {
+    let feeds = network.feeds();
+    feeds.iter().map(|feed| feed_fresh_for(app, &feed.status())).min().unwrap_or_default()
+}
+
+/// The schedule in use in a network, which a feed's id names.
+pub(crate) fn find_dataset(
+    app: &App,
+    id: &str,
+    network: &Network,
+) -> Result<Arc<Dataset>, Refusal> {
+    if let Some(dataset) = network.dataset() {
+        return Ok(dataset);
+    }
+    if let Some(refusal) = check_pending_schedule(network) {
+        return Err(refusal);
+    }
+    let named = find_feed(app, id)?;
+    let feed = shorten_id(id);
+    match named.format().filter(|format| !format.is_schedule()) {
+        Some(format) => {
+            Err(Refusal::OtherFormat { feed, is: format.as_str(), wanted: "what schedules hold" })
+        }
+        None => Err(Refusal::NoData { feed, reason: named.status().reason.clone() }),
+    }
+}
+
+/// Why nobody can say of a network without a schedule what it has: one is still to come, as after a start.
+pub(crate) fn check_pending_schedule(network: &Network) -> Option<Refusal> {
+    let first = network.first_feed()?;
+    let may_be_schedule = first.format().is_none_or(Format::is_schedule);
+    let (feed, reason) = (first.id().to_string(), first.status().reason.clone());
+    may_be_schedule.then_some(Refusal::NoData { feed, reason })
+}
+
+/// An id as a refusal may repeat it.
+pub(crate) fn shorten_id(id: &str) -> String {
+    const CHARS_MAX: usize = 100;
+    id.chars().take(CHARS_MAX).collect()
+}

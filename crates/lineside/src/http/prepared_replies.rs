@@ -1,0 +1,357 @@
+//! A feed's last good bytes as replies: each coding with its tag and its headers, made ready once per version of the
+//! bytes and let go with them.
+//!
+//! A reply shares what stands here: it copies no body, and takes no lock once a coding has been made. Bodies of a version
+//! that is no longer served are counted for as long as clients have not read them.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use lineside_formats::gbfs::GbfsVersion;
+use lineside_ingest::{FeedConfig, MemoryFile, ServedSnapshot, Snapshot};
+use tokio::sync::{Mutex, OnceCell};
+use url::Url;
+
+use super::encoding::{self, ContentCoding};
+use super::errors::Refusal;
+use super::layers::producer_policy;
+use super::ranges::{self, RangeRequest};
+use super::reply::{ReplyPreferences, entity_tag, format_http_date};
+use super::sendfile::FileBackedBody;
+use super::shared_bytes::{SharedBody, SharedBytes};
+use super::systems::ConvertedFile;
+
+/// Under which name and as what the bytes go out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DownloadView {
+    /// As the producer sent them.
+    AsSent,
+    /// As a schedule to be saved.
+    Schedule,
+}
+
+const VIEWS: usize = 2;
+
+/// The replies of one version of a feed's bytes.
+#[derive(Debug)]
+pub(super) struct PreparedReplies {
+    snapshot: Arc<Snapshot>,
+    plain: PreparedBody,
+    views: [ViewHeaders; VIEWS],
+    bodies: [OnceCell<PreparedBody>; ContentCoding::COUNT],
+    tags: [HeaderValue; ContentCoding::COUNT],
+    modified: Option<HeaderValue>,
+    /// Whether one who has the date surely has the bytes.
+    is_date_strong: bool,
+    /// Of a file of a GBFS system, what it is in each version that goes out, for languages that share it one by one.
+    forms: [Mutex<Vec<Arc<ConvertedFile>>>; GbfsVersion::ALL.len()],
+}
+
+/// A body, and the file in memory that it lies in, if it does.
+#[derive(Debug, Clone)]
+struct PreparedBody {
+    bytes: Bytes,
+    sealed: Option<Arc<MemoryFile>>,
+    shared: Arc<SharedBytes>,
+}
+
+impl PreparedBody {
+    fn new(bytes: Bytes, sealed: Option<Arc<MemoryFile>>) -> Self {
+        let shared = SharedBytes::for_feed(bytes.len());
+        Self { bytes, sealed, shared }
+    }
+
+    fn with_memfd(bytes: Bytes) -> Self {
+        match MemoryFile::new(&bytes) {
+            Some(sealed) => Self::new(sealed.shared_bytes(), Some(sealed)),
+            None => Self::new(bytes, None),
+        }
+    }
+}
+
+impl Drop for PreparedReplies {
+    fn drop(&mut self) {
+        let made = self.bodies.iter().filter_map(OnceCell::get);
+        made.chain([&self.plain]).for_each(|body| body.shared.release());
+    }
+}
+
+impl IntoResponse for PreparedBody {
+    fn into_response(self) -> Response {
+        let mut response = self.bytes.into_response();
+        response.extensions_mut().insert(SharedBody(self.shared));
+        if let Some(sealed) = self.sealed {
+            response.extensions_mut().insert(FileBackedBody(sealed));
+        }
+        response
+    }
+}
+
+/// The headers of one view.
+#[derive(Debug)]
+struct ViewHeaders {
+    content_type: HeaderValue,
+    /// What every reply with bytes says, in whatever coding.
+    common: HeaderMap,
+    is_worth_compressing: bool,
+    whole: [OnceLock<HeaderMap>; ContentCoding::COUNT],
+}
+
+impl PreparedReplies {
+    /// What is ready of a feed's bytes.
+    pub(super) fn for_snapshot(
+        held: &ServedSnapshot,
+        config: &FeedConfig,
+    ) -> Result<Arc<Self>, Refusal> {
+        let make = |snapshot: &Arc<Snapshot>| {
+            Arc::new(Self::new(Arc::clone(snapshot), held.memory_file().cloned(), config))
+        };
+        let ready = held.get_or_prepare(make);
+        ready.cloned().ok_or(Refusal::Internal)
+    }
+
+    fn new(snapshot: Arc<Snapshot>, sealed: Option<Arc<MemoryFile>>, config: &FeedConfig) -> Self {
+        let modified = snapshot.modified_at();
+        let tags = ContentCoding::ALL.map(|coding| entity_tag(snapshot.hash, coding));
+        let bodies = <[OnceCell<PreparedBody>; ContentCoding::COUNT]>::default();
+        let modified_header = format_http_date(modified);
+        let chosen = &config.reply_headers;
+        let its_kind = chosen.iter().find(|(name, _)| *name == header::CONTENT_TYPE);
+        let heads = |usual: HeaderValue, disposition: HeaderValue| {
+            let content_type = its_kind.map_or(usual, |(_, kind)| kind.clone());
+            let mut common = HeaderMap::new();
+            common.insert(header::CONTENT_DISPOSITION, disposition);
+            common.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+            common.extend(modified_header.clone().map(|date| (header::LAST_MODIFIED, date)));
+            common.extend(producer_headers(config));
+            ViewHeaders {
+                is_worth_compressing: encoding::is_worth_compressing(
+                    &content_type,
+                    &snapshot.bytes,
+                ),
+                content_type,
+                common,
+                whole: Default::default(),
+            }
+        };
+        let as_sent = HeaderValue::try_from(snapshot.content_type.as_str())
+            .unwrap_or(HeaderValue::from_static("application/octet-stream"));
+        let zip = HeaderValue::try_from(format!("attachment; filename=\"{}.zip\"", config.id))
+            .expect("a feed's id is a header value");
+        let views = [
+            heads(as_sent, content_disposition(&snapshot.file_name)),
+            heads(HeaderValue::from_static("application/zip"), zip),
+        ];
+        let is_date_strong = modified.unix_seconds() < snapshot.fetched_at.unix_seconds();
+        let forms = Default::default();
+        let modified = modified_header;
+        let plain = PreparedBody::new(snapshot.bytes.clone(), sealed);
+        Self { views, bodies, tags, modified, is_date_strong, forms, plain, snapshot }
+    }
+
+    /// What the file of a system is in that version, once it was made.
+    pub(super) fn converted_files(&self, version: GbfsVersion) -> &Mutex<Vec<Arc<ConvertedFile>>> {
+        &self.forms[usize::from(version == GbfsVersion::Three)]
+    }
+
+    /// The reply to what a client wants. `freshness` is what holds only now.
+    pub(super) async fn build_reply(
+        self: &Arc<Self>,
+        view: DownloadView,
+        wants: &ReplyPreferences,
+        freshness: HeaderMap,
+    ) -> Result<Response, Refusal> {
+        let heads = &self.views[view as usize];
+        let coding =
+            if heads.is_worth_compressing { wants.coding() } else { ContentCoding::Identity };
+        wants.check_match(self.tags.iter())?;
+        let tags = [&self.tags[coding as usize], &self.tags[ContentCoding::Identity as usize]];
+        if let Some(held) = wants.matching_tag(tags, Some(self.snapshot.modified_at())) {
+            let mut headers = freshness;
+            headers.insert(header::ETAG, held.clone());
+            headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+            headers.extend(self.modified.clone().map(|date| (header::LAST_MODIFIED, date)));
+            return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
+        }
+        match self.requested_range(wants) {
+            RangeRequest::Whole => {}
+            RangeRequest::Beyond => {
+                return Err(Refusal::BadRange { length: self.snapshot.bytes.len() });
+            }
+            RangeRequest::Part { first, last } => {
+                return Ok(self.range_reply(heads, first, last, freshness));
+            }
+        }
+        let body = self.encoded_body(coding).await?;
+        let mut headers = self.full_headers(heads, coding, body.bytes.len()).clone();
+        headers.extend(freshness);
+        Ok((headers, body).into_response())
+    }
+
+    /// Which part is asked for; a part is always one of the plain bytes. One that is asked for on the condition that
+    /// the rest is known already is all, if it is not.
+    fn requested_range(&self, wants: &ReplyPreferences) -> RangeRequest {
+        let Some(range) = wants.range() else { return RangeRequest::Whole };
+        if let Some(condition) = wants.if_range() {
+            let is_tag = *condition == self.tags[ContentCoding::Identity as usize];
+            let is_date = self.is_date_strong && self.modified.as_ref() == Some(condition);
+            if !is_tag && !is_date {
+                return RangeRequest::Whole;
+            }
+        }
+        ranges::parse_range(range, self.snapshot.bytes.len())
+    }
+
+    fn range_reply(
+        &self,
+        heads: &ViewHeaders,
+        first: usize,
+        last: usize,
+        freshness: HeaderMap,
+    ) -> Response {
+        let length = self.snapshot.bytes.len();
+        let bytes = self.snapshot.bytes.slice(first..=last);
+        let mut headers = self.full_headers(heads, ContentCoding::Identity, length).clone();
+        let place = HeaderValue::try_from(format!("bytes {first}-{last}/{length}"));
+        headers.insert(header::CONTENT_RANGE, place.expect("numbers are a header value"));
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
+        headers.extend(freshness);
+        let part = PreparedBody { bytes, ..self.plain.clone() };
+        (StatusCode::PARTIAL_CONTENT, headers, part).into_response()
+    }
+
+    /// The bytes in this coding. Who asks first has them made; that goes on for the others if the first goes away.
+    async fn encoded_body(
+        self: &Arc<Self>,
+        coding: ContentCoding,
+    ) -> Result<PreparedBody, Refusal> {
+        if coding == ContentCoding::Identity {
+            return Ok(self.plain.clone());
+        }
+        if let Some(body) = self.bodies[coding as usize].get() {
+            return Ok(body.clone());
+        }
+        let all = Arc::clone(self);
+        let making = tokio::spawn(async move {
+            let make = async || {
+                PreparedBody::with_memfd(encoding::encode_body(&all.snapshot.bytes, coding).await)
+            };
+            all.bodies[coding as usize].get_or_init(make).await.clone()
+        });
+        making.await.map_err(|error| {
+            tracing::error!(%error, "a body could not be compressed");
+            Refusal::Internal
+        })
+    }
+
+    fn full_headers<'a>(
+        &self,
+        heads: &'a ViewHeaders,
+        coding: ContentCoding,
+        length: usize,
+    ) -> &'a HeaderMap {
+        heads.whole[coding as usize].get_or_init(|| {
+            let mut headers = heads.common.clone();
+            headers.insert(header::CONTENT_TYPE, heads.content_type.clone());
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+            headers.insert(header::ETAG, self.tags[coding as usize].clone());
+            headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+            if let Some(name) = coding.header_name() {
+                headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(name));
+            }
+            headers
+        })
+    }
+}
+
+/// What goes along with a producer's bytes in any case: how little a browser may do with them, their licence, and what the
+/// operator has chosen besides their kind.
+pub(super) fn producer_headers(config: &FeedConfig) -> HeaderMap {
+    let (policy, nothing) = producer_policy();
+    let mut headers = HeaderMap::from_iter([(policy, nothing)]);
+    let licence = config.licence.as_deref().and_then(licence_link);
+    headers.extend(licence.map(|link| (header::LINK, link)));
+    let chosen = config.reply_headers.iter().filter(|(name, _)| *name != header::CONTENT_TYPE);
+    for (name, value) in chosen {
+        headers.insert(name.clone(), value.clone());
+    }
+    headers
+}
+
+/// How many codings of a feed's last good bytes have been made, besides the plain one, and their bytes.
+pub(crate) fn encoded_sizes(held: &ServedSnapshot) -> (usize, usize) {
+    let ready = held.find_prepared::<Arc<PreparedReplies>>();
+    let bodies = ready.into_iter().flat_map(|ready| ready.bodies.iter().filter_map(OnceCell::get));
+    bodies.fold((0, 0), |(n, bytes), body| (n + 1, bytes + body.bytes.len()))
+}
+
+/// How long a cache may keep the bytes, and how long it may give them out while we are not there: `fresh_for` and
+/// `good_for` from now on, where the reply says that they are of `age`.
+///
+/// A cache counts from the age that it is told (RFC 9111 §4.2), and what may be used on an error from there on where they
+/// are no longer fresh (RFC 5861 §4).
+pub(super) fn cache_control(age: Duration, fresh_for: Duration, good_for: Duration) -> HeaderValue {
+    let fresh = fresh_for.as_secs();
+    let (until, beyond) = (age.as_secs() + fresh, good_for.as_secs().saturating_sub(fresh));
+    HeaderValue::try_from(format!("public, max-age={until}, stale-if-error={beyond}"))
+        .expect("numbers are a header value")
+}
+
+/// The producer's own name for the file, for those who save it.
+fn content_disposition(name: &str) -> HeaderValue {
+    let plain: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "._- ".contains(c) { c } else { '_' })
+        .collect();
+    HeaderValue::try_from(format!("inline; filename=\"{plain}\""))
+        .expect("letters, digits and quotes are a header value")
+}
+
+/// The licence as a link, where the operator named it by its address (RFC 8288, RFC 4946).
+fn licence_link(licence: &str) -> Option<HeaderValue> {
+    let url = Url::parse(licence).ok().filter(|url| ["http", "https"].contains(&url.scheme()))?;
+    // As the parser writes it, an address holds no angle brackets.
+    HeaderValue::try_from(format!("<{url}>; rel=\"license\"")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_cache_may_do_counts_from_the_age_that_it_is_told() {
+        let said = |age, fresh, good| {
+            let value = cache_control(
+                Duration::from_secs(age),
+                Duration::from_millis(fresh),
+                Duration::from_secs(good),
+            );
+            value.to_str().unwrap().to_owned()
+        };
+        assert_eq!(said(0, 10_900, 60), "public, max-age=10, stale-if-error=50");
+        assert_eq!(said(300, 10_000, 60), "public, max-age=310, stale-if-error=50");
+        assert_eq!(said(300, 0, 0), "public, max-age=300, stale-if-error=0");
+    }
+
+    #[test]
+    fn a_licence_is_linked_only_if_it_is_an_address() {
+        let link = |licence| licence_link(licence).map(|link| link.to_str().unwrap().to_owned());
+        let expect = "<https://example.org/licence>; rel=\"license\"";
+        assert_eq!(link("https://example.org/licence").as_deref(), Some(expect));
+        for words in ["CC-BY-4.0", "javascript:alert(1)", "", "licence.txt"] {
+            assert_eq!(link(words), None, "{words}");
+        }
+        let odd = link("https://example.org/a>; rel=\"next\"?b>c#d>e\r\nx: y").unwrap();
+        assert_eq!(odd.matches('>').count(), 1, "{odd}");
+        assert!(odd.ends_with(">; rel=\"license\""), "{odd}");
+    }
+
+    #[test]
+    fn a_file_name_stays_in_its_quotes() {
+        let name = content_disposition("a\"; x=\"b\u{e9}/../c.zip");
+        assert_eq!(name, "inline; filename=\"a__ x__b__.._c.zip\"");
+    }
+}

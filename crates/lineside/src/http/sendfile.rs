@@ -1,0 +1,99 @@
+//! Bodies that lie in files in memory, on their way into a socket: the kernel takes them from there, and copies nothing.
+
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use lineside_ingest::MemoryFile;
+use nix::libc;
+use nix::sys::sendfile::sendfile64;
+use nix::sys::socket::{MsgFlags, sendmsg};
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+
+/// In a response's extensions: where its body lies.
+#[derive(Debug, Clone)]
+pub(super) struct FileBackedBody(pub(super) Arc<MemoryFile>);
+
+/// Less than this is written like everything else.
+const PIECE_BYTES_MIN: usize = 16 << 10;
+/// For a client on this machine, which is often another proxy, larger files are copied: it takes the pages of one that no
+/// longer fits the nearer caches more slowly than a copy that was just made (docs/benchmarks.md, "Proxy").
+const NEAR_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes in the kernel's send queue that the other end has not acknowledged.
+#[expect(unsafe_code, reason = "the length of a send queue is asked for by ioctl")]
+pub(super) fn unacknowledged_bytes(socket: &TcpStream) -> u64 {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: TIOCOUTQ (SIOCOUTQ) writes one int through the pointer, which is to one that lives as long as the call.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if done == 0 { u64::try_from(bytes).unwrap_or(0) } else { 0 }
+}
+
+/// Writes some of the pieces: those of the file from there.
+pub(super) fn poll_write(
+    socket: &TcpStream,
+    cx: &mut Context<'_>,
+    pieces: &[IoSlice<'_>],
+    file: &MemoryFile,
+) -> Poll<io::Result<usize>> {
+    let found = find_file_piece(pieces, file).filter(|_| is_worth_sending(socket, file));
+    loop {
+        ready!(socket.poll_write_ready(cx))?;
+        let written = socket.try_io(Interest::WRITABLE, || match found {
+            Some((before, piece, at)) => send_pieces(socket, before, piece, at, file),
+            None => write_pieces(socket, pieces, MsgFlags::empty()),
+        });
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            written => return Poll::Ready(written),
+        }
+    }
+}
+
+/// The first piece that lies in the file: what stands before it, the piece, and its place.
+fn find_file_piece<'a, 'b>(
+    pieces: &'a [IoSlice<'b>],
+    file: &MemoryFile,
+) -> Option<(&'a [IoSlice<'b>], &'a [u8], usize)> {
+    pieces.iter().enumerate().find_map(|(i, piece)| {
+        let at = file.find_offset(piece).filter(|_| piece.len() >= PIECE_BYTES_MIN)?;
+        Some((&pieces[..i], &**piece, at))
+    })
+}
+
+fn is_worth_sending(socket: &TcpStream, file: &MemoryFile) -> bool {
+    let is_near = |peer: SocketAddr| peer.ip().to_canonical().is_loopback();
+    file.byte_length() <= NEAR_BYTES_MAX || !socket.peer_addr().is_ok_and(is_near)
+}
+
+/// What stands before the piece, and then as much of it as there is room for.
+fn send_pieces(
+    socket: &TcpStream,
+    before: &[IoSlice<'_>],
+    piece: &[u8],
+    at: usize,
+    file: &MemoryFile,
+) -> io::Result<usize> {
+    let length: usize = before.iter().map(|piece| piece.len()).sum();
+    if length > 0 {
+        // What follows at once goes into the same packet.
+        let written = write_pieces(socket, before, MsgFlags::from_bits_retain(libc::MSG_MORE))?;
+        if written < length {
+            return Ok(written);
+        }
+    }
+    let mut at = libc::off64_t::try_from(at).map_err(io::Error::other)?;
+    match sendfile64(socket.as_fd(), file.file(), Some(&mut at), piece.len()) {
+        Ok(sent) => Ok(length + sent),
+        Err(_) if length > 0 => Ok(length),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn write_pieces(socket: &TcpStream, pieces: &[IoSlice<'_>], flags: MsgFlags) -> io::Result<usize> {
+    let flags = flags | MsgFlags::MSG_NOSIGNAL;
+    Ok(sendmsg::<()>(socket.as_raw_fd(), pieces, &[], flags, None)?)
+}

@@ -1,0 +1,176 @@
+//! What is remembered between questions: answers that were given at this state, and what those know who ask again.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use lineside_hub::Epoch;
+use lineside_ingest::siri::{ConsumerPosition, SiriOutput};
+use lineside_sync::UnixMillis;
+use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::deliveries::{self, Known};
+use super::encoding::SiriEncoding;
+use super::query::{QuerySubject, SiriQuery};
+use super::snapshot::SiriSnapshot;
+use crate::app::App;
+use crate::http::Refusal;
+use crate::http::blocking::run_blocking;
+
+/// Answers that are kept for the next who asks the same at the same state.
+const ANSWERS: CacheLimits =
+    CacheLimits { entries: 10_000, weight: 64 << 20, age: Some(Duration::from_secs(60)) };
+/// Who asks again, for as long as the Nordic form promises. What each knows takes some bytes a network.
+const REQUESTORS: CacheLimits =
+    CacheLimits { entries: 20_000, weight: 16 << 20, age: Some(Duration::from_secs(600)) };
+
+/// A question at a state.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct AnswerKey {
+    subject: QuerySubject,
+    form: SiriEncoding,
+    asked: Arc<SiriQuery>,
+    scene: (UnixMillis, Vec<(Epoch, u64, UnixMillis)>),
+}
+
+/// Who asks what.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Requestor {
+    pub(super) id: RequestorId,
+    pub(super) service: SiriOutput,
+    /// Another question is another requestor's: what was passed over for the one may be wanted for the other.
+    pub(super) asked: SiriQuery,
+}
+
+/// What a client calls itself.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum RequestorId {
+    /// `requestorId` of an address: a name that nobody else uses.
+    Name(String),
+    /// `RequestorRef` of a posted request. Programs have the same one wherever they run, so the client's address is part
+    /// of it.
+    Posted { name: String, client: IpAddr, form: SiriEncoding },
+}
+
+impl RequestorId {
+    fn len(&self) -> usize {
+        match self {
+            Self::Name(name) | Self::Posted { name, .. } => name.len(),
+        }
+    }
+}
+
+impl Requestor {
+    /// The requestor of a question. How many records are wanted at once and what the request is called may differ from
+    /// request to request.
+    pub(super) fn new(id: RequestorId, service: SiriOutput, asked: &SiriQuery) -> Self {
+        let asked = SiriQuery { most: None, message_ref: None, ..asked.clone() };
+        Self { id, service, asked }
+    }
+}
+
+/// An answer, ready to be sent.
+#[derive(Clone, Debug)]
+pub(super) struct EncodedAnswer {
+    pub(super) bytes: Bytes,
+    pub(super) hash: u128,
+    pub(super) is_fault: bool,
+}
+
+/// Kept answers and known requestors.
+pub(crate) struct AnswerCache {
+    answers: LoadingCache<Arc<AnswerKey>, EncodedAnswer, Refusal>,
+    requestors: LoadingCache<Arc<Requestor>, Known>,
+}
+
+impl Default for AnswerCache {
+    fn default() -> Self {
+        const OVERHEAD: usize = 256;
+        Self {
+            answers: LoadingCache::new(ANSWERS, |key, answer| {
+                answer.bytes.len()
+                    + key.asked.size_bytes()
+                    + key.scene.1.len() * size_of::<(Epoch, u64, UnixMillis)>()
+                    + OVERHEAD
+            }),
+            requestors: LoadingCache::new(REQUESTORS, |requestor, known| {
+                requestor.id.len()
+                    + requestor.asked.size_bytes()
+                    + known.len() * size_of::<(Epoch, ConsumerPosition)>()
+                    + OVERHEAD
+            }),
+        }
+    }
+}
+
+impl std::fmt::Debug for AnswerCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").field("requestors", &self.requestors.len()).finish_non_exhaustive()
+    }
+}
+
+impl AnswerCache {
+    /// Lets go of what is old. `now` is the clock's monotonic time.
+    pub(crate) fn evict_expired(&self, now: Duration) {
+        self.answers.sweep_aged(now);
+        self.requestors.sweep_aged(now);
+    }
+
+    /// The answer to a question, made once for all who ask it at this state, away from the threads that serve sockets.
+    pub(super) async fn find_or_make(
+        &self,
+        app: &App,
+        scene: &SiriSnapshot,
+        subject: QuerySubject,
+        asked: SiriQuery,
+        form: SiriEncoding,
+    ) -> Result<EncodedAnswer, Refusal> {
+        let asked = Arc::new(asked);
+        let key = AnswerKey { subject, form, asked: Arc::clone(&asked), scene: scene.state_key() };
+        let make = async || {
+            let place = app.admission().permit_large_reply().ok_or(Refusal::Busy)?;
+            let scene = scene.clone();
+            run_blocking(move || {
+                let _place = place;
+                let made = deliveries::answer_message(&scene, subject, &asked);
+                let is_fault = made.is_err();
+                let (Ok(message) | Err(message)) = made;
+                let bytes = form.encode_message(&message);
+                EncodedAnswer { hash: xxh3_128(&bytes), bytes, is_fault }
+            })
+            .await
+        };
+        self.answers.load(Arc::new(key), make).await
+    }
+
+    /// What one who asks again knows; nothing the first time.
+    pub(super) fn find_known(&self, requestor: &Arc<Requestor>) -> Known {
+        self.requestors.pin().get(requestor).cloned().unwrap_or_default()
+    }
+
+    /// Remembers what one who asks again has been told.
+    pub(super) fn store_known(&self, requestor: Arc<Requestor>, known: Known) {
+        self.requestors.insert(requestor, known);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_much_is_not_remembered_for_little() {
+        let desk = AnswerCache::default();
+        let names = |n: usize| (0..100).map(|at| format!("{n}-{at}-{}", "x".repeat(300))).collect();
+        for n in 0..1_000 {
+            let asked = SiriQuery { excluded: names(n), ..SiriQuery::default() };
+            let service = SiriOutput::VehicleMonitoring;
+            let requestor = Requestor::new(RequestorId::Name("me".to_owned()), service, &asked);
+            desk.store_known(Arc::new(requestor), Known::new());
+        }
+        // A thousand questions of 30 KB and more.
+        assert!((100..600).contains(&desk.requestors.len()), "{}", desk.requestors.len());
+    }
+}

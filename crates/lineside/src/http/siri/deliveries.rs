@@ -1,0 +1,481 @@
+//! Answers: a question and the networks become one message.
+
+use std::sync::Arc;
+
+use lineside_formats::siri::{
+    DeliveryHead, DurationSeconds, EstimatedJourneyVersionFrame, EstimatedTimetableDelivery,
+    LinesDelivery, MessagePayload, ServiceDelivery, SiriMessage, SiriTime,
+    SituationExchangeDelivery, StopMonitoringDelivery, StopPointsDelivery,
+    VehicleMonitoringDelivery,
+};
+use lineside_hub::Epoch;
+use lineside_ingest::Record;
+use lineside_ingest::limits::BOARD_TICK;
+use lineside_ingest::siri::{
+    ConsumerPosition, RecordSelection, SiriElements, SiriOutput, VEHICLE_VALID_FOR, VisitQuery,
+    find_stop_visits, list_lines, list_stop_points, select_new_records, select_records_after, size,
+};
+use lineside_sync::UnixMillis;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::fault::SiriFault;
+use super::query::{QuerySubject, SiriQuery};
+use super::snapshot::SiriSnapshot;
+use crate::http::limits::{
+    SIRI_DISCOVERED_MAX, SIRI_ELEMENTS_MAX, SIRI_VEHICLES_MAX, SIRI_VISITS_MAX,
+    SIRI_WHOLE_BYTES_MAX,
+};
+
+/// The version of SIRI that answers are of.
+const VERSION: &str = "2.1";
+/// What answers call the one who makes them.
+pub(super) const PRODUCER: &str = env!("CARGO_PKG_NAME");
+
+/// What one who asks again knows: of each network the number of the last record that it was told, and how far ahead.
+pub(super) type Known = Vec<(Epoch, ConsumerPosition)>;
+
+/// How often there may be something new.
+const CYCLE: DurationSeconds = DurationSeconds(BOARD_TICK.as_secs() as i32);
+
+/// Journeys, vehicles or situations, and what those know who have read them.
+#[derive(Debug)]
+pub(super) struct DeliveredRecords {
+    pub(super) delivery: ServiceDelivery,
+    pub(super) known: Known,
+}
+
+/// How much one answer may hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AnswerLimit {
+    pub(super) records: usize,
+    /// Bytes of XML, as far as they can be estimated before anything is written.
+    pub(super) bytes: usize,
+}
+
+impl AnswerLimit {
+    /// The room of a whole answer. Journeys and situations have no number: a client that does not say its name cannot come back
+    /// for the rest.
+    pub(super) fn for_whole(subject: QuerySubject) -> Self {
+        let records = match subject {
+            QuerySubject::Records(SiriOutput::VehicleMonitoring) => SIRI_VEHICLES_MAX,
+            QuerySubject::Records(
+                SiriOutput::EstimatedTimetable | SiriOutput::SituationExchange,
+            ) => usize::MAX,
+            QuerySubject::Visits => SIRI_VISITS_MAX,
+            QuerySubject::Lines | QuerySubject::StopPoints => SIRI_DISCOVERED_MAX,
+        };
+        Self { records, bytes: SIRI_WHOLE_BYTES_MAX }
+    }
+}
+
+/// The answer to a question that stands by itself, as a message; at fault it says why.
+pub(super) fn answer_message(
+    scene: &SiriSnapshot,
+    subject: QuerySubject,
+    asked: &SiriQuery,
+) -> Result<SiriMessage, SiriMessage> {
+    let made = match subject {
+        QuerySubject::Lines => {
+            discover_lines(scene, asked).map(MessagePayload::LinesDelivery).map(wrap_payload)
+        }
+        QuerySubject::StopPoints => {
+            discover_stops(scene, asked).map(MessagePayload::StopPointsDelivery).map(wrap_payload)
+        }
+        QuerySubject::Records(_) | QuerySubject::Visits => {
+            let message_ref = asked.message_ref.as_deref();
+            build_delivery(scene, subject, asked, AnswerLimit::for_whole(subject))
+                .map(|made| wrap_delivery(scene, message_ref, made))
+        }
+    };
+    made.map_err(|fault| refusal_message(scene, subject, asked, &fault))
+}
+
+/// The message that says why a question is not answered.
+pub(super) fn refusal_message(
+    scene: &SiriSnapshot,
+    subject: QuerySubject,
+    asked: &SiriQuery,
+    fault: &SiriFault,
+) -> SiriMessage {
+    // The schema has no place for the question's name in the answers of discovery.
+    let head = || fault_head(scene, None, fault);
+    match subject {
+        QuerySubject::Lines => wrap_payload(MessagePayload::LinesDelivery(LinesDelivery {
+            head: head(),
+            ..LinesDelivery::default()
+        })),
+        QuerySubject::StopPoints => {
+            wrap_payload(MessagePayload::StopPointsDelivery(StopPointsDelivery {
+                head: head(),
+                ..StopPointsDelivery::default()
+            }))
+        }
+        QuerySubject::Records(_) | QuerySubject::Visits => {
+            let faulty = fault_delivery(scene, subject, asked, fault);
+            wrap_delivery(scene, asked.message_ref.as_deref(), faulty)
+        }
+    }
+}
+
+/// How many records a part of an answer may hold; the client asks again for the next part.
+pub(super) fn part_records_max(service: SiriOutput) -> usize {
+    match service {
+        SiriOutput::VehicleMonitoring => SIRI_VEHICLES_MAX,
+        SiriOutput::EstimatedTimetable | SiriOutput::SituationExchange => SIRI_ELEMENTS_MAX,
+    }
+}
+
+/// The delivery of one service that holds the whole answer, with nothing around it. `room` says how much it may hold.
+///
+/// # Errors
+/// A fault where there is more than that: to ask again would give the same once more.
+pub(super) fn build_delivery(
+    scene: &SiriSnapshot,
+    subject: QuerySubject,
+    asked: &SiriQuery,
+    room: AnswerLimit,
+) -> Result<ServiceDelivery, SiriFault> {
+    match subject {
+        QuerySubject::Records(service) => find_all_records(scene, service, asked, room),
+        QuerySubject::Visits => find_visits(scene, asked, room.records),
+        QuerySubject::Lines | QuerySubject::StopPoints => {
+            Err(SiriFault::not_offered("lines and stops are asked for by themselves"))
+        }
+    }
+}
+
+/// All wanted records, or as many as the client asks for. It cannot ask for the rest, so `MoreData` is never said.
+fn find_all_records(
+    scene: &SiriSnapshot,
+    service: SiriOutput,
+    asked: &SiriQuery,
+    room: AnswerLimit,
+) -> Result<ServiceDelivery, SiriFault> {
+    let AnswerLimit { records, bytes } = room;
+    let wished = asked.most.and_then(|it| usize::try_from(it).ok()).filter(|most| *most <= records);
+    let selected = select_records(scene, service, asked, &Known::new(), wished.unwrap_or(records))?;
+    if selected.has_more && wished.is_none() {
+        return Err(too_many_records(&format!("{records} records")));
+    }
+    let told = deliver_records(scene, service, asked, selected, bytes);
+    let told = told.ok_or_else(|| too_many_records(&format!("{bytes} bytes")))?;
+    Ok(told.delivery)
+}
+
+fn too_many_records(left: &str) -> SiriFault {
+    SiriFault::too_many_records(format!(
+        "there is more than the {left} that are left in this answer: ask by DatasetId or LineRef, or get all in parts from \
+         /siri/rest with a requestorId or from /siri/services with a RequestorRef"
+    ))
+}
+
+/// The wanted records that are newer than what is known, at most `most` of them and as many as are asked for.
+///
+/// # Errors
+/// A fault where none are asked for: such an answer would never come to an end.
+pub(super) fn find_records(
+    scene: &SiriSnapshot,
+    service: SiriOutput,
+    asked: &SiriQuery,
+    known: &Known,
+    most: usize,
+) -> Result<DeliveredRecords, SiriFault> {
+    if asked.most == Some(0) {
+        return Err(SiriFault::invalid_value("MaximumVehicles or maxSize: expected at least 1"));
+    }
+    let wished = asked.most.and_then(|it| usize::try_from(it).ok()).unwrap_or(most);
+    let selected = select_records(scene, service, asked, known, wished.min(most))?;
+    let has_more = selected.has_more;
+    let told = deliver_records(scene, service, asked, selected, usize::MAX);
+    let mut told = told.ok_or_else(|| too_many_records("records"))?;
+    told.delivery.more_data = has_more.then_some(true);
+    Ok(told)
+}
+
+/// Records of each network of a scene, in its order.
+struct SelectedRecords<'a> {
+    records: Vec<Vec<&'a Arc<Record>>>,
+    known: Known,
+    has_more: bool,
+}
+
+fn select_records<'a>(
+    scene: &'a SiriSnapshot,
+    service: SiriOutput,
+    asked: &SiriQuery,
+    known: &Known,
+    most: usize,
+) -> Result<SelectedRecords<'a>, SiriFault> {
+    let wanted = asked.resolve_references(scene)?;
+    let mut all = SelectedRecords { records: Vec::new(), known: Known::new(), has_more: false };
+    let mut room = most;
+    for seen in &scene.networks {
+        let before = known.iter().find(|(epoch, _)| *epoch == seen.epoch);
+        let before = before.map_or(ConsumerPosition::default(), |(_, before)| *before);
+        let now = seen.now.unix_seconds();
+        let selection = select_records_after(&seen.state, service, &wanted, now, before, room);
+        room = room.saturating_sub(selection.records.len());
+        all.has_more |= selection.has_more;
+        let RecordSelection { up_to: number, horizon, .. } = selection;
+        all.known.push((seen.epoch, ConsumerPosition { number, horizon }));
+        all.records.push(selection.records);
+    }
+    Ok(all)
+}
+
+/// Makes a delivery of records; none where they have more than `bytes_max` bytes.
+fn deliver_records(
+    scene: &SiriSnapshot,
+    service: SiriOutput,
+    asked: &SiriQuery,
+    selected: SelectedRecords<'_>,
+    bytes_max: usize,
+) -> Option<DeliveredRecords> {
+    let mut elements = SiriElements::default();
+    let mut bytes_left = bytes_max;
+    for (seen, records) in scene.networks.iter().zip(selected.records) {
+        for record in records {
+            bytes_left = bytes_left.checked_sub(elements.push_record(&seen.state, record))?;
+        }
+    }
+    let head = delivery_head(scene, asked.message_ref.as_deref());
+    Some(DeliveredRecords {
+        delivery: wrap_elements(scene, service, elements, head),
+        known: selected.known,
+    })
+}
+
+/// A hash of which wanted records there are, whatever they say.
+pub(super) fn hash_record_ids(
+    scene: &SiriSnapshot,
+    service: SiriOutput,
+    asked: &SiriQuery,
+) -> Result<u128, SiriFault> {
+    let wanted = asked.resolve_references(scene)?;
+    let mut hash = Xxh3::new();
+    for seen in &scene.networks {
+        let all = select_new_records(
+            &seen.state,
+            service,
+            &wanted,
+            seen.now.unix_seconds(),
+            0,
+            usize::MAX,
+        );
+        let mut names: Vec<(&str, &str)> =
+            all.records.iter().map(|it| (it.feed.as_str(), it.id.as_str())).collect();
+        names.sort_unstable();
+        for (feed, id) in names {
+            hash.update(feed.as_bytes());
+            hash.update(b"\0");
+            hash.update(id.as_bytes());
+            hash.update(b"\0");
+        }
+    }
+    Ok(hash.digest128())
+}
+
+/// The delivery of a service with its elements.
+fn wrap_elements(
+    scene: &SiriSnapshot,
+    service: SiriOutput,
+    elements: SiriElements,
+    head: DeliveryHead,
+) -> ServiceDelivery {
+    let mut delivery = ServiceDelivery::default();
+    match service {
+        SiriOutput::EstimatedTimetable => {
+            let frame = EstimatedJourneyVersionFrame {
+                recorded_at_time: scene.response_time(),
+                version_ref: None,
+                estimated_vehicle_journeys: elements.journeys,
+            };
+            // A frame without journeys is none.
+            let frames = match frame.estimated_vehicle_journeys.is_empty() {
+                true => Vec::new(),
+                false => vec![frame],
+            };
+            delivery.estimated_timetables.push(EstimatedTimetableDelivery { head, frames });
+        }
+        SiriOutput::VehicleMonitoring => {
+            let vehicle_activities = elements.activities;
+            let until = scene.at + VEHICLE_VALID_FOR;
+            let head = DeliveryHead {
+                valid_until: SiriTime::from_millis(until.0),
+                shortest_possible_cycle: Some(CYCLE),
+                ..head
+            };
+            let vehicles =
+                VehicleMonitoringDelivery { head, vehicle_activities, ..Default::default() };
+            delivery.vehicle_monitorings.push(vehicles);
+        }
+        SiriOutput::SituationExchange => {
+            let situations = elements.situations;
+            delivery.situation_exchanges.push(SituationExchangeDelivery { head, situations });
+        }
+    }
+    delivery
+}
+
+/// All wanted visits. To ask again would give the same once more, so `MoreData` is never said.
+fn find_visits(
+    scene: &SiriSnapshot,
+    asked: &SiriQuery,
+    room: usize,
+) -> Result<ServiceDelivery, SiriFault> {
+    let delivery = find_first_visits(scene, asked, room.saturating_add(1))?;
+    if count_elements(&delivery) > room {
+        return Err(SiriFault::too_many_records(format!(
+            "there are more than the {room} visits that are left in this answer: ask for fewer by \
+             PreviewInterval, LineRef or MinimumStopVisitsPerLine"
+        )));
+    }
+    Ok(delivery)
+}
+
+/// The wanted visits, the soonest first, at most `most` of them.
+pub(super) fn find_first_visits(
+    scene: &SiriSnapshot,
+    asked: &SiriQuery,
+    most: usize,
+) -> Result<ServiceDelivery, SiriFault> {
+    let stop = asked.monitored_stop(scene)?;
+    let wanted = asked.resolve_references(scene)?;
+    let unknown = || SiriFault::bad_reference(format!("there is no stop {:?}", stop.id));
+    let of = |feed: &str| scene.networks.iter().find(|seen| seen.state.has_feed(feed));
+    let seen = stop.feed.as_deref().and_then(of).ok_or_else(unknown)?;
+    let monitoring_ref = asked.monitoring_ref.as_deref().unwrap_or(&stop.id);
+    let visits = VisitQuery {
+        stop_id: &stop.id,
+        monitoring_ref,
+        from: asked.start.map_or(seen.now, |start| UnixMillis(start.as_millis())),
+        preview: asked.preview_interval(),
+        wanted: &wanted,
+        destination: asked.destination.as_deref(),
+        most: asked.visits_max(),
+        least_per_line: usize::try_from(asked.least_per_line.unwrap_or(0)).unwrap_or(0),
+        limit: most,
+    };
+    let found = find_stop_visits(&seen.state, &visits, seen.now);
+    let monitored_stop_visits = found.ok_or_else(unknown)?;
+    let stop_monitoring = StopMonitoringDelivery {
+        head: delivery_head(scene, asked.message_ref.as_deref()),
+        monitoring_refs: vec![monitoring_ref.into()],
+        monitored_stop_visits,
+        ..StopMonitoringDelivery::default()
+    };
+    Ok(ServiceDelivery { stop_monitorings: vec![stop_monitoring], ..ServiceDelivery::default() })
+}
+
+/// About how many bytes of XML the records of a delivery take.
+pub(super) fn estimate_bytes(delivery: &ServiceDelivery) -> usize {
+    let journeys = delivery.estimated_timetables.iter().flat_map(|it| it.journeys());
+    let vehicles = delivery.vehicle_monitorings.iter().flat_map(|it| &it.vehicle_activities);
+    let situations = delivery.situation_exchanges.iter().flat_map(|it| &it.situations);
+    let visits = delivery.stop_monitorings.iter().map(|it| it.monitored_stop_visits.len());
+    journeys.map(size::journey_bytes).sum::<usize>()
+        + vehicles.count() * size::ACTIVITY_BYTES
+        + situations.map(size::situation_bytes).sum::<usize>()
+        + visits.sum::<usize>() * size::VISIT_BYTES
+}
+
+/// How many journeys, vehicles, situations and visits a delivery holds.
+pub(super) fn count_elements(delivery: &ServiceDelivery) -> usize {
+    let journeys = delivery.estimated_timetables.iter().map(|it| it.journeys().count());
+    let vehicles = delivery.vehicle_monitorings.iter().map(|it| it.vehicle_activities.len());
+    let situations = delivery.situation_exchanges.iter().map(|it| it.situations.len());
+    let visits = delivery.stop_monitorings.iter();
+    let visits = visits.map(|it| it.monitored_stop_visits.len() + it.cancellations.len());
+    journeys.chain(vehicles).chain(situations).chain(visits).sum()
+}
+
+fn discover_lines(scene: &SiriSnapshot, asked: &SiriQuery) -> Result<LinesDelivery, SiriFault> {
+    let wanted = asked.resolve_references(scene)?;
+    let all = scene.network_states().flat_map(|state| list_lines(state, &wanted));
+    let annotated_line_refs = collect_at_most(all, "lines")?;
+    Ok(LinesDelivery { head: delivery_head(scene, None), annotated_line_refs })
+}
+
+fn discover_stops(
+    scene: &SiriSnapshot,
+    asked: &SiriQuery,
+) -> Result<StopPointsDelivery, SiriFault> {
+    let wanted = asked.resolve_references(scene)?;
+    let all = scene.network_states().flat_map(|state| list_stop_points(state, &wanted));
+    let annotated_stop_point_refs = collect_at_most(all, "stops")?;
+    Ok(StopPointsDelivery { head: delivery_head(scene, None), annotated_stop_point_refs })
+}
+
+/// All of them, unless those are too many for one answer.
+fn collect_at_most<T>(all: impl Iterator<Item = T>, what: &str) -> Result<Vec<T>, SiriFault> {
+    let some: Vec<T> = all.take(SIRI_DISCOVERED_MAX + 1).collect();
+    if some.len() <= SIRI_DISCOVERED_MAX {
+        return Ok(some);
+    }
+    let most = SIRI_DISCOVERED_MAX;
+    let fault =
+        format!("there are more than {most} {what}: ask by DatasetId, OperatorRef or LineRef");
+    Err(SiriFault::too_many_records(fault))
+}
+
+/// What every delivery begins with.
+fn delivery_head(scene: &SiriSnapshot, message_ref: Option<&str>) -> DeliveryHead {
+    DeliveryHead {
+        version: Some(VERSION.into()),
+        response_timestamp: scene.response_time(),
+        request_message_ref: message_ref.map(Into::into),
+        status: Some(true),
+        ..DeliveryHead::default()
+    }
+}
+
+fn fault_head(scene: &SiriSnapshot, message_ref: Option<&str>, fault: &SiriFault) -> DeliveryHead {
+    DeliveryHead {
+        status: Some(false),
+        error_condition: Some(fault.error_condition()),
+        ..delivery_head(scene, message_ref)
+    }
+}
+
+/// The delivery of a service that says why there is none.
+pub(super) fn fault_delivery(
+    scene: &SiriSnapshot,
+    subject: QuerySubject,
+    asked: &SiriQuery,
+    fault: &SiriFault,
+) -> ServiceDelivery {
+    let head = fault_head(scene, asked.message_ref.as_deref(), fault);
+    let delivery = match subject {
+        QuerySubject::Records(service) => {
+            wrap_elements(scene, service, SiriElements::default(), head)
+        }
+        QuerySubject::Visits | QuerySubject::Lines | QuerySubject::StopPoints => {
+            let visits = StopMonitoringDelivery { head, ..Default::default() };
+            ServiceDelivery { stop_monitorings: vec![visits], ..ServiceDelivery::default() }
+        }
+    };
+    ServiceDelivery { status: Some(false), ..delivery }
+}
+
+/// A delivery with what is said about the whole answer.
+pub(super) fn wrap_delivery(
+    scene: &SiriSnapshot,
+    message_ref: Option<&str>,
+    delivery: ServiceDelivery,
+) -> SiriMessage {
+    wrap_payload(MessagePayload::ServiceDelivery(ServiceDelivery {
+        response_timestamp: scene.response_time(),
+        producer_ref: Some(PRODUCER.into()),
+        request_message_ref: message_ref.map(Into::into),
+        status: delivery.status.or(Some(true)),
+        ..delivery
+    }))
+}
+
+/// One thing as a message.
+pub(super) fn wrap_payload(payload: MessagePayload) -> SiriMessage {
+    SiriMessage { version: Some(VERSION.into()), payloads: vec![payload] }
+}
+
+#[cfg(test)]
+mod tests;

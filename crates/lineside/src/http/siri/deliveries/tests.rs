@@ -1,0 +1,70 @@
+//! What bounds a whole answer.
+
+use lineside_formats::gtfs_rt::proto::{
+    FeedEntity, FeedHeader, FeedMessage, TripDescriptor, TripUpdate,
+    trip_update::{StopTimeEvent, StopTimeUpdate},
+};
+
+use super::*;
+use crate::convert::build_network_state;
+use crate::http::siri::snapshot::NetworkSnapshot;
+
+const JOURNEYS: usize = 40;
+const CALLS: usize = 20;
+
+/// A network with journeys of many calls.
+fn scene() -> SiriSnapshot {
+    let event = |at| Some(StopTimeEvent { time: Some(at), ..Default::default() });
+    let call = |at: usize| StopTimeUpdate {
+        stop_id: Some(format!("X:Quay:{}", 10_000 + at)),
+        arrival: event(1_795_262_400 + at as i64 * 60),
+        departure: event(1_795_262_430 + at as i64 * 60),
+        ..Default::default()
+    };
+    let entity = |number: usize| FeedEntity {
+        id: format!("{number}"),
+        trip_update: Some(TripUpdate {
+            trip: TripDescriptor {
+                trip_id: Some(format!("X:ServiceJourney:{number}")),
+                start_date: Some("20261121".to_owned()),
+                route_id: Some("X:Line:1".to_owned()),
+                ..Default::default()
+            },
+            stop_time_update: (0..CALLS).map(call).collect(),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let header = FeedHeader {
+        gtfs_realtime_version: "2.0".to_owned(),
+        timestamp: Some(1_795_262_400),
+        ..Default::default()
+    };
+    let message = FeedMessage { header, entity: (0..JOURNEYS).map(entity).collect() };
+    let (state, _) = build_network_state(&message, None).unwrap_or_else(|why| panic!("{why:?}"));
+    let at = state.at;
+    let networks = vec![NetworkSnapshot { epoch: Epoch::from_bits(1), state, now: at }];
+    SiriSnapshot { networks, at, started: at, fresh_for: std::time::Duration::ZERO }
+}
+
+#[test]
+fn a_whole_answer_is_bounded_by_its_bytes_and_by_no_number_of_journeys() {
+    let scene = scene();
+    let subject = QuerySubject::Records(SiriOutput::EstimatedTimetable);
+    let ask = |asked: &SiriQuery, bytes| {
+        build_delivery(&scene, subject, asked, AnswerLimit { records: usize::MAX, bytes })
+    };
+    let all = SiriQuery::default();
+    let told = ask(&all, SIRI_WHOLE_BYTES_MAX).unwrap();
+    assert_eq!((count_elements(&told), told.more_data), (JOURNEYS, None));
+    let estimated = estimate_bytes(&told);
+    assert!(ask(&all, estimated).is_ok());
+    let Err(fault) = ask(&all, estimated - 1) else { panic!("it is larger than that") };
+    assert_eq!(fault.error_condition().kind.as_deref(), Some("AllowedResourceUsageExceededError"));
+    // As many as fit are given to a client that asks for no more.
+    let few = SiriQuery { most: Some(10), ..SiriQuery::default() };
+    assert_eq!(count_elements(&ask(&few, estimated / 2).unwrap()), 10);
+    // The estimate is near enough to what is written to bound it.
+    let written = lineside_formats::siri::encode_xml(&wrap_delivery(&scene, None, told)).len();
+    assert!((written / 3..written * 3).contains(&estimated), "{estimated} for {written}");
+}

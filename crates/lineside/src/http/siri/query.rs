@@ -1,0 +1,397 @@
+//! A question, however it was put: as parameters of an address, or as an element of a request.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lineside_formats::siri::{
+    DurationSeconds, EstimatedTimetableRequest, LinesRequest, SiriTime, SituationExchangeRequest,
+    StopMonitoringRequest, StopPointsRequest, VehicleMonitoringRequest,
+};
+use lineside_ingest::NetworkState;
+use lineside_ingest::siri::{
+    RecordFilter, RefError, RefKind, ResolvedRef, SiriOutput, is_ref_known, resolve_ref,
+};
+
+use super::fault::SiriFault;
+use super::snapshot::SiriSnapshot;
+use crate::http::limits::{SIRI_PREVIEW_MAX, SIRI_REF_BYTES_MAX, SIRI_REFS_MAX, SIRI_VISITS_MAX};
+use crate::http::parameters::QueryParameters;
+
+/// What is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum QuerySubject {
+    /// Journeys, vehicles or situations.
+    Records(SiriOutput),
+    /// Visits of a stop.
+    Visits,
+    /// Which lines there are.
+    Lines,
+    /// Which stops there are.
+    StopPoints,
+}
+
+/// A question as it was put; references still mean nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct SiriQuery {
+    pub(super) datasets: Vec<String>,
+    pub(super) excluded: Vec<String>,
+    pub(super) lines: Vec<String>,
+    pub(super) direction: Option<String>,
+    pub(super) operators: Vec<String>,
+    pub(super) vehicles: Vec<String>,
+    pub(super) stops: Vec<String>,
+    pub(super) monitoring_ref: Option<String>,
+    pub(super) destination: Option<String>,
+    pub(super) preview: Option<DurationSeconds>,
+    pub(super) start: Option<SiriTime>,
+    pub(super) most: Option<u32>,
+    pub(super) least_per_line: Option<u32>,
+    /// What the one who asks calls the question.
+    pub(super) message_ref: Option<String>,
+}
+
+impl SiriQuery {
+    /// Reads the parameters of an address; capitals of their names do not matter.
+    pub(super) fn from_parameters(parameters: &QueryParameters) -> Result<Self, SiriFault> {
+        let texts = |name| parse_texts(parameters, name);
+        let text = |name| texts(name).map(|texts| texts.into_iter().next());
+        let number = |name: &str| {
+            let text = parameters.find_ignoring_case(name);
+            let number = text.map(|text| text.parse::<u32>().map_err(|_| text)).transpose();
+            number.map_err(|text| {
+                SiriFault::invalid_value(format!("{name}: {text:?} is no whole number"))
+            })
+        };
+        Ok(Self {
+            datasets: texts("DatasetId")?,
+            excluded: split_list("ExcludedDatasetIds", &texts("ExcludedDatasetIds")?)?,
+            lines: texts("LineRef")?,
+            direction: text("DirectionRef")?,
+            operators: texts("OperatorRef")?,
+            vehicles: texts("VehicleRef")?,
+            stops: texts("StopPointRef")?,
+            monitoring_ref: text("MonitoringRef")?,
+            destination: text("DestinationRef")?,
+            preview: parse_preview(parameters)?,
+            start: parse_start(parameters)?,
+            most: number("MaximumStopVisits")?
+                .or(number("MaximumVehicles")?)
+                .or(number("MaxSize")?),
+            least_per_line: number("MinimumStopVisitsPerLine")?,
+            message_ref: text("MessageIdentifier")?,
+        })
+    }
+
+    /// What the references mean.
+    pub(super) fn resolve_references(
+        &self,
+        scene: &SiriSnapshot,
+    ) -> Result<RecordFilter, SiriFault> {
+        let refs = |kind, texts: &[String]| -> Result<Vec<ResolvedRef>, SiriFault> {
+            texts.iter().map(|text| self.resolve_reference(scene, kind, text)).collect()
+        };
+        for dataset in self.datasets.iter().chain(&self.excluded) {
+            let is_known = scene.networks.iter().any(|seen| seen.state.has_feed(dataset));
+            if !is_known {
+                return Err(SiriFault::bad_reference(format!("there is no feed {dataset:?}")));
+            }
+        }
+        Ok(RecordFilter {
+            datasets: self.datasets.iter().map(Into::into).collect(),
+            excluded: self.excluded.iter().map(Into::into).collect(),
+            lines: refs(RefKind::Line, &self.lines)?,
+            direction: self.direction.as_deref().map(Into::into),
+            operators: refs(RefKind::Operator, &self.operators)?,
+            vehicles: refs(RefKind::Vehicle, &self.vehicles)?,
+            stops: refs(RefKind::Stop, &self.stops)?,
+            preview: self.preview.map(clamp_preview),
+        })
+    }
+
+    /// Reads what the address of a posted request narrows it to.
+    pub(super) fn from_address(parameters: &QueryParameters) -> Result<Self, SiriFault> {
+        let Self { datasets, excluded, .. } = Self::from_parameters(parameters)?;
+        Ok(Self { datasets, excluded, ..Self::default() })
+    }
+
+    /// Names a request for vehicles that has no name by its moment: readers of the British profile need
+    /// `RequestMessageRef`.
+    pub(super) fn name_vehicle_request(&mut self, scene: &SiriSnapshot, subject: QuerySubject) {
+        if subject == QuerySubject::Records(SiriOutput::VehicleMonitoring)
+            && self.message_ref.is_none()
+        {
+            self.message_ref = Some(scene.at.0.to_string());
+        }
+    }
+
+    /// Bytes that it takes in memory.
+    pub(super) fn size_bytes(&self) -> usize {
+        let Self { datasets, excluded, lines, operators, vehicles, stops, .. } = self;
+        let Self { direction, monitoring_ref, destination, message_ref, .. } = self;
+        let many = [datasets, excluded, lines, operators, vehicles, stops].into_iter().flatten();
+        let single = [direction, monitoring_ref, destination, message_ref].into_iter().flatten();
+        let texts = many.chain(single).map(|text| text.capacity() + size_of::<String>());
+        size_of::<Self>() + texts.sum::<usize>()
+    }
+
+    /// The stop that is monitored.
+    pub(super) fn monitored_stop(&self, scene: &SiriSnapshot) -> Result<ResolvedRef, SiriFault> {
+        let Some(text) = &self.monitoring_ref else {
+            return Err(SiriFault::invalid_value("MonitoringRef is missing: it says which stop"));
+        };
+        self.resolve_reference(scene, RefKind::Stop, text)
+    }
+
+    /// A line or the stop that nobody has so far, and that a network without a schedule may come to have; none where all of them
+    /// are known.
+    pub(super) fn find_unresolved(&self, scene: &SiriSnapshot) -> Option<SiriFault> {
+        let lines = self.lines.iter().map(|text| (RefKind::Line, text));
+        let stop = self.monitoring_ref.iter().map(|text| (RefKind::Stop, text));
+        let (kind, text) = lines.chain(stop).find(|(kind, text)| {
+            let meant = self.resolve_reference(scene, *kind, text);
+            meant.is_ok_and(|meant| !is_ref_known(scene.network_states(), *kind, &meant))
+        })?;
+        let name = kind_name(kind);
+        let text = format!(
+            "there is no {name} {text:?} so far; one may come with a feed of which no schedule is \
+             known yet"
+        );
+        Some(SiriFault::bad_reference(text))
+    }
+
+    /// What a reference means: first in the networks that are asked for, which settles an id that others have too.
+    fn resolve_reference(
+        &self,
+        scene: &SiriSnapshot,
+        kind: RefKind,
+        text: &str,
+    ) -> Result<ResolvedRef, SiriFault> {
+        let is_asked = |state: &&NetworkState| {
+            self.datasets.is_empty() || self.datasets.iter().any(|feed| state.has_feed(feed))
+        };
+        match resolve_ref(scene.network_states().filter(is_asked), kind, text) {
+            Err(RefError::Unknown) => find_reference(scene, kind, text),
+            found => found.map_err(|fault| reference_fault(fault, kind, text)),
+        }
+    }
+
+    /// How far ahead visits are looked for.
+    pub(super) fn preview_interval(&self) -> Duration {
+        self.preview.map_or(lineside_ingest::limits::BOARD_HORIZON, clamp_preview)
+    }
+
+    /// How many visits at most.
+    pub(super) fn visits_max(&self) -> usize {
+        let usual = lineside_ingest::limits::BOARD_DEPARTURES;
+        self.most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual).min(SIRI_VISITS_MAX)
+    }
+}
+
+fn clamp_preview(preview: DurationSeconds) -> Duration {
+    Duration::from_secs(u64::try_from(preview.0).unwrap_or(0)).min(SIRI_PREVIEW_MAX)
+}
+
+/// All values of a parameter that are not empty, none of them longer than ids are.
+fn parse_texts(parameters: &QueryParameters, name: &str) -> Result<Vec<String>, SiriFault> {
+    let values = parameters.all_ignoring_case(name).filter(|value| !value.trim().is_empty());
+    check_texts(name, values.map(|value| value.trim().to_owned()).collect())
+}
+
+fn check_texts(name: &str, texts: Vec<String>) -> Result<Vec<String>, SiriFault> {
+    if texts.len() > SIRI_REFS_MAX {
+        return Err(SiriFault::too_many_records(format!(
+            "{name}: more than {SIRI_REFS_MAX} of them"
+        )));
+    }
+    if texts.iter().any(|text| text.len() > SIRI_REF_BYTES_MAX) {
+        let most = SIRI_REF_BYTES_MAX;
+        return Err(SiriFault::invalid_value(format!("{name}: is longer than {most} bytes")));
+    }
+    Ok(texts)
+}
+
+/// Several in one, separated by commas; each of them once, in order.
+fn split_list(name: &str, texts: &[String]) -> Result<Vec<String>, SiriFault> {
+    let all = texts.iter().flat_map(|text| text.split(','));
+    let all: BTreeSet<&str> = all.map(str::trim).filter(|text| !text.is_empty()).collect();
+    check_texts(name, all.into_iter().map(str::to_owned).collect())
+}
+
+fn parse_preview(parameters: &QueryParameters) -> Result<Option<DurationSeconds>, SiriFault> {
+    let Some(text) = parameters.find_ignoring_case("PreviewInterval") else { return Ok(None) };
+    let span = DurationSeconds::parse(text).filter(|span| span.0 >= 0);
+    let fault =
+        || SiriFault::invalid_value(format!("PreviewInterval: {text:?} is no span such as PT30M"));
+    span.map(Some).ok_or_else(fault)
+}
+
+fn parse_start(parameters: &QueryParameters) -> Result<Option<SiriTime>, SiriFault> {
+    let Some(text) = parameters.find_ignoring_case("StartTime") else { return Ok(None) };
+    // A plus that was not encoded arrives as a space.
+    let time = SiriTime::parse_exact(&text.replace(' ', "+"));
+    let fault = || {
+        SiriFault::invalid_value(format!(
+            "StartTime: {text:?} is no moment such as 2026-11-21T20:25:00+01:00"
+        ))
+    };
+    time.map(Some).ok_or_else(fault)
+}
+
+fn find_reference(
+    scene: &SiriSnapshot,
+    kind: RefKind,
+    text: &str,
+) -> Result<ResolvedRef, SiriFault> {
+    resolve_ref(scene.network_states(), kind, text)
+        .map_err(|fault| reference_fault(fault, kind, text))
+}
+
+fn kind_name(kind: RefKind) -> &'static str {
+    match kind {
+        RefKind::Line => "line",
+        RefKind::Stop => "stop",
+        RefKind::Operator => "operator",
+        RefKind::Vehicle => "vehicle",
+    }
+}
+
+fn reference_fault(fault: RefError, kind: RefKind, text: &str) -> SiriFault {
+    let name = kind_name(kind);
+    match fault {
+        RefError::Unknown => SiriFault::bad_reference(format!("there is no {name} {text:?}")),
+        RefError::Ambiguous(feeds) => {
+            let ways: Vec<String> = feeds.iter().map(|feed| format!("{feed}:{text}")).collect();
+            let ways = ways.join(" or ");
+            SiriFault::bad_reference(format!("several feeds have a {name} {text:?}: say {ways}"))
+        }
+    }
+}
+
+/// References and other texts of a request, bounded as parameters are.
+fn collect_texts<T: AsRef<str>>(
+    name: &str,
+    texts: impl IntoIterator<Item = T>,
+) -> Result<Vec<String>, SiriFault> {
+    check_texts(name, texts.into_iter().map(|text| text.as_ref().to_owned()).collect())
+}
+
+fn collect_text<T: AsRef<str>>(name: &str, text: Option<T>) -> Result<Option<String>, SiriFault> {
+    collect_texts(name, text).map(|texts| texts.into_iter().next())
+}
+
+/// What an element of a request asks.
+pub(super) trait QueryElement {
+    fn to_query(&self) -> Result<SiriQuery, SiriFault>;
+}
+
+impl QueryElement for EstimatedTimetableRequest {
+    fn to_query(&self) -> Result<SiriQuery, SiriFault> {
+        let direction = match &self.lines[..] {
+            [line] => collect_text("DirectionRef", line.direction_ref.as_ref())?,
+            _ => None,
+        };
+        Ok(SiriQuery {
+            preview: self.preview_interval,
+            operators: collect_texts("OperatorRef", &self.operator_refs)?,
+            lines: collect_texts(
+                "LineRef",
+                self.lines.iter().filter_map(|line| line.line_ref.as_ref()),
+            )?,
+            direction,
+            message_ref: collect_text("MessageIdentifier", self.message_identifier.as_ref())?,
+            ..SiriQuery::default()
+        })
+    }
+}
+
+impl QueryElement for VehicleMonitoringRequest {
+    fn to_query(&self) -> Result<SiriQuery, SiriFault> {
+        let vehicle = self.vehicle_ref.as_ref().or(self.vehicle_monitoring_ref.as_ref());
+        Ok(SiriQuery {
+            vehicles: collect_texts("VehicleRef", vehicle)?,
+            lines: collect_texts("LineRef", &self.line_ref)?,
+            direction: collect_text("DirectionRef", self.direction_ref.as_ref())?,
+            most: self.maximum_vehicles,
+            message_ref: collect_text("MessageIdentifier", self.message_identifier.as_ref())?,
+            ..SiriQuery::default()
+        })
+    }
+}
+
+impl QueryElement for StopMonitoringRequest {
+    fn to_query(&self) -> Result<SiriQuery, SiriFault> {
+        Ok(SiriQuery {
+            monitoring_ref: collect_text("MonitoringRef", self.monitoring_ref.as_ref())?,
+            preview: self.preview_interval,
+            start: self.start_time,
+            operators: collect_texts("OperatorRef", &self.operator_ref)?,
+            lines: collect_texts("LineRef", &self.line_ref)?,
+            direction: collect_text("DirectionRef", self.direction_ref.as_ref())?,
+            destination: collect_text("DestinationRef", self.destination_ref.as_ref())?,
+            most: self.maximum_stop_visits,
+            least_per_line: self.minimum_stop_visits_per_line,
+            message_ref: collect_text("MessageIdentifier", self.message_identifier.as_ref())?,
+            ..SiriQuery::default()
+        })
+    }
+}
+
+impl QueryElement for SituationExchangeRequest {
+    fn to_query(&self) -> Result<SiriQuery, SiriFault> {
+        Ok(SiriQuery {
+            operators: collect_texts("OperatorRef", &self.operator_refs)?,
+            lines: collect_texts("LineRef", &self.line_refs)?,
+            stops: collect_texts("StopPointRef", &self.stop_point_refs)?,
+            message_ref: collect_text("MessageIdentifier", self.message_identifier.as_ref())?,
+            ..SiriQuery::default()
+        })
+    }
+}
+
+impl QueryElement for LinesRequest {
+    fn to_query(&self) -> Result<SiriQuery, SiriFault> {
+        Ok(SiriQuery {
+            operators: collect_texts("OperatorRef", &self.operator_ref)?,
+            message_ref: collect_text("MessageIdentifier", self.message_identifier.as_ref())?,
+            ..SiriQuery::default()
+        })
+    }
+}
+
+impl QueryElement for StopPointsRequest {
+    fn to_query(&self) -> Result<SiriQuery, SiriFault> {
+        Ok(SiriQuery {
+            operators: collect_texts("OperatorRef", &self.operator_ref)?,
+            lines: collect_texts("LineRef", &self.line_ref)?,
+            message_ref: collect_text("MessageIdentifier", self.message_identifier.as_ref())?,
+            ..SiriQuery::default()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_a_list_count_once_and_there_are_so_many() {
+        let listed = |text: &str| split_list("x", &[text.to_owned()]);
+        assert_eq!(listed("b, a,,a,b ").unwrap(), ["a", "b"]);
+        assert_eq!(listed(&"city,".repeat(3_000)).unwrap(), ["city"]);
+        let many = |n: usize| (0..n).map(|n| format!("{n},")).collect::<String>();
+        assert!(listed(&many(SIRI_REFS_MAX)).is_ok());
+        assert!(listed(&many(SIRI_REFS_MAX + 1)).is_err());
+    }
+
+    #[test]
+    fn all_texts_of_a_question_are_weighed() {
+        let text = || "x".repeat(100);
+        let empty = SiriQuery::default().size_bytes();
+        let some = SiriQuery {
+            excluded: vec![text(), text()],
+            message_ref: Some(text()),
+            ..SiriQuery::default()
+        };
+        assert!(some.size_bytes() >= empty + 300);
+    }
+}

@@ -1,0 +1,83 @@
+//! How long a consumer that takes nothing is kept.
+
+use std::time::Duration;
+
+/// Failures in a row after which a consumer is let go,
+const FAILURES_MAX: u32 = 3;
+/// but not before it has taken nothing for so long.
+const GRACE: Duration = Duration::from_secs(60);
+/// Pause before the next try.
+pub(super) const RETRY: Duration = Duration::from_secs(10);
+
+/// What a consumer is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MessageKind {
+    Heartbeat,
+    Delivery,
+}
+
+/// What a consumer has failed in a row.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ConsumerFailures {
+    failures: u32,
+    since: Duration,
+    /// Whether it has failed to take a delivery. That it takes heartbeats all the same helps nobody.
+    misses_delivery: bool,
+}
+
+impl ConsumerFailures {
+    /// It took something.
+    pub(super) fn record_success(&mut self, sent: MessageKind) {
+        if sent == MessageKind::Delivery || !self.misses_delivery {
+            *self = Self::default();
+        }
+    }
+
+    /// It did not take something; whether that was too often. `now` is a clock's monotonic time.
+    pub(super) fn record_failure(&mut self, sent: MessageKind, now: Duration) -> bool {
+        if self.failures == 0 {
+            self.since = now;
+        }
+        self.misses_delivery |= sent == MessageKind::Delivery;
+        self.failures = self.failures.saturating_add(1);
+        self.failures >= FAILURES_MAX && now.saturating_sub(self.since) >= GRACE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_failures_within_a_minute_and_more_are_too_many() {
+        let at = Duration::from_secs;
+        for sent in [MessageKind::Heartbeat, MessageKind::Delivery] {
+            let mut patience = ConsumerFailures::default();
+            let tries =
+                [0, 10, 20, 59, 60].map(|seconds| patience.record_failure(sent, at(seconds)));
+            assert_eq!(tries, [false, false, false, false, true]);
+            patience.record_success(sent);
+            assert!(
+                !patience.record_failure(sent, at(100)) && !patience.record_failure(sent, at(200))
+            );
+            assert!(patience.record_failure(sent, at(201)));
+        }
+    }
+
+    #[test]
+    fn who_takes_heartbeats_and_no_delivery_is_let_go() {
+        let at = Duration::from_secs;
+        let mut patience = ConsumerFailures::default();
+        let tries = [0, 30, 60].map(|seconds| {
+            patience.record_success(MessageKind::Heartbeat);
+            patience.record_failure(MessageKind::Delivery, at(seconds))
+        });
+        assert_eq!(tries, [false, false, true]);
+        // While there is no news, a heartbeat that is taken is all that can be.
+        let mut patience = ConsumerFailures::default();
+        for seconds in [0, 30, 60, 90] {
+            assert!(!patience.record_failure(MessageKind::Heartbeat, at(seconds)));
+            patience.record_success(MessageKind::Heartbeat);
+        }
+    }
+}

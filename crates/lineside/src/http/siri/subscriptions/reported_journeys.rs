@@ -1,0 +1,209 @@
+//! What a subscriber was told of a journey or a visit, small enough to be remembered: a hash of all but the expected times,
+//! and those. So a time that moves by less than the subscriber cares for is told from any other change.
+
+use std::collections::HashMap;
+
+use lineside_formats::siri::{CallStatus, SiriCall, SiriTime, VehicleJourney};
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Most times that are remembered for one subscription, 4 bytes each: about 2,000 journeys of 25 calls. What has no room
+/// is told whenever something of it changes, however little.
+const TIMES_MAX: usize = 100_000;
+/// Most journeys of which times are remembered.
+const JOURNEYS_MAX: usize = 20_000;
+/// How long after its last time a journey is remembered, and how long one without times, in seconds.
+const REMEMBERED_FOR: i64 = 60 * 60;
+
+/// What stands where no time is expected.
+const NONE: u32 = 0;
+
+/// Something as it was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ReportedJourney {
+    /// Of all but the expected times, how calls stand by them, and when it was recorded.
+    hash: u128,
+    /// Expected times in order, Unix seconds.
+    times: Box<[u32]>,
+}
+
+impl ReportedJourney {
+    /// What is told with a journey, beside what else is told of it.
+    pub(super) fn from_journey(journey: &VehicleJourney, beside: &str) -> Self {
+        let mut timeless = journey.clone();
+        let mut times = Vec::new();
+        timeless.recorded_at_time = None;
+        timeless.delay = None;
+        for call in calls_mut(&mut timeless) {
+            times.extend([
+                unix_seconds(call.expected_arrival_time.take()),
+                unix_seconds(call.expected_departure_time.take()),
+            ]);
+            for status in [&mut call.arrival_status, &mut call.departure_status] {
+                status.take_if(|status| follows_from_time(*status));
+            }
+        }
+        let hash = xxh3_128(format!("{beside}{timeless:?}").as_bytes());
+        Self { hash, times: times.into() }
+    }
+
+    /// Whether this is news to who was told `before`: something is another, or an expected time by `least` seconds or more.
+    pub(super) fn is_news_since(&self, before: &Self, least: u32) -> bool {
+        let differs = |(now, before): (&u32, &u32)| {
+            now != before && (*now == NONE || *before == NONE || now.abs_diff(*before) >= least)
+        };
+        self.hash != before.hash
+            || self.times.len() != before.times.len()
+            || self.times.iter().zip(&before.times).any(differs)
+    }
+
+    fn last_time(&self) -> Option<i64> {
+        self.times.iter().max().copied().filter(|&time| time != NONE).map(i64::from)
+    }
+}
+
+fn follows_from_time(status: CallStatus) -> bool {
+    matches!(status, CallStatus::OnTime | CallStatus::Early | CallStatus::Delayed)
+}
+
+fn calls_mut(journey: &mut VehicleJourney) -> impl Iterator<Item = &mut SiriCall> {
+    let monitored = journey.monitored_call.iter_mut().map(|call| &mut **call);
+    monitored.chain(&mut journey.onward_calls).chain(&mut journey.estimated_calls)
+}
+
+fn unix_seconds(time: Option<SiriTime>) -> u32 {
+    time.and_then(|time| u32::try_from(time.as_seconds()).ok()).unwrap_or(NONE)
+}
+
+/// The journeys that a subscriber was told. Bound: [`TIMES_MAX`], [`JOURNEYS_MAX`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct ReportedJourneys {
+    told: HashMap<u128, (ReportedJourney, i64)>,
+    n_times: usize,
+}
+
+impl ReportedJourneys {
+    /// Remembers that a journey is told at `now`, Unix seconds; whether it is news by changes of `least` seconds. One that is
+    /// no news is remembered as it was told.
+    pub(super) fn report_journey(
+        &mut self,
+        journey: &VehicleJourney,
+        least: u32,
+        now: i64,
+    ) -> bool {
+        let (name, told) = (journey_hash(journey), ReportedJourney::from_journey(journey, ""));
+        if let Some((before, _)) = self.told.get(&name) {
+            if !told.is_news_since(before, least) {
+                return false;
+            }
+            self.n_times -= before.times.len();
+            self.told.remove(&name);
+        }
+        let n_times = self.n_times + told.times.len();
+        if n_times <= TIMES_MAX && self.told.len() < JOURNEYS_MAX {
+            let until = told.last_time().unwrap_or(now).max(now) + REMEMBERED_FOR;
+            self.n_times = n_times;
+            self.told.insert(name, (told, until));
+        }
+        true
+    }
+
+    /// Forgets what is over.
+    pub(super) fn forget_past(&mut self, now: i64) {
+        self.told.retain(|_, (told, until)| {
+            let stays = *until > now;
+            self.n_times -= if stays { 0 } else { told.times.len() };
+            stays
+        });
+    }
+}
+
+/// What tells a journey from all others.
+fn journey_hash(journey: &VehicleJourney) -> u128 {
+    let VehicleJourney {
+        data_source,
+        line_ref,
+        framed_vehicle_journey_ref,
+        dated_vehicle_journey_ref,
+        estimated_vehicle_journey_code,
+        origin_aimed_departure_time,
+        ..
+    } = journey;
+    let name = (
+        data_source,
+        line_ref,
+        framed_vehicle_journey_ref,
+        dated_vehicle_journey_ref,
+        estimated_vehicle_journey_code,
+        origin_aimed_departure_time,
+    );
+    xxh3_128(format!("{name:?}").as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_formats::siri::DurationSeconds;
+
+    use super::*;
+
+    fn journey(id: &str, times: &[i64]) -> VehicleJourney {
+        let call = |&at: &i64| SiriCall {
+            expected_departure_time: SiriTime::from_millis(at * 1_000),
+            departure_status: Some(if at > 1_000 {
+                CallStatus::Delayed
+            } else {
+                CallStatus::OnTime
+            }),
+            ..SiriCall::default()
+        };
+        VehicleJourney {
+            dated_vehicle_journey_ref: Some(id.into()),
+            recorded_at_time: SiriTime::from_millis(times.len() as i64),
+            delay: times.first().map(|&at| DurationSeconds(at as i32)),
+            estimated_calls: times.iter().map(call).collect(),
+            ..VehicleJourney::default()
+        }
+    }
+
+    #[test]
+    fn a_time_counts_from_where_it_was_told_and_not_from_where_it_was_last() {
+        let mut known = ReportedJourneys::default();
+        let mut tell = |times: &[i64]| known.report_journey(&journey("a", times), 60, 0);
+        assert!(tell(&[990, 2_000]));
+        assert!(!tell(&[1_020, 2_000]), "a status follows from its time");
+        assert!(!tell(&[1_049, 1_941]));
+        assert!(tell(&[1_050, 2_000]), "a minute after what was told");
+        assert!(!tell(&[991, 2_000]));
+        assert!(tell(&[1_050]), "a call is gone");
+    }
+
+    #[test]
+    fn all_but_times_is_news_and_so_is_a_time_that_was_not_there() {
+        let mut known = ReportedJourneys::default();
+        let mut a = journey("a", &[1_000]);
+        assert!(known.report_journey(&a, 3_600, 0) && !known.report_journey(&a, 3_600, 0));
+        a.cancellation = Some(true);
+        assert!(known.report_journey(&a, 3_600, 0));
+        a.estimated_calls[0].departure_status = Some(CallStatus::Arrived);
+        assert!(known.report_journey(&a, 3_600, 0), "it is there");
+        a.estimated_calls[0].expected_departure_time = None;
+        assert!(known.report_journey(&a, 3_600, 0));
+        // Another journey is another one.
+        assert!(known.report_journey(&journey("b", &[1_000]), 3_600, 0));
+    }
+
+    #[test]
+    fn what_is_over_is_forgotten_and_so_much_is_remembered() {
+        let mut known = ReportedJourneys::default();
+        let calls = vec![1_000; 50];
+        for n in 0..=TIMES_MAX / 100 {
+            assert!(known.report_journey(&journey(&n.to_string(), &calls), 60, 0));
+        }
+        assert_eq!((known.told.len(), known.n_times), (TIMES_MAX / 100, TIMES_MAX));
+        let beyond = journey(&(TIMES_MAX / 100).to_string(), &calls);
+        assert!(known.report_journey(&beyond, 60, 0), "what is not remembered is told again");
+        known.forget_past(1_000 + REMEMBERED_FOR - 1);
+        assert_eq!(known.n_times, TIMES_MAX);
+        known.forget_past(1_000 + REMEMBERED_FOR);
+        assert_eq!((known.told.len(), known.n_times), (0, 0));
+    }
+}

@@ -1,0 +1,413 @@
+//! Who asks for subscriptions, and who takes them back.
+
+use std::time::Duration;
+
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::response::Response;
+use http::HeaderMap;
+use lineside_formats::siri::{
+    DurationSeconds, EstimatedTimetableSubscriptionRequest, MessagePayload, ResponseStatus,
+    SiriMessage, SiriTime, SituationExchangeSubscriptionRequest, StopMonitoringSubscriptionRequest,
+    SubscriptionRequest, SubscriptionResponse, TerminateSubscriptionRequest,
+    TerminateSubscriptionResponse, VehicleMonitoringSubscriptionRequest,
+};
+use lineside_ingest::PublicOnly;
+use lineside_ingest::siri::SiriOutput;
+use lineside_sync::UnixMillis;
+use url::Url;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::consumer::ConsumerTarget;
+use super::owner::{RequestSender, SubscriptionOwner};
+use super::subscription_task::{ServedSubscription, run_subscription};
+use super::update_policy::UpdatePolicy;
+use super::{EntryRejection, SubscriptionName, SubscriptionPermit};
+use crate::admin::AdminCredential;
+use crate::app::App;
+use crate::http::errors::{Problem, Refusal};
+use crate::http::limits::{
+    SIRI_CYCLE, SIRI_DELIVERY_ELEMENTS, SIRI_QUESTIONS_MAX, SIRI_REF_BYTES_MAX,
+    SIRI_REQUEST_BYTES_MAX, SIRI_SUBSCRIPTION_LIFE_MAX, SIRI_SUBSCRIPTION_LIFE_OF_STRANGERS,
+};
+use crate::http::proxies::PeerAddress;
+use crate::http::siri::deliveries::{self, wrap_payload};
+use crate::http::siri::encoding::SiriEncoding;
+use crate::http::siri::fault::SiriFault;
+use crate::http::siri::query::{QueryElement, QuerySubject, SiriQuery};
+use crate::http::siri::services::ParsedPost;
+use crate::http::siri::snapshot::SiriSnapshot;
+
+/// A consumer is told that we are there this often if it does not say how often, and never more often or more rarely.
+const HEARTBEAT_LEAST: Duration = Duration::from_secs(30);
+/// See [`HEARTBEAT_LEAST`].
+const HEARTBEAT_MOST: Duration = Duration::from_secs(60);
+
+pub(in super::super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(subscribe))
+        .layer(DefaultBodyLimit::max(SIRI_REQUEST_BYTES_MAX))
+}
+
+/// Subscribe to SIRI, or take subscriptions back
+///
+/// `SubscriptionRequest` with `ConsumerAddress` and, in each subscription, `InitialTerminationTime`; `TerminateSubscriptionRequest`
+/// ends them. Deliveries and heartbeats are posted to the consumer, in the envelope in which it subscribed.
+#[utoipa::path(
+    post, path = "/siri/subscribe", tag = "formats",
+    request_body(content = String, content_type = "application/xml", description = "A message of SIRI"),
+    responses(
+        (status = 200, description = "How each subscription went", content_type = "application/xml"),
+        (status = 400, description = "An `ErrorCondition`: the request cannot be read", content_type = "application/xml"),
+        (status = 500, description = "A fault of SOAP: the request cannot be read, or is not for subscriptions", content_type = "text/xml"),
+        (status = 503, description = "`busy` or `shutting_down`", body = Problem)
+    )
+)]
+async fn subscribe(
+    State(app): State<App>,
+    by: Option<AdminCredential>,
+    peer: PeerAddress,
+    headers: HeaderMap,
+    request: Request,
+) -> Result<Response, Refusal> {
+    if app.shutdown().is_draining() {
+        return Err(Refusal::ShuttingDown);
+    }
+    let scene = SiriSnapshot::capture_networks(&app);
+    let posted = match ParsedPost::parse_request(&app, &scene, request).await? {
+        Ok(posted) => posted,
+        Err(response) => return Ok(response),
+    };
+    let form = posted.form;
+    let asker =
+        RequestSender::new(app.trusted_proxies().client_address(peer, &headers), by.is_some());
+    let made = match &posted.payload {
+        MessagePayload::SubscriptionRequest(request) => {
+            let is_trusted = asker.is_admin || app.config().server.private_consumers;
+            let asking =
+                SubscriptionBatch { app: &app, scene: &scene, request, form, asker, is_trusted };
+            Ok(asking.start_subscriptions())
+        }
+        MessagePayload::TerminateSubscriptionRequest(request) => {
+            Ok(terminate_subscriptions(&app, &scene, request, asker))
+        }
+        _ => Err(SiriFault::not_offered("only subscriptions are taken at this address")),
+    };
+    Ok(posted.build_reply(&scene, made))
+}
+
+/// A subscription as it is asked for, whatever it is to.
+struct SubscriptionTerms<'r> {
+    subject: QuerySubject,
+    subscriber: Option<&'r str>,
+    subscription: Option<&'r str>,
+    ends: Option<SiriTime>,
+    manner: UpdatePolicy,
+    asked: Result<SiriQuery, SiriFault>,
+}
+
+macro_rules! wishes {
+    ($($Request:ty => $subject:expr, $change:expr, $interval:expr);+ $(;)?) => { $(
+        impl<'r> From<&'r $Request> for SubscriptionTerms<'r> {
+            fn from(request: &'r $Request) -> Self {
+                let inner = request.request.as_deref();
+                Self {
+                    subject: $subject,
+                    subscriber: request.subscriber_ref.as_deref(),
+                    subscription: request.subscription_identifier.as_deref(),
+                    ends: request.initial_termination_time,
+                    manner: UpdatePolicy::from_request(
+                        request.incremental_updates,
+                        $change(request),
+                        $interval(request),
+                    ),
+                    asked: inner.map_or_else(|| Ok(SiriQuery::default()), QueryElement::to_query),
+                }
+            }
+        }
+    )+ };
+}
+
+/// What a request has no element for.
+fn no_element<R>(_: &R) -> Option<DurationSeconds> {
+    None
+}
+
+wishes!(
+    EstimatedTimetableSubscriptionRequest => QuerySubject::Records(SiriOutput::EstimatedTimetable),
+        |it: &EstimatedTimetableSubscriptionRequest| it.change_before_updates, no_element;
+    // Where a vehicle is has changed each time that it reports.
+    VehicleMonitoringSubscriptionRequest => QuerySubject::Records(SiriOutput::VehicleMonitoring),
+        no_element, |it: &VehicleMonitoringSubscriptionRequest| it.update_interval;
+    SituationExchangeSubscriptionRequest => QuerySubject::Records(SiriOutput::SituationExchange),
+        no_element, no_element;
+    StopMonitoringSubscriptionRequest => QuerySubject::Visits,
+        |it: &StopMonitoringSubscriptionRequest| it.change_before_updates, no_element;
+);
+
+/// A subscription that has begun.
+struct StartedSubscription {
+    ends: UnixMillis,
+    /// Why nothing may ever be told of it.
+    doubt: Option<SiriFault>,
+}
+
+/// One request for subscriptions, and who brings it.
+struct SubscriptionBatch<'r> {
+    app: &'r App,
+    scene: &'r SiriSnapshot,
+    request: &'r SubscriptionRequest,
+    form: SiriEncoding,
+    asker: RequestSender,
+    /// Whether the consumer may be anywhere.
+    is_trusted: bool,
+}
+
+impl SubscriptionBatch<'_> {
+    /// Begins what is asked for, and says how each went.
+    fn start_subscriptions(&self) -> SiriMessage {
+        let Self { scene, request, .. } = self;
+        let wishes = request.estimated_timetables.iter().map(SubscriptionTerms::from);
+        let wishes = wishes
+            .chain(request.vehicle_monitorings.iter().map(SubscriptionTerms::from))
+            .chain(request.situation_exchanges.iter().map(SubscriptionTerms::from))
+            .chain(request.stop_monitorings.iter().map(SubscriptionTerms::from));
+        let begun = wishes.enumerate().map(|(at, mut wish)| {
+            wish.subscriber = wish.subscriber.or(request.requestor_ref.as_deref());
+            let begun = if at < SIRI_QUESTIONS_MAX {
+                self.start_subscription(&wish)
+            } else {
+                Err(too_many_fault())
+            };
+            response_status(scene, wish.subscriber, wish.subscription, begun)
+        });
+        let mut statuses: Vec<ResponseStatus> = begun.collect();
+        if statuses.is_empty() {
+            let fault = SiriFault::invalid_value("the request is for no service that is offered");
+            statuses.push(response_status(
+                scene,
+                request.requestor_ref.as_deref(),
+                None,
+                Err(fault),
+            ));
+        }
+        wrap_payload(MessagePayload::SubscriptionResponse(SubscriptionResponse {
+            response_timestamp: scene.response_time(),
+            responder_ref: Some(deliveries::PRODUCER.into()),
+            request_message_ref: request.message_identifier.clone(),
+            response_statuses: statuses,
+            service_started_time: SiriTime::from_millis(scene.started.0),
+            ..SubscriptionResponse::default()
+        }))
+    }
+
+    fn start_subscription(
+        &self,
+        wish: &SubscriptionTerms<'_>,
+    ) -> Result<StartedSubscription, SiriFault> {
+        let Self { app, scene, request, form, asker, is_trusted } = *self;
+        let name = SubscriptionName {
+            client: asker.client,
+            subscriber: check_name("SubscriberRef or RequestorRef", wish.subscriber)?,
+            subscription: check_name("SubscriptionIdentifier", wish.subscription)?,
+        };
+        let ends = self.end_time(wish)?;
+        let address = request.consumer_address.as_ref().or(request.address.as_ref());
+        let url = consumer_address(address.map(|it| it.as_str()), is_trusted)?;
+        let asked = wish.asked.clone()?;
+        asked.resolve_references(scene)?;
+        let doubt = asked.find_unresolved(scene);
+        let asked = match wish.subject {
+            QuerySubject::Visits => {
+                asked.monitored_stop(scene)?;
+                // They are told from now on, always.
+                SiriQuery { start: None, ..asked }
+            }
+            _ => SiriQuery { most: Some(SIRI_DELIVERY_ELEMENTS), ..asked },
+        };
+        let place = app.siri_subscriptions().add_subscription(
+            &name,
+            &SubscriptionOwner::for_consumer(&url, asker),
+            asker,
+        );
+        let (number, stop) = place.map_err(|why| match why {
+            EntryRejection::Full => SiriFault::too_many_records("there are too many subscriptions"),
+            EntryRejection::Taken => SiriFault::not_allowed(format!(
+                "this client has a subscription {:?} for another consumer",
+                name.subscription
+            )),
+        })?;
+        let heartbeat = request.subscription_context.as_ref().and_then(|it| it.heartbeat_interval);
+        let subscription = ServedSubscription {
+            subject: wish.subject,
+            asked,
+            manner: wish.manner,
+            consumer: ConsumerTarget { url, is_trusted, form },
+            heartbeat: heartbeat_interval(heartbeat),
+            ends,
+        };
+        let place = SubscriptionPermit { app: app.clone(), name, number, stop };
+        tokio::spawn(run_subscription(app.clone(), place, subscription));
+        Ok(StartedSubscription { ends, doubt })
+    }
+
+    /// When a subscription ends: as it says, but not too late.
+    fn end_time(&self, wish: &SubscriptionTerms<'_>) -> Result<UnixMillis, SiriFault> {
+        let ends = wish.ends.ok_or_else(|| {
+            SiriFault::invalid_value(
+                "InitialTerminationTime is missing: it says when the subscription ends",
+            )
+        })?;
+        if ends.as_millis() <= self.scene.at.0 {
+            return Err(SiriFault::invalid_value("InitialTerminationTime is over"));
+        }
+        let longest = match self.is_trusted {
+            true => SIRI_SUBSCRIPTION_LIFE_MAX,
+            false => SIRI_SUBSCRIPTION_LIFE_OF_STRANGERS,
+        };
+        Ok(UnixMillis(ends.as_millis()).min(self.scene.at + longest))
+    }
+}
+
+/// What is beyond the first wishes of a request.
+fn too_many_fault() -> SiriFault {
+    SiriFault::too_many_records(format!(
+        "one request is for {SIRI_QUESTIONS_MAX} subscriptions at most"
+    ))
+}
+
+fn heartbeat_interval(asked: Option<DurationSeconds>) -> Duration {
+    let asked = asked.and_then(|asked| u64::try_from(asked.0).ok()).map(Duration::from_secs);
+    asked.unwrap_or(HEARTBEAT_MOST).clamp(HEARTBEAT_LEAST, HEARTBEAT_MOST)
+}
+
+fn check_name(what: &str, text: Option<&str>) -> Result<String, SiriFault> {
+    match text {
+        Some(text) if text.len() <= SIRI_REF_BYTES_MAX => Ok(text.to_owned()),
+        Some(_) => Err(SiriFault::invalid_value(format!(
+            "{what} is longer than {SIRI_REF_BYTES_MAX} bytes"
+        ))),
+        None => Err(SiriFault::invalid_value(format!("{what} is missing"))),
+    }
+}
+
+/// Where deliveries go. A stranger names it, so it is on the internet, unless the operator or an admin trusts it.
+fn consumer_address(text: Option<&str>, is_trusted: bool) -> Result<Url, SiriFault> {
+    let missing = || {
+        SiriFault::invalid_value("ConsumerAddress is missing: it says where deliveries are sent")
+    };
+    let text = text.ok_or_else(missing)?;
+    let url: Url = text.parse().map_err(|error| {
+        SiriFault::invalid_value(format!("ConsumerAddress is no address: {error}"))
+    })?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(SiriFault::invalid_value(
+            "ConsumerAddress begins with neither http: nor https:",
+        ));
+    }
+    if !is_trusted {
+        PublicOnly::check_url(&url)
+            .map_err(|why| SiriFault::not_allowed(format!("ConsumerAddress: {why}")))?;
+    }
+    Ok(url)
+}
+
+fn response_status(
+    scene: &SiriSnapshot,
+    subscriber: Option<&str>,
+    subscription: Option<&str>,
+    begun: Result<StartedSubscription, SiriFault>,
+) -> ResponseStatus {
+    // The schema's one place for errors and warnings.
+    let said = begun.as_ref().map_or_else(Some, |begun| begun.doubt.as_ref());
+    let cycle = i32::try_from(SIRI_CYCLE.as_secs()).ok().map(DurationSeconds);
+    ResponseStatus {
+        response_timestamp: scene.response_time(),
+        // The schema has it beside the name of a subscription only.
+        subscriber_ref: subscriber.filter(|_| subscription.is_some()).map(Into::into),
+        subscription_ref: subscription.map(Into::into),
+        status: Some(begun.is_ok()),
+        error_condition: said.map(SiriFault::error_condition),
+        valid_until: begun.as_ref().ok().and_then(|begun| SiriTime::from_millis(begun.ends.0)),
+        shortest_possible_cycle: cycle.filter(|_| begun.is_ok()),
+        ..ResponseStatus::default()
+    }
+}
+
+/// Ends subscriptions of the asker, and says how each went.
+fn terminate_subscriptions(
+    app: &App,
+    scene: &SiriSnapshot,
+    request: &TerminateSubscriptionRequest,
+    asker: RequestSender,
+) -> SiriMessage {
+    let subscriber = request.subscriber_ref.as_deref().or(request.requestor_ref.as_deref());
+    let subscriber = subscriber.unwrap_or_default();
+    let named: Vec<String> = match request.all.0 {
+        true => app.siri_subscriptions().list_names(subscriber, asker),
+        false => request.subscription_refs.iter().map(ToString::to_string).collect(),
+    };
+    let may_be = |at: usize| request.all.0 || at < SIRI_QUESTIONS_MAX;
+    let statuses = named.into_iter().enumerate().map(|(at, subscription)| {
+        let name = SubscriptionName {
+            client: asker.client,
+            subscriber: subscriber.to_owned(),
+            subscription,
+        };
+        let fault = if !may_be(at) {
+            // The schema has no other error for the end of subscriptions.
+            Some(SiriFault::invalid_value(too_many_fault().fault_text()))
+        } else if app.siri_subscriptions().end_subscription(&name, asker) {
+            None
+        } else {
+            Some(SiriFault::unknown_subscription(format!(
+                "{subscriber:?} has no subscription {:?} of this client",
+                name.subscription
+            )))
+        };
+        ResponseStatus {
+            response_timestamp: scene.response_time(),
+            subscriber_ref: Some(subscriber.into()),
+            subscription_ref: Some(name.subscription.as_str().into()),
+            status: Some(fault.is_none()),
+            error_condition: fault.as_ref().map(SiriFault::error_condition),
+            ..ResponseStatus::default()
+        }
+    });
+    wrap_payload(MessagePayload::TerminateSubscriptionResponse(TerminateSubscriptionResponse {
+        response_timestamp: scene.response_time(),
+        responder_ref: Some(deliveries::PRODUCER.into()),
+        request_message_ref: request.message_identifier.clone(),
+        termination_response_statuses: statuses.collect(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stranger_names_public_addresses_and_the_operator_any() {
+        for (address, is_public) in [
+            ("https://consumer.example/siri", true),
+            ("http://192.168.1.1/siri", false),
+            ("http://127.0.0.1:8080/", false),
+            ("http://[::1]/", false),
+            ("https://user:word@consumer.example/", false),
+        ] {
+            assert_eq!(consumer_address(Some(address), false).is_ok(), is_public, "{address}");
+            assert!(consumer_address(Some(address), true).is_ok(), "{address}");
+        }
+        for bad in [None, Some("here"), Some("ftp://consumer.example/"), Some("file:///etc/passwd")]
+        {
+            assert!(consumer_address(bad, true).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn heartbeats_come_between_every_half_and_every_whole_minute() {
+        let beats =
+            |seconds: Option<i32>| heartbeat_interval(seconds.map(DurationSeconds)).as_secs();
+        assert_eq!([None, Some(1), Some(45), Some(600), Some(-5)].map(beats), [60, 30, 45, 60, 60]);
+    }
+}

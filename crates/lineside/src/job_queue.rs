@@ -1,0 +1,225 @@
+//! Who waits for one of a few slots: each key once, in the order in which they came, so many at most.
+//!
+//! A newer job of a key takes the place of the one that waits, and waits itself while an older one of its key runs; others pass
+//! it meanwhile. Nobody is kept waiting for room: who finds none comes again.
+
+use std::collections::{HashSet, VecDeque};
+use std::hash::Hash;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use lineside_sync::histogram::{self, Histogram};
+use lineside_sync::semaphore::{OwnedPermit, Semaphore};
+use parking_lot::Mutex;
+
+/// Those who wait, and the slots in which they run; none until there are [some](Queue::set_slots).
+#[derive(Debug)]
+pub(crate) struct JobQueue<K, J> {
+    waiting: Mutex<VecDeque<(K, J)>>,
+    running: Mutex<HashSet<K>>,
+    slots: Arc<Semaphore>,
+    counts: QueueCounters,
+}
+
+#[derive(Debug, Default)]
+struct QueueCounters {
+    finished: AtomicU64,
+    unfinished: AtomicU64,
+    refused: AtomicU64,
+    replaced: AtomicU64,
+    took: Histogram,
+}
+
+/// What waits and runs, and what came of it so far.
+#[derive(Debug)]
+pub(crate) struct QueueStats {
+    /// Keys whose newest job waits.
+    pub(crate) waiting: usize,
+    /// Slots, and how many of them are taken.
+    pub(crate) slots: u32,
+    pub(crate) running: u32,
+    /// Jobs of which something came.
+    pub(crate) finished: u64,
+    /// Jobs of which nothing did.
+    pub(crate) unfinished: u64,
+    /// Times that a key found the queue full; it comes again.
+    pub(crate) refused: u64,
+    /// Jobs whose place in the queue a newer one took.
+    pub(crate) replaced: u64,
+    /// How long those took of which something came.
+    pub(crate) took: histogram::HistogramSnapshot,
+}
+
+/// How far it is with a key that has something to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JobStatus {
+    /// It waits, and so many before it.
+    Waits(usize),
+    /// It runs right now.
+    Runs,
+}
+
+impl<K, J> Default for JobQueue<K, J> {
+    fn default() -> Self {
+        Self {
+            waiting: Mutex::default(),
+            running: Mutex::default(),
+            slots: Arc::new(Semaphore::new(0)),
+            counts: QueueCounters::default(),
+        }
+    }
+}
+
+impl<K: Clone + Eq + Hash, J> JobQueue<K, J> {
+    /// How many run at once from now on.
+    pub(crate) fn set_concurrency(&self, slots: usize) {
+        self.slots.set_limit(u32::try_from(slots).unwrap_or(u32::MAX));
+    }
+
+    /// Has the newest job of a key wait, in the place of an older one if there is one, else if fewer than `most` wait. Tells
+    /// whether it waits.
+    pub(crate) fn push(&self, key: K, job: J, most: usize) -> bool {
+        let mut waiting = self.waiting.lock();
+        if let Some((_, older)) = waiting.iter_mut().find(|(other, _)| *other == key) {
+            *older = job;
+            self.counts.replaced.fetch_add(1, Ordering::Relaxed);
+            return true;
+        }
+        if waiting.len() >= most {
+            self.counts.refused.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        waiting.push_back((key, job));
+        true
+    }
+
+    /// The next one with a slot for it, if there is one free. It runs until it is [finished](Self::finish).
+    pub(crate) fn start_next_job(&self) -> Option<(K, J, OwnedPermit)> {
+        let mut waiting = self.waiting.lock();
+        let mut running = self.running.lock();
+        let place = waiting.iter().position(|(key, _)| !running.contains(key))?;
+        let permit = self.slots.try_acquire_owned()?;
+        let (key, job) = waiting.remove(place)?;
+        running.insert(key.clone());
+        Some((key, job, permit))
+    }
+
+    /// The job of a key has ended; `took` if something came of it.
+    pub(crate) fn finish_job(&self, key: &K, took: Option<Duration>) {
+        self.running.lock().remove(key);
+        let count = if took.is_some() { &self.counts.finished } else { &self.counts.unfinished };
+        count.fetch_add(1, Ordering::Relaxed);
+        if let Some(took) = took {
+            self.counts.took.record_duration(took);
+        }
+    }
+
+    /// Lets go of what waits of keys that are gone.
+    pub(crate) fn retain(&self, is_there: impl Fn(&K) -> bool) {
+        self.waiting.lock().retain(|(key, _)| is_there(key));
+    }
+
+    /// How far it is with a key; none if nothing of it is to be done.
+    pub(crate) fn job_status(&self, is_it: impl Fn(&K) -> bool) -> Option<JobStatus> {
+        // Who begins to run meanwhile is in one of both all the time.
+        let waiting = self.waiting.lock();
+        if self.running.lock().iter().any(&is_it) {
+            return Some(JobStatus::Runs);
+        }
+        waiting.iter().position(|(key, _)| is_it(key)).map(JobStatus::Waits)
+    }
+
+    pub(crate) fn stats(&self) -> QueueStats {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        QueueStats {
+            waiting: self.waiting.lock().len(),
+            slots: self.slots.limit(),
+            running: self.slots.permits_held(),
+            finished: count(&self.counts.finished),
+            unfinished: count(&self.counts.unfinished),
+            refused: count(&self.counts.refused),
+            replaced: count(&self.counts.replaced),
+            took: self.counts.took.snapshot(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(slots: usize) -> JobQueue<&'static str, u32> {
+        let queue = JobQueue::default();
+        queue.set_concurrency(slots);
+        queue
+    }
+
+    #[test]
+    fn it_is_bounded_keeps_its_order_and_the_newest_takes_the_place_of_the_older() {
+        let queue = queue(1);
+        assert!(queue.push("a", 1, 2) && queue.push("b", 1, 2));
+        assert!(!queue.push("c", 1, 2), "it is full");
+        assert!(queue.push("a", 2, 2), "a newer job of who waits already");
+        let figures = queue.stats();
+        assert_eq!((figures.waiting, figures.refused, figures.replaced), (2, 1, 1));
+        let standing = |key| queue.job_status(|other| *other == key);
+        assert_eq!(standing("b"), Some(JobStatus::Waits(1)));
+        let (first, job, permit) = queue.start_next_job().unwrap();
+        assert_eq!((first, job), ("a", 2));
+        assert!(queue.start_next_job().is_none(), "the only slot is taken");
+        assert_eq!(standing("a"), Some(JobStatus::Runs));
+        assert_eq!((standing("b"), standing("c")), (Some(JobStatus::Waits(0)), None));
+        drop(permit);
+        assert_eq!(queue.start_next_job().unwrap().0, "b");
+    }
+
+    #[test]
+    fn who_still_runs_lets_others_pass() {
+        let queue = queue(2);
+        assert!(queue.push("a", 1, 2));
+        let (_, _, permit) = queue.start_next_job().unwrap();
+        assert!(queue.push("a", 2, 2) && queue.push("b", 1, 2));
+        let figures = queue.stats();
+        assert_eq!((figures.slots, figures.running, figures.waiting), (2, 1, 2));
+        assert_eq!(queue.start_next_job().unwrap().0, "b");
+        drop(permit);
+        assert!(queue.start_next_job().is_none(), "its last job is still at it");
+        queue.finish_job(&"a", Some(Duration::from_millis(5)));
+        let (key, job, _permit) = queue.start_next_job().unwrap();
+        assert_eq!((key, job), ("a", 2));
+        queue.finish_job(&"b", None);
+        let figures = queue.stats();
+        assert_eq!((figures.finished, figures.unfinished), (1, 1));
+    }
+
+    #[test]
+    fn who_begins_to_run_is_never_as_if_nothing_were_to_be_done() {
+        let queue = queue(1);
+        assert!(queue.push("a", 0, 1));
+        std::thread::scope(|scope| {
+            let running = scope.spawn(|| {
+                for job in 1..100_000 {
+                    let (key, _, permit) = queue.start_next_job().unwrap();
+                    // A newer one comes before the older one has ended.
+                    assert!(queue.push(key, job, 1));
+                    drop(permit);
+                    queue.finish_job(&key, None);
+                }
+            });
+            while !running.is_finished() {
+                assert!(queue.job_status(|key| *key == "a").is_some());
+            }
+        });
+    }
+
+    #[test]
+    fn who_is_gone_waits_no_more() {
+        let queue = queue(0);
+        assert!(queue.push("a", 1, 2) && queue.push("b", 1, 2));
+        assert!(queue.start_next_job().is_none(), "there is no slot");
+        queue.retain(|key| *key == "b");
+        queue.set_concurrency(1);
+        assert_eq!(queue.start_next_job().unwrap().0, "b");
+    }
+}

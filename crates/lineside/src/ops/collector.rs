@@ -1,0 +1,148 @@
+//! One look at everything: what the rooms count, as it is now and as it has changed since the last look.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_hub::Hub;
+use lineside_ingest::Feed;
+use lineside_sync::{Clock, RealClock};
+
+use super::dashboard::DashboardSnapshot;
+use super::feed_overview::{FeedContext, FeedOverview, round_to};
+use super::node_overview::{FeedStateCounts, NodeOverview, NodeSample};
+use super::process;
+use super::quantiles::QuantileWindow;
+use crate::app::App;
+use crate::http::format_rfc3339;
+
+/// What only grows, as it was at the last look.
+#[derive(Debug)]
+pub(super) struct MetricsCollector {
+    /// Real time, also where the data's runs faster: CPU and requests are spent in it.
+    clock: RealClock,
+    before: Option<PreviousCounters>,
+    delivery_times: QuantileWindow,
+}
+
+#[derive(Debug)]
+struct PreviousCounters {
+    at: Duration,
+    /// By feed.
+    requests: HashMap<String, u64>,
+    deliveries: u64,
+    answered: u64,
+    cpu: Option<Duration>,
+}
+
+impl MetricsCollector {
+    pub(super) fn new() -> Self {
+        let (clock, delivery_times) = (RealClock::new(), QuantileWindow::default());
+        Self { clock, before: None, delivery_times }
+    }
+
+    /// The board after `before`, as everything is now.
+    pub(super) fn collect_snapshot(
+        &mut self,
+        app: &App,
+        before: &DashboardSnapshot,
+    ) -> DashboardSnapshot {
+        let now = self.clock.monotonic();
+        let feeds = app.ingest().feeds();
+        let figures = self.collect_feeds(&feeds, app, now);
+        let node = NodeOverview {
+            version: env!("CARGO_PKG_VERSION"),
+            started: format_rfc3339(app.started_at()),
+            connections_max: app.max_connections(),
+            feeds: FeedStateCounts::from_feeds(&figures),
+        };
+        let requests = feeds
+            .iter()
+            .map(|feed| (feed.id().to_string(), feed.metrics().request_count()))
+            .collect();
+        let counted = PreviousCounters {
+            at: now,
+            requests,
+            deliveries: app.hub().metrics().deliveries_total,
+            answered: app.metrics().request_count(),
+            cpu: process::cpu_time(),
+        };
+        let sample = self.collect_sample(app, &counted, &figures);
+        self.before = Some(counted);
+        DashboardSnapshot::next_snapshot(before, sample.at, figures, node, sample)
+    }
+
+    fn collect_feeds(&self, feeds: &[Arc<Feed>], app: &App, now: Duration) -> Vec<FeedOverview> {
+        let (subscribers, reports) = (count_subscribers(app.hub()), app.reports());
+        let figures = feeds.iter().map(|feed| {
+            let requests = self.before.as_ref().and_then(|it| it.requests.get(feed.id().as_str()));
+            let passed = self.elapsed_since_previous(now).unwrap_or_default();
+            let requests = requests.copied();
+            let seen = FeedContext { requests, passed, subscribers: &subscribers, reports };
+            FeedOverview::from_feed(feed, &seen)
+        });
+        figures.collect()
+    }
+
+    fn elapsed_since_previous(&self, now: Duration) -> Option<Duration> {
+        self.before.as_ref().map(|before| now.saturating_sub(before.at))
+    }
+
+    fn collect_sample(
+        &mut self,
+        app: &App,
+        counted: &PreviousCounters,
+        feeds: &[FeedOverview],
+    ) -> NodeSample {
+        let delivery =
+            self.delivery_times.take_quantiles(&app.hub().delivery_time_snapshot(), [0.5, 0.99]);
+        let before = self.before.as_ref();
+        let seconds = self.elapsed_since_previous(counted.at).map(|passed| passed.as_secs_f64());
+        let rate = |now: u64, before: Option<u64>| match (before, seconds) {
+            (Some(before), Some(seconds)) if seconds > 0.0 => {
+                round_to(now.saturating_sub(before) as f64 / seconds, 10.0)
+            }
+            _ => 0.0,
+        };
+        let cpu = || {
+            let used = counted.cpu?.saturating_sub(before?.cpu?).as_secs_f64();
+            seconds
+                .filter(|seconds| *seconds > 0.0)
+                .map(|seconds| round_to(used / seconds, 1_000.0))
+        };
+        let hub = app.hub().metrics();
+        let in_seconds = |time: Duration| time.as_secs_f64();
+        NodeSample {
+            at: app.now(),
+            connections: u64::from(app.admission().open_connections()),
+            sessions: hub.sessions,
+            subscriptions: hub.subscriptions,
+            rooms: hub.rooms,
+            deliveries: rate(counted.deliveries, before.map(|it| it.deliveries)),
+            requests: rate(counted.answered, before.map(|it| it.answered)),
+            delivery_p50: delivery.map(|[p50, _]| in_seconds(p50)),
+            delivery_p99: delivery.map(|[_, p99]| in_seconds(p99)),
+            memory: process::resident_bytes(),
+            cpu: cpu(),
+            mailboxes: app.partitions().metrics().pending_connections().try_into().unwrap_or(0),
+            cache: feeds.iter().map(|feed| feed.cache.bytes).sum(),
+        }
+    }
+}
+
+/// Who subscribes to any channel of a feed. The second word of a transit channel's name is its feed.
+fn count_subscribers(hub: &Hub) -> HashMap<String, u64> {
+    let mut subscribers: HashMap<String, u64> = HashMap::new();
+    hub.for_each_room(|channel, n| {
+        let mut words = channel.decoded_segments();
+        if let (Some(kind), Some(feed)) = (words.next(), words.next())
+            && OF_FEEDS.contains(&&*kind)
+        {
+            *subscribers.entry(feed.into_owned()).or_default() += n as u64;
+        }
+    });
+    subscribers
+}
+
+/// How the names of channels begin that belong to a feed.
+const OF_FEEDS: [&str; 7] = ["feed", "vehicle", "trip", "alerts", "route", "stop", "station"];

@@ -1,0 +1,141 @@
+//! Everything that is shown at one moment. What has not changed is shared with the board before.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lineside_sync::UnixMillis;
+
+use super::feed_overview::FeedOverview;
+use super::keyed_change::{encode_removal, encode_upsert};
+use super::node_overview::{NodeOverview, NodeSample};
+
+/// Samples that are kept: five minutes of them while somebody watches.
+const SAMPLES_MAX: usize = 300;
+/// No sample is kept longer, so that those of hours in which nobody watched do not stand beside those of now.
+const SAMPLE_AGE_MS_MAX: i64 = 5 * 60 * 1_000;
+/// Of a feed, of the node, and of the node at one moment.
+const FEED: &str = "feed";
+const NODE: &str = "node";
+const SAMPLE: &str = "sample";
+/// The one record of its kind.
+const NOW: &str = "now";
+
+/// How everything was at one moment.
+#[derive(Debug, Default)]
+pub(crate) struct DashboardSnapshot {
+    /// When it was looked.
+    pub(crate) at: UnixMillis,
+    /// In the order of the configuration.
+    pub(crate) feeds: Vec<Arc<DashboardFeed>>,
+    /// What of the node does not change from moment to moment.
+    pub(super) node: NodeOverview,
+    /// The last minutes, oldest first.
+    samples: VecDeque<Arc<EncodedSample>>,
+}
+
+/// A feed, with its change written once.
+#[derive(Debug)]
+pub(crate) struct DashboardFeed {
+    pub(crate) figures: FeedOverview,
+    upsert: Bytes,
+}
+
+#[derive(Debug)]
+struct EncodedSample {
+    at: UnixMillis,
+    sample: NodeSample,
+    upsert: Bytes,
+}
+
+impl DashboardSnapshot {
+    /// The next board after `before`.
+    pub(super) fn next_snapshot(
+        before: &Self,
+        at: UnixMillis,
+        feeds: Vec<FeedOverview>,
+        node: NodeOverview,
+        sample: NodeSample,
+    ) -> Self {
+        let known: HashMap<&str, &Arc<DashboardFeed>> =
+            before.feeds.iter().map(|row| (row.figures.id.as_str(), row)).collect();
+        let feeds = feeds.into_iter().map(|figures| match known.get(figures.id.as_str()) {
+            Some(row) if row.figures == figures => Arc::clone(row),
+            _ => Arc::new(DashboardFeed::new(figures)),
+        });
+        let mut samples = before.samples.clone();
+        samples.push_back(Arc::new(EncodedSample::new(at, sample)));
+        while samples.len() > SAMPLES_MAX
+            || samples.front().is_some_and(|oldest| at.0 - oldest.at.0 > SAMPLE_AGE_MS_MAX)
+        {
+            samples.pop_front();
+        }
+        Self { at, feeds: feeds.collect(), node, samples }
+    }
+
+    /// The node at the moments of the last minutes, oldest first.
+    pub(crate) fn recent_samples(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (UnixMillis, &NodeSample)> {
+        self.samples.iter().map(|moment| (moment.at, &moment.sample))
+    }
+
+    pub(super) fn feed_upserts(&self) -> Vec<Bytes> {
+        self.feeds.iter().map(|row| row.upsert.clone()).collect()
+    }
+
+    pub(super) fn node_upserts(&self) -> Vec<Bytes> {
+        let samples = self.samples.iter().map(|moment| moment.upsert.clone());
+        [self.node_upsert()].into_iter().chain(samples).collect()
+    }
+
+    /// What of the feeds is different from `before`.
+    pub(super) fn feed_changes(&self, before: &Self) -> Vec<Bytes> {
+        let old: HashMap<&str, &Arc<DashboardFeed>> =
+            before.feeds.iter().map(|row| (row.figures.id.as_str(), row)).collect();
+        let is_new = |row: &&Arc<DashboardFeed>| {
+            old.get(row.figures.id.as_str()).is_none_or(|old| !Arc::ptr_eq(old, row))
+        };
+        let upserts = self.feeds.iter().filter(is_new).map(|row| row.upsert.clone());
+        let now: HashMap<&str, ()> =
+            self.feeds.iter().map(|row| (row.figures.id.as_str(), ())).collect();
+        let ids = before.feeds.iter().map(|row| row.figures.id.as_str());
+        let gone =
+            ids.filter(|id| !now.contains_key(id)).map(|id| encode_removal(id, FEED, id, "gone"));
+        upserts.chain(gone).collect()
+    }
+
+    /// The same of the node and its moments.
+    pub(super) fn node_changes(&self, before: &Self) -> Vec<Bytes> {
+        let node = (self.node != before.node).then(|| self.node_upsert());
+        let last = before.samples.back().map(|moment| moment.at);
+        let new = self.samples.iter().filter(|moment| last.is_none_or(|last| moment.at > last));
+        let new = new.map(|moment| moment.upsert.clone());
+        let first = self.samples.front().map(|moment| moment.at);
+        let old = before.samples.iter().filter(|moment| first.is_some_and(|it| moment.at < it));
+        let old = old.map(|moment| encode_removal("", SAMPLE, &sample_id(moment.at), "expired"));
+        node.into_iter().chain(new).chain(old).collect()
+    }
+
+    fn node_upsert(&self) -> Bytes {
+        encode_upsert("", NODE, NOW, &self.node)
+    }
+}
+
+impl DashboardFeed {
+    fn new(figures: FeedOverview) -> Self {
+        let id = figures.id.as_str();
+        Self { upsert: encode_upsert(id, FEED, id, &figures), figures }
+    }
+}
+
+impl EncodedSample {
+    fn new(at: UnixMillis, sample: NodeSample) -> Self {
+        Self { at, upsert: encode_upsert("", SAMPLE, &sample_id(at), &sample), sample }
+    }
+}
+
+/// A sample is known by its moment.
+fn sample_id(at: UnixMillis) -> String {
+    at.0.to_string()
+}

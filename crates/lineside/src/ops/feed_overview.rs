@@ -1,0 +1,280 @@
+//! One feed's figures, from what its task and its readers have counted.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use lineside_ingest::{Feed, FeedId, FeedState, FeedStatus};
+use lineside_sync::UnixMillis;
+use serde::{Serialize, Serializer};
+
+use crate::http::{encoded_sizes, format_rfc3339};
+use crate::reports::{LatestReports, ReportSummary};
+
+/// Where the bars of fetch latencies end, in milliseconds; one more has no end.
+pub(crate) const FETCH_BOUNDS_MS: [u64; 11] =
+    [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 15_000];
+
+/// How a feed is doing, and what it costs its producer and us.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct FeedOverview {
+    #[serde(skip)]
+    pub(crate) id: FeedId,
+    pub(crate) name: Option<String>,
+    pub(crate) format: Option<&'static str>,
+    #[serde(serialize_with = "as_word")]
+    pub(crate) state: FeedState,
+    pub(crate) reason: String,
+    /// Whether its source is left alone.
+    pub(crate) paused: bool,
+    /// Its state before the pause, if it is paused.
+    #[serde(serialize_with = "as_optional_word")]
+    pub(crate) state_before_pause: Option<FeedState>,
+    /// The last service day of a schedule, `YYYY-MM-DD`.
+    pub(crate) service_end: Option<String>,
+    /// Days until then: 0 on that day, negative once the timetable has expired.
+    pub(crate) service_days_left: Option<i64>,
+    /// Days until the first service day: 0 once it has come.
+    pub(crate) service_days_until_start: Option<i64>,
+    #[serde(serialize_with = "as_time")]
+    pub(crate) since: Option<UnixMillis>,
+    #[serde(serialize_with = "as_time")]
+    pub(crate) last_success: Option<UnixMillis>,
+    /// The time that the data give themselves.
+    #[serde(serialize_with = "as_time")]
+    pub(crate) data_time: Option<UnixMillis>,
+    #[serde(serialize_with = "as_time")]
+    pub(crate) next_poll: Option<UnixMillis>,
+    pub(crate) entities: u64,
+    pub(crate) problems: u64,
+    /// What its latest report comes to.
+    pub(crate) report: Option<ReportSummary>,
+    pub(crate) fetches: FetchStats,
+    pub(crate) served: RequestStats,
+    /// Requests of readers for each of ours; `None` before the first of ours.
+    pub(crate) amplification: Option<f64>,
+    pub(crate) cache: CacheUsage,
+    /// To all channels of the feed.
+    pub(crate) subscribers: u64,
+}
+
+/// What was asked of the source.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct FetchStats {
+    pub(crate) total: u64,
+    pub(crate) failed: u64,
+    pub(crate) not_modified: u64,
+    pub(crate) bytes: u64,
+    /// Of the last fetches, how many took up to each of [`FETCH_BOUNDS_MS`], and how many longer.
+    pub(crate) histogram: [u64; FETCH_BOUNDS_MS.len() + 1],
+    pub(crate) took: Option<FetchDurations>,
+}
+
+/// Of the last fetches, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct FetchDurations {
+    pub(crate) p50: f64,
+    pub(crate) p90: f64,
+    pub(crate) p99: f64,
+    pub(crate) max: f64,
+}
+
+/// What readers asked of us.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct RequestStats {
+    pub(crate) total: u64,
+    pub(crate) not_modified: u64,
+    pub(crate) bytes: u64,
+    /// Requests per second, since the last look.
+    pub(crate) rate: f64,
+}
+
+/// What is held ready to be sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct CacheUsage {
+    /// The last good bytes, once for each coding that somebody has asked for.
+    pub(crate) representations: usize,
+    pub(crate) bytes: usize,
+}
+
+/// What is needed beside the feed itself.
+pub(super) struct FeedContext<'a> {
+    /// Its requests at the last look.
+    pub(super) requests: Option<u64>,
+    /// How long ago that was.
+    pub(super) passed: Duration,
+    /// Subscribers by feed.
+    pub(super) subscribers: &'a HashMap<String, u64>,
+    pub(super) reports: &'a LatestReports,
+}
+
+impl FeedOverview {
+    pub(super) fn from_feed(feed: &Feed, seen: &FeedContext<'_>) -> Self {
+        let (status, config) = (feed.status_with_files(), feed.config());
+        let (served, window) = (request_stats(feed, seen), feed.service_window());
+        let now = feed.network().data_now();
+        let fetches = fetch_stats(feed, &status);
+        let ratio = || served.total as f64 / fetches.total as f64;
+        Self {
+            name: config.name.clone(),
+            format: feed.format().map(|format| format.as_str()),
+            state: status.state,
+            reason: status.reason.clone(),
+            paused: config.paused,
+            state_before_pause: status.state_before_pause,
+            service_end: window.as_ref().map(|it| it.end.to_string()),
+            service_days_left: window.as_ref().and_then(|it| it.days_left(now)),
+            service_days_until_start: window.as_ref().and_then(|it| it.days_until_start(now)),
+            since: Some(status.since),
+            last_success: status.last_success,
+            data_time: status.data_time,
+            next_poll: status.next_poll,
+            entities: status.entities,
+            problems: status.problems.total_count(),
+            report: seen
+                .reports
+                .feed_reports(config.id.as_str())
+                .and_then(|reports| reports.main_summary()),
+            amplification: (fetches.total > 0).then(|| round_to(ratio(), 100.0)),
+            fetches,
+            served,
+            cache: cache_usage(feed),
+            subscribers: seen.subscribers.get(config.id.as_str()).copied().unwrap_or_default(),
+            id: config.id.clone(),
+        }
+    }
+}
+
+fn fetch_stats(feed: &Feed, status: &FeedStatus) -> FetchStats {
+    let count = |name: &str| status.outcomes.iter().find(|(it, _)| it == name).map(|(_, n)| *n);
+    let mut times = feed.metrics().fetch_durations();
+    let mut histogram = [0; FETCH_BOUNDS_MS.len() + 1];
+    for time in &times {
+        let fits = |bound: &u64| *time <= Duration::from_millis(*bound);
+        let bar = FETCH_BOUNDS_MS.iter().position(fits).unwrap_or(FETCH_BOUNDS_MS.len());
+        histogram[bar] += 1;
+    }
+    times.sort_unstable();
+    FetchStats {
+        total: status.fetches,
+        failed: status.failures,
+        not_modified: count("not_modified").unwrap_or_default(),
+        bytes: status.bytes,
+        histogram,
+        took: FetchDurations::from_sorted(&times),
+    }
+}
+
+impl FetchDurations {
+    /// Of durations in their order.
+    fn from_sorted(sorted: &[Duration]) -> Option<Self> {
+        let at = |share: f64| {
+            let rank = (sorted.len() as f64 * share).ceil() as usize;
+            let time = sorted.get(rank.max(1) - 1)?;
+            Some(round_to(time.as_secs_f64(), 10_000.0))
+        };
+        Some(Self { p50: at(0.5)?, p90: at(0.9)?, p99: at(0.99)?, max: at(1.0)? })
+    }
+}
+
+fn request_stats(feed: &Feed, seen: &FeedContext<'_>) -> RequestStats {
+    let figures = feed.metrics();
+    let total = figures.request_count();
+    let new = seen.requests.map_or(0, |before| total.saturating_sub(before));
+    let seconds = seen.passed.as_secs_f64().max(f64::MIN_POSITIVE);
+    RequestStats {
+        total,
+        not_modified: figures.not_modified_count(),
+        bytes: figures.bytes_sent(),
+        rate: round_to(new as f64 / seconds, 10.0),
+    }
+}
+
+fn cache_usage(feed: &Feed) -> CacheUsage {
+    let parts = feed.own_gbfs_files();
+    let all = parts.iter().map(|part| &*part.feed).chain([feed]).map(file_cache_usage);
+    all.fold(CacheUsage::default(), |sum, one| CacheUsage {
+        representations: sum.representations + one.representations,
+        bytes: sum.bytes + one.bytes,
+    })
+}
+
+fn file_cache_usage(feed: &Feed) -> CacheUsage {
+    let Some(held) = feed.current() else { return CacheUsage::default() };
+    let plain = held.snapshot().bytes.len();
+    let (representations, bytes) = encoded_sizes(&held);
+    CacheUsage { representations: representations + 1, bytes: bytes + plain }
+}
+
+/// Fewer digits than there are: nobody reads them, and each would be a change.
+pub(super) fn round_to(value: f64, digits: f64) -> f64 {
+    (value * digits).round() / digits
+}
+
+fn as_word<S: Serializer>(state: &FeedState, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(state.as_str())
+}
+
+fn as_optional_word<S: Serializer>(
+    state: &Option<FeedState>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    state.map(FeedState::as_str).serialize(serializer)
+}
+
+fn as_time<S: Serializer>(at: &Option<UnixMillis>, serializer: S) -> Result<S::Ok, S::Error> {
+    at.and_then(format_rfc3339).serialize(serializer)
+}
+
+#[cfg(test)]
+impl FeedOverview {
+    /// Those of a feed that nobody has asked for or looked at.
+    pub(super) fn empty_for(id: FeedId) -> Self {
+        let fetches = FetchStats {
+            total: 0,
+            failed: 0,
+            not_modified: 0,
+            bytes: 0,
+            histogram: [0; FETCH_BOUNDS_MS.len() + 1],
+            took: None,
+        };
+        Self {
+            id,
+            name: None,
+            format: None,
+            state: FeedState::Unknown,
+            reason: String::new(),
+            paused: false,
+            state_before_pause: None,
+            service_end: None,
+            service_days_left: None,
+            service_days_until_start: None,
+            since: None,
+            last_success: None,
+            data_time: None,
+            next_poll: None,
+            entities: 0,
+            problems: 0,
+            report: None,
+            fetches,
+            served: RequestStats { total: 0, not_modified: 0, bytes: 0, rate: 0.0 },
+            amplification: None,
+            cache: CacheUsage::default(),
+            subscribers: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_durations_that_were() {
+        assert_eq!(FetchDurations::from_sorted(&[]), None);
+        let millis: Vec<Duration> = (1..=200).map(Duration::from_millis).collect();
+        let took = FetchDurations::from_sorted(&millis).unwrap();
+        assert_eq!((took.p50, took.p90, took.p99, took.max), (0.1, 0.18, 0.198, 0.2));
+        let one = FetchDurations::from_sorted(&millis[..1]).unwrap();
+        assert_eq!((one.p50, one.max), (0.001, 0.001));
+    }
+}

@@ -1,0 +1,35 @@
+//! Changes of the `ops/` channels, as every channel writes them.
+
+use bytes::Bytes;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct KeyedChange<'a, R> {
+    op: &'static str,
+    feed: &'a str,
+    kind: &'static str,
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record: Option<&'a R>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'static str>,
+}
+
+/// What is under this key now.
+pub(crate) fn encode_upsert(
+    feed: &str,
+    kind: &'static str,
+    id: &str,
+    record: &impl Serialize,
+) -> Bytes {
+    encode_json(&KeyedChange { op: "upsert", feed, kind, id, record: Some(record), why: None })
+}
+
+/// Nothing is under this key any more.
+pub(super) fn encode_removal(feed: &str, kind: &'static str, id: &str, why: &'static str) -> Bytes {
+    encode_json(&KeyedChange::<()> { op: "remove", feed, kind, id, record: None, why: Some(why) })
+}
+
+fn encode_json(change: &impl Serialize) -> Bytes {
+    serde_json::to_vec(change).expect("figures and texts always serialize").into()
+}

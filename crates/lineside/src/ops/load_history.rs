@@ -1,0 +1,148 @@
+//! The load of the node over the last week, a value per minute. It is in memory, so it starts with the server.
+
+use std::collections::VecDeque;
+
+use lineside_sync::UnixMillis;
+
+use super::node_overview::{GAUGES, NodeSample};
+
+const MINUTE_MS: i64 = 60_000;
+/// Minutes that are kept: a week.
+const MINUTES_MAX: usize = 7 * 24 * 60;
+
+/// The mean and the greatest of each gauge's values over a while; `None` where there was none.
+pub(crate) type Spread = [Option<MeanAndMax>; GAUGES];
+
+/// Of the values of one gauge.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct MeanAndMax {
+    pub(crate) mean: f64,
+    pub(crate) max: f64,
+}
+
+/// One minute per entry, oldest first; the last one is still going on. At most 2.5 MB.
+#[derive(Debug, Default)]
+pub(crate) struct LoadHistory {
+    minutes: VecDeque<LoadMinute>,
+}
+
+#[derive(Debug)]
+struct LoadMinute {
+    /// Minutes since 1970.
+    number: i64,
+    sums: [GaugeSum; GAUGES],
+}
+
+/// Values added up.
+#[derive(Debug, Clone, Copy, Default)]
+struct GaugeSum {
+    total: f64,
+    max: f64,
+    count: u32,
+}
+
+impl GaugeSum {
+    fn add_value(&mut self, value: f64) {
+        self.max = if self.count == 0 { value } else { self.max.max(value) };
+        self.total += value;
+        self.count += 1;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        if other.count > 0 {
+            self.max = if self.count == 0 { other.max } else { self.max.max(other.max) };
+            self.total += other.total;
+            self.count += other.count;
+        }
+    }
+
+    fn mean_and_max(&self) -> Option<MeanAndMax> {
+        let mean = self.total / f64::from(self.count.max(1));
+        (self.count > 0).then_some(MeanAndMax { mean, max: self.max })
+    }
+}
+
+impl LoadHistory {
+    /// Adds the node's values at a moment. A clock that steps back adds to the last minute.
+    pub(super) fn add_sample(&mut self, at: UnixMillis, sample: &NodeSample) {
+        let number = at.0.div_euclid(MINUTE_MS);
+        if self.minutes.back().is_none_or(|last| last.number < number) {
+            self.minutes.push_back(LoadMinute { number, sums: [GaugeSum::default(); GAUGES] });
+        }
+        while self.minutes.len() > MINUTES_MAX
+            || self.minutes.front().is_some_and(|it| number - it.number >= MINUTES_MAX as i64)
+        {
+            self.minutes.pop_front();
+        }
+        let Some(last) = self.minutes.back_mut() else { return };
+        for (sum, value) in last.sums.iter_mut().zip(sample.gauge_values()) {
+            if let Some(value) = value {
+                sum.add_value(value);
+            }
+        }
+    }
+
+    /// The time from `from` on in steps of so many minutes, oldest first. Steps without a value are left out.
+    pub(crate) fn steps_from(&self, from: UnixMillis, minutes: i64) -> Vec<(UnixMillis, Spread)> {
+        let first = from.0.div_euclid(MINUTE_MS);
+        let mut steps: Vec<(i64, [GaugeSum; GAUGES])> = Vec::new();
+        for minute in self.minutes.iter().filter(|it| it.number >= first) {
+            let step = minute.number.div_euclid(minutes.max(1));
+            match steps.last_mut().filter(|(last, _)| *last == step) {
+                Some((_, sums)) => {
+                    sums.iter_mut().zip(&minute.sums).for_each(|(sum, more)| sum.merge(more));
+                }
+                None => steps.push((step, minute.sums)),
+            }
+        }
+        let at = |step: i64| UnixMillis(step * minutes.max(1) * MINUTE_MS);
+        steps.iter().map(|(step, sums)| (at(*step), sums.map(|sum| sum.mean_and_max()))).collect()
+    }
+
+    /// When the first value was added that is still kept.
+    pub(crate) fn oldest_time(&self) -> Option<UnixMillis> {
+        self.minutes.front().map(|minute| UnixMillis(minute.number * MINUTE_MS))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add(history: &mut LoadHistory, minute: i64, connections: u64) {
+        let at = UnixMillis(minute * MINUTE_MS + 1);
+        history.add_sample(at, &NodeSample { at, connections, ..NodeSample::default() });
+    }
+
+    #[test]
+    fn minutes_are_averaged_and_their_greatest_value_is_kept() {
+        let mut history = LoadHistory::default();
+        for (minute, connections) in [(10, 1), (10, 3), (11, 5), (13, 7)] {
+            add(&mut history, minute, connections);
+        }
+        let values = |steps: Vec<(UnixMillis, Spread)>| -> Vec<(i64, f64, f64)> {
+            let one = |(at, spread): &(UnixMillis, Spread)| {
+                let value = spread[0].unwrap();
+                (at.0 / MINUTE_MS, value.mean, value.max)
+            };
+            steps.iter().map(one).collect()
+        };
+        let by_minute = values(history.steps_from(UnixMillis(0), 1));
+        assert_eq!(by_minute, [(10, 2.0, 3.0), (11, 5.0, 5.0), (13, 7.0, 7.0)]);
+        assert_eq!(values(history.steps_from(UnixMillis(0), 10)), [(10, 4.0, 7.0)]);
+        assert_eq!(values(history.steps_from(UnixMillis(11 * MINUTE_MS), 1)).len(), 2);
+        assert_eq!(history.steps_from(UnixMillis(0), 1)[0].1[3], None, "no latency was measured");
+    }
+
+    #[test]
+    fn a_week_is_kept_and_no_more() {
+        let mut history = LoadHistory::default();
+        for minute in 0..MINUTES_MAX as i64 + 100 {
+            add(&mut history, minute, 1);
+        }
+        assert_eq!(history.minutes.len(), MINUTES_MAX);
+        assert_eq!(history.oldest_time(), Some(UnixMillis(100 * MINUTE_MS)));
+        add(&mut history, 50, 9);
+        assert_eq!(history.minutes.len(), MINUTES_MAX, "a clock that steps back adds no minute");
+    }
+}

@@ -1,0 +1,115 @@
+//! The catalog's question as it stands in the address: words, filters and page.
+
+use lineside_formats::Format;
+use lineside_ingest::FeedState;
+
+use crate::http::QueryParameters;
+use crate::reports::ReportVerdict;
+
+/// The most characters of a question that are looked at.
+const QUESTION_CHARS_MAX: usize = 100;
+
+/// What the catalog is asked for. Anything that makes no sense counts as not said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct CatalogQuery {
+    pub(super) words: String,
+    pub(super) format: Option<Format>,
+    pub(super) theme: Option<String>,
+    pub(super) publisher: Option<String>,
+    pub(super) state: Option<FeedState>,
+    /// Only timetables that end within days.
+    pub(super) expires_soon: bool,
+    /// What the latest report comes to.
+    pub(super) report: Option<ReportVerdict>,
+    /// Counted from 1.
+    pub(super) page: usize,
+}
+
+impl CatalogQuery {
+    pub(super) fn from_parameters(parameters: &QueryParameters) -> Self {
+        let text = |name| parameters.find_value(name).map(str::to_owned);
+        let words = parameters.find_value("q").unwrap_or_default();
+        Self {
+            words: words.chars().take(QUESTION_CHARS_MAX).collect(),
+            format: parameters.find_value("format").and_then(Format::from_name),
+            theme: text("theme"),
+            publisher: text("publisher"),
+            state: parameters.find_value("state").and_then(FeedState::parse),
+            expires_soon: parameters.find_value("expires") == Some("soon"),
+            report: parameters.find_value("report").and_then(ReportVerdict::parse_word),
+            page: parameters
+                .find_value("page")
+                .and_then(|page| page.parse().ok())
+                .unwrap_or(1)
+                .max(1),
+        }
+    }
+
+    /// Whether anything narrows the list.
+    pub(super) fn is_narrowed(&self) -> bool {
+        let Self { words, format, theme, publisher, state, expires_soon, report, page: _ } = self;
+        !words.is_empty()
+            || format.is_some()
+            || theme.is_some()
+            || publisher.is_some()
+            || state.is_some()
+            || *expires_soon
+            || report.is_some()
+    }
+
+    /// The address of a page of the same question.
+    pub(super) fn page_address(&self, page: usize) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        let said = [
+            ("q", Some(self.words.as_str()).filter(|words| !words.is_empty())),
+            ("format", self.format.map(Format::as_str)),
+            ("theme", self.theme.as_deref()),
+            ("publisher", self.publisher.as_deref()),
+            ("state", self.state.map(FeedState::as_str)),
+            ("expires", self.expires_soon.then_some("soon")),
+            ("report", self.report.map(ReportVerdict::as_str)),
+        ];
+        for (name, value) in said {
+            if let Some(value) = value {
+                query.append_pair(name, value);
+            }
+        }
+        if page > 1 {
+            query.append_pair("page", &page.to_string());
+        }
+        match query.finish() {
+            empty if empty.is_empty() => "/".to_owned(),
+            query => format!("/?{query}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_survives_its_address() {
+        let text = "q=gare+de+l%27Est&format=gtfs-rt&publisher=A+%26+B&state=late&expires=soon&report=errors&page=3";
+        let query = CatalogQuery::from_parameters(&QueryParameters::parse_query(text));
+        assert_eq!(query.words, "gare de l'Est");
+        assert_eq!(
+            (query.state, query.report),
+            (Some(FeedState::Late), Some(ReportVerdict::Errors))
+        );
+        let address = query.page_address(query.page);
+        let again = CatalogQuery::from_parameters(&QueryParameters::parse_query(
+            address.trim_start_matches("/?"),
+        ));
+        assert_eq!(again, query);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_not_said() {
+        let query = CatalogQuery::from_parameters(&QueryParameters::parse_query(
+            "q=++&format=pdf&state=good&report=bad&expires=never&page=-1",
+        ));
+        assert!(!query.is_narrowed());
+        assert_eq!(query.page_address(query.page), "/");
+    }
+}

@@ -1,0 +1,441 @@
+//! `/routes/<feed>/<route_id>`: a line with its stops in order, in each direction and on each branch, and its vehicles along it; where no vehicle tells where it is, the trips where they should be by their times. It reads whole without scripts; with
+//! them `web/plain/route.js` moves the vehicles by the line's channel, and asks for the page again for the trips.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use jiff::civil::Date;
+use lineside_formats::gtfs::{RouteIdx, StopIdx, Timetable};
+use lineside_hub::encode_segment;
+use lineside_ingest::{ActiveTrip, Network, NetworkState, Record, RecordKind, RouteVariants};
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::alerts::{self, AlertSummary};
+use super::favourites::{self, FavouriteKind};
+use super::languages::PreferredLanguages;
+use super::layout::{self, NavSection, PageLayout};
+use super::line_times::LineTimes;
+use super::{badge, board, map, network_page, states, words};
+use crate::app::App;
+use crate::delays::VehicleNoun;
+use crate::http::{QueryParameters, Refusal, lookup, run_blocking};
+
+/// How often the page is loaded again where no scripts run, in seconds.
+const REFRESH_S: u32 = 30;
+/// Vehicles that are shown; a line has some dozens.
+const VEHICLES_MAX: usize = 1_000;
+
+/// The address of a line's page.
+pub(super) fn line_address(feed: &str, route_id: &str) -> String {
+    format!("/routes/{feed}/{}", map::path_segment(route_id))
+}
+
+pub(super) async fn get_line(
+    State(app): State<App>,
+    Path((feed, route_id)): Path<(String, String)>,
+    parameters: QueryParameters,
+    headers: HeaderMap,
+) -> Response {
+    let (network, dataset) = match network_page::find_network(&app, &feed) {
+        Ok(named) => named,
+        Err(refusal) => return layout::refusal_page(&refusal, false),
+    };
+    let Some(route) = dataset.timetable.find_route(&route_id) else {
+        let (feed, route) = (lookup::shorten_id(&feed), lookup::shorten_id(&route_id));
+        return layout::refusal_page(&Refusal::UnknownRoute { feed, route }, false);
+    };
+    let languages = PreferredLanguages::from_request(&parameters, &headers);
+    let date = parameters.find_value("date").and_then(|date| Date::strptime("%Y-%m-%d", date).ok());
+    let place = match app.admission().line_render_slots().acquire_permit().await {
+        Ok(place) => place,
+        Err(refusal) => return layout::refusal_page(&refusal, false),
+    };
+    let work = move || {
+        let _place = place;
+        let ways = dataset.route_variants(route);
+        let line =
+            LineView::for_route(&app, &network, &dataset.timetable, route, &ways, &languages);
+        let times = line.times_on(date);
+        reply_with_line(&line, &times)
+    };
+    run_blocking(work).await.unwrap_or_else(|refusal| layout::refusal_page(&refusal, false))
+}
+
+fn reply_with_line(line: &LineView<'_>, times: &LineTimes) -> Response {
+    let (line_title, network) = (line.title(), network_page::network_name(line.app, line.network));
+    let title = format!("{line_title} · {network}");
+    let mut page = PageLayout::new(&title, NavSection::Networks);
+    page.description =
+        Some(format!("Stops, times and vehicles of {line_title} of {network}, in real time."));
+    page.styles = &["delays.css", "riders.css", favourites::STYLE];
+    page.scripts = &["route.js", favourites::SCRIPT];
+    page.refresh = Some(REFRESH_S);
+    network_page::reply_with_page(&page, &line.render_markup(times))
+}
+
+/// Everything that one page shows.
+struct LineView<'a> {
+    app: &'a App,
+    network: &'a Network,
+    timetable: &'a Timetable,
+    route: RouteIdx,
+    directions: Vec<DirectionView<'a>>,
+    /// Trips of the timetable that go other ways than these.
+    n_left_out: usize,
+    /// Vehicles that no direction has a place for.
+    elsewhere: Vec<Arc<Record>>,
+    /// Trips that no direction has a place for.
+    reckoned_elsewhere: Vec<ActiveTrip>,
+    /// Feeds whose data are not to be trusted as they stand.
+    misleading: BTreeSet<String>,
+    alerts: Vec<AlertSummary>,
+    now: i64,
+}
+
+/// One way of a line.
+struct DirectionView<'a> {
+    id: Option<u8>,
+    /// Where it begins, if others of its line end where it does.
+    from: Option<String>,
+    /// Its last stop.
+    to: String,
+    /// Where its trips say that they go.
+    headsigns: &'a BTreeSet<String>,
+    stops: Vec<LineStop<'a>>,
+}
+
+/// A stop on the way, and the vehicles that come to it next.
+struct LineStop<'a> {
+    /// Those of its station from which trips leave.
+    stops: &'a [StopIdx],
+    coming: Vec<Arc<Record>>,
+    /// Trips that should come to it next by their times.
+    reckoned: Vec<ActiveTrip>,
+}
+
+impl<'a> LineView<'a> {
+    fn for_route(
+        app: &'a App,
+        network: &'a Network,
+        timetable: &'a Timetable,
+        route: RouteIdx,
+        ways: &'a RouteVariants,
+        languages: &PreferredLanguages,
+    ) -> Self {
+        let now = network.data_now().unix_seconds();
+        let state = network.state();
+        let id = timetable.route(route).id;
+        let mut directions = list_directions(timetable, ways);
+        let elsewhere = place_vehicles(&state, timetable, id, ways, &mut directions);
+        let feeds = network.realtime_feeds();
+        let misleading = feeds.iter().filter(|it| it.status().unreliable_since.is_some());
+        let misleading: BTreeSet<String> = misleading.map(|feed| feed.id().to_string()).collect();
+        let under_way = state.active_trips(id, network.data_now(), VEHICLES_MAX).into_iter();
+        // What a feed predicted that has stopped telling is not to be believed.
+        let under_way = under_way.filter(|trip| !misleading.contains(trip.feed.as_str()));
+        let reckoned_elsewhere = place_estimated(timetable, under_way, ways, &mut directions);
+        let alerts = alerts::find_for_route(&state, timetable, route, now, languages);
+        Self {
+            app,
+            network,
+            timetable,
+            route,
+            directions,
+            n_left_out: ways.n_left_out,
+            elsewhere,
+            reckoned_elsewhere,
+            misleading,
+            alerts,
+            now,
+        }
+    }
+
+    fn feed_id(&self) -> &str {
+        self.network.id().as_str()
+    }
+
+    fn title(&self) -> String {
+        let route = self.timetable.route(self.route);
+        match route.display_name() {
+            "" => format!("Line {}", route.id),
+            name => format!("Line {}", words::shorten_name(name)),
+        }
+    }
+
+    /// When the line runs on a service date, today if none is given.
+    fn times_on(&self, date: Option<Date>) -> LineTimes {
+        let mut places = self.directions.iter().flat_map(|direction| &direction.stops);
+        let runs_now = !self.elsewhere.is_empty()
+            || !self.reckoned_elsewhere.is_empty()
+            || places.any(|place| !place.coming.is_empty() || !place.reckoned.is_empty());
+        LineTimes::new(self.timetable, self.route, date, self.now, runs_now)
+    }
+
+    fn render_markup(&self, times: &LineTimes) -> Markup {
+        let id = self.timetable.route(self.route).id;
+        html! {
+            div.page.delays {
+                (self.render_head())
+                (times.render_idle_note(self.timetable, self.now))
+                @if !self.alerts.is_empty() { (alerts::render_alerts(&self.alerts)) }
+                @if self.directions.is_empty() && self.n_left_out == 0 { p.soft { "The timetable has no trips of this line." } }
+                (self.render_note())
+                div.directions {
+                    @for (number, direction) in self.directions.iter().enumerate() { (self.render_direction(number, direction)) }
+                }
+                (self.render_omitted())
+                (self.render_elsewhere())
+                (times.render_markup(self.timetable, self.feed_id(), id))
+                (states::render_templates())
+                (layout::render_data_island("route-data", &self.live_data()))
+            }
+        }
+    }
+
+    fn render_head(&self) -> Markup {
+        let route = self.timetable.route(self.route);
+        let zone = self.timetable.timezone();
+        let name = network_page::network_name(self.app, self.network);
+        let noun = VehicleNoun::for_route_types([route.kind].into_iter());
+        let state = self.network.state();
+        let records = state.vehicles().chain(state.trip_updates());
+        let feeds = network_page::find_feeds_with(self.app, self.network, &state, records);
+        html! {
+            div.page-head.tight {
+                p.crumbs { a.target href=(format!("/networks/{}", self.feed_id())) { (name) } }
+                div.starred {
+                    h1 { (badge::render_badge(route.display_name(), route.color)) " " (self.title()) }
+                    (favourites::render_star(self.app, self.network, FavouriteKind::Line, &line_address(self.feed_id(), route.id), &self.title()))
+                }
+                @if !route.long_name.is_empty() && route.long_name != route.display_name() { p.soft { (words::shorten_name(route.long_name)) } }
+                p.answer-at {
+                    (states::recording_tag(self.network))
+                    span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, zone)) { (words::format_clock_seconds(self.now, zone)) } }
+                    a.small.target href=(format!("/delays/{}?route={}", self.feed_id(), map::query_value(route.id))) { "Is my " (noun.one) " late?" }
+                    a.small.target href=(format!("/map?route={}:{}", self.feed_id(), map::query_value(route.id))) { "On the map" }
+                    a.small.target href="#times" { "Times" }
+                }
+                (network_page::render_timetable_end(self.network))
+                (network_page::render_trouble_banner(self.app, &feeds, zone, "live positions", "Vehicles below are where they were last seen."))
+            }
+        }
+    }
+
+    /// What the sign of a trip means that is where it should be.
+    fn render_note(&self) -> Markup {
+        let mut all = self.directions.iter().flat_map(|direction| &direction.stops);
+        let has_any = !self.reckoned_elsewhere.is_empty() || all.any(|it| !it.reckoned.is_empty());
+        html! {
+            p.soft.small data-reckoned="note" hidden[!has_any] {
+                span.vehicle-sign aria-hidden="true" { "▽" }
+                " Estimated from predicted times, because no vehicle reports its position."
+            }
+        }
+    }
+
+    /// Trips where they should be, as a list of its own: `web/plain/route.js` takes it whole from the page of a later moment.
+    fn render_estimated(&self, name: &str, trips: &[ActiveTrip]) -> Markup {
+        let zone = self.timetable.timezone();
+        html! {
+            ul.coming data-reckoned=(name) {
+                @for trip in trips {
+                    @let said = words::format_delay("realtime", trip.delay.map(i64::from));
+                    li.vehicle.reckoned data-id=(trip.id) {
+                        span.vehicle-sign aria-hidden="true" { "▽" }
+                        span.vehicle-name { "to " (words::shorten_name(trip.headsign.as_deref().unwrap_or("its last stop"))) }
+                        span.soft.small { "estimated, at the next stop about " time datetime=(words::format_rfc3339(trip.next_at, zone)) { (words::format_clock(trip.next_at, zone)) } }
+                        @if trip.delay.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.words) } }
+                    }
+                }
+            }
+        }
+    }
+
+    fn render_direction(&self, number: usize, direction: &DirectionView<'_>) -> Markup {
+        let to = match &direction.from {
+            Some(from) => format!("From {from} to {}", direction.to),
+            None => format!("To {}", direction.to),
+        };
+        let headsigns = direction.headsigns.iter().map(|headsign| words::shorten_name(headsign));
+        let headsigns: Vec<&str> = headsigns.collect();
+        html! {
+            section.card.direction data-direction=[direction.id] data-headsigns=(json!(headsigns)) data-to=(direction.to) aria-label=(to) {
+                h2 { (to) }
+                ol.line-stops {
+                    @for (at, place) in direction.stops.iter().enumerate() { (self.render_stop(&format!("{number}/{at}"), place)) }
+                }
+            }
+        }
+    }
+
+    /// A stop, or a station of which trips leave from several: then its board is the whole station's.
+    fn render_stop(&self, key: &str, place: &LineStop<'_>) -> Markup {
+        let stops = place.stops.iter().map(|&stop| self.timetable.stop(stop));
+        let ids: Vec<&str> = stops.clone().map(|stop| stop.id).collect();
+        let (first, is_one) = (self.timetable.stop(place.stops[0]), ids.len() == 1);
+        let shown = first.parent.filter(|_| !is_one).unwrap_or(place.stops[0]);
+        html! {
+            li data-stop=(first.id) data-stops=(json!(ids)) {
+                ul.coming { @for vehicle in &place.coming { (self.render_vehicle(vehicle)) } }
+                (self.render_estimated(key, &place.reckoned))
+                span.stop-name {
+                    a.target href=(board::board_address(self.feed_id(), self.timetable.stop(shown).id)) { (stop_name(self.timetable, shown)) }
+                    @if let Some(platform) = first.platform_code.filter(|_| is_one) { " " span.soft.small { "platform " (words::shorten_name(platform)) } }
+                }
+            }
+        }
+    }
+
+    /// That there are other ways; a line may have hundreds.
+    fn render_omitted(&self) -> Markup {
+        let n = self.n_left_out;
+        html! {
+            @if n > 0 && self.directions.is_empty() {
+                p.soft { "The trips of this line have too many stops to be shown here." }
+            } @else if n > 0 {
+                p.soft.small {
+                    "The most frequent routings are shown. " (n) @if n == 1 { " trip of the timetable takes" } @else { " trips of the timetable take" } " a different one."
+                }
+            }
+        }
+    }
+
+    fn render_elsewhere(&self) -> Markup {
+        html! {
+            section.card #elsewhere aria-label="Not on the way above" hidden[self.elsewhere.is_empty() && self.reckoned_elsewhere.is_empty()] {
+                h2 { "Not on the way above" }
+                div.card-body {
+                    ul.coming { @for vehicle in &self.elsewhere { (self.render_vehicle(vehicle)) } }
+                    (self.render_estimated("elsewhere", &self.reckoned_elsewhere))
+                }
+            }
+        }
+    }
+
+    /// A vehicle, as `web/plain/route.js` shows it too; grey where its feed would mislead.
+    fn render_vehicle(&self, record: &Record) -> Markup {
+        let is_stale = self.misleading.contains(record.feed.as_str());
+        let said = match record.join.delay {
+            Some(delay) => words::format_delay("realtime", Some(i64::from(delay))),
+            None => words::format_delay("scheduled", None),
+        };
+        let vehicle = record.vehicle().and_then(|vehicle| vehicle.vehicle.as_ref());
+        let label = vehicle.and_then(|it| it.label.as_deref()).filter(|label| !label.is_empty());
+        html! {
+            li.vehicle.is-stale[is_stale] data-id=(record.id) data-source=(record.feed) {
+                span.vehicle-sign aria-hidden="true" { "▼" }
+                span.vehicle-name { (label.unwrap_or(&record.id)) }
+                @if let Some(headsign) = &record.join.headsign { span.soft.small { "to " (words::shorten_name(headsign)) } }
+                @if record.join.delay.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.words) } }
+            }
+        }
+    }
+
+    fn live_data(&self) -> serde_json::Value {
+        let id = self.timetable.route(self.route).id;
+        json!({
+            "now": self.network.data_now().0,
+            "wall": self.app.now().0,
+            "channel": format!("route/{}/{}", self.feed_id(), encode_segment(id)),
+        })
+    }
+}
+
+/// Its ways, by direction.
+fn list_directions<'a>(timetable: &Timetable, ways: &'a RouteVariants) -> Vec<DirectionView<'a>> {
+    let name = |place: Option<&LineStop<'_>>| {
+        place.map_or("", |it| stop_name(timetable, it.stops[0])).to_owned()
+    };
+    let made = ways.shown.iter().map(|way| {
+        let stops = way.places.iter().map(Vec::as_slice);
+        let place = |stops| LineStop { stops, coming: Vec::new(), reckoned: Vec::new() };
+        let stops: Vec<LineStop<'_>> = stops.map(place).collect();
+        let (from, to) = (Some(name(stops.first())), name(stops.last()));
+        DirectionView { id: way.id, from, to, headsigns: &way.headsigns, stops }
+    });
+    let mut made: Vec<DirectionView<'_>> = made.collect();
+    let ends: Vec<String> = made.iter().map(|it| it.to.clone()).collect();
+    for direction in &mut made {
+        if ends.iter().filter(|end| **end == direction.to).count() == 1 {
+            direction.from = None;
+        }
+    }
+    made
+}
+
+/// The name of a stop, else its id.
+fn stop_name(timetable: &Timetable, stop: StopIdx) -> &str {
+    let stop = timetable.stop(stop);
+    words::shorten_name(if stop.name.is_empty() { stop.id } else { stop.name })
+}
+
+/// Puts the line's vehicles where they come next, and gives those that have no place: none is known, or it lies beside the
+/// usual way. A stop that several ways have counts for the direction that the vehicle's trip goes in by the timetable, else by
+/// what the feed says, then for the way whose trips go where it goes, else for the first.
+fn place_vehicles(
+    state: &NetworkState,
+    timetable: &Timetable,
+    route: &str,
+    ways: &RouteVariants,
+    directions: &mut [DirectionView<'_>],
+) -> Vec<Arc<Record>> {
+    let mut elsewhere = Vec::new();
+    let vehicles =
+        state.records_by_route(route).filter(|record| record.kind == RecordKind::Vehicle);
+    for vehicle in vehicles.take(VEHICLES_MAX) {
+        let said = || vehicle.trip_descriptor().and_then(|trip| trip.direction_id);
+        let said = vehicle.join.direction_id.map(u32::from).or_else(said);
+        let next = vehicle.join.next_stop_id.as_deref().and_then(|id| timetable.find_stop(id));
+        let headsign = vehicle.join.headsign.as_deref();
+        let place = next.and_then(|next| find_line_stop(ways, directions, next, said, headsign));
+        match place {
+            Some(place) => place.coming.push(Arc::clone(vehicle)),
+            None => elsewhere.push(Arc::clone(vehicle)),
+        }
+    }
+    elsewhere
+}
+
+/// Puts the trips of which only times are known before the stop that they come to next, and gives those that have no place.
+fn place_estimated(
+    timetable: &Timetable,
+    under_way: impl Iterator<Item = ActiveTrip>,
+    ways: &RouteVariants,
+    directions: &mut [DirectionView<'_>],
+) -> Vec<ActiveTrip> {
+    let mut elsewhere = Vec::new();
+    for trip in under_way {
+        let next = timetable.find_stop(&trip.next_stop_id);
+        let headsign = trip.headsign.as_deref();
+        let place =
+            next.and_then(|next| find_line_stop(ways, directions, next, trip.direction, headsign));
+        match place {
+            Some(place) => place.reckoned.push(trip),
+            None => elsewhere.push(trip),
+        }
+    }
+    elsewhere
+}
+
+fn find_line_stop<'a, 'w>(
+    ways: &RouteVariants,
+    directions: &'a mut [DirectionView<'w>],
+    next: StopIdx,
+    said: Option<u32>,
+    headsign: Option<&str>,
+) -> Option<&'a mut LineStop<'w>> {
+    let fit = |direction: &DirectionView<'_>| {
+        let is_said = said.is_some() && direction.id.map(u32::from) == said;
+        let goes_there =
+            headsign.is_some_and(|it| direction.to == it || direction.headsigns.contains(it));
+        (is_said, goes_there)
+    };
+    // Of those that fit as well the first.
+    let has = ways.stop_positions(next).rev();
+    let (way, place) = has.max_by_key(|&(way, _)| directions.get(way).map(fit))?;
+    directions.get_mut(way)?.stops.get_mut(place)
+}

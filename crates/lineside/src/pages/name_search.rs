@@ -1,0 +1,278 @@
+//! What a question finds among the names of stops and lines.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lineside_formats::gtfs::{StopIdx, Timetable};
+use lineside_ingest::limits::SEARCH_LIMIT_MAX;
+use lineside_ingest::{CatalogHit, CatalogHitKind, Feed};
+use maud::{Markup, html};
+
+use super::{badge, board, line, network_page, words};
+use crate::app::App;
+use crate::http::{Refusal, run_blocking};
+use crate::last_stops::list_last_stops;
+
+/// Stops and lines that a page lists of each.
+const LISTED_MAX: usize = 8;
+
+/// Lines shown with a stop.
+const LINES_MAX: usize = 8;
+/// Last stops shown with a stop that has a namesake.
+const TOWARDS_MAX: usize = 2;
+
+/// A stop that was found.
+#[derive(Debug)]
+pub(super) struct FoundStop {
+    pub(super) feed: String,
+    /// The name of its network.
+    pub(super) network: String,
+    pub(super) id: String,
+    pub(super) name: String,
+    /// Some of the lines that call there, with their colors: what tells two stops of one name apart.
+    pub(super) lines: Vec<(String, Option<[u8; 3]>)>,
+    /// Further lines.
+    pub(super) n_more_lines: usize,
+    /// Where trips from there go, if another stop of the network that was found has the same name.
+    pub(super) towards: Option<String>,
+}
+
+/// A line that was found.
+#[derive(Debug)]
+pub(super) struct FoundRoute {
+    pub(super) feed: String,
+    /// The name of its network.
+    pub(super) network: String,
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) long_name: String,
+    pub(super) color: Option<[u8; 3]>,
+}
+
+/// Everything that was found, and the feeds that say it or whose schedule has it.
+#[derive(Debug, Default)]
+pub(super) struct FoundNames {
+    pub(super) stops: Vec<FoundStop>,
+    pub(super) routes: Vec<FoundRoute>,
+    /// Further stops and lines that are not listed.
+    pub(super) n_more_stops: usize,
+    pub(super) n_more_routes: usize,
+    pub(super) feeds: BTreeSet<String>,
+    /// The corrected question, where the one that was asked finds nothing.
+    pub(super) corrected: Option<String>,
+}
+
+/// Looks for a question's words; an empty question finds nothing.
+fn find_names(app: &App, question: &str) -> FoundNames {
+    let results = app.ingest().search_catalog(question);
+    let mut found = FoundNames { corrected: results.corrected, ..FoundNames::default() };
+    for CatalogHit { feed, kind } in results.hits {
+        let id = feed.id().to_string();
+        match kind {
+            CatalogHitKind::Feed => {}
+            CatalogHitKind::Stop { id: stop, name } if found.stops.len() < LISTED_MAX => {
+                found.stops.push(find_stop(app, &feed, stop, name));
+            }
+            CatalogHitKind::Route { id: route, .. } if found.routes.len() < LISTED_MAX => {
+                found.routes.extend(find_route(app, &feed, &route));
+            }
+            CatalogHitKind::Stop { .. } => found.n_more_stops += 1,
+            CatalogHitKind::Route { .. } => found.n_more_routes += 1,
+        }
+        found.feeds.insert(id);
+    }
+    disambiguate_namesakes(app, &mut found.stops);
+    found
+}
+
+/// Looks for a question's words where that blocks nobody: it may take milliseconds in the names of a country.
+///
+/// # Errors
+/// If too many others search.
+pub(super) async fn search_names(app: &App, question: &str) -> Result<FoundNames, Refusal> {
+    if question.trim().is_empty() {
+        return Ok(FoundNames::default());
+    }
+    let place = app.admission().line_render_slots().acquire_permit().await?;
+    let (app, question) = (app.clone(), question.to_owned());
+    run_blocking(move || {
+        let _place = place;
+        find_names(&app, &question)
+    })
+    .await
+}
+
+fn find_stop(app: &App, feed: &Feed, id: String, name: String) -> FoundStop {
+    let network = feed.network();
+    let timetable = network.timetable();
+    let stop =
+        timetable.as_ref().and_then(|timetable| Some((timetable, timetable.find_stop(&id)?)));
+    let mut lines = stop.map(|(timetable, stop)| lines_at(timetable, stop)).unwrap_or_default();
+    let n_more_lines = lines.len().saturating_sub(LINES_MAX);
+    lines.truncate(LINES_MAX);
+    FoundStop {
+        feed: feed.id().to_string(),
+        network: network_page::network_name(app, &network),
+        id,
+        name,
+        lines,
+        n_more_lines,
+        towards: None,
+    }
+}
+
+/// Says of stops that have their name and their network in common where their trips go.
+fn disambiguate_namesakes(app: &App, stops: &mut [FoundStop]) {
+    let mut named: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for stop in &*stops {
+        *named.entry((stop.feed.clone(), stop.name.clone())).or_default() += 1;
+    }
+    for stop in stops {
+        if named.get(&(stop.feed.clone(), stop.name.clone())).is_some_and(|count| *count > 1) {
+            stop.towards = app.ingest().find_network_of_feed(&stop.feed).and_then(|network| {
+                let timetable = network.timetable()?;
+                main_destinations(&timetable, timetable.find_stop(&stop.id)?)
+            });
+        }
+    }
+}
+
+/// Where most trips from a stop go, in one or two names.
+pub(super) fn main_destinations(timetable: &Timetable, stop: StopIdx) -> Option<String> {
+    let mut names = list_last_stops(timetable, stop);
+    names.retain(|name| !name.is_empty());
+    names.truncate(TOWARDS_MAX);
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// The lines that call at a stop or a station, with their colors, short names first.
+pub(super) fn lines_at(timetable: &Timetable, stop: StopIdx) -> Vec<(String, Option<[u8; 3]>)> {
+    let mut lines: Vec<_> = timetable
+        .stop_and_descendants(stop)
+        .into_iter()
+        .flat_map(|stop| timetable.stop_routes(stop))
+        .map(|route| timetable.route(route))
+        .map(|route| (route.display_name().len(), route.display_name().to_owned(), route.color))
+        .collect();
+    lines.sort();
+    lines.dedup();
+    lines.into_iter().map(|(_, name, color)| (name, color)).collect()
+}
+
+fn find_route(app: &App, feed: &Feed, id: &str) -> Option<FoundRoute> {
+    let network = feed.network();
+    let timetable = network.timetable()?;
+    let route = timetable.route(timetable.find_route(id)?);
+    Some(FoundRoute {
+        feed: feed.id().to_string(),
+        network: network_page::network_name(app, &network),
+        id: id.to_owned(),
+        name: route.display_name().to_owned(),
+        long_name: route.long_name.to_owned(),
+        color: route.color,
+    })
+}
+
+impl FoundNames {
+    /// The stops and lines as two cards.
+    pub(super) fn render_markup(&self, question: &str) -> Markup {
+        html! {
+            @if let Some(corrected) = &self.corrected {
+                p.note data-corrected=(corrected) { "Nothing is called “" (question) "”. Results for “" strong { (corrected) } "”:" }
+            }
+            @if !self.stops.is_empty() || !self.routes.is_empty() {
+                div.found {
+                    @if !self.stops.is_empty() {
+                        section.card data-found="stops" {
+                            h2 { "Stops" }
+                            ul { @for stop in &self.stops { (stop.render_markup()) } }
+                            (describe_more(self.n_more_stops))
+                        }
+                    }
+                    @if !self.routes.is_empty() {
+                        section.card data-found="lines" {
+                            h2 { "Lines" }
+                            ul { @for route in &self.routes { (route.render_markup()) } }
+                            (describe_more(self.n_more_routes))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How many further results there are.
+fn describe_more(count: usize) -> Markup {
+    let is_all = count + LISTED_MAX < SEARCH_LIMIT_MAX;
+    html! {
+        @if count > 0 {
+            p.more.soft.small data-more=(count) { "and " (words::format_number(count as u64)) @if !is_all { " or more" } " more: add a word to narrow the search." }
+        }
+    }
+}
+
+impl FoundStop {
+    /// Its departure board.
+    pub(super) fn board_address(&self) -> String {
+        board::board_address(&self.feed, &self.id)
+    }
+
+    fn render_markup(&self) -> Markup {
+        html! {
+            li {
+                span {
+                    a.target href=(self.board_address()) { (self.name) }
+                    @if let Some(towards) = &self.towards { " " span.small { "towards " (towards) } }
+                    " " a.soft.small.target href=(format!("/networks/{}", self.feed)) { (self.network) }
+                }
+                span.lines {
+                    @for (name, color) in &self.lines { (badge::render_badge(name, *color)) }
+                    @if self.n_more_lines > 0 { span.soft.small { "+" (self.n_more_lines) } }
+                }
+            }
+        }
+    }
+}
+
+impl FoundRoute {
+    /// The page of the line.
+    pub(super) fn line_address(&self) -> String {
+        line::line_address(&self.feed, &self.id)
+    }
+
+    pub(super) fn title(&self) -> &str {
+        if self.long_name.is_empty() { &self.name } else { &self.long_name }
+    }
+
+    fn render_markup(&self) -> Markup {
+        html! {
+            li {
+                (badge::render_badge(&self.name, self.color))
+                span {
+                    a.target href=(self.line_address()) { (self.title()) }
+                    " " a.soft.small.target href=(format!("/networks/{}", self.feed)) { (self.network) }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_says_how_many_lines_are_not_shown() {
+        let stop = |n_more_lines| FoundStop {
+            feed: "city".to_owned(),
+            network: "City".to_owned(),
+            id: "s1".to_owned(),
+            name: "Harbour".to_owned(),
+            lines: vec![("1".to_owned(), None)],
+            n_more_lines,
+            towards: None,
+        };
+        assert!(stop(3).render_markup().into_string().contains(">+3<"));
+        assert!(!stop(0).render_markup().into_string().contains(">+"));
+    }
+}

@@ -1,0 +1,182 @@
+//! What pages of a stop and of a line have in common: the network that an address names, and how its data are.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use lineside_ingest::{Dataset, Feed, Network, NetworkState, Record};
+use maud::{Markup, html};
+
+use super::layout::{self, PageLayout};
+use super::{icons, states, words};
+use crate::app::App;
+use crate::delays::has_only_alerts;
+use crate::http::{Refusal, lookup};
+
+/// The network of a feed, and its schedule.
+///
+/// # Errors
+/// If there is no such feed, or no schedule that it could be of; [`Refusal::NoData`] while the schedule was not read yet.
+pub(super) fn find_network(app: &App, feed: &str) -> Result<(Arc<Network>, Arc<Dataset>), Refusal> {
+    let network = lookup::find_network(app, feed)?;
+    let dataset = lookup::find_dataset(app, feed, &network)?;
+    Ok((network, dataset))
+}
+
+/// The page, of which a reader of another language is given another.
+pub(super) fn reply_with_page(page: &PageLayout<'_>, body: &Markup) -> Response {
+    let mut reply = layout::reply_with_page(StatusCode::OK, page.render_document(body));
+    let vary = HeaderValue::from_static("Accept-Encoding, Accept-Language");
+    reply.headers_mut().insert(header::VARY, vary);
+    reply
+}
+
+/// What the network is called: what the configured names of its feeds have in common before a colon, else the name of
+/// its schedule, else the schedule's only agency, else its id.
+pub(super) fn network_name(app: &App, network: &Network) -> String {
+    let names: Vec<String> =
+        network.feeds().iter().filter_map(|feed| feed.config().name.clone()).collect();
+    if let Some(shared) = common_prefix(&names) {
+        return shared.to_owned();
+    }
+    let id = network.id().as_str();
+    let schedule = app.ingest().find_feed(id);
+    let configured = schedule.and_then(|feed| feed.config().name.clone());
+    configured.or_else(|| only_agency(network)).unwrap_or_else(|| id.to_owned())
+}
+
+/// The text before ": " where several names begin with the same.
+fn common_prefix(names: &[String]) -> Option<&str> {
+    let (prefix, _) = names.first()?.split_once(": ")?;
+    let is_shared = |name: &String| name.split_once(": ").is_some_and(|(own, _)| own == prefix);
+    (names.len() > 1 && names.iter().all(is_shared)).then_some(prefix)
+}
+
+fn only_agency(network: &Network) -> Option<String> {
+    let timetable = network.timetable()?;
+    let mut agencies = timetable.agencies();
+    let first = agencies.next().filter(|agency| !agency.name.is_empty())?;
+    agencies.next().is_none().then(|| first.name.to_owned())
+}
+
+/// The last service day of a network's timetable, if that is past.
+pub(super) fn last_service_day(network: &Network) -> Option<Date> {
+    let window = network.first_feed()?.service_window()?;
+    Some(window.service_end(network.data_now())?.last_day)
+}
+
+/// That the network's timetable has ended, so there are no departures, that it has not begun, or that it ends within days. The
+/// page's script shows the first once the timetable ends.
+pub(super) fn render_timetable_end(network: &Network) -> Markup {
+    let window = network.first_feed().and_then(|feed| feed.service_window());
+    let now = network.data_now();
+    html! {
+        @if let Some(window) = window {
+            @let end = html! { time datetime=(window.end) { (window.end.strftime("%-d %B %Y")) } };
+            div.alert.trouble data-expired-of=(network.id()) hidden[window.service_end(now).is_none()] {
+                (icons::expired())
+                h2 { "This timetable ended on " (end) "." }
+            }
+            @if let Some(days) = window.days_until_start(now).filter(|days| *days > 0) {
+                p.note data-starts-of=(network.id()) data-days-until-start=(days) {
+                    "This timetable is not yet valid: service starts on "
+                    time datetime=(window.start) { (window.start.strftime("%-d %B %Y")) } ", "
+                    @match days { 1 => "tomorrow", days => { "in " (days) " days" } }
+                    "."
+                }
+            } @else if let Some(days) = window.expires_in_days(now) {
+                p.note data-ends-of=(network.id()) data-days-left=(days) {
+                    "This timetable ends on " (end) ", "
+                    @match days { 0 => "today", 1 => "tomorrow", days => { "in " (days) " days" } }
+                    "."
+                }
+            }
+        }
+    }
+}
+
+/// The real-time feeds of which a network has such records, or may get them: one that has no record at all may be one of them,
+/// unless it is known to be about alerts.
+pub(super) fn find_feeds_with<'a>(
+    app: &App,
+    network: &Network,
+    state: &NetworkState,
+    records: impl Iterator<Item = &'a Arc<Record>>,
+) -> Vec<Arc<Feed>> {
+    let present: BTreeSet<&str> = records.map(|record| record.feed.as_str()).collect();
+    let mut feeds = network.realtime_feeds();
+    feeds.retain(|feed| {
+        let id = feed.id().as_str();
+        present.contains(id) || (state.feed_record_count(id) == 0 && !has_only_alerts(app, feed))
+    });
+    feeds
+}
+
+/// The banner for riders while live data of any of the feeds are not reliable, with each such feed and its state behind
+/// *Details*. It is dated from the first of them. The page's script keeps it (`web/plain/states.js`). `what` is missing, such as
+/// "live times"; `instead` says what the page shows.
+pub(super) fn render_trouble_banner(
+    app: &App,
+    feeds: &[Arc<Feed>],
+    zone: &TimeZone,
+    what: &str,
+    instead: &str,
+) -> Markup {
+    let now = app.now();
+    let statuses: Vec<_> = feeds.iter().map(|feed| (feed, feed.status())).collect();
+    let first = statuses.iter().filter_map(|(_, status)| status.unreliable_since).min();
+    let since = first.unwrap_or(now).unix_seconds();
+    html! {
+        @if !feeds.is_empty() {
+            div.alert.trouble data-trouble=(what) data-zone=(zone.iana_name().unwrap_or("UTC")) hidden[first.is_none()] {
+                (icons::warning())
+                h2 {
+                    "No reliable " (what) " since "
+                    time data-trouble-since="" datetime=(words::format_rfc3339(since, zone)) { (words::format_clock_or_day(since, now.unix_seconds(), zone)) }
+                    "."
+                }
+                p { (instead) }
+                details.alert-details {
+                    summary { "Details" }
+                    @for (feed, status) in &statuses {
+                        @let id = feed.id().as_str();
+                        @let since = status.unreliable_since.map(|at| words::format_rfc3339(at.unix_seconds(), zone));
+                        p data-trouble-of=(id) data-since=[since] hidden[status.unreliable_since.is_none()] {
+                            (feed.config().display_name()) ": " (states::render_sign(id, status.state)) " " span data-reason-of=(id) { (status.reason) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The banner of pages that show times.
+pub(super) fn render_times_banner(app: &App, feeds: &[Arc<Feed>], zone: &TimeZone) -> Markup {
+    render_trouble_banner(
+        app,
+        feeds,
+        zone,
+        "live times",
+        "Times below are from the timetable or out of date.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn feeds_of_one_network_share_the_name_before_the_colon() {
+        let names = |all: &[&str]| all.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let shared = names(&["Lindhaven: timetable", "Lindhaven: alerts"]);
+        assert_eq!(common_prefix(&shared), Some("Lindhaven"));
+        assert_eq!(common_prefix(&names(&["Lindhaven: timetable"])), None);
+        assert_eq!(common_prefix(&names(&["North: timetable", "South: alerts"])), None);
+        assert_eq!(common_prefix(&names(&["North", "North: alerts"])), None);
+        assert_eq!(common_prefix(&[]), None);
+    }
+}

@@ -1,0 +1,229 @@
+//! What one button does with a feed, sent as a form and answered with the page that one goes on at.
+
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use lineside_ingest::FeedId;
+use maud::{Markup, html};
+
+use super::admins::{RequireAdmin, refusal_page};
+use super::completed_action::CompletedAction;
+use super::{history, mark_volatile};
+use crate::app::App;
+use crate::http::admin::poll_now;
+use crate::http::{Refusal, limits};
+use crate::pages::forms::read_form;
+use crate::pages::layout::{self, NavSection, PageLayout};
+use crate::settings::{EditAction, EditError, EditOutcome, LiveSettings};
+
+/// The form's field that restores the values before an edit over those of later ones.
+const OVERWRITE: &str = "overwrite";
+
+/// Something that needs no more than to be said.
+#[derive(Clone, Copy)]
+enum FeedAction {
+    Poll,
+    Pause,
+    Resume,
+    Revert,
+    Remove,
+    Undo { number: i64, overwrites: bool },
+}
+
+impl FeedAction {
+    fn parse_word(word: &str) -> Option<Self> {
+        Some(match word {
+            "poll" => Self::Poll,
+            "pause" => Self::Pause,
+            "resume" => Self::Resume,
+            "revert" => Self::Revert,
+            "remove" => Self::Remove,
+            _ => return None,
+        })
+    }
+
+    fn completed_action(self) -> CompletedAction {
+        match self {
+            Self::Poll => CompletedAction::Poll,
+            Self::Pause => CompletedAction::Pause,
+            Self::Resume => CompletedAction::Resume,
+            Self::Revert => CompletedAction::Revert,
+            Self::Remove => CompletedAction::Remove,
+            Self::Undo { .. } => CompletedAction::Undo,
+        }
+    }
+
+    async fn carry_out(self, app: &App, id: &FeedId) -> Result<(), Refusal> {
+        let what = match self {
+            Self::Poll => return poll_now(app, id.as_str()).await,
+            Self::Pause => EditAction::Pause,
+            Self::Resume => EditAction::Resume,
+            Self::Revert => EditAction::Revert,
+            Self::Remove => EditAction::Remove,
+            Self::Undo { number, overwrites } => EditAction::Undo { number, overwrites },
+        };
+        LiveSettings::edit_feed(app, id.clone(), what, false).await?;
+        Ok(())
+    }
+}
+
+pub(super) async fn post_action(
+    State(app): State<App>,
+    _: RequireAdmin,
+    Path((id, word)): Path<(String, String)>,
+    request: Request,
+) -> Response {
+    match FeedAction::parse_word(&word) {
+        Some(act) => reply_to_action(&app, &id, act, request).await,
+        None => layout::not_found_page("Unknown action."),
+    }
+}
+
+pub(super) async fn post_undo(
+    State(app): State<App>,
+    _: RequireAdmin,
+    Path((id, number)): Path<(String, String)>,
+    request: Request,
+) -> Response {
+    match number.parse() {
+        Ok(number) => {
+            reply_to_action(&app, &id, FeedAction::Undo { number, overwrites: false }, request)
+                .await
+        }
+        Err(_) => layout::not_found_page("No change has this number."),
+    }
+}
+
+async fn reply_to_action(app: &App, id: &str, act: FeedAction, request: Request) -> Response {
+    let Ok(id) = FeedId::new(id) else {
+        return layout::not_found_page("No feed has this name.");
+    };
+    let own = super::settings::form_address(&id);
+    let form = match read_form(request, limits::REQUEST_BODY_BYTES_MAX).await {
+        Ok((_, form)) => form,
+        Err(refusal) => return refusal_page(refusal, &own),
+    };
+    let act = match act {
+        FeedAction::Undo { number, .. } => {
+            FeedAction::Undo { number, overwrites: form.find_value(OVERWRITE).is_some() }
+        }
+        act => act,
+    };
+    match act.carry_out(app, &id).await {
+        Ok(()) => redirect_to(
+            &act.completed_action().notice_address(form.find_value("next").unwrap_or(&own), &id),
+        ),
+        Err(refusal) => refusal_page(refusal, &own),
+    }
+}
+
+/// Leads to a page that says what was done.
+pub(super) fn redirect_to(address: &str) -> Response {
+    let no_store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+    (no_store, Redirect::to(address)).into_response()
+}
+
+/// Asks whether a feed is really to go.
+pub(super) async fn confirm_removal(
+    State(app): State<App>,
+    _: RequireAdmin,
+    Path((id, word)): Path<(String, String)>,
+) -> Response {
+    let id = FeedId::new(&id)
+        .ok()
+        .filter(|_| matches!(FeedAction::parse_word(&word), Some(FeedAction::Remove)));
+    let Some(id) = id else { return layout::not_found_page("Unknown action.") };
+    let own = super::settings::form_address(&id);
+    match LiveSettings::edit_feed(&app, id.clone(), EditAction::Remove, true).await {
+        Ok(tried) => {
+            confirmation_page(&format!("Remove {id}"), &render_question(&id, tried.in_file))
+        }
+        Err(EditError::UnknownFeed) => layout::not_found_page("No feed has this name."),
+        Err(why) => refusal_page(why.into(), &own),
+    }
+}
+
+fn confirmation_page(title: &str, main: &Markup) -> Response {
+    let mut page = PageLayout::new(title, NavSection::Operation);
+    page.class = "ops-page";
+    page.styles = &["ops.css"];
+    mark_volatile(layout::reply_with_page(StatusCode::OK, page.render_document(main)))
+}
+
+/// Shows what restoring the values before an edit would change, with the button that does it.
+pub(super) async fn confirm_restore(
+    State(app): State<App>,
+    _: RequireAdmin,
+    Path((id, number)): Path<(String, String)>,
+) -> Response {
+    let (Ok(id), Ok(number)) = (FeedId::new(&id), number.parse()) else {
+        return layout::not_found_page("No change has this number.");
+    };
+    let own = super::settings::form_address(&id);
+    let what = EditAction::Undo { number, overwrites: true };
+    match LiveSettings::edit_feed(&app, id.clone(), what, true).await {
+        Ok(tried) => {
+            let title = format!("Restore the values before change {number}");
+            confirmation_page(&title, &render_restore_preview(&title, &own, number, &tried))
+        }
+        Err(EditError::UnknownEdit) => layout::not_found_page("No change has this number."),
+        Err(why) => refusal_page(why.into(), &own),
+    }
+}
+
+fn render_restore_preview(title: &str, own: &str, number: i64, tried: &EditOutcome) -> Markup {
+    html! {
+        div.page {
+            div.page-head {
+                p.crumbs { a href="/ops" { "Operations" } " / " a href=(own) { (own.rsplit('/').next().unwrap_or_default()) } }
+                h1 { (title) }
+                p { "Later changes of the same keys are overwritten. They stay in the history." }
+            }
+            section.card.preview aria-labelledby="preview" {
+                h2 #preview { "Preview" }
+                div.card-body.stack {
+                    (history::render_changes(&tried.differences, "not set"))
+                    form.act-line method="post" action=(format!("{own}/history/{number}/undo")) {
+                        input type="hidden" name=(OVERWRITE) value="true";
+                        button.button type="submit" { "Restore" }
+                        a.button.plain href=(own) { "Cancel" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn render_question(id: &FeedId, in_file: bool) -> Markup {
+    let own = super::settings::form_address(id);
+    html! {
+        div.page {
+            div.page-head {
+                p.crumbs { a href="/ops" { "Operations" } " / " a href=(own) { (id) } }
+                h1 { "Remove " (id) "?" }
+                p {
+                    "Its URLs will return 404 and subscribers will be notified. "
+                    @if in_file {
+                        "The feed stays in the configuration file and is left out until you undo this."
+                    } @else {
+                        "You can undo this in its history."
+                    }
+                }
+            }
+            form.act-line method="post" action=(format!("{own}/remove")) {
+                button.button.danger type="submit" { "Remove " (id) }
+                a.button.plain href=(own) { "Cancel" }
+            }
+        }
+    }
+}
+
+/// The form of one button: where it is sent, and what it says.
+pub(super) fn render_button(id: &str, act: &str, word: &str, next: Option<&str>) -> Markup {
+    html! {
+        form.ops-act method="post" action=(format!("/ops/feeds/{id}/{act}")) data-act=(act) {
+            @if let Some(next) = next { input type="hidden" name="next" value=(next); }
+            button.button.plain.compact type="submit" aria-label=(format!("{word}: {id}")) { (word) }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What was done, in words: from the page that did it to the one that says it, a word in the address.
+
+use lineside_ingest::FeedId;
+use maud::{Markup, html};
+use serde_json::{Map, Value};
+use url::Url;
+
+use crate::http::QueryParameters;
+use crate::pages::login;
+
+/// Something that an admin has done with a feed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CompletedAction {
+    Poll,
+    Pause,
+    Resume,
+    Apply,
+    Add,
+    Remove,
+    Revert,
+    Undo,
+}
+
+/// What stands for the feed's id in a sentence.
+const ID: &str = "{}";
+
+impl CompletedAction {
+    const ALL: [Self; 8] = [
+        Self::Poll,
+        Self::Pause,
+        Self::Resume,
+        Self::Apply,
+        Self::Add,
+        Self::Remove,
+        Self::Revert,
+        Self::Undo,
+    ];
+    /// What is done from the list, without leaving it.
+    const IN_THE_LIST: [Self; 3] = [Self::Poll, Self::Pause, Self::Resume];
+
+    /// In an address.
+    fn address_word(self) -> &'static str {
+        match self {
+            Self::Poll => "poll",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Apply => "apply",
+            Self::Add => "add",
+            Self::Remove => "remove",
+            Self::Revert => "revert",
+            Self::Undo => "undo",
+        }
+    }
+
+    fn notice_text(self) -> &'static str {
+        match self {
+            Self::Poll => "Polling {} now.",
+            Self::Pause => "{} is paused. Its last data stays available.",
+            Self::Resume => "{} is polled again.",
+            Self::Apply => "{} is changed.",
+            Self::Add => "{} is added.",
+            Self::Remove => "{} is removed. You can undo this in the history.",
+            Self::Revert => "{} is reset to the configuration file.",
+            Self::Undo => "The change to {} is undone.",
+        }
+    }
+
+    /// The sentences of what is done from the list, for the page's script.
+    pub(super) fn list_sentences() -> Map<String, Value> {
+        let said = |done: Self| (done.address_word().to_owned(), Value::from(done.notice_text()));
+        Self::IN_THE_LIST.into_iter().map(said).collect()
+    }
+
+    /// The address that goes on at `next`, an address of this server, and says what was done.
+    pub(super) fn notice_address(self, next: &str, id: &FeedId) -> String {
+        let base = Url::parse("http://lineside.invalid/").expect("a constant that is a URL");
+        // What is no address of ours is the login's to find out.
+        let Ok(mut url) = base.join(&login::sanitize_next(Some(next))) else {
+            return next.to_owned();
+        };
+        let is_told = |name: &str| name == "done" || name == "feed";
+        let others = url.query_pairs().into_owned().filter(|(name, _)| !is_told(name));
+        let others: Vec<(String, String)> = others.collect();
+        let told = [("done", self.address_word()), ("feed", id.as_str())];
+        url.query_pairs_mut().clear().extend_pairs(others).extend_pairs(told);
+        url[url::Position::BeforePath..].to_owned()
+    }
+}
+
+/// Where the page says what was done: by its address, and by its script.
+pub(super) fn render_notice(parameters: &QueryParameters) -> Markup {
+    let word = parameters.find_value("done");
+    let done = CompletedAction::ALL.into_iter().find(|done| Some(done.address_word()) == word);
+    let id = parameters.find_value("feed").and_then(|id| FeedId::new(id).ok());
+    let sentence = done.zip(id).map(|(done, id)| done.notice_text().replace(ID, id.as_str()));
+    html! {
+        p.said #said role="status" aria-live="polite" { (sentence.unwrap_or_default()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_page_says_what_was_done() {
+        let id = FeedId::new("city").unwrap();
+        let next = CompletedAction::Pause
+            .notice_address("/ops?sort=-lag&done=poll&feed=other#feed-city", &id);
+        assert_eq!(next, "/ops?sort=-lag&done=pause&feed=city#feed-city");
+        let said = render_notice(&QueryParameters::parse_query("sort=-lag&done=pause&feed=city"))
+            .into_string();
+        assert!(said.contains("city is paused"), "{said}");
+    }
+
+    #[test]
+    fn an_address_cannot_make_the_page_say_anything_else() {
+        for query in ["done=x&feed=city", "done=pause&feed=a+b", "feed=city", "done=pause"] {
+            let said = render_notice(&QueryParameters::parse_query(query)).into_string();
+            assert!(said.ends_with("\"polite\"></p>"), "{query}: {said}");
+        }
+        let id = FeedId::new("city").unwrap();
+        for elsewhere in ["//example.org/", "https://example.org/", "/login"] {
+            assert_eq!(
+                CompletedAction::Poll.notice_address(elsewhere, &id),
+                "/ops?done=poll&feed=city"
+            );
+        }
+    }
+}

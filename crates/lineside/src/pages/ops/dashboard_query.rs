@@ -1,0 +1,191 @@
+//! What `/ops` is asked for, as it stands in the address.
+
+use lineside_ingest::FeedState;
+use lineside_sync::UnixMillis;
+
+use super::columns::FeedColumn;
+use super::range::TileRange;
+use crate::http::QueryParameters;
+use crate::ops::{DashboardSnapshot, FeedOverview};
+
+/// The most characters that are looked for.
+const WORDS_CHARS_MAX: usize = 100;
+
+/// Anything that makes no sense counts as not said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct DashboardQuery {
+    pub(super) words: String,
+    pub(super) state: Option<FeedState>,
+    /// The column, and whether the greatest stands first. Without one trouble stands first.
+    pub(super) sort: Option<(FeedColumn, bool)>,
+    /// The page of the list, from 1.
+    pub(super) page: usize,
+    /// How far back the tiles go.
+    pub(super) range: TileRange,
+    /// The feed whose row is opened.
+    pub(super) open: Option<String>,
+}
+
+impl DashboardQuery {
+    pub(super) fn from_parameters(parameters: &QueryParameters) -> Self {
+        let words = parameters.find_value("q").unwrap_or_default();
+        Self {
+            words: words.chars().take(WORDS_CHARS_MAX).collect(),
+            state: parameters.find_value("state").and_then(FeedState::parse),
+            sort: parameters
+                .find_value("sort")
+                .and_then(parse_sort)
+                .filter(|it| *it != TROUBLE_FIRST),
+            page: parameters
+                .find_value("page")
+                .and_then(|page| page.parse().ok())
+                .unwrap_or(1)
+                .max(1),
+            range: parameters
+                .find_value("range")
+                .and_then(TileRange::parse_word)
+                .unwrap_or_default(),
+            open: parameters.find_value("open").map(str::to_owned),
+        }
+    }
+
+    /// The order as it stands in the address: `lag`, or `-lag` for the greatest first.
+    pub(super) fn sort_word(&self) -> Option<String> {
+        let (column, is_down) = self.sort?;
+        Some(format!("{}{}", if is_down { "-" } else { "" }, column.address_word()))
+    }
+
+    /// Whether the list is in a column's order, and then whether the greatest stands first.
+    pub(super) fn is_sorted_by(&self, column: FeedColumn) -> Option<bool> {
+        let (sorted, is_down) = self.sort.unwrap_or(TROUBLE_FIRST);
+        (sorted == column).then_some(is_down)
+    }
+
+    /// The address of the list in a column's order; of one in that order already, in the other direction. Figures begin
+    /// with the greatest.
+    pub(super) fn sort_address(&self, column: FeedColumn) -> String {
+        let usual = column.is_numeric() || column == FeedColumn::State;
+        let is_down = self.is_sorted_by(column).map_or(usual, |is_down| !is_down);
+        let sort = Some((column, is_down)).filter(|it| *it != TROUBLE_FIRST);
+        Self { sort, page: 1, ..self.clone() }.list_address()
+    }
+
+    /// The address of the list with this row opened, or closed again.
+    pub(super) fn row_address(&self, feed: &str, is_open: bool) -> String {
+        let open = (!is_open).then(|| feed.to_owned());
+        format!("{}#feed-{feed}", Self { open, ..self.clone() }.list_address())
+    }
+
+    /// The same with another page of the list.
+    pub(super) fn with_page(&self, page: usize) -> Self {
+        Self { page, open: None, ..self.clone() }
+    }
+
+    /// The same with another range of the tiles.
+    pub(super) fn with_range(&self, range: TileRange) -> Self {
+        Self { range, ..self.clone() }
+    }
+
+    /// The feeds in this state alone.
+    pub(super) fn with_state(&self, state: FeedState) -> Self {
+        Self { state: Some(state), page: 1, open: None, ..self.clone() }
+    }
+
+    /// The address of the list as it is.
+    pub(super) fn list_address(&self) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        let said = [
+            ("q", Some(self.words.clone()).filter(|words| !words.is_empty())),
+            ("state", self.state.map(|state| state.as_str().to_owned())),
+            ("sort", self.sort_word()),
+            ("page", (self.page > 1).then(|| self.page.to_string())),
+            (
+                "range",
+                (self.range != TileRange::default()).then(|| self.range.address_word().to_owned()),
+            ),
+            ("open", self.open.clone()),
+        ];
+        for (name, value) in said {
+            if let Some(value) = value {
+                query.append_pair(name, &value);
+            }
+        }
+        match query.finish() {
+            empty if empty.is_empty() => "/ops".to_owned(),
+            query => format!("/ops?{query}"),
+        }
+    }
+
+    /// The feeds asked for, in the order asked for.
+    pub(super) fn select_feeds<'a>(
+        &self,
+        board: &'a DashboardSnapshot,
+        now: UnixMillis,
+    ) -> Vec<&'a FeedOverview> {
+        let words = self.words.to_lowercase();
+        let is_found = |feed: &&FeedOverview| {
+            let named = feed.name.as_deref().unwrap_or_default().to_lowercase();
+            let is_named =
+                named.contains(&words) || feed.id.as_str().to_lowercase().contains(&words);
+            is_named && self.state.is_none_or(|state| feed.state == state)
+        };
+        let mut found: Vec<&FeedOverview> =
+            board.feeds.iter().map(|row| &row.figures).filter(is_found).collect();
+        let (column, is_down) = self.sort.unwrap_or(TROUBLE_FIRST);
+        let by_name = |a: &FeedOverview, b: &FeedOverview| {
+            FeedColumn::Name.cell_text(a, now).cmp(&FeedColumn::Name.cell_text(b, now))
+        };
+        found.sort_by(|a, b| {
+            let order = match column {
+                FeedColumn::Name => by_name(a, b),
+                _ => column.sort_weight(a, now).total_cmp(&column.sort_weight(b, now)),
+            };
+            let order = if is_down { order.reverse() } else { order };
+            order.then_with(|| by_name(a, b))
+        });
+        found
+    }
+}
+
+/// The order unless another one is asked for: feeds in trouble first.
+const TROUBLE_FIRST: (FeedColumn, bool) = (FeedColumn::State, true);
+
+fn parse_sort(text: &str) -> Option<(FeedColumn, bool)> {
+    let (word, is_down) = match text.strip_prefix('-') {
+        Some(word) => (word, true),
+        None => (text, false),
+    };
+    FeedColumn::parse_word(word).map(|column| (column, is_down))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> DashboardQuery {
+        DashboardQuery::from_parameters(&QueryParameters::parse_query(text))
+    }
+
+    #[test]
+    fn a_question_survives_its_address() {
+        let query = read("q=city+%26+land&state=late&sort=-lag&page=2&range=1d&open=city");
+        assert_eq!((query.words.as_str(), query.state), ("city & land", Some(FeedState::Late)));
+        assert_eq!(read(query.list_address().trim_start_matches("/ops?")), query);
+        assert_eq!(read("q=&state=good&sort=size").list_address(), "/ops");
+    }
+
+    #[test]
+    fn a_column_is_turned_round_by_asking_for_it_again() {
+        let query = read("");
+        assert_eq!(query.sort_address(FeedColumn::Lag), "/ops?sort=-lag");
+        assert_eq!(read("sort=-lag").sort_address(FeedColumn::Lag), "/ops?sort=lag");
+        assert_eq!(read("sort=-lag").sort_address(FeedColumn::Name), "/ops?sort=name");
+        assert_eq!(read("sort=name").sort_address(FeedColumn::Name), "/ops?sort=-name");
+        assert_eq!(
+            query.sort_address(FeedColumn::State),
+            "/ops?sort=state",
+            "trouble is first by default"
+        );
+        assert_eq!(read("sort=state&page=3").sort_address(FeedColumn::State), "/ops");
+    }
+}

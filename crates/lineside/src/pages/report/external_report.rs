@@ -1,0 +1,301 @@
+//! What an operator's own validator says of a schedule, beside what we say of it.
+
+use jiff::tz::TimeZone;
+use lineside_sync::UnixMillis;
+use lineside_validate::Severity;
+use maud::{Markup, html};
+
+use super::super::words;
+use super::body::{DIGITS, FEW, describe_counts};
+use super::changes;
+use crate::check::{render_findings_table, render_prose};
+use crate::external_validators::{
+    ComparedCode, ExternalComparison, ExternalOutput, ExternalReport, ExternalResult,
+};
+use crate::reports::{ReportFinding, ValidationReport};
+
+/// Codes in the table on the page of a feed; the report's own page has all.
+const SHOWN: usize = 20;
+
+/// One validator's word; `examples` rows of each finding.
+pub(super) fn render_report(
+    report: &ValidationReport,
+    beside: &ExternalComparison,
+    zone: &TimeZone,
+    examples: usize,
+) -> Markup {
+    html! {
+        div.report-beside {
+            div.card-body {
+                h3 { "Findings of " span.mono { (beside.name) } }
+                @if beside.is_pending { p.soft { "Its check of the newest version is running or in the queue." } }
+                @if let Some(opinion) = &beside.opinion { (render_failed_run(opinion, zone)) }
+                @if let Some(said) = beside.latest_result() { (render_result(report, beside, said, zone, examples)) }
+            }
+            (render_differing(beside, examples, zone))
+        }
+    }
+}
+
+/// That its newest run came to nothing.
+fn render_failed_run(opinion: &ExternalReport, zone: &TimeZone) -> Markup {
+    html! {
+        @if let Some(failed) = &opinion.failed {
+            p {
+                strong { "Its newest run failed: " } "it " (failed.why) ". This says nothing of the data. "
+                span.soft.small { (words::render_time(UnixMillis(failed.at), zone)) ", version " (render_version(&opinion.version)) }
+            }
+            @if !failed.said.trim().is_empty() { pre.mono.small tabindex="0" { (failed.said) } }
+            @if opinion.said.is_some() { p { "Its last result before that:" } }
+        }
+    }
+}
+
+fn render_result(
+    report: &ValidationReport,
+    beside: &ExternalComparison,
+    said: &ExternalResult,
+    zone: &TimeZone,
+    examples: usize,
+) -> Markup {
+    html! {
+        p { strong { (describe_totals(said)) } }
+        p.soft.small {
+            "Checked " (words::render_time(UnixMillis(said.at), zone)) " in " (format_millis(said.took_ms)) ", version "
+            @if report.subject.version() == Some(said.version.as_str()) { (render_version(&said.version)) }
+            @else { a href=(format!("/feeds/{}/versions/{}/report", report.feed, said.version)) { (render_version(&said.version)) } ", a different version" }
+            @if let Some(ended) = &said.ended { "; it " (ended) }
+            @if let ExternalOutput::Report { tool, .. } = &said.body { @if !tool.is_empty() { "; it calls itself " (tool) } }
+            "."
+        }
+        @match &said.body {
+            ExternalOutput::Report { left_out, .. } => (render_codes(report, beside, *left_out, examples)),
+            ExternalOutput::Text { text, bytes } => (render_excerpt(text, *bytes)),
+        }
+        @if !said.aside.trim().is_empty() {
+            details { summary { "What it wrote to its standard error" } pre.mono.small tabindex="0" { (said.aside) } }
+        }
+    }
+}
+
+fn describe_totals(said: &ExternalResult) -> String {
+    match said.findings() {
+        Some(findings) => {
+            describe_counts(findings.is_empty(), |severity| said.count_findings(severity))
+        }
+        None => "It wrote no report that can be compared.".to_owned(),
+    }
+}
+
+fn format_millis(millis: u64) -> String {
+    format!("{}.{} s", millis / 1_000, millis % 1_000 / 100)
+}
+
+fn render_version(version: &str) -> Markup {
+    html! { span.mono title=(format!("SHA-256 {version}")) { (version.get(..DIGITS).unwrap_or(version)) } }
+}
+
+/// What is no report, as it begins.
+fn render_excerpt(text: &str, bytes: u64) -> Markup {
+    html! {
+        @if bytes == 0 { p.soft { "It wrote nothing." } }
+        @else {
+            pre.mono.small tabindex="0" { (text) }
+            @if bytes > text.len() as u64 { p.soft.small { (words::format_bytes(bytes)) " in all" } }
+        }
+    }
+}
+
+/// The codes of both.
+fn render_codes(
+    report: &ValidationReport,
+    beside: &ExternalComparison,
+    left_out: u64,
+    examples: usize,
+) -> Markup {
+    html! {
+        @match beside.compare_codes() {
+            Some(both) => (render_counts(report, &beside.name, &both, examples)),
+            None => p.soft { "There is no report of ours on that version to compare it with." },
+        }
+        @if left_out > 0 { p.soft.small { "and " (words::format_count(left_out, "further code", "further codes")) " of its own that " (if left_out == 1 { "is" } else { "are" }) " not kept" } }
+    }
+}
+
+/// What it says of codes that are not the same with us.
+fn render_differing(beside: &ExternalComparison, examples: usize, zone: &TimeZone) -> Markup {
+    let both = beside.compare_codes().unwrap_or_default();
+    let is_same = |code: &str| both.iter().any(|it| it.code == code && !it.is_different());
+    let theirs = beside.latest_result().and_then(ExternalResult::findings).unwrap_or_default();
+    let most = if examples > FEW { usize::MAX } else { SHOWN };
+    let told = theirs.iter().filter(|finding| !is_same(&finding.code)).take(most);
+    let told: Vec<&ReportFinding> = told.collect();
+    html! {
+        @if !told.is_empty() {
+            details.report-theirs {
+                summary { "Its findings with rows" }
+                ul.problem-list { @for finding in told { (render_finding(finding, examples, zone)) } }
+            }
+        }
+    }
+}
+
+fn render_counts(
+    report: &ValidationReport,
+    name: &str,
+    both: &[ComparedCode<'_>],
+    examples: usize,
+) -> Markup {
+    let n_differing = both.iter().filter(|it| it.is_different()).count();
+    let shown = if examples > FEW { both.len() } else { both.len().min(SHOWN) };
+    let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+    html! {
+        p {
+            @match (both.len(), n_differing) {
+                (0, _) => "No findings in either report.",
+                (all, 0) => { "Both agree on " (words::format_count(count(all), "code", "codes")) "." },
+                (all, some) => { "They differ in " (words::format_number(count(some))) " of " (words::format_count(count(all), "code", "codes")) "." },
+            }
+        }
+        @if !both.is_empty() {
+            div.scroll tabindex="0" {
+                table.samples {
+                    thead { tr { th scope="col" { "code" } th.numeric scope="col" { "Lineside" } th.numeric scope="col" { (name) } } }
+                    tbody {
+                        @for it in &both[..shown] {
+                            tr data-differs=[it.is_different().then_some("yes")] {
+                                td { (render_severities(it)) span.mono { (words::render_code(it.code)) } }
+                                td.numeric { (format_number_cell(it.ours)) }
+                                td.numeric { (format_number_cell(it.theirs)) }
+                            }
+                        }
+                    }
+                }
+            }
+            @if both.len() > shown {
+                p.soft.small { a href=(report.report_path()) { "and " (words::format_count(count(both.len() - shown), "further code", "further codes")) } }
+            }
+        }
+    }
+}
+
+/// How bad it is; both words where they do not agree.
+fn render_severities(it: &ComparedCode<'_>) -> Markup {
+    let [ours, theirs] = [it.ours, it.theirs].map(|count| count.map(|(severity, _)| severity));
+    html! {
+        @if let Some(severity) = ours.or(theirs) { (changes::render_sign(severity)) }
+        @if let Some(other) = theirs.filter(|_| ours.is_some() && ours != theirs) { "/ " (changes::render_sign(other)) }
+    }
+}
+
+fn format_number_cell(count: Option<(Severity, u64)>) -> String {
+    count.map_or_else(|| "–".to_owned(), |(_, n)| words::format_number(n))
+}
+
+/// What it says of one code.
+fn render_finding(finding: &ReportFinding, examples: usize, zone: &TimeZone) -> Markup {
+    let shown = &finding.samples[..finding.samples.len().min(examples)];
+    let more = finding.total.saturating_sub(u64::try_from(shown.len()).unwrap_or(u64::MAX));
+    html! {
+        li {
+            details {
+                summary { (changes::render_sign(finding.severity)) span.mono { (words::render_code(&finding.code)) } span.tag { (words::format_number(finding.total)) } }
+                div.finding {
+                    @if !finding.summary.is_empty() { p { (render_prose(&finding.summary)) } }
+                    (render_findings_table(&finding.code, &finding.summary, shown, zone))
+                    @if more > 0 && !shown.is_empty() { p.soft.small { "and " (words::format_number(more)) " more" } }
+                    @if shown.is_empty() { p.soft.small { "It gave no rows." } }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::reports::test_report;
+
+    const VERSION: &str = "aaaaaaaaaaaaaaaa";
+
+    fn said(body: ExternalOutput) -> ExternalResult {
+        ExternalResult {
+            version: VERSION.to_owned(),
+            at: 5,
+            took_ms: 1_290,
+            ended: None,
+            aside: String::new(),
+            body,
+        }
+    }
+
+    fn shown(said: Option<ExternalResult>, failed: bool) -> String {
+        let report =
+            test_report(VERSION, &[("same", Severity::Info, 2), ("ours", Severity::Error, 1_200)]);
+        let failed = failed.then(|| crate::external_validators::FailedRun {
+            at: 9,
+            why: "ended with exit code 3".to_owned(),
+            said: "<i>no</i> memory".to_owned(),
+        });
+        let opinion = ExternalReport {
+            validator: "canonical".to_owned(),
+            version: VERSION.to_owned(),
+            tag: String::new(),
+            mark: String::new(),
+            said,
+            failed,
+        };
+        let beside = ExternalComparison {
+            name: "canonical".to_owned(),
+            opinion: Some(Arc::new(opinion)),
+            ours: Some(Arc::new(report.clone())),
+            is_pending: false,
+        };
+        render_report(&report, &beside, &TimeZone::UTC, FEW).into_string()
+    }
+
+    #[test]
+    fn both_stand_side_by_side_and_what_a_program_says_stays_text() {
+        let mut theirs =
+            test_report(VERSION, &[("same", Severity::Info, 2), ("<b>t</b>", Severity::Error, 3)]);
+        let sample = [("x".to_owned(), serde_json::Value::from("<script>"))].into_iter().collect();
+        theirs.findings[1].samples = vec![sample];
+        let body = ExternalOutput::Report {
+            tool: "8.0".to_owned(),
+            findings: theirs.findings,
+            left_out: 4,
+        };
+        let page = shown(Some(said(body)), true);
+        for part in [
+            "They differ in 2 of 3 codes.",
+            "1\u{202f}200</td><td class=\"numeric\">–</td>",
+            "&lt;b&gt;t&lt;/b&gt;",
+            "&lt;script&gt;",
+            "&lt;i&gt;no&lt;/i&gt; memory",
+            "and 4 further codes of its own that are not kept",
+            "Its newest run failed: ",
+            "in 1.2 s",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        let place = |part: &str| page.find(part).unwrap();
+        assert!(place(">ours<") < place(">same<"), "what differs comes first");
+        assert!(!page.contains("<b>t") && !page.contains("<script>"), "{page}");
+    }
+
+    #[test]
+    fn what_is_no_report_is_shown_as_it_begins() {
+        let text = ExternalOutput::Text { text: "line 3: <b>".to_owned(), bytes: 9_000 };
+        let page = shown(Some(said(text)), false);
+        assert!(page.contains("line 3: &lt;b&gt;") && page.contains("in all"), "{page}");
+        assert!(
+            page.contains("no report that can be compared") && !page.contains("newest run failed"),
+            "{page}"
+        );
+        let nothing = ExternalOutput::Text { text: String::new(), bytes: 0 };
+        assert!(shown(Some(said(nothing)), false).contains("It wrote nothing."));
+        assert!(!shown(None, true).contains("Its last result before"), "there is nothing");
+    }
+}

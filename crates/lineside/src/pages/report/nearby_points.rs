@@ -1,0 +1,24 @@
+//! What is well known around findings of real time: the stops or stations of the network.
+
+use lineside_formats::Format;
+use lineside_ingest::{Feed, Network};
+
+use crate::check::{Point, thin_outline};
+
+/// Where stops of a feed's network are, or stations and vehicles of a system; a few of them.
+pub(in crate::pages) fn nearby_points(feed: &Feed, network: &Network) -> Vec<Point> {
+    let state = network.state();
+    if feed.format() == Some(Format::Gbfs) {
+        let all = state.stations().chain(state.rental_vehicles());
+        let places = all.filter(|record| record.feed == *feed.id());
+        return thin_outline(places.map(|record| split_degrees(record.position())));
+    }
+    match network.timetable() {
+        Some(timetable) => thin_outline(timetable.stops().map(|stop| (stop.lat, stop.lon))),
+        None => thin_outline(state.vehicles().map(|record| split_degrees(record.position()))),
+    }
+}
+
+fn split_degrees(position: Option<(f64, f64)>) -> (Option<f64>, Option<f64>) {
+    position.unzip()
+}

@@ -1,0 +1,221 @@
+//! The page around the graph, in one file that needs no network.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::super::symbolized_profile::SymbolizedProfile;
+use super::flame_svg::render_graph;
+use super::{csp_source, format_percent};
+
+const SCRIPT: &str = include_str!("flame.js");
+const STYLE: &str = concat!(include_str!("page.css"), include_str!("picture.css"));
+/// What a page of the server has from its own style sheet.
+const BODY_STYLE: &str = include_str!("body.css");
+/// Fewer samples say nothing about where time is spent.
+const SAMPLES_MIN: u64 = 10;
+/// Functions in the list of those that most time is spent in.
+const HOTTEST: usize = 25;
+
+/// The whole page, as one file that needs no server.
+pub(crate) fn render_page(recorded: &SymbolizedProfile) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(embedded_policy());
+                title { "Lineside: where the time goes" }
+                style { (PreEscaped(BODY_STYLE)) (PreEscaped(STYLE)) }
+            }
+            body {
+                main { (render_content(recorded)) }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// The same inside a page of the server, with its style and script.
+pub(crate) fn render_section(recorded: &SymbolizedProfile) -> Markup {
+    html! {
+        style { (PreEscaped(STYLE)) }
+        div.page.wide.flame { (render_content(recorded)) }
+        script { (PreEscaped(SCRIPT)) }
+    }
+}
+
+fn render_content(recorded: &SymbolizedProfile) -> Markup {
+    let samples = recorded.sample_count();
+    html! {
+        h1 { "Where the time goes" }
+        (render_facts(recorded))
+        @if samples < SAMPLES_MIN {
+            p.note {
+                "Too few samples for a graph: the server was nearly idle. Record for longer, or while it is under load."
+            }
+        } @else {
+            div #bar hidden {
+                label for="search" { "Search" }
+                input #search type="search" autocomplete="off";
+                button #whole type="button" { "Show all" }
+                span {
+                    "Click or " kbd { "Enter" } " to zoom in, " kbd { "Esc" } " to zoom out, arrows to move, "
+                    kbd { "/" } " to search."
+                }
+            }
+            p #said aria-live="polite" {}
+            (render_graph(recorded, None))
+        }
+        (render_stage_table(recorded))
+        (render_hottest(recorded))
+    }
+}
+
+/// The policy for the page: its own style and script, by what they say, and nothing else.
+pub(crate) fn page_policy() -> String {
+    format!("{}; frame-ancestors 'none'", embedded_policy())
+}
+
+/// The policy for [`section`] inside a page of the server, whose own style sheets it also needs.
+pub(crate) fn section_policy() -> String {
+    let (style, script) = (csp_source(STYLE), csp_source(SCRIPT));
+    format!(
+        "default-src 'none'; style-src 'self' {style}; script-src {script}; img-src 'self'; manifest-src 'self'; \
+         base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    )
+}
+
+/// As far as a page can say it of itself.
+fn embedded_policy() -> String {
+    let (style, script) = (csp_source(&[BODY_STYLE, STYLE].concat()), csp_source(SCRIPT));
+    format!(
+        "default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action 'none'"
+    )
+}
+
+fn render_facts(recorded: &SymbolizedProfile) -> Markup {
+    let began = Timestamp::from_millisecond(recorded.began.0).unwrap_or_default();
+    html! {
+        p {
+            (recorded.sample_count()) @if recorded.sample_count() == 1 { " sample in " } @else { " samples in " } (format!("{:.1}", recorded.length.as_secs_f64())) " s from "
+            (began.strftime("%Y-%m-%d %H:%M:%S UTC")) ", " (recorded.hertz)
+            " for each second that a thread had a processor. Waiting time isn’t sampled."
+            @if recorded.lost > 0 {
+                " " (recorded.lost) " more samples were dropped."
+            }
+        }
+        p {
+            "The thread is on top, below it the stage, then the call stack. Width = time spent."
+        }
+    }
+}
+
+/// How much of the time each stage took on each thread.
+fn render_stage_table(recorded: &SymbolizedProfile) -> Markup {
+    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for (stack, count) in &recorded.stacks {
+        if let [thread, stage, ..] = stack.as_slice() {
+            *counts.entry((thread, stage)).or_default() += count;
+        }
+    }
+    let samples = recorded.sample_count();
+    html! {
+        h2 { "By thread and stage" }
+        div.wide { table {
+            thead { tr { th.n { "Share" } th.n { "Samples" } th { "Thread" } th { "Stage" } } }
+            tbody {
+                @for ((thread, stage), count) in counts {
+                    tr {
+                        td.n { (format_percent(count, samples)) } td.n { (count) }
+                        td { (thread) } td { (stage) }
+                    }
+                }
+            }
+        } }
+    }
+}
+
+/// The functions that most time is spent in, without what they call.
+fn render_hottest(recorded: &SymbolizedProfile) -> Markup {
+    let mut own: HashMap<&Arc<str>, u64> = HashMap::new();
+    for (stack, count) in &recorded.stacks {
+        if let Some(innermost) = stack.get(2..).and_then(<[_]>::last) {
+            *own.entry(innermost).or_default() += count;
+        }
+    }
+    let mut own: Vec<_> = own.into_iter().collect();
+    own.sort_unstable_by_key(|(name, count)| (u64::MAX - count, *name));
+    let samples = recorded.sample_count();
+    html! {
+        h2 { "In the function itself" }
+        div.wide { table {
+            thead { tr { th.n { "Share" } th.n { "Samples" } th { "Function" } } }
+            tbody {
+                @for (name, count) in own.into_iter().take(HOTTEST) {
+                    tr { td.n { (format_percent(count, samples)) } td.n { (count) } td { (name) } }
+                }
+            }
+        } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::symbolized_profile::tests::sample_profile;
+    use super::*;
+
+    #[test]
+    fn the_page_needs_nothing_but_itself() {
+        let page = render_page(&sample_profile());
+        for outside in ["src=", "href=", "url(", "@import", "fetch(", "import("] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+        assert_eq!(page.matches("<script>").count(), 1);
+        assert_eq!(page.matches("<style>").count(), 1);
+        assert!(page.contains("10 samples in 2.0 s from 2023-11-14 22:13:20 UTC"), "{page}");
+        assert!(page.contains("1 more samples were dropped"), "{page}");
+    }
+
+    #[test]
+    fn what_is_in_the_page_is_what_its_policy_allows() {
+        let page = render_page(&sample_profile());
+        let inside = |tag: &str| {
+            let text = page.split_once(&format!("<{tag}>")).unwrap().1;
+            text.split_once(&format!("</{tag}>")).unwrap().0.to_owned()
+        };
+        for (tag, directive) in [("style", "style-src"), ("script", "script-src")] {
+            assert!(
+                page_policy().contains(&format!("{directive} {};", csp_source(&inside(tag)))),
+                "{tag}"
+            );
+        }
+        assert!(!page_policy().contains("unsafe"));
+    }
+
+    #[test]
+    fn tables_say_it_without_the_graph() {
+        let page = render_page(&sample_profile());
+        let row = "<tr><td class=\"n\">70.0 %</td><td class=\"n\">7</td><td>partition-0</td><td>deliver</td></tr>";
+        assert!(page.contains(row), "{page}");
+        let row = "<tr><td class=\"n\">60.0 %</td><td class=\"n\">6</td><td>flush</td></tr>";
+        assert!(page.contains(row), "{page}");
+        assert!(page.contains("<td>a&lt;b;c</td>"), "{page}");
+    }
+
+    #[test]
+    fn a_graph_needs_enough_samples() {
+        let has_graph = |recorded: &SymbolizedProfile| render_page(recorded).contains("id=\"bar\"");
+        let mut recorded = sample_profile();
+        assert_eq!((recorded.sample_count(), has_graph(&recorded)), (SAMPLES_MIN, true));
+        let rarest = recorded.stacks.iter().min_by_key(|(_, count)| **count);
+        let rarest = rarest.map(|(stack, _)| stack.clone()).unwrap();
+        recorded.stacks.remove(&rarest);
+        assert!(recorded.sample_count() < SAMPLES_MIN);
+        assert!(!has_graph(&recorded));
+    }
+}

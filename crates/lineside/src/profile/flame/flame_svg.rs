@@ -1,0 +1,122 @@
+//! The graph as SVG: one element per frame, which clips its own name and says the rest when pointed at.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::super::symbolized_profile::SymbolizedProfile;
+use super::{FlameFrame, csp_source, format_percent, layout_frames};
+
+/// How high a frame is, in pixels.
+const FRAME_HEIGHT: usize = 17;
+/// How wide the picture is where nothing says how wide it may be.
+const WIDTH: usize = 1_200;
+/// Kinds of color, as in `flame.css`.
+const COLORS: u64 = 6;
+
+const STYLE: &str = include_str!("picture.css");
+
+/// The picture by itself.
+pub(crate) fn render_svg(recorded: &SymbolizedProfile) -> String {
+    let graph = render_graph(recorded, Some(STYLE));
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", graph.into_string())
+}
+
+/// The policy for the picture by itself: its own style, and nothing else.
+pub(crate) fn svg_policy() -> String {
+    format!("default-src 'none'; style-src {}; frame-ancestors 'none'", csp_source(STYLE))
+}
+
+/// The picture, with its style in it if it is to stand alone.
+pub(super) fn render_graph(recorded: &SymbolizedProfile, style: Option<&str>) -> Markup {
+    let frames = layout_frames(recorded);
+    let samples = recorded.sample_count();
+    let rows = frames.iter().map(|frame| frame.depth + 1).max().unwrap_or(1);
+    let height = rows * FRAME_HEIGHT;
+    html! {
+        svg id="chart" xmlns="http://www.w3.org/2000/svg" width=[style.map(|_| WIDTH)] height=(height)
+            data-samples=(samples) role="group" aria-label="Flame graph, the root on top" {
+            @if let Some(style) = style {
+                style { (PreEscaped(style)) }
+            }
+            @for frame in &frames {
+                (render_frame(frame, samples))
+            }
+        }
+    }
+}
+
+fn render_frame(frame: &FlameFrame, samples: u64) -> Markup {
+    let share = |n: u64| format!("{:.3}%", n as f64 * 100.0 / samples.max(1) as f64);
+    html! {
+        svg.f x=(share(frame.start)) y=(frame.depth * FRAME_HEIGHT) width=(share(frame.count))
+            height=(FRAME_HEIGHT - 1) data-s=(frame.start) data-n=(frame.count) data-d=(frame.depth) {
+            title { (frame_tooltip(frame, samples)) }
+            rect.{ "c" (frame_color(frame)) } width="100%" height="100%" {}
+            text x="3" y="12" { (frame.name) }
+        }
+    }
+}
+
+/// What is said of a frame when it is pointed at.
+fn frame_tooltip(frame: &FlameFrame, samples: u64) -> String {
+    let FlameFrame { name, count, own, .. } = frame;
+    let all = format_percent(*count, samples);
+    match own {
+        0 => format!("{name}: {count} samples, {all}"),
+        own => {
+            format!(
+                "{name}: {count} samples, {all}; {own} in itself, {}",
+                format_percent(*own, samples)
+            )
+        }
+    }
+}
+
+/// Threads and stages have a color each; functions one by the package that they are from.
+fn frame_color(frame: &FlameFrame) -> String {
+    match frame.depth {
+        0 => "t".to_owned(),
+        1 => "s".to_owned(),
+        _ => {
+            let package = frame.name.trim_start_matches(['<', '&']);
+            let package = package.split(':').next().unwrap_or_default();
+            (xxhash_rust::xxh3::xxh3_64(package.as_bytes()) % COLORS).to_string()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::symbolized_profile::tests::sample_profile;
+    use super::*;
+
+    #[test]
+    fn every_frame_is_drawn_as_wide_as_its_share_with_its_name_escaped() {
+        let svg = render_svg(&sample_profile());
+        assert_eq!(svg.matches("class=\"f\"").count(), 8);
+        assert!(svg.contains("x=\"0.000%\" y=\"34\" width=\"70.000%\""), "{svg}");
+        assert!(
+            svg.contains("<title>work: 7 samples, 70.0 %; 1 in itself, 10.0 %</title>"),
+            "{svg}"
+        );
+        assert!(svg.contains("a&lt;b;c</text>") && !svg.contains("a<b"), "{svg}");
+        assert!(svg.contains("@media (prefers-color-scheme: dark)"));
+    }
+
+    #[test]
+    fn what_is_in_the_picture_is_what_its_policy_allows() {
+        let svg = render_svg(&sample_profile());
+        let style = svg.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
+        // Read as XML, it is what was written.
+        assert!(!style.contains(['&', '<']), "{style}");
+        assert!(svg_policy().contains(&format!("style-src {};", csp_source(style))));
+        assert!(!svg_policy().contains("unsafe") && !svg.contains("<script"));
+    }
+
+    #[test]
+    fn nothing_recorded_is_a_picture_too() {
+        let mut recorded = sample_profile();
+        recorded.stacks.clear();
+        let svg = render_svg(&recorded);
+        assert!(svg.contains("height=\"17\"") && !svg.contains("class=\"f\""), "{svg}");
+    }
+}

@@ -1,0 +1,156 @@
+//! pprof's own message, as far as it is used here, and how it is put together.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct PprofProfile {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) sample_type: Vec<PprofValueType>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) sample: Vec<PprofSample>,
+    #[prost(message, repeated, tag = "4")]
+    pub(super) location: Vec<PprofLocation>,
+    #[prost(message, repeated, tag = "5")]
+    pub(super) function: Vec<PprofFunction>,
+    #[prost(string, repeated, tag = "6")]
+    pub(super) string_table: Vec<String>,
+    #[prost(int64, tag = "9")]
+    pub(super) time_nanos: i64,
+    #[prost(int64, tag = "10")]
+    pub(super) duration_nanos: i64,
+    #[prost(message, optional, tag = "11")]
+    pub(super) period_type: Option<PprofValueType>,
+    #[prost(int64, tag = "12")]
+    pub(super) period: i64,
+}
+
+/// Texts are numbers in the table of strings, here and below.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub(super) struct PprofValueType {
+    #[prost(int64, tag = "1")]
+    pub(super) kind: i64,
+    #[prost(int64, tag = "2")]
+    pub(super) unit: i64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct PprofSample {
+    /// The innermost first.
+    #[prost(uint64, repeated, tag = "1")]
+    pub(super) location_id: Vec<u64>,
+    #[prost(int64, repeated, tag = "2")]
+    pub(super) value: Vec<i64>,
+    #[prost(message, repeated, tag = "3")]
+    pub(super) label: Vec<PprofLabel>,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub(super) struct PprofLabel {
+    #[prost(int64, tag = "1")]
+    pub(super) key: i64,
+    #[prost(int64, tag = "2")]
+    pub(super) str: i64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct PprofLocation {
+    #[prost(uint64, tag = "1")]
+    pub(super) id: u64,
+    #[prost(message, repeated, tag = "4")]
+    pub(super) line: Vec<PprofLine>,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub(super) struct PprofLine {
+    #[prost(uint64, tag = "1")]
+    pub(super) function_id: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub(super) struct PprofFunction {
+    #[prost(uint64, tag = "1")]
+    pub(super) id: u64,
+    #[prost(int64, tag = "2")]
+    pub(super) name: i64,
+}
+
+/// A label of a sample.
+pub(super) struct SampleLabel<'a> {
+    pub(super) key: &'static str,
+    pub(super) value: &'a str,
+}
+
+/// Puts a profile together: each text and each function once.
+pub(super) struct PprofBuilder {
+    profile: PprofProfile,
+    texts: HashMap<String, i64>,
+    functions: HashMap<Arc<str>, u64>,
+}
+
+impl PprofBuilder {
+    /// `period` is the processor time that a sample stands for, in nanoseconds, and `began` the start, in nanoseconds since 1970.
+    pub(super) fn new(period: i64, began: i64, length: Duration) -> Self {
+        let profile = PprofProfile {
+            period,
+            time_nanos: began,
+            duration_nanos: i64::try_from(length.as_nanos()).unwrap_or(i64::MAX),
+            ..PprofProfile::default()
+        };
+        let mut builder = Self { profile, texts: HashMap::new(), functions: HashMap::new() };
+        // The first has to be empty.
+        builder.text_index("");
+        let [samples, time] = [("samples", "count"), ("cpu", "nanoseconds")].map(|(kind, unit)| {
+            PprofValueType { kind: builder.text_index(kind), unit: builder.text_index(unit) }
+        });
+        builder.profile.sample_type = vec![samples, time];
+        builder.profile.period_type = Some(time);
+        builder
+    }
+
+    /// Adds a stack that was seen `count` times, the outermost function first.
+    pub(super) fn add_stack<'a>(
+        &mut self,
+        stack: &[Arc<str>],
+        count: i64,
+        labels: impl Iterator<Item = SampleLabel<'a>>,
+    ) {
+        let location_id = stack.iter().rev().map(|name| self.location_id(name)).collect();
+        let label = labels
+            .map(|label| PprofLabel {
+                key: self.text_index(label.key),
+                str: self.text_index(label.value),
+            })
+            .collect();
+        let value = vec![count, count.saturating_mul(self.profile.period)];
+        self.profile.sample.push(PprofSample { location_id, value, label });
+    }
+
+    pub(super) fn finish_profile(self) -> PprofProfile {
+        self.profile
+    }
+
+    /// The place of a function; each is one, as addresses are of no use elsewhere.
+    fn location_id(&mut self, name: &Arc<str>) -> u64 {
+        if let Some(id) = self.functions.get(name) {
+            return *id;
+        }
+        let id = self.functions.len() as u64 + 1;
+        let text = self.text_index(name);
+        self.functions.insert(Arc::clone(name), id);
+        self.profile.function.push(PprofFunction { id, name: text });
+        self.profile.location.push(PprofLocation { id, line: vec![PprofLine { function_id: id }] });
+        id
+    }
+
+    fn text_index(&mut self, text: &str) -> i64 {
+        if let Some(number) = self.texts.get(text) {
+            return *number;
+        }
+        let number = self.profile.string_table.len() as i64;
+        self.profile.string_table.push(text.to_owned());
+        self.texts.insert(text.to_owned(), number);
+        number
+    }
+}

@@ -1,0 +1,222 @@
+//! From a thread's registers to the calls that it is in, along frame pointers.
+//!
+//! All of the program is compiled with them (`.cargo/config.toml`), libraries of the system often are not: they use the
+//! register for something else, and save what was in it. So nothing is believed: a frame lies on the stack, above the one before,
+//! with a way back into the program's own code; where the register leads nowhere, the saved one is looked for near the stack's
+//! end. Memory is read in a way that cannot fail worse than by saying so. Unwinding by tables is not for a signal handler:
+//! it takes locks and allocates, and assembly in TLS libraries has led it astray.
+
+use std::ops::Range;
+
+/// As far as a frame may be from the one before: a stack's usual size.
+const FRAME_BYTES_MAX: usize = 8 << 20;
+/// How much of the stack's end is looked through for what code without frame pointers has saved.
+const SAVED_BYTES_MAX: usize = 512;
+const WORD: usize = size_of::<usize>();
+
+/// What a thread's registers said when it was interrupted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Registers {
+    /// What was to be executed next.
+    pub(super) instruction: usize,
+    /// Where the stack ended.
+    pub(super) stack: usize,
+    /// Where the frame's own pointer lay, if the code keeps one.
+    pub(super) frame: usize,
+}
+
+/// Writes the addresses behind each call into `calls`, innermost first, and gives how many there are. The first stands for what
+/// was interrupted. `text` is the program's own code; `word` reads memory, and says none where there is no memory.
+pub(super) fn walk_stack(
+    registers: Registers,
+    text: &Range<usize>,
+    word: impl FnMut(usize) -> Option<usize>,
+    calls: &mut [usize],
+) -> usize {
+    let mut walk = StackWalk { text, word, calls: calls.iter_mut(), depth: 0 };
+    // Behind the instruction, as return addresses are behind theirs.
+    walk.push(registers.instruction.wrapping_add(1));
+    let Registers { instruction, stack, frame } = registers;
+    if walk.read_frame(frame, stack).is_none() {
+        walk.follow_saved_frame(stack);
+    } else {
+        if !text.contains(&instruction) {
+            // The frame is that of who called the library; where it did, lies below.
+            walk.push_caller(stack..frame.min(stack.saturating_add(SAVED_BYTES_MAX)));
+        }
+        walk.follow_frames(frame, stack);
+    }
+    walk.depth
+}
+
+struct StackWalk<'a, W> {
+    text: &'a Range<usize>,
+    word: W,
+    calls: std::slice::IterMut<'a, usize>,
+    depth: usize,
+}
+
+impl<W: FnMut(usize) -> Option<usize>> StackWalk<'_, W> {
+    fn push(&mut self, address: usize) -> bool {
+        let Some(call) = self.calls.next() else { return false };
+        *call = address;
+        self.depth += 1;
+        true
+    }
+
+    /// The calls from this frame outwards.
+    fn follow_frames(&mut self, mut frame: usize, mut least: usize) {
+        while let Some((outer, back)) = self.read_frame(frame, least)
+            && self.push(back)
+        {
+            (least, frame) = (frame + WORD, outer);
+        }
+    }
+
+    /// The next frame and the way back that a frame at `address` holds, if one can lie there, above `least`.
+    fn read_frame(&mut self, address: usize, least: usize) -> Option<(usize, usize)> {
+        let is_frame =
+            address.is_multiple_of(WORD) && address >= least && address - least <= FRAME_BYTES_MAX;
+        if !is_frame {
+            return None;
+        }
+        let outer = (self.word)(address)?;
+        let back = (self.word)(address.checked_add(WORD)?)?;
+        self.text.contains(&back).then_some((outer, back))
+    }
+
+    /// Goes on from the frame pointer that the interrupted code has saved, if it is found.
+    fn follow_saved_frame(&mut self, stack: usize) {
+        let end = stack.saturating_add(SAVED_BYTES_MAX);
+        for at in (stack..end).step_by(WORD) {
+            let Some(frame) = (self.word)(at) else { return };
+            if self.read_frame(frame, at + WORD).is_some() {
+                self.push_caller(at + WORD..frame.min(end));
+                return self.follow_frames(frame, at + WORD);
+            }
+        }
+    }
+
+    /// Adds the first way back into the program that lies in this part of the stack.
+    fn push_caller(&mut self, part: Range<usize>) {
+        for at in part.step_by(WORD) {
+            let Some(back) = (self.word)(at) else { return };
+            if self.text.contains(&back) && self.is_after_call(back) {
+                self.push(back);
+                return;
+            }
+        }
+    }
+
+    /// Whether a call stands before this address: a pointer to a function is no way back.
+    fn is_after_call(&mut self, address: usize) -> bool {
+        let code = address.checked_sub(WORD).and_then(&mut self.word);
+        code.is_some_and(|code| ends_with_call(code.to_ne_bytes()))
+    }
+}
+
+/// Whether the last of these bytes are a call, by address or through a register or memory.
+#[cfg(target_arch = "x86_64")]
+fn ends_with_call(code: [u8; WORD]) -> bool {
+    let [_, _, six, five, _, three, two, one] = code;
+    five == 0xe8
+        || six == 0xff && matches!(five, 0x15 | 0x90..=0x97)
+        || three == 0xff && matches!(two, 0x50..=0x57)
+        || two == 0xff && matches!(one, 0x10..=0x17 | 0xd0..=0xd7)
+}
+
+/// Whether the last of these bytes are a call, by address or through a register.
+#[cfg(not(target_arch = "x86_64"))]
+fn ends_with_call(code: [u8; WORD]) -> bool {
+    let last = code.last_chunk::<4>().map_or(0, |last| u32::from_le_bytes(*last));
+    last >> 26 == 0b10_0101 || last & 0xffff_fc1f == 0xd63f_0000
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const STACK: usize = 0x7000_0000;
+    const TEXT: Range<usize> = 0x5000..0x9000;
+    const LIBRARY: usize = 0x10_0000;
+    /// What a call looks like, just before where it comes back to.
+    #[cfg(target_arch = "x86_64")]
+    const CALL: usize = usize::from_ne_bytes([0, 0, 0, 0xe8, 1, 2, 3, 4]);
+    #[cfg(not(target_arch = "x86_64"))]
+    const CALL: usize = usize::from_ne_bytes([0, 0, 0, 0, 1, 2, 3, 0x94]);
+
+    fn check(memory: &[(usize, usize)], instruction: usize, frame: usize, expect: &[usize]) {
+        let memory: BTreeMap<usize, usize> = memory.iter().copied().collect();
+        let registers = Registers { instruction, stack: STACK, frame };
+        let mut calls = [0; 4];
+        let depth =
+            walk_stack(registers, &TEXT, |address| memory.get(&address).copied(), &mut calls);
+        assert_eq!(&calls[..depth], expect);
+    }
+
+    #[test]
+    fn calls_come_innermost_first_up_to_the_way_out_of_the_program() {
+        let [one, two] = [STACK + 64, STACK + 256];
+        let chain = [(one, two), (one + WORD, 0x6000), (two, 0), (two + WORD, 0x7000)];
+        check(&chain, 0x5000, one, &[0x5001, 0x6000, 0x7000]);
+        let out = [(one, two), (one + WORD, 0x6000), (two, 0), (two + WORD, LIBRARY)];
+        check(&out, 0x5000, one, &[0x5001, 0x6000]);
+    }
+
+    #[test]
+    fn a_register_that_is_no_frame_pointer_ends_it() {
+        let one = STACK + 64;
+        let outside = [STACK - WORD, STACK + FRAME_BYTES_MAX + WORD, usize::MAX, usize::MAX & !7];
+        for frame in [0, 1, one + 1].into_iter().chain(outside) {
+            check(&[], 0x5000, frame, &[0x5001]);
+        }
+        // Nothing is there, or only the half of it; or it leads back.
+        check(&[], 0x5000, one, &[0x5001]);
+        check(&[(one, one + 64)], 0x5000, one, &[0x5001]);
+        check(&[(one, one), (one + WORD, 0x6000)], 0x5000, one, &[0x5001, 0x6000]);
+        check(&[(one, STACK), (one + WORD, 0x6000)], 0x5000, one, &[0x5001, 0x6000]);
+    }
+
+    #[test]
+    fn a_deep_stack_gives_its_inner_calls() {
+        let frames = (0..100).map(|n| (n, STACK + n * 64));
+        let memory: Vec<(usize, usize)> =
+            frames.flat_map(|(n, at)| [(at, at + 64), (at + WORD, 0x6000 + n)]).collect();
+        check(&memory, 0x5000, STACK, &[0x5001, 0x6000, 0x6001, 0x6002]);
+    }
+
+    #[test]
+    fn who_called_a_library_is_found_where_it_comes_back_to() {
+        let frame = STACK + 64;
+        let memory = [
+            // A number, a function's address, and the way back behind a call.
+            (STACK, 7),
+            (STACK + WORD, 0x8000),
+            (STACK + 2 * WORD, 0x6000),
+            (0x6000 - WORD, CALL),
+            (frame, 0),
+            (frame + WORD, 0x7000),
+        ];
+        check(&memory, LIBRARY, frame, &[LIBRARY + 1, 0x6000, 0x7000]);
+        // Our own code has a frame: there is nothing between.
+        check(&memory, 0x5000, frame, &[0x5001, 0x7000]);
+    }
+
+    #[test]
+    fn a_saved_frame_pointer_is_found_where_the_register_holds_something_else() {
+        let frame = STACK + 128;
+        let memory = [
+            (STACK, 0x1234),
+            (STACK + WORD, frame),
+            (STACK + 2 * WORD, 3),
+            (STACK + 3 * WORD, 0x6000),
+            (0x6000 - WORD, CALL),
+            (frame, 0),
+            (frame + WORD, 0x7000),
+        ];
+        check(&memory, LIBRARY, 42, &[LIBRARY + 1, 0x6000, 0x7000]);
+        check(&memory[..2], LIBRARY, 42, &[LIBRARY + 1]);
+    }
+}

@@ -1,0 +1,104 @@
+//! A GBFS system as it was some time before, for what shows only over time: vehicles that have the same id after a trip.
+//!
+//! Who rents a vehicle takes it out of the files, and brings it back half an hour later, somewhere else. So the state that stands
+//! for the time before is not the last one, but one that is half an hour to an hour old, as soon as there is one so old; until
+//! then it is the first one that was looked at.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use lineside_sync::UnixMillis;
+use lineside_validate::rules::gbfs::is_compared_file;
+
+/// Bytes of the files that are held of a state.
+const HELD_BYTES_MAX: usize = 16 << 20;
+/// How far apart the states are that are held: most trips take less.
+const APART: Duration = Duration::from_secs(30 * 60);
+
+/// The states of a system that are held: two of them.
+#[derive(Debug, Default)]
+pub(super) struct GbfsHistory {
+    earlier: Option<GbfsState>,
+    later: Option<GbfsState>,
+}
+
+/// What a system said at a time, as far as it is compared.
+#[derive(Debug)]
+struct GbfsState {
+    at: UnixMillis,
+    files: Vec<(String, Bytes)>,
+}
+
+impl GbfsHistory {
+    /// The files with which those of now are compared; none before the first look has ended.
+    pub(super) fn previous_files(&self) -> &[(String, Bytes)] {
+        self.earlier.as_ref().map_or(&[], |state| &state.files)
+    }
+
+    /// Takes down what was looked at, if it is time for that.
+    pub(super) fn record_files(&mut self, files: &[(String, Bytes)], at: UnixMillis) {
+        let latest = self.later.as_ref().or(self.earlier.as_ref());
+        if latest.is_some_and(|state| state.at > at - APART) {
+            return;
+        }
+        let compared = files.iter().filter(|(name, _)| is_compared_file(name));
+        let files: Vec<(String, Bytes)> = compared.cloned().collect();
+        let size: usize = files.iter().map(|(_, body)| body.len()).sum();
+        if files.is_empty() || size > HELD_BYTES_MAX {
+            return;
+        }
+        let state = GbfsState { at, files };
+        if self.earlier.is_none() {
+            self.earlier = Some(state);
+        } else if let Some(later) = self.later.replace(state) {
+            self.earlier = Some(later);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(vehicles: &str) -> Vec<(String, Bytes)> {
+        let file = |name: &str, body: &str| (name.to_owned(), Bytes::from(body.to_owned()));
+        vec![file("station_status", "{}"), file("vehicle_status", vehicles)]
+    }
+
+    /// What is compared after a look each so many minutes, each with what is there at the time.
+    fn compared(minutes: &[i64]) -> String {
+        let mut before = GbfsHistory::default();
+        assert!(before.previous_files().is_empty());
+        for at in minutes {
+            before.record_files(&files(&at.to_string()), UnixMillis(at * 60_000));
+        }
+        let [(name, body)] = before.previous_files() else { return String::new() };
+        assert_eq!(name, "vehicle_status");
+        String::from_utf8(body.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_state_of_half_an_hour_to_an_hour_stands_for_the_time_before() {
+        assert_eq!(compared(&[0]), "0");
+        assert_eq!(compared(&[0, 1, 29]), "0");
+        assert_eq!(compared(&[0, 30, 59]), "0", "there is none of half an hour but the first");
+        assert_eq!(compared(&[0, 30, 60]), "30");
+        assert_eq!(compared(&[0, 31, 61, 89, 90]), "31");
+        assert_eq!(compared(&[0, 31, 61, 89, 91]), "61");
+        assert_eq!(compared(&[0, 300, 600]), "300");
+    }
+
+    #[test]
+    fn what_is_large_or_has_no_vehicles_is_not_held() {
+        let mut before = GbfsHistory::default();
+        before.record_files(&files(&" ".repeat(HELD_BYTES_MAX + 1)), UnixMillis(0));
+        assert!(before.previous_files().is_empty());
+        before.record_files(
+            &[("station_status".to_owned(), Bytes::from_static(b"{}"))],
+            UnixMillis(1),
+        );
+        assert!(before.previous_files().is_empty());
+        before.record_files(&files("{}"), UnixMillis(2));
+        assert_eq!(before.previous_files().len(), 1);
+    }
+}

@@ -1,0 +1,65 @@
+//! What tests of real time poll: one feed of a file, at a clock that goes on only where a test lets it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_formats::Format;
+use lineside_hub::HubConfig;
+use lineside_ingest::{
+    FeedConfig, FeedId, InboxSettings, Ingest, IngestOptions, MemoryArchive, MemorySnapshotStore,
+    MessageObserver, Secret, SourceLocation,
+};
+use lineside_sync::SimulatedClock;
+
+use crate::timeout::{Stopwatch, sleep_for};
+
+/// Polls the feed `id`, which lies in the file `name` of the folder, with these bytes, once a second.
+pub(super) fn poll_test_feed(
+    (id, format): (&str, Format),
+    (name, bytes): (&str, &[u8]),
+    folder: &tempfile::TempDir,
+    clock: &SimulatedClock,
+    inspector: Option<Arc<dyn MessageObserver>>,
+) -> Arc<Ingest> {
+    let file = folder.path().join(name);
+    std::fs::write(&file, bytes).unwrap();
+    let place = SourceLocation::parse(file.to_str().unwrap()).unwrap();
+    let feed = FeedConfig {
+        format: Some(format),
+        poll: Some(Duration::from_secs(1)),
+        ..FeedConfig::new(FeedId::new(id).unwrap(), place)
+    };
+    Ingest::start(IngestOptions {
+        feeds: vec![feed],
+        clock: Arc::new(clock.clone()),
+        seed: 7,
+        hub: HubConfig::default(),
+        client_name: String::new(),
+        load_limits: lineside_ingest::LoadLimits::default(),
+        archive: Arc::new(MemoryArchive::new(Arc::new(clock.clone()))),
+        snapshots: Arc::new(MemorySnapshotStore::default()),
+        beside: None,
+        inboxes: InboxSettings {
+            address: None,
+            subscriber: "lineside-1".into(),
+            keys: Arc::new(|| Secret::new("key")),
+        },
+        inspector,
+    })
+}
+
+/// Lets the clock go on until there is something; the limit only ends a test that fails.
+pub(super) async fn wait_until_some<T>(
+    clock: &SimulatedClock,
+    mut is_there: impl FnMut() -> Option<T>,
+) -> T {
+    let patience = Stopwatch::start();
+    loop {
+        if let Some(it) = is_there() {
+            return it;
+        }
+        assert!(patience.elapsed() < Duration::from_secs(60), "it never came");
+        clock.advance(Duration::from_millis(20));
+        sleep_for(Duration::from_millis(2)).await;
+    }
+}

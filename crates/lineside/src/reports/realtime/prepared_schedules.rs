@@ -1,0 +1,413 @@
+//! Schedules as the rules over messages want them: prepared once for each version, on a thread of its own, and shared.
+
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use jiff::civil::Date;
+use lineside_formats::Error;
+use lineside_formats::gtfs::DatasetLimits;
+use lineside_ingest::{FeedId, Network};
+use lineside_store::{BlobHash, Store};
+use lineside_validate::gtfs::ZipSource;
+use lineside_validate::rules::gtfs_rt::{ScheduleIndex, validate_schedule};
+use lineside_validate::{CancelToken, Notices, ValidationContext};
+use parking_lot::Mutex;
+use smol_str::SmolStr;
+
+use super::SAMPLES;
+use super::previous_datasets::{EARLIER_MAX, Earlier, list_stored_versions, read_versions};
+use crate::check::{describe_memory_excess, estimate_until_cancelled};
+use crate::config::{ValidationConfig, format_duration};
+use crate::timeout::cancel_after;
+
+/// A schedule, and the trips of the versions before it.
+#[derive(Clone, Debug)]
+pub(super) struct ScheduleVersions {
+    /// The SHA-256 of its bytes as they came; none where there is no schedule.
+    pub(super) name: Option<Arc<str>>,
+    pub(super) timetable: Arc<ScheduleIndex>,
+    /// What it alone gets wrong for messages.
+    pub(super) notices: Arc<Notices>,
+    pub(super) earlier: Vec<Earlier>,
+}
+
+/// A schedule that is prepared.
+#[derive(Debug)]
+struct PreparedSchedule {
+    name: Arc<str>,
+    timetable: Arc<ScheduleIndex>,
+    notices: Arc<Notices>,
+}
+
+/// What is known of a network's schedule.
+#[derive(Debug)]
+struct NetworkSchedule {
+    /// The version as ingest names it.
+    version: SmolStr,
+    /// None while it is prepared; else it, or why it cannot be.
+    prepared: Option<Result<PreparedSchedule, Arc<str>>>,
+    earlier: VecDeque<Earlier>,
+    /// What the store keeps was asked for more of them.
+    is_recalled: bool,
+    /// Ends what is being read for it once nobody waits for that any more.
+    stop: CancelOnDrop,
+}
+
+/// Stops when it is dropped.
+#[derive(Debug)]
+struct CancelOnDrop(CancelToken);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+impl NetworkSchedule {
+    /// What the version in use is called, if more of the earlier ones are to be asked for.
+    fn version_to_recall(&self) -> Option<&Arc<str>> {
+        let prepared = self.prepared.as_ref()?.as_ref().ok()?;
+        let is_wanted = !self.is_recalled && !self.stop.0.is_cancelled();
+        (is_wanted && self.earlier.len() < EARLIER_MAX).then_some(&prepared.name)
+    }
+
+    /// Ends what is being read for it, as there is another version: it is of none from now on, so that what comes of that is let go.
+    fn cancel_reads(&mut self) {
+        self.stop.0.cancel();
+        self.version = SmolStr::default();
+    }
+
+    /// What is before the version that takes its place.
+    fn into_previous_versions(self) -> VecDeque<Earlier> {
+        let mut earlier = self.earlier;
+        if let Some(Ok(before)) = self.prepared {
+            earlier.push_front((before.name, before.timetable.trip_ids()));
+            earlier.truncate(EARLIER_MAX);
+        }
+        earlier
+    }
+
+    /// Puts versions behind those that were there later.
+    fn add_previous_versions(&mut self, versions: Vec<Earlier>) {
+        self.earlier.extend(versions);
+        self.earlier.truncate(EARLIER_MAX);
+    }
+}
+
+/// The prepared schedules: one of each network that has real time.
+///
+/// Bound: one is prepared at a time, or an earlier version read, and none that would take more memory meanwhile than one look at a
+/// schedule may, or longer; that ends also when the network is gone or has another version.
+#[derive(Debug, Default)]
+pub(super) struct PreparedScheduleCache {
+    networks: Arc<Mutex<HashMap<FeedId, NetworkSchedule>>>,
+    /// One is being prepared.
+    is_busy: Arc<AtomicBool>,
+    /// What keeps versions from before this process, if there is one.
+    store: Weak<Store>,
+    /// What has nothing in it, for messages without a schedule.
+    nothing: OnceLock<Arc<ScheduleIndex>>,
+}
+
+/// Holds the right to prepare one.
+#[derive(Debug)]
+struct PreparationPermit(Arc<AtomicBool>);
+
+impl PreparationPermit {
+    fn try_acquire(is_busy: &Arc<AtomicBool>) -> Option<PreparationPermit> {
+        (!is_busy.swap(true, Ordering::AcqRel)).then(|| PreparationPermit(Arc::clone(is_busy)))
+    }
+}
+
+impl Drop for PreparationPermit {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+impl PreparedScheduleCache {
+    /// None yet.
+    pub(super) fn new(store: Weak<Store>) -> Self {
+        Self { store, ..Self::default() }
+    }
+
+    /// What keeps things from before this process, if there is something that does.
+    pub(super) fn store(&self) -> Option<Arc<Store>> {
+        self.store.upgrade()
+    }
+
+    /// The schedule of a network. If its version is not prepared yet, that begins, and there is none so far; where it cannot
+    /// be, why.
+    pub(super) fn get(
+        &self,
+        network: &Network,
+        limits: &ValidationConfig,
+    ) -> Result<Option<ScheduleVersions>, Arc<str>> {
+        let (memory, timeout) = (limits.memory, limits.timeout);
+        let Some(dataset) = network.dataset() else { return Ok(None) };
+        let mut networks = self.networks.lock();
+        let known = networks.get(network.id()).filter(|it| it.version == dataset.version);
+        match known.map(|known| (known, &known.prepared)) {
+            Some((known, Some(Ok(prepared)))) => {
+                return Ok(Some(ScheduleVersions {
+                    name: Some(Arc::clone(&prepared.name)),
+                    timetable: Arc::clone(&prepared.timetable),
+                    notices: Arc::clone(&prepared.notices),
+                    earlier: known.earlier.iter().cloned().collect(),
+                }));
+            }
+            Some((_, Some(Err(words)))) => return Err(Arc::clone(words)),
+            Some((_, None)) => return Ok(None),
+            None => {}
+        }
+        // What is busy may be the version before.
+        if let Some(other) = networks.get_mut(network.id()) {
+            other.cancel_reads();
+        }
+        // Another one is being prepared: the next message asks again.
+        let Some(busy) = PreparationPermit::try_acquire(&self.is_busy) else { return Ok(None) };
+        let Some(zip) = ScheduleZip::from_network(network, &dataset.version) else {
+            return Ok(None);
+        };
+        let earlier = networks
+            .remove(network.id())
+            .map(NetworkSchedule::into_previous_versions)
+            .unwrap_or_default();
+        let version = dataset.version.clone();
+        let stop = CancelToken::default();
+        let shelved = NetworkSchedule {
+            version: version.clone(),
+            prepared: None,
+            earlier,
+            is_recalled: false,
+            stop: CancelOnDrop(stop.clone()),
+        };
+        networks.insert(network.id().clone(), shelved);
+        drop(networks);
+        let (places, id) = (Arc::clone(&self.networks), network.id().clone());
+        let work = move || {
+            let _busy = busy;
+            let made = cancel_after(timeout, &stop, || prepare_schedule(&zip, memory, &stop));
+            let made = made.unwrap_or_else(|| Err(timeout_message(timeout)));
+            if let Some(shelved) = places.lock().get_mut(&id).filter(|it| it.version == version) {
+                // One that comes back is not before itself.
+                shelved.earlier.retain(|(name, _)| !made.as_ref().is_ok_and(|it| it.name == *name));
+                shelved.prepared = Some(made);
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("prepare".to_owned()).spawn(work) {
+            self.networks.lock().remove(network.id());
+            tracing::warn!(network = %network.id(), %error, "there was no thread to prepare its schedule");
+        }
+        Ok(None)
+    }
+
+    /// Has the trips of versions read that the store keeps from before this process, once for each version in use and where
+    /// there is room for more: for messages that are not about that one. To be called where that may block.
+    pub(super) fn recall_previous_versions(&self, network: &FeedId, limits: &ValidationConfig) {
+        let (memory, timeout) = (limits.memory, limits.timeout);
+        let mut networks = self.networks.lock();
+        let Some(shelved) = networks.get_mut(network) else { return };
+        let Some(current) = shelved.version_to_recall().cloned() else { return };
+        // Otherwise the next message asks again.
+        let Some(busy) = PreparationPermit::try_acquire(&self.is_busy) else { return };
+        shelved.is_recalled = true;
+        let (version, earlier) = (shelved.version.clone(), shelved.earlier.clone());
+        let stop = shelved.stop.0.clone();
+        drop(networks);
+        // The thread below does without the store, which nobody closes while it is in use.
+        let Some(store) = self.store.upgrade() else { return };
+        let held: Vec<&str> = earlier.iter().map(|(name, _)| &**name).collect();
+        let kept = list_stored_versions(&store, network, (&current, &held));
+        drop(store);
+        if kept.is_empty() {
+            return;
+        }
+        let (places, id) = (Arc::clone(&self.networks), network.clone());
+        let work = move || {
+            let _busy = busy;
+            let read = cancel_after(timeout, &stop, || read_versions(&kept, &id, memory, &stop));
+            if let Some(shelved) = places.lock().get_mut(&id).filter(|it| it.version == version) {
+                shelved.add_previous_versions(read);
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("recall".to_owned()).spawn(work) {
+            tracing::warn!(%network, %error, "there was no thread to read earlier versions of its schedule");
+        }
+    }
+
+    /// What messages without a schedule are held against.
+    pub(super) fn empty_schedule(&self) -> ScheduleVersions {
+        let nothing = self.nothing.get_or_init(|| Arc::new(ScheduleIndex::empty_schedule()));
+        let notices = Arc::new(Notices::new(0));
+        ScheduleVersions {
+            name: None,
+            timetable: Arc::clone(nothing),
+            notices,
+            earlier: Vec::new(),
+        }
+    }
+
+    /// Lets go of networks that are gone.
+    pub(super) fn retain(&self, is_there: impl Fn(&FeedId) -> bool) {
+        self.networks.lock().retain(|id, _| is_there(id));
+    }
+}
+
+/// A schedule to be prepared.
+#[derive(Debug)]
+struct ScheduleZip {
+    /// It as a GTFS zip,
+    bytes: Bytes,
+    /// and as it came.
+    original: Bytes,
+}
+
+impl ScheduleZip {
+    /// A network's schedule, if it is of this version.
+    fn from_network(network: &Network, version: &str) -> Option<ScheduleZip> {
+        let dataset = network.dataset()?;
+        let held = network.schedule_feed()?.current()?;
+        if format!("{:032x}", held.snapshot().hash) != version {
+            return None;
+        }
+        let converted = dataset.converted_gtfs(&held);
+        let bytes = converted.as_ref().unwrap_or(&held).snapshot().bytes.clone();
+        Some(ScheduleZip { bytes, original: held.snapshot().bytes.clone() })
+    }
+}
+
+/// What is said of one that was stopped. Nobody asks for one that is gone.
+fn timeout_message(limit: Duration) -> Arc<str> {
+    let limit = format_duration(limit);
+    format!("its schedule took longer than {limit} to prepare, which is validation.timeout").into()
+}
+
+fn unreadable_message(error: &Error) -> Arc<str> {
+    format!("its schedule cannot be read by the rules: {error}").into()
+}
+
+/// Takes seconds for a large one; nothing if it was stopped.
+fn prepare_schedule(
+    zip: &ScheduleZip,
+    memory: u64,
+    stop: &CancelToken,
+) -> Option<Result<PreparedSchedule, Arc<str>>> {
+    let ScheduleZip { bytes, original } = zip;
+    let needed = match estimate_until_cancelled(bytes, memory, stop) {
+        Ok(needed) => needed,
+        Err(_) if stop.is_cancelled() => return None,
+        Err(error) => return Some(Err(unreadable_message(&error))),
+    };
+    if let Some(words) = describe_memory_excess(needed, memory, "validation.memory") {
+        return Some(Err(format!("its schedule cannot be prepared: {words}").into()));
+    }
+    // What else is wrong with the schedule is not asked here, so neither is the day.
+    let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
+    let made = catch_unwind(AssertUnwindSafe(|| -> Result<_, Error> {
+        let source = ZipSource::new_in_any_folder(bytes, &DatasetLimits::default())?;
+        let timetable = ScheduleIndex::read_schedule_until(&source, &context, stop)?;
+        Ok(timetable.map(|timetable| {
+            let mut notices = Notices::new(SAMPLES);
+            validate_schedule(&timetable, &mut notices);
+            (Arc::new(timetable), Arc::new(notices))
+        }))
+    }));
+    Some(match made {
+        Ok(Ok(made)) => {
+            let (timetable, notices) = made?;
+            let name = BlobHash::from_content(original).to_string().into();
+            Ok(PreparedSchedule { name, timetable, notices })
+        }
+        Ok(Err(error)) => Err(unreadable_message(&error)),
+        Err(_) => Err("our validator broke off over its schedule".into()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Write as _};
+
+    use lineside_formats::Format;
+    use lineside_ingest::Ingest;
+    use lineside_sync::{SimulatedClock, UnixMillis};
+    use zip::{ZipWriter, write::SimpleFileOptions};
+
+    use super::super::polled_feed::{poll_test_feed, wait_until_some};
+    use super::*;
+
+    fn zip() -> ScheduleZip {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        zip.start_file("trips.txt", SimpleFileOptions::default()).unwrap();
+        zip.write_all(b"route_id,service_id,trip_id\nR,D,T1\n").unwrap();
+        let bytes = Bytes::from(zip.finish().unwrap().into_inner());
+        ScheduleZip { original: bytes.clone(), bytes }
+    }
+
+    /// A network whose schedule lies in a file.
+    fn ingest(folder: &tempfile::TempDir, clock: &SimulatedClock) -> Arc<Ingest> {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, text) in [
+            ("agency.txt", "agency_name,agency_url,agency_timezone\nA,https://a.example,UTC\n"),
+            ("calendar_dates.txt", "service_id,date,exception_type\nD,20260101,1\n"),
+            ("routes.txt", "route_id,route_short_name,route_type\nR,1,3\n"),
+            ("stops.txt", "stop_id,stop_name,stop_lat,stop_lon\nA,A,59,10\nB,B,59.1,10\n"),
+            ("trips.txt", "route_id,service_id,trip_id\nR,D,T1\nR,D,T2\n"),
+            (
+                "stop_times.txt",
+                "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n\
+                 T1,08:00:00,08:00:00,A,1\nT1,08:10:00,08:10:00,B,2\n\
+                 T2,09:00:00,09:00:00,A,1\nT2,09:10:00,09:10:00,B,2\n",
+            ),
+        ] {
+            zip.start_file(name, SimpleFileOptions::default()).unwrap();
+            zip.write_all(text.as_bytes()).unwrap();
+        }
+        let bytes = zip.finish().unwrap().into_inner();
+        poll_test_feed(("city", Format::Gtfs), ("city.zip", &bytes), folder, clock, None)
+    }
+
+    #[tokio::test]
+    async fn a_version_that_was_replaced_is_stopped_and_the_new_one_is_prepared() {
+        let at = UnixMillis(1_767_250_000_000);
+        let (folder, clock) = (tempfile::tempdir().unwrap(), SimulatedClock::new(at));
+        let ingest = ingest(&folder, &clock);
+        let network = ingest.find_feed("city").unwrap().network();
+        wait_until_some(&clock, || network.dataset()).await;
+        let (shelf, limits) = (PreparedScheduleCache::default(), ValidationConfig::default());
+        // The version before is being prepared.
+        let (stop, busy) =
+            (CancelToken::default(), PreparationPermit::try_acquire(&shelf.is_busy).unwrap());
+        let before = NetworkSchedule {
+            version: "before".into(),
+            prepared: None,
+            earlier: VecDeque::from([("older".into(), Arc::default())]),
+            is_recalled: false,
+            stop: CancelOnDrop(stop.clone()),
+        };
+        shelf.networks.lock().insert(network.id().clone(), before);
+        assert!(shelf.get(&network, &limits).unwrap().is_none());
+        assert!(stop.is_cancelled(), "nobody waits for that version any more");
+        let of_before = |it: &NetworkSchedule| it.version == "before";
+        assert!(!shelf.networks.lock().values().any(of_before), "nor is it remembered as too long");
+        drop(busy);
+        let schedule = wait_until_some(&clock, || shelf.get(&network, &limits).unwrap()).await;
+        assert_eq!(schedule.timetable.trip_ids().len(), 2);
+        let earlier: Vec<_> = schedule.earlier.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(earlier, ["older"]);
+        ingest.shut_down().await;
+    }
+
+    #[test]
+    fn a_schedule_that_nobody_waits_for_any_more_is_not_prepared() {
+        let stop = CancelToken::default();
+        let prepared = prepare_schedule(&zip(), u64::MAX, &stop).unwrap().unwrap();
+        assert_eq!(prepared.timetable.trip_ids().len(), 1);
+        drop(CancelOnDrop(stop.clone()));
+        assert!(prepare_schedule(&zip(), u64::MAX, &stop).is_none());
+    }
+}

@@ -1,0 +1,229 @@
+//! Versions of a schedule before the one in use: of each only its trips, by which messages tell which version they are about.
+//!
+//! Those that this process saw replaced are at hand. The others are read from what the store keeps.
+
+use std::io::Cursor;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::civil::Date;
+use lineside_formats::gtfs::{DatasetLimits, TableWriter};
+use lineside_formats::{Error, ErrorKind, Format, Problems, netex, sniff_schedule};
+use lineside_ingest::FeedId;
+use lineside_store::Store;
+use lineside_validate::gtfs::{GtfsFile, ZipSource};
+use lineside_validate::rules::gtfs_rt::TripIds;
+use lineside_validate::{CancelToken, ValidationContext};
+
+use crate::check::{estimate_until_cancelled, netex_limits};
+
+/// Versions before the one in use whose trips are remembered, of each network: some 30 bytes for each trip.
+pub(super) const EARLIER_MAX: usize = 2;
+
+/// The SHA-256 of a version's bytes, and its trips.
+pub(super) type Earlier = (Arc<str>, Arc<TripIds>);
+
+/// A version that the store keeps.
+#[derive(Debug)]
+pub(super) struct StoredVersion {
+    name: Arc<str>,
+    file: PathBuf,
+    /// The bytes of it.
+    size: u64,
+}
+
+/// The versions that the store keeps besides these, those seen last first, as many as there is room for beside them.
+pub(super) fn list_stored_versions(
+    store: &Store,
+    feed: &FeedId,
+    (current, held): (&str, &[&str]),
+) -> Vec<StoredVersion> {
+    let room = EARLIER_MAX.saturating_sub(held.len());
+    // Among them are the one in use and the held ones, and maybe one that came just now.
+    let versions = match store.list_versions(feed, 0, EARLIER_MAX + 2) {
+        Ok(versions) => versions,
+        Err(error) => {
+            tracing::warn!(%feed, %error, "earlier versions of its schedule cannot be read");
+            return Vec::new();
+        }
+    };
+    let others =
+        versions.into_iter().filter(|version| !version.is_current).map(|version| StoredVersion {
+            name: version.hash.to_string().into(),
+            file: store.blob_path(&version.hash),
+            size: version.size,
+        });
+    let is_new = |kept: &StoredVersion| *kept.name != *current && !held.contains(&&*kept.name);
+    others.filter(is_new).take(room).collect()
+}
+
+/// Reads the trips of versions, one after the other, each within `memory` in bytes, until it is stopped. Those that cannot be
+/// read are left out.
+pub(super) fn read_versions(
+    kept: &[StoredVersion],
+    network: &FeedId,
+    memory: u64,
+    stop: &CancelToken,
+) -> Vec<Earlier> {
+    let read = kept.iter().filter_map(|version| match version.read_trip_ids(memory, stop) {
+        Ok(read) => Some(read),
+        Err(words) => {
+            let StoredVersion { name, .. } = version;
+            tracing::warn!(%network, version = %name, "an earlier version of its schedule cannot be asked: {words}");
+            None
+        }
+    });
+    read.collect()
+}
+
+impl StoredVersion {
+    /// Reads its trips, if that takes no more than `memory` in bytes; else says why not.
+    pub(super) fn read_trip_ids(&self, memory: u64, stop: &CancelToken) -> Result<Earlier, String> {
+        let is_too_much = || "that would take more memory than validation.memory allows".to_owned();
+        if self.size > memory {
+            return Err(is_too_much());
+        }
+        let bytes = std::fs::read(&self.file).map_err(|error| error.to_string())?;
+        let needed = match estimate_until_cancelled(&bytes, memory, stop) {
+            Err(_) if stop.is_cancelled() => return Err(cancelled_message()),
+            needed => needed.map_err(|error| error.to_string())?,
+        };
+        if needed > memory {
+            return Err(is_too_much());
+        }
+        let trips = catch_unwind(AssertUnwindSafe(|| decode_trip_ids(bytes, memory, stop)));
+        let trips = trips.map_err(|_| "our validator broke off over it".to_owned())?;
+        let trips = match trips {
+            Ok(Some(trips)) => trips,
+            // None is no version without trips.
+            Ok(None) => return Err(cancelled_message()),
+            Err(_) if stop.is_cancelled() => return Err(cancelled_message()),
+            Err(error) => return Err(error.to_string()),
+        };
+        Ok((Arc::clone(&self.name), Arc::new(trips)))
+    }
+}
+
+/// That reading was stopped.
+fn cancelled_message() -> String {
+    "it took too long, or nobody waits".to_owned()
+}
+
+/// The trips of a schedule, in GTFS or as GTFS would have them, in `memory` bytes; nothing if it was stopped.
+fn decode_trip_ids(
+    bytes: Vec<u8>,
+    memory: u64,
+    stop: &CancelToken,
+) -> Result<Option<TripIds>, Error> {
+    if sniff_schedule(Cursor::new(&bytes)).map_err(Error::from_io)? == Some(Format::Netex) {
+        return decode_netex_trip_ids(&Bytes::from(bytes), memory, stop).map(Some);
+    }
+    let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
+    TripIds::read_trip_ids_until(
+        &ZipSource::new_in_any_folder(&bytes, &DatasetLimits::default())?,
+        &context,
+        stop,
+    )
+}
+
+fn decode_netex_trip_ids(bytes: &Bytes, memory: u64, stop: &CancelToken) -> Result<TripIds, Error> {
+    let limits = netex_limits(memory);
+    let mut files = netex::PublicationSource::new(bytes, &limits.files)?;
+    let goes_on = || !stop.is_cancelled();
+    let mut read = netex::decode_readable_files(&mut files, &limits, &goes_on)?;
+    if let Some(refusal) = read.refused.pop() {
+        return Err(refusal);
+    }
+    let mut trips = TripIdTables { stop: stop.clone(), ..TripIdTables::default() };
+    netex::write_gtfs(&read.publication, &mut trips, &mut Problems::new())?;
+    Ok(trips.ids)
+}
+
+/// Tables of which only the trips' ids are kept.
+#[derive(Debug, Default)]
+struct TripIdTables {
+    ids: TripIds,
+    /// Where a row of the table has them, if it is that of the trips.
+    column: Option<usize>,
+    stop: CancelToken,
+}
+
+impl TableWriter for TripIdTables {
+    fn begin_table(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error> {
+        let column = columns.iter().position(|column| *column == "trip_id");
+        self.column = column.filter(|_| table == GtfsFile::Trips.file_name());
+        Ok(())
+    }
+
+    fn check_cancelled(&mut self) -> Result<(), Error> {
+        match self.stop.is_cancelled() {
+            true => Err(Error::new(ErrorKind::Io, "reading was stopped")),
+            false => Ok(()),
+        }
+    }
+
+    fn write_row(&mut self, cells: &[&str]) -> Result<(), Error> {
+        self.check_cancelled()?;
+        if let Some(id) = self.column.and_then(|column| cells.get(column)) {
+            self.ids.add_trip_id(id);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use zip::{ZipWriter, write::SimpleFileOptions};
+
+    use super::*;
+
+    fn kept(folder: &tempfile::TempDir, name: &str, bytes: &[u8]) -> StoredVersion {
+        let file = folder.path().join(name);
+        std::fs::write(&file, bytes).unwrap();
+        StoredVersion { name: name.into(), file, size: bytes.len() as u64 }
+    }
+
+    #[test]
+    fn trips_are_read_within_bounds_and_what_cannot_be_read_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        let trips = "route_id,service_id,trip_id\nR,D,T1\nR,D,T2\n";
+        for (name, text) in [("trips.txt", trips), ("stops.txt", "stop_id\nS\n")] {
+            zip.start_file(name, SimpleFileOptions::default()).unwrap();
+            zip.write_all(text.as_bytes()).unwrap();
+        }
+        let zip = zip.finish().unwrap().into_inner();
+        let version = kept(&folder, "a", &zip);
+        let (name, trips) = version.read_trip_ids(1 << 20, &CancelToken::default()).unwrap();
+        assert_eq!((&*name, trips.len(), trips.has_trip_id("T2")), ("a", 2, true));
+        for memory in [zip.len() as u64 - 1, zip.len() as u64] {
+            let read = version.read_trip_ids(memory, &CancelToken::default());
+            assert!(read.unwrap_err().contains("memory"), "{memory}");
+        }
+        assert!(
+            kept(&folder, "b", b"PK, but no zip")
+                .read_trip_ids(1 << 20, &CancelToken::default())
+                .is_err()
+        );
+        let stopped = CancelToken::default();
+        stopped.cancel();
+        assert!(version.read_trip_ids(1 << 20, &stopped).unwrap_err().contains("too long"));
+        std::fs::remove_file(&version.file).unwrap();
+        assert!(version.read_trip_ids(1 << 20, &CancelToken::default()).is_err());
+    }
+
+    #[test]
+    fn of_tables_only_the_ids_of_trips_are_kept() {
+        let mut trips = TripIdTables::default();
+        trips.begin_table("stop_times.txt", &["trip_id", "stop_id"]).unwrap();
+        trips.write_row(&["T9", "S"]).unwrap();
+        trips.begin_table("trips.txt", &["route_id", "trip_id"]).unwrap();
+        trips.write_row(&["R", "T1"]).unwrap();
+        trips.write_row(&["R", "T2"]).unwrap();
+        assert_eq!((trips.ids.len(), trips.ids.has_trip_id("T1")), (2, true));
+    }
+}

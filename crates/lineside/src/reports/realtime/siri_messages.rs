@@ -1,0 +1,255 @@
+//! Messages of SIRI: each is held against SIRI's own rules as it passes, and then all that they come to against the rules of real time
+//! that are about trips, times and places, not about how GTFS-Realtime is written.
+//!
+//! Where a message is all that its producer knows, both happen at once. Where it is what has changed, what was found is gathered,
+//! and judged together so long after the first of them. Where it is a page it waits for the last one, unless no more come.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use lineside_formats::gtfs_rt::proto::FeedMessage;
+use lineside_formats::siri::SiriMessage;
+use lineside_ingest::exports::{ExportPart, gtfs_rt_message};
+use lineside_ingest::{Feed, Network, SiriPart};
+use lineside_sync::UnixMillis;
+use lineside_validate::rules::gtfs_rt::RuleScope;
+use lineside_validate::rules::siri::validate_while;
+
+use super::staleness::AgeCheck;
+use super::{
+    FeedMessages, FoundNotices, MessageChecks, MessageInput, decode_message, has_trips_or_vehicles,
+};
+use crate::timeout::Stopwatch;
+
+/// How long what changes is gathered before it is judged together.
+const GATHERED_FOR: Duration = Duration::from_secs(10);
+/// How long after a page the next one is waited for: a rate of requests may keep them apart.
+const PAGE_AWAITED_FOR: Duration = Duration::from_secs(120);
+/// How long after the first page the last one is waited for: where pages always begin anew none is the last.
+const PAGES_AWAITED_FOR: Duration = Duration::from_secs(600);
+
+/// What was found in messages that are not judged as a whole yet.
+#[derive(Debug)]
+pub(super) struct GatheredMessages {
+    found: FoundNotices,
+    /// When the first of them came.
+    since: Stopwatch,
+    /// When the last one came, if it was a page and not the last of all.
+    page_since: Option<Stopwatch>,
+    /// When the last one came,
+    at: UnixMillis,
+    /// on the clock of the feed's data, in seconds since 1970.
+    received: i64,
+    /// One of them told of calls at stops that were asked about, which are not all that there are.
+    has_visits: bool,
+    /// One of them held changes only.
+    has_changes: bool,
+    /// The last of them was all that there is, or the last page of it.
+    is_complete: bool,
+}
+
+impl GatheredMessages {
+    fn start_gathering(at: UnixMillis, received: i64) -> Self {
+        Self {
+            found: FoundNotices::new(),
+            since: Stopwatch::start(),
+            page_since: None,
+            at,
+            received,
+            has_visits: false,
+            has_changes: false,
+            is_complete: false,
+        }
+    }
+
+    /// Notes what a message was.
+    fn add_message(
+        &mut self,
+        (message, part): (&SiriMessage, SiriPart),
+        at: UnixMillis,
+        received: i64,
+    ) {
+        (self.at, self.received) = (at, received);
+        self.has_visits |= message.deliveries().any(|it| !it.stop_monitorings.is_empty());
+        self.has_changes |= part == SiriPart::Changes;
+        self.is_complete = part == SiriPart::Whole;
+        self.page_since = (part == SiriPart::Page).then(Stopwatch::start);
+    }
+
+    /// Whether it is to be judged by now.
+    fn is_due_now(&self) -> bool {
+        self.is_due_after(self.since.elapsed(), self.page_since.map(|since| since.elapsed()))
+    }
+
+    /// Whether it is to be judged, if it has been gathered for `gathered` and `page` has passed since the last page.
+    fn is_due_after(&self, gathered: Duration, page: Option<Duration>) -> bool {
+        match page {
+            _ if self.is_complete => true,
+            Some(page) => page >= PAGE_AWAITED_FOR || gathered >= PAGES_AWAITED_FOR,
+            None => gathered >= GATHERED_FOR,
+        }
+    }
+
+    /// Which rules are to the point. A subscription that begins has not told all.
+    fn rule_scope(&self, has_schedule: bool, is_beginning: bool) -> RuleScope {
+        RuleScope {
+            has_schedule,
+            is_translated: true,
+            is_whole: !self.has_visits && self.page_since.is_none() && !is_beginning,
+            is_said_anew: !self.has_changes,
+        }
+    }
+}
+
+impl FeedMessages {
+    /// Whether something waits, or was gathered for long enough. What is added to right now is asked about later: nobody here
+    /// waits for rules.
+    pub(super) fn has_due_messages(&self) -> bool {
+        self.waiting.lock().is_some() || self.gathered_matches(GatheredMessages::is_due_now)
+    }
+
+    /// Whether a message waits for its schedule to be prepared.
+    pub(super) fn waits_for_schedule(&self) -> bool {
+        self.waiting.lock().is_some() || self.gathered_matches(|it| it.is_complete)
+    }
+
+    fn gathered_matches(&self, is_so: impl Fn(&GatheredMessages) -> bool) -> bool {
+        let gathered = self.gathered.try_lock();
+        gathered.is_some_and(|gathered| gathered.as_ref().is_some_and(is_so))
+    }
+}
+
+impl MessageChecks {
+    /// Holds a message against SIRI's own rules, and has the rest judged where it is all that there is.
+    pub(super) fn gather_message(
+        &self,
+        feed: &Feed,
+        (message, part): (&SiriMessage, SiriPart),
+        at: UnixMillis,
+        received: i64,
+    ) {
+        let (place, watch) = (self.feed_messages(feed.id()), Stopwatch::start());
+        let mut held = place.gathered.lock();
+        // One that waits for its schedule to be prepared gives way to the next.
+        held.take_if(|it| it.is_complete);
+        let gathered = held.get_or_insert_with(|| GatheredMessages::start_gathering(at, received));
+        let goes_on = || watch.elapsed() < self.limits.message_time;
+        let verdict = validate_while(message, &mut gathered.found.notices, &goes_on);
+        gathered.found.errors.extend(verdict.errors);
+        gathered.found.is_cut_short |= verdict.is_cut_short;
+        gathered.add_message((message, part), at, received);
+        drop(held);
+        self.looked.fetch_add(1, Ordering::Relaxed);
+        self.cut_short.fetch_add(u64::from(verdict.is_cut_short), Ordering::Relaxed);
+        if part == SiriPart::Whole {
+            self.validate_state(feed, &place, &watch);
+        }
+    }
+
+    /// Judges what was gathered for long enough.
+    pub(super) fn validate_gathered(&self, feed: &Feed, place: &FeedMessages) {
+        let is_due = place.gathered.lock().as_ref().is_some_and(GatheredMessages::is_due_now);
+        if is_due {
+            self.validate_state(feed, place, &Stopwatch::start());
+        }
+    }
+
+    /// Holds all that the messages come to against the rules, and has what was found in them told with that.
+    fn validate_state(&self, feed: &Feed, place: &FeedMessages, watch: &Stopwatch) {
+        let network = feed.network();
+        let schedule = match self.schedule_for(feed, &network) {
+            Ok(Some(schedule)) => schedule,
+            // It is being prepared; it is looked again once a second.
+            Ok(None) => return,
+            Err(refusal) => {
+                let gathered = place.gathered.lock().take();
+                if let Some(gathered) = gathered {
+                    let tells = || {
+                        current_feed_message(feed, &network)
+                            .is_some_and(|it| has_trips_or_vehicles(&it.0))
+                    };
+                    place.record_refusal(refusal, gathered.at, gathered.received, tells);
+                }
+                return;
+            }
+        };
+        let Some(gathered) = place.gathered.lock().take() else { return };
+        let scope = gathered.rule_scope(schedule.name.is_some(), feed.status().is_beginning);
+        let GatheredMessages { found, at, received, .. } = gathered;
+        let Some((message, is_held)) = current_feed_message(feed, &network) else { return };
+        let others = self.other_messages(&network, feed.id(), received);
+        let previous = place.previous.lock().clone();
+        let asked = MessageInput { message: &message, previous, others, schedule, scope, received };
+        let was_cut_short = found.is_cut_short;
+        let is_cut_short = self.validate_message(&network, place, (asked, found), at, watch);
+        self.cut_short.fetch_add(u64::from(is_cut_short && !was_cut_short), Ordering::Relaxed);
+        place.hold_message(Some(message).filter(|_| is_held), feed, received);
+        // What was told once as it changed does not grow old by that.
+        let judged = scope.is_said_anew.then(|| AgeCheck::for_status(at, &feed.status(), scope));
+        place.look.lock().judged = judged;
+    }
+}
+
+/// All that is known of a feed now, as a message of GTFS-Realtime, and whether it may be held.
+fn current_feed_message(feed: &Feed, network: &Network) -> Option<(Arc<FeedMessage>, bool)> {
+    decode_message(&gtfs_rt_message(&network.state(), feed.id().as_str(), ExportPart::All)?.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_ingest::FeedStatus;
+
+    use super::*;
+
+    const AT: UnixMillis = UnixMillis(1_795_262_400_000);
+
+    fn gathered(parts: &[SiriPart]) -> GatheredMessages {
+        let mut gathered = GatheredMessages::start_gathering(AT, AT.unix_seconds());
+        for part in parts {
+            gathered.add_message((&SiriMessage::default(), *part), AT, AT.unix_seconds());
+        }
+        gathered
+    }
+
+    #[test]
+    fn pages_wait_for_the_last_one_and_changes_for_some_seconds() {
+        use SiriPart::{Changes, Page, Whole};
+        let check = |parts: &[SiriPart], gathered_for: u64, page: Option<u64>, is_due: bool| {
+            let (gathered_for, page) =
+                (Duration::from_secs(gathered_for), page.map(Duration::from_secs));
+            assert_eq!(gathered(parts).is_due_after(gathered_for, page), is_due, "{parts:?}");
+        };
+        check(&[Changes], 9, None, false);
+        check(&[Changes, Changes], 10, None, true);
+        check(&[Page], 15, Some(15), false);
+        check(&[Page, Page], 300, Some(15), false);
+        check(&[Page, Page, Whole], 30, None, true);
+        check(&[Page, Page], 135, Some(120), true);
+        check(&[Page, Page], 600, Some(15), true);
+        assert!(gathered(&[Page]).page_since.is_some());
+        assert!(gathered(&[Page, Whole]).page_since.is_none());
+    }
+
+    #[test]
+    fn who_asks_does_not_wait_for_a_look() {
+        let place = FeedMessages::default();
+        *place.gathered.lock() = Some(gathered(&[SiriPart::Whole]));
+        assert!(place.has_due_messages() && place.waits_for_schedule());
+        let (gathering, looking) = (place.gathered.lock(), place.look.lock());
+        assert!(!place.has_due_messages() && !place.waits_for_schedule());
+        assert!(!place.is_recheck_due(&FeedStatus::default(), AT));
+        drop((gathering, looking));
+    }
+
+    #[test]
+    fn nothing_is_asked_for_where_not_all_is_told() {
+        use SiriPart::{Changes, Page, Whole};
+        let is_whole = |parts: &[SiriPart], is_beginning| {
+            gathered(parts).rule_scope(true, is_beginning).is_whole
+        };
+        assert!(is_whole(&[Page, Whole], false) && is_whole(&[Changes], false));
+        assert!(!is_whole(&[Changes], true), "the first minute of a subscription");
+        assert!(!is_whole(&[Page], false), "no more pages came");
+    }
+}

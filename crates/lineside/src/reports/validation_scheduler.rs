@@ -1,0 +1,243 @@
+//! Looks at all schedules once a second, and has new versions held against the rules.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_formats::Format;
+use lineside_ingest::{Feed, FeedId};
+use lineside_sync::semaphore::OwnedPermit;
+use tokio::sync::Notify;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::changes::ReportChanges;
+use super::validation_report::{ReportSubject, ValidationReport};
+use super::validation_run::validate_version;
+use super::{DATASET, LatestReports, Version, load_reports};
+use crate::app::App;
+use crate::timeout::sleep_for;
+
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// Earlier reports of a feed that are looked through for the version before.
+const EARLIER: usize = 8;
+
+/// What of a feed was looked at, or is about to be.
+#[derive(Debug, Default)]
+struct SeenVersions {
+    /// The hash of the version that was served.
+    served: Option<u128>,
+    /// The hash of the bytes that were refused.
+    refused: Option<u64>,
+}
+
+struct ValidationScheduler {
+    app: App,
+    known: HashMap<FeedId, SeenVersions>,
+    /// A look has ended.
+    ended: Arc<Notify>,
+}
+
+/// Has each new version of a schedule held against the rules, until the server stops.
+pub(crate) async fn run_scheduler(app: App) {
+    app.reports().queue.set_concurrency(app.config().validation.slots);
+    let mut watch =
+        ValidationScheduler { app: app.clone(), known: HashMap::new(), ended: Arc::default() };
+    while !app.shutdown().is_draining() {
+        watch.queue_all_feeds().await;
+        watch.start_validations();
+        tokio::select! {
+            () = sleep_for(LOOK_INTERVAL) => {}
+            () = watch.ended.notified() => {}
+            () = app.shutdown().wait_until_draining() => {}
+        }
+    }
+}
+
+impl ValidationScheduler {
+    fn reports(&self) -> &LatestReports {
+        self.app.reports()
+    }
+
+    async fn queue_all_feeds(&mut self) {
+        let feeds = self.app.ingest().feeds();
+        let is_there = |id: &str| self.app.ingest().find_feed(id).is_some();
+        self.known.retain(|id, _| is_there(id.as_str()));
+        self.reports().queue.retain(|id| is_there(id.as_str()));
+        self.reports().retain(is_there);
+        if self.app.config().validation.slots == 0 {
+            for feed in &feeds {
+                drop(feed.take_rejected_schedule());
+            }
+            return;
+        }
+        for feed in &feeds {
+            let refused = feed.take_rejected_schedule();
+            if feed.format().is_some_and(Format::is_schedule) || refused.is_some() {
+                self.restore_reports(feed).await;
+                self.queue_served_version(feed);
+            }
+            if let Some(refused) = refused {
+                let hash = xxh3_64(&refused.bytes);
+                let known = self.known.entry(feed.id().clone()).or_default();
+                if known.refused != Some(hash) && self.queue_version(feed, Some(refused)) {
+                    self.known.entry(feed.id().clone()).or_default().refused = Some(hash);
+                }
+            }
+        }
+    }
+
+    fn queue_version(&self, feed: &Feed, version: Version) -> bool {
+        let most = self.app.config().validation.waiting;
+        self.reports().queue.push(feed.id().clone(), version, most)
+    }
+
+    /// Takes up what an earlier process has found, once.
+    async fn restore_reports(&mut self, feed: &Feed) {
+        if self.known.contains_key(feed.id()) {
+            return;
+        }
+        let mut known = SeenVersions::default();
+        if let Some(store) = self.app.store().cloned() {
+            let id = feed.id().clone();
+            let read =
+                tokio::task::spawn_blocking(move || load_reports(&store, &id, DATASET, EARLIER));
+            let earlier = read.await.unwrap_or_default();
+            known.served = earlier.iter().find_map(reusable_version);
+            if let Some(latest) = earlier.into_iter().next() {
+                self.reports().publish_report(self.app.hub(), Arc::new(latest));
+            }
+        }
+        self.known.insert(feed.id().clone(), known);
+    }
+
+    /// Has the version that is served looked at, if that was not done yet, or if the one after it came to nothing.
+    fn queue_served_version(&mut self, feed: &Feed) {
+        let Some(held) = feed.current().filter(|held| held.snapshot().format.is_schedule()) else {
+            return;
+        };
+        let hash = held.snapshot().hash;
+        let known = self.known.get(feed.id()).and_then(|known| known.served);
+        let reports = self.reports().feed_reports(feed.id().as_str());
+        let latest = reports.and_then(|reports| reports.dataset.clone());
+        let was_refused = latest
+            .is_some_and(|it| matches!(it.subject, ReportSubject::Dataset { refused: true, .. }));
+        let is_back = was_refused
+            && feed.status().last_error.is_none()
+            && feed.was_polled()
+            && self.reports().validation_status(feed.id().as_str()).is_none();
+        if known == Some(hash) && !is_back {
+            return;
+        }
+        if self.queue_version(feed, None) {
+            let known = self.known.entry(feed.id().clone()).or_default();
+            *known = SeenVersions { served: Some(hash), refused: None };
+        }
+    }
+
+    /// Begins as many looks as there are slots for.
+    fn start_validations(&self) {
+        while let Some((feed, version, permit)) = self.reports().queue.start_next_job() {
+            let ended = Arc::clone(&self.ended);
+            tokio::spawn(run_validation(self.app.clone(), feed, version, permit, ended));
+        }
+    }
+}
+
+/// The hash of the version that a report is about, if it need not be made again: this validator made it, and to its end.
+fn reusable_version(report: &ValidationReport) -> Option<u128> {
+    let is_good = report.is_conclusive() && report.validator == env!("CARGO_PKG_VERSION");
+    match &report.subject {
+        ReportSubject::Dataset { tag, refused: false, .. } if is_good => {
+            u128::from_str_radix(tag, 16).ok()
+        }
+        _ => None,
+    }
+}
+
+async fn run_validation(
+    app: App,
+    feed: FeedId,
+    version: Version,
+    permit: OwnedPermit,
+    ended: Arc<Notify>,
+) {
+    let looked = validate_version(&app, &feed, version, permit).await;
+    let took = looked.as_ref().filter(|report| report.is_conclusive());
+    let took = took.map(|report| Duration::from_millis(report.took_ms));
+    if let Some(report) = looked {
+        finish_report(&app, &feed, report).await;
+    }
+    app.reports().queue.finish_job(&feed, took);
+    ended.notify_one();
+}
+
+/// Compares a report with the one before, has it kept, and shows it.
+async fn finish_report(app: &App, feed: &FeedId, mut report: ValidationReport) {
+    for fault in &report.faults {
+        tracing::error!(%feed, rule = fault.rule, "a rule broke off: {}", fault.message);
+    }
+    if report.is_conclusive() {
+        let before = find_previous_report(app, feed, &report).await;
+        report.changes = before.and_then(|before| ReportChanges::between_reports(&before, &report));
+    }
+    let row = report.prepare_row();
+    let report = Arc::new(report);
+    if let Some((store, row)) = app.store().zip(row) {
+        store.store_report(row);
+    }
+    app.reports().publish_report(app.hub(), report);
+}
+
+/// Whether what is different between the two is due to the data: the one before was served, they are on two
+/// versions that could be read, and one validator made both, as another one may have other rules.
+fn is_comparable(before: &ValidationReport, report: &ValidationReport) -> bool {
+    before.is_complete()
+        && !before.subject.is_rejected()
+        && before.subject.version() != report.subject.version()
+        && before.validator == report.validator
+}
+
+/// The last report that this one is compared with.
+async fn find_previous_report(
+    app: &App,
+    feed: &FeedId,
+    report: &ValidationReport,
+) -> Option<Arc<ValidationReport>> {
+    let is_other = |it: &ValidationReport| is_comparable(it, report);
+    let latest =
+        app.reports().feed_reports(feed.as_str()).and_then(|reports| reports.dataset.clone());
+    if let Some(latest) = latest.filter(|latest| is_other(latest)) {
+        return Some(latest);
+    }
+    let (store, id) = (app.store().cloned()?, feed.clone());
+    let earlier = tokio::task::spawn_blocking(move || load_reports(&store, &id, DATASET, EARLIER))
+        .await
+        .ok()?;
+    earlier.into_iter().find(is_other).map(Arc::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_validate::Severity::Error;
+
+    use super::*;
+    use crate::reports::test_report;
+
+    #[test]
+    fn what_another_validator_found_is_compared_with_nothing() {
+        let now = test_report("b", &[("duplicate_key", Error, 2)]);
+        assert!(is_comparable(&test_report("a", &[]), &now));
+        assert!(!is_comparable(&test_report("b", &[]), &now), "the same version");
+        let refused = |version: &str| {
+            let mut report = test_report(version, &[("duplicate_key", Error, 2)]);
+            if let ReportSubject::Dataset { refused, .. } = &mut report.subject {
+                *refused = true;
+            }
+            report
+        };
+        assert!(!is_comparable(&refused("a"), &now), "nobody was served that");
+        assert!(is_comparable(&now, &refused("a")));
+        let of_older = ValidationReport { validator: "0".to_owned(), ..test_report("a", &[]) };
+        assert!(!is_comparable(&of_older, &now), "more rules are no more errors");
+    }
+}

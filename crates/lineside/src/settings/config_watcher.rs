@@ -1,0 +1,66 @@
+//! Looks whether the configuration's files have changed, and listens for SIGHUP.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::app::App;
+use crate::config::FileStamp;
+use crate::timeout::sleep_for;
+
+/// How often the files are looked at.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Has the configuration read again when its files have changed or the process is sent SIGHUP, until the server stops.
+///
+/// A file is read once it has looked the same twice: some programs empty a file before they write it, and no feeds at all
+/// would be a good configuration.
+pub(crate) async fn watch_config_files(app: App) {
+    let mut hangup = match signal(SignalKind::hangup()) {
+        Ok(hangup) => Some(hangup),
+        Err(error) => {
+            tracing::warn!(%error, "SIGHUP is not listened to");
+            None
+        }
+    };
+    let settings = app.settings();
+    // What changed while the server started is a change too.
+    let mut taken = settings.watched_files();
+    let mut seen = read_stamps(taken.clone()).await;
+    loop {
+        let asked = tokio::select! {
+            () = sleep_for(INTERVAL) => false,
+            () = wait_for_hangup(&mut hangup) => true,
+            () = app.shutdown().wait_until_draining() => return,
+        };
+        let found = read_stamps(settings.watched_files()).await;
+        if asked || (found != taken && found == seen) {
+            settings.reload_file(&app).await;
+            taken = found.clone();
+        }
+        seen = found;
+    }
+}
+
+async fn wait_for_hangup(hangup: &mut Option<Signal>) {
+    let told = match hangup {
+        Some(hangup) => hangup.recv().await.is_some(),
+        None => false,
+    };
+    if !told {
+        std::future::pending().await
+    }
+}
+
+/// How these files look now.
+async fn read_stamps(files: Vec<(PathBuf, FileStamp)>) -> Vec<(PathBuf, FileStamp)> {
+    let look = move || {
+        let now = files.into_iter().map(|(file, _)| {
+            let stamp = FileStamp::for_path(&file);
+            (file, stamp)
+        });
+        now.collect()
+    };
+    tokio::task::spawn_blocking(look).await.unwrap_or_default()
+}

@@ -1,0 +1,181 @@
+//! Which keys apply at once, and which wait for the next start (docs/operate/configuration.md says it for each).
+
+use crate::config::{Config, LimitsConfig, RetentionConfig, ServerConfig};
+
+/// What is in force once `next` was read, and which of its keys wait for the next start: those that are named here and
+/// not passed over. Each field is, so that a new one is given a place.
+pub(super) fn defer_restart_keys(now: &Config, mut next: Config) -> (Config, Vec<&'static str>) {
+    let mut waiting = DeferredKeys::default();
+    let Config {
+        server,
+        limits,
+        token,
+        admin,
+        namespaces,
+        keep,
+        validation,
+        // These apply at once.
+        api: _,
+        visitors: _,
+        site: _,
+        map: _,
+        converters: _,
+        validators: _,
+        feeds: _,
+        alerts: _,
+        smtp: _,
+        source: _,
+    } = &mut next;
+    waiting.defer_server(server, &now.server);
+    waiting.defer_limits(limits, &now.limits);
+    waiting.defer_key("token", token, &now.token);
+    waiting.defer_key("admin", admin, &now.admin);
+    waiting.defer_key("namespace", namespaces, &now.namespaces);
+    waiting.defer_retention(keep, &now.keep);
+    waiting.defer_key("validation", validation, &now.validation);
+    (next, waiting.0)
+}
+
+/// The keys that wait, of those that were looked at.
+#[derive(Default)]
+struct DeferredKeys(Vec<&'static str>);
+
+impl DeferredKeys {
+    /// Has a value stay as it is now; its key waits if it is another one.
+    fn defer_key<T: Clone + PartialEq>(&mut self, key: &'static str, next: &mut T, now: &T) {
+        if next != now {
+            next.clone_from(now);
+            self.0.push(key);
+        }
+    }
+
+    fn defer_server(&mut self, next: &mut ServerConfig, now: &ServerConfig) {
+        let ServerConfig {
+            listen,
+            trusted_proxies,
+            data_dir,
+            drain,
+            client_name,
+            tls,
+            // These apply at once.
+            public_url: _,
+            private_consumers: _,
+            cross_origin: _,
+        } = next;
+        self.defer_key("server.listen", listen, &now.listen);
+        self.defer_key("server.trusted_proxies", trusted_proxies, &now.trusted_proxies);
+        self.defer_key("server.data_dir", data_dir, &now.data_dir);
+        self.defer_key("server.drain", drain, &now.drain);
+        self.defer_key("server.client_name", client_name, &now.client_name);
+        self.defer_key("server.tls", tls, &now.tls);
+    }
+
+    fn defer_limits(&mut self, next: &mut LimitsConfig, now: &LimitsConfig) {
+        let LimitsConfig {
+            connections,
+            connections_per_address,
+            room_bytes,
+            total_bytes,
+            channels_per_session,
+            frame,
+            unsent_bytes,
+            send_timeout,
+            load_memory,
+        } = next;
+        self.defer_key("limits.connections", connections, &now.connections);
+        let (per_address, of_now) = (connections_per_address, &now.connections_per_address);
+        self.defer_key("limits.connections_per_address", per_address, of_now);
+        self.defer_key("limits.room_bytes", room_bytes, &now.room_bytes);
+        self.defer_key("limits.total_bytes", total_bytes, &now.total_bytes);
+        self.defer_key(
+            "limits.channels_per_session",
+            channels_per_session,
+            &now.channels_per_session,
+        );
+        self.defer_key("limits.frame", frame, &now.frame);
+        self.defer_key("limits.unsent_bytes", unsent_bytes, &now.unsent_bytes);
+        self.defer_key("limits.send_timeout", send_timeout, &now.send_timeout);
+        self.defer_key("limits.load_memory", load_memory, &now.load_memory);
+    }
+
+    fn defer_retention(&mut self, next: &mut RetentionConfig, now: &RetentionConfig) {
+        let RetentionConfig { availability, versions, versions_age, reports } = next;
+        self.defer_key("keep.availability", availability, &now.availability);
+        self.defer_key("keep.versions", versions, &now.versions);
+        self.defer_key("keep.versions_age", versions_age, &now.versions_age);
+        self.defer_key("keep.reports", reports, &now.reports);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn parse(text: &str) -> Config {
+        Config::parse(Path::new("lineside.toml"), text).unwrap()
+    }
+
+    const NOW: &str = "[server]\nlisten = \"127.0.0.1:1\"\n";
+
+    #[track_caller]
+    fn check(next: &str, waits: &[&str]) -> Config {
+        let (in_force, waiting) = defer_restart_keys(&parse(NOW), parse(next));
+        assert_eq!(waiting, waits, "{next}");
+        in_force
+    }
+
+    #[test]
+    fn what_can_apply_at_once_does() {
+        let next = format!(
+            "{NOW}public_url = \"https://a.example\"\nprivate_consumers = true\ncross_origin = false\n[api]\nkey = \"k\"\n[map]\nstyle = \
+             \"https://a.example/style.json\"\n[[feed]]\nid = \"a\"\nurl = \"https://a.example/\"\n"
+        );
+        let in_force = check(&next, &[]);
+        assert!(in_force.server.public_url.is_some() && in_force.api.key.is_some());
+        assert!(in_force.server.private_consumers && !in_force.server.cross_origin);
+        assert!(in_force.map.style.is_some());
+        assert_eq!(in_force.feeds.len(), 1);
+    }
+
+    #[test]
+    fn what_waits_is_named_and_stays_as_it_is() {
+        let next = "[server]\nlisten = \"127.0.0.1:2\"\ndrain = \"1s\"\nclient_name = \"me\"\n\
+                    data_dir = \"d\"\ntrusted_proxies = [\"10.0.0.1\"]\n\
+                    tls = { cert = \"a\", key = \"b\" }\n\
+                    [limits]\nconnections = 1\nconnections_per_address = 1\nroom_bytes = 2048\n\
+                    total_bytes = 1048576\nchannels_per_session = 3\nframe = 4096\n\
+                    unsent_bytes = \"1MiB\"\nsend_timeout = \"1s\"\nload_memory = \"1GiB\"\n\
+                    [token]\nhmac = \"s3cret\"\n[admin]\ntoken = \"another s3cret of an admin\"\n[[namespace]]\nprefix = \"app/\"\n\
+                    [keep]\navailability = \"2d\"\nversions = 3\nversions_age = \"9d\"\nreports = 3\n\
+                    [validation]\nslots = 2\n";
+        let waits = [
+            "server.listen",
+            "server.trusted_proxies",
+            "server.data_dir",
+            "server.drain",
+            "server.client_name",
+            "server.tls",
+            "limits.connections",
+            "limits.connections_per_address",
+            "limits.room_bytes",
+            "limits.total_bytes",
+            "limits.channels_per_session",
+            "limits.frame",
+            "limits.unsent_bytes",
+            "limits.send_timeout",
+            "limits.load_memory",
+            "token",
+            "admin",
+            "namespace",
+            "keep.availability",
+            "keep.versions",
+            "keep.versions_age",
+            "keep.reports",
+            "validation",
+        ];
+        assert_eq!(check(next, &waits), parse(NOW));
+        check(NOW, &[]);
+    }
+}

@@ -1,0 +1,437 @@
+//! What an admin changes of feeds while the server runs: checked, recorded, then in force.
+
+use std::sync::Arc;
+
+use lineside_ingest::{ConfigChange, FeedConfig, FeedId, PollingStopped, Secret};
+use lineside_store::{NumberedEdit, OverrideEdit};
+
+use super::LiveSettings;
+use crate::app::App;
+use crate::overrides::{
+    BadKey, FeedOverride, KeyDifference, Keys, NOT_WEB, Overrides, UndoConflict, apply_overrides,
+    check_schedules, diff_feeds, diff_keys, find_faults, restore_before, restore_secrets,
+    undo_edit,
+};
+
+/// Feeds that may be laid over: each is looked at whenever the configuration is read.
+const OVERRIDES_MAX: usize = 10_000;
+/// Edits of a feed that are shown.
+pub(crate) const HISTORY_SHOWN: usize = 100;
+
+/// What is to be done with a feed.
+#[derive(Clone)]
+pub(crate) enum EditAction {
+    /// A feed that the file does not have.
+    Add(Keys),
+    /// Keys that are others than in the file; with `null` they are the file's again.
+    Change(Keys),
+    /// The feed goes, whether it is the file's or was added.
+    Remove,
+    /// The feed is as the file says.
+    Revert,
+    /// Its source is left alone.
+    Pause,
+    /// Its source is asked again.
+    Resume,
+    /// An edit is undone.
+    Undo {
+        /// Its number.
+        number: i64,
+        /// Whether keys that later edits changed are also set back to their values before it.
+        overwrites: bool,
+    },
+}
+
+/// Keys that say how a source is requested.
+const REQUEST_KEYS: [&str; 7] = ["url", "format", "headers", "query", "basic", "oauth2", "siri"];
+
+impl EditAction {
+    fn action_name(&self) -> &'static str {
+        match self {
+            Self::Add(_) => "add",
+            Self::Change(_) => "change",
+            Self::Remove => "remove",
+            Self::Revert => "revert",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Undo { .. } => "undo",
+        }
+    }
+
+    /// Whether the source of the feed would be requested in another way than before.
+    pub(crate) fn changes_requests(&self) -> bool {
+        match self {
+            Self::Add(_) => true,
+            Self::Change(keys) => REQUEST_KEYS.iter().any(|key| keys.contains_key(*key)),
+            _ => false,
+        }
+    }
+}
+
+/// What came of it, or would.
+#[derive(Debug)]
+pub(crate) struct EditOutcome {
+    /// Its number in the history; none where it was only tried.
+    pub(crate) number: Option<i64>,
+    /// What it means for what runs.
+    pub(crate) changed: ConfigChange,
+    /// What is then laid over the feed.
+    pub(crate) over: Option<FeedOverride>,
+    /// Whether the file has the feed.
+    pub(crate) in_file: bool,
+    /// The keys that then have another value than before, whichever of file and edits it comes from, and those that the history
+    /// lists of the edit.
+    pub(crate) differences: Vec<KeyDifference>,
+    /// The feed as it is then; none where it goes.
+    pub(crate) becomes: Option<Box<FeedConfig>>,
+}
+
+/// Why nothing was changed, as far as what runs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum EditError {
+    #[error("there is no such feed")]
+    UnknownFeed,
+    #[error("there is a feed of that id, or the file has one that was removed here: undo that")]
+    Exists,
+    #[error("feed {0} names it as its schedule")]
+    InUse(FeedId),
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    BadKeys(Vec<BadKey>),
+    #[error("there is no such edit of this feed")]
+    UnknownEdit,
+    #[error("{}", changed_since(.0))]
+    ChangedSince(UndoConflict),
+    #[error("too many feeds have overrides")]
+    TooMany,
+    #[error("it could not be recorded, and nothing was changed")]
+    NotRecorded,
+    #[error("the server is stopping")]
+    Stopping,
+    #[error("the server is stopping: edit {0} was recorded, and is in force after the next start")]
+    OnlyRecorded(i64),
+}
+
+fn changed_since(UndoConflict { part, by }: &UndoConflict) -> String {
+    match by {
+        Some(number) => format!("edit {number} changed `{part}` again: undo edit {number} first"),
+        None => format!("`{part}` was changed again after this edit"),
+    }
+}
+
+impl LiveSettings {
+    /// Changes what is laid over a feed, or only says what that would come to. What it answers has been recorded, and is in
+    /// force. Once begun it ends, also if nobody waits for it.
+    ///
+    /// # Errors
+    /// Why nothing was changed.
+    pub(crate) async fn edit_feed(
+        app: &App,
+        id: FeedId,
+        what: EditAction,
+        only_try: bool,
+    ) -> Result<EditOutcome, EditError> {
+        let app = app.clone();
+        let work = tokio::spawn(async move {
+            let this = app.settings();
+            let _only_one = this.changing.lock().await;
+            if app.shutdown().is_draining() {
+                return Err(EditError::Stopping);
+            }
+            let planned = this.plan_edit(&app, &id, &what).await?;
+            if only_try {
+                Ok(planned.into_dry_run())
+            } else {
+                this.apply_plan(&app, id, what, planned).await
+            }
+        });
+        work.await.map_err(|_| EditError::NotRecorded)?
+    }
+
+    /// What is laid over a feed, and whether the file has it.
+    pub(crate) fn find_override(&self, id: &FeedId) -> (Option<FeedOverride>, bool) {
+        let in_file = self.current_config().feeds.iter().any(|feed| feed.id == *id);
+        (self.overrides.load().get(id).cloned(), in_file)
+    }
+
+    /// Whether what is laid over feeds outlives the process.
+    pub(crate) fn persists_edits(&self) -> bool {
+        self.log.is_persistent()
+    }
+
+    /// The newest edits of a feed.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(crate) async fn feed_history(
+        app: &App,
+        id: FeedId,
+    ) -> Result<Vec<NumberedEdit>, EditError> {
+        let app = app.clone();
+        let read = move || app.settings().log.list_edits(&id, HISTORY_SHOWN);
+        let read = tokio::task::spawn_blocking(read).await;
+        read.ok().and_then(Result::ok).ok_or(EditError::NotRecorded)
+    }
+
+    /// The newest edits of all feeds that came before the one of this number, at most [`HISTORY_SHOWN`].
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(crate) async fn history_before(
+        app: &App,
+        before: i64,
+    ) -> Result<Vec<NumberedEdit>, EditError> {
+        let app = app.clone();
+        let read = move || app.settings().log.list_all_edits(before, HISTORY_SHOWN);
+        let read = tokio::task::spawn_blocking(read).await;
+        read.ok().and_then(Result::ok).ok_or(EditError::NotRecorded)
+    }
+
+    async fn plan_edit(
+        &self,
+        app: &App,
+        id: &FeedId,
+        what: &EditAction,
+    ) -> Result<EditPlan, EditError> {
+        let overrides = self.overrides.load_full();
+        let before = overrides.get(id).cloned();
+        let file = self.current_config();
+        let base = file.feeds.iter().find(|feed| feed.id == *id);
+        let known = app.ingest().find_feed(id.as_str());
+        let after = match what {
+            EditAction::Undo { number, overwrites } => {
+                self.without_edit(app, id, (*number, *overwrites), before.as_ref()).await?
+            }
+            _ => override_after(
+                what,
+                before.as_ref(),
+                base,
+                known.as_ref().map(|feed| feed.config()),
+            )?,
+        };
+        let mut next = Overrides::clone(&overrides);
+        match &after {
+            Some(over) => drop(next.insert(id.clone(), over.clone())),
+            None => drop(next.remove(id)),
+        }
+        if next.len() > OVERRIDES_MAX {
+            return Err(EditError::TooMany);
+        }
+        if let Some(over) = &after {
+            let present = apply_overrides(&file.feeds, &file.converters, &overrides);
+            let faults = find_faults(id, base, &file.converters, over, &present);
+            if !faults.is_empty() && !over.removed {
+                return Err(EditError::BadKeys(faults));
+            }
+        }
+        let feeds = apply_overrides(&file.feeds, &file.converters, &next);
+        check_schedules(&feeds, id).map_err(|fault| {
+            let by = feeds.iter().find(|feed| feed.static_feed.as_ref() == Some(id));
+            match by.filter(|_| feeds.iter().all(|feed| feed.id != *id)) {
+                Some(by) => EditError::InUse(by.id.clone()),
+                None => EditError::BadKeys(vec![fault]),
+            }
+        })?;
+        let changed = app.ingest().preview_change(feeds.clone());
+        let becomes = feeds.iter().find(|feed| feed.id == *id);
+        let mut all = diff_feeds(known.as_ref().map(|feed| feed.config()), becomes);
+        if becomes.is_some() {
+            add_recorded(&mut all, before.as_ref(), after.as_ref());
+        }
+        let in_file = base.is_some();
+        let becomes = becomes.cloned().map(Box::new);
+        Ok(EditPlan { before, after, next, feeds, changed, in_file, differences: all, becomes })
+    }
+
+    /// Every fault that these keys would have in a new feed, or laid over the feed of this id. Changes nothing.
+    pub(crate) fn find_key_faults(app: &App, id: Option<&FeedId>, keys: &Keys) -> Vec<BadKey> {
+        let this = app.settings();
+        let file = this.current_config();
+        let overrides = this.overrides.load();
+        let feeds = apply_overrides(&file.feeds, &file.converters, &overrides);
+        let known = id.and_then(|id| feeds.iter().find(|feed| feed.id == *id));
+        let Some((id, known)) = id.zip(known) else {
+            let mut faults: Vec<BadKey> = find_missing_url(keys).into_iter().collect();
+            let over = FeedOverride { added: true, keys: keys.clone(), ..FeedOverride::default() };
+            let id = unused_feed_id(&feeds);
+            faults.extend(find_faults(&id, None, &file.converters, &over, &feeds));
+            return faults;
+        };
+        let before = overrides.get(id);
+        let base = file.feeds.iter().find(|feed| feed.id == *id);
+        match override_after(&EditAction::Change(keys.clone()), before, base, Some(known)) {
+            Ok(Some(over)) => find_faults(id, base, &file.converters, &over, &feeds),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The override of the feed without an edit.
+    async fn without_edit(
+        &self,
+        app: &App,
+        id: &FeedId,
+        (number, overwrites): (i64, bool),
+        now: Option<&FeedOverride>,
+    ) -> Result<Option<FeedOverride>, EditError> {
+        let (app, id) = (app.clone(), id.clone());
+        let read = move || {
+            let log = &app.settings().log;
+            log.find_edit(&id, number)
+                .and_then(|found| Ok((found, log.list_edits(&id, HISTORY_SHOWN)?)))
+        };
+        let found = tokio::task::spawn_blocking(read).await;
+        let (found, edits) = found.ok().and_then(Result::ok).ok_or(EditError::NotRecorded)?;
+        let edit = found.ok_or(EditError::UnknownEdit)?;
+        if overwrites {
+            return Ok(restore_before(&edit, now));
+        }
+        undo_edit(&edit, now, &edits).map_err(EditError::ChangedSince)
+    }
+
+    /// The feed that an edit is of.
+    ///
+    /// # Errors
+    /// If there is no such edit, or it cannot be read.
+    pub(crate) async fn find_edited_feed(app: &App, number: i64) -> Result<FeedId, EditError> {
+        let newest = Self::history_before(app, number.saturating_add(1)).await?;
+        let found = newest.into_iter().next().filter(|(n, _)| *n == number);
+        found.map(|(_, edit)| edit.feed).ok_or(EditError::UnknownEdit)
+    }
+
+    async fn apply_plan(
+        &self,
+        app: &App,
+        id: FeedId,
+        what: EditAction,
+        mut plan: EditPlan,
+    ) -> Result<EditOutcome, EditError> {
+        let text =
+            |over: &Option<FeedOverride>| over.as_ref().map(|over| Secret::new(over.to_text()));
+        let edit = OverrideEdit {
+            feed: id.clone(),
+            at: app.now(),
+            who: "admin".to_owned(),
+            what: what.action_name().to_owned(),
+            before: text(&plan.before),
+            after: text(&plan.after),
+            undoes: if let EditAction::Undo { number, .. } = what { Some(number) } else { None },
+        };
+        let recording = app.clone();
+        let record = move || recording.settings().log.record_edit(edit);
+        let number = match tokio::task::spawn_blocking(record).await {
+            Ok(Ok(number)) => number,
+            Ok(Err(error)) => {
+                tracing::error!(feed = %id, %error, "an edit could not be recorded, and is not done");
+                return Err(EditError::NotRecorded);
+            }
+            Err(_) => return Err(EditError::NotRecorded),
+        };
+        self.overrides.store(Arc::new(std::mem::take(&mut plan.next)));
+        tracing::info!(feed = %id, what = what.action_name(), number, "an admin changed a feed");
+        let feeds = std::mem::take(&mut plan.feeds);
+        let changed = app.ingest().apply_change(feeds).await;
+        let changed = changed.map_err(|PollingStopped| match self.persists_edits() {
+            true => EditError::OnlyRecorded(number),
+            false => EditError::Stopping,
+        })?;
+        let EditPlan { after, in_file, differences, becomes, .. } = plan;
+        Ok(EditOutcome {
+            number: Some(number),
+            changed,
+            over: after,
+            in_file,
+            differences,
+            becomes,
+        })
+    }
+}
+
+/// An edit that can be carried out.
+struct EditPlan {
+    before: Option<FeedOverride>,
+    after: Option<FeedOverride>,
+    next: Overrides,
+    feeds: Vec<FeedConfig>,
+    changed: ConfigChange,
+    in_file: bool,
+    differences: Vec<KeyDifference>,
+    becomes: Option<Box<FeedConfig>>,
+}
+
+impl EditPlan {
+    fn into_dry_run(self) -> EditOutcome {
+        let Self { changed, after, in_file, differences, becomes, .. } = self;
+        EditOutcome { number: None, changed, over: after, in_file, differences, becomes }
+    }
+}
+
+/// Adds what the history lists of an edit and what changes no value in force, such as a key that is set to its default.
+fn add_recorded(
+    all: &mut Vec<KeyDifference>,
+    before: Option<&FeedOverride>,
+    after: Option<&FeedOverride>,
+) {
+    let keys = |over: Option<&FeedOverride>| over.map(|over| over.keys.clone()).unwrap_or_default();
+    let recorded = diff_keys(&keys(before), &keys(after));
+    let is_new = |found: &KeyDifference| all.iter().all(|known| known.key != found.key);
+    let new: Vec<KeyDifference> = recorded.into_iter().filter(is_new).collect();
+    all.extend(new);
+    all.sort_by(|a, b| a.key.cmp(&b.key));
+}
+
+/// A new feed needs an address.
+fn find_missing_url(keys: &Keys) -> Option<BadKey> {
+    let fault = || BadKey { key: "url".to_owned(), reason: NOT_WEB.to_owned() };
+    (!keys.contains_key("url")).then(fault)
+}
+
+/// The id under which a new feed is checked whose own id is missing or taken.
+fn unused_feed_id(feeds: &[FeedConfig]) -> FeedId {
+    let free = (0..=feeds.len()).map(|n| format!("new-feed-{n}"));
+    let mut free = free.filter(|id| feeds.iter().all(|feed| feed.id.as_str() != id));
+    let id = free.next().unwrap_or_default();
+    FeedId::new(&id).expect("letters, digits and dashes are an id")
+}
+
+/// What is then laid over a feed: `base` is how the file has it, `known` how it is now.
+fn override_after(
+    what: &EditAction,
+    before: Option<&FeedOverride>,
+    base: Option<&FeedConfig>,
+    known: Option<&FeedConfig>,
+) -> Result<Option<FeedOverride>, EditError> {
+    let mut over = before.cloned().unwrap_or_default();
+    match (what, known) {
+        (EditAction::Add(_), Some(_)) => return Err(EditError::Exists),
+        (EditAction::Add(keys), None) if base.is_none() => {
+            if let Some(fault) = find_missing_url(keys) {
+                return Err(EditError::BadKeys(vec![fault]));
+            }
+            return Ok(Some(FeedOverride {
+                added: true,
+                keys: keys.clone(),
+                ..FeedOverride::default()
+            }));
+        }
+        // The file has it, and it was removed here: that is to be undone.
+        (EditAction::Add(_), None) => return Err(EditError::Exists),
+        (EditAction::Revert, _) if before.is_some() => return Ok(None),
+        (_, None) => return Err(EditError::UnknownFeed),
+        (EditAction::Revert, Some(_)) => {}
+        (EditAction::Change(keys), Some(known)) => {
+            let mut keys = keys.clone();
+            restore_secrets(&mut keys, known);
+            for (key, value) in keys {
+                match value.is_null() {
+                    true => drop(over.keys.remove(&key)),
+                    false => drop(over.keys.insert(key, value)),
+                }
+            }
+        }
+        (EditAction::Remove, Some(_)) if base.is_some() => over.removed = true,
+        (EditAction::Remove, Some(_)) => return Ok(None),
+        (EditAction::Pause, Some(_)) => over.paused = true,
+        (EditAction::Resume, Some(_)) => over.paused = false,
+        (EditAction::Undo { .. }, Some(_)) => {}
+    }
+    Ok(over.non_empty())
+}

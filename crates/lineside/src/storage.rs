@@ -1,0 +1,123 @@
+//! Where polls and states of feeds are remembered: in the data folder if there is one, else in memory.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use lineside_ingest::{MemoryArchive, MemorySnapshotStore, PollArchive, SnapshotStore};
+use lineside_store::{RetentionPolicy, Store, StoreError};
+use lineside_sync::Clock;
+
+use crate::config::Config;
+
+/// The file, in the data folder.
+const FILE: &str = "lineside.db";
+
+/// What remembers.
+#[derive(Debug)]
+pub(crate) struct ServerStorage {
+    /// For those who tell it and ask it.
+    pub(crate) archive: Arc<dyn PollArchive>,
+    /// For feeds' last good bytes.
+    pub(crate) snapshots: Arc<dyn SnapshotStore>,
+    /// The same, if it is on the disk.
+    pub(crate) store: Option<Arc<Store>>,
+}
+
+impl ServerStorage {
+    /// Opens the file, or does without: what is served matters more than what is remembered.
+    ///
+    /// # Errors
+    /// If a newer version of the program wrote the file. Whoever went back to an older one stands beside it, and would
+    /// look for it in vain later.
+    pub(crate) async fn open_or_in_memory(
+        config: &Config,
+        clock: &Arc<dyn Clock>,
+    ) -> anyhow::Result<Self> {
+        let Some(folder) = config.server.data_dir.clone() else {
+            return Ok(Self::in_memory(clock));
+        };
+        let keep = RetentionPolicy {
+            availability: config.keep.availability,
+            versions: config.keep.versions,
+            versions_age: config.keep.versions_age,
+            reports: config.keep.reports,
+        };
+        let own_clock = Arc::clone(clock);
+        let open = move || open_store_file(&folder, own_clock, keep);
+        match tokio::task::spawn_blocking(open).await.context("the start broke off")? {
+            Ok(store) => {
+                let store = Arc::new(store);
+                let archive = Arc::<Store>::clone(&store);
+                let snapshots = Arc::<Store>::clone(&store);
+                Ok(Self { archive, snapshots, store: Some(store) })
+            }
+            Err(error @ StoreError::Newer { .. }) => Err(error.into()),
+            Err(error) => {
+                tracing::error!(
+                    "{error}. Until the next start the history of polls is in memory only, and last good bytes are not stored; feeds are polled and served as in the configuration file: the overrides of admins do not apply, so removed feeds are public, and paused sources are polled"
+                );
+                Ok(Self::in_memory(clock))
+            }
+        }
+    }
+
+    fn in_memory(clock: &Arc<dyn Clock>) -> Self {
+        Self {
+            archive: Arc::new(MemoryArchive::new(Arc::clone(clock))),
+            snapshots: Arc::new(MemorySnapshotStore::default()),
+            store: None,
+        }
+    }
+}
+
+fn open_store_file(
+    folder: &Path,
+    clock: Arc<dyn Clock>,
+    keep: RetentionPolicy,
+) -> Result<Store, StoreError> {
+    Store::open(&folder.join(FILE), clock, keep)
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_sync::RealClock;
+
+    use super::*;
+
+    fn config(folder: Option<&Path>) -> Config {
+        let mut config = Config::default();
+        config.server.data_dir = folder.map(Path::to_owned);
+        config
+    }
+
+    fn clock() -> Arc<dyn Clock> {
+        Arc::new(RealClock::new())
+    }
+
+    #[tokio::test]
+    async fn without_a_folder_it_is_in_memory_and_with_one_in_a_file() {
+        assert!(
+            ServerStorage::open_or_in_memory(&config(None), &clock())
+                .await
+                .unwrap()
+                .store
+                .is_none()
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let ledger =
+            ServerStorage::open_or_in_memory(&config(Some(folder.path())), &clock()).await.unwrap();
+        assert_eq!(ledger.store.unwrap().database_path(), folder.path().join(FILE));
+    }
+
+    #[tokio::test]
+    async fn a_damaged_file_stops_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(FILE);
+        std::fs::write(&file, "no database at all, and long enough to tell. ".repeat(99)).unwrap();
+        let ledger =
+            ServerStorage::open_or_in_memory(&config(Some(folder.path())), &clock()).await.unwrap();
+        assert!(ledger.store.is_none());
+        assert!(file.exists());
+    }
+}

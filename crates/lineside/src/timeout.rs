@@ -1,0 +1,80 @@
+//! Waiting in real time, for the rooms that talk to sockets: a peer's patience and ours are not
+//! simulated. Everything that follows the data's time is handed a `lineside_sync::Clock` instead.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use http::HeaderValue;
+use lineside_validate::CancelToken;
+
+/// What `work` came to, or none if it took longer than `limit`.
+///
+/// Cancel safety: `work` is dropped when the limit passes.
+#[expect(clippy::disallowed_methods, reason = "a socket's deadline is real time")]
+pub(crate) async fn run_within<F: Future>(limit: Duration, work: F) -> Option<F::Output> {
+    tokio::time::timeout(limit, work).await.ok()
+}
+
+/// Waits.
+#[expect(clippy::disallowed_methods, reason = "a socket's pause is real time")]
+pub(crate) async fn sleep_for(length: Duration) {
+    tokio::time::sleep(length).await;
+}
+
+/// The time now as HTTP writes it.
+#[expect(clippy::disallowed_methods, reason = "the date of a reply is of real time")]
+pub(crate) fn current_http_date() -> HeaderValue {
+    let now = httpdate::fmt_http_date(SystemTime::now());
+    HeaderValue::try_from(now).expect("a date is a header value")
+}
+
+/// What `work` comes to, which is stopped if it takes longer than `limit`. Waits for it.
+pub(crate) fn cancel_after<T>(limit: Duration, stop: &CancelToken, work: impl FnOnce() -> T) -> T {
+    let (ending, ended) = mpsc::sync_channel::<()>(1);
+    thread::scope(|scope| {
+        let wait = move || {
+            if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                stop.cancel();
+            }
+        };
+        // Where there is no thread to look at the time it takes as long as it takes.
+        drop(thread::Builder::new().name("patience".to_owned()).spawn_scoped(scope, wait));
+        let done = work();
+        drop(ending);
+        done
+    })
+}
+
+/// How long something takes in real time, from here on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    #[expect(clippy::disallowed_methods, reason = "what a client waits is real time")]
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_too_long_is_stopped_and_what_does_not_is_not() {
+        let stop = CancelToken::default();
+        assert_eq!(cancel_after(Duration::from_secs(600), &stop, || 7), 7);
+        assert!(!stop.is_cancelled());
+        let until_stopped = || {
+            while !stop.is_cancelled() {
+                thread::yield_now();
+            }
+        };
+        cancel_after(Duration::from_millis(1), &stop, until_stopped);
+    }
+}

@@ -1,0 +1,375 @@
+//! Why ids of a real-time feed do not match its timetable: the likely causes, from the counts and the example ids.
+
+use jiff::civil::Date;
+use lineside_formats::gtfs::Timetable;
+use lineside_ingest::{FeedMatches, MatchCount, MatchReason, ReasonCount};
+
+/// The share of its ids that a kind needs to count as matched.
+const MATCHES_FROM: f64 = 0.5;
+/// Below this share of unmatched trips nothing is wrong with the ids in general.
+const TRIPS_MISSING_FROM: f64 = 0.05;
+/// Characters that end a prefix of an id.
+const SEPARATORS: [char; 6] = [':', '_', '-', '.', '/', '|'];
+
+/// What an id names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MismatchIdKind {
+    Trip,
+    Route,
+    Stop,
+}
+
+impl MismatchIdKind {
+    /// Its name in the API.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Trip => "trip",
+            Self::Route => "route",
+            Self::Stop => "stop",
+        }
+    }
+}
+
+/// One likely cause of ids that do not match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum MismatchCause {
+    /// The feed's ids begin with this, the timetable's do not: without it the example ids are in the timetable.
+    ExtraPrefix { kind: MismatchIdKind, prefix: String },
+    /// The timetable's ids begin with this, the feed's do not: with it the example ids are in the timetable.
+    MissingPrefix { kind: MismatchIdKind, prefix: String },
+    /// The timetable has the last or the last but one part between the colons of the feed's ids, as NeTEx writes them.
+    NetexIds { kind: MismatchIdKind },
+    /// The last day of service has passed.
+    TimetableEnded { last: Date },
+    /// The feed names days outside the timetable's service.
+    DatesOutsideService { first: Date, last: Date },
+    /// The feed's trips are known and do not run on the day that it names.
+    OtherDay,
+    /// Trip ids look like those of the timetable, and are not in it.
+    OtherVersion,
+    /// Lines or stops match, and trips have ids of another form.
+    OwnTripIds,
+    /// Trip updates name no trip.
+    NoTripIds,
+    /// Neither trips nor lines nor stops match.
+    OtherNetwork,
+}
+
+impl MismatchCause {
+    /// Its code in the API.
+    pub(crate) fn as_str(&self) -> &'static str {
+        match self {
+            Self::ExtraPrefix { .. } => "extra_prefix",
+            Self::MissingPrefix { .. } => "missing_prefix",
+            Self::NetexIds { .. } => "netex_ids",
+            Self::TimetableEnded { .. } => "timetable_ended",
+            Self::DatesOutsideService { .. } => "dates_outside_service",
+            Self::OtherDay => "other_day",
+            Self::OtherVersion => "other_version",
+            Self::OwnTripIds => "own_trip_ids",
+            Self::NoTripIds => "no_trip_ids",
+            Self::OtherNetwork => "other_network",
+        }
+    }
+}
+
+/// The likely causes, the most certain first; none where (nearly) everything matches. `today` is the day of the network.
+pub(crate) fn find_likely_causes(
+    matches: &FeedMatches,
+    timetable: &Timetable,
+    today: Date,
+) -> Vec<MismatchCause> {
+    let trips = TripCounts::from_matches(matches);
+    let mut causes = find_prefix_causes(matches, timetable);
+    let has_id_cause = !causes.is_empty();
+    causes.extend(find_trip_causes(
+        matches,
+        &trips,
+        timetable.service_range(),
+        today,
+        has_id_cause,
+    ));
+    causes
+}
+
+/// Why trips do not match: their days, and their ids unless a prefix explains those (`has_id_cause`). `service` is the first and
+/// the last day of the timetable.
+fn find_trip_causes(
+    matches: &FeedMatches,
+    trips: &TripCounts<'_>,
+    service: Option<(Date, Date)>,
+    today: Date,
+    has_id_cause: bool,
+) -> Vec<MismatchCause> {
+    let mut causes = Vec::new();
+    if let Some((_, last)) = service.filter(|(_, last)| *last < today)
+        && trips.unmatched > 0
+    {
+        causes.push(MismatchCause::TimetableEnded { last });
+    }
+    if trips.is_significant_share(trips.not_running) {
+        let outside =
+            service.filter(|range| trips.dates.iter().any(|day| is_outside_service(*day, *range)));
+        causes.push(match outside {
+            Some((first, last)) => MismatchCause::DatesOutsideService { first, last },
+            None => MismatchCause::OtherDay,
+        });
+    }
+    if trips.is_significant_share(trips.no_trip) {
+        causes.push(MismatchCause::NoTripIds);
+    }
+    if trips.is_significant_share(trips.unknown) && !has_id_cause {
+        causes.extend(find_unknown_trips_cause(matches, trips));
+    }
+    causes
+}
+
+/// Why trips are unknown that no prefix explains.
+fn find_unknown_trips_cause(
+    matches: &FeedMatches,
+    trips: &TripCounts<'_>,
+) -> Option<MismatchCause> {
+    let matches_well =
+        |counts: &MatchCount| counts.matched_share().is_some_and(|rate| rate >= MATCHES_FROM);
+    let others = [&matches.routes, &matches.stops];
+    if others.into_iter().any(matches_well) || trips.matched > 0 {
+        let is_alike = has_known_form(&trips.samples, &trips.known);
+        return Some(if is_alike {
+            MismatchCause::OtherVersion
+        } else {
+            MismatchCause::OwnTripIds
+        });
+    }
+    let is_nothing_known = others.iter().all(|counts| counts.matched == 0);
+    let has_others = others.iter().any(|counts| counts.total_count() > 0);
+    (is_nothing_known && has_others).then_some(MismatchCause::OtherNetwork)
+}
+
+/// What became of the trips that trip updates and vehicles name.
+#[derive(Debug, Default)]
+struct TripCounts<'a> {
+    matched: u64,
+    unmatched: u64,
+    unknown: u64,
+    not_running: u64,
+    no_trip: u64,
+    /// Ids of unknown trips, and ids of the timetable.
+    samples: Vec<&'a str>,
+    known: Vec<&'a str>,
+    /// Days that trips are named for and do not run on.
+    dates: Vec<Date>,
+}
+
+impl<'a> TripCounts<'a> {
+    fn from_matches(matches: &'a FeedMatches) -> Self {
+        let mut made = Self::default();
+        for counts in [&matches.trip_updates, &matches.vehicles] {
+            made.matched += counts.matched;
+            made.unmatched += counts.unmatched_count();
+            for (reason, found) in counts.reasons() {
+                match reason {
+                    MatchReason::UnknownTrip => {
+                        made.unknown += found.count;
+                        made.samples.extend(found.sample_ids());
+                        made.known.extend(found.known_ids());
+                    }
+                    MatchReason::NotRunning => {
+                        made.not_running += found.count;
+                        made.dates.extend(found.sample_ids().filter_map(parse_sample_date));
+                    }
+                    MatchReason::NoTrip => made.no_trip += found.count,
+                    _ => {}
+                }
+            }
+        }
+        made
+    }
+
+    /// Whether this is a share of all trips that needs an explanation.
+    fn is_significant_share(&self, count: u64) -> bool {
+        let all = self.matched + self.unmatched;
+        count > 0 && count as f64 >= all as f64 * TRIPS_MISSING_FROM
+    }
+}
+
+/// The day of `<trip id>:<YYYYMMDD>`.
+fn parse_sample_date(sample: &str) -> Option<Date> {
+    Date::strptime("%Y%m%d", sample.rsplit(':').next()?).ok()
+}
+
+fn is_outside_service(day: Date, (first, last): (Date, Date)) -> bool {
+    day < first || day > last
+}
+
+/// Prefixes that make example ids known, per kind of id.
+fn find_prefix_causes(matches: &FeedMatches, timetable: &Timetable) -> Vec<MismatchCause> {
+    let kinds: [(MismatchIdKind, MatchReason, Vec<&MatchCount>); 3] = [
+        (
+            MismatchIdKind::Trip,
+            MatchReason::UnknownTrip,
+            vec![&matches.trip_updates, &matches.vehicles],
+        ),
+        (
+            MismatchIdKind::Route,
+            MatchReason::UnknownRoute,
+            vec![&matches.routes, &matches.vehicles],
+        ),
+        (MismatchIdKind::Stop, MatchReason::UnknownStop, vec![&matches.stops]),
+    ];
+    kinds
+        .into_iter()
+        .filter_map(|(kind, reason, counts)| {
+            let found = counts.iter().flat_map(|counts| counts.reasons());
+            let found = found.filter(|(it, _)| *it == reason).map(|(_, found)| found).next()?;
+            find_prefix_cause(kind, found, timetable)
+        })
+        .collect()
+}
+
+fn find_prefix_cause(
+    kind: MismatchIdKind,
+    found: &ReasonCount,
+    timetable: &Timetable,
+) -> Option<MismatchCause> {
+    let samples: Vec<&str> = found.sample_ids().collect();
+    let known: Vec<&str> = found.known_ids().collect();
+    let is_known = |id: &str| match kind {
+        MismatchIdKind::Trip => timetable.find_trip(id).is_some(),
+        MismatchIdKind::Route => timetable.find_route(id).is_some(),
+        MismatchIdKind::Stop => timetable.find_stop(id).is_some(),
+    };
+    // More than half: among the examples there may be ids that are unknown for other reasons.
+    let most = |is_so: &dyn Fn(&str) -> bool| {
+        2 * samples.iter().filter(|sample| is_so(sample)).count() > samples.len()
+    };
+    let prefix = common_prefix(&samples);
+    if !prefix.is_empty() && most(&|id| id.strip_prefix(prefix).is_some_and(is_known)) {
+        return Some(MismatchCause::ExtraPrefix { kind, prefix: prefix.to_owned() });
+    }
+    let prefix = common_prefix(&known);
+    if !prefix.is_empty() && most(&|id| is_known(&format!("{prefix}{id}"))) {
+        return Some(MismatchCause::MissingPrefix { kind, prefix: prefix.to_owned() });
+    }
+    let of_netex = |id: &str| id.rsplit(':').take(2).any(is_known) && id.contains(':');
+    most(&of_netex).then_some(MismatchCause::NetexIds { kind })
+}
+
+/// What all ids begin with, up to and with a separator; empty where that is nothing.
+fn common_prefix<'a>(ids: &[&'a str]) -> &'a str {
+    let Some(first) = ids.first() else { return "" };
+    let shared = ids.iter().skip(1).fold(*first, |shared, id| {
+        let end = shared.char_indices().zip(id.chars()).find(|((_, a), b)| a != b);
+        let end = end.map_or(shared.len().min(id.len()), |((at, _), _)| at);
+        shared.get(..end).unwrap_or_default()
+    });
+    let end = shared.rfind(SEPARATORS).map_or(0, |at| at + 1);
+    shared.get(..end).unwrap_or_default()
+}
+
+/// Whether most ids have the form of one that is known: the same runs of digits, letters and signs, of the same length.
+fn has_known_form(ids: &[&str], known: &[&str]) -> bool {
+    let known: Vec<Vec<(char, usize)>> = known.iter().map(|id| character_runs(id)).collect();
+    let alike = ids.iter().filter(|id| known.contains(&character_runs(id))).count();
+    !ids.is_empty() && 2 * alike > ids.len()
+}
+
+/// The runs of an id: `0` for digits, `a` for letters, a sign for itself, each with its length.
+fn character_runs(id: &str) -> Vec<(char, usize)> {
+    let mut runs: Vec<(char, usize)> = Vec::new();
+    for c in id.chars() {
+        let class = match c {
+            _ if c.is_numeric() => '0',
+            _ if c.is_alphabetic() => 'a',
+            _ => c,
+        };
+        match runs.last_mut() {
+            Some((last, length)) if *last == class => *length += 1,
+            _ => runs.push((class, 1)),
+        }
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_common_prefix_ends_at_a_separator() {
+        assert_eq!(common_prefix(&["net:a0", "net:a1"]), "net:");
+        assert_eq!(common_prefix(&["RUT:Line:1", "RUT:Line:2"]), "RUT:Line:");
+        assert_eq!(common_prefix(&["abc1", "abc2"]), "");
+        assert_eq!(common_prefix(&["é:1", "è:1"]), "");
+        assert_eq!(common_prefix(&[]), "");
+    }
+
+    #[test]
+    fn ids_of_another_version_have_the_same_form() {
+        assert!(has_known_form(&["101777", "101778"], &["101691"]));
+        assert!(!has_known_form(&["038100_H..N", "038200_H..N"], &["101691"]));
+        assert!(!has_known_form(&[], &["1"]));
+    }
+
+    const TODAY: Date = Date::constant(2026, 6, 15);
+
+    /// The causes of four unknown trips with these ids, where the timetable has such ids, and `n_lines` of two lines match.
+    fn causes_of_unknown(
+        ids: &[&'static str],
+        known: &[&'static str],
+        n_lines: u64,
+    ) -> Vec<String> {
+        let mut matches = FeedMatches::default();
+        matches.routes.matched = n_lines;
+        let trips = TripCounts {
+            unmatched: 4,
+            unknown: 4,
+            samples: ids.to_vec(),
+            known: known.to_vec(),
+            ..TripCounts::default()
+        };
+        let service = Some((Date::constant(2026, 1, 1), Date::constant(2026, 12, 31)));
+        let causes = find_trip_causes(&matches, &trips, service, TODAY, false);
+        causes.iter().map(|cause| cause.as_str().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_producer_with_trip_ids_of_its_own_is_told_from_another_version() {
+        // New York's subway names trips by origin time, line and direction, its schedule by depot and service day.
+        let own = ["038100_H..N", "039150_H..S", "A20260615WKD_012"];
+        let scheduled = ["AFA25GEN-H093-Weekday-00_038100_H..N55R"];
+        assert_eq!(causes_of_unknown(&own, &scheduled, 2), ["own_trip_ids"]);
+        assert_eq!(causes_of_unknown(&["101777", "101778"], &["101691"], 2), ["other_version"]);
+        assert!(causes_of_unknown(&own, &scheduled, 0).is_empty(), "nothing else was compared");
+    }
+
+    #[test]
+    fn days_explain_trips_that_do_not_run() {
+        let last = Date::constant(2026, 6, 14);
+        let service = Some((Date::constant(2026, 1, 1), last));
+        let not_running = |day| TripCounts {
+            matched: 10,
+            unmatched: 5,
+            not_running: 5,
+            dates: vec![day],
+            ..TripCounts::default()
+        };
+        let causes = |day, today| {
+            find_trip_causes(&FeedMatches::default(), &not_running(day), service, today, false)
+        };
+        let ended = causes(TODAY, TODAY);
+        assert_eq!(ended[0], MismatchCause::TimetableEnded { last });
+        assert_eq!(causes(last, last), [MismatchCause::OtherDay]);
+        let all_known = TripCounts { matched: 10, ..TripCounts::default() };
+        assert_eq!(
+            find_trip_causes(&FeedMatches::default(), &all_known, service, TODAY, false),
+            [],
+            "an ended timetable that still matches explains nothing"
+        );
+    }
+
+    #[test]
+    fn a_day_follows_the_last_colon() {
+        assert_eq!(parse_sample_date("a:b:20260307"), Date::new(2026, 3, 7).ok());
+        assert_eq!(parse_sample_date("a"), None);
+    }
+}

@@ -1,0 +1,195 @@
+//! What `lineside check` has written about a visitor's file, made into the one report that is kept.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use bytes::Bytes;
+use lineside_validate::rules::gtfs::IncompleteFile;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::check::{RawRow, UNREAD_FILE};
+use crate::reports::RuleFault;
+
+/// The largest report: 180 kinds of 100 findings of some hundred bytes stay below it.
+pub(super) const BYTES_MAX: u64 = 16 << 20;
+/// The largest list of our own faults, or of files that could not be read.
+const FAULTS_BYTES_MAX: u64 = 1 << 20;
+/// The largest list of places: 180 kinds of 100 places with names of some hundred bytes stay below it.
+const PLACES_BYTES_MAX: u64 = 4 << 20;
+/// Where the summary says into which folder it was written: that is none of the visitor's.
+const FOLDER: &str = "outputDirectory";
+
+/// `report.json`, of which the notices stay as they are.
+#[derive(Serialize, Deserialize)]
+struct JoinedReport<'a> {
+    summary: Map<String, Value>,
+    #[serde(borrow)]
+    notices: &'a RawValue,
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    lineside: Option<JoinedReportExtras<'a>>,
+}
+
+/// What the reference has no word for, as in the API's reports.
+#[derive(Serialize)]
+struct JoinedReportExtras<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    faults: Vec<RuleFault>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outline: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    places: BTreeMap<String, &'a RawValue>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unread: Vec<IncompleteFile>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rows: Vec<RawRow>,
+}
+
+/// `places.json`.
+#[derive(Deserialize)]
+struct PlacesFile<'a> {
+    #[serde(borrow)]
+    outline: &'a RawValue,
+    #[serde(borrow)]
+    places: BTreeMap<String, &'a RawValue>,
+    #[serde(default)]
+    rows: Vec<RawRow>,
+}
+
+/// `system_errors.json`.
+#[derive(Deserialize)]
+struct SystemErrorsFile {
+    notices: Vec<SystemNotice>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SystemNotice {
+    sample_notices: Vec<SystemErrorSample>,
+}
+
+#[derive(Deserialize)]
+struct SystemErrorSample {
+    validator: String,
+    message: String,
+}
+
+/// The report in this folder, with our own faults and the places of findings in it if there are any.
+///
+/// # Errors
+/// If there is none, or it is not whole.
+pub(super) fn read_joined_report(folder: &Path) -> io::Result<Bytes> {
+    let report = read_bounded_file(&folder.join("report.json"), BYTES_MAX)?;
+    let unread = read_bounded_file(&folder.join(UNREAD_FILE), FAULTS_BYTES_MAX)?;
+    // The last that is written: where it is whole, all is.
+    let errors = read_bounded_file(&folder.join("system_errors.json"), FAULTS_BYTES_MAX)?;
+    let places = read_bounded_file(&folder.join("places.json"), PLACES_BYTES_MAX)?;
+    Ok(join_report(&report, &errors, &unread, &places)?.into())
+}
+
+fn read_bounded_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
+    }
+    Ok(bytes)
+}
+
+fn join_report(
+    report: &[u8],
+    errors: &[u8],
+    unread: &[u8],
+    places: &[u8],
+) -> serde_json::Result<Vec<u8>> {
+    let mut report: JoinedReport<'_> = serde_json::from_slice(report)?;
+    let errors: SystemErrorsFile = serde_json::from_slice(errors)?;
+    report.summary.remove(FOLDER);
+    let faults = errors.notices.into_iter().flat_map(|notice| notice.sample_notices);
+    let faults: Vec<RuleFault> =
+        faults.map(|error| RuleFault { rule: error.validator, message: error.message }).collect();
+    let unread: Vec<IncompleteFile> = serde_json::from_slice(unread)?;
+    let PlacesFile { outline, places, rows } = serde_json::from_slice(places)?;
+    let has_some =
+        !faults.is_empty() || !unread.is_empty() || !places.is_empty() || !rows.is_empty();
+    let outline = (!places.is_empty()).then_some(outline);
+    report.lineside =
+        has_some.then_some(JoinedReportExtras { faults, outline, places, unread, rows });
+    serde_json::to_vec(&report)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+
+    const REPORT: &str = r#"{"summary": {"gtfsInput": "a.zip", "outputDirectory": "/tmp/x/found"},
+        "notices": [{"code": "unknown_file", "totalNotices": 1}]}"#;
+    const NOWHERE: &str = r#"{"outline": [[59.5, 10.5]], "places": {}}"#;
+    const NONE: &str = r#"{"notices": []}"#;
+
+    fn folder(report: &str, errors: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("places.json"), NOWHERE).unwrap();
+        fs::write(folder.path().join("report.json"), report).unwrap();
+        fs::write(folder.path().join("system_errors.json"), errors).unwrap();
+        fs::write(folder.path().join("unread.json"), "[]").unwrap();
+        folder
+    }
+
+    #[test]
+    fn our_own_faults_stand_in_the_report_and_our_folders_do_not() {
+        let read = |errors: &str| -> Value {
+            serde_json::from_slice(&read_joined_report(folder(REPORT, errors).path()).unwrap())
+                .unwrap()
+        };
+        let notices = json!([{"code": "unknown_file", "totalNotices": 1}]);
+        let plain = json!({"summary": {"gtfsInput": "a.zip"}, "notices": notices});
+        assert_eq!(read(NONE), plain);
+        let errors = r#"{"notices": [{"code": "runtime_exception_in_validator_error", "severity": "ERROR", "totalNotices": 1,
+            "sampleNotices": [{"validator": "netex", "message": "it broke"}]}]}"#;
+        let found = read(errors);
+        let faults = json!({"faults": [{"rule": "netex", "message": "it broke"}]});
+        assert_eq!((&found["lineside"], &found["notices"]), (&faults, &notices));
+    }
+
+    #[test]
+    fn the_places_of_findings_stand_in_the_report() {
+        let folder = folder(REPORT, NONE);
+        let places = r#"{"outline": [[59.5, 10.5]], "places": {"unknown_file": [{"at": [59.5, 10.5], "label": "stop a"}]}}"#;
+        fs::write(folder.path().join("places.json"), places).unwrap();
+        let found: Value =
+            serde_json::from_slice(&read_joined_report(folder.path()).unwrap()).unwrap();
+        assert_eq!(found["lineside"], serde_json::from_str::<Value>(places).unwrap());
+    }
+
+    #[test]
+    fn what_no_rule_saw_stands_in_the_report() {
+        let folder = folder(REPORT, NONE);
+        let unread = json!([{"filename": "agency.txt", "lack": "rows", "rows": 1, "rules": 12}]);
+        fs::write(folder.path().join("unread.json"), unread.to_string()).unwrap();
+        let found: Value =
+            serde_json::from_slice(&read_joined_report(folder.path()).unwrap()).unwrap();
+        assert_eq!(found["lineside"]["unread"], unread);
+    }
+
+    #[test]
+    fn what_is_not_whole_is_no_report() {
+        let halves = [(&REPORT[..40], NONE), (REPORT, ""), (REPORT, r#"{"notices": ["#)];
+        for (report, errors) in halves {
+            assert!(
+                read_joined_report(folder(report, errors).path()).is_err(),
+                "{report} {errors}"
+            );
+        }
+        let large = format!("{NONE}{}", " ".repeat(FAULTS_BYTES_MAX as usize));
+        assert!(read_joined_report(folder(REPORT, &large).path()).is_err());
+        assert!(read_joined_report(tempfile::tempdir().unwrap().path()).is_err());
+    }
+}

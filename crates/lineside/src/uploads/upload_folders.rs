@@ -1,0 +1,217 @@
+//! Where visitors' files lie until they were looked at: in a folder of this server's among the temporary files. It goes when the
+//! server stops; what a killed one has left, the next one takes away.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use parking_lot::Mutex;
+use tempfile::TempDir;
+
+/// How the names of such folders begin.
+const PREFIX: &str = "lineside-visitor-";
+/// The file in one that is locked for as long as its server is there.
+const LOCK: &str = "lock";
+/// What a visitor's file is called in the folder that it has for itself.
+pub(super) const FILE: &str = "brought";
+
+/// A folder of this server's, which goes with it.
+#[derive(Debug)]
+pub(super) struct OwnedFolder {
+    folder: TempDir,
+    /// The system takes it away in whatever way the server ends.
+    _lock: File,
+}
+
+impl OwnedFolder {
+    /// Makes one among the temporary files.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub(super) fn create() -> io::Result<OwnedFolder> {
+        OwnedFolder::create_in(&std::env::temp_dir())
+    }
+
+    fn create_in(temporary: &Path) -> io::Result<OwnedFolder> {
+        let folder = private_builder(PREFIX).tempdir_in(temporary)?;
+        // It has its name only once it is locked: another server that finds it unlocked takes the folder away.
+        let (begun, path) = (folder.path().join("lock.part"), folder.path().join(LOCK));
+        let lock = File::create_new(&begun)?;
+        lock.try_lock()?;
+        fs::rename(begun, path)?;
+        Ok(OwnedFolder { folder, _lock: lock })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Takes it away.
+    ///
+    /// # Errors
+    /// If something is left, as a program that was killed wrote there until now. It may be tried again.
+    pub(super) fn delete(&self) -> io::Result<()> {
+        delete_folder(self.path())
+    }
+}
+
+/// The lock goes last: by it the next start finds what could not be taken away.
+fn delete_folder(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            ignore_not_found(fs::remove_dir_all(entry.path()))?;
+        }
+    }
+    ignore_not_found(fs::remove_dir_all(folder))
+}
+
+/// Somebody else may have been faster.
+fn ignore_not_found(removed: io::Result<()>) -> io::Result<()> {
+    removed.or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    })
+}
+
+/// The folders of visitors' files.
+#[derive(Debug, Default)]
+pub(super) struct UploadFolders(Mutex<FolderState>);
+
+#[derive(Debug, Default)]
+enum FolderState {
+    /// Nobody has brought anything yet.
+    #[default]
+    Unused,
+    /// They lie there.
+    In(OwnedFolder),
+    /// The server stops.
+    Closed,
+}
+
+impl UploadFolders {
+    /// A folder, and the file in it that is to be filled.
+    ///
+    /// # Errors
+    /// If the disk has no room for it, or the server stops.
+    pub(super) fn create_folder(&self) -> io::Result<(TempDir, File)> {
+        let mut state = self.0.lock();
+        // Who keeps the temporary files in order may have taken it away meanwhile.
+        let is_there = matches!(&*state, FolderState::In(own) if own.path().is_dir());
+        if !is_there && !matches!(*state, FolderState::Closed) {
+            *state = FolderState::In(OwnedFolder::create()?);
+        }
+        let FolderState::In(own) = &*state else {
+            return Err(io::Error::other("the server stops"));
+        };
+        let room = private_builder("").tempdir_in(own.path())?;
+        let file = File::create_new(room.path().join(FILE))?;
+        Ok((room, file))
+    }
+
+    /// Takes all of them away, and gives none from then on.
+    ///
+    /// # Errors
+    /// As [`OwnedFolder::clear`].
+    pub(super) fn delete_and_close(&self) -> io::Result<()> {
+        let mut state = self.0.lock();
+        if let FolderState::In(own) = &*state {
+            own.delete()?;
+        }
+        *state = FolderState::Closed;
+        Ok(())
+    }
+}
+
+/// What others of this machine cannot look into.
+fn private_builder(prefix: &str) -> tempfile::Builder<'_, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix).permissions(Permissions::from_mode(0o700));
+    builder
+}
+
+/// Takes away what servers of this user have left that ended without doing so.
+pub(crate) fn delete_orphans() {
+    let temporary = std::env::temp_dir();
+    if let Err(error) = delete_orphans_in(&temporary) {
+        let temporary = temporary.display();
+        tracing::warn!(%error, "uploaded files of an earlier server may be in {temporary}");
+    }
+}
+
+fn delete_orphans_in(temporary: &Path) -> io::Result<()> {
+    // Whoever we are, this is ours.
+    let user = private_builder(PREFIX).tempdir_in(temporary)?.path().symlink_metadata()?.uid();
+    for entry in fs::read_dir(temporary)?.flatten() {
+        let is_named_so = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        if !is_named_so {
+            continue;
+        }
+        // Not by a link, which leads elsewhere.
+        let is_own = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == user);
+        let path = entry.path();
+        if is_own
+            && is_orphaned(&path)
+            && let Err(error) = delete_folder(&path)
+        {
+            tracing::warn!(%error, "{} is left of an earlier server", path.display());
+        }
+    }
+    Ok(())
+}
+
+/// Whether the server that made the folder is gone. One without a lock is just being made.
+fn is_orphaned(folder: &Path) -> bool {
+    File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_server_left_is_swept() {
+        let temporary = tempfile::tempdir().unwrap();
+        let at = |name: &str| temporary.path().join(name);
+        let own = OwnedFolder::create_in(temporary.path()).unwrap();
+        fs::create_dir_all(at("lineside-visitor-new")).unwrap();
+        fs::create_dir_all(at("elsewhere")).unwrap();
+        fs::write(at("elsewhere/lock"), "").unwrap();
+        fs::write(at("lineside-visitor-file"), "").unwrap();
+        std::os::unix::fs::symlink(at("elsewhere"), at("lineside-visitor-link")).unwrap();
+        delete_orphans_in(temporary.path()).unwrap();
+        let kept = ["lineside-visitor-new", "lineside-visitor-file", "lineside-visitor-link"];
+        assert!(own.path().is_dir() && kept.iter().all(|name| at(name).exists()));
+        // As where the process was killed.
+        let OwnedFolder { folder, _lock: lock } = own;
+        let left = folder.keep();
+        fs::create_dir(left.join("room")).unwrap();
+        fs::write(left.join("room").join(FILE), "a schedule").unwrap();
+        drop(lock);
+        delete_orphans_in(temporary.path()).unwrap();
+        assert!(!left.exists() && kept.iter().all(|name| at(name).exists()));
+        assert!(at("elsewhere/lock").is_file());
+    }
+
+    #[test]
+    fn others_cannot_look_into_them_and_none_is_left_once_they_are_closed() {
+        let rooms = UploadFolders::default();
+        let (room, _) = rooms.create_folder().unwrap();
+        let (other, _) = rooms.create_folder().unwrap();
+        assert_eq!(room.path().parent(), other.path().parent());
+        let own = room.path().parent().unwrap();
+        assert_eq!(fs::metadata(own).unwrap().permissions().mode() & 0o777, 0o700);
+        rooms.delete_and_close().unwrap();
+        assert!(!own.exists() && rooms.create_folder().is_err());
+        rooms.delete_and_close().unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_was_taken_away_is_made_again() {
+        let rooms = UploadFolders::default();
+        let (room, _) = rooms.create_folder().unwrap();
+        fs::remove_dir_all(room.path().parent().unwrap()).unwrap();
+        assert!(rooms.create_folder().is_ok());
+    }
+}

@@ -1,0 +1,337 @@
+//! One file of a visitor's, from where it is to its report.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use lineside_ingest::{
+    ExternalProgram, FeedConfig, FeedId, SourceLocation, fetch_into, run_program,
+};
+use tempfile::TempDir;
+use url::Url;
+
+use super::upload_folders::FILE;
+use super::upload_transfer::{TransferWriter, UploadTransfer};
+use super::{TOO_SLOW, UploadService, UploadStage, joined_report};
+use crate::config::{self, format_size};
+
+/// How long fetching an address may take.
+const FETCH_TIME_MAX: Duration = Duration::from_secs(120);
+/// Findings of each kind that a report holds.
+const SAMPLES: &str = "100";
+/// What the program's last words are where the system gives it no more memory.
+const NO_ROOM: &str = "memory allocation of";
+/// The folder beside the file, for what is found.
+const FOUND: &str = "found";
+
+/// What a visitor brings.
+#[derive(Debug)]
+pub(crate) enum UploadSource {
+    /// A file that lies in a folder of its own, and what it is called.
+    File { folder: TempDir, name: String },
+    /// An address of the internet, and what its file is called.
+    Address { url: Url, name: String },
+}
+
+impl UploadSource {
+    /// What its file is called.
+    pub(super) fn file_name(&self) -> &str {
+        match self {
+            UploadSource::File { name, .. } | UploadSource::Address { name, .. } => name,
+        }
+    }
+}
+
+/// Looks at what was brought once it is its turn, and keeps the report.
+pub(super) async fn validate_upload(
+    desk: Arc<UploadService>,
+    link: String,
+    brought: UploadSource,
+    arrival: Arc<UploadTransfer>,
+    rules: config::UploadsConfig,
+) {
+    let looked = create_report(&desk, &link, brought, arrival, &rules).await;
+    let kept = match looked {
+        Ok(report) => store_report(&desk, &link, report, rules.keep).await,
+        Err(why) => Err(why),
+    };
+    match kept {
+        Ok(()) => {
+            desk.jobs.lock().all.remove(&link);
+        }
+        Err(why) => {
+            desk.set_stage(&link, UploadStage::Failed(why));
+            let keep = i64::try_from(rules.keep.as_millis()).unwrap_or(i64::MAX);
+            let before = lineside_sync::UnixMillis(desk.clock.wall_time().0.saturating_sub(keep));
+            desk.jobs.lock().forget_failed(before);
+        }
+    }
+}
+
+async fn store_report(
+    desk: &Arc<UploadService>,
+    link: &str,
+    report: Bytes,
+    time: Duration,
+) -> Result<(), String> {
+    let (desk, link) = (Arc::clone(desk), link.to_owned());
+    let writing = tokio::task::spawn_blocking(move || {
+        desk.kept.write_report(&link, &report, desk.clock.wall_time(), time)
+    });
+    let written = writing.await.map_err(io::Error::other).and_then(|written| written);
+    written.map_err(|error| {
+        tracing::error!(%error, "a visitor's report cannot be kept");
+        "the report could not be kept: that is this server's fault and not your file's".to_owned()
+    })
+}
+
+async fn create_report(
+    desk: &Arc<UploadService>,
+    link: &str,
+    brought: UploadSource,
+    arrival: Arc<UploadTransfer>,
+    rules: &config::UploadsConfig,
+) -> Result<Bytes, String> {
+    let (folder, name) = match brought {
+        UploadSource::File { folder, name } => (folder, name),
+        UploadSource::Address { url, name } => {
+            let fetching = Box::pin(download_url(desk, url, &arrival, rules));
+            (arrival.receive_or_abort(fetching).await.ok_or(TOO_SLOW)??, name)
+        }
+    };
+    desk.queue_upload(link).map_err(|_| "as many files wait here as may at once".to_owned())?;
+    let _turn = desk.turn.acquire().await.map_err(|closed| closed.to_string())?;
+    desk.set_stage(link, UploadStage::Running);
+    let program = ExternalProgram {
+        command: validator_command(&desk.program, folder.path(), &name, rules.memory),
+        timeout: rules.timeout,
+        memory: rules.memory,
+    };
+    let ran = run_program(&program, Bytes::new(), joined_report::BYTES_MAX, "", &*desk.clock).await;
+    let reading = tokio::task::spawn_blocking(move || {
+        joined_report::read_joined_report(&folder.path().join(FOUND))
+    });
+    let found = reading.await.map_err(io::Error::other).and_then(|found| found);
+    match (found, ran) {
+        // Also where it ends with 3, as a rule of ours broke off.
+        (Ok(report), _) => Ok(report),
+        (Err(_), Err(not)) => Err(failure_message(&not.why, &not.said, &name, rules.memory)),
+        (Err(error), Ok(_)) => {
+            tracing::error!(%error, "a visitor's report cannot be read");
+            Err("its report could not be read: that is this server's fault and not your file's"
+                .to_owned())
+        }
+    }
+}
+
+/// A file may be the list of a system's files, and a stranger wrote it: `--public-only`.
+fn validator_command(program: &Path, folder: &Path, name: &str, memory: u64) -> Vec<String> {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let mut command = vec![text(program), "check".to_owned(), text(&folder.join(FILE))];
+    command.push(format!("--name={name}"));
+    command.push(format!("--memory={memory}"));
+    command.push(format!("--output={}", text(&folder.join(FOUND))));
+    command.extend(["--public-only", "--fail-on=never", "--samples", SAMPLES].map(str::to_owned));
+    command
+}
+
+/// Why there is no report, for who brought the file. What the program itself said of the file says more than how it ended.
+fn failure_message(why: &str, said: &str, name: &str, memory: u64) -> String {
+    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let of_file = last.and_then(|line| line.split_once(&format!("{name}: ")));
+    match of_file {
+        Some((_, reason)) => reason.replace("--memory allows", "visitors.memory allows"),
+        None if said.contains(NO_ROOM) => {
+            let memory = format_size(memory);
+            format!(
+                "looking at it takes more memory than visitors.memory allows, which is {memory}"
+            )
+        }
+        None => format!("looking at it broke off: it {why}"),
+    }
+}
+
+/// Fetches an address as a stranger's: of the internet only, within size and time.
+async fn download_url(
+    desk: &Arc<UploadService>,
+    url: Url,
+    arrival: &Arc<UploadTransfer>,
+    rules: &config::UploadsConfig,
+) -> Result<TempDir, String> {
+    let at = Arc::clone(desk);
+    let readying =
+        tokio::task::spawn_blocking(move || at.create_folder()).await.map_err(io::Error::other);
+    let (folder, file) = readying.and_then(|room| room).map_err(|error| {
+        tracing::error!(%error, "a visitor's file cannot be taken");
+        "this server has no room for the file at the moment".to_owned()
+    })?;
+    let id = FeedId::new("visitor").map_err(|error| error.to_string())?;
+    let location = SourceLocation::parse(url.as_str()).map_err(|error| error.to_string())?;
+    let config = FeedConfig {
+        max_bytes: rules.max_bytes,
+        timeout: FETCH_TIME_MAX,
+        public_only: true,
+        ..FeedConfig::new(id, location)
+    };
+    let writer = TransferWriter { file, arrival: Arc::clone(arrival) };
+    match fetch_into(&config, Arc::clone(&desk.clock), Box::new(writer)).await {
+        Ok(()) => Ok(folder),
+        Err(failure) => {
+            drop_in_background(folder);
+            Err(fetch_failure(&failure.detail))
+        }
+    }
+}
+
+/// Why there is no file behind an address, for who named it.
+fn fetch_failure(detail: &str) -> String {
+    let detail = detail.strip_prefix("not asked: ").unwrap_or(detail);
+    format!("it could not be fetched: {detail}")
+}
+
+/// A folder with a large file takes its time to go.
+fn drop_in_background(folder: TempDir) {
+    tokio::task::spawn_blocking(move || drop(folder));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::super::UploadStatus;
+    use super::*;
+    use crate::check::ParsedReport;
+
+    /// What became of a file that this program of the shell looks at.
+    async fn looked_at(script: &str, rules: &config::UploadsConfig) -> Option<UploadStatus> {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("program");
+        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let desk = UploadService::with_program(None, program).unwrap();
+        let mut place = desk.reserve_slot([203, 0, 113, 1].into()).unwrap();
+        place.is_kept = true;
+        let (room, _) = desk.create_folder().unwrap();
+        let brought = UploadSource::File { folder: room, name: "gtfs.zip".to_owned() };
+        let arrival = Arc::clone(&place.arrival);
+        validate_upload(Arc::clone(&desk), place.link.clone(), brought, arrival, rules.clone())
+            .await;
+        desk.upload_status(&place.link, rules)
+    }
+
+    #[tokio::test]
+    async fn a_rule_of_ours_that_broke_off_is_told_and_what_was_found_stays() {
+        let script = r#"for it; do case "$it" in --output=*) folder="${it#--output=}";; esac; done
+            mkdir "$folder"
+            echo '{"summary": {"input": "a.xml"}, "notices": []}' > "$folder/report.json"
+            echo '{"notices": [{"sampleNotices": [{"validator": "netex", "message": "it broke"}]}]}' > "$folder/system_errors.json"
+            echo '{"outline": [], "places": {}}' > "$folder/places.json"
+            echo '[]' > "$folder/unread.json"
+            exit 3"#;
+        let found = looked_at(script, &config::UploadsConfig::default()).await;
+        let Some(UploadStatus::Done(report)) = found else {
+            panic!("it stands otherwise: {found:?}")
+        };
+        let read = ParsedReport::from_json(&report).unwrap();
+        assert_eq!(read.input, "a.xml");
+        assert_eq!(read.faults, [("netex".to_owned(), "it broke".to_owned())]);
+        let nothing = looked_at("echo done", &config::UploadsConfig::default()).await;
+        assert!(
+            matches!(&nothing, Some(UploadStatus::Failed { why, .. }) if why.contains("this server's fault")),
+            "{nothing:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn what_takes_too_long_is_ended_and_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("endless");
+        std::fs::write(&program, "#!/bin/sh\nsleep 600\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let desk = UploadService::with_program(None, program).unwrap();
+        let rules = config::UploadsConfig {
+            timeout: Duration::from_secs(1),
+            ..config::UploadsConfig::default()
+        };
+        let place = desk.reserve_slot([203, 0, 113, 1].into()).unwrap();
+        let (room, _) = desk.create_folder().unwrap();
+        let at = room.path().to_owned();
+        let brought = UploadSource::File { folder: room, name: "gtfs.zip".to_owned() };
+        let link = place.link.clone();
+        let arrival = Arc::clone(&place.arrival);
+        validate_upload(Arc::clone(&desk), link.clone(), brought, arrival, rules.clone()).await;
+        let Some(UploadStatus::Failed { why, .. }) = desk.upload_status(&link, &rules) else {
+            panic!("it stands otherwise: {:?}", desk.upload_status(&link, &rules));
+        };
+        assert!(why.contains("did not end within 1s"), "{why}");
+        while at.exists() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stop_ends_the_program_and_takes_the_file_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let (program, number) = (folder.path().join("endless"), folder.path().join("number"));
+        let script = format!("#!/bin/sh\necho $$ > '{}'\nexec sleep 600\n", number.display());
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let desk = UploadService::with_program(None, program).unwrap();
+        let bring = |address: u8| {
+            let place = desk.reserve_slot([203, 0, 113, address].into()).unwrap();
+            let (room, _) = desk.create_folder().unwrap();
+            let at = room.path().to_owned();
+            let brought = UploadSource::File { folder: room, name: "gtfs.zip".to_owned() };
+            place.submit_upload(brought, config::UploadsConfig::default()).unwrap();
+            at
+        };
+        let (looked_at, waits) = (bring(1), bring(2));
+        // One that is on its way stays open until who brings it is gone.
+        let (coming, _) = desk.create_folder().unwrap();
+        let pid = loop {
+            let text = std::fs::read_to_string(&number).unwrap_or_default();
+            if text.ends_with('\n') {
+                break text.trim().to_owned();
+            }
+            tokio::task::yield_now().await;
+        };
+        desk.stop_jobs().await;
+        assert!(![&*looked_at, &*waits, coming.path()].iter().any(|it| it.exists()));
+        assert!(!looked_at.parent().unwrap().exists());
+        // It may not have been waited for yet.
+        let runs = || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+            stat.is_ok_and(|stat| !stat.contains(") Z "))
+        };
+        while runs() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[test]
+    fn why_nothing_was_fetched_is_said_once() {
+        let told = fetch_failure("not asked: the host is not on the public internet");
+        assert_eq!(told, "it could not be fetched: the host is not on the public internet");
+        assert_eq!(fetch_failure("no answer"), "it could not be fetched: no answer");
+    }
+
+    #[test]
+    fn what_is_told_of_a_file_without_report_names_no_place_of_ours() {
+        let said = "lineside: gtfs.zip: this is no zip\n";
+        let told = |why: &str, said: &str, name: &str| failure_message(why, said, name, 4 << 30);
+        assert_eq!(told("ended with exit code 3", said, "gtfs.zip"), "this is no zip");
+        let said =
+            "lineside: gtfs.zip: it would take about 9GiB of memory, and --memory allows 4GiB\n";
+        let bound = told("ended with exit code 3", said, "gtfs.zip");
+        assert_eq!(bound, "it would take about 9GiB of memory, and visitors.memory allows 4GiB");
+        let bound =
+            told("was ended by SIGABRT", "memory allocation of 512 bytes failed\n", "gtfs.zip");
+        assert!(bound.contains("visitors.memory allows, which is 4GiB"), "{bound}");
+        let broken = told("did not end within 120s and was stopped", "", "gtfs.zip");
+        assert_eq!(broken, "looking at it broke off: it did not end within 120s and was stopped");
+        let other = told("ended with exit code 101", "thread panicked at /tmp/x", "gtfs.zip");
+        assert!(!other.contains("/tmp"), "{other}");
+    }
+}

@@ -1,0 +1,165 @@
+//! The reports of visitors' files on the disk: one file each, named by its link, for as long as the operator says.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use lineside_sync::UnixMillis;
+
+/// Reports that are kept.
+const REPORTS_MAX: usize = 2_000;
+/// Bytes of all of them.
+const BYTES_MAX: u64 = 1 << 30;
+/// How their files end.
+const ENDING: &str = "json";
+
+/// The folder of reports.
+#[derive(Debug)]
+pub(super) struct UploadReportStore {
+    folder: PathBuf,
+}
+
+/// A file of one.
+#[derive(Debug)]
+struct StoredReport {
+    path: PathBuf,
+    bytes: u64,
+    at: UnixMillis,
+}
+
+impl UploadReportStore {
+    pub(super) fn open(folder: PathBuf) -> io::Result<Self> {
+        fs::create_dir_all(&folder)?;
+        // The names in it are links, and a link is all that it takes to read a report.
+        #[cfg(unix)]
+        fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+        Ok(Self { folder })
+    }
+
+    /// The report behind a link, which is of letters, digits, `-` and `_` only; none if it is too old.
+    pub(super) fn read_report(
+        &self,
+        link: &str,
+        now: UnixMillis,
+        keep: Duration,
+    ) -> Option<Vec<u8>> {
+        let path = self.report_path(link);
+        let at = written_at(&fs::metadata(&path).ok()?);
+        if is_expired(at, now, keep) { None } else { fs::read(path).ok() }
+    }
+
+    /// Keeps a report, and lets go of those that are old or too many.
+    ///
+    /// # Errors
+    /// If it cannot be written. Nothing is left of it then.
+    pub(super) fn write_report(
+        &self,
+        link: &str,
+        report: &[u8],
+        now: UnixMillis,
+        keep: Duration,
+    ) -> io::Result<()> {
+        self.evict_reports(report.len() as u64, now, keep);
+        let path = self.report_path(link);
+        let begun = path.with_extension("part");
+        let written = fs::write(&begun, report).and_then(|()| fs::rename(&begun, &path));
+        if written.is_err() {
+            // What could not be written may not be there either.
+            _ = fs::remove_file(&begun);
+        }
+        written
+    }
+
+    /// Makes room for so many bytes.
+    fn evict_reports(&self, room: u64, now: UnixMillis, keep: Duration) {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        let mut reports: Vec<StoredReport> = entries
+            .flatten()
+            .filter_map(|entry| {
+                let found = entry.metadata().ok()?;
+                Some(StoredReport {
+                    path: entry.path(),
+                    bytes: found.len(),
+                    at: written_at(&found),
+                })
+            })
+            .collect();
+        reports.sort_by_key(|report| std::cmp::Reverse(report.at));
+        let (mut count, mut bytes) = (1, room);
+        for report in reports {
+            let is_ours = report.path.extension().is_some_and(|it| it == ENDING || it == "part");
+            (count, bytes) = (count + 1, bytes + report.bytes);
+            let is_too_much = count > REPORTS_MAX || bytes > BYTES_MAX;
+            if is_ours && (is_too_much || is_expired(report.at, now, keep)) {
+                // The next sweep looks at it again.
+                _ = fs::remove_file(&report.path);
+            }
+        }
+    }
+
+    fn report_path(&self, link: &str) -> PathBuf {
+        self.folder.join(link).with_extension(ENDING)
+    }
+}
+
+fn written_at(found: &fs::Metadata) -> UnixMillis {
+    let since = found.modified().ok().and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+    UnixMillis(since.and_then(|it| i64::try_from(it.as_millis()).ok()).unwrap_or(0))
+}
+
+fn is_expired(at: UnixMillis, now: UnixMillis, keep: Duration) -> bool {
+    let age = now.0.saturating_sub(at.0);
+    u128::try_from(age).is_ok_and(|age| age > keep.as_millis())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEEP: Duration = Duration::from_secs(60);
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_for_the_owner_of_the_folder_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let _kept = UploadReportStore::open(path.clone()).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_report_is_there_until_it_is_old() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = UploadReportStore::open(folder.path().join("a")).unwrap();
+        let now = UnixMillis::from_seconds(0);
+        kept.write_report("one", b"{}", now, KEEP).unwrap();
+        let at = written_at(&fs::metadata(kept.report_path("one")).unwrap());
+        assert_eq!(kept.read_report("one", at, KEEP).as_deref(), Some(&b"{}"[..]));
+        let later = UnixMillis(at.0 + 60_001);
+        assert_eq!(kept.read_report("one", later, KEEP), None);
+        assert_eq!(kept.read_report("other", at, KEEP), None);
+        kept.write_report("two", b"{}", later, KEEP).unwrap();
+        assert!(!kept.report_path("one").exists() && kept.report_path("two").exists());
+    }
+
+    #[test]
+    fn the_oldest_go_where_there_are_too_many() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = UploadReportStore::open(folder.path().to_owned()).unwrap();
+        for n in 0..REPORTS_MAX + 5 {
+            fs::write(kept.report_path(&format!("r{n}")), b"{}").unwrap();
+        }
+        fs::write(folder.path().join("of somebody else"), b"").unwrap();
+        kept.write_report("last", b"{}", UnixMillis(0), KEEP).unwrap();
+        let left = fs::read_dir(folder.path()).unwrap().count();
+        assert!(left <= REPORTS_MAX + 1, "{left}");
+        assert!(
+            kept.report_path("last").exists() && folder.path().join("of somebody else").exists()
+        );
+    }
+}

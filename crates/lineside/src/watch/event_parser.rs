@@ -1,0 +1,152 @@
+//! The event-stream format (WHATWG HTML §9.2) as a client reads it.
+
+use std::time::Duration;
+
+/// The longest line that is kept: a message has at most 256 KiB, escapes and envelope included.
+const LINE_BYTES_MAX: usize = 1 << 20;
+/// The longest event, over all its `data` lines.
+const EVENT_BYTES_MAX: usize = 4 << 20;
+/// The longest pause that a server can ask for.
+const RETRY_MAX: Duration = Duration::from_secs(60);
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct StreamEvent {
+    pub(super) data: String,
+    /// What to send as `Last-Event-ID` after it.
+    pub(super) id: String,
+}
+
+/// A stream that no server of ours would send.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the stream holds {0}")]
+pub(super) struct InvalidStream(&'static str);
+
+/// Bytes in, events out. What was read of an event is lost when the stream ends inside it.
+#[derive(Debug, Default)]
+pub(super) struct EventParser {
+    line: Vec<u8>,
+    /// The last byte was a carriage return: a line feed after it belongs to the same line end.
+    after_return: bool,
+    data: String,
+    id: String,
+    retry: Option<Duration>,
+}
+
+impl EventParser {
+    /// Takes the next piece of the stream and gives the events that it completes.
+    ///
+    /// # Errors
+    /// If the stream is not text or an event has no end.
+    pub(super) fn push(&mut self, piece: &[u8]) -> Result<Vec<StreamEvent>, InvalidStream> {
+        let mut events = Vec::new();
+        for &byte in piece {
+            let continues_end = byte == b'\n' && std::mem::take(&mut self.after_return);
+            match byte {
+                b'\n' if continues_end => {}
+                b'\n' | b'\r' => {
+                    self.after_return = byte == b'\r';
+                    events.extend(self.finish_line()?);
+                }
+                _ if self.line.len() >= LINE_BYTES_MAX => {
+                    return Err(InvalidStream("an endless line"));
+                }
+                _ => {
+                    self.after_return = false;
+                    self.line.push(byte);
+                }
+            }
+        }
+        Ok(events)
+    }
+
+    /// How long the server wants to be left alone before a reconnect.
+    pub(super) fn retry_delay(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    fn finish_line(&mut self) -> Result<Option<StreamEvent>, InvalidStream> {
+        let line = std::mem::take(&mut self.line);
+        let line =
+            String::from_utf8(line).map_err(|_| InvalidStream("bytes that are not UTF-8"))?;
+        if line.is_empty() {
+            return Ok(self.dispatch_event());
+        }
+        let (field, value) = line.split_once(':').unwrap_or((&line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "data" => {
+                if self.data.len() + value.len() > EVENT_BYTES_MAX {
+                    return Err(InvalidStream("an endless event"));
+                }
+                self.data.push_str(value);
+                self.data.push('\n');
+            }
+            "id" if !value.contains('\0') => value.clone_into(&mut self.id),
+            "retry" => {
+                let pause = value.parse().ok().map(Duration::from_millis);
+                self.retry = pause.map(|pause| pause.min(RETRY_MAX)).or(self.retry);
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn dispatch_event(&mut self) -> Option<StreamEvent> {
+        let mut data = std::mem::take(&mut self.data);
+        // The last line feed is the format's, not the data's.
+        data.pop()?;
+        Some(StreamEvent { data, id: self.id.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(stream: &str, expect: &[(&str, &str)]) {
+        let expect: Vec<_> = expect
+            .iter()
+            .map(|(data, id)| StreamEvent { data: (*data).to_owned(), id: (*id).to_owned() })
+            .collect();
+        for piece in [1, 2, 7, stream.len()] {
+            let mut parser = EventParser::default();
+            let pieces = stream.as_bytes().chunks(piece);
+            let events: Vec<_> = pieces.flat_map(|bytes| parser.push(bytes).unwrap()).collect();
+            assert_eq!(events, expect, "in pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn events_are_the_same_however_the_stream_is_cut() {
+        check("data: a\nid: 1\n\n", &[("a", "1")]);
+        check("data: a\r\ndata: b\r\n\r\ndata:c\r\r", &[("a\nb", ""), ("c", "")]);
+        check(": heartbeat\n\ndata: x\n\n", &[("x", "")]);
+    }
+
+    #[test]
+    fn an_id_holds_until_the_next_one() {
+        check("id: 7\ndata: a\n\ndata: b\n\n", &[("a", "7"), ("b", "7")]);
+    }
+
+    #[test]
+    fn an_unfinished_event_is_no_event() {
+        check("data: a\n", &[]);
+    }
+
+    #[test]
+    fn the_server_can_ask_for_a_pause() {
+        let mut parser = EventParser::default();
+        parser.push(b"retry: 2500\n\n").unwrap();
+        assert_eq!(parser.retry_delay(), Some(Duration::from_millis(2500)));
+        parser.push(b"retry: soon\n\n").unwrap();
+        assert_eq!(parser.retry_delay(), Some(Duration::from_millis(2500)));
+    }
+
+    #[test]
+    fn an_endless_line_is_refused() {
+        let mut parser = EventParser::default();
+        let endless = vec![b'x'; LINE_BYTES_MAX + 1];
+        assert_eq!(parser.push(&endless), Err(InvalidStream("an endless line")));
+    }
+}

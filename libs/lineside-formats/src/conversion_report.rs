@@ -1,0 +1,178 @@
+//! What a conversion could not carry over, kept in bounded number and counted exactly.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use serde::{Serialize, Serializer, ser::SerializeStruct};
+
+use crate::problem::shorten_value;
+
+/// What a conversion from one format to another leaves behind: what kind of thing, how many of it, and why.
+///
+/// A loss is no fault of the data, which is a [`Problem`](crate::Problem), but something that the other format cannot
+/// say, or that is not translated. As JSON: `{"total", "losses": [{"kind", "why", "count", "examples"}]}`, ordered by
+/// kind and reason.
+///
+/// Bound: kinds are texts of the program or names of elements, of which a decoder tells a bounded number of bounded
+/// length, reasons are texts of the program, and of each pair at most [`ConversionReport::EXAMPLES_MAX`] ids are kept.
+/// Totals are exact.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConversionReport {
+    by_reason: BTreeMap<(Cow<'static, str>, &'static str), DroppedCount>,
+    total: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct DroppedCount {
+    count: u64,
+    examples: Vec<Box<str>>,
+}
+
+/// The things of one kind that were left behind for one reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct DroppedField<'a> {
+    /// What they are, in the words of the format that they came from, such as `FlexibleLine`.
+    pub kind: &'a str,
+    /// Why they were left behind: lower case, no full stop.
+    pub why: &'static str,
+    /// How many there were.
+    pub count: u64,
+    /// The first few ids.
+    pub examples: &'a [Box<str>],
+}
+
+impl ConversionReport {
+    /// Ids kept of one kind and reason; further ones are only counted.
+    pub const EXAMPLES_MAX: usize = 5;
+
+    /// No losses.
+    pub fn new() -> ConversionReport {
+        ConversionReport::default()
+    }
+
+    /// Counts one thing of `kind` that was left behind; `id` says which, where it has one.
+    pub fn record_dropped(
+        &mut self,
+        kind: impl Into<Cow<'static, str>>,
+        why: &'static str,
+        id: Option<&str>,
+    ) {
+        self.total += 1;
+        let counted = self.by_reason.entry((kind.into(), why)).or_default();
+        counted.count += 1;
+        if let Some(id) = id.filter(|_| counted.examples.len() < ConversionReport::EXAMPLES_MAX) {
+            counted.examples.push(shorten_value(id));
+        }
+    }
+
+    /// Counts `n` things of `kind` at once; none is no loss.
+    pub fn record_dropped_many(
+        &mut self,
+        kind: impl Into<Cow<'static, str>>,
+        why: &'static str,
+        n: u64,
+    ) {
+        if n > 0 {
+            self.total += n;
+            self.by_reason.entry((kind.into(), why)).or_default().count += n;
+        }
+    }
+
+    /// How many things were left behind.
+    pub fn total_dropped(&self) -> u64 {
+        self.total
+    }
+
+    /// Whether everything was carried over.
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    /// The losses, ordered by kind and reason.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = DroppedField<'_>> {
+        self.by_reason.iter().map(|((kind, why), counted)| DroppedField {
+            kind,
+            why,
+            count: counted.count,
+            examples: &counted.examples,
+        })
+    }
+
+    /// Adds the losses of another step of the conversion, within the same bounds.
+    pub fn merge(&mut self, other: ConversionReport) {
+        self.total += other.total;
+        for (key, more) in other.by_reason {
+            let counted = self.by_reason.entry(key).or_default();
+            counted.count += more.count;
+            let room = ConversionReport::EXAMPLES_MAX - counted.examples.len();
+            counted.examples.extend(more.examples.into_iter().take(room));
+        }
+    }
+}
+
+impl Serialize for ConversionReport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut report = serializer.serialize_struct("Losses", 2)?;
+        report.serialize_field("total", &self.total)?;
+        report.serialize_field("losses", &self.iter().collect::<Vec<_>>())?;
+        report.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Problem;
+
+    #[test]
+    fn all_are_counted_and_few_are_named() {
+        let mut losses = ConversionReport::new();
+        for number in 0..1_000 {
+            losses.record_dropped("Notice", "GTFS has no notes", Some(&format!("N:{number}")));
+        }
+        losses.record_dropped_many("Notice", "GTFS has no notes", 10);
+        losses.record_dropped_many("Vehicle", "never there", 0);
+        losses.record_dropped("Line", "is flexible", None);
+        assert_eq!(losses.total_dropped(), 1_011);
+        let all: Vec<DroppedField<'_>> = losses.iter().collect();
+        assert_eq!(
+            all.iter().map(|loss| (loss.kind, loss.count)).collect::<Vec<_>>(),
+            [("Line", 1), ("Notice", 1_010)]
+        );
+        assert_eq!(all[1].examples.len(), ConversionReport::EXAMPLES_MAX);
+        assert!(all[0].examples.is_empty());
+    }
+
+    #[test]
+    fn the_report_reads_as_json() {
+        let mut losses = ConversionReport::new();
+        losses.record_dropped("Line", "is \"flexible\"", Some("a:Line:1"));
+        assert_eq!(
+            serde_json::to_string(&losses).unwrap(),
+            r#"{"total":1,"losses":[{"kind":"Line","why":"is \"flexible\"","count":1,"examples":["a:Line:1"]}]}"#
+        );
+    }
+
+    #[test]
+    fn long_ids_are_cut() {
+        let mut losses = ConversionReport::new();
+        losses.record_dropped("Line", "too long", Some(&"ü".repeat(1_000)));
+        let loss = losses.iter().next().unwrap();
+        assert_eq!(loss.examples[0].chars().count(), Problem::VALUE_CHARS_MAX);
+    }
+
+    #[test]
+    fn merging_adds_up() {
+        let mut all = ConversionReport::new();
+        for round in 0..4 {
+            let mut one = ConversionReport::new();
+            for number in 0..3 {
+                one.record_dropped("Line", "is flexible", Some(&format!("{round}:{number}")));
+            }
+            one.record_dropped("Route", "has no line", None);
+            all.merge(one);
+        }
+        assert_eq!(all.total_dropped(), 16);
+        let lines = all.iter().find(|loss| loss.kind == "Line").unwrap();
+        assert_eq!((lines.count, lines.examples.len()), (12, ConversionReport::EXAMPLES_MAX));
+    }
+}

@@ -1,0 +1,130 @@
+//! What every GBFS file has in common.
+
+use std::{fmt, time::Duration};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+use crate::{Error, ErrorKind};
+
+/// The longest `ttl` that is told: a year means as good as never.
+const TTL_MAX: Duration = Duration::from_secs(366 * 86_400);
+
+/// The frame of a file. Everything stays as text.
+#[derive(Deserialize)]
+pub(super) struct FileEnvelope<'a> {
+    #[serde(borrow)]
+    pub(super) last_updated: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) ttl: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) version: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) data: &'a RawValue,
+}
+
+/// An object as its keys and what stands behind them, in the order of the file.
+pub(super) struct ObjectPairs<'a>(pub(super) Vec<(String, &'a RawValue)>);
+
+/// Keys of one object that are looked at, such as the languages of a discovery file; the further ones are passed over.
+const PAIRS_MAX: usize = 200;
+
+/// How long a file stays good by its own `ttl`, in whole seconds, at most a year; `None` if it does not say.
+///
+/// # Errors
+/// If the body is no GBFS file: no JSON object with `data`.
+pub fn parse_ttl(body: &[u8]) -> Result<Option<Duration>, Error> {
+    let document = parse_envelope(body)?;
+    let Some(ttl) = document.ttl else { return Ok(None) };
+    // Some write the number as a text.
+    let Ok(seconds) = ttl.get().trim_matches('"').parse::<f64>() else { return Ok(None) };
+    Ok((seconds >= 0.0).then(|| Duration::from_secs(seconds as u64).min(TTL_MAX)))
+}
+
+/// The part of a file that is its own.
+pub(super) fn parse_data(body: &[u8]) -> Result<&RawValue, Error> {
+    parse_envelope(body).map(|document| document.data)
+}
+
+pub(super) fn parse_envelope(body: &[u8]) -> Result<FileEnvelope<'_>, Error> {
+    let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
+    if start.iter().all(u8::is_ascii_whitespace) {
+        return Err(Error::new(ErrorKind::Empty, "the file has nothing in it"));
+    }
+    serde_json::from_slice(start).map_err(|error| error_from_json(&error))
+}
+
+pub(super) fn error_from_json(error: &serde_json::Error) -> Error {
+    let kind = if error.is_eof() { ErrorKind::Truncated } else { ErrorKind::Decode };
+    Error::new(kind, format!("this is no GBFS file: {error}"))
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for ObjectPairs<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ObjectPairsVisitor;
+
+        impl<'de> Visitor<'de> for ObjectPairsVisitor {
+            type Value = ObjectPairs<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry::<String, &RawValue>()? {
+                    pairs.push(pair);
+                    if pairs.len() > PAIRS_MAX {
+                        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                        break;
+                    }
+                }
+                Ok(ObjectPairs(pairs))
+            }
+        }
+
+        deserializer.deserialize_map(ObjectPairsVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(said: &str, expect: Option<u64>) {
+        let body =
+            format!("{{\"last_updated\":1,\"ttl\":{said},\"version\":\"2.3\",\"data\":{{}}}}");
+        assert_eq!(parse_ttl(body.as_bytes()).unwrap(), expect.map(Duration::from_secs), "{said}");
+    }
+
+    #[test]
+    fn a_ttl_is_told_as_far_as_it_is_one() {
+        for (said, expect) in [("60", 60), ("0", 0), ("\"30\"", 30), ("2.9", 2), ("1e2", 100)] {
+            check(said, Some(expect));
+        }
+        for huge in ["99999999999999999999999", "1e300", "31622401"] {
+            check(huge, Some(366 * 86_400));
+        }
+        for odd in ["-1", "null", "true", "\"soon\"", "[60]", "\"NaN\""] {
+            check(odd, None);
+        }
+        assert_eq!(parse_ttl(b"{\"data\":{}}").unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_no_gbfs_file_is_refused() {
+        let kind = |body: &[u8]| parse_ttl(body).unwrap_err().kind();
+        assert_eq!(kind(b" \n"), ErrorKind::Empty);
+        assert_eq!(kind(b"{\"data\":{\"stations\":[{\"a\":1"), ErrorKind::Truncated);
+        for body in
+            ["<html>", "[]", "{}", "{\"ttl\":1}", "{\"data\":1,\"data\":2}", "{\"data\":1}x"]
+        {
+            assert_eq!(kind(body.as_bytes()), ErrorKind::Decode, "{body}");
+        }
+        assert!(parse_ttl(b"\xEF\xBB\xBF{\"data\":[]}").is_ok());
+    }
+}

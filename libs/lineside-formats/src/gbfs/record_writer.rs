@@ -1,0 +1,142 @@
+//! Writing records as version 2.3 or 3.0 has them, and counting what 2.3 cannot say.
+
+use smol_str::SmolStr;
+
+use super::record::{FieldNames, GbfsRecord, RecordField};
+use crate::ConversionReport;
+
+/// A version that can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum GbfsVersion {
+    /// 2.3.
+    Two,
+    /// 3.0.
+    Three,
+}
+
+impl GbfsVersion {
+    /// All of them.
+    pub const ALL: [GbfsVersion; 2] = [GbfsVersion::Two, GbfsVersion::Three];
+
+    /// As files say it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            GbfsVersion::Two => "2.3",
+            GbfsVersion::Three => "3.0",
+        }
+    }
+
+    /// The number that addresses have.
+    pub fn major_version(self) -> u8 {
+        match self {
+            GbfsVersion::Two => 2,
+            GbfsVersion::Three => 3,
+        }
+    }
+
+    /// The version with that major number.
+    pub fn from_major(major: &str) -> Option<GbfsVersion> {
+        match major {
+            "2" => Some(GbfsVersion::Two),
+            "3" => Some(GbfsVersion::Three),
+            _ => None,
+        }
+    }
+}
+
+/// JSON as it grows.
+#[derive(Debug)]
+pub(super) struct RecordWriter {
+    pub(super) version: GbfsVersion,
+    /// The one that is written where only one can be.
+    pub(super) language: SmolStr,
+    pub(super) text: Vec<u8>,
+    /// Values that were left out, by field.
+    pub(super) lost: ConversionReport,
+    /// The field that is written.
+    field: &'static str,
+}
+
+impl RecordWriter {
+    pub(super) fn new(version: GbfsVersion, language: &str, text: Vec<u8>) -> RecordWriter {
+        let language = SmolStr::new(language);
+        RecordWriter { version, language, text, lost: ConversionReport::new(), field: "" }
+    }
+
+    /// A field with its name in this version, unless it is absent.
+    pub(super) fn write_field<T: RecordField>(&mut self, row: &FieldNames, value: &T) {
+        if value.is_absent() {
+            return;
+        }
+        let outer = std::mem::replace(&mut self.field, row.key);
+        let is_two = self.version == GbfsVersion::Two;
+        if is_two && row.is_new {
+            self.count_dropped_values(1);
+        } else {
+            let name = row.old.filter(|_| is_two).unwrap_or(row.key);
+            self.write_key(name);
+            value.write_field(self);
+        }
+        self.field = outer;
+    }
+
+    /// So many values of the present field cannot be said.
+    pub(super) fn count_dropped_values(&mut self, n: usize) {
+        self.lost.record_dropped_many(self.field, CANNOT, n as u64);
+    }
+
+    /// A value of that field cannot be said.
+    pub(super) fn count_dropped_field(&mut self, field: &'static str) {
+        self.lost.record_dropped(field, CANNOT, None);
+    }
+
+    pub(super) fn write_record<T: GbfsRecord>(&mut self, record: &T) {
+        self.write_object(|writing| record.write_fields(writing));
+    }
+
+    pub(super) fn write_object(&mut self, write: impl FnOnce(&mut RecordWriter)) {
+        self.text.push(b'{');
+        write(self);
+        self.text.push(b'}');
+    }
+
+    pub(super) fn write_list<T>(
+        &mut self,
+        items: impl Iterator<Item = T>,
+        mut write: impl FnMut(T, &mut RecordWriter),
+    ) {
+        self.text.push(b'[');
+        for item in items {
+            self.write_separator(b'[');
+            write(item, self);
+        }
+        self.text.push(b']');
+    }
+
+    /// A name with its colon.
+    pub(super) fn write_key(&mut self, name: &str) {
+        self.write_separator(b'{');
+        self.write_json(name);
+        self.text.push(b':');
+    }
+
+    /// A comma, unless something has just begun. A text ends in a quote, so no value is taken for a beginning.
+    fn write_separator(&mut self, beginning: u8) {
+        if self.text.last().is_some_and(|last| *last != beginning) {
+            self.text.push(b',');
+        }
+    }
+
+    /// A value that has one way to be written.
+    pub(super) fn write_json<T: serde::Serialize + ?Sized>(&mut self, value: &T) {
+        let before = self.text.len();
+        if serde_json::to_writer(&mut self.text, value).is_err() {
+            // Texts and finite numbers are written without fail; whatever else it was, the rest stays readable.
+            self.text.truncate(before);
+            self.text.extend_from_slice(b"null");
+        }
+    }
+}
+
+/// Why something is lost: the one reason there is.
+const CANNOT: &str = "version 2.3 has no way to say it";

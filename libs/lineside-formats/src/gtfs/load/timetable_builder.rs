@@ -1,0 +1,243 @@
+//! Tables that are loaded while they are written: stop times, which are nearly all of a schedule, never become text.
+
+use std::{borrow::Cow, fmt};
+
+use super::{
+    LimitedFileSet, NOT_FOUND, TimetableLoader,
+    stop_times::{CurrentTrip, FILE, RawCall, TripAssembler, WITHOUT_STOP},
+    unindexed_tables,
+};
+use crate::{
+    Error, ErrorKind, Problem, Problems,
+    gtfs::{
+        DatasetLimits, FileSet, MemoryTables, StopTimeRow, TableWriter, Timetable, fields,
+        rows::{MISSING, report_cell_fault},
+        timetable::{CallFlags, NO_TIME, TextId},
+        values,
+        write::{format_clock, normalize_cell},
+    },
+};
+
+/// The tables that may come after the stop times, besides those that no timetable keeps.
+const AFTER: [&str; 2] = ["feed_info.txt", fields::LOCATIONS];
+
+/// Tables that become a timetable: what [`load`](crate::gtfs::load) would make of [`MemoryTables`] with the same rows.
+///
+/// Stop times come by [`TableWriter::write_stop_time`], after all tables that [`load`](crate::gtfs::load) reads before them; only
+/// the other tables are held as texts.
+pub struct TimetableBuilder {
+    limits: DatasetLimits,
+    tables: MemoryTables,
+    intake: Option<Box<StopTimeIntake>>,
+}
+
+impl fmt::Debug for TimetableBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoadedTables").field("tables", &self.tables).finish_non_exhaustive()
+    }
+}
+
+impl TimetableBuilder {
+    /// No tables.
+    pub fn new(limits: DatasetLimits) -> TimetableBuilder {
+        TimetableBuilder { limits, tables: MemoryTables::new(), intake: None }
+    }
+
+    /// The timetable, with what was wrong about the tables.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](crate::gtfs::load), if it was not refused before.
+    pub fn build_timetable(mut self) -> Result<(Timetable, Problems), Error> {
+        let Some(intake) = self.intake else {
+            return super::load_timetable(&mut self.tables, &self.limits);
+        };
+        let loader = intake.into_loader();
+        loader.load_from_stop_times(&mut LimitedFileSet {
+            files: &mut self.tables,
+            limits: &self.limits,
+        })
+    }
+}
+
+impl TableWriter for TimetableBuilder {
+    fn begin_table(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error> {
+        if self.intake.is_some()
+            && !AFTER.contains(&table)
+            && !unindexed_tables::TABLES.contains(&table)
+        {
+            let detail = "comes after the stop times, which refer to it";
+            return Err(Error::new(ErrorKind::Decode, detail).with_file(table));
+        }
+        self.tables.begin_table(table, columns)?;
+        if table != FILE {
+            return Ok(());
+        }
+        let mut loader = TimetableLoader::new();
+        let names = self.tables.file_names();
+        let mut source = LimitedFileSet { files: &mut self.tables, limits: &self.limits };
+        loader.load_until_stop_times(&names, &mut source)?;
+        self.intake = Some(Box::new(StopTimeIntake::new(loader, self.limits.rows)));
+        Ok(())
+    }
+
+    fn write_row(&mut self, cells: &[&str]) -> Result<(), Error> {
+        self.tables.write_row(cells)
+    }
+
+    #[inline]
+    fn write_stop_time(&mut self, row: &StopTimeRow<'_>) -> Result<(), Error> {
+        let Some(intake) = &mut self.intake else {
+            let detail = "a stop time comes before its table was begun";
+            return Err(Error::new(ErrorKind::MissingFile, detail).with_file(FILE));
+        };
+        intake.push_stop_time(row);
+        Ok(())
+    }
+}
+
+/// A loader to which stop times come row by row.
+struct StopTimeIntake {
+    loader: TimetableLoader,
+    at_hand: CurrentTrip,
+    assembly: TripAssembler,
+    count: u64,
+    rows_max: u64,
+    has_too_many: bool,
+}
+
+impl StopTimeIntake {
+    fn new(loader: TimetableLoader, rows_max: u64) -> StopTimeIntake {
+        StopTimeIntake {
+            at_hand: CurrentTrip::new(&loader),
+            assembly: TripAssembler::new(&loader),
+            loader,
+            count: 0,
+            rows_max,
+            has_too_many: false,
+        }
+    }
+
+    fn into_loader(mut self) -> TimetableLoader {
+        // No row has a distance.
+        self.assembly.finish_trips(false, &mut self.loader);
+        self.loader.count_table_rows(FILE, self.count);
+        self.loader
+    }
+
+    #[inline]
+    fn push_stop_time(&mut self, row: &StopTimeRow<'_>) {
+        if self.count >= self.rows_max {
+            return self.skip_excess_row();
+        }
+        self.count += 1;
+        let trip_id = if self.at_hand.id == row.trip_id.as_bytes() {
+            Cow::Borrowed(row.trip_id)
+        } else {
+            normalize_cell(row.trip_id)
+        };
+        if trip_id.is_empty() {
+            return self.report_fault("trip_id", "", MISSING);
+        }
+        match self.at_hand.switch_to_trip(trip_id.as_bytes(), &self.loader) {
+            Some(trip) => {
+                if let Some(call) = self.convert_call(row, trip) {
+                    self.assembly.push_call(trip, call, &mut self.loader);
+                }
+            }
+            None => self.report_fault("trip_id", &trip_id, NOT_FOUND),
+        }
+    }
+
+    #[inline]
+    fn convert_call(&mut self, row: &StopTimeRow<'_>, trip: u32) -> Option<RawCall> {
+        let arrival = self.convert_time("arrival_time", row.arrival);
+        let departure = if arrival != NO_TIME && row.departure == row.arrival {
+            arrival
+        } else {
+            self.convert_time("departure_time", row.departure)
+        };
+        let stop = self.find_stop_number(row.stop_id)?;
+        let headsign = match row.headsign {
+            "" => TextId::EMPTY,
+            text => self.loader.distinct_headsign(trip, &normalize_cell(text)),
+        };
+        Some(RawCall {
+            sequence: row.sequence,
+            stop,
+            arrival,
+            departure,
+            headsign,
+            flags: CallFlags::new(row.pickup as u8, row.drop_off as u8, true),
+            line: self.current_line(),
+            ..RawCall::default()
+        })
+    }
+
+    /// A time, with a word about it where a reader of its text would have one.
+    #[inline]
+    fn convert_time(&mut self, field: &str, time: Option<i32>) -> i32 {
+        match time {
+            None => NO_TIME,
+            Some(time) if time >= 0 && values::find_time_warning(time).is_none() => time,
+            Some(time) => self.warn_about_time(field, time),
+        }
+    }
+
+    #[cold]
+    fn warn_about_time(&mut self, field: &str, time: i32) -> i32 {
+        let text = format_clock(time);
+        match values::parse_time(text.as_bytes()) {
+            Ok(time) => {
+                if let Some(doubt) = values::find_time_warning(time) {
+                    self.report_fault(field, &text, doubt);
+                }
+                time
+            }
+            Err(fault) => {
+                self.report_fault(field, &text, fault);
+                NO_TIME
+            }
+        }
+    }
+
+    #[inline]
+    fn find_stop_number(&mut self, id: &str) -> Option<u32> {
+        // The ids that are known are sound, so one of them that is guessed right is, too.
+        if !id.is_empty()
+            && let Some(stop) = self.at_hand.guide.predict_stop(id.as_bytes(), &self.loader)
+        {
+            return Some(stop);
+        }
+        let id = normalize_cell(id);
+        if id.is_empty() {
+            self.report_fault("stop_id", "", WITHOUT_STOP);
+            return None;
+        }
+        let found = self.at_hand.guide.look_up_stop(id.as_bytes(), &self.loader);
+        if found.is_none() {
+            self.report_fault("stop_id", &id, NOT_FOUND);
+        }
+        found
+    }
+
+    /// The line of the row that came last, if it stood in a file: the header is the first.
+    fn current_line(&self) -> u64 {
+        self.count + 1
+    }
+
+    #[cold]
+    fn report_fault(&mut self, field: &str, value: &str, fault: values::CellFault) {
+        let place = (FILE, self.current_line(), field);
+        report_cell_fault(place, value.as_bytes(), fault, &mut self.loader.problems);
+    }
+
+    #[cold]
+    fn skip_excess_row(&mut self) {
+        if !self.has_too_many {
+            self.has_too_many = true;
+            let detail = "has more rows than the limit; the rest was left out";
+            self.loader.problems.push(Problem::new(FILE, "too_many_rows", detail));
+        }
+    }
+}

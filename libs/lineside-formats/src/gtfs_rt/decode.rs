@@ -1,0 +1,25 @@
+//! Decodes a whole message at once: for tools and tests, where there is no poll before to compare with.
+
+use bytes::Bytes;
+
+use super::{FeedMessageLimits, decode_shallow, proto};
+use crate::{Error, Problems};
+
+/// Decodes the message in `body` with all its entities. A damaged entity is dropped with a problem.
+///
+/// # Errors
+/// As [`decode_shallow`].
+pub fn decode_message(
+    body: Bytes,
+    limits: &FeedMessageLimits,
+) -> Result<(proto::FeedMessage, Problems), Error> {
+    let (shallow, mut problems) = decode_shallow(body, limits)?;
+    let mut entity = Vec::with_capacity(shallow.entities.len());
+    for raw in &shallow.entities {
+        match raw.decode_entity() {
+            Ok(decoded) => entity.push(decoded),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    Ok((proto::FeedMessage { header: shallow.header, entity }, problems))
+}

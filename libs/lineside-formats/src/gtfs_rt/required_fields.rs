@@ -1,0 +1,169 @@
+//! Finds fields that the specification requires and an entity leaves out.
+//!
+//! prost fills them with defaults, a vehicle without a latitude would then stand at 0; and other readers refuse a
+//! whole message for one such entity, so it must not get into what we publish.
+
+use serde_json::Value as Json;
+
+use super::{
+    proto,
+    wire::{WireFault, WireFields, WireValue},
+};
+
+/// A message of the schema: its required fields, and those through which required ones are reached.
+struct SchemaMessage {
+    name: &'static str,
+    fields: &'static [SchemaField],
+}
+
+struct SchemaField {
+    number: u32,
+    name: &'static str,
+    required: bool,
+    /// Place of the field's own message in the table, if that has something to check.
+    message: Option<usize>,
+}
+
+include!(concat!(env!("OUT_DIR"), "/required.rs"));
+
+/// The path of the first required field that the encoded entity lacks, such as `vehicle.position.latitude`.
+pub(super) fn missing_field_in_entity(entity: &[u8]) -> Result<Option<String>, WireFault> {
+    match find_schema_message("FeedEntity") {
+        Some(message) => missing_field_in_bytes(message, entity),
+        None => Ok(None),
+    }
+}
+
+/// The same for the encoded header.
+pub(super) fn missing_field_in_header(header: &[u8]) -> Result<Option<String>, WireFault> {
+    match find_schema_message("FeedHeader") {
+        Some(message) => missing_field_in_bytes(message, header),
+        None => Ok(None),
+    }
+}
+
+/// The same for an entity of the JSON twin.
+pub(super) fn missing_field_in_json(entity: &Json) -> Option<String> {
+    find_schema_message("FeedEntity").and_then(|message| missing_field_in_object(message, entity))
+}
+
+/// The path of a required number that is there but is none (NaN or infinite), which no JSON can say.
+pub(super) fn find_non_finite_number(entity: &proto::FeedEntity) -> Option<&'static str> {
+    let position = entity.vehicle.as_ref()?.position.as_ref()?;
+    match (position.latitude.is_finite(), position.longitude.is_finite()) {
+        (false, _) => Some("vehicle.position.latitude"),
+        (_, false) => Some("vehicle.position.longitude"),
+        (true, true) => None,
+    }
+}
+
+fn find_schema_message(name: &str) -> Option<&'static SchemaMessage> {
+    MESSAGES.iter().find(|message| message.name == name)
+}
+
+/// Depth is bounded by the schema, which does not nest a message in itself.
+fn missing_field_in_bytes(
+    message: &SchemaMessage,
+    bytes: &[u8],
+) -> Result<Option<String>, WireFault> {
+    // One bit per row of the table; no message has more than 64.
+    let mut seen = 0_u64;
+    for field in WireFields::new(bytes) {
+        let found = field?;
+        let Some(row) = message.fields.iter().position(|it| it.number == found.number) else {
+            continue;
+        };
+        seen |= 1 << row;
+        let field = &message.fields[row];
+        if let (Some(inner), WireValue::Bytes(bytes)) = (field.message, found.value)
+            && let Some(path) = missing_field_in_bytes(&MESSAGES[inner], bytes)?
+        {
+            return Ok(Some(format!("{}.{path}", field.name)));
+        }
+    }
+    let absent = |&(row, field): &(usize, &SchemaField)| field.required && seen & (1 << row) == 0;
+    Ok(message.fields.iter().enumerate().find(absent).map(|(_, field)| field.name.to_owned()))
+}
+
+fn missing_field_in_object(message: &SchemaMessage, json: &Json) -> Option<String> {
+    message.fields.iter().find_map(|field| {
+        let value = json.get(field.name).or_else(|| json.get(to_camel_case(field.name)));
+        let inner = field.message.map(|inner| &MESSAGES[inner]);
+        let path = match (value.filter(|value| !value.is_null()), inner) {
+            (None, _) => return field.required.then(|| field.name.to_owned()),
+            (Some(_), None) => None,
+            (Some(Json::Array(values)), Some(inner)) => {
+                values.iter().find_map(|value| missing_field_in_object(inner, value))
+            }
+            (Some(value), Some(inner)) => missing_field_in_object(inner, value),
+        };
+        path.map(|path| format!("{}.{path}", field.name))
+    })
+}
+
+fn to_camel_case(name: &str) -> String {
+    let mut camel = String::with_capacity(name.len());
+    let mut upper = false;
+    for letter in name.chars() {
+        match letter {
+            '_' => upper = true,
+            _ if upper => {
+                camel.extend(letter.to_uppercase());
+                upper = false;
+            }
+            _ => camel.push(letter),
+        }
+    }
+    camel
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+
+    use super::*;
+
+    #[test]
+    fn every_message_fits_the_bits_of_what_was_seen() {
+        assert!(MESSAGES.iter().all(|message| message.fields.len() <= 64));
+    }
+
+    #[test]
+    fn what_is_missing_is_named_by_its_path() {
+        let bytes = |entity: &[u8]| missing_field_in_entity(entity).unwrap();
+        assert_eq!(bytes(b"").as_deref(), Some("id"));
+        assert_eq!(bytes(b"\x0A\x01a").as_deref(), None);
+        assert_eq!(bytes(b"\x0A\x01a\x1A\x00").as_deref(), Some("trip_update.trip"));
+        let position = b"\x0A\x01a\x22\x07\x12\x05\x0D....";
+        assert_eq!(bytes(position).as_deref(), Some("vehicle.position.longitude"));
+
+        let json = |text: &str| missing_field_in_json(&serde_json::from_str(text).unwrap());
+        assert_eq!(json(r#"{}"#).as_deref(), Some("id"));
+        assert_eq!(json(r#"{"id": "a"}"#).as_deref(), None);
+        assert_eq!(json(r#"{"id": "a", "tripUpdate": {}}"#).as_deref(), Some("trip_update.trip"));
+        assert_eq!(
+            json(r#"{"id": "a", "vehicle": {"position": {"latitude": 1, "longitude": null}}}"#)
+                .as_deref(),
+            Some("vehicle.position.longitude")
+        );
+        assert_eq!(
+            json(r#"{"id": "a", "alert": {"image": {"localized_image": [{"url": "u"}]}}}"#)
+                .as_deref(),
+            Some("alert.image.localized_image.media_type")
+        );
+    }
+
+    #[test]
+    fn what_prost_writes_is_complete() {
+        let entity = proto::FeedEntity {
+            trip_update: Some(proto::TripUpdate::default()),
+            vehicle: Some(proto::VehiclePosition {
+                position: Some(proto::Position::default()),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        assert_eq!(missing_field_in_entity(&entity.encode_to_vec()), Ok(None));
+        assert_eq!(missing_field_in_json(&serde_json::to_value(&entity).unwrap()), None);
+    }
+}

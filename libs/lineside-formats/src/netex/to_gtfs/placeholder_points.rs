@@ -1,0 +1,232 @@
+//! Where stops are put in a GTFS zip of which no file of the publication says where they are.
+//!
+//! Software that reads GTFS refuses a stop without coordinates. A station is put where its first stop is, any other stop
+//! where the nearest stop before or after it on a pattern or journey is. What is left is put around the middle of the located
+//! stops, and where no stop is located around a point in the city of the time zone: OpenTripPlanner refuses a schedule of
+//! which all stops are at one point.
+
+use std::collections::{HashMap, HashSet};
+
+use super::stops::GtfsStop;
+use crate::{
+    gtfs::TextId,
+    netex::record::{Degrees, Publication},
+};
+
+/// Cities of the time zones of publications that hold no coordinates at all.
+const CITIES: [(&str, Degrees); 21] = [
+    ("Europe/Amsterdam", (52.3791, 4.9003)),
+    ("Europe/Athens", (37.9838, 23.7275)),
+    ("Europe/Berlin", (52.5251, 13.3694)),
+    ("Europe/Brussels", (50.8357, 4.3364)),
+    ("Europe/Budapest", (47.5003, 19.0840)),
+    ("Europe/Copenhagen", (55.6727, 12.5646)),
+    ("Europe/Dublin", (53.3531, -6.2459)),
+    ("Europe/Helsinki", (60.1719, 24.9414)),
+    ("Europe/Lisbon", (38.7140, -9.1222)),
+    ("Europe/Ljubljana", (46.0583, 14.5110)),
+    ("Europe/London", (51.5308, -0.1238)),
+    ("Europe/Luxembourg", (49.6000, 6.1342)),
+    ("Europe/Madrid", (40.4066, -3.6905)),
+    ("Europe/Oslo", (59.9109, 10.7528)),
+    ("Europe/Paris", (48.8809, 2.3553)),
+    ("Europe/Prague", (50.0830, 14.4352)),
+    ("Europe/Rome", (41.9010, 12.5018)),
+    ("Europe/Stockholm", (59.3300, 18.0590)),
+    ("Europe/Vienna", (48.1852, 16.3774)),
+    ("Europe/Warsaw", (52.2288, 21.0031)),
+    ("Europe/Zurich", (47.3782, 8.5402)),
+];
+/// The observatory of Greenwich: not 0, 0, which readers of GTFS take for a mistake.
+const GREENWICH: Degrees = (51.4779, -0.0015);
+/// Degrees between two stops that are put around one point, some 20 m.
+const SPACING: f64 = 0.0002;
+
+/// A place for a stop that has none itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum PlaceholderPoint {
+    /// That of a stop next to it, or in it.
+    Neighbour(Degrees),
+    /// The middle of all located stops.
+    Middle(Degrees),
+    /// The city of the time zone: no stop of the publication is located.
+    City(Degrees),
+}
+
+impl PlaceholderPoint {
+    /// The same, moved by some degrees.
+    fn offset_by(self, (lat, lon): Degrees) -> PlaceholderPoint {
+        let moved = |point: Degrees| (point.0 + lat, point.1 + lon);
+        match self {
+            PlaceholderPoint::Neighbour(point) => PlaceholderPoint::Neighbour(moved(point)),
+            PlaceholderPoint::Middle(point) => PlaceholderPoint::Middle(moved(point)),
+            PlaceholderPoint::City(point) => PlaceholderPoint::City(moved(point)),
+        }
+    }
+
+    pub(super) fn coordinates(self) -> Degrees {
+        match self {
+            PlaceholderPoint::Neighbour(point)
+            | PlaceholderPoint::Middle(point)
+            | PlaceholderPoint::City(point) => point,
+        }
+    }
+
+    /// What a problem says of the stop.
+    pub(super) fn problem_detail(self) -> &'static str {
+        match self {
+            PlaceholderPoint::Neighbour(_) => {
+                "no file says where it is; the GTFS zip has it where a stop next to it is"
+            }
+            PlaceholderPoint::Middle(_) => {
+                "no file says where it or a stop next to it is; the GTFS zip has it in the middle of all stops"
+            }
+            PlaceholderPoint::City(_) => {
+                "no file says where any stop is; the GTFS zip has it in the city of the time zone"
+            }
+        }
+    }
+}
+
+/// Places for stops that have none themselves.
+pub(super) struct PlaceholderPoints {
+    by_stop_id: HashMap<TextId, PlaceholderPoint>,
+    /// For a stop that was not among the rows.
+    elsewhere: PlaceholderPoint,
+}
+
+impl PlaceholderPoints {
+    /// Finds places for the `rows` without one. `stop_of` has the `stop_id` of each stop point.
+    pub(super) fn new(
+        publication: &Publication,
+        stop_of: &HashMap<TextId, TextId>,
+        rows: &[GtfsStop],
+    ) -> PlaceholderPoints {
+        let elsewhere = find_default_point(publication, rows);
+        let without = rows.iter().filter(|row| row.point.is_none());
+        let mut search = PlaceholderSearch {
+            missing: without.map(|row| row.id).collect(),
+            located: rows.iter().filter_map(|row| Some((row.id, row.point?))).collect(),
+            found: HashMap::new(),
+        };
+        if !search.missing.is_empty() && !search.located.is_empty() {
+            search.locate_stations(rows);
+            search.locate_from_sequences(publication, stop_of);
+            // Stations of which only now a stop has a place.
+            search.locate_stations(rows);
+        }
+        let neighbours = search.found.into_iter();
+        let mut by_stop_id: HashMap<TextId, PlaceholderPoint> =
+            neighbours.map(|(stop, point)| (stop, PlaceholderPoint::Neighbour(point))).collect();
+        // In the order of the rows, so that the same publication gives the same zip.
+        let unplaced = rows.iter().filter(|row| search.missing.contains(&row.id));
+        by_stop_id.extend(
+            unplaced
+                .zip(square_offsets(search.missing.len()))
+                .map(|(row, offset)| (row.id, elsewhere.offset_by(offset))),
+        );
+        PlaceholderPoints { by_stop_id, elsewhere }
+    }
+
+    /// Returns the placeholder coordinates of a stop without a location.
+    pub(super) fn placeholder_for(&self, stop: TextId) -> PlaceholderPoint {
+        self.by_stop_id.get(&stop).copied().unwrap_or(self.elsewhere)
+    }
+}
+
+/// Offsets in degrees that fill a square around 0, 0 row by row.
+fn square_offsets(n: usize) -> impl Iterator<Item = Degrees> {
+    let side = (1..).find(|side| side * side >= n).unwrap_or(1);
+    let offset = move |at: usize| (at as f64 - (side - 1) as f64 / 2.0) * SPACING;
+    (0..n).map(move |at| (offset(at / side), offset(at % side)))
+}
+
+/// The place of stops that no located stop is near.
+fn find_default_point(publication: &Publication, rows: &[GtfsStop]) -> PlaceholderPoint {
+    let points = || rows.iter().filter_map(|row| row.point);
+    let n = points().count();
+    if n > 0 {
+        let (lat, lon) = points().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        return PlaceholderPoint::Middle((lat / n as f64, lon / n as f64));
+    }
+    let zone = publication.timezone.as_deref();
+    let city = CITIES.iter().find(|(known, _)| Some(*known) == zone);
+    PlaceholderPoint::City(city.map_or(GREENWICH, |(_, point)| *point))
+}
+
+/// A search for places of stops.
+struct PlaceholderSearch {
+    missing: HashSet<TextId>,
+    /// Places that the publication gives.
+    located: HashMap<TextId, Degrees>,
+    found: HashMap<TextId, Degrees>,
+}
+
+impl PlaceholderSearch {
+    /// Puts stations where their first stop with a place is.
+    fn locate_stations(&mut self, rows: &[GtfsStop]) {
+        for row in rows {
+            if let Some(point) = row.point.or_else(|| self.found.get(&row.id).copied())
+                && self.missing.remove(&row.parent)
+            {
+                self.found.insert(row.parent, point);
+            }
+        }
+    }
+
+    /// Puts stops where the nearest stop of a pattern or journey is.
+    fn locate_from_sequences(
+        &mut self,
+        publication: &Publication,
+        stop_of: &HashMap<TextId, TextId>,
+    ) {
+        let stop_at = |stop_point: TextId| stop_of.get(&stop_point).copied().unwrap_or_default();
+        let mut stops = Vec::new();
+        for pattern in &publication.patterns {
+            let points = pattern.points.start as usize..pattern.points.end as usize;
+            let points = publication.pattern_points.get(points).unwrap_or_default();
+            stops.clear();
+            stops.extend(points.iter().map(|point| stop_at(point.stop_point)));
+            self.locate_sequence(&stops);
+        }
+        for journey in &publication.journeys {
+            let times = journey.times.start as usize..journey.times.end as usize;
+            let times = publication.passing_times.get(times).unwrap_or_default();
+            stops.clear();
+            stops.extend(times.iter().map(|time| stop_at(time.stop_point)));
+            self.locate_sequence(&stops);
+        }
+    }
+
+    fn locate_sequence(&mut self, stops: &[TextId]) {
+        if self.missing.is_empty() || !stops.iter().any(|stop| self.missing.contains(stop)) {
+            return;
+        }
+        let nearest = nearest_located_points(stops, &self.located);
+        for (stop, nearest) in stops.iter().zip(nearest) {
+            if let Some(point) = nearest
+                && self.missing.remove(stop)
+            {
+                self.found.insert(*stop, point);
+            }
+        }
+    }
+}
+
+/// For each stop of a sequence the place of the nearest located stop in it, before or after it.
+fn nearest_located_points(
+    stops: &[TextId],
+    located: &HashMap<TextId, Degrees>,
+) -> Vec<Option<Degrees>> {
+    let mut nearest: Vec<Option<(usize, Degrees)>> = vec![None; stops.len()];
+    let forward = (0..stops.len()).map(|at| (at, at.checked_sub(1)));
+    let backward = (0..stops.len()).rev().map(|at| (at, Some(at + 1)));
+    for (at, neighbour) in forward.chain(backward) {
+        let known = neighbour.and_then(|it| *nearest.get(it)?);
+        let through = known.map(|(distance, point)| (distance + 1, point));
+        let own = located.get(&stops[at]).map(|point| (0, *point));
+        let candidates = [own, nearest[at], through];
+        nearest[at] = candidates.into_iter().flatten().min_by_key(|(distance, _)| *distance);
+    }
+    nearest.into_iter().map(|it| it.map(|(_, point)| point)).collect()
+}

@@ -1,0 +1,88 @@
+//! What quays and stop places are called, where they do not say it themselves: as the stop points that are there, as
+//! their labels, as each other.
+
+use std::collections::HashMap;
+
+use super::{RecordIndex, find_record, first_non_empty};
+use crate::{
+    gtfs::TextId,
+    netex::record::{Publication, StopSite},
+};
+
+/// Names by the ids of what has them; without those of stops that nothing names.
+pub(super) struct StopNames {
+    of_quays: HashMap<TextId, TextId>,
+    of_places: HashMap<TextId, TextId>,
+}
+
+impl StopNames {
+    pub(super) fn new(publication: &Publication, index: &RecordIndex) -> StopNames {
+        let mut names = StopNames { of_quays: HashMap::new(), of_places: HashMap::new() };
+        names.add_stop_point_names(publication, index);
+        for place in first_of_each_id(&publication.stop_places, &index.stop_places) {
+            if place.name != TextId::EMPTY {
+                names.of_places.insert(place.id, place.name);
+            }
+        }
+        for quay in first_of_each_id(&publication.quays, &index.quays) {
+            let place = parent_place(index, quay);
+            let station = find_record(&publication.stop_places, &index.stop_places, place);
+            let name_of_station = station.map_or(TextId::EMPTY, |station| station.name);
+            let of_point = names.quay_name(quay.id);
+            let name = first_non_empty(&[quay.name, name_of_station, of_point, quay.label]);
+            if name != TextId::EMPTY {
+                names.of_quays.insert(quay.id, name);
+                if place != TextId::EMPTY {
+                    names.of_places.entry(place).or_insert(name);
+                }
+            }
+        }
+        // The other quays of such a place may have said it later.
+        for quay in &publication.quays {
+            let name = names.stop_place_name(parent_place(index, quay));
+            if name != TextId::EMPTY {
+                names.of_quays.entry(quay.id).or_insert(name);
+            }
+        }
+        names
+    }
+
+    /// Takes the names of stop points for where they are assigned to.
+    fn add_stop_point_names(&mut self, publication: &Publication, index: &RecordIndex) {
+        let points = super::index_by_id(&publication.stop_points, |point| point.id);
+        for assignment in &publication.stop_assignments {
+            let point = find_record(&publication.stop_points, &points, assignment.stop_point);
+            let Some(point) = point.filter(|point| point.name != TextId::EMPTY) else { continue };
+            if index.quays.contains_key(&assignment.quay) {
+                self.of_quays.entry(assignment.quay).or_insert(point.name);
+            }
+            if index.stop_places.contains_key(&assignment.stop_place) {
+                self.of_places.entry(assignment.stop_place).or_insert(point.name);
+            }
+        }
+    }
+
+    /// The name of a quay; empty where it has none.
+    pub(super) fn quay_name(&self, quay: TextId) -> TextId {
+        self.of_quays.get(&quay).copied().unwrap_or_default()
+    }
+
+    /// The name of a stop place; empty where it has none.
+    pub(super) fn stop_place_name(&self, place: TextId) -> TextId {
+        self.of_places.get(&place).copied().unwrap_or_default()
+    }
+}
+
+/// Those that are the first of their id.
+fn first_of_each_id<'p>(
+    places: &'p [StopSite],
+    index: &HashMap<TextId, u32>,
+) -> impl Iterator<Item = &'p StopSite> {
+    let numbered = (0..).zip(places);
+    numbered.filter(|(number, it)| index.get(&it.id) == Some(number)).map(|(_, it)| it)
+}
+
+/// The stop place that a quay is in; empty where none is said.
+pub(super) fn parent_place(index: &RecordIndex, quay: &StopSite) -> TextId {
+    index.place_of_quay.get(&quay.id).copied().unwrap_or_default()
+}

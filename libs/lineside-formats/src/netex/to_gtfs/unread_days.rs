@@ -1,0 +1,153 @@
+//! Which journeys have days that cannot be read: nobody knows whether they run on any, and that is told already.
+
+use std::collections::HashSet;
+
+use super::{find_record, index_by_id};
+use crate::{
+    gtfs::TextId,
+    netex::record::{AvailabilityCondition, DayTypeAssignment, Publication, ServiceJourney},
+};
+
+/// What of that which says days cannot be read. What only takes days away is not asked: without it there would be no fewer.
+#[derive(Debug, Default)]
+pub(super) struct UnreadDays {
+    types: HashSet<TextId>,
+    conditions: HashSet<TextId>,
+    /// Conditions whose days are not known only where a journey has no day types beside them: they hold as long as the frames.
+    alone: HashSet<TextId>,
+    /// Journeys with a dated one whose day cannot be read.
+    journeys: HashSet<TextId>,
+    /// Whether it cannot be read how long a frame holds.
+    has_frames: bool,
+}
+
+impl UnreadDays {
+    pub(super) fn from_publication(publication: &Publication) -> UnreadDays {
+        let has_frames = !publication.unread_validity.is_empty();
+        if publication.unread.is_empty() && !has_frames {
+            return UnreadDays::default();
+        }
+        let mut unread = UnreadDays { has_frames, ..UnreadDays::default() };
+        let is_unread = |id: TextId| publication.unread.contains(&id);
+        let dated = publication.dated_journeys.iter();
+        let dated = dated.filter(|it| !it.is_cancelled && is_unread(it.day));
+        unread.journeys = dated.map(|it| it.journey).collect();
+        unread.add_day_types(publication);
+        unread.add_conditions(publication);
+        unread
+    }
+
+    fn add_day_types(&mut self, publication: &Publication) {
+        let is_unread = |id: TextId| publication.unread.contains(&id);
+        let periods = index_by_id(&publication.periods, |it| it.id);
+        let has_unread_day = |it: &DayTypeAssignment| {
+            let period = find_record(&publication.periods, &periods, it.period);
+            is_unread(it.period)
+                || is_unread(it.operating_day)
+                || period.is_some_and(|it| {
+                    is_unread(it.from_day)
+                        || is_unread(it.to_day)
+                        || it.has_missing_end() && self.has_frames
+                })
+        };
+        let running = || publication.day_assignments.iter().filter(|it| !it.excludes);
+        let of_assignments = running().filter(|it| has_unread_day(it)).map(|it| it.day_type);
+        let assigned: HashSet<TextId> = running().map(|it| it.day_type).collect();
+        let types = publication.day_types.iter().filter(|it| {
+            // One that runs on no day that is said runs on its weekdays for as long as its frames hold.
+            let is_of_frames = !assigned.contains(&it.id) && it.weekdays != 0;
+            is_unread(it.id) || is_of_frames && has_unread_frames(publication, it.file)
+        });
+        self.types = of_assignments.chain(types.map(|it| it.id)).collect();
+    }
+
+    fn add_conditions(&mut self, publication: &Publication) {
+        let is_unread = |id: &TextId| publication.unread.contains(id);
+        let assigned: HashSet<TextId> =
+            publication.day_assignments.iter().map(|it| it.day_type).collect();
+        // One that is assigned to nothing holds here as long as the condition.
+        let is_unread_type = |id: &TextId| {
+            if assigned.contains(id) { self.types.contains(id) } else { is_unread(id) }
+        };
+        let (mut conditions, mut alone) = (HashSet::new(), HashSet::new());
+        for condition in publication.conditions.iter().filter(|it| !it.excludes) {
+            let days = publication.references_in(&condition.operating_days);
+            let types = publication.references_in(&condition.day_types);
+            // Days that are named stand before types, and both before digits.
+            let is_open_type = |id: &TextId| !assigned.contains(id);
+            let needs = match (days, types) {
+                ([], []) => condition_dependence(condition),
+                ([], types) if types.iter().any(is_open_type) => day_type_dependence(condition),
+                _ => FrameDependence::Not,
+            };
+            let has_unread = match days {
+                [] => types.iter().any(is_unread_type),
+                days => days.iter().any(is_unread),
+            };
+            let is_always = needs == FrameDependence::Always && self.has_frames;
+            if is_unread(&condition.id) || has_unread || is_always {
+                conditions.insert(condition.id);
+            }
+            if needs == FrameDependence::Alone && self.has_frames {
+                alone.insert(condition.id);
+            }
+        }
+        (self.conditions, self.alone) = (conditions, alone);
+    }
+
+    /// Whether anything cannot be read of what says on which days a journey runs; `has_types` where its day types come to days,
+    /// which conditions narrow.
+    pub(super) fn affects_journey(
+        &self,
+        publication: &Publication,
+        journey: &ServiceJourney,
+        has_types: bool,
+    ) -> bool {
+        let is_alone = journey.day_types.is_empty();
+        let is_unread =
+            |id: &TextId| self.conditions.contains(id) || is_alone && self.alone.contains(id);
+        let mut conditions = publication.references_in(&journey.conditions).iter();
+        self.journeys.contains(&journey.id)
+            || publication
+                .references_in(&journey.day_types)
+                .iter()
+                .any(|id| self.types.contains(id))
+            || (is_alone || has_types) && conditions.any(is_unread)
+    }
+}
+
+/// Whether the days of a condition depend on how long the frames hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FrameDependence {
+    Not,
+    /// Where no day types stand beside it.
+    Alone,
+    Always,
+}
+
+/// Of one that names neither days nor types. Digits say on their own when they end, and not when they begin.
+fn condition_dependence(condition: &AvailabilityCondition) -> FrameDependence {
+    match (condition.from, condition.to) {
+        (None, _) if condition.bits != TextId::EMPTY => FrameDependence::Always,
+        _ if condition.bits != TextId::EMPTY => FrameDependence::Not,
+        (None, Some(_)) | (Some(_), None) => FrameDependence::Alone,
+        // It says both ends, or nothing.
+        _ => FrameDependence::Not,
+    }
+}
+
+/// Of one whose types hold on their weekdays for as long as it does.
+fn day_type_dependence(condition: &AvailabilityCondition) -> FrameDependence {
+    if condition.from.is_some() && condition.to.is_some() {
+        FrameDependence::Not
+    } else {
+        FrameDependence::Alone
+    }
+}
+
+/// Whether it cannot be read how long the frames hold of a file, or all frames where those of the file say nothing.
+fn has_unread_frames(publication: &Publication, file: u32) -> bool {
+    let is_said = publication.validity_of_file.contains_key(&file);
+    let has_any = !publication.unread_validity.is_empty();
+    publication.unread_validity.contains(&file) || !is_said && has_any
+}

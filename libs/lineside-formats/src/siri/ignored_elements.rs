@@ -1,0 +1,57 @@
+//! What of a message is in no record: counted by name while it is read.
+
+use smol_str::SmolStr;
+
+use crate::ConversionReport;
+
+/// Most names of elements that are told apart.
+const NAMES_MAX: usize = 100;
+/// Longest name that is told, in bytes; SIRI's own are shorter.
+pub(super) const NAME_BYTES_MAX: usize = 64;
+
+/// Elements that were left out, by their names. A name is kept when it comes first; after that counting takes no memory.
+#[derive(Debug, Default)]
+pub(super) struct IgnoredElements {
+    unread: Vec<(SmolStr, u64)>,
+    /// Unread elements of other names.
+    others: u64,
+    repeated: Vec<(&'static str, u64)>,
+}
+
+impl IgnoredElements {
+    /// Counts an element that no table has.
+    pub(super) fn count_unread(&mut self, name: &str) {
+        if let Some((_, count)) = self.unread.iter_mut().find(|(known, _)| known == name) {
+            *count += 1;
+        } else if self.unread.len() < NAMES_MAX && name.len() <= NAME_BYTES_MAX {
+            self.unread.push((SmolStr::new(name), 1));
+        } else {
+            self.others += 1;
+        }
+    }
+
+    /// Counts a value that another of the same name took the place of.
+    #[cold]
+    pub(super) fn count_repeated(&mut self, name: &'static str) {
+        match self.repeated.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => self.repeated.push((name, 1)),
+        }
+    }
+
+    pub(super) fn into_report(self) -> ConversionReport {
+        let mut losses = ConversionReport::new();
+        for (name, count) in self.unread {
+            losses.record_dropped_many(name.to_string(), "it is not read", count);
+        }
+        losses.record_dropped_many(
+            "element",
+            "it is not read, and has a name of its own",
+            self.others,
+        );
+        for (name, count) in self.repeated {
+            losses.record_dropped_many(name, "a later one of the same name counts", count);
+        }
+        losses
+    }
+}

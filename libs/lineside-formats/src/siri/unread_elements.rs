@@ -1,0 +1,84 @@
+//! What of a record is there and cannot be read, so that nobody takes it for missing.
+
+/// Elements of a record that are there and cannot be read, each with how often.
+///
+/// Records that say the same are equal, whatever else of them could not be read.
+#[derive(Clone, Debug, Default)]
+pub struct UnreadElements(Option<Box<UnreadNames>>);
+
+/// Bound: the names that the tables of records have.
+#[derive(Clone, Debug, Default)]
+struct UnreadNames(Vec<(Name, u32)>);
+
+/// What an element stands in, empty where that is the record itself, and what it is called.
+type Name = (&'static str, &'static str);
+
+impl UnreadElements {
+    /// The most that it takes for its first names, in bytes; a list grows by four at first.
+    pub(super) const BYTES: usize = size_of::<UnreadNames>() + 4 * size_of::<(Name, u32)>();
+
+    /// Whether there is nothing of the kind.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Whether there is such an element: `CreationTime`, or `ValidityPeriod/StartTime` for one that stands in another.
+    pub fn has_element(&self, element: &str) -> bool {
+        self.count_element(element) > 0
+    }
+
+    /// How many such elements there are.
+    pub fn count_element(&self, element: &str) -> u32 {
+        let Some(names) = &self.0 else { return 0 };
+        let name = element.rsplit_once('/').unwrap_or(("", element));
+        names.0.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count)
+    }
+
+    /// Adds an element of that name in another.
+    pub(super) fn add_element(&mut self, within: &'static str, name: &'static str) {
+        self.add_element_count((within, name), 1);
+    }
+
+    /// Adds what `others` has, and empties it: what stands in `record` stands in this one itself.
+    pub(super) fn absorb_unread(&mut self, others: &mut UnreadElements, record: &'static str) {
+        let others = others.0.take().map(|names| names.0).unwrap_or_default();
+        for ((within, name), count) in others {
+            self.add_element_count((if within == record { "" } else { within }, name), count);
+        }
+    }
+
+    fn add_element_count(&mut self, name: Name, count: u32) {
+        let names = &mut self.0.get_or_insert_default().0;
+        match names.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known = known.saturating_add(count),
+            None => names.push((name, count)),
+        }
+    }
+}
+
+impl PartialEq for UnreadElements {
+    fn eq(&self, _: &UnreadElements) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_counted_where_they_stand() {
+        let (mut unread, mut of_record) = (UnreadElements::default(), UnreadElements::default());
+        assert!(unread.is_empty() && !unread.has_element("Order"));
+        unread.add_element("Call", "Order");
+        unread.add_element("Period", "StartTime");
+        unread.add_element("Period", "StartTime");
+        of_record.absorb_unread(&mut unread, "Call");
+        assert!(unread.is_empty());
+        assert_eq!(
+            (of_record.count_element("Order"), of_record.count_element("Period/StartTime")),
+            (1, 2)
+        );
+        assert!(!of_record.has_element("Call/Order") && !of_record.has_element("StartTime"));
+    }
+}

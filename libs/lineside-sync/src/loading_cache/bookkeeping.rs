@@ -1,0 +1,80 @@
+//! What writers keep about the entries, so that readers need not: their order, weight and age, and the
+//! loads under way.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::CacheLimits;
+use super::in_flight::InFlightLoad;
+
+pub(super) struct CacheBookkeeping<K, V, E> {
+    /// Bound: one per key that somebody asks for at this moment.
+    pub(super) flights: HashMap<K, Arc<InFlightLoad<V, E>>>,
+    /// One line per entry, the oldest first: the stamp of each is higher than that of all before it.
+    lines: BTreeMap<u64, AgeRecord<K>>,
+    weight: usize,
+    next_stamp: u64,
+    /// Lines from this stamp on were written since the last sweep.
+    unseen: u64,
+}
+
+struct AgeRecord<K> {
+    key: K,
+    weight: usize,
+    /// When a sweep came by for the first time.
+    seen: Option<Duration>,
+}
+
+impl<K: Hash + Eq, V, E> CacheBookkeeping<K, V, E> {
+    pub(super) fn new() -> Self {
+        let (flights, lines) = (HashMap::new(), BTreeMap::new());
+        Self { flights, lines, weight: 0, next_stamp: 0, unseen: 0 }
+    }
+
+    pub(super) fn total_weight(&self) -> usize {
+        self.weight
+    }
+
+    pub(super) fn add_record(&mut self, key: K, weight: usize) -> u64 {
+        let stamp = self.next_stamp;
+        self.next_stamp += 1;
+        self.weight += weight;
+        self.lines.insert(stamp, AgeRecord { key, weight, seen: None });
+        stamp
+    }
+
+    pub(super) fn remove_record(&mut self, stamp: u64) {
+        if let Some(line) = self.lines.remove(&stamp) {
+            self.weight -= line.weight;
+        }
+    }
+
+    /// Strikes the oldest line if there is no room beside it for one more of this weight.
+    pub(super) fn evict_for_room(&mut self, limits: &CacheLimits, weight: usize) -> Option<K> {
+        let fits = self.lines.len() < limits.entries && self.weight + weight <= limits.weight;
+        if fits { None } else { self.evict_oldest() }
+    }
+
+    /// Strikes the oldest line if a sweep first came by so long ago.
+    pub(super) fn evict_aged(&mut self, now: Duration, age: Duration) -> Option<K> {
+        let (_, oldest) = self.lines.first_key_value()?;
+        let aged = now.saturating_sub(oldest.seen?) >= age;
+        if aged { self.evict_oldest() } else { None }
+    }
+
+    /// Notes that a sweep came by.
+    pub(super) fn note_sweep(&mut self, now: Duration) {
+        for line in self.lines.range_mut(self.unseen..).map(|(_, line)| line) {
+            line.seen = Some(now);
+        }
+        self.unseen = self.next_stamp;
+    }
+
+    fn evict_oldest(&mut self) -> Option<K> {
+        let (_, line) = self.lines.pop_first()?;
+        self.weight -= line.weight;
+        Some(line.key)
+    }
+}

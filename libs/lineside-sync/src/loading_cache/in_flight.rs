@@ -1,0 +1,148 @@
+//! A load under way: one loads, the others wait for how it ends.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use crate::primitive::{Mutex, thread};
+
+/// How a load ended.
+#[derive(Clone)]
+pub(super) enum LoadOutcome<V, E> {
+    /// With a value or a failure, for all who wait.
+    Loaded(Result<V, E>),
+    /// Whoever loaded was canceled or panicked: somebody else must begin anew.
+    Abandoned,
+}
+
+/// One load of one key. It ends once; who asks after that is told at once.
+pub(super) struct InFlightLoad<V, E> {
+    inner: Mutex<LoadState<V, E>>,
+    #[cfg(all(test, any(loom, shuttle)))]
+    mistake: Option<super::model::Mistake>,
+}
+
+struct LoadState<V, E> {
+    ending: Option<LoadOutcome<V, E>>,
+    /// Who waits, in order of asking. Bound: one entry per living [`LoadFuture`].
+    waiting: BTreeMap<u64, Waker>,
+    next_ticket: u64,
+}
+
+impl<V, E> InFlightLoad<V, E> {
+    pub(super) fn new() -> Self {
+        let inner = LoadState { ending: None, waiting: BTreeMap::new(), next_ticket: 0 };
+        Self {
+            inner: Mutex::new(inner),
+            #[cfg(all(test, any(loom, shuttle)))]
+            mistake: None,
+        }
+    }
+
+    #[cfg(all(test, any(loom, shuttle)))]
+    pub(super) fn with(self, mistake: Option<super::model::Mistake>) -> Self {
+        Self { mistake, ..self }
+    }
+
+    /// Ends the load and wakes everybody who waits for that.
+    pub(super) fn end_load(&self, ending: LoadOutcome<V, E>) {
+        let waiting = {
+            let mut inner = self.inner.lock();
+            inner.ending = Some(ending);
+            std::mem::take(&mut inner.waiting)
+        };
+        #[cfg(all(test, any(loom, shuttle)))]
+        if self.mistake == Some(super::model::Mistake::TellsOnlyOne) {
+            waiting.into_values().take(1).for_each(Waker::wake);
+            return;
+        }
+        waiting.into_values().for_each(Waker::wake);
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.inner.lock().ending.is_some()
+    }
+
+    /// Waits for the end. Cancel safety: dropping it loses nothing.
+    pub(super) fn wait_async(&self) -> LoadFuture<'_, V, E> {
+        LoadFuture { flight: self, ticket: None }
+    }
+}
+
+impl<V: Clone, E: Clone> InFlightLoad<V, E> {
+    /// Parks the thread until the end.
+    pub(super) fn wait_blocking(&self) -> LoadOutcome<V, E> {
+        let waker = Waker::from(Arc::new(ThreadUnparker(thread::current())));
+        let mut context = Context::from_waker(&waker);
+        let mut ended = pin!(self.wait_async());
+        loop {
+            match ended.as_mut().poll(&mut context) {
+                Poll::Ready(ending) => return ending,
+                Poll::Pending => thread::park(),
+            }
+        }
+    }
+}
+
+struct ThreadUnparker(thread::Thread);
+
+impl Wake for ThreadUnparker {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Resolves when the load has ended.
+pub(super) struct LoadFuture<'a, V, E> {
+    flight: &'a InFlightLoad<V, E>,
+    /// Under which number its waker is kept.
+    ticket: Option<u64>,
+}
+
+impl<V: Clone, E: Clone> Future for LoadFuture<'_, V, E> {
+    type Output = LoadOutcome<V, E>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut inner = self.flight.inner.lock();
+        if let Some(ending) = &inner.ending {
+            return Poll::Ready(ending.clone());
+        }
+        #[cfg(all(test, any(loom, shuttle)))]
+        if self.flight.mistake == Some(super::model::Mistake::LooksThenRegisters) {
+            drop(inner);
+            inner = self.flight.inner.lock();
+        }
+        let ticket = self.ticket.unwrap_or_else(|| {
+            inner.next_ticket += 1;
+            inner.next_ticket
+        });
+        // The task may have moved: the last waker counts.
+        inner.waiting.insert(ticket, context.waker().clone());
+        drop(inner);
+        self.ticket = Some(ticket);
+        Poll::Pending
+    }
+}
+
+impl<V, E> Drop for LoadFuture<'_, V, E> {
+    fn drop(&mut self) {
+        // A model that has failed can take no more locks.
+        #[cfg(all(test, any(loom, shuttle)))]
+        if std::thread::panicking() {
+            return;
+        }
+        if let Some(ticket) = self.ticket {
+            let waker = self.flight.inner.lock().waiting.remove(&ticket);
+            drop(waker);
+        }
+    }
+}
+
+impl<V, E> fmt::Debug for InFlightLoad<V, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Flight").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,182 @@
+//! A table that grows row by row, or by the rows of the next part of its file.
+
+use lineside_formats::gtfs::fields::FieldKind;
+
+use super::{
+    column::ColumnCells,
+    dict::TextDict,
+    header::RowLayout,
+    table::{self, GtfsTable},
+};
+
+/// The rows of a file, or of a part of one, that were read so far.
+#[derive(Debug)]
+pub(super) struct TableBuilder {
+    /// One for each cell of the layout.
+    pub(super) columns: Vec<ColumnCells>,
+    n_rows: u32,
+    /// Rows that the columns have room for.
+    room: u32,
+    /// Bytes of the rows, and of the whole that they are read from as far as it is known, else 0.
+    n_bytes: u64,
+    size: u64,
+    /// The line of the first row, if each row has a line of its own and no other lines are between.
+    first_line: u32,
+    /// The lines of the rows, once they are not simply numbered.
+    lines: Option<Vec<u32>>,
+    /// Rows that cannot be kept.
+    n_left_out: u32,
+    /// Whether the rest of the file cannot be read.
+    pub(super) has_ended: bool,
+}
+
+/// Rows that tell how many more there will be.
+const ROWS_TELLING: u32 = 4_096;
+/// How many times the rows that were read there may be room for: who lies about a file's size gets
+/// no more for it.
+const ROOM_FACTOR_MAX: u64 = 1_024;
+
+impl TableBuilder {
+    /// No rows yet, of which the first will be on this line, of about so many bytes; 0 if nobody
+    /// knows.
+    pub(super) fn new(layout: &RowLayout, first_line: u32, size: u64) -> TableBuilder {
+        let columns = layout.cells.iter().map(|plan| empty_column(plan.field.kind)).collect();
+        TableBuilder {
+            columns,
+            n_rows: 0,
+            room: 0,
+            n_bytes: 0,
+            size,
+            first_line,
+            lines: None,
+            n_left_out: 0,
+            has_ended: false,
+        }
+    }
+
+    /// Makes room where there is none for one more row.
+    #[inline]
+    pub(super) fn reserve_row(&mut self) {
+        if self.n_rows == self.room {
+            self.reserve_rows(1);
+        }
+    }
+
+    /// Makes room for so many rows, and for all that will follow by the look of those that were read:
+    /// columns that grow by doubling are copied over and over, and each copy is memory that the
+    /// system has to clear first.
+    #[cold]
+    fn reserve_rows(&mut self, n: u32) {
+        let needed = u64::from(self.n_rows) + u64::from(n);
+        let mut room = (2 * needed).clamp(64, u64::from(ROWS_TELLING).max(needed));
+        if self.n_rows >= ROWS_TELLING {
+            let rows = u64::from(self.n_rows);
+            let told = u128::from(rows) * u128::from(self.size) / u128::from(self.n_bytes.max(1));
+            let told = u64::try_from(told).unwrap_or(u64::MAX).min(rows * ROOM_FACTOR_MAX);
+            room = match told > needed {
+                // Those at the beginning may be longer than most. Room that nobody comes to use is not
+                // taken from the system.
+                true => (told + told / 2).max(needed + needed / 8),
+                false => 2 * needed,
+            };
+        }
+        let more = usize::try_from(room).unwrap_or(usize::MAX).saturating_sub(self.n_rows as usize);
+        self.columns.iter_mut().for_each(|column| column.reserve(more));
+        self.room = u32::try_from(room).unwrap_or(u32::MAX);
+    }
+
+    /// Counts a row of so many bytes whose cells were put into the columns.
+    #[inline]
+    pub(super) fn keep_row(&mut self, line: u32, bytes: usize) {
+        self.n_bytes += bytes as u64;
+        match &mut self.lines {
+            Some(lines) => lines.push(line),
+            None if line == self.first_line + self.n_rows => {}
+            None => self.explicit_lines().push(line),
+        }
+        self.n_rows += 1;
+    }
+
+    /// Takes the cells of a row out again that cannot be kept.
+    #[cold]
+    pub(super) fn drop_row(&mut self) {
+        self.count_left_out_row();
+        for column in &mut self.columns {
+            column.truncate(self.n_rows as usize);
+        }
+    }
+
+    /// Counts a row of which no cell was put into the columns.
+    #[cold]
+    pub(super) fn count_left_out_row(&mut self) {
+        self.n_left_out = self.n_left_out.saturating_add(1);
+    }
+
+    /// Takes over the rows of the part of the file that follows.
+    pub(super) fn append_part(&mut self, part: &TableBuilder) {
+        if self.room - self.n_rows < part.n_rows {
+            self.reserve_rows(part.n_rows);
+        }
+        self.n_bytes += part.n_bytes;
+        for (column, more) in self.columns.iter_mut().zip(&part.columns) {
+            column.append_column(more);
+        }
+        let goes_on = part.lines.is_none() && part.first_line == self.first_line + self.n_rows;
+        if part.n_rows > 0 && (self.lines.is_some() || !goes_on) {
+            let lines = self.explicit_lines();
+            match &part.lines {
+                Some(more) => lines.extend_from_slice(more),
+                None => lines.extend(part.first_line..part.first_line + part.n_rows),
+            }
+        }
+        self.n_rows += part.n_rows;
+        self.n_left_out = self.n_left_out.saturating_add(part.n_left_out);
+        self.has_ended |= part.has_ended;
+    }
+
+    /// Lets go of all rows, and keeps the room that they had for those of another part.
+    pub(super) fn reset_for_part(&mut self, first_line: u32, size: u64) {
+        self.columns.iter_mut().for_each(ColumnCells::clear);
+        (self.n_rows, self.n_bytes, self.size) = (0, 0, size);
+        (self.first_line, self.lines) = (first_line, None);
+        (self.n_left_out, self.has_ended) = (0, false);
+    }
+
+    fn explicit_lines(&mut self) -> &mut Vec<u32> {
+        let simply = self.first_line..self.first_line + self.n_rows;
+        self.lines.get_or_insert_with(|| simply.collect())
+    }
+
+    /// The table of all rows.
+    pub(super) fn finish_table(self, layout: &RowLayout) -> GtfsTable {
+        let spec = layout.spec;
+        let mut columns: Vec<Option<ColumnCells>> = spec.fields.iter().map(|_| None).collect();
+        for (plan, mut column) in layout.cells.iter().zip(self.columns) {
+            let at = spec.fields.iter().position(|field| field.name == plan.field.name);
+            column.shrink_to_fit();
+            if let Some(at) = at {
+                columns[at] = Some(column);
+            }
+        }
+        let table = GtfsTable::new(spec, columns, self.n_rows, self.lines);
+        table.with_missing_rows(self.n_left_out, self.has_ended)
+    }
+}
+
+fn empty_column(kind: FieldKind) -> ColumnCells {
+    if table::is_small_kind(kind) {
+        ColumnCells::Small(Vec::new())
+    } else if table::is_number_kind(kind) {
+        ColumnCells::Number(Vec::new())
+    } else if table::is_float_kind(kind) {
+        ColumnCells::Float(Vec::new())
+    } else {
+        ColumnCells::Text { codes: Vec::new(), dict: TextDict::new(random_seed()) }
+    }
+}
+
+/// Differs from run to run, so that nobody can write ids whose hashes all meet.
+fn random_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one("texts")
+}

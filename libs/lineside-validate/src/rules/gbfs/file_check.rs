@@ -1,0 +1,233 @@
+//! A look at one file: where it is, and what is said of it.
+
+use serde_json::Value;
+
+use super::{
+    area,
+    field::{FieldType, RecordIdKind},
+    kinds,
+    system_index::SystemIndex,
+    tree::FieldNode,
+    values::{self, FieldFault},
+    version::SpecVersion,
+};
+use crate::{
+    notice::{NoticeKind, NoticeSample, Notices},
+    rules::time_limit::TimeLimit,
+};
+
+/// Longest quoted value, in characters.
+const QUOTED_CHARS_MAX: usize = 120;
+
+/// A file as it is walked.
+pub(super) struct FileCheck<'a> {
+    pub(super) file: &'static str,
+    /// What it is called in what is said of it.
+    shown: String,
+    pub(super) version: SpecVersion,
+    /// The clock, in seconds since 1970.
+    pub(super) now: i64,
+    /// When the source gave the file last, in seconds since 1970.
+    pub(super) given: i64,
+    pub(super) known: &'a mut SystemIndex,
+    pub(super) out: &'a mut Notices,
+    patience: &'a TimeLimit<'a>,
+    path: String,
+}
+
+impl<'a> FileCheck<'a> {
+    pub(super) fn new(
+        (file, shown): (&'static str, String),
+        version: SpecVersion,
+        (now, given): (i64, i64),
+        (known, out): (&'a mut SystemIndex, &'a mut Notices),
+        patience: &'a TimeLimit<'a>,
+    ) -> FileCheck<'a> {
+        FileCheck { file, shown, version, now, given, known, out, patience, path: String::new() }
+    }
+
+    /// Says something about the place where the look is.
+    pub(super) fn report_here(
+        &mut self,
+        kind: &'static NoticeKind,
+        fill: impl FnOnce(&mut NoticeSample),
+    ) {
+        let (file, path) = (&self.shown, &self.path);
+        self.out.add_notice(kind, |sample| {
+            sample.set_field("filename", file.as_str());
+            if kind.fields.iter().any(|(name, _)| *name == "path") {
+                sample.set_field("path", path.as_str());
+            }
+            fill(sample);
+        });
+    }
+
+    /// Looks at what stands below a name.
+    pub(super) fn check_below<T>(&mut self, name: &str, look: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.path.len();
+        self.path.push('/');
+        // RFC 6901.
+        self.path.push_str(&name.replace('~', "~0").replace('/', "~1"));
+        let done = look(self);
+        self.path.truncate(length);
+        done
+    }
+
+    /// Looks at the records of a list below `data`.
+    pub(super) fn check_each_record(
+        &mut self,
+        document: &Value,
+        list: &str,
+        mut look: impl FnMut(&mut Self, &Value),
+    ) {
+        let Some(records) = document["data"][list].as_array() else { return };
+        self.check_below("data", |this| {
+            this.check_below(list, |this| {
+                for (at, record) in records.iter().enumerate() {
+                    this.patience.unwind_if_over();
+                    this.check_below(&at.to_string(), |this| look(this, record));
+                }
+            });
+        });
+    }
+
+    /// Says that something is missing.
+    pub(super) fn report_missing(&mut self, name: &str, because: &str) {
+        self.check_below(name, |this| {
+            this.report_here(&kinds::MISSING_FIELD, |sample| {
+                if !because.is_empty() {
+                    sample.set_field("because", because);
+                }
+            });
+        });
+    }
+
+    /// Holds a value and all below it against what may stand there.
+    pub(super) fn check_node(&mut self, node: &FieldNode, value: &Value) {
+        let Some(is) = node.is else { return };
+        if !self.check_value(is, value) {
+            return;
+        }
+        if let Some(object) = value.as_object() {
+            for (name, field) in &node.fields {
+                match object.get(*name) {
+                    Some(value) => self.check_below(name, |this| this.check_node(field, value)),
+                    None if *name == "*" => {
+                        for (key, value) in object {
+                            self.check_below(key, |this| this.check_node(field, value));
+                        }
+                    }
+                    None if field.must => self.report_missing(name, ""),
+                    None => {}
+                }
+            }
+        }
+        if let (Some(item), Some(list)) = (&node.item, value.as_array()) {
+            for (at, value) in list.iter().enumerate() {
+                self.patience.unwind_if_over();
+                self.check_below(&at.to_string(), |this| this.check_node(item, value));
+            }
+        }
+    }
+
+    /// Holds a value against its kind; whether what is in it can be looked at.
+    fn check_value(&mut self, is: FieldType, value: &Value) -> bool {
+        if let Some(FieldFault { kind, expected }) =
+            values::find_value_fault(is, value, self.version)
+        {
+            self.report_here(kind, |sample| {
+                if kind.fields.iter().any(|(name, _)| *name == "value") {
+                    sample.set_field("value", quote_value(value));
+                }
+                if kind.fields.iter().any(|(name, _)| *name == "expected") {
+                    sample.set_field("expected", expected);
+                }
+            });
+            return false;
+        }
+        match (is, value) {
+            (FieldType::Key(of), Value::String(id)) => self.check_key(of, id),
+            (FieldType::Ref(of), Value::String(id)) => self.check_reference(of, id),
+            (FieldType::NumbersBy(of), Value::Object(numbers)) => {
+                for id in numbers.keys() {
+                    self.check_below(id, |this| this.check_reference(of, id));
+                }
+            }
+            (FieldType::Texts | FieldType::Urls, Value::Array(texts)) => {
+                for (at, text) in texts.iter().enumerate() {
+                    self.check_below(&at.to_string(), |this| {
+                        this.check_text(matches!(is, FieldType::Urls), text)
+                    });
+                }
+            }
+            (FieldType::Area, area) => {
+                let (kind, reason) = match area::check_area(area) {
+                    Ok(()) => return true,
+                    Err(area::AreaFault::Form(reason)) => (&kinds::INVALID_AREA, reason),
+                    Err(area::AreaFault::Crossing(reason)) => (&kinds::CROSSING_AREA, reason),
+                };
+                self.report_here(kind, |sample| _ = sample.set_field("reason", reason));
+            }
+            (FieldType::Text, Value::String(text)) if text.trim().is_empty() => {
+                self.report_here(&kinds::EMPTY_VALUE, |_| {});
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// One of the languages of a text.
+    fn check_text(&mut self, is_url: bool, text: &Value) {
+        if !self.check_value(FieldType::Object, text) {
+            return;
+        }
+        let kind = if is_url { FieldType::Url } else { FieldType::Text };
+        for (name, is) in [("text", kind), ("language", FieldType::Language)] {
+            match text.get(name) {
+                Some(value) => _ = self.check_below(name, |this| this.check_value(is, value)),
+                None => self.report_missing(name, ""),
+            }
+        }
+    }
+
+    fn check_key(&mut self, of: RecordIdKind, id: &str) {
+        if id.trim().is_empty() {
+            self.report_here(&kinds::EMPTY_VALUE, |_| {});
+            return;
+        }
+        if of == RecordIdKind::StationState {
+            self.check_reference(RecordIdKind::Station, id);
+        }
+        if !self.known.add_id(of, id) {
+            self.report_here(&kinds::DUPLICATE_ID, |sample| _ = sample.set_field("value", id));
+        }
+    }
+
+    fn check_reference(&mut self, of: RecordIdKind, id: &str) {
+        if self.known.may_have_id(of, id) {
+            return;
+        }
+        let kind = match of {
+            RecordIdKind::Station => &kinds::UNKNOWN_STATION,
+            RecordIdKind::VehicleType => &kinds::UNKNOWN_TYPE,
+            RecordIdKind::Plan => &kinds::UNKNOWN_PLAN,
+            RecordIdKind::Region => &kinds::UNKNOWN_REGION,
+            _ => return,
+        };
+        self.report_here(kind, |sample| _ = sample.set_field("value", id));
+    }
+}
+
+/// A value as it stands in the file, shortened.
+pub(super) fn quote_value(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+        value => value.to_string(),
+    };
+    match text.char_indices().nth(QUOTED_CHARS_MAX) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text,
+    }
+}

@@ -1,0 +1,206 @@
+//! What of a schedule no rule saw, and how many rules had nothing to look at for it.
+//!
+//! A row with a value that cannot be read is not there for other rules, and those that rely on all of
+//! its file are passed over, as the reference validator has it. Whoever mends the value gets to see
+//! what they say only then, and should know that beforehand.
+
+use lineside_formats::gtfs::fields::LOCATIONS;
+use serde::{Deserialize, Serialize};
+
+use super::flex;
+use crate::gtfs::{GtfsFeed, GtfsFile, ReadStatus};
+
+/// Codes whose rules are about many files, and are asked of those that are there whole.
+const ASKED_BY_FILE: [&str; 4] =
+    ["foreign_key_violation", "duplicate_key", "missing_recommended_file", "missing_required_file"];
+
+/// What is lacking of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissingPart {
+    /// Rows that could not be read.
+    Rows,
+    /// What follows a row that is too large.
+    Rest,
+    /// All rows, as the header is wrong.
+    Header,
+    /// All rows, as the text is in UTF-16.
+    Encoding,
+    /// Zones of services on demand that could not be read, some of them or all.
+    Zones,
+    /// Everything: there is nothing in the file.
+    Content,
+    /// The file, without which no schedule is.
+    File,
+}
+
+/// A file of which rules did not see all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IncompleteFile {
+    /// The file's name.
+    pub filename: String,
+    /// What is lacking of it.
+    pub lack: MissingPart,
+    /// Rows that could not be read and were left out, as far as the file was read.
+    pub rows: u64,
+    /// Codes whose rules were passed over as they rely on the whole file.
+    pub rules: u64,
+}
+
+impl IncompleteFile {
+    /// All such files of a schedule, in the order of the reference.
+    pub fn list_for_feed(feed: &GtfsFeed) -> Vec<IncompleteFile> {
+        let tables =
+            GtfsFile::ALL.into_iter().filter_map(|file| IncompleteFile::for_file(feed, file));
+        tables.chain(IncompleteFile::for_zones(feed)).collect()
+    }
+
+    /// How many findings of a code may have been hidden at most; `None` if nobody knows, as where its rule relies on the whole
+    /// file.
+    pub fn max_hidden_findings(&self, code: &str) -> Option<u64> {
+        let file =
+            GtfsFile::from_name(&self.filename).filter(|_| self.lack == MissingPart::Rows)?;
+        let mut relying = super::gtfs_rules().filter(|rule| rule.files.contains(&file));
+        let has_code = |rule: &super::GtfsRule| rule.kinds.iter().any(|kind| kind.code == code);
+        if ASKED_BY_FILE.contains(&code) || relying.any(has_code) {
+            return None;
+        }
+        // Of each row a code may be told once for each of its fields.
+        Some(self.rows.saturating_mul(file.file_spec().fields.len() as u64))
+    }
+
+    fn for_zones(feed: &GtfsFeed) -> Option<IncompleteFile> {
+        let is_unread =
+            !matches!(feed.flex_zones().status, ReadStatus::Parsed | ReadStatus::Missing);
+        is_unread.then(|| IncompleteFile {
+            filename: LOCATIONS.to_owned(),
+            lack: MissingPart::Zones,
+            rows: 0,
+            rules: flex::CODES_OF_ZONES,
+        })
+    }
+
+    fn for_file(feed: &GtfsFeed, file: GtfsFile) -> Option<IncompleteFile> {
+        let table = feed.table(file);
+        let lack = match table.read_status() {
+            ReadStatus::BadRows if table.is_cut_off() => MissingPart::Rest,
+            ReadStatus::BadRows => MissingPart::Rows,
+            ReadStatus::BadHeader if table.is_wide() => MissingPart::Encoding,
+            ReadStatus::BadHeader => MissingPart::Header,
+            ReadStatus::Empty => MissingPart::Content,
+            ReadStatus::Missing if !feed.is_file_usable(file) => MissingPart::File,
+            ReadStatus::Missing | ReadStatus::Parsed => return None,
+        };
+        let passed_over = super::gtfs_rules().filter(|rule| rule.files.contains(&file));
+        Some(IncompleteFile {
+            filename: table.file_name().to_owned(),
+            lack,
+            rows: u64::from(table.n_left_out()),
+            rules: passed_over.map(|rule| rule.kinds.len() as u64).sum(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+    use crate::{
+        Notices, ValidationContext,
+        gtfs::{TextSource, load_feed},
+    };
+
+    /// What is lacking of `levels.txt` with these rows below its header, when so many threads read it.
+    fn of_levels(rows: impl Into<Vec<u8>>, threads: usize) -> Option<IncompleteFile> {
+        let source = TextSource::default().with_file("levels.txt", rows);
+        let context = ValidationContext { today: date(2026, 6, 15), country: None, threads };
+        let feed = load_feed(&source, &context, &mut Notices::new(0)).unwrap();
+        IncompleteFile::list_for_feed(&feed).into_iter().find(|it| it.filename == "levels.txt")
+    }
+
+    #[test]
+    fn it_is_told_what_no_rule_saw_of_a_file() {
+        let long = "x".repeat(5_000);
+        let header = "level_id,level_index,level_name\n";
+        for (file, told) in [
+            (format!("{header}a,1,\nb,2,\n"), None),
+            (format!("{header}a,one,\nb,2,\nc,3\nd,4,\n"), Some((MissingPart::Rows, 2))),
+            (format!("{header}a,one,\nb,2,{long}\nc,x,\n"), Some((MissingPart::Rest, 1))),
+            ("level_id,level_id\na,b\n".to_owned(), Some((MissingPart::Header, 0))),
+            (String::new(), Some((MissingPart::Content, 0))),
+        ] {
+            let found = of_levels(file.as_str(), 1);
+            assert_eq!(found.map(|it| (it.lack, it.rows)), told, "{file:.40}");
+        }
+    }
+
+    #[test]
+    fn zones_that_no_rule_saw_are_told() {
+        let zone = |text: &str| {
+            let source = TextSource::default().with_file("locations.geojson", text);
+            let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
+            let feed = load_feed(&source, &context, &mut Notices::new(0)).unwrap();
+            let unread = IncompleteFile::list_for_feed(&feed).into_iter();
+            unread.filter(|it| it.filename == "locations.geojson").collect::<Vec<_>>()
+        };
+        let told = zone("zone");
+        assert_eq!(told.len(), 1);
+        assert_eq!((told[0].lack, told[0].rules), (MissingPart::Zones, flex::CODES_OF_ZONES));
+        assert_eq!(zone(r#"{"type":"FeatureCollection","features":[{"id":"a"}]}"#), told);
+        assert_eq!(zone(r#"{"type":"FeatureCollection","features":[]}"#), []);
+    }
+
+    #[test]
+    fn text_in_utf_16_is_called_so() {
+        for to_bytes in [u16::to_le_bytes as fn(u16) -> [u8; 2], u16::to_be_bytes] {
+            let text = "level_id,level_index\na,1\n".encode_utf16();
+            let wide: Vec<u8> = [0xFEFF].into_iter().chain(text).flat_map(to_bytes).collect();
+            assert_eq!(of_levels(wide, 1).map(|it| it.lack), Some(MissingPart::Encoding));
+        }
+    }
+
+    #[test]
+    fn rows_of_a_large_file_are_counted_whoever_reads_them() {
+        let mut file = "level_id,level_index\n".to_owned();
+        for row in 0..600_000 {
+            let index = if row % 1_000 == 7 { "x" } else { "1" };
+            file += &format!("{row},{index}\n");
+        }
+        assert!(file.len() > 4 << 20, "it is read by several threads");
+        for threads in [1, 3] {
+            let found = of_levels(file.as_str(), threads).unwrap();
+            assert_eq!((found.lack, found.rows), (MissingPart::Rows, 600), "{threads}");
+        }
+    }
+
+    #[test]
+    fn what_a_row_that_was_left_out_may_hide_is_bounded_or_not_known() {
+        let stops =
+            |lack| IncompleteFile { filename: "stops.txt".to_owned(), lack, rows: 2, rules: 1 };
+        let fields = GtfsFile::Stops.file_spec().fields.len() as u64;
+        let rows = stops(MissingPart::Rows);
+        assert_eq!(rows.max_hidden_findings("mixed_case_recommended_field"), Some(2 * fields));
+        for code in ["foreign_key_violation", "duplicate_key", "stop_without_stop_time"] {
+            assert_eq!(rows.max_hidden_findings(code), None, "{code}");
+        }
+        assert_eq!(
+            stops(MissingPart::Header).max_hidden_findings("mixed_case_recommended_field"),
+            None
+        );
+        let zones = IncompleteFile { filename: LOCATIONS.to_owned(), ..rows };
+        assert_eq!(zones.max_hidden_findings("mixed_case_recommended_field"), None);
+    }
+
+    #[test]
+    fn rules_that_rely_on_the_file_are_counted_and_a_file_that_may_be_missing_is_not_missed() {
+        let source = TextSource::default().with_file("agency.txt", "agency_name\n");
+        let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
+        let feed = load_feed(&source, &context, &mut Notices::new(0)).unwrap();
+        let unread = IncompleteFile::list_for_feed(&feed);
+        let names: Vec<&str> = unread.iter().map(|it| it.filename.as_str()).collect();
+        assert_eq!(names, ["agency.txt", "routes.txt", "trips.txt", "stop_times.txt"]);
+        assert_eq!(unread[0].lack, MissingPart::Header);
+        assert!(unread.iter().skip(1).all(|it| it.lack == MissingPart::File && it.rules > 3));
+    }
+}

@@ -1,0 +1,97 @@
+//! The ends of pathways as numbered nodes, whether or not stops.txt knows them.
+
+use std::sync::Arc;
+
+use crate::gtfs::{GtfsFeed, GtfsFile, NumberColumn, RowGroups, TextColumn};
+
+/// What pathways connect: each id that a pathway begins or ends at is a node.
+pub(super) struct PathwayGraph<'a> {
+    from: TextColumn<'a>,
+    to: TextColumn<'a>,
+    bidirectional: NumberColumn<'a>,
+    /// The node of each code of `to_stop_id`. A node below the number of codes of `from_stop_id` is
+    /// the code there.
+    node_of_to: Vec<u32>,
+    /// The code in `to_stop_id` of each node, if a pathway ends there.
+    to_of_node: Vec<Option<u32>>,
+    leaving: Arc<RowGroups>,
+    arriving: Arc<RowGroups>,
+}
+
+impl<'a> PathwayGraph<'a> {
+    pub(super) fn from_feed(feed: &'a GtfsFeed) -> PathwayGraph<'a> {
+        let table = feed.table(GtfsFile::Pathways);
+        let (from, to) = (table.text_column("from_stop_id"), table.text_column("to_stop_id"));
+        let mut n_nodes = from.count_codes() as u32;
+        let node_of_to: Vec<u32> = (0..to.count_codes() as u32)
+            .map(|code| {
+                from.find_code(to.text_of_code(code)).unwrap_or_else(|| {
+                    n_nodes += 1;
+                    n_nodes - 1
+                })
+            })
+            .collect();
+        let mut to_of_node = vec![None; n_nodes as usize];
+        for (code, &node) in node_of_to.iter().enumerate() {
+            to_of_node[node as usize] = Some(code as u32);
+        }
+        PathwayGraph {
+            from,
+            to,
+            bidirectional: table.number_column("is_bidirectional"),
+            node_of_to,
+            to_of_node,
+            leaving: feed.row_groups(GtfsFile::Pathways, "from_stop_id"),
+            arriving: feed.row_groups(GtfsFile::Pathways, "to_stop_id"),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.to_of_node.len()
+    }
+
+    /// The node of an id, if a pathway begins or ends there.
+    pub(super) fn find_node(&self, id: &str) -> Option<u32> {
+        self.from.find_code(id).or_else(|| Some(self.node_of_to[self.to.find_code(id)? as usize]))
+    }
+
+    /// The nodes that a pathway leads from and to.
+    pub(super) fn pathway_ends(&self, pathway: u32) -> Option<(u32, u32)> {
+        let from = self.from.code_of_row(pathway)?;
+        Some((from, self.node_of_to[self.to.code_of_row(pathway)? as usize]))
+    }
+
+    /// Which nodes can be reached from some, along the pathways or, if not `forward`, against them.
+    /// O(nodes + pathways).
+    pub(super) fn reachable_nodes(
+        &self,
+        starts: impl Iterator<Item = u32>,
+        forward: bool,
+    ) -> Vec<bool> {
+        let mut seen = vec![false; self.len()];
+        let mut open: Vec<u32> = starts.collect();
+        for &node in &open {
+            seen[node as usize] = true;
+        }
+        while let Some(node) = open.pop() {
+            let arriving =
+                self.to_of_node[node as usize].map_or(&[][..], |to| self.arriving.rows_of_code(to));
+            let ways = [(self.leaving.rows_of_code(node), forward), (arriving, !forward)];
+            for (pathways, always) in ways {
+                for &pathway in pathways {
+                    let both_ways = self.bidirectional.get(pathway) == Some(1);
+                    let Some((from, to)) =
+                        self.pathway_ends(pathway).filter(|_| always || both_ways)
+                    else {
+                        continue;
+                    };
+                    let other = if from == node { to } else { from };
+                    if !std::mem::replace(&mut seen[other as usize], true) {
+                        open.push(other);
+                    }
+                }
+            }
+        }
+        seen
+    }
+}

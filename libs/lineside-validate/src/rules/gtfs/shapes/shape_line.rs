@@ -1,0 +1,327 @@
+//! A shape as a line on the sphere, and where stops lie along it.
+
+use std::ops::Range;
+
+use crate::gtfs::{EARTH_RADIUS_M, GtfsFeed, GtfsFile, SpherePoint, haversine_distance_m};
+
+/// A place on a shape that may be a stop's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ShapeMatch {
+    /// The last point of the shape before it or at it.
+    pub(super) index: usize,
+    /// Where it is.
+    pub(super) place: SpherePoint,
+    /// Meters along the shape from its beginning.
+    pub(super) along: f64,
+    /// Meters from the stop.
+    pub(super) to_shape: f64,
+}
+
+impl ShapeMatch {
+    /// No match: farther than everything.
+    pub(super) const NONE: ShapeMatch =
+        ShapeMatch { index: 0, place: SpherePoint::ORIGIN, along: 0.0, to_shape: f64::INFINITY };
+
+    fn is_there(&self) -> bool {
+        self.to_shape < f64::INFINITY
+    }
+
+    fn keep_closer(&mut self, place: SpherePoint, to_shape: f64, index: usize) {
+        if to_shape < self.to_shape {
+            *self = ShapeMatch { index, place, along: 0.0, to_shape };
+        }
+    }
+}
+
+/// Segments that are passed over together when a stop is far from them.
+const BLOCK: usize = 16;
+/// How much is allowed for rounding where places are told apart roughly, as part of the radius:
+/// less than a centimeter.
+const ROUNDING: f64 = 1e-9;
+
+/// A ball around a block of segments, in radii of the Earth.
+#[derive(Clone, Copy, Debug)]
+struct BoundingBall {
+    center: SpherePoint,
+    radius: f64,
+}
+
+/// A shape; kept for its memory.
+#[derive(Debug, Default)]
+pub(super) struct ShapeLine {
+    points: Vec<SpherePoint>,
+    /// Meters along the shape, of each point.
+    along: Vec<f64>,
+    /// What the feed says of the same, never less than before.
+    given: Vec<f64>,
+    balls: Vec<BoundingBall>,
+}
+
+impl ShapeLine {
+    /// Takes another shape: rows of shapes.txt in their order. O(n).
+    pub(super) fn read_shape(&mut self, feed: &GtfsFeed, rows: &[u32]) {
+        let shapes = feed.table(GtfsFile::Shapes);
+        let (lat, lon) = (shapes.float_column("shape_pt_lat"), shapes.float_column("shape_pt_lon"));
+        let distances = shapes.float_column("shape_dist_traveled");
+        self.set_points(rows.iter().map(|&row| {
+            let place = (lat.get(row).unwrap_or(0.0), lon.get(row).unwrap_or(0.0));
+            (place, distances.get(row).unwrap_or(0.0))
+        }));
+    }
+
+    /// Takes the points of a shape: latitude, longitude, and what the feed says of the distance.
+    fn set_points(&mut self, points: impl Iterator<Item = ((f64, f64), f64)>) {
+        self.points.clear();
+        self.along.clear();
+        self.given.clear();
+        let (mut along, mut furthest, mut last) = (0.0, 0.0_f64, None);
+        for (place, given) in points {
+            along += last.map_or(0.0, |last| haversine_distance_m(last, place));
+            furthest = furthest.max(given);
+            last = Some(place);
+            self.points.push(SpherePoint::from_lat_lon(place.0, place.1));
+            self.along.push(along);
+            self.given.push(furthest);
+        }
+        self.balls.clear();
+        for start in (0..self.count_segments()).step_by(BLOCK) {
+            let end = (start + BLOCK).min(self.count_segments());
+            self.balls.push(BoundingBall::around_points(&self.points[start..=end]));
+        }
+    }
+
+    fn count_segments(&self) -> usize {
+        self.points.len().saturating_sub(1)
+    }
+
+    /// Whether it has one point only.
+    pub(super) fn is_single_point(&self) -> bool {
+        self.points.len() == 1
+    }
+
+    /// Whether the feed says how far along its points are.
+    pub(super) fn has_distances(&self) -> bool {
+        self.given.last().is_some_and(|&given| given > 0.0)
+    }
+
+    /// Adds the places along the shape that are as close to a stop as any around them and no
+    /// farther than `meters_max`. O(n), but most of it in steps of a whole block.
+    pub(super) fn add_matches_near(
+        &self,
+        stop: SpherePoint,
+        meters_max: f64,
+        out: &mut Vec<ShapeMatch>,
+    ) {
+        let angle_max = meters_max / EARTH_RADIUS_M;
+        let reach = 2.0 * (angle_max / 2.0).sin() + ROUNDING;
+        let n_before = out.len();
+        let mut state = StopApproach::default();
+        for (block, ball) in self.balls.iter().enumerate() {
+            if !ball.is_within_reach(stop, reach) {
+                state.leave_stop(out);
+                continue;
+            }
+            for at in self.block_segments(block) {
+                let (start, end) = (self.points[at], self.points[at + 1]);
+                let place = stop.closest_between(start, end);
+                let away = stop - place;
+                // The way through the earth tells most of them apart, and needs no angle.
+                let meters = if away.dot_product(away) > reach * reach {
+                    f64::INFINITY
+                } else {
+                    stop.distance_m(place)
+                };
+                if meters <= meters_max {
+                    state.enter_segment(place, meters, at, out);
+                    let to_end = stop.distance_m(end);
+                    state.to_end = to_end;
+                    state.is_leaving = to_end > meters;
+                } else {
+                    state.leave_stop(out);
+                }
+            }
+        }
+        state.leave_stop(out);
+        for found in &mut out[n_before..] {
+            let index = found.index;
+            found.along = self.along[index] + found.place.distance_m(self.points[index]);
+        }
+    }
+
+    fn block_segments(&self, block: usize) -> Range<usize> {
+        let start = block * BLOCK;
+        start..(start + BLOCK).min(self.count_segments())
+    }
+
+    /// The place of the shape that is closest to a stop. O(n).
+    pub(super) fn closest_match(&self, stop: SpherePoint) -> ShapeMatch {
+        let mut best = ShapeMatch::NONE;
+        if let [only] = self.points.as_slice() {
+            best.keep_closer(*only, stop.distance_m(*only), 0);
+        }
+        for at in 0..self.count_segments() {
+            let place = stop.closest_between(self.points[at], self.points[at + 1]);
+            best.keep_closer(place, stop.distance_m(place), at);
+        }
+        best
+    }
+
+    /// The place that the feed gives for a stop by its distance, looked for from a point of the
+    /// shape on. O(log n).
+    pub(super) fn match_at_distance(
+        &self,
+        stop: SpherePoint,
+        given: f64,
+        from: usize,
+    ) -> ShapeMatch {
+        let n_before = self.given[from..].partition_point(|&other| given >= other);
+        let next = from + n_before;
+        let index = next.saturating_sub(1).max(from);
+        let mut fraction = 0.0;
+        if next > 0 && index + 1 < self.points.len() {
+            let (start, end) = (self.given[index], self.given[next]);
+            if !are_nearly_equal(start, end) {
+                fraction = (given - start) / (end - start);
+            }
+        }
+        let after = (index + 1).min(self.points.len() - 1);
+        let place = self.points[index].point_toward(self.points[after], fraction);
+        let along = self.along[index] + fraction * (self.along[after] - self.along[index]);
+        ShapeMatch { index, place, along, to_shape: stop.distance_m(place) }
+    }
+}
+
+/// Whether distances are too much alike to divide by what is between them.
+fn are_nearly_equal(one: f64, other: f64) -> bool {
+    const PART: f64 = 32e-9;
+    (one - other).abs() <= PART.max(PART * one.abs().max(other.abs()))
+}
+
+/// How a shape comes near a stop, segment by segment, and leaves it again.
+#[derive(Debug)]
+struct StopApproach {
+    /// The closest place since it last came near.
+    best: ShapeMatch,
+    /// Meters from the stop to the end of the last segment.
+    to_end: f64,
+    /// Whether that is farther than the segment is.
+    is_leaving: bool,
+}
+
+impl Default for StopApproach {
+    fn default() -> StopApproach {
+        StopApproach { best: ShapeMatch::NONE, to_end: f64::INFINITY, is_leaving: false }
+    }
+}
+
+impl StopApproach {
+    /// A segment is near. If the one before it led away and this one leads back, the shape passed
+    /// the stop in between.
+    fn enter_segment(
+        &mut self,
+        place: SpherePoint,
+        meters: f64,
+        at: usize,
+        out: &mut Vec<ShapeMatch>,
+    ) {
+        if self.is_leaving && meters < self.to_end {
+            self.leave_stop(out);
+        }
+        self.best.keep_closer(place, meters, at);
+    }
+
+    /// The shape has passed the stop, if it came near.
+    fn leave_stop(&mut self, out: &mut Vec<ShapeMatch>) {
+        if self.best.is_there() {
+            out.push(self.best);
+            self.best = ShapeMatch::NONE;
+        }
+    }
+}
+
+impl BoundingBall {
+    fn around_points(points: &[SpherePoint]) -> BoundingBall {
+        let sum =
+            points.iter().fold(SpherePoint { x: 0.0, y: 0.0, z: 0.0 }, |sum, &point| sum + point);
+        let center = sum * (1.0 / points.len() as f64);
+        let far = points.iter().map(|&point| (point - center).vector_length()).fold(0.0, f64::max);
+        // Segments follow the surface, so their middle may lie outside of a ball around their ends,
+        // by less than a quarter of the square of their length.
+        let longest =
+            points.windows(2).map(|pair| (pair[1] - pair[0]).vector_length()).fold(0.0, f64::max);
+        BoundingBall { center, radius: far + longest * longest / 4.0 }
+    }
+
+    fn is_within_reach(&self, point: SpherePoint, reach: f64) -> bool {
+        let (away, reach) = (point - self.center, self.radius + reach);
+        away.dot_product(away) <= reach * reach
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(points: &[(f64, f64)]) -> ShapeLine {
+        let mut line = ShapeLine::default();
+        line.set_points(points.iter().enumerate().map(|(at, &place)| (place, at as f64)));
+        line
+    }
+
+    fn near(line: &ShapeLine, stop: (f64, f64)) -> Vec<ShapeMatch> {
+        let mut matches = Vec::new();
+        line.add_matches_near(SpherePoint::from_lat_lon(stop.0, stop.1), 100.0, &mut matches);
+        matches
+    }
+
+    #[test]
+    fn a_shape_that_comes_by_again_matches_again() {
+        // About 550 m to and fro, with the stop in the middle.
+        let points: Vec<_> = (0..10).map(|at| (60.0, 10.0 + f64::from(at % 2) * 0.01)).collect();
+        let matches = near(&line(&points), (60.0002, 10.005));
+        let indexes: Vec<usize> = matches.iter().map(|found| found.index).collect();
+        assert_eq!(indexes, (0..9).collect::<Vec<_>>());
+        assert!(matches.iter().all(|found| (found.to_shape - 22.2).abs() < 0.1), "{matches:?}");
+        assert!(near(&line(&points), (60.001, 10.005)).is_empty());
+    }
+
+    #[test]
+    fn what_is_passed_over_in_blocks_has_no_match() {
+        let mut random = fastrand::Rng::with_seed(7);
+        for step in [0.0002, 0.002, 0.5] {
+            let mut place = (60.0, 10.0);
+            let points: Vec<_> = (0..1_000)
+                .map(|_| {
+                    place.0 += (random.f64() - 0.5) * step;
+                    place.1 += (random.f64() - 0.5) * step;
+                    place
+                })
+                .collect();
+            let (blocks, mut plain) = (line(&points), line(&points));
+            for ball in &mut plain.balls {
+                ball.radius = 3.0;
+            }
+            let mut n_matches = 0;
+            for _ in 0..500 {
+                let (lat, lon) = points[random.usize(..points.len())];
+                let mut away = || random.f64() * 0.004 - 0.002;
+                let stop = (lat + away(), lon + away());
+                let all = near(&plain, stop);
+                n_matches += all.len();
+                assert_eq!(format!("{:?}", near(&blocks, stop)), format!("{all:?}"));
+            }
+            assert!(n_matches > 100, "{n_matches}");
+        }
+    }
+
+    #[test]
+    fn a_given_distance_names_a_place_between_two_points() {
+        let line = line(&[(60.0, 10.0), (60.0, 10.01), (60.0, 10.02)]);
+        let stop = SpherePoint::from_lat_lon(60.0, 10.005);
+        let found = line.match_at_distance(stop, 0.5, 0);
+        assert!(found.index == 0 && found.to_shape < 0.1, "{found:?}");
+        // Never before the point from which it is looked for, nor beyond the last.
+        assert_eq!(line.match_at_distance(stop, 0.5, 1).place, line.points[1]);
+        assert_eq!(line.match_at_distance(stop, 9.0, 0).place, line.points[2]);
+    }
+}

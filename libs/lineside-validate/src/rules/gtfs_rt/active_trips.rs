@@ -1,0 +1,166 @@
+//! Which trips of a schedule run at a moment, and on which days.
+
+use jiff::{ToSpan as _, tz::TimeZone};
+
+use super::schedule_index::{NONE, TripEntry, random_seed};
+use crate::gtfs::{GtfsFeed, GtfsFile, TextDict, WEEK, date_from_day};
+
+/// Days in one word.
+const WORD: i32 = 64;
+/// Words of all services together: 32 MiB. A service whose days lie beyond is not judged by its days.
+const WORDS_MAX: usize = 1 << 22;
+/// Trips that share a bound of their ends. With 64, a million trips are passed over with sixteen
+/// thousand comparisons.
+const TRIPS_PER_BLOCK: usize = 64;
+/// Seconds of a day.
+const DAY_S: i64 = 86_400;
+
+/// The trips of a schedule by the time at which they run, and the days of their services.
+///
+/// Trips that run by frequencies stay out, as a moment does not tell which of their runs is meant.
+#[derive(Debug, Default)]
+pub(super) struct ActiveTripIndex {
+    /// Of the first agency that tells it, as all are in one zone. Without it nothing is known of any day.
+    zone: Option<TimeZone>,
+    services: Vec<ServiceBits>,
+    words: Vec<u64>,
+    /// By their start.
+    spans: Vec<TripSpan>,
+    /// The latest end of each block of trips.
+    ends: Vec<i32>,
+}
+
+/// A service day.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ServiceDay {
+    /// Days since 1970-01-01.
+    pub(super) number: i32,
+    /// When its clock stands at 0, in seconds since 1970: twelve hours before noon.
+    pub(super) start: i64,
+}
+
+/// A service: its first word, and where its words lie.
+#[derive(Clone, Copy, Debug)]
+struct ServiceBits {
+    first: i32,
+    start: usize,
+    end: usize,
+    is_whole: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct TripSpan {
+    start: i32,
+    end: i32,
+    trip: u32,
+    service: u32,
+}
+
+/// The number of the service of each code of `service_id` in `trips.txt`. Of one that has a row whose
+/// days cannot be read nothing is known, so it has none.
+pub(super) fn services_of_trips(feed: &GtfsFeed) -> Vec<u32> {
+    let (ids, services) =
+        (feed.table(GtfsFile::Trips).text_column("service_id"), feed.service_calendar());
+    let unread = unread_services(feed);
+    let service_of = |code| {
+        let service = services.service_of_trips_code(code).unwrap_or(NONE);
+        if unread.find_code(ids.text_of_code(code)).is_some() { NONE } else { service }
+    };
+    (0..ids.count_codes() as u32).map(service_of).collect()
+}
+
+/// The services that have a row whose days cannot be read.
+fn unread_services(feed: &GtfsFeed) -> TextDict {
+    let mut unread = TextDict::new(random_seed());
+    let (dates, calendar) = (["date", "exception_type"], ["start_date", "end_date"]);
+    let calendar: Vec<&str> = calendar.into_iter().chain(WEEK).collect();
+    for (file, fields) in
+        [(GtfsFile::Calendar, &calendar[..]), (GtfsFile::CalendarDates, &dates[..])]
+    {
+        let table = feed.table(file);
+        let ids = table.text_column("service_id");
+        let fields: Vec<_> = fields.iter().map(|field| table.number_column(field)).collect();
+        for row in table.rows() {
+            if fields.iter().any(|field| field.get(row).is_none())
+                && let Some(id) = ids.get(row)
+            {
+                unread.intern_text(id);
+            }
+        }
+    }
+    unread
+}
+
+impl ActiveTripIndex {
+    /// O(n log n) in the trips, once.
+    pub(super) fn new(feed: &GtfsFeed, trips: &[TripEntry]) -> ActiveTripIndex {
+        let agencies = feed.table(GtfsFile::Agency);
+        let zones = agencies.text_column("agency_timezone");
+        let mut running = ActiveTripIndex {
+            zone: agencies.rows().find_map(|row| TimeZone::get(zones.get(row)?).ok()),
+            ..ActiveTripIndex::default()
+        };
+        for service in feed.service_calendar().iter() {
+            let (first, words) = service.day_words();
+            let start = running.words.len();
+            let is_whole = words.len() <= WORDS_MAX - start;
+            running.words.extend_from_slice(if is_whole { words } else { &[] });
+            let end = running.words.len();
+            running.services.push(ServiceBits { first, start, end, is_whole });
+        }
+        running.words.shrink_to_fit();
+        let spans = trips.iter().filter(|trip| !trip.is_frequent && trip.service != NONE);
+        let spans = spans.filter_map(|trip| {
+            let (start, end) = (trip.start?, trip.end?);
+            Some(TripSpan { start, end, trip: trip.at, service: trip.service })
+        });
+        running.spans = spans.collect();
+        running.spans.sort_unstable_by_key(|span| (span.start, span.trip));
+        let blocks = running.spans.chunks(TRIPS_PER_BLOCK);
+        let latest =
+            |block: &[TripSpan]| block.iter().map(|span| span.end).max().unwrap_or(i32::MIN);
+        running.ends = blocks.map(latest).collect();
+        running
+    }
+
+    /// The service days around a moment: the day before, that of the clock, and the one after. None
+    /// if the zone is not known.
+    pub(super) fn days_around(&self, now: i64) -> Vec<ServiceDay> {
+        let today = self.zone.as_ref().and_then(|zone| {
+            let zoned = jiff::Timestamp::from_second(now).ok()?.to_zoned(zone.clone());
+            Some(crate::gtfs::day_from_date(zoned.date()))
+        });
+        let around = today.into_iter().flat_map(|today| today - 1..=today + 1);
+        around.filter_map(|number| self.service_day(number)).collect()
+    }
+
+    /// A service day by its number.
+    pub(super) fn service_day(&self, number: i32) -> Option<ServiceDay> {
+        let noon = date_from_day(number).at(12, 0, 0, 0).to_zoned(self.zone.clone()?).ok()?;
+        let start = noon.checked_sub(12.hours()).ok()?.timestamp().as_second();
+        Some(ServiceDay { number, start })
+    }
+
+    /// Whether a service (its number) runs on a day. None if that is not known.
+    pub(super) fn runs_on(&self, service: u32, day: i32) -> Option<bool> {
+        let days = self.services.get(service as usize).filter(|days| days.is_whole)?;
+        let words = self.words.get(days.start..days.end)?;
+        let at = usize::try_from(day.div_euclid(WORD) - days.first).ok();
+        let word = at.and_then(|at| words.get(at)).copied().unwrap_or_default();
+        Some(word >> day.rem_euclid(WORD) & 1 == 1)
+    }
+
+    /// The trips (their codes) that run at a moment of a service day. O(trips / 64), and O(64) for
+    /// each block with one that may.
+    pub(super) fn trips_running_at(&self, day: ServiceDay, now: i64) -> impl Iterator<Item = u32> {
+        // No trip runs for longer than a hundred days.
+        let time = i32::try_from((now - day.start).clamp(-100 * DAY_S, 100 * DAY_S)).unwrap_or(0);
+        let begun = self.spans.partition_point(|span| span.start <= time);
+        let blocks = self.spans[..begun].chunks(TRIPS_PER_BLOCK).zip(&self.ends);
+        let blocks = blocks.filter(move |(_, end)| **end >= time);
+        let spans = blocks.flat_map(|(spans, _)| spans).filter(move |span| span.end >= time);
+        spans
+            .filter(move |span| self.runs_on(span.service, day.number) == Some(true))
+            .map(|span| span.trip)
+    }
+}

@@ -1,0 +1,509 @@
+//! A schedule, prepared for the messages about it: small records found by id.
+
+use std::sync::Arc;
+
+use lineside_formats::{Error, gtfs_rt::proto::TripDescriptor};
+
+use super::{
+    active_trips::{self, ActiveTripIndex},
+    fields::{STOP, error_kind},
+    shape_index::{BoundingBox, CoordinateExtent, ShapeIndex},
+    stop_time_reader::{self, StopTimeReader},
+    trip_ids::TripIds,
+};
+use crate::{
+    Notices, ValidationContext,
+    cancel::{CancelToken, run_until_cancelled},
+    gtfs::{FileSource, FloatColumn, GtfsFeed, GtfsFile, TextDict, load_for_realtime_until},
+    notice::NoticeKind,
+};
+
+pub(super) static KINDS: &[&NoticeKind] = &[&UNUSABLE_STOP];
+
+static UNUSABLE_STOP: NoticeKind = error_kind(
+    "E010",
+    &[STOP, ("locationType", "What the location is instead.")],
+    include_str!("E010.md"),
+);
+
+/// How far vehicles may be outside the area that a schedule covers, in meters: a mile.
+const AREA_MARGIN_M: f64 = 1_609.0;
+/// With fewer shape points than this, the stops say what area a schedule covers.
+const SHAPE_POINTS_MIN: usize = 4;
+
+/// Nothing: no route, no stop, no shape.
+pub(super) const NONE: u32 = u32::MAX;
+/// What location_type and an empty cell call a stop or platform.
+pub(super) const STOP_OR_PLATFORM: i32 = 0;
+
+/// A schedule as real-time rules ask it. It keeps what it needs, so the feed may go.
+///
+/// It takes about 80 bytes and the id for each trip, 12 for each stop time and 8 for each point of a
+/// shape, and a bit for each day of each service.
+#[derive(Debug)]
+pub struct ScheduleIndex {
+    agencies: TextDict,
+    routes: TextDict,
+    /// By the route's code.
+    about_routes: Vec<RouteEntry>,
+    stops: TextDict,
+    /// By the stop's code.
+    location_types: Vec<i32>,
+    ids: Arc<TripIds>,
+    /// By the code of the trip's id.
+    trips: Vec<TripEntry>,
+    /// Trip by trip, each in its order.
+    stop_times: Vec<StopTimeEntry>,
+    /// Those with exact times, trip by trip.
+    frequencies: Vec<ExactFrequency>,
+    lines: ShapeIndex,
+    area: Option<BoundingBox>,
+    /// Where stops are: latitude and longitude.
+    stop_points: Vec<[f32; 2]>,
+    running: ActiveTripIndex,
+}
+
+/// A route of the schedule.
+#[derive(Clone, Copy, Debug)]
+struct RouteEntry {
+    agency: u32,
+    kind: Option<i32>,
+}
+
+/// A trip of the schedule.
+#[derive(Clone, Debug)]
+pub(super) struct TripEntry {
+    /// The code of its id.
+    pub(super) at: u32,
+    pub(super) route: u32,
+    /// The number of its service.
+    pub(super) service: u32,
+    pub(super) direction: Option<i32>,
+    /// Trips of one block have the same number.
+    pub(super) block: Option<u32>,
+    line: u32,
+    pub(super) stop_times: (u32, u32),
+    frequencies: (u32, u32),
+    /// Its frequencies say about when it runs, not exactly.
+    pub(super) is_loose: bool,
+    /// It comes to a stop more than once.
+    pub(super) is_loop: bool,
+    /// When it arrives, or else departs, at its first stop: seconds of the service day.
+    pub(super) start: Option<i32>,
+    /// When it departs, or else arrives, at its last stop.
+    pub(super) end: Option<i32>,
+    /// It runs by frequencies, exact or not.
+    pub(super) is_frequent: bool,
+}
+
+/// A stop time of the schedule.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StopTimeEntry {
+    pub(super) sequence: u32,
+    pub(super) stop: u32,
+    pub(super) has_arrival: bool,
+    pub(super) has_departure: bool,
+}
+
+/// A span in which a trip leaves at exact times.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ExactFrequency {
+    pub(super) start: i32,
+    pub(super) end: i32,
+    pub(super) headway: i32,
+}
+
+impl ScheduleIndex {
+    /// Prepares a schedule: O(n) in its rows, once. A row of it counts whatever is wrong with a field
+    /// that does not say what it is about.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be opened or inflated.
+    pub fn read_schedule(
+        source: &dyn FileSource,
+        context: &ValidationContext,
+    ) -> Result<ScheduleIndex, Error> {
+        let read = ScheduleIndex::read_schedule_until(source, context, &CancelToken::default())?;
+        Ok(read.unwrap_or_else(ScheduleIndex::empty_schedule))
+    }
+
+    /// The same until it is stopped: it ends within a moment then, and gives nothing.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be opened or inflated.
+    pub fn read_schedule_until(
+        source: &dyn FileSource,
+        context: &ValidationContext,
+        stop: &CancelToken,
+    ) -> Result<Option<ScheduleIndex>, Error> {
+        let mut feed = match load_for_realtime_until(source, context, stop) {
+            // What was stopped there looks like a file that breaks off.
+            _ if stop.is_cancelled() => return Ok(None),
+            read => read?,
+        };
+        feed.attach_cancel(stop);
+        Ok(run_until_cancelled(|| ScheduleIndex::new(&feed)))
+    }
+
+    fn new(feed: &GtfsFeed) -> ScheduleIndex {
+        let agencies = read_id_dict(feed, GtfsFile::Agency, "agency_id");
+        let mut routes = read_id_dict(feed, GtfsFile::Routes, "route_id");
+        let about_routes = read_routes(feed, &agencies);
+        let (stops, location_types) = read_stops(feed);
+        let (lines, line_of, covered) = read_shape_lines(feed);
+        let mut timetable = ScheduleIndex {
+            agencies,
+            stops,
+            location_types,
+            ids: Arc::default(),
+            trips: Vec::new(),
+            stop_times: Vec::new(),
+            frequencies: Vec::new(),
+            lines,
+            area: covered
+                .or_else(|| stops_extent(feed))
+                .and_then(|it| it.box_around(AREA_MARGIN_M)),
+            stop_points: read_stop_points(feed),
+            routes: TextDict::new(random_seed()),
+            about_routes,
+            running: ActiveTripIndex::default(),
+        };
+        let mut ids = timetable.add_trips(feed, &routes, &line_of);
+        routes.shrink_to_fit();
+        timetable.routes = routes;
+        ids.shrink_to_fit();
+        timetable.ids = Arc::new(TripIds(ids));
+        timetable.stop_times.shrink_to_fit();
+        timetable.running = ActiveTripIndex::new(feed, &timetable.trips);
+        timetable
+    }
+
+    /// One that has nothing: what a message without a schedule is held against, within a [`RuleScope`](super::Scope) that says so.
+    pub fn empty_schedule() -> ScheduleIndex {
+        let dict = || TextDict::new(random_seed());
+        ScheduleIndex {
+            agencies: dict(),
+            routes: dict(),
+            about_routes: Vec::new(),
+            stops: dict(),
+            location_types: Vec::new(),
+            ids: Arc::default(),
+            trips: Vec::new(),
+            stop_times: Vec::new(),
+            frequencies: Vec::new(),
+            lines: ShapeIndex::default(),
+            area: None,
+            stop_points: Vec::new(),
+            running: ActiveTripIndex::default(),
+        }
+    }
+
+    /// Returns the trips' ids.
+    fn add_trips(&mut self, feed: &GtfsFeed, routes: &TextDict, line_of: &[u32]) -> TextDict {
+        let table = feed.table(GtfsFile::Trips);
+        let (ids, route_ids) = (table.text_column("trip_id"), table.text_column("route_id"));
+        let (blocks, shapes) = (table.text_column("block_id"), table.text_column("shape_id"));
+        let (directions, services) =
+            (table.number_column("direction_id"), table.text_column("service_id"));
+        let service_of = active_trips::services_of_trips(feed);
+        let shape_codes = feed.table(GtfsFile::Shapes).text_column("shape_id");
+        let times = StopTimeReader::new(feed, &self.stops);
+        let frequencies = feed.row_groups(GtfsFile::Frequencies, "trip_id");
+        let frequent_ids = feed.table(GtfsFile::Frequencies).text_column("trip_id");
+        let mut seen = vec![NONE; self.stops.len()];
+        let mut all_ids = TextDict::new(random_seed());
+        for row in table.rows() {
+            let Some(id) = ids.get(row) else { continue };
+            let at = all_ids.intern_text(id);
+            if at as usize != self.trips.len() {
+                continue;
+            }
+            let line = shapes.get(row).and_then(|shape| shape_codes.find_code(shape));
+            let service = services.code_of_row(row).and_then(|code| service_of.get(code as usize));
+            let mut trip = TripEntry {
+                at,
+                service: service.copied().unwrap_or(NONE),
+                route: route_ids.get(row).and_then(|route| routes.find_code(route)).unwrap_or(NONE),
+                direction: directions.get(row),
+                block: blocks.code_of_row(row),
+                line: line.and_then(|code| line_of.get(code as usize).copied()).unwrap_or(NONE),
+                stop_times: (0, 0),
+                frequencies: (0, 0),
+                is_loose: false,
+                is_loop: false,
+                start: None,
+                end: None,
+                is_frequent: false,
+            };
+            times.read_trip_times(&mut self.stop_times, &mut trip, id);
+            for time in &self.stop_times[trip.stop_times.0 as usize..] {
+                if let Some(last) = seen.get_mut(time.stop as usize) {
+                    trip.is_loop |= *last == at;
+                    *last = at;
+                }
+            }
+            if let Some(code) = frequent_ids.find_code(id) {
+                trip.is_frequent = true;
+                self.add_frequencies(feed, frequencies.rows_of_code(code), &mut trip);
+            }
+            self.trips.push(trip);
+        }
+        all_ids
+    }
+
+    fn add_frequencies(&mut self, feed: &GtfsFeed, rows: &[u32], trip: &mut TripEntry) {
+        let table = feed.table(GtfsFile::Frequencies);
+        let (starts, ends) = (table.number_column("start_time"), table.number_column("end_time"));
+        let (headways, exact) =
+            (table.number_column("headway_secs"), table.number_column("exact_times"));
+        let first = self.frequencies.len();
+        let mut are_known = true;
+        for &row in rows {
+            let (start, end) = (
+                stop_time_reader::read_time(&starts, row),
+                stop_time_reader::read_time(&ends, row),
+            );
+            match (exact.get_or(row, 0), start, end, headways.get(row)) {
+                (0, ..) => trip.is_loose = true,
+                (1, Some(start), Some(end), Some(headway)) => {
+                    self.frequencies.push(ExactFrequency { start, end, headway });
+                }
+                (1, ..) => are_known = false,
+                _ => {}
+            }
+        }
+        if !are_known {
+            // The trip may leave at any time then.
+            self.frequencies.truncate(first);
+        }
+        trip.frequencies = (first as u32, self.frequencies.len() as u32);
+    }
+
+    /// The latitudes and longitudes of its stops, in degrees, as far as they have some.
+    pub fn stop_points(&self) -> &[[f32; 2]] {
+        &self.stop_points
+    }
+
+    /// The trip of an id.
+    pub(super) fn find_trip(&self, id: &str) -> Option<&TripEntry> {
+        self.trips.get(self.ids.0.find_code(id)? as usize)
+    }
+
+    /// The ids of all trips, which may be kept when the rest goes.
+    pub fn trip_ids(&self) -> Arc<TripIds> {
+        Arc::clone(&self.ids)
+    }
+
+    /// The id of a trip.
+    pub(super) fn trip_id(&self, trip: &TripEntry) -> &str {
+        self.ids.0.get(trip.at)
+    }
+
+    /// The trip of a code.
+    pub(super) fn trip_at(&self, at: u32) -> Option<&TripEntry> {
+        self.trips.get(at as usize)
+    }
+
+    /// How many trips there are.
+    pub(super) fn count_trips(&self) -> usize {
+        self.trips.len()
+    }
+
+    /// Which trips run when.
+    pub(super) fn active_trips(&self) -> &ActiveTripIndex {
+        &self.running
+    }
+
+    /// The code and the id of the agency of a route (its code), if it has one.
+    pub(super) fn agency_of_route(&self, route: u32) -> Option<(u32, &str)> {
+        let agency = self.about_routes.get(route as usize)?.agency;
+        (agency != NONE).then(|| (agency, self.agencies.get(agency)))
+    }
+
+    /// The id of a route (its code); empty if there is none.
+    pub(super) fn route_id(&self, route: u32) -> &str {
+        self.routes.get(route)
+    }
+
+    /// What kind of route a trip is of, as its number in routes.txt.
+    pub(super) fn route_type(&self, trip: &TripEntry) -> Option<i32> {
+        self.about_routes.get(trip.route as usize)?.kind
+    }
+
+    /// The trip that a message names.
+    pub(super) fn trip_of_descriptor(&self, descriptor: &TripDescriptor) -> Option<&TripEntry> {
+        self.find_trip(descriptor.trip_id.as_deref()?)
+    }
+
+    /// The trip's stop times, in their order.
+    pub(super) fn stop_times(&self, trip: &TripEntry) -> &[StopTimeEntry] {
+        &self.stop_times[trip.stop_times.0 as usize..trip.stop_times.1 as usize]
+    }
+
+    /// The trip's frequencies with exact times.
+    pub(super) fn exact_frequencies(&self, trip: &TripEntry) -> &[ExactFrequency] {
+        &self.frequencies[trip.frequencies.0 as usize..trip.frequencies.1 as usize]
+    }
+
+    /// The id of the trip's route; empty if routes.txt has it not.
+    pub(super) fn route_id_of_trip(&self, trip: &TripEntry) -> &str {
+        self.routes.get(trip.route)
+    }
+
+    pub(super) fn has_route(&self, id: &str) -> bool {
+        self.routes.find_code(id).is_some()
+    }
+
+    pub(super) fn has_agency(&self, id: &str) -> bool {
+        self.agencies.find_code(id).is_some()
+    }
+
+    /// The code of a stop's id.
+    pub(super) fn find_stop(&self, id: &str) -> Option<u32> {
+        self.stops.find_code(id)
+    }
+
+    /// The id of a stop time's stop; none if stops.txt has it not.
+    pub(super) fn stop_of_time(&self, time: &StopTimeEntry) -> Option<(u32, &str)> {
+        (time.stop != NONE).then(|| (time.stop, self.stops.get(time.stop)))
+    }
+
+    /// What kind of location a stop is.
+    pub(super) fn location_type(&self, stop: u32) -> i32 {
+        self.location_types.get(stop as usize).copied().unwrap_or(STOP_OR_PLATFORM)
+    }
+
+    /// Whether a place lies in the area that the schedule covers, or a mile around it.
+    pub(super) fn covers_point(&self, lat: f64, lon: f64) -> bool {
+        self.area.is_none_or(|area| area.contains_point(lat, lon))
+    }
+
+    /// Whether a place lies within so many meters of the trip's shape, if it has one.
+    pub(super) fn is_on_line(&self, trip: &TripEntry, (lat, lon): (f64, f64), meters: f64) -> bool {
+        trip.line == NONE || self.lines.is_near(trip.line, lat, lon, meters)
+    }
+
+    /// Whether a place lies within so many meters, along the surface, of the trip's shape.
+    pub(super) fn is_near_line(
+        &self,
+        trip: &TripEntry,
+        (lat, lon): (f64, f64),
+        meters: f64,
+    ) -> bool {
+        trip.line == NONE || self.lines.is_truly_near(trip.line, lat, lon, meters)
+    }
+
+    /// How far a place is from the trip's shape along the surface, in meters, if it has one.
+    pub(super) fn distance_to_line_m(
+        &self,
+        trip: &TripEntry,
+        (lat, lon): (f64, f64),
+    ) -> Option<f64> {
+        self.lines.distance_m(trip.line, lat, lon)
+    }
+
+    /// O(stop times).
+    pub(super) fn check_stop_times(&self, out: &mut Notices) {
+        let mut said = vec![false; self.location_types.len()];
+        for time in &self.stop_times {
+            let Some((stop, id)) = self.stop_of_time(time) else { continue };
+            let location_type = self.location_type(stop);
+            if location_type != STOP_OR_PLATFORM
+                && !std::mem::replace(&mut said[stop as usize], true)
+            {
+                out.add_notice(&UNUSABLE_STOP, |sample| {
+                    sample.set_field("stopId", id).set_field("locationType", location_type);
+                });
+            }
+        }
+    }
+}
+
+/// A start for hashes that nobody outside foresees.
+pub(super) fn random_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0_u8)
+}
+
+pub(super) fn read_id_dict(feed: &GtfsFeed, file: GtfsFile, field: &'static str) -> TextDict {
+    let (table, mut dict) = (feed.table(file), TextDict::new(random_seed()));
+    let texts = table.text_column(field);
+    for text in table.rows().filter_map(|row| texts.get(row)) {
+        dict.intern_text(text);
+    }
+    dict
+}
+
+/// What is to be known of the routes, by the code of their ids.
+fn read_routes(feed: &GtfsFeed, agencies: &TextDict) -> Vec<RouteEntry> {
+    let table = feed.table(GtfsFile::Routes);
+    let (ids, kinds) = (table.text_column("route_id"), table.number_column("route_type"));
+    let agency_ids = table.text_column("agency_id");
+    let (mut seen, mut routes) = (TextDict::new(random_seed()), Vec::new());
+    for row in table.rows() {
+        let Some(id) = ids.get(row) else { continue };
+        if seen.intern_text(id) as usize == routes.len() {
+            let agency = agency_ids.get(row).and_then(|id| agencies.find_code(id)).unwrap_or(NONE);
+            routes.push(RouteEntry { agency, kind: kinds.get(row) });
+        }
+    }
+    routes
+}
+
+fn read_stops(feed: &GtfsFeed) -> (TextDict, Vec<i32>) {
+    let table = feed.table(GtfsFile::Stops);
+    let (ids, types) = (table.text_column("stop_id"), table.number_column("location_type"));
+    let (mut stops, mut location_types) = (TextDict::new(random_seed()), Vec::new());
+    for row in table.rows() {
+        let Some(id) = ids.get(row) else { continue };
+        if stops.intern_text(id) as usize == location_types.len() {
+            location_types.push(types.get_or(row, STOP_OR_PLATFORM));
+        }
+    }
+    stops.shrink_to_fit();
+    (stops, location_types)
+}
+
+fn row_lat_lon(lat: &FloatColumn<'_>, lon: &FloatColumn<'_>, row: u32) -> Option<(f64, f64)> {
+    Some((lat.get(row)?, lon.get(row)?))
+}
+
+fn read_stop_points(feed: &GtfsFeed) -> Vec<[f32; 2]> {
+    let table = feed.table(GtfsFile::Stops);
+    let (lat, lon) = (table.float_column("stop_lat"), table.float_column("stop_lon"));
+    let all = table.rows().filter_map(|row| row_lat_lon(&lat, &lon, row));
+    let mut points: Vec<[f32; 2]> = all.map(|(lat, lon)| [lat as f32, lon as f32]).collect();
+    points.shrink_to_fit();
+    points
+}
+
+fn stops_extent(feed: &GtfsFeed) -> Option<CoordinateExtent> {
+    let table = feed.table(GtfsFile::Stops);
+    let (lat, lon) = (table.float_column("stop_lat"), table.float_column("stop_lon"));
+    let mut extent = CoordinateExtent::EMPTY;
+    for (lat, lon) in table.rows().filter_map(|row| row_lat_lon(&lat, &lon, row)) {
+        extent.add_point(lat, lon);
+    }
+    Some(extent)
+}
+
+/// The shapes, the line of each code of shape_id, and what area they cover.
+fn read_shape_lines(feed: &GtfsFeed) -> (ShapeIndex, Vec<u32>, Option<CoordinateExtent>) {
+    let table = feed.table(GtfsFile::Shapes);
+    let (lat, lon) = (table.float_column("shape_pt_lat"), table.float_column("shape_pt_lon"));
+    let mut lines = ShapeIndex::default();
+    let mut line_of = vec![NONE; table.text_column("shape_id").count_codes()];
+    if table.rows().len() < SHAPE_POINTS_MIN {
+        return (lines, line_of, None);
+    }
+    let mut extent = CoordinateExtent::EMPTY;
+    for (code, rows) in feed.row_groups(GtfsFile::Shapes, "shape_id").iter() {
+        let places = rows.iter().filter_map(|&row| row_lat_lon(&lat, &lon, row));
+        line_of[code as usize] =
+            lines.add_line(places.inspect(|&(lat, lon)| extent.add_point(lat, lon)));
+    }
+    lines.shrink_to_fit();
+    (lines, line_of, Some(extent))
+}

@@ -1,0 +1,117 @@
+//! Trips on days on which they do not run, and vehicles on trips that are over or far ahead.
+
+use crate::{
+    Notices,
+    gtfs::{day_from_date, format_date},
+    notice::{NoticeKind, NoticeSample},
+    rules::gtfs_rt::{
+        MessageSubject, RealtimeRule,
+        active_trips::ServiceDay,
+        fields::{ENTITY, Field, SERVICE_DATE, TRIP, VEHICLE, warning_kind},
+        schedule_index::TripEntry,
+        subject::TripRef,
+        time::is_start_date,
+    },
+};
+
+pub(super) static RULE: RealtimeRule = RealtimeRule {
+    kinds: &[&NO_SERVICE, &ENDED, &AHEAD],
+    on_update: None,
+    on_message: Some(check_service_days),
+};
+
+static NO_SERVICE: NoticeKind = warning_kind(
+    "trip_without_service",
+    &[ENTITY, TRIP, VEHICLE, SERVICE_DATE],
+    include_str!("trip_without_service.md"),
+);
+
+const SINCE: Field = ("seconds", "The seconds between then and now.");
+
+static ENDED: NoticeKind = warning_kind(
+    "vehicle_on_ended_trip",
+    &[ENTITY, TRIP, VEHICLE, SERVICE_DATE, SINCE],
+    include_str!("vehicle_on_ended_trip.md"),
+);
+
+static AHEAD: NoticeKind = warning_kind(
+    "vehicle_on_future_trip",
+    &[ENTITY, TRIP, VEHICLE, SERVICE_DATE, SINCE],
+    include_str!("vehicle_on_future_trip.md"),
+);
+
+/// How long after its scheduled end, or before its scheduled start, a vehicle may be on a trip: an
+/// hour, in seconds.
+const GRACE_S: i64 = 3_600;
+
+/// O(entities).
+fn check_service_days(subject: &MessageSubject<'_>, out: &mut Notices) {
+    if subject.service_days().is_empty() {
+        return;
+    }
+    let updates = subject.updates.iter().map(|update| (update.trip_ref(), false));
+    let vehicles = subject.vehicles.iter().filter_map(|vehicle| Some((vehicle.trip_ref()?, true)));
+    for (run, is_vehicle) in updates.chain(vehicles) {
+        let Some(trip) = run.trip.filter(|trip| !trip.is_frequent && is_scheduled(run)) else {
+            continue;
+        };
+        check_trip_day(subject, run, trip, is_vehicle, out);
+    }
+}
+
+/// Whether the trip is meant as the schedule has it.
+fn is_scheduled(run: TripRef<'_>) -> bool {
+    run.descriptor.schedule_relationship.unwrap_or_default() == 0
+}
+
+fn check_trip_day(
+    subject: &MessageSubject<'_>,
+    run: TripRef<'_>,
+    trip: &TripEntry,
+    is_vehicle: bool,
+    out: &mut Notices,
+) {
+    let running = subject.timetable.active_trips();
+    let date = run.descriptor.start_date.as_deref();
+    let said = date.filter(|date| is_start_date(date)).and_then(|date| date.parse().ok());
+    let said = said.and_then(|date: jiff::civil::Date| {
+        let number = day_from_date(date);
+        let around = subject.service_days().iter().find(|day| day.number == number).copied();
+        around.or_else(|| running.service_day(number))
+    });
+    if date.is_some() && said.is_none() {
+        // The form of a date is another rule's.
+        return;
+    }
+    let runs = |day: &ServiceDay| running.runs_on(trip.service, day.number);
+    let days = said.as_ref().map_or(subject.service_days(), std::slice::from_ref);
+    let fill = |sample: &mut NoticeSample| {
+        sample
+            .set_field("entityId", run.entity.id.as_str())
+            .set_field("vehicleId", run.vehicle_id());
+        sample.set_field("tripId", run.descriptor.trip_id.as_deref());
+    };
+    if days.iter().all(|day| runs(day) == Some(false)) {
+        out.add_notice(&NO_SERVICE, |sample| {
+            fill(sample);
+            sample.set_field("serviceDate", said.map(|day| format_date(day.number)));
+        });
+        return;
+    }
+    let Some((start, end)) = trip.start.zip(trip.end).filter(|_| is_vehicle) else { return };
+    // By how much a day's run is over, or still to come; the day that fits best counts.
+    let off = |day: &ServiceDay| {
+        let time = subject.now - day.start;
+        (time - i64::from(end)).max(0) - (i64::from(start) - time).max(0)
+    };
+    let candidates = days.iter().filter(|day| runs(day) != Some(false)).map(|day| (off(day), day));
+    let Some((off, day)) = candidates.min_by_key(|(off, _)| off.abs()) else { return };
+    if off.abs() > GRACE_S {
+        out.add_notice(if off > 0 { &ENDED } else { &AHEAD }, |sample| {
+            fill(sample);
+            sample
+                .set_field("serviceDate", format_date(day.number))
+                .set_field("seconds", off.abs());
+        });
+    }
+}

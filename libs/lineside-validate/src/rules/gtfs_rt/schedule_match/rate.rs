@@ -1,0 +1,138 @@
+//! How many of a message's ids the schedule has, and whether another version has more of them.
+
+use crate::{
+    Notices,
+    notice::NoticeKind,
+    rules::gtfs_rt::{
+        AlternateSchedule, MatchRate, MessageSubject, RealtimeRule,
+        fields::{error_kind, warning_kind},
+    },
+};
+
+pub(super) static RULE: RealtimeRule = RealtimeRule {
+    kinds: &[&LOW_RATE, &SKEW],
+    on_update: None,
+    on_message: Some(check_match_rates),
+};
+
+static LOW_RATE: NoticeKind = error_kind(
+    "low_match_rate",
+    &[
+        ("fieldName", "Which ids: `trip_id`, `route_id` or `stop_id`."),
+        ("named", "How many ids the message names."),
+        ("matched", "How many of them the schedule has."),
+        ("rate", "The part that it has, in percent."),
+        ("example", "One that it has not."),
+    ],
+    include_str!("low_match_rate.md"),
+);
+
+static SKEW: NoticeKind = warning_kind(
+    "schedule_version_skew",
+    &[
+        ("version", "The version that fits best."),
+        ("rate", "The part of the trips that it has, in percent."),
+        ("currentRate", "The part that the version in use has, in percent."),
+    ],
+    include_str!("schedule_version_skew.md"),
+);
+
+/// Percent below which a schedule is taken for the wrong one.
+const RATE_MIN: f64 = 80.0;
+/// Percent from which on nobody asks for a better version.
+const RATE_FINE: f64 = 98.0;
+/// How much better another version has to be, in points.
+const BETTER_BY: f64 = 5.0;
+/// Ids from which on a part of them means something.
+const NAMED_MIN: u64 = 5;
+
+impl MatchRate {
+    /// Whether so many are named that a part of them means something.
+    pub(super) fn is_significant(self) -> bool {
+        self.named >= NAMED_MIN
+    }
+
+    /// Whether so few of a message's trips match that other versions of the schedule are asked.
+    pub fn needs_other_versions(self) -> bool {
+        self.is_significant() && self.matched_percent() < RATE_FINE
+    }
+}
+
+/// How many ids were asked for, and the first that was not there.
+#[derive(Default)]
+struct MatchTally<'a> {
+    rate: MatchRate,
+    example: Option<&'a str>,
+}
+
+impl<'a> MatchTally<'a> {
+    fn add_id(&mut self, id: &'a str, is_there: bool) {
+        self.rate.named += 1;
+        self.rate.matched += u64::from(is_there);
+        if !is_there {
+            self.example.get_or_insert(id);
+        }
+    }
+}
+
+/// O(entities), and if the rate is not fine, O(entities) for each other version.
+fn check_match_rates(subject: &MessageSubject<'_>, out: &mut Notices) {
+    let [mut trips, mut routes, mut stops] = [(); 3].map(|()| MatchTally::default());
+    for run in subject.scheduled_trip_refs() {
+        trips.add_id(run.descriptor.trip_id.as_deref().unwrap_or_default(), run.trip.is_some());
+    }
+    let timetable = subject.timetable;
+    for run in subject.referenced_trips() {
+        let route = run.descriptor.route_id.as_deref().unwrap_or_default();
+        let is_own = run.trip.is_some_and(|trip| timetable.route_id_of_trip(trip) == route);
+        if !route.is_empty() {
+            routes.add_id(route, is_own || timetable.has_route(route));
+        }
+    }
+    // The first stop of each trip stands for its others.
+    let firsts = subject.updates.iter().filter_map(|update| update.update.stop_time_update.first());
+    let firsts = firsts.filter_map(|stop| stop.stop_id.as_deref());
+    let at = subject.vehicles.iter().filter_map(|vehicle| vehicle.position.stop_id.as_deref());
+    for stop in firsts.chain(at).filter(|stop| !stop.is_empty()) {
+        stops.add_id(stop, timetable.find_stop(stop).is_some());
+    }
+    let rate = trips.rate;
+    for (field, tally) in [("trip_id", trips), ("route_id", routes), ("stop_id", stops)] {
+        if tally.rate.named >= NAMED_MIN && tally.rate.matched_percent() < RATE_MIN {
+            out.add_notice(&LOW_RATE, |sample| {
+                sample.set_field("fieldName", field).set_field("named", tally.rate.named);
+                sample.set_field("matched", tally.rate.matched);
+                sample
+                    .set_field("rate", rounded_percent(tally.rate))
+                    .set_field("example", tally.example);
+            });
+        }
+    }
+    if rate.needs_other_versions() {
+        check_versions(subject, rate, out);
+    }
+}
+
+fn check_versions(subject: &MessageSubject<'_>, current: MatchRate, out: &mut Notices) {
+    let mut best: Option<(MatchRate, &AlternateSchedule<'_>)> = None;
+    for version in subject.versions {
+        let ids = subject.scheduled_trip_refs().filter_map(|run| run.descriptor.trip_id.as_deref());
+        let matched = ids.filter(|id| version.trips.has_trip_id(id)).count() as u64;
+        if best.is_none_or(|(best, _)| matched > best.matched) {
+            best = Some((MatchRate { matched, ..current }, version));
+        }
+    }
+    let better =
+        best.filter(|(rate, _)| rate.matched_percent() >= current.matched_percent() + BETTER_BY);
+    if let Some((rate, version)) = better {
+        out.add_notice(&SKEW, |sample| {
+            sample.set_field("version", version.name).set_field("rate", rounded_percent(rate));
+            sample.set_field("currentRate", rounded_percent(current));
+        });
+    }
+}
+
+/// Percent with one digit behind the point.
+fn rounded_percent(rate: MatchRate) -> f64 {
+    (rate.matched_percent() * 10.0).round() / 10.0
+}

@@ -1,0 +1,233 @@
+//! Where vehicles may be: around the shapes, or the stops, of a schedule.
+
+use std::ops::Range;
+
+/// Degrees along a great circle in one meter, on a sphere with the Earth's mean radius of
+/// 6,371,008.7714 m.
+const DEGREES_PER_M: f64 = 180.0 / (std::f64::consts::PI * 6_371_008.771_4);
+/// How finely places are kept: about a centimeter.
+const STEPS_PER_DEGREE: f64 = 1e7;
+/// Pieces of a line that share a box. With 16, a line of a thousand points is passed over with some
+/// sixty comparisons.
+const PIECES_PER_BOX: usize = 16;
+
+/// A range of latitudes and longitudes, in degrees.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BoundingBox {
+    lat: (f64, f64),
+    /// May begin west of, or end east of, the line where dates change.
+    lon: (f64, f64),
+}
+
+/// The range of latitudes and longitudes of some places.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CoordinateExtent {
+    lat: (f64, f64),
+    lon: (f64, f64),
+    /// The longitudes from 0 to 360: narrower where places lie on both sides of ±180.
+    turned: (f64, f64),
+}
+
+const NOWHERE: (f64, f64) = (f64::INFINITY, f64::NEG_INFINITY);
+
+fn widen_range(range: &mut (f64, f64), value: f64) {
+    *range = (range.0.min(value), range.1.max(value));
+}
+
+impl CoordinateExtent {
+    pub(super) const EMPTY: CoordinateExtent =
+        CoordinateExtent { lat: NOWHERE, lon: NOWHERE, turned: NOWHERE };
+
+    pub(super) fn add_point(&mut self, lat: f64, lon: f64) {
+        widen_range(&mut self.lat, lat);
+        widen_range(&mut self.lon, lon);
+        widen_range(&mut self.turned, if lon < 0.0 { lon + 360.0 } else { lon });
+    }
+
+    /// The area around these places, up to so many meters off. None if there are no places.
+    pub(super) fn box_around(&self, meters: f64) -> Option<BoundingBox> {
+        if self.lat.0 > self.lat.1 {
+            return None;
+        }
+        let degrees = meters * DEGREES_PER_M;
+        let lat = ((self.lat.0 - degrees).max(-90.0), (self.lat.1 + degrees).min(90.0));
+        let is_turned = self.turned.1 - self.turned.0 < self.lon.1 - self.lon.0;
+        let lon = if is_turned { self.turned } else { self.lon };
+        // Meridians come closer to each other towards a pole, and meet there.
+        let furthest = self.lat.0.abs().max(self.lat.1.abs());
+        let across = (degrees.to_radians().sin() / furthest.to_radians().cos()).asin().to_degrees();
+        let is_all = furthest + degrees >= 90.0 || lon.1 - lon.0 + 2.0 * across >= 360.0;
+        let lon = if is_all { (-180.0, 180.0) } else { (lon.0 - across, lon.1 + across) };
+        Some(BoundingBox { lat, lon })
+    }
+}
+
+impl BoundingBox {
+    pub(super) fn contains_point(&self, lat: f64, lon: f64) -> bool {
+        let within = |range: (f64, f64), value| range.0 <= value && value <= range.1;
+        let turns = [lon, lon + 360.0, lon - 360.0];
+        within(self.lat, lat) && turns.into_iter().any(|lon| within(self.lon, lon))
+    }
+}
+
+/// A place, in steps.
+type Place = (i32, i32);
+
+/// The lines of shapes, with boxes around their pieces.
+#[derive(Debug, Default)]
+pub(super) struct ShapeIndex {
+    places: Vec<Place>,
+    /// Lowest and highest latitude, lowest and highest longitude of some pieces.
+    boxes: Vec<[i32; 4]>,
+    /// Of each line: its places, and its first box.
+    lines: Vec<(Range<u32>, u32)>,
+}
+
+impl ShapeIndex {
+    /// Adds a line; returns its number.
+    pub(super) fn add_line(&mut self, places: impl Iterator<Item = (f64, f64)>) -> u32 {
+        let start = self.places.len();
+        let steps = |degrees: f64| (degrees * STEPS_PER_DEGREE).round() as i32;
+        self.places.extend(places.map(|(lat, lon)| (steps(lat), steps(lon))));
+        let line = &self.places[start..];
+        let first_box = self.boxes.len() as u32;
+        for at in (0..line.len()).step_by(PIECES_PER_BOX) {
+            // The last place of each box is the first one of the next.
+            let pieces = &line[at..line.len().min(at + PIECES_PER_BOX + 1)];
+            let mut around = [i32::MAX, i32::MIN, i32::MAX, i32::MIN];
+            for &(lat, lon) in pieces {
+                around[0] = around[0].min(lat);
+                around[1] = around[1].max(lat);
+                around[2] = around[2].min(lon);
+                around[3] = around[3].max(lon);
+            }
+            self.boxes.push(around);
+        }
+        self.lines.push((start as u32..self.places.len() as u32, first_box));
+        self.lines.len() as u32 - 1
+    }
+
+    pub(super) fn shrink_to_fit(&mut self) {
+        self.places.shrink_to_fit();
+        self.boxes.shrink_to_fit();
+    }
+
+    /// Whether a place lies within so many meters of a line. As the reference validator measures it,
+    /// a degree of longitude is as long as one of latitude: away from the equator, less of a
+    /// distance is granted to the east and west. O(boxes of the line), and O(1) for each box that
+    /// the place is close to.
+    pub(super) fn is_near(&self, line: u32, lat: f64, lon: f64, meters: f64) -> bool {
+        self.is_within_scaled(line, (lat, lon), meters, 1.0)
+    }
+
+    /// The same, with degrees of longitude as short as they are there.
+    pub(super) fn is_truly_near(&self, line: u32, lat: f64, lon: f64, meters: f64) -> bool {
+        self.is_within_scaled(line, (lat, lon), meters, longitude_scale(lat))
+    }
+
+    /// How far a place is from a line, in meters, as on a plane that touches the Earth there. None if
+    /// there is no such line, or it is empty. O(points of the line).
+    pub(super) fn distance_m(&self, line: u32, lat: f64, lon: f64) -> Option<f64> {
+        let (range, _) = self.lines.get(line as usize)?;
+        let places = self.places.get(range.start as usize..range.end as usize)?;
+        let across = longitude_scale(lat);
+        let (lat, lon) = (lat * STEPS_PER_DEGREE, lon * STEPS_PER_DEGREE);
+        let flat = |place: &Place| ((f64::from(place.1) - lon) * across, f64::from(place.0) - lat);
+        let ends = places.get(1..).filter(|ends| !ends.is_empty()).unwrap_or(places);
+        let squares =
+            places.iter().zip(ends).map(|(from, to)| squared_distance(flat(from), flat(to)));
+        let square = squares.min_by(f64::total_cmp)?;
+        Some(square.sqrt() / STEPS_PER_DEGREE / DEGREES_PER_M)
+    }
+
+    /// `across` is how long a degree of longitude is taken to be, in degrees of latitude.
+    fn is_within_scaled(
+        &self,
+        line: u32,
+        (lat, lon): (f64, f64),
+        meters: f64,
+        across: f64,
+    ) -> bool {
+        let Some((range, first_box)) = self.lines.get(line as usize) else { return true };
+        let places = &self.places[range.start as usize..range.end as usize];
+        let boxes = &self.boxes[*first_box as usize..];
+        let reach = meters * DEGREES_PER_M * STEPS_PER_DEGREE;
+        let (lat, lon) = (lat * STEPS_PER_DEGREE, lon * STEPS_PER_DEGREE);
+        for (at, around) in (0..places.len()).step_by(PIECES_PER_BOX).zip(boxes) {
+            let [south, north, west, east] = around.map(f64::from);
+            let is_beside = lat < south - reach || lat > north + reach;
+            if is_beside || lon < west - reach / across || lon > east + reach / across {
+                continue;
+            }
+            let pieces = &places[at..places.len().min(at + PIECES_PER_BOX + 1)];
+            // A line may be one place.
+            let ends = pieces.get(1..).filter(|ends| !ends.is_empty()).unwrap_or(pieces);
+            let mut pairs = pieces.iter().zip(ends);
+            let flat =
+                |place: &Place| ((f64::from(place.1) - lon) * across, f64::from(place.0) - lat);
+            if pairs.any(|(from, to)| squared_distance(flat(from), flat(to)) <= reach * reach) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// How long a degree of longitude is at a latitude, in degrees of latitude; at the poles, still more
+/// than nothing.
+fn longitude_scale(lat: f64) -> f64 {
+    lat.to_radians().cos().max(1e-6)
+}
+
+/// The square of the distance from 0, 0 to a piece of a line in the plane.
+fn squared_distance(from: (f64, f64), to: (f64, f64)) -> f64 {
+    let along = (to.0 - from.0, to.1 - from.1);
+    let length = along.0 * along.0 + along.1 * along.1;
+    let part = if length > 0.0 { -(from.0 * along.0 + from.1 * along.1) / length } else { 0.0 };
+    let part = part.clamp(0.0, 1.0);
+    let (x, y) = (from.0 + part * along.0, from.1 + part * along.1);
+    x * x + y * y
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_near_a_line_up_to_so_many_meters() {
+        let mut lines = ShapeIndex::default();
+        let north = lines.add_line((0..100).map(|at| (59.0 + f64::from(at) * 0.01, 10.0)));
+        let point = lines.add_line([(59.0, 10.0)].into_iter());
+        // 200 m are 0.0018° of latitude.
+        assert!(lines.is_near(north, 59.495, 10.001_7, 200.0));
+        assert!(!lines.is_near(north, 59.495, 10.001_9, 200.0));
+        assert!(!lines.is_near(north, 60.5, 10.0, 200.0));
+        assert!(lines.is_near(point, 59.001_7, 10.0, 200.0));
+        assert!(!lines.is_near(point, 59.001_9, 10.0, 200.0));
+    }
+
+    #[test]
+    fn degrees_of_longitude_are_as_short_as_they_are_there() {
+        let mut lines = ShapeIndex::default();
+        let north = lines.add_line((0..100).map(|at| (60.0 + f64::from(at) * 0.001, 10.0)));
+        // At 60° north a degree of longitude is half as long: 0.0034° are 189 m.
+        assert!(lines.is_truly_near(north, 60.0, 10.003_4, 200.0));
+        assert!(!lines.is_truly_near(north, 60.0, 10.003_8, 200.0));
+        let meters = lines.distance_m(north, 60.0, 10.003_4).unwrap();
+        assert!((188.0..190.0).contains(&meters), "{meters}");
+        assert_eq!(lines.distance_m(NONE_SUCH, 60.0, 10.0), None);
+    }
+
+    const NONE_SUCH: u32 = 7;
+
+    #[test]
+    fn an_area_may_lie_on_both_sides_of_the_date_line() {
+        let mut extent = CoordinateExtent::EMPTY;
+        extent.add_point(-17.0, 179.0);
+        extent.add_point(-16.0, -179.0);
+        let area = extent.box_around(1_609.0).unwrap();
+        assert!(area.contains_point(-16.5, 180.0) && area.contains_point(-16.5, -179.5));
+        assert!(!area.contains_point(-16.5, 0.0) && !area.contains_point(-18.0, 180.0));
+        assert!(CoordinateExtent::EMPTY.box_around(1.0).is_none());
+    }
+}

@@ -1,0 +1,94 @@
+//! Times along a trip, which have to rise.
+
+use lineside_formats::gtfs_rt::proto::trip_update::{StopTimeEvent, StopTimeUpdate};
+
+use super::along::fill_update_fields;
+use crate::{
+    Notices,
+    notice::NoticeKind,
+    rules::gtfs_rt::{
+        MessageSubject, RealtimeRule,
+        fields::{ENTITY, FIELD, Field, SEQUENCE, STOP, TRIP, error_kind},
+        subject::TripUpdateRef,
+    },
+};
+
+pub(super) static RULE: RealtimeRule = RealtimeRule {
+    kinds: &[&NOT_RISING, &DEPARTS_FIRST],
+    on_update: Some(check_time_order),
+    on_message: None,
+};
+
+const TIME: Field = ("time", "The time, in seconds since 1970.");
+
+static NOT_RISING: NoticeKind = error_kind(
+    "E022",
+    &[
+        ENTITY,
+        TRIP,
+        STOP,
+        SEQUENCE,
+        FIELD,
+        TIME,
+        ("previousFieldName", "The field of the stop before."),
+        ("previousTime", "The time there, in seconds since 1970."),
+    ],
+    include_str!("E022.md"),
+);
+
+static DEPARTS_FIRST: NoticeKind = error_kind(
+    "E025",
+    &[
+        ENTITY,
+        TRIP,
+        STOP,
+        SEQUENCE,
+        ("arrivalTime", "When it arrives, in seconds since 1970."),
+        ("departureTime", "When it departs, in seconds since 1970."),
+    ],
+    include_str!("E025.md"),
+);
+
+/// O(stop time updates).
+fn check_time_order(_: &MessageSubject<'_>, update: &TripUpdateRef<'_>, out: &mut Notices) {
+    let time = |event: &Option<StopTimeEvent>| event.as_ref().and_then(|event| event.time);
+    let (mut last_arrival, mut last_departure) = (None, None);
+    for stop in &update.update.stop_time_update {
+        let (arrival, departure) = (time(&stop.arrival), time(&stop.departure));
+        let last = [("arrival.time", last_arrival), ("departure.time", last_departure)];
+        check_time_after(update, stop, ("arrival.time", arrival), last, out);
+        check_time_after(update, stop, ("departure.time", departure), last, out);
+        if let (Some(arrival), Some(departure)) = (arrival, departure)
+            && departure < arrival
+        {
+            out.add_notice(&DEPARTS_FIRST, |sample| {
+                fill_update_fields(update, stop, sample);
+                sample.set_field("arrivalTime", arrival).set_field("departureTime", departure);
+            });
+        }
+        last_arrival = arrival.or(last_arrival);
+        last_departure = departure.or(last_departure);
+    }
+}
+
+type Time = (&'static str, Option<i64>);
+
+/// One notice for each of the times before that this one does not come after.
+fn check_time_after(
+    update: &TripUpdateRef<'_>,
+    stop: &StopTimeUpdate,
+    (field, time): Time,
+    last: [Time; 2],
+    out: &mut Notices,
+) {
+    let Some(time) = time else { return };
+    for (last_field, last) in last {
+        if let Some(last) = last.filter(|&last| time <= last) {
+            out.add_notice(&NOT_RISING, |sample| {
+                fill_update_fields(update, stop, sample);
+                sample.set_field("fieldName", field).set_field("time", time);
+                sample.set_field("previousFieldName", last_field).set_field("previousTime", last);
+            });
+        }
+    }
+}

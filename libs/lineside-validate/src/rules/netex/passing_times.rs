@@ -1,0 +1,169 @@
+//! Passing times along journeys, and the patterns that they belong to.
+
+use std::collections::HashMap;
+
+use super::{kinds, references::hash_text};
+use crate::notice::{NoticeSample, Notices};
+
+/// Journeys whose pattern has not come yet and that are kept; of further ones only that there may be more.
+const WAITING_MAX: usize = 1_000_000;
+const DAY_S: i64 = 86_400;
+
+/// A call of a journey.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PassingTimes {
+    /// Seconds since midnight.
+    pub(super) arrival: Option<i64>,
+    pub(super) departure: Option<i64>,
+    pub(super) arrival_days: i64,
+    pub(super) departure_days: i64,
+    /// Whether it says on which day it is.
+    pub(super) has_offset: bool,
+    /// Whether it has a time that is there and cannot be read, which is told by whoever reads it for a timetable,
+    pub(super) has_unread_time: bool,
+    /// or such an offset.
+    pub(super) has_unread_offset: bool,
+    /// Whether it says something else about when: between which times.
+    pub(super) is_window: bool,
+}
+
+/// A journey whose pattern has not come yet.
+#[derive(Debug)]
+struct PendingJourney {
+    id: Box<str>,
+    pattern: Box<str>,
+    file: u32,
+    n: usize,
+}
+
+/// How many stop points patterns have.
+#[derive(Debug, Default)]
+pub(super) struct PatternIndex {
+    /// Stops of a pattern, and its other points.
+    points: HashMap<u64, (u32, u32)>,
+    waiting: Vec<PendingJourney>,
+    has_left_one: bool,
+}
+
+impl PatternIndex {
+    pub(super) fn add_pattern(&mut self, id: &str, stops: u32, timing_points: u32) {
+        self.points.insert(hash_text(id), (stops, timing_points));
+    }
+
+    /// Takes a journey in, until its pattern is known.
+    pub(super) fn add_pending_journey(&mut self, id: &str, pattern: &str, file: u32, n: usize) {
+        let is_right = self
+            .points
+            .get(&hash_text(pattern))
+            .is_some_and(|points| is_plausible_count(*points, n));
+        if is_right {
+            return;
+        }
+        self.has_left_one |= self.waiting.len() >= WAITING_MAX;
+        if !self.has_left_one {
+            self.waiting.push(PendingJourney { id: id.into(), pattern: pattern.into(), file, n });
+        }
+    }
+
+    /// Says which journeys are unlike their patterns, when all files are read.
+    pub(super) fn report_mismatches(self, files: &[String], out: &mut Notices) {
+        if self.has_left_one {
+            out.mark_incomplete(&kinds::UNLIKE_PATTERN);
+        }
+        for PendingJourney { id, pattern, file, n } in self.waiting {
+            let Some(points) = self.points.get(&hash_text(&pattern)).copied() else { continue };
+            // A pattern that lists no points leaves them to its links.
+            if points.0 == 0 || is_plausible_count(points, n) {
+                continue;
+            }
+            out.add_notice(&kinds::UNLIKE_PATTERN, |sample| {
+                sample.set_field("filename", files.get(file as usize).map(String::as_str));
+                sample.set_field("id", &*id).set_field("passingTimes", n);
+                sample.set_field("pattern", &*pattern).set_field("points", points.0);
+            });
+        }
+    }
+}
+
+/// Whether a journey with so many times may be of such a pattern: each stop has one, other points may.
+fn is_plausible_count((stops, timing_points): (u32, u32), n: usize) -> bool {
+    (u64::from(stops)..=u64::from(stops) + u64::from(timing_points)).contains(&(n as u64))
+}
+
+/// `hh:mm:ss`, with or without a zone behind it.
+pub(super) fn parse_seconds(text: &str) -> Option<i64> {
+    let mut parts = text.get(..8)?.split(':').map(|part| part.parse::<u32>().ok());
+    let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
+    let is_time = hours <= 24 && minutes < 60 && seconds < 60;
+    is_time.then(|| i64::from(hours * 3_600 + minutes * 60 + seconds))
+}
+
+fn format_seconds(seconds: i64) -> String {
+    let (days, of_day) = (seconds.div_euclid(DAY_S), seconds.rem_euclid(DAY_S));
+    let plain = format!("{:02}:{:02}:{:02}", of_day / 3_600, of_day / 60 % 60, of_day % 60);
+    if days == 0 { plain } else { format!("{plain}{days:+}d") }
+}
+
+/// Looks at the calls of a journey, in their order.
+pub(super) fn check_passing_times(file: &str, id: &str, calls: &[PassingTimes], out: &mut Notices) {
+    let has_offsets = calls.iter().any(|call| call.has_offset);
+    let mut before: Option<i64> = None;
+    for (at, call) in calls.iter().enumerate() {
+        let say = |sample: &mut NoticeSample| {
+            _ = sample.set_field("filename", file).set_field("id", id).set_field("call", at + 1)
+        };
+        // On which day it is, nobody knows.
+        if call.has_unread_offset {
+            continue;
+        }
+        let arrival = call.arrival.map(|time| time + call.arrival_days * DAY_S);
+        let departure = call.departure.map(|time| time + call.departure_days * DAY_S);
+        let (Some(first), Some(last)) = (arrival.or(departure), departure.or(arrival)) else {
+            if !call.is_window && !call.has_unread_time {
+                out.add_notice(&kinds::NO_TIME, say);
+            }
+            continue;
+        };
+        // From before midnight to after it, without a word about the day.
+        let is_next_day = |from: i64, to: i64| !has_offsets && from - to > DAY_S / 2;
+        if last < first && !is_next_day(first, last) {
+            out.add_notice(&kinds::BEFORE_ARRIVAL, |sample| {
+                say(sample);
+                sample
+                    .set_field("arrival", format_seconds(first))
+                    .set_field("departure", format_seconds(last));
+            });
+        }
+        if let Some(earlier) = before
+            && first < earlier
+        {
+            let is_next = is_next_day(earlier, first);
+            let kind = if is_next { &kinds::NO_OFFSET } else { &kinds::BACKWARDS };
+            out.add_notice(kind, |sample| {
+                say(sample);
+                sample
+                    .set_field("time", format_seconds(first))
+                    .set_field("before", format_seconds(earlier));
+            });
+        }
+        before = Some(last);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{format_seconds, parse_seconds};
+
+    #[test]
+    fn times_are_read_and_written() {
+        assert_eq!(parse_seconds("08:30:01"), Some(30_601));
+        assert_eq!(parse_seconds("08:30:01+01:00"), Some(30_601));
+        for odd in ["", "08:30", "8:30:00", "25:00:00", "08:60:00", "aa:00:00", "ää:00:00"] {
+            assert_eq!(parse_seconds(odd), None, "{odd}");
+        }
+        assert_eq!(
+            (format_seconds(30_601), format_seconds(86_400)),
+            ("08:30:01".to_owned(), "00:00:00+1d".to_owned())
+        );
+    }
+}

@@ -1,0 +1,350 @@
+//! A look at all files of a publication, element by element.
+
+use jiff::civil::Date;
+use lineside_formats::netex::{Attributes, PublicationVisitor, VisitAction};
+
+use super::{
+    kinds,
+    passing_times::{self, PassingTimes, PatternIndex},
+    references::ReferenceIndex,
+    tables::{self, NEEDS},
+};
+use crate::{
+    cancel::CancelCheck,
+    notice::{NoticeKind, NoticeSample, Notices},
+};
+
+/// Calls of a journey that are looked at; no more stops are on any line.
+const CALLS_MAX: usize = 10_000;
+
+/// Elements between two looks at whether the look was stopped: a millisecond or less.
+const ELEMENTS_PER_LOOK: u32 = 1_024;
+
+/// An object that is open.
+#[derive(Debug, Default)]
+struct OpenObject {
+    name: &'static str,
+    id: String,
+    depth: usize,
+    /// Which of the needs are met.
+    met: u64,
+    from: Option<Date>,
+    to: Option<Date>,
+    longitude: Option<f64>,
+    latitude: Option<f64>,
+    call: PassingTimes,
+    calls: Vec<PassingTimes>,
+    points: u32,
+    /// Of a pattern: places between stops at which journeys may have a time.
+    timing_points: u32,
+    /// The pattern of a journey.
+    pattern: String,
+    /// Whether it only takes something away.
+    is_deleted: bool,
+}
+
+impl OpenObject {
+    /// Whether it is a journey with neither a way nor times, as partners of interchanges are.
+    fn is_journey_reference_only(&self) -> bool {
+        let met = |at: usize| self.met & (1 << at) != 0;
+        let mut needs = NEEDS.iter().enumerate().filter(|(_, need)| need.of == "ServiceJourney");
+        self.name == "ServiceJourney" && !needs.any(|(at, _)| met(at))
+    }
+}
+
+/// The look, and what it knows so far.
+pub(super) struct PublicationCheck<'a> {
+    pub(super) out: &'a mut Notices,
+    pub(super) files: Vec<String>,
+    pub(super) links: ReferenceIndex,
+    pub(super) patterns: PatternIndex,
+    /// The last day of any frame; none if one has no end.
+    pub(super) last_day: Option<Date>,
+    pub(super) is_open_ended: bool,
+    open: Vec<OpenObject>,
+    depth: usize,
+    /// How deep the frames lie that are open.
+    frames: Vec<usize>,
+    brake: CancelCheck,
+    /// Elements so far.
+    seen: u32,
+    /// How deep the `validityConditions` of the innermost frame lie, while they are open.
+    conditions: Option<usize>,
+}
+
+impl<'a> PublicationCheck<'a> {
+    pub(super) fn new(out: &'a mut Notices, brake: CancelCheck) -> PublicationCheck<'a> {
+        PublicationCheck {
+            out,
+            files: Vec::new(),
+            links: ReferenceIndex::default(),
+            patterns: PatternIndex::default(),
+            last_day: None,
+            is_open_ended: false,
+            open: Vec::new(),
+            depth: 0,
+            frames: Vec::new(),
+            brake,
+            seen: 0,
+            conditions: None,
+        }
+    }
+
+    fn current_file_number(&self) -> u32 {
+        u32::try_from(self.files.len().saturating_sub(1)).unwrap_or(u32::MAX)
+    }
+
+    /// Says something of an object.
+    fn report_for_object(
+        &mut self,
+        kind: &'static NoticeKind,
+        of: &OpenObject,
+        fill: impl FnOnce(&mut NoticeSample),
+    ) {
+        let file = self.files.last().map_or("", String::as_str);
+        self.out.add_notice(kind, |sample| {
+            sample.set_field("filename", file).set_field("element", of.name);
+            if !of.id.is_empty() {
+                sample.set_field("id", of.id.as_str());
+            }
+            fill(sample);
+        });
+    }
+
+    /// What stands in the open object.
+    fn add_child_element(&mut self, name: &str, attributes: &Attributes<'_>) {
+        let depth = self.depth;
+        let Some(open) = self.open.last_mut() else { return };
+        if depth == open.depth + 1 {
+            for (at, need) in NEEDS.iter().enumerate() {
+                if need.of == open.name && need.any_of.contains(&name) {
+                    open.met |= 1 << at;
+                }
+            }
+        }
+        let is_window =
+            matches!(name, "EarliestDepartureTime" | "LatestArrivalTime" | "NonstopPassing");
+        open.call.is_window |= is_window;
+        let Some(reference) = attributes("ref") else { return };
+        match (open.name, name) {
+            (
+                "ServiceJourney",
+                "JourneyPatternRef" | "ServiceJourneyPatternRef" | "ServicePatternRef",
+            ) if depth == open.depth + 1 => {
+                open.pattern = reference.into_owned();
+            }
+            ("StopPointInJourneyPattern", "ScheduledStopPointRef") => {
+                self.links.add_pattern_stop(&reference)
+            }
+            ("PassengerStopAssignment" | "FlexibleStopAssignment", "ScheduledStopPointRef") => {
+                self.links.add_stop_assignment(&reference);
+            }
+            _ => {}
+        }
+    }
+
+    /// An object is whole.
+    fn check_closed_object(&mut self, of: OpenObject) {
+        if !of.is_deleted {
+            for (at, need) in NEEDS.iter().enumerate() {
+                if need.of == of.name && of.met & (1 << at) == 0 {
+                    let missing = need.any_of.join(" or ");
+                    let kind = if of.is_journey_reference_only() {
+                        &kinds::NOT_ADVISED
+                    } else {
+                        need.kind
+                    };
+                    self.report_for_object(kind, &of, |sample| {
+                        _ = sample.set_field("missing", missing)
+                    });
+                }
+            }
+        }
+        match of.name {
+            "TimetabledPassingTime" => {
+                let Some(journey) = self.open.last_mut() else { return };
+                if journey.calls.len() < CALLS_MAX {
+                    journey.calls.push(of.call);
+                } else {
+                    self.out.mark_incomplete(&kinds::NO_TIME);
+                }
+            }
+            "StopPointInJourneyPattern" => {
+                if let Some(pattern) = self.open.last_mut() {
+                    pattern.points += 1;
+                }
+            }
+            "TimingPointInJourneyPattern" => {
+                if let Some(pattern) = self.open.last_mut() {
+                    pattern.timing_points += 1;
+                }
+            }
+            "JourneyPattern" | "ServiceJourneyPattern" | "ServicePattern" => {
+                self.patterns.add_pattern(&of.id, of.points, of.timing_points);
+            }
+            "ServiceJourney" if !of.calls.is_empty() => {
+                let file = self.files.last().map_or("", String::as_str);
+                passing_times::check_passing_times(file, &of.id, &of.calls, self.out);
+                if !of.pattern.is_empty() {
+                    let file = self.current_file_number();
+                    self.patterns.add_pending_journey(&of.id, &of.pattern, file, of.calls.len());
+                }
+            }
+            _ => {}
+        }
+        self.check_operating_days(&of);
+        self.check_coordinates(&of);
+    }
+
+    fn check_operating_days(&mut self, of: &OpenObject) {
+        if let (Some(from), Some(to)) = (of.from, of.to)
+            && to < from
+        {
+            self.report_for_object(&kinds::PERIOD, of, |sample| {
+                sample.set_field("from", from.to_string()).set_field("to", to.to_string());
+            });
+        }
+        let is_condition = matches!(of.name, "ValidBetween" | "AvailabilityCondition");
+        // What stands in an object of the frame, as a network, is that object's.
+        let around = Some(of.depth.saturating_sub(1));
+        let is_of_frame = [self.frames.last().copied(), self.conditions].contains(&around);
+        if is_condition && is_of_frame {
+            match of.to {
+                Some(to) => self.last_day = self.last_day.max(Some(to)),
+                None => self.is_open_ended = true,
+            }
+        }
+    }
+
+    fn check_coordinates(&mut self, of: &OpenObject) {
+        let (Some(longitude), Some(latitude)) = (of.longitude, of.latitude) else { return };
+        let kind = if longitude.abs() > 180.0 || latitude.abs() > 90.0 {
+            &kinds::OUT_OF_RANGE
+        } else if longitude.abs() < 1.0 && latitude.abs() < 1.0 {
+            &kinds::NEAR_ORIGIN
+        } else {
+            return;
+        };
+        self.report_for_object(kind, of, |sample| {
+            sample.set_field("longitude", longitude).set_field("latitude", latitude);
+        });
+    }
+}
+
+impl PublicationVisitor for PublicationCheck<'_> {
+    fn begin_file(&mut self, name: &str) {
+        self.files.push(name.to_owned());
+        self.links.begin_file();
+        self.open.clear();
+        self.depth = 0;
+        self.frames.clear();
+        self.conditions = None;
+    }
+
+    fn open_element(&mut self, name: &str, attributes: &Attributes<'_>) -> VisitAction {
+        if self.seen.is_multiple_of(ELEMENTS_PER_LOOK) {
+            self.brake.unwind_if_cancelled();
+        }
+        self.seen = self.seen.wrapping_add(1);
+        // What is no publication the decoder tells, and passes over.
+        if self.depth == 0 && name != "PublicationDelivery" {
+            return VisitAction::PassOver;
+        }
+        self.depth += 1;
+        if name == "validityConditions" && self.frames.last() == Some(&(self.depth - 1)) {
+            self.conditions = Some(self.depth);
+        }
+        // `TypeOfFrame` is an object, and `typesOfFrame` a list of it.
+        if name.ends_with("Frame") && !name.ends_with("OfFrame") {
+            self.frames.push(self.depth);
+        }
+        self.add_child_element(name, attributes);
+        let id = attributes("id");
+        if let Some(reference) = attributes("ref") {
+            // Only a reference with a version promises that the object is in the publication.
+            if attributes("version").is_some() && attributes("versionRef").is_none() {
+                let file = self.current_file_number();
+                self.links.add_reference(name, &reference, file);
+            }
+        } else if let Some(id) = &id {
+            let attribute = |name| attributes(name).unwrap_or_default();
+            let (version, order) = (attribute("version"), attribute("order"));
+            let is_new = self.links.add_object(name, id, &version, &order);
+            // Without a version it is a part of something, whose id is good there only.
+            if !is_new && !version.is_empty() {
+                let file = self.files.last().cloned().unwrap_or_default();
+                self.out.add_notice(&kinds::DUPLICATE, |sample| {
+                    sample
+                        .set_field("filename", file)
+                        .set_field("element", name)
+                        .set_field("id", &**id);
+                    sample.set_field("version", &*version);
+                });
+            }
+        }
+        if tables::TEXTS.contains(&name) {
+            self.depth -= 1;
+            return VisitAction::Text;
+        }
+        if let Some(name) = tables::find_object_spec(name).filter(|_| attributes("ref").is_none()) {
+            let id = id.unwrap_or_default().into_owned();
+            let is_deleted = attributes("modification").as_deref() == Some("delete");
+            let depth = self.depth;
+            self.open.push(OpenObject { name, id, depth, is_deleted, ..OpenObject::default() });
+        }
+        VisitAction::Inside
+    }
+
+    fn visit_text(&mut self, name: &str, text: &str) {
+        let Some(open) = self.open.last_mut() else { return };
+        match name {
+            "ArrivalTime" | "DepartureTime" => {
+                let time = passing_times::parse_seconds(text);
+                open.call.has_unread_time |= time.is_none() && !text.is_empty();
+                match name {
+                    "ArrivalTime" => open.call.arrival = time,
+                    _ => open.call.departure = time,
+                }
+            }
+            "ArrivalDayOffset" | "DepartureDayOffset" => {
+                let days = text.parse::<i32>().ok().map(i64::from);
+                open.call.has_unread_offset |= days.is_none() && !text.is_empty();
+                open.call.has_offset = true;
+                let days = days.unwrap_or(0);
+                match name {
+                    "ArrivalDayOffset" => open.call.arrival_days = days,
+                    _ => open.call.departure_days = days,
+                }
+            }
+            "FromDate" => open.from = parse_day(text),
+            "ToDate" => open.to = parse_day(text),
+            "Longitude" => open.longitude = parse_degrees(text),
+            "Latitude" => open.latitude = parse_degrees(text),
+            _ => {}
+        }
+    }
+
+    fn close_element(&mut self, _: &str) {
+        let is_object = self.open.last().is_some_and(|open| open.depth == self.depth);
+        if self.frames.last() == Some(&self.depth) {
+            self.frames.pop();
+        }
+        if self.conditions == Some(self.depth) {
+            self.conditions = None;
+        }
+        self.depth = self.depth.saturating_sub(1);
+        if is_object && let Some(open) = self.open.pop() {
+            self.check_closed_object(open);
+        }
+    }
+}
+
+/// A number of degrees; `inf` and the like are none.
+fn parse_degrees(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|degrees: &f64| degrees.is_finite())
+}
+
+/// The day of a date, with or without a time behind it.
+fn parse_day(text: &str) -> Option<Date> {
+    text.get(..10)?.parse().ok()
+}

@@ -1,0 +1,132 @@
+//! Ids and what names them, as hashes: a national publication has millions of both.
+
+use std::collections::{HashMap, HashSet};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::kinds;
+use crate::notice::Notices;
+
+/// Names that lead nowhere so far and are kept; of further ones only that there may be more.
+const OPEN_MAX: usize = 1_000_000;
+
+/// A name that may lead nowhere.
+#[derive(Debug)]
+struct ObjectReference {
+    reference: Box<str>,
+    file: u32,
+    element: Box<str>,
+    count: u64,
+}
+
+/// What has an id, and what is named.
+#[derive(Debug, Default)]
+pub(super) struct ReferenceIndex {
+    ids: HashSet<u64>,
+    /// Of the file that is being read, with kind, version and order.
+    in_file: HashSet<u64>,
+    named: HashMap<u64, ObjectReference>,
+    assigned: HashSet<u64>,
+    in_patterns: HashMap<u64, (Box<str>, u64)>,
+    has_left_name: bool,
+    has_left_stop: bool,
+}
+
+pub(super) fn hash_text(text: &str) -> u64 {
+    xxh3_64(text.as_bytes())
+}
+
+impl ReferenceIndex {
+    /// A file begins.
+    pub(super) fn begin_file(&mut self) {
+        self.in_file.clear();
+    }
+
+    /// Takes an id in; false if the same object of the same version is in this file already.
+    pub(super) fn add_object(
+        &mut self,
+        element: &str,
+        id: &str,
+        version: &str,
+        order: &str,
+    ) -> bool {
+        self.ids.insert(hash_text(id));
+        self.in_file.insert(hash_text(&format!("{element}\n{id}\n{version}\n{order}")))
+    }
+
+    /// Takes a name in.
+    pub(super) fn add_reference(&mut self, element: &str, reference: &str, file: u32) {
+        let key = hash_text(reference);
+        if let Some(named) = self.named.get_mut(&key) {
+            named.count += 1;
+        } else if self.ids.contains(&key) {
+            // It leads somewhere.
+        } else if self.named.len() >= OPEN_MAX {
+            self.has_left_name = true;
+        } else {
+            let named = ObjectReference {
+                reference: reference.into(),
+                file,
+                element: element.into(),
+                count: 1,
+            };
+            self.named.insert(key, named);
+        }
+    }
+
+    /// A place is assigned to a stop point.
+    pub(super) fn add_stop_assignment(&mut self, stop_point: &str) {
+        self.assigned.insert(hash_text(stop_point));
+    }
+
+    /// A pattern goes through a stop point.
+    pub(super) fn add_pattern_stop(&mut self, stop_point: &str) {
+        let full = self.in_patterns.len() >= OPEN_MAX;
+        match self.in_patterns.get_mut(&hash_text(stop_point)) {
+            Some((_, count)) => *count += 1,
+            None if full => self.has_left_stop = true,
+            None => _ = self.in_patterns.insert(hash_text(stop_point), (stop_point.into(), 1)),
+        }
+    }
+
+    /// Says what leads nowhere, when all files are read.
+    pub(super) fn report_unresolved(self, files: &[String], out: &mut Notices) {
+        let ReferenceIndex { ids, named, assigned, in_patterns, .. } = self;
+        if self.has_left_name {
+            out.mark_incomplete(&kinds::UNRESOLVED);
+        }
+        let mut lost: Vec<ObjectReference> = named
+            .into_iter()
+            .filter(|(key, _)| !ids.contains(key))
+            .map(|(_, named)| named)
+            .collect();
+        lost.sort_by(|a, b| (a.file, &a.reference).cmp(&(b.file, &b.reference)));
+        for named in lost {
+            out.add_notice(&kinds::UNRESOLVED, |sample| {
+                sample.set_field("filename", files.get(named.file as usize).map(String::as_str));
+                sample
+                    .set_field("element", &*named.element)
+                    .set_field("reference", &*named.reference);
+                sample.set_field("count", named.count);
+            });
+        }
+        // Without any, places are another file's matter.
+        if assigned.is_empty() {
+            return;
+        }
+        if self.has_left_stop {
+            out.mark_incomplete(&kinds::UNASSIGNED);
+        }
+        let mut alone: Vec<(Box<str>, u64)> = in_patterns
+            .into_iter()
+            .filter(|(key, _)| !assigned.contains(key))
+            .map(|(_, named)| named)
+            .collect();
+        alone.sort();
+        for (reference, count) in alone {
+            out.add_notice(&kinds::UNASSIGNED, |sample| {
+                sample.set_field("reference", &*reference).set_field("count", count);
+            });
+        }
+    }
+}

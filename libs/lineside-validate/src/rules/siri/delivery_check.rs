@@ -1,0 +1,150 @@
+//! A look at one delivery: whose it is, and what is said of it.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use lineside_formats::siri::{Location, SiriTime, UnreadElements};
+
+use super::kinds;
+use crate::{
+    notice::{NoticeKind, NoticeSample, Notices},
+    rules::time_limit::TimeLimit,
+};
+
+/// How far clocks may be apart, in milliseconds.
+const AHEAD_MAX_MS: i64 = 300_000;
+
+/// A delivery as it is looked at.
+pub(super) struct DeliveryCheck<'a> {
+    pub(super) delivery: &'static str,
+    /// When it was made, in milliseconds since 1970.
+    pub(super) made: Option<i64>,
+    pub(super) out: &'a mut Notices,
+    patience: &'a TimeLimit<'a>,
+    seen: HashSet<String>,
+}
+
+impl<'a> DeliveryCheck<'a> {
+    pub(super) fn new(
+        delivery: &'static str,
+        made: Option<SiriTime>,
+        patience: &'a TimeLimit<'a>,
+        out: &'a mut Notices,
+    ) -> DeliveryCheck<'a> {
+        DeliveryCheck {
+            delivery,
+            made: made.map(SiriTime::as_millis),
+            out,
+            patience,
+            seen: HashSet::new(),
+        }
+    }
+
+    /// The records of a list that there is time for.
+    pub(super) fn records_in_time<'b, T>(
+        &self,
+        all: &'b [T],
+    ) -> impl Iterator<Item = &'b T> + use<'a, 'b, T> {
+        let patience = self.patience;
+        all.iter().take_while(move |_| patience.has_time_left())
+    }
+
+    /// Says something of what has this name.
+    pub(super) fn report_for_record(
+        &mut self,
+        kind: &'static NoticeKind,
+        id: Option<&str>,
+        fill: impl FnOnce(&mut NoticeSample),
+    ) {
+        let delivery = self.delivery;
+        self.out.add_notice(kind, |sample| {
+            sample.set_field("delivery", delivery).set_field("id", id);
+            fill(sample);
+        });
+    }
+
+    /// Says that an element is missing unless it is there. What cannot be read of it is `unread`: that is told as such.
+    pub(super) fn require_element(
+        &mut self,
+        is_there: bool,
+        unread: &UnreadElements,
+        id: Option<&str>,
+        element: &str,
+    ) {
+        if !is_there && !unread.has_element(element) {
+            self.report_missing(id, element);
+        }
+    }
+
+    /// Says that an element is missing.
+    pub(super) fn report_missing(&mut self, id: Option<&str>, element: &str) {
+        self.report_for_record(&kinds::MISSING, id, |sample| {
+            _ = sample.set_field("element", element)
+        });
+    }
+
+    /// Whether a name comes for the first time in this delivery.
+    pub(super) fn insert_if_first(&mut self, name: String) -> bool {
+        self.seen.insert(name)
+    }
+
+    /// Says that of a time that lies after the one at which the delivery was made.
+    pub(super) fn check_not_in_future(
+        &mut self,
+        at: Option<SiriTime>,
+        id: Option<&str>,
+        element: &str,
+    ) {
+        if let (Some(at), Some(made)) = (at.map(SiriTime::as_millis), self.made)
+            && at > made.saturating_add(AHEAD_MAX_MS)
+        {
+            self.report_for_record(&kinds::IN_FUTURE, id, |sample| {
+                sample
+                    .set_field("element", element)
+                    .set_field("time", format_time(at))
+                    .set_field("before", format_time(made));
+            });
+        }
+    }
+
+    /// Says that of news that held no longer when they were sent.
+    pub(super) fn check_not_expired(
+        &mut self,
+        until: Option<SiriTime>,
+        id: Option<&str>,
+        element: &str,
+    ) {
+        if let (Some(until), Some(made)) = (until.map(SiriTime::as_millis), self.made)
+            && until < made
+        {
+            self.report_for_record(&kinds::EXPIRED, id, |sample| {
+                sample
+                    .set_field("element", element)
+                    .set_field("time", format_time(until))
+                    .set_field("before", format_time(made));
+            });
+        }
+    }
+
+    /// Looks at a place on Earth.
+    pub(super) fn check_location(&mut self, location: &Location, id: Option<&str>) {
+        let (Some(longitude), Some(latitude)) = (location.longitude, location.latitude) else {
+            return;
+        };
+        let kind = if longitude.abs() > 180.0 || latitude.abs() > 90.0 {
+            &kinds::OUT_OF_RANGE
+        } else if longitude.abs() < 1.0 && latitude.abs() < 1.0 {
+            &kinds::NEAR_ORIGIN
+        } else {
+            return;
+        };
+        self.report_for_record(kind, id, |sample| {
+            sample.set_field("longitude", longitude).set_field("latitude", latitude);
+        });
+    }
+}
+
+/// A time as reports write it.
+pub(super) fn format_time(millis: i64) -> String {
+    Timestamp::from_millisecond(millis).map(|at| at.to_string()).unwrap_or_default()
+}
