@@ -109,7 +109,7 @@ async fn what_was_known_before_a_subscription_stays_until_it_has_told_all() {
     inbox.accept_delivery(&key, timetables(&both, false).into()).unwrap();
     until("the delivery is known", || trips(&ingest).concat() == "AB").await;
     // The new subscription knows by the status that there was something before.
-    let feed = ingest.feed("siri").unwrap();
+    let feed = ingest.find_feed("siri").unwrap();
     until("the status counts both", || feed.status().entities == 2).await;
     let elsewhere = subscriber(&second.url("/siri"), vec![SiriService::Timetables]);
     ingest.apply_change(vec![elsewhere]).await.unwrap();
