@@ -20,7 +20,7 @@ export class Bubbles {
   #shown = new Map();
 
   /**
-   * @param {import("maplibre-gl").Map} map @param {Region[]} regions those with most vehicles first
+   * @param {import("maplibre-gl").Map} map @param {Region[]} regions in the server's order
    * @param {(bounds: import("./regions.js").Bounds) => void} go shows a box
    */
   constructor(map, regions, go) {

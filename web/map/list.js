@@ -40,14 +40,19 @@ export function nameColumns(list) {
 }
 
 /**
- * "34 vehicles, 12 stations in view".
+ * "34 vehicles, 12 stations in view", or how many vehicles report no position where none is in view.
  * @param {import("./vehicles.js").Vehicle[]} vehicles @param {import("./bikes.js").Rental[]} rentals
  * @param {boolean} hasNetworks whether vehicles are expected: then none are told, too
+ * @param {number} [unplaced] how many vehicles of the networks in view report no position
  */
-export function countWords(vehicles, rentals, hasNetworks) {
+export function countWords(vehicles, rentals, hasNetworks, unplaced = 0) {
   const count = (/** @type {number} */ n, /** @type {string} */ what) => `${n} ${what}${n === 1 ? "" : "s"}`;
   const stations = rentals.filter(({ kind }) => kind === "station").length;
   const others = vehicles.length + rentals.length - stations;
+  if (others === 0 && unplaced > 0) {
+    const reports = `${count(unplaced, "vehicle")} ${unplaced === 1 ? "reports" : "report"} no position`;
+    return stations > 0 ? `${count(stations, "station")} in view, ${reports}` : reports;
+  }
   const words = [others > 0 || stations === 0 || hasNetworks ? count(others, "vehicle") : null, stations > 0 ? count(stations, "station") : null];
   return `${words.filter(Boolean).join(", ")} in view`;
 }

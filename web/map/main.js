@@ -437,7 +437,7 @@ function tick() {
   const rentals = filters.showsBikes ? bikes.inView(map?.getBounds() ?? null) : [];
   networks.count(events.store, [...(vehicles?.all.values() ?? [])], [...bikes.all.values()]);
   vehicles?.showLost(lostAt > 0 && performance.now() - lostAt > LOST_MS);
-  const words = countWords(shown, rentals, page.networks.length > 0);
+  const words = countWords(shown, rentals, page.networks.length > 0, networks.countUnplaced());
   if (byId("count").textContent !== words) byId("count").textContent = words;
   if (view.list || !map) {
     const body = /** @type {HTMLElement} */ (document.querySelector("#list tbody"));

@@ -29,6 +29,19 @@ function showCount({ id, vehicles, stations }) {
   if (shown) shown.textContent = vehicles + stations > 0 ? numberWords(vehicles || stations) : "";
 }
 
+/** Shows the panel's recordings of the networks in view, and of those whose place is not known. @param {Region[]} regions @param {Region[]} visible */
+function showRecordings(regions, visible) {
+  const list = /** @type {HTMLElement|null} */ (document.querySelector(".panel .recordings"));
+  if (!list) return;
+  const isAway = (/** @type {string} */ id) => regions.some((region) => region.id === id) && !visible.some((region) => region.id === id);
+  const named = [.../** @type {NodeListOf<HTMLElement>} */ (list.querySelectorAll("[data-recording-of]"))];
+  for (const tag of named) tag.closest("li")?.toggleAttribute("hidden", isAway(tag.dataset.recordingOf ?? ""));
+  const rest = visible.filter(({ id, recording }) => recording && !named.some((tag) => tag.dataset.recordingOf === id)).length;
+  const last = /** @type {HTMLElement|null} */ (list.querySelector("li.soft"));
+  if (last) Object.assign(last, { hidden: rest === 0, textContent: `and ${rest} more recording${rest === 1 ? "" : "s"}` });
+  list.hidden = !list.querySelector("li:not([hidden])");
+}
+
 export class NetworkViews {
   /** @type {import("maplibre-gl").Map|null} */
   #map = null;
@@ -43,7 +56,7 @@ export class NetworkViews {
   /** @type {Map<string, import("./trouble.js").State>} the state of each feed that was received */
   #states = new Map();
 
-  /** @param {Region[]} regions those with most vehicles first @param {Network[]} networks @param {string[]} systems of GBFS */
+  /** @param {Region[]} regions in the server's order @param {Network[]} networks @param {string[]} systems of GBFS */
   constructor(regions, networks, systems) {
     this.regions = regions;
     this.networks = networks;
@@ -96,7 +109,7 @@ export class NetworkViews {
 
   /**
    * Where the map opens: at the place that the address names; else at the network that it names, the one visited last, the
-   * nearest where the browser may say the place, or the largest.
+   * nearest where the browser may say the place, or the first.
    * @param {import("./view.js").View} view @returns {Promise<Partial<import("maplibre-gl").MapOptions>>}
    */
   async startView(view) {
@@ -130,7 +143,9 @@ export class NetworkViews {
   /** The map has moved. @param {{longitude: number, latitude: number, zoom: number}} at @returns {boolean} whether more networks are drawn */
   moved(at) {
     this.#bubbles?.show();
-    const visible = this.#visible().flatMap(({ feeds }) => feeds);
+    const inView = this.#visible();
+    showRecordings(this.regions, inView);
+    const visible = inView.flatMap(({ feeds }) => feeds);
     const added = this.networks.filter(({ id }) => !this.#drawn.has(id) && (visible.includes(id) || !this.regionOf(id)));
     for (const { id } of added) this.#drawn.add(id);
     const current = at.zoom >= VISITED_ZOOM_MIN ? regionAt(this.regions, at) : null;
@@ -156,6 +171,11 @@ export class NetworkViews {
     return this.regions.length > 0 && visible.length === 0 ? "No network in view" : liveWords([...this.#states].map(([feed, record]) => ({ feed, record })), visible);
   }
 
+  /** How many vehicles of the networks in view report no position. */
+  countUnplaced() {
+    return this.#visible().reduce((sum, { unplaced }) => sum + unplaced, 0);
+  }
+
   /** Whether a feed brings nothing new. @param {string} feed */
   isStandstill = (feed) => STANDSTILL.includes(this.#states.get(feed)?.state ?? "") && this.isInTrouble(feed);
 
@@ -166,9 +186,9 @@ export class NetworkViews {
   async #readCounts() {
     const reply = await fetch("/map/counts").catch(() => null); // the server is away: the sign above says so
     if (!reply?.ok) return;
-    for (const { id, vehicles, stations } of await reply.json()) {
+    for (const { id, vehicles, stations, unplaced } of await reply.json()) {
       const region = this.regions.find((each) => each.id === id);
-      if (region) showCount(Object.assign(region, { vehicles, stations }));
+      if (region) showCount(Object.assign(region, { vehicles, stations, unplaced }));
     }
   }
 

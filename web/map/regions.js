@@ -3,7 +3,7 @@
  * drawn as a bubble with their number because they are too small on the screen.
  *
  * @typedef {[number, number, number, number]} Bounds  west, south, east, north in degrees
- * @typedef {{id: string, name: string, feeds: string[], live: string[], bounds: Bounds, frame: Bounds, ended: string|null, vehicles: number, stations: number}} Region
+ * @typedef {{id: string, name: string, feeds: string[], live: string[], bounds: Bounds, frame: Bounds, ended: string|null, vehicles: number, stations: number, unplaced: number, recording: boolean}} Region
  * @typedef {{longitude: number, latitude: number}} Place
  * @typedef {{regions: Region[], center: [number, number], bounds: Bounds}} Cluster
  */
@@ -13,8 +13,8 @@ import { project, unproject } from "./motion.js";
 export const REGION_ZOOM_MAX = 13;
 /** A network that is smaller than this on the screen, in pixels, is a bubble. */
 const DRAWN_PX_MIN = 72;
-/** Bubbles nearer to each other than this, in pixels, are one. */
-const MERGE_PX = 64;
+/** The most room that a bubble takes with its label of two lines, in pixels, as in the style sheet. */
+export const BUBBLE_PX = { width: 120, height: 84 };
 /** The width of the world at zoom 0, in MapLibre. */
 const WORLD_PX = 512;
 const EARTH_RADIUS_M = 6_371_009;
@@ -47,7 +47,7 @@ export const union = (all) => /** @type {Bounds} */ ([Math.min(...all.map(([west
 
 /**
  * The network at which the map opens: the one that the address names, else the one visited last,
- * else the nearest, else the first, which has the most vehicles.
+ * else the nearest, else the first.
  * @param {Region[]} regions
  * @param {{named?: string|null, lastVisited?: string|null, place?: Place|null}} hints
  * @returns {Region|null}
@@ -75,7 +75,7 @@ export function overlaps([west, south, east, north], bounds) {
   return [-360, 0, 360].some((turn) => bounds[0] + turn <= east && bounds[2] + turn >= west);
 }
 
-/** The networks in a view, those with most vehicles first. @param {Region[]} regions @param {Bounds|null} view all where there is none */
+/** The networks in a view, in their order. @param {Region[]} regions @param {Bounds|null} view all where there is none */
 export const regionsInView = (regions, view) => (view ? regions.filter(({ bounds }) => overlaps(view, bounds)) : regions);
 
 /** @param {Bounds} bounds @param {number} zoom */
@@ -85,24 +85,30 @@ function boxOnScreen([west, south, east, north], zoom) {
   return { x: ((topLeft.x + bottomRight.x) / 2) * world, y: ((topLeft.y + bottomRight.y) / 2) * world, size: Math.max(bottomRight.x - topLeft.x, bottomRight.y - topLeft.y) * world };
 }
 
+/** Whether the bubbles of two places on the screen would cover each other; the world goes on at its edges. @param {{x: number, y: number}} a @param {{x: number, y: number}} b @param {number} world its width */
+function collide(a, b, world) {
+  const aside = Math.abs(a.x - b.x) % world;
+  return Math.min(aside, world - aside) < BUBBLE_PX.width && Math.abs(a.y - b.y) < BUBBLE_PX.height;
+}
+
 /**
- * The networks that are too small to be drawn at a zoom, in groups that do not cover each other. From the zoom on to which the
+ * The networks that are too small to be drawn at a zoom, in groups whose labels do not cover each other. From the zoom on to which the
  * map goes for a network there are none: one of a single stop is small at every zoom, and would cover it.
- * @param {Region[]} regions  those with most vehicles first @param {number} zoom
+ * @param {Region[]} regions  a group lies where its first lies @param {number} zoom
  * @returns {Cluster[]}
  */
 export function clusterRegions(regions, zoom) {
   if (zoom >= REGION_ZOOM_MAX) return [];
+  const world = WORLD_PX * 2 ** zoom;
   /** @type {{x: number, y: number, regions: Region[]}[]} */
   const groups = [];
   for (const region of regions) {
     const { x, y, size } = boxOnScreen(region.frame, zoom);
     if (size >= DRAWN_PX_MIN) continue;
-    const near = groups.find((group) => Math.hypot(group.x - x, group.y - y) < MERGE_PX);
+    const near = groups.find((group) => collide(group, { x, y }, world));
     if (near) near.regions.push(region);
     else groups.push({ x, y, regions: [region] });
   }
-  const world = WORLD_PX * 2 ** zoom;
   return groups.map(({ x, y, regions: all }) => ({ regions: all, center: unproject({ x: x / world, y: y / world }), bounds: union(all.map(({ frame }) => frame)) }));
 }
 

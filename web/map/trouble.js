@@ -67,5 +67,6 @@ export function liveWords(states, regions) {
   const count = troubled.length;
   if (count > 0) return `${live.length > count ? "Some live data" : "Live data"} ${troubled.some(({ record }) => record.state !== "late") ? "missing" : "late"}`;
   const isDelayed = states.some(({ feed, record }) => DELAYED.includes(record.state) && live.some((region) => region.live.includes(feed)));
-  return isDelayed ? "Live data delayed" : null;
+  if (isDelayed) return "Live data delayed";
+  return live.length > 0 && live.every(({ recording }) => recording) ? "Recording" : null;
 }

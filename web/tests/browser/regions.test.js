@@ -239,6 +239,22 @@ describe("two regions", () => {
     await until(async () => (await vehiclesOf("south")) === 1, "one vehicle again");
   });
 
+  test("vehicles without a position are counted where none is in view", async () => {
+    const counts = [{ id: "north", vehicles: 3, stations: 0, unplaced: 0 }, { id: "south", vehicles: 1, stations: 0, unplaced: 160 }];
+    const { page, context } = await openPage(browser, { reducedMotion: "reduce" });
+    try {
+      await page.clock.install();
+      await page.route("**/map/counts", (route) => route.fulfill({ json: counts }));
+      await page.goto(`${server.base}/map?at=${southStops[1].lat},${southStops[1].lon},16`, { waitUntil: "load" });
+      await until(async () => {
+        await page.clock.runFor(10_000);
+        return (await page.locator("#count").innerText()) === "160 vehicles report no position";
+      }, "the vehicles without a position");
+    } finally {
+      await context.close();
+    }
+  });
+
   /** The state of the south's vehicles, once it is one of these. @param {string[]} states */
   const southIs = (states) => until(async () => states.includes((await (await fetch(`${server.base}/api/v1/feeds/south-vehicles`)).json()).state), states.join(" or "));
 
@@ -579,6 +595,18 @@ describe("what is shown", () => {
     };
     assert.equal(await opensCard(""), true);
     assert.equal(await opensCard("&mode=tram"), false);
+  });
+
+  test("on a phone the list ends above its buttons, and the modes take one line", async () => {
+    await visit("/map?network=north&show=list", phone, async (page) => {
+      await page.waitForSelector("#list tbody tr");
+      const [list, buttons] = await page.locator("#list, .map-buttons").evaluateAll((all) => all.sort((a) => (a.id === "list" ? -1 : 1)).map((each) => ({ ...each.getBoundingClientRect().toJSON(), border: parseFloat(getComputedStyle(each).borderBlockEndWidth) })));
+      assert.ok(list.bottom - list.border <= buttons.top, JSON.stringify([list, buttons]));
+      assert.ok(await page.locator("#show-list svg").isHidden(), "the sign of a list does not lead to the map");
+      await page.waitForFunction(() => document.querySelectorAll("#modes .chip").length === 2);
+      const tops = await page.locator("#modes .chip").evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top));
+      assert.equal(new Set(tops).size, 1, tops.join());
+    });
   });
 
   test("the list's buttons cover nothing of it", async () => {

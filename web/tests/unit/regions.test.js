@@ -2,19 +2,21 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { landFeature, simplify, unwrapRing } from "../../ground/land.js";
 import { detailWords, shownLines } from "../../map/find.js";
-import { REGION_ZOOM_MAX, chooseRegion, clusterRegions, metersBetween, regionAt, regionsInView, union } from "../../map/regions.js";
+import { countWords } from "../../map/list.js";
+import { project } from "../../map/motion.js";
+import { BUBBLE_PX, REGION_ZOOM_MAX, chooseRegion, clusterRegions, metersBetween, regionAt, regionsInView, union } from "../../map/regions.js";
 import { makeStyle } from "../../map/style.js";
 import { STANDSTILL, advice, liveWords, troubleIn } from "../../map/trouble.js";
 import { formatView, hasSameSelection, parseView } from "../../map/view.js";
 
 /** @param {string} id @param {[number, number, number, number]} bounds @param {number} vehicles */
-const region = (id, bounds, vehicles) => ({ id, name: id, feeds: [id, `${id}-vehicles`, `${id}-alerts`], live: [`${id}-trips`, `${id}-vehicles`], bounds, frame: bounds, ended: null, vehicles, stations: 0 });
+const region = (id, bounds, vehicles) => ({ id, name: id, feeds: [id, `${id}-vehicles`, `${id}-alerts`], live: [`${id}-trips`, `${id}-vehicles`], bounds, frame: bounds, ended: null, vehicles, stations: 0, unplaced: 0, recording: false });
 const oslo = region("oslo", [10.6, 59.8, 10.9, 60], 50);
 const lisbon = region("lisbon", [-9.3, 38.6, -9, 38.9], 20);
 const almada = region("almada", [-9.25, 38.6, -9.1, 38.7], 5);
 const all = [oslo, lisbon, almada];
 
-test("the map opens at what is named, else visited, else near, else the largest", () => {
+test("the map opens at what is named, else visited, else near, else the first", () => {
   const place = { longitude: -9.1, latitude: 39 };
   assert.equal(chooseRegion(all, {})?.id, "oslo");
   assert.equal(chooseRegion(all, { place })?.id, "lisbon");
@@ -56,6 +58,36 @@ test("networks too small to draw are bubbles, and near ones share one", () => {
   assert.deepEqual(clusterRegions(all, 12), [], "near enough, each is drawn");
 });
 
+test("labels of bubbles never cover each other, at any zoom", () => {
+  // All over the earth, also on both sides of the date line.
+  const many = Array.from({ length: 300 }, (_, at) => {
+    const [longitude, latitude] = [((at * 137.5) % 360) - 180, ((at * 61.8) % 130) - 60];
+    return region(`n${at}`, [longitude, latitude, longitude + 0.02, latitude + 0.02], at);
+  });
+  for (let zoom = 0; zoom < 9; zoom += 0.5) {
+    const world = 512 * 2 ** zoom;
+    const clusters = clusterRegions(many, zoom);
+    assert.equal(clusters.flatMap(({ regions }) => regions).length, many.length, `each network is in a bubble at zoom ${zoom}`);
+    const places = clusters.map(({ center: [longitude, latitude] }) => project(longitude, latitude));
+    for (const [at, a] of places.entries()) {
+      for (const b of places.slice(at + 1)) {
+        const aside = (Math.abs(a.x - b.x) % 1) * world;
+        const isFree = Math.min(aside, world - aside) > BUBBLE_PX.width - 0.01 || Math.abs(a.y - b.y) * world > BUBBLE_PX.height - 0.01;
+        assert.ok(isFree, `zoom ${zoom}: ${JSON.stringify([a, b])}`);
+      }
+    }
+  }
+});
+
+test("the count says that vehicles report no position where none is in view", () => {
+  const [vehicle, station] = /** @type {any[]} */ ([{ kind: "vehicle" }, { kind: "station" }]);
+  assert.equal(countWords([], [], true, 160), "160 vehicles report no position");
+  assert.equal(countWords([], [], true, 1), "1 vehicle reports no position");
+  assert.equal(countWords([], [station], true, 2), "1 station in view, 2 vehicles report no position");
+  assert.equal(countWords([vehicle], [], true, 160), "1 vehicle in view");
+  assert.equal(countWords([], [], true), "0 vehicles in view");
+});
+
 test("a network of one stop is a bubble only as long as the map can still go nearer", () => {
   const tiny = region("tiny", [10.7, 59.9, 10.7, 59.9], 1);
   assert.equal(clusterRegions([tiny], 12.9).length, 1);
@@ -93,6 +125,10 @@ test("the sign says Live only where something in view is live", () => {
   assert.equal(liveWords([], [oslo, ended]), null, "a network beside one that is live");
   assert.equal(liveWords(failing, [lisbon]), null, "it is not in view");
   assert.equal(new Set([null, ...words]).size, 6, words.join(" | "));
+  const recording = { ...lisbon, recording: true };
+  assert.equal(liveWords([], [recording]), "Recording");
+  assert.equal(liveWords([], [recording, timetable]), "Recording", "nothing else in view is live");
+  assert.equal(liveWords([], [recording, oslo]), null);
 });
 
 test("stops of one name are told apart", () => {

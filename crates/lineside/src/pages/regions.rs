@@ -1,5 +1,6 @@
 //! The networks that the map can jump to: their names, their places, and how many vehicles and stations each has.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use axum::Json;
@@ -33,34 +34,42 @@ pub(super) struct MapRegion {
     vehicles: usize,
     /// Rental stations.
     stations: usize,
+    /// Vehicles of reliable feeds that report no position.
+    unplaced: usize,
+    /// Whether what is live of it is a recording.
+    recording: bool,
+    /// Whether one of its live feeds can be relied on.
+    #[serde(skip)]
+    is_reliable: bool,
 }
 
-/// All networks whose place is known, those with most vehicles first.
+/// All networks whose place is known; the map opens at the first.
 pub(super) fn list_regions(app: &App) -> Vec<MapRegion> {
     let networks = app.ingest().networks();
     let mut regions: Vec<MapRegion> =
         networks.iter().filter_map(|network| region_of_network(app, network)).collect();
-    regions.sort_by(|a, b| {
-        let by_size = (b.vehicles, b.stations).cmp(&(a.vehicles, a.stations));
-        by_size.then_with(|| a.name.cmp(&b.name)).then_with(|| a.id.cmp(&b.id))
-    });
+    regions.sort_by(MapRegion::compare_rank);
     regions
 }
 
 fn region_of_network(app: &App, network: &Network) -> Option<MapRegion> {
     let extent = map::extent_of_network(network)?;
     let counts = count_network(network);
-    let real_time = network.realtime_feeds().into_iter().filter(|feed| !has_only_alerts(app, feed));
+    let mut live = network.realtime_feeds();
+    live.retain(|feed| !has_only_alerts(app, feed));
     Some(MapRegion {
         id: network.id().as_str().to_owned(),
         name: network_page::network_name(app, network),
         feeds: network.feeds().iter().map(|feed| feed.id().as_str().to_owned()).collect(),
-        live: real_time.map(|feed| feed.id().as_str().to_owned()).collect(),
+        live: live.iter().map(|feed| feed.id().as_str().to_owned()).collect(),
         bounds: extent.bounds,
         frame: extent.frame,
         ended: network_page::last_service_day(network),
         vehicles: counts.vehicles,
         stations: counts.stations,
+        unplaced: counts.unplaced,
+        recording: network.replay_time().is_some(),
+        is_reliable: live.iter().any(|feed| feed.status().unreliable_since.is_none()),
     })
 }
 
@@ -70,6 +79,7 @@ struct NetworkCounts {
     id: String,
     vehicles: usize,
     stations: usize,
+    unplaced: usize,
 }
 
 fn count_network(network: &Network) -> NetworkCounts {
@@ -81,6 +91,9 @@ fn count_network(network: &Network) -> NetworkCounts {
         id: network.id().as_str().to_owned(),
         vehicles: transit + state.rental_vehicles().filter(is_placed).count(),
         stations: state.stations().filter(is_placed).count(),
+        unplaced: network_index::count_reliable_vehicles(network, |record| {
+            record.position().is_none()
+        }),
     }
 }
 
@@ -89,6 +102,8 @@ fn count_network(network: &Network) -> NetworkCounts {
 pub(super) struct UnplacedNetwork {
     id: String,
     name: String,
+    /// Whether its timetable has ended.
+    has_ended: bool,
 }
 
 /// The networks that riders can look up and the map cannot show.
@@ -101,6 +116,7 @@ pub(super) fn list_unplaced(app: &App, regions: &[MapRegion]) -> Vec<UnplacedNet
     let unplaced = networks.iter().filter(is_unplaced).map(|network| UnplacedNetwork {
         id: network.id().to_string(),
         name: network_page::network_name(app, network),
+        has_ended: network_page::last_service_day(network).is_some(),
     });
     unplaced.collect()
 }
@@ -119,10 +135,15 @@ pub(super) fn render_region_links(
     chosen: Option<&str>,
 ) -> Markup {
     let n_networks = regions.len() + unplaced.len();
+    let have_all_ended = regions.iter().all(|region| region.ended.is_some())
+        && unplaced.iter().all(|network| network.has_ended);
     html! {
         @if n_networks > 1 {
             nav.regions aria-label="Networks" {
-                p.regions-title { (words::format_number(n_networks as u64)) " networks" }
+                p.regions-title {
+                    (words::format_number(n_networks as u64)) " networks"
+                    @if have_all_ended { ", all timetables expired" }
+                }
                 ul tabindex="0" aria-label="Networks" {
                     @for region in regions {
                         li {
@@ -130,10 +151,10 @@ pub(super) fn render_region_links(
                                 aria-current=[(chosen == Some(region.id.as_str())).then_some("true")] {
                                 (region.name) " " span.region-count { (region.describe_count()) }
                             }
-                            @if region.ended.is_some() { " " span.region-note { "Expired" } }
+                            @if region.ended.is_some() && !have_all_ended { " " span.region-note { "Expired" } }
                         }
                     }
-                    @for UnplacedNetwork { id, name } in unplaced {
+                    @for UnplacedNetwork { id, name, .. } in unplaced {
                         li data-unplaced=(id) { a href=(network_index::network_address(id)) { (name) } " " span.region-note { "No coordinates" } }
                     }
                 }
@@ -143,9 +164,67 @@ pub(super) fn render_region_links(
 }
 
 impl MapRegion {
+    /// The order of the list: by size, then those that bring reliable data, then those whose timetable goes on, then by name.
+    fn compare_rank(&self, other: &Self) -> Ordering {
+        let rank = |it: &Self| (it.vehicles, it.stations, it.is_reliable, it.ended.is_none());
+        let by_rank = rank(other).cmp(&rank(self));
+        by_rank.then_with(|| self.name.cmp(&other.name)).then_with(|| self.id.cmp(&other.id))
+    }
+
     /// The number of vehicles, else of stations; empty where there is neither.
     fn describe_count(&self) -> String {
         let count = if self.vehicles > 0 { self.vehicles } else { self.stations };
         if count > 0 { words::format_number(count as u64) } else { String::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil;
+
+    use super::*;
+
+    fn region(name: &str, vehicles: usize, is_reliable: bool, has_ended: bool) -> MapRegion {
+        let bounds = [10.6, 59.8, 10.9, 60.0];
+        MapRegion {
+            id: name.to_owned(),
+            name: name.to_owned(),
+            feeds: Vec::new(),
+            live: Vec::new(),
+            bounds,
+            frame: bounds,
+            ended: has_ended.then(|| civil::date(2016, 12, 31)),
+            vehicles,
+            stations: 0,
+            unplaced: 0,
+            recording: false,
+            is_reliable,
+        }
+    }
+
+    #[test]
+    fn the_first_network_has_most_vehicles_else_reliable_data_else_a_timetable() {
+        let mut regions = [
+            region("a ended", 0, false, true),
+            region("b stale", 0, false, false),
+            region("c reliable but ended", 0, true, true),
+            region("d reliable", 0, true, false),
+            region("e large", 9, false, true),
+        ];
+        regions.sort_by(MapRegion::compare_rank);
+        let names = regions.each_ref().map(|region| region.name.as_str());
+        assert_eq!(names, ["e large", "d reliable", "c reliable but ended", "b stale", "a ended"]);
+    }
+
+    #[test]
+    fn that_all_timetables_have_ended_is_said_once() {
+        let ended = [region("a", 0, false, true), region("b", 0, false, true)];
+        let text = render_region_links(&ended, &[], None).into_string();
+        assert!(text.contains("2 networks, all timetables expired<"), "{text}");
+        assert!(!text.contains("Expired"), "{text}");
+        let one = [region("a", 0, false, true), region("b", 0, false, false)];
+        let text = render_region_links(&one, &[], None).into_string();
+        assert!(text.contains("2 networks<"), "{text}");
+        assert_eq!(text.matches("Expired").count(), 1, "{text}");
     }
 }
