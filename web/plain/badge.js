@@ -36,12 +36,16 @@ export function badgeColors(color) {
   return { background: `#${darkened(hex, percent)}`, text: "#ffffff" };
 }
 
+/** Longer labels may not fit into their badge: they are its title too. */
+const LABEL_FITS_CHARS = 16;
+
 /** A badge as an element. @param {string} label @param {string|null|undefined} color */
 export function badge(label, color) {
   const { background, text } = badgeColors(color);
   const element = document.createElement("span");
   element.className = "badge";
   element.textContent = label;
+  if ([...label].length > LABEL_FITS_CHARS) element.title = label;
   element.style.backgroundColor = background;
   element.style.color = text;
   return element;

@@ -45,7 +45,7 @@ function vehicle({ id, feed, record }) {
     stale.has(feed) ? "li.vehicle.is-stale" : "li.vehicle",
     { "data-id": id, "data-source": feed },
     element("span.vehicle-sign", { "aria-hidden": "true" }, "▼"),
-    element("span.vehicle-name", {}, record.vehicle?.label || id),
+    element("span.vehicle-name", {}, record.vehicle?.label || (/^(trip|entity):/.test(id) ? "Vehicle" : id)),
     join.headsign && element("span.soft.small", {}, `to ${join.headsign}`),
     typeof join.delay === "number" && element(`span.delay.tone-${tone}`, {}, words),
   );

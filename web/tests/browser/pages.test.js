@@ -624,6 +624,28 @@ describe("for everyone", () => {
     }
   });
 
+  test("no table of feeds or versions is wider than its card", async () => {
+    for (const address of ["/", "/feeds/city/versions"]) {
+      await visit(address, { reducedMotion: "reduce" }, async (page) => {
+        await page.locator("details.past").evaluateAll((all) => all.forEach((details) => details.setAttribute("open", "")));
+        for (const width of [1280, 1024, 390]) {
+          await page.setViewportSize({ width, height: 800 });
+          const { pageOver, tables } = await page.evaluate(() => ({
+            pageOver: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+            tables: [...document.querySelectorAll(".card table")].map((table) => ({
+              name: table.className,
+              over: Math.round(table.getBoundingClientRect().right - (table.closest(".card")?.getBoundingClientRect().right ?? 0)),
+              scrolls: (table.closest(".scroll")?.scrollWidth ?? 0) > (table.closest(".scroll")?.clientWidth ?? 0),
+            })),
+          }));
+          assert.ok(pageOver <= 0, `${address} is ${pageOver} px too wide for ${width}`);
+          assert.ok(tables.length > 0, address);
+          assert.deepEqual(tables.filter(({ over, scrolls }) => over > 0 || scrolls), [], `${address}, ${width} wide`);
+        }
+      });
+    }
+  });
+
   test("on a phone every entry of the navigation is in sight", async () => {
     for (const width of [320, 390]) {
       await visit("/networks/city", { ...phone, viewport: { width, height: 844 } }, async (page) => {

@@ -15,13 +15,18 @@ const CONTRAST_MIN: f64 = 4.5;
 /// Colors on which white has this contrast count as dark.
 const CONTRAST_DARK: f64 = 3.0;
 
+/// Longer labels may not fit into their badge: they are its title too.
+const LABEL_FITS_CHARS: usize = 16;
+
 /// A badge with this label, on the feed's color.
 pub(super) fn render_badge(label: &str, color: Option<[u8; 3]>) -> Markup {
     let (background, reads_white) = pick_colors(color);
+    let label = shorten_name(label);
+    let title = (label.chars().count() > LABEL_FITS_CHARS).then_some(label);
     html! {
-        span.badge.on-dark[reads_white].on-light[!reads_white] {
+        span.badge.on-dark[reads_white].on-light[!reads_white] title=[title] {
             svg aria-hidden="true" { rect width="100%" height="100%" fill=(background); }
-            (shorten_name(label))
+            (label)
         }
     }
 }

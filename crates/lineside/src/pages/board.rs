@@ -209,11 +209,14 @@ impl<'a> DepartureBoard<'a> {
         }
     }
 
-    /// What stands in the place of rows.
+    /// The text in place of rows.
     fn render_empty(&self) -> Markup {
         let zone = self.time_zone();
         html! {
             @match self.window.from {
+                None if network_page::has_only_unknown_trips(self.network, self.timetable) => {
+                    "No departures can be shown: the live trips of this network do not match its timetable."
+                }
                 None => "No departures in the next two hours.",
                 Some(from) => { "No departures from " (words::format_clock_or_day(from, self.now, zone)) " to " (words::format_clock_or_day(from + board_window::HORIZON_S, self.now, zone)) "." }
             }
@@ -230,7 +233,9 @@ impl<'a> DepartureBoard<'a> {
                     Some(at) => a.button.plain rel="prev" href=(address(at)) { "Earlier" },
                     None => {}
                 }
-                a.button.plain rel="next" data-later href=(address(self.window.later)) { "Later" }
+                @if network_page::last_service_day(self.network).is_none() || !self.departures.is_empty() {
+                    a.button.plain rel="next" data-later href=(address(self.window.later)) { "Later" }
+                }
             }
         }
     }

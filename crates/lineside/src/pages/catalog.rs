@@ -286,7 +286,7 @@ fn render_feed_table(
                             th.end role="columnheader" scope="col" { "Contents" }
                             th.end role="columnheader" scope="col" title="Rows and values that could not be read" { "Problems" }
                             th role="columnheader" scope="col" title="The result of its validation" { "Report" }
-                            th.end role="columnheader" scope="col" { "Updated" }
+                            th.end role="columnheader" scope="col" title="By the data's own time, or when they were fetched" { "Updated" }
                         }
                     }
                     tbody role="rowgroup" {
@@ -355,7 +355,7 @@ fn describe_contents(format: Option<Format>, entities: u64) -> String {
 }
 
 /// How old the data are by their own time; the page's script keeps it. Where a recording is played,
-/// the data's present lies behind the server's.
+/// the data's present lies behind the server's. Schedules have no such time: it says when they were fetched.
 pub(super) fn render_data_age(feed: &Feed, status: &FeedStatus, wall: UnixMillis) -> Markup {
     let now = feed.network().data_now();
     let behind = (wall.0 - now.0) / 1000;
@@ -365,7 +365,7 @@ pub(super) fn render_data_age(feed: &Feed, status: &FeedStatus, wall: UnixMillis
                 (words::format_age((now.0 - at.0) / 1000))
             }
         } @else if let Some(at) = status.last_success {
-            span.age { (words::format_age((wall.0 - at.0) / 1000)) }
+            span.age { "fetched " span.nowrap { (words::format_age((wall.0 - at.0) / 1000)) } }
         } @else { span.soft { "none yet" } }
     }
 }

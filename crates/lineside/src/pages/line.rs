@@ -26,6 +26,8 @@ use crate::http::{QueryParameters, Refusal, lookup, run_blocking};
 
 /// How often the page is loaded again where no scripts run, in seconds.
 const REFRESH_S: u32 = 30;
+/// How the ids begin that Lineside makes of a trip or an entity for a vehicle without one; they say nothing to riders.
+const MADE_UP_IDS: [&str; 2] = ["trip:", "entity:"];
 /// Vehicles that are shown; a line has some dozens.
 const VEHICLES_MAX: usize = 1_000;
 
@@ -325,10 +327,12 @@ impl<'a> LineView<'a> {
         };
         let vehicle = record.vehicle().and_then(|vehicle| vehicle.vehicle.as_ref());
         let label = vehicle.and_then(|it| it.label.as_deref()).filter(|label| !label.is_empty());
+        let is_named = MADE_UP_IDS.iter().all(|prefix| !record.id.starts_with(prefix));
+        let name = label.unwrap_or(if is_named { &record.id } else { "Vehicle" });
         html! {
             li.vehicle.is-stale[is_stale] data-id=(record.id) data-source=(record.feed) {
                 span.vehicle-sign aria-hidden="true" { "▼" }
-                span.vehicle-name { (label.unwrap_or(&record.id)) }
+                span.vehicle-name { (name) }
                 @if let Some(headsign) = &record.join.headsign { span.soft.small { "to " (words::shorten_name(headsign)) } }
                 @if record.join.delay.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.words) } }
             }

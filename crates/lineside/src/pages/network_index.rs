@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use jiff::civil::Date;
 use lineside_ingest::{FeedState, Network, Record, RouteMode};
 use maud::{Markup, html};
 
@@ -21,6 +22,9 @@ struct NetworkEntry {
     id: String,
     name: String,
     modes: BTreeSet<RouteMode>,
+    n_lines: usize,
+    /// The last service day, if that is past.
+    ended: Option<Date>,
     n_vehicles: usize,
     n_alerts: usize,
     /// The state of its schedule, and the days until the timetable begins and ends.
@@ -38,6 +42,8 @@ impl NetworkEntry {
             id: network.id().to_string(),
             name: network_page::network_name(app, network),
             modes: kinds.collect(),
+            n_lines: timetable.routes().len(),
+            ended: network_page::last_service_day(network),
             n_vehicles: count_reliable_vehicles(network, |_| true),
             n_alerts: network_alerts::count_in_force(network),
             service: schedule.map(|feed| (feed.status().state, ServiceCountdown::for_feed(&feed))),
@@ -56,7 +62,9 @@ impl NetworkEntry {
                 }
                 " " (self.recording)
                 div.soft.small {
-                    (modes.join(", "))
+                    @if !modes.is_empty() { (modes.join(", ")) " · " }
+                    (words::format_count(self.n_lines as u64, "line", "lines"))
+                    @if let Some(day) = self.ended { " · ended " time datetime=(day) { (day.strftime("%B %Y")) } }
                     @if self.n_vehicles > 0 { " · " (words::format_count(self.n_vehicles as u64, "vehicle", "vehicles")) }
                     @if self.n_alerts > 0 { " · " a.target href=(network_alerts::alerts_address(&self.id)) { (words::format_count(self.n_alerts as u64, "alert", "alerts")) } }
                 }

@@ -265,7 +265,9 @@ fn explain_unknown(answer: &DelayReport) -> String {
         Some(counts) if counts.untold > 0 && counts.untold == counts.trips => {
             "There is no live data for these trips, only the timetable.".to_owned()
         }
-        Some(counts) if counts.trips > 0 => "Trips are announced without live times.".to_owned(),
+        Some(counts) if counts.trips > 0 => {
+            "No live time of these trips can be compared with the timetable.".to_owned()
+        }
         _ => "No trips at the moment.".to_owned(),
     }
 }

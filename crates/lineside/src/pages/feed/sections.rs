@@ -150,7 +150,7 @@ impl FeedView {
         html! {
             dt { "Service" }
             @match timetable.service_range() {
-                Some((first, last)) => dd.numeric { (first) " to " (last) " " strong { "(" (describe_remaining(today, first, last)) ")" } },
+                Some((first, last)) => dd.numeric { (first) " to " (last) " " strong { "(" (describe_remaining(self.service_day(today), first, last)) ")" } },
                 None => dd { "no day of service" },
             }
             @if let Some(version) = info.and_then(|info| info.version.as_deref()) { dt { "Publisher's version" } dd { (version) } }
@@ -160,13 +160,17 @@ impl FeedView {
         }
     }
 
+    fn service_day(&self, date: Date) -> ServiceDay {
+        ServiceDay { date, is_recorded: self.network.replay_time().is_some() }
+    }
+
     fn render_freshness_facts(&self) -> Markup {
         let first = self.network.feeds().into_iter().next();
         let schedule = first.filter(|feed| feed.id() != self.feed.id());
         let dates = self.network.timetable().and_then(|timetable| {
             let (first, last) = timetable.service_range()?;
             Some(describe_remaining(
-                timetable.local_date(self.network.data_now().unix_seconds()),
+                self.service_day(timetable.local_date(self.network.data_now().unix_seconds())),
                 first,
                 last,
             ))
@@ -253,12 +257,25 @@ fn render_row_counts(timetable: &Timetable, is_converted: bool) -> Markup {
     }
 }
 
+/// The day from which the validity of a schedule is counted.
+#[derive(Clone, Copy)]
+struct ServiceDay {
+    date: Date,
+    /// Whether the network plays a recording, of which this is a day.
+    is_recorded: bool,
+}
+
 /// How long a schedule is valid, from the day of its network.
-fn describe_remaining(today: Date, first: Date, last: Date) -> String {
+fn describe_remaining(today: ServiceDay, first: Date, last: Date) -> String {
+    let ServiceDay { date: today, is_recorded } = today;
     let days = |from: Date, to: Date| from.until(to).map_or(0, |span| i64::from(span.get_days()));
     let count = |n: i64| words::format_count(n.unsigned_abs(), "day", "days");
     match (days(today, first), days(today, last)) {
+        (_, left) if left < 0 && is_recorded => {
+            format!("ended {} before the recording", count(left))
+        }
         (_, left) if left < 0 => format!("ended {} ago", count(left)),
+        (_, left) if is_recorded => format!("{} left on the day of the recording", count(left)),
         (ahead, _) if ahead > 0 => format!("starts in {}", count(ahead)),
         (_, 0) => "ends today".to_owned(),
         (_, left) => format!("{} left", count(left)),
@@ -331,7 +348,16 @@ mod tests {
     #[test]
     fn a_schedules_remaining_days_follow_from_its_dates() {
         let day = |text: &str| text.parse::<Date>().unwrap();
-        let said = |today, first, last| describe_remaining(day(today), day(first), day(last));
+        let remaining = |today, is_recorded, first, last| {
+            let today = ServiceDay { date: day(today), is_recorded };
+            describe_remaining(today, day(first), day(last))
+        };
+        let said = |today, first, last| remaining(today, false, first, last);
+        assert_ne!(
+            remaining("2026-06-15", true, "2026-01-01", "2026-06-14"),
+            said("2026-06-15", "2026-01-01", "2026-06-14"),
+            "days before a recording are not days ago"
+        );
         assert_eq!(said("2026-06-15", "2026-01-01", "2026-06-14"), "ended 1 day ago");
         assert_eq!(said("2026-06-15", "2026-01-01", "2026-06-15"), "ends today");
         assert_eq!(said("2026-06-15", "2026-01-01", "2027-06-15"), "365 days left");

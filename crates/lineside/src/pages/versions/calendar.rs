@@ -32,13 +32,16 @@ pub(super) fn section(days: ServiceDays<'_>, today: Date) -> Markup {
         div.card-body.service-calendar #calendar data-days=(days.trips.len()) {
             div.calendar-head {
                 h3 { "Trips per day" }
-                (legend(most))
+                (legend(most, days.iter().any(|(day, _)| day == today)))
             }
             div.months {
                 @for month in &months { (month.markup(most, today)) }
             }
             dl.facts {
-                @for (weekdays, trips) in typical_week(days) { dt { (weekdays) } dd.numeric { (trip_words(trips)) } }
+                @for usual in typical_week(days) {
+                    dt { (usual.weekdays) }
+                    dd.numeric { @if !usual.is_always { "usually " } (trip_words(usual.trips)) }
+                }
                 dt { "No service" } dd { (idle_words(days)) }
             }
             details.past {
@@ -138,12 +141,20 @@ fn today_mark(x: u64, y: u64) -> Markup {
     html! { rect.today x=(x) y=(y) width=(SIDE) height=(SIDE) rx="2" {} }
 }
 
-fn legend(most: u64) -> Markup {
+/// The fewest and the most trips of a level's days; `None` if no number of trips is of it.
+fn level_range(level: usize, most: u64) -> Option<(u64, u64)> {
+    let quarters = |n: usize| most.saturating_mul(n as u64).div_ceil(SIZES.len() as u64);
+    let least = quarters(level).max(1);
+    let greatest =
+        if level + 1 == SIZES.len() { most } else { quarters(level + 1).saturating_sub(1) };
+    (least <= greatest).then_some((least, greatest))
+}
+
+fn legend(most: u64, has_today: bool) -> Markup {
     let view = format!("-1 -1 {STEP} {STEP}");
-    let quarter = most / SIZES.len() as u64;
-    let range = |least: u64| match least == most {
-        true => words::format_number(most),
-        false => format!("{} to {}", words::format_number(least), words::format_number(most)),
+    let range = |least: u64, greatest: u64| match least == greatest {
+        true => words::format_number(least),
+        false => format!("{} to {}", words::format_number(least), words::format_number(greatest)),
     };
     let sign = |level: Option<usize>| {
         html! {
@@ -156,38 +167,54 @@ fn legend(most: u64) -> Markup {
     html! {
         ul.calendar-legend.small {
             li { (sign(None)) "none" }
-            @if quarter > 1 {
-                li { (sign(Some(0))) "under " (words::format_number(quarter)) }
-                li { (sign(Some(3))) (range(most - quarter)) }
-            } @else if most > 0 {
-                li { (sign(Some(3))) (range(1)) }
+            @for level in 0..SIZES.len() {
+                @if let Some((least, greatest)) = level_range(level, most) { li { (sign(Some(level))) (range(least, greatest)) } }
             }
-            li { svg viewBox=(view) aria-hidden="true" { (today_mark(0, 0)) } "today" }
+            @if has_today { li { svg viewBox=(view) aria-hidden="true" { (today_mark(0, 0)) } "today" } }
         }
     }
 }
 
+/// The usual trips of some weekdays.
+#[derive(Debug, PartialEq, Eq)]
+struct UsualTrips {
+    weekdays: String,
+    trips: u64,
+    /// Whether each of these days has as many.
+    is_always: bool,
+}
+
 /// The usual number of trips by weekday: the median. Weekdays in a row with the same number are one entry.
-fn typical_week(days: ServiceDays<'_>) -> Vec<(String, u64)> {
+fn typical_week(days: ServiceDays<'_>) -> Vec<UsualTrips> {
     let mut by_weekday: [Vec<u64>; 7] = Default::default();
     for (day, trips) in days.iter() {
         by_weekday[usize::from(weekday_of(day))].push(trips);
     }
-    let mut week: Vec<(usize, usize, u64)> = Vec::new();
+    let mut week: Vec<(usize, usize, u64, bool)> = Vec::new();
     for (weekday, trips) in by_weekday.iter_mut().enumerate().filter(|(_, trips)| !trips.is_empty())
     {
         trips.sort_unstable();
         let usual = trips[trips.len() / 2];
-        match week.last_mut().filter(|(_, last, trips)| last + 1 == weekday && *trips == usual) {
-            Some((_, last, _)) => *last = weekday,
-            None => week.push((weekday, weekday, usual)),
+        let is_same = trips.iter().all(|trips| *trips == usual);
+        match week.last_mut().filter(|(_, last, trips, _)| last + 1 == weekday && *trips == usual) {
+            Some((_, last, _, is_always)) => {
+                *last = weekday;
+                *is_always &= is_same;
+            }
+            None => week.push((weekday, weekday, usual, is_same)),
         }
     }
     let names = |first: usize, last: usize| match first == last {
         true => WEEKDAYS[first].to_owned(),
         false => format!("{} to {}", WEEKDAYS[first], WEEKDAYS[last]),
     };
-    week.into_iter().map(|(first, last, trips)| (names(first, last), trips)).collect()
+    week.into_iter()
+        .map(|(first, last, trips, is_always)| UsualTrips {
+            weekdays: names(first, last),
+            trips,
+            is_always,
+        })
+        .collect()
 }
 
 /// The days without service: few are named, many are counted.
@@ -255,7 +282,7 @@ mod tests {
         assert_eq!(text.matches("<figure class=\"month\"").count(), 2);
         assert_eq!(text.matches("class=\"today\"").count(), 2, "with the legend");
         let squares = |level: usize| text.matches(&format!("class=\"level-{level}\"")).count();
-        assert_eq!([0, 1, 2, 3].map(squares), [2, 0, 1, 3], "with two in the legend");
+        assert_eq!([0, 1, 2, 3].map(squares), [2, 1, 2, 3], "with all in the legend");
         assert!(
             text.contains("aria-label=\"November 2026: service on 2 of 3 days, 8 trips a day\"")
         );
@@ -266,6 +293,8 @@ mod tests {
         );
         // The 30th is the first square of the sixth week.
         assert!(text.contains("class=\"today\" x=\"0\" y=\"70\""), "{text}");
+        let later = section(days, date(2027, 1, 1)).into_string();
+        assert!(!later.contains("class=\"today\"") && !later.contains("today</li>"), "{later}");
     }
 
     #[test]
@@ -275,8 +304,16 @@ mod tests {
         trips[2] = 0;
         let days = ServiceDays { first: date(2026, 11, 30), trips: &trips };
         let found = typical_week(days);
-        let expected = [("Mondays to Fridays", 5), ("Saturdays", 3), ("Sundays", 0)];
-        assert_eq!(found, expected.map(|(name, trips)| (name.to_owned(), trips)));
+        let expected =
+            [("Mondays to Fridays", 5, false), ("Saturdays", 3, true), ("Sundays", 0, true)];
+        assert_eq!(
+            found,
+            expected.map(|(name, trips, is_always)| UsualTrips {
+                weekdays: name.to_owned(),
+                trips,
+                is_always
+            })
+        );
         assert_eq!(idle_words(days).matches("2026").count(), 5, "{}", idle_words(days));
     }
 
@@ -288,5 +325,19 @@ mod tests {
         );
         assert_eq!(level_of(0, 0), None);
         assert_eq!(level_of(1, 1), Some(3));
+    }
+
+    #[test]
+    fn the_legend_has_each_number_of_trips_once_at_its_level() {
+        for most in [0, 1, 2, 3, 5, 100, 272] {
+            let mut next = 1;
+            for level in 0..SIZES.len() {
+                let Some((least, greatest)) = level_range(level, most) else { continue };
+                assert_eq!(least, next, "level {level} of {most}");
+                assert!((least..=greatest).all(|trips| level_of(trips, most) == Some(level)));
+                next = greatest + 1;
+            }
+            assert_eq!(next, most + 1);
+        }
     }
 }

@@ -174,10 +174,15 @@ impl VersionsView<'_> {
         html! {
             tr role="row" data-version=(hash) {
                 td.nowrap role="cell" data-label="Seen" {
-                    span { "from " (words::minute_at(version.first_seen, &self.zone)) }
-                    br;
-                    span { "to " (words::minute_at(version.last_seen, &self.zone)) }
-                    @if version.is_current { br; strong { "served now" } }
+                    @if version.is_current {
+                        span { "since " (words::minute_at(version.first_seen, &self.zone)) }
+                        br;
+                        strong { "served now" }
+                    } @else {
+                        span { "from " (words::minute_at(version.first_seen, &self.zone)) }
+                        br;
+                        span { "to " (words::minute_at(version.last_seen, &self.zone)) }
+                    }
                 }
                 td.valid-cell.numeric role="cell" data-label="Valid" {
                     span { (day(facts.valid_from.as_deref())) " to " (day(facts.valid_until.as_deref())) }
@@ -189,7 +194,7 @@ impl VersionsView<'_> {
                 (count_cell("Lines", facts.routes, change(|it| it.routes)))
                 (count_cell("Stops", facts.stops, change(|it| it.stops)))
                 (count_cell("Trips", facts.trips, change(|it| it.trips)))
-                td.nowrap role="cell" data-label="Report" {
+                td.report-cell role="cell" data-label="Report" {
                     @match self.reports.get(&hash) {
                         Some(brief) => a.target href=(format!("/feeds/{}/versions/{hash}/report", self.feed_id())) { (brief.as_ref().map_or_else(|| "Report".to_owned(), describe_brief)) },
                         None => span.soft { "none" },

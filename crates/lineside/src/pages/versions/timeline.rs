@@ -11,29 +11,33 @@ const BAR_MIN: i64 = 12;
 /// The width of the mark of today.
 const NOW_WIDTH: i64 = 8;
 /// The longest axis: a version that claims to be valid for centuries would squeeze the others.
-const DAYS_MAX: i64 = 5 * 366;
+const DAYS_MAX: i64 = 20 * 366;
 
 /// A time axis.
 #[derive(Debug)]
 pub(super) struct Timeline {
     start: Date,
+    end: Date,
     days: i64,
     today: Date,
+    /// Whether a version is valid before the axis begins, and after it ends.
+    cut: (bool, bool),
 }
 
 impl Timeline {
-    /// The axis that has all of these versions on it, cut around today; `None` if no version has dates.
+    /// The axis that has all of these versions on it, cut far from today; `None` if no version has dates.
     pub(super) fn from_versions(versions: &[ScheduleVersion], today: Date) -> Option<Timeline> {
         let spans = versions.iter().filter_map(validity);
         let (start, end) =
             spans.reduce(|(start, end), (from, until)| (start.min(from), end.max(until)))?;
-        let (start, end) = (start.min(today), end.max(today));
-        let start = start.max(today.saturating_sub(days(DAYS_MAX)));
-        let end = end.min(today.saturating_add(days(DAYS_MAX)));
-        Some(Timeline { start, days: i64::from((end - start).get_days()) + 1, today })
+        let (first, last) = (start.min(today), end.max(today));
+        let start = first.max(today.saturating_sub(days(DAYS_MAX)));
+        let end = last.min(today.saturating_add(days(DAYS_MAX)));
+        let cut = (first < start, last > end);
+        Some(Timeline { start, end, days: i64::from((end - start).get_days()) + 1, today, cut })
     }
 
-    /// The bar of one version. The dates are beside it as text.
+    /// The bar of one version, over the ends of the axis. The dates are beside it as text.
     pub(super) fn bar(&self, version: &ScheduleVersion) -> Markup {
         let Some((from, until)) = validity(version) else { return html! {} };
         let (left, right) = (self.place(from, 0), self.place(until, 1));
@@ -42,12 +46,32 @@ impl Timeline {
         let today = self.place(self.today, 0);
         let class = if version.facts.has_ended(self.today) { "bar over" } else { "bar" };
         html! {
-            svg.validity-bar viewBox=(format!("0 0 {LENGTH} 10")) preserveAspectRatio="none" aria-hidden="true" {
-                rect.axis x="0" y="4" width=(LENGTH) height="2" {}
-                rect class=(class) x=(left) y="1" width=(width) height="8" {}
-                rect.now x=(today.min(LENGTH - NOW_WIDTH)) y="0" width=(NOW_WIDTH) height="10" {}
+            div {
+                svg.validity-bar viewBox=(format!("0 0 {LENGTH} 10")) preserveAspectRatio="none" aria-hidden="true" {
+                    rect.axis x="0" y="4" width=(LENGTH) height="2" {}
+                    rect class=(class) x=(left) y="1" width=(width) height="8" {}
+                    rect.now x=(today.min(LENGTH - NOW_WIDTH)) y="0" width=(NOW_WIDTH) height="10" {}
+                }
+                div.validity-years.small.soft aria-hidden="true" {
+                    @let (first, last) = self.ends();
+                    span { (first) }
+                    span { (last) }
+                }
             }
         }
+    }
+
+    /// The first and the last year of the axis, or the months of a single year.
+    fn ends(&self) -> (String, String) {
+        let format = if self.start.year() == self.end.year() { "%b %Y" } else { "%Y" };
+        let written = |day: Date, cut: Option<&str>| {
+            format!("{}{}", cut.unwrap_or_default(), day.strftime(format))
+        };
+        let (before, after) = self.cut;
+        (
+            written(self.start, before.then_some("before ")),
+            written(self.end, after.then_some("after ")),
+        )
     }
 
     /// Where a day begins, or ends with `after` 1.
@@ -102,6 +126,18 @@ mod tests {
         let over = timeline.bar(&versions[1]).into_string();
         assert!(over.contains("class=\"bar over\" x=\"0\" y=\"1\" width=\"500\""), "{over}");
         assert!(over.contains("class=\"now\" x=\"500\""), "{over}");
+    }
+
+    #[test]
+    fn the_ends_of_the_axis_are_written() {
+        let ends = |from, until| {
+            let timeline = Timeline::from_versions(&[version(from, until)], date(2026, 3, 6));
+            timeline.unwrap().ends()
+        };
+        let expect = |first: &str, last: &str| (first.to_owned(), last.to_owned());
+        assert_eq!(ends("2009-06-01", "2009-09-27"), expect("2009", "2026"));
+        assert_eq!(ends("2026-01-01", "2026-12-31"), expect("Jan 2026", "Dec 2026"));
+        assert_eq!(ends("1900-01-01", "9999-12-31"), expect("before 2006", "after 2046"));
     }
 
     #[test]
