@@ -43,8 +43,8 @@ impl Channel {
     ///
     /// ```
     /// use lineside_hub::{BadChannel, Channel};
-    /// assert!(Channel::parse("vehicle/city-vehicles/4%2F1").is_ok());
-    /// assert_eq!(Channel::parse("vehicle/city-vehicles/4%2f1"), Err(BadChannel::Spelling));
+    /// assert!(Channel::parse_name("vehicle/city-vehicles/4%2F1").is_ok());
+    /// assert_eq!(Channel::parse_name("vehicle/city-vehicles/4%2f1"), Err(BadChannel::Spelling));
     /// ```
     pub fn parse_name(name: &str) -> Result<Self, BadChannel> {
         if name.len() > CHANNEL_BYTES_MAX {

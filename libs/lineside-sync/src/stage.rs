@@ -1,12 +1,12 @@
 //! What the calling thread is at, in one word: said by the rooms, read by a profiler in the middle of it.
 //!
 //! ```
-//! use lineside_sync::stage::{Stage, enter, here};
+//! use lineside_sync::stage::{WorkStage, enter_stage, current_stage};
 //!
-//! let publishing = enter(Stage::Publish);
-//! assert_eq!(here(), Stage::Publish);
+//! let publishing = enter_stage(WorkStage::Publish);
+//! assert_eq!(current_stage(), WorkStage::Publish);
 //! drop(publishing);
-//! assert_eq!(here(), Stage::Other);
+//! assert_eq!(current_stage(), WorkStage::Other);
 //! ```
 //!
 //! It is a byte of the thread's own: saying it costs two stores and a load, and reading it from a signal handler

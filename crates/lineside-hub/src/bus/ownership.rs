@@ -48,17 +48,17 @@ impl NodeRoster {
 /// The latest roster that this node knows of: read everywhere, at the cost of a load.
 ///
 /// ```
-/// use lineside_hub::bus::Ownership;
-/// use lineside_sync::hashring::Member;
+/// use lineside_hub::bus::NetworkOwnership;
+/// use lineside_sync::hashring::RingMember;
 ///
-/// let mut nodes = vec![Member::new("a", 1), Member::new("b", 1)];
-/// let ownership = Ownership::new(1, nodes.clone())?;
-/// let owner = ownership.load().owner("oslo").map(str::to_owned);
+/// let mut nodes = vec![RingMember::new("a", 1), RingMember::new("b", 1)];
+/// let ownership = NetworkOwnership::new(1, nodes.clone())?;
+/// let owner = ownership.load_roster().find_owner("oslo").map(str::to_owned);
 /// // That node leaves: its networks go to the others.
 /// nodes.retain(|node| Some(&*node.name) != owner.as_deref());
-/// ownership.replace(2, nodes)?;
-/// assert!(ownership.load().owner("oslo").is_some_and(|next| Some(next) != owner.as_deref()));
-/// # Ok::<(), lineside_sync::hashring::Error>(())
+/// ownership.replace_roster(2, nodes)?;
+/// assert!(ownership.load_roster().find_owner("oslo").is_some_and(|next| Some(next) != owner.as_deref()));
+/// # Ok::<(), lineside_sync::hashring::HashRingError>(())
 /// ```
 pub struct NetworkOwnership(ArcSwap<NodeRoster>);
 

@@ -23,7 +23,7 @@ use super::{Clock, Sleep, UnixMillis};
 /// let nap = clock.sleep(Duration::from_secs(60));
 /// assert_eq!(clock.next_deadline(), None, "a future that was never polled waits for nothing");
 /// clock.advance(Duration::from_secs(60));
-/// assert_eq!(clock.wall(), UnixMillis(61_000));
+/// assert_eq!(clock.wall_time(), UnixMillis(61_000));
 /// # drop(nap);
 /// ```
 #[derive(Clone, Debug)]

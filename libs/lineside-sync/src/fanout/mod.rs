@@ -27,13 +27,13 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use lineside_sync::fanout::{Batch, Listeners, Ready, Place, Signals, Topic, Wake};
-//! use lineside_sync::ring::{Bounds, Cursor, HasRing, Ring, Shared};
+//! use lineside_sync::fanout::{TopicBatch, ListenerSet, ReadyTopics, PartitionPlace, SignalBatch, FanoutTopic, WakeHandle};
+//! use lineside_sync::ring::{RingBounds, RingCursor, HasRing, Ring, SharedRing};
 //!
 //! /// Wakes the one thread that has the rows.
 //! struct Thread(std::thread::Thread);
 //!
-//! impl Wake for Thread {
+//! impl WakeHandle for Thread {
 //!     fn wake(&self) {
 //!         self.0.unpark();
 //!     }
@@ -42,7 +42,7 @@
 //! /// What belongs under one lock: the log, and who listens to it.
 //! struct Log {
 //!     ring: Ring<[u8]>,
-//!     listeners: Listeners<Arc<Place<usize, Thread>>>,
+//!     listeners: ListenerSet<Arc<PartitionPlace<usize, Thread>>>,
 //! }
 //!
 //! impl HasRing for Log {
@@ -55,33 +55,33 @@
 //!     }
 //! }
 //!
-//! struct News(Shared<Log>);
+//! struct News(SharedRing<Log>);
 //!
-//! impl Topic for News {
+//! impl FanoutTopic for News {
 //!     type Wake = Thread;
-//!     fn gather(&self, signals: &mut Signals<Thread>) {
-//!         self.0.lock().listeners.gather(signals);
+//!     fn gather_signals(&self, signals: &mut SignalBatch<Thread>) {
+//!         self.0.lock().listeners.gather_signals(signals);
 //!     }
 //! }
 //!
 //! // A partition that listens to one topic, which it knows by its index.
-//! let mut ready = Ready::new(0, Arc::new(Thread(std::thread::current())));
-//! let topics = [Arc::new(News(Shared::new(Log { ring: Ring::new(0), listeners: Listeners::new() })))];
-//! topics[0].0.lock().listeners.insert(ready.place(0));
+//! let mut ready = ReadyTopics::new(0, Arc::new(Thread(std::thread::current())));
+//! let topics = [Arc::new(News(SharedRing::new(Log { ring: Ring::new(0), listeners: ListenerSet::new() })))];
+//! topics[0].0.lock().listeners.insert(ready.new_place(0));
 //!
-//! let mut batch = Batch::open();
+//! let mut batch = TopicBatch::open();
 //! for word in ["early", "late"] {
-//!     batch.change(&topics[0], |topic| {
-//!         let first = topic.0.append(Arc::from(word.as_bytes()), Bounds::NONE) == 1;
+//!     batch.change_topic(&topics[0], |topic| {
+//!         let first = topic.0.append_next(Arc::from(word.as_bytes()), RingBounds::NONE) == 1;
 //!         (first, ())
 //!     });
 //! }
-//! batch.tell();
+//! batch.signal_listeners();
 //!
 //! // Its turn: one wake-up, one topic with news, two entries for all of its rows.
 //! std::thread::park();
-//! let (mut keys, mut entries, mut cursor) = (Vec::new(), Vec::new(), Cursor::at(0));
-//! ready.take(&mut keys);
+//! let (mut keys, mut entries, mut cursor) = (Vec::new(), Vec::new(), RingCursor::at_offset(0));
+//! ready.take_ready(&mut keys);
 //! assert_eq!(keys, [0]);
 //! topics[keys[0]].0.take_after(&mut cursor, usize::MAX, &mut entries);
 //! assert_eq!(entries.len(), 2);

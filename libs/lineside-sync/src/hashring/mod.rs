@@ -60,17 +60,17 @@ impl RingMember {
 /// - Cost: a lookup is one hash of the key and one binary search; nothing allocates.
 ///
 /// ```
-/// use lineside_sync::hashring::{HashRing, Member};
+/// use lineside_sync::hashring::{HashRing, RingMember};
 ///
-/// let ring = HashRing::new([Member::new("a", 1), Member::new("b", 1), Member::new("c", 2)])?;
-/// let owner = ring.owner(b"oslo").expect("somebody has weight");
-/// let mut owners = ring.owners(b"oslo");
+/// let ring = HashRing::new([RingMember::new("a", 1), RingMember::new("b", 1), RingMember::new("c", 2)])?;
+/// let owner = ring.find_owner(b"oslo").expect("somebody has weight");
+/// let mut owners = ring.owners_in_order(b"oslo");
 /// assert_eq!(owners.next(), Some(owner));
 ///
 /// let follower = owners.next().expect("there are three");
 /// let rest = ring.members().iter().filter(|member| *member.name != *owner).cloned();
-/// assert_eq!(HashRing::new(rest)?.owner(b"oslo"), Some(follower));
-/// # Ok::<(), lineside_sync::hashring::Error>(())
+/// assert_eq!(HashRing::new(rest)?.find_owner(b"oslo"), Some(follower));
+/// # Ok::<(), lineside_sync::hashring::HashRingError>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct HashRing {

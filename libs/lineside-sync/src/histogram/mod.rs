@@ -10,7 +10,7 @@
 //! (1..=1_000).for_each(|n| latencies.record(n * 1_000));
 //!
 //! let snapshot = latencies.snapshot();
-//! assert_eq!((snapshot.count(), snapshot.min(), snapshot.max()), (1_000, Some(1_000), Some(1_000_000)));
+//! assert_eq!((snapshot.value_count(), snapshot.min(), snapshot.max()), (1_000, Some(1_000), Some(1_000_000)));
 //! let p99 = snapshot.quantile(0.99).unwrap();
 //! assert!((990_000..=990_000 + 990_000 / 32).contains(&p99));
 //! ```

@@ -56,14 +56,14 @@ pub struct CacheLimits {
 /// Keys are cloned into the books: make that cheap. Values are cloned for those who wait: `Arc` or `Bytes`.
 ///
 /// ```
-/// use lineside_sync::table::{Limits, Table};
+/// use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
 ///
-/// let limits = Limits { entries: 100, weight: 1 << 20, age: None };
-/// let pages: Table<u32, String> = Table::new(limits, |_, page| page.len());
+/// let limits = CacheLimits { entries: 100, weight: 1 << 20, age: None };
+/// let pages: LoadingCache<u32, String> = LoadingCache::new(limits, |_, page| page.len());
 /// let Ok(page) = pages.load_blocking(7, || Ok("seven".to_owned()));
 /// assert_eq!(page, "seven");
 /// assert_eq!(pages.pin().get(&7).map(|page| page.len()), Some(5), "borrowed, not cloned");
-/// assert_eq!((pages.len(), pages.weight()), (1, 5));
+/// assert_eq!((pages.len(), pages.total_weight()), (1, 5));
 /// ```
 pub struct LoadingCache<K, V, E = Infallible, S = RandomState> {
     entries: papaya::HashMap<K, CacheEntry<V>, S>,

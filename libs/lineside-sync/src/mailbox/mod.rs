@@ -8,9 +8,9 @@
 //! moves to the single queue.
 //!
 //! ```
-//! use lineside_sync::mailbox::{self, Options, TrySendError};
+//! use lineside_sync::mailbox::{self, MailboxOptions, TrySendError};
 //!
-//! let (sender, mut receiver) = mailbox::new(Options { credits: 2, ..Options::default() });
+//! let (sender, mut receiver) = mailbox::new(MailboxOptions { credits: 2, ..MailboxOptions::default() });
 //! let other = sender.clone();
 //! std::thread::spawn(move || other.try_send("from a thread")).join().unwrap().unwrap();
 //! sender.try_send("and one more").unwrap();

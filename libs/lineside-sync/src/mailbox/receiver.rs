@@ -135,7 +135,7 @@ impl<T> Receiver<T> {
     /// receive or nothing ever will be. This is how a thread waits that sleeps in an event loop of its own:
     ///
     /// ```
-    /// # use lineside_sync::mailbox::{self, Options};
+    /// # use lineside_sync::mailbox::{self, MailboxOptions};
     /// use std::{sync::Arc, task::{Wake, Waker}, thread};
     ///
     /// /// What ends the sleep of an event loop: here a parked thread.
@@ -147,13 +147,13 @@ impl<T> Receiver<T> {
     ///     }
     /// }
     ///
-    /// let (sender, mut receiver) = mailbox::new(Options::default());
+    /// let (sender, mut receiver) = mailbox::new(MailboxOptions::default());
     /// let waker = Waker::from(Arc::new(EventLoop(thread::current())));
     /// thread::spawn(move || (0..100).for_each(|n| sender.send(n).unwrap()));
     /// let mut received = Vec::new();
     /// while received.len() < 100 {
     ///     received.extend(receiver.drain());
-    ///     if receiver.wake_by(&waker) {
+    ///     if receiver.register_waker(&waker) {
     ///         thread::park();
     ///     }
     /// }

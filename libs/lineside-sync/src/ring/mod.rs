@@ -15,18 +15,18 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use lineside_sync::ring::{Bounds, Cursor, Missed, Ring, Shared};
+//! use lineside_sync::ring::{RingBounds, RingCursor, MissedEntries, Ring, SharedRing};
 //!
-//! let log: Shared<Ring<[u8]>> = Shared::new(Ring::new(0));
-//! let bounds = Bounds { entries: 2, ..Bounds::NONE };
-//! let mut cursor = Cursor::at(0);
+//! let log: SharedRing<Ring<[u8]>> = SharedRing::new(Ring::new(0));
+//! let bounds = RingBounds { entries: 2, ..RingBounds::NONE };
+//! let mut cursor = RingCursor::at_offset(0);
 //! let mut taken = Vec::new();
 //!
 //! for word in ["one", "two", "three"] {
-//!     log.append(Arc::from(word.as_bytes()), bounds);
+//!     log.append_next(Arc::from(word.as_bytes()), bounds);
 //! }
 //! assert!(log.has_news(&cursor));
-//! assert_eq!(log.take_after(&mut cursor, usize::MAX, &mut taken), Missed::Entries(1));
+//! assert_eq!(log.take_after(&mut cursor, usize::MAX, &mut taken), MissedEntries::Entries(1));
 //! let words: Vec<(u64, &[u8])> = taken.iter().map(|entry| (entry.offset, &*entry.item)).collect();
 //! assert_eq!(words, [(2, &b"two"[..]), (3, b"three")]);
 //! assert!(!log.has_news(&cursor));

@@ -36,7 +36,7 @@ use crate::primitive::atomic::Ordering::{Acquire, Relaxed, Release};
 /// assert!(connections.try_acquire().is_none(), "refused at once");
 /// drop(first);
 /// assert!(connections.try_acquire().is_some());
-/// assert_eq!(connections.refused(), 1);
+/// assert_eq!(connections.refused_count(), 1);
 /// ```
 pub struct Semaphore {
     /// The limit in the upper half, the permits that are out in the lower.

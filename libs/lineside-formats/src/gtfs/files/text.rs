@@ -8,14 +8,14 @@ use crate::Error;
 /// Tables from one text in sections: a line `# stops.txt` begins a file, the lines after it are its rows.
 ///
 /// ```
-/// use lineside_formats::gtfs::{Files, TextFiles};
+/// use lineside_formats::gtfs::{FileSet, TextFiles};
 ///
-/// let mut files = TextFiles::parse("
+/// let mut files = TextFiles::from_sections("
 ///     ## stops.txt
 ///     stop_id,stop_name
 ///     a,North
 /// ");
-/// assert_eq!(files.names(), ["stops.txt"]);
+/// assert_eq!(files.file_names(), ["stops.txt"]);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct TextFiles {
