@@ -110,7 +110,7 @@ impl CellRegistry {
     }
 
     #[cfg(any(loom, shuttle))]
-    pub(crate) fn makes(&self, mistake: CounterFault) -> bool {
+    pub(crate) fn injects_fault(&self, mistake: CounterFault) -> bool {
         self.mistake == Some(mistake)
     }
 

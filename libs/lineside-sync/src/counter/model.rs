@@ -1,6 +1,6 @@
 //! What must hold in every interleaving of threads that count, end and read.
 
-use super::cells::{Member, Mistake, Registry};
+use super::cells::{CellRegistry, CounterFault, ThreadCells};
 use super::{Counter, LocalCounter};
 use crate::model::{explore, finds_a_fault};
 use crate::primitive::atomic::{AtomicBool, Ordering};
@@ -8,27 +8,27 @@ use crate::primitive::{Arc, thread};
 use std::rc::Rc;
 
 /// A registry for one run; it must not outlive the run, and is small enough to be leaked.
-fn registry(mistake: Option<Mistake>) -> &'static Registry {
-    Box::leak(Box::new(Registry::with_mistake(mistake)))
+fn registry(mistake: Option<CounterFault>) -> &'static CellRegistry {
+    Box::leak(Box::new(CellRegistry::with_mistake(mistake)))
 }
 
 /// What a thread does that counts `n` and ends.
-fn count(registry: &'static Registry, counter: &Counter, n: u64) {
-    let member = Rc::new(Member::of(registry));
-    LocalCounter::of(counter, member.clone()).add(n);
+fn count(registry: &'static CellRegistry, counter: &Counter, n: u64) {
+    let member = Rc::new(ThreadCells::for_registry(registry));
+    LocalCounter::from_thread_cells(counter, member.clone()).add(n);
     drop(member);
 }
 
 /// A thread counts and ends while another reads twice.
-fn reads_beside_an_end(mistake: Option<Mistake>) {
+fn reads_beside_an_end(mistake: Option<CounterFault>) {
     let registry = registry(mistake);
     let counter = Counter::in_registry(registry);
     let has_counted = Arc::new(AtomicBool::new(false));
     let writer = {
         let (counter, has_counted) = (counter.clone(), has_counted.clone());
         thread::spawn(move || {
-            let member = Rc::new(Member::of(registry));
-            LocalCounter::of(&counter, member.clone()).add(2);
+            let member = Rc::new(ThreadCells::for_registry(registry));
+            LocalCounter::from_thread_cells(&counter, member.clone()).add(2);
             has_counted.store(true, Ordering::Release);
             drop(member);
         })
@@ -50,16 +50,16 @@ fn a_read_while_a_thread_ends_counts_once() {
 
 #[test]
 fn values_counted_twice_would_be_noticed() {
-    finds_a_fault(|| reads_beside_an_end(Some(Mistake::FoldTwice)));
+    finds_a_fault(|| reads_beside_an_end(Some(CounterFault::FoldTwice)));
 }
 
 #[test]
 fn values_out_of_sight_between_cell_and_base_would_be_noticed() {
-    finds_a_fault(|| reads_beside_an_end(Some(Mistake::LeaveThenFold)));
+    finds_a_fault(|| reads_beside_an_end(Some(CounterFault::LeaveThenFold)));
 }
 
 /// A thread ends while the next begins and takes over its cells.
-fn hands_cells_on(mistake: Option<Mistake>) {
+fn hands_cells_on(mistake: Option<CounterFault>) {
     let registry = registry(mistake);
     let counter = Counter::in_registry(registry);
     let writers: Vec<_> = [1, 2]
@@ -83,18 +83,18 @@ fn cells_taken_over_neither_lose_nor_double() {
 
 #[test]
 fn cells_handed_on_too_early_would_be_noticed() {
-    finds_a_fault(|| hands_cells_on(Some(Mistake::SpareThenFold)));
+    finds_a_fault(|| hands_cells_on(Some(CounterFault::SpareThenFold)));
 }
 
 /// A local handle outlives its thread's own hold on the cells, as one in a thread-local variable may.
-fn outlives_its_thread(mistake: Option<Mistake>) {
+fn outlives_its_thread(mistake: Option<CounterFault>) {
     let registry = registry(mistake);
     let counter = Counter::in_registry(registry);
     let outliving = {
         let counter = counter.clone();
         thread::spawn(move || {
-            let member = Rc::new(Member::of(registry));
-            let local = LocalCounter::of(&counter, member.clone());
+            let member = Rc::new(ThreadCells::for_registry(registry));
+            let local = LocalCounter::from_thread_cells(&counter, member.clone());
             drop(member);
             local.add(1);
             local.add(1);
@@ -112,15 +112,15 @@ fn a_local_handle_keeps_its_cell() {
 
 #[test]
 fn a_cell_with_two_writers_would_be_noticed() {
-    finds_a_fault(|| outlives_its_thread(Some(Mistake::LocalKeepsNothing)));
+    finds_a_fault(|| outlives_its_thread(Some(CounterFault::LocalKeepsNothing)));
 }
 
 /// The last handle goes in one thread while another, which counted, lives on; then the slot is used again.
-fn uses_a_slot_again(mistake: Option<Mistake>) {
+fn uses_a_slot_again(mistake: Option<CounterFault>) {
     let registry = registry(mistake);
     let first = Counter::in_registry(registry);
-    let mine = Rc::new(Member::of(registry));
-    LocalCounter::of(&first, mine.clone()).add(1);
+    let mine = Rc::new(ThreadCells::for_registry(registry));
+    LocalCounter::from_thread_cells(&first, mine.clone()).add(1);
     let other = {
         let first = first.clone();
         thread::spawn(move || {
@@ -130,11 +130,11 @@ fn uses_a_slot_again(mistake: Option<Mistake>) {
     };
     drop(first);
     let second = Counter::in_registry(registry);
-    LocalCounter::of(&second, mine.clone()).add(4);
+    LocalCounter::from_thread_cells(&second, mine.clone()).add(4);
     assert_eq!(second.get(), 4, "a new counter begins at zero");
     other.join().unwrap();
     let third = Counter::in_registry(registry);
-    LocalCounter::of(&third, mine).add(8);
+    LocalCounter::from_thread_cells(&third, mine).add(8);
     assert_eq!((second.get(), third.get()), (4, 8));
 }
 
@@ -145,5 +145,5 @@ fn a_slot_is_used_again_from_zero() {
 
 #[test]
 fn what_a_closed_counter_left_would_be_noticed() {
-    finds_a_fault(|| uses_a_slot_again(Some(Mistake::CloseWithoutClearing)));
+    finds_a_fault(|| uses_a_slot_again(Some(CounterFault::CloseWithoutClearing)));
 }

@@ -48,7 +48,7 @@ impl<T: FanoutTopic> TopicBatch<T> {
         #[cfg(all(test, any(loom, shuttle)))]
         if self.mistake == super::model::Mistake::ToldBeforeChange {
             self.touched.push(topic.clone());
-            self.tell();
+            self.signal_listeners();
             return change(topic).1;
         }
         let (first, result) = change(topic);

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use super::{
-    Batch, Interest, Listen, Listeners, Place, Reached, Ready, Signal, Signals, Topic, Wake,
+    FanoutTopic, ListenerSet, PartitionPlace, ReachedPosition, ReadyTopics, Signal, SignalBatch,
+    TopicBatch, TopicInterest, TopicListener, WakeHandle,
 };
 use crate::model::{explore, finds_a_fault};
 use crate::primitive::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::primitive::thread;
-use crate::ring::{Bounds, Cursor, HasRing, Item, Missed, Ring, Shared};
+use crate::ring::{HasRing, MissedEntries, Ring, RingBounds, RingCursor, RingItem, SharedRing};
 
 /// A mistake that the models must notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +28,8 @@ pub(super) enum Mistake {
 
 struct Revision;
 
-impl Item for Revision {
-    fn bytes(&self) -> usize {
+impl RingItem for Revision {
+    fn byte_size(&self) -> usize {
         0
     }
 }
@@ -42,7 +43,7 @@ impl Bell {
     }
 }
 
-impl Wake for Bell {
+impl WakeHandle for Bell {
     fn wake(&self) {
         self.0.fetch_add(1, Ordering::AcqRel);
     }
@@ -51,7 +52,7 @@ impl Wake for Bell {
 /// A topic with everything under one lock, as a room has it.
 struct Inside<L> {
     ring: Ring<Revision>,
-    listeners: Listeners<L>,
+    listeners: ListenerSet<L>,
 }
 
 impl<L> HasRing for Inside<L> {
@@ -66,12 +67,12 @@ impl<L> HasRing for Inside<L> {
     }
 }
 
-struct Room<L>(Shared<Inside<L>>);
+struct Room<L>(SharedRing<Inside<L>>);
 
-impl<L: Listen<Wake = Bell>> Room<L> {
+impl<L: TopicListener<Wake = Bell>> Room<L> {
     fn new() -> Arc<Self> {
-        let inside = Inside { ring: Ring::new(0), listeners: Listeners::new() };
-        Arc::new(Self(Shared::new(inside)))
+        let inside = Inside { ring: Ring::new(0), listeners: ListenerSet::new() };
+        Arc::new(Self(SharedRing::new(inside)))
     }
 
     fn join(&self, listener: L) {
@@ -80,31 +81,33 @@ impl<L: Listen<Wake = Bell>> Room<L> {
 
     /// In a batch of its own.
     fn publish(self: &Arc<Self>, revision: u64, mistake: Mistake) {
-        let mut batch = Batch::open();
+        let mut batch = TopicBatch::open();
         batch.mistake = mistake;
         self.append(revision, &mut batch);
     }
 
-    fn append(self: &Arc<Self>, revision: u64, batch: &mut Batch<Self>) {
-        batch.change(self, |room| (room.0.push(revision, Arc::new(Revision), Bounds::NONE), ()));
+    fn append(self: &Arc<Self>, revision: u64, batch: &mut TopicBatch<Self>) {
+        batch.change_topic(self, |room| {
+            (room.0.push(revision, Arc::new(Revision), RingBounds::NONE), ())
+        });
     }
 
     /// Takes what there is after the cursor; says whether there was anything.
-    fn look(&self, cursor: &mut Cursor) -> bool {
+    fn look(&self, cursor: &mut RingCursor) -> bool {
         if !self.0.has_news(cursor) {
             return false;
         }
         let mut taken = Vec::new();
-        assert_eq!(self.0.take_after(cursor, usize::MAX, &mut taken), Missed::Nothing);
+        assert_eq!(self.0.take_after(cursor, usize::MAX, &mut taken), MissedEntries::Nothing);
         !taken.is_empty()
     }
 }
 
-impl<L: Listen<Wake = Bell>> Topic for Room<L> {
+impl<L: TopicListener<Wake = Bell>> FanoutTopic for Room<L> {
     type Wake = Bell;
 
-    fn gather(&self, signals: &mut Signals<Bell>) {
-        self.0.lock().listeners.gather(signals);
+    fn gather_signals(&self, signals: &mut SignalBatch<Bell>) {
+        self.0.lock().listeners.gather_signals(signals);
     }
 }
 
@@ -115,17 +118,17 @@ type Listened = Room<Arc<Signal<Bell>>>;
 /// The two steps that order the state and the table.
 #[derive(Clone, Copy)]
 struct Steps {
-    open: fn() -> Batch<Listened>,
+    open: fn() -> TopicBatch<Listened>,
     order: fn(),
 }
 
-const STEPS: Steps = Steps { open: Batch::open, order: super::order };
+const STEPS: Steps = Steps { open: TopicBatch::open, order: super::fence_lookup };
 
 /// What publisher and listener share: the state, which topics there are, and the one topic.
 struct Node {
     /// Relaxed, like whatever a source swaps.
     state: AtomicU64,
-    interest: Interest<1>,
+    interest: TopicInterest<1>,
     /// Whether the topic can be found: as weak as a table without locks may be.
     table: AtomicBool,
     room: Arc<Listened>,
@@ -134,7 +137,7 @@ struct Node {
 
 impl Node {
     fn new(steps: Steps, mistake: Mistake) -> Arc<Self> {
-        let mut interest = Interest::new();
+        let mut interest = TopicInterest::new();
         interest.mistake = mistake;
         let (state, table) = (AtomicU64::new(0), AtomicBool::new(false));
         Arc::new(Self { state, interest, table, room: Room::new(), steps })
@@ -143,13 +146,13 @@ impl Node {
     fn publish(&self, revision: u64) {
         self.state.store(revision, Ordering::Relaxed);
         let mut batch = (self.steps.open)();
-        if self.interest.any(0) && self.table.load(Ordering::Acquire) {
+        if self.interest.has_topics(0) && self.table.load(Ordering::Acquire) {
             self.room.append(revision, &mut batch);
         }
     }
 
     fn enter(&self) {
-        self.interest.enter(0, || self.table.store(true, Ordering::Release));
+        self.interest.enter_topic(0, || self.table.store(true, Ordering::Release));
     }
 
     /// The state's revision, for one who has found the topic or made it.
@@ -162,7 +165,7 @@ impl Node {
     fn check(&self, held: u64, last: u64) {
         let inside = self.room.0.lock();
         let missing = (held + 1..=last).find(|revision| {
-            inside.ring.after(revision - 1).is_none_or(|(entry, _)| entry.offset != *revision)
+            inside.ring.first_after(revision - 1).is_none_or(|(entry, _)| entry.offset != *revision)
         });
         assert_eq!(missing, None, "neither in the state nor in the log");
     }
@@ -184,7 +187,7 @@ fn publishing_and_making(steps: Steps) {
     node.enter();
     node.room.join(signal.clone());
     let held = node.read_state();
-    let mut cursor = Cursor::at(held);
+    let mut cursor = RingCursor::at_offset(held);
     let notes = drain(&node.room, &signal, &mut cursor);
     publisher.join().expect("no panic");
     if bell.0.load(Ordering::Acquire) > notes {
@@ -231,9 +234,9 @@ fn a_weaker_order_would_be_noticed() {
     fn weak() {
         crate::primitive::atomic::fence(Ordering::AcqRel);
     }
-    fn open() -> Batch<Listened> {
+    fn open() -> TopicBatch<Listened> {
         weak();
-        Batch::unordered()
+        TopicBatch::open_unordered()
     }
     finds_a_fault(|| publishing_and_making(Steps { open, order: weak }));
 }
@@ -241,7 +244,7 @@ fn a_weaker_order_would_be_noticed() {
 #[cfg(loom)]
 #[test]
 fn a_publisher_without_order_would_be_noticed() {
-    finds_a_fault(|| publishing_and_making(Steps { open: Batch::unordered, ..STEPS }));
+    finds_a_fault(|| publishing_and_making(Steps { open: TopicBatch::open_unordered, ..STEPS }));
 }
 
 #[cfg(loom)]
@@ -258,11 +261,11 @@ fn interest_that_follows_the_table_would_be_noticed() {
 // One listener and its signal.
 
 /// Looks until there is nothing, and no note. Says how often a note was taken.
-fn drain(room: &Listened, signal: &Signal<Bell>, cursor: &mut Cursor) -> u64 {
+fn drain(room: &Listened, signal: &Signal<Bell>, cursor: &mut RingCursor) -> u64 {
     let mut notes = 0;
     loop {
         while room.look(cursor) {}
-        if !signal.take() {
+        if !signal.take_note() {
             return notes;
         }
         notes += 1;
@@ -282,7 +285,7 @@ fn signaling(mistake: Mistake) {
             room.publish(2, mistake);
         }
     });
-    let mut cursor = Cursor::at(0);
+    let mut cursor = RingCursor::at_offset(0);
     let notes = drain(&room, &signal, &mut cursor);
     publisher.join().expect("no panic");
     let wakes = bell.0.load(Ordering::Acquire);
@@ -301,14 +304,14 @@ fn signaling_from_two() {
     rooms.iter().for_each(|room| room.join(signal.clone()));
     let publishers =
         rooms.clone().map(|room| thread::spawn(move || room.publish(1, Mistake::None)));
-    let mut cursors = [Cursor::at(0); 2];
+    let mut cursors = [RingCursor::at_offset(0); 2];
     let mut drain_both = || {
         let mut notes = 0;
         loop {
             for (room, cursor) in rooms.iter().zip(&mut cursors) {
                 while room.look(cursor) {}
             }
-            if !signal.take() {
+            if !signal.take_note() {
                 return notes;
             }
             notes += 1;
@@ -339,16 +342,16 @@ fn telling_before_there_is_something_would_be_noticed() {
 
 // A partition and its list.
 
-type Placed = Arc<Place<usize, Bell>>;
+type Placed = Arc<PartitionPlace<usize, Bell>>;
 
 /// A partition that has been woken takes its turn while two threads publish in its two topics; afterwards
 /// it takes another only if it has been woken again.
 fn partition(mistake: Mistake) {
     let bell = Bell::new();
-    let mut ready = Ready::new(1, bell.clone());
+    let mut ready = ReadyTopics::new(1, bell.clone());
     ready.mistake = mistake;
     let rooms: [Arc<Room<Placed>>; 2] = [Room::new(), Room::new()];
-    rooms.iter().enumerate().for_each(|(key, room)| room.join(ready.place(key)));
+    rooms.iter().enumerate().for_each(|(key, room)| room.join(ready.new_place(key)));
     rooms[0].publish(1, Mistake::None);
     let before = bell.0.load(Ordering::Acquire);
     let publisher = thread::spawn({
@@ -359,10 +362,10 @@ fn partition(mistake: Mistake) {
         let room = rooms[1].clone();
         move || room.publish(1, Mistake::None)
     });
-    let mut cursors = [Cursor::at(0); 2];
+    let mut cursors = [RingCursor::at_offset(0); 2];
     let mut turn = || {
         let mut keys = Vec::new();
-        ready.take(&mut keys);
+        ready.take_ready(&mut keys);
         assert!(keys.len() <= 2, "a topic is named twice");
         for key in keys {
             rooms[key].look(&mut cursors[key]);
@@ -396,35 +399,35 @@ fn a_note_taken_after_the_list_would_be_noticed() {
 
 /// A reader while a publisher goes on in one life, and into the next.
 fn reaching() {
-    let reached = Arc::new(Reached::new());
+    let reached = Arc::new(ReachedPosition::new());
     let publisher = thread::spawn({
         let reached = reached.clone();
         move || {
-            reached.raise(1, 7);
-            reached.raise(2, 3);
+            reached.raise_to(1, 7);
+            reached.raise_to(2, 3);
         }
     });
-    let (life, offset) = reached.read();
+    let (life, offset) = reached.read_position();
     assert!(
         matches!((life, offset), (0..=2, 0) | (1, 7) | (2, 3)),
         "one life with the offset of another: {life}, {offset}"
     );
     publisher.join().expect("no panic");
-    assert_eq!(reached.read(), (2, 3));
+    assert_eq!(reached.read_position(), (2, 3));
 }
 
 /// One life, and a publisher who names the next before it takes back the offset.
 fn reaching_carelessly() {
-    let reached = Arc::new(Reached::new());
+    let reached = Arc::new(ReachedPosition::new());
     let publisher = thread::spawn({
         let reached = reached.clone();
         move || {
-            reached.raise(1, 7);
+            reached.raise_to(1, 7);
             reached.life.store(2, Ordering::Release);
             reached.offset.store(3, Ordering::Release);
         }
     });
-    assert_ne!(reached.read(), (2, 7));
+    assert_ne!(reached.read_position(), (2, 7));
     publisher.join().expect("no panic");
 }
 

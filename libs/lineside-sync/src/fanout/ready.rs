@@ -68,8 +68,8 @@ impl<K: Copy, W: WakeHandle + ?Sized> ReadyTopics<K, W> {
     pub fn take_ready(&mut self, into: &mut Vec<K>) {
         #[cfg(all(test, any(loom, shuttle)))]
         if self.mistake == super::model::Mistake::NoteAfterList {
-            self.take_list(into);
-            let _noted = self.shared.signal.take();
+            self.swap_list(into);
+            let _noted = self.shared.signal.take_note();
             return;
         }
         // The note first: what is listed after the swap then wakes the partition again.

@@ -3,28 +3,29 @@
 use std::rc::Rc;
 
 use super::{Histogram, LocalHistogram};
-use crate::counter::cells::{Member, Mistake, Registry};
+use crate::counter::cells::{CellRegistry, CounterFault, ThreadCells};
 use crate::model::{explore, finds_a_fault};
 use crate::primitive::thread;
 
 /// The coarsest there is: a model has a step for every cell that a snapshot reads.
 type Coarse = Histogram<0>;
 
-fn record(registry: &'static Registry, histogram: &Coarse, values: &[u64]) {
-    let local = LocalHistogram::of(histogram, Rc::new(Member::of(registry)));
+fn record(registry: &'static CellRegistry, histogram: &Coarse, values: &[u64]) {
+    let local =
+        LocalHistogram::from_thread_cells(histogram, Rc::new(ThreadCells::for_registry(registry)));
     values.iter().for_each(|&value| local.record(value));
 }
 
 /// Two threads record and end, one after the other or at once, while a third takes a snapshot.
-fn snapshots_beside_an_end(mistake: Option<Mistake>) {
-    let registry: &'static Registry = Box::leak(Box::new(Registry::with_mistake(mistake)));
+fn snapshots_beside_an_end(mistake: Option<CounterFault>) {
+    let registry: &'static CellRegistry = Box::leak(Box::new(CellRegistry::with_mistake(mistake)));
     let histogram = Coarse::in_registry(registry);
     let writer = {
         let histogram = histogram.clone();
         thread::spawn(move || record(registry, &histogram, &[4, 1]))
     };
     let meanwhile = histogram.snapshot();
-    match meanwhile.count() {
+    match meanwhile.value_count() {
         0 => assert_eq!((meanwhile.min(), meanwhile.max()), (None, None)),
         1 => assert!(
             meanwhile.min() <= Some(4) && meanwhile.max() == Some(4) && meanwhile.sum() >= 4
@@ -35,7 +36,7 @@ fn snapshots_beside_an_end(mistake: Option<Mistake>) {
     record(registry, &histogram, &[2]);
     writer.join().unwrap();
     let at_last = histogram.snapshot();
-    assert_eq!((at_last.count(), at_last.sum()), (3, 7));
+    assert_eq!((at_last.value_count(), at_last.sum()), (3, 7));
     assert_eq!((at_last.min(), at_last.max()), (Some(1), Some(4)));
 }
 
@@ -46,17 +47,17 @@ fn a_snapshot_while_a_thread_ends_has_each_value_once() {
 
 #[test]
 fn a_value_in_two_places_would_be_noticed() {
-    finds_a_fault(|| snapshots_beside_an_end(Some(Mistake::FoldTwice)));
+    finds_a_fault(|| snapshots_beside_an_end(Some(CounterFault::FoldTwice)));
 }
 
 // Only an order of memory that loom alone shows makes this one visible.
 #[cfg(loom)]
 #[test]
 fn cells_handed_on_too_early_would_be_noticed() {
-    finds_a_fault(|| snapshots_beside_an_end(Some(Mistake::SpareThenFold)));
+    finds_a_fault(|| snapshots_beside_an_end(Some(CounterFault::SpareThenFold)));
 }
 
 #[test]
 fn a_value_counted_before_it_is_in_the_sum_would_be_noticed() {
-    finds_a_fault(|| snapshots_beside_an_end(Some(Mistake::ReadForwards)));
+    finds_a_fault(|| snapshots_beside_an_end(Some(CounterFault::ReadForwards)));
 }

@@ -85,7 +85,7 @@ struct CacheEntry<V> {
 }
 
 impl<K: Hash + Eq, V, E> LoadingCache<K, V, E> {
-    /// An empty table. `weigh` says how much an entry counts toward [`CacheLimits::total_weight`]; it is called once for
+    /// An empty table. `weigh` says how much an entry counts toward [`CacheLimits::weight`]; it is called once for
     /// each that is put in.
     pub fn new(limits: CacheLimits, weigh: fn(&K, &V) -> usize) -> Self {
         Self::with_hasher(limits, weigh, RandomState::new())
@@ -279,7 +279,7 @@ where
         }
         let flight = InFlightLoad::new();
         #[cfg(all(test, any(loom, shuttle)))]
-        let flight = in_flight.with(self.mistake);
+        let flight = flight.with(self.mistake);
         let flight = Arc::new(flight);
         books.flights.insert(key.clone(), Arc::clone(&flight));
         LoadRole::Lead(flight)

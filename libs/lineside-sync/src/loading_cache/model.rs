@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU32 as Plain;
 use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Context, Poll, Waker};
 
-use super::{Limits, Table};
+use super::{CacheLimits, LoadingCache};
 use crate::model::{explore, finds_a_fault};
 use crate::primitive::atomic::AtomicU32;
 use crate::primitive::atomic::Ordering::Relaxed;
@@ -30,12 +30,12 @@ pub(super) enum Mistake {
 }
 
 const KEY: u8 = 7;
-const LIMITS: Limits = Limits { entries: 4, weight: 4, age: None };
+const LIMITS: CacheLimits = CacheLimits { entries: 4, weight: 4, age: None };
 
-type Numbers<E = Infallible> = Table<u8, u32, E>;
+type Numbers<E = Infallible> = LoadingCache<u8, u32, E>;
 
 fn table<E>(mistake: Option<Mistake>) -> Arc<Numbers<E>> {
-    Arc::new(Table { mistake, ..Table::new(LIMITS, |_, _| 1) })
+    Arc::new(LoadingCache { mistake, ..LoadingCache::new(LIMITS, |_, _| 1) })
 }
 
 fn nothing_is_under_way<E>(table: &Numbers<E>) {
@@ -176,7 +176,7 @@ fn removing(mistake: Option<Mistake>) {
     let Ok(loaded) = loads.join().expect("a thread loads");
     let kept = table.pin().get(&KEY).copied();
     assert!(kept.is_none_or(|kept| kept == 2 && loaded == 2), "what was removed is back");
-    assert_eq!(table.weight(), table.len(), "the books are wrong");
+    assert_eq!(table.total_weight(), table.len(), "the books are wrong");
     nothing_is_under_way(&table);
 }
 

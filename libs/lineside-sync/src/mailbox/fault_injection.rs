@@ -35,7 +35,7 @@ pub(super) struct FaultInjection(#[cfg(any(loom, shuttle))] pub(super) Option<Ma
 
 impl FaultInjection {
     #[cfg(any(loom, shuttle))]
-    pub(super) fn make(&self, mistake: MailboxFault) -> bool {
+    pub(super) fn injects_fault(&self, mistake: MailboxFault) -> bool {
         self.0 == Some(mistake)
     }
 

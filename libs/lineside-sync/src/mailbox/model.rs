@@ -11,11 +11,11 @@ use std::{
 };
 
 use super::{
-    Options, Receiver, Sender,
+    MailboxOptions, Receiver, Sender,
     error::{TryRecvError, TrySendError},
-    lock::Lock,
-    mistake::{Mistake, Mistakes},
-    shared::Shared,
+    fault_injection::{FaultInjection, MailboxFault},
+    lock::SpinLock,
+    shared::MailboxShared,
 };
 use crate::{
     model::{explore, finds_a_fault},
@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Only on command do the slots come and go.
-const QUIET: Options = Options {
+const QUIET: MailboxOptions = MailboxOptions {
     credits: 4,
     slot_credits: 4,
     contended_weight: 0,
@@ -34,14 +34,15 @@ const QUIET: Options = Options {
 
 /// The slots open at every message in the single queue, and close at every visit that brings one message. (No thread
 /// is ever interrupted here between taking a lock and giving it back, so none would find one taken.)
-const NERVOUS: Options = Options { parallel_from: 0, review_after: 1, parallel_below: 2, ..QUIET };
+const NERVOUS: MailboxOptions =
+    MailboxOptions { parallel_from: 0, review_after: 1, parallel_below: 2, ..QUIET };
 
 /// A number per sender and a running one.
 type Numbered = (u8, u8);
 
-fn mailbox<T>(options: Options, mistake: Option<Mistake>) -> (Sender<T>, Receiver<T>) {
-    let shared = Arc::new(Shared::with(options, Mistakes(mistake)));
-    (Sender::first(&shared), Receiver::of(shared))
+fn mailbox<T>(options: MailboxOptions, mistake: Option<MailboxFault>) -> (Sender<T>, Receiver<T>) {
+    let shared = Arc::new(MailboxShared::with_faults(options, FaultInjection(mistake)));
+    (Sender::from_shared(&shared), Receiver::from_shared(shared))
 }
 
 /// Asserts that `received` has `n` messages of each sender, in order.
@@ -57,15 +58,15 @@ fn receive_all<T>(receiver: &mut Receiver<T>) -> Vec<T> {
 }
 
 /// Two threads change what the lock guards; the checker would see them at it together.
-fn lock_guards(mistake: Option<Mistake>) {
+fn lock_guards(mistake: Option<MailboxFault>) {
     #[cfg(loom)]
     {
         let cell = loom::cell::UnsafeCell::new(0);
         let lock = Arc::new(match mistake {
-            Some(mistake) => Lock::mistaken(cell, mistake),
-            None => Lock::new(cell),
+            Some(mistake) => SpinLock::mistaken(cell, mistake),
+            None => SpinLock::new(cell),
         });
-        let add = |lock: &Lock<loom::cell::UnsafeCell<u8>>| {
+        let add = |lock: &SpinLock<loom::cell::UnsafeCell<u8>>| {
             // SAFETY: the lock is held; that nobody else is here is what the checker checks.
             #[expect(unsafe_code, reason = "what the lock guards is looked at through a pointer")]
             lock.lock().with_mut(|n| unsafe { *n += 1 });
@@ -81,7 +82,7 @@ fn lock_guards(mistake: Option<Mistake>) {
     #[cfg(not(loom))]
     {
         let _ = mistake;
-        let lock = Arc::new(Lock::new(0));
+        let lock = Arc::new(SpinLock::new(0));
         let other = Arc::clone(&lock);
         let thread = thread::spawn(move || *other.lock() += 1);
         *lock.lock() += 1;
@@ -99,13 +100,13 @@ fn one_thread_at_a_time_holds_the_lock() {
 #[cfg(loom)]
 #[test]
 fn a_lock_given_back_without_order_would_be_noticed() {
-    finds_a_fault(|| lock_guards(Some(Mistake::UnlockRelaxed)));
+    finds_a_fault(|| lock_guards(Some(MailboxFault::UnlockRelaxed)));
 }
 
 #[test]
 fn a_lock_that_is_tried_is_held_by_one() {
     explore(|| {
-        let lock = Arc::new(Lock::new(0));
+        let lock = Arc::new(SpinLock::new(0));
         let other = Arc::clone(&lock);
         let thread = thread::spawn(move || other.try_lock().map(|mut n| *n += 1).is_some());
         let mine = lock.try_lock().map(|mut n| *n += 1).is_some();
@@ -116,7 +117,7 @@ fn a_lock_that_is_tried_is_held_by_one() {
 }
 
 /// Two senders, a parked receiver; a wake-up that is lost leaves it parked for ever, which is noticed.
-fn parked(options: Options, are_open: bool, mistake: Option<Mistake>) {
+fn parked(options: MailboxOptions, are_open: bool, mistake: Option<MailboxFault>) {
     let (sender, receiver) = mailbox(options, mistake);
     // A checker that has found the receiver parked for ever cannot run its destructor.
     let mut receiver = ManuallyDrop::new(receiver);
@@ -140,7 +141,7 @@ fn a_wake_up_is_never_lost() {
 
 #[test]
 fn a_sleep_without_a_last_look_would_be_noticed() {
-    finds_a_fault(|| parked(QUIET, false, Some(Mistake::SleepWithoutLooking)));
+    finds_a_fault(|| parked(QUIET, false, Some(MailboxFault::SleepWithoutLooking)));
 }
 
 #[test]
@@ -149,7 +150,7 @@ fn a_wake_up_from_a_slot_is_never_lost() {
 }
 
 /// One sender, which stays: its farewell would wake the receiver too.
-fn parked_before_a_slot(mistake: Option<Mistake>) {
+fn parked_before_a_slot(mistake: Option<MailboxFault>) {
     let (sender, mut receiver) = mailbox(QUIET, mistake);
     receiver.shared().open_now();
     let thread = thread::spawn(move || {
@@ -167,11 +168,11 @@ fn a_single_message_wakes_from_a_slot() {
 
 #[test]
 fn a_slot_marked_silently_would_be_noticed() {
-    finds_a_fault(|| parked_before_a_slot(Some(Mistake::MarkSilently)));
+    finds_a_fault(|| parked_before_a_slot(Some(MailboxFault::MarkSilently)));
 }
 
 /// A receiver that learns of the end from the last sender that goes.
-fn last_sender_goes(mistake: Option<Mistake>) {
+fn last_sender_goes(mistake: Option<MailboxFault>) {
     let (sender, mut receiver) = mailbox::<u8>(QUIET, mistake);
     let other = sender.clone();
     let threads = [sender, other].map(|sender| thread::spawn(move || drop(sender)));
@@ -188,7 +189,7 @@ fn the_last_sender_that_goes_wakes_the_receiver() {
 
 #[test]
 fn a_last_sender_that_goes_silently_would_be_noticed() {
-    finds_a_fault(|| last_sender_goes(Some(Mistake::LeaveSilently)));
+    finds_a_fault(|| last_sender_goes(Some(MailboxFault::LeaveSilently)));
 }
 
 /// Wakes a thread, and only that one.
@@ -201,7 +202,7 @@ impl Wake for Unpark {
 }
 
 /// Two tasks in turn poll for a message; the first gives up, and the second must be woken.
-fn handed_over(mistake: Option<Mistake>) {
+fn handed_over(mistake: Option<MailboxFault>) {
     let (sender, mut receiver) = mailbox(QUIET, mistake);
     let thread = thread::spawn(move || {
         sender.try_send(7).unwrap();
@@ -227,7 +228,7 @@ fn the_last_waker_is_woken() {
 
 #[test]
 fn a_first_waker_kept_would_be_noticed() {
-    finds_a_fault(|| handed_over(Some(Mistake::KeepFirstWaker)));
+    finds_a_fault(|| handed_over(Some(MailboxFault::KeepFirstWaker)));
 }
 
 /// An event loop that sleeps only when it may, with two senders and the slots open.
@@ -242,7 +243,7 @@ fn an_event_loop_may_sleep_when_it_is_told_so() {
         let mut received: Vec<Numbered> = Vec::new();
         while received.len() < 2 {
             received.extend(receiver.drain());
-            if received.len() < 2 && receiver.wake_by(&waker) {
+            if received.len() < 2 && receiver.register_waker(&waker) {
                 thread::park();
             }
         }
@@ -254,7 +255,7 @@ fn an_event_loop_may_sleep_when_it_is_told_so() {
 }
 
 /// A sender goes from the single queue to its slot while it sends.
-fn slots_open(mistake: Option<Mistake>) {
+fn slots_open(mistake: Option<MailboxFault>) {
     let (sender, mut receiver) = mailbox(QUIET, mistake);
     let other = sender.clone();
     let sends = thread::spawn(move || (0..3).for_each(|n| sender.try_send((0, n)).unwrap()));
@@ -274,11 +275,11 @@ fn order_is_kept_while_the_slots_open() {
 
 #[test]
 fn slots_handed_out_first_would_be_noticed() {
-    finds_a_fault(|| slots_open(Some(Mistake::SlotsFirst)));
+    finds_a_fault(|| slots_open(Some(MailboxFault::SlotsFirst)));
 }
 
 /// The receiver closes the slots while a sender uses one.
-fn slots_close(mistake: Option<Mistake>) {
+fn slots_close(mistake: Option<MailboxFault>) {
     let (sender, mut receiver) = mailbox(QUIET, mistake);
     receiver.shared().open_now();
     let other = sender.clone();
@@ -302,16 +303,16 @@ fn order_is_kept_while_the_slots_close() {
 
 #[test]
 fn slots_left_open_would_be_noticed() {
-    finds_a_fault(|| slots_close(Some(Mistake::LeaveSlotsOpen)));
+    finds_a_fault(|| slots_close(Some(MailboxFault::LeaveSlotsOpen)));
 }
 
 #[test]
 fn slots_forgotten_would_be_noticed() {
-    finds_a_fault(|| slots_close(Some(Mistake::ForgetTheSlots)));
+    finds_a_fault(|| slots_close(Some(MailboxFault::ForgetTheSlots)));
 }
 
 /// The slots close and open again under senders whose look at the mode may be behind by both.
-fn slots_close_and_open(mistake: Option<Mistake>) {
+fn slots_close_and_open(mistake: Option<MailboxFault>) {
     let (sender, mut receiver) = mailbox(QUIET, mistake);
     let other = sender.clone();
     receiver.shared().open_now();
@@ -335,11 +336,11 @@ fn order_is_kept_while_the_slots_close_and_open_again() {
 #[cfg(loom)]
 #[test]
 fn a_stale_look_trusted_would_be_noticed() {
-    finds_a_fault(|| slots_close_and_open(Some(Mistake::TrustTheFirstLook)));
+    finds_a_fault(|| slots_close_and_open(Some(MailboxFault::TrustTheFirstLook)));
 }
 
 /// The slots come and go by themselves.
-fn to_and_fro(mistake: Option<Mistake>) {
+fn to_and_fro(mistake: Option<MailboxFault>) {
     let (sender, mut receiver) = mailbox(NERVOUS, mistake);
     let other = sender.clone();
     let threads = [(0, sender), (1, other)].map(|(number, sender)| {
@@ -359,11 +360,11 @@ fn order_is_kept_while_the_slots_come_and_go() {
 /// Also shows that the model above gets as far as closing slots that hold something.
 #[test]
 fn slots_forgotten_on_the_way_would_be_noticed() {
-    finds_a_fault(|| to_and_fro(Some(Mistake::ForgetTheSlots)));
+    finds_a_fault(|| to_and_fro(Some(MailboxFault::ForgetTheSlots)));
 }
 
 /// The receiver closes while a sender sends: each message is received, or refused and then all after it.
-fn closed_while_sending(are_open: bool, mistake: Option<Mistake>) {
+fn closed_while_sending(are_open: bool, mistake: Option<MailboxFault>) {
     let (sender, mut receiver) = mailbox(QUIET, mistake);
     if are_open {
         receiver.shared().open_now();
@@ -392,11 +393,11 @@ fn what_was_accepted_before_the_close_is_received() {
 
 #[test]
 fn a_close_that_leaves_slots_open_would_be_noticed() {
-    finds_a_fault(|| closed_while_sending(true, Some(Mistake::LeaveSlotsOpen)));
+    finds_a_fault(|| closed_while_sending(true, Some(MailboxFault::LeaveSlotsOpen)));
 }
 
 /// The receiver goes while a sender sends. The sender stays, and with it the queues: what is in them would be, too.
-fn receiver_goes(mistake: Option<Mistake>) {
+fn receiver_goes(mistake: Option<MailboxFault>) {
     let (sender, receiver) = mailbox(QUIET, mistake);
     receiver.shared().open_now();
     let message = Arc::new(());
@@ -419,12 +420,12 @@ fn a_receiver_that_goes_drops_each_message_once() {
 
 #[test]
 fn a_mailbox_left_open_by_its_receiver_would_be_noticed() {
-    finds_a_fault(|| receiver_goes(Some(Mistake::AbandonOpen)));
+    finds_a_fault(|| receiver_goes(Some(MailboxFault::AbandonOpen)));
 }
 
 /// Several messages under one lock, more than fit.
-fn list_is_sent(mistake: Option<Mistake>) {
-    let options = Options { credits: 2, slot_credits: 2, ..QUIET };
+fn list_is_sent(mistake: Option<MailboxFault>) {
+    let options = MailboxOptions { credits: 2, slot_credits: 2, ..QUIET };
     let (sender, mut receiver) = mailbox(options, mistake);
     let other = sender.clone();
     let thread = thread::spawn(move || {
@@ -448,13 +449,13 @@ fn a_list_is_sent_in_order_and_up_to_the_credits() {
 
 #[test]
 fn the_rest_of_a_list_forgotten_would_be_noticed() {
-    finds_a_fault(|| list_is_sent(Some(Mistake::ForgetTheRest)));
+    finds_a_fault(|| list_is_sent(Some(MailboxFault::ForgetTheRest)));
 }
 
 /// Room for one message, and two senders that each have one: whoever is refused is given a slot, although nobody
 /// receives.
-fn refused_for_want_of_room(mistake: Option<Mistake>) {
-    let options = Options { credits: 1, contended_weight: 1, parallel_from: 1, ..QUIET };
+fn refused_for_want_of_room(mistake: Option<MailboxFault>) {
+    let options = MailboxOptions { credits: 1, contended_weight: 1, parallel_from: 1, ..QUIET };
     let (sender, mut receiver) = mailbox(options, mistake);
     let other = sender.clone();
     let threads = [(0_u8, sender), (1, other)].map(|(number, sender)| {
@@ -479,5 +480,5 @@ fn who_is_refused_is_given_a_slot() {
 
 #[test]
 fn refusals_that_do_not_count_would_be_noticed() {
-    finds_a_fault(|| refused_for_want_of_room(Some(Mistake::RefusalsUncounted)));
+    finds_a_fault(|| refused_for_want_of_room(Some(MailboxFault::RefusalsUncounted)));
 }

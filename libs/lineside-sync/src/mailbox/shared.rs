@@ -9,7 +9,7 @@ use crossbeam_utils::CachePadded;
 #[cfg(not(any(loom, shuttle)))]
 pub(super) use super::lock::SpinLock;
 #[cfg(any(loom, shuttle))]
-pub(super) use crate::primitive::Mutex as Lock;
+pub(super) use crate::primitive::Mutex as SpinLock;
 #[cfg(not(any(loom, shuttle)))]
 type Guard<'a, T> = super::lock::SpinLockGuard<'a, T>;
 #[cfg(any(loom, shuttle))]
@@ -305,7 +305,7 @@ impl<T> MailboxShared<T> {
     pub(super) fn open_now(&self) {
         let mut single = self.single.lock();
         if !single.is_closed {
-            self.open(&mut single);
+            self.assign_slots(&mut single);
         }
     }
 }

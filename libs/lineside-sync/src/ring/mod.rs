@@ -51,10 +51,10 @@ pub const SLOTS_MIN: usize = 4;
 
 /// What a ring must know of what it holds.
 pub trait RingItem {
-    /// What it counts for against [`RingBounds::byte_size`]. The same at every call.
+    /// What it counts for against [`RingBounds::bytes`]. The same at every call.
     fn byte_size(&self) -> usize;
 
-    /// When it was made, by whatever clock [`RingBounds::duration_since`] is of. By default it does not age.
+    /// When it was made, by whatever clock [`RingBounds::since`] is of. By default it does not age.
     fn created_at(&self) -> Duration {
         Duration::MAX
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Bounds, Cursor, Entry, Item, Missed, Ring, Shared};
+use super::{MissedEntries, Ring, RingBounds, RingCursor, RingEntry, RingItem, SharedRing};
 use crate::model::{explore, finds_a_fault};
 use crate::primitive::thread;
 
@@ -20,27 +20,27 @@ const ENTRIES: u64 = 3;
 
 struct Number(u64);
 
-impl Item for Number {
-    fn bytes(&self) -> usize {
+impl RingItem for Number {
+    fn byte_size(&self) -> usize {
         1
     }
 }
 
 /// One reader looks twice while a ring of one entry is overwritten, and once more when all is over.
 fn reading_while_it_is_written(mistake: Mistake) {
-    let mut log = Shared::new(Ring::new(0));
+    let mut log = SharedRing::new(Ring::new(0));
     log.mistake = mistake;
     let log = Arc::new(log);
     let writer = thread::spawn({
         let log = log.clone();
         move || {
             for number in 1..=ENTRIES {
-                let bounds = Bounds { entries: 1, ..Bounds::NONE };
-                assert_eq!(log.append(Arc::new(Number(number)), bounds), number);
+                let bounds = RingBounds { entries: 1, ..RingBounds::NONE };
+                assert_eq!(log.append_next(Arc::new(Number(number)), bounds), number);
             }
         }
     });
-    let mut reader = Reader { cursor: Cursor::at(0), accounted: 0, mistake };
+    let mut reader = Reader { cursor: RingCursor::at_offset(0), accounted: 0, mistake };
     reader.look(&log);
     reader.look(&log);
     writer.join().expect("no panic");
@@ -50,25 +50,25 @@ fn reading_while_it_is_written(mistake: Mistake) {
 }
 
 struct Reader {
-    cursor: Cursor,
+    cursor: RingCursor,
     /// Entries taken or missed.
     accounted: u64,
     mistake: Mistake,
 }
 
 impl Reader {
-    fn look(&mut self, log: &Shared<Ring<Number>>) {
+    fn look(&mut self, log: &SharedRing<Ring<Number>>) {
         if !log.has_news(&self.cursor) {
             return;
         }
-        let asked = log.lock().missed(&self.cursor);
-        let mut taken: Vec<Entry<Number>> = Vec::new();
+        let asked = log.lock().missed_since(&self.cursor);
+        let mut taken: Vec<RingEntry<Number>> = Vec::new();
         let told = log.take_after(&mut self.cursor, usize::MAX, &mut taken);
         let missed = if self.mistake == Mistake::MissedAskedBefore { asked } else { told };
         match missed {
-            Missed::Nothing => {}
-            Missed::Entries(entries) => self.accounted += entries,
-            Missed::Uncounted => panic!("a ring that counts knows what it dropped"),
+            MissedEntries::Nothing => {}
+            MissedEntries::Entries(entries) => self.accounted += entries,
+            MissedEntries::Uncounted => panic!("a ring that counts knows what it dropped"),
         }
         for entry in taken {
             self.accounted += 1;

@@ -99,7 +99,7 @@ impl Semaphore {
         let limit = u64::from(limit) << HALF;
         #[cfg(all(test, any(loom, shuttle)))]
         if self.mistake == Some(model::Mistake::LimitIsStored) {
-            let held = self.held();
+            let held = self.permits_held();
             self.word.store(limit | u64::from(held), Relaxed);
             return;
         }
