@@ -215,7 +215,7 @@ impl<'a> DepartureBoard<'a> {
         html! {
             @match self.window.from {
                 None if network_page::has_only_unknown_trips(self.network, self.timetable) => {
-                    "No departures can be shown: the live trips of this network do not match its timetable."
+                    "The live trips of this network do not match its timetable. This board shows trips of the timetable only."
                 }
                 None => "No departures in the next two hours.",
                 Some(from) => { "No departures from " (words::format_clock_or_day(from, self.now, zone)) " to " (words::format_clock_or_day(from + board_window::HORIZON_S, self.now, zone)) "." }
