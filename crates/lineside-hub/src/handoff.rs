@@ -1,6 +1,6 @@
 //! What a hub leaves to the one that comes after it, in another process: its logs, and where each of them is.
 //!
-//! A clean stop [seals](Hub::seal) the hub, so that nothing is published any more, and takes the logs of all rooms that
+//! A clean stop [seals](Hub::stop_app_publishing) the hub, so that nothing is published any more, and takes the logs of all rooms that
 //! have a public name. A start puts them back before anybody subscribes, and whoever comes back with a position of the
 //! process before is judged as if there had been one process only. Who listened and who was present is not kept.
 

@@ -76,8 +76,8 @@ impl Hub {
     /// The room with this key, if it lives. One probe without a lock. Asked after [`interest`] or
     /// [`batch`], and like them after the swap.
     ///
-    /// [`interest`]: Self::interest
-    /// [`batch`]: Self::batch
+    /// [`interest`]: Self::group_interest
+    /// [`batch`]: Self::open_batch
     pub fn find_room(&self, key: RoomKey) -> Option<Arc<Room>> {
         self.rooms.pin().get(&key).cloned()
     }
@@ -128,7 +128,7 @@ impl Hub {
         self.namespaces.find_namespace(channel)
     }
 
-    /// Ends a group: its rooms are closed, and each subscription there [is over](crate::Ended::Over). For a source
+    /// Ends a group: its rooms are closed, and each subscription there [is over](crate::SubscriptionEnd::Over). For a source
     /// whose sequence is no more, or goes on under another group's number; a number is not used twice.
     ///
     /// To be called once the source neither resolves a channel to this group nor has a position for it: who enters
@@ -164,7 +164,7 @@ impl Hub {
         self.shrink_largest_rooms();
     }
 
-    /// Tells of each living room how many subscribe to it. Takes time for each, as [`sweep`](Self::sweep) does, and no
+    /// Tells of each living room how many subscribe to it. Takes time for each, as [`sweep`](Self::sweep_rooms) does, and no
     /// room's lock.
     pub fn for_each_room(&self, mut tell: impl FnMut(&Channel, usize)) {
         for room in self.all_rooms() {

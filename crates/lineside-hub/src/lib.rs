@@ -9,7 +9,7 @@
 //! - [`Session`]: a client's side; it pulls, so a slow one slows only itself
 //! - [`PartitionListener`]: all sessions of a partition as one listener
 //! - [`Namespace`]: the channels that are the operator's own, `app/…`, which have no state but may keep a
-//!   [`History`]
+//!   [`ChannelHistory`]
 //! - [`Member`], [`Membership`]: who is in such a channel
 //! - [`HandoffRoom`]: what a hub leaves to the one after it
 //! - [`Hub`]: all rooms of this node

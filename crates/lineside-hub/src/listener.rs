@@ -25,7 +25,7 @@ impl WakeHandle for dyn Listener {
 pub(crate) type Signal = fanout::Signal<dyn Listener>;
 
 /// A partition's place in one room: all its sessions there are one listener. The key is the room's number
-/// in the partition's [`PartitionListener`](crate::Audience).
+/// in the partition's [`PartitionListener`](crate::PartitionListener).
 pub(crate) type Place = fanout::PartitionPlace<u32, dyn Listener>;
 
 /// Who listens to a room.

@@ -27,7 +27,7 @@ pub struct SubscriberSlot {
 /// All sessions of one partition.
 ///
 /// *Delivery*: whatever is published in a room where one of its sessions listens is followed by a
-/// [`take_rooms`](Self::take_rooms) that names the room, and its listener is signaled for it, once until that call.
+/// [`take_rooms`](Self::take_ready_rooms) that names the room, and its listener is signaled for it, once until that call.
 /// *Cost*: for a publisher that of one listener; joining and leaving a room are a lock and a few steps, whatever the
 /// number of sessions there.
 pub struct PartitionListener {
@@ -97,7 +97,7 @@ impl PartitionListener {
     }
 
     /// Opens a session for the partition's row of this number. Its rooms' news come by
-    /// [`take_rooms`](Self::take_rooms); after [`Session::subscribe`] it is to be pulled once anyhow.
+    /// [`take_rooms`](Self::take_ready_rooms); after [`Session::subscribe`] it is to be pulled once anyhow.
     pub fn open_session(&self, row: u32, limits: SessionLimits) -> Session {
         let audience = self.shared.clone();
         let member = PartitionMember { audience, workers: self.workers.clone(), row };

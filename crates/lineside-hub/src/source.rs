@@ -69,7 +69,7 @@ pub trait StateSource: Send + Sync + 'static {
     /// Never behind what has been appended: the state is swapped before a batch is opened.
     fn current_position(&self, channel: &Channel, key: RoomKey) -> Option<Position>;
 
-    /// The state, at a revision not before [`position`](Self::position) at the time of the call.
+    /// The state, at a revision not before [`position`](Self::current_position) at the time of the call.
     ///
     /// For a room that counts by itself the state may be newer than the room's top; entries after the
     /// top are then applied to it once more, so they must bear that.

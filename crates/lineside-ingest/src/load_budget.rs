@@ -39,8 +39,8 @@ impl LoadBudget {
         }
     }
 
-    /// Waits until a load that is estimated to take so many bytes fits beside those that run. One that is estimated above
-    /// the whole budget runs alone.
+    /// Waits until the budget has room for a load with this estimate in bytes. A load with an estimate above the whole budget
+    /// runs alone.
     pub(crate) async fn admit(&self, bytes: u64) -> LoadPermit {
         let permits = count_permits(bytes).min(self.memory_permits);
         // The slot comes first: whoever waits for memory then waits only for loads that run and end.

@@ -1,7 +1,7 @@
 //! What is remembered on the disk: one SQLite file in the data folder, and a folder of bodies beside it.
 //!
 //! # Layout
-//! - [`Store`]: the file, open; it is an [`Archive`](lineside_ingest::Archive) for those who poll and those who ask
+//! - [`Store`]: the file, open; it is an [`Archive`](lineside_ingest::PollArchive) for those who poll and those who ask
 //! - `schema`: the tables, and how an older file comes to have them
 //! - `writable_file`: the connection that writes, and its opening once a full disk has room
 //! - `writer`: the one thread that writes, many things in one transaction

@@ -21,7 +21,7 @@ pub struct NotificationRow {
     pub pending: Option<String>,
 }
 
-/// What is asked for, and put into words that [`read`] takes apart.
+/// What is asked for, and put into words that [`parse_row`] takes apart.
 pub(crate) const LIST: &str = "SELECT target, name, kind, word, at, pending FROM notification \
      JOIN feed ON feed.id = notification.feed ORDER BY at";
 

@@ -85,10 +85,10 @@ pub fn sniff_format(body: &[u8]) -> Option<Format> {
     })
 }
 
-/// The format of a schedule that lies in a file or elsewhere, as [`sniff`] tells it of one in memory; `None` if it is
+/// The format of a schedule that lies in a file or elsewhere, as [`sniff_format`] tells it of one in memory; `None` if it is
 /// no schedule.
 ///
-/// Cost: as that of [`sniff`]; never more than some tens of KiB are in memory.
+/// Cost: as that of [`sniff_format`]; never more than some tens of KiB are in memory.
 ///
 /// # Errors
 ///

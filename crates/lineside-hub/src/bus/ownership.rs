@@ -66,7 +66,7 @@ impl NetworkOwnership {
     /// Begins with a roster; with number 0 and no nodes, nobody owns anything yet.
     ///
     /// # Errors
-    /// As [`replace`](Self::replace).
+    /// As [`replace`](Self::replace_roster).
     pub fn new(
         number: u64,
         nodes: impl IntoIterator<Item = RingMember>,

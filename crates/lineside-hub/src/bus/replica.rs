@@ -27,9 +27,9 @@ pub trait NetworkReplica: Send + Sync + 'static {
     fn network_state(&self, network: &str) -> Option<ReplicaState>;
 
     /// Takes what leads from revision `previous`, where the network is, to `at`: swaps the state, then appends to
-    /// this node's rooms in one [`PublishBatch`](crate::Batch), at the epoch and the offsets at which the owner
+    /// this node's rooms in one [`PublishBatch`](crate::PublishBatch), at the epoch and the offsets at which the owner
     /// appends, which therefore follow from what is given here alone; and lets the batch
-    /// [reach](crate::Batch::reach) `at`.
+    /// [reach](crate::PublishBatch::mark_group_reached) `at`.
     ///
     /// # Errors
     /// When the changes cannot be read; nothing has changed then.
@@ -41,8 +41,8 @@ pub trait NetworkReplica: Send + Sync + 'static {
         changes: &[Bytes],
     ) -> Result<(), ReplicaDecodeError>;
 
-    /// Puts a state in the place of all that the network held: swaps it, then tells each of this node's rooms of
-    /// the network that it [lost](crate::Batch::lose) what came between.
+    /// Puts a state in the place of all that the network held: swaps it, then [marks a gap](crate::PublishBatch::mark_gap)
+    /// in each of this node's rooms of the network.
     ///
     /// # Errors
     /// When the state cannot be read; nothing has changed then.
@@ -53,9 +53,8 @@ pub trait NetworkReplica: Send + Sync + 'static {
         state: &[Bytes],
     ) -> Result<(), ReplicaDecodeError>;
 
-    /// This node owns the network from here on: what it holds goes on in a new epoch, of which each of its rooms
-    /// of the network is told ([`PublishBatch::lose`](crate::Batch::lose)), and its writer may publish. Says at
-    /// which revision.
+    /// Makes this node the owner of the network: its state continues in a new epoch, each of its rooms of the network
+    /// gets a [gap](crate::PublishBatch::mark_gap), and its writer may publish. Returns the revision.
     fn become_owner(&self, network: &str, epoch: Epoch) -> u64;
 
     /// Another node owns the network from here on: its writer publishes no more.

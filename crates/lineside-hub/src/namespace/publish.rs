@@ -30,7 +30,7 @@ pub enum PublishError {
     /// The node holds as many rooms as it may; later there may be place.
     #[error("too many rooms on this node")]
     TooManyRooms,
-    /// The hub is [sealed](Hub::seal): what comes after it takes publications again.
+    /// The hub is [sealed](Hub::stop_app_publishing): what comes after it takes publications again.
     #[error("this node is stopping")]
     Stopping,
     /// Another channel has the same key; by chance, once in 2⁶⁴.

@@ -2,7 +2,7 @@
 //!
 //! A subscriber enters with what others may know of it, and leaves when its [`Membership`] is dropped. To
 //! enter, to leave and to count cost the same however full the channel is. Where a namespace wants it, comings
-//! and goings are told to the channel's listeners at each [tick](Hub::tick), and a client that left and came
+//! and goings are told to the channel's listeners at each [tick](Hub::publish_presence_changes), and a client that left and came
 //! back in between has done neither.
 
 mod members;

@@ -1,4 +1,4 @@
-//! How a session is told of its rooms' news: by itself, or with its partition.
+//! How a session learns of news in its rooms: directly, or through its partition.
 
 use std::sync::Arc;
 

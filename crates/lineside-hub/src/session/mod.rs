@@ -163,7 +163,7 @@ impl Session {
     }
 
     /// Says that a subscription may have news: to be called for each seat that the session's
-    /// [`PartitionListener`](crate::Audience) names. A session with a listener of its own needs it not.
+    /// [`PartitionListener`](crate::PartitionListener) names. A session with a listener of its own needs it not.
     pub fn note_news(&mut self, subscription: u32) {
         if let ListenMode::Alone(_) = self.side {
             return;
@@ -252,7 +252,7 @@ impl Session {
         self.sequences.held_positions(self.subscriptions.iter().flatten())
     }
 
-    /// The name of the channel's sequence, as in [`held`](Self::held); `None` where it does not listen.
+    /// The name of the channel's sequence, as in [`held`](Self::held_positions); `None` where it does not listen.
     pub fn sequence_name(&self, channel: &Channel) -> Option<&str> {
         let subscription = self.subscriptions.get(self.find_subscription(channel)?)?.as_ref()?;
         Some(self.sequences.sequence_name(subscription.sequence))

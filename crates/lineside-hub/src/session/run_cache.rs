@@ -38,7 +38,7 @@ pub struct RunCache {
 pub struct FrameInput<'a> {
     /// Where it was published.
     pub channel: &'a Channel,
-    /// Of the sequence that the channel's offsets belong to; as [`Session::held_positions`](super::Session::held) names it.
+    /// Of the sequence that the channel's offsets belong to; as [`Session::held_positions`](super::Session::held_positions) names it.
     pub sequence: &'a str,
     /// Where a client is that has it.
     pub position: Position,

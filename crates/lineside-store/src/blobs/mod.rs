@@ -179,7 +179,7 @@ impl BlobFolder {
         }
     }
 
-    /// Puts a blob in its place, once it is on the disk. The name is certain after [`sync`](Blobs::sync).
+    /// Puts a blob in its place, once it is on the disk. The name is certain after [`sync`](BlobFolder::sync_names).
     pub(crate) fn commit_pending(&self, unfinished: PendingBlob) -> io::Result<BlobHash> {
         let PendingBlob { hash, size, file } = unfinished;
         let Some((from, file)) = file else { return Ok(hash) };

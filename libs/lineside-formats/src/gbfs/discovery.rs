@@ -86,7 +86,7 @@ pub fn decode_discovery(
 /// The same file with other addresses, as `url_of` says; where it says nothing the producer's stays. All else is as it was.
 ///
 /// # Errors
-/// As [`decode`].
+/// As [`decode_discovery`].
 pub fn rewrite_discovery(
     body: &[u8],
     limits: &DiscoveryLimits,

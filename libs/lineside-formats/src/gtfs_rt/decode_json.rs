@@ -130,7 +130,7 @@ struct JsonEnvelope<'a> {
     entity: Option<EntityTexts<'a>>,
 }
 
-/// Bound: at most [`Limits::ENTITIES_MAX`].
+/// Bound: at most [`FeedMessageLimits::ENTITIES_MAX`].
 #[derive(Default)]
 struct EntityTexts<'a>(Vec<&'a RawValue>);
 

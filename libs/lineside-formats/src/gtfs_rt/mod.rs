@@ -1,7 +1,7 @@
 //! GTFS-Realtime 2.0: protobuf and its JSON twin. No version of the schedule is needed to read it.
 //!
 //! The usual way in is [`decode_shallow`]: it finds the entities of a message, names and hashes them, and leaves them
-//! encoded, so that a poll costs next to nothing where nothing changed; [`RawEntity::decode`] then opens what is new.
+//! encoded, so that a poll costs next to nothing where nothing changed; [`RawEntity::decode_entity`] then opens what is new.
 //! The bytes of an entity also are what [`encode_feed`] writes, so extensions that the schema does not know survive.
 //!
 //! A fault inside one entity is a [`Problem`](crate::Problem) of that entity. A body that ends early is refused as a

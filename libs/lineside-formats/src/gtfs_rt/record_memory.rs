@@ -36,7 +36,7 @@ pub(super) trait EntitySize {
     /// How many bytes it has where it is encoded.
     fn encoded_bytes(&self) -> usize;
 
-    /// What it takes in memory where it is decoded, as [`bytes_of`] has it.
+    /// What it takes in memory where it is decoded, as [`decoded_entity_bytes`] has it.
     fn record_bytes(&self) -> usize;
 }
 

@@ -45,7 +45,7 @@ pub trait PublicationVisitor {
 ///
 /// # Errors
 ///
-/// As [`decode`](super::decode), but for limits of records.
+/// As [`decode`](super::decode_publication), but for limits of records.
 pub fn visit_elements(
     files: &mut dyn FileSet,
     limits: &PublicationLimits,

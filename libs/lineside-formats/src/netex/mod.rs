@@ -1,14 +1,14 @@
 //! NeTEx: timetables in XML, one file, a folder or a zip of many, in the Nordic, French, Swiss and European (EPIP)
 //! profiles.
 //!
-//! [`decode`] goes once over each file and keeps records in NeTEx's own terms: frames of any kind and depth are walked
+//! [`decode_publication`] goes once over each file and keeps records in NeTEx's own terms: frames of any kind and depth are walked
 //! through, what a timetable does not need is passed over while it streams. References are looked up when all files are
 //! read, so it does not matter which file holds what. [`write_gtfs`] is the one place where words change: it writes the
-//! records as rows of GTFS, into a zip or to the loader, and [`load`] makes of them the timetable that a GTFS zip gives.
+//! records as rows of GTFS, into a zip or to the loader, and [`load_timetable`] makes of them the timetable that a GTFS zip gives.
 //! So there is one timetable and one loader of it, and what boards show is what the converted zip says.
 //!
 //! What is wrong is a [`Problem`](crate::Problem) that names file and id; what GTFS cannot say is a
-//! [`DroppedField`](crate::Loss).
+//! [`DroppedField`](crate::DroppedField).
 
 mod calendar;
 mod days;
@@ -63,7 +63,7 @@ pub struct PartialPublication {
     pub refused: Vec<Error>,
 }
 
-/// The same as [`decode`] of the files that can be read, as long as `goes_on` says so: it is asked at every thousandth
+/// The same as [`decode_publication`] of the files that can be read, as long as `goes_on` says so: it is asked at every thousandth
 /// element or so, and once it says no, that is an error.
 ///
 /// # Errors
@@ -120,7 +120,7 @@ pub struct LoadedPublication {
 ///
 /// # Errors
 ///
-/// As [`decode`], and if a limit of the timetable is passed.
+/// As [`decode_publication`], and if a limit of the timetable is passed.
 pub fn load_timetable(
     files: &mut dyn FileSet,
     limits: &PublicationLimits,

@@ -42,7 +42,7 @@ impl PublicationReader<'_, '_> {
         self.read_parsed("invalid_float", detail, parse)
     }
 
-    /// The same as [`Reader::read_time`]; `is_unread` becomes true of one that is there and cannot be read.
+    /// The same as [`Reader::read_time_with_warning`]; `is_unread` becomes true of one that is there and cannot be read.
     pub(super) fn read_time_or_flag(&mut self, is_unread: &mut bool) -> Result<i32, Error> {
         let n_unread = self.unread_count();
         let time = self.read_time()?;

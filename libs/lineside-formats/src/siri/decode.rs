@@ -240,7 +240,7 @@ enum EnvelopeLevel {
 struct UnreadPayloads {
     /// How many roots are not SIRI's; 1 where there is none at all.
     n_strange: u32,
-    /// The names of the [others](Payload::Other) that the message holds. Bound: [`OTHERS_MAX`].
+    /// The names of the [others](MessagePayload::RareEvent) that the message holds. Bound: [`OTHERS_MAX`].
     others: Vec<SmolStr>,
 }
 

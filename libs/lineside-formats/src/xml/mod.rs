@@ -2,7 +2,7 @@
 //!
 //! quick-xml finds the events; this puts bounds on them. Document types are refused, and entities but the five of XML
 //! and characters by number: nothing is ever expanded. Names are told without their prefix, because producers agree on
-//! namespaces less than on names; who wants to know asks for the [namespace](Xml::namespace).
+//! namespaces less than on names; who wants to know asks for the [namespace](XmlReader::element_namespace).
 
 mod encoding;
 

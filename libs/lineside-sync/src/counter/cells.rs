@@ -257,7 +257,7 @@ impl CellArea {
 }
 
 impl AreaKind {
-    /// The last cells first: what was written before an [`add_last`] that is seen here is seen as well.
+    /// The last cells first: what was written before an [`add_to_last_cell`] that is seen here is seen as well.
     fn fold_cells(self, into: &mut [u64], cells: Cells) {
         for (n, cell) in cells.iter().enumerate().rev() {
             self.fold_cell(into, n, cell);
@@ -276,7 +276,7 @@ pub(crate) fn add_to_cell(cell: &AtomicU64, n: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
-/// As [`add`], for the last of several cells that are written together: who sees it sees the others.
+/// As [`add_to_cell`], for the last of several cells that are written together: who sees it sees the others.
 #[inline]
 pub(crate) fn add_to_last_cell(cell: &AtomicU64, n: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(n), Release);

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use super::cells::{CellRegistry, Cells, ThreadCells};
 
-/// Areas whose cells are found without asking the [`Member`]: all counters and the first 44 histograms.
+/// Areas whose cells are found without asking the [`ThreadCells`]: all counters and the first 44 histograms.
 const QUICK: usize = 64;
 
 static PROCESS: LazyLock<CellRegistry> = LazyLock::new(CellRegistry::new);

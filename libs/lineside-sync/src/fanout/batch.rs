@@ -10,7 +10,7 @@ pub trait FanoutTopic {
     /// What wakes its listeners.
     type Wake: WakeHandle + ?Sized;
 
-    /// [Gathers](super::Listeners::gather) its listeners. Called once per batch, after what the batch brought
+    /// [Gathers](super::ListenerSet::gather_signals) its listeners. Called once per batch, after what the batch brought
     /// is there.
     fn gather_signals(&self, signals: &mut SignalBatch<Self::Wake>);
 }
@@ -18,7 +18,7 @@ pub trait FanoutTopic {
 /// What is told together: a publication, or all that one poll brings to many topics.
 ///
 /// *Order*: what was published can be taken before anybody is told of it. *Delivery*: each listener of a
-/// topic that was changed is told once, when the batch [tells](Self::tell) or is dropped, unless it has been
+/// topic that was changed is told once, when the batch [tells](Self::signal_listeners) or is dropped, unless it has been
 /// told before and has not looked since.
 pub struct TopicBatch<T: FanoutTopic> {
     /// Bound: each topic once, if its user says so.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::primitive::atomic::{AtomicU32, Ordering, fence};
 
-/// Stands between a publisher's new state and its lookup of topics ([`TopicBatch::open`](super::Batch::open) calls
+/// Stands between a publisher's new state and its lookup of topics ([`TopicBatch::open`](super::TopicBatch::open) calls
 /// it), and between a listener's entry of a topic and its reading of the state: of the two, at least one
 /// sees what the other did.
 ///

@@ -8,15 +8,15 @@
 //! - [`ReadyTopics`]: the same for a listener with many topics, a *partition*: which of them have news
 //! - [`ListenerSet`], [`FanoutTopic`]: who listens to one topic
 //! - [`TopicBatch`]: what one publication, or one poll, tells to whom
-//! - [`TopicInterest`], [`order`]: how a publisher passes over what nobody listens to, and yet misses nobody
+//! - [`TopicInterest`], [`fence_lookup`]: how a publisher passes over what nobody listens to, and yet misses nobody
 //! - [`ReachedPosition`]: how far a publisher is, for those who were not concerned
 //!
 //! # The protocol
 //! *Publishing*: (1) make the new state visible, (2) open a [`TopicBatch`], (3) ask the [`TopicInterest`], look up
-//! topics and [append](Batch::change) to them, (4) [tell](Batch::tell).
-//! *Listening*: (1) [enter](Interest::enter) the topic in the table of topics, or find it there, (2) join its
-//! listeners, (3) [`order`], (4) read the state, (5) look, and go on looking until there is nothing and no
-//! [note](Signal::take).
+//! topics and [append](TopicBatch::change_topic) to them, (4) [tell](TopicBatch::tell).
+//! *Listening*: (1) [enter](TopicInterest::enter) the topic in the table of topics, or find it there, (2) join its
+//! listeners, (3) [`fence_lookup`], (4) read the state, (5) look, and go on looking until there is nothing and no
+//! [note](Signal::take_note).
 //!
 //! # Guarantees
 //! - Either the publisher finds the topic, or the listener reads the publisher's state.

@@ -31,7 +31,7 @@ struct ReadyList<K, W: ?Sized> {
     places: Mutex<Option<Places<K, W>>>,
 }
 
-/// A partition's place among the [listeners](super::Listeners) of one topic.
+/// A partition's place among the [listeners](super::ListenerSet) of one topic.
 pub struct PartitionPlace<K, W: ?Sized> {
     key: K,
     /// It is in the list.

@@ -20,7 +20,7 @@ pub trait WakeHandle: Send + Sync {
 /// read-modify-writes: whichever comes second sees what the first one did. So either the listener looks
 /// again, or it is woken; and it is woken at most once until it takes the note.
 ///
-/// *Listening*: look; when there is nothing, [`take`](Self::take); if that was true, look again; else wait
+/// *Listening*: look; when there is nothing, [`take`](Self::take_note); if that was true, look again; else wait
 /// to be woken. *Cost*: one swap for setting, one for taking.
 pub struct Signal<W: ?Sized> {
     number: u64,

@@ -53,7 +53,7 @@ impl ExponentialBuckets {
         spans
     }
 
-    /// What each bucket of the [runs](Self::spans) has more than the one before, the first of all more than none.
+    /// What each bucket of the [runs](Self::bucket_spans) has more than the one before, the first of all more than none.
     pub fn bucket_deltas(&self) -> Vec<i64> {
         let mut before = 0;
         let counts = self.counts.iter().map(|&(_, n)| n.cast_signed());

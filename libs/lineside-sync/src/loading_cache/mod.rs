@@ -36,7 +36,7 @@ pub struct CacheLimits {
     /// The most that all entries weigh together, in the unit of the function that weighs them (bytes,
     /// mostly). What is heavier by itself is not kept.
     pub weight: usize,
-    /// How old an entry gets, counted from the first [`sweep`](Table::sweep) that meets it.
+    /// How old an entry gets, counted from the first [`sweep`](LoadingCache::sweep_aged) that meets it.
     pub age: Option<Duration>,
 }
 

@@ -1,6 +1,6 @@
 //! A bounded log of shared entries: the oldest is overwritten, readers stand in it by cursor.
 //!
-//! [`Ring`] is the log itself, for one thread. [`Shared`] puts it, alone or with what else belongs under
+//! [`Ring`] is the log itself, for one thread. [`SharedRing`] puts it, alone or with what else belongs under
 //! the same lock, behind one short lock, and answers "is there anything new?" without it.
 //!
 //! # Guarantees

@@ -15,7 +15,7 @@ use super::{
 
 /// A bounded run of entries, oldest overwritten first.
 ///
-/// Not for several threads at once: see [`Shared`](super::Shared).
+/// Not for several threads at once: see [`Shared`](super::SharedRing).
 #[derive(Debug)]
 pub struct Ring<T: ?Sized> {
     /// Bound: [`RingBounds`], and whatever the last batch brought.
@@ -78,7 +78,7 @@ impl<T: RingItem + ?Sized> Ring<T> {
         self.floor
     }
 
-    /// Bytes of all entries, by [`Item::byte_size`].
+    /// Bytes of all entries, by [`RingItem::byte_size`].
     pub fn byte_size(&self) -> usize {
         self.bytes
     }
@@ -108,7 +108,7 @@ impl<T: RingItem + ?Sized> Ring<T> {
         offset >= self.floor
     }
 
-    /// Whether a reader at `offset` has missed an entry for good. After a [restatement](Self::restate) a
+    /// Whether a reader at `offset` has missed an entry for good. After a [restatement](Self::restate_up_to) a
     /// ring may not cover a reader who has lost nothing.
     pub fn has_lost_entries(&self, offset: u64) -> bool {
         offset < self.lost

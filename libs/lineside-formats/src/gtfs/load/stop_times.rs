@@ -57,7 +57,7 @@ pub(super) struct StopPredictor {
     /// The last trip of each route and direction.
     models: Vec<u32>,
     /// The calls of the model that are still to come, in
-    /// [`PatternTable::calls`](crate::gtfs::timetable::Patterns).
+    /// [`PatternTable::calls`](crate::gtfs::timetable::PatternTable).
     ahead: Range<usize>,
     last: u32,
     /// The stop that came after each stop the last time.

@@ -154,7 +154,7 @@ impl<R: Read> TableReader<R> {
         TableColumn { name, position, required: false, hint: self.hint }
     }
 
-    /// The column of a field that the caller [parses](Row::parse), and complains about, itself: it
+    /// The column of a field that the caller [parses](TableRow::parse_cell), and complains about, itself: it
     /// is not looked at here any more.
     pub(crate) fn claim_column(&mut self, name: &'static str) -> TableColumn {
         self.checked.retain(|(_, field)| field.name != name);

@@ -167,7 +167,7 @@ impl<R: Read> CsvSplitter<R> {
     }
 
     /// Records of what is in memory already, used where it stands: the first `n` bytes of a buffer. They may be at most as
-    /// long as with [`new`](Splitter::new).
+    /// long as with [`new`](CsvSplitter::new).
     pub fn from_buffer(buffer: Vec<u8>, n: usize, limit: usize) -> CsvSplitter<R>
     where
         R: Default,
@@ -211,7 +211,7 @@ impl<R: Read> CsvSplitter<R> {
         Ok(&self.buffer[self.filled.clone()])
     }
 
-    /// Leaves out bytes that [`peek`](Splitter::peek) showed.
+    /// Leaves out bytes that [`peek`](CsvSplitter::peek_bytes) showed.
     pub fn skip_bytes(&mut self, bytes: usize) {
         self.filled.start = (self.filled.start + bytes).min(self.filled.end);
     }
@@ -293,7 +293,7 @@ impl<R: Read> CsvSplitter<R> {
         true
     }
 
-    /// The record that [`find`](Splitter::find) has just found.
+    /// The record that [`find`](CsvSplitter::find_record) has just found.
     #[inline]
     pub fn current_record(&self) -> CsvRecord<'_> {
         let (bytes, gap) = match self.plain_len {

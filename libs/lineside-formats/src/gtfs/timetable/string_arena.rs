@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::gtfs::DatasetLimits;
 
-/// A text in the arena. [`Text::EMPTY`] is the empty one.
+/// A text in the arena. [`TextId::EMPTY`] is the empty one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct TextId(u32);
 
@@ -67,8 +67,8 @@ impl StringInterner {
         interner
     }
 
-    /// Keeps `text`, once. Beyond [`Limits::TEXT_BYTES`] nothing more is kept and
-    /// [`is_full`](Interner::is_full) says so.
+    /// Keeps `text`, once. Beyond [`DatasetLimits::TEXT_BYTES`] nothing more is kept and
+    /// [`is_full`](StringInterner::is_full) says so.
     pub(crate) fn intern(&mut self, text: &str) -> TextId {
         if text.is_empty() {
             return TextId::EMPTY;
