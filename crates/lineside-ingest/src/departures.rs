@@ -42,7 +42,7 @@ pub(crate) use best_update::{find_run_update, is_superseded};
 /// The next departures from a stop, or from all stops of a station, the soonest first: at most `limit`, within
 /// `horizon`, and those that left no longer than a minute ago. `None` if there is no such stop.
 ///
-/// `now` is the present of the network's data ([`Network::now`](crate::Network::now)).
+/// `now` is the present of the network's data ([`Network::now`](crate::NetworkProto::now)).
 pub fn departures(
     state: &NetworkState,
     stop_id: &str,
@@ -305,7 +305,7 @@ impl DepartureSearch<'_> {
     }
 
     /// What is said about trips that the schedule does not hold, by what their departures are called after: of one that
-    /// several feeds tell of, what [counts](said_of) of it.
+    /// several feeds tell of, what [counts](find_run_update) of it.
     fn find_extra_updates(&self) -> BTreeMap<SmolStr, RunUpdate<'_>> {
         let mut all = BTreeMap::new();
         for feed in &self.state.feeds {

@@ -10,7 +10,7 @@
 //! - [`FormatConverter`], [`ExternalProgram`]: what the operator's own programs make of bytes that are not read here
 //! - [`PollArchive`], [`FeedAvailability`]: what is remembered of polling, and what it shows
 //! - [`SnapshotStore`]: where last good bytes outlive the process
-//! - [`Kept`], [`HandoffWriter`]: what one process leaves to the next
+//! - [`HandoffState`], [`HandoffWriter`]: what one process leaves to the next
 //!
 //! # What it promises
 //! Readers never wait for a source or a writer. The same content published again publishes nothing. A bad entity is a

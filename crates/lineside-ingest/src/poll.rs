@@ -206,7 +206,7 @@ impl FeedPoller {
         }
     }
 
-    /// Polls until `stop`, or until `retire`: then it can [go on](Poller::go_on) as something else. What has been fetched
+    /// Polls until `stop`, or until `retire`: then it can [go on](FeedPoller::go_on) as something else. What has been fetched
     /// by then is taken first.
     pub(crate) async fn run_until_retired(
         mut self,

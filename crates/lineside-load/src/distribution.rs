@@ -25,7 +25,7 @@ pub(crate) fn bucket_bounds() -> Vec<u64> {
 }
 
 impl Distribution {
-    /// What a histogram held; `bounds` are [`bounds`], which is worth making once.
+    /// What a histogram held; `bounds` are [`bucket_bounds`], which is worth making once.
     pub(crate) fn from_snapshot(snapshot: &HistogramSnapshot, bounds: &[u64]) -> Self {
         let (Some(min), Some(max)) = (snapshot.min(), snapshot.max()) else {
             return Self::default();

@@ -16,7 +16,7 @@ use crate::workers::WorkerSet;
 /// Between the last session's readiness and the first publication.
 const BREATH: Nanos = 100_000_000;
 
-/// Makes a run. `worker` gives the command that starts another process that calls [`work`](crate::work) with its
+/// Makes a run. `worker` gives the command that starts another process that calls [`work`](crate::run_worker) with its
 /// standard input and output; it is asked where one process has too few descriptors. `note` hears how far it is.
 ///
 /// # Errors

@@ -41,7 +41,7 @@ pub(crate) struct WorkerProcess {
 }
 
 impl WorkerSet {
-    /// `command` starts another process that calls [`work`].
+    /// `command` starts another process that calls [`run_worker`].
     pub(crate) fn start_workers(
         mut shares: Vec<PlanShare>,
         command: &dyn Fn() -> io::Result<Command>,

@@ -42,7 +42,7 @@ pub(crate) fn noise_2d(key: u64, x: f64, y: f64) -> f64 {
     line(0) * (1.0 - t) + line(1) * t
 }
 
-/// Several octaves of [`field`], each half as wide and half as strong: about −1..1.
+/// Several octaves of [`noise_2d`], each half as wide and half as strong: about −1..1.
 pub(crate) fn fractal_noise(key: u64, x: f64, y: f64, octaves: u32) -> f64 {
     let mut sum = 0.0;
     let mut strength = 1.0;

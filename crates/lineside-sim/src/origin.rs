@@ -284,7 +284,7 @@ impl FeedOrigin {
         })
     }
 
-    /// What is to be posted to those who subscribed. Whether it was taken is to be [told](Self::settle).
+    /// What is to be posted to those who subscribed. Whether it was taken is to be [told](Self::settle_delivery).
     #[must_use]
     pub fn list_due_deliveries(&self, now: UnixMillis) -> Vec<SiriDelivery> {
         let fault_at = |door: SiriFeedKind| {

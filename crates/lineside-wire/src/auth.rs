@@ -26,7 +26,7 @@ pub struct ClientIdentity {
 pub struct ChannelGrant {
     /// Until when, in seconds since 1970.
     pub expires: Option<i64>,
-    /// What others in the channel may know of it beside the [identity's](Identity::info), as JSON; empty if nothing.
+    /// What others in the channel may know of it beside the [identity's](ClientIdentity::info), as JSON; empty if nothing.
     pub info: Bytes,
 }
 
@@ -36,7 +36,7 @@ pub type Refusal = &'static ErrorCode;
 /// Decides who comes in and what they may do.
 ///
 /// Called on the threads that serve connections. What takes long, the check of a signature, is done once per token
-/// and elsewhere: a connection asks [`is_known`](Self::is_known), has [`check`](Self::check) called by a worker where
+/// and elsewhere: a connection asks [`is_known`](Self::is_token_known), has [`check`](Self::check_token) called by a worker where
 /// it is not, and only then asks the rest. A token that has been forgotten in between is checked on the spot.
 pub trait Authorizer: Debug + Send + Sync + 'static {
     /// Whether it is quick to say what this token is worth: its signature has been checked, or it is none.

@@ -13,7 +13,7 @@ use lineside_sync::histogram::{self, Histogram};
 use lineside_sync::semaphore::{OwnedPermit, Semaphore};
 use parking_lot::Mutex;
 
-/// Those who wait, and the slots in which they run; none until there are [some](Queue::set_slots).
+/// Those who wait, and the slots in which they run; none until there are [some](JobQueue::set_concurrency).
 #[derive(Debug)]
 pub(crate) struct JobQueue<K, J> {
     waiting: Mutex<VecDeque<(K, J)>>,
@@ -94,7 +94,7 @@ impl<K: Clone + Eq + Hash, J> JobQueue<K, J> {
         true
     }
 
-    /// The next one with a slot for it, if there is one free. It runs until it is [finished](Self::finish).
+    /// The next one with a slot for it, if there is one free. It runs until it is [finished](Self::finish_job).
     pub(crate) fn start_next_job(&self) -> Option<(K, J, OwnedPermit)> {
         let mut waiting = self.waiting.lock();
         let mut running = self.running.lock();

@@ -10,7 +10,7 @@ pub(crate) fn to_single_line(data: Vec<u8>) -> Option<Bytes> {
     Some(replace_line_breaks(data))
 }
 
-/// As [`on_one_line`], for what was read as JSON already.
+/// As [`to_single_line`], for what was read as JSON already.
 pub(crate) fn raw_to_single_line(raw: &RawValue) -> Bytes {
     replace_line_breaks(raw.get().as_bytes().to_vec())
 }

@@ -22,7 +22,7 @@ pub(crate) fn find_run_update<'a>(
 }
 
 /// Whether another feed for which `takes` is true says more of the run that a record updates, so that the record is not to
-/// be repeated beside it. [`said_of`] has the order; `now` is in Unix seconds.
+/// be repeated beside it. [`find_run_update`] has the order; `now` is in Unix seconds.
 pub(crate) fn is_superseded(
     state: &NetworkState,
     record: &Record,

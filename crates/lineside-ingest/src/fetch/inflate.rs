@@ -11,7 +11,7 @@ const RATIO_MAX: u64 = 200;
 /// Below this size no ratio is suspicious.
 const RATIO_FREE_BYTES: u64 = 4 << 20;
 
-/// Collects a body, inflating it on the way if it is compressed. What is collected may be [drained](Collector::drain) meanwhile.
+/// Collects a body, inflating it on the way if it is compressed. What is collected may be [drained](BodyCollector::drain_body) meanwhile.
 #[derive(Debug)]
 pub(super) enum BodyCollector {
     Plain { bytes: Vec<u8>, drained: u64, max: u64 },

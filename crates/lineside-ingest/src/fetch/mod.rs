@@ -78,7 +78,7 @@ impl fmt::Debug for PostRequest {
 /// What a fetch brought.
 #[derive(Debug)]
 pub(crate) enum FetchOutcome {
-    /// The source says that nothing changed since the last [`FetchOutcome::FetchedBody`].
+    /// The source says that nothing changed since the last [`FetchOutcome::Body`].
     NotModified,
     /// The source answered with this status, and with nothing in the body.
     Nothing(u16),

@@ -91,7 +91,7 @@ pub enum PollRefused {
 }
 
 impl Ingest {
-    /// What [`change`](Ingest::change) would come to.
+    /// What [`change`](Ingest::apply_change) would come to.
     pub fn preview_change(&self, feeds: Vec<FeedConfig>) -> ConfigChange {
         let configs = dedup_feeds(feeds);
         ConfigChange::compare_feeds(&self.catalog.load(), &configs, &group_feeds(&configs))

@@ -106,7 +106,7 @@ impl<'a> ScheduledRun<'a> {
         carried.map_or(CallForecast::Unknown, |delay| predicted(scheduled.saturating_add(delay)))
     }
 
-    /// What `update` says about each call in order, with the stop time update of the call itself: [`forecast`](Self::forecast)
+    /// What `update` says about each call in order, with the stop time update of the call itself: [`forecast`](Self::forecast_call)
     /// for all calls in one pass.
     pub(crate) fn forecast_calls<'u>(
         self,

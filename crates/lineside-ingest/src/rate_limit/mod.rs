@@ -223,7 +223,7 @@ impl WindowReservation {
         self.book.window.lock().check_start(now)
     }
 
-    /// Counts the request. Between [`may_start`](Ticket::may_start) and this nobody else has come through the door.
+    /// Counts the request. Between [`may_start`](WindowReservation::check_start) and this nobody else has come through the door.
     fn record_start(self, now: Duration) {
         self.book.window.lock().record_start(now);
     }

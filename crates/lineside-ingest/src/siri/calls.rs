@@ -50,7 +50,7 @@ pub(super) struct PlannedCall<'a> {
     is_aimed_as_expected: bool,
     pub(super) expected: StopCallTimes,
     /// Times of which nothing is predicted, so that the times of the journey do not run backwards.
-    /// See [`keep_order`].
+    /// See [`enforce_time_order`].
     carried: StopCallTimes,
     is_skipped: bool,
     /// Whether the plan of the journey does not have it, though it has the journey.

@@ -29,7 +29,7 @@ const NO_STOP: &str = "it names no stop, and no schedule is there to find it by"
 const NO_TIME: &str = "no schedule is there to count it from";
 const CLOSER: &str = "what else is named with it says it more closely";
 
-/// What of a message is lost when the records of its entities become [`SiriElements`](super::Elements). Without a schedule
+/// What of a message is lost when the records of its entities become [`SiriElements`](super::SiriElements). Without a schedule
 /// what points into one is lost too.
 pub fn conversion_report(message: &FeedMessage, has_schedule: bool) -> ConversionReport {
     let mut losses = ConversionReport::new();

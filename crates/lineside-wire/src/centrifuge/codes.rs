@@ -1,4 +1,4 @@
-//! Every code that the server itself gives, in one table: [`table`] prints it, docs/protocol/websocket.md shows it.
+//! Every code that the server itself gives, in one table: [`markdown_tables`] prints it, docs/protocol/websocket.md shows it.
 //!
 //! Never 3500 to 3999, nor a permanent error for what passes: on those a client stops for good, which is for the
 //! operator's own back end to decide.

@@ -76,7 +76,7 @@ impl CentrifugeConnection {
         flow
     }
 
-    /// Goes on where [`receive`](Self::receive) or this stopped short.
+    /// Goes on where [`receive`](Self::receive_bytes) or this stopped short.
     pub fn resume_receiving(
         &mut self,
         now: Duration,
@@ -92,7 +92,7 @@ impl CentrifugeConnection {
         }
     }
 
-    /// When something is due that [`look_in`](Self::look_in) sees to.
+    /// When something is due that [`look_in`](Self::handle_due) sees to.
     pub fn next_due(&self) -> Option<Duration> {
         let message = self.begun.map(|begun| begun + MESSAGE_WITHIN);
         self.client.next_due().into_iter().chain(message).min()

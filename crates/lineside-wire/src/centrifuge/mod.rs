@@ -5,7 +5,7 @@
 //! - [`Reply`]: what servers send
 //! - [`push`]: what a session delivers, as WebSocket frames that all receivers share
 //! - [`ClientHandler`]: one connection's side of it, between messages and a session
-//! - [`Connection`]: the same over WebSocket frames
+//! - [`CentrifugeConnection`]: the same over WebSocket frames
 //! - [`codes`]: every code that a client is told
 
 mod client_handler;

@@ -138,7 +138,7 @@ pub fn to_reply_publication(publication: &Publication) -> message::Publication {
     message::Publication { data, ..publication_metadata(publication.offset, publication.extras()) }
 }
 
-/// A publication as a frame, as [`encode`] makes it.
+/// A publication as a frame, as [`encode_delivery`] makes it.
 pub(super) fn encode_publication(
     channel: &Channel,
     publication: &Publication,

@@ -220,7 +220,7 @@ impl Connection {
         self.apply_step(next, now)
     }
 
-    /// Goes on where receiving stopped short; as [`receive`](Self::receive).
+    /// Goes on where receiving stopped short; as [`receive`](Self::receive_bytes).
     pub(super) fn resume_receiving(
         &mut self,
         now: Duration,

@@ -156,7 +156,7 @@ impl ConnectionTransport {
         }
     }
 
-    /// When something is due that [`look_in`](Self::look_in) sees to.
+    /// When something is due that [`look_in`](Self::handle_due) sees to.
     pub(super) fn next_due(&self) -> Option<Duration> {
         match self {
             Self::Sse(row) => row.expires_at(),

@@ -8,7 +8,7 @@
 //! id it saw and comes back with it, wherever the connection was cut; [`Session::held`] sees to it that
 //! this is a position from which nothing is missed on any of the sequence's channels.
 //!
-//! [`Session::held`]: lineside_hub::Session::held
+//! [`Session::held`]: lineside_hub::Session::held_positions
 
 mod event;
 mod last_event_id;

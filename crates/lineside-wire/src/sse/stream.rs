@@ -74,7 +74,7 @@ impl SseStream {
     }
 
     /// The next bytes to write, or `None` when there are none now, or no more
-    /// ([`ended`](Self::ended)). Events are never torn apart by another one.
+    /// ([`ended`](Self::close_reason)). Events are never torn apart by another one.
     pub fn next_bytes(&mut self) -> Option<Bytes> {
         if self.pieces.is_empty() && self.row.next_event(&mut self.made, &mut self.runs) {
             self.runs.clear();

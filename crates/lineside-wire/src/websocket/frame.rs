@@ -61,14 +61,14 @@ fn write_any_head(
 }
 
 /// A buffer for a server's frame that is one allocation: the payload is to be appended, and the head is put before it by
-/// [`finish`].
+/// [`finish_frame`].
 pub fn begin_payload(payload_bytes: usize) -> BytesMut {
     let mut frame = BytesMut::with_capacity(PLAIN_HEAD_BYTES_MAX + payload_bytes);
     frame.put_bytes(0, PLAIN_HEAD_BYTES_MAX);
     frame
 }
 
-/// The frame whose payload has been appended to what [`begin`] gave.
+/// The frame whose payload has been appended to what [`begin_payload`] gave.
 pub fn finish_frame(mut frame: BytesMut, opcode: Opcode, compressed: bool) -> Bytes {
     let length = frame.len().saturating_sub(PLAIN_HEAD_BYTES_MAX);
     frame.advance(PLAIN_HEAD_BYTES_MAX - head_bytes(length));

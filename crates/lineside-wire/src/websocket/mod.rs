@@ -1,7 +1,7 @@
 //! WebSocket (RFC 6455) with permessage-deflate (RFC 7692), without a socket: bytes in, events and bytes out.
 //!
 //! - [`handshake`]: from a request's headers to the reply, and the client's side of it
-//! - [`Reader`]: one connection's incoming frames; it holds nothing while no frame is begun
+//! - [`WebSocketReader`]: one connection's incoming frames; it holds nothing while no frame is begun
 //! - [`frame`]: outgoing frames
 //! - [`Deflater`], [`Inflater`]: one of each per thread, shared by all its connections, because no message is
 //!   compressed with what came before it

@@ -21,7 +21,7 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Most files.
 const FILES_MAX: usize = 200;
 
-/// The files of a system; of one that is [read] from its discovery file without that.
+/// The files of a system; of one that is [read_system] from its discovery file without that.
 #[derive(Debug)]
 pub(super) struct CollectedSystem {
     /// The first language, as the discovery file has it.

@@ -1,6 +1,6 @@
 //! "Is my train late?": answered once per state of a network, and then given out as it lies there.
 //!
-//! A question names a feed, and a line or a stop of it. Its [`ReportFingerprint`](question::Mark) says what the answer follows from: the
+//! A question names a feed, and a line or a stop of it. Its [`ReportFingerprint`](question::ReportFingerprint) says what the answer follows from: the
 //! network's state, how its sources are, the threshold. What was made for a mark is right as long as the mark is, so a
 //! request compares and copies nothing but a pointer; the first one after a change makes the answer for all. Nobody asks
 //! here how a feed came to be as it is.

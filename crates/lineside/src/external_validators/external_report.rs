@@ -32,7 +32,7 @@ pub(crate) struct ExternalReport {
     pub(crate) version: String,
     /// and the hash by which ingest tells it from others.
     pub(crate) tag: String,
-    /// Which command it was, as [`mark`] has it.
+    /// Which command it was, as [`program_fingerprint`] has it.
     #[serde(default)]
     pub(crate) mark: String,
     /// What it said last: of an earlier version where its newest run failed.

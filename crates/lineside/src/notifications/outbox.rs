@@ -102,7 +102,7 @@ struct OutboxState {
 /// What one target is to be told.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    /// As [`key_of`] has it.
+    /// As [`storage_key`] has it.
     key: String,
     way: ArcSwap<DeliveryMethod>,
     state: Mutex<OutboxState>,

@@ -55,7 +55,7 @@ impl SymbolizedProfile {
     /// The recording in this form.
     ///
     /// # Errors
-    /// Those of [`pprof`](Self::pprof).
+    /// Those of [`pprof`](Self::encode_pprof).
     pub(crate) fn encode_as(&self, form: ProfileFormat) -> io::Result<Vec<u8>> {
         Ok(match form {
             ProfileFormat::Html => flame::render_page(self).into_bytes(),

@@ -228,7 +228,7 @@ impl UploadService {
         self.temporary.as_ref().map_or(Ok(()), OwnedFolder::delete)
     }
 
-    /// Lets one more file of this address come. It is counted until [`Place`] is dropped or done.
+    /// Lets one more file of this address come. It is counted until [`UploadSlot`] is dropped or done.
     ///
     /// # Errors
     /// If too many are on their way, or the file would find no place now.
@@ -333,7 +333,7 @@ fn is_link_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
-/// A place that somebody has. Where it is dropped before it was [kept](Place::keep), nothing was brought.
+/// A place that somebody has. Where it is dropped before it was [kept](UploadSlot::submit_upload), nothing was brought.
 #[derive(Debug)]
 pub(crate) struct UploadSlot {
     desk: Arc<UploadService>,

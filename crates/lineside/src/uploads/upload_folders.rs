@@ -113,7 +113,7 @@ impl UploadFolders {
     /// Takes all of them away, and gives none from then on.
     ///
     /// # Errors
-    /// As [`OwnedFolder::clear`].
+    /// As [`OwnedFolder::delete`].
     pub(super) fn delete_and_close(&self) -> io::Result<()> {
         let mut state = self.0.lock();
         if let FolderState::In(own) = &*state {

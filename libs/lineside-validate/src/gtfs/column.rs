@@ -160,7 +160,7 @@ impl<'a> TextColumn<'a> {
 }
 
 /// A column of whole numbers: integers, enums (as their number), times (seconds of the service
-/// day), dates (see [`date_of`](super::date_of)) and colors (`0xRRGGBB`). Empty where the table
+/// day), dates (see [`date_of`](super::date_from_day)) and colors (`0xRRGGBB`). Empty where the table
 /// lacks the column.
 #[derive(Clone, Copy, Debug)]
 pub enum NumberColumn<'a> {

@@ -30,7 +30,7 @@ impl GtfsFeed {
         GtfsFeed { tables, zones, names, joins, services, brake: CancelCheck::default() }
     }
 
-    /// Has rules over it end when they are stopped, until it is [let go](Feed::let_go).
+    /// Has rules over it end when they are stopped, until it is [let go](GtfsFeed::detach_cancel).
     pub(crate) fn attach_cancel(&mut self, stop: &CancelToken) {
         self.brake = CancelCheck::new(stop);
         self.tables.iter_mut().for_each(|table| table.attach_cancel(&self.brake));

@@ -80,7 +80,7 @@ fn file_of_name(name: &str, names: &[(String, u64)]) -> Option<GtfsFile> {
     (!is_taken).then_some(file)
 }
 
-/// The same as [`load`] until it is stopped, which is an error.
+/// The same as [`load_feed`] until it is stopped, which is an error.
 pub(crate) fn load_feed_until(
     source: &dyn FileSource,
     context: &ValidationContext,

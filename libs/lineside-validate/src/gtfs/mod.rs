@@ -3,7 +3,7 @@
 //!
 //! Which rows count, and which rules are passed over because a file could not be read, is as the
 //! reference validator has it, so that both count the same. Real-time rules, which are about other
-//! people's work, see [more of it](load_for_messages).
+//! people's work, see [more of it](load_for_realtime).
 
 pub(crate) mod area;
 mod cells;

@@ -30,7 +30,7 @@ pub fn normalize_zone_id(text: &str) -> Option<String> {
     is_zone_name(text).then(|| text.to_owned())
 }
 
-/// Whether a text is a zone; see [`zone_id`].
+/// Whether a text is a zone; see [`normalize_zone_id`].
 pub(super) fn is_time_zone(text: &str) -> bool {
     is_zone_name(text) || normalize_zone_id(text).is_some()
 }

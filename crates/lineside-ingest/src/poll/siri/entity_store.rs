@@ -62,7 +62,7 @@ impl EntityStore {
         *self = EntityStore { answer: self.answer, since: self.since, ..EntityStore::default() };
     }
 
-    /// From the next answer on all that there is comes again, until the [sweep](Held::sweep).
+    /// From the next answer on all that there is comes again, until the [sweep](Held::remove_unseen).
     pub(super) fn begin_full_refresh(&mut self) {
         self.since = self.answer + 1;
     }

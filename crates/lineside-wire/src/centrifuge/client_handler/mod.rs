@@ -200,7 +200,7 @@ impl ClientHandler {
         self.run_commands(None, commands, now, deflater, out)
     }
 
-    /// Goes on where [`receive`](Self::receive) or this stopped short.
+    /// Goes on where [`receive`](Self::receive_message) or this stopped short.
     pub fn resume_commands(
         &mut self,
         now: Duration,
@@ -296,7 +296,7 @@ impl ClientHandler {
         }
     }
 
-    /// When something is due that [`look_in`](Self::look_in) sees to.
+    /// When something is due that [`look_in`](Self::handle_due) sees to.
     pub fn next_due(&self) -> Option<Duration> {
         let subscriptions = self.joined.iter().flat_map(|joined| &joined.marked);
         let expiry = self.joined.as_ref().and_then(|joined| joined.expires);

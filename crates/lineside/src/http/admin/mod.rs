@@ -2,7 +2,7 @@
 //!
 //! To add an address, merge its routes in [`routes`]: everything there is behind the guard, which refuses others with
 //! 401, 403 or 429 before a handler runs or a body is read. A handler that wants to know how the admin came takes a
-//! [`By`](crate::admin::By) as an argument. The same argument guards a handler elsewhere, and `Option<By>` tells a page
+//! [`By`](crate::check_admin::AdminCredential) as an argument. The same argument guards a handler elsewhere, and `Option<By>` tells a page
 //! whether an admin looks at it. What it answers is not kept by caches unless it says so.
 
 mod config;

@@ -1,6 +1,6 @@
 //! SIRI: what networks know, in the forms of the French profile (SIRI Lite, SOAP) and of the Nordic one.
 //!
-//! Every way of asking becomes one [`Asked`](asked::Asked), and every answer is one message of `lineside_formats::siri`, so
+//! Every way of asking becomes one [`Asked`](asked::SiriQuery), and every answer is one message of `lineside_formats::siri`, so
 //! that the forms differ in nothing but their envelopes.
 
 mod deliveries;

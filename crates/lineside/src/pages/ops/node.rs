@@ -23,13 +23,13 @@ const QUEUE_HIGH: f64 = 10.0;
 /// A threshold is drawn if it is at most so many times the greatest value.
 const THRESHOLD_DRAWN: f64 = 2.0;
 
-/// A gauge of the node, in the order of [`Sample::gauge_values`](crate::ops::Sample::values); `web/plain/ops.js` knows them by
+/// A gauge of the node, in the order of [`Sample::gauge_values`](crate::ops_dashboard::NodeSample::gauge_values); `web/plain/ops.js` knows them by
 /// the same names.
 struct NodeGauge {
     name: &'static str,
     title: &'static str,
     words: fn(f64) -> String,
-    /// What values from it on mean; the value itself is [`threshold`].
+    /// What values from it on mean; the value itself is [`gauge_threshold`].
     threshold_words: Option<&'static str>,
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn page_policy() -> String {
     format!("{}; frame-ancestors 'none'", embedded_policy())
 }
 
-/// The policy for [`section`] inside a page of the server, whose own style sheets it also needs.
+/// The policy for [`render_section`] inside a page of the server, whose own style sheets it also needs.
 pub(crate) fn section_policy() -> String {
     let (style, script) = (csp_source(STYLE), csp_source(SCRIPT));
     format!(

@@ -2,7 +2,7 @@
 //! other. Read in this order:
 //!
 //! - this file: corners, and boxes around runs of them;
-//! - [`walk`]: which edges may meet, by their boxes, within a bound of [steps](Steps);
+//! - [`walk`]: which edges may meet, by their boxes, within a bound of [steps](StepBudget);
 //! - [`relation`]: whether two areas overlap, or share a line;
 //! - [`faults`]: rings that cross themselves, holes outside of what they are in.
 //!

@@ -41,7 +41,7 @@ pub struct SystemFiles<'a> {
     pub files: Vec<(&'a str, &'a [u8])>,
     /// The names of those that could not be read, each with the reason.
     pub unread: Vec<(&'a str, &'a str)>,
-    /// Its files as they were some time before, of those that are [compared](is_compared); none if nobody knows.
+    /// Its files as they were some time before, of those that are [compared](is_compared_file); none if nobody knows.
     pub before: Vec<(&'a str, &'a [u8])>,
     /// Of the files in a further language: which one. It stands before their names then. Empty for the first.
     pub language: &'a str,

@@ -38,7 +38,7 @@ impl MessageHistory {
         self.messages.push_back(MessageTimes { header, received });
     }
 
-    /// Takes down that a message received at `at`, in seconds since 1970, has [named trips](super::Subject::names_trips).
+    /// Takes down that a message received at `at`, in seconds since 1970, has [named trips](super::MessageSubject::names_trips).
     pub fn note_trips(&mut self, at: i64) {
         // Not the later of the two: the clock may have been set back.
         self.trips_named_at = Some(at);

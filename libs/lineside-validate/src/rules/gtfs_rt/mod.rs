@@ -1,7 +1,7 @@
 //! The rules over GTFS-Realtime messages: those of the reference real-time validator, with its codes,
 //! and some that it has not, whose codes are words. One page for each code.
 //!
-//! A schedule is prepared once, as a [`Timetable`]; each message is then a [`MessageSubject`] of its own.
+//! A schedule is prepared once, as a [`ScheduleIndex`]; each message is then a [`MessageSubject`] of its own.
 //! What a poll costs depends on the message, not on the schedule: ids are looked up in
 //! dictionaries, and shapes through boxes.
 

@@ -180,7 +180,7 @@ impl ScheduleIndex {
         timetable
     }
 
-    /// One that has nothing: what a message without a schedule is held against, within a [`RuleScope`](super::Scope) that says so.
+    /// One that has nothing: what a message without a schedule is held against, within a [`RuleScope`](super::RuleScope) that says so.
     pub fn empty_schedule() -> ScheduleIndex {
         let dict = || TextDict::new(random_seed());
         ScheduleIndex {

@@ -1,6 +1,6 @@
 //! What of SIRI does not come into GTFS-Realtime: each element is told to be used here, or it is counted as lost, also one
 //! that is read from tomorrow on. What is used only where nothing else is in its place is counted
-//! [by what gives way](give_way).
+//! [by what gives way](precedence).
 
 mod precedence;
 
