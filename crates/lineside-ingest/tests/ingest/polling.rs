@@ -225,6 +225,25 @@ async fn a_failure_knows_its_phase_and_what_came() {
 }
 
 #[tokio::test]
+async fn a_body_that_drips_is_a_timeout_although_bytes_keep_coming() {
+    let good = http("200 OK", &[], &body(48.87));
+    let upstream = Upstream::start(Answer::Bytes(good.clone())).await;
+    let ingest = start(vec![impatient("f", &upstream.url("/"))]);
+    let feed = ingest.find_feed("f").unwrap();
+    until("it is known", || feed.status().entities == 1).await;
+    let hour = vec![b'x'; 180_000];
+    let reply = http("200 OK", &[], &hour);
+    let (head, rest) = reply.split_at(reply.len() - hour.len());
+    upstream.set(Answer::Drip(head.into(), rest.into()));
+    until_failed(&feed, FailureCode::Timeout).await;
+    let failure = feed.status().last_error.clone().unwrap();
+    assert_eq!((failure.phase, failure.status), (Some(FetchPhase::Body), Some(200)));
+    assert!((1..1_024).contains(&failure.bytes), "{}", failure.bytes);
+    assert_eq!(feed.snapshot().unwrap().bytes, body(48.87));
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
 async fn compressed_bodies_are_taken() {
     let first = body(48.87);
     let answer = http("200 OK", &["content-encoding: gzip"], &gzip(&first));

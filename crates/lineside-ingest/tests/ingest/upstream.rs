@@ -3,12 +3,15 @@
 use std::{
     net::SocketAddr,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
+
+const DRIP_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What the producer does with a request.
 #[derive(Clone, Debug)]
@@ -17,6 +20,8 @@ pub(crate) enum Answer {
     Bytes(Vec<u8>),
     /// These bytes, then silence.
     ThenHang(Vec<u8>),
+    /// The first bytes at once, then one byte of the rest each 20 ms.
+    Drip(Vec<u8>, Vec<u8>),
     /// The end of the connection at once.
     HangUp,
     /// One of these after the other, heads and all; the last one again and again.
@@ -99,6 +104,15 @@ impl Upstream {
             Answer::ThenHang(bytes) => {
                 let _ = socket.write_all(&bytes).await;
                 let _ = socket.read_u8().await;
+            }
+            Answer::Drip(head, rest) => {
+                let _ = socket.write_all(&head).await;
+                for byte in rest {
+                    tokio::time::sleep(DRIP_INTERVAL).await;
+                    if socket.write_u8(byte).await.is_err() {
+                        break;
+                    }
+                }
             }
             Answer::HangUp => {}
             Answer::Conditional(etag, bytes) => {

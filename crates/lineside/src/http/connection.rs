@@ -25,7 +25,7 @@ use tower::ServiceExt as _;
 
 use super::admission::{AdmissionControl, ConnectionPermit};
 use super::frame_limit::FrameLimitedSocket;
-use super::layers::{AmbiguousHost, keep_common_headers};
+use super::layers::{AmbiguousHost, RequestCount, keep_common_headers};
 use super::limits;
 use super::pace::{PacedSocket, SocketActivity};
 use super::proxies::{PeerAddress, TrustedProxies};
@@ -88,18 +88,18 @@ impl Http1Connection {
                 if !names_one_host(&request) {
                     request.extensions_mut().insert(AmbiguousHost);
                 }
-                let Ok(response) = router.oneshot(request.map(Body::new)).await;
+                let Ok(mut response) = router.oneshot(request.map(Body::new)).await;
+                let count = RequestCount::take(&mut response);
                 // A session counts for who is at its other end, not for the proxy between.
                 if takeover::is_takeover(&response)
                     && let Some((address, behind, place)) = client
                     && !behind.admission.assign_client(&mut place.lock(), address)
                 {
-                    let refusal = keep_common_headers(response, takeover::overloaded_reply());
-                    return Ok(bounds.outgoing_reply(&owner, refusal));
+                    response = keep_common_headers(response, takeover::overloaded_reply());
+                } else {
+                    response = door.pass_response(response).await;
                 }
-                Ok::<_, Infallible>(
-                    bounds.outgoing_reply(&owner, door.pass_response(response).await),
-                )
+                Ok::<_, Infallible>(bounds.outgoing_reply(&owner, response, count))
             })
         });
         let socket = PacedSocket::new(socket, timeout, unsent);
@@ -159,8 +159,9 @@ impl Http2Connection {
             let (owner, replies) = (replies.find_owner(client), replies.clone());
             let router = router.clone();
             Box::pin(async move {
-                let Ok(response) = router.oneshot(request.map(Body::new)).await;
-                Ok::<_, Infallible>(replies.outgoing_reply(&owner, response))
+                let Ok(mut response) = router.oneshot(request.map(Body::new)).await;
+                let count = RequestCount::take(&mut response);
+                Ok::<_, Infallible>(replies.outgoing_reply(&owner, response, count))
             })
         });
         let io = TokioIo::new(FrameLimitedSocket::new(socket));

@@ -1,6 +1,7 @@
 //! What every reply has in common: CORS, security headers, bounds, and a net for panics.
 
 use std::any::Any;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
@@ -77,15 +78,37 @@ fn reply_to_panic(panic: Box<dyn Any + Send>) -> Response {
 async fn count_requests(State(app): State<App>, request: Request, next: Next) -> Response {
     let stopwatch = Stopwatch::start();
     let template = request.extensions().get::<MatchedPath>();
-    let asked = EndpointFamily::for_template(template.map(MatchedPath::as_str));
+    let family = EndpointFamily::for_template(template.map(MatchedPath::as_str));
     let path = template.map(|path| path.as_str().to_owned());
     let response = next.run(request).await;
     if response.extensions().get::<ServerFault>().is_some() {
         let address = path.as_deref().unwrap_or_default();
         tracing::error!(address, "a request was answered 500: the reply could not be made");
     }
-    app.metrics().count_request(asked, response.status(), stopwatch.elapsed());
+    let mut response = response;
+    let count = RequestCount { family, duration: stopwatch.elapsed(), app };
+    response.extensions_mut().insert(count);
     response
+}
+
+/// A request that is answered and not yet counted: until the reply goes out, a refusal can still replace it.
+#[derive(Debug, Clone)]
+pub(super) struct RequestCount {
+    family: EndpointFamily,
+    duration: Duration,
+    app: App,
+}
+
+impl RequestCount {
+    /// Removes the count from a reply.
+    pub(super) fn take(response: &mut Response) -> Option<Self> {
+        response.extensions_mut().remove()
+    }
+
+    /// Counts the request by the status that its client receives.
+    pub(super) fn record(self, status: StatusCode) {
+        self.app.metrics().count_request(self.family, status, self.duration);
+    }
 }
 
 fn check_request(request: &Request) -> Result<(), Refusal> {

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 
 use super::admission::AdmissionControl;
 use super::errors::Refusal;
-use super::layers::keep_common_headers;
+use super::layers::{RequestCount, keep_common_headers};
 use super::limits;
 use super::shared_bytes::{SharedBody, SharedBytes};
 use super::streams::StreamProgress;
@@ -383,13 +383,19 @@ impl SendBounds {
         }
     }
 
-    /// The reply to a request as it goes out.
+    /// Returns the reply to a request as it goes out, and counts the request by its status.
     pub(super) fn outgoing_reply(
         &self,
         owner: &Arc<AddressUnsent>,
         response: Response,
+        count: Option<RequestCount>,
     ) -> Response<OutgoingBody> {
-        self.connection.outgoing_reply(owner, response, StreamProgress::for_current_task())
+        let progress = StreamProgress::for_current_task();
+        let reply = self.connection.outgoing_reply(owner, response, progress);
+        if let Some(count) = count {
+            count.record(reply.status());
+        }
+        reply
     }
 }
 

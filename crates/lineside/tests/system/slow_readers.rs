@@ -188,12 +188,15 @@ async fn what_waits_to_be_sent_on_a_connection_is_bounded() {
     let ask = async || client.get(&url).send().await.unwrap();
     let unread = ask().await;
     assert_eq!(unread.status(), 200);
+    let failed = async || server.metric("lineside_http_requests_total{status=\"5xx\"}").await;
+    let failed_before = failed().await;
     let refused = ask().await;
     assert_eq!(refused.status(), 503);
     for name in ["retry-after", "access-control-allow-origin", "x-content-type-options", "date"] {
         assert!(refused.headers().contains_key(name), "{name}");
     }
     assert_eq!(json(refused).await["code"], "busy");
+    assert_eq!(failed().await, failed_before + 1, "counted by the status that the client receives");
     assert_eq!(get(&url).await.status(), 200, "another connection has room of its own");
     drop(unread);
     until(async || ask().await.status() == 200).await;

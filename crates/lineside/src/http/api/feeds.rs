@@ -17,6 +17,7 @@ use super::conversion_report::ConversionReportItem;
 use super::files::{self, FileItem};
 use super::list::{ListPage, ListRequest, PageRange};
 use crate::app::App;
+use crate::http::blocking::run_blocking;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::lookup;
 use crate::http::parameters::QueryParameters;
@@ -198,7 +199,8 @@ struct ProblemSample {
     ),
     responses(
         (status = 200, description = "A page of feeds", body = ListPage<FeedItem>),
-        (status = 400, description = "`bad_parameter`", body = Problem)
+        (status = 400, description = "`bad_parameter`", body = Problem),
+        (status = 503, description = "`busy`", body = Problem)
     )
 )]
 async fn list_feeds(
@@ -207,7 +209,11 @@ async fn list_feeds(
     wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let page = PageRange::from_parameters(&parameters)?;
-    let filter = FeedFilter::from_parameters(&app, &parameters)?;
+    let found = match parameters.search_text("q")? {
+        Some(words) => Some(find_matching_feeds(&app, words).await?),
+        None => None,
+    };
+    let filter = FeedFilter::from_parameters(found, &parameters)?;
     let feeds = app.ingest().feeds().into_iter().filter(|feed| filter.matches_feed(&app, feed));
     let items = feeds.map(|feed| feed_item(&app, &feed, &base));
     let list = page.cut_items(items, &link);
@@ -241,6 +247,7 @@ fn mark_volatile(reply: Representation, app: &App) -> Representation {
 
 /// What a list's request narrows it down to.
 struct FeedFilter<'a> {
+    /// Ids of the feeds that match the words of `q`; `None` without `q`.
     found: Option<HashSet<String>>,
     format: Option<Format>,
     state: Option<FeedState>,
@@ -250,11 +257,10 @@ struct FeedFilter<'a> {
 }
 
 impl<'a> FeedFilter<'a> {
-    fn from_parameters(app: &App, parameters: &'a QueryParameters) -> Result<Self, Refusal> {
-        let found = parameters.search_text("q")?.map(|words| {
-            let hits = app.ingest().search_catalog(words);
-            hits.hits.into_iter().map(|hit| hit.feed.config().id.to_string()).collect()
-        });
+    fn from_parameters(
+        found: Option<HashSet<String>>,
+        parameters: &'a QueryParameters,
+    ) -> Result<Self, Refusal> {
         let formats = Format::ALL.map(|format| (format.as_str(), format));
         let states = FeedState::ALL.map(|state| (state.as_str(), state));
         let verdicts = ReportVerdict::ALL.map(|verdict| (verdict.as_str(), verdict));
@@ -279,6 +285,18 @@ impl<'a> FeedFilter<'a> {
             && (self.theme.is_none() || self.theme == config.theme.as_deref())
             && (self.publisher.is_none() || self.publisher == config.publisher.as_deref())
     }
+}
+
+/// Returns the ids of the feeds that match, searched off the runtime's threads within the bound of searches.
+async fn find_matching_feeds(app: &App, words: &str) -> Result<HashSet<String>, Refusal> {
+    let permit = app.admission().line_render_slots().acquire_permit().await?;
+    let (app, words) = (app.clone(), words.to_owned());
+    let search = run_blocking(move || {
+        let _permit = permit;
+        let hits = app.ingest().search_catalog(&words).hits;
+        hits.into_iter().map(|hit| hit.feed.config().id.to_string()).collect()
+    });
+    search.await
 }
 
 fn feed_verdict(app: &App, feed: &Feed) -> ReportVerdict {

@@ -1,6 +1,7 @@
 //! Answers in parts that come to an end, and what clients in use read in them.
 
 use std::collections::BTreeSet;
+use std::io::Read as _;
 
 use super::*;
 
@@ -154,4 +155,28 @@ async fn many_questions_in_one_request_are_answered_within_one_answers_bounds() 
     let kinds: Vec<_> = refused.filter_map(|it| it.kind.as_deref()).collect();
     assert!(!kinds.is_empty());
     assert!(kinds.iter().all(|kind| *kind == "AllowedResourceUsageExceededError"), "{kinds:?}");
+}
+
+#[tokio::test]
+async fn compressed_answers_name_the_request_that_each_is_for() {
+    // A requestor that comes back is sent the changes only, which may be too few bytes to compress.
+    for (requestor, identifier) in [("a", "first"), ("b", "second"), ("c", "first")] {
+        let body = plain(&format!(
+            "<ServiceRequest><RequestorRef>compressed {requestor}</RequestorRef>\
+             <MessageIdentifier>{identifier}</MessageIdentifier><EstimatedTimetableRequest/>\
+             </ServiceRequest>"
+        ));
+        let url = format!("{}/siri/services", shared_demo());
+        let request = client().post(&url).header("content-type", "text/xml").body(body);
+        let response = request.header("accept-encoding", "gzip").send().await.unwrap();
+        assert_eq!(
+            (response.status().as_u16(), header(&response, "content-encoding")),
+            (200, "gzip")
+        );
+        let mut plain = Vec::new();
+        let bytes = response.bytes().await.unwrap();
+        flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut plain).unwrap();
+        let delivery = delivery(message(&plain));
+        assert_eq!(delivery.request_message_ref.as_deref(), Some(identifier));
+    }
 }
