@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod body_prefix;
 mod error;
 #[cfg(feature = "loss")]
 mod conversion_report;
@@ -26,10 +27,9 @@ mod xsd_duration;
 #[cfg(any(feature = "netex", feature = "siri"))]
 mod xml;
 
+pub use body_prefix::looks_like_html;
 #[cfg(feature = "loss")]
 pub use conversion_report::{ConversionReport, DroppedField};
 pub use error::{Error, ErrorKind};
 pub use problem::{Problem, Problems};
-pub use sniff::{
-    Format, is_gtfs_rt_json, looks_like_html, may_be_schedule, sniff_format, sniff_schedule,
-};
+pub use sniff::{Format, is_gtfs_rt_json, may_be_schedule, sniff_format, sniff_schedule};

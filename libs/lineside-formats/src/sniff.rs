@@ -120,9 +120,9 @@ fn is_netex_schedule(reader: impl Read + Seek) -> io::Result<bool> {
     crate::netex::looks_like_netex(reader)
 }
 
-/// Without its decoder nobody could do anything with it.
+/// A build without the decoder serves NeTEx as raw bytes.
 #[cfg(not(feature = "netex"))]
-fn is_netex(_: impl Read + Seek) -> io::Result<bool> {
+fn is_netex_schedule(_: impl Read + Seek) -> io::Result<bool> {
     Ok(false)
 }
 
@@ -131,9 +131,8 @@ fn is_netex_publication(start: &[u8]) -> bool {
     crate::netex::is_publication_delivery(start)
 }
 
-/// Likewise.
 #[cfg(not(feature = "netex"))]
-fn is_publication(_: &[u8]) -> bool {
+fn is_netex_publication(_: &[u8]) -> bool {
     false
 }
 
@@ -142,32 +141,10 @@ fn is_siri_message(body: &[u8]) -> bool {
     crate::siri::looks_like_siri(body)
 }
 
-/// Without its decoder nobody could do anything with it.
+/// A build without the decoder serves SIRI as raw bytes.
 #[cfg(not(feature = "siri"))]
-fn is_siri(_: &[u8]) -> bool {
+fn is_siri_message(_: &[u8]) -> bool {
     false
-}
-
-/// Whether `body` begins like a web page: what a portal sends when it has an error to say.
-pub fn looks_like_html(body: &[u8]) -> bool {
-    let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body).trim_ascii_start();
-    let mut start = start.get(..TEXT_LOOK_BYTES).unwrap_or(start);
-    while let Some(after) = start.strip_prefix(b"<!--") {
-        let end = after.windows(3).position(|mark| mark == b"-->").map_or(after.len(), |at| at + 3);
-        start = after[end..].trim_ascii_start();
-    }
-    let begins =
-        |mark: &[u8]| start.len() >= mark.len() && start[..mark.len()].eq_ignore_ascii_case(mark);
-    begins(b"<!doctype html")
-        || begins(b"<html")
-        || begins(b"<head")
-        || begins(b"<body")
-        || begins(b"<title")
-}
-
-/// Whether `body` begins like a gzip stream.
-pub(crate) fn looks_like_gzip(body: &[u8]) -> bool {
-    body.starts_with(b"\x1F\x8B")
 }
 
 /// The tables whose names mark a zip as GTFS.
@@ -324,16 +301,6 @@ mod tests {
     }
 
     #[test]
-    fn web_pages_are_known() {
-        assert!(looks_like_html(b"<!DOCTYPE html><html></html>"));
-        assert!(looks_like_html(b"\xEF\xBB\xBF\n  <HTML lang=en>"));
-        assert!(looks_like_html(b"<!-- portal -->\n<html>"));
-        assert!(!looks_like_html(b"<?xml version=\"1.0\"?><Siri/>"));
-        assert!(!looks_like_html(b"<!-- never closed"));
-        assert!(!looks_like_html(b"\x0A\x05\x0A\x032.0"));
-    }
-
-    #[test]
     fn names_and_formats_match() {
         for format in Format::ALL {
             assert_eq!(Format::from_name(format.as_str()), Some(format));
@@ -345,7 +312,7 @@ mod tests {
         #[test]
         fn any_bytes_are_sniffed(body: Vec<u8>) {
             sniff_format(&body);
-            looks_like_html(&body);
+            crate::looks_like_html(&body);
         }
     }
 }

@@ -15,7 +15,10 @@ use super::{
     required_fields,
     wire::{WireFault, WireField, WireFields, WireValue},
 };
-use crate::{Error, ErrorKind, Problem, Problems, looks_like_html, sniff::looks_like_gzip};
+use crate::{
+    Error, ErrorKind, Problem, Problems,
+    body_prefix::{looks_like_gzip, looks_like_html},
+};
 
 /// A message whose entities are found but not decoded.
 #[derive(Clone, Debug)]

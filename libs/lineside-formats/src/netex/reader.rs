@@ -10,8 +10,8 @@ use std::{
 use super::{PublicationLimits, record::Publication};
 use crate::{
     Error, ErrorKind, Problem, Problems,
+    body_prefix::looks_like_html,
     gtfs::{FileSet, TextId},
-    looks_like_html,
     xml::{self, StartTag, XmlReader},
 };
 

@@ -16,8 +16,8 @@ use super::{
     source::MessageSource,
 };
 use crate::{
-    ConversionReport, Error, ErrorKind, Problems, looks_like_html,
-    sniff::looks_like_gzip,
+    ConversionReport, Error, ErrorKind, Problems,
+    body_prefix::{looks_like_gzip, looks_like_html},
     xml::{self, XmlReader},
 };
 

@@ -130,6 +130,7 @@ impl<'a> XmlReader<'a> {
 
     /// The same, to be read as long as this says so: it is asked at every so many elements, passed over or not, and
     /// once it says no, reading is refused.
+    #[cfg(feature = "netex")]
     pub(crate) fn with_cancel_check(mut self, goes_on: &'a dyn Fn() -> bool) -> XmlReader<'a> {
         self.goes_on = Some(goes_on);
         self
@@ -166,6 +167,7 @@ impl<'a> XmlReader<'a> {
 
     /// The text of the open element, which it closes; where it has none of its own, that of the first element inside it
     /// that has one: `<Name><Text lang="de">Bern</Text></Name>`.
+    #[cfg(feature = "netex")]
     pub(crate) fn element_or_inner_text(&mut self) -> Result<Cow<'a, str>, Error> {
         self.collect_element_text(true)
     }

@@ -12,9 +12,8 @@ use zip::{ZipArchive, result::ZipError};
 use super::{FileSet, LimitedReader, too_large_error};
 use crate::{
     Error, ErrorKind, Problem, Problems,
+    body_prefix::{looks_like_gzip, looks_like_html},
     gtfs::{DatasetLimits, fields},
-    looks_like_html,
-    sniff::looks_like_gzip,
 };
 
 /// How many bytes are looked at to say what a body is if it is no zip.

@@ -12,7 +12,7 @@ use super::{
     fields::{FieldKind, FieldPresence, FieldSpec, FileSpec},
     values::{self, CellFault},
 };
-use crate::{Error, ErrorKind, Problem, Problems, looks_like_html};
+use crate::{Error, ErrorKind, Problem, Problems, body_prefix::looks_like_html};
 
 /// How many bytes of a file are looked at to tell text from something else.
 const LOOK_BYTES: usize = 1_024;
