@@ -2,29 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::record::Record;
-
-/// Why a record is removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RemovalReason {
-    /// The feed no longer has it.
-    Gone,
-    /// It is now elsewhere, in another route or cell.
-    Moved,
-    /// It is too old to be served.
-    Expired,
-}
-
-impl RemovalReason {
-    /// The word for it in messages.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            RemovalReason::Gone => "gone",
-            RemovalReason::Moved => "moved",
-            RemovalReason::Expired => "expired",
-        }
-    }
-}
+use crate::record::{Record, RemovalReason};
 
 /// A record that is new, different or gone.
 #[derive(Clone, Debug)]

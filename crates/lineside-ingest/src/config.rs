@@ -1,5 +1,8 @@
 //! What one feed is configured to be.
 
+mod external_program;
+mod request_rate;
+
 use std::{fmt, sync::Arc, time::Duration};
 
 use lineside_formats::{Format, gtfs_rt, may_be_schedule, siri, sniff_format};
@@ -7,10 +10,11 @@ use smol_str::SmolStr;
 
 use crate::{
     limits::{BODY_BYTES_MAX_DEFAULT, FEED_ID_CHARS_MAX, GBFS_TTL_USUAL},
-    rate_limit::RequestRate,
     source::{BasicAuth, OAuth2Client, Secret, SiriSource, SourceLocation},
-    subprocess::ExternalProgram,
 };
+
+pub use external_program::ExternalProgram;
+pub use request_rate::{InvalidRate, RequestRate};
 
 /// The name of a feed in URLs, channels and metrics: 1 to 64 of `A-Z a-z 0-9 . _ -`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -27,6 +27,7 @@ mod config;
 mod dataset;
 mod delays;
 mod departures;
+mod dns_lookup;
 pub mod exports;
 mod subprocess;
 mod feed;
@@ -77,9 +78,11 @@ pub use archive::{
     ServingState, SourceState, StateStretch,
 };
 pub use bounds::{Bounds, Extent};
-pub use change::{RecordChange, RemovalReason};
+pub use change::RecordChange;
 pub use channels::{ChannelStates, ExtraChannels, kinds::KIND_BESIDE};
-pub use config::{BadFeedId, FeedConfig, FeedId, FormatConverter};
+pub use config::{
+    BadFeedId, ExternalProgram, FeedConfig, FeedId, FormatConverter, InvalidRate, RequestRate,
+};
 pub use dataset::{Dataset, LoadLimits};
 pub use delays::{
     DelayClass, DelayCounts, DelayQuery, TripDelay, TripDelayStatus, classify_delays,
@@ -103,14 +106,13 @@ pub use message_observer::{MessageObserver, ObservedMessage, SiriPart};
 pub use network::{
     ApplyOutcome, BoundingBox, Network, NetworkState, NetworkWriter, ResumedNetwork,
 };
-pub use normalize::{IdKind, IdTable, IdTableError, SiriIds, siri_to_gtfs_rt};
+pub use normalize::siri_to_gtfs_rt;
 pub use poll_stages::PollStage;
 pub use public_only::{NotPublic, PublicOnly, is_public};
 pub use publish::messages;
-pub use rate_limit::{InvalidRate, RequestRate};
 pub use record::{
     DatasetRecord, Departure, DepartureStatus, FeedRecord, Record, RecordBody, RecordKind,
-    RentalVehicle, Station, TimetableJoin,
+    RemovalReason, RentalVehicle, Station, TimetableJoin,
 };
 pub use route_mode::RouteMode;
 pub use route_variants::{RouteVariant, RouteVariants};
@@ -123,13 +125,11 @@ pub use snapshot_store::{
     SnapshotKey, SnapshotStore,
 };
 pub use source::{
-    BadLocation, BasicAuth, OAuth2Client, Secret, SiriAnswers, SiriEnvelope, SiriMode, SiriService,
-    SiriSource, SourceLocation,
+    BadLocation, BasicAuth, IdKind, IdTable, IdTableError, OAuth2Client, Secret, SiriAnswers,
+    SiriEnvelope, SiriIds, SiriMode, SiriService, SiriSource, SourceLocation,
 };
 pub use status::{FeedState, FeedStatus};
-pub use subprocess::{
-    ExternalProgram, OutputRedactor, ProgramError, ValidatorOutput, run_program, run_validator,
-};
+pub use subprocess::{OutputRedactor, ProgramError, ValidatorOutput, run_program, run_validator};
 pub use trip_matching::{
     FeedMatches, MatchCount, MatchReason, ReasonCount, match_rate, match_trips,
 };

@@ -23,13 +23,13 @@ use self::{
     conversion::ConversionState,
     gbfs_file::NetworkLink,
     reconfigure::answer_poll_request,
-    siri::{PendingTermination, SiriState},
+    siri::{PendingTermination, SiriState, error_body_reader},
     system::SystemPollers,
 };
 pub(crate) use self::{conversion::ConverterSlots, decoding::decode_message};
 use crate::{
     archive::{PollArchive, PollLog},
-    config::FeedConfig,
+    config::{FeedConfig, SharedConfig},
     dataset::LoadLimits,
     feed::Feed,
     fetch::{FailureCode, FetchContext, FetchError, FetchOutcome, SourceFetcher, SourceRequest},
@@ -160,7 +160,7 @@ impl FeedPoller {
         let (inbox, deliveries) = FeedInbox::new((shared.inboxes.keys)());
         feed.set_inbox(inbox);
         FeedPoller {
-            fetcher: SourceFetcher::new(config, &shared.sources),
+            fetcher: new_fetcher(config, &shared.sources),
             rules: HealthRules::from_config(config),
             health: ContentHistory::default(),
             status: FeedStatus::clone(&feed.status()),
@@ -226,7 +226,7 @@ impl FeedPoller {
 
     /// The same, for a poller that starts others.
     fn run_boxed(self, stop: CancellationToken) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        let run = self.run_until_retired(stop, CancellationToken::new());
+        let run = Box::pin(self.run_until_retired(stop, CancellationToken::new()));
         Box::pin(async move { drop(run.await) })
     }
 
@@ -432,6 +432,13 @@ impl FeedPoller {
         };
         asked.next_wait(&mut self.rng)
     }
+}
+
+/// Returns the fetcher of a feed's source, with the error replies of the feed's protocol.
+pub(crate) fn new_fetcher(config: &SharedConfig, shared: &FetchContext) -> SourceFetcher {
+    let mut fetcher = SourceFetcher::new(config, shared);
+    fetcher.set_error_bodies(error_body_reader(config));
+    fetcher
 }
 
 /// The first request to a source, which for SIRI may be a POST.

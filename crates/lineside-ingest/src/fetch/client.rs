@@ -25,6 +25,7 @@ use url::Url;
 use super::{FailureCode, FetchError, FetchPhase, PostRequest, failure::root_cause};
 use crate::{
     config::FeedConfig,
+    dns_lookup::{lookup_marker, with_lookup_marker},
     limits::{CONNECT_SHARE, CONNECT_TIME_MAX},
     public_only::{AddressPolicy, NotPublic, PublicOnly, UnknownHost},
 };
@@ -239,23 +240,13 @@ fn not_public_failure(why: NotPublic) -> FetchError {
     FetchError::new(FailureCode::Connect, format!("not asked: {why}"))
 }
 
-tokio::task_local! {
-    /// Whether the request that is being sent waits for its host's address.
-    static LOOKS_UP: Arc<AtomicBool>;
-}
-
-/// What says that the request of this task waits for its host's address.
-pub(crate) fn lookup_marker() -> Arc<AtomicBool> {
-    LOOKS_UP.try_with(Arc::clone).unwrap_or_default()
-}
-
 /// Sends a request until an answer begins.
 ///
 /// # Errors
 /// Which step of connecting failed, or that no answer came.
 pub(super) async fn send_request(request: RequestBuilder) -> Result<Response, FetchError> {
     let looks_up = Arc::new(AtomicBool::new(false));
-    let answer = LOOKS_UP.scope(Arc::clone(&looks_up), request.send()).await;
+    let answer = with_lookup_marker(Arc::clone(&looks_up), request.send()).await;
     answer.map_err(|error| classify_error(error.without_url(), looks_up.load(Ordering::Relaxed)))
 }
 

@@ -4,12 +4,11 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use jiff::tz::TimeZone;
-use lineside_formats::{Format, siri};
 use lineside_sync::{Clock, UnixMillis};
 use reqwest::{RequestBuilder, Response};
 use url::Url;
 
+use super::ErrorBodyReader;
 use super::{
     FailureCode, FetchContext, FetchError, FetchOutcome, FetchPhase, FetchedBody, SourceRequest,
     advice::parse_advice,
@@ -24,7 +23,6 @@ use super::{
 use crate::{
     config::SharedConfig,
     limits::{BODY_RATE_MIN, FETCH_TIME_MAX, PROBE_BYTES, REPLY_HEAD_TIME_MAX},
-    normalize::siri_refusal,
     poll_schedule::PollAdvice,
     rate_limit::RateLimitPermit,
     snapshot_store::CacheValidators,
@@ -54,6 +52,8 @@ pub(crate) struct HttpFetcher {
     pub(super) other_host: Option<String>,
     /// How far requests to the feed's own origin may reach since a public host answered there.
     pub(super) public_reach: Option<HostReach>,
+    /// Reads the bodies of error replies, if the feed's protocol defines them.
+    pub(super) error_bodies: Option<ErrorBodyReader>,
 }
 
 impl HttpFetcher {
@@ -81,6 +81,7 @@ impl HttpFetcher {
             spool: None,
             other_host: None,
             public_reach: None,
+            error_bodies: None,
         }
     }
 
@@ -325,19 +326,20 @@ impl HttpFetcher {
         Ok(headers)
     }
 
-    /// A reply whose status says that it is no data: why that is, with the little of it that says so. One exception is an
-    /// answer in SIRI, which SOAP has its producers send with status 500 when they refuse.
+    /// Reads the body of a reply whose status is an error, and returns its reason. A protocol may send answers with
+    /// status 500, as SOAP does.
     async fn explain_refusal(&self, response: Response) -> Result<FetchOutcome, FetchError> {
         let (status, headers) = (response.status(), response.headers().clone());
         let code = FailureCode::Http(status.as_u16());
         let hidden = self.reply_redactor(None);
-        let is_siri = self.config.configured_format() == Some(Format::Siri);
-        let may_answer = is_siri && status == StatusCode::INTERNAL_SERVER_ERROR;
+        let may_answer = self.error_bodies.is_some() && status == StatusCode::INTERNAL_SERVER_ERROR;
         let short = REPLY_HEAD_TIME_MAX.min(self.config.timeout);
         let (enough, limit) = match may_answer {
             true => (usize::MAX, self.config.timeout),
-            false if is_siri => (FAULT_BYTES_MAX, short),
-            false => (hidden.lookahead_bytes(), short),
+            false => {
+                let max = self.error_bodies.map(|it| it.reason_bytes_max);
+                (max.unwrap_or_else(|| hidden.lookahead_bytes()), short)
+            }
         };
         let mut response = response;
         let mut collector = BodyCollector::new(
@@ -361,10 +363,13 @@ impl HttpFetcher {
             Ok(body) => (body, matches!(read, Ok(true))),
             Err(_) => (collector.body_head().to_vec(), false),
         };
-        if may_answer && is_whole && is_siri_answer(&body) {
+        let is_answer =
+            |reader: ErrorBodyReader| may_answer && is_whole && (reader.is_answer)(&body);
+        if self.error_bodies.is_some_and(is_answer) {
             return Ok(FetchOutcome::Body(self.build_body(&headers, status, body.into())));
         }
-        let why = siri_refusal_reason(&body).filter(|_| is_siri && self.other_host.is_none());
+        let reader = self.error_bodies.filter(|_| self.other_host.is_none());
+        let why = reader.and_then(|reader| (reader.find_reason)(&body));
         let why =
             why.map(|why| format!(": {}", hidden.redact_bytes(why.as_bytes()))).unwrap_or_default();
         let detail = format!("the answer was {status}{why}");
@@ -452,25 +457,6 @@ impl HttpFetcher {
     ) -> Result<T, FetchError> {
         within_limit(&self.shared.clock, self.config.timeout, what, future).await
     }
-}
-
-/// Most bytes of an answer in which a producer of SIRI says why it gives nothing.
-const FAULT_BYTES_MAX: usize = 64 << 10;
-
-/// Whether a body says in SIRI, or in the words of SOAP, what the producer has to say. Of a long one how it begins counts.
-fn is_siri_answer(body: &[u8]) -> bool {
-    if body.len() > FAULT_BYTES_MAX {
-        return siri::looks_like_siri(body);
-    }
-    let decoded = siri::decode_message(body, &TimeZone::UTC, &siri::MessageLimits::default());
-    decoded.is_ok_and(|(message, _)| !message.payloads.is_empty())
-}
-
-/// What a producer of SIRI says of why it gives nothing.
-fn siri_refusal_reason(body: &[u8]) -> Option<String> {
-    let (message, _) =
-        siri::decode_message(body, &TimeZone::UTC, &siri::MessageLimits::default()).ok()?;
-    siri_refusal(&message)
 }
 
 /// Waits for `future` no longer than `limit`.

@@ -28,7 +28,6 @@ use lineside_sync::{Clock, UnixMillis};
 use tokio::sync::Semaphore;
 use url::Url;
 
-pub(crate) use client::lookup_marker;
 pub(crate) use failure::FetchError;
 pub use failure::{FailureCode, FetchFailure, FetchPhase};
 pub use folder::pack_folder;
@@ -95,6 +94,17 @@ pub(crate) struct FetchedBody {
     pub(crate) file_name: Option<String>,
     /// The status of the reply, if it came over HTTP.
     pub(crate) status: Option<u16>,
+}
+
+/// Reads the body of a reply with an error status, for protocols that define one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ErrorBodyReader {
+    /// Returns true if a body with status 500 is an answer of the protocol, as with SOAP.
+    pub(crate) is_answer: fn(&[u8]) -> bool,
+    /// Finds the producer's reason for the error.
+    pub(crate) find_reason: fn(&[u8]) -> Option<String>,
+    /// Most bytes of a body that are read for the reason.
+    pub(crate) reason_bytes_max: usize,
 }
 
 /// What all fetchers share.
@@ -172,6 +182,13 @@ impl SourceFetcher {
             SourceFetcher::Http(fetcher) => fetcher.reconfigure(Arc::clone(config), shared),
             SourceFetcher::Path(fetcher) => fetcher.set_max_bytes(max),
             SourceFetcher::Replay(fetcher) => fetcher.max = max,
+        }
+    }
+
+    /// Sets the reader of error replies; sources other than HTTP have none.
+    pub(crate) fn set_error_bodies(&mut self, reader: Option<ErrorBodyReader>) {
+        if let SourceFetcher::Http(fetcher) = self {
+            fetcher.error_bodies = reader;
         }
     }
 

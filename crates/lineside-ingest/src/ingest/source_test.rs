@@ -16,11 +16,11 @@ use super::Ingest;
 use crate::{
     config::FeedConfig,
     dataset::{Dataset, LoadLimits},
-    fetch::{FailureCode, FetchError, FetchFailure, FetchOutcome, FetchedBody, SourceFetcher},
+    fetch::{FailureCode, FetchError, FetchFailure, FetchOutcome, FetchedBody},
     limits::SOURCE_TEST_WAIT_MAX,
     load_budget::estimate_load_bytes,
     normalize::nonzero_seconds,
-    poll::{decode_message, first_request},
+    poll::{decode_message, first_request, new_fetcher},
     source::{SiriMode, SiriSource},
 };
 
@@ -80,7 +80,7 @@ impl Ingest {
         }
         clock.sleep_until(booking.reserved_at()).await;
         let turn = booking.wait_for_permit(Arc::clone(&clock)).await;
-        let mut fetcher = SourceFetcher::new(&config, &self.shared.sources);
+        let mut fetcher = new_fetcher(&config, &self.shared.sources);
         let asked = clock.monotonic();
         let fetched = fetcher.fetch_source(turn, first_request(&config, clock.wall_time())).await;
         let took = clock.monotonic().saturating_sub(asked);

@@ -6,7 +6,8 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use lineside_sync::UnixMillis;
 
 use crate::{
-    change::{RecordChange, RemovalReason},
+    change::RecordChange,
+    record::RemovalReason,
     record::{Record, RecordKind},
 };
 

@@ -25,7 +25,7 @@ use super::{
     trip_links::TripLinks,
 };
 use crate::{
-    change::{RecordChange, RemovalReason},
+    change::RecordChange,
     config::FeedId,
     hashing::{HashSeed, TextMap},
     limits::{RECORD_BYTES_MAX, RECORDS_MAX},
@@ -33,6 +33,7 @@ use crate::{
         NormalizeContext, RecordDraft, SystemFile, draft_records, join_alert, join_trip_update,
         join_vehicle, supersedes_record,
     },
+    record::RemovalReason,
     record::{Record, RecordBody, RecordKind},
 };
 

@@ -8,9 +8,10 @@ use std::{
 use smol_str::SmolStr;
 
 use crate::{
-    change::{RecordChange, RemovalReason},
+    change::RecordChange,
     geohash::GeohashCell,
     normalize::{is_cancelled_extra_trip, is_extra_trip},
+    record::RemovalReason,
     record::{Record, RecordKind},
 };
 

@@ -24,13 +24,14 @@ use super::{
     trip_links::TripLinks,
 };
 use crate::{
-    change::{RecordChange, RemovalReason},
+    change::RecordChange,
     dataset::Dataset,
     hashing::HashSeed,
     limits::{BOARD_TICK, MESSAGE_BYTES_MAX},
     normalize::{self, NormalizeContext, SystemFile, nonempty_text},
     poll_stages::PollStage,
     publish::{AffectedBoards, MESSAGE_OVERHEAD, NetworkPublisher, PollOutcome},
+    record::RemovalReason,
     record::{FeedRecord, Record, RecordKind},
 };
 

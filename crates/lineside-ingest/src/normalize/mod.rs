@@ -27,12 +27,12 @@ pub(crate) use gtfs_rt::{RecordDraft, draft_records, nonzero_seconds, supersedes
 pub(crate) use identity::{TripKey, format_gtfs_date};
 pub(crate) use join::{join_alert, join_trip_update, join_vehicle};
 pub(crate) use service_date::nearest_service_date;
+pub use siri::siri_to_gtfs_rt;
 pub(crate) use siri::{
     CancelledEntity, JourneyMark, JourneyMarks, MappingRules as SiriRules, NormalizedMessage,
     SiriEntity, TripPart, TripRef, feed_header as siri_header, message_refusal as siri_refusal,
     normalize_message as normalize_siri,
 };
-pub use siri::{IdKind, IdTable, IdTableError, SiriIds, siri_to_gtfs_rt};
 
 /// What normalization knows besides the entity.
 #[derive(Clone, Copy, Debug)]

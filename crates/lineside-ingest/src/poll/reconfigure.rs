@@ -7,11 +7,12 @@ use lineside_sync::UnixMillis;
 
 use super::{
     Ask, FeedPoller, JUDGE_INTERVAL, PollerContext, SystemPollers, decoder_crash_failure,
-    siri::PendingTermination,
+    new_fetcher,
+    siri::{PendingTermination, error_body_reader},
 };
 use crate::{
     feed::Feed,
-    fetch::{FetchError, SourceFetcher},
+    fetch::FetchError,
     health::ContentHistory,
     inbox::FeedInbox,
     network::{NetworkInput, NetworkQueue},
@@ -47,8 +48,7 @@ impl FeedPoller {
         let is_other_format =
             config.configured_format().is_some_and(|it| self.status.format != Some(it));
         if !config.has_same_source(&before) {
-            let fetcher =
-                mem::replace(&mut self.fetcher, SourceFetcher::new(&config, &shared.sources));
+            let fetcher = mem::replace(&mut self.fetcher, new_fetcher(&config, &shared.sources));
             self.farewell =
                 last_word.map(|question| PendingTermination { fetcher, place, question });
             self.keeper.reconfigure(&config);
@@ -63,6 +63,7 @@ impl FeedPoller {
             self.due = now;
         } else {
             self.fetcher.reconfigure(&config, &shared.sources);
+            self.fetcher.set_error_bodies(error_body_reader(&config));
             if config.siri != before.siri {
                 // What its ids become may have changed, and what is known came by the old ones.
                 self.siri.clear();

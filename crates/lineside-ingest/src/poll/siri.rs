@@ -4,6 +4,7 @@
 //! case all that holds now, as if a message of GTFS-Realtime had said it; so the rest of the way knows nothing of pages.
 
 mod entity_store;
+mod error_bodies;
 mod requests;
 mod subscription;
 
@@ -24,7 +25,9 @@ use self::{
     entity_store::{EntityStore, PutOutcome},
     subscription::{SiriSubscription, SubscriptionEvent},
 };
-pub(super) use self::{requests::SiriRequests, subscription::PendingTermination};
+pub(super) use self::{
+    error_bodies::error_body_reader, requests::SiriRequests, subscription::PendingTermination,
+};
 use super::{FeedPoller, decoder_crash_failure, observe::PendingObservation};
 use crate::{
     config::FeedConfig,

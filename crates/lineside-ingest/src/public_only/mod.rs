@@ -23,7 +23,7 @@ use reqwest::{
 use url::{Host, Url};
 
 pub use self::ranges::is_public;
-use crate::{fetch::lookup_marker, limits::REDIRECTS_MAX};
+use crate::{dns_lookup::lookup_marker, limits::REDIRECTS_MAX};
 
 /// A client that reaches public addresses only.
 #[derive(Clone, Debug)]

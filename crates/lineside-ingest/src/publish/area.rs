@@ -4,12 +4,13 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{room_removal_reason, targets::TargetRooms};
 use crate::{
-    change::{RecordChange, RemovalReason},
+    change::RecordChange,
     channels::kinds::{self, RoomKind},
     config::FeedId,
     geohash::{CELL_CHARS, GeohashCell},
     hashing::HashSeed,
     network::NetworkState,
+    record::RemovalReason,
     record::{Record, RecordKind},
 };
 

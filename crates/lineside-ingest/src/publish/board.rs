@@ -13,12 +13,8 @@ use lineside_hub::Room;
 
 use super::targets::{Key, TargetRooms};
 use crate::{
-    change::{RecordChange, RemovalReason},
-    channels::kinds::RoomKind,
-    departures::list_board_records,
-    network::NetworkState,
-    normalize::nonempty_text,
-    record::Record,
+    change::RecordChange, channels::kinds::RoomKind, departures::list_board_records,
+    network::NetworkState, normalize::nonempty_text, record::Record, record::RemovalReason,
 };
 
 /// What each living room of a stop was last told. Bound: the living rooms of stops.

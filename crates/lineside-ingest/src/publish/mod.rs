@@ -29,12 +29,13 @@ use self::{
     targets::TargetRooms,
 };
 use crate::{
-    change::{RecordChange, RemovalReason},
+    change::RecordChange,
     channels::kinds::{self, GROUP_ALONE, RoomKind, WHOLE_NETWORK},
     config::FeedId,
     hashing::HashSeed,
     network::{Network, NetworkState},
     poll_stages::PollStage,
+    record::RemovalReason,
     record::{FeedRecord, Record, RecordBody, RecordKind, encode_removal},
     status::FeedState,
 };

@@ -8,9 +8,9 @@ use lineside_sync::UnixMillis;
 
 use super::message::ChangeMessage;
 use crate::{
-    change::RemovalReason,
     channels::kinds::RoomKind,
     hashing::HashSeed,
+    record::RemovalReason,
     record::{Record, encode_removal},
 };
 

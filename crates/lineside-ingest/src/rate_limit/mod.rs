@@ -8,7 +8,6 @@
 //! One turn is for one request, redirects included, and nobody who has a turn waits for another one.
 
 mod credential;
-mod rate;
 mod window;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -18,10 +17,8 @@ use lineside_sync::Clock;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub use rate::{InvalidRate, RequestRate};
-
 use self::window::RateWindow;
-use crate::config::{FeedConfig, FeedId};
+use crate::config::{FeedConfig, FeedId, RequestRate};
 
 /// The budgets of all hosts. Hosts of which no feed has a `rate` or is `serial` have none.
 #[derive(Debug, Default)]

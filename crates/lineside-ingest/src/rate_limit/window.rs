@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::RequestRate;
+use crate::config::RequestRate;
 
 /// What several rates leave free at once.
 #[derive(Debug)]

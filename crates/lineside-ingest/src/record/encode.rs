@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use serde::Serialize;
 
+use super::RemovalReason;
 use super::{Record, RecordBody, RecordKind};
-use crate::{change::RemovalReason, config::FeedId};
+use crate::config::FeedId;
 
 /// The upsert of `record`, and where in it the record's own JSON is.
 pub(super) fn encode_upsert(record: &Record) -> (Vec<u8>, Range<usize>) {

@@ -8,6 +8,7 @@ mod encode;
 mod join;
 mod size;
 mod gbfs_records;
+mod removal_reason;
 
 use std::sync::{
     OnceLock,
@@ -27,6 +28,7 @@ pub(crate) use gbfs_records::Place;
 pub use gbfs_records::{RentalVehicle, Station};
 pub(crate) use join::HexColor;
 pub use join::TimetableJoin;
+pub use removal_reason::RemovalReason;
 
 use crate::{
     config::FeedId,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Secret;
-use crate::normalize::SiriIds;
+use super::SiriIds;
 
 /// Names of choices, as a configuration has them.
 macro_rules! choices {

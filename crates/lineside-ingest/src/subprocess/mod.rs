@@ -13,7 +13,7 @@ mod orphan_reaper;
 use std::{
     env,
     ffi::OsString,
-    fmt, fs,
+    fs,
     io::{self, Read as _},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
@@ -36,7 +36,7 @@ use self::{
     pipes::{read_output, read_stderr, write_input},
     process_group::ProcessGroup,
 };
-use crate::{limits::PROGRAM_FILE_TIMES, source::Secret};
+use crate::{config::ExternalProgram, limits::PROGRAM_FILE_TIMES, source::Secret};
 
 /// Stands in an argument for the file that has the bytes. Without it they come on the standard input.
 const INPUT: &str = "{input}";
@@ -53,25 +53,6 @@ const ENDING_MAX: Duration = Duration::from_secs(5);
 const LIMITS: &str =
     r#"ulimit -c 0; ulimit -v "$1" && ulimit -f "$2" && shift 2 && exec nice -n 10 "$@""#;
 
-/// One of the operator's programs, and how much it may take.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ExternalProgram {
-    /// The program and its arguments, in which `{input}` and `{output}` stand for files. A name without a slash is looked
-    /// for in `PATH`.
-    pub command: Vec<String>,
-    /// How long it may take.
-    pub timeout: Duration,
-    /// Address space that each of its processes may have, in bytes.
-    pub memory: u64,
-}
-
-/// Arguments may be secrets.
-impl fmt::Debug for ExternalProgram {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Program").field("name", &self.name()).finish_non_exhaustive()
-    }
-}
-
 impl ExternalProgram {
     /// Its arguments and what they set, which may be secrets.
     pub(crate) fn argument_secrets(&self) -> Vec<Secret> {
@@ -82,11 +63,6 @@ impl ExternalProgram {
             [Some(argument.clone()), value]
         };
         arguments.flat_map(and_value).flatten().map(Secret::new).collect()
-    }
-
-    /// What it is called, without its arguments.
-    pub fn name(&self) -> &str {
-        self.command.first().map_or("", String::as_str)
     }
 
     /// Why it could not be started as things are on this machine, in words; none if it could. Looks at the disk.

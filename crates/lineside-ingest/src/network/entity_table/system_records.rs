@@ -9,10 +9,11 @@ use bytes::Bytes;
 use smol_str::SmolStr;
 
 use crate::{
-    change::{RecordChange, RemovalReason},
+    change::RecordChange,
     config::FeedId,
     network::table::RecordTable,
     normalize::{RecordFragment, SystemFile, SystemKind},
+    record::RemovalReason,
     record::{Record, RecordBody, RentalVehicle, Station, TimetableJoin},
 };
 

@@ -9,7 +9,7 @@ use lineside_sync::UnixMillis;
 
 use super::{ApplyOutcome, NetworkWriter, clone_slice, put_feed_record};
 use crate::{
-    change::{RecordChange, RemovalReason},
+    change::RecordChange,
     dataset::Dataset,
     network::{
         NetworkState,
@@ -20,6 +20,7 @@ use crate::{
     },
     normalize::NormalizeContext,
     record::FeedRecord,
+    record::RemovalReason,
 };
 
 /// What a network is that was put together of others.

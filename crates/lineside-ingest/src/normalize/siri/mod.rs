@@ -9,7 +9,6 @@
 //! by, which have fields of our own.
 
 mod calls;
-mod ids;
 mod incomplete;
 mod journeys;
 mod dropped_fields;
@@ -35,13 +34,13 @@ use lineside_formats::{
 };
 use smol_str::{SmolStr, format_smolstr};
 
-pub use ids::{IdKind, IdTable, IdTableError, SiriIds};
 pub(crate) use journey_marks::{JourneyMark, JourneyMarks};
 use sequences::CallHints;
 use service_days::AimedCall;
 pub(crate) use visits::{JourneyVisits, VisitStop};
 
 use super::nonempty_text;
+use crate::source::{IdKind, SiriIds};
 
 /// How long a journey is kept after its last call, and a vehicle after it was seen, if nobody takes it back. As long as
 /// SIRI's servers keep it themselves.

@@ -7,7 +7,7 @@ use lineside_formats::{
 };
 
 use super::*;
-use crate::normalize::{SiriIds, siri_to_gtfs_rt};
+use crate::{normalize::siri_to_gtfs_rt, source::SiriIds};
 
 /// An element, and what is in it: others, or a text.
 #[derive(Clone, Debug, Default)]

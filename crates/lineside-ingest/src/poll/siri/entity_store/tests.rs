@@ -4,7 +4,10 @@ use jiff::tz::TimeZone;
 use lineside_formats::siri::{self, MessageLimits};
 
 use super::*;
-use crate::normalize::{SiriIds, SiriRules, normalize_siri};
+use crate::{
+    normalize::{SiriRules, normalize_siri},
+    source::SiriIds,
+};
 
 /// When the messages were made, 12:00 on 21 November 2026 in UTC.
 const NOON: i64 = 1_795_262_400;

@@ -62,7 +62,7 @@ impl RequestRate {
     }
 
     /// Whether whoever keeps to this one keeps to `other` too.
-    pub(super) fn implies(self, other: RequestRate) -> bool {
+    pub(crate) fn implies(self, other: RequestRate) -> bool {
         self.count <= other.count && self.period() >= other.period()
     }
 }

@@ -1,0 +1,35 @@
+//! Reads SIRI and SOAP faults from replies with an error status.
+
+use jiff::tz::TimeZone;
+use lineside_formats::{
+    Format,
+    siri::{MessageLimits, SiriMessage, decode_message, looks_like_siri},
+};
+
+use crate::{config::FeedConfig, fetch::ErrorBodyReader, normalize::siri_refusal};
+
+/// Most bytes of a reply that are decoded in search of a fault.
+const FAULT_BYTES_MAX: usize = 64 << 10;
+
+/// Returns the reader of error replies for a SIRI feed.
+pub(crate) fn error_body_reader(config: &FeedConfig) -> Option<ErrorBodyReader> {
+    let reader = ErrorBodyReader {
+        is_answer,
+        find_reason: |body| siri_refusal(&decode_fault(body)?),
+        reason_bytes_max: FAULT_BYTES_MAX,
+    };
+    (config.configured_format() == Some(Format::Siri)).then_some(reader)
+}
+
+/// Returns true if a body is a SIRI message or a SOAP fault. A long body is judged by its first bytes.
+fn is_answer(body: &[u8]) -> bool {
+    if body.len() > FAULT_BYTES_MAX {
+        return looks_like_siri(body);
+    }
+    decode_fault(body).is_some_and(|message| !message.payloads.is_empty())
+}
+
+fn decode_fault(body: &[u8]) -> Option<SiriMessage> {
+    let decoded = decode_message(body, &TimeZone::UTC, &MessageLimits::default());
+    decoded.ok().map(|(message, _)| message)
+}
