@@ -1,4 +1,4 @@
-//! Where trips of a line should be by the times that are predicted of them, where no vehicle tells where it is.
+//! Running trips of a route that no vehicle reports, with their predicted next stop.
 
 use std::collections::HashMap;
 
@@ -19,34 +19,34 @@ use crate::{
 /// A trip that has begun and has not ended, by its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActiveTrip {
-    /// The feed that predicts its times.
+    /// The feed that predicts the trip's times.
     pub feed: FeedId,
-    /// The id of its trip update.
+    /// The entity id of the trip update.
     pub id: SmolStr,
-    /// Where it is headed.
+    /// The headsign.
     pub headsign: Option<SmolStr>,
-    /// GTFS `direction_id`: of the timetable, else as the feed says.
+    /// GTFS `direction_id` from the timetable, else from the feed.
     pub direction: Option<u32>,
-    /// Seconds behind the timetable at the next stop, as far as that is known.
+    /// Seconds behind the timetable at the next stop, if known.
     pub delay: Option<i32>,
-    /// The stop that it comes to next.
+    /// The next stop of the trip.
     pub next_stop_id: SmolStr,
-    /// When it leaves there, at the last stop when it arrives, Unix seconds.
+    /// Predicted departure from the next stop, or arrival if it is the last stop, in Unix seconds.
     pub next_at: i64,
 }
 
-/// A call as it is predicted.
+/// A stop call with its predicted time.
 #[derive(Clone, Debug)]
 struct PredictedCall {
     stop_id: SmolStr,
-    /// None where nothing is predicted.
+    /// Predicted departure in Unix seconds; `None` if there is no prediction.
     at: Option<i64>,
     delay: Option<i32>,
 }
 
 impl NetworkState {
-    /// The trips of a line that are under way at `now`, the present of the network's data, and that no vehicle runs which
-    /// tells of itself. At most `most`, the soonest at their next stop first. Looks at each call of each trip of the line.
+    /// Returns the trips of a route that run at `now` (the present of the network's data) and have no vehicle record,
+    /// at most `most`, ordered by the time at their next stop. Visits each call of each trip of the route.
     pub fn active_trips<'a>(
         &'a self,
         route: &'a str,
@@ -66,7 +66,7 @@ impl NetworkState {
         };
         let records =
             self.records_by_route(route).filter(|record| record.kind == RecordKind::TripUpdate);
-        // What several feeds tell of counts once.
+        // A trip reported by several feeds counts once.
         let mut told: HashMap<&str, Vec<TripKey<'_>>> = HashMap::new();
         let mut is_new = |key: TripKey<'a>| {
             let runs = told.entry(key.trip_id).or_default();
@@ -87,7 +87,8 @@ impl NetworkState {
     }
 }
 
-/// Where the trip of a record should be at `now`, Unix seconds; none if it has not begun, has ended or does not run.
+/// Returns the expected position of a record's trip at `now`, in Unix seconds; `None` if the trip has not begun, has
+/// ended or does not run.
 fn find_active_trip(
     record: &Record,
     timetable: Option<&Timetable>,
@@ -110,7 +111,7 @@ fn find_active_trip(
     };
     let is_ahead = |call: &PredictedCall| call.at.is_some_and(|at| at >= now);
     let next = calls.iter().position(is_ahead)?;
-    // What is said of the calls before has mostly been dropped by then; that it has begun the timetable tells, too.
+    // Predictions of past calls have mostly been dropped by now; the timetable also shows that the trip has begun.
     let has_left = match calls[..next].iter().rev().find_map(|call| call.at) {
         Some(left) => left < now,
         None => next > 0 && begins.is_some_and(|begins| begins <= now),
@@ -131,7 +132,7 @@ fn find_active_trip(
     })
 }
 
-/// The run of the timetable that an update is about.
+/// Returns the scheduled run that a trip update refers to.
 fn find_scheduled_run<'a>(
     update: &TripUpdate,
     timetable: Option<&'a Timetable>,
@@ -142,7 +143,7 @@ fn find_scheduled_run<'a>(
     ScheduledRun::from_descriptor(timetable, trip, key.start_date, key.start_time)
 }
 
-/// The calls of a run with what is predicted of them; those that are left out are not among them.
+/// Returns the calls of a scheduled run with their predictions, without skipped calls.
 fn predict_scheduled_calls(run: ScheduledRun<'_>, update: &TripUpdate) -> Vec<PredictedCall> {
     let call = |(index, call): (usize, lineside_formats::gtfs::StopTime<'_>)| {
         let (at, delay) = match run.forecast_call(update, index) {
@@ -155,7 +156,7 @@ fn predict_scheduled_calls(run: ScheduledRun<'_>, update: &TripUpdate) -> Vec<Pr
     run.numbered_calls().filter_map(call).collect()
 }
 
-/// The calls of a trip that the timetable does not have, as they are announced.
+/// Returns the announced calls of a trip that is not in the timetable.
 fn list_announced_calls(update: &TripUpdate) -> Vec<PredictedCall> {
     let calls = update.stop_time_update.iter();
     let call = |call: &lineside_formats::gtfs_rt::proto::trip_update::StopTimeUpdate| {

@@ -1,30 +1,30 @@
-//! Where places lie: the box around them, and the box at which a map opens.
+//! Bounding boxes of stops and vehicles, and the box at which a map opens.
 
 /// West, south, east and north in degrees. Across the date line east is above 180.
 pub type Bounds = [f64; 4];
 
-/// How much of a span a map shows beside what it frames, of each side.
+/// The margin around the framed range on each side, as a share of the range.
 const MARGIN: f64 = 0.1;
 
-/// Where the places of a network lie.
+/// The geographic extent of a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extent {
-    /// The box around all but the farthest half percent on each side: a few wrong places, which every large feed has, do
-    /// not make it a continent.
+    /// The bounding box without the farthest half percent on each side: a few wrong positions, which every large feed
+    /// has, must not inflate it.
     pub bounds: Bounds,
-    /// The box at which a map opens: where most places lie close together, without the few far ones.
+    /// The box at which a map opens: the area where most positions are, without the few far ones.
     pub frame: Bounds,
 }
 
 impl Extent {
-    /// The extent of these latitudes and longitudes; `None` if there are none.
+    /// Computes the extent of pairs of latitude and longitude; `None` if there are none.
     pub fn from_places(places: Vec<(f64, f64)>) -> Option<Extent> {
         let (lats, lons): (Vec<f64>, Vec<f64>) = places.into_iter().unzip();
         let across = lons.iter().map(|&lon| if lon < 0.0 { lon + 360.0 } else { lon }).collect();
         let latitude = AxisDistribution::from_numbers(lats)?;
         let (direct, across) =
             (AxisDistribution::from_numbers(lons)?, AxisDistribution::from_numbers(across)?);
-        // Away from the date line both are the same but for rounding.
+        // Away from the date line both spans are equal except for rounding.
         let is_direct = direct.axis_span() < across.axis_span() + 1.0;
         let longitude = if is_direct { direct } else { across };
         let (west, east) = longitude.all;
@@ -37,7 +37,7 @@ impl Extent {
         })
     }
 
-    /// The extent of both.
+    /// Returns the extent that contains both.
     #[must_use]
     pub fn union(self, other: Extent) -> Extent {
         let around =
@@ -46,12 +46,12 @@ impl Extent {
     }
 }
 
-/// How numbers are spread along an axis.
+/// The distribution of coordinates along an axis.
 #[derive(Clone, Copy, Debug)]
 struct AxisDistribution {
-    /// The least and the greatest without the half percent at each end.
+    /// The least and the greatest number, without the half percent at each end.
     all: (f64, f64),
-    /// The same without the twentieth at each end.
+    /// The least and the greatest number, without the twentieth at each end.
     most: (f64, f64),
 }
 
@@ -72,7 +72,7 @@ impl AxisDistribution {
         self.all.1 - self.all.0
     }
 
-    /// All of it, unless nine tenths lie in less than half of it: then these and a margin.
+    /// Returns the whole range, unless nine tenths of the numbers lie in less than half of it: then these and a margin.
     fn framed_range(&self) -> (f64, f64) {
         let (low, high) = self.most;
         let span = high - low;

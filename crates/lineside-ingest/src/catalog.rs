@@ -1,7 +1,7 @@
-//! Which feeds and networks there are: one immutable value, swapped as a whole when the operator changes them.
+//! The catalog of feeds and networks: one immutable value, replaced as a whole when the operator changes it.
 //!
-//! Readers take the one of the moment and hold no lock. A feed or a network that stays is the same thing in the next
-//! catalog, so whoever holds one of an older catalog reads what everybody reads.
+//! Readers load the current catalog and hold no lock. Unchanged feeds and networks are shared between catalogs, so a
+//! holder of an older catalog still reads current data.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -9,19 +9,19 @@ use arc_swap::ArcSwap;
 
 use crate::{feed::Feed, network::Network};
 
-/// The catalog of the moment, for all who read it.
+/// The current catalog, shared by all readers.
 pub(crate) type SharedCatalog = Arc<ArcSwap<FeedCatalog>>;
 
-/// Feeds and networks, with the ways to find them.
+/// Feeds and networks with lookup tables.
 #[derive(Debug, Default)]
 pub(crate) struct FeedCatalog {
-    /// In the order of the configuration.
+    /// Feeds in the order of the configuration.
     pub(crate) feeds: Vec<Arc<Feed>>,
-    /// In the order in which the configuration first names them.
+    /// Networks in the order in which the configuration first names them.
     pub(crate) networks: Vec<Arc<Network>>,
     feed_by_id: HashMap<String, usize>,
     network_by_group: HashMap<u32, usize>,
-    /// The network of a feed, and the feed's number in it.
+    /// The network's index and the feed's number in it, by feed id.
     place_by_feed: HashMap<String, (usize, usize)>,
 }
 
@@ -42,18 +42,18 @@ impl FeedCatalog {
         }
     }
 
-    /// The feed of that id.
+    /// Returns the feed with an id.
     pub(crate) fn find_feed(&self, id: &str) -> Option<&Arc<Feed>> {
         self.feeds.get(*self.feed_by_id.get(id)?)
     }
 
-    /// The network of the feed with that id, and the feed's number in it.
+    /// Returns the network of a feed, and the feed's number in it.
     pub(crate) fn find_network_of_feed(&self, feed: &str) -> Option<(&Arc<Network>, usize)> {
         let &(network, number) = self.place_by_feed.get(feed)?;
         Some((self.networks.get(network)?, number))
     }
 
-    /// The network whose rooms have that group.
+    /// Returns the network whose rooms have a group.
     pub(crate) fn find_network_of_group(&self, group: u32) -> Option<&Arc<Network>> {
         self.networks.get(*self.network_by_group.get(&group)?)
     }

@@ -1,37 +1,37 @@
-//! What differs between two states of a network.
+//! Changes between two states of a network.
 
 use std::sync::Arc;
 
 use crate::record::{Record, RemovalReason};
 
-/// A record that is new, different or gone.
+/// A record that was added, changed or removed.
 #[derive(Clone, Debug)]
 pub struct RecordChange {
-    /// What was known before.
+    /// The record before the change.
     pub old: Option<Arc<Record>>,
-    /// What is known from now on.
+    /// The record after the change.
     pub new: Option<Arc<Record>>,
-    /// If nothing is: why.
+    /// The reason for the removal, if `new` is `None`.
     pub why: RemovalReason,
 }
 
 impl RecordChange {
-    /// `new` in place of `old`.
+    /// Returns a change that adds `new` or replaces `old` by it.
     pub(crate) fn upsert(old: Option<Arc<Record>>, new: Arc<Record>) -> RecordChange {
         RecordChange { old, new: Some(new), why: RemovalReason::Gone }
     }
 
-    /// `old` is no more.
+    /// Returns a change that removes `old`.
     pub(crate) fn removal(old: Arc<Record>, why: RemovalReason) -> RecordChange {
         RecordChange { old: Some(old), new: None, why }
     }
 
-    /// The record that is known, else the one that was.
+    /// Returns the new record, or the old one after a removal.
     pub fn record(&self) -> Option<&Arc<Record>> {
         self.new.as_ref().or(self.old.as_ref())
     }
 
-    /// Upper bound of the bytes that it takes in a message.
+    /// Returns an upper bound of the change's size in a message, in bytes.
     pub(crate) fn bytes_max(&self) -> usize {
         match (&self.new, &self.old) {
             (Some(new), _) => new.bytes_max(),
@@ -41,5 +41,5 @@ impl RecordChange {
     }
 }
 
-/// A removal without its id: names, braces, a feed id of 64 characters.
+/// Upper bound of a removal without its id, in bytes: names, braces and a feed id of 64 characters.
 pub(crate) const REMOVAL_BYTES_MAX: usize = 160;

@@ -1,4 +1,4 @@
-//! What one feed is configured to be.
+//! The configuration of one feed.
 
 mod external_program;
 mod request_rate;
@@ -21,10 +21,10 @@ pub use request_rate::{InvalidRate, RequestRate};
 pub struct FeedId(SmolStr);
 
 impl FeedId {
-    /// Checks and keeps a name.
+    /// Validates a feed id.
     ///
     /// # Errors
-    /// The text, with what is wrong with it.
+    /// Returns the rejected text and what is wrong with it.
     pub fn new(text: &str) -> Result<FeedId, BadFeedId> {
         let fault = if text.is_empty() {
             "is empty"
@@ -40,7 +40,7 @@ impl FeedId {
         Err(BadFeedId { text: text.chars().take(FEED_ID_CHARS_MAX).collect(), fault })
     }
 
-    /// The name as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -70,7 +70,7 @@ impl serde::Serialize for FeedId {
     }
 }
 
-/// A text that is no feed id.
+/// An invalid feed id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the feed id {text:?} {fault}")]
 pub struct BadFeedId {
@@ -78,75 +78,77 @@ pub struct BadFeedId {
     fault: &'static str,
 }
 
-/// One feed as configured. Only the id and the address are needed; see [`FeedConfig::new`].
+/// The configuration of a feed. Only the id and the URL are required; see [`FeedConfig::new`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeedConfig {
-    /// Its name, unique in the catalog.
+    /// The feed's id, unique in the catalog.
     pub id: FeedId,
-    /// Where it is polled.
+    /// The source from which the feed is polled.
     pub url: SourceLocation,
-    /// What it is; told from its content where absent.
+    /// The format; detected from the content if absent.
     pub format: Option<Format>,
-    /// What makes that of what its producer sends; it is then the converter's own `to`.
+    /// The converter that turns the producer's format into `format`, which then equals the converter's `to`.
     pub converter: Option<Arc<FormatConverter>>,
-    /// A name for people.
+    /// The display name.
     pub name: Option<String>,
-    /// Who publishes it.
+    /// The publisher.
     pub publisher: Option<String>,
-    /// Under which licence.
+    /// The licence.
     pub licence: Option<String>,
-    /// What it is about, such as `bus` or `rail`.
+    /// The theme, such as `bus` or `rail`.
     pub theme: Option<String>,
-    /// A sentence or two about it for people.
+    /// A description of a sentence or two.
     pub description: Option<String>,
-    /// The schedule feed that it belongs to.
+    /// The schedule feed that this feed belongs to.
     pub static_feed: Option<FeedId>,
-    /// Headers of each request; the values are shown nowhere.
+    /// Headers of each request; the values are never shown.
     pub headers: Vec<(String, Secret)>,
-    /// Parameters added to the address; the values are shown nowhere.
+    /// Parameters added to the URL; the values are never shown.
     pub query: Vec<(String, Secret)>,
     /// The user and password of each request.
     pub basic: Option<BasicAuth>,
-    /// Where it gets a token for its requests.
+    /// The OAuth 2 client that obtains tokens for requests.
     pub oauth2: Option<OAuth2Client>,
-    /// How its producer is asked if it is SIRI; by a plain GET where absent.
+    /// The SIRI request settings; a SIRI feed without them is polled with a plain GET.
     pub siri: Option<Arc<SiriSource>>,
-    /// How often it is polled; by its format where absent.
+    /// The poll interval; a default of the format if absent.
     pub poll: Option<Duration>,
-    /// How long a reply is taken as fresh in any case: the feed is not asked sooner, whatever `poll` and its producer
-    /// say.
+    /// The minimum time for which a reply counts as fresh: the feed is not polled sooner, whatever `poll` and its
+    /// producer say.
     pub ttl: Option<Duration>,
-    /// How often its producer may be asked, by all feeds of the same host and credential together.
+    /// The rate limit of requests, shared by all feeds with the same host and credential.
     pub rate: Option<RequestRate>,
-    /// Whether its host is never asked twice at a time, by whatever feeds.
+    /// True if the host never gets two requests at a time, whichever feeds they are for.
     pub serial: bool,
-    /// How long connecting and the first byte may take, and each further piece.
+    /// The timeout for connecting, for the first byte and for each further piece.
     pub timeout: Duration,
-    /// Largest body, also once inflated.
+    /// The maximum size of a body in bytes, also after decompression.
     pub max_bytes: u64,
-    /// Age past which the last good bytes are no longer served; for ever where absent.
+    /// The age past which the last good bytes are no longer served; unlimited if absent.
     pub max_age: Option<Duration>,
-    /// Age of the data past which the feed is called late.
+    /// The age of the data past which the feed is late.
     pub late_after: Duration,
-    /// How far behind the timetable a trip is called late; where absent, as its network says.
+    /// The delay from which a trip is late; the network's setting if absent.
     pub trip_late_after: Option<Duration>,
-    /// Headers of replies with its bytes, beside or instead of the usual ones.
+    /// Headers added to replies with the feed's bytes, or replacing the usual ones.
     pub reply_headers: Vec<(http::HeaderName, http::HeaderValue)>,
-    /// Whether its source is left alone until further notice; what came of it goes on being served.
+    /// True if the source is not polled until further notice; the last content is still served.
     pub paused: bool,
-    /// Whether a stranger named its address: then nothing but hosts of the public internet is asked.
+    /// True if an untrusted user supplied the URL: then only hosts of the public internet are contacted.
     pub public_only: bool,
 }
 
 impl FeedConfig {
-    /// The largest body that is read, also once inflated: a format that takes less is asked for no more.
+    /// Returns the maximum body size, also after decompression: no more than the decoder of the configured format
+    /// accepts.
     pub(crate) fn body_bytes_max(&self) -> u64 {
         let promised = self.configured_format().filter(|_| self.converter.is_none());
         let decoded_max = promised.and_then(decoded_bytes_max);
         decoded_max.map_or(self.max_bytes, |decoded_max| self.max_bytes.min(decoded_max))
     }
 
-    /// The largest body that begins so: without a promised format, real time is bounded once its first bytes show it.
+    /// Returns the maximum size of a body with this beginning: without a configured format, realtime bodies get the
+    /// limit of the detected format.
     pub(crate) fn body_bytes_max_for(&self, head: &[u8]) -> u64 {
         if self.configured_format().is_some() || self.converter.is_some() || may_be_schedule(head) {
             return self.body_bytes_max();
@@ -157,7 +159,7 @@ impl FeedConfig {
         }
     }
 
-    /// A feed with the documented defaults: 15 s timeout, late after 5 min, the poll of its format.
+    /// Creates a feed with the documented defaults: 15 s timeout, late after 5 min, the poll interval of its format.
     pub fn new(id: FeedId, url: SourceLocation) -> FeedConfig {
         FeedConfig {
             id,
@@ -190,49 +192,49 @@ impl FeedConfig {
         }
     }
 
-    /// Whether it is asked for the same bytes as `other` says.
+    /// Returns true if both configurations request the same bytes.
     pub(crate) fn has_same_source(&self, other: &FeedConfig) -> bool {
         let siri = |config: &FeedConfig| config.siri.clone().unwrap_or_default();
         let asks_alike = siri(self).has_same_requests(&siri(other));
         self.url == other.url && self.query == other.query && asks_alike
     }
 
-    /// Whether it is a recording that is played.
+    /// Returns true if the source is a recording that is replayed.
     pub(crate) fn is_recording(&self) -> bool {
         matches!(self.url, SourceLocation::Replay { .. })
     }
 
-    /// Whether its bytes go out with the same headers as `other` says.
+    /// Returns true if both configurations serve the bytes with the same headers.
     pub(crate) fn has_same_headers(&self, other: &FeedConfig) -> bool {
         self.licence == other.licence && self.reply_headers == other.reply_headers
     }
 
-    /// The name for people: the configured one, else the id.
+    /// Returns the display name: the configured one, else the id.
     pub fn display_name(&self) -> &str {
         self.name.as_deref().unwrap_or_else(|| self.id.as_str())
     }
 
-    /// What it has to be, as configured.
+    /// Returns the configured format, which SIRI request settings imply.
     pub fn configured_format(&self) -> Option<Format> {
         self.format.or(self.siri.as_ref().map(|_| Format::Siri))
     }
 
-    /// How often a feed of `format` is polled unless the configuration says otherwise.
+    /// Returns the poll interval of a feed of `format`: the configured one, else the format's default.
     pub fn poll_interval(&self, format: Option<Format>) -> Duration {
         self.poll.unwrap_or(match self.configured_format().or(format) {
             Some(Format::Gtfs | Format::Netex) => Duration::from_secs(60 * 60),
             Some(Format::GtfsRt) => Duration::from_secs(15),
             Some(Format::Siri) => Duration::from_secs(30),
-            // A file of a system asks by its own word.
+            // A GBFS file overrides this by its own `ttl`.
             Some(Format::Gbfs) => GBFS_TTL_USUAL,
-            // Until its content tells, a feed is asked as often as one of real time.
+            // Until its format is detected, a feed is polled as often as realtime data.
             None => Duration::from_secs(15),
             Some(_) => Duration::from_secs(5 * 60),
         })
     }
 }
 
-/// The largest body that the decoder of a format takes, where it takes less than feeds may have.
+/// Returns the maximum body size that the decoder of a format accepts, if below the general limit.
 fn decoded_bytes_max(format: Format) -> Option<u64> {
     match format {
         Format::Siri => Some(siri::MessageLimits::default().body_bytes as u64),
@@ -241,18 +243,18 @@ fn decoded_bytes_max(format: Format) -> Option<u64> {
     }
 }
 
-/// What turns a format that is not read here into one that is: a program of the operator's.
+/// An external program that converts an unsupported format into a supported one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatConverter {
-    /// What a producer sends, by the operator's name for it.
+    /// The operator's name of the source format.
     pub from: SmolStr,
-    /// What comes out.
+    /// The resulting format.
     pub to: Format,
-    /// What does it.
+    /// The program to run.
     pub program: ExternalProgram,
 }
 
-/// A feed's configuration, shared.
+/// The shared configuration of a feed.
 pub(crate) type SharedConfig = Arc<FeedConfig>;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A schedule in use: its timetable, and what is derived from it once.
+//! A decoded schedule: its timetable and the data derived from it.
 
 use std::{
     io::{Cursor, Read, Seek},
@@ -27,16 +27,17 @@ use crate::{
     snapshot::{Snapshot, default_file_name, media_type},
 };
 
-/// Ways of lines that are kept of one version of a schedule. A line's take some kilobytes, and it is asked for again and again.
+/// Route variants cached per version of a schedule. Those of one route take some kilobytes and are requested
+/// repeatedly.
 const WAYS_KEPT: loading_cache::CacheLimits =
     loading_cache::CacheLimits { entries: 1_000, weight: 16 << 20, age: None };
 
-/// How much of a schedule is read before it is refused.
+/// Limits above which a schedule is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadLimits {
     gtfs: gtfs::DatasetLimits,
     netex: netex::PublicationLimits,
-    /// Bytes that all loads at the same time may take together, about.
+    /// Approximate bytes that all concurrent loads may take together.
     pub(crate) memory: u64,
 }
 
@@ -51,14 +52,15 @@ impl Default for LoadLimits {
 }
 
 impl LoadLimits {
-    /// Those of a load that may take about this much memory. From 4 GiB on they are those of the formats.
+    /// Returns the limits for a load that may take about `bytes` of memory. From 4 GiB on they are those of the
+    /// formats.
     pub fn for_memory(bytes: u64) -> LoadLimits {
         let LoadLimits { gtfs, netex, .. } = LoadLimits::default();
         let total_bytes = gtfs.total_bytes.min(bytes.saturating_mul(3));
         let gtfs = gtfs::DatasetLimits {
             entry_bytes: gtfs.entry_bytes.min(total_bytes),
             total_bytes,
-            // Some take 32 bytes, and some about 200 with what is derived from them.
+            // Some rows take 32 bytes, others about 200 with the data derived from them.
             rows: gtfs.rows.min(bytes / 20),
             things: gtfs.things.min(bytes / 200),
             ..gtfs
@@ -77,48 +79,49 @@ impl LoadLimits {
     }
 }
 
-/// One version of a schedule, decoded. It never changes; a new version is another dataset, built beside it.
+/// A decoded version of a schedule. It is immutable; a new version is a new dataset.
 #[derive(Debug)]
 pub struct Dataset {
-    /// The feed that it came from.
+    /// The feed that the schedule came from.
     pub feed: FeedId,
     /// The schedule.
     pub timetable: Arc<Timetable>,
-    /// Hash of its bytes, in hexadecimal.
+    /// Hash of the bytes, in hexadecimal.
     pub version: SmolStr,
-    /// When its bytes came.
+    /// The time at which the bytes were fetched.
     pub fetched_at: UnixMillis,
-    /// What was wrong with it.
+    /// The problems found while decoding.
     pub problems: Arc<Problems>,
-    /// What it says that GTFS cannot and the timetable does not hold; none where it came as GTFS.
+    /// The report of data that GTFS cannot express and the timetable does not contain; `None` if the schedule came as
+    /// GTFS.
     pub losses: Option<ConversionReport>,
-    /// The schedule as a GTFS zip, where it came as something else.
+    /// The schedule as a GTFS zip, if it came in another format.
     converted: Option<ConvertedSchedule>,
     pub(crate) search: StopIndex,
     pub(crate) stops_geojson: OnceLock<Bytes>,
     pub(crate) routes_geojson: OnceLock<Bytes>,
     stop_extent: OnceLock<Option<Extent>>,
     service_calendar: OnceLock<Option<ServiceCalendar>>,
-    /// The minute for which it was looked last which trips are under way, and these, by trip: 16 bytes for each.
+    /// The last minute for which running trips were listed, with these trips in trip order: 16 bytes each.
     under_way: Mutex<Option<(i64, Arc<[TripInstance]>)>>,
-    /// The ways of the lines that were asked for.
+    /// The variants of the routes requested so far.
     ways: loading_cache::LoadingCache<RouteIdx, Arc<RouteVariants>>,
 }
 
-/// A schedule as a GTFS zip that was made of it.
+/// A GTFS zip made from a schedule in another format.
 #[derive(Debug)]
 struct ConvertedSchedule {
     snapshot: Snapshot,
-    /// The same, by the configuration by which it was served last.
+    /// The zip with the configuration by which it was last served.
     held: Mutex<Option<Arc<ServedSnapshot>>>,
 }
 
 impl Dataset {
-    /// Decodes a schedule of this format: a GTFS zip, or a NeTEx publication, of which such a zip is made. Takes seconds for
-    /// a large one: to be called where that blocks nobody.
+    /// Decodes a schedule of `format`: a GTFS zip, or a NeTEx publication, which is also converted to a GTFS zip. Takes
+    /// seconds for a large one, so call it where blocking is allowed.
     ///
     /// # Errors
-    /// The decoder's refusal.
+    /// Returns the decoder's error.
     pub fn load_format(
         feed: FeedId,
         bytes: Bytes,
@@ -143,7 +146,7 @@ impl Dataset {
         let LoadLimits { gtfs: table_limits, netex: limits, .. } = limits;
         let mut files = netex::PublicationSource::new(body, &limits.files)?;
         let (publication, mut problems) = netex::decode_publication(&mut files, limits)?;
-        // The zip for whoever asks for it, and the timetable as the rows come.
+        // Each row goes both into the zip for downloads and into the timetable.
         let zip = ZipTables::new(Cursor::new(Vec::new()));
         let mut tables = (zip, TimetableBuilder::new(table_limits.clone()));
         let losses = netex::write_gtfs(&publication, &mut tables, &mut problems)?;
@@ -170,8 +173,8 @@ impl Dataset {
         })
     }
 
-    /// The schedule as a GTFS zip, ready to be served as `original` is; `None` where it came as one. The first call of a
-    /// configuration copies it: to be called where that blocks nobody.
+    /// Returns the converted GTFS zip, ready to be served like `original`; `None` if the schedule came as GTFS. The
+    /// first call for a configuration copies the zip, so call it where blocking is allowed.
     pub fn converted_gtfs(&self, original: &ServedSnapshot) -> Option<Arc<ServedSnapshot>> {
         let converted = self.converted.as_ref()?;
         let config = original.shared_config();
@@ -187,10 +190,10 @@ impl Dataset {
         }
     }
 
-    /// Decodes a GTFS zip, likewise.
+    /// Decodes a GTFS zip. Takes seconds for a large one, so call it where blocking is allowed.
     ///
     /// # Errors
-    /// The decoder's refusal.
+    /// Returns the decoder's error.
     pub fn load_gtfs(feed: FeedId, zip: Bytes, fetched_at: UnixMillis) -> Result<Dataset, Error> {
         let hash = Snapshot::hash_bytes(&zip);
         Dataset::decode_gtfs(
@@ -202,10 +205,10 @@ impl Dataset {
         )
     }
 
-    /// Decodes a GTFS zip where it lies, such as in a file: it is never whole in memory.
+    /// Decodes a GTFS zip from a reader, such as a file, without loading all of it into memory.
     ///
     /// # Errors
-    /// The decoder's refusal, also if the zip cannot be read.
+    /// Returns the decoder's error, also if the zip cannot be read.
     pub fn read_gtfs(
         feed: FeedId,
         mut zip: impl Read + Seek,
@@ -227,7 +230,7 @@ impl Dataset {
         Ok(Dataset::from_timetable(feed, timetable, problems, hash, fetched_at))
     }
 
-    /// A dataset of a timetable that is there already, for tests and benchmarks.
+    /// Creates a dataset from an existing timetable, for tests and benchmarks.
     pub fn from_timetable(
         feed: FeedId,
         timetable: Timetable,
@@ -253,17 +256,17 @@ impl Dataset {
         }
     }
 
-    /// Where its stops lie. The first call reads all of them.
+    /// Returns the extent of the stops. The first call reads all of them.
     pub fn stop_extent(&self) -> Option<Extent> {
         *self.stop_extent.get_or_init(|| {
             let places = self.timetable.stops().filter_map(|stop| Some((stop.lat?, stop.lon?)));
-            // A stop at 0, 0 has no place.
+            // A stop at 0, 0 has no position.
             Extent::from_places(places.filter(|place| *place != (0.0, 0.0)).collect())
         })
     }
 
-    /// The trips of each of its service days, around the day on which it came. The first call looks at all trips and services:
-    /// to be called where that blocks nobody.
+    /// Returns the trips of each service day around the day on which the schedule was fetched. The first call visits
+    /// all trips and services, so call it where blocking is allowed.
     pub fn service_calendar(&self) -> Option<&ServiceCalendar> {
         let calendar = self.service_calendar.get_or_init(|| {
             let around = self.timetable.local_date(self.fetched_at.unix_seconds());
@@ -272,15 +275,15 @@ impl Dataset {
         calendar.as_ref()
     }
 
-    /// The ways of a line of its timetable, which are put together once. That takes a moment where a line has hundreds of
-    /// patterns, and who asks for the same meanwhile waits: to be called where that blocks nobody.
+    /// Returns the variants of a route, which are computed once. This takes a moment for a route with hundreds of
+    /// patterns, and concurrent callers wait, so call it where blocking is allowed.
     pub fn route_variants(&self, route: RouteIdx) -> Arc<RouteVariants> {
         let make = || Ok(Arc::new(RouteVariants::for_route(&self.timetable, route)));
         let Ok(ways) = self.ways.load_blocking(route, make);
         ways
     }
 
-    /// How many trips are under way in the minute of a moment, if that was counted.
+    /// Returns the number of trips that run in the minute of `at`, if it is cached.
     pub(crate) fn cached_active_count(&self, at: UnixMillis) -> Option<u32> {
         let minute = at.unix_seconds().div_euclid(60);
         let known = self.under_way.lock();
@@ -288,30 +291,31 @@ impl Dataset {
         known.map(|(_, trips)| count_trips(trips))
     }
 
-    /// The same, counted: it takes up to some tens of milliseconds for a large timetable.
+    /// Counts the trips that run in the minute of `at`: takes up to some tens of milliseconds for a large timetable.
     pub(crate) fn count_active_trips(&self, at: UnixMillis) -> u32 {
         count_trips(&self.active_trips(at))
     }
 
-    /// Which trips are under way in the minute of a moment, by trip. The first look in a minute takes as long as counting.
+    /// Returns the trips that run in the minute of `at`, in trip order. The first call in a minute takes as long as
+    /// counting.
     pub(crate) fn active_trips(&self, at: UnixMillis) -> Arc<[TripInstance]> {
         let minute = at.unix_seconds().div_euclid(60);
         let known = self.under_way.lock().clone();
         if let Some((_, trips)) = known.filter(|(known, _)| *known == minute) {
             return trips;
         }
-        // Not under the lock: tasks look there too, and must not wait.
+        // Computed outside of the lock: tasks take the lock too and must not wait.
         let trips: Arc<[TripInstance]> = self.timetable.trip_instances_at(minute * 60).into();
         *self.under_way.lock() = Some((minute, Arc::clone(&trips)));
         trips
     }
 
-    /// Whether it was decoded from the bytes with this hash.
+    /// Returns true if the dataset was decoded from the bytes with this hash.
     pub(crate) fn matches_hash(&self, hash: u128) -> bool {
         self.version == format_smolstr!("{hash:032x}")
     }
 
-    /// The dataset as a record of its network.
+    /// Returns the dataset as a record of its network.
     pub(crate) fn to_record(&self) -> Record {
         let body = DatasetRecord {
             version: self.version.clone(),

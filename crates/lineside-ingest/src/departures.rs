@@ -1,6 +1,6 @@
-//! Departures: what the schedule says about a stop, joined with what trip updates say about its trips.
+//! Departure boards: the schedule of a stop joined with the trip updates of its trips.
 //!
-//! A pure function of a network's state and a moment, so that a board can be told again from the same state.
+//! A board is a pure function of a network's state and a time, so it can be reproduced from the same state.
 
 use std::{
     collections::{BTreeMap, HashSet, btree_map::Entry},
@@ -39,8 +39,8 @@ mod best_update;
 
 pub(crate) use best_update::{find_run_update, is_superseded};
 
-/// The next departures from a stop, or from all stops of a station, the soonest first: at most `limit`, within
-/// `horizon`, and those that left no longer than a minute ago. `None` if there is no such stop.
+/// Returns the next departures from a stop, or from all stops of a station, in time order: at most `limit`, within
+/// `horizon`, including those of the last minute. `None` if there is no such stop.
 ///
 /// `now` is the present of the network's data ([`Network::now`](crate::NetworkProto::now)).
 pub fn departures(
@@ -53,8 +53,7 @@ pub fn departures(
     departures_from(state, stop_id, now, now, limit, horizon)
 }
 
-/// The departures from `from` on, as [`departures()`] gives them from now on. The age of predictions is still judged by
-/// `now`.
+/// Returns the departures from `from` on, like [`departures()`]. The age of predictions is still judged by `now`.
 pub fn departures_from(
     state: &NetworkState,
     stop_id: &str,
@@ -72,14 +71,14 @@ pub fn departures_from(
     departures.retain(|departure| look.is_in_window(departure.departure_time()));
     departures
         .sort_by(|a, b| a.departure_time().cmp(&b.departure_time()).then_with(|| a.id.cmp(&b.id)));
-    // A feed may have a trip replaced that another one still tells of, or number calls alike.
+    // A feed may replace a trip that another feed still reports, or give several calls the same number.
     let mut ids = HashSet::new();
     departures.retain(|departure| ids.insert(departure.id.clone()));
     departures.truncate(limit);
     Some(departures)
 }
 
-/// The records of a stop's channel.
+/// Returns the records of a stop's channel.
 pub(crate) fn list_board_records(state: &NetworkState, stop_id: &str) -> Vec<Arc<Record>> {
     let Some(dataset) = &state.dataset else { return Vec::new() };
     let now = UnixMillis::from_seconds(state.board_at);
@@ -92,11 +91,11 @@ pub(crate) fn list_board_records(state: &NetworkState, stop_id: &str) -> Vec<Arc
             RecordBody::Departure(Box::new(departure)),
         ))
     });
-    // Names of a kilobyte would make a board that fits no message.
+    // Names of a kilobyte would make a board too large for a message.
     records.filter(|record| record.bytes_max() <= BOARD_RECORD_BYTES_MAX).collect()
 }
 
-/// What a trip update has of its own for a scheduled call.
+/// Returns the stop properties of a trip update for a scheduled call.
 fn find_stop_properties<'u>(
     run: ScheduledRun<'_>,
     call: &ScheduledDeparture,
@@ -110,46 +109,46 @@ fn find_stop_properties<'u>(
     stop_time.stop_time_properties.as_ref()
 }
 
-/// Whether an update tells of calls, and all of them are after this one.
+/// Returns true if an update has calls and all of them are after `call`.
 fn starts_after_call(run: ScheduledRun<'_>, update: &TripUpdate, call: usize) -> bool {
     run.aligned_updates(update).next().is_some_and(|(first, _)| first > call)
 }
 
-/// One look at one stop.
+/// A search for the departures of one stop.
 struct DepartureSearch<'a> {
     state: &'a NetworkState,
     dataset: &'a Dataset,
     stop: StopIdx,
-    /// By which it is judged how old things are, Unix seconds.
+    /// The time by which ages are judged, in Unix seconds.
     now: i64,
-    /// From when on departures are shown, Unix seconds.
+    /// The time from which departures are shown, in Unix seconds.
     from: i64,
     horizon: Duration,
 }
 
-/// What the network's trip updates say about a run.
+/// A trip update of a run.
 pub(crate) struct RunUpdate<'a> {
     pub(crate) feed: &'a FeedId,
     pub(crate) update: &'a TripUpdate,
     pub(crate) made_at: i64,
-    /// When the feed's message was made, if it says so: as old as that is all that it says.
+    /// The timestamp of the feed's message, if present: the age of everything in the message.
     pub(crate) message_at: Option<i64>,
 }
 
 impl RunUpdate<'_> {
-    /// Whether it was said so long before `now`, Unix seconds, that its times are not to be shown any more.
+    /// Returns true if the message is too old at `now`, in Unix seconds, for its times to be shown.
     pub(crate) fn is_out_of_date(&self, now: i64) -> bool {
         let most = i64::try_from(BOARD_STALE_MAX.as_secs()).unwrap_or(i64::MAX);
         self.message_at.is_some_and(|at| now.saturating_sub(at) > most)
     }
 
-    /// What counts for it beside what else is said about the same run: the larger, the more.
+    /// Returns the precedence among updates of the same run: the greatest wins.
     fn precedence_key(&self, now: i64) -> impl Ord + use<> {
         (!self.is_out_of_date(now), !is_delay_only(self.update), self.made_at)
     }
 }
 
-/// Whether an update tells nothing but how late a vehicle is: what vehicles say of their journeys beside estimates.
+/// Returns true if an update contains nothing but a delay, as vehicles report for their journeys besides estimates.
 pub(crate) fn is_delay_only(update: &TripUpdate) -> bool {
     update.stop_time_update.is_empty()
         && update.delay.is_some()
@@ -166,7 +165,7 @@ impl DepartureSearch<'_> {
         (from..=self.from.saturating_add(self.horizon.as_secs() as i64)).contains(&leaves)
     }
 
-    /// The departures of the schedule. Late ones are looked for under their scheduled times, so the look goes back.
+    /// Lists the scheduled departures. Late ones are found by their scheduled times, so the search begins earlier.
     fn list_scheduled_departures(&self) -> Vec<Departure> {
         let from = self.from.saturating_sub(BOARD_LATE_MAX.as_secs() as i64);
         let ahead = self.horizon.saturating_add(BOARD_EARLY_MAX).as_secs() as i64;
@@ -176,7 +175,7 @@ impl DepartureSearch<'_> {
             |from, until| self.timetable().departures(self.stop, from, until, BOARD_SCHEDULED_MAX);
         let mut calls = find(from, until);
         if calls.len() == BOARD_SCHEDULED_MAX {
-            // However many runs are over, they leave room for those to come.
+            // However many runs are over, upcoming ones must not be cut off.
             calls = find(from, shown_from - 1);
             calls.extend(find(shown_from, until));
         }
@@ -186,7 +185,7 @@ impl DepartureSearch<'_> {
     fn build_scheduled_departure(&self, call: &ScheduledDeparture) -> Option<Departure> {
         let timetable = self.timetable();
         let trip = timetable.trip(call.trip);
-        // Most calls have no update and are over or far ahead: nothing is built for them.
+        // Most calls have no update and are over or far ahead: skip them early.
         if !self.is_in_window(call.departure) && !self.has_update_for_trip(trip.id) {
             return None;
         }
@@ -209,7 +208,7 @@ impl DepartureSearch<'_> {
         Some(departure)
     }
 
-    /// Puts into a scheduled departure what a trip update says; `None` if it is not to be shown.
+    /// Applies a trip update to a scheduled departure; `None` if the departure must not be shown.
     fn apply_update(
         &self,
         departure: &mut Departure,
@@ -220,7 +219,7 @@ impl DepartureSearch<'_> {
         departure.age = Some(u64::try_from(self.now - said.made_at).unwrap_or(0));
         match said.update.trip.schedule_relationship() {
             ScheduleRelationship::Deleted => return None,
-            // What replaces it goes when it is out of date, so the scheduled one comes back.
+            // An outdated replacement is not shown, so the scheduled departure returns.
             ScheduleRelationship::Replacement if said.is_out_of_date(self.now) => {
                 departure.source = self.dataset.feed.clone();
                 departure.age = None;
@@ -242,8 +241,8 @@ impl DepartureSearch<'_> {
                 departure.age = None;
                 return Some(());
             }
-            // A producer may leave a call out that is over by the timetable, once it was made: what is told of
-            // begins after it. (GTFS-Realtime, "Trip updates": those made early stay until their time.)
+            // A producer may drop a past call: the update then begins after it. (GTFS-Realtime, "Trip updates": early
+            // departures stay until their scheduled time.)
             CallForecast::Unknown
                 if call.departure <= self.from
                     && starts_after_call(run, said.update, call.stop_time_index as usize) =>
@@ -270,7 +269,7 @@ impl DepartureSearch<'_> {
         Some(())
     }
 
-    /// The platform that a trip update has for a call instead of the scheduled one, by its stop or by its name.
+    /// Applies the platform that a trip update assigns to a call, by its stop or by its name.
     fn apply_platform(&self, departure: &mut Departure, properties: &StopTimeProperties) {
         let assigned = nonempty_text(&properties.assigned_stop_id);
         if let Some(stop) = assigned.and_then(|id| self.timetable().find_stop(id)) {
@@ -286,7 +285,7 @@ impl DepartureSearch<'_> {
         ScheduledRun::new(self.timetable(), trip, date, start_time)
     }
 
-    /// Whether anything is said about a trip, on whatever date.
+    /// Returns true if any feed has an update for a trip, on any date.
     fn has_update_for_trip(&self, trip_id: &str) -> bool {
         self.state
             .feeds
@@ -294,7 +293,7 @@ impl DepartureSearch<'_> {
             .any(|feed| feed.tables.trip_updates.records_by_trip(trip_id).next().is_some())
     }
 
-    /// Departures of trips that the schedule does not hold.
+    /// Lists the departures of trips that are not in the schedule.
     fn list_extra_departures(&self) -> Vec<Departure> {
         let here = self.timetable().stop_and_descendants(self.stop);
         let mut departures = Vec::new();
@@ -304,8 +303,8 @@ impl DepartureSearch<'_> {
         departures
     }
 
-    /// What is said about trips that the schedule does not hold, by what their departures are called after: of one that
-    /// several feeds tell of, what [counts](find_run_update) of it.
+    /// Returns the updates of trips that are not in the schedule, by the prefix of their departures' ids. If several
+    /// feeds report a trip, the [best](find_run_update) update wins.
     fn find_extra_updates(&self) -> BTreeMap<SmolStr, RunUpdate<'_>> {
         let mut all = BTreeMap::new();
         for feed in &self.state.feeds {
@@ -321,7 +320,7 @@ impl DepartureSearch<'_> {
                 if said.is_out_of_date(self.now) {
                     continue;
                 }
-                // Without a name it is no other feed's, whatever their entities are called.
+                // A trip without a key cannot equal one of another feed, even if their entity ids match.
                 let id = match TripKey::from_descriptor(&update.trip) {
                     Some(_) => record.id.clone(),
                     None => format_smolstr!("{}:{}", feed.id, record.id),
@@ -339,7 +338,7 @@ impl DepartureSearch<'_> {
         all
     }
 
-    /// Whether an update is of a trip that the schedule does not hold, or does not hold so.
+    /// Returns true if an update is about a trip that is not, or not in this form, in the schedule.
     fn is_extra_update(&self, update: &TripUpdate) -> bool {
         let is_known = || {
             nonempty_text(&update.trip.trip_id)
@@ -348,7 +347,7 @@ impl DepartureSearch<'_> {
         is_extra_trip(&update.trip) || (is_cancelled_extra_trip(update) && !is_known())
     }
 
-    /// An extra trip's calls here; its last call is no departure.
+    /// Adds an extra trip's calls at this stop; its last call is no departure.
     fn push_extra_departures(
         &self,
         said: &RunUpdate<'_>,
@@ -404,7 +403,7 @@ impl DepartureSearch<'_> {
         }
     }
 
-    /// A departure of a known trip, of which only the schedule is known so far.
+    /// Returns a departure of a scheduled trip before any update is applied.
     fn scheduled_only_departure(&self, trip: TripIdx, stop: StopIdx, scheduled: i64) -> Departure {
         let timetable = self.timetable();
         let trip = timetable.trip(trip);
@@ -424,7 +423,7 @@ impl DepartureSearch<'_> {
         }
     }
 
-    /// A departure of a trip that only its update knows.
+    /// Returns a departure of a trip that only its update knows.
     fn unscheduled_departure(
         &self,
         update: &TripUpdate,
@@ -450,7 +449,7 @@ impl DepartureSearch<'_> {
         }
     }
 
-    /// A departure from a stop, of which nobody has said yet what departs.
+    /// Returns a departure from a stop without trip data.
     fn empty_departure(&self, stop: StopIdx, scheduled: i64) -> Departure {
         let timetable = self.timetable();
         Departure {
@@ -482,7 +481,7 @@ impl DepartureSearch<'_> {
     }
 }
 
-/// `route_type` of a trip that names no known route: what is added at short notice is mostly a bus.
+/// `route_type` of a trip without a known route: short-notice additions are mostly buses.
 const BUS: u16 = 3;
 
 fn predicted_event_time(stop_time: &StopTimeUpdate) -> Option<i64> {
@@ -490,7 +489,7 @@ fn predicted_event_time(stop_time: &StopTimeUpdate) -> Option<i64> {
     departs.or_else(|| stop_time.arrival.as_ref().and_then(|event| event.time))
 }
 
-/// Seconds of the service day as `HH:MM:SS`.
+/// Formats seconds of the service day as `HH:MM:SS`.
 pub(crate) fn format_gtfs_time(seconds: i32) -> SmolStr {
     format_smolstr!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }

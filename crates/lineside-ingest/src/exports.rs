@@ -1,4 +1,4 @@
-//! GTFS-Realtime out again: messages rebuilt from the state, made of the entities' own bytes.
+//! GTFS-Realtime exports: messages rebuilt from the state, made of the entities' original bytes.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -16,10 +16,10 @@ use crate::{
     record::{Record, RecordKind},
 };
 
-/// Which entities a message holds.
+/// The entities that an exported message contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExportPart {
-    /// All of them.
+    /// All entities.
     All,
     /// Vehicle positions.
     VehiclePositions,
@@ -32,7 +32,7 @@ pub enum ExportPart {
 impl ExportPart {
     pub(crate) const COUNT: usize = 4;
 
-    /// The name of the part in URLs; `None` for the whole.
+    /// The name of the part in URLs; `None` for all entities.
     pub fn url_name(self) -> Option<&'static str> {
         match self {
             ExportPart::All => None,
@@ -42,7 +42,7 @@ impl ExportPart {
         }
     }
 
-    /// The part of that name.
+    /// Parses the name of a part.
     pub fn parse(name: &str) -> Option<ExportPart> {
         [ExportPart::VehiclePositions, ExportPart::TripUpdates, ExportPart::Alerts]
             .into_iter()
@@ -59,12 +59,12 @@ impl ExportPart {
     }
 }
 
-/// A message ready to be sent.
+/// An encoded message.
 #[derive(Clone, Debug)]
 pub struct ExportMessage {
-    /// The message.
+    /// The encoded bytes.
     pub bytes: Bytes,
-    /// Its header's time, Unix seconds: never goes back from one state to the next.
+    /// The header's timestamp in Unix seconds: never decreases from one state to the next.
     pub timestamp: u64,
     /// Hash of the bytes.
     pub hash: u128,
@@ -75,21 +75,21 @@ impl ExportMessage {
         ExportMessage { hash: xxh3_128(&bytes), bytes, timestamp }
     }
 
-    /// A strong entity tag, in quotes.
+    /// Returns a strong entity tag, in quotes.
     pub fn etag(&self) -> SmolStr {
         format_smolstr!("\"{:032x}\"", self.hash)
     }
 }
 
-/// The messages of one state, each made when first asked for and then shared.
+/// The messages of one state, each encoded on first use and then shared.
 #[derive(Debug, Default)]
 pub(crate) struct ExportCache {
     protobuf: PerPart<ExportMessage>,
     json: PerPart<ExportMessage>,
 }
 
-/// The message of a feed, or of a whole network if `id` names it; `None` if the network has no such feed. Before the
-/// first message came it is empty.
+/// Returns the message of a feed, or of a whole network if `id` names it; `None` if the network has no such feed.
+/// Before the first message arrives, the export is empty.
 pub fn gtfs_rt_message(state: &NetworkState, id: &str, part: ExportPart) -> Option<ExportMessage> {
     let source = ExportSource::for_id(state, id)?;
     Some(
@@ -99,7 +99,7 @@ pub fn gtfs_rt_message(state: &NetworkState, id: &str, part: ExportPart) -> Opti
     )
 }
 
-/// The JSON twin of the same message; extensions, which JSON cannot name, are left out.
+/// Returns the message as JSON, without extensions, which JSON cannot name.
 pub fn gtfs_rt_json_message(
     state: &NetworkState,
     id: &str,
@@ -114,7 +114,7 @@ pub fn gtfs_rt_json_message(
     Some(export.clone())
 }
 
-/// Where a message comes from.
+/// The source of a message's entities.
 enum ExportSource<'a> {
     Feed(&'a FeedSlice),
     Network(&'a NetworkState),
@@ -143,7 +143,8 @@ impl<'a> ExportSource<'a> {
         }
     }
 
-    /// Whether another feed of the network says more of the trip of a record: a message has one update of each.
+    /// Returns true if another feed of the network has a better update for the trip of a record: a message contains one
+    /// update per trip.
     fn is_superseded_elsewhere(&self, record: &Record) -> bool {
         match self {
             ExportSource::Feed(_) => false,
@@ -170,7 +171,7 @@ impl<'a> ExportSource<'a> {
             timestamp: Some(timestamp),
             feed_version: only.and_then(|header| header.feed_version.clone()),
         };
-        // Ids are unique within a feed only; several feeds in one message keep theirs apart by a prefix.
+        // Ids are unique within a feed only; a message of several feeds prefixes them.
         let merged = feeds.len() > 1;
         let entities = feeds.iter().flat_map(|feed| {
             collect_entities(feed, part, |record| self.is_superseded_elsewhere(record))
@@ -184,8 +185,8 @@ impl<'a> ExportSource<'a> {
     }
 }
 
-/// The entities of a feed's part, each once; an id that the feed uses for two kinds is told apart. Trip updates that
-/// are superseded are left out.
+/// Returns the entities of a feed's part, each once, without superseded trip updates. An id used for two kinds gets a
+/// prefix.
 fn collect_entities(
     feed: &FeedSlice,
     part: ExportPart,
@@ -234,7 +235,7 @@ const ID: u32 = 1;
 const PAYLOADS: std::ops::RangeInclusive<u32> = 3..=5;
 const TRIP_UPDATE: u32 = 3;
 
-/// The entity without payloads of other kinds. Nearly all have one payload and are given as they are.
+/// Returns the entity without payloads of other kinds. Nearly all have one payload and are returned unchanged.
 fn strip_other_payloads(record: &Arc<Record>) -> Bytes {
     let wanted = match record.kind {
         RecordKind::TripUpdate => TRIP_UPDATE,
@@ -248,7 +249,7 @@ fn strip_other_payloads(record: &Arc<Record>) -> Bytes {
     copy_without_fields(&record.raw, is_other)
 }
 
-/// The entity without some of its fields.
+/// Returns the entity without the dropped fields.
 fn copy_without_fields(entity: &[u8], is_dropped: impl Fn(u32) -> bool) -> Bytes {
     let kept = iter_fields(entity).filter(|(number, _)| !is_dropped(*number));
     kept.flat_map(|(_, field)| field.iter().copied()).collect::<Vec<u8>>().into()
@@ -263,7 +264,7 @@ fn entity_id(entity: &[u8]) -> &[u8] {
     }
 }
 
-/// The same entity under the id `<prefix>:<id>`.
+/// Returns the entity with the id `<prefix>:<id>`.
 fn prefix_entity_id(entity: &Bytes, prefix: &str) -> Bytes {
     let id = entity_id(entity);
     let length = prefix.len() + 1 + id.len();
@@ -279,8 +280,8 @@ fn prefix_entity_id(entity: &Bytes, prefix: &str) -> Bytes {
     out.into()
 }
 
-/// The fields of an encoded message with their bytes, keys included. The entities here were decoded before, so one
-/// that cannot be read ends the list.
+/// Iterates over the fields of an encoded message and their bytes, keys included. The entities were decoded before, so
+/// an unreadable field ends the iteration.
 fn iter_fields(message: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     let mut rest = message;
     std::iter::from_fn(move || {

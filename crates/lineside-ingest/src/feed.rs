@@ -1,4 +1,4 @@
-//! A feed as readers see it: its configuration, how it is doing, its last good bytes.
+//! A feed as readers see it: its configuration, its status and its last good bytes.
 
 use std::{
     any::Any,
@@ -31,61 +31,61 @@ use crate::{
     status::{FeedStatus, HealthRules},
 };
 
-/// Under what the bytes are kept that others were made of: a name that no file of a system has, because that ends
-/// otherwise.
+/// The file name under which a converter's input is stored. No GBFS file has such a name, because those have another
+/// ending.
 const ORIGINAL: &str = "as sent";
 
-/// One feed of the catalog. Its task writes, everybody reads; no reader waits.
+/// A feed of the catalog. Only its task writes; readers never wait.
 ///
-/// Its configuration and its network do not change: when the operator changes them, another one takes its place in the
-/// catalog that shares everything else with it.
+/// Its configuration and its network do not change: when the operator changes them, the catalog gets a new `Feed` that
+/// shares all other state with the old one.
 #[derive(Debug)]
 pub struct Feed {
     config: SharedConfig,
     network: Arc<Network>,
     shown: Arc<SharedFeedState>,
-    /// Its name, if it is a file of a system.
+    /// The file name, if this is a file of a GBFS system; else empty.
     file: SmolStr,
 }
 
-/// How a feed is doing and what it has, whatever its configuration is.
+/// The status and data of a feed, independent of its configuration.
 #[derive(Debug)]
 struct SharedFeedState {
     status: ArcSwap<FeedStatus>,
-    /// Those of a system's files are the system's.
+    /// The metrics; files of a GBFS system share those of the system.
     figures: Arc<FeedMetrics>,
     held: ArcSwapOption<ServedSnapshot>,
-    /// The producer's own bytes, where those that are held were made of them.
+    /// The producer's original bytes, if the served ones were converted from them.
     original: ArcSwapOption<ServedSnapshot>,
     tried: AtomicBool,
-    /// The way to its task, once it has one.
+    /// The sender of requests to the feed's task, once it runs.
     asks: ArcSwapOption<mpsc::Sender<Ask>>,
     restored: OnceLock<RestoredSnapshot>,
-    /// Where its producer puts its news, once it has a task.
+    /// The inbox for the producer's deliveries, once the task runs.
     inbox: ArcSwapOption<FeedInbox>,
-    /// Of a system, the files that it has.
+    /// The files of a GBFS system.
     parts: ArcSwap<Vec<GbfsFeedFile>>,
-    /// The last bytes that were no schedule, until somebody takes them.
+    /// The last bytes that could not be read as a schedule, until they are taken.
     refused: ArcSwapOption<RejectedSchedule>,
 }
 
-/// Bytes that came as a new version of a schedule, and cannot be read as one.
+/// A new version of a schedule that could not be read.
 #[derive(Clone, Debug)]
 pub struct RejectedSchedule {
     /// The bytes.
     pub bytes: Bytes,
-    /// When they came.
+    /// The time at which the bytes were fetched.
     pub at: UnixMillis,
-    /// Why they cannot be read, in words.
+    /// The error message.
     pub reason: String,
 }
 
-/// What a feed's task finds of an earlier process.
+/// Data restored from an earlier process.
 #[derive(Clone, Debug)]
 pub(crate) struct RestoredSnapshot {
-    /// What is known of the bytes that were kept.
+    /// Metadata of the stored bytes.
     pub(crate) head: SnapshotHead,
-    /// Whether what they say has still to be decoded.
+    /// True if the bytes still have to be decoded.
     pub(crate) is_to_decode: bool,
 }
 
@@ -118,7 +118,7 @@ impl Feed {
         Feed { config, network, shown: Arc::new(shown), file: SmolStr::default() }
     }
 
-    /// The same feed, configured otherwise or in another network.
+    /// Returns the feed with another configuration or network.
     pub(crate) fn with_config(&self, config: SharedConfig, network: Arc<Network>) -> Feed {
         if !config.has_same_headers(&self.config) {
             for place in [&self.shown.held, &self.shown.original] {
@@ -130,28 +130,28 @@ impl Feed {
         Feed { config, network, shown: Arc::clone(&self.shown), file: self.file.clone() }
     }
 
-    /// A file of this system, which has a name in it.
+    /// Returns a new file of this GBFS system.
     pub(crate) fn for_gbfs_file(&self, config: SharedConfig, file: SmolStr) -> Feed {
         let figures = Arc::clone(&self.shown.figures);
         Feed { file, ..Feed::with_metrics(config, self.network(), figures) }
     }
 
-    /// Its name in its system, if it is a file of one; else empty.
+    /// The file name, if this is a file of a GBFS system; else empty.
     pub(crate) fn gbfs_file_name(&self) -> &SmolStr {
         &self.file
     }
 
-    /// The files of a GBFS system, as its discovery file lists them; else none.
+    /// The files of a GBFS system as listed by its discovery file; empty for other feeds.
     pub fn gbfs_files(&self) -> Arc<Vec<GbfsFeedFile>> {
         self.shown.parts.load_full()
     }
 
-    /// Whether a text of its producer's holds what only the producer is to see.
+    /// Returns true if a text of the producer contains a secret of the feed.
     pub fn contains_secret(&self, text: &str) -> bool {
         contains_secret(&self.config, text)
     }
 
-    /// Under what its bytes are kept.
+    /// The key under which the feed's bytes are stored.
     pub(crate) fn snapshot_key(&self) -> SnapshotKey {
         SnapshotKey { feed: self.id().clone(), file: self.file.clone() }
     }
@@ -160,7 +160,7 @@ impl Feed {
         self.shown.parts.store(Arc::new(parts));
     }
 
-    /// Has again what an earlier process kept; its task takes in what that says.
+    /// Restores the bytes that an earlier process stored; the feed's task decodes them.
     pub(crate) fn restore_snapshot(&self, head: SnapshotHead, bytes: Bytes, now: UnixMillis) {
         let snapshot = head.to_snapshot(bytes);
         let mut status = FeedStatus {
@@ -176,27 +176,27 @@ impl Feed {
         self.set_restored_snapshot(RestoredSnapshot { head, is_to_decode: true });
     }
 
-    /// As it is configured.
+    /// The configuration.
     pub fn config(&self) -> &FeedConfig {
         &self.config
     }
 
-    /// Its id.
+    /// The id.
     pub fn id(&self) -> &FeedId {
         &self.config.id
     }
 
-    /// How it is doing.
+    /// The current status.
     pub fn status(&self) -> Arc<FeedStatus> {
         self.shown.status.load_full()
     }
 
-    /// What is counted of it.
+    /// The metrics.
     pub fn metrics(&self) -> &FeedMetrics {
         &self.shown.figures
     }
 
-    /// What it is: as configured, else as its content shows; `None` before the first good bytes.
+    /// The format: the configured one, else the one detected from the content; `None` before the first good bytes.
     pub fn format(&self) -> Option<Format> {
         self.config.configured_format().or(self.shown.status.load().format)
     }
@@ -206,27 +206,27 @@ impl Feed {
         self.shown.held.load().as_ref().map(|held| Arc::clone(&held.snapshot))
     }
 
-    /// The last good bytes, with what was made ready of them.
+    /// The last good bytes with the data that readers prepared from them.
     pub fn current(&self) -> Option<Arc<ServedSnapshot>> {
         self.shown.held.load_full()
     }
 
-    /// The last good bytes as the producer sent them: those that are held, or what these were made of.
+    /// The last good bytes as the producer sent them: the served bytes, or those from which they were converted.
     pub fn received_snapshot(&self) -> Option<Arc<ServedSnapshot>> {
         if self.config.converter.is_some() { self.conversion_input() } else { self.current() }
     }
 
-    /// The producer's own bytes, where those that are held were made of them.
+    /// The producer's original bytes, if the served ones were converted from them.
     pub(crate) fn conversion_input(&self) -> Option<Arc<ServedSnapshot>> {
         self.shown.original.load_full()
     }
 
-    /// Under what these are kept.
+    /// The key under which the converter's input is stored.
     pub(crate) fn conversion_input_key(&self) -> SnapshotKey {
         SnapshotKey { feed: self.id().clone(), file: SmolStr::new_static(ORIGINAL) }
     }
 
-    /// What is held is what the next bytes that are held will be made of.
+    /// Makes the served bytes the converter's input.
     pub(crate) fn keep_as_conversion_input(&self) {
         self.shown.original.store(self.shown.held.load_full());
     }
@@ -235,17 +235,17 @@ impl Feed {
         self.shown.original.store(held.map(Arc::new));
     }
 
-    /// The network that it belongs to.
+    /// The network of the feed.
     pub fn network(&self) -> Arc<Network> {
         Arc::clone(&self.network)
     }
 
-    /// Whether it is known to be a schedule.
+    /// Returns true if the feed is known to be a schedule.
     pub fn is_schedule(&self) -> bool {
         self.format().is_some_and(Format::is_schedule)
     }
 
-    /// The service days of its timetable, if it is a schedule that was read and has any.
+    /// The service days of the timetable, if the feed is a decoded schedule and has any.
     pub fn service_window(&self) -> Option<ServiceWindow> {
         if !self.is_schedule() || self.network.id() != self.id() {
             return None;
@@ -253,12 +253,12 @@ impl Feed {
         ServiceWindow::from_timetable(&*self.network.timetable()?)
     }
 
-    /// Whether its source was asked at least once.
+    /// Returns true if the source has been polled at least once.
     pub fn was_polled(&self) -> bool {
         self.shown.tried.load(Ordering::Acquire)
     }
 
-    /// Whether it has good bytes of real time and nothing of them is served.
+    /// Returns true if the feed has a realtime message without entities.
     pub(crate) fn is_empty_message(&self) -> bool {
         let status = self.shown.status.load();
         let is_real_time = status.format.is_some_and(Format::is_realtime);
@@ -282,14 +282,14 @@ impl Feed {
         self.shown.held.store(Some(Arc::new(held)));
     }
 
-    /// Has the bytes of another, as this one serves them.
+    /// Takes over the bytes of another feed, to be served by this configuration.
     pub(crate) fn copy_current_from(&self, other: &Feed) {
         if let Some(held) = other.current() {
             self.set_current(held.with_config(Arc::clone(&self.config)));
         }
     }
 
-    /// What of an earlier process its task goes on with.
+    /// Data restored from an earlier process.
     pub(crate) fn restored_snapshot(&self) -> Option<&RestoredSnapshot> {
         self.shown.restored.get()
     }
@@ -298,7 +298,7 @@ impl Feed {
         self.shown.restored.get_or_init(|| restored);
     }
 
-    /// The way to its task.
+    /// The sender of requests to the feed's task.
     pub(crate) fn poll_requests(&self) -> Option<Arc<mpsc::Sender<Ask>>> {
         self.shown.asks.load_full()
     }
@@ -307,17 +307,17 @@ impl Feed {
         self.shown.asks.store(Some(Arc::new(asks)));
     }
 
-    /// Takes the last bytes that were refused as a schedule, if some came since they were last taken.
+    /// Takes the last rejected schedule, if there is one since the previous call.
     pub fn take_rejected_schedule(&self) -> Option<Arc<RejectedSchedule>> {
         self.shown.refused.swap(None)
     }
 
-    /// Leaves bytes that were refused to whoever looks at them; those before go.
+    /// Stores a rejected schedule for inspection, replacing the one before.
     pub(crate) fn set_rejected_schedule(&self, refused: Option<RejectedSchedule>) {
         self.shown.refused.store(refused.map(Arc::new));
     }
 
-    /// Where its producer puts its news, if it is asked to bring them by itself.
+    /// The inbox for deliveries, if the feed is a SIRI subscription.
     pub fn inbox(&self) -> Option<Arc<FeedInbox>> {
         let siri = self.config.siri.as_ref()?;
         (siri.mode == SiriMode::Subscribe).then(|| self.shown.inbox.load_full())?
@@ -332,7 +332,7 @@ impl Feed {
     }
 }
 
-/// The last good bytes with what their readers made ready of them: both go together.
+/// The last good bytes and the data that readers prepared from them, which are replaced together.
 #[derive(Debug)]
 pub struct ServedSnapshot {
     snapshot: Arc<Snapshot>,
@@ -342,7 +342,7 @@ pub struct ServedSnapshot {
 }
 
 impl ServedSnapshot {
-    /// The bytes, in a file in memory if they are many.
+    /// Stores the bytes, in a memory file if they are large.
     pub(crate) fn new(snapshot: Snapshot, config: SharedConfig) -> Self {
         let sealed = MemoryFile::new(&snapshot.bytes);
         let bytes =
@@ -351,17 +351,17 @@ impl ServedSnapshot {
         Self { snapshot, sealed, config, ready: OnceLock::new() }
     }
 
-    /// The bytes.
+    /// The bytes and their metadata.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
     }
 
-    /// The file in memory that they lie in, if they lie in one.
+    /// The memory file that holds the bytes, if there is one.
     pub fn memory_file(&self) -> Option<&Arc<MemoryFile>> {
         self.sealed.as_ref()
     }
 
-    /// The configuration by which they are served.
+    /// The configuration by which the bytes are served.
     pub fn config(&self) -> &FeedConfig {
         &self.config
     }
@@ -370,19 +370,19 @@ impl ServedSnapshot {
         &self.config
     }
 
-    /// The same bytes, of which what was made ready by another configuration is not good any more.
+    /// Returns the bytes with another configuration, without the prepared data.
     fn with_config(&self, config: SharedConfig) -> ServedSnapshot {
         let (snapshot, sealed) = (Arc::clone(&self.snapshot), self.sealed.clone());
         ServedSnapshot { snapshot, sealed, config, ready: OnceLock::new() }
     }
 
-    /// What was made ready of the bytes, if it was.
+    /// Returns the prepared data, if there are any of this type.
     pub fn find_prepared<T: Any + Send + Sync>(&self) -> Option<&T> {
         self.ready.get()?.downcast_ref()
     }
 
-    /// What `make` makes ready of the bytes, once for all readers; none if another kind of thing was made of them
-    /// before. `make` must be quick: readers that come meanwhile wait for it.
+    /// Returns the data that `make` prepares from the bytes once for all readers; `None` if data of another type were
+    /// prepared before. `make` must be quick: concurrent readers wait for it.
     pub fn get_or_prepare<T: Any + Send + Sync>(
         &self,
         make: impl FnOnce(&Arc<Snapshot>) -> T,

@@ -1,6 +1,7 @@
-//! What is counted of one feed for those who watch it: how long its source took to answer, and what readers were given.
+//! Metrics of one feed: response times of its source and replies to readers.
 //!
-//! A reader adds to cells of its own thread; the feed's task alone writes the durations. Whoever looks waits for neither.
+//! A reader adds to counter cells of its own thread; only the feed's task writes the durations. Collecting metrics
+//! waits for neither.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -9,18 +10,18 @@ use parking_lot::Mutex;
 
 use crate::limits::FETCH_TIMES_MAX;
 
-/// The figures of one feed.
+/// The metrics of one feed.
 #[derive(Debug, Default)]
 pub struct FeedMetrics {
     requests: Counter,
     not_modified: Counter,
     bytes: Counter,
-    /// Of the last fetches, oldest first.
+    /// The times of the most recent fetches, oldest first.
     fetch_times: Mutex<VecDeque<Duration>>,
 }
 
 impl FeedMetrics {
-    /// A reader was answered, with so many bytes, or told that it holds them already.
+    /// Counts a reply of `bytes` to a reader, or a `304 Not Modified`.
     pub fn count_reply(&self, bytes: u64, is_not_modified: bool) {
         self.requests.increment();
         if is_not_modified {
@@ -30,22 +31,22 @@ impl FeedMetrics {
         }
     }
 
-    /// Requests that were answered, whatever the answer.
+    /// Requests answered, whatever the status.
     pub fn request_count(&self) -> u64 {
         self.requests.get()
     }
 
-    /// Of these, those of readers that had the bytes already.
+    /// Requests answered with `304 Not Modified`.
     pub fn not_modified_count(&self) -> u64 {
         self.not_modified.get()
     }
 
-    /// Bytes of the bodies that readers were given.
+    /// Bytes of all reply bodies.
     pub fn bytes_sent(&self) -> u64 {
         self.bytes.get()
     }
 
-    /// How long the source took for each of the last fetches to answer in full, or to fail; oldest first.
+    /// The time of each of the most recent fetches until the complete reply or the failure, oldest first.
     pub fn fetch_durations(&self) -> Vec<Duration> {
         self.fetch_times.lock().iter().copied().collect()
     }

@@ -1,4 +1,4 @@
-//! The files of a GBFS system as readers see them: each is a feed of its own, found through the system's.
+//! The files of a GBFS system: each is a feed of its own, found through the system's feed.
 
 use std::sync::Arc;
 
@@ -14,24 +14,24 @@ use crate::{
 /// A file of a GBFS system.
 #[derive(Clone, Debug)]
 pub struct GbfsFeedFile {
-    /// Its language, in versions that have them.
+    /// The language, in GBFS versions with languages.
     pub language: Option<SmolStr>,
-    /// Its name, without an ending.
+    /// The name without extension.
     pub name: SmolStr,
-    /// Its name in its address, without an ending, if that lies in the folder of the discovery file.
+    /// The name in the URL without extension, if the file is in the folder of the discovery file.
     pub beside: Option<SmolStr>,
-    /// It, as a feed of its own: configured as its system is, with its own address, status and bytes. Languages may share one.
+    /// The file's feed: configured like its system, with its own URL, status and bytes. Languages may share a feed.
     pub feed: Arc<Feed>,
 }
 
 impl GbfsFeedFile {
-    /// Its name, with its language before it: `en/station_status`.
+    /// Returns the name prefixed by the language: `en/station_status`.
     pub fn path_with_language(&self) -> SmolStr {
         join_language_path(self.language.as_deref(), &self.name)
     }
 }
 
-/// A file's name, with its language before it if it has one.
+/// Returns a file's name prefixed by its language, if it has one.
 pub(crate) fn join_language_path(language: Option<&str>, name: &str) -> SmolStr {
     match language {
         Some(language) => format_smolstr!("{language}/{name}"),
@@ -40,7 +40,7 @@ pub(crate) fn join_language_path(language: Option<&str>, name: &str) -> SmolStr 
 }
 
 impl Feed {
-    /// The files of a GBFS system that are asked for: one that languages share counts as that of the first of them.
+    /// Returns the files of a GBFS system without duplicates: a file shared by languages appears under the first one.
     pub fn own_gbfs_files(&self) -> Vec<GbfsFeedFile> {
         let mut own: Vec<GbfsFeedFile> = Vec::new();
         for part in self.gbfs_files().iter() {
@@ -51,7 +51,7 @@ impl Feed {
         own
     }
 
-    /// The file of that name in that language; without one in the first language that has it.
+    /// Returns the file with a name and language; without a language, that of the first language that has it.
     pub fn find_gbfs_file(&self, language: Option<&str>, name: &str) -> Option<Arc<Feed>> {
         let parts = self.gbfs_files();
         let fits = |part: &&GbfsFeedFile| {
@@ -61,15 +61,15 @@ impl Feed {
         parts.iter().find(fits).map(|part| Arc::clone(&part.feed))
     }
 
-    /// The file of that name in the folder of the discovery file, whatever that calls it.
+    /// Returns the file with this name in the folder of the discovery file, whatever the discovery file calls it.
     pub fn find_sibling_file(&self, name: &str) -> Option<Arc<Feed>> {
         let parts = self.gbfs_files();
         let found = parts.iter().find(|part| part.beside.as_deref() == Some(name));
         found.map(|part| Arc::clone(&part.feed))
     }
 
-    /// Its status, in which requests and bytes are also those of its files, and the time of its data is the oldest of those
-    /// that tell how stations and vehicles are.
+    /// Returns the status with the requests and bytes of all files added. The data time is the oldest of the files with
+    /// station and vehicle data.
     pub fn status_with_files(&self) -> Arc<FeedStatus> {
         let mut status = self.status();
         for part in self.own_gbfs_files() {
@@ -81,7 +81,8 @@ impl Feed {
         status
     }
 
-    /// What is wrong with its data, and with those of its files, each under its name with its language: `fr/vehicle_types.json`.
+    /// Returns the problems of the system and of its files, each under the file's name with its language:
+    /// `fr/vehicle_types.json`.
     pub fn problems_with_files(&self) -> Arc<Problems> {
         let mut all = Arc::clone(&self.status().problems);
         for part in self.own_gbfs_files() {
@@ -94,7 +95,7 @@ impl Feed {
         all
     }
 
-    /// The worst state of its files with the reason, if any is in trouble.
+    /// Returns the worst failure state of the files and its reason, if any file has one.
     pub(crate) fn worst_file_trouble(&self) -> Option<(FeedState, String)> {
         let parts = self.own_gbfs_files();
         let mut troubled: Vec<(&GbfsFeedFile, Arc<FeedStatus>)> =
@@ -106,13 +107,13 @@ impl Feed {
         Some((status.state, format!("{n} of {of} files: {file}: {}", status.reason)))
     }
 
-    /// Goes on with what another had, whose place it takes.
+    /// Takes over the status and bytes of the feed that this one replaces.
     pub(crate) fn adopt_state(&self, other: &Feed) {
         self.set_status(FeedStatus::clone(&other.status()));
         self.copy_current_from(other);
     }
 
-    /// Nobody asks for it until further notice: whether its bytes are still good is not known any more.
+    /// Marks a file that is no longer polled: it is unknown if its bytes are still good.
     pub(crate) fn mark_unpolled(&self, now: UnixMillis) {
         let status = self.status();
         let mut status =

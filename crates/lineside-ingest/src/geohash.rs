@@ -1,15 +1,15 @@
-//! Geohashes: cells of the earth, each further character a 32nd of the one before.
+//! Geohashes: cells of the earth, where each further character selects one of 32 subcells.
 //!
-//! A cell is kept as the number that its bits make, so that the cells within a coarser one are a range.
+//! A cell is stored as the number made of its bits, so that the cells within a coarser one form a range.
 
 use std::fmt;
 
-/// Characters of a geohash, in the order of their values.
+/// Characters of a geohash, ordered by value.
 const ALPHABET: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
-/// Bits of one character.
+/// Bits per character.
 const BITS: u32 = 5;
 
-/// Shortest and longest cell that can be subscribed to (docs/protocol/channels.md).
+/// Lengths of cells that can be subscribed to (docs/protocol/channels.md).
 pub const CELL_CHARS: std::ops::RangeInclusive<u32> = 4..=6;
 
 /// A cell of 1 to 12 characters.
@@ -20,7 +20,7 @@ pub struct GeohashCell {
 }
 
 impl GeohashCell {
-    /// The cell of `chars` characters (1 to 12) that holds a point in degrees.
+    /// Returns the cell of `chars` characters (1 to 12) that contains a point in degrees.
     pub fn from_point(lat: f64, lon: f64, chars: u32) -> GeohashCell {
         let n_bits = BITS * chars.clamp(1, 12);
         // Longitude takes the first bit, so it has the odd one.
@@ -34,7 +34,7 @@ impl GeohashCell {
         GeohashCell { chars: chars.clamp(1, 12), bits }
     }
 
-    /// Reads a geohash in lower case.
+    /// Parses a lower-case geohash.
     pub fn parse(text: &str) -> Option<GeohashCell> {
         if !(1..=12).contains(&text.len()) {
             return None;
@@ -47,23 +47,23 @@ impl GeohashCell {
         Some(GeohashCell { chars: text.len() as u32, bits })
     }
 
-    /// Number of characters.
+    /// The number of characters.
     pub fn char_count(self) -> u32 {
         self.chars
     }
 
-    /// The number that the cell's bits make.
+    /// The number made of the cell's bits.
     pub fn bits(self) -> u64 {
         self.bits
     }
 
-    /// The cell of fewer characters that holds this one.
+    /// Returns the cell of fewer characters that contains this one.
     pub fn parent(self, chars: u32) -> GeohashCell {
         let chars = chars.min(self.chars);
         GeohashCell { chars, bits: self.bits >> (BITS * (self.chars - chars)) }
     }
 
-    /// The numbers of the cells of `chars` characters within this one.
+    /// Returns the numbers of the cells of `chars` characters within this one.
     pub(crate) fn child_range(self, chars: u32) -> std::ops::Range<u64> {
         let shift = BITS * chars.saturating_sub(self.chars);
         self.bits << shift..(self.bits + 1) << shift
@@ -80,14 +80,14 @@ impl fmt::Display for GeohashCell {
     }
 }
 
-/// The first `bits` binary places of a number within 0 and 1.
+/// Returns the first `bits` binary digits of a number between 0 and 1.
 fn binary_fraction(value: f64, bits: u32) -> u32 {
     let scale = (1_u64 << bits) as f64;
-    // The upper edge of the earth belongs to its last cell; `as` saturates what lies outside.
+    // The upper edge of the earth belongs to its last cell; `as` saturates values outside.
     ((value * scale) as u64).min((1 << bits) - 1) as u32
 }
 
-/// Puts a zero bit between the bits.
+/// Inserts a zero bit before each bit.
 fn interleave_zeros(value: u32) -> u64 {
     let mut bits = u64::from(value);
     bits = (bits | bits << 16) & 0x0000_FFFF_0000_FFFF;

@@ -1,4 +1,4 @@
-//! GeoJSON: vehicles, stations, stops and routes for maps and tables.
+//! GeoJSON of vehicles, stations, stops and routes for maps and tables.
 
 use std::{
     collections::BTreeSet,
@@ -16,8 +16,8 @@ use crate::{
     record::{HexColor, Record, format_rfc3339},
 };
 
-/// The vehicles of a feed, or of the whole network if `id` names it, that have a position; `None` if the network has
-/// no such feed. Made once per state.
+/// Encodes the vehicles with a position of a feed, or of the whole network if `id` names it; `None` if the network has
+/// no such feed. Computed once per state.
 pub fn encode_vehicles(state: &NetworkState, id: &str) -> Option<Bytes> {
     cached_for_feed(
         state,
@@ -32,7 +32,8 @@ pub fn encode_vehicles(state: &NetworkState, id: &str) -> Option<Bytes> {
     )
 }
 
-/// The stations of a GBFS system that have a position; `None` if the network has no such feed. Made once per state.
+/// Encodes the stations with a position of a GBFS system; `None` if the network has no such feed. Computed once per
+/// state.
 pub fn encode_stations(state: &NetworkState, id: &str) -> Option<Bytes> {
     cached_for_feed(
         state,
@@ -45,7 +46,7 @@ pub fn encode_stations(state: &NetworkState, id: &str) -> Option<Bytes> {
     )
 }
 
-/// What is made of a feed's records, or of all if `id` names the network.
+/// Returns the cached encoding of a feed's records, or of all records if `id` names the network.
 fn cached_for_feed<'a>(
     state: &'a NetworkState,
     id: &str,
@@ -59,7 +60,7 @@ fn cached_for_feed<'a>(
     Some(cache.get_or_init(|| make(&is_asked)).clone())
 }
 
-/// A record of a system: its own fields are the properties.
+/// Encodes a GBFS record with its own fields as properties.
 fn gbfs_feature(record: &Record) -> Option<Value> {
     let (lat, lon) = record.position()?;
     let Ok(Value::Object(mut properties)) = serde_json::from_slice(record.json()) else {
@@ -70,7 +71,7 @@ fn gbfs_feature(record: &Record) -> Option<Value> {
     Some(point_feature(lat, lon, properties.into()))
 }
 
-/// The stops of a schedule that have a position. Made once per dataset.
+/// Encodes the stops with a position of a schedule. Computed once per dataset.
 pub fn encode_stops(dataset: &Dataset) -> Bytes {
     dataset
         .stops_geojson
@@ -101,7 +102,7 @@ pub fn encode_stops(dataset: &Dataset) -> Bytes {
         .clone()
 }
 
-/// The routes of a schedule, each as a few lines. Made once per dataset.
+/// Encodes the routes of a schedule, each as a few lines. Computed once per dataset.
 pub fn encode_routes(dataset: &Dataset) -> Bytes {
     dataset
         .routes_geojson
@@ -166,7 +167,7 @@ fn point_feature(lat: f64, lon: f64, properties: Value) -> Value {
     })
 }
 
-/// Seven places are a centimeter; a float made of fewer bits would show digits that nobody measured.
+/// Rounds to seven decimal places, a centimetre; a float converted from fewer bits would show meaningless digits.
 fn round_degrees(degrees: f64) -> f64 {
     (degrees * 1e7).round() / 1e7
 }

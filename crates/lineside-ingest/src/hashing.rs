@@ -10,12 +10,12 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// A map keyed by text from feeds.
 pub(crate) type TextMap<K, V> = HashMap<K, V, HashSeed>;
 
-/// Builds hashers with one secret.
+/// Builds hashers with one secret seed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HashSeed(pub(crate) u64);
 
 impl HashSeed {
-    /// Hash of a sequence of texts; a text's end counts, so ("a", "bc") and ("ab", "c") differ.
+    /// Hashes a sequence of texts; boundaries count, so ("a", "bc") and ("ab", "c") differ.
     pub(crate) fn hash_texts(self, texts: &[&str]) -> u64 {
         texts.iter().fold(self.0, |seed, text| {
             xxh3_64_with_seed(text.as_bytes(), seed).rotate_left(23) ^ text.len() as u64
@@ -39,7 +39,7 @@ impl Hasher for SeededHasher {
         self.0 = xxh3_64_with_seed(bytes, self.0);
     }
 
-    /// The byte that ends a text; it cannot be part of one, so one round of mixing keeps texts apart.
+    /// Mixes in the byte that ends a text; a text cannot contain it, so one round of mixing separates texts.
     fn write_u8(&mut self, byte: u8) {
         self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }

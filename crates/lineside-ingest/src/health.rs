@@ -1,8 +1,8 @@
-//! What a real-time feed should be saying now, so that one that answers and says too little is seen.
+//! Expected content of a realtime feed, to detect feeds that answer but report too little.
 //!
-//! The timetable says how many trips are under way. Of what share of them a feed tells is its own: it may know one
-//! line's vehicles only, or trips that have not begun yet. So the share is learnt from what it says, fast while that is
-//! usual and slowly while it is not: a feed that is meant to tell of less from now on is taken for well after some hours.
+//! The timetable gives the number of running trips. The share of them that a feed reports is its own: it may know only
+//! one line's vehicles, or also trips that have not begun. So the share is learnt from the messages, fast while they
+//! are usual and slowly while they are not: a feed that permanently reports less counts as healthy after some hours.
 
 use std::time::Duration;
 
@@ -10,60 +10,61 @@ use lineside_formats::gtfs_rt::{EntityPayloads, ShallowMessage};
 use lineside_sync::UnixMillis;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// How long a feed is looked at before it is known what is usual.
+/// The time for which a feed is observed before its usual content is known.
 const LEARN_TIME: Duration = Duration::from_secs(10 * 60);
-/// Fewer trips under way say too little of what share of them is told of.
+/// Below this many running trips, the share of reported trips is not meaningful.
 const UNDER_WAY_MIN: u32 = 10;
-/// What is expected has to be at least this much: of less, chance may leave out half.
+/// The minimum of expected entities: of fewer, half may be missing by chance.
 const USUAL_MIN: f64 = 10.0;
-/// Less than this part of what is usual is too little.
+/// Less than this fraction of the usual content is too little.
 const TOO_LITTLE: f64 = 0.5;
-/// How much one message changes what is usual, and how much one that says too little does.
+/// Weight of one message in the usual share, and of one with too little content.
 const LEARN: f64 = 0.02;
 const LEARN_UNUSUAL: f64 = 0.001;
 /// Fewer trips and vehicles may all stand still.
 const STILL_MIN: u32 = 10;
 
-/// What one feed has said so far.
+/// The content that one feed has reported so far.
 #[derive(Debug, Default)]
 pub(crate) struct ContentHistory {
-    /// Trips and vehicles that the last message told of.
+    /// Trips and vehicles in the last message.
     told: u32,
-    /// Whether any message told of some, also one of an earlier process. What never did may be about something else, such as alerts.
+    /// True if any message, also of an earlier process, contained trips or vehicles. A feed without them may have
+    /// another purpose, such as alerts.
     tells_of_trips: bool,
-    /// A hash of what it said of them, whatever time the message gives itself.
+    /// A hash of the trips and vehicles, without the message's timestamp.
     print: u64,
-    /// When that was, and since when it says just that.
+    /// The time of the last message, and of the first one with the same content.
     heard_at: UnixMillis,
     unchanged_since: UnixMillis,
-    /// What it tells of for each trip under way, and since when that is learnt.
+    /// Reported entities per running trip, and the time since which this is learnt.
     share: Option<(f64, UnixMillis)>,
 }
 
-/// What a feed should be saying, as its judge needs it.
+/// The expected and actual content of a feed, for the health rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ContentExpectation {
-    /// Trips that the timetable has under way; none where it is not known.
+    /// Running trips by the timetable; `None` if unknown.
     pub(crate) under_way: Option<u32>,
-    /// Trips and vehicles that the feed usually tells of while so many are; none where it is not known.
+    /// The usual number of trips and vehicles for this many running trips; `None` if unknown.
     pub(crate) usual: Option<f64>,
-    /// Trips and vehicles that it does tell of.
+    /// Trips and vehicles in the last message.
     pub(crate) told: u32,
-    /// Whether it ever told of some.
+    /// True if any message contained trips or vehicles.
     pub(crate) tells_of_trips: bool,
-    /// When it last told of them.
+    /// The time of the last message.
     pub(crate) heard_at: UnixMillis,
-    /// Since when it says the same of them.
+    /// The time since which the content is unchanged.
     pub(crate) unchanged_since: UnixMillis,
 }
 
 impl ContentHistory {
-    /// Notes that it told of trips or vehicles before this process.
+    /// Records that the feed reported trips or vehicles before this process started.
     pub(crate) fn mark_trips_seen(&mut self) {
         self.tells_of_trips = true;
     }
 
-    /// Notes what a message says, at a time when so many trips are under way.
+    /// Records the content of a message, at a time with `under_way` running trips.
     pub(crate) fn record_message(
         &mut self,
         message: &ShallowMessage,
@@ -82,7 +83,7 @@ impl ContentHistory {
         }
         let tells_of_trips = self.tells_of_trips || told > 0;
         if message.is_differential() {
-            // It tells of what has changed, not of all that there is.
+            // A differential message contains only changes, not the whole content.
             *self = ContentHistory { tells_of_trips, ..ContentHistory::default() };
             return;
         }
@@ -95,7 +96,7 @@ impl ContentHistory {
         self.learn_trip_share(under_way, now);
     }
 
-    /// Notes that it says what it said last, in the same bytes.
+    /// Records that the feed returned the same bytes again.
     pub(crate) fn record_repeated_message(&mut self, now: UnixMillis) {
         if self.heard_at != UnixMillis::default() {
             self.heard_at = now;
@@ -108,7 +109,7 @@ impl ContentHistory {
         };
         let share = f64::from(self.told) / f64::from(under_way);
         match &mut self.share {
-            // What never told of a trip is about something else.
+            // A feed that has never reported a trip has another purpose.
             None if self.told == 0 => {}
             None => self.share = Some((share, now)),
             Some((usual, _)) => {
@@ -118,7 +119,7 @@ impl ContentHistory {
         }
     }
 
-    /// What it should be saying while so many trips are under way.
+    /// Returns the expected content while `under_way` trips run.
     pub(crate) fn expected_content(
         &self,
         under_way: Option<u32>,
@@ -133,13 +134,14 @@ impl ContentHistory {
 }
 
 impl ContentExpectation {
-    /// Whether it tells of so little that much is missing.
+    /// Returns true if much of the usual content is missing.
     pub(crate) fn is_too_little(&self) -> bool {
         let usual = self.usual.filter(|usual| *usual >= USUAL_MIN);
         usual.is_some_and(|usual| f64::from(self.told) < usual * TOO_LITTLE)
     }
 
-    /// Whether it had said the same for longer than `limit` when it was last heard, although much should move.
+    /// Returns true if the content was unchanged for longer than `limit` at the last message, although much should
+    /// move.
     pub(crate) fn is_frozen(&self, limit: Duration) -> bool {
         self.told >= STILL_MIN
             && self.under_way.is_some_and(|under_way| under_way >= UNDER_WAY_MIN)
@@ -154,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// A message of `n` vehicles; `step` is how far they have come.
+    /// Returns a message of `n` vehicles; `step` is their progress.
     fn message(n: u32, step: u32) -> ShallowMessage {
         let entity = (0..n).map(|number| proto::FeedEntity {
             id: number.to_string(),
@@ -173,7 +175,7 @@ mod tests {
         UnixMillis::from_seconds(1_000_000 + seconds)
     }
 
-    /// A feed that told of `n` of 100 trips every 15 s for an hour, ending at second 3,600.
+    /// Returns the history of a feed that reported `n` of 100 trips every 15 s for an hour, until second 3,600.
     fn usual(n: u32) -> ContentHistory {
         let mut health = ContentHistory::default();
         for poll in 0..=240 {
@@ -199,7 +201,7 @@ mod tests {
         assert!(!health.expected_content(Some(20), at(3_615)).is_too_little());
         health.record_message(&message(0, 0), Some(3), at(3_630));
         assert!(!health.expected_content(Some(3), at(3_630)).is_too_little());
-        // And one that has always told of little is well with it.
+        // A feed that has always reported little is healthy.
         let few = usual(12);
         assert!(!few.expected_content(Some(100), at(3_600)).is_too_little());
     }

@@ -1,4 +1,4 @@
-//! Where producers put what they say of themselves: a feed's inbox, under an address that only its producer is told.
+//! The inbox of a feed: receives the producer's deliveries at a URL that only the producer knows.
 
 use std::{
     fmt,
@@ -13,21 +13,21 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::source::Secret;
 
-/// Deliveries that wait for the feed's task; a producer that sends more is to come again.
+/// Maximum number of deliveries that wait for the feed's task; a producer that sends more must retry.
 pub(crate) const DELIVERIES_MAX: usize = 16;
-/// KiB of deliveries to one feed that come in, wait, or are being read: two of the largest.
+/// Maximum KiB of deliveries to one feed that are being received, waiting or being read: two of the largest.
 const ROOM_KIB: usize = 128 << 10;
 
-/// Where producers reach the inboxes of this server, and what they show there.
+/// The server's settings for inboxes.
 #[derive(Clone)]
 pub struct InboxSettings {
-    /// The address under which producers reach this server, without a path: they bring their news to
-    /// `/siri/inbox/<feed>?key=<key>`. Without one nobody can be asked to.
+    /// The base URL under which producers reach this server: they deliver to `/siri/inbox/<feed>?key=<key>`. Without it
+    /// no subscription is possible.
     pub address: Option<Arc<str>>,
-    /// As what this server subscribes where a feed does not say who asks: one name for each server, and the same after a
-    /// restart, so that what it asks for then takes the place of what it had.
+    /// The default subscriber reference: unique to each server and stable across restarts, so that a new subscription
+    /// replaces the earlier one.
     pub subscriber: Arc<str>,
-    /// Makes a key that nobody can guess, whatever else of this server's chance is known: its epochs are public.
+    /// Generates an unguessable key, even if other random values of this server are known: its epochs are public.
     pub keys: Arc<dyn Fn() -> Secret + Send + Sync>,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Debug for InboxSettings {
 
 /// A feed's inbox.
 ///
-/// Bound: [`DELIVERIES_MAX`] deliveries, and [`ROOM_KIB`] of them with those that are still coming in.
+/// Bounded: [`DELIVERIES_MAX`] deliveries, and [`ROOM_KIB`] for all of them, including those being received.
 #[derive(Debug)]
 pub struct FeedInbox {
     key: Secret,
@@ -50,50 +50,50 @@ pub struct FeedInbox {
     refused: AtomicU64,
 }
 
-/// Room for one delivery, kept until that has been read.
+/// Space reserved for one delivery until it has been read.
 #[derive(Debug)]
 pub struct InboxReservation(OwnedSemaphorePermit);
 
-/// What a producer has brought, and the room that it takes.
+/// A delivery and the space reserved for it.
 #[derive(Debug)]
 pub(crate) struct InboxDelivery {
     pub(crate) bytes: Bytes,
     _room: InboxReservation,
 }
 
-/// Why a delivery was not taken.
+/// The reason why a delivery was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeliveryError {
-    /// The key is not the one that the producer was told.
+    /// The key is not that of the inbox.
     #[error("the key is not that of this feed's inbox")]
     WrongKey,
-    /// As many deliveries wait already as may.
+    /// The maximum number or size of waiting deliveries is reached.
     #[error("too many deliveries wait: come again")]
     Full,
 }
 
 impl FeedInbox {
-    /// An inbox, and what comes out of it.
+    /// Creates an inbox and the receiver of its deliveries.
     pub(crate) fn new(key: Secret) -> (FeedInbox, mpsc::Receiver<InboxDelivery>) {
         let (deliveries, receiver) = mpsc::channel(DELIVERIES_MAX);
         let room = Arc::new(Semaphore::new(ROOM_KIB));
         (FeedInbox { key, deliveries, room, refused: AtomicU64::new(0) }, receiver)
     }
 
-    /// Bytes that are coming in, wait, or are being read; in whole KiB.
+    /// The bytes of deliveries being received, waiting or being read, in whole KiB.
     pub fn pending_bytes(&self) -> u64 {
         (ROOM_KIB.saturating_sub(self.room.available_permits()) as u64) << 10
     }
 
-    /// How many deliveries were not taken because there was no room.
+    /// The number of deliveries rejected because the inbox was full.
     pub fn refused_count(&self) -> u64 {
         self.refused.load(Relaxed)
     }
 
-    /// Keeps room for a delivery of at most so many bytes, which is still to come in.
+    /// Reserves space for a delivery of at most `bytes` that is still to be received.
     ///
     /// # Errors
-    /// If there is none.
+    /// Returns [`DeliveryError::Full`] if there is not enough space.
     pub fn reserve_bytes(&self, bytes: u64) -> Result<InboxReservation, DeliveryError> {
         let room = Arc::clone(&self.room).try_acquire_many_owned(bytes_to_kib(bytes));
         room.map(InboxReservation).map_err(|_| self.count_refusal())
@@ -104,12 +104,12 @@ impl FeedInbox {
         DeliveryError::Full
     }
 
-    /// What its producer shows.
+    /// Returns the key that the producer must send.
     pub(crate) fn key(&self) -> &Secret {
         &self.key
     }
 
-    /// Whether the key is the inbox's own. Takes as long whatever is wrong with it.
+    /// Returns true if the key is the inbox's own. Compares in constant time.
     pub fn accepts_key(&self, key: &str) -> bool {
         let own = self.key.reveal().as_bytes();
         let pairs = own.iter().zip(key.as_bytes().iter().chain(std::iter::repeat(&0)));
@@ -117,10 +117,10 @@ impl FeedInbox {
         differs == 0 && own.len() == key.len()
     }
 
-    /// Takes a delivery, for the feed's task to read.
+    /// Queues a delivery for the feed's task.
     ///
     /// # Errors
-    /// If the key is wrong, or too many wait.
+    /// Returns an error if the key is wrong or the inbox is full.
     pub fn accept_delivery(&self, key: &str, delivery: Bytes) -> Result<(), DeliveryError> {
         if !self.accepts_key(key) {
             return Err(DeliveryError::WrongKey);
@@ -129,10 +129,10 @@ impl FeedInbox {
         self.enqueue_delivery(delivery, room)
     }
 
-    /// Takes a delivery for which there is room, of whoever has shown the key.
+    /// Queues a delivery with reserved space, after the key has been checked.
     ///
     /// # Errors
-    /// If too many wait.
+    /// Returns [`DeliveryError::Full`] if too many deliveries wait.
     pub fn enqueue_delivery(
         &self,
         bytes: Bytes,
@@ -146,7 +146,7 @@ impl FeedInbox {
     }
 }
 
-/// KiB that so many bytes take, of nothing one.
+/// Returns the KiB for a number of bytes, at least one.
 fn bytes_to_kib(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX).max(1)
 }
@@ -184,10 +184,10 @@ mod tests {
             inbox.accept_delivery("abc", Bytes::from_static(b"x")),
             Err(DeliveryError::Full)
         );
-        // It was announced as larger than it is.
+        // The delivery was announced larger than it is.
         inbox.enqueue_delivery(vec![0; 3_000].into(), first).unwrap();
         assert_eq!(inbox.pending_bytes(), large + 3_072);
-        // Its sender went away.
+        // The sender disconnected.
         drop(second);
         assert_eq!(inbox.pending_bytes(), 3_072);
         let read = deliveries.try_recv().unwrap();

@@ -1,29 +1,30 @@
-//! Two strips of time: whether the source answered, and what we served meanwhile. They show whose fault an outage was.
+//! Two timelines of a feed: the source's replies and the content served to clients. Together they show who caused an
+//! outage.
 
 use lineside_sync::UnixMillis;
 
 use super::{ArchiveError, ArchiveSpan, LastPoll, PollArchive, PollBin, ServedContent, ServerRun};
 use crate::config::FeedId;
 
-/// How a source was in a piece of time.
+/// The state of a source during a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SourceState {
-    /// It answered, with something that could be used.
+    /// Every poll brought a usable reply.
     Answered,
-    /// It did and it did not.
+    /// Some polls succeeded and some failed.
     Mixed,
-    /// It did not.
+    /// Every poll failed.
     Failed,
-    /// It was not asked: the feed was paused.
+    /// No polls: the feed was paused.
     Paused,
-    /// It was not asked: this server did not run.
+    /// No polls: this server did not run.
     Off,
-    /// It was not asked yet.
+    /// No poll has ended yet.
     Unknown,
 }
 
 impl SourceState {
-    /// The word for it.
+    /// The name of the state in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             SourceState::Answered => "answered",
@@ -36,25 +37,25 @@ impl SourceState {
     }
 }
 
-/// What clients were given in a piece of time.
+/// The content served to clients during a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ServingState {
-    /// What the source said last.
+    /// The latest content of the source.
     Fresh,
-    /// The last good bytes, for a while or all the time.
+    /// The last good bytes, for part or all of the period.
     Stale,
-    /// For a while nothing, and then something, or the other way round.
+    /// Nothing for part of the period, something for the rest.
     Mixed,
-    /// Nothing.
+    /// Nothing during the whole period.
     Nothing,
     /// This server did not run.
     Off,
-    /// Nothing was asked for yet.
+    /// No poll has ended yet.
     Unknown,
 }
 
 impl ServingState {
-    /// The word for it.
+    /// The name of the state in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             ServingState::Fresh => "fresh",
@@ -67,43 +68,43 @@ impl ServingState {
     }
 }
 
-/// A stretch of time that was the same throughout.
+/// A period during which the state did not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateStretch<S> {
-    /// Where it begins.
+    /// The start of the period, inclusive.
     pub from: UnixMillis,
-    /// Where it ends.
+    /// The end of the period, exclusive.
     pub until: UnixMillis,
-    /// How it was.
+    /// The state.
     pub state: S,
-    /// Polls that began in it.
+    /// Polls that began in the period.
     pub polls: u64,
-    /// Of these, how many failed.
+    /// Polls of the period that failed.
     pub failed: u64,
 }
 
-/// A feed's strips over a span.
+/// The availability timelines of a feed over a span.
 #[derive(Clone, Debug)]
 pub struct FeedAvailability {
-    /// How far back they go.
+    /// The length and resolution of the timelines.
     pub span: ArchiveSpan,
-    /// Where they begin.
+    /// The start of the timelines.
     pub from: UnixMillis,
-    /// Where they end: the present.
+    /// The end of the timelines: the present.
     pub until: UnixMillis,
-    /// Whether the source answered; without gaps, in order.
+    /// States of the source, without gaps, in order.
     pub source: Vec<StateStretch<SourceState>>,
-    /// What clients were given; without gaps, in order.
+    /// States of the served content, without gaps, in order.
     pub serving: Vec<StateStretch<ServingState>>,
-    /// Each piece of time in which the source was asked, in order.
+    /// The bins that contain polls, in order.
     pub bins: Vec<PollBin>,
 }
 
 impl FeedAvailability {
-    /// Reads a feed's strips as they are at `now`. May take its time.
+    /// Reads a feed's timelines up to `now`. May block on the archive.
     ///
     /// # Errors
-    /// If what is remembered cannot be read.
+    /// Returns an error if the archive cannot be read.
     pub fn read_from_archive(
         archive: &dyn PollArchive,
         feed: &FeedId,
@@ -122,8 +123,8 @@ impl FeedAvailability {
         Ok(FeedAvailability::from_bins(bins, &minutes, &lives, span, now))
     }
 
-    /// The strips of bins in their order, of which the first may lie before the span. The last day is told by the minute in
-    /// any span, so that two spans do not tell two things of it.
+    /// Builds the timelines from bins in order; the first bin may lie before the span. Every span uses the minute bins
+    /// for the last day, so that two spans agree about it.
     fn from_bins(
         bins: Vec<PollBin>,
         minutes: &[PollBin],
@@ -138,7 +139,7 @@ impl FeedAvailability {
             source: Vec::new(),
             serving: Vec::new(),
         };
-        // From the first hour of the last day on a month is told by the minute.
+        // A month uses minute bins from the first hour of the last day.
         let last_day =
             ArchiveSpan::Day.first_bin_start(now).0.saturating_add(span.bin_millis() - 1);
         let closely = span.bin_start(UnixMillis(last_day));
@@ -165,17 +166,17 @@ impl FeedAvailability {
     }
 }
 
-/// Strips while they are made.
+/// Timelines under construction.
 struct StripBuilder {
-    /// How things are until the source is asked again.
+    /// The states that hold until the next poll.
     known: Option<(SourceState, ServingState)>,
     source: Vec<StateStretch<SourceState>>,
     serving: Vec<StateStretch<ServingState>>,
 }
 
 impl StripBuilder {
-    /// Puts a piece of time, with the bin of it if the source was asked in it. What of it no life of the server was there for
-    /// does not count as what the bin says.
+    /// Appends a period, with its bin if the source was polled in it. The bin does not apply to the parts during which
+    /// the server did not run.
     fn put_piece(
         &mut self,
         start: UnixMillis,
@@ -196,7 +197,8 @@ impl StripBuilder {
         self.put_off(at, end);
     }
 
-    /// Puts a part in which it ran; the polls of the whole piece are `counted` in one of its parts.
+    /// Appends a period during which the server ran. `counted` is set in one part of a divided period only, so that its
+    /// polls count once.
     fn put_watched(
         &mut self,
         (from, until): (UnixMillis, UnixMillis),
@@ -213,7 +215,8 @@ impl StripBuilder {
         extend_strip(&mut self.serving, from, until, of_serving, counted);
     }
 
-    /// Puts a time in which the server did not run. What was known does not hold for the one that runs next.
+    /// Appends a period during which the server did not run, and forgets the known states: they do not hold for the
+    /// next run.
     fn put_off(&mut self, from: UnixMillis, until: UnixMillis) {
         if from < until {
             self.known = None;
@@ -223,7 +226,8 @@ impl StripBuilder {
     }
 }
 
-/// The parts of a piece of time in which the server ran, in order, to the minute: one in which it ran at all counts whole.
+/// Returns the parts of a period during which the server ran, in order. A minute during which it ran at all counts as a
+/// whole.
 fn watched_spans(
     lives: &[ServerRun],
     start: UnixMillis,
@@ -246,7 +250,7 @@ fn watched_spans(
     parts
 }
 
-/// Appends a piece of time; what goes on as it was is one stretch.
+/// Appends a period, or extends the last stretch if the state is unchanged.
 fn extend_strip<S: PartialEq>(
     strip: &mut Vec<StateStretch<S>>,
     from: UnixMillis,
@@ -266,7 +270,7 @@ fn extend_strip<S: PartialEq>(
     }
 }
 
-/// How it was from a bin on, until it is asked again.
+/// Returns the source's state after a bin, until the next poll.
 fn source_after_bin(bin: &PollBin) -> SourceState {
     match bin.last {
         LastPoll::Answered => SourceState::Answered,
@@ -284,7 +288,7 @@ fn serving_after_bin(bin: &PollBin) -> ServingState {
 }
 
 impl PollBin {
-    /// How the source was in it.
+    /// Returns the source's state within the bin.
     pub fn source_state(&self) -> SourceState {
         match self.failed {
             _ if self.polls == 0 => source_after_bin(self),
@@ -294,7 +298,7 @@ impl PollBin {
         }
     }
 
-    /// What was served in it.
+    /// Returns the state of the served content within the bin.
     pub fn serving_state(&self) -> ServingState {
         match (self.nothing, self.stale) {
             _ if self.polls == 0 => serving_after_bin(self),
@@ -361,7 +365,7 @@ mod tests {
             strips.serving.iter().map(|stretch| (stretch.from, stretch.state.as_str())).collect();
         let expect: Vec<_> = serving.iter().map(|(n, word)| (minute(*n), *word)).collect();
         assert_eq!(words, expect);
-        // Without gaps, from the beginning to the present.
+        // The timelines have no gaps from the start to the present.
         assert_eq!(strips.source[0].from, ArchiveSpan::Day.first_bin_start(NOW));
         assert_eq!(strips.source.last().unwrap().until, NOW);
         for pair in strips.source.windows(2) {
@@ -446,7 +450,7 @@ mod tests {
         assert_eq!(counts, [(3, 3), (1, 0)]);
     }
 
-    /// How many seconds of a strip are so.
+    /// Returns the seconds of a timeline that have a state.
     fn seconds(strip: &[StateStretch<ServingState>], state: ServingState) -> u64 {
         let so = strip.iter().filter(|stretch| stretch.state == state);
         so.map(|stretch| stretch.until.duration_since(stretch.from).as_secs()).sum()

@@ -1,4 +1,4 @@
-//! What is remembered as long as the process runs.
+//! The in-memory poll archive.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -17,9 +17,9 @@ use crate::{
     status::FeedState,
 };
 
-/// An [`PollArchive`] without a disk: bounded, and gone with the process.
+/// A bounded [`PollArchive`] without a disk. Its content is lost with the process.
 ///
-/// Of each feed it has the bins of both spans, and the last few polls, failed polls and states.
+/// Holds for each feed the bins of both spans and the most recent polls, failed polls and states.
 #[derive(Debug)]
 pub struct MemoryArchive {
     clock: Arc<dyn Clock>,
@@ -29,7 +29,7 @@ pub struct MemoryArchive {
 
 #[derive(Debug, Default)]
 struct FeedHistory {
-    /// In order; as [`ArchiveSpan::ALL`].
+    /// Ordered as [`ArchiveSpan::ALL`]; each in time order.
     bins: [VecDeque<PollBin>; ArchiveSpan::ALL.len()],
     polls: VecDeque<PollRecord>,
     failed: VecDeque<PollRecord>,
@@ -37,14 +37,14 @@ struct FeedHistory {
 }
 
 impl MemoryArchive {
-    /// One that remembers nothing yet.
+    /// Returns an empty archive.
     pub fn new(clock: Arc<dyn Clock>) -> MemoryArchive {
         let began = clock.wall_time();
         MemoryArchive { clock, began, feeds: Mutex::default() }
     }
 
     fn lock_feeds(&self) -> MutexGuard<'_, HashMap<FeedId, FeedHistory>> {
-        // What a writer that broke left is at worst one poll short.
+        // A writer that panicked leaves the data at most one poll short.
         self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -53,7 +53,7 @@ impl MemoryArchive {
     }
 }
 
-/// Appends, and drops what is oldest beyond `most`.
+/// Appends an item and drops the oldest beyond `most`.
 fn push_bounded<T>(list: &mut VecDeque<T>, new: T, most: usize) {
     if list.len() >= most {
         list.pop_front();
@@ -61,19 +61,19 @@ fn push_bounded<T>(list: &mut VecDeque<T>, new: T, most: usize) {
     list.push_back(new);
 }
 
-/// Adds to a feed's bins of each span.
+/// Adds a bin to each span of a feed.
 fn add_bins<'a>(
     feeds: &'a mut HashMap<FeedId, FeedHistory>,
     feed: &FeedId,
     new: impl Fn(ArchiveSpan) -> PollBin,
 ) -> &'a mut FeedHistory {
-    // With very many feeds each remembers less, so that all of them have their bound.
+    // The bound is shared, so with very many feeds each keeps fewer bins.
     let fair = MEMORY_BINS_MAX / (feeds.len() + 1);
     let remembered = feeds.entry(feed.clone()).or_default();
     for (span, bins) in ArchiveSpan::ALL.into_iter().zip(&mut remembered.bins) {
         let new = new(span);
         match bins.back_mut() {
-            // A wall clock that stepped back adds to the last one: they stay in order.
+            // After the wall clock stepped back, polls add to the last bin, so that bins stay in order.
             Some(last) if last.start >= new.start => last.merge_later(&new),
             _ => push_bounded(bins, new, span.bin_count().min(fair).max(1)),
         }

@@ -1,7 +1,7 @@
-//! What is remembered of polling: every poll, how each feed was, when this server ran.
+//! The archive of polls, feed states and server runs.
 //!
-//! Tasks of feeds tell an [`PollArchive`] what happened and never wait for it. Whoever shows it asks in the same words,
-//! whether it lies in memory ([`MemoryArchive`]) or on a disk, which ingest does not know.
+//! Feed tasks report to a [`PollArchive`] and never wait for it. Readers use the same trait, whether the archive is in
+//! memory ([`MemoryArchive`]) or on a disk, which this crate does not know.
 
 mod availability;
 mod poll_bin;
@@ -24,41 +24,41 @@ pub use memory::MemoryArchive;
 pub use poll_bin::{ArchiveSpan, LastPoll, PollBin, ServedContent};
 pub(crate) use poll_log::PollLog;
 
-/// One poll that has ended.
+/// A completed poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PollRecord {
-    /// When the source was asked.
+    /// The start of the request.
     pub at: UnixMillis,
-    /// How long it took to answer in full, or to fail.
+    /// The time until the complete reply or the failure.
     pub took: Duration,
-    /// Bytes that came in the body.
+    /// Bytes received in the body.
     pub bytes: u64,
-    /// `new`, `same`, `not_modified`, `nothing`, of a subscription `subscribed`, `checked`, `unchecked` and `brought`, or the code
-    /// of the failure.
+    /// `new`, `same`, `not_modified` or `nothing`; for a subscription `subscribed`, `checked`, `unchecked` or
+    /// `brought`; after a failure its code.
     pub outcome: SmolStr,
-    /// What went wrong, if it failed.
+    /// The failure, if the poll failed.
     pub failure: Option<PollFailure>,
-    /// What clients were given once it had ended.
+    /// The content served to clients after the poll.
     pub serving: ServedContent,
 }
 
 impl PollRecord {
-    /// Whether it brought nothing that could be used.
+    /// Returns true if the poll brought nothing usable.
     pub fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
 }
 
-/// What is remembered of a failure; its code is the poll's outcome.
+/// The archived part of a failure. Its code is the outcome of the poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PollFailure {
-    /// What happened, in words; shows no secret.
+    /// The error message, without secrets.
     pub words: String,
-    /// How far the poll came; none for what lies on a disk.
+    /// The phase in which the poll failed; `None` if read from a disk.
     pub phase: Option<FetchPhase>,
-    /// The status of the reply, if one came over HTTP.
+    /// The HTTP status of the reply, if there was one.
     pub status: Option<u16>,
-    /// How the reply's body began, as it is safe to show.
+    /// The beginning of the reply's body, redacted.
     pub head: Option<String>,
 }
 
@@ -73,64 +73,65 @@ impl From<&FetchFailure> for PollFailure {
     }
 }
 
-/// A time during which a feed was in one state.
+/// A period during which a feed was in one state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedIncident {
     /// The state.
     pub state: FeedState,
     /// Why, as it was said when it began.
     pub reason: String,
-    /// When it began.
+    /// The reason, as reported when the state began.
     pub began: UnixMillis,
-    /// When another state came, or the server was last known to run; none while it lasts.
+    /// The start of the next state, or the last time at which the server was known to run; `None` while the state
+    /// lasts.
     pub ended: Option<UnixMillis>,
 }
 
-/// A time during which this server ran.
+/// A period during which this server ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerRun {
-    /// When it started.
+    /// The time at which the server started.
     pub began: UnixMillis,
-    /// When it was last known to run.
+    /// The time at which the server was last known to run.
     pub seen: UnixMillis,
 }
 
-/// Which polls of a feed are asked for, newest first.
+/// A query for the polls of a feed, newest first.
 #[derive(Clone, Copy, Debug)]
 pub struct PollQuery {
-    /// None before this.
+    /// Only polls before this time.
     pub from: UnixMillis,
-    /// Only those that failed.
+    /// True to return failed polls only.
     pub only_failed: bool,
-    /// How many to leave out.
+    /// The number of polls to skip.
     pub offset: usize,
-    /// How many at most.
+    /// The maximum number of polls to return.
     pub limit: usize,
 }
 
-/// What is remembered cannot be read.
+/// The archive cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("what is remembered cannot be read: {0}")]
 pub struct ArchiveError(pub String);
 
-/// Where it is remembered.
+/// A store for polls, feed states and server runs.
 ///
-/// Telling returns at once, whatever becomes of it: polling never waits for a disk, and never fails with one. Reading may
-/// take its time and is to be done where that blocks nobody.
+/// Recording returns at once and reports no errors: polling never waits for a disk and never fails because of one.
+/// Reading may block, so call it where blocking is allowed.
 pub trait PollArchive: Send + Sync + fmt::Debug + 'static {
-    /// A poll has ended.
+    /// Records a completed poll.
     fn record_poll(&self, feed: &FeedId, poll: PollRecord);
 
-    /// A feed's source is not asked any more until the next poll, while this is served; told again when that is another.
+    /// Records that a feed is paused while `serving` is served; called again when the served content changes.
     fn record_pause(&self, feed: &FeedId, at: UnixMillis, serving: ServedContent);
 
-    /// A feed is in another state than before, which ends there.
+    /// Records that a feed entered a state, which ends the state before.
     fn begin_state(&self, feed: &FeedId, state: FeedState, reason: &str, since: UnixMillis);
 
-    /// The bins of a span from `from` on, in their order, and the last one before if there is any.
+    /// Returns the bins of a span from `from` on, in order, preceded by the last bin before `from` if there is one.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// Returns an error if the bins cannot be read.
     fn list_bins(
         &self,
         feed: &FeedId,
@@ -138,16 +139,16 @@ pub trait PollArchive: Send + Sync + fmt::Debug + 'static {
         from: UnixMillis,
     ) -> Result<Vec<PollBin>, ArchiveError>;
 
-    /// Polls, newest first.
+    /// Returns polls, newest first.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// Returns an error if the polls cannot be read.
     fn list_polls(&self, feed: &FeedId, query: PollQuery) -> Result<Vec<PollRecord>, ArchiveError>;
 
-    /// The states that a feed was in at `from` or later, newest first, at most `limit`.
+    /// Returns the states of a feed that lasted until `from` or later, newest first, at most `limit`.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// Returns an error if the states cannot be read.
     fn list_incidents(
         &self,
         feed: &FeedId,
@@ -155,19 +156,19 @@ pub trait PollArchive: Send + Sync + fmt::Debug + 'static {
         limit: usize,
     ) -> Result<Vec<FeedIncident>, ArchiveError>;
 
-    /// The states in which any feed was in trouble at `from` or later, newest first, at most `limit`.
+    /// Returns the failure states of all feeds that lasted until `from` or later, newest first, at most `limit`.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// Returns an error if the states cannot be read.
     fn list_troubles(
         &self,
         from: UnixMillis,
         limit: usize,
     ) -> Result<Vec<(FeedId, FeedIncident)>, ArchiveError>;
 
-    /// When this server ran, at `from` or later, in order.
+    /// Returns the runs of this server at `from` or later, in order.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Returns an error if the runs cannot be read.
     fn list_server_runs(&self, from: UnixMillis) -> Result<Vec<ServerRun>, ArchiveError>;
 }

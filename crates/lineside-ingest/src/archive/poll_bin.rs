@@ -1,4 +1,4 @@
-//! A piece of time with what the polls in it came to.
+//! A bin: the aggregated polls of one period.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use lineside_sync::UnixMillis;
 
 use super::PollRecord;
 
-/// What clients are given of a feed.
+/// The content served to clients of a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ServedContent {
-    /// What the source said last.
+    /// The latest content of the source.
     Fresh,
     /// The last good bytes, while the source fails.
     Stale,
-    /// Nothing: no good bytes have come, or they are older than the operator allows.
+    /// Nothing: no good bytes have come, or they are older than the configured maximum age.
     Nothing,
 }
 
 impl ServedContent {
-    /// All, in the order of their numbers.
+    /// All variants, ordered by their numbers.
     pub const ALL: [ServedContent; 3] =
         [ServedContent::Fresh, ServedContent::Stale, ServedContent::Nothing];
 
-    /// The word for it.
+    /// The name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             ServedContent::Fresh => "fresh",
@@ -31,31 +31,31 @@ impl ServedContent {
         }
     }
 
-    /// A number for it, where it is written down.
+    /// Returns the number under which the archive stores the variant.
     pub const fn to_number(self) -> i64 {
         self as i64
     }
 
-    /// What has that number.
+    /// Returns the variant stored under a number.
     pub fn from_number(number: i64) -> Option<ServedContent> {
         ServedContent::ALL.into_iter().find(|serving| serving.to_number() == number)
     }
 }
 
-/// How far back is looked, and how closely.
+/// The length and resolution of a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ArchiveSpan {
-    /// A day by the minute.
+    /// A day in bins of a minute.
     Day,
-    /// 30 days by the hour.
+    /// 30 days in bins of an hour.
     Month,
 }
 
 impl ArchiveSpan {
-    /// Both.
+    /// All spans.
     pub const ALL: [ArchiveSpan; 2] = [ArchiveSpan::Day, ArchiveSpan::Month];
 
-    /// The word for it.
+    /// The name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             ArchiveSpan::Day => "24h",
@@ -63,7 +63,7 @@ impl ArchiveSpan {
         }
     }
 
-    /// The length of a bin, in seconds.
+    /// The length of a bin in seconds.
     pub const fn bin_seconds(self) -> i64 {
         match self {
             ArchiveSpan::Day => 60,
@@ -71,12 +71,12 @@ impl ArchiveSpan {
         }
     }
 
-    /// The same in milliseconds.
+    /// The length of a bin in milliseconds.
     pub(super) const fn bin_millis(self) -> i64 {
         self.bin_seconds() * 1_000
     }
 
-    /// The number of bins, the present one among them.
+    /// The number of bins, including the present one.
     pub const fn bin_count(self) -> usize {
         match self {
             ArchiveSpan::Day => 24 * 60,
@@ -84,18 +84,18 @@ impl ArchiveSpan {
         }
     }
 
-    /// The length of all bins.
+    /// The total length of all bins.
     pub const fn total_length(self) -> Duration {
         Duration::from_secs(self.bin_seconds().unsigned_abs() * self.bin_count() as u64)
     }
 
-    /// The start of the bin that `at` is in.
+    /// Returns the start of the bin that contains `at`.
     pub fn bin_start(self, at: UnixMillis) -> UnixMillis {
         let bin_ms = self.bin_seconds() * 1_000;
         UnixMillis(at.0.div_euclid(bin_ms).saturating_mul(bin_ms))
     }
 
-    /// The start of the first bin that is shown at `now`.
+    /// Returns the start of the first bin shown at `now`.
     pub fn first_bin_start(self, now: UnixMillis) -> UnixMillis {
         let last = self.bin_start(now);
         UnixMillis(
@@ -104,57 +104,57 @@ impl ArchiveSpan {
     }
 }
 
-/// What the polls of one feed came to that began within one piece of time.
+/// The aggregated polls of a feed that began within one period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PollBin {
-    /// Where it begins.
+    /// The start of the period.
     pub start: UnixMillis,
-    /// Polls that began in it.
+    /// Polls that began in the period.
     pub polls: u32,
-    /// Of these, how many failed.
+    /// Failed polls.
     pub failed: u32,
-    /// After how many of them the last good bytes were served while the source failed.
+    /// Polls after which the last good bytes were served while the source failed.
     pub stale: u32,
-    /// After how many of them there was nothing to serve.
+    /// Polls after which nothing could be served.
     pub nothing: u32,
-    /// Bytes that came.
+    /// Bytes received.
     pub bytes: u64,
-    /// How long all of them took together.
+    /// The total time of all polls.
     pub took: Duration,
-    /// What came last in it.
+    /// The last event of the period.
     pub last: LastPoll,
-    /// What was served after that.
+    /// The content served after the last event.
     pub last_serving: ServedContent,
 }
 
-/// What holds from a bin on until the source is asked again.
+/// The last event of a bin, which determines the source's state until the next poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LastPoll {
-    /// The source answered.
+    /// A poll succeeded.
     Answered,
-    /// It did not.
+    /// A poll failed.
     Failed,
-    /// It was not asked any more: the feed was paused.
+    /// The feed was paused.
     Paused,
 }
 
 impl LastPoll {
-    /// All, in the order of their numbers.
+    /// All variants, ordered by their numbers.
     pub const ALL: [LastPoll; 3] = [LastPoll::Answered, LastPoll::Failed, LastPoll::Paused];
 
-    /// A number for it, where it is written down.
+    /// Returns the number under which the archive stores the variant.
     pub const fn to_number(self) -> i64 {
         self as i64
     }
 
-    /// What has that number.
+    /// Returns the variant stored under a number.
     pub fn from_number(number: i64) -> Option<LastPoll> {
         LastPoll::ALL.into_iter().find(|last| last.to_number() == number)
     }
 }
 
 impl PollBin {
-    /// The bin of one poll.
+    /// Creates the bin of one poll.
     pub fn from_poll(poll: &PollRecord, span: ArchiveSpan) -> PollBin {
         PollBin {
             start: span.bin_start(poll.at),
@@ -169,7 +169,7 @@ impl PollBin {
         }
     }
 
-    /// The bin of a pause in which this is served.
+    /// Creates the bin of a pause during which `serving` is served.
     pub fn from_pause(at: UnixMillis, serving: ServedContent, span: ArchiveSpan) -> PollBin {
         PollBin {
             start: span.bin_start(at),
@@ -184,7 +184,7 @@ impl PollBin {
         }
     }
 
-    /// Adds what came after it.
+    /// Adds a later bin.
     pub fn merge_later(&mut self, later: &PollBin) {
         self.polls = self.polls.saturating_add(later.polls);
         self.failed = self.failed.saturating_add(later.failed);

@@ -1,4 +1,4 @@
-//! What one feed's task tells the archive.
+//! The polls and states that one feed's task reports to the archive.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,29 +12,29 @@ use crate::{
     status::{FeedState, FeedStatus},
 };
 
-/// The outcome of what came without being asked for.
+/// The outcome of a delivery that arrived without a request.
 const BROUGHT: &str = "brought";
 
-/// A feed's way to the archive.
+/// Reports the polls and states of one feed to the archive.
 #[derive(Debug)]
 pub(crate) struct PollLog {
     archive: Arc<dyn PollArchive>,
     clock: Arc<dyn Clock>,
     feed: FeedId,
-    /// The state that was told last.
+    /// The last reported state.
     told: Option<FeedState>,
-    /// What was told last to be served in a pause.
+    /// The last reported content served during the pause; `None` while not paused.
     paused: Option<ServedContent>,
 }
 
-/// A poll under way.
+/// A poll in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OngoingPoll {
     at: UnixMillis,
     began: Duration,
-    /// Until the answer was there, whole, or had failed.
+    /// The time until the complete reply or the failure.
     took: Duration,
-    /// Bytes that had come before it.
+    /// Bytes received before this poll.
     bytes: u64,
 }
 
@@ -48,7 +48,7 @@ impl PollLog {
         PollLog { archive, clock, feed: feed.clone(), told: None, paused: None }
     }
 
-    /// The feed is paused; told when the pause begins, and when another thing is served.
+    /// Reports a pause when it begins and whenever the served content changes.
     pub(crate) fn record_pause(&mut self, feed: &Feed, status: &FeedStatus) {
         let now = self.clock.wall_time();
         let serving = served_content(feed, status, now);
@@ -58,20 +58,20 @@ impl PollLog {
         }
     }
 
-    /// The source is being asked.
+    /// Starts measuring a poll.
     pub(crate) fn begin_poll(&mut self, status: &FeedStatus) -> OngoingPoll {
         self.paused = None;
         let (at, began) = (self.clock.wall_time(), self.clock.monotonic());
         OngoingPoll { at, began, took: Duration::ZERO, bytes: status.bytes }
     }
 
-    /// It has answered, or failed to, after we had `waited` before we asked.
+    /// Records the time of the reply or failure, less the time `waited` before the request.
     pub(crate) fn record_answer(&self, asked: &mut OngoingPoll, waited: Duration) {
         let passed = self.clock.monotonic().saturating_sub(asked.began);
         asked.took = passed.saturating_sub(waited);
     }
 
-    /// The poll has ended as the status says: as `outcome`, or else by its last error.
+    /// Reports the completed poll with `outcome`, or with the status's last error if there is one.
     pub(crate) fn end_poll(
         &self,
         asked: OngoingPoll,
@@ -83,7 +83,7 @@ impl PollLog {
         self.record_poll(asked, outcome, feed, status);
     }
 
-    /// The producer has brought something by itself, which counts as an answer.
+    /// Reports a delivery that the producer sent by itself; it counts as a poll.
     pub(crate) fn record_delivery(&self, asked: OngoingPoll, feed: &Feed, status: &FeedStatus) {
         self.record_poll(asked, BROUGHT, feed, status);
     }
@@ -102,11 +102,11 @@ impl PollLog {
         self.archive.record_poll(&self.feed, poll);
     }
 
-    /// How the feed is; told only when that is another state than before.
+    /// Reports the feed's state if it has changed.
     pub(crate) fn record_state(&mut self, status: &FeedStatus) {
         if self.told != Some(status.state) {
             self.told = Some(status.state);
-            // In the history, a timetable that ended long ago is expired from when that was seen.
+            // In the history, a timetable that ended long ago is expired from the time at which this was detected.
             let since = match status.state {
                 FeedState::Expired => self.clock.wall_time(),
                 _ => status.since,
@@ -116,7 +116,7 @@ impl PollLog {
     }
 }
 
-/// What failed, with the file of the system that it was, if it was one.
+/// Prefixes a failure with the GBFS file in which it occurred, if any.
 fn failure_of_file(file: &str, failure: PollFailure) -> PollFailure {
     match file {
         "" => failure,
@@ -124,7 +124,7 @@ fn failure_of_file(file: &str, failure: PollFailure) -> PollFailure {
     }
 }
 
-/// What clients are given, as the status says.
+/// Determines the content served to clients from the status.
 fn served_content(feed: &Feed, status: &FeedStatus, now: UnixMillis) -> ServedContent {
     let Some(snapshot) = feed.snapshot() else { return ServedContent::Nothing };
     let age = now.duration_since(status.last_success.unwrap_or(snapshot.fetched_at));

@@ -1,11 +1,11 @@
-//! Channels that no network has.
+//! Channels outside of networks.
 
 use std::{fmt, sync::Arc};
 
 use lineside_hub::StateSource;
 
-/// The source of channels that the program fills itself. Their rooms are of [`KIND_BESIDE`](super::kinds::KIND_BESIDE)
-/// and count by themselves.
+/// The source of channels that the program fills itself. Their rooms have [`KIND_BESIDE`](super::kinds::KIND_BESIDE)
+/// and their own offsets.
 #[derive(Clone)]
 pub struct ExtraChannels(pub Arc<dyn StateSource>);
 

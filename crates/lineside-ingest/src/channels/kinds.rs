@@ -4,7 +4,7 @@ use lineside_hub::RoomKey;
 
 use crate::{geohash::GeohashCell, hashing::HashSeed};
 
-/// What sort of channel a room is.
+/// The kind of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum RoomKind {
@@ -18,7 +18,7 @@ pub(crate) enum RoomKind {
     Area = 8,
 }
 
-/// The kind of rooms whose channels the program fills itself; they count by themselves.
+/// The kind of rooms that the program fills itself; they have their own offsets.
 pub const KIND_BESIDE: u8 = 9;
 
 impl RoomKind {
@@ -34,23 +34,23 @@ impl RoomKind {
     ];
 }
 
-/// The group of rooms that count by themselves.
+/// The group of rooms outside of networks, which have their own offsets.
 pub(crate) const GROUP_ALONE: u32 = 0;
 
-/// The id of the room that carries all of a network.
+/// The id of the room that carries a whole network.
 pub(crate) const WHOLE_NETWORK: u64 = u64::MAX;
 
-/// A room of one of a network's feeds; `number` is the feed's place in the network.
+/// Returns the room id of an item of a feed; `number` is the feed's number in its network.
 pub(crate) fn feed_room_id(seed: HashSeed, number: usize, id: &str) -> u64 {
     HashSeed(seed.0 ^ (number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)).hash_texts(&[id])
 }
 
-/// A room of a whole network: a route or a stop.
+/// Returns the room id of a network's route or stop.
 pub(crate) fn network_room_id(seed: HashSeed, id: &str) -> u64 {
     seed.hash_texts(&[id])
 }
 
-/// The room of a cell.
+/// Returns the room id of a geohash cell.
 pub(crate) fn cell_room_id(cell: GeohashCell) -> u64 {
     u64::from(cell.char_count()) << 60 | cell.bits()
 }

@@ -1,4 +1,4 @@
-//! Whether a network knows that it has no such stop, route or trip.
+//! Rejection of channels whose stop, route or trip the network does not know.
 
 use lineside_hub::ResolveError;
 
@@ -6,13 +6,13 @@ use super::ChannelName;
 use super::kinds::RoomKind;
 use crate::network::Network;
 
-/// Refuses the channel of a stop, route or trip that is neither in the network's timetable nor in its real-time data.
+/// Rejects the channel of a stop, route or trip that is neither in the network's timetable nor in its realtime data.
 ///
-/// Without a timetable nothing is refused: the id may come with the first one. Vehicles and stations are not refused either,
-/// because no list of all of them exists.
+/// Without a timetable nothing is rejected: the first one may contain the id. Vehicles and stations are never rejected,
+/// because no complete list of them exists.
 ///
 /// # Errors
-/// [`ResolveError::UnknownItem`] with the code that clients are told.
+/// [`ResolveError::UnknownItem`] with the error code for clients.
 pub(super) fn check_known_id(
     name: &ChannelName<'_>,
     network: &Network,
@@ -35,7 +35,7 @@ pub(super) fn check_known_id(
     if is_known { Ok(()) } else { Err(ResolveError::UnknownItem(code)) }
 }
 
-/// Whether real time has a trip that the timetable does not have.
+/// Returns true if realtime data contain a trip that the timetable does not have.
 fn has_added_trip(network: &Network, id: &str) -> bool {
     let state = network.state();
     let mut tables = state.feeds.iter().flat_map(|feed| feed.tables.all_tables());

@@ -1,4 +1,4 @@
-//! Channels: which room a public name is, and how things are in it (docs/protocol/channels.md).
+//! Channels: mapping from channel names to rooms, and their state (docs/protocol/channels.md).
 
 mod extra_channels;
 pub(crate) mod kinds;
@@ -23,33 +23,33 @@ use crate::{
     record::Record,
 };
 
-/// Reads the state of channels from the networks: what a hub takes as its source.
+/// Reads the state of channels from the networks; the state source of a hub.
 #[derive(Debug)]
 pub struct ChannelStates {
     catalog: SharedCatalog,
     seed: HashSeed,
     clock: Arc<dyn Clock>,
-    /// What the program fills itself; its rooms are of [`KIND_BESIDE`].
+    /// Channels that the program fills itself; their rooms have [`KIND_BESIDE`].
     beside: Option<ExtraChannels>,
 }
 
-/// A public name, taken apart.
+/// A parsed channel name.
 struct ChannelName<'a> {
     kind: RoomKind,
-    /// The feed, or the cell.
+    /// The feed id or the geohash cell.
     first: Cow<'a, str>,
-    /// What of the feed.
+    /// The id of the item within the feed.
     id: Cow<'a, str>,
 }
 
 impl ChannelStates {
-    /// `networks` stay what they are; `seed` is the one of their writers, who find the rooms by the same keys.
+    /// Creates the states of fixed `networks`. `seed` must be that of their writers, which derive the same room keys.
     pub fn new(networks: Vec<Arc<Network>>, seed: u64, clock: Arc<dyn Clock>) -> ChannelStates {
         let catalog = FeedCatalog::new(Vec::new(), networks);
         ChannelStates::from_catalog(Arc::new(ArcSwap::from_pointee(catalog)), seed, clock)
     }
 
-    /// The same, and the channels that only `source` knows.
+    /// Adds the channels of `source`.
     pub(crate) fn with_extra_channels(self, source: Option<ExtraChannels>) -> ChannelStates {
         ChannelStates { beside: source, ..self }
     }
@@ -59,7 +59,7 @@ impl ChannelStates {
         Some(source.0.read_state(channel, key))
     }
 
-    /// The same, of networks that come and go.
+    /// Creates the states of a catalog whose networks may change.
     pub(crate) fn from_catalog(
         catalog: SharedCatalog,
         seed: u64,
@@ -137,7 +137,7 @@ impl ChannelStates {
         }
     }
 
-    /// What is read under a name that [`StateSource::resolve_ref`] refuses.
+    /// Returns the state of a channel that [`StateSource::resolve_ref`] rejects.
     fn empty_state(&self) -> RoomState {
         RoomState { position: None, parts: encode_parts(self.clock.wall_time(), &[]) }
     }
@@ -147,7 +147,7 @@ fn encode_parts(at: UnixMillis, records: &[Arc<Record>]) -> Vec<Bytes> {
     encode_state_parts(at, records.iter().map(|record| record.upsert_json()))
 }
 
-/// What an `area/` has to name; the numbers are those of [`CELL_CHARS`].
+/// The error for an invalid `area/` channel; the lengths are those of [`CELL_CHARS`].
 const NO_CELL: &str =
     "an area is a geohash: 4 to 6 of 0-9 and the small letters b-z without i, l and o";
 
@@ -236,7 +236,7 @@ impl StateSource for ChannelStates {
             return self.area_state(cell);
         }
         let catalog = self.catalog.load();
-        // A room of a network that is gone is about to end, whatever is there now under its name.
+        // The room of a removed network is about to end, even if the name now refers to something else.
         let Some(network) = catalog.find_network_of_group(key.group) else {
             return self.empty_state();
         };

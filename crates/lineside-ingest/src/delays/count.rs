@@ -1,37 +1,37 @@
-//! Counting trips by how they stand.
+//! Counts of trips by delay.
 
 use std::time::Duration;
 
 use super::{TripDelay, TripDelayStatus};
 
-/// Nearer than this to the timetable a trip is on time to the minute; earlier it is early. Seconds.
+/// Seconds from which a trip is early instead of on time.
 const EARLY: i64 = 60;
-/// Where classes of delays begin, in seconds; the threshold of the operator is one more.
+/// Bounds of delay classes in seconds; the operator's threshold is added.
 const EDGES: [i64; 6] = [EARLY, 180, 300, 600, 1_200, 1_800];
 
-/// How many trips stand how.
+/// Counts of trips by status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DelayCounts {
-    /// All that are spoken of, and those that only the timetable knows.
+    /// All trips: those reported by feeds and those only in the timetable.
     pub trips: usize,
-    /// At least as far behind the timetable as the threshold.
+    /// Trips at least as late as the threshold.
     pub late: usize,
-    /// They do not run, or do not stop where it is asked for.
+    /// Trips that do not run or skip the requested stop.
     pub cancelled: usize,
-    /// A minute early or more. They are not late.
+    /// Trips a minute early or more; never counted as late.
     pub early: usize,
     /// Neither late nor early.
     pub on_time: usize,
-    /// Nothing is said of their times.
+    /// Trips without known times.
     pub unknown: usize,
-    /// Of these, those that only the timetable knows.
+    /// Trips of `unknown` that only the timetable knows.
     pub untold: usize,
-    /// The greatest delay, in seconds; negative if all are early.
+    /// The greatest delay in seconds; negative if all trips are early.
     pub worst: Option<i32>,
 }
 
 impl DelayCounts {
-    /// Counts trips; one that is `late_after` behind the timetable is late, one that is less is not.
+    /// Counts trips; a delay of `late_after` or more is late.
     pub fn from_trips<'a>(
         trips: impl IntoIterator<Item = &'a TripDelay>,
         late_after: Duration,
@@ -65,7 +65,7 @@ impl DelayCounts {
         }
     }
 
-    /// Whether enough is known to say that nothing is late: of half of the trips at least.
+    /// Returns true if enough is known to conclude that nothing is late: the status of at least half of the trips.
     pub fn is_conclusive(&self) -> bool {
         self.trips > 0 && self.unknown.saturating_mul(2) <= self.trips
     }
@@ -75,20 +75,20 @@ fn is_late_delay(delay: i32, late_after: Duration) -> bool {
     u64::try_from(delay).is_ok_and(|delay| delay >= late_after.as_secs())
 }
 
-/// A class of delays, and how many trips are in it.
+/// A class of delays with its number of trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayClass {
-    /// The least delay, in seconds; none of the earliest class.
+    /// The least delay in seconds; `None` for the earliest class.
     pub from: Option<i64>,
-    /// The delay from which the next class begins; none of the latest.
+    /// The delay from which the next class begins; `None` for the latest class.
     pub until: Option<i64>,
-    /// Whether its trips are late.
+    /// True if the trips of the class are late.
     pub is_late: bool,
-    /// The trips in it.
+    /// The number of trips in the class.
     pub trips: usize,
 }
 
-/// The trips with known delays by classes, from early to late. The threshold is always where a class begins.
+/// Groups the trips with known delays into classes, from early to late. The threshold always is a class bound.
 pub fn classify_delays<'a>(
     trips: impl IntoIterator<Item = &'a TripDelay>,
     late_after: Duration,

@@ -1,10 +1,9 @@
-//! Which trips are late: what the records of a network say of each trip, for all of it, for a line, or for a stop.
+//! Trip delays in a network, on a route or at a stop, as the network's records report them.
 //!
-//! A trip counts while it runs and from two hours before it starts; one that is cancelled and has no times counts on its
-//! day. How it stands is told by the trip update alone: its delay at the stop that comes next, or at the stop that is asked
-//! for. Early is never late. A trip that is under way by the timetable, or leaves the stop that is asked for, and that no
-//! feed tells of, counts as one of which nothing is known. Nothing here judges whether a feed is to be believed; whoever asks
-//! names the feeds that are.
+//! A trip counts while it runs and from two hours before it starts; a cancelled trip without times counts on its
+//! service day. Its status comes from the trip update alone: the delay at the next stop, or at the requested stop.
+//! Early is never late. A trip that runs by the timetable, or leaves the requested stop, and that no feed reports has
+//! an unknown status. Nothing here judges whether a feed is reliable; the caller names the reliable feeds.
 
 mod count;
 mod scheduled_only;
@@ -34,74 +33,75 @@ use crate::{
     record::{Departure, DepartureStatus, Record},
 };
 
-/// How a trip stands.
+/// The status of a trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TripDelayStatus {
-    /// It runs so many seconds behind the timetable; negative is early.
+    /// The trip runs this many seconds behind the timetable; negative if early.
     Behind(i32),
-    /// It does not run, or does not stop where it is asked for.
+    /// The trip does not run or skips the requested stop.
     Cancelled,
-    /// It is spoken of, and nothing is said of its times.
+    /// A feed reports the trip, but no times.
     Unknown,
-    /// Only the timetable knows of it.
+    /// Only the timetable knows the trip.
     Untold,
 }
 
-/// One trip, and how it stands.
+/// A trip and its status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TripDelay {
-    /// The feed that says so; of what only the timetable knows, its own.
+    /// The feed that reports the trip; the timetable's feed if none does.
     pub feed: FeedId,
-    /// `trip_id`, as far as it is known.
+    /// `trip_id`; empty if unknown.
     pub trip_id: SmolStr,
-    /// `start_date`, as far as it is known.
+    /// `start_date`; empty if unknown.
     pub start_date: SmolStr,
-    /// `start_time`, as far as it is known.
+    /// `start_time`; empty if unknown.
     pub start_time: SmolStr,
-    /// Its route.
+    /// The route.
     pub route_id: Option<SmolStr>,
     /// The route's short name, else its long one.
     pub route_short_name: Option<SmolStr>,
-    /// Red, green, blue.
+    /// Red, green and blue.
     pub route_color: Option<[u8; 3]>,
     /// GTFS `route_type`.
     pub route_type: Option<u16>,
-    /// Where it is headed.
+    /// The headsign.
     pub headsign: Option<SmolStr>,
-    /// The stop that comes next, or the one that is asked for.
+    /// The next stop, or the requested one.
     pub stop_id: Option<SmolStr>,
-    /// Its name.
+    /// The name of the stop.
     pub stop_name: Option<SmolStr>,
-    /// When it should leave the stop that is asked for, Unix seconds.
+    /// Scheduled departure from the requested stop, in Unix seconds.
     pub scheduled: Option<i64>,
-    /// When it should leave its first stop, Unix seconds, where no stop is asked for: by this people know which one it is.
+    /// Scheduled departure from the first stop, in Unix seconds, if no stop is requested: people recognise the trip by
+    /// it.
     pub begins: Option<i64>,
-    /// The name of that stop.
+    /// The name of the first stop.
     pub first_stop_name: Option<SmolStr>,
-    /// How it stands.
+    /// The status.
     pub standing: TripDelayStatus,
-    /// Whether nothing more is told of it than how late its vehicle is.
+    /// True if the feed reports nothing but the delay of the vehicle.
     pub is_mere_delay: bool,
 }
 
 impl TripDelay {
-    /// Which run it is, if its feed says so.
+    /// Returns the key of the run, if the feed reports a trip id.
     fn trip_key(&self) -> Option<TripKey<'_>> {
         let TripDelay { trip_id, start_date, start_time, .. } = self;
         (!trip_id.is_empty()).then_some(TripKey { trip_id, start_date, start_time })
     }
 }
 
-/// What is asked for.
+/// A query for trip delays.
 #[derive(Clone, Copy, Debug)]
 pub struct DelayQuery<'a> {
-    /// The feeds that are to be believed.
+    /// The feeds that are reliable.
     pub feeds: &'a [FeedId],
     /// Only trips of this route.
     pub route: Option<&'a str>,
-    /// Only trips that leave this stop or station within two hours, as they stand there.
+    /// Only trips that leave this stop or station within two hours, with their status there.
     pub stop: Option<&'a str>,
-    /// Of what only the timetable knows, trips of all lines; else of those lines that the feeds tell of.
+    /// True to include scheduled-only trips of all routes; false for those of routes that the feeds report.
     pub all_lines: bool,
 }
 
@@ -111,11 +111,11 @@ impl DelayQuery<'_> {
     }
 }
 
-/// The trips of one feed, made once per state of the feed.
+/// The trips of one feed, computed once per state of the feed.
 #[derive(Debug, Default)]
 pub(crate) struct FeedDelays {
     trips: Vec<Arc<TripDelay>>,
-    /// All lines that are told of, also those of whose trips none counts now.
+    /// Indexes of counted trips by route, with all routes that the feed reports, even if no trip of them counts now.
     by_route: HashMap<SmolStr, Vec<u32>>,
 }
 
@@ -144,10 +144,10 @@ impl FeedDelays {
 }
 
 impl NetworkState {
-    /// The trips of a selection: those that its feeds tell of, and those that only the timetable knows, of the network or a
-    /// line those under way. Of what is told it costs a clone of a pointer for each; the first call at a state of a feed looks
-    /// at all of its trips, and the first in a minute for what is under way. Of a stop it costs as much as its board. `now` is
-    /// the present of the network's data.
+    /// Returns the trips of a selection: those that its feeds report and those that only the timetable knows; for the
+    /// network or a route the running ones. A reported trip costs a pointer clone; the first call per feed state visits
+    /// all trips of the feed, and the first call in a minute lists the running trips. For a stop, the cost is that of
+    /// its board. `now` is the present of the network's data.
     pub fn trip_delays(&self, selection: DelayQuery<'_>, now: UnixMillis) -> Vec<Arc<TripDelay>> {
         if let Some(stop) = selection.stop {
             return self.trip_delays_at_stop(stop, selection, now);
@@ -157,7 +157,7 @@ impl NetworkState {
         trips
     }
 
-    /// The trips of the network or of a line that the feeds of a selection tell of.
+    /// Returns the trips of the network or of a route that the feeds of a selection report.
     pub fn reported_trip_delays(&self, selection: DelayQuery<'_>) -> Vec<Arc<TripDelay>> {
         let mut trips = Vec::new();
         for slice in self.feeds.iter().filter(|slice| selection.includes_feed(&slice.id)) {
@@ -189,26 +189,26 @@ impl NetworkState {
         board.map(|departure| Arc::new(delay_at_stop(departure))).collect()
     }
 
-    /// The trips of one feed.
+    /// Returns the trips of one feed.
     fn feed_delays<'a>(&'a self, slice: &'a FeedSlice) -> &'a FeedDelays {
         let timetable = self.dataset.as_ref().map(|dataset| &*dataset.timetable);
         slice.cache.delays.get_or_init(|| FeedDelays::from_slice(slice, timetable))
     }
 
-    /// Whether a feed says anything of trips.
+    /// Returns true if a feed has trip updates.
     pub fn reports_trips(&self, feed: &str) -> bool {
         let slice = self.find_feed_slice(feed);
         slice.is_some_and(|slice| !slice.tables.trip_updates.records().is_empty())
     }
 
-    /// How many records a feed has.
+    /// Returns the number of records of a feed.
     pub fn feed_record_count(&self, feed: &str) -> usize {
         self.find_feed_slice(feed).map_or(0, |slice| slice.record_count())
     }
 }
 
-/// Adds the trips of a further feed. One that another feed tells of too, as vehicles do beside estimates, counts once, and
-/// what tells of calls or of the whole trip before what tells no more than how late its vehicle is, as on boards.
+/// Adds the trips of another feed. A trip that several feeds report, as vehicles do besides estimates, counts once; as
+/// on boards, an update of calls or of the whole trip takes precedence over one with only the vehicle's delay.
 fn merge_trip_delays<'a>(
     trips: &mut Vec<Arc<TripDelay>>,
     further: impl Iterator<Item = &'a Arc<TripDelay>>,
@@ -233,7 +233,8 @@ fn merge_trip_delays<'a>(
     }
 }
 
-/// How a trip stands at `at`, Unix seconds; none if it is over, or not near yet, or taken out of the timetable.
+/// Returns the status of a trip at `at`, in Unix seconds; `None` if the trip is over, too far ahead or deleted from the
+/// timetable.
 fn trip_delay_at(record: &Record, timetable: Option<&Timetable>, at: i64) -> Option<TripDelay> {
     let update = record.trip_update()?;
     let standing = match (update.trip.schedule_relationship(), record.join.delay) {
@@ -244,7 +245,7 @@ fn trip_delay_at(record: &Record, timetable: Option<&Timetable>, at: i64) -> Opt
     };
     let run = trip_span(update, timetable);
     let span = run.or_else(|| {
-        // What does not run has no delay that would show that it is of now.
+        // A cancelled trip has no delay that would show that it belongs to the present.
         (standing == TripDelayStatus::Cancelled)
             .then(|| service_day_span(update, timetable))
             .flatten()
@@ -282,7 +283,7 @@ fn trip_delay_at(record: &Record, timetable: Option<&Timetable>, at: i64) -> Opt
     })
 }
 
-/// When a trip begins and ends, Unix seconds: by the timetable, else as it is announced.
+/// Returns the start and end of a trip in Unix seconds, from the timetable, else as announced.
 fn trip_span(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64, i64)> {
     let scheduled = || {
         let (timetable, key) = (timetable?, TripKey::from_descriptor(&update.trip)?);
@@ -300,7 +301,7 @@ fn trip_span(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64,
     scheduled().or_else(announced)
 }
 
-/// Where and when a trip should leave its first stop, as far as that is known.
+/// The scheduled departure of a trip from its first stop, as far as known.
 #[derive(Default)]
 struct FirstDeparture {
     at: Option<i64>,
@@ -308,7 +309,8 @@ struct FirstDeparture {
 }
 
 impl FirstDeparture {
-    /// By the timetable; of an extra trip as it is announced, if its first call is: many producers let go of calls that are over.
+    /// Takes the departure from the timetable, or for an extra trip from its first call if that is still announced:
+    /// many producers drop past calls.
     fn from_update(update: &TripUpdate, timetable: Option<&Timetable>) -> Self {
         let Some(timetable) = timetable else { return Self::from_announced_calls(update, None) };
         let id = nonempty_text(&update.trip.trip_id).filter(|_| !is_extra_trip(&update.trip));
@@ -339,7 +341,7 @@ fn stop_name(timetable: &Timetable, stop: StopIdx) -> Option<SmolStr> {
     (!name.is_empty()).then(|| SmolStr::new(name))
 }
 
-/// When an announced call should be left, late or not.
+/// Returns the scheduled departure of an announced call, in Unix seconds.
 fn planned_departure(call: &StopTimeUpdate) -> Option<i64> {
     let event = call.departure.as_ref().or(call.arrival.as_ref())?;
     let behind = event.delay.map_or(0, i64::from);
@@ -347,7 +349,7 @@ fn planned_departure(call: &StopTimeUpdate) -> Option<i64> {
     event.scheduled_time.or(expected).filter(|&time| time > 0)
 }
 
-/// When a trip's day begins and ends where it is, Unix seconds; without a timetable by UTC.
+/// Returns the start and end of a trip's service day in local time (UTC without a timetable), in Unix seconds.
 fn service_day_span(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64, i64)> {
     let zone = timetable.map_or(TimeZone::UTC, |timetable| timetable.timezone().clone());
     let date = parse_gtfs_date(nonempty_text(&update.trip.start_date)?)?;
@@ -375,7 +377,7 @@ fn delay_at_stop(departure: Departure) -> TripDelay {
         }
         DepartureStatus::Scheduled => TripDelayStatus::Untold,
     };
-    // `<trip_id>:<start_date>:<start_time>:<stop_sequence>`: a date and a number hold no colon.
+    // The id is `<trip_id>:<start_date>:<start_time>:<stop_sequence>`: date and sequence contain no colon.
     let rest = departure.id.strip_prefix(departure.trip_id.as_str());
     let rest = rest.and_then(|rest| rest.strip_prefix(':')).unwrap_or_default();
     let (date, rest) = rest.split_once(':').unwrap_or_default();
@@ -396,7 +398,7 @@ fn delay_at_stop(departure: Departure) -> TripDelay {
         begins: None,
         first_stop_name: None,
         standing,
-        // A board has chosen already whom it believes.
+        // The board has already chosen the best update.
         is_mere_delay: false,
     }
 }

@@ -1,4 +1,4 @@
-//! The trips that only the timetable knows: they are under way by it, and no trip update of any feed is about them.
+//! Scheduled-only trips: they run by the timetable, and no feed has a trip update for them.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -21,8 +21,8 @@ use crate::{
 };
 
 impl NetworkState {
-    /// The trips of the network or of a line that are under way and that nobody tells of; none where no feed is believed.
-    /// Looks at each trip that is under way, of which the timetable keeps a list for the minute.
+    /// Returns the scheduled-only trips of the network or of a route that run now; none if no feed is reliable. Visits
+    /// each running trip of the timetable's list for the minute.
     pub(super) fn scheduled_only_trips(
         &self,
         selection: DelayQuery<'_>,
@@ -43,8 +43,8 @@ impl NetworkState {
         untold.map(|run| Arc::new(scheduled_only_delay(&dataset.feed, timetable, run))).collect()
     }
 
-    /// Whether a departure that only the timetable knows counts in a selection. Where its line is told of, it does when its
-    /// trip should be, too; a line that nobody tells of is as unknown later as it is now.
+    /// Returns true if a departure that only the timetable knows counts in a selection. On a reported route it counts
+    /// once its trip is due; on an unreported route it is as unknown later as now.
     pub(super) fn counts_as_scheduled_only(
         &self,
         selection: DelayQuery<'_>,
@@ -56,7 +56,7 @@ impl NetworkState {
             && (is_soon || !self.is_route_reported(selection, &departure.route_id))
     }
 
-    /// Whether trips of a line count in a selection where only the timetable knows of them.
+    /// Returns true if scheduled-only trips of a route count in a selection.
     fn counts_unreported_route(&self, selection: DelayQuery<'_>, route: &str) -> bool {
         match selection.all_lines {
             true => !selection.feeds.is_empty(),
@@ -64,7 +64,7 @@ impl NetworkState {
         }
     }
 
-    /// Whether a feed of a selection tells of a line.
+    /// Returns true if a feed of a selection reports the route.
     fn is_route_reported(&self, selection: DelayQuery<'_>, route: &str) -> bool {
         selection.feeds.iter().any(|id| {
             let slice = self.find_feed_slice(id.as_str());
@@ -72,8 +72,8 @@ impl NetworkState {
         })
     }
 
-    /// Whether a trip update of any feed is about a run. Which of the runs of a headway it is about cannot be told by its
-    /// time: there, so many are told of as there are updates.
+    /// Returns true if a trip update of any feed is about a run. The time does not identify a run of a headway: there,
+    /// as many runs count as reported as there are updates.
     fn is_run_reported(
         &self,
         timetable: &Timetable,
@@ -104,7 +104,7 @@ impl NetworkState {
     }
 }
 
-/// Whether a run leaves at the time that the timetable says.
+/// Returns true if a run leaves at exactly its scheduled time.
 fn has_exact_time(timetable: &Timetable, run: &TripInstance) -> bool {
     run.start_time.is_none_or(|start| {
         let mut rows = timetable.frequencies(run.trip).iter();

@@ -1,4 +1,4 @@
-//! Which of several updates of one run counts.
+//! Choice of the best of several updates of one run.
 
 use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
 
@@ -10,9 +10,9 @@ use crate::{
     record::Record,
 };
 
-/// What is said about a run; of two updates the later one, but what tells of calls, or of the whole run, before what tells
-/// no more than how late the vehicle is. One that says no time is as new as `now`, and what comes of a message that is too
-/// old for boards counts only where nothing else does.
+/// Returns the best update of a run: the latest one, but updates of calls or of the whole run take precedence over
+/// updates with only the vehicle's delay. An update without a time counts as made at `now`, and one from a message too
+/// old for boards wins only if there is no other.
 pub(crate) fn find_run_update<'a>(
     state: &'a NetworkState,
     key: TripKey<'a>,
@@ -21,8 +21,8 @@ pub(crate) fn find_run_update<'a>(
     find_best_update(state, key, now, |_| true)
 }
 
-/// Whether another feed for which `takes` is true says more of the run that a record updates, so that the record is not to
-/// be repeated beside it. [`find_run_update`] has the order; `now` is in Unix seconds.
+/// Returns true if another feed accepted by `takes` has a better update for the run of a record, so that the record
+/// would be a duplicate. [`find_run_update`] defines the order; `now` is in Unix seconds.
 pub(crate) fn is_superseded(
     state: &NetworkState,
     record: &Record,

@@ -1,4 +1,4 @@
-//! What the head of a reply says about when to ask again (RFC 9110 section 10.2.3, RFC 9111 section 4.2).
+//! Polling advice in reply headers: freshness and `Retry-After` (RFC 9110 section 10.2.3, RFC 9111 section 4.2).
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use lineside_sync::UnixMillis;
 use super::http::{header_text, parse_http_date};
 use crate::poll_schedule::PollAdvice;
 
-/// Reads the advice of a reply that came at `now`.
+/// Reads the advice of a reply that arrived at `now`.
 pub(super) fn parse_advice(status: StatusCode, headers: &HeaderMap, now: UnixMillis) -> PollAdvice {
-    // The producer's own clock, so that one that is wrong does not shift what it says.
+    // The producer's own clock, so that a wrong clock does not shift the advice.
     let date =
         header_text(headers, header::DATE).as_deref().and_then(parse_http_date).unwrap_or(now);
     match status {
@@ -21,8 +21,8 @@ pub(super) fn parse_advice(status: StatusCode, headers: &HeaderMap, now: UnixMil
     }
 }
 
-/// As for any cache that many read from: `s-maxage` before `max-age` before `Expires`, less the age that the reply
-/// already has.
+/// Returns the freshness as for any shared cache: `s-maxage` before `max-age` before `Expires`, less the reply's
+/// current age.
 fn parse_freshness(headers: &HeaderMap, date: UnixMillis) -> Option<Duration> {
     let directives = parse_cache_control(headers);
     let has = |name: &str| directives.iter().any(|(known, _)| known == name);
@@ -47,7 +47,7 @@ fn parse_retry_after(headers: &HeaderMap, date: UnixMillis) -> Option<Duration> 
     parse_seconds(&said).or_else(|| Some(parse_http_date(&said)?.duration_since(date)))
 }
 
-/// `Cache-Control` over all its lines: names in lower case, with their values.
+/// Parses all `Cache-Control` lines into lower-case names with their values.
 fn parse_cache_control(headers: &HeaderMap) -> Vec<(String, Option<String>)> {
     let name: HeaderName = header::CACHE_CONTROL;
     let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
@@ -61,7 +61,7 @@ fn parse_cache_control(headers: &HeaderMap) -> Vec<(String, Option<String>)> {
     directives.collect()
 }
 
-/// Whole seconds; more than fit are as many as fit.
+/// Parses whole seconds, saturating.
 fn parse_seconds(text: &str) -> Option<Duration> {
     let text = text.trim();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! The client that all feeds share, and how it says where connecting ended.
+//! The HTTP client that all feeds share, and the classification of its errors.
 
 use std::{
     collections::BTreeMap,
@@ -30,45 +30,45 @@ use crate::{
     public_only::{AddressPolicy, NotPublic, PublicOnly, UnknownHost},
 };
 
-/// Which hosts a request may reach.
+/// The hosts that a request may reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HostReach {
-    /// Any host: the operator named the address.
+    /// Any host: the operator configured the URL.
     Anywhere,
-    /// Hosts of the public internet: a stranger named the address, or a public producer leads there.
+    /// Hosts of the public internet: an untrusted user supplied the URL, or a public producer redirects there.
     PublicOnly,
-    /// The same where a proxy of the environment connects, which looks names up by itself: the host that the address names
-    /// is judged.
+    /// Hosts of the public internet, through a proxy of the environment, which resolves names itself: the URL's host is
+    /// checked.
     PublicByProxy,
 }
 
-/// What requests are sent by, or why there is nothing (for example no trusted certificates on this machine); one for each
-/// time that connecting may take.
+/// HTTP clients by timeout, or the reason why one could not be built (for example no trusted certificates on this
+/// machine).
 ///
-/// Bound: one per timeout that feeds are configured with.
+/// Bounded: one per configured timeout.
 type Clients<C> = Arc<Mutex<BTreeMap<Duration, Result<C, Arc<str>>>>>;
 
-/// How Entur's and other services want to be told who asks.
+/// The header by which Entur and other services identify clients.
 const CLIENT_NAME: HeaderName = HeaderName::from_static("et-client-name");
 
-/// What SOAP 1.1 names an operation by.
+/// The header that names the operation in SOAP 1.1.
 const SOAP_ACTION: HeaderName = HeaderName::from_static("soapaction");
 
-/// The clients that all feeds share.
+/// The HTTP client that all feeds share.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpClient {
     name: HeaderValue,
-    /// One for each timeout that feeds have had since the start.
+    /// One client per timeout used since the start.
     by_time: Clients<reqwest::Client>,
-    /// For addresses that strangers named.
+    /// Clients for URLs of untrusted users.
     public_only: Clients<PublicOnly>,
     judge: AddressPolicy,
-    /// Whether the environment names a proxy: then the peer of a connection is the proxy.
+    /// True if the environment names a proxy: then the peer of a connection is the proxy.
     has_proxy: bool,
 }
 
 impl HttpClient {
-    /// Builds the client; `name` tells producers who asks.
+    /// Builds the client; `name` identifies it to producers.
     pub(crate) fn new(name: &str) -> HttpClient {
         let usual = HeaderValue::from_static(concat!("lineside/", env!("CARGO_PKG_VERSION")));
         let named = HeaderValue::from_str(name).ok().filter(|_| !name.is_empty());
@@ -81,25 +81,25 @@ impl HttpClient {
         }
     }
 
-    /// The same, where strangers may name other addresses than those of the internet.
+    /// Uses another address policy for URLs of untrusted users.
     #[cfg(test)]
     pub(super) fn with_address_policy(self, judge: AddressPolicy) -> HttpClient {
         HttpClient { judge, has_proxy: false, ..self }
     }
 
-    /// The same, as if a proxy of the environment connected.
+    /// Behaves as if the environment named a proxy.
     #[cfg(test)]
     pub(super) fn with_proxy(self) -> HttpClient {
         HttpClient { has_proxy: true, ..self }
     }
 
-    /// How far requests of this feed may reach at first.
+    /// Returns the reach of the first request of a feed.
     pub(super) fn initial_reach(feed: &FeedConfig) -> HostReach {
         if feed.public_only { HostReach::PublicOnly } else { HostReach::Anywhere }
     }
 
-    /// How far the next request may reach after this reply. A host of the public internet must not lead to private
-    /// addresses, neither by a redirect nor by its name: whoever runs it would read the operator's network by it.
+    /// Returns the reach of the next request after this reply. A host of the public internet must not lead to private
+    /// addresses, by a redirect or by its name: its owner could read the operator's network.
     pub(super) async fn reach_after(&self, response: &Response, reach: HostReach) -> HostReach {
         if reach != HostReach::Anywhere {
             return reach;
@@ -107,7 +107,7 @@ impl HttpClient {
         let peer = response.remote_addr().filter(|_| !self.has_proxy);
         let is_public = match peer {
             Some(peer) => (self.judge.is_allowed())(peer.ip()),
-            // A name that only the proxy can look up may be anybody's.
+            // A name that only the proxy can resolve may be a public host.
             None => self.judge.is_public_host(response.url()).await.unwrap_or(true),
         };
         match (is_public, self.has_proxy) {
@@ -120,7 +120,7 @@ impl HttpClient {
     /// Begins a GET request that is limited to `reach`.
     ///
     /// # Errors
-    /// If there is no client, or the address is out of reach.
+    /// Returns an error if no client can be built or `reach` forbids the URL.
     pub(super) async fn begin_get(
         &self,
         timeout: Duration,
@@ -148,10 +148,10 @@ impl HttpClient {
         Ok(())
     }
 
-    /// Begins a request that sends something. Only the operator's own words are sent, to addresses that the operator named.
+    /// Begins a POST request. Only URLs that the operator configured receive POST requests.
     ///
     /// # Errors
-    /// If there is no client, or a stranger named the address.
+    /// Returns an error if no client can be built, `reach` forbids the URL, or an untrusted user supplied the URL.
     pub(super) async fn begin_post(
         &self,
         feed: &FeedConfig,
@@ -177,11 +177,11 @@ impl HttpClient {
         Ok(request.body(post.body.clone()))
     }
 
-    /// The client of feeds with this timeout. Connecting ends before it does, so that the one can be told from the
-    /// other.
+    /// Returns the client of feeds with this timeout. Its connect timeout is shorter, so that the two can be
+    /// distinguished.
     ///
     /// # Errors
-    /// If there is none.
+    /// Returns an error if the client cannot be built.
     pub(super) fn client_with_timeout(
         &self,
         timeout: Duration,
@@ -200,7 +200,7 @@ impl HttpClient {
     }
 }
 
-/// Whether the environment names a proxy, as reqwest reads it.
+/// Returns true if the environment names a proxy, by the rules of reqwest.
 fn has_proxy(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     ["http_proxy", "https_proxy", "all_proxy"].iter().any(|name| {
         let named = |name: &str| variable(name).is_some_and(|proxy| !proxy.is_empty());
@@ -208,20 +208,20 @@ fn has_proxy(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     })
 }
 
-/// Takes the user and the password out of an address, as they are sent.
+/// Removes user and password from a URL and returns them decoded.
 pub(super) fn take_url_credentials(url: &mut Url) -> Option<(String, Option<String>)> {
     let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let (user, password) = (decode(url.username()), url.password().map(decode));
     if user.is_empty() && password.is_none() {
         return None;
     }
-    // Both fail only for an address without a host, which has neither.
+    // Both calls fail only for a URL without a host, which has no user or password.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     Some((user, password))
 }
 
-/// The client for this timeout, built if there is none yet.
+/// Returns the client for a timeout, built on first use.
 fn cached_client<C: Clone>(
     clients: &Clients<C>,
     timeout: Duration,
@@ -243,14 +243,14 @@ fn not_public_failure(why: NotPublic) -> FetchError {
 /// Sends a request until an answer begins.
 ///
 /// # Errors
-/// Which step of connecting failed, or that no answer came.
+/// Returns the step of connecting that failed, or that no reply came.
 pub(super) async fn send_request(request: RequestBuilder) -> Result<Response, FetchError> {
     let looks_up = Arc::new(AtomicBool::new(false));
     let answer = with_lookup_marker(Arc::clone(&looks_up), request.send()).await;
     answer.map_err(|error| classify_error(error.without_url(), looks_up.load(Ordering::Relaxed)))
 }
 
-/// The system's resolver, with failures that can be told from other failures to connect.
+/// The system's resolver, with failures distinguishable from other connection failures.
 #[derive(Debug)]
 struct SystemResolver;
 
@@ -292,7 +292,7 @@ fn classify_error(error: reqwest::Error, looks_up: bool) -> FetchError {
     FetchError::new(FailureCode::Connect, detail).with_phase(FetchPhase::Wait)
 }
 
-/// Looks for a cause that has a code of its own, layer by layer.
+/// Searches the chain of causes for one that has its own failure code.
 fn find_known_cause(error: &(dyn Error + 'static)) -> Option<FetchError> {
     if error.is::<DnsFailure>() || error.is::<UnknownHost>() {
         let detail = format!("the host has no address: {error}");
@@ -304,7 +304,7 @@ fn find_known_cause(error: &(dyn Error + 'static)) -> Option<FetchError> {
     if error.is::<rustls::Error>() {
         return Some(FetchError::new(FailureCode::Tls, format!("no trusted connection: {error}")));
     }
-    // What an io::Error wraps is not its source, so it is looked into by itself.
+    // The error wrapped by an `io::Error` is not its source, so it is searched separately.
     let wrapped = error.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
     let wrapped = wrapped.and_then(|error| find_known_cause(error));
     wrapped.or_else(|| error.source().and_then(find_known_cause))

@@ -1,4 +1,4 @@
-//! Why a fetch brought nothing, in the words that clients see (docs/protocol/http.md).
+//! Fetch failures, with the codes and messages that clients see (docs/protocol/http.md).
 
 use std::{error::Error, fmt, io};
 
@@ -7,36 +7,36 @@ use lineside_sync::UnixMillis;
 
 use crate::limits::FAILURE_CHARS_MAX;
 
-/// Why the source's bytes could not be had or used.
+/// The reason why a source's bytes could not be fetched or used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FailureCode {
-    /// An answer with this status.
+    /// A reply with this status.
     Http(u16),
     /// A phase took longer than the feed's timeout.
     Timeout,
-    /// The host's name has no address.
+    /// The host name has no address.
     Dns,
-    /// No connection, or no answer on it.
+    /// No connection, or no reply on it.
     Connect,
-    /// A file or folder here that is missing or cannot be read.
+    /// A local file or folder that is missing or cannot be read.
     File,
-    /// The encryption could not be agreed on or the certificate not be trusted.
+    /// The TLS handshake failed or the certificate is not trusted.
     Tls,
-    /// A web page where data were promised.
+    /// A web page instead of data.
     Html,
-    /// An answer without a body.
+    /// A reply without a body.
     Empty,
     /// The body ends too early.
     Truncated,
     /// The body does not follow its format.
     Decode,
-    /// A schedule without a trip came, where one with trips is served.
+    /// A new schedule has no trips, while the served one has.
     NoRows,
-    /// The producer answers that it gives nothing, in the words of its format.
+    /// The producer refuses in a message of its format.
     Refused,
-    /// The body, or what it inflates to, exceeds `max_bytes`.
+    /// The body exceeds `max_bytes`, compressed or decompressed.
     TooLarge,
-    /// The operator's own program made nothing of the body that could be used.
+    /// The configured converter program produced nothing usable.
     Convert,
 }
 
@@ -62,7 +62,7 @@ impl fmt::Display for FailureCode {
 }
 
 impl FailureCode {
-    /// Where such a failure happens, unless it is known better. What is read from a disk has no phases.
+    /// Returns the phase in which such a failure usually occurs. Reading from a disk has no phases.
     fn default_phase(self) -> Option<FetchPhase> {
         match self {
             FailureCode::Dns => Some(FetchPhase::Dns),
@@ -82,25 +82,25 @@ impl FailureCode {
     }
 }
 
-/// How far a poll came.
+/// The phase of a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FetchPhase {
-    /// Finding the host's address.
+    /// Resolving the host name.
     Dns,
-    /// Reaching the host; a handshake that takes too long is among it.
+    /// Connecting to the host, including a TLS handshake that times out.
     Connect,
-    /// Agreeing on encryption and trust.
+    /// The TLS handshake.
     Tls,
-    /// Waiting for the reply to begin; its status says what is wrong, or nothing came.
+    /// Waiting for the reply's head, which may carry an error status.
     Wait,
-    /// Taking the body in.
+    /// Receiving the body.
     Body,
-    /// Making sense of it.
+    /// Decoding the body.
     Decode,
 }
 
 impl FetchPhase {
-    /// The phases in their order.
+    /// All phases, in order.
     pub const ALL: [FetchPhase; 6] = [
         FetchPhase::Dns,
         FetchPhase::Connect,
@@ -110,12 +110,12 @@ impl FetchPhase {
         FetchPhase::Decode,
     ];
 
-    /// The phase that a word means.
+    /// Parses the name of a phase.
     pub fn parse(word: &str) -> Option<FetchPhase> {
         FetchPhase::ALL.into_iter().find(|phase| phase.as_str() == word)
     }
 
-    /// The word for it, in messages and pages.
+    /// The name of the phase in messages and pages.
     pub fn as_str(self) -> &'static str {
         match self {
             FetchPhase::Dns => "dns",
@@ -134,27 +134,27 @@ impl fmt::Display for FetchPhase {
     }
 }
 
-/// One failed fetch.
+/// A failed fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchFailure {
-    /// What kind of failure.
+    /// The failure code.
     pub code: FailureCode,
-    /// What happened, in words; shows no secret.
+    /// The error message, without secrets.
     pub detail: String,
-    /// When.
+    /// The time of the failure.
     pub at: UnixMillis,
-    /// How far it came; `None` for what lies on this machine's disk.
+    /// The phase in which the fetch failed; `None` for a read from the local disk.
     pub phase: Option<FetchPhase>,
-    /// The status of the reply, if one came over HTTP.
+    /// The HTTP status of the reply, if there was one.
     pub status: Option<u16>,
-    /// Bytes of the body that came.
+    /// Bytes received of the body.
     pub bytes: u64,
-    /// The first of them, at most [`REPLY_HEAD_BYTES`](crate::limits::REPLY_HEAD_BYTES), as text that is safe to show
-    /// and in which the feed's secrets are hidden. Of a failed conversion, what its program wrote to its standard error.
+    /// The beginning of the body as displayable text with the feed's secrets redacted, at most
+    /// [`REPLY_HEAD_BYTES`](crate::limits::REPLY_HEAD_BYTES). For a failed conversion, the converter's standard error.
     pub head: Option<String>,
 }
 
-/// A failure on its way to its [`FetchFailure`], which adds the time.
+/// A failure without its time, which [`FetchFailure`] adds.
 #[derive(Clone, Debug)]
 pub(crate) struct FetchError {
     pub(crate) code: FailureCode,
@@ -175,12 +175,12 @@ impl FetchError {
         FetchError { code, detail, phase: code.default_phase(), status: None, bytes: 0, head: None }
     }
 
-    /// The same, known to have happened in this phase.
+    /// Sets the phase.
     pub(crate) fn with_phase(self, phase: FetchPhase) -> FetchError {
         FetchError { phase: Some(phase), ..self }
     }
 
-    /// The same, with the reply that came: its status, how much of its body, and the beginning of that.
+    /// Adds the reply: its status, the number of body bytes received and the beginning of the body.
     pub(crate) fn with_reply(
         self,
         status: Option<u16>,
@@ -191,18 +191,18 @@ impl FetchError {
         FetchError { status, bytes, head, ..self }
     }
 
-    /// The same, with the words of whoever failed, which are shown instead of the beginning of a reply.
+    /// Sets the failing program's output, which is shown instead of the beginning of a reply.
     pub(crate) fn with_head(self, head: String) -> FetchError {
         FetchError { head: Some(head).filter(|head| !head.is_empty()), ..self }
     }
 
-    /// The same, told with what it was about.
+    /// Prefixes the detail with `what`.
     pub(crate) fn with_prefix(self, what: &str) -> FetchError {
         let told = FetchError::new(self.code, format!("{what}{}", self.detail));
         FetchError { detail: told.detail, ..self }
     }
 
-    /// The failure with `detail` in place of the words that it came with.
+    /// Replaces the detail and drops the reply's beginning.
     pub(crate) fn without_detail(self, detail: &str) -> FetchError {
         FetchError { detail: detail.to_owned(), head: None, ..self }
     }
@@ -220,14 +220,14 @@ impl FetchError {
         FetchError::new(FailureCode::File, format!("{what} cannot be read: {error}"))
     }
 
-    /// Every entity of a message was refused for one of these problems.
+    /// Returns the failure of a message all of whose entities were rejected.
     pub(crate) fn from_entity_problems(problems: &Problems) -> FetchError {
         let first = problems.retained_problems().first().map_or("", |problem| &*problem.detail);
         let detail = format!("every entity of the message was refused; the first {first}");
         FetchError::new(FailureCode::Decode, detail)
     }
 
-    /// A decoder's refusal.
+    /// Converts a decoder's error.
     pub(crate) fn from_decoder_error(error: &lineside_formats::Error) -> FetchError {
         let code = match error.kind() {
             ErrorKind::Empty => FailureCode::Empty,
@@ -240,7 +240,7 @@ impl FetchError {
     }
 }
 
-/// The cause at the bottom of `error`, which says more than the layers above it.
+/// Returns the innermost cause of `error`, which is the most specific.
 pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
     let mut deepest = error;
     while let Some(source) = deepest.source() {

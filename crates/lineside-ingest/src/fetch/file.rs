@@ -1,4 +1,4 @@
-//! One file on disk.
+//! Fetching a file from disk.
 
 use std::{
     fs::{self, File},
@@ -12,7 +12,7 @@ use lineside_sync::UnixMillis;
 
 use super::{FetchError, FetchOutcome, FetchedBody, run_blocking};
 
-/// Reads a file again when its size or time changed.
+/// Reads a file again when its size or modification time has changed.
 #[derive(Debug)]
 pub(crate) struct FileFetcher {
     path: PathBuf,
@@ -20,7 +20,7 @@ pub(crate) struct FileFetcher {
     seen: Option<Stamp>,
 }
 
-/// What tells one version of a file from the next without reading it.
+/// Size and modification time, which distinguish versions of a file without reading it.
 pub(super) type Stamp = (u64, Option<SystemTime>);
 
 impl FileFetcher {
@@ -60,14 +60,14 @@ pub(super) fn read_stamp(path: &Path) -> Result<Stamp, FetchError> {
     Ok((metadata.len(), metadata.modified().ok()))
 }
 
-/// Reads a file whole, unless it is too large.
+/// Reads a whole file, unless it is too large.
 pub(super) fn read_file(path: &Path, max: u64) -> Result<Bytes, FetchError> {
     let fail = |error: std::io::Error| FetchError::from_io(&display_path(path), &error);
     let file = File::open(path).map_err(fail)?;
-    // One byte more than allowed tells a file at the limit from one beyond it, also while it grows.
+    // Reading one byte more than allowed distinguishes a file at the limit from a larger one, even while it grows.
     let most = max.saturating_add(1);
-    // Room for all of it at once, and for the byte that finds its end: a buffer that grows is copied
-    // over and over, into memory that the system has to clear first.
+    // Reserve the whole file and the byte that finds its end: a growing buffer is copied repeatedly, into memory that
+    // the system has to clear first.
     let size = file.metadata().map_err(fail)?.len();
     if size > max {
         return Err(FetchError::body_too_large(max));

@@ -1,4 +1,4 @@
-//! A folder with the files of a schedule, the text files of GTFS or the XML files of NeTEx, read as the zip that it would be.
+//! Fetching a folder with the files of a schedule (GTFS text files or NeTEx XML files), packed as a zip.
 
 use std::{
     fs::{self, File},
@@ -16,14 +16,14 @@ use super::{
     run_blocking,
 };
 
-/// Files of a GTFS folder that are looked at; GTFS names some 35.
+/// Maximum number of files in a GTFS folder; GTFS defines some 35.
 const TABLES_MAX: usize = 500;
-/// Files of a NeTEx folder, in which each line may have one of its own.
+/// Maximum number of files in a NeTEx folder, where each line may have its own.
 const XML_FILES_MAX: usize = 20_000;
-/// How deep folders in a NeTEx folder are looked into: producers sort their files by operator or kind.
+/// Maximum depth of a NeTEx folder: producers sort their files by operator or kind.
 const XML_DEPTH_MAX: usize = 4;
 
-/// Zips a folder again when one of its files changed.
+/// Zips a folder again when one of its files has changed.
 #[derive(Debug)]
 pub(crate) struct FolderFetcher {
     path: PathBuf,
@@ -67,27 +67,28 @@ impl FolderFetcher {
     }
 }
 
-/// Writes the schedule in a folder as the zip that it would be: the tables of GTFS that stand in it, or else the XML
-/// files in it and in its folders. `max` bounds the bytes of all files.
+/// Packs the schedule in a folder as a zip: its GTFS tables, or else the XML files in it and in its subfolders. `max`
+/// limits the bytes of all files.
 ///
 /// # Errors
-/// If a file cannot be read, if they are larger than `max`, or if the zip cannot be written.
+/// Returns an error if a file cannot be read, the files exceed `max`, or the zip cannot be written.
 pub fn pack_folder(folder: &Path, max: u64, into: &mut (impl Write + Seek)) -> io::Result<()> {
     let packed = list_files(folder).and_then(|files| pack_files(folder, &files, max, into));
     packed.map_err(|failure| io::Error::other(failure.detail))
 }
 
-/// What a folder holds by the names of its files; one without either is taken for GTFS, whose reader says what is missing.
+/// Detects the format from the file names; a folder with neither counts as GTFS, whose reader reports the missing
+/// files.
 pub(super) fn detect_folder_format(folder: &Path) -> Option<Format> {
     let files = list_files(folder).ok()?;
     let is_netex = files.first().is_some_and(|(name, _)| is_xml_file(name));
     Some(if is_netex { Format::Netex } else { Format::Gtfs })
 }
 
-/// The schedule's files by name. A folder with tables is GTFS, whatever XML lies beside them.
+/// Lists the schedule's files by name. A folder with GTFS tables is GTFS, even if it also contains XML files.
 fn list_files(folder: &Path) -> Result<Vec<(String, Stamp)>, FetchError> {
     let mut files = Vec::new();
-    // Whichever letters are capitals, as in a zip.
+    // Names are case-insensitive, as in a zip.
     let is_of_gtfs = |name: &str| {
         let name = name.to_ascii_lowercase();
         name.ends_with(".txt") || name.ends_with(".geojson")
@@ -108,8 +109,8 @@ fn is_xml_file(name: &str) -> bool {
     name.len() >= 4 && name.as_bytes()[name.len() - 4..].eq_ignore_ascii_case(b".xml")
 }
 
-/// Lists files by their paths from `top`, so many folders deep; those in links to folders are left out, which may lead in
-/// a circle.
+/// Lists files by their paths relative to `top`, up to `depth` levels deep. Symbolic links to folders are skipped,
+/// since they may form a cycle.
 fn walk_files(
     top: &Path,
     inside: &str,
@@ -135,7 +136,7 @@ fn walk_files(
     Ok(())
 }
 
-/// The same files always give the same bytes, so that an unchanged folder keeps its hash.
+/// Packs files deterministically, so that an unchanged folder has the same hash.
 fn pack_files(
     folder: &Path,
     files: &[(String, Stamp)],

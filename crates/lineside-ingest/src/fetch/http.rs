@@ -1,4 +1,4 @@
-//! HTTP: conditional requests with bounds on size and time. `redirect.rs` follows redirects.
+//! HTTP fetching: conditional requests with limits on size and time. `redirect.rs` follows redirects.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -29,28 +29,28 @@ use crate::{
     source::Secret,
 };
 
-/// Fetches one address.
+/// Fetches one URL.
 #[derive(Debug)]
 pub(crate) struct HttpFetcher {
     pub(super) url: Url,
     pub(super) question: SourceRequest,
     pub(super) config: SharedConfig,
     pub(super) shared: FetchContext,
-    /// Where its tokens come from.
+    /// The source of access tokens.
     tokens: Option<Arc<TokenSource>>,
-    /// The tokens that it has shown in its last fetch: a producer may repeat them, also once they are renewed.
+    /// The tokens sent in the last fetch: a producer may echo them, even after they were renewed.
     sent: Vec<Arc<AccessToken>>,
     etag: Option<HeaderValue>,
     last_modified: Option<HeaderValue>,
-    /// What the last reply said about the next request.
+    /// The advice of the last reply about the next request.
     advice: PollAdvice,
-    /// What the last fetch waited for turns.
+    /// The time that the last fetch waited for rate limit permits.
     waits: Arc<PermitWaits>,
-    /// Where the next body goes instead of into memory.
+    /// The destination of the next body, if not memory.
     spool: Option<BodySpool>,
-    /// Whether the last reply came from another host than the feed's, by a redirect.
+    /// The host of the last reply, if a redirect led to another host than the feed's.
     pub(super) other_host: Option<String>,
-    /// How far requests to the feed's own origin may reach since a public host answered there.
+    /// The reach of requests to the feed's own origin, once a public host has answered there.
     pub(super) public_reach: Option<HostReach>,
     /// Reads the bodies of error replies, if the feed's protocol defines them.
     pub(super) error_bodies: Option<ErrorBodyReader>,
@@ -85,12 +85,12 @@ impl HttpFetcher {
         }
     }
 
-    /// Lets the next body go elsewhere, piece by piece; what the fetch then gives as the body is only its end.
+    /// Streams the next body into `spool`; the body that the fetch returns is only its end.
     pub(super) fn spool_next_body(&mut self, spool: BodySpool) {
         self.spool = Some(spool);
     }
 
-    /// The same address under another configuration.
+    /// Applies another configuration of the same URL.
     pub(super) fn reconfigure(&mut self, config: SharedConfig, shared: &FetchContext) {
         self.tokens = config.oauth2.as_ref().map(|oauth2| shared.tokens.source_for_client(oauth2));
         self.config = config;
@@ -120,8 +120,8 @@ impl HttpFetcher {
         self.last_modified = header(&validators.last_modified);
     }
 
-    /// The first bytes of a reply, without the feed's secrets. Empty for a reply of another host: a redirect must not
-    /// publish what only this machine can read there.
+    /// Returns the first bytes of a reply with the feed's secrets redacted. Empty for a reply of another host: a
+    /// redirect must not publish content that only this machine can read there.
     pub(super) fn redact_head(&self, bytes: &[u8], key: Option<&Secret>) -> String {
         if self.other_host.is_some() {
             String::new()
@@ -130,7 +130,7 @@ impl HttpFetcher {
         }
     }
 
-    /// The host that the last reply came from, if it is not the feed's.
+    /// Returns the host of the last reply, if it is not the feed's.
     pub(super) fn other_host(&self) -> Option<&str> {
         self.other_host.as_deref()
     }
@@ -156,12 +156,12 @@ impl HttpFetcher {
         self.waits = Arc::clone(&waits);
         let fetching = self.fetch_once(turn);
         let fetched = waits.within_limit(&clock, FETCH_TIME_MAX, "the whole fetch", fetching).await;
-        // Everything before the body ends sooner.
+        // Earlier phases have set their own.
         fetched.map_err(|failure| failure.with_phase(FetchPhase::Body))?
     }
 
     async fn fetch_once(&mut self, turn: RateLimitPermit) -> Result<FetchOutcome, FetchError> {
-        // The turn ends with the last byte of the reply.
+        // The permit is held until the last byte of the reply.
         let (response, _turn) = self.send_authorized(turn).await?;
         let status = response.status();
         self.advice = parse_advice(status, response.headers(), self.shared.clock.wall_time());
@@ -206,8 +206,7 @@ impl HttpFetcher {
         }
     }
 
-    /// Sends the request with all that its producer wants to be shown, until an answer begins. A token that is refused
-    /// is renewed once.
+    /// Sends the request with its access token until the reply's head arrives. A rejected token is renewed once.
     async fn send_authorized(
         &mut self,
         turn: RateLimitPermit,
@@ -220,7 +219,7 @@ impl HttpFetcher {
         let (token, turn) = match held {
             Some(token) => (token, turn),
             None => {
-                // Whoever gives it out may be the host of the turn.
+                // The token endpoint may be on the host that the permit is for.
                 turn.return_unused();
                 self.renew_token(&tokens, None).await?
             }
@@ -236,8 +235,8 @@ impl HttpFetcher {
         self.follow_redirects(turn, Some(&token)).await
     }
 
-    /// Gets a token, and then a turn to show it in. There must be none before: whoever gives tokens out may be the same
-    /// host.
+    /// Gets a token, then a permit for the request that uses it. The caller must hold no permit: the token endpoint may
+    /// be on the same host.
     async fn renew_token(
         &self,
         tokens: &TokenSource,
@@ -253,7 +252,7 @@ impl HttpFetcher {
         self.waits.track_wait(&*self.shared.clock, turn).await
     }
 
-    /// Sends the request to one address. `reach` limits which hosts may answer.
+    /// Sends the request to one URL. `reach` limits the hosts that may answer.
     pub(super) async fn send_to_url(
         &self,
         url: &Url,
@@ -262,7 +261,7 @@ impl HttpFetcher {
     ) -> Result<Response, FetchError> {
         let is_own = url.origin() == self.url.origin();
         let mut url = url.clone();
-        // An address to which the producer leads has no user of ours.
+        // A redirect to another origin gets no credentials.
         let own_user =
             is_own.then(|| client::take_url_credentials(&mut self.url.clone())).flatten();
         let user = if is_own { client::take_url_credentials(&mut url).or(own_user) } else { None };
@@ -326,8 +325,8 @@ impl HttpFetcher {
         Ok(headers)
     }
 
-    /// Reads the body of a reply whose status is an error, and returns its reason. A protocol may send answers with
-    /// status 500, as SOAP does.
+    /// Builds the failure of a reply with an error status, with the beginning of its body. Exception: a SIRI answer
+    /// with status 500, which SOAP prescribes for refusals, is returned as a body.
     async fn explain_refusal(&self, response: Response) -> Result<FetchOutcome, FetchError> {
         let (status, headers) = (response.status(), response.headers().clone());
         let code = FailureCode::Http(status.as_u16());
@@ -356,7 +355,7 @@ impl HttpFetcher {
             }
             false
         };
-        // Whatever comes late or broken is left out: the status has said it.
+        // A late or broken body is ignored: the status already reports the failure.
         let read = within_limit(&self.shared.clock, limit, "the body", reading).await;
         let taken = collector.bytes_taken();
         let (body, is_whole) = match collector.finish_body() {
@@ -377,7 +376,7 @@ impl HttpFetcher {
         Err(FetchError::new(code, detail).with_reply(Some(status.as_u16()), taken, Some(head)))
     }
 
-    /// Reads a body, and tells whether it is empty. Where it is spooled, the last of it is given.
+    /// Reads a body and returns it with true if it is empty. Of a spooled body only the end is returned.
     async fn read_body(&mut self, response: Response) -> Result<(Bytes, bool), FetchError> {
         let mut response = response;
         let mut spool = self.spool.take();
@@ -437,8 +436,8 @@ impl HttpFetcher {
         }
     }
 
-    /// A body that takes longer than the timeout has to come at a least rate: one that drips would be served as fresh for
-    /// minutes without an end.
+    /// Fails if a body that takes longer than the timeout is slower than the minimum rate: a trickling body would be
+    /// served as fresh for minutes.
     fn check_pace(&self, began: Duration, taken: u64) -> Result<(), FetchError> {
         let elapsed = self.shared.clock.monotonic().saturating_sub(began);
         let least = elapsed.as_millis().saturating_mul(BODY_RATE_MIN) / 1000;
@@ -449,7 +448,7 @@ impl HttpFetcher {
         Err(FetchError::new(FailureCode::Timeout, detail).with_phase(FetchPhase::Body))
     }
 
-    /// Waits for `future` no longer than the feed's timeout.
+    /// Waits for `future` at most for the feed's timeout.
     async fn within_feed_timeout<T>(
         &self,
         what: &str,

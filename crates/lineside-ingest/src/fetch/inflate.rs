@@ -1,4 +1,4 @@
-//! Gzip as it streams in, with an end to how much comes out.
+//! Streaming gzip decompression with a limit on the output.
 
 use std::io::{self, Write};
 
@@ -6,23 +6,24 @@ use flate2::write::MultiGzDecoder;
 
 use super::{FailureCode, FetchError};
 
-/// What comes out may exceed what went in by this factor; gzip's own limit is about 1,030, text and protobuf stay below 50.
+/// Maximum decompression ratio; gzip's own limit is about 1,030, text and protobuf stay below 50.
 const RATIO_MAX: u64 = 200;
-/// Below this size no ratio is suspicious.
+/// Output size below which no ratio is suspicious.
 const RATIO_FREE_BYTES: u64 = 4 << 20;
 
-/// Collects a body, inflating it on the way if it is compressed. What is collected may be [drained](BodyCollector::drain_body) meanwhile.
+/// Collects a body, decompressing it if needed. The collected part can be [drained](BodyCollector::drain_body)
+/// meanwhile.
 #[derive(Debug)]
 pub(super) enum BodyCollector {
     Plain { bytes: Vec<u8>, drained: u64, max: u64 },
     Gzip { decoder: Box<MultiGzDecoder<CappedBuffer>>, taken: u64, max: u64 },
 }
 
-/// A buffer that refuses to grow past its limit.
+/// A buffer that rejects writes beyond its limit.
 #[derive(Debug)]
 pub(super) struct CappedBuffer {
     bytes: Vec<u8>,
-    /// How many bytes were taken out of it.
+    /// The number of bytes drained.
     drained: u64,
     limit: u64,
     overflowed: bool,
@@ -54,7 +55,7 @@ impl BodyCollector {
         }
     }
 
-    /// Takes the next piece of the body.
+    /// Adds the next piece of the body.
     pub(super) fn push_piece(&mut self, piece: &[u8]) -> Result<(), FetchError> {
         match self {
             BodyCollector::Plain { bytes, drained, max } => {
@@ -78,13 +79,13 @@ impl BodyCollector {
         }
     }
 
-    /// Lowers the bound to `max` bytes for the rest of the body.
+    /// Lowers the limit to `lower` bytes for the rest of the body.
     pub(super) fn lower_max(&mut self, lower: u64) {
         let (BodyCollector::Plain { max, .. } | BodyCollector::Gzip { max, .. }) = self;
         *max = lower.min(*max);
     }
 
-    /// How many bytes of it came.
+    /// The number of bytes received.
     pub(super) fn bytes_taken(&self) -> u64 {
         match self {
             BodyCollector::Plain { bytes, drained, .. } => *drained + bytes.len() as u64,
@@ -92,7 +93,7 @@ impl BodyCollector {
         }
     }
 
-    /// Takes out what is there of the body, inflated, to be kept elsewhere. The limits go on to count it.
+    /// Removes and returns the part collected so far, decompressed. The limits still count it.
     pub(super) fn drain_body(&mut self) -> Vec<u8> {
         let (bytes, drained) = match self {
             BodyCollector::Plain { bytes, drained, .. } => (bytes, drained),
@@ -105,7 +106,7 @@ impl BodyCollector {
         std::mem::take(bytes)
     }
 
-    /// What of the body is there already, at least its beginning.
+    /// The part collected and not drained, at least the beginning of an undrained body.
     pub(super) fn body_head(&self) -> &[u8] {
         match self {
             BodyCollector::Plain { bytes, .. } => bytes,
@@ -113,7 +114,7 @@ impl BodyCollector {
         }
     }
 
-    /// The whole body, or what of it was not drained, which is taken out.
+    /// Returns the body, without the drained part.
     pub(super) fn finish_body(&mut self) -> Result<Vec<u8>, FetchError> {
         match self {
             BodyCollector::Plain { bytes, .. } => Ok(std::mem::take(bytes)),
@@ -123,7 +124,7 @@ impl BodyCollector {
                 Err(error) if decoder.get_ref().overflowed => {
                     Err(inflate_failure(decoder.get_ref(), *max, &error))
                 }
-                // What came could be inflated, so it is the rest that is missing.
+                // The received bytes were valid, so the rest is missing.
                 Err(_) => Err(FetchError::new(
                     FailureCode::Truncated,
                     "the compressed body ends too early",

@@ -1,7 +1,7 @@
-//! Fetching: one source's bytes as they are now, or why they could not be had.
+//! Fetching: the current bytes of one source, or the failure.
 //!
-//! A fetcher knows how to ask politely (conditional requests, one client for all) and how to give up (size, time); it
-//! does not know what the bytes mean, nor when to ask again.
+//! A fetcher handles conditional requests, rate limits, size limits and timeouts; it knows neither the meaning of the
+//! bytes nor the poll schedule.
 
 mod advice;
 mod client;
@@ -44,55 +44,55 @@ use crate::{
     source::{Secret, SourceLocation, url_host},
 };
 
-/// How a source is asked, beyond its address.
+/// The kind of a request to a source.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum SourceRequest {
-    /// By its address alone.
+    /// A plain request of the URL.
     #[default]
     Plain,
-    /// With one more parameter in the address, by name and value. Answers are of the moment: none is conditional.
+    /// An additional URL parameter with name and value. Never a conditional request: the reply belongs to the moment.
     Parameter(&'static str, String),
-    /// By POST.
+    /// A POST request.
     Post(PostRequest),
 }
 
-/// What is sent to a source.
+/// The content of a POST request.
 #[derive(Clone)]
 pub(crate) struct PostRequest {
     pub(crate) body: Bytes,
     pub(crate) content_type: &'static str,
-    /// The operation of SOAP that it asks for.
+    /// The SOAP action.
     pub(crate) action: Option<&'static str>,
-    /// What is in it that nobody else is to see, beyond what the configuration hides.
+    /// A secret in the body, besides those of the configuration.
     pub(crate) secret: Option<Secret>,
 }
 
-/// What is sent may hold who asks, which is a secret.
+/// Omits the body, which may contain a secret.
 impl fmt::Debug for PostRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Post").field("action", &self.action).finish_non_exhaustive()
     }
 }
 
-/// What a fetch brought.
+/// The outcome of a successful fetch.
 #[derive(Debug)]
 pub(crate) enum FetchOutcome {
-    /// The source says that nothing changed since the last [`FetchOutcome::Body`].
+    /// The source reports no change since the last [`FetchOutcome::Body`].
     NotModified,
-    /// The source answered with this status, and with nothing in the body.
+    /// A reply with this status and an empty body.
     Nothing(u16),
-    /// A whole body.
+    /// A complete body.
     Body(FetchedBody),
 }
 
-/// A body with what the source said about it.
+/// A body with its metadata.
 #[derive(Debug)]
 pub(crate) struct FetchedBody {
     pub(crate) bytes: Bytes,
     pub(crate) content_type: Option<String>,
     pub(crate) last_modified: Option<UnixMillis>,
     pub(crate) file_name: Option<String>,
-    /// The status of the reply, if it came over HTTP.
+    /// The HTTP status of the reply, if there was one.
     pub(crate) status: Option<u16>,
 }
 
@@ -114,12 +114,12 @@ pub(crate) struct FetchContext {
     clock: Arc<dyn Clock>,
     budgets: Arc<RateLimiter>,
     tokens: Arc<TokenSources>,
-    /// One source test at a time: a national schedule takes hundreds of megabytes while it is decoded.
+    /// Permit for one source test at a time: a national schedule takes hundreds of megabytes while it is decoded.
     pub(crate) test_slot: Arc<Semaphore>,
 }
 
 impl FetchContext {
-    /// Fetchers that ask as `client_name`, within these budgets.
+    /// Creates the context with the client name sent to producers and the rate limits.
     pub(crate) fn new(
         client_name: &str,
         clock: Arc<dyn Clock>,
@@ -129,17 +129,17 @@ impl FetchContext {
         FetchContext { client, clock, budgets, tokens: Arc::default(), test_slot }
     }
 
-    /// How much producers are asked.
+    /// Returns the rate limiter of requests to producers.
     pub(crate) fn rate_limiter(&self) -> &RateLimiter {
         &self.budgets
     }
 
-    /// Where a feed's requests to its own host are counted.
+    /// Returns the bucket that counts a feed's requests to its own host.
     pub(crate) fn bucket_for_feed(&self, feed: &FeedConfig) -> RateLimitBucket {
         self.budgets.bucket_for_feed(feed, feed.url.host_with_port().as_deref())
     }
 
-    /// Waits for a turn at the host of `url`, for one request for the sake of `feed`.
+    /// Waits for a permit for one request to the host of `url` on behalf of `feed`.
     async fn wait_for_permit(&self, feed: &FeedConfig, url: &Url) -> RateLimitPermit {
         let place = self.budgets.bucket_for_feed(feed, url_host(url).as_deref());
         let now = self.clock.monotonic();
@@ -149,7 +149,7 @@ impl FetchContext {
     }
 }
 
-/// One source's fetcher; it remembers the validators of the last body.
+/// The fetcher of one source; it stores the validators of the last body.
 #[derive(Debug)]
 pub(crate) enum SourceFetcher {
     Http(Box<http::HttpFetcher>),
@@ -175,7 +175,7 @@ impl SourceFetcher {
         }
     }
 
-    /// Goes on with the same source under another configuration; the validators stay.
+    /// Applies another configuration of the same source and keeps the validators.
     pub(crate) fn reconfigure(&mut self, config: &SharedConfig, shared: &FetchContext) {
         let max = config.body_bytes_max();
         match self {
@@ -200,7 +200,8 @@ impl SourceFetcher {
         }
     }
 
-    /// Asks the source once, in the `turn` that the feed has with it. What is not asked over HTTP has no questions. A failure leaves the fetcher as it was.
+    /// Fetches the source once, with the feed's permit for its host. Sources other than HTTP ignore `question`. A
+    /// failure leaves the fetcher unchanged.
     pub(crate) async fn fetch_source(
         &mut self,
         turn: RateLimitPermit,
@@ -213,7 +214,7 @@ impl SourceFetcher {
         }
     }
 
-    /// The body could not be used: ask for it whole the next time.
+    /// Forgets the validators after an unusable body, so that the next fetch requests a complete one.
     pub(crate) fn forget_version(&mut self) {
         match self {
             SourceFetcher::Http(fetcher) => fetcher.forget_validators(),
@@ -222,14 +223,14 @@ impl SourceFetcher {
         }
     }
 
-    /// Lets the next body go elsewhere, where it comes over HTTP.
+    /// Streams the next HTTP body into `spool`.
     fn spool_next_body(&mut self, spool: spool::BodySpool) {
         if let SourceFetcher::Http(fetcher) = self {
             fetcher.spool_next_body(spool);
         }
     }
 
-    /// What the source said of the last body, for whoever keeps it.
+    /// Returns the validators of the last body, to be stored with it.
     pub(crate) fn validators(&self) -> CacheValidators {
         match self {
             SourceFetcher::Http(fetcher) => fetcher.validators(),
@@ -237,14 +238,14 @@ impl SourceFetcher {
         }
     }
 
-    /// Goes on as after the body that these belong to.
+    /// Restores the validators of an earlier body.
     pub(crate) fn set_validators(&mut self, validators: &CacheValidators) {
         if let SourceFetcher::Http(fetcher) = self {
             fetcher.set_validators(validators);
         }
     }
 
-    /// When the source itself knows that it will have something new.
+    /// Returns the time until the next frame of a replay; `None` for other sources.
     pub(crate) fn next_frame_in(&self) -> Option<Duration> {
         match self {
             SourceFetcher::Replay(fetcher) => fetcher.next_frame_in(),
@@ -252,8 +253,7 @@ impl SourceFetcher {
         }
     }
 
-    /// The first bytes of a body that could not be used, as text that is safe to show.
-    /// Nor does it show `key`, if there is one, whatever was asked last.
+    /// Returns the first bytes of an unusable body as displayable text with the feed's secrets and `key` redacted.
     pub(crate) fn redact_head(&self, bytes: &[u8], key: Option<&Secret>) -> String {
         match self {
             SourceFetcher::Http(fetcher) => fetcher.redact_head(bytes, key),
@@ -261,7 +261,7 @@ impl SourceFetcher {
         }
     }
 
-    /// The host that the last reply came from by a redirect, if it is not the feed's.
+    /// Returns the host to which a redirect led, if it is not the feed's.
     pub(crate) fn other_host(&self) -> Option<&str> {
         match self {
             SourceFetcher::Http(fetcher) => fetcher.other_host(),
@@ -269,7 +269,7 @@ impl SourceFetcher {
         }
     }
 
-    /// What the source said, in its last reply, about the next request.
+    /// Returns the advice of the last reply about the next request.
     pub(crate) fn last_advice(&self) -> PollAdvice {
         match self {
             SourceFetcher::Http(fetcher) => fetcher.last_advice(),
@@ -277,7 +277,7 @@ impl SourceFetcher {
         }
     }
 
-    /// The recorded time that passes in a replay.
+    /// Returns the clock of a replay; `None` for other sources.
     pub(crate) fn replay_clock(&self) -> Option<ReplayClock> {
         match self {
             SourceFetcher::Replay(fetcher) => fetcher.replay_clock(),
@@ -286,12 +286,12 @@ impl SourceFetcher {
     }
 }
 
-/// Whether a text holds what only a feed's producer is to see.
+/// Returns true if a text contains a secret of the feed.
 pub(crate) fn contains_secret(feed: &FeedConfig, text: &str) -> bool {
     redact::Redactor::for_feed(feed, &[]).finds_secret(text)
 }
 
-/// Runs disk work where it may block. A panic there is a failure of this fetch alone.
+/// Runs blocking disk work. A panic in it fails this fetch only.
 async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, FetchError> + Send + 'static,
 ) -> Result<T, FetchError> {

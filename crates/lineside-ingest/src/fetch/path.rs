@@ -1,11 +1,11 @@
-//! What stands at a path: a file, or a folder with the files of a schedule.
+//! Fetching a path: a file, or a folder with the files of a schedule.
 
 use std::path::PathBuf;
 
 use super::{FetchError, FetchOutcome, file::FileFetcher, folder::FolderFetcher, run_blocking};
 
-/// Looks anew each time at what stands there: a folder may come after the server, as one that is mounted or unpacked
-/// later does, and a zip may take its place.
+/// Checks the path at each fetch: a folder may appear after the server has started, for example when it is mounted or
+/// unpacked later, and a zip may replace it.
 #[derive(Debug)]
 pub(crate) struct PathFetcher {
     path: PathBuf,
@@ -32,7 +32,7 @@ impl PathFetcher {
 
     pub(super) async fn fetch_path(&mut self) -> Result<FetchOutcome, FetchError> {
         let path = self.path.clone();
-        // What was seen of the one says nothing of what stands there after the other.
+        // The version seen of a file says nothing about a later folder, and vice versa.
         if run_blocking(move || Ok(path.is_dir())).await? {
             self.file.forget_version();
             self.folder.fetch_folder().await
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(file.bytes, folder.bytes);
         assert!(matches!(fetcher.fetch_path().await, Ok(FetchOutcome::NotModified)));
 
-        // The same folder as before is news after the zip.
+        // The unchanged folder is new after the zip.
         fs::remove_file(&path).unwrap();
         fs::rename(home.path().join("old"), &path).unwrap();
         assert!(matches!(fetcher.fetch_path().await, Ok(FetchOutcome::Body(_))));

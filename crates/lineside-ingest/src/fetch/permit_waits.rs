@@ -1,4 +1,4 @@
-//! Time that a fetch spends waiting for our own turns: it is neither the producer's nor counted against it.
+//! Time that a fetch spends waiting for rate limit permits: it does not count against the producer's timeout.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -10,19 +10,19 @@ use super::{
     http::{timeout_failure, within_limit},
 };
 
-/// What one fetch has waited.
+/// The wait time of one fetch.
 #[derive(Debug, Default)]
 pub(super) struct PermitWaits(Mutex<WaitState>);
 
 #[derive(Debug, Default)]
 struct WaitState {
     total: Duration,
-    /// Since when it waits, if it does.
+    /// The start of the current wait, if there is one.
     since: Option<Duration>,
 }
 
 impl PermitWaits {
-    /// Waits for `turn`.
+    /// Waits for `turn` and adds the time.
     pub(super) async fn track_wait<T>(
         &self,
         clock: &dyn Clock,
@@ -37,13 +37,13 @@ impl PermitWaits {
         done
     }
 
-    /// How long it has waited at `now`.
+    /// Returns the total wait time at `now`.
     pub(super) fn total_wait(&self, now: Duration) -> Duration {
         let state = self.0.lock();
         state.total + state.since.map_or(Duration::ZERO, |since| now.saturating_sub(since))
     }
 
-    /// Waits for `work` no longer than `limit`, and than it waits for turns besides.
+    /// Waits for `work` at most for `limit`, not counting the time spent waiting for permits.
     pub(super) async fn within_limit<T>(
         &self,
         clock: &Arc<dyn Clock>,
@@ -61,7 +61,7 @@ impl PermitWaits {
                 return Err(timeout_failure(what, limit));
             }
             let left = limit.saturating_sub(worked);
-            // While it waits what is left stays the same.
+            // Waiting for a permit does not reduce the remaining time.
             if let Ok(done) = within_limit(clock, left.max(LOOK_MIN), what, &mut work).await {
                 return Ok(done);
             }
@@ -69,7 +69,7 @@ impl PermitWaits {
     }
 }
 
-/// Time is not looked at more often than this.
+/// The minimum interval between checks of the remaining time.
 const LOOK_MIN: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
         turn.send(()).unwrap();
         assert!(pass(8).is_pending());
         assert_eq!(waits.total_wait(clock.monotonic()).as_secs() / 60, 600);
-        // What is left is looked at again when as much has passed.
+        // The remaining time is checked again only after it has passed.
         let Poll::Ready(Err(failure)) = pass(12) else { panic!("it does not end") };
         assert!(failure.detail.starts_with("all did not come within"), "{}", failure.detail);
     }

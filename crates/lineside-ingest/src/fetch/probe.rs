@@ -1,4 +1,4 @@
-//! A source asked once, for whoever wants its bytes or what they are and not a feed.
+//! One-time fetches of a source outside of a feed, for its bytes or its format.
 
 use std::{io::Write, path::Path, sync::Arc};
 
@@ -14,10 +14,10 @@ use crate::{
     config::FeedConfig, limits::PROBE_BYTES, rate_limit::RateLimitPermit, source::SourceLocation,
 };
 
-/// Finds the format of a feed that is configured without one, as its first poll would.
+/// Detects the format of a feed without a configured one, as its first poll would.
 ///
-/// It asks the source once, so it is meant for a start from the command line, where nothing says which of a few
-/// addresses is the schedule. Folders are told by what they are. `None` if the source does not answer.
+/// Fetches the source once, so it is meant for a start from the command line, where the schedule among several URLs is
+/// unknown. The format of a folder follows from its files. Returns `None` if the source does not answer.
 pub async fn probe_format(config: &FeedConfig, clock: Arc<dyn Clock>) -> Option<Format> {
     if config.configured_format().is_some() {
         return config.configured_format();
@@ -43,19 +43,19 @@ pub async fn probe_format(config: &FeedConfig, clock: Arc<dyn Clock>) -> Option<
     }
 }
 
-/// Asks the source of a feed once, as a poll would, and gives the whole body.
+/// Fetches the source of a feed once, like a poll, and returns the whole body.
 ///
 /// # Errors
-/// Why there is none.
+/// Returns the failure of the fetch.
 pub async fn fetch_once(config: &FeedConfig, clock: Arc<dyn Clock>) -> Result<Bytes, FetchFailure> {
     fetch_source(config, clock, None).await
 }
 
-/// Asks an http(s) source once, as a poll would, and writes the body piece by piece, inflated: it is never in memory.
-/// What is written blocks for as long as `writer` does, so this is for commands.
+/// Fetches an http(s) source once, like a poll, and writes the decompressed body piece by piece, so that it is never
+/// whole in memory. Writing blocks the task, so this is for commands.
 ///
 /// # Errors
-/// Why there is no body, or why it cannot be written.
+/// Returns the failure of the fetch or of writing.
 pub async fn fetch_into(
     config: &FeedConfig,
     clock: Arc<dyn Clock>,
@@ -86,7 +86,7 @@ async fn fetch_source(
     Err(failure.into_fetch_failure(clock.wall_time()))
 }
 
-/// A zip shows all its names only at its end, so it is told by the name of its first file.
+/// A zip lists its names only at the end, so the name of its first file decides.
 fn probe_file_format(path: &Path) -> Option<Format> {
     use std::io::Read;
     let mut head = Vec::new();
@@ -94,7 +94,7 @@ fn probe_file_format(path: &Path) -> Option<Format> {
     if !head.starts_with(b"PK\x03\x04") {
         return sniff_format(&head);
     }
-    // The name stands after 30 bytes of other facts, two of which say how long it is.
+    // The name follows 30 bytes of header, two of which contain its length.
     let length = usize::from(u16::from_le_bytes([*head.get(26)?, *head.get(27)?]));
     let name = head.get(30..30 + length)?.to_ascii_lowercase();
     Some(if name.ends_with(b".xml") { Format::Netex } else { Format::Gtfs })

@@ -1,4 +1,4 @@
-//! The first bytes of a reply as text that is safe to show, without what the feed shows its producer.
+//! Redaction: displayable text of a reply's first bytes without the feed's secrets.
 
 use base64::{
     Engine as _,
@@ -12,22 +12,22 @@ use crate::{
     source::{Secret, SourceLocation},
 };
 
-/// Bytes of one character in the longest escape that is known.
+/// Bytes per character of the longest known escape.
 const ESCAPE_BYTES_MAX: usize = 12;
-/// A text that is shorter hides nothing and would be found everywhere.
+/// Minimum length of a redacted secret: a shorter text would match everywhere.
 const SECRET_CHARS_MIN: usize = 4;
 
-/// Texts that a producer may repeat and that nobody is to see. It is never printed itself.
+/// Secrets that a producer may echo and that must be redacted. Never printed itself.
 #[derive(Default)]
 pub(crate) struct Redactor {
-    /// The texts, and forms in which they are repeated as a whole; the longest first.
+    /// The secrets and their encodings as a whole, longest first.
     forms: Vec<String>,
-    /// The texts as they are.
+    /// The secrets themselves.
     plain: Vec<String>,
 }
 
 impl Redactor {
-    /// Everything secret that `feed` sends, with its tokens.
+    /// Collects all secrets that `feed` sends, including its tokens.
     pub(crate) fn for_feed(feed: &FeedConfig, tokens: &[&Secret]) -> Redactor {
         let mut plain: Vec<String> =
             feed.query.iter().map(|(_, value)| value.reveal().to_owned()).collect();
@@ -44,7 +44,7 @@ impl Redactor {
         plain.extend(requestor.map(|it| it.reveal().to_owned()));
         if let SourceLocation::Http(url) = &feed.url {
             if let Some(password) = url.password() {
-                // It is sent decoded, and a producer may show the address as it stands.
+                // The password is sent decoded, but a producer may echo the URL as written.
                 plain.push(password.to_owned());
                 let (user, password) = (percent_decode(url.username()), percent_decode(password));
                 plain.push(STANDARD.encode(format!("{user}:{password}")));
@@ -58,29 +58,29 @@ impl Redactor {
         plain.retain(|text| text.len() >= SECRET_CHARS_MIN);
         let mut forms: Vec<String> = plain.iter().cloned().chain(encoded).collect();
         forms.retain(|text| text.len() >= SECRET_CHARS_MIN);
-        // The longest first, or a part of it would stay.
+        // Longest first: otherwise part of a longer form would remain.
         forms.sort_unstable_by(|one, other| (other.len(), one).cmp(&(one.len(), other)));
         forms.dedup();
         Redactor { forms, plain }
     }
 
-    /// Whether a text holds any of it.
+    /// Returns true if a text contains a secret.
     pub(super) fn finds_secret(&self, text: &str) -> bool {
         (0..text.len()).any(|at| self.secret_length_at(&text.as_bytes()[at..]) > 0)
     }
 
-    /// How many bytes have to be looked at, so that no secret is cut in two at the end of those that are shown.
+    /// Returns the number of bytes to read so that no secret is cut at the end of the shown part.
     pub(super) fn lookahead_bytes(&self) -> usize {
         let longest = self.plain.iter().map(String::len).max().unwrap_or(0);
         REPLY_HEAD_BYTES + longest * ESCAPE_BYTES_MAX
     }
 
-    /// The first of `bytes` as text: what is hidden replaced, and nothing in it that moves what stands around it.
+    /// Returns the first of `bytes` as text with secrets redacted and without characters that move surrounding text.
     pub(crate) fn redact_bytes(&self, bytes: &[u8]) -> String {
         self.redact_first_bytes(bytes, REPLY_HEAD_BYTES)
     }
 
-    /// The same, with at most so many bytes.
+    /// Redacts like [`redact_bytes`](Self::redact_bytes), with at most `max` bytes.
     pub(crate) fn redact_first_bytes(&self, bytes: &[u8], max: usize) -> String {
         let mut kept = Vec::new();
         let mut hidden_until = 0;
@@ -106,7 +106,7 @@ impl Redactor {
         shown
     }
 
-    /// The same of bytes before which others were left out: they may begin in the middle of a secret.
+    /// Redacts bytes whose beginning was cut off: they may begin within a secret.
     pub(crate) fn redact_remaining_bytes(&self, bytes: &[u8]) -> String {
         match self.hidden_rest(bytes) {
             0 => self.redact_bytes(bytes),
@@ -114,7 +114,7 @@ impl Redactor {
         }
     }
 
-    /// How many of the first of `bytes` are the end of a secret that began before them.
+    /// Returns the number of leading bytes that end a secret begun earlier.
     fn hidden_rest(&self, bytes: &[u8]) -> usize {
         let ends_with = |form: &String| {
             let longest = (form.len() - 1).min(bytes.len());
@@ -124,7 +124,7 @@ impl Redactor {
         };
         let of_forms = self.forms.iter().filter_map(ends_with).max().unwrap_or(0);
         let ends = self.plain.iter().flat_map(|secret| ends_of(secret));
-        // They may also begin in the middle of an escape.
+        // The bytes may also begin within an escape.
         let is_of_escape = |byte: &&u8| byte.is_ascii_alphanumeric() || b"#;".contains(byte);
         let n_cut = bytes.iter().take(ESCAPE_BYTES_MAX).take_while(is_of_escape).count();
         ends.flat_map(|end| {
@@ -136,34 +136,33 @@ impl Redactor {
         .fold(of_forms, usize::max)
     }
 
-    /// How many of the first of `bytes` are of a secret that begins there, in letters of whatever case. What is there may
-    /// end within it.
+    /// Returns the number of leading bytes that belong to a secret, ignoring case. The bytes may end within it.
     fn secret_length_at(&self, bytes: &[u8]) -> usize {
         let begins = |secret: &&String| {
             let n = secret.len().min(bytes.len());
             n >= SECRET_CHARS_MIN && secret.as_bytes()[..n].eq_ignore_ascii_case(&bytes[..n])
         };
-        // The longest is the first.
+        // The first match is the longest.
         let form = self.forms.iter().find(begins).map_or(0, |form| form.len().min(bytes.len()));
         self.plain.iter().map(|secret| escaped_length(secret, bytes)).fold(form, usize::max)
     }
 }
 
-/// The ends of a secret that are long enough to be known, the longest first, without the whole.
+/// Returns the proper suffixes of a secret that are long enough to be recognised, longest first.
 fn ends_of(secret: &str) -> impl Iterator<Item = &str> {
     let ends = secret.char_indices().skip(1).map(|(at, _)| &secret[at..]);
     ends.take_while(|end| end.len() >= SECRET_CHARS_MIN)
 }
 
-/// How many of the first of `bytes` are the secret, each of its characters as it is or escaped in whatever way; 0 if they
-/// are another text. What is there may end within it.
+/// Returns the number of leading bytes that equal the secret, with each character plain or escaped in any way; 0 if
+/// they differ. The bytes may end within the secret.
 fn escaped_length(secret: &str, bytes: &[u8]) -> usize {
     let mut at = 0;
     for (n, c) in secret.chars().enumerate() {
         let rest = &bytes[at..];
         match escaped_char_length(c, rest) {
             Some(length) => at += length,
-            // It may have been cut within an escape.
+            // The bytes may have been cut within an escape.
             None if n >= SECRET_CHARS_MIN && rest.len() < ESCAPE_BYTES_MAX => {
                 let is_escape = rest.first().is_none_or(|byte| b"\\%&".contains(byte));
                 return if is_escape { bytes.len() } else { 0 };
@@ -174,7 +173,7 @@ fn escaped_length(secret: &str, bytes: &[u8]) -> usize {
     at
 }
 
-/// How many of the first of `bytes` are this character.
+/// Returns the number of leading bytes that encode a character.
 fn escaped_char_length(c: char, bytes: &[u8]) -> Option<usize> {
     let mut own = [0; 4];
     let own = c.encode_utf8(&mut own).as_bytes();
@@ -204,7 +203,7 @@ fn escaped_char_length(c: char, bytes: &[u8]) -> Option<usize> {
     escaped.or_else(|| begins(bytes).then_some(own.len()))
 }
 
-/// Whether what stands between `&` and `;` is a character.
+/// Returns true if the name between `&` and `;` encodes a character.
 fn is_html_entity_for(name: &[u8], is_own: impl Fn(u32) -> bool, c: char) -> bool {
     let code = match name {
         [b'#', b'x' | b'X', code @ ..] => parse_hexadecimal(code),
@@ -227,8 +226,7 @@ fn parse_hexadecimal(digits: &[u8]) -> Option<u32> {
     u32::from_str_radix(text, 16).ok()
 }
 
-/// The forms in which a secret is repeated as a whole. Those that escape one character after the other are found without a
-/// list, by [`escaped_length`].
+/// Returns the encodings of a secret as a whole. [`escaped_length`] finds those that escape character by character.
 fn secret_encodings(secret: &str) -> [String; 4] {
     let bytes = secret.as_bytes();
     let hexadecimal = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -236,7 +234,7 @@ fn secret_encodings(secret: &str) -> [String; 4] {
     [STANDARD_NO_PAD.encode(bytes), URL_SAFE_NO_PAD.encode(bytes), hexadecimal, reversed]
 }
 
-/// A header's value and what it is put together of: producers repeat the key of `Bearer <key>` or `token="<key>"` alone.
+/// Returns a header's value and its parts: producers echo the key of `Bearer <key>` or `token="<key>"` alone.
 fn header_value_words(value: &str) -> impl Iterator<Item = &str> {
     let spaced = value.split_whitespace();
     let parts = value.split(|c: char| c.is_whitespace() || "=,;\"'".contains(c));
@@ -247,7 +245,7 @@ fn percent_decode(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// Neither a control character nor one that turns the direction of writing.
+/// Returns false for control characters and characters that change the writing direction.
 fn is_safe_to_display(c: char) -> bool {
     let turns =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -319,7 +317,7 @@ mod tests {
         for at in REPLY_HEAD_BYTES - 12..REPLY_HEAD_BYTES + 2 {
             let text = format!("{}inheader and more", "x".repeat(at));
             assert!(!hidden.redact_bytes(text.as_bytes()).contains("in"), "{at}");
-            // One before it makes what is shown shorter, and brings nothing into view that was beyond.
+            // A redacted secret before it shortens the shown text and must not reveal later bytes.
             let twice = format!("inheader{}", &text[8..]);
             assert!(!hidden.redact_bytes(twice.as_bytes()).contains("in"), "{at}");
         }
@@ -360,7 +358,7 @@ mod tests {
             r"a/b\u002Bc=d",
             "YS9iK2M9ZA",
             "612f622b633d64",
-            // Each character in its own way, and from the end to the beginning.
+            // Each character escaped in another way, and the secret reversed.
             r"&#x53;e%22\u0063r&lt;e\t&amp;'%2B/+x",
             "S&#101;&#34;cr%3cet&#x26;&apos;+\\/ x",
             "d=c+b/a",

@@ -1,8 +1,8 @@
-//! Redirects, followed one by one: each hop takes its own turn at its host's rate limit.
+//! Redirects, followed one by one: each hop takes its own permit from its host's rate limit.
 //!
-//! A feed's secrets go to the origin that the operator named and to no other. A host of the public internet leads to
-//! hosts of the public internet only, also by its own name, which may be looked up again at each request. The bytes of
-//! another host are not shown as this feed's.
+//! Secrets are sent only to the origin that the operator configured. A host of the public internet may lead only to
+//! hosts of the public internet, even by its own name, which is resolved again for each request. The bytes of another
+//! host are never shown as the feed's.
 
 use http::{StatusCode, header};
 use reqwest::Response;
@@ -14,10 +14,10 @@ use super::{
 use crate::{limits::REDIRECTS_MAX, rate_limit::RateLimitPermit, source::url_host};
 
 impl HttpFetcher {
-    /// Sends the request and follows redirects until an answer begins.
+    /// Sends the request and follows redirects until a final reply begins.
     ///
     /// # Errors
-    /// If a host is not reached or not to be reached, or there are too many redirects.
+    /// Returns an error if a host cannot or must not be reached, or if there are too many redirects.
     pub(super) async fn follow_redirects(
         &mut self,
         turn: RateLimitPermit,
@@ -49,9 +49,9 @@ impl HttpFetcher {
                 _ => return Ok((response, turn)),
             }
             let is_own = url.origin() == self.url.origin();
-            // What a public host of another name leads back to is as public as the operator's own address.
+            // A redirect back to the feed's own origin is as trusted as the operator's URL.
             reach = if is_own { own_reach } else { next_reach };
-            // The next host may have its own limit, so the turn at this one ends first.
+            // The next host may have its own limit, so this permit is released first.
             drop((response, turn));
             turn = self.wait_for_permit(&url).await;
         }
@@ -61,8 +61,7 @@ impl HttpFetcher {
         ))
     }
 
-    /// Whether a reply with this status is a redirect to follow. A body is sent to the host that the operator named, and
-    /// only where the producer says that it is to be sent there again.
+    /// Returns true if a redirect with this status is followed. A POST is sent again only if the status requires it.
     fn is_redirect_followed(&self, status: StatusCode) -> bool {
         match self.question {
             SourceRequest::Post(_) => matches!(status.as_u16(), 307 | 308),

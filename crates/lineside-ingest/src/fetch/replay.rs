@@ -1,7 +1,7 @@
-//! A folder of successive snapshots, played in the order of their times as if it were a live source.
+//! Replay: a folder of successive snapshots, played in time order like a live source.
 //!
-//! Every snapshot is played once, none is skipped, and the last one stays. A recording may have holes; one is not
-//! waited for longer than [`HOLE_MAX`] of recorded time.
+//! Every snapshot is played once, none is skipped, and the last one remains. A gap in the recording takes at most
+//! [`HOLE_MAX`] of recorded time.
 
 use std::{
     fs,
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::limits::REPLAY_FILES_MAX;
 
-/// The longest silence of a recording that is played in full.
+/// The longest gap of a recording that is played in full.
 const HOLE_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// Plays a folder.
@@ -31,11 +31,11 @@ pub(crate) struct ReplayFetcher {
     pub(super) max: u64,
     clock: Arc<dyn Clock>,
     tape: OnceLock<ReplayClock>,
-    /// How many frames were played.
+    /// The number of frames played.
     played: usize,
 }
 
-/// The recorded time that passes while a folder is played.
+/// The recorded time of a folder that is being played.
 #[derive(Clone, Debug)]
 pub(crate) struct ReplayClock(Arc<ReplayTape>);
 
@@ -48,15 +48,15 @@ struct ReplayTape {
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ReplayFrame {
-    /// When it was recorded.
+    /// The time of the recording.
     at: UnixMillis,
     path: PathBuf,
-    /// Recorded time from the first frame to this one, holes shortened.
+    /// Recorded time from the first frame to this one, with gaps shortened.
     offset: Duration,
 }
 
 impl ReplayClock {
-    /// The recorded time when the clock that plays it shows `monotonic`.
+    /// Returns the recorded time at `monotonic` of the playing clock.
     pub(crate) fn recorded_time(&self, monotonic: Duration) -> UnixMillis {
         let passed = self.elapsed_time(monotonic);
         let frames = &self.0.frames;
@@ -79,7 +79,7 @@ impl ReplayFetcher {
         self.tape.get().cloned()
     }
 
-    /// Time until the next frame; `None` when all were played.
+    /// Returns the time until the next frame; `None` if all have been played.
     pub(super) fn next_frame_in(&self) -> Option<Duration> {
         let tape = self.tape.get()?;
         let next = tape.0.frames.get(self.played)?;
@@ -97,7 +97,7 @@ impl ReplayFetcher {
         let due = self.next_frame_in() == Some(Duration::ZERO);
         let frame = self.tape.get().and_then(|tape| tape.0.frames.get(self.played)).cloned();
         let Some(frame) = frame.filter(|_| due) else { return Ok(FetchOutcome::NotModified) };
-        // A frame that cannot be read is passed over, or it would stop the tape.
+        // An unreadable frame is skipped: otherwise it would stop the replay.
         self.played += 1;
         let max = self.max;
         run_blocking(move || {
@@ -113,7 +113,7 @@ impl ReplayFetcher {
     }
 }
 
-/// The folder's snapshots in the order of their times.
+/// Lists the folder's snapshots in time order.
 fn find_frames(dir: &Path, max: u64) -> Result<Vec<ReplayFrame>, FetchError> {
     let fail = |error: std::io::Error| FetchError::from_io(&display_path(dir), &error);
     let mut frames = Vec::new();
@@ -143,7 +143,7 @@ fn find_frames(dir: &Path, max: u64) -> Result<Vec<ReplayFrame>, FetchError> {
     Ok(frames)
 }
 
-/// The time that the snapshot gives itself, else the Unix time in its name, else the file's own.
+/// Returns the time in the message's header, else the Unix time in the file name, else the modification time.
 fn recorded_at(path: &Path, max: u64) -> Result<UnixMillis, FetchError> {
     if let Some(at) = header_time(path, max) {
         return Ok(at);
@@ -170,7 +170,7 @@ fn header_time(path: &Path, max: u64) -> Option<UnixMillis> {
     Some(UnixMillis::from_seconds(seconds))
 }
 
-/// The first run of exactly ten digits, read as Unix seconds (2001 to 2286).
+/// Returns the first run of exactly ten digits, read as Unix seconds (2001 to 2286).
 fn time_in_name(name: &str) -> Option<UnixMillis> {
     let digits = name.split(|c: char| !c.is_ascii_digit()).find(|digits| digits.len() == 10)?;
     Some(UnixMillis::from_seconds(digits.parse().ok()?))
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(at(5), 1_000);
         assert_eq!(at(8), 1_030);
         assert_eq!(at(11), 1_060);
-        // The hole of more than a day takes ten recorded minutes: one real one.
+        // The gap of more than a day takes ten recorded minutes: one real minute.
         assert_eq!(at(5 + 6 + 60), 100_000);
         assert_eq!(at(5 + 6 + 70), 100_100);
     }

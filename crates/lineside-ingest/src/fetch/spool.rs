@@ -1,10 +1,10 @@
-//! A body that goes to a disk piece by piece, for whoever has no memory for it.
+//! A body written piece by piece to a disk instead of memory.
 
 use std::{fmt, io::Write};
 
 use super::{FailureCode, FetchError};
 
-/// Where the pieces go. It may block for as long as a disk does, so it is for commands, not for feeds.
+/// The destination of the pieces. Writing may block on a disk, so this is for commands, not for feeds.
 pub(super) struct BodySpool(Box<dyn Write + Send + Sync>);
 
 impl BodySpool {

@@ -1,4 +1,4 @@
-//! Which hosts a feed may reach: one that a stranger named, and one whose producer redirects.
+//! Tests of the hosts that a feed may reach: with a URL of an untrusted user, and with redirects.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -25,7 +25,7 @@ use crate::{
     source::SourceLocation,
 };
 
-/// The one address that counts as public here, and its neighbour.
+/// The only address that counts as public here, and a private one.
 const PUBLIC: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
 const PRIVATE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
@@ -33,7 +33,7 @@ fn is_public(address: IpAddr) -> bool {
     address == IpAddr::V4(PUBLIC)
 }
 
-/// A server that answers everything with this; its port, and how often it was asked.
+/// Starts a server that answers every request alike. Returns its port and the number of requests.
 async fn server(address: Ipv4Addr, status: &str, headers: &str) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind((address, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -52,12 +52,12 @@ async fn server(address: Ipv4Addr, status: &str, headers: &str) -> (u16, Arc<Ato
     (port, asked)
 }
 
-/// Fetches an address that a stranger named.
+/// Fetches a URL of an untrusted user.
 async fn fetch(url: &str) -> Result<FetchOutcome, FetchError> {
     fetch_as(true, url).await
 }
 
-/// Fetches an address that the operator named.
+/// Fetches a URL of the operator.
 async fn fetch_for_operator(url: &str) -> Result<FetchOutcome, FetchError> {
     fetch_as(false, url).await
 }
@@ -68,7 +68,7 @@ async fn fetch_as(public_only: bool, url: &str) -> Result<FetchOutcome, FetchErr
     Source::new(public_only, url, client).fetch(SourceRequest::Plain).await
 }
 
-/// A feed's source, which is fetched several times.
+/// A feed's source, fetched several times.
 struct Source {
     sources: FetchContext,
     config: Arc<FeedConfig>,
@@ -100,7 +100,7 @@ impl Source {
     }
 }
 
-/// A source whose name leads to the public address at first and to the private one from the second lookup on.
+/// Returns a source whose name resolves to the public address first and to the private one from the second lookup on.
 fn rebound(port: u16) -> Source {
     let judge = AddressPolicy::for_addresses(is_public).with_fixed_address(IpAddr::V4(PRIVATE));
     Source::new(false, &format!("http://localhost:{port}/"), move |client| {
@@ -154,7 +154,7 @@ async fn a_public_producer_leads_to_public_hosts_only() {
     let (public, _) = server(PUBLIC, "302 Found", &location).await;
     let url = format!("http://{PUBLIC}:{public}/");
     assert_refused(fetch_for_operator(&url).await);
-    // Nor by a second public host.
+    // A second public host does not help either.
     let (second, _) = server(PUBLIC, "302 Found", &format!("location: {url}\r\n")).await;
     assert_refused(fetch_for_operator(&format!("http://{PUBLIC}:{second}/")).await);
     assert_eq!(requests.load(Ordering::SeqCst), 0);
@@ -175,7 +175,7 @@ async fn a_public_producer_leads_to_no_private_host_by_its_own_name() {
     let (port, asked) = server(PUBLIC, "302 Found", "location: /again\r\n").await;
     assert_refused(rebound(port).fetch(SourceRequest::Plain).await);
     assert_eq!(asked.load(Ordering::SeqCst), 1);
-    // Nor at the next poll, whatever is sent.
+    // The next poll fails too, whatever the request.
     let (port, asked) = server(PUBLIC, "200 OK", "").await;
     let mut source = rebound(port);
     source.fetch(SourceRequest::Plain).await.unwrap();
@@ -225,7 +225,7 @@ async fn a_user_in_the_address_is_shown_to_a_public_host_at_every_poll() {
         };
         let (fetched, request) = tokio::join!(source.fetch(SourceRequest::Plain), answering);
         fetched.unwrap();
-        // The name and the password in base 64, in small letters here.
+        // User and password in base64, lower-cased here.
         let sent: Vec<_> =
             request.lines().filter(|line| line.starts_with("authorization")).collect();
         assert_eq!(sent, ["authorization: basic bwu6ysbrzxk="], "{request}");

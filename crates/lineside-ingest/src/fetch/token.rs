@@ -1,8 +1,8 @@
-//! Tokens by client credentials (RFC 6749 section 4.4): fetched once for all feeds of one client, kept until shortly
-//! before they expire, and renewed when a producer refuses one.
+//! Access tokens by client credentials (RFC 6749 section 4.4): fetched once for all feeds of a client, cached until
+//! shortly before they expire, and renewed when a producer rejects one.
 //!
-//! One request at a time goes to whom gives them out; who wants a token meanwhile waits for its outcome. A failure is
-//! kept for a moment, so that many feeds do not ask one after the other.
+//! One request at a time goes to the token endpoint; concurrent callers wait for its outcome. A failure is cached
+//! briefly, so that many feeds do not repeat the request one after the other.
 
 use std::{
     fmt,
@@ -32,16 +32,16 @@ use crate::{
     source::{OAuth2Client, Secret},
 };
 
-/// A token is renewed when this part of its life is left, or [`TOKEN_RENEW_BEFORE_MAX`] if that is shorter.
+/// A token is renewed when this fraction of its lifetime remains, or [`TOKEN_RENEW_BEFORE_MAX`] if that is shorter.
 const RENEW_BEFORE_PART: u32 = 10;
-/// What a server may say about a refusal is one of its words (RFC 6749 section 5.2), not longer than this.
+/// Maximum length of the error code in a token endpoint's refusal (RFC 6749 section 5.2).
 const WORD_CHARS_MAX: usize = 64;
 
-/// What a feed shows its producer.
+/// An access token.
 pub(super) struct AccessToken {
     pub(super) header: HeaderValue,
     pub(super) text: Secret,
-    /// When it is to be renewed.
+    /// The time at which the token is renewed, on the monotonic clock.
     until: Duration,
 }
 
@@ -51,15 +51,15 @@ impl fmt::Debug for AccessToken {
     }
 }
 
-/// The clients of all feeds. Bound: one per feed.
+/// The token sources of all feeds. Bounded: one per feed.
 #[derive(Debug, Default)]
 pub(crate) struct TokenSources(parking_lot::Mutex<Vec<Arc<TokenSource>>>);
 
 impl TokenSources {
-    /// The source that all feeds with this client share.
+    /// Returns the source that all feeds with this client share.
     pub(super) fn source_for_client(&self, oauth2: &OAuth2Client) -> Arc<TokenSource> {
         let mut sources = self.0.lock();
-        // Of feeds that are gone, or have another client now.
+        // Drop the sources of feeds that were removed or reconfigured.
         sources.retain(|known| known.oauth2 == *oauth2 || Arc::strong_count(known) > 1);
         if let Some(known) = sources.iter().find(|known| known.oauth2 == *oauth2) {
             return Arc::clone(known);
@@ -75,32 +75,32 @@ impl TokenSources {
     }
 }
 
-/// One client, and the token that it has.
+/// An OAuth 2 client and its current token.
 #[derive(Debug)]
 pub(crate) struct TokenSource {
     oauth2: OAuth2Client,
     held: ArcSwapOption<AccessToken>,
-    /// Held by whoever asks.
+    /// Locked during a token request.
     asks: Mutex<TokenFailures>,
-    /// Whether the server wants the client's secret in the body and not in a header.
+    /// True if the server accepts the client's secret in the body instead of a header.
     in_body: AtomicBool,
 }
 
-/// How often there was no token, one time after another.
+/// Consecutive failed token requests.
 #[derive(Debug, Default)]
 struct TokenFailures {
     in_a_row: u32,
-    /// The last of them, and until when nobody asks again.
+    /// The last failure and the time until which it is returned without a new request.
     last: Option<(Duration, FetchError)>,
 }
 
-/// What a request for a token is made with.
+/// The context of a token request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TokenRequester<'a> {
     pub(super) shared: &'a FetchContext,
-    /// Whoever asks for its sake.
+    /// The feed that needs the token.
     pub(super) feed: &'a FeedConfig,
-    /// What that has waited for turns.
+    /// The wait time of the feed's fetch.
     pub(super) waits: &'a PermitWaits,
 }
 
@@ -111,15 +111,15 @@ impl TokenRequester<'_> {
 }
 
 impl TokenSource {
-    /// The token, unless it is time to renew it.
+    /// Returns the cached token, unless it is due for renewal.
     pub(super) fn find_cached(&self, now: Duration) -> Option<Arc<AccessToken>> {
         self.held.load_full().filter(|token| now < token.until)
     }
 
-    /// A token that is not the `refused` one.
+    /// Returns a token other than `refused`.
     ///
     /// # Errors
-    /// Why there is none, in words without secrets.
+    /// Returns the failure of the token request, without secrets.
     pub(super) async fn get_token(
         &self,
         refused: Option<&Arc<AccessToken>>,
@@ -155,8 +155,8 @@ impl TokenSource {
         }
     }
 
-    /// Servers have to take the client's secret in a header, and some take it in the body alone. One that has refused both is
-    /// asked once at a time, now so and now so.
+    /// Requests a token. Servers must accept the client's secret in a header, but some accept it only in the body.
+    /// After both were rejected, each call tries one of them, alternating.
     async fn request_token(
         &self,
         asker: TokenRequester<'_>,
@@ -253,7 +253,7 @@ async fn read_response(
     }
 }
 
-/// What stands in an answer. Never printed.
+/// The token endpoint's reply. Never printed.
 #[derive(Deserialize)]
 struct TokenResponse {
     access_token: String,
@@ -261,7 +261,7 @@ struct TokenResponse {
     expires_in: Option<TokenLifetime>,
 }
 
-/// Some write the number as text.
+/// A number of seconds, which some servers write as text.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum TokenLifetime {

@@ -1,6 +1,7 @@
-//! The file's outer form: a head, frames of a kind and a length, and at the end a digest of all that stands before it.
+//! The outer format of the handoff file: a head, frames with kind and length, and a digest of everything before it at
+//! the end.
 //!
-//! Whoever reads checks the digest first, so that nothing of a file is believed that is not whole.
+//! A reader verifies the digest first, so that nothing of an incomplete file is used.
 
 use std::{
     fmt,
@@ -14,15 +15,15 @@ use super::HandoffError;
 use crate::limits::KEPT_BYTES_MAX;
 
 const MAGIC: [u8; 8] = *b"LINEKEPT";
-/// Of the form of the file. One of another version is not read.
+/// The version of the file format. Other versions are rejected.
 const VERSION: u32 = 1;
 const HEAD_BYTES: u64 = 12;
-/// A kind and a length.
+/// Bytes of a frame's kind and length.
 const FRAME_HEAD_BYTES: usize = 9;
-/// The kind of the frame that holds the digest and is the last one.
+/// The kind of the last frame, which contains the digest.
 const END: u8 = 0;
 const DIGEST_BYTES: usize = 16;
-/// As much is checked at a time.
+/// Bytes verified at a time.
 const CHECK_BYTES: usize = 256 << 10;
 
 /// Writes frames.
@@ -40,7 +41,7 @@ impl<W: Write> FrameWriter<W> {
         Ok(writer)
     }
 
-    /// Writes a frame; its kind is not 0.
+    /// Writes a frame; `kind` must not be 0.
     pub(super) fn write_frame(&mut self, kind: u8, content: &[u8]) -> io::Result<()> {
         debug_assert_ne!(kind, END, "the end is written by finish");
         let more = (FRAME_HEAD_BYTES + content.len()) as u64;
@@ -52,7 +53,7 @@ impl<W: Write> FrameWriter<W> {
         self.write_hashed(content)
     }
 
-    /// Writes the digest; nothing comes after it.
+    /// Writes the digest as the last frame.
     pub(super) fn finish_file(mut self) -> io::Result<W> {
         self.write_frame_head(END, DIGEST_BYTES)?;
         let digest = self.digest.digest128();
@@ -79,7 +80,7 @@ impl<W> fmt::Debug for FrameWriter<W> {
     }
 }
 
-/// Reads frames of a file that is known to be whole.
+/// Reads the frames of a verified file.
 #[derive(Debug)]
 pub(super) struct FrameReader<R> {
     inner: R,
@@ -87,7 +88,7 @@ pub(super) struct FrameReader<R> {
 }
 
 impl<R: Read + Seek> FrameReader<R> {
-    /// Checks the whole file, and goes back to its first frame.
+    /// Verifies the whole file and returns to its first frame.
     pub(super) fn open_verified(mut inner: R) -> Result<Self, HandoffError> {
         let length = inner.seek(SeekFrom::End(0))?;
         if length > KEPT_BYTES_MAX {
@@ -126,7 +127,7 @@ impl<R: Read + Seek> FrameReader<R> {
         Ok(Self { inner, left })
     }
 
-    /// The next frame's kind and content; none at the end.
+    /// Returns the next frame's kind and content; `None` at the end.
     pub(super) fn next_frame(&mut self) -> Result<Option<(u8, Bytes)>, HandoffError> {
         if self.left == 0 {
             return Ok(None);
@@ -224,7 +225,7 @@ mod tests {
         assert!(matches!(read(b""), Err(HandoffError::Damaged)));
     }
 
-    /// A file of any length without its bytes.
+    /// A file of any length without content.
     struct Huge(u64);
 
     impl Read for Huge {

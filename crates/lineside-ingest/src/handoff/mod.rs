@@ -1,8 +1,8 @@
-//! What a clean stop leaves for the next start, in one file: networks at their revision, and the logs of channels.
+//! The handoff file that a clean stop leaves for the next start: networks at their revision, and the logs of channels.
 //!
-//! A state that goes on under its epoch has to be the very one that subscribers hold. So the records themselves are kept,
-//! not only the bytes that they once came from, with a digest of all that was said of them: where what is put back says
-//! anything else, by another program or another schedule decoder, the network begins a new life instead.
+//! A state that continues under its epoch must equal the one that subscribers hold. So the file contains the records
+//! themselves, not only the bytes they were decoded from, and a digest of all of them: if the restored records differ,
+//! because of another program or schedule decoder, the network starts a new epoch instead.
 
 pub(crate) mod schema;
 mod frames;
@@ -21,7 +21,7 @@ use prost::Message;
 use self::frames::{FrameReader, FrameWriter};
 use crate::{FeedId, limits::KEPT_CHUNK_BYTES};
 
-/// Which program writes.
+/// The version of the writing program.
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 /// The kinds of frames.
@@ -32,35 +32,35 @@ const SNAPSHOT: u8 = 4;
 const CHUNK: u8 = 5;
 const ROOM: u8 = 6;
 
-/// Why a file of an earlier process is of no use.
+/// The reason why a handoff file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HandoffError {
-    /// The system does not give it to us.
+    /// The file cannot be read.
     #[error("it cannot be read: {0}")]
     Unreadable(#[from] io::Error),
-    /// Larger than any that is written.
+    /// The file exceeds the maximum size of written files.
     #[error("it is larger than {} bytes", crate::limits::KEPT_BYTES_MAX)]
     TooLarge,
-    /// It does not begin as such a file does.
+    /// The file is not a handoff file.
     #[error("it is another sort of file")]
     Foreign,
-    /// It is of a form that this program does not read.
+    /// The file has an unsupported format version.
     #[error("it is of another version")]
     OtherVersion,
-    /// Cut, or changed.
+    /// The file is truncated or modified.
     #[error("it is damaged")]
     Damaged,
 }
 
-/// Writes what is kept.
+/// Writes a handoff file.
 #[derive(Debug)]
 pub struct HandoffWriter<W>(FrameWriter<W>);
 
 impl<W: Write> HandoffWriter<W> {
-    /// Begins to write at the wall time `now`.
+    /// Begins a file at the wall time `now`.
     ///
     /// # Errors
-    /// What the writer says.
+    /// Returns the writer's error.
     pub fn begin_file(into: W, now: UnixMillis) -> io::Result<HandoffWriter<W>> {
         let mut writer = HandoffWriter(FrameWriter::begin_file(into)?);
         writer
@@ -68,10 +68,10 @@ impl<W: Write> HandoffWriter<W> {
         Ok(writer)
     }
 
-    /// Ends it. Without this nothing of it is believed.
+    /// Completes the file. A file without this end is rejected.
     ///
     /// # Errors
-    /// What the writer says.
+    /// Returns the writer's error.
     pub fn finish_file(self) -> io::Result<W> {
         self.0.finish_file()
     }
@@ -79,7 +79,7 @@ impl<W: Write> HandoffWriter<W> {
     /// Adds the log of a channel.
     ///
     /// # Errors
-    /// What the writer says.
+    /// Returns the writer's error.
     pub fn write_room(&mut self, room: &HandoffRoom) -> io::Result<()> {
         self.write_message(ROOM, &schema::RoomProto::from(room))
     }
@@ -100,7 +100,7 @@ impl<W: Write> HandoffWriter<W> {
         }
     }
 
-    /// Adds to a chunk, which is written once it is large enough.
+    /// Adds a part to a chunk, which is written once it is large enough.
     pub(crate) fn add_to_chunk<T: Message>(
         &mut self,
         chunk: &mut ChunkBuilder,
@@ -112,7 +112,7 @@ impl<W: Write> HandoffWriter<W> {
         if chunk.bytes < KEPT_CHUNK_BYTES { Ok(()) } else { self.write_chunk(chunk) }
     }
 
-    /// Writes what is left in a chunk.
+    /// Writes the rest of a chunk.
     pub(crate) fn write_chunk(&mut self, chunk: &mut ChunkBuilder) -> io::Result<()> {
         let full = std::mem::take(chunk);
         if full.bytes == 0 { Ok(()) } else { self.write_message(CHUNK, &full.chunk) }
@@ -123,14 +123,14 @@ impl<W: Write> HandoffWriter<W> {
     }
 }
 
-/// A chunk that is being filled.
+/// A chunk under construction.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkBuilder {
     chunk: schema::ChunkProto,
     bytes: usize,
 }
 
-/// What an earlier process has kept.
+/// The content of an earlier process's handoff file.
 #[derive(Debug)]
 pub struct HandoffState {
     head: schema::HeadProto,
@@ -138,14 +138,14 @@ pub struct HandoffState {
     rooms: Vec<HandoffRoom>,
 }
 
-/// One network of it.
+/// A network of a handoff file.
 #[derive(Debug)]
 pub struct HandoffNetwork {
     pub(crate) network: schema::NetworkProto,
     pub(crate) feeds: Vec<HandoffFeed>,
 }
 
-/// One feed of it.
+/// A feed of a handoff file.
 #[derive(Debug)]
 pub(crate) struct HandoffFeed {
     pub(crate) feed: schema::FeedProto,
@@ -154,10 +154,10 @@ pub(crate) struct HandoffFeed {
 }
 
 impl HandoffState {
-    /// Reads a file as [`HandoffWriter`] writes it. It is looked through as a whole before anything of it is believed.
+    /// Reads a file written by [`HandoffWriter`]. Verifies the whole file before any of it is used.
     ///
     /// # Errors
-    /// Why it is of no use.
+    /// Returns the reason why the file cannot be used.
     pub fn from_reader(source: impl Read + Seek) -> Result<HandoffState, HandoffError> {
         let mut frames = FrameReader::open_verified(source)?;
         let Some((HEAD, head)) = frames.next_frame()? else { return Err(HandoffError::Damaged) };
@@ -199,35 +199,35 @@ impl HandoffState {
         Ok(())
     }
 
-    /// How long before `now` it was written; nothing if the wall clock went back since.
+    /// Returns the time between writing and `now`; zero if the wall clock went back since.
     pub fn elapsed_since_write(&self, now: UnixMillis) -> Duration {
         now.duration_since(UnixMillis(self.head.at))
     }
 
-    /// Whether this very version of the program wrote it.
+    /// Returns true if the same version of the program wrote the file.
     pub(crate) fn is_same_version(&self) -> bool {
         self.head.program == PROGRAM
     }
 
-    /// How many networks are left in it.
+    /// Returns the number of networks not taken yet.
     pub(crate) fn network_count(&self) -> usize {
         self.networks.len()
     }
 
-    /// Takes a network out of it.
+    /// Takes a network.
     pub fn take_network(&mut self, id: &FeedId) -> Option<HandoffNetwork> {
         let at = self.networks.iter().position(|kept| kept.network.id == id.as_str())?;
         Some(self.networks.swap_remove(at))
     }
 
-    /// Takes the logs of channels out of it.
+    /// Takes the logs of channels.
     pub fn take_rooms(&mut self) -> Vec<HandoffRoom> {
         std::mem::take(&mut self.rooms)
     }
 }
 
 impl HandoffNetwork {
-    /// The life of its sequence.
+    /// Returns the network's epoch.
     pub fn epoch(&self) -> Epoch {
         Epoch::from_bits(self.network.epoch)
     }

@@ -1,4 +1,4 @@
-//! Logs of channels between the hub's form and the file's.
+//! Conversion of channel logs between the hub's types and the file's.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ impl From<&HandoffRoom> for schema::RoomProto {
 }
 
 impl schema::RoomProto {
-    /// The log; none if its name is no channel's.
+    /// Converts the log; `None` if its channel name is invalid.
     pub(super) fn into_handoff_room(self) -> Option<HandoffRoom> {
         Some(HandoffRoom {
             channel: Channel::parse_name(&self.channel).ok()?,
@@ -63,7 +63,7 @@ impl From<schema::PublicationProto> for HandoffPublication {
         HandoffPublication {
             offset: publication.offset,
             age: Duration::from_nanos(publication.age),
-            // The view would keep the whole log for the sake of one publication.
+            // A slice of the buffer would keep the whole log alive for one publication.
             data: Bytes::copy_from_slice(&publication.data),
             extras,
         }

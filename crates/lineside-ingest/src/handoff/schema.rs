@@ -1,11 +1,11 @@
-//! What stands in the frames. No address, header or parameter of a source is among it, so no secret either.
+//! The messages in the frames. They contain no URL, header or parameter of a source, so no secret.
 
 use bytes::Bytes;
 use prost::Message;
 
 use crate::record::{RentalVehicle, Station};
 
-/// Who wrote the file, and when.
+/// The writer of the file and the time of writing.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct HeadProto {
     /// The program's version.
@@ -31,15 +31,15 @@ pub(crate) struct NetworkProto {
     pub(crate) board_at: i64,
     #[prost(uint64, tag = "6")]
     pub(crate) timestamp: u64,
-    /// When the schedule's bytes came, if there is one.
+    /// The time at which the schedule's bytes were fetched, if there is a schedule.
     #[prost(int64, optional, tag = "7")]
     pub(crate) dataset_at: Option<i64>,
-    /// Digest of every record, as subscribers were told it.
+    /// Digest of every record as published to subscribers.
     #[prost(bytes = "bytes", tag = "8")]
     pub(crate) digest: Bytes,
 }
 
-/// One feed of the network before it. Its snapshot, items, slots and others follow.
+/// A feed of the preceding network. Its snapshot and chunks follow.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct FeedProto {
     #[prost(string, tag = "1")]
@@ -50,7 +50,7 @@ pub(crate) struct FeedProto {
     pub(crate) reason: String,
     #[prost(int64, tag = "4")]
     pub(crate) since: i64,
-    /// The header of its last message.
+    /// The header of the last message.
     #[prost(bytes = "bytes", optional, tag = "5")]
     pub(crate) header: Option<Bytes>,
     #[prost(uint64, tag = "6")]
@@ -63,16 +63,16 @@ pub(crate) struct FeedProto {
     pub(crate) data_time: Option<i64>,
     #[prost(uint64, tag = "10")]
     pub(crate) entities: u64,
-    /// What it turned out to be.
+    /// The detected format.
     #[prost(string, optional, tag = "11")]
     pub(crate) format: Option<String>,
-    /// What is known of its last good bytes, which are a frame of their own.
+    /// Metadata of the last good bytes, which are a frame of their own.
     #[prost(message, optional, tag = "12")]
     pub(crate) snapshot: Option<SnapshotProto>,
-    /// Of a paused feed, its state before.
+    /// The state before the pause, if the feed is paused.
     #[prost(string, optional, tag = "13")]
     pub(crate) state_before_pause: Option<String>,
-    /// Since when its data have not been reliable.
+    /// The time since which the data are unreliable.
     #[prost(int64, optional, tag = "14")]
     pub(crate) unreliable_since: Option<i64>,
 }
@@ -91,7 +91,7 @@ pub(crate) struct SnapshotProto {
     pub(crate) last_modified: Option<i64>,
 }
 
-/// Some of a feed's records, entities and other entities.
+/// Some of a feed's records, entity slots and other entities.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ChunkProto {
     #[prost(message, repeated, tag = "1")]
@@ -109,10 +109,10 @@ pub(crate) struct ItemProto {
     pub(crate) kind: u32,
     #[prost(string, tag = "2")]
     pub(crate) id: String,
-    /// The entity's bytes; none where they are those of the record before.
+    /// The entity's bytes; absent if they are those of the preceding record.
     #[prost(bytes = "bytes", optional, tag = "3")]
     pub(crate) raw: Option<Bytes>,
-    /// The specification's own message.
+    /// The encoded protobuf message.
     #[prost(bytes = "bytes", tag = "4")]
     pub(crate) body: Bytes,
     #[prost(message, optional, tag = "5")]
@@ -177,14 +177,14 @@ impl RentalProto {
         Station { information, status, place, available }
     }
 
-    /// None if nothing is said of it.
+    /// Converts to a vehicle; `None` without a status.
     pub(crate) fn into_vehicle(self) -> Option<RentalVehicle> {
         let place = self.lat.zip(self.lon);
         Some(RentalVehicle { json: self.status?, place, is_available: self.available > 0 })
     }
 }
 
-/// An entity by its id, and the numbers of the records that it stands for.
+/// An entity by its id, with the numbers of its records.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct SlotProto {
     #[prost(uint32, tag = "1")]
@@ -197,7 +197,7 @@ pub(crate) struct SlotProto {
     pub(crate) items: Vec<u32>,
 }
 
-/// An entity that makes no record.
+/// An entity without records.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct OtherEntityProto {
     #[prost(string, tag = "1")]
