@@ -1,4 +1,4 @@
-//! All of it running: the catalog's feeds, their networks, the hub that their changes go to.
+//! The running system: the catalog's feeds, their networks, and the hub that receives their changes.
 
 mod change;
 mod groups;
@@ -49,31 +49,31 @@ use self::{
     running::{RunningNetwork, RunningTasks},
 };
 
-/// What an [`Ingest`] starts from.
+/// The options of an [`Ingest`].
 #[derive(Debug)]
 pub struct IngestOptions {
-    /// The feeds; of two with one id the first counts.
+    /// The feeds; of several with one id the first is used.
     pub feeds: Vec<FeedConfig>,
-    /// The time that everything follows.
+    /// The clock for everything.
     pub clock: Arc<dyn Clock>,
-    /// Decides epochs, keys of maps and jitter. Take it from the system's randomness, except where a run is to be
-    /// repeated: an epoch that comes twice makes clients believe that they missed nothing.
+    /// The seed of epochs, hash keys and jitter. Take it from the system's randomness, except for a reproducible run: a
+    /// repeated epoch makes clients believe that they missed nothing.
     pub seed: u64,
-    /// What a schedule may come to while it is loaded.
+    /// Limits of schedules while they are loaded.
     pub load_limits: LoadLimits,
-    /// Bounds of the hub.
+    /// Limits of the hub.
     pub hub: HubConfig,
     /// The `User-Agent` that producers see.
     pub client_name: String,
-    /// Where polls and states are remembered.
+    /// The store for polls and states.
     pub archive: Arc<dyn PollArchive>,
-    /// Where last good bytes are kept for the next process.
+    /// The store of the last good bytes for the next process.
     pub snapshots: Arc<dyn SnapshotStore>,
-    /// Channels that no network has and the program fills itself.
+    /// Channels that the program fills itself.
     pub beside: Option<ExtraChannels>,
-    /// Where producers bring what is new by themselves.
+    /// Settings for producers that deliver by themselves.
     pub inboxes: InboxSettings,
-    /// Who looks at messages of real time as they pass.
+    /// The observer of realtime messages.
     pub inspector: Option<Arc<dyn MessageObserver>>,
 }
 
@@ -84,13 +84,13 @@ pub struct Ingest {
     channels: Arc<ChannelStates>,
     started: Duration,
     tasks: TaskSpawner,
-    /// Held by whoever changes them, and by nobody who only reads.
+    /// Locked while feeds change, never for reading.
     running: Mutex<RunningTasks>,
     shared: PollerContext,
     times: StageTimes,
 }
 
-/// A network with its feeds' configurations, the one that names it first.
+/// A network's feed configurations, beginning with the feed that names the network.
 type Members = Vec<Arc<FeedConfig>>;
 
 impl Ingest {
@@ -99,11 +99,11 @@ impl Ingest {
         Ingest::start_with_handoff(options, None)
     }
 
-    /// The same, going on with what an earlier process has kept, as far as it still holds. Decodes the schedules among
-    /// it and reads the last good bytes of the other networks, which may take seconds: to be called where that blocks
-    /// nobody.
+    /// Starts polling and resumes from an earlier process's handoff, as far as it is still valid. Decodes its schedules
+    /// and reads the last good bytes of the other networks, which may take seconds, so call it where blocking is
+    /// allowed.
     ///
-    /// What was kept must not be given to a start once more: clients would take another past for theirs.
+    /// A handoff must not be used for two starts: clients would mistake another history for theirs.
     pub fn start_with_handoff(options: IngestOptions, kept: Option<HandoffState>) -> Arc<Ingest> {
         let IngestOptions { feeds, clock, seed, hub, client_name, load_limits, beside, .. } =
             options;
@@ -144,7 +144,7 @@ impl Ingest {
             restore::restore_feeds(&feeds, restart.epoch(at).is_some(), &shared);
             begun.push((writer, feeds));
         }
-        // Before anything is published: a log that is put back ends where its network is.
+        // Before anything is published: a restored log must end at its network's revision.
         restart.restore_rooms(&hub, &channels);
         let next_group = groups.len() as u32 + 1;
         let mut running = RunningTasks { networks: Vec::new(), rng, keys, next_group };
@@ -166,7 +166,7 @@ impl Ingest {
         Arc::new(Ingest { catalog, hub, channels, started, tasks, running, shared, times })
     }
 
-    /// The rooms that changes are published to.
+    /// The hub that changes are published to.
     pub fn hub(&self) -> &Arc<Hub> {
         &self.hub
     }
@@ -176,7 +176,7 @@ impl Ingest {
         self.catalog.load().feeds.clone()
     }
 
-    /// The feed of that id.
+    /// Returns the feed with an id.
     pub fn find_feed(&self, id: &str) -> Option<Arc<Feed>> {
         self.catalog.load().find_feed(id).cloned()
     }
@@ -186,40 +186,40 @@ impl Ingest {
         self.catalog.load().networks.clone()
     }
 
-    /// The network that a feed belongs to.
+    /// Returns the network of a feed.
     pub fn find_network_of_feed(&self, feed: &str) -> Option<Arc<Network>> {
         Some(self.find_feed(feed)?.network())
     }
 
-    /// What is remembered of polling.
+    /// The archive of polls and states.
     pub fn archive(&self) -> &Arc<dyn PollArchive> {
         &self.shared.archive
     }
 
-    /// Whether each feed was tried once, or long enough was waited for it.
+    /// Returns true if each feed was polled once or is paused, or if [`READY_AFTER`] has passed.
     pub fn is_ready(&self) -> bool {
         let waited = self.shared.clock.monotonic().saturating_sub(self.started);
         let is_there = |feed: &Arc<Feed>| feed.was_polled() || feed.config().paused;
         waited >= READY_AFTER || self.catalog.load().feeds.iter().all(is_there)
     }
 
-    /// How long a stage of polls has taken, over all feeds, in nanoseconds of the clock.
+    /// Returns the durations of a poll stage over all feeds, in nanoseconds.
     pub fn stage_durations(&self, stage: PollStage) -> histogram::HistogramSnapshot {
         self.times.histogram_snapshot(stage)
     }
 
-    /// Stops polling; returns when every task has ended. What is known stays readable.
+    /// Stops polling and returns when every task has ended. The data stay readable.
     pub async fn shut_down(&self) {
         self.tasks.stop.cancel();
         self.tasks.tracker.wait().await;
     }
 
-    /// Finds stops in all networks.
+    /// Searches for stops in all networks.
     pub fn search_stops(&self, query: &StopQuery) -> Vec<StopHit> {
         search_stops(&self.catalog.load().networks, query)
     }
 
-    /// Finds feeds, routes and stops by their names.
+    /// Searches for feeds, routes and stops by name.
     pub fn search_catalog(&self, query: &str) -> CatalogResults {
         let known = self.catalog.load();
         search_catalog(&known.feeds, &known.networks, query, SEARCH_LIMIT_MAX)
@@ -239,7 +239,7 @@ impl fmt::Debug for Ingest {
     }
 }
 
-/// The channels' states are read through the hub; this is for whoever reads one without subscribing.
+/// The hub reads the channels' states itself; this is for reading a state without subscribing.
 impl StateSource for Ingest {
     fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
         self.channels.resolve_channel(channel)

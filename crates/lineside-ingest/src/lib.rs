@@ -1,21 +1,22 @@
-//! From a source to published changes: source → fetch → snapshot → decode → normalize → diff → publish.
+//! Ingestion, from a source to published changes: source → fetch → snapshot → decode → normalize → diff → publish.
 //!
 //! # Layout
-//! - [`FeedConfig`], [`SourceLocation`], [`Secret`]: what is polled
+//! - [`FeedConfig`], [`SourceLocation`], [`Secret`]: the configuration of sources
 //! - [`Ingest`]: all feeds running; one task per feed, one writer per network
-//! - [`Feed`], [`FeedStatus`], [`Snapshot`]: how a feed is doing, and its last good bytes
-//! - [`Network`], [`NetworkState`], [`Record`]: what is known, as immutable values that are swapped
-//! - [`NetworkWriter`]: the pure heart, from a message to changes and publications
-//! - [`departures()`], [`DelayCounts`], [`FeedMatches`], [`exports`], [`geojson`], [`search`](StopQuery): what is derived from a state
-//! - [`FormatConverter`], [`ExternalProgram`]: what the operator's own programs make of bytes that are not read here
-//! - [`PollArchive`], [`FeedAvailability`]: what is remembered of polling, and what it shows
-//! - [`SnapshotStore`]: where last good bytes outlive the process
-//! - [`HandoffState`], [`HandoffWriter`]: what one process leaves to the next
+//! - [`Feed`], [`FeedStatus`], [`Snapshot`]: the status of a feed and its last good bytes
+//! - [`Network`], [`NetworkState`], [`Record`]: the data, as immutable values that are swapped
+//! - [`NetworkWriter`]: the pure core, from a message to changes and publications
+//! - [`departures()`], [`DelayCounts`], [`FeedMatches`], [`exports`], [`geojson`], [`search`](StopQuery): views derived
+//!   from a state
+//! - [`FormatConverter`], [`ExternalProgram`]: the operator's programs that convert unsupported formats
+//! - [`PollArchive`], [`FeedAvailability`]: the history of polls
+//! - [`SnapshotStore`]: storage of the last good bytes across restarts
+//! - [`HandoffState`], [`HandoffWriter`]: state that one process leaves to the next
 //!
-//! # What it promises
-//! Readers never wait for a source or a writer. The same content published again publishes nothing. A bad entity is a
+//! # Guarantees
+//! Readers never wait for a source or a writer. Content that has not changed publishes nothing. A bad entity is a
 //! [`Problem`](lineside_formats::Problem), never the end of a feed, and a bad body leaves the last good one in place.
-//! Time and chance are handed in.
+//! Clock and randomness are injected.
 
 mod rate_limit;
 mod archive;

@@ -1,164 +1,166 @@
-//! Every bound of this crate, named once.
+//! All limits of this crate.
 
 use std::time::Duration;
 
-/// Longest feed id, in characters.
+/// Maximum length of a feed id, in characters.
 pub const FEED_ID_CHARS_MAX: usize = 64;
-/// Bytes that a body may have unless its feed says otherwise.
+/// Default maximum size of a body, in bytes.
 pub const BODY_BYTES_MAX_DEFAULT: u64 = 512 << 20;
-/// Redirects that are followed for one fetch.
+/// Maximum number of redirects per fetch.
 pub(crate) const REDIRECTS_MAX: usize = 5;
-/// A whole fetch ends here, however steadily its bytes drip.
+/// Maximum time of a whole fetch, however steadily its bytes arrive.
 pub(crate) const FETCH_TIME_MAX: Duration = Duration::from_secs(10 * 60);
-/// Bytes per second that a body brings on average once it takes longer than its feed's timeout.
+/// Minimum average rate, in bytes per second, of a body that takes longer than its feed's timeout.
 pub(crate) const BODY_RATE_MIN: u128 = 1024;
-/// Connecting, with name lookup and TLS, ends here even where the feed's timeout is longer.
+/// Maximum time for connecting, including name resolution and TLS, if the feed's timeout is longer.
 pub(crate) const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
-/// Of a feed's timeout, connecting may take this part at most, so that what follows it has some.
+/// Maximum share of a feed's timeout for connecting, so that time remains for the reply.
 pub(crate) const CONNECT_SHARE: f64 = 0.8;
-/// Bytes at the head of a reply that are kept and shown with a failure.
+/// Bytes at the beginning of a reply that are stored and shown with a failure.
 pub const REPLY_HEAD_BYTES: usize = 512;
-/// How long a refusal's body is waited for, of which only the head is wanted.
+/// Maximum time to wait for an error reply's body, of which only the beginning is needed.
 pub(crate) const REPLY_HEAD_TIME_MAX: Duration = Duration::from_secs(2);
-/// Bytes of an answer that has a token in it.
+/// Maximum size of a token reply, in bytes.
 pub(crate) const TOKEN_BYTES_MAX: usize = 64 << 10;
-/// How long a token is good whose answer does not say so.
+/// Lifetime of a token whose reply does not state one.
 pub(crate) const TOKEN_LIFE_USUAL: Duration = Duration::from_secs(5 * 60);
-/// A token is renewed at most this long before it expires.
+/// Maximum time before expiry at which a token is renewed.
 pub(crate) const TOKEN_RENEW_BEFORE_MAX: Duration = Duration::from_secs(60);
-/// Whoever gave no token is not asked again for this time, by whatever feeds, and for longer if there is none again.
+/// Initial time after a failed token request before the next one, for all feeds; longer after repeated failures.
 pub(crate) const TOKEN_RETRY: Duration = Duration::from_secs(5);
-/// Longest text of one failure that is kept and shown, in characters.
+/// Maximum length of an error message, in characters.
 pub(crate) const FAILURE_CHARS_MAX: usize = 300;
-/// Files of one folder of successive snapshots.
+/// Maximum number of files in a replayed folder.
 pub(crate) const REPLAY_FILES_MAX: usize = 100_000;
-/// Bytes at the head of a body that are looked at to find its format.
+/// Bytes at the beginning of a body that are examined to detect its format.
 pub(crate) const PROBE_BYTES: usize = 4096;
-/// A larger body is not hashed between other work: this many bytes take some hundred microseconds.
+/// Size above which a body is hashed on another thread: this many bytes take some hundred microseconds.
 pub(crate) const HASHED_AT_ONCE_MAX: usize = 4 << 20;
-/// A feed in trouble is polled at least this often.
+/// Maximum interval between polls of a failing feed.
 pub(crate) const BACKOFF_MAX: Duration = Duration::from_secs(5 * 60);
-/// A producer that calls a reply fresh for long is obeyed for this many polls,
+/// Maximum number of polls that are skipped because a producer declares its reply fresh.
 pub(crate) const FRESH_POLLS_MAX: u32 = 10;
-/// and no longer than this, unless the operator polls still more rarely.
+/// Maximum time for which a declared freshness is respected, unless the configured interval is longer.
 pub(crate) const FRESH_TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-/// `Retry-After` is obeyed for as long, and up to this time however short the polls are.
+/// Maximum `Retry-After` respected, if the poll interval is shorter.
 pub(crate) const RETRY_AFTER_LEAST_MAX: Duration = Duration::from_secs(60 * 60);
-/// At a start the feeds of one host are asked this far apart, or closer if they would not fit into an interval.
+/// Interval between the first polls of feeds on one host, shortened if they would not fit into a poll interval.
 pub(crate) const START_GAP_OF_HOST: Duration = Duration::from_millis(250);
-/// At a start all feeds together are asked this far apart.
+/// Interval between the first polls of all feeds.
 pub(crate) const START_GAP: Duration = Duration::from_millis(2);
-/// Bytes that are copied where they arrived; more of them elsewhere, because that takes over a millisecond.
+/// Size above which bytes are copied on another thread, because that takes over a millisecond.
 pub(crate) const COPY_INLINE_BYTES_MAX: usize = 2 << 20;
-/// Requests of one rate; as many times are remembered.
+/// Maximum number of requests in a rate; as many times are stored.
 pub const RATE_COUNT_MAX: u32 = 1_000;
-/// Nothing is polled more often than this.
+/// Minimum poll interval.
 pub(crate) const POLL_MIN: Duration = Duration::from_millis(50);
-/// Polls that may wait for a network's writer; a feed task waits for its answer, so one per feed is the use.
+/// Maximum number of polls that wait for a network's writer; a feed task waits for its reply, so usually one per feed.
 pub(crate) const INPUTS_MAX: usize = 64;
-/// How long a feed waits that found no room for its input.
+/// Time after which a feed retries if the writer's queue is full.
 pub(crate) const INPUT_RETRY: Duration = Duration::from_millis(20);
-/// The longest that a test of a source waits for the rate limit of its host.
+/// Maximum time for which a source test waits for the rate limit of its host.
 pub(crate) const SOURCE_TEST_WAIT_MAX: Duration = Duration::from_secs(5);
-/// Schedules that are decoded at the same time; each may hold a whole timetable under construction.
+/// Maximum number of schedules decoded concurrently; each may hold a whole timetable under construction.
 pub(crate) const LOADS_AT_ONCE: usize = 2;
-/// Bytes that they may take together unless the operator says otherwise, about.
+/// Default memory of all concurrent loads, in bytes, approximately.
 pub const LOAD_MEMORY_DEFAULT: u64 = 4 << 30;
-/// Bytes that the changes or the state of one message hold at most (docs/protocol/messages.md).
+/// Maximum bytes of the changes or the state in one message (docs/protocol/messages.md).
 pub const MESSAGE_BYTES_MAX: usize = 128 << 10;
-/// A record whose JSON could exceed this is refused: it would not fit any message.
+/// Maximum size of a record's JSON; a larger record is rejected, since it would fit no message.
 pub(crate) const RECORD_BYTES_MAX: usize = 120 << 10;
-/// Records that one feed may hold; a differential feed could otherwise grow for ever.
+/// Maximum number of records of one feed; a differential feed could otherwise grow forever.
 pub(crate) const RECORDS_MAX: usize = 1_000_000;
-/// Visits of one journey at stops that are taken, and calls that they tell of: more than any journey has. Each is compared with
+/// Maximum number of stop visits of one journey, and of calls in them: more than any journey has. Each is compared with
 /// those before it.
 pub(crate) const VISITS_OF_JOURNEY_MAX: usize = 1_000;
-/// Departures that a stop's channel holds.
+/// Maximum number of departures in a stop's channel.
 pub const BOARD_DEPARTURES: usize = 40;
-/// A departure whose JSON could exceed this is left out of its stop's channel: what leaves a board and what takes its
-/// place have to fit one message together.
+/// Maximum size of a departure's JSON in a stop's channel: the departures that leave a board and those that replace
+/// them must fit into one message together.
 pub(crate) const BOARD_RECORD_BYTES_MAX: usize = MESSAGE_BYTES_MAX / (2 * BOARD_DEPARTURES);
-/// Calls of one trip that its page shows; more than any real trip has.
+/// Maximum number of calls on a trip's page; more than any real trip has.
 pub const TRIP_CALLS_MAX: usize = 1_000;
-/// Vocabulary words that one search compares with misspelled words of a query, over all networks.
+/// Maximum number of vocabulary words that one search compares with misspelled query words, over all networks.
 pub(crate) const SPELLING_COMPARISONS_MAX: usize = 200_000;
-/// Departures of a stop that are looked at where only some of them are wanted.
+/// Maximum number of departures of a stop that are searched for a selection.
 pub const DELAYS_OF_STOP_MAX: usize = 1_000;
-/// How far ahead a departure counts as unknown whose line is told of, but not its trip: few producers tell of what begins later.
+/// How far ahead a departure of a reported line counts as unknown if its trip is not reported: few producers report
+/// trips that begin later.
 pub(crate) const DELAYS_AHEAD: Duration = Duration::from_secs(30 * 60);
-/// Different ids that a report of matches shows for each reason.
+/// Maximum number of distinct ids per reason in a match report.
 pub(crate) const MATCH_SAMPLES_MAX: usize = 10;
-/// Ids of the timetable that it shows beside those that are not known.
+/// Maximum number of timetable ids shown for comparison with unknown ids in a match report.
 pub(crate) const MATCH_KNOWN_IDS: usize = 3;
-/// Characters of an id in it.
+/// Maximum length of an id in a match report, in characters.
 pub(crate) const MATCH_ID_CHARS_MAX: usize = 200;
 /// How far ahead a stop's channel looks.
 pub const BOARD_HORIZON: Duration = Duration::from_secs(2 * 60 * 60);
-/// How long a departure stays after it left.
+/// How long a departure remains after it left.
 pub const BOARD_LINGER: Duration = Duration::from_secs(60);
-/// How old a real-time feed's data may be and still give a departure its times; the scheduled one stays.
+/// Maximum age of realtime data that give a departure its times; beyond it only the scheduled time is shown.
 pub const BOARD_STALE_MAX: Duration = Duration::from_secs(20 * 60);
-/// How late a departure may be and still be found under its scheduled time.
+/// Maximum delay with which a departure is found under its scheduled time.
 pub(crate) const BOARD_LATE_MAX: Duration = Duration::from_secs(3 * 60 * 60);
-/// How much earlier than scheduled a departure may be announced.
+/// Maximum time by which a departure may be announced earlier than scheduled.
 pub(crate) const BOARD_EARLY_MAX: Duration = Duration::from_secs(15 * 60);
-/// Scheduled departures that one board looks through.
+/// Maximum number of scheduled departures that one board examines.
 pub(crate) const BOARD_SCHEDULED_MAX: usize = 4_000;
-/// How often the boards move on while nothing else changes.
+/// Interval at which boards advance while nothing else changes.
 pub const BOARD_TICK: Duration = Duration::from_secs(15);
-/// How often a network looks whether somebody began to listen to a board.
+/// Interval at which a network checks for new subscribers of boards.
 pub(crate) const BOARD_LOOK: Duration = Duration::from_secs(1);
-/// Results of one search.
+/// Maximum number of search results.
 pub const SEARCH_LIMIT_MAX: usize = 1_000;
-/// Characters of a search text that count.
+/// Maximum number of characters of a search text that are used.
 pub(crate) const SEARCH_CHARS_MAX: usize = 100;
-/// Words of a search text that count.
+/// Maximum number of words of a search text that are used.
 pub(crate) const SEARCH_WORDS_MAX: usize = 8;
-/// How long `ready` waits for the first poll of every feed.
+/// Maximum time for which `ready` waits for the first poll of every feed.
 pub const READY_AFTER: Duration = Duration::from_secs(5);
-/// Bytes of the file that one process leaves to the next.
+/// Maximum size of the handoff file, in bytes.
 pub const KEPT_BYTES_MAX: u64 = 4 << 30;
-/// Bytes of all publications in it; the newest are kept.
+/// Maximum bytes of all publications in the handoff file; the newest are included.
 pub const KEPT_RINGS_BYTES_MAX: usize = 64 << 20;
-/// Records are written to it in pieces of about this size.
+/// Approximate size of the record chunks in the handoff file, in bytes.
 pub(crate) const KEPT_CHUNK_BYTES: usize = 1 << 20;
-/// Pieces of time that all feeds together are remembered by where there is no disk: about 100 MB.
+/// Maximum number of poll bins of all feeds without a disk: about 100 MB.
 pub(crate) const MEMORY_BINS_MAX: usize = 2_000_000;
-/// Polls of one feed that are remembered one by one where there is no disk; as many failed ones.
+/// Maximum number of polls of one feed without a disk; as many failed ones.
 pub(crate) const MEMORY_POLLS_MAX: usize = 200;
-/// States of one feed that are remembered where there is no disk.
+/// Maximum number of states of one feed without a disk.
 pub(crate) const MEMORY_INCIDENTS_MAX: usize = 200;
-/// How long new bytes wait to be kept before they are served: a disk that is well takes milliseconds.
+/// Maximum time for which new bytes wait to be stored before they are served: a healthy disk takes milliseconds.
 pub(crate) const SAVE_TIME_MAX: Duration = Duration::from_secs(2);
-/// How much longer for each MiB of them.
+/// Additional time per MiB of new bytes.
 pub(crate) const SAVE_TIME_OF_BYTES: Duration = Duration::from_millis(100);
-/// How often it is kept that a source confirmed its bytes. After a crash they seem older by this at most.
+/// Interval at which a source's confirmation of its bytes is stored. After a crash they appear older by this at most.
 pub(crate) const CONFIRM_INTERVAL: Duration = Duration::from_secs(60);
-/// A file of a GBFS system is asked for this often if it does not say how long it is good,
+/// Default poll interval of a GBFS file that states no `ttl`.
 pub(crate) const GBFS_TTL_USUAL: Duration = Duration::from_secs(60);
-/// and never more often than this by its own word,
+/// Minimum poll interval of a GBFS file by its `ttl`.
 pub(crate) const GBFS_TTL_SHORTEST: Duration = Duration::from_secs(10);
-/// nor more rarely than this.
+/// Maximum poll interval of a GBFS file by its `ttl`.
 pub(crate) const GBFS_TTL_LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
-/// Bytes of each file of a system, also where its feed may have more.
+/// Maximum size of a GBFS file, in bytes, even if its feed allows more.
 pub(crate) const GBFS_FILE_BYTES_MAX: u64 = 64 << 20;
-/// A file of a system beyond this is read on a thread that may be kept busy.
+/// Size above which a GBFS file is decoded on a blocking thread.
 pub(crate) const GBFS_INLINE_BYTES_MAX: usize = 64 << 10;
-/// What a file may say of one station or vehicle: two of these are a record.
+/// Maximum size of a GBFS file's data about one station or vehicle: two of them make a record.
 pub(crate) const SYSTEM_PIECE_BYTES_MAX: usize = RECORD_BYTES_MAX / 2 - 1_024;
-/// Hosts, besides that of its discovery file, from which files of a system are fetched.
+/// Maximum number of hosts, besides that of the discovery file, from which GBFS files are fetched.
 pub(crate) const GBFS_OTHER_HOSTS_MAX: usize = 4;
-/// Characters of a publisher's name for a version that are kept.
+/// Maximum number of characters stored of a publisher's version name.
 pub(crate) const VERSION_CHARS_MAX: usize = 200;
-/// Fetches of a feed whose durations are remembered for who watches it.
+/// Maximum number of fetch durations stored per feed.
 pub const FETCH_TIMES_MAX: usize = 256;
-/// A program of the operator's may write files of so many times the bytes that its result may have.
+/// Maximum size of the files that an external program writes, as a multiple of the maximum size of its result.
 pub(crate) const PROGRAM_FILE_TIMES: u64 = 4;
-/// Bytes of what a program says on its standard error that are kept from the beginning,
+/// Bytes stored from the beginning of a program's standard error.
 pub(crate) const SAID_HEAD_BYTES_MAX: usize = 128;
-/// and from the end, where the reason usually is. Both together fit into [`REPLY_HEAD_BYTES`].
+/// Bytes stored from the end of a program's standard error, where the reason usually is. Beginning and end together fit
+/// into [`REPLY_HEAD_BYTES`].
 pub(crate) const SAID_TAIL_BYTES_MAX: usize = 320;
-/// Schedules that are converted at the same time.
+/// Maximum number of schedules converted concurrently.
 pub(crate) const CONVERSIONS_OF_SCHEDULES: usize = 2;
-/// Messages of real time that are converted at the same time.
+/// Maximum number of realtime messages converted concurrently.
 pub(crate) const CONVERSIONS_OF_REAL_TIME: usize = 4;

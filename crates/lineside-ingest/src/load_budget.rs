@@ -1,4 +1,4 @@
-//! Admits loads of schedules: few at a time, and together within the memory that loads may take.
+//! Admission of schedule loads: few at a time, and together within the memory that loads may take.
 
 use std::{io::Cursor, sync::Arc};
 
@@ -8,12 +8,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::LOADS_AT_ONCE;
 
-/// Memory that a byte of XML comes to while it is decoded and converted, at most: short elements take the most.
+/// Maximum memory per byte of XML while it is decoded and converted: short elements take the most.
 const MEMORY_PER_XML_BYTE: u64 = 4;
-/// What one permit of memory stands for.
+/// Memory per semaphore permit.
 const PERMIT_BYTES: u64 = 1 << 20;
 
-/// The loads that may run now.
+/// Limits the concurrent loads.
 #[derive(Debug)]
 pub(crate) struct LoadBudget {
     slots: Arc<Semaphore>,
@@ -21,7 +21,7 @@ pub(crate) struct LoadBudget {
     memory_permits: u32,
 }
 
-/// One admitted load, until it is dropped.
+/// An admitted load, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct LoadPermit {
     _slot: Option<OwnedSemaphorePermit>,
@@ -29,7 +29,7 @@ pub(crate) struct LoadPermit {
 }
 
 impl LoadBudget {
-    /// A budget of this many bytes for all loads together.
+    /// Creates a budget of `memory` bytes for all loads together.
     pub(crate) fn new(memory: u64) -> LoadBudget {
         let memory_permits = count_permits(memory);
         LoadBudget {
@@ -39,11 +39,11 @@ impl LoadBudget {
         }
     }
 
-    /// Waits until the budget has room for a load with this estimate in bytes. A load with an estimate above the whole budget
+    /// Waits until the budget admits a load with this estimate in bytes. A load with an estimate above the whole budget
     /// runs alone.
     pub(crate) async fn admit(&self, bytes: u64) -> LoadPermit {
         let permits = count_permits(bytes).min(self.memory_permits);
-        // The slot comes first: whoever waits for memory then waits only for loads that run and end.
+        // The slot comes first: a load that waits for memory then waits only for running loads.
         let slot = Arc::clone(&self.slots).acquire_owned().await.ok();
         let memory = Arc::clone(&self.memory).acquire_many_owned(permits).await.ok();
         LoadPermit { _slot: slot, _memory: memory }
@@ -54,8 +54,8 @@ fn count_permits(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX).max(1)
 }
 
-/// Estimates the memory that loading a schedule takes, by the inflated sizes of its files. A zip whose files are larger
-/// than its list says is refused by its reader.
+/// Estimates the memory for loading a schedule from the decompressed sizes of its files. Its reader rejects a zip whose
+/// files are larger than listed.
 pub(crate) fn estimate_load_bytes(body: &Bytes) -> u64 {
     let limits = DatasetLimits { entries: usize::MAX, ..DatasetLimits::default() };
     let Ok(files) = ZipFiles::list_paths(Cursor::new(body), &limits) else {
@@ -77,7 +77,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// Polls once.
+    /// Polls a future once.
     async fn poll_now<F: Future + Unpin>(mut future: F) -> Poll<F::Output> {
         std::future::poll_fn(|context| Poll::Ready(pin!(&mut future).poll(context))).await
     }
@@ -92,7 +92,7 @@ mod tests {
         let second = second.await;
         let third = budget.admit(59 * MIB).await;
         drop((second, third));
-        // One above the whole budget runs alone.
+        // A load above the whole budget runs alone.
         let large = budget.admit(1_000 * MIB).await;
         let mut small = Box::pin(budget.admit(1));
         assert!(poll_now(&mut small).await.is_pending());

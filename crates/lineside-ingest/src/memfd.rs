@@ -1,7 +1,7 @@
-//! Large bodies as files in memory, which the kernel puts into a socket without copying them.
+//! Large bodies in memory files, which the kernel sends to a socket without copying them.
 //!
-//! A file is sealed when it is full: nobody can write to it, shorten it or lengthen it any more. So its mapping is
-//! memory like any other that is only read. It lies on no disk and is gone with its last reader.
+//! A full file is sealed: it can be neither written nor resized any more, so its mapping is ordinary read-only memory.
+//! It is on no disk and is freed with its last reader.
 #![expect(unsafe_code, reason = "mapping a file that is sealed")]
 
 use std::fs::File;
@@ -16,25 +16,25 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 /// Smaller bodies are copied as fast as they are sent from a file.
 const BYTES_MIN: usize = 64 << 10;
 
-/// How many there may be unless somebody says otherwise.
+/// The default maximum number of files.
 const USUALLY_ALLOWED: usize = 64;
 
-/// How many there may be, and how many there are: each has a descriptor.
+/// The maximum and current numbers of files: each has a file descriptor.
 static ALLOWED: AtomicUsize = AtomicUsize::new(USUALLY_ALLOWED);
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes in a file in memory.
+/// Bytes in a memory file.
 #[derive(Debug)]
 pub struct MemoryFile {
-    /// Before its place: it is given back last.
+    /// Declared before `_place`, so that the slot is released last.
     map: memmap2::Mmap,
     file: File,
     _place: MemoryFileSlot,
 }
 
 impl MemoryFile {
-    /// The bytes in a file of their own. None where that brings nothing or is impossible: for small ones, when there are
-    /// as many files as are allowed, and on systems without such files.
+    /// Copies the bytes into a file. `None` for few bytes, if the maximum number of files exists, and on systems
+    /// without memory files.
     pub fn new(bytes: &[u8]) -> Option<Arc<Self>> {
         if bytes.len() < BYTES_MIN {
             return None;
@@ -49,27 +49,27 @@ impl MemoryFile {
         }
     }
 
-    /// How many there may be at once from now on, in the whole process: each has a descriptor.
+    /// Sets the maximum number of files in the process: each has a file descriptor.
     pub fn set_max_files(n: usize) {
         ALLOWED.store(n, Relaxed);
     }
 
-    /// All of it; it stays for as long as they are held.
+    /// Returns all bytes, which keep the file alive.
     pub fn shared_bytes(self: &Arc<Self>) -> Bytes {
         Bytes::from_owner(MemoryFileBytes(Arc::clone(self)))
     }
 
-    /// How many bytes it has.
+    /// The number of bytes.
     pub fn byte_length(&self) -> usize {
         self.map.len()
     }
 
-    /// What a socket takes them from.
+    /// The file from which a socket sends the bytes.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Where in the file these bytes lie, if they are some of the mapping's own.
+    /// Returns the offset of `part` in the file, if it is a slice of the mapping.
     pub fn find_offset(&self, part: &[u8]) -> Option<usize> {
         let own = self.map.as_ptr_range();
         let part = part.as_ptr_range();
@@ -86,14 +86,13 @@ impl MemoryFile {
             | SealFlag::F_SEAL_GROW
             | SealFlag::F_SEAL_WRITE;
         fcntl(&file, FcntlArg::F_ADD_SEALS(seals))?;
-        // SAFETY: a mapping must not change while it is read. The seals, which cannot be taken off, keep everybody
-        // from writing to the file and from changing its length.
+        // SAFETY: a mapping must not change while it is read. The seals are permanent and prevent writes and resizing.
         let map = unsafe { memmap2::MmapOptions::new().populate().map(&file)? };
         Ok(Self { map, file, _place: place })
     }
 }
 
-/// Keeps a file for as long as its bytes are read.
+/// Keeps a file alive while its bytes are read.
 struct MemoryFileBytes(Arc<MemoryFile>);
 
 impl AsRef<[u8]> for MemoryFileBytes {
@@ -102,7 +101,7 @@ impl AsRef<[u8]> for MemoryFileBytes {
     }
 }
 
-/// One of the places.
+/// A reserved slot for a file.
 #[derive(Debug)]
 struct MemoryFileSlot;
 
@@ -126,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    /// Places are the process's, and tests share it.
+    /// Slots belong to the process, which the tests share.
     static ALONE: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
 
     #[test]

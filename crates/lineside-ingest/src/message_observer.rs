@@ -1,4 +1,4 @@
-//! Who looks at messages of real time as they pass.
+//! Observation of realtime messages.
 
 use std::{fmt, sync::Arc};
 
@@ -8,34 +8,34 @@ use lineside_sync::UnixMillis;
 
 use crate::feed::Feed;
 
-/// A message of real time that has passed: it has been taken in, published and kept by now.
+/// A realtime message that has been applied, published and stored.
 #[derive(Clone, Copy, Debug)]
 pub enum ObservedMessage<'a> {
-    /// Of GTFS-Realtime: its bytes.
+    /// The bytes of a GTFS-Realtime message.
     GtfsRt(&'a Bytes),
-    /// Of SIRI, decoded. What all messages so far come to is in the network's state.
+    /// A decoded SIRI message. The network's state contains the result of all messages so far.
     Siri(&'a siri::SiriMessage, SiriPart),
 }
 
-/// Which part of what a producer of SIRI has to say a message is.
+/// The part of a SIRI producer's data that a message contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SiriPart {
-    /// All that there is, or the last page of it.
+    /// All data, or their last page.
     Whole,
-    /// A page, and more are to come.
+    /// A page that is followed by others.
     Page,
-    /// What has changed since the message before.
+    /// Changes since the preceding message.
     Changes,
 }
 
-/// Looks at messages of real time: whoever holds them against rules.
+/// Observes realtime messages, for example to validate them.
 pub trait MessageObserver: fmt::Debug + Send + Sync {
-    /// Looks at a message. Called once for each that is not the same as the one before, and for one that an earlier
-    /// process left, unless it is only a part of what there is, once its source has confirmed it; one after the other for each feed, on a thread that may be kept
-    /// busy. The feed's next poll waits for it, so it must be bounded in time.
+    /// Observes a message. Called for each message that differs from the one before, and for a restored one that
+    /// contains all data once its source has confirmed it. Calls for one feed are sequential and run on a blocking
+    /// thread. The feed's next poll waits for the call, so it must be bounded in time.
     fn observe_message(&self, feed: &Arc<Feed>, passed: ObservedMessage<'_>, now: UnixMillis);
 
-    /// Whether the feed told of trips or vehicles lately, as far as that is known from before this process. Asked once, before its
-    /// source is, on a thread that may be kept busy.
+    /// Returns true if the feed recently reported trips or vehicles, as far as known from before this process. Called
+    /// once before the source is polled, on a blocking thread.
     fn has_reported_trips(&self, feed: &Feed) -> bool;
 }

@@ -1,4 +1,4 @@
-//! The task of a feed: asks its source again and again, and brings what is good to its network.
+//! The task of a feed: polls its source and sends usable content to its network.
 
 mod conversion;
 mod decoding;
@@ -48,41 +48,41 @@ use crate::{
     status::{FeedStatus, HealthRules},
 };
 
-/// How often a waiting feed looks whether its data have become old.
+/// Interval at which a waiting feed checks the age of its data.
 const JUDGE_INTERVAL: Duration = Duration::from_secs(1);
-/// Wishes for a poll at once that wait for the feed's task; one is as good as many.
+/// Maximum number of queued requests for an immediate poll; further ones would be redundant.
 const ASKS_MAX: usize = 1;
 
-/// A wish for a poll at once. The answer says, where the budget of the source leaves no room, how long that lasts.
+/// A request for an immediate poll. The reply is the remaining time if the rate limit allows none.
 pub(crate) type Ask = oneshot::Sender<Result<(), Duration>>;
 
-/// One feed's polling.
+/// The poller of one feed.
 #[derive(Debug)]
 pub(crate) struct FeedPoller {
     feed: Arc<Feed>,
-    /// The feed's place in its network.
+    /// The feed's number in its network.
     number: usize,
     fetcher: SourceFetcher,
-    /// The way to its network; a file of a system has none, and is not heard of there.
+    /// The queue to its network; a GBFS file has none and does not appear in the network as a feed.
     queue: Option<NetworkQueue>,
     clock: Arc<dyn Clock>,
     rng: fastrand::Rng,
-    /// Where its requests are counted.
+    /// The rate limit bucket of its requests.
     place: RateLimitBucket,
-    /// The next of them.
+    /// The reservation of the next request.
     next: RateLimitReservation,
-    /// When it was wanted first.
+    /// The time at which the next request was due before the rate limit.
     due: Duration,
-    /// When the last one ended.
+    /// The end of the last request.
     ended_at: Option<Duration>,
     asks: mpsc::Receiver<Ask>,
-    /// Keeps the way open for as long as there is somebody to answer.
+    /// Keeps the channel open while the poller exists.
     _asked_by: mpsc::Sender<Ask>,
-    /// What comes next is of another source or another format than what is there.
+    /// True if the next content is of another source or format than the current one.
     anew: bool,
     rules: HealthRules,
     health: ContentHistory,
-    /// How many schedules may be decoded at once.
+    /// Limits concurrent schedule loads.
     loads: Arc<LoadBudget>,
     load_limits: Arc<LoadLimits>,
     conversions: ConversionState,
@@ -90,29 +90,29 @@ pub(crate) struct FeedPoller {
     expired: bool,
     ledger: PollLog,
     keeper: SnapshotWriter,
-    /// Whether what an earlier process left has been looked at.
+    /// True once the snapshot of an earlier process has been handled.
     is_begun: bool,
-    /// Of a system, who polls its other files.
+    /// The pollers of a GBFS system's other files.
     system: Option<SystemPollers>,
-    /// What is known of a producer of SIRI.
+    /// The state of a SIRI producer.
     siri: SiriState,
-    /// The producer of a subscription that it is to be told is over.
+    /// The TerminateSubscription request that the previous producer must still receive.
     farewell: Option<PendingTermination>,
-    /// What producers bring by themselves.
+    /// Deliveries that producers send by themselves.
     deliveries: mpsc::Receiver<InboxDelivery>,
-    /// Where producers reach this server, and as whom they know it.
+    /// The address and name under which producers know this server.
     inboxes: InboxSettings,
-    /// Who looks at messages as they pass.
+    /// The observer of messages.
     inspector: Option<Arc<dyn MessageObserver>>,
-    /// Whether what is held is a message that an earlier process left, at which nobody has looked since.
+    /// True if the current message is a restored one that has not been observed.
     is_unseen: bool,
-    /// Of a file of a system, whom it tells what the file says.
+    /// For a GBFS file, the network that receives its records.
     told: Option<NetworkLink>,
-    /// How long the last body is good, by its own word.
+    /// The `ttl` in the last body.
     body_ttl: Option<Duration>,
 }
 
-/// What all pollers share.
+/// State shared by all pollers.
 #[derive(Clone, Debug)]
 pub(crate) struct PollerContext {
     pub(crate) sources: FetchContext,
@@ -144,7 +144,8 @@ impl FeedPoller {
         poller
     }
 
-    /// One that is heard of nowhere, as that of a file of a system; it asks for the first time after `first`.
+    /// Creates a poller that does not appear in the network, such as that of a GBFS file; its first poll is after
+    /// `first`.
     fn new_detached(
         feed: Arc<Feed>,
         shared: &PollerContext,
@@ -181,7 +182,7 @@ impl FeedPoller {
             _asked_by: asked_by,
             anew: false,
             place,
-            // What was taken back because it was too old comes again with the same bytes.
+            // A message removed as too old must be accepted again with the same bytes.
             expired: feed.is_empty_message(),
             ledger: PollLog::new(&shared.archive, &shared.clock, feed.id()),
             keeper: SnapshotWriter::new(
@@ -206,8 +207,8 @@ impl FeedPoller {
         }
     }
 
-    /// Polls until `stop`, or until `retire`: then it can [go on](FeedPoller::go_on) as something else. What has been fetched
-    /// by then is taken first.
+    /// Polls until `stop`, or until `retire`: then the poller is returned and can be
+    /// [reconfigured](FeedPoller::reconfigure). A reply that has already arrived is applied first.
     pub(crate) async fn run_until_retired(
         mut self,
         stop: CancellationToken,
@@ -224,7 +225,7 @@ impl FeedPoller {
         retired.then_some(self)
     }
 
-    /// The same, for a poller that starts others.
+    /// Runs the poller as a boxed future, which a poller that starts others needs.
     fn run_boxed(self, stop: CancellationToken) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let run = Box::pin(self.run_until_retired(stop, CancellationToken::new()));
         Box::pin(async move { drop(run.await) })
@@ -259,7 +260,7 @@ impl FeedPoller {
         self.take_permit().await
     }
 
-    /// Says when the next poll is, and waits for it.
+    /// Waits for the next poll and reports its time.
     async fn sleep_until_next_poll(&mut self) {
         loop {
             let left = self.next.reserved_at().saturating_sub(self.clock.monotonic());
@@ -270,7 +271,7 @@ impl FeedPoller {
         }
     }
 
-    /// Waits for the next poll, unless it is asked to poll at once. What its producer brings meanwhile it takes.
+    /// Waits for the next poll or a request for an immediate one. Applies deliveries meanwhile.
     async fn wait_for_next_poll(&mut self) -> Option<Ask> {
         while self.clock.monotonic() < self.next.reserved_at() {
             let look = (self.clock.monotonic() + JUDGE_INTERVAL).min(self.next.reserved_at());
@@ -285,7 +286,7 @@ impl FeedPoller {
         None
     }
 
-    /// Takes the turn whose time has come; others may still be at it.
+    /// Takes the permit of the reservation that is due; other requests may still hold it.
     async fn take_permit(&mut self) -> RateLimitPermit {
         let next = std::mem::take(&mut self.next);
         let mut turn = std::pin::pin!(next.wait_for_permit(Arc::clone(&self.clock)));
@@ -294,7 +295,7 @@ impl FeedPoller {
             tokio::select! {
                 biased;
                 turn = &mut turn => return turn,
-                // It will poll as soon as it may.
+                // The feed polls as soon as possible anyway.
                 Some(ask) = self.asks.recv() => answer_poll_request(ask, Ok(())),
                 () = look => {}
             }
@@ -302,7 +303,7 @@ impl FeedPoller {
         }
     }
 
-    /// Sees how the feed is doing while it waits; before its first poll there is nothing to say of it.
+    /// Updates the health while waiting; before the first poll there is none.
     async fn refresh_health(&mut self) {
         if self.feed.was_polled() {
             self.remove_unseen_when_complete().await;
@@ -310,7 +311,7 @@ impl FeedPoller {
         }
     }
 
-    /// Asks the source once. False when it was told to retire before there was an answer, or before that was converted.
+    /// Polls the source once. Returns false if `retire` came before the reply or before its conversion.
     async fn poll_source(&mut self, turn: RateLimitPermit, retire: &CancellationToken) -> bool {
         self.status.last_attempt = Some(self.clock.wall_time());
         self.status.is_restored = false;
@@ -407,13 +408,13 @@ impl FeedPoller {
         self.expired = false;
     }
 
-    /// How long until the next poll.
+    /// Returns the time until the next poll.
     fn compute_wait(&mut self) -> Duration {
         if let Some(due) = self.fetcher.next_frame_in() {
             return due.max(POLL_MIN);
         }
         let is_failing = self.status.failures_in_a_row > 0;
-        // Who did not answer when it was to be renewed is asked again as anybody else.
+        // After a failed renewal the usual retry delay applies.
         if let Some(rest) = self.subscription_wait().filter(|_| !is_failing) {
             return rest.max(POLL_MIN);
         }

@@ -1,8 +1,8 @@
-//! Feeds that come, go and change while everything runs.
+//! Changes of the feeds' configuration at run time.
 //!
-//! What stays is not touched: its tasks go on, its rooms live, readers find it all the time. A feed whose configuration
-//! changed keeps what it has, and only its polling goes on by other rules. A network whose feeds are others now is put
-//! together beside the old one out of what that knew, and takes its place with a new epoch; the rooms of the old one end.
+//! Unchanged feeds are not touched: their tasks and rooms continue, and readers find them at all times. A feed with a
+//! changed configuration keeps its data; only its polling follows the new rules. A network with other feeds than before
+//! is rebuilt from the old one's data and replaces it with a new epoch; the old one's rooms end.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -29,21 +29,21 @@ use crate::{
     record::FeedRecord,
 };
 
-/// What another list of feeds comes to.
+/// The difference between two lists of feeds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigChange {
-    /// Feeds that were not there before.
+    /// Feeds that are new.
     pub added: Vec<FeedId>,
-    /// Feeds that are no more.
+    /// Feeds that are removed.
     pub removed: Vec<FeedId>,
-    /// Feeds that are configured otherwise.
+    /// Feeds with a changed configuration.
     pub changed: Vec<FeedId>,
-    /// Networks that are put together anew, by the feed that names them: their subscribers subscribe again.
+    /// Networks that are rebuilt, by the feed that names them: their subscribers must subscribe again.
     pub networks: Vec<FeedId>,
 }
 
 impl ConfigChange {
-    /// Whether everything stays as it is.
+    /// Returns true if nothing changes.
     pub fn is_unchanged(&self) -> bool {
         *self == ConfigChange::default()
     }
@@ -68,40 +68,40 @@ impl ConfigChange {
     }
 }
 
-/// Polling has ended for good.
+/// The server is stopping and polls no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the server is stopping")]
 pub struct PollingStopped;
 
-/// Why a source is not asked at once.
+/// The reason why a source is not polled at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PollRefused {
-    /// There is no such feed.
+    /// The feed does not exist.
     #[error("there is no such feed")]
     UnknownFeed,
     /// The feed is paused.
     #[error("the feed is paused")]
     Paused,
-    /// `rate` leaves no room for so long.
+    /// The rate limit allows no request for this time.
     #[error("the rate of its source leaves no room for {} s", .0.as_secs_f64().ceil())]
     NoRoom(Duration),
-    /// The server is stopping, or the feed was just being changed.
+    /// The server is stopping, or the feed is just being changed.
     #[error("the feed is not polled now")]
     NotNow,
 }
 
 impl Ingest {
-    /// What [`change`](Ingest::apply_change) would come to.
+    /// Returns the change that [`apply_change`](Ingest::apply_change) would make.
     pub fn preview_change(&self, feeds: Vec<FeedConfig>) -> ConfigChange {
         let configs = dedup_feeds(feeds);
         ConfigChange::compare_feeds(&self.catalog.load(), &configs, &group_feeds(&configs))
     }
 
-    /// Goes on with these feeds, and returns once readers find them. One change at a time; one that was begun ends, also if
-    /// nobody waits for it.
+    /// Switches to another list of feeds and returns once readers find them. Changes run one at a time; a change
+    /// completes even if its caller is cancelled.
     ///
     /// # Errors
-    /// If polling has ended.
+    /// Returns an error if the server is stopping.
     pub async fn apply_change(
         self: &Arc<Self>,
         feeds: Vec<FeedConfig>,
@@ -112,10 +112,10 @@ impl Ingest {
         work.await.map_err(|_| PollingStopped)?
     }
 
-    /// Asks a feed's source at once, within its `rate` and its host's turn.
+    /// Polls a feed's source at once, within its rate limit.
     ///
     /// # Errors
-    /// Why it is not asked.
+    /// Returns the reason why the source is not polled.
     pub async fn poll_now(&self, id: &str) -> Result<(), PollRefused> {
         let feed = self.find_feed(id).ok_or(PollRefused::UnknownFeed)?;
         if feed.config().paused {
@@ -125,7 +125,7 @@ impl Ingest {
         let (ask, answer) = oneshot::channel();
         match asks.try_send(ask) {
             Ok(()) => {}
-            // Another one has just asked for the same.
+            // Another caller has just requested a poll.
             Err(TrySendError::Full(_)) => return Ok(()),
             Err(TrySendError::Closed(_)) => return Err(PollRefused::NotNow),
         }
@@ -145,7 +145,7 @@ impl Ingest {
         let stays = find_staying_networks(&running, &groups);
         let mut retired = self.retire_feeds(&mut running, &by_id, &stays).await?;
         let old = self.retire_networks(&mut running, &stays).await?;
-        // From here on nothing fails: what was ended has to go on.
+        // Nothing fails from here on: what was stopped must be started again.
         let ending = list_ended_groups(&running, &stays);
         let mut next = self.plan_networks(&mut running, groups, &stays, &before, &by_id);
         let made = self.build_writers(&next, old, by_id, running.keys).await;
@@ -160,7 +160,8 @@ impl Ingest {
         Ok(changed)
     }
 
-    /// Ends the polling of feeds that are gone, configured otherwise, counted elsewhere, or in a network that ends.
+    /// Stops polling feeds that are removed, reconfigured, counted in another rate limit bucket, or in a network that
+    /// ends.
     async fn retire_feeds(
         &self,
         running: &mut RunningTasks,
@@ -188,7 +189,7 @@ impl Ingest {
             match (&mut feed.task).await {
                 Ok(Some(poller)) => drop(retired.pollers.insert(id.clone(), poller)),
                 Ok(None) => return Err(PollingStopped),
-                // Its task broke; it gets another one.
+                // The feed's task panicked; it gets a new poller.
                 Err(_) => {}
             }
             retired.ids.insert(id);
@@ -196,7 +197,7 @@ impl Ingest {
         Ok(retired)
     }
 
-    /// Ends the writers of networks that do not stay as they are.
+    /// Stops the writers of networks that do not stay unchanged.
     async fn retire_networks(
         &self,
         running: &mut RunningTasks,
@@ -210,10 +211,10 @@ impl Ingest {
             }
         }
         for network in &mut ending {
-            // One whose task broke has left no writer.
+            // A task that panicked has left no writer.
             let _ = (&mut network.task).await;
         }
-        // The writers of a server that stops stay where they are kept from.
+        // The writers of a stopping server stay in place for the handoff.
         if self.tasks.stop.is_cancelled() {
             return Err(PollingStopped);
         }
@@ -258,8 +259,8 @@ impl Ingest {
         Arc::new(network.with_stage_times(&self.times))
     }
 
-    /// Makes the writers of new networks, with what the `old` ones knew. None where that broke for a fault of our own:
-    /// they then know nothing.
+    /// Creates the writers of new networks with the data of the `old` ones. `None` if that panicked: the writers then
+    /// start empty.
     async fn build_writers(
         &self,
         next: &[NextNetwork],
@@ -301,7 +302,7 @@ impl Ingest {
         }
     }
 
-    /// From here on readers find the next networks, and what listened to the old ones is told that they have ended.
+    /// Makes the next networks visible to readers and ends the rooms of the old ones.
     fn publish_catalog(
         &self,
         configs: &Members,
@@ -321,7 +322,7 @@ impl Ingest {
         }
     }
 
-    /// Starts what does not run already.
+    /// Starts networks and feeds that do not run yet.
     fn start_networks(
         &self,
         next: Vec<NextNetwork>,
@@ -361,7 +362,7 @@ impl Ingest {
             }
             networks.push(running);
         }
-        // What is left is of feeds that are gone.
+        // The remaining pollers are of removed feeds.
         for poller in retired.pollers.into_values() {
             self.tasks.tracker.spawn(poller.end_polling());
         }
@@ -369,52 +370,52 @@ impl Ingest {
     }
 }
 
-/// The configurations by the ids of their feeds.
+/// Configurations by feed id.
 type Configs = HashMap<FeedId, Arc<FeedConfig>>;
 
-/// The writers of new networks, with what they took over.
+/// The writers of new networks with the data they inherit.
 type Made = Vec<(NetworkWriter, InheritedNetwork)>;
 
 /// Feeds that are not polled any more.
 #[derive(Debug, Default)]
 struct RetiredFeeds {
     ids: HashSet<FeedId>,
-    /// What goes on. One whose task broke is missing.
+    /// The pollers to restart. Those whose task panicked are missing.
     pollers: HashMap<FeedId, FeedPoller>,
 }
 
-/// A network on its way into the catalog.
+/// A network of the next catalog.
 #[derive(Debug)]
 struct NextNetwork {
     network: Arc<Network>,
-    /// In the order of its ids.
+    /// The feeds, in the order of the network's ids.
     feeds: Vec<Arc<Feed>>,
-    /// It runs already.
+    /// The running network, if it stays unchanged.
     same: Option<RunningNetwork>,
     writer: Option<NetworkWriter>,
 }
 
-/// For each of the groups, which of the running networks it is.
+/// Returns for each group the index of the running network that it equals.
 fn find_staying_networks(running: &RunningTasks, groups: &[Members]) -> Vec<Option<usize>> {
     let find = |members| running.networks.iter().position(|it| has_members(&it.network, members));
     groups.iter().map(find).collect()
 }
 
-/// The groups of networks that do not stay.
+/// Returns the hub groups of networks that end.
 fn list_ended_groups(running: &RunningTasks, stays: &[Option<usize>]) -> Vec<u32> {
     let numbered = running.networks.iter().enumerate();
     let ending = numbered.filter(|(at, _)| !stays.contains(&Some(*at)));
     ending.map(|(_, it)| it.network.group()).collect()
 }
 
-/// Whether a network is of these feeds, in whatever order the others stand.
+/// Returns true if a network has these feeds and this first feed; the order of the others does not matter.
 fn has_members(network: &Network, members: &Members) -> bool {
     let ids = network.feed_ids();
     let is_there = |config: &Arc<FeedConfig>| ids.contains(&config.id);
     ids.len() == members.len() && *network.id() == members[0].id && members.iter().all(is_there)
 }
 
-/// The feed as it is configured now: the known one, if nothing of it differs.
+/// Returns the known feed if nothing has changed, else a feed with the new configuration.
 fn reuse_or_build_feed(
     config: &Arc<FeedConfig>,
     before: &FeedCatalog,

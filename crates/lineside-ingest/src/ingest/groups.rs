@@ -1,4 +1,4 @@
-//! Which feeds belong together.
+//! Grouping of feeds into networks.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -10,7 +10,7 @@ use crate::{
     network::Network,
 };
 
-/// Of two feeds with one id the first counts.
+/// Removes feeds whose id occurred before.
 pub(super) fn dedup_feeds(feeds: Vec<FeedConfig>) -> Members {
     let mut unique: Members = Vec::new();
     for config in feeds {
@@ -21,8 +21,8 @@ pub(super) fn dedup_feeds(feeds: Vec<FeedConfig>) -> Members {
     unique
 }
 
-/// Puts real-time feeds to the schedule that they name. A feed that names none, or one that is not there or belongs to
-/// another itself, is a network of its own.
+/// Groups realtime feeds with the schedule that they name. A feed without such a name, or whose named feed is missing
+/// or belongs to another one itself, forms its own network.
 pub(super) fn group_feeds(configs: &Members) -> Vec<Members> {
     let owner_of = |config: &Arc<FeedConfig>| {
         let named = config.static_feed.as_ref()?;
@@ -41,7 +41,7 @@ pub(super) fn group_feeds(configs: &Members) -> Vec<Members> {
     groups
 }
 
-/// The catalog of these networks with their feeds, which stand there in the order of the configurations.
+/// Builds the catalog of networks, with feeds in the order of the configurations.
 pub(super) fn build_catalog<'a, F: Iterator<Item = &'a Arc<Feed>>>(
     configs: &Members,
     networks: impl Iterator<Item = (&'a Arc<Network>, F)>,

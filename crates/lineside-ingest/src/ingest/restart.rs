@@ -1,4 +1,4 @@
-//! From one process to the next: which networks and logs are kept, and which of them can be gone on with.
+//! The handoff between processes: networks and logs to write, and those that can be resumed.
 
 use std::{
     io::{self, Write},
@@ -29,16 +29,16 @@ use crate::{
     status::{FeedState, FeedStatus},
 };
 
-/// The networks that a file holds, for [`Ingest::write_rooms`].
+/// The networks that a file contains, for [`Ingest::write_rooms`].
 #[derive(Debug)]
 pub struct WrittenNetworks(Vec<u32>);
 
 impl Ingest {
-    /// Writes the networks as they are now; to be called after [`shut_down`](Ingest::shut_down). One that still takes
-    /// something in is left out, and begins a new life in the next process.
+    /// Writes the current networks; call it after [`shut_down`](Ingest::shut_down). A network that is still processing
+    /// input is left out and gets a new epoch in the next process.
     ///
     /// # Errors
-    /// What the writer says.
+    /// Returns the writer's error.
     pub fn write_networks<W: Write>(
         &self,
         into: &mut HandoffWriter<W>,
@@ -62,11 +62,11 @@ impl Ingest {
         Ok(WrittenNetworks(kept))
     }
 
-    /// Writes the logs of channels, the newest publications up to [`KEPT_RINGS_BYTES_MAX`], and lets nothing more be
-    /// published: what was published before this is in the file.
+    /// Writes the logs of channels, the newest publications up to [`KEPT_RINGS_BYTES_MAX`], and stops further
+    /// publishing: everything published before is in the file.
     ///
     /// # Errors
-    /// What the writer says.
+    /// Returns the writer's error.
     pub fn write_rooms<W: Write>(
         &self,
         networks: &WrittenNetworks,
@@ -75,7 +75,7 @@ impl Ingest {
         self.hub.stop_app_publishing();
         let all = networks.0.len() == self.catalog.load().networks.len();
         let is_kept = |_: &Channel, key: RoomKey| match key.group {
-            // A cell holds vehicles of every network.
+            // A cell contains vehicles of every network.
             GROUP_ALONE => key.kind >= KINDS_OF_HUB || all,
             group => networks.0.contains(&group),
         };
@@ -115,19 +115,19 @@ fn is_replay(url: &SourceLocation) -> bool {
     matches!(url, SourceLocation::Replay { .. })
 }
 
-/// What of an earlier process can be gone on with.
+/// The networks and logs that can be resumed.
 #[derive(Debug)]
 pub(super) struct RestartPlan {
-    /// In the order of the groups.
+    /// Resumable networks, in the order of the groups.
     networks: Vec<Option<ResumableNetwork>>,
     rooms: Vec<HandoffRoom>,
     away: Duration,
     is_of_this_program: bool,
-    /// Every network is gone on with, and there were no others.
+    /// True if the file contains exactly the configured networks and all of them are resumed.
     whole: bool,
 }
 
-/// A network that goes on.
+/// A network that is resumed.
 #[derive(Debug)]
 struct ResumableNetwork {
     continued: Option<ResumedNetwork>,
@@ -135,14 +135,14 @@ struct ResumableNetwork {
     feeds: Vec<ResumableFeed>,
 }
 
-/// How its feed was doing, and its last good bytes.
+/// The status and last good bytes of a feed.
 #[derive(Debug)]
 struct ResumableFeed {
     status: FeedStatus,
     snapshot: Option<Snapshot>,
 }
 
-/// A network on its way.
+/// A network being restored.
 struct RestoreJob<'a> {
     members: &'a Members,
     kept: Option<HandoffNetwork>,
@@ -150,8 +150,8 @@ struct RestoreJob<'a> {
 }
 
 impl RestartPlan {
-    /// Looks through what was kept. Decodes schedules, which may take seconds. `groups` are the networks as they are
-    /// configured now, `keys` the seed of their writers.
+    /// Examines the handoff and decodes its schedules, which may take seconds. `groups` are the configured networks,
+    /// `keys` is the seed of their writers.
     pub(super) fn new(
         kept: Option<HandoffState>,
         groups: &[Members],
@@ -195,12 +195,12 @@ impl RestartPlan {
         }
     }
 
-    /// The epoch that a network goes on with.
+    /// Returns the epoch with which a network is resumed.
     pub(super) fn epoch(&self, network: usize) -> Option<lineside_hub::Epoch> {
         Some(self.networks.get(network)?.as_ref()?.epoch)
     }
 
-    /// Brings a network's writer and its sequence to where they were.
+    /// Sets a network's writer and its sequence to their earlier state.
     pub(super) fn resume_network(&mut self, network: usize, writer: &mut NetworkWriter, hub: &Hub) {
         let again = self.networks.get_mut(network).and_then(Option::as_mut);
         if let Some(continued) = again.and_then(|again| again.continued.take()) {
@@ -212,7 +212,7 @@ impl RestartPlan {
         }
     }
 
-    /// Gives a feed back what was known of it.
+    /// Restores a feed's status and last good bytes.
     pub(super) fn restore_feed(&mut self, network: usize, number: usize, feed: &Feed) {
         let again = self.networks.get_mut(network).and_then(Option::as_mut);
         if let Some(kept) = again.and_then(|again| again.feeds.get_mut(number)) {
@@ -223,7 +223,7 @@ impl RestartPlan {
         }
     }
 
-    /// Puts the logs of channels back.
+    /// Restores the logs of channels.
     pub(super) fn restore_rooms(&mut self, hub: &Hub, channels: &ChannelStates) {
         let rooms = std::mem::take(&mut self.rooms);
         let n_kept = rooms.len();
@@ -235,7 +235,7 @@ impl RestartPlan {
         }
     }
 
-    /// Whether what a log leads to is what its channel holds now.
+    /// Returns true if a log ends at the current state of its channel.
     fn is_room_current(&self, room: &HandoffRoom, hub: &Hub, channels: &ChannelStates) -> bool {
         if hub.find_namespace(&room.channel).is_some() {
             return true;
@@ -244,7 +244,7 @@ impl RestartPlan {
         if key.group == GROUP_ALONE {
             return self.whole;
         }
-        // What boards say is made of the schedule by this program; another one may have said it otherwise.
+        // Boards are derived from the schedule by the program; another version may have derived them differently.
         let is_board = key.kind == RoomKind::Stop as u8;
         self.epoch(key.group as usize - 1) == Some(room.epoch)
             && (self.is_of_this_program || !is_board)
@@ -294,7 +294,7 @@ fn prepare_network(
     let dataset = match (kept.network.dataset_at, zip, ids.first()) {
         (Some(at), Some(zip), Some(id)) => {
             let (id, bytes) = (id.clone(), zip.bytes.clone());
-            // It was accepted before.
+            // The limits accepted this schedule before.
             let limits = LoadLimits::default();
             let dataset = Dataset::load_format(id, bytes, zip.format, UnixMillis(at), &limits);
             Some(Arc::new(dataset.map_err(|_| "its schedule can no longer be read")?))
@@ -320,7 +320,7 @@ fn decode_snapshot(bytes: Bytes, form: &schema::SnapshotProto) -> Result<Snapsho
     })
 }
 
-/// What it said of itself. What was counted begins anew with the process.
+/// Decodes a feed's status. Its counters start again with the process.
 fn decode_status(form: &schema::FeedProto) -> FeedStatus {
     FeedStatus {
         state: FeedState::parse(&form.state).unwrap_or_default(),

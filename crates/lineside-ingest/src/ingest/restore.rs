@@ -1,8 +1,8 @@
-//! The last good bytes of an earlier process, back before the first poll. Readers have them at once; each feed's task
-//! takes in what they say before it asks its source.
+//! Restoring the last good bytes of an earlier process before the first poll. Readers have them at once; each feed's
+//! task decodes them before it polls its source.
 //!
-//! A network that goes on where it was has its bytes already, from the same stop as its records. Then what is on the
-//! disk only adds what the source is asked with, if it is of the same bytes.
+//! A resumed network already has its bytes from the handoff. Then the stored copy only adds the validators for the next
+//! request, if it contains the same bytes.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::{
     source::SourceLocation,
 };
 
-/// What is kept of feeds that are no longer there may go in time.
+/// Allows the store to delete the snapshots of removed feeds.
 pub(super) fn retain_feeds(configs: &[Arc<FeedConfig>], snapshots: &dyn SnapshotStore) {
     let ids: Vec<FeedId> = configs.iter().map(|config| config.id.clone()).collect();
     snapshots.retain_feeds(&ids);
 }
 
-/// Gives the feeds of a network back what was kept of them.
+/// Restores the stored bytes of a network's feeds.
 pub(super) fn restore_feeds(feeds: &[Arc<Feed>], is_continued: bool, shared: &PollerContext) {
     let (snapshots, now) = (&shared.snapshots, shared.clock.wall_time());
     for feed in feeds {
@@ -39,8 +39,7 @@ pub(super) fn restore_feeds(feeds: &[Arc<Feed>], is_continued: bool, shared: &Po
     }
 }
 
-/// Gives back what the bytes of a feed were made of. Its producer is asked for it again, and it is converted again. Where it is
-/// not converted any more, nobody will ask for them.
+/// Restores a converter's input. It is requested and converted again. Without a converter the stored input is deleted.
 fn restore_conversion_input(feed: &Feed, snapshots: &dyn SnapshotStore) {
     let config = feed.shared_config();
     if config.converter.is_none() {
@@ -59,7 +58,7 @@ fn restore_conversion_input(feed: &Feed, snapshots: &dyn SnapshotStore) {
     }
 }
 
-/// Whether it still is what the feed is.
+/// Returns true if the stored bytes are of the feed's current source and format.
 fn matches_feed(feed: &Feed, head: &SnapshotHead) -> bool {
     let config = feed.config();
     let is_recording = matches!(config.url, SourceLocation::Replay { .. });

@@ -1,4 +1,4 @@
-//! The tasks of networks and feeds, and the ways to end them one by one.
+//! The tasks of networks and feeds, which can be stopped one by one.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     rate_limit::RateLimitBucket,
 };
 
-/// Where tasks run, and what ends them all.
+/// Spawns tasks and stops all of them.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskSpawner {
     pub(crate) stop: CancellationToken,
@@ -22,7 +22,7 @@ pub(crate) struct TaskSpawner {
 }
 
 impl TaskSpawner {
-    /// Lets a feed poll.
+    /// Starts the task of a feed.
     pub(super) fn spawn_poller(&self, feed: Arc<Feed>, poller: FeedPoller) -> RunningFeed {
         let (retire, place) = (CancellationToken::new(), poller.rate_limit_bucket().clone());
         let task = self.tracker.spawn(poller.run_until_retired(self.stop.clone(), retire.clone()));
@@ -30,33 +30,33 @@ impl TaskSpawner {
     }
 }
 
-/// What runs.
+/// The running tasks.
 #[derive(Debug)]
 pub(super) struct RunningTasks {
-    /// In the order in which the configuration first names them.
+    /// Networks in the order in which the configuration first names them.
     pub(super) networks: Vec<RunningNetwork>,
     pub(super) rng: fastrand::Rng,
-    /// Keys of maps and rooms.
+    /// Seed of hash maps and room keys.
     pub(super) keys: u64,
-    /// The group of the next network; none is used twice.
+    /// The group of the next network; no group is used twice.
     pub(super) next_group: u32,
 }
 
-/// A network that runs.
+/// A running network.
 #[derive(Debug)]
 pub(super) struct RunningNetwork {
     pub(super) network: Arc<Network>,
     pub(super) queue: NetworkQueue,
     pub(super) retire: CancellationToken,
     pub(super) task: JoinHandle<()>,
-    /// Its writer, once it has ended.
+    /// The writer, once the task has ended.
     pub(super) ended: Arc<Mutex<Option<NetworkWriter>>>,
-    /// In the order of its ids.
+    /// Feeds in the order of the network's ids.
     pub(super) feeds: Vec<RunningFeed>,
 }
 
 impl RunningNetwork {
-    /// Starts a network's task; it has no feeds yet.
+    /// Starts the task of a network without feeds.
     pub(super) fn spawn_network(
         writer: NetworkWriter,
         clock: &Arc<dyn Clock>,
@@ -76,13 +76,13 @@ impl RunningNetwork {
     }
 }
 
-/// A feed that polls.
+/// A running feed.
 #[derive(Debug)]
 pub(super) struct RunningFeed {
     pub(super) feed: Arc<Feed>,
-    /// Where its requests are counted.
+    /// The rate limit bucket of its requests.
     pub(super) place: RateLimitBucket,
     pub(super) retire: CancellationToken,
-    /// Gives its poller back when it was told to retire.
+    /// The task, which returns the poller after `retire` was cancelled.
     pub(super) task: JoinHandle<Option<FeedPoller>>,
 }

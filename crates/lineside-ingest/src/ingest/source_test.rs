@@ -1,4 +1,4 @@
-//! One request to a source, to see what it answers before a feed is polled.
+//! A test of a source: one request whose reply is shown before the feed is polled.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,34 +24,34 @@ use crate::{
     source::{SiriMode, SiriSource},
 };
 
-/// What a source answered, and what is in it.
+/// The reply of a source and a summary of its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceTest {
-    /// The status of the reply, if it came over HTTP.
+    /// The HTTP status of the reply, if there was one.
     pub status: Option<u16>,
-    /// The type that the reply states.
+    /// The media type that the reply states.
     pub content_type: Option<String>,
     /// The configured format, or the one detected from the bytes.
     pub format: Option<Format>,
-    /// Bytes of the body, inflated.
+    /// Bytes of the body, decompressed.
     pub bytes: u64,
-    /// From the request to the end of the body.
+    /// The time from the request to the end of the body.
     pub took: Duration,
-    /// How many of which kind are in it, such as `("trips", 120)`.
+    /// Numbers of items by kind, such as `("trips", 120)`.
     pub contents: Vec<(&'static str, u64)>,
     /// Records or values that could not be read.
     pub problems: u64,
-    /// The time that the data give themselves.
+    /// The timestamp in the data.
     pub data_time: Option<UnixMillis>,
 }
 
-/// Why there is no [`SourceTest`].
+/// The reason why a source test failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourceTestFailure {
     /// Another test is running.
     #[error("another test is running: try again in a moment")]
     Busy,
-    /// The rate of the host allows no request before this long.
+    /// The rate limit of the host allows no request for this time.
     #[error("the rate limit of the host allows the next request in {} s", .0.as_secs_f64().ceil())]
     RateLimited(Duration),
     /// The source did not answer, or not with anything usable.
@@ -60,13 +60,13 @@ pub enum SourceTestFailure {
 }
 
 impl Ingest {
-    /// Requests a source once, under the rules that its feed would be polled by, and decodes the answer. Nothing is kept
-    /// or published. A subscription is tested by a plain request.
+    /// Requests a source once, by the rules for polling its feed, and decodes the reply. Nothing is stored or
+    /// published. A subscription is tested by a plain request.
     ///
-    /// Cancel safety: the request ends when this is dropped; a decoding that has begun holds the slot until its end.
+    /// Cancel safety: the request ends when the future is dropped; decoding in progress holds the slot until it ends.
     ///
     /// # Errors
-    /// Why there was no usable answer.
+    /// Returns an error if there was no usable reply.
     pub async fn test_source(&self, config: FeedConfig) -> Result<SourceTest, SourceTestFailure> {
         let slot = Arc::clone(&self.shared.sources.test_slot).try_acquire_owned();
         let slot = slot.map_err(|_| SourceTestFailure::Busy)?;
@@ -104,7 +104,7 @@ impl Ingest {
     }
 }
 
-/// The same feed, requested and not subscribed to.
+/// Returns the feed with request mode instead of subscription.
 fn testable(config: FeedConfig) -> FeedConfig {
     let siri = config.siri.map(|siri| match siri.mode {
         SiriMode::Subscribe => {
@@ -115,7 +115,7 @@ fn testable(config: FeedConfig) -> FeedConfig {
     FeedConfig { siri, ..config }
 }
 
-/// A real-time source may answer without a body.
+/// Returns the result of an empty reply, which a realtime source may send.
 fn empty(config: &FeedConfig, status: u16, took: Duration) -> SourceTest {
     SourceTest {
         status: Some(status),
@@ -151,7 +151,7 @@ async fn read(
         data_time: None,
     };
     match format {
-        // What a program of the operator's makes of it is seen when the feed is polled.
+        // The converter's output is checked only when the feed is polled.
         _ if is_converted => {}
         Some(Format::GtfsRt) => {
             let (message, problems) = decode_message(bytes, config.max_bytes).await?;
@@ -185,7 +185,7 @@ async fn read(
     Ok(test)
 }
 
-/// The format of the bytes, unless they are not what was configured.
+/// Returns the format of the bytes; an error if they are unusable as configured.
 fn format_of(config: &FeedConfig, bytes: &Bytes) -> Result<Option<Format>, FetchError> {
     if bytes.is_empty() {
         return Err(FetchError::new(FailureCode::Empty, "the body is empty"));

@@ -1,5 +1,5 @@
-//! Alerts that their feed no longer has. For a while they are remembered, for consumers that are told changes and would
-//! otherwise never hear that one is over.
+//! Alerts that their feed no longer has. They are retained for a while for consumers of changes, which would otherwise
+//! never learn that an alert has ended.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -11,28 +11,28 @@ use crate::{
     record::{Record, RecordKind},
 };
 
-/// How long an alert is remembered after it was gone: as long as those are who are told changes.
+/// How long an alert is retained after its removal: as long as subscriptions to changes are.
 const CLOSED_FOR: Duration = Duration::from_secs(10 * 60);
-/// Alerts of a feed that are remembered; the oldest go first.
+/// Maximum number of retained alerts of a feed; the oldest are dropped first.
 const CLOSED_MAX: usize = 1_000;
 
-/// The alerts of a feed that were gone lately, the oldest first.
+/// The recently removed alerts of a feed, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClosedAlerts(VecDeque<(UnixMillis, Arc<Record>)>);
 
 impl ClosedAlerts {
-    /// The alerts, numbered anew when they were gone, in the order of their numbers.
+    /// Returns the alerts, which get new numbers at their removal, in numerical order.
     pub(crate) fn records(&self) -> impl Iterator<Item = &Arc<Record>> {
         self.0.iter().map(|(_, record)| record)
     }
 
-    /// When one of them was gone; none if it is none of them.
+    /// Returns the time at which an alert was removed; `None` if it is not retained here.
     pub(crate) fn closed_at(&self, record: &Record) -> Option<UnixMillis> {
         let at = self.0.binary_search_by_key(&record.number, |(_, known)| known.number).ok()?;
         self.0.get(at).map(|(at, _)| *at)
     }
 
-    /// What is remembered after these changes of a feed's records at `now`; none if that is the same as before.
+    /// Returns the retained alerts after changes of a feed's records at `now`; `None` if they are unchanged.
     pub(crate) fn after_changes<'c>(
         &self,
         changes: impl Iterator<Item = &'c RecordChange>,

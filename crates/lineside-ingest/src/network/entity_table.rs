@@ -1,7 +1,7 @@
-//! One real-time feed as the writer knows it: every entity by its hash, every record by its key.
+//! A realtime feed in the network's writer: entities by their hash, records by their key.
 //!
-//! An entity whose bytes did not change costs one probe of a map. Everything else is decoded, normalized and compared
-//! with the record known under the same key, so that what only moved to another entity changes nothing.
+//! An unchanged entity costs one map lookup. Other entities are decoded, normalized and compared with the record under
+//! the same key, so that a record that only moved to another entity changes nothing.
 
 mod entity_slot;
 mod handoff;
@@ -37,21 +37,21 @@ use crate::{
     record::{Record, RecordBody, RecordKind},
 };
 
-/// Entities by what they hold; an id may stand once in each group, because combined feeds reuse their ids.
+/// Entities are grouped by content; an id may occur once per group, because combined feeds reuse their ids.
 const GROUPS: usize = 4;
 const VEHICLES: usize = 1;
 
-/// A record with its place in the present poll.
+/// A record and its state in the current poll.
 #[derive(Debug)]
 struct RecordItem {
     record: Arc<Record>,
     seen: u32,
-    /// Its number in the changes of the poll `changed_in`.
+    /// The index of its change in the poll `changed_in`.
     change: usize,
     changed_in: u32,
 }
 
-/// One feed's entities and records.
+/// The entities and records of one feed.
 #[derive(Debug)]
 pub(crate) struct EntityTable {
     feed: FeedId,
@@ -68,17 +68,17 @@ pub(crate) struct EntityTable {
     pub(crate) message_time: i64,
 }
 
-/// What one poll needs besides the feed itself.
+/// The context of one poll.
 pub(crate) struct PollContext<'a> {
     pub(crate) context: NormalizeContext<'a>,
-    /// The present of the data, Unix seconds.
+    /// The present of the data, in Unix seconds.
     pub(crate) now: i64,
     pub(crate) links: &'a mut TripLinks,
     pub(crate) changes: &'a mut Vec<RecordChange>,
     pub(crate) problems: &'a mut Problems,
-    /// How many entities were decoded.
+    /// The number of decoded entities.
     pub(crate) decoded: usize,
-    /// Whether every entity of the message was refused, so that the records before stay.
+    /// True if every entity of the message was rejected, so that the earlier records stay.
     pub(crate) is_refused: bool,
 }
 
@@ -100,13 +100,13 @@ impl EntityTable {
         }
     }
 
-    /// Takes a message over the state that the ones before it left.
+    /// Applies a message to the current state.
     pub(crate) fn apply_message(&mut self, message: &ShallowMessage, poll: &mut PollContext<'_>) {
         self.poll = self.poll.wrapping_add(1);
         self.message_time = poll.context.message_time;
         let differential = message.is_differential();
         let mut seen = [0; GROUPS];
-        // Vehicles are joined with trip updates, so those of the same message come first.
+        // Vehicles are joined with trip updates, so the trip updates of the message come first.
         let mut vehicles = Vec::new();
         let mut others = BTreeMap::new();
         for raw in &message.entities {
@@ -133,7 +133,7 @@ impl EntityTable {
         for raw in vehicles {
             self.apply_entity(VEHICLES, raw, differential, poll);
         }
-        // What cannot be read at all takes nothing away.
+        // A message without any readable entity removes nothing.
         let is_fault = |(file, _, _): (&str, _, _)| file == "entity";
         let is_nothing_new = others.is_empty() && self.record_count() > 0 && !self.has_seen_any();
         poll.is_refused =
@@ -147,7 +147,7 @@ impl EntityTable {
         }
     }
 
-    /// Everything is gone, for `why`.
+    /// Removes all records for the reason `why`.
     pub(crate) fn clear(
         &mut self,
         why: RemovalReason,
@@ -163,7 +163,7 @@ impl EntityTable {
         self.system.clear(why, changes);
     }
 
-    /// Takes a file of a system.
+    /// Applies a file of a GBFS system.
     pub(crate) fn apply_system_file(&mut self, file: SystemFile, changes: &mut Vec<RecordChange>) {
         self.system.apply_system_file(&self.feed, file, changes);
     }
@@ -173,7 +173,7 @@ impl EntityTable {
         self.system = other.system.to_inherited();
     }
 
-    /// Joins a vehicle again, because the trip update of its run changed.
+    /// Joins a vehicle again after the trip update of its run has changed.
     pub(crate) fn rejoin_vehicle(
         &mut self,
         item: u32,
@@ -195,7 +195,7 @@ impl EntityTable {
         self.dirty[RecordKind::Vehicle as usize] = true;
     }
 
-    /// Joins all vehicles again, for whoever then compares the tables.
+    /// Joins all vehicles again; the caller compares the tables.
     pub(crate) fn rejoin_vehicles(&mut self, context: NormalizeContext<'_>, links: &TripLinks) {
         let mut changes = Vec::new();
         for item in 0..self.items.len() as u32 {
@@ -203,12 +203,12 @@ impl EntityTable {
         }
     }
 
-    /// Whether the tables or the other entities differ from those last given.
+    /// Returns true if the tables or the other entities changed since they were last built.
     pub(crate) fn is_dirty(&self) -> bool {
         self.others_dirty || self.dirty.contains(&true) || self.system.is_dirty()
     }
 
-    /// Every entity that is known, once, for decoding all anew.
+    /// Iterates over each known entity once, to decode all of them again.
     pub(crate) fn raw_entities(&self) -> impl Iterator<Item = &Bytes> {
         let mut last: Option<*const u8> = None;
         let records = self.items.iter().flatten().map(|item| &item.record.raw);
@@ -227,7 +227,7 @@ impl EntityTable {
         self.by_key.iter().map(TextMap::len).sum()
     }
 
-    /// The tables after the last poll; those without a difference are `known`'s own.
+    /// Builds the tables after a poll; unchanged ones are shared with `known`.
     pub(crate) fn build_tables(&mut self, known: &FeedTables) -> FeedTables {
         let [stations, rental_vehicles] =
             self.system.build_tables([&known.stations, &known.rental_vehicles]);
@@ -248,13 +248,13 @@ impl EntityTable {
         }
     }
 
-    /// The entities that make no record (shapes, stops, detours), where they changed.
+    /// Returns the entities without records (shapes, stops, detours) if they changed.
     pub(crate) fn take_changed_others(&mut self) -> Option<Arc<[Bytes]>> {
         std::mem::take(&mut self.others_dirty)
             .then(|| self.others.values().map(|(_, raw)| raw.clone()).collect())
     }
 
-    /// Whether the entity says what it said before; if so its items are still there.
+    /// Returns true if the entity is unchanged; then its items are marked as seen.
     fn is_entity_unchanged(
         &mut self,
         group: usize,
@@ -262,7 +262,7 @@ impl EntityTable {
         problems: &mut Problems,
     ) -> bool {
         let Some(slot) = self.entities[group].get_mut(raw.entity_id()) else { return false };
-        // Where another entity of this message spoke of the same record, both have to be looked at.
+        // If another entity of the message has the same record, both must be decoded.
         let is_twice = slot.seen == self.poll
             || slot.held.items().iter().any(|&item| match self.items.get(item as usize) {
                 Some(Some(item)) => item.seen == self.poll,
@@ -296,7 +296,7 @@ impl EntityTable {
         match raw.decode_entity() {
             Err(problem) => fault = Some(problem),
             Ok(entity) => {
-                // The view would keep the whole body for the sake of one entity.
+                // A slice would keep the whole body alive for one entity.
                 let bytes = Bytes::copy_from_slice(&raw.bytes);
                 for mut draft in draft_records(entity, poll.context) {
                     let lost = draft.fault.take();
@@ -320,7 +320,8 @@ impl EntityTable {
             Some(known) => Some(std::mem::replace(known, slot)),
             None => entities.insert(SmolStr::new(raw.entity_id()), slot),
         };
-        // A full message sweeps at its end; a partial one has to let go of what the entity no longer holds.
+        // A full message removes unseen records at its end; a partial one must remove those that the entity no longer
+        // contains.
         if let Some(before) = before.filter(|_| differential) {
             for &item in before.held.items() {
                 self.remove_unless_seen(item, poll);
@@ -328,7 +329,7 @@ impl EntityTable {
         }
     }
 
-    /// Puts a draft in its place. Gives the item that the entity stands for, and what is wrong with it.
+    /// Applies a draft. Returns the entity's item and any problem.
     fn apply_draft(
         &mut self,
         draft: RecordDraft,
@@ -391,7 +392,7 @@ impl EntityTable {
         self.dirty[kind] = true;
         let old = std::mem::replace(&mut item.record, Arc::clone(&record));
         poll.links.replace(&old, &record, (self.number, number));
-        // The same content in other bytes is kept for those who want the bytes, and is no change.
+        // The same content in other bytes is stored for exports, but is no change.
         if same {
             return number;
         }
@@ -454,7 +455,7 @@ impl EntityTable {
         }
     }
 
-    /// What a full message leaves out is gone.
+    /// Removes entities and records that a full message does not contain.
     fn remove_unseen_entities(&mut self, seen: [usize; GROUPS], poll: &mut PollContext<'_>) {
         let now = self.poll;
         for (entities, seen) in self.entities.iter_mut().zip(seen) {
@@ -503,7 +504,7 @@ impl EntityTable {
     }
 }
 
-/// The group of an entity that makes records.
+/// Returns the group of an entity with records.
 fn payload_group(payload: EntityPayloads) -> Option<usize> {
     let held = [EntityPayloads::TRIP_UPDATE, EntityPayloads::VEHICLE, EntityPayloads::ALERT]
         .map(|it| payload.contains(it));

@@ -1,7 +1,7 @@
-//! Networks: a schedule with the real-time feeds that belong to it, one state, one sequence, one writer.
+//! Networks: a schedule with its realtime feeds; each has one state, one sequence and one writer.
 //!
-//! Readers take the [`NetworkState`] of the moment and hold no lock; the writer makes the next one and swaps it in.
-//! The writer is a plain value ([`NetworkWriter`]) that knows neither tasks nor sockets; `task` runs it.
+//! Readers load the current [`NetworkState`] and hold no lock; the writer builds the next one and swaps it in. The
+//! writer is a plain value ([`NetworkWriter`]) without tasks or sockets; `task` runs it.
 
 mod closed_alerts;
 mod trip_links;
@@ -44,12 +44,12 @@ use crate::{
 #[derive(Debug)]
 pub struct Network {
     id: FeedId,
-    /// Its number among the hub's groups, from 1.
+    /// The network's group number in the hub, from 1.
     group: u32,
     epoch: Epoch,
     feed_ids: Vec<FeedId>,
     state: ArcSwap<NetworkState>,
-    /// In the order of their ids, and set before anybody sees the network; weak, because a feed holds its network.
+    /// The feeds in the order of the ids, set before the network is visible; weak, because a feed holds its network.
     feeds: ArcSwap<Vec<Weak<Feed>>>,
     clock: Arc<dyn Clock>,
     replay: ArcSwapOption<ReplayClock>,
@@ -57,7 +57,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// The network that the feed `id` names, with its other feeds. `group` is its number in the hub, from 1.
+    /// Creates the network that the feed `id` names, with its other feeds. `group` is its number in the hub, from 1.
     pub fn new(
         id: FeedId,
         others: impl IntoIterator<Item = FeedId>,
@@ -93,81 +93,81 @@ impl Network {
         }
     }
 
-    /// The same, recording how long its stages take where other networks do.
+    /// Records stage durations into `times`.
     pub(crate) fn with_stage_times(self, times: &StageTimes) -> Network {
         Network { times: times.clone(), ..self }
     }
 
-    /// The id of its schedule feed, or of its only feed.
+    /// The id of the schedule feed, or of the only feed.
     pub fn id(&self) -> &FeedId {
         &self.id
     }
 
-    /// The life of its sequence.
+    /// The epoch of the network's sequence.
     pub fn epoch(&self) -> Epoch {
         self.epoch
     }
 
-    /// Where its sequence is.
+    /// The current position of the network's sequence.
     pub fn position(&self) -> Position {
         Position { epoch: self.epoch, offset: self.state.load().revision }
     }
 
-    /// What is known now.
+    /// The current state.
     pub fn state(&self) -> Arc<NetworkState> {
         self.state.load_full()
     }
 
-    /// The schedule in use.
+    /// The timetable in use.
     pub fn timetable(&self) -> Option<Arc<Timetable>> {
         self.state.load().dataset.as_ref().map(|dataset| Arc::clone(&dataset.timetable))
     }
 
-    /// The schedule in use, with what is derived from it.
+    /// The schedule in use, with the data derived from it.
     pub fn dataset(&self) -> Option<Arc<Dataset>> {
         self.state.load().dataset.clone()
     }
 
-    /// The ids of its feeds, the one that names it first.
+    /// The ids of the feeds, beginning with the one that names the network.
     pub fn feed_ids(&self) -> &[FeedId] {
         &self.feed_ids
     }
 
-    /// Its feeds, the one that names it first.
+    /// The feeds, beginning with the one that names the network.
     pub fn feeds(&self) -> Vec<Arc<Feed>> {
         self.feeds.load().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// The feed that names it first.
+    /// The feed that names the network.
     pub fn first_feed(&self) -> Option<Arc<Feed>> {
         self.feeds.load().first()?.upgrade()
     }
 
-    /// The feed whose dataset is in use, else the one that names the network if it is a schedule.
+    /// The feed whose dataset is in use, else the feed that names the network if it is a schedule.
     pub fn schedule_feed(&self) -> Option<Arc<Feed>> {
         let first = self.first_feed()?;
         let is_schedule = self.state.load().dataset.is_some() || first.is_schedule();
         is_schedule.then_some(first)
     }
 
-    /// Its feeds other than the schedule.
+    /// The feeds other than the schedule.
     pub fn realtime_feeds(&self) -> Vec<Arc<Feed>> {
         let schedule = self.schedule_feed().map(|feed| feed.id().clone());
         self.feeds().into_iter().filter(|feed| Some(feed.id()) != schedule.as_ref()).collect()
     }
 
-    /// The present of its data: the wall clock, except where a recording is played.
+    /// The present of the data: the wall clock, or the recorded time during a replay.
     pub fn data_now(&self) -> UnixMillis {
         self.replay_time().unwrap_or_else(|| self.clock.wall_time())
     }
 
-    /// The present of its data where a recording is played; `None` where time is the wall clock's.
+    /// The recorded time during a replay; `None` without one.
     pub fn replay_time(&self) -> Option<UnixMillis> {
         let replay = self.replay.load();
         Some(replay.as_ref()?.recorded_time(self.clock.monotonic()))
     }
 
-    /// The day of [`Network::data_now`] in the zone of its timetable, or in UTC without one.
+    /// The date of [`Network::data_now`] in the time zone of the timetable, or in UTC without one.
     pub fn today(&self) -> Date {
         let timetable = self.timetable();
         let zone = timetable.map_or(TimeZone::UTC, |timetable| timetable.timezone().clone());
@@ -175,8 +175,8 @@ impl Network {
         now.to_zoned(zone).date()
     }
 
-    /// The next departures from a stop or station within two hours, at most `limit`, as of `now` (Unix seconds, on the
-    /// clock of [`Network::data_now`]); `None` if there is no such stop.
+    /// Returns the next departures from a stop or station within two hours, at most `limit`, as of `now` (Unix seconds,
+    /// on the clock of [`Network::data_now`]); `None` if there is no such stop.
     pub fn next_departures(&self, stop_id: &str, now: i64, limit: usize) -> Option<Vec<Departure>> {
         let now = UnixMillis::from_seconds(now);
         departures(&self.state(), stop_id, now, limit, BOARD_HORIZON)
@@ -193,35 +193,35 @@ impl Network {
         }
     }
 
-    /// Whether any of its feeds is a recording.
+    /// Returns true if any feed is a recording.
     pub(crate) fn has_replay(&self) -> bool {
         let feeds = self.feeds.load();
         feeds.iter().filter_map(Weak::upgrade).any(|feed| feed.config().is_recording())
     }
 
-    /// The recording that gives it its time.
+    /// Returns the recording that determines the network's time.
     pub(crate) fn replay_clock(&self) -> Option<ReplayClock> {
         self.replay.load().as_deref().cloned()
     }
 
-    /// The first recording that plays in a network gives it its time.
+    /// Sets the network's time to that of a recording, unless another one does already.
     pub(crate) fn follow_replay(&self, replay: ReplayClock) {
         if self.replay.load().is_none() {
             self.replay.store(Some(Arc::new(replay)));
         }
     }
 
-    /// The time from which a stage is measured.
+    /// Returns the start time of a stage.
     pub(crate) fn stage_start(&self) -> Duration {
         self.clock.monotonic()
     }
 
-    /// Records how long a stage took that began at `began`.
+    /// Records the duration of a stage that started at `began`.
     pub(crate) fn record_stage(&self, stage: PollStage, began: Duration) {
         self.times.record_duration(stage, self.clock.monotonic().saturating_sub(began));
     }
 
-    /// The number of a feed within the network.
+    /// Returns the number of a feed within the network.
     pub(crate) fn feed_number(&self, feed: &str) -> Option<usize> {
         self.feed_ids.iter().position(|id| id.as_str() == feed)
     }

@@ -1,4 +1,4 @@
-//! What is known of a network at one revision: one immutable value, swapped as a whole.
+//! The data of a network at one revision: one immutable value, swapped as a whole.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,50 +17,50 @@ use crate::{
     trip_matching::FeedMatches,
 };
 
-/// A network at one revision. Cheap to hold, never changes; indexes and exports are made when first asked for.
+/// A network at one revision. Immutable and cheap to hold; indexes and exports are built on first use.
 #[derive(Debug)]
 pub struct NetworkState {
-    /// Count of publications of `feed/<network id>` so far.
+    /// The number of publications of `feed/<network id>` so far.
     pub revision: u64,
-    /// When Lineside had the bytes that this state came from.
+    /// The time at which Lineside received the bytes behind this state.
     pub at: UnixMillis,
-    /// The moment that the boards of stops show, Unix seconds on the data's clock.
+    /// The time that stop boards show, in Unix seconds on the data's clock.
     pub(crate) board_at: i64,
     pub(crate) dataset: Option<Arc<Dataset>>,
-    /// The dataset as a record, once there is one.
+    /// The dataset as a record, if there is a dataset.
     pub(crate) dataset_record: Option<Arc<Record>>,
-    /// In the order of the configuration.
+    /// Slices in the order of the configuration.
     pub(crate) feeds: Vec<Arc<FeedSlice>>,
-    /// The time that exports of the whole network give, Unix seconds: never goes back.
+    /// The timestamp of exports of the whole network, in Unix seconds: never decreases.
     pub(crate) timestamp: u64,
     pub(crate) cache: DerivedViews,
 }
 
-/// What is made of a state when first asked for, and then shared.
+/// Views of a state, computed on first use and then shared.
 #[derive(Debug, Default)]
 pub(crate) struct DerivedViews {
     pub(crate) exports: ExportCache,
     pub(crate) vehicles_geojson: OnceLock<Bytes>,
-    /// Of one feed only.
+    /// Delays; used for a single feed only.
     pub(crate) delays: OnceLock<FeedDelays>,
-    /// Likewise.
+    /// Trip matches; used for a single feed only.
     pub(crate) matches: OnceLock<Arc<FeedMatches>>,
     pub(crate) stations_geojson: OnceLock<Bytes>,
 }
 
-/// One feed's share of a network's state.
+/// A feed's part of a network's state.
 #[derive(Debug)]
 pub(crate) struct FeedSlice {
     pub(crate) id: FeedId,
-    /// How the feed is doing.
+    /// The feed's status as a record.
     pub(crate) record: Arc<Record>,
     pub(crate) header: Option<FeedHeader>,
-    /// The time that exports give this slice, Unix seconds: never goes back, rises when the content changes.
+    /// The timestamp of the slice's exports, in Unix seconds: never decreases, and increases when the content changes.
     pub(crate) timestamp: u64,
     pub(crate) tables: FeedTables,
-    /// Entities that make no record: shapes, stops, detours.
+    /// Entities without records: shapes, stops, detours.
     pub(crate) others: Arc<[Bytes]>,
-    /// Alerts that were gone lately.
+    /// Recently removed alerts.
     pub(crate) closed: Arc<ClosedAlerts>,
     pub(crate) cache: DerivedViews,
 }
@@ -79,55 +79,55 @@ impl FeedSlice {
         }
     }
 
-    /// Its vehicles and stations within a cell.
+    /// Returns the vehicles and stations within a cell.
     pub(crate) fn records_in_cell(&self, cell: GeohashCell) -> impl Iterator<Item = &Arc<Record>> {
         self.tables.located_tables().into_iter().flat_map(move |table| table.records_in_cell(cell))
     }
 
-    /// How many records the feed has.
+    /// Returns the number of records.
     pub(crate) fn record_count(&self) -> usize {
         self.tables.all_tables().iter().map(|table| table.records().len()).sum()
     }
 }
 
 impl NetworkState {
-    /// All vehicles, feed by feed.
+    /// Returns all vehicles, feed by feed.
     pub fn vehicles(&self) -> impl Iterator<Item = &Arc<Record>> {
         self.feeds.iter().flat_map(|feed| feed.tables.vehicles.records())
     }
 
-    /// All trip updates, feed by feed.
+    /// Returns all trip updates, feed by feed.
     pub fn trip_updates(&self) -> impl Iterator<Item = &Arc<Record>> {
         self.feeds.iter().flat_map(|feed| feed.tables.trip_updates.records())
     }
 
-    /// All alerts, feed by feed.
+    /// Returns all alerts, feed by feed.
     pub fn alerts(&self) -> impl Iterator<Item = &Arc<Record>> {
         self.feeds.iter().flat_map(|feed| feed.tables.alerts.records())
     }
 
-    /// All stations of GBFS systems, feed by feed.
+    /// Returns all stations of GBFS systems, feed by feed.
     pub fn stations(&self) -> impl Iterator<Item = &Arc<Record>> {
         self.feeds.iter().flat_map(|feed| feed.tables.stations.records())
     }
 
-    /// All vehicles of GBFS systems, feed by feed: they are not among the other vehicles.
+    /// Returns all vehicles of GBFS systems, feed by feed: [`vehicles`](Self::vehicles) does not include them.
     pub fn rental_vehicles(&self) -> impl Iterator<Item = &Arc<Record>> {
         self.feeds.iter().flat_map(|feed| feed.tables.rental_vehicles.records())
     }
 
-    /// The states of the feeds.
+    /// Returns the status records of the feeds.
     pub fn feed_records(&self) -> impl Iterator<Item = &Arc<Record>> {
         self.feeds.iter().map(|feed| &feed.record)
     }
 
-    /// The record of that kind and id, of the first feed that has it. One probe per feed; the first one at a revision
-    /// builds the index.
+    /// Returns the record with a kind and id, from the first feed that has it. One lookup per feed; the first call at a
+    /// revision builds the index.
     pub fn find_record(&self, kind: RecordKind, id: &str) -> Option<&Arc<Record>> {
         self.feeds.iter().find_map(|feed| feed.tables.for_kind(kind)?.find_record(id))
     }
 
-    /// The vehicles, trip updates and alerts that concern a route.
+    /// Returns the vehicles, trip updates and alerts of a route.
     pub fn records_by_route<'a>(
         &'a self,
         route_id: &'a str,
@@ -135,7 +135,7 @@ impl NetworkState {
         self.tables().flat_map(|table| table.records_by_route(route_id))
     }
 
-    /// The vehicles, trip updates and alerts that concern a trip, on whatever date.
+    /// Returns the vehicles, trip updates and alerts of a trip, on any date.
     pub fn records_by_trip<'a>(
         &'a self,
         trip_id: &'a str,
@@ -143,25 +143,25 @@ impl NetworkState {
         self.tables().flat_map(|table| table.records_by_trip(trip_id))
     }
 
-    /// The alerts that name a stop, one of its parents or one of its platforms. Looks at every alert.
+    /// Returns the alerts that name a stop, one of its parents or one of its platforms. Visits every alert.
     pub fn alerts_by_stop<'a>(&'a self, stop_id: &'a str) -> impl Iterator<Item = &'a Arc<Record>> {
         let related = self.related_stop_ids(stop_id);
         self.alerts().filter(move |record| alert_names_stop(record, stop_id, &related))
     }
 
-    /// Whether an alert names a stop, one of its parents or one of its platforms.
+    /// Returns true if an alert names a stop, one of its parents or one of its platforms.
     pub(crate) fn concerns_stop(&self, record: &Record, stop_id: &str) -> bool {
         alert_names_stop(record, stop_id, &self.related_stop_ids(stop_id))
     }
 
-    /// The vehicles within a box of degrees, edges included. Looks at every vehicle.
+    /// Returns the vehicles within a box in degrees, edges included. Visits every vehicle.
     pub fn vehicles_in_bbox(&self, bbox: BoundingBox) -> impl Iterator<Item = &Arc<Record>> {
         self.vehicles().filter(move |record| {
             record.position().is_some_and(|(lat, lon)| bbox.contains(lat, lon))
         })
     }
 
-    /// The vehicles and stations within a geohash cell of at most six characters.
+    /// Returns the vehicles and stations within a geohash cell of at most six characters.
     pub fn records_in_cell(&self, cell: GeohashCell) -> impl Iterator<Item = &Arc<Record>> {
         self.feeds.iter().flat_map(move |feed| feed.records_in_cell(cell))
     }
@@ -188,7 +188,7 @@ impl NetworkState {
         related
     }
 
-    /// Whether a feed is of this network.
+    /// Returns true if a feed belongs to this network.
     pub fn has_feed(&self, id: &str) -> bool {
         self.find_feed_slice(id).is_some()
     }
@@ -207,7 +207,7 @@ fn alert_names_stop(record: &Record, stop_id: &str, related: &[String]) -> bool 
 /// A box on the map, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BoundingBox {
-    /// Western edge; greater than `max_lon` where the box crosses the date line.
+    /// Western edge; greater than `max_lon` if the box crosses the date line.
     pub min_lon: f64,
     /// Southern edge.
     pub min_lat: f64,
@@ -218,7 +218,7 @@ pub struct BoundingBox {
 }
 
 impl BoundingBox {
-    /// Reads `min_lon,min_lat,max_lon,max_lat`.
+    /// Parses `min_lon,min_lat,max_lon,max_lat`.
     pub fn parse(text: &str) -> Option<BoundingBox> {
         let mut numbers = text.split(',').map(|number| number.trim().parse::<f64>().ok());
         let mut next = || numbers.next()?.filter(|number| number.is_finite());
@@ -229,7 +229,7 @@ impl BoundingBox {
         (numbers.next().is_none() && on_earth && bbox.min_lat <= bbox.max_lat).then_some(bbox)
     }
 
-    /// Whether a point lies inside or on an edge.
+    /// Returns true if a point is inside the box or on an edge.
     pub fn contains(&self, lat: f64, lon: f64) -> bool {
         let between = if self.min_lon <= self.max_lon {
             (self.min_lon..=self.max_lon).contains(&lon)
@@ -240,7 +240,7 @@ impl BoundingBox {
     }
 }
 
-/// A value for each part of an export, made once.
+/// A value per export part, computed once.
 pub(crate) type PerPart<T> = [OnceLock<T>; ExportPart::COUNT];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One feed's records of one kind, with indexes that are made when first asked for.
+//! One feed's records of one kind, with indexes built on first use.
 
 use std::{
     collections::HashMap,
@@ -15,11 +15,11 @@ use crate::{
     record::{Record, RecordKind},
 };
 
-/// Characters of the cells by which records are sorted: the finest that can be subscribed to.
+/// Length of the cells by which records are sorted: the finest that can be subscribed to.
 const CELL_CHARS: u32 = 6;
 
-/// Records that never change. A later state of the feed is another table, or the same one where nothing changed, so
-/// that its indexes are made once.
+/// An immutable table of records. A later state of the feed has a new table, or shares this one if nothing changed, so
+/// that its indexes are built once.
 #[derive(Debug, Default)]
 pub(crate) struct RecordTable {
     records: Vec<Arc<Record>>,
@@ -46,7 +46,7 @@ impl RecordTable {
         by_id.get(id).map(|&number| self.record_at(number))
     }
 
-    /// The records that concern a route.
+    /// Returns the records of a route.
     pub(crate) fn records_by_route(&self, route: &str) -> impl Iterator<Item = &Arc<Record>> {
         let by_route = self
             .by_route
@@ -54,7 +54,7 @@ impl RecordTable {
         by_route.get(route).into_iter().flatten().map(|&number| self.record_at(number))
     }
 
-    /// The records that concern a trip, on whatever date.
+    /// Returns the records of a trip, on any date.
     pub(crate) fn records_by_trip(&self, trip: &str) -> impl Iterator<Item = &Arc<Record>> {
         let by_trip = self
             .by_trip
@@ -62,7 +62,7 @@ impl RecordTable {
         by_trip.get(trip).into_iter().flatten().map(|&number| self.record_at(number))
     }
 
-    /// The vehicles or stations within a cell.
+    /// Returns the vehicles or stations within a cell.
     pub(crate) fn records_in_cell(&self, cell: GeohashCell) -> impl Iterator<Item = &Arc<Record>> {
         let by_cell = self.by_cell.get_or_init(|| {
             let mut cells: Vec<(u64, u32)> = self
@@ -83,8 +83,8 @@ impl RecordTable {
             .map(|&(_, number)| self.record_at(number))
     }
 
-    /// The trip updates of trips that the schedule does not hold: added, new, duplicated, replaced, unscheduled, and those that
-    /// were to be and are not.
+    /// Returns the trip updates of trips that are not in the schedule: added, new, duplicated, replaced or unscheduled
+    /// ones, also if cancelled.
     pub(crate) fn extra_trips(&self) -> impl Iterator<Item = &Arc<Record>> {
         let extra = self.extra_trips.get_or_init(|| {
             self.numbered_records()
@@ -132,9 +132,9 @@ pub(crate) struct FeedTables {
     pub(crate) vehicles: Arc<RecordTable>,
     pub(crate) trip_updates: Arc<RecordTable>,
     pub(crate) alerts: Arc<RecordTable>,
-    /// Of a GBFS system.
+    /// Stations of a GBFS system.
     pub(crate) stations: Arc<RecordTable>,
-    /// Of a GBFS system: apart, because what is told of them is not what is told of others.
+    /// Vehicles of a GBFS system: separate, because their data differ from those of other vehicles.
     pub(crate) rental_vehicles: Arc<RecordTable>,
 }
 
@@ -154,13 +154,13 @@ impl FeedTables {
         [vehicles, &self.trip_updates, &self.alerts, stations, rental_vehicles]
     }
 
-    /// Those of what has a place on the map.
+    /// The tables of records with a position.
     pub(crate) fn located_tables(&self) -> [&Arc<RecordTable>; 3] {
         [&self.vehicles, &self.stations, &self.rental_vehicles]
     }
 }
 
-/// The changes that lead from one table to another.
+/// Adds the changes that turn one table into another.
 pub(crate) fn diff_tables(old: &RecordTable, new: &RecordTable, changes: &mut Vec<RecordChange>) {
     for record in new.records() {
         match old.find_record(&record.id) {

@@ -1,7 +1,7 @@
-//! The task of a network: takes what its feeds' tasks bring, one at a time, and lets the boards move on.
+//! The task of a network: applies inputs of its feeds' tasks one at a time and advances the boards.
 //!
-//! The writer moves to a thread that may be kept busy and back for each input, so no lock is held and no other task
-//! waits for a large message.
+//! For each input the writer moves to a blocking thread and back, so no lock is held and no other task waits for a
+//! large message.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -26,32 +26,32 @@ use crate::{
     status::{FeedStatus, HealthRules},
 };
 
-/// The way to a network's writer.
+/// The queue of inputs to a network's writer.
 ///
-/// Bound: [`INPUTS_MAX`] wait for the writer, and as many may be in its hands. A feed's task waits for the answer to what it
-/// brings, so a network has to have more feeds than that, or a feed to change its mind that often while a schedule is being
-/// taken, for the queue to be full. The feed then keeps its input and comes again; it polls nothing meanwhile.
+/// Bounded: [`INPUTS_MAX`] inputs wait for the writer, and as many may be in progress. A feed's task waits for the
+/// reply to its input, so the queue is full only if the network has more feeds than that, or if a feed changes that
+/// often while a schedule is applied. The feed then retries and polls nothing meanwhile.
 #[derive(Clone, Debug)]
 pub(crate) struct NetworkQueue {
     inputs: mailbox::Sender<NetworkInput>,
     clock: Arc<dyn Clock>,
 }
 
-/// What a network's writer takes in, in the order of each feed.
+/// The inputs of a network's writer, in order for each feed.
 pub(crate) type Inputs = mailbox::Receiver<NetworkInput>;
 
-/// The network is gone, or going.
+/// The network's task has ended or is ending.
 #[derive(Debug)]
 pub(crate) struct NetworkGone;
 
 impl NetworkQueue {
-    /// The queue and its end. Each feed has a clone: what one feed sends stays in order.
+    /// Creates the queue and its receiver. Each feed has a clone: the inputs of one feed stay in order.
     pub(crate) fn new(clock: &Arc<dyn Clock>) -> (NetworkQueue, Inputs) {
         let (inputs, receiver) = mailbox::new(MailboxOptions::with_credits(INPUTS_MAX));
         (NetworkQueue { inputs, clock: Arc::clone(clock) }, receiver)
     }
 
-    /// Brings `input`, as soon as there is room. Cancel safety: what was not brought is dropped.
+    /// Sends `input` as soon as there is space. Cancel safety: an input that was not sent is dropped.
     pub(crate) async fn send_input(&self, input: NetworkInput) -> Result<(), NetworkGone> {
         let mut input = input;
         loop {
@@ -65,10 +65,11 @@ impl NetworkQueue {
     }
 }
 
-/// What a feed's task brings.
+/// An input from a feed's task.
 #[derive(Debug)]
 pub(crate) enum NetworkInput {
-    /// A real-time message. The status comes back judged, with the records counted, unless every entity was refused.
+    /// A realtime message. The reply is the status after applying the health rules, with the records counted, unless
+    /// every entity was rejected.
     Message {
         number: usize,
         message: Box<ShallowMessage>,
@@ -90,15 +91,15 @@ pub(crate) enum NetworkInput {
     },
     /// A file of a GBFS system.
     File { number: usize, file: SystemFile, now: UnixMillis },
-    /// How a feed is doing.
+    /// A change of a feed's status.
     Status { number: usize, record: FeedRecord, now: UnixMillis },
-    /// What a feed said is too old.
+    /// The data of a feed have expired.
     Expire { number: usize, record: FeedRecord, now: UnixMillis },
-    /// What a feed said was of another kind than what comes next.
+    /// The data of a feed are of another format than the next ones.
     Clear { number: usize, now: UnixMillis },
 }
 
-/// Runs a network until `stop`, and gives its writer back. None when its work was lost with the runtime.
+/// Runs a network until `stop` and returns its writer; `None` if the runtime's shutdown lost it.
 pub(crate) async fn run_network(
     writer: NetworkWriter,
     mut inputs: Inputs,
@@ -110,11 +111,11 @@ pub(crate) async fn run_network(
         let work: Box<dyn FnOnce(&mut NetworkWriter) + Send> = tokio::select! {
             biased;
             () = stop.cancelled() => return Some(writer),
-            // Cancel safe: an input that this did not hand over is still in the mailbox.
+            // Cancel safe: an input that was not returned is still in the mailbox.
             input = inputs.recv_async() => match input {
                 Some(input) => Box::new(move |writer| {
                     apply_input(writer, input);
-                    // Where inputs come faster than the looks below, those never come.
+                    // If inputs arrive faster than the interval below, boards advance only here.
                     writer.advance_boards();
                 }),
                 None => return Some(writer),
@@ -134,7 +135,7 @@ pub(crate) async fn run_network(
     }
 }
 
-/// A fault of ours in one input must not be the end of the network: it starts anew, empty, and says so.
+/// Runs work on the writer. A panic must not end the network: it restarts empty, and the error is logged.
 fn run_guarded(
     mut writer: NetworkWriter,
     work: Box<dyn FnOnce(&mut NetworkWriter) + Send>,
@@ -171,7 +172,7 @@ fn apply_input(writer: &mut NetworkWriter, input: NetworkInput) {
                 status.problems = Arc::new(applied.problems);
                 Ok(status)
             };
-            // The feed's task may be gone already.
+            // The feed's task may have ended.
             let _ = reply.send(told);
         }
         NetworkInput::Dataset { number, dataset, record, now, reply } => {

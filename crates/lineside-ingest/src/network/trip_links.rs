@@ -1,4 +1,4 @@
-//! Which vehicles and trip updates of a network speak of the same trip, across its feeds.
+//! Links between the vehicles and trip updates of the same trip, across the feeds of a network.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::{
     record::Record,
 };
 
-/// A record's place: its feed's number and its item there.
+/// The location of a record: its feed's number and its item there.
 pub(crate) type Place = (u16, u32);
 
-/// By trip id: the trip updates, and where the vehicles are.
+/// Trip updates and locations of vehicles by trip id.
 #[derive(Debug)]
 pub(crate) struct TripLinks {
     updates: TextMap<SmolStr, Vec<Arc<Record>>>,
@@ -26,7 +26,7 @@ impl TripLinks {
         TripLinks { updates: TextMap::with_hasher(seed), vehicles: TextMap::with_hasher(seed) }
     }
 
-    /// The trip update of the run that a vehicle does.
+    /// Returns the trip update of a vehicle's run.
     pub(crate) fn find_update(&self, vehicle: &VehiclePosition) -> Option<&TripUpdate> {
         let key = TripKey::from_descriptor(vehicle.trip.as_ref()?)?;
         self.updates.get(key.trip_id)?.iter().find_map(|record| {
@@ -37,7 +37,7 @@ impl TripLinks {
         })
     }
 
-    /// Where the vehicles of a trip are.
+    /// Returns the locations of a trip's vehicles.
     pub(crate) fn find_vehicles(&self, trip: &str) -> &[Place] {
         self.vehicles.get(trip).map_or(&[], Vec::as_slice)
     }
@@ -60,7 +60,7 @@ impl TripLinks {
         }
     }
 
-    /// `new` takes the place of `old`.
+    /// Replaces `old` by `new`.
     pub(crate) fn replace(&mut self, old: &Arc<Record>, new: &Arc<Record>, place: Place) {
         let same_trip = record_trip_id(old) == record_trip_id(new);
         if same_trip && old.vehicle().is_some() {

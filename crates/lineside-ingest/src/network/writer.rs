@@ -1,5 +1,5 @@
-//! The one writer of a network: takes messages, datasets and feed states, makes the next state, publishes the
-//! difference. A plain value: it runs the same in a task, a test and a benchmark.
+//! The single writer of a network: applies messages, datasets and feed statuses, builds the next state and publishes
+//! the difference. A plain value: it runs in a task, a test and a benchmark alike.
 
 mod rejoin;
 mod handoff;
@@ -35,7 +35,7 @@ use crate::{
     record::{FeedRecord, Record, RecordKind},
 };
 
-/// Takes what feeds bring, in any order, from one caller at a time.
+/// Applies inputs of feeds, in any order, from one caller at a time.
 #[derive(Debug)]
 pub struct NetworkWriter {
     network: Arc<Network>,
@@ -45,23 +45,24 @@ pub struct NetworkWriter {
     seed: HashSeed,
 }
 
-/// What came of one message.
+/// The outcome of applying a message.
 #[derive(Debug, Default)]
 pub struct ApplyOutcome {
-    /// What differs from the state before.
+    /// Changes from the state before.
     pub changes: Vec<RecordChange>,
-    /// What is wrong with the message.
+    /// Problems of the message.
     pub problems: Problems,
-    /// Records that the feed has now.
+    /// The number of records that the feed has now.
     pub records: usize,
-    /// Entities that had to be decoded.
+    /// The number of entities that had to be decoded.
     pub decoded: usize,
-    /// Whether every entity was refused: then the state is the one before.
+    /// True if every entity was rejected: then the state is unchanged.
     pub is_refused: bool,
 }
 
 impl NetworkWriter {
-    /// The writer of a network. Without a hub it publishes nothing. `seed` keys its maps: take it from chance.
+    /// Creates the writer of a network. Without a hub it publishes nothing. `seed` keys its maps: take it from the
+    /// system's randomness.
     pub fn new(network: Arc<Network>, hub: Option<Arc<Hub>>, seed: u64) -> NetworkWriter {
         let seed = HashSeed(seed);
         let feeds = network.feed_ids().iter().zip(0..);
@@ -71,16 +72,16 @@ impl NetworkWriter {
         NetworkWriter { network, publisher, workings, links: TripLinks::new(seed), seed }
     }
 
-    /// The network that it writes.
+    /// The network.
     pub fn network(&self) -> &Arc<Network> {
         &self.network
     }
 
-    /// Decodes and applies one GTFS-Realtime message of a feed and publishes what changed; the synchronous whole of a
-    /// poll. `now` is when Lineside had the bytes.
+    /// Decodes and applies a GTFS-Realtime message of a feed and publishes the changes; the synchronous part of a poll.
+    /// `now` is the time at which Lineside received the bytes.
     ///
     /// # Errors
-    /// The decoder's refusal; nothing has changed then. An unknown feed changes nothing either.
+    /// Returns the decoder's error; the state is then unchanged. An unknown feed changes nothing either.
     pub fn apply_snapshot(
         &mut self,
         feed: &str,
@@ -90,7 +91,8 @@ impl NetworkWriter {
         self.apply_snapshot_with_health(feed, body, now, |_| None)
     }
 
-    /// The same; `judge` says how the feed is doing with that many records, which is published along.
+    /// Applies a message like [`apply_snapshot`](NetworkWriter::apply_snapshot); `judge` returns the feed's status for
+    /// that many records, which is published too.
     ///
     /// # Errors
     /// As [`apply_snapshot`](NetworkWriter::apply_snapshot).
@@ -108,7 +110,7 @@ impl NetworkWriter {
         Ok(self.apply_message(number, &message, problems, now, judge))
     }
 
-    /// Applies a message that was taken apart already; `judge` says how the feed is doing with that many records.
+    /// Applies a decoded message; `judge` returns the feed's status for that many records.
     pub(crate) fn apply_message(
         &mut self,
         number: usize,
@@ -151,7 +153,7 @@ impl NetworkWriter {
         applied
     }
 
-    /// Tells how a feed is doing, without a message.
+    /// Publishes a change of a feed's status without a message.
     pub(crate) fn apply_feed_record(&mut self, number: usize, record: FeedRecord, now: UnixMillis) {
         let before = self.network.state();
         let mut slice = clone_slice(&before.feeds[number]);
@@ -161,7 +163,7 @@ impl NetworkWriter {
         self.commit_state(&before, feeds, &[change], now);
     }
 
-    /// Takes a file of a GBFS system, and publishes what changed in its stations or vehicles.
+    /// Applies a file of a GBFS system and publishes the changes of its stations or vehicles.
     pub(crate) fn apply_system_file(&mut self, number: usize, file: SystemFile, now: UnixMillis) {
         let _at = stage::enter_stage(PollStage::Apply.thread_stage());
         let began = self.network.stage_start();
@@ -175,7 +177,7 @@ impl NetworkWriter {
         self.network.record_stage(PollStage::Apply, began);
     }
 
-    /// Drops what a feed said, because it is too old to be served.
+    /// Removes the records of a feed because they are too old to be served.
     pub(crate) fn expire_feed(&mut self, number: usize, record: FeedRecord, now: UnixMillis) {
         let before = self.network.state();
         let mut changes = Vec::new();
@@ -188,7 +190,7 @@ impl NetworkWriter {
         self.commit_state(&before, feeds, &changes, now);
     }
 
-    /// Takes a new schedule: everything is joined anew, and each room gets its state once.
+    /// Applies a new schedule: all records are joined again, and each room gets its state once.
     pub fn apply_dataset(&mut self, dataset: Arc<Dataset>, now: UnixMillis) -> ApplyOutcome {
         self.apply_feed_dataset(None, dataset, now)
     }
@@ -223,10 +225,10 @@ impl NetworkWriter {
         applied
     }
 
-    /// Moves the boards of stops on, if that is due. Tells whether it did.
+    /// Advances the stop boards if due and returns true if it did.
     ///
-    /// While nobody listens to a stop the boards move on all the same, so that the first look is fresh; but then not
-    /// if somebody listens to the whole network, whom it would cost a message that says nothing.
+    /// Boards advance even if no stop has subscribers, so that the first read is current, unless the whole network has
+    /// subscribers: they would get an empty message.
     pub fn advance_boards(&mut self) -> bool {
         if !self.is_board_advance_due() {
             return false;
@@ -245,7 +247,7 @@ impl NetworkWriter {
         });
         self.network.state.store(Arc::clone(&next));
         if let Some(publisher) = &mut self.publisher {
-            // One publication without changes: the network's own channel hears of every revision.
+            // One publication without changes: the network's own channel receives every revision.
             let chunks = std::iter::once(0..0).collect();
             publisher.publish_revision(
                 &before,
@@ -257,7 +259,7 @@ impl NetworkWriter {
         true
     }
 
-    /// Whether [`NetworkWriter::advance_boards`] would move the boards on.
+    /// Returns true if [`NetworkWriter::advance_boards`] would advance the boards.
     pub(crate) fn is_board_advance_due(&self) -> bool {
         let state = self.network.state();
         let passed = self.network.data_now().unix_seconds().abs_diff(state.board_at);
@@ -268,7 +270,7 @@ impl NetworkWriter {
         heard.is_none_or(|heard| heard.stops || !heard.network)
     }
 
-    /// Forgets everything but the schedule; the next messages bring it back.
+    /// Drops everything but the schedule; the next messages restore it.
     pub(crate) fn reset_network(&mut self) {
         let before = self.network.state();
         let feeds = self.network.feed_ids().iter().zip(0..);
@@ -320,7 +322,7 @@ impl NetworkWriter {
         applied.is_refused = poll.is_refused;
     }
 
-    /// Joins the vehicles anew whose trip update changed.
+    /// Joins the vehicles again whose trip update has changed.
     fn rejoin_vehicles(&mut self, dataset: Option<&Dataset>, changes: &mut Vec<RecordChange>) {
         let timetable = dataset.map(|dataset| &*dataset.timetable);
         for at in 0..changes.len() {
@@ -345,14 +347,14 @@ impl NetworkWriter {
         }
     }
 
-    /// The time that exports of the whole network give: when Lineside put its content together.
+    /// Returns the timestamp of exports of the whole network: the time of its last change.
     fn later_network_timestamp(&self, before: &NetworkState, feeds: &[Arc<FeedSlice>]) -> u64 {
         let same = feeds.iter().zip(&before.feeds).all(|(new, old)| Arc::ptr_eq(new, old));
         let now = u64::try_from(self.network.data_now().unix_seconds()).unwrap_or(0);
         if same { before.timestamp } else { before.timestamp.max(now) }
     }
 
-    /// The feeds' slices with the tables that the workings hold now.
+    /// Returns the feeds' slices with the current tables.
     fn build_slices(&mut self, before: &NetworkState) -> Vec<Arc<FeedSlice>> {
         let workings = self.workings.iter_mut();
         let slices = workings.zip(&before.feeds).map(|(working, slice)| {
@@ -369,7 +371,7 @@ impl NetworkWriter {
         slices.collect()
     }
 
-    /// Swaps the next state in and publishes the changes.
+    /// Swaps in the next state and publishes the changes.
     fn commit_state(
         &mut self,
         before: &Arc<NetworkState>,
@@ -381,7 +383,7 @@ impl NetworkWriter {
         self.publish_changes(before, &next, changes, &outcome);
     }
 
-    /// Makes and swaps in the next state, and says what of it is to be published.
+    /// Builds and swaps in the next state, and returns what to publish.
     fn swap_in_state(
         &self,
         before: &NetworkState,
@@ -400,12 +402,12 @@ impl NetworkWriter {
         } else if present.abs_diff(before.board_at) >= BOARD_TICK.as_secs() {
             AffectedBoards::All
         } else {
-            // Between two ticks only what the changes touch can differ, because the moment shown is the same.
+            // Between two ticks the displayed time stays the same, so only boards touched by the changes can differ.
             AffectedBoards::Touched
         };
         let next = Arc::new(NetworkState {
             revision: before.revision + chunks.len() as u64,
-            // A wall clock that steps back does not lower what we say.
+            // A wall clock that steps back does not lower the time.
             at: before.at.max(now),
             board_at: if boards == AffectedBoards::All { present } else { before.board_at },
             dataset: before.dataset.clone(),
@@ -433,7 +435,7 @@ impl NetworkWriter {
     }
 }
 
-/// A header's time further ahead is not believed.
+/// Seconds into the future beyond which a header's timestamp is ignored.
 const AHEAD_SECONDS_MAX: u64 = 24 * 60 * 60;
 
 fn clone_slice(slice: &FeedSlice) -> FeedSlice {
@@ -449,7 +451,7 @@ fn clone_slice(slice: &FeedSlice) -> FeedSlice {
     }
 }
 
-/// Remembers in each feed's slice which of its alerts are gone by these changes.
+/// Retains the alerts that these changes remove in each feed's slice.
 fn remember_closed_alerts(feeds: &mut [Arc<FeedSlice>], changes: &[RecordChange], now: UnixMillis) {
     for slice in feeds {
         let own = changes.iter();
@@ -460,7 +462,7 @@ fn remember_closed_alerts(feeds: &mut [Arc<FeedSlice>], changes: &[RecordChange]
     }
 }
 
-/// Puts a feed's state into its slice; a change if it says something new.
+/// Puts a feed's status into its slice; returns a change if it differs.
 fn put_feed_record(slice: &mut FeedSlice, record: FeedRecord) -> Option<RecordChange> {
     let record = crate::publish::build_feed_record(&slice.id, record);
     if slice.record.content_eq(&record) {
@@ -471,16 +473,17 @@ fn put_feed_record(slice: &mut FeedSlice, record: FeedRecord) -> Option<RecordCh
     Some(RecordChange::upsert(Some(old), record))
 }
 
-/// The time that exports give a feed: the producer's, but never going back, and rising whenever the content changes.
+/// Returns the timestamp of a feed's exports: the producer's, but never decreasing, and increasing whenever the content
+/// changes.
 fn later_timestamp(known: u64, header: &FeedHeader, changed: bool, now: UnixMillis) -> u64 {
     let fetched = u64::try_from(now.unix_seconds()).unwrap_or(0);
-    // A clock far ahead would keep the time from ever rising again.
+    // A clock far ahead would otherwise keep the timestamp from ever increasing again.
     let believed = 1..=fetched.saturating_add(AHEAD_SECONDS_MAX);
     let said = header.timestamp.filter(|seconds| believed.contains(seconds)).unwrap_or(fetched);
     if changed && known > 0 { said.max(known + 1) } else { said.max(known) }
 }
 
-/// Cuts changes into publications by the bounds of their sizes.
+/// Splits changes into publications within the size limit.
 fn split_publications(changes: &[RecordChange]) -> Vec<Range<usize>> {
     let mut chunks = Vec::new();
     let (mut start, mut bytes) = (0, MESSAGE_OVERHEAD);

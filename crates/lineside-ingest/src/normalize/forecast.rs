@@ -1,5 +1,5 @@
-//! What a trip update says about one call of a trip: stop time updates aligned with the timetable's calls, delays
-//! carried on to the calls after them (GTFS-Realtime reference, "Stop Time Updates").
+//! Predictions for single calls of a trip: stop time updates aligned with the timetable's calls, with delays propagated
+//! to later calls (GTFS-Realtime reference, "Stop Time Updates").
 
 use jiff::civil::Date;
 use lineside_formats::{
@@ -12,28 +12,29 @@ use lineside_formats::{
 
 use super::nonempty_text;
 
-/// A trip on a service date, or one run of a repeated trip, with its times as Unix seconds.
+/// A trip on a service date, or one run of a frequency-based trip, with its times as Unix seconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScheduledRun<'a> {
     pub(crate) timetable: &'a Timetable,
     pub(crate) trip: TripIdx,
-    /// The second from which the calls' times count.
+    /// The Unix second from which the calls' times count.
     zero: i64,
 }
 
-/// What is known about one call.
+/// The prediction for one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallForecast {
-    /// Nothing.
+    /// There is no prediction.
     Unknown,
-    /// The call is left out.
+    /// The call is skipped.
     Skipped,
-    /// The departure, Unix seconds, and how far that is behind the schedule.
+    /// The departure in Unix seconds, and its delay in seconds.
     Predicted { departure: i64, delay: i32 },
 }
 
 impl<'a> ScheduledRun<'a> {
-    /// The run on a service date; `start_time` is that of a repeated trip, in seconds after noon minus 12 h.
+    /// Creates the run on a service date; `start_time` is that of a frequency-based trip, in seconds after noon minus
+    /// 12 h.
     pub(crate) fn new(
         timetable: &'a Timetable,
         trip: TripIdx,
@@ -48,7 +49,7 @@ impl<'a> ScheduledRun<'a> {
         ScheduledRun { timetable, trip, zero: timetable.service_time(date, 0) + shift }
     }
 
-    /// The run that a descriptor names by GTFS date and time.
+    /// Creates the run that a descriptor names by GTFS date and time.
     pub(crate) fn from_descriptor(
         timetable: &'a Timetable,
         trip: TripIdx,
@@ -61,22 +62,22 @@ impl<'a> ScheduledRun<'a> {
         Some(ScheduledRun::new(timetable, trip, date, start))
     }
 
-    /// The calls with their numbers.
+    /// Returns the calls with their indexes.
     pub(crate) fn numbered_calls(&self) -> impl Iterator<Item = (usize, StopTime<'a>)> + use<'a> {
         self.timetable.stop_times(self.trip).enumerate()
     }
 
-    /// Scheduled departure (else arrival) of a call, Unix seconds.
+    /// Returns the scheduled departure (else arrival) of a call, in Unix seconds.
     pub(crate) fn scheduled_departure(&self, call: &StopTime<'_>) -> Option<i64> {
         Some(self.zero + i64::from(call.departure.or(call.arrival)?))
     }
 
-    /// Scheduled arrival (else departure) of a call, Unix seconds.
+    /// Returns the scheduled arrival (else departure) of a call, in Unix seconds.
     pub(crate) fn scheduled_arrival(&self, call: &StopTime<'_>) -> Option<i64> {
         Some(self.zero + i64::from(call.arrival.or(call.departure)?))
     }
 
-    /// What `update` says about call number `index`.
+    /// Returns the prediction of `update` for the call at `index`.
     pub(crate) fn forecast_call(&self, update: &TripUpdate, index: usize) -> CallForecast {
         let Some(call) = self.timetable.stop_time(self.trip, index) else {
             return CallForecast::Unknown;
@@ -96,7 +97,7 @@ impl<'a> ScheduledRun<'a> {
             }
             let known = match stop_time.schedule_relationship() {
                 ScheduleRelationship::Skipped if at == index => return CallForecast::Skipped,
-                // A stop that is left out says nothing about the stops after it.
+                // A skipped stop says nothing about later stops.
                 ScheduleRelationship::Skipped => continue,
                 ScheduleRelationship::NoData => None,
                 _ => self.delay_at(at, stop_time).or(carried),
@@ -106,8 +107,8 @@ impl<'a> ScheduledRun<'a> {
         carried.map_or(CallForecast::Unknown, |delay| predicted(scheduled.saturating_add(delay)))
     }
 
-    /// What `update` says about each call in order, with the stop time update of the call itself: [`forecast`](Self::forecast_call)
-    /// for all calls in one pass.
+    /// Returns the predictions of `update` for all calls in order, each with the call's own stop time update:
+    /// [`forecast_call`](Self::forecast_call) for all calls in one pass.
     pub(crate) fn forecast_calls<'u>(
         self,
         update: &'u TripUpdate,
@@ -139,7 +140,7 @@ impl<'a> ScheduledRun<'a> {
         })
     }
 
-    /// The stop time updates with the numbers of their calls, in order; those that fit no call are passed over.
+    /// Returns the stop time updates with the indexes of their calls, in order; those that match no call are skipped.
     pub(crate) fn aligned_updates<'u>(
         &self,
         update: &'u TripUpdate,
@@ -163,7 +164,8 @@ impl<'a> ScheduledRun<'a> {
         })
     }
 
-    /// Seconds behind the schedule that a stop time update gives for its own call, by departure, else by arrival.
+    /// Returns the delay in seconds that a stop time update gives for its own call, from its departure, else from its
+    /// arrival.
     pub(crate) fn delay_at(&self, at: usize, stop_time: &StopTimeUpdate) -> Option<i64> {
         let call = self.timetable.stop_time(self.trip, at)?;
         let departs = stop_time.departure.as_ref();
@@ -174,20 +176,20 @@ impl<'a> ScheduledRun<'a> {
             .or_else(|| arrives.and_then(|event| event_delay(event, self.scheduled_arrival(&call))))
     }
 
-    /// When the vehicle is through with a call, as `stop_time` has it; Unix seconds.
+    /// Returns the predicted departure from a call by `stop_time`, in Unix seconds.
     pub(crate) fn expected_time(&self, at: usize, stop_time: &StopTimeUpdate) -> Option<i64> {
         let call = self.timetable.stop_time(self.trip, at)?;
         Some(self.scheduled_departure(&call)?.saturating_add(self.delay_at(at, stop_time)?))
     }
 }
 
-/// When an event is predicted, Unix seconds; times count more than delays where both are given.
+/// Returns the predicted time of an event in Unix seconds; a time takes precedence over a delay.
 pub(crate) fn event_time(event: &StopTimeEvent, scheduled: Option<i64>) -> Option<i64> {
     let time = event.time.filter(|&time| time > 0);
     time.or_else(|| Some(scheduled?.saturating_add(i64::from(event.delay?))))
 }
 
-/// A prediction as a delay; times count more than delays where both are given, as the specification has it.
+/// Returns the predicted delay of an event; a time takes precedence over a delay, as the specification requires.
 fn event_delay(event: &StopTimeEvent, scheduled: Option<i64>) -> Option<i64> {
     match (event.time.filter(|&time| time > 0), scheduled) {
         (Some(time), Some(scheduled)) => Some(time.saturating_sub(scheduled)),
@@ -195,12 +197,12 @@ fn event_delay(event: &StopTimeEvent, scheduled: Option<i64>) -> Option<i64> {
     }
 }
 
-/// Seconds as an i32, saturating.
+/// Converts seconds to an `i32`, saturating.
 pub(crate) fn clamp_to_i32(seconds: i64) -> i32 {
     seconds.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
 }
 
-/// Reads a date as GTFS writes it.
+/// Parses a GTFS date (`YYYYMMDD`).
 pub(crate) fn parse_gtfs_date(text: &str) -> Option<Date> {
     if text.len() != 8 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -209,7 +211,7 @@ pub(crate) fn parse_gtfs_date(text: &str) -> Option<Date> {
     Date::new(part(0..4)?, i8::try_from(part(4..6)?).ok()?, i8::try_from(part(6..8)?).ok()?).ok()
 }
 
-/// `HH:MM:SS`, hours beyond 24 allowed, as seconds.
+/// Parses `HH:MM:SS`, where hours may exceed 24, as seconds.
 pub(crate) fn parse_gtfs_time(text: &str) -> Option<i32> {
     let mut parts = text.split(':').map(|part| part.parse::<i32>().ok().filter(|part| *part >= 0));
     let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);

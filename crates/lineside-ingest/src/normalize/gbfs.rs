@@ -1,4 +1,4 @@
-//! From the files of a GBFS system to stations and vehicles. Ids are the system's own.
+//! Normalization of GBFS files to stations and vehicles. Ids are the system's own.
 
 use bytes::Bytes;
 use lineside_formats::{
@@ -16,30 +16,30 @@ use crate::{
     record::Place,
 };
 
-/// What a file says of one station or vehicle.
+/// A file's data about one station or vehicle.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RecordFragment {
     pub(crate) id: SmolStr,
-    /// An object with the words of GBFS 3.
+    /// A JSON object with the field names of GBFS 3.
     pub(crate) json: Bytes,
     pub(crate) place: Option<Place>,
-    /// Vehicles that can be rented.
+    /// The number of vehicles that can be rented.
     pub(crate) available: u32,
 }
 
-/// A file that makes records.
+/// A file with records.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SystemFile {
     pub(crate) kind: SystemKind,
     pub(crate) pieces: Vec<RecordFragment>,
 }
 
-/// Which file.
+/// The kind of a file with records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SystemKind {
-    /// Stations, as they seldom change.
+    /// Stations: data that seldom change.
     Information,
-    /// Stations, as they are now.
+    /// Stations: current data.
     Status,
     /// Vehicles.
     Vehicles,
@@ -49,7 +49,7 @@ impl SystemKind {
     pub(crate) const ALL: [SystemKind; 3] =
         [SystemKind::Information, SystemKind::Status, SystemKind::Vehicles];
 
-    /// Of a file with that name.
+    /// Returns the kind of the file with this name.
     pub(crate) fn from_file_name(name: &str) -> Option<SystemKind> {
         match FileKind::from_name(name)? {
             FileKind::StationInformation => Some(SystemKind::Information),
@@ -60,20 +60,20 @@ impl SystemKind {
     }
 }
 
-/// What came of reading a file.
+/// A decoded file.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedSystemFile {
     pub(crate) problems: Problems,
-    /// What makes records of it, if it is such a file.
+    /// The records, if the file has any.
     pub(crate) file: Option<SystemFile>,
-    /// When it was told how stations or vehicles are, if that is what it tells.
+    /// The time of station or vehicle status data, if the file contains them.
     pub(crate) told_at: Option<UnixMillis>,
 }
 
-/// Reads a file of a system.
+/// Decodes a file of a GBFS system.
 ///
 /// # Errors
-/// If it is no such file: nothing of it is to be taken over.
+/// Returns an error if the file is unusable as a whole.
 pub(crate) fn read_system_file(
     kind: FileKind,
     body: &[u8],
@@ -84,7 +84,7 @@ pub(crate) fn read_system_file(
     let (file, mut problems) = decode_file(kind, body, language, &limits)?;
     let told_at = match &file.content {
         FileContent::StationStatus(_) | FileContent::VehicleStatus(_) => file.head.last_updated,
-        // What seldom changes may have been said long ago.
+        // Data that seldom change may be old without being stale.
         _ => None,
     };
     let file = collect_fragments(&file.content, &mut problems);

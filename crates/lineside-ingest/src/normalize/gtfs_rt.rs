@@ -1,4 +1,4 @@
-//! GTFS-Realtime entities to drafts of records: decoded, dated and named, not yet joined.
+//! Normalization of GTFS-Realtime entities to record drafts with dates and ids, but not yet joined.
 
 use lineside_formats::{Problem, gtfs_rt::proto::FeedEntity};
 use smol_str::SmolStr;
@@ -10,8 +10,8 @@ use super::{
 };
 use crate::record::{Record, RecordBody, RecordKind};
 
-/// A vehicle's time this far ahead is not believed, so that a clock that went wrong does not freeze the vehicle once
-/// it is right again.
+/// Seconds into the future beyond which a vehicle's timestamp is ignored, so that a clock that was wrong does not
+/// freeze the vehicle once it is right again.
 const AHEAD_SECONDS_MAX: i64 = 60;
 
 /// A record without its join.
@@ -19,7 +19,7 @@ const AHEAD_SECONDS_MAX: i64 = 60;
 pub(crate) struct RecordDraft {
     pub(crate) id: SmolStr,
     pub(crate) body: RecordBody,
-    /// What the body lost because it could not be right.
+    /// The problem of a value that was removed from the body as invalid.
     pub(crate) fault: Option<Problem>,
 }
 
@@ -33,7 +33,7 @@ impl RecordDraft {
     }
 }
 
-/// The records that one entity holds; normally one.
+/// Returns the records of an entity; normally one.
 pub(crate) fn draft_records(
     entity: FeedEntity,
     context: NormalizeContext<'_>,
@@ -64,7 +64,7 @@ pub(crate) fn draft_records(
     [update, vehicle, alert].into_iter().flatten()
 }
 
-/// Whether `new` may take the place of `old`: a vehicle is not moved back by an older time than the one known.
+/// Returns true if `new` may replace `old`: a vehicle never goes back to an older timestamp.
 pub(crate) fn supersedes_record(old: &Record, new: &RecordBody, now: i64) -> bool {
     let (RecordBody::Vehicle(old), RecordBody::Vehicle(new)) = (&old.body, new) else {
         return true;
@@ -75,7 +75,7 @@ pub(crate) fn supersedes_record(old: &Record, new: &RecordBody, now: i64) -> boo
     }
 }
 
-/// A timestamp of a message; 0 means that it has none.
+/// Returns a message's timestamp; 0 counts as missing.
 pub(crate) fn nonzero_seconds(timestamp: Option<u64>) -> Option<i64> {
     i64::try_from(timestamp?).ok().filter(|&seconds| seconds > 0)
 }

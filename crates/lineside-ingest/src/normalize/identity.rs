@@ -1,4 +1,4 @@
-//! The ids of records (docs/protocol/messages.md): what stays the same from poll to poll.
+//! The ids of records (docs/protocol/messages.md), which are stable across polls.
 
 use jiff::civil::Date;
 use lineside_formats::gtfs_rt::proto::{
@@ -12,7 +12,7 @@ use super::{
     service_date::{nearest_service_date, planned_service_date},
 };
 
-/// A trip on a date, as ids spell it.
+/// A trip on a date, as written in ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TripKey<'a> {
     pub(crate) trip_id: &'a str,
@@ -21,7 +21,7 @@ pub(crate) struct TripKey<'a> {
 }
 
 impl<'a> TripKey<'a> {
-    /// The trip that a descriptor names, if it names one.
+    /// Returns the key of the trip that a descriptor names; `None` without a trip id.
     pub(crate) fn from_descriptor(trip: &'a TripDescriptor) -> Option<TripKey<'a>> {
         Some(TripKey {
             trip_id: nonempty_text(&trip.trip_id)?,
@@ -30,7 +30,7 @@ impl<'a> TripKey<'a> {
         })
     }
 
-    /// Whether both may be the same run: what one of them leaves out does not tell them apart.
+    /// Returns true if both may be the same run: missing parts match anything.
     pub(crate) fn may_be_same_run(self, other: TripKey<'_>) -> bool {
         let agree = |a: &str, b: &str| a.is_empty() || b.is_empty() || a == b;
         self.trip_id == other.trip_id
@@ -39,13 +39,13 @@ impl<'a> TripKey<'a> {
     }
 }
 
-/// Writes a date as GTFS does.
+/// Formats a date as in GTFS.
 pub(crate) fn format_gtfs_date(date: Date) -> String {
     format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
 }
 
-/// Fills in `start_date` where the feed leaves it out and the timetable knows the trip: by when calls are planned, where that
-/// is said of any, else by `at`, when the record was made, Unix seconds. What is announced a day ahead is not of the day
+/// Fills in a missing `start_date` if the timetable knows the trip: from the scheduled times of its calls if given,
+/// else from `at`, the time of the record in Unix seconds. A trip announced a day ahead does not belong to the day
 /// before.
 pub(super) fn fill_start_date(
     trip: &mut TripDescriptor,
@@ -78,7 +78,7 @@ pub(super) fn vehicle_id(vehicle: &VehiclePosition, entity_id: &str) -> SmolStr 
     }
 }
 
-/// The id of a trip update. A duplicated trip is named by what it is called itself, not by its original.
+/// Returns the id of a trip update. A duplicated trip has its own id, not that of its original.
 pub(crate) fn trip_update_id(update: &TripUpdate, entity_id: &str) -> SmolStr {
     let own = update
         .trip_properties

@@ -1,7 +1,7 @@
 //! The timetable join: route, direction, headsign, next stop and delay of a record.
 //!
-//! All of it follows from the records and the timetable alone, never from when it is computed, so that the same
-//! content always gives the same record.
+//! The join depends only on the records and the timetable, never on the time of computation, so that the same content
+//! always yields the same record.
 
 use lineside_formats::{
     gtfs::{StopIdx, Timetable, TripIdx},
@@ -19,12 +19,12 @@ use super::{
 };
 use crate::record::TimetableJoin;
 
-/// The join of an alert: it names its routes and stops itself.
+/// Returns the join of an alert, which names its routes and stops itself.
 pub(crate) fn join_alert() -> TimetableJoin {
     TimetableJoin::default()
 }
 
-/// The join of a trip update: its next call is the first that is not over when the update was made.
+/// Returns the join of a trip update: its next call is the first one not over at the time of the update.
 pub(crate) fn join_trip_update(
     update: &TripUpdate,
     context: NormalizeContext<'_>,
@@ -56,7 +56,7 @@ pub(crate) fn join_trip_update(
     join
 }
 
-/// The join of a vehicle; `update` is the trip update of the same run, if there is one.
+/// Returns the join of a vehicle; `update` is the trip update of the same run, if there is one.
 pub(crate) fn join_vehicle(
     vehicle: &VehiclePosition,
     update: Option<&TripUpdate>,
@@ -115,7 +115,7 @@ fn is_cancelled_trip(trip: &TripDescriptor) -> bool {
     matches!(trip.schedule_relationship(), Canceled | Deleted)
 }
 
-/// Route, direction and headsign.
+/// Joins route, direction and headsign.
 fn join_trip(
     trip: Option<&TripDescriptor>,
     timetable: Option<&Timetable>,
@@ -161,7 +161,7 @@ fn find_run<'a>(
     ScheduledRun::from_descriptor(timetable?, trip?, key.start_date, key.start_time)
 }
 
-/// The number of the call that a vehicle is at or heads for.
+/// Returns the index of the call at which a vehicle is or to which it is heading.
 fn find_current_call(run: ScheduledRun<'_>, vehicle: &VehiclePosition) -> Option<usize> {
     let by_sequence = vehicle.current_stop_sequence.and_then(|sequence| {
         run.numbered_calls().find(|(_, call)| call.stop_sequence == sequence).map(|(at, _)| at)
@@ -172,7 +172,7 @@ fn find_current_call(run: ScheduledRun<'_>, vehicle: &VehiclePosition) -> Option
     })
 }
 
-/// Stop and delay of the first call that is not over at `at`.
+/// Returns the stop and delay of the first call that is not over at `at`.
 fn find_next_call(
     run: ScheduledRun<'_>,
     update: &TripUpdate,
@@ -194,7 +194,7 @@ fn find_next_call(
     Some((SmolStr::new(run.timetable.stop(stop).id), Some(clamp_to_i32(delay))))
 }
 
-/// The same for a trip that the timetable does not hold: only what the update says itself.
+/// Returns the stop and delay of the next call of a trip that is not in the timetable, from the update alone.
 fn find_next_unmatched_call(update: &TripUpdate, at: i64) -> Option<(SmolStr, Option<i32>)> {
     let served = || update.stop_time_update.iter().filter(|stop_time| is_call_served(stop_time));
     let time = |stop_time: &StopTimeUpdate| {
@@ -212,7 +212,7 @@ fn is_call_served(stop_time: &StopTimeUpdate) -> bool {
     stop_time.schedule_relationship() != stop_time_update::ScheduleRelationship::Skipped
 }
 
-/// A trip without a headsign goes where it ends.
+/// Returns the name of the last stop, the headsign of a trip without one.
 fn last_stop_name(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<SmolStr> {
     let timetable = timetable?;
     let last = update.stop_time_update.last()?;

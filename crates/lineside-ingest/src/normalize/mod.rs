@@ -1,5 +1,4 @@
-//! Normalization: a feed's entities become records. The one place where ids are made, dates filled in and the
-//! timetable joined.
+//! Normalization of a feed's entities to records. Ids are assigned, dates filled in and the timetable joined only here.
 
 mod forecast;
 mod gbfs;
@@ -34,15 +33,16 @@ pub(crate) use siri::{
     normalize_message as normalize_siri,
 };
 
-/// What normalization knows besides the entity.
+/// The context of normalization.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NormalizeContext<'a> {
     pub(crate) timetable: Option<&'a Timetable>,
-    /// The message's own time, else the present of the data; Unix seconds.
+    /// The message's timestamp, else the present of the data; in Unix seconds.
     pub(crate) message_time: i64,
 }
 
-/// Whether the schedule does not hold the trip as it runs, so that its calls come from the trip update alone.
+/// Returns true if the schedule does not contain the trip as it runs, so that its calls come from the trip update
+/// alone.
 pub(crate) fn is_extra_trip(trip: &TripDescriptor) -> bool {
     matches!(
         trip.schedule_relationship(),
@@ -54,8 +54,8 @@ pub(crate) fn is_extra_trip(trip: &TripDescriptor) -> bool {
     )
 }
 
-/// Whether an update is of a trip that was to run on top of the schedule and does not run after all: it is cancelled, and its
-/// calls say all the same when they would have been.
+/// Returns true if an update is about a cancelled extra trip: it does not run, but its calls still state their
+/// scheduled times.
 pub(crate) fn is_cancelled_extra_trip(update: &TripUpdate) -> bool {
     let is_planned = |event: &Option<StopTimeEvent>| {
         event.as_ref().is_some_and(|event| event.scheduled_time.is_some())
@@ -67,7 +67,7 @@ pub(crate) fn is_cancelled_extra_trip(update: &TripUpdate) -> bool {
         })
 }
 
-/// A text, unless it is empty: producers write both for "not given".
+/// Returns a text unless it is empty: producers use both for a missing value.
 pub(crate) fn nonempty_text(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.is_empty())
 }

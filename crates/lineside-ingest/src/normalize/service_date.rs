@@ -1,4 +1,4 @@
-//! The service date of a trip whose feed does not say it.
+//! The service date of a trip whose feed does not state it.
 
 use jiff::civil::Date;
 use lineside_formats::{
@@ -8,8 +8,8 @@ use lineside_formats::{
 
 use super::nonempty_text;
 
-/// The date on which the trip runs nearest to `at` (Unix seconds): the one whose span holds it, else whose span is
-/// closest. Yesterday's trip still runs after midnight, tomorrow's may be announced before it.
+/// Returns the service date whose run is nearest to `at` (Unix seconds): the run that contains it, else the closest.
+/// Yesterday's trip may still run after midnight, tomorrow's may be announced before it.
 pub(crate) fn nearest_service_date(timetable: &Timetable, trip: TripIdx, at: i64) -> Date {
     let today = timetable.local_date(at);
     let service = timetable.trip(trip).service;
@@ -31,14 +31,14 @@ pub(crate) fn nearest_service_date(timetable: &Timetable, trip: TripIdx, at: i64
         .unwrap_or(today)
 }
 
-/// The date on which the trip makes one of these calls nearest to when that is planned, for the first call of which both is
-/// known; none where the trip does not run on a day near it.
+/// Returns the service date on which a call is nearest to its scheduled time in the update, for the first call with
+/// both times; `None` if the trip does not run near that day.
 pub(super) fn planned_service_date(
     timetable: &Timetable,
     trip: TripIdx,
     calls: &[StopTimeUpdate],
 ) -> Option<Date> {
-    // Of a repeated trip the times are of no run.
+    // The times of a frequency-based trip belong to no run.
     if timetable.trip(trip).has_frequencies {
         return None;
     }
@@ -52,7 +52,8 @@ pub(super) fn planned_service_date(
         .min_by_key(|&date| timetable.service_time(date, offset).abs_diff(aimed))
 }
 
-/// When a call is by the timetable, in seconds of the service day, and when by the message, Unix seconds.
+/// Returns a call's scheduled time in the timetable, in seconds of the service day, and in the message, in Unix
+/// seconds.
 fn aimed_call_times(
     timetable: &Timetable,
     trip: TripIdx,
@@ -72,7 +73,7 @@ fn aimed_call_times(
     departure.or_else(|| known.arrival.zip(said(&call.arrival)))
 }
 
-/// First departure and last arrival in seconds of the service day, over all its runs.
+/// Returns the first departure and last arrival over all runs, in seconds of the service day.
 fn service_span(timetable: &Timetable, trip: TripIdx) -> (i32, i32) {
     let mut calls = timetable.stop_times(trip);
     let first = calls.next();

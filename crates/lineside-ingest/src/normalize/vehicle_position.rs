@@ -1,4 +1,4 @@
-//! Places that cannot be right. A vehicle there would be drawn in the sea, or nowhere.
+//! Removal of impossible vehicle positions, which a map would show in the sea or not at all.
 
 use lineside_formats::{
     Problem,
@@ -9,10 +9,11 @@ const LATITUDE: &str = "vehicle.position.latitude";
 const LONGITUDE: &str = "vehicle.position.longitude";
 const LATITUDE_MAX: f32 = 90.0;
 const LONGITUDE_MAX: f32 = 180.0;
-/// No vehicle runs so many degrees around 0, 0, which is what trackers say that know nothing; as for stops.
+/// Degrees around 0, 0 in which no vehicle runs; trackers without a fix report this position. The same limit applies to
+/// stops.
 const NEAR_ORIGIN: f32 = 1.0;
 
-/// Takes a position that cannot be right out of the vehicle, and says what was wrong with it.
+/// Removes an impossible position from the vehicle and returns the problem.
 pub(super) fn remove_invalid_position(vehicle: &mut VehiclePosition) -> Option<Problem> {
     let fault = check_position(vehicle.position.as_ref()?)?;
     vehicle.position = None;

@@ -1,4 +1,4 @@
-//! What a source answered is taken in: what it is, whether it is new, what it says.
+//! Accepting a reply: detects its format, compares it with the last one, decodes it and sends it to the network.
 
 use std::sync::Arc;
 
@@ -29,14 +29,14 @@ use crate::{
     snapshot::{Snapshot, default_file_name, media_type},
 };
 
-/// Why a schedule without trips is refused.
+/// The reason for rejecting a schedule without trips.
 const NO_ROWS: &str = "the new version has no trips: its tables have no rows";
-/// The last second of the year 9999: no calendar here has later times.
+/// The last second of the year 9999: later times are outside of the calendar's range.
 const TIMESTAMP_MAX: u64 = 253_402_300_799;
 
 impl FeedPoller {
-    /// Takes an answer without a body. Of real time that is no failure: some producers say so that no vehicle is out. Whether
-    /// it is to be so is judged like any other message with nothing in it; what is held stays as it is.
+    /// Accepts an empty reply. For a realtime feed this is no failure: some producers send it when no vehicle is in
+    /// service. The health rules judge it like any message without entities; the current content stays.
     pub(super) fn accept_empty_reply(&mut self, status: u16) -> Result<&'static str, FetchError> {
         let known = self.status.format.filter(|_| !self.anew);
         if !self.feed.config().configured_format().or(known).is_some_and(Format::is_realtime) {
@@ -51,7 +51,7 @@ impl FeedPoller {
         Ok("nothing")
     }
 
-    /// Takes a body: what it is, whether it is new, what it says.
+    /// Accepts a body: detects its format, compares it with the last one and decodes it.
     pub(super) async fn accept_body(
         &mut self,
         body: FetchedBody,
@@ -60,7 +60,7 @@ impl FeedPoller {
         self.accept_local_body(body).await
     }
 
-    /// The same of one that is not counted: it came from here.
+    /// Accepts a body of local origin, which does not count as received bytes.
     pub(super) async fn accept_local_body(
         &mut self,
         body: FetchedBody,
@@ -93,7 +93,7 @@ impl FeedPoller {
                 self.clear_other_format(format, now).await?;
                 self.record_success();
                 self.status.entities = 0;
-                // It was something else before, which gave itself a time and may have had faults.
+                // The previous format's data time and problems no longer apply.
                 self.status.data_time = None;
                 self.status.has_impossible_time = false;
                 self.status.problems = Arc::new(self.check_raw_bytes(&body.bytes));
@@ -104,7 +104,7 @@ impl FeedPoller {
         Ok("new")
     }
 
-    /// Has a body that was taken in kept and given out as it came.
+    /// Stores an accepted body and then serves it.
     pub(super) async fn persist_body(
         &mut self,
         body: FetchedBody,
@@ -130,8 +130,8 @@ impl FeedPoller {
         self.persist_then_publish(snapshot, now).await;
     }
 
-    /// What may be wrong about bytes that are served as they are: nothing where the operator wants them so. The content of a
-    /// GBFS system alone does not tell it, so its format has to be configured.
+    /// Returns problems of bytes served without decoding: none if configured as raw. GBFS cannot be detected reliably
+    /// from the content, so its format must be configured.
     fn check_raw_bytes(&self, bytes: &[u8]) -> Problems {
         let mut problems = Problems::new();
         let is_promised = self.feed.config().configured_format() == Some(Format::Raw);
@@ -145,7 +145,7 @@ impl FeedPoller {
         problems
     }
 
-    /// What the bytes are, unless they are not what they have to be.
+    /// Returns the format of the bytes; an error if they are unusable as configured.
     fn detect_format(&self, bytes: &Bytes) -> Result<Format, FetchError> {
         if bytes.is_empty() {
             return Err(FetchError::new(FailureCode::Empty, "the body is empty"));
@@ -161,8 +161,8 @@ impl FeedPoller {
             return Err(FetchError::new(FailureCode::Empty, "the body has nothing in it"));
         };
         match self.status.format {
-            // Once its format is known, the decoder says what is wrong with bytes that no longer look like it. Raw is only what
-            // was not recognised: the answer before may have been an error message.
+            // Once the format is known, the decoder reports bytes that no longer match it. Raw only means unrecognised:
+            // the previous reply may have been an error message.
             Some(known) if !self.anew && known != Format::Raw => Ok(known),
             _ => Ok(format),
         }
@@ -220,7 +220,7 @@ impl FeedPoller {
         Ok(())
     }
 
-    /// The schedule that was loaded from these bytes. If it is refused, the bytes are left to whoever reports on them.
+    /// Returns the loaded schedule. The bytes of a rejected one are stored for inspection.
     fn accept_schedule(
         &self,
         loaded: Result<Dataset, lineside_formats::Error>,
@@ -241,8 +241,8 @@ impl FeedPoller {
         Err(failure)
     }
 
-    /// Whether this version of the schedule has no trip and the one that is served has some. Producers that export an
-    /// empty database publish such files; no board is to go blank because of that.
+    /// Returns true if this version of the schedule has no trips and the served one has some. Producers that export an
+    /// empty database publish such files; boards must not go blank because of that.
     fn is_suddenly_empty(&self, dataset: &Dataset) -> bool {
         let served = self.feed.network().timetable().filter(|_| !self.anew);
         dataset.timetable.trips().len() == 0 && served.is_some_and(|it| it.trips().len() > 0)
@@ -262,7 +262,7 @@ impl FeedPoller {
         self.accept_entities(message, problems, Format::GtfsRt, now).await
     }
 
-    /// Brings the network what a message of this format says.
+    /// Sends the entities of a message to the network.
     pub(super) async fn accept_entities(
         &mut self,
         message: ShallowMessage,
@@ -271,7 +271,7 @@ impl FeedPoller {
         now: UnixMillis,
     ) -> Result<(), FetchError> {
         problems.merge(self.conversions.take_output_problems());
-        // From here on the message is good; its judge sees the status that it brings about.
+        // The message is good from here on; the health rules use the status that it leads to.
         self.clear_other_format(format, now).await?;
         let before = (self.status.clone(), self.expired);
         self.record_success();
@@ -312,7 +312,7 @@ impl FeedPoller {
     }
 }
 
-/// The hash of a body, counted where it blocks nobody if it is large.
+/// Hashes a body; a large one on a blocking thread.
 pub(super) async fn hash_body(bytes: &Bytes) -> u128 {
     if bytes.len() < HASHED_AT_ONCE_MAX {
         return Snapshot::hash_bytes(bytes);

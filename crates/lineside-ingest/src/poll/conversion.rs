@@ -1,8 +1,8 @@
-//! A feed whose producer sends what the operator's own program turns into a format that is read here.
+//! Conversion of a feed's bytes by an external program into a supported format.
 //!
-//! The producer's bytes are kept and served beside what was made of them, which goes the way of any other body. They go
-//! through the program once: again only when they are others, when the program is configured otherwise, and after a start,
-//! because a program may have become another one under the same name.
+//! The producer's bytes are stored and served besides the converted ones, which are handled like any other body. Bytes
+//! are converted once: again only if they change, if the program is reconfigured, and after a start, because the
+//! program may have been replaced.
 
 use std::sync::Arc;
 
@@ -24,9 +24,10 @@ use crate::{
     subprocess::{self, ProgramOutput, RunFailure},
 };
 
-/// How many programs may run at once. A schedule that takes minutes holds up no real time.
+/// Limits concurrent converter programs. Slow schedule conversions do not delay realtime ones.
 ///
-/// Bound: a feed's task waits for one place at a time, and fetches nothing meanwhile; what it fetches next is the newest.
+/// Bounded: a feed's task waits for one slot at a time and fetches nothing meanwhile; its next fetch gets the newest
+/// content.
 #[derive(Clone, Debug)]
 pub(crate) struct ConverterSlots {
     schedules: Arc<Semaphore>,
@@ -46,15 +47,15 @@ impl ConverterSlots {
     }
 }
 
-/// What a feed's task knows of its conversions.
+/// The conversion state of a feed's task.
 #[derive(Debug)]
 pub(super) struct ConversionState {
     slots: ConverterSlots,
-    /// Keeps the producer's own bytes.
+    /// Stores the producer's original bytes.
     keeper: SnapshotWriter,
-    /// The hash of what was converted last, and taken.
+    /// The hash of the last input that was converted and accepted.
     done: Option<u128>,
-    /// What the program said on its way to a good result, until that is taken in.
+    /// The program's standard error output with a good result, until the result is applied.
     said: Problems,
 }
 
@@ -70,7 +71,7 @@ impl ConversionState {
         ConversionState { slots: slots.clone(), keeper, done: None, said: Problems::new() }
     }
 
-    /// Goes on with a feed that was configured as `before`.
+    /// Applies a new configuration; `before` is the old one.
     pub(super) fn reconfigure(
         &mut self,
         feed: &Feed,
@@ -94,14 +95,14 @@ impl ConversionState {
         }
     }
 
-    /// What was said is told once, with what it was said of.
+    /// Takes the problems of the last conversion, which are reported once with its result.
     pub(super) fn take_output_problems(&mut self) -> Problems {
         std::mem::take(&mut self.said)
     }
 }
 
 impl FeedPoller {
-    /// Takes the body of a reply. None when the feed was told to retire before it was converted.
+    /// Accepts the body of a reply. `None` if the feed was retired before the conversion.
     pub(super) async fn accept_reply(
         &mut self,
         body: FetchedBody,
@@ -113,12 +114,12 @@ impl FeedPoller {
             Some(converter) => self.accept_converted(body, &converter, retire).await?,
         };
         Some(taken.map_err(|failure| {
-            // A body that could not be used must not become "not modified" at the next poll.
+            // An unusable body must not become "not modified" at the next poll.
             self.fetcher.forget_version();
-            // Of a conversion its own words are told, and not how what it was given began.
+            // A failed conversion shows the program's output instead of the reply's beginning.
             let is_of_reply = failure.code != FailureCode::Convert;
             let head = is_of_reply.then(|| self.fetcher.redact_head(&bytes, None));
-            // A decoder's reason may quote the bytes.
+            // A decoder's message may quote the bytes.
             let failure = match self.fetcher.other_host() {
                 Some(host) => failure.without_detail(&format!(
                     "the reply of {host}, which it redirects to, cannot be used"
@@ -161,7 +162,7 @@ impl FeedPoller {
         })
     }
 
-    /// Runs the program, once there is a place for it. None when the feed is told to retire meanwhile.
+    /// Runs the program once there is a slot. `None` if the feed is retired meanwhile.
     async fn run_converter(
         &mut self,
         input: Bytes,
@@ -192,14 +193,14 @@ impl FeedPoller {
                 () = retire.cancelled() => return None,
                 ran = &mut run => return Some(ran),
                 Some(ask) = self.asks.recv() => answer_poll_request(ask, Ok(())),
-                // What is known grows old meanwhile, as while nothing is asked.
+                // Data age meanwhile, as between polls.
                 () = self.clock.sleep(JUDGE_INTERVAL) => self.refresh_health().await,
             }
         }
     }
 
-    /// What a program has said, as everybody may see it: without the feed's secrets, of which its producer may repeat some, and
-    /// without its own arguments.
+    /// Returns a program's output with the feed's secrets and the program's own arguments redacted: the producer may
+    /// echo some.
     fn redact_program_output(
         &self,
         said: &subprocess::StderrCapture,
@@ -210,7 +211,7 @@ impl FeedPoller {
         said.redact_text(&Redactor::for_feed(self.feed.config(), &arguments))
     }
 
-    /// Takes what the program made, and then the bytes that it was made of.
+    /// Accepts the program's output, and then stores its input.
     async fn accept_converter_output(
         &mut self,
         ran: ProgramOutput,
@@ -244,7 +245,7 @@ impl FeedPoller {
         Ok(outcome)
     }
 
-    /// Has the producer's own bytes kept, and then gives them to readers.
+    /// Stores the producer's original bytes and then serves them.
     async fn persist_original(&mut self, body: FetchedBody, hash: u128, now: UnixMillis) {
         let before = self.feed.conversion_input().map(|held| Arc::clone(held.snapshot()));
         if let Some(before) = before.as_ref().filter(|before| before.hash == hash) {
@@ -278,12 +279,12 @@ impl FeedPoller {
     }
 }
 
-/// A converter as the operator knows it.
+/// Names a converter in the operator's terms.
 fn describe_converter(converter: &FormatConverter) -> String {
     format!("the converter from {} to {}", converter.from, converter.to.as_str())
 }
 
-/// What a program said although its result is good, line by line.
+/// Converts a program's standard error output with a good result to problems, one per line.
 fn parse_complaints(said: &str) -> Problems {
     let mut problems = Problems::new();
     for line in said.lines().map(str::trim).filter(|line| !line.is_empty()) {

@@ -1,4 +1,4 @@
-//! From the bytes of a real-time message to its entities.
+//! Decoding of realtime messages.
 
 use bytes::Bytes;
 use lineside_formats::{Problems, gtfs_rt, is_gtfs_rt_json};
@@ -7,7 +7,7 @@ use lineside_sync::stage;
 use super::{FetchError, decoder_crash_failure};
 use crate::poll_stages::PollStage;
 
-/// Takes a message apart: protobuf, or its JSON twin.
+/// Decodes a message: protobuf, or its JSON equivalent.
 pub(crate) async fn decode_message(
     body: Bytes,
     max: u64,

@@ -1,4 +1,4 @@
-//! What a file of a GBFS system says, and who hears of it: of stations and vehicles the system's network, of the first
+//! Decoding of a GBFS file, and sending its records to the system's network: for stations and vehicles, in the first
 //! language that has the file.
 
 use bytes::Bytes;
@@ -14,44 +14,44 @@ use crate::{
     poll_stages::PollStage,
 };
 
-/// Of a text that does not say its language.
+/// The language code of a text in an unknown language.
 const LANGUAGE_UNKNOWN: &str = "und";
 
-/// The network of a system, and the system's place in it.
+/// The network of a GBFS system and the system's number in it.
 #[derive(Clone, Debug)]
 pub(super) struct NetworkLink {
     pub(super) queue: NetworkQueue,
     pub(super) number: usize,
-    /// The file's.
+    /// The language of the file.
     pub(super) language: Option<SmolStr>,
 }
 
 impl NetworkLink {
-    /// Brings what a file says.
+    /// Sends the records of a file.
     pub(super) async fn send_file(&self, file: SystemFile, now: UnixMillis) {
-        // A network that is gone needs no word of it.
+        // An ended network needs no update.
         let _ = self.queue.send_input(NetworkInput::File { number: self.number, file, now }).await;
     }
 
-    /// There is no such file, or none that is good.
+    /// Reports that there is no such file, or no usable one.
     pub(super) async fn send_missing_file(&self, kind: SystemKind, now: UnixMillis) {
         self.send_file(SystemFile { kind, pieces: Vec::new() }, now).await;
     }
 }
 
 impl FeedPoller {
-    /// The way to its network, if it is heard of there.
+    /// Returns the link to its network; `None` for a GBFS file.
     pub(super) fn network_link(&self) -> Option<NetworkLink> {
         let queue = self.queue.clone()?;
         Some(NetworkLink { queue, number: self.number, language: None })
     }
 
-    /// Reads a file of a system: what is wrong with it is told with it, and its records go to the network.
+    /// Decodes a GBFS file: its problems become part of the status, its records go to the network.
     ///
     /// # Errors
-    /// If it is none of those that GBFS has by its name: what was good before it stays.
+    /// Returns an error if the file is not what its name says: the earlier content stays.
     pub(super) async fn read_gbfs_file(&mut self, body: &Bytes) -> Result<(), Error> {
-        // Without alerts or free vehicles a system is as it should be: its file is no empty feed.
+        // A system without alerts or free vehicles is fine, so its file does not count as empty.
         self.status.entities = 1;
         self.status.problems = Default::default();
         let Some(kind) = FileKind::from_name(self.gbfs_file_name()) else { return Ok(()) };
@@ -66,7 +66,7 @@ impl FeedPoller {
         let read = if is_small {
             read()
         } else {
-            // A fault of ours leaves the file as it is, to be passed on.
+            // A panic of the decoder leaves the file unchecked, but it is served.
             tokio::task::spawn_blocking(read)
                 .await
                 .unwrap_or_else(|_| Ok(ParsedSystemFile::default()))
@@ -80,7 +80,7 @@ impl FeedPoller {
         Ok(())
     }
 
-    /// What a file said is older than the operator allows.
+    /// Removes the records of a file once it exceeds its maximum age.
     pub(super) async fn withdraw_records(&mut self, now: UnixMillis) {
         let (Some(told), Some(kind)) =
             (&self.told, SystemKind::from_file_name(self.gbfs_file_name()))
@@ -94,7 +94,7 @@ impl FeedPoller {
         }
     }
 
-    /// Its name in its system, without its language.
+    /// Returns the file's name without its language.
     fn gbfs_file_name(&self) -> &str {
         let path = self.feed.gbfs_file_name().as_str();
         path.rsplit_once('/').map_or(path, |(_, name)| name)

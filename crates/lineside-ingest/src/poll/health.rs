@@ -1,5 +1,5 @@
-//! What a feed's task says of how the feed is doing: to its network, to the archive, and to readers. It is judged between
-//! polls too: data grow old by themselves.
+//! Reporting of a feed's status to its network, to the archive and to readers. The status is also updated between
+//! polls: data age by themselves.
 
 use lineside_formats::Format;
 use lineside_sync::UnixMillis;
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl FeedPoller {
-    /// Judges the state anew and tells the network if it changed.
+    /// Updates the state and reports it to the network if it has changed.
     pub(super) async fn update_health(&mut self) {
         let now = self.clock.wall_time();
         let before = FeedRecord::from_status(&self.feed.status());
@@ -30,7 +30,7 @@ impl FeedPoller {
         self.withdraw_records(now).await;
         let record = FeedRecord::from_status(&self.status);
         if let Some(input) = self.expire_records(now, &record) {
-            // A network that is gone needs no word of it.
+            // An ended network needs no update.
             let _ = self.send_to_network(input).await;
             self.expired = true;
         } else if record != before {
@@ -43,7 +43,7 @@ impl FeedPoller {
         self.feed.set_status(self.status.clone());
     }
 
-    /// How many trips its timetable has under way; none without one.
+    /// Counts the running trips of its timetable; `None` without a timetable.
     pub(super) async fn count_active_trips(&self) -> Option<u32> {
         let (dataset, now) = (self.feed.network().dataset()?, self.data_now());
         if let Some(known) = dataset.cached_active_count(now) {
@@ -52,7 +52,7 @@ impl FeedPoller {
         tokio::task::spawn_blocking(move || dataset.count_active_trips(now)).await.ok()
     }
 
-    /// Tells the archive how the feed is. What a file of a system is like is not said of the whole.
+    /// Reports the feed's state to the archive. A GBFS file's state is not that of the system.
     pub(super) fn archive_state(&mut self) {
         if self.queue.is_some() {
             self.ledger.record_state(&self.status);
@@ -66,11 +66,11 @@ impl FeedPoller {
         }
     }
 
-    /// The present on the clock of this feed's data, which in a recording is the recorded one.
+    /// Returns the present on the clock of the feed's data: the recorded time during a replay.
     pub(super) fn data_now(&self) -> UnixMillis {
         match self.fetcher.replay_clock() {
             Some(replay) => replay.recorded_time(self.clock.monotonic()),
-            // The days of a timetable go by the recording that is replayed beside it.
+            // A schedule follows the recorded time of a replay in its network.
             None if self.status.format.is_some_and(Format::is_schedule) => {
                 self.feed.network().data_now()
             }
@@ -78,7 +78,7 @@ impl FeedPoller {
         }
     }
 
-    /// Takes back what the feed said once it is older than the operator allows.
+    /// Removes the feed's records once they exceed the maximum age.
     fn expire_records(&mut self, now: UnixMillis, record: &FeedRecord) -> Option<NetworkInput> {
         let is_real_time = self.status.format.is_some_and(Format::is_realtime);
         if self.expired || !self.is_expired(now) || !is_real_time {
@@ -89,7 +89,7 @@ impl FeedPoller {
         Some(NetworkInput::Expire { number: self.number, record: record.clone(), now })
     }
 
-    /// Whether what is there is older than the operator allows.
+    /// Returns true if the current data exceed the maximum age.
     pub(super) fn is_expired(&self, now: UnixMillis) -> bool {
         let age = self.status.last_success.map(|at| now.duration_since(at));
         self.rules.max_age.zip(age).is_some_and(|(max, age)| age > max)

@@ -1,4 +1,4 @@
-//! A message that readers have already is handed to whoever looks at it.
+//! Passing published messages to the observer.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use lineside_sync::UnixMillis;
 use super::FeedPoller;
 use crate::message_observer::{ObservedMessage, SiriPart};
 
-/// A message that passes, held until it was looked at.
+/// A message retained until it has been observed.
 pub(super) enum PendingObservation {
     GtfsRt(Bytes),
     Siri(Box<SiriMessage>, SiriPart),
@@ -25,12 +25,13 @@ impl PendingObservation {
 }
 
 impl FeedPoller {
-    /// Whether there is anybody who looks at what passes.
+    /// Returns true if there is an observer for this feed's messages.
     pub(super) fn has_observer(&self) -> bool {
         self.inspector.is_some() && self.queue.is_some()
     }
 
-    /// Asks whether the feed told of trips before this process: one that did is empty with nothing in it.
+    /// Asks the observer if the feed reported trips before this process: then an empty message means that data are
+    /// missing.
     pub(super) async fn restore_trip_history(&mut self) {
         let Some(inspector) = self.inspector.clone().filter(|_| self.has_observer()) else {
             return;
@@ -45,8 +46,8 @@ impl FeedPoller {
         }
     }
 
-    /// Has the message looked at that an earlier process left, once its source has said that it still holds: what is known of
-    /// messages went with that process.
+    /// Passes the restored message to the observer once the source has confirmed it: the earlier process's observations
+    /// are lost.
     pub(super) async fn observe_restored(&mut self, outcome: &str) {
         let is_confirmed = matches!(outcome, "same" | "not_modified");
         if !self.is_unseen || !(is_confirmed || outcome == "new") {
@@ -63,7 +64,7 @@ impl FeedPoller {
         self.observe_message(passing, self.clock.wall_time()).await;
     }
 
-    /// Has a message looked at that readers have already.
+    /// Passes a published message to the observer.
     pub(super) async fn observe_message(
         &self,
         passing: Option<PendingObservation>,
@@ -75,7 +76,7 @@ impl FeedPoller {
         }
         let feed = Arc::clone(&self.feed);
         let look = move || inspector.observe_message(&feed, passing.as_observed(), now);
-        // What breaks there takes nothing from the feed.
+        // A panic of the observer does not affect the feed.
         if let Err(error) = tokio::task::spawn_blocking(look).await {
             tracing::error!(feed = %self.feed.snapshot_key(), %error, "looking at a message broke off");
         }

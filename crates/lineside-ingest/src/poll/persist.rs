@@ -1,5 +1,4 @@
-//! Last good bytes on their way to the disk and back: kept before they are served, and taken in again by the next process
-//! before its first poll.
+//! Storing the last good bytes before they are served, and restoring them in the next process before its first poll.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use crate::snapshot_store::{
     CacheValidators, DatasetFacts, SnapshotHead, SnapshotMetadata, describe_source,
 };
 
-/// Gives new bytes to readers, also when polling is stopped while they are on their way to the disk.
+/// Publishes new bytes to readers, even if polling is stopped while they are being stored.
 struct PublishGuard<'a> {
     feed: &'a Feed,
     snapshot: Option<Snapshot>,
@@ -31,7 +30,7 @@ impl Drop for PublishGuard<'_> {
     }
 }
 
-/// Makes bytes ready to be given out, elsewhere where that takes long.
+/// Prepares bytes to be served, on a blocking thread if they are large.
 pub(super) async fn prepare_snapshot(
     snapshot: Snapshot,
     config: SharedConfig,
@@ -43,7 +42,7 @@ pub(super) async fn prepare_snapshot(
 }
 
 impl FeedPoller {
-    /// Has new bytes kept, and then gives them to readers: what a client was given has to be there after a crash.
+    /// Stores new bytes and then publishes them: bytes that a client received must exist after a crash.
     pub(super) async fn persist_then_publish(&mut self, snapshot: Snapshot, now: UnixMillis) {
         let said = self.snapshot_metadata(&snapshot);
         let mut swap =
@@ -56,12 +55,12 @@ impl FeedPoller {
         drop(swap);
     }
 
-    /// What is kept beside bytes that have been taken in.
+    /// Returns the metadata stored with accepted bytes.
     fn snapshot_metadata(&self, snapshot: &Snapshot) -> SnapshotMetadata {
         let dataset =
             self.feed.network().dataset().filter(|dataset| dataset.matches_hash(snapshot.hash));
         let is_schedule = snapshot.format.is_schedule();
-        // What a source says of its bytes is not said of what was made of them.
+        // The validators belong to the source's bytes, not to the converted ones.
         let is_converted = self.feed.config().converter.is_some();
         let validators =
             if is_converted { CacheValidators::default() } else { self.fetcher.validators() };
@@ -73,7 +72,7 @@ impl FeedPoller {
         }
     }
 
-    /// The source has confirmed what is held.
+    /// Records that the source has confirmed the current bytes.
     pub(super) fn confirm_snapshot(&mut self) {
         self.record_success();
         let now = self.clock.wall_time();
@@ -84,8 +83,8 @@ impl FeedPoller {
         }
     }
 
-    /// Takes in the bytes that an earlier process kept, as if they had just come. Its source is asked next, with what it
-    /// said of them.
+    /// Accepts the bytes that an earlier process stored, as if they had just been fetched. The next request uses their
+    /// validators.
     pub(super) async fn restore_snapshot(&mut self) {
         if std::mem::replace(&mut self.is_begun, true) || self.anew {
             return;
@@ -96,7 +95,7 @@ impl FeedPoller {
             head.hash == snapshot.hash && head.source == describe_source(self.feed.config())
         };
         let restored = self.feed.restored_snapshot().filter(|it| is_of(&it.head)).cloned();
-        // What a system's files say of themselves, and which there are, they alone know, also where a network just goes on.
+        // A GBFS system's file list exists only in its bytes, so it is decoded even if the network is resumed.
         let is_gbfs = snapshot.format == Format::Gbfs;
         if is_gbfs || restored.as_ref().is_some_and(|it| it.is_to_decode) {
             self.accept_restored(&snapshot).await;
@@ -105,7 +104,7 @@ impl FeedPoller {
         self.keeper.mark_saved(head.hash);
         self.is_unseen = match snapshot.format {
             Format::GtfsRt => true,
-            // Of changes the last ones are nothing to look at by themselves.
+            // The last changes alone cannot be observed meaningfully.
             Format::Siri => !self.answers_changes(),
             _ => false,
         };
@@ -117,7 +116,7 @@ impl FeedPoller {
     async fn accept_restored(&mut self, snapshot: &Snapshot) {
         let before = self.status.clone();
         let taken = self.decode_restored(snapshot, before.last_success).await;
-        // The source has not been asked for that.
+        // Decoding restored bytes is not a poll, so it must not change these.
         self.status.last_success = before.last_success;
         self.status.last_error = before.last_error;
         self.status.failures_in_a_row = before.failures_in_a_row;
@@ -129,7 +128,7 @@ impl FeedPoller {
                 feed = %self.feed.snapshot_key(), code = %failure.code, detail = failure.detail,
                 "the kept bytes are served as they are, but can no longer be read"
             );
-            // The same bytes are to be looked at again, and not passed over.
+            // The same bytes must be decoded again instead of being skipped as unchanged.
             self.expired = true;
         }
     }
@@ -150,17 +149,18 @@ impl FeedPoller {
                 self.expired = true;
                 Ok(())
             }
-            // Which files there are is asked all the same.
+            // The list of files is requested anyway.
             Format::Gbfs if is_too_old && self.system.is_none() => {
                 self.expired = true;
                 Ok(())
             }
             Format::GtfsRt => self.accept_message(bytes, now).await,
-            // Only its last changes are kept. What it said before nobody knows any more: a part is not told as the whole.
+            // Only the last changes are stored; the data before them are lost, and a part must not be published as the
+            // whole.
             Format::Siri if self.answers_changes() => Ok(()),
             Format::Siri => {
                 let taken = self.accept_siri(bytes, now).await;
-                // It may be one page of several.
+                // The stored message may be one page of several.
                 self.siri.request_full_state();
                 taken.map(drop)
             }

@@ -1,4 +1,4 @@
-//! What a feed's task does when the operator wants something else of it: poll at once, rest, or go on as another feed.
+//! Reactions of a feed's task to the operator: poll at once, pause, or continue with another configuration.
 
 use std::{mem, sync::Arc, time::Duration};
 
@@ -21,13 +21,13 @@ use crate::{
 };
 
 impl FeedPoller {
-    /// Where its requests are counted.
+    /// The rate limit bucket of its requests.
     pub(crate) fn rate_limit_bucket(&self) -> &RateLimitBucket {
         &self.place
     }
 
-    /// Goes on as `feed`, which is the same one configured otherwise, or in another place of another network. The next
-    /// poll is when it would have been under the new configuration, at once if its source is another one.
+    /// Continues as `feed`, which is the same feed with another configuration or another network. The next poll is due
+    /// as if the new configuration had applied before, or at once if the source has changed.
     pub(crate) fn reconfigure(
         mut self,
         feed: Arc<Feed>,
@@ -39,7 +39,7 @@ impl FeedPoller {
         let config = Arc::clone(feed.shared_config());
         let now = self.clock.monotonic();
         let last_word = self.termination_request();
-        // Its own place first: it is not to stand in its own way.
+        // Its own reservation must not delay it.
         drop(mem::take(&mut self.next));
         self.conversions.reconfigure(&feed, &before, &*shared.snapshots);
         let place = mem::replace(&mut self.place, shared.sources.bucket_for_feed(&config));
@@ -53,26 +53,26 @@ impl FeedPoller {
                 last_word.map(|question| PendingTermination { fetcher, place, question });
             self.keeper.reconfigure(&config);
             self.siri.clear();
-            // The producer that it had knows the key of the inbox that it had.
+            // The former producer knows the key of the former inbox.
             let (inbox, deliveries) = FeedInbox::new((shared.inboxes.keys)());
             self.feed.set_inbox(inbox);
             self.deliveries = deliveries;
             self.anew = true;
-            // Another source may usually tell of more, or of less.
+            // Another source may usually report more or less.
             self.health = ContentHistory::default();
             self.due = now;
         } else {
             self.fetcher.reconfigure(&config, &shared.sources);
             self.fetcher.set_error_bodies(error_body_reader(&config));
             if config.siri != before.siri {
-                // What its ids become may have changed, and what is known came by the old ones.
+                // The id mapping may have changed, and the current entities use the old one.
                 self.siri.clear();
                 self.forget_content();
                 self.due = now;
             }
             let is_converted_otherwise = config.converter != before.converter;
             if is_converted_otherwise || is_other_format && self.status.format.is_some() {
-                // The same bytes say something else now.
+                // The same bytes now give another result.
                 self.fetcher.forget_version();
                 self.anew = true;
                 self.due = now;
@@ -85,7 +85,8 @@ impl FeedPoller {
         self
     }
 
-    /// The files of a system are asked for as it is configured now, once its discovery file has been read again.
+    /// Restarts the polling of a GBFS system's files with the current configuration, once its discovery file has been
+    /// read again.
     fn restart_system(&mut self, shared: &PollerContext) {
         let is_system = self.feed.config().format == Some(Format::Gbfs);
         self.system = is_system.then(|| SystemPollers::new(shared, self.network_link()));
@@ -102,18 +103,18 @@ impl FeedPoller {
         }
     }
 
-    /// Ends for good, without a server that ends.
+    /// Ends polling for good while the server continues.
     pub(crate) async fn end_polling(mut self) {
         self.terminate_subscription().await;
     }
 
-    /// What came before is not known any more: the same bytes are to come again, and to be taken.
+    /// Forgets the content: the same bytes must be fetched and applied again.
     pub(crate) fn forget_content(&mut self) {
         self.fetcher.forget_version();
         self.expired = true;
     }
 
-    /// Polls at once, if the budget has room for it; else the answer says when it will.
+    /// Polls at once if the rate limit allows it; else replies with the remaining time.
     pub(super) fn poll_immediately(&mut self, ask: Ask) {
         let now = self.clock.monotonic();
         drop(mem::take(&mut self.next));
@@ -129,9 +130,9 @@ impl FeedPoller {
         answer_poll_request(ask, Err(wait));
     }
 
-    /// Leaves its source alone, for ever: it ends with the task. What is known grows old meanwhile, which is told.
+    /// Pauses polling until the task ends. The data age meanwhile, and their status is updated.
     pub(super) async fn pause_polling(&mut self) {
-        // Others may have its place.
+        // Others may use its reservation.
         self.next = RateLimitReservation::default();
         self.status.next_poll = None;
         self.terminate_subscription().await;
@@ -141,14 +142,14 @@ impl FeedPoller {
             self.feed.set_status(self.status.clone());
             tokio::select! {
                 biased;
-                // Without an answer: it was paused after the wish was made.
+                // No reply: the feed was paused after the request.
                 Some(ask) = self.asks.recv() => drop(ask),
                 () = self.clock.sleep(JUDGE_INTERVAL) => {}
             }
         }
     }
 
-    /// What comes now is of another kind than what came before: that is over.
+    /// Removes the current data if the next ones are of another format.
     pub(super) async fn clear_other_format(
         &self,
         format: Format,
@@ -163,7 +164,7 @@ impl FeedPoller {
     }
 }
 
-/// Who asked may be gone.
+/// The requester may be gone.
 pub(super) fn answer_poll_request(ask: Ask, said: Result<(), Duration>) {
     let _ = ask.send(said);
 }

@@ -1,7 +1,7 @@
-//! SIRI as a feed's task takes it: what a producer is asked, and what of its answers is held.
+//! SIRI in a feed's task: the requests to a producer, and the entities accumulated from its answers.
 //!
-//! An answer may be one page of several, or only what changed since the one before. What the network is brought is in any
-//! case all that holds now, as if a message of GTFS-Realtime had said it; so the rest of the way knows nothing of pages.
+//! An answer may be one page of several, or contain only changes. The network always gets all current entities, as from
+//! a GTFS-Realtime message, so later stages know nothing of pages.
 
 mod entity_store;
 mod error_bodies;
@@ -40,38 +40,38 @@ use crate::{
     source::SiriService,
 };
 
-/// Most pages of one answer that are asked for one after the other, without the feed's interval between them.
+/// Maximum number of pages of one answer that are requested without the feed's interval between them.
 const PAGES_MAX: u32 = 200;
 
-/// Most refusals of one answer that are told.
+/// Maximum number of reported refusals per answer.
 const REFUSALS_MAX: usize = 1_000;
 
-/// How long after a page the next one is asked for at the soonest.
+/// Minimum time between a page and the request for the next one.
 const PAGE_GAP: Duration = Duration::from_secs(1);
-/// For how long a producer is trusted to remember what it has answered.
+/// Time for which a producer is trusted to remember its last answer.
 const MEMORY_MAX: Duration = Duration::from_secs(10 * 60);
 
-/// What is known of a producer of SIRI from one answer to the next.
+/// The state of a SIRI producer across answers.
 #[derive(Debug)]
 pub(super) struct SiriState {
     held: EntityStore,
     pub(super) questions: SiriRequests,
     subscription: SiriSubscription,
-    /// How many pages of the present answer have come, if there are more.
+    /// The number of pages received of an answer with more pages.
     pages: u32,
-    /// Whether the last answer had more pages than are asked for.
+    /// True if the last answer had more pages than are requested.
     is_cut_off: bool,
-    /// Whether the next answer that is not a delivery is to hold all that there is, where answers hold changes.
+    /// True if the next answer, other than a delivery, must contain all data, where answers contain changes.
     wants_all: bool,
-    /// Whether the network was told of all that there is since nothing was known.
+    /// True if the network has received all data since the last reset.
     is_whole: bool,
-    /// When the first delivery of a subscription came, on the monotonic clock, since nothing was known.
+    /// The time of the first delivery of a subscription since the last reset, on the monotonic clock.
     began_at: Option<Duration>,
-    /// Whether the network is told of the parts of what there is as they come: it knew nothing before.
+    /// True if parts of the data are sent to the network as they arrive, because it had none before.
     tells_parts: bool,
-    /// When the producer last answered, on the monotonic clock.
+    /// The time of the producer's last answer, on the monotonic clock.
     answered_at: Option<Duration>,
-    /// With which version of the schedule its last answer was read, if there was an answer.
+    /// The version of the schedule with which the last answer was read, if there was an answer.
     read_with: Option<Option<SmolStr>>,
 }
 
@@ -92,7 +92,7 @@ impl SiriState {
         }
     }
 
-    /// Knows nothing any more: what comes next is of another source, or goes by other ids.
+    /// Forgets everything: the next content is of another source, or uses other ids.
     pub(super) fn clear(&mut self) {
         self.held.clear();
         self.is_cut_off = false;
@@ -102,13 +102,14 @@ impl SiriState {
         self.request_full_state();
     }
 
-    /// Whether what is held is a part of the first answer: what is not in it may be in the pages to come, and is not gone.
+    /// Returns true if the entities are a part of the first answer: the rest may be in pages to come and must not be
+    /// removed.
     fn is_gathering_pages(&self) -> bool {
         self.pages > 0 && !self.is_whole
     }
 
-    /// A page has come, and the producer says whether it has another one. Whether what it has not told by the last one is
-    /// gone, depends on whether answers hold changes: the rest of these comes with the next answer.
+    /// Records a page. After the last one, entities that the answer did not contain are removed, unless answers contain
+    /// only changes: then the rest follows with the next answer.
     fn advance_page(&mut self, has_next: bool, answers_changes: bool) {
         if has_next && self.pages < PAGES_MAX {
             self.pages += 1;
@@ -122,7 +123,7 @@ impl SiriState {
         }
     }
 
-    /// What is not as it should be, whatever the last message said.
+    /// Returns problems that persist across messages.
     fn problems(&self) -> Problems {
         let mut problems = self.subscription.problems();
         if self.is_cut_off {
@@ -132,7 +133,7 @@ impl SiriState {
         problems
     }
 
-    /// The producer is to say all that there is. What is known stays until it has.
+    /// Requests all data from the producer. The current data stay until they have arrived.
     pub(super) fn request_full_state(&mut self) {
         self.pages = 0;
         self.wants_all = true;
@@ -142,9 +143,9 @@ impl SiriState {
     }
 }
 
-/// What an answer says, ready to be held.
+/// A decoded answer.
 struct DecodedAnswer {
-    /// As it was decoded, for whoever looks at it.
+    /// The decoded message, for the observer.
     message: Option<Box<SiriMessage>>,
     entities: Vec<(SiriEntity, RawEntity)>,
     normalized: NormalizedMessage,
@@ -152,17 +153,17 @@ struct DecodedAnswer {
     has_more: bool,
 }
 
-/// What a producer says.
+/// A message from the producer.
 enum ProducerMessage {
-    /// News.
+    /// Data.
     Answer(Box<DecodedAnswer>),
-    /// Something of the subscription.
+    /// An event of the subscription.
     Word(SubscriptionEvent),
 }
 
-/// Why what a producer says is not taken.
+/// The reason why a message was not accepted.
 enum SiriReadError {
-    /// It refuses, with these words, in which nothing is hidden.
+    /// The producer refuses, with this unredacted text.
     Refused(String),
     Failed(FetchError),
 }
@@ -174,7 +175,7 @@ impl From<FetchError> for SiriReadError {
 }
 
 impl FeedPoller {
-    /// What is asked now, where nothing is subscribed to.
+    /// Returns the next request, if the feed is not a subscription.
     pub(super) fn next_siri_request(&mut self) -> SourceRequest {
         if self.has_other_schedule() {
             self.siri.request_full_state();
@@ -200,14 +201,15 @@ impl FeedPoller {
         self.feed.config().siri.as_ref().is_some_and(|siri| siri.answers_changes())
     }
 
-    /// Whether an answer is taken in even if it says what the one before said.
+    /// Returns true if an answer must be applied even if it equals the one before.
     pub(super) fn wants_full_answer(&self) -> bool {
         (self.siri.wants_all && self.answers_changes())
             || self.siri.is_gathering_pages()
             || self.has_other_schedule()
     }
 
-    /// Whether what is known took zone and planned calls from a schedule that is not the present one.
+    /// Returns true if the current entities were made with another schedule than the present one, which gives time zone
+    /// and scheduled calls.
     fn has_other_schedule(&self) -> bool {
         self.siri.read_with.as_ref().is_some_and(|read_with| *read_with != self.schedule_version())
     }
@@ -216,7 +218,7 @@ impl FeedPoller {
         self.feed.network().dataset().map(|dataset| dataset.version.clone())
     }
 
-    /// The source has answered. An answer without news has no next page.
+    /// Records an answer. An answer without news has no next page.
     pub(super) async fn record_siri_answer(&mut self, is_new: bool) {
         self.siri.answered_at = Some(self.clock.monotonic());
         if is_new {
@@ -225,13 +227,13 @@ impl FeedPoller {
         let is_gathering = self.siri.is_gathering_pages();
         self.siri.pages = 0;
         if is_gathering {
-            // Who promised more and has nothing has told all.
+            // A producer that announced more data but has none has sent all.
             self.siri.is_whole = true;
             self.resend_entities().await;
         }
     }
 
-    /// There was no answer, or none that could be used: what the producer takes for told may not have come.
+    /// Records a failed request: the producer may believe that data were received which were lost.
     pub(super) fn record_siri_failure(&mut self) {
         self.record_supply_failure();
         if self.answers_changes() && !self.is_subscribing() {
@@ -239,7 +241,7 @@ impl FeedPoller {
         }
     }
 
-    /// How long until the next page of an answer is asked for; none if there is none.
+    /// Returns the time until the request for the next page; `None` if there is none.
     pub(super) fn next_page_wait(&mut self) -> Option<Duration> {
         if self.siri.pages == 0 || self.status.failures_in_a_row > 0 {
             return None;
@@ -253,7 +255,7 @@ impl FeedPoller {
         Some(asked.next_wait(&mut self.rng).max(PAGE_GAP))
     }
 
-    /// Takes an answer in SIRI.
+    /// Accepts a SIRI answer.
     pub(super) async fn accept_siri(
         &mut self,
         body: Bytes,
@@ -268,7 +270,7 @@ impl FeedPoller {
         }
     }
 
-    /// What an earlier process left, for whoever looks at it, unless it is one page of several.
+    /// Decodes a restored message for the observer, unless it is one page of several.
     pub(super) async fn decode_restored_siri(&self, body: Bytes) -> Option<PendingObservation> {
         let (zone, config) = (self.default_time_zone(), self.feed.shared_config().clone());
         let decoding = tokio::task::spawn_blocking(move || decode_siri(&body, &zone, &config));
@@ -277,7 +279,7 @@ impl FeedPoller {
         is_whole.then(|| PendingObservation::Siri(Box::new(message), SiriPart::Whole))
     }
 
-    /// Reads what a producer says, where that blocks nobody.
+    /// Decodes a message on a blocking thread.
     async fn read_siri_body(&self, body: Bytes) -> Result<ProducerMessage, FetchError> {
         let config = self.feed.shared_config().clone();
         let network = self.feed.network();
@@ -304,7 +306,7 @@ impl FeedPoller {
         });
         let read = decoding.await;
         network.record_stage(PollStage::Decode, began);
-        // What a producer says may repeat what it was sent.
+        // The producer's text may echo the request.
         let shown = |words: &str| self.redact_producer_text(words);
         let mut said = read.unwrap_or_else(|_| Err(decoder_crash_failure().into())).map_err(
             |not| match not {
@@ -326,14 +328,14 @@ impl FeedPoller {
         Ok(said)
     }
 
-    /// What a producer says, as everybody may see it. It knows the key of the feed's inbox for as long as there is one, whatever
-    /// it was asked last.
+    /// Returns a producer's text with secrets redacted, always including the key of the feed's inbox, which the
+    /// producer knows.
     fn redact_producer_text(&self, words: &str) -> String {
         let inbox = self.feed.inbox();
         self.fetcher.redact_head(words.as_bytes(), inbox.as_deref().map(FeedInbox::key))
     }
 
-    /// The zone of times that do not say theirs.
+    /// The time zone of times without one.
     fn default_time_zone(&self) -> TimeZone {
         let dataset = self.feed.network().dataset();
         dataset.map_or(TimeZone::UTC, |dataset| dataset.timetable.timezone().clone())
@@ -368,8 +370,8 @@ impl FeedPoller {
         Ok(as_sent.map(|message| PendingObservation::Siri(message, part)))
     }
 
-    /// Notes that a part of the first answer has come. It waits for the rest: told by itself it would say that nothing else
-    /// runs, and that what an earlier process knew is over.
+    /// Records a part of the first answer. It is held back: published alone, it would say that nothing else runs and
+    /// that restored data are over.
     async fn accept_partial_answer(&mut self, now: UnixMillis) -> Result<(), FetchError> {
         self.clear_other_format(Format::Siri, now).await?;
         self.clear_trouble();
@@ -379,8 +381,8 @@ impl FeedPoller {
         Ok(())
     }
 
-    /// Tells the network all that holds now, with the present as its time: that there is no news is news, too. Not while that is
-    /// a part which is held back.
+    /// Sends all current entities to the network again with the present as their time, since a confirmation without
+    /// news is news, too. Does nothing while they are an incomplete part.
     async fn resend_entities(&mut self) {
         if !self.siri.is_whole && !self.siri.tells_parts {
             return;
@@ -390,11 +392,11 @@ impl FeedPoller {
         let header = siri_header(Some(now.unix_seconds()));
         let message = ShallowMessage { header, entities: self.siri.held.list_raw_entities() };
         let problems = self.siri.problems();
-        // A network that is gone needs no word of it.
+        // An ended network needs no update.
         let _ = self.accept_entities(message, problems, Format::Siri, now).await;
     }
 
-    /// Puts an answer to what is held, and gives all of that.
+    /// Merges an answer into the entities and returns all of them as a message.
     fn merge_answer(
         &mut self,
         answer: DecodedAnswer,
@@ -429,7 +431,7 @@ impl FeedPoller {
         if delivered {
             siri.subscription.record_delivery(self.clock.monotonic());
         } else {
-            // Who repeats a page has no other one.
+            // A producer that repeats a page has no further one.
             siri.advance_page(has_more && has_new, changes);
         }
         problems.merge(siri.problems());
@@ -461,7 +463,7 @@ fn read_producer_message(
         return Ok(ProducerMessage::Word(word));
     }
     let has_timetables = source.services.contains(&SiriService::Timetables)
-        // Where answers hold changes, what vehicles say comes by itself, whenever the timetables did.
+        // If answers contain changes, vehicles arrive independently of timetables.
         && (source.answers_changes()
             || message.deliveries().any(|it| !it.estimated_timetables.is_empty()));
     let rules = SiriRules { ids: &source.ids, vehicles_tell_delays: !has_timetables, zone };
@@ -505,8 +507,8 @@ fn decode_siri(
         .map_err(|error| FetchError::from_decoder_error(&error))
 }
 
-/// A message with the key of the feed's inbox is for everybody once it is taken, and whoever has the key may deliver what
-/// it likes.
+/// The failure of a message that contains the key of the feed's inbox: published, it would let anyone deliver to the
+/// inbox.
 fn inbox_key_leaked() -> FetchError {
     let detail = "the message repeats the address of the inbox, which only its producer may know";
     FetchError::new(FailureCode::Refused, detail)

@@ -1,24 +1,24 @@
-//! What a producer calls a thing in SIRI, and what the schedule calls it.
+//! Mapping of ids in SIRI to ids in the schedule.
 
 use std::{collections::HashMap, sync::Arc};
 
 use smol_str::{SmolStr, format_smolstr};
 
-/// Most bytes of a table of ids.
+/// Maximum size of a table of ids, in bytes.
 const TABLE_BYTES_MAX: usize = 64 << 20;
-/// Most rows of a table of ids.
+/// Maximum number of rows of a table of ids.
 const TABLE_ROWS_MAX: usize = 1_000_000;
 
-/// What an id names.
+/// The kind of item that an id names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IdKind {
-    /// A line, which schedules call route.
+    /// A line, a route in GTFS.
     Line,
-    /// A journey, which schedules call trip.
+    /// A journey, a trip in GTFS.
     Journey,
     /// A stop point, quay or stop place.
     Stop,
-    /// An operator, which schedules call agency.
+    /// An operator, an agency in GTFS.
     Operator,
 }
 
@@ -26,7 +26,7 @@ impl IdKind {
     /// All kinds.
     pub const ALL: [IdKind; 4] = [IdKind::Line, IdKind::Journey, IdKind::Stop, IdKind::Operator];
 
-    /// The word for it in a table.
+    /// The name of the kind in a table.
     pub fn as_str(self) -> &'static str {
         match self {
             IdKind::Line => "line",
@@ -37,22 +37,22 @@ impl IdKind {
     }
 }
 
-/// How the ids of a SIRI feed become those of its schedule.
+/// The mapping from the ids of a SIRI feed to those of its schedule.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum SiriIds {
-    /// They are the same.
+    /// The ids are equal.
     #[default]
     Same,
-    /// They differ by a prefix: an id that begins with it loses it, any other gets it.
+    /// The ids differ by a prefix: it is removed from ids that begin with it and added to others.
     Prefix(SmolStr),
-    /// SIRI has NeTEx's object ids, the schedule only what in them names the object: `FR:Quay:123:LOC` is `123`.
+    /// SIRI uses NeTEx object ids, the schedule only the part that names the object: `FR:Quay:123:LOC` becomes `123`.
     Netex,
-    /// As the table of a file says; what it does not name stays as it is.
+    /// A table from a file; ids that it does not contain are unchanged.
     Table(Arc<str>, Arc<IdTable>),
 }
 
 impl SiriIds {
-    /// What the schedule calls it.
+    /// Returns the schedule's id.
     pub fn map_id(&self, kind: IdKind, id: &str) -> SmolStr {
         match self {
             SiriIds::Same => SmolStr::new(id),
@@ -65,7 +65,7 @@ impl SiriIds {
         }
     }
 
-    /// By the word for it in a configuration; a table has none.
+    /// Parses the configured name; a table has none.
     pub fn parse(word: &str) -> Option<SiriIds> {
         match (word, word.strip_prefix("prefix:")) {
             ("same", _) => Some(SiriIds::Same),
@@ -75,7 +75,7 @@ impl SiriIds {
         }
     }
 
-    /// The word for it in a configuration; none for a table.
+    /// The configured name; `None` for a table.
     pub fn config_name(&self) -> Option<SmolStr> {
         match self {
             SiriIds::Same => Some(SmolStr::new_static("same")),
@@ -86,9 +86,8 @@ impl SiriIds {
     }
 }
 
-/// What names the object in an id of NeTEx: `NO:Line:7` and `FR:Line:7:LOC` are both 7. French ids may say more closely,
-/// before it, what kind of thing it is, with a letter or two or with nothing: `X:StopPoint:Q:7:LOC`. Anything else is
-/// left as it is.
+/// Returns the part of a NeTEx id that names the object: `NO:Line:7` and `FR:Line:7:LOC` both yield 7. French ids may
+/// contain a qualifier of up to two letters before it: `X:StopPoint:Q:7:LOC`. Other ids are unchanged.
 fn netex_object_name(id: &str) -> SmolStr {
     let mut parts: Vec<&str> = id.split(':').collect();
     if parts.len() < 3 {
@@ -108,13 +107,13 @@ fn netex_object_name(id: &str) -> SmolStr {
     }
 }
 
-/// Ids by what they are in SIRI.
+/// Ids of the schedule by kind and SIRI id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IdTable {
     by_kind: [HashMap<SmolStr, SmolStr>; IdKind::ALL.len()],
 }
 
-/// A text that is no table of ids.
+/// An invalid table of ids.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {detail}")]
 pub struct IdTableError {
@@ -123,11 +122,11 @@ pub struct IdTableError {
 }
 
 impl IdTable {
-    /// Reads a table: CSV with the columns `kind,siri,gtfs` in its first line; a kind is `line`, `journey`, `stop`,
-    /// `operator`, or nothing for all of them.
+    /// Parses a table: CSV with the columns `kind,siri,gtfs` in its first line; a kind is `line`, `journey`, `stop`,
+    /// `operator`, or empty for all of them.
     ///
     /// # Errors
-    /// The first line that cannot be read, with what is wrong with it.
+    /// Returns the first invalid line and what is wrong with it.
     pub fn parse(text: &[u8]) -> Result<IdTable, IdTableError> {
         let fail = |line, detail: String| Err(IdTableError { line, detail });
         if text.len() > TABLE_BYTES_MAX {

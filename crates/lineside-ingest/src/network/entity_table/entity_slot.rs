@@ -1,8 +1,8 @@
-//! An entity as the writer remembers it: its hash, and the items that came in it.
+//! An entity in the network's writer: its hash and the items that it contained.
 
 use lineside_formats::Problem;
 
-/// An entity as it last came.
+/// The last version of an entity.
 #[derive(Debug)]
 pub(super) struct EntitySlot {
     pub(super) hash: u64,
@@ -11,7 +11,7 @@ pub(super) struct EntitySlot {
     pub(super) fault: Option<Box<Problem>>,
 }
 
-/// The items that came in an entity.
+/// The items of an entity.
 #[derive(Debug, Default)]
 pub(super) enum SlotItems {
     #[default]

@@ -1,4 +1,4 @@
-//! A feed's entities and records, as they go to the next process and come back there.
+//! Writing a feed's entities and records to the handoff file, and restoring them.
 
 use std::io::{self, Write};
 
@@ -17,12 +17,12 @@ use crate::{
     record::{Record, RecordBody, TimetableJoin},
 };
 
-/// What was kept of a record says nothing that could be put back.
+/// A record of the file that cannot be restored.
 #[derive(Debug)]
 pub(crate) struct InvalidRecord;
 
 impl EntityTable {
-    /// Writes all that is known of the feed's content.
+    /// Writes the feed's content.
     pub(crate) fn write_handoff<W: Write>(&self, into: &mut HandoffWriter<W>) -> io::Result<()> {
         let mut chunk = ChunkBuilder::default();
         let mut numbers = vec![None; self.items.len()];
@@ -48,7 +48,7 @@ impl EntityTable {
         }) {
             let held = slot.held.items().iter();
             let items = held.filter_map(|&item| *numbers.get(item as usize)?).collect();
-            // What was wrong with an entity is found again when it comes again: its hash must not be the same then.
+            // The problem of a faulty entity must be found again when it arrives again, so its hash must differ then.
             let hash = if slot.fault.is_some() { !slot.hash } else { slot.hash };
             let slot = schema::SlotProto { group, id: id.to_string(), hash, items };
             into.add_to_chunk(&mut chunk, slot, |chunk| &mut chunk.slots)?;
@@ -61,7 +61,7 @@ impl EntityTable {
         into.write_chunk(&mut chunk)
     }
 
-    /// Puts back what was written, into a feed of which nothing is known yet.
+    /// Restores written content into an empty feed.
     pub(crate) fn restore_handoff(
         &mut self,
         message_time: i64,
@@ -143,7 +143,7 @@ fn encode_item(record: &Record, raw: Option<Bytes>) -> schema::ItemProto {
         RecordBody::RentalVehicle(vehicle) => {
             schema::RentalProto::from_vehicle(vehicle).encode_to_vec()
         }
-        // A feed's message makes no others.
+        // Feed messages contain none of these.
         RecordBody::Departure(_) | RecordBody::Dataset(_) | RecordBody::Feed(_) => Vec::new(),
     };
     let join = Some(encode_join(&record.join)).filter(|join| *join != schema::JoinProto::default());
@@ -171,7 +171,7 @@ fn decode_body(kind: u32, body: Bytes) -> Option<RecordBody> {
     })
 }
 
-/// What kinds of the file are that no message of GTFS-Realtime makes.
+/// Kinds in the file without an equivalent in GTFS-Realtime.
 const STATION: u32 = 3;
 const RENTAL_VEHICLE: u32 = 4;
 

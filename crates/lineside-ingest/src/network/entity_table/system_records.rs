@@ -1,4 +1,4 @@
-//! The stations and vehicles of a GBFS system as the writer knows them: by id, each file's share for itself.
+//! The stations and vehicles of a GBFS system in the network's writer: by id, with each file's part separately.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -19,7 +19,7 @@ use crate::{
 
 type ById = BTreeMap<SmolStr, Arc<Record>>;
 
-/// A system's records. Bound: the records of its files.
+/// The records of a GBFS system. Bounded by the records of its files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SystemRecords {
     stations: RecordSet,
@@ -33,7 +33,7 @@ struct RecordSet {
 }
 
 impl SystemRecords {
-    /// Takes a file over what the ones before it left. Of a station another file may say something too.
+    /// Applies a file to the current state. A station's data may come from several files.
     pub(super) fn apply_system_file(
         &mut self,
         feed: &FeedId,
@@ -60,7 +60,7 @@ impl SystemRecords {
         }
     }
 
-    /// Everything is gone, for `why`.
+    /// Removes all records for the reason `why`.
     pub(super) fn clear(&mut self, why: RemovalReason, changes: &mut Vec<RecordChange>) {
         for kept in [&mut self.stations, &mut self.vehicles] {
             kept.is_dirty |= !kept.by_id.is_empty();
@@ -69,14 +69,14 @@ impl SystemRecords {
         }
     }
 
-    /// Puts a record back as it was.
+    /// Restores a record.
     pub(super) fn restore_record(&mut self, record: Record) {
         let kept = if record.station().is_some() { &mut self.stations } else { &mut self.vehicles };
         kept.is_dirty = true;
         kept.by_id.insert(record.id.clone(), Arc::new(record));
     }
 
-    /// The same records for another writer, who has made no table of them.
+    /// Returns the records for another writer, which has not built tables of them.
     pub(super) fn to_inherited(&self) -> SystemRecords {
         let anew = |kept: &RecordSet| RecordSet { is_dirty: true, ..kept.clone() };
         SystemRecords { stations: anew(&self.stations), vehicles: anew(&self.vehicles) }
@@ -90,7 +90,7 @@ impl SystemRecords {
         self.stations.by_id.values().chain(self.vehicles.by_id.values())
     }
 
-    /// The table of stations and that of vehicles; `known` where nothing changed.
+    /// Builds the tables of stations and vehicles; unchanged ones are shared with `known`.
     pub(super) fn build_tables(&mut self, known: [&Arc<RecordTable>; 2]) -> [Arc<RecordTable>; 2] {
         let [stations, vehicles] = known;
         [self.stations.build_table(stations), self.vehicles.build_table(vehicles)]
@@ -136,7 +136,7 @@ impl RecordSet {
     }
 }
 
-/// What is known once a file says `piece` of it, or does not name it; none if no file does.
+/// Returns a record's body after a file has updated or dropped its part; `None` if no file mentions it.
 fn merge_fragment(
     kind: SystemKind,
     known: Option<&Arc<Record>>,
@@ -166,7 +166,7 @@ mod tests {
         RecordFragment { id: id.into(), json: json.into(), place: None, available: 0 }
     }
 
-    /// The changes of a file: what of which station, and what is said of it then.
+    /// Applies a file and returns the changed records with their kind of change.
     fn take(
         records: &mut SystemRecords,
         kind: SystemKind,
@@ -195,7 +195,7 @@ mod tests {
         let told = take(&mut records, SystemKind::Information, &[piece("a", A), piece("b", B)]);
         let a = r#"{"station_id":"a","capacity":3,"num_docks_available":1}"#;
         assert_eq!(told, [("upsert", a.into()), ("upsert", B.into())]);
-        // The same again changes nothing.
+        // An identical file changes nothing.
         let same = take(&mut records, SystemKind::Information, &[piece("b", B), piece("a", A)]);
         assert!(same.is_empty(), "{same:?}");
     }

@@ -1,4 +1,4 @@
-//! A network at one revision, as it goes to the next process and comes back there.
+//! Writing a network at one revision to the handoff file, and restoring it.
 
 use std::{
     io::{self, Write},
@@ -25,10 +25,10 @@ use crate::{
     status::{FeedState, FeedStatus},
 };
 
-/// Why a network begins a new life, in words.
+/// The message that explains why a network starts a new epoch.
 pub(crate) type Reason = &'static str;
 
-/// A network that was put together again and says exactly what it said before.
+/// A restored network whose records equal those published before.
 #[derive(Debug)]
 pub struct ResumedNetwork {
     epoch: Epoch,
@@ -38,17 +38,17 @@ pub struct ResumedNetwork {
 }
 
 impl ResumedNetwork {
-    /// The life that its sequence goes on with.
+    /// The epoch with which the sequence continues.
     pub fn epoch(&self) -> Epoch {
         self.epoch
     }
 }
 
 impl NetworkWriter {
-    /// Writes the network with its feeds, as it is. Not for use between an input and its end.
+    /// Writes the current network with its feeds. Must not be called while an input is applied.
     ///
     /// # Errors
-    /// What the writer says.
+    /// Returns the writer's error.
     pub fn write_handoff<W: Write>(&self, into: &mut HandoffWriter<W>) -> io::Result<()> {
         let state = self.network.state();
         into.write_network(&schema::NetworkProto {
@@ -71,8 +71,8 @@ impl NetworkWriter {
         Ok(())
     }
 
-    /// Goes on with what an earlier process knew: to be called before anything else is taken, on a network that was made
-    /// with its epoch and feeds.
+    /// Resumes the state of an earlier process. Call it before any input is applied, on a network with the same epoch
+    /// and feeds.
     pub fn resume_network(&mut self, continued: ResumedNetwork) {
         let ResumedNetwork { state, workings, links, .. } = continued;
         self.workings = workings;
@@ -82,11 +82,11 @@ impl NetworkWriter {
 }
 
 impl HandoffNetwork {
-    /// Puts the network together again. `feeds` are its feeds as they are configured now, `seed` the one of its writer
-    /// to be, and `dataset` what the schedule's bytes are decoded to now.
+    /// Restores the network. `feeds` are its configured feeds, `seed` is that of its future writer, and `dataset` is
+    /// decoded from the schedule's bytes.
     ///
     /// # Errors
-    /// Why it would not be what subscribers hold.
+    /// Returns the reason why the network would differ from what subscribers hold.
     pub fn restore_network(
         self,
         feeds: &[FeedId],
@@ -126,7 +126,7 @@ impl HandoffNetwork {
     }
 }
 
-/// A digest of all records as messages carry them.
+/// Returns a digest of all records as published in messages.
 fn digest_records(state: &NetworkState) -> [u8; 16] {
     let mut digest = Xxh3::new();
     let mut put = |record: &Record| {

@@ -1,4 +1,4 @@
-//! What is known, made anew: under another schedule, without one, or in another network.
+//! Rebuilding a network's records under another schedule, without one, or in another network.
 
 use std::sync::Arc;
 
@@ -23,17 +23,17 @@ use crate::{
     record::RemovalReason,
 };
 
-/// What a network is that was put together of others.
+/// A network built from other networks.
 #[derive(Debug)]
 pub(crate) struct InheritedNetwork {
-    /// As its feeds were in the others.
+    /// The state of its feeds in the other networks.
     before: NetworkState,
-    /// What another schedule, or none, made of their records.
+    /// Changes of their records under another schedule, or without one.
     changes: Vec<RecordChange>,
 }
 
 impl NetworkWriter {
-    /// Decodes every known entity again, because dates and joins come from the new schedule.
+    /// Decodes every known entity again, because dates and joins depend on the schedule.
     pub(super) fn redecode_entities(
         &mut self,
         before: &NetworkState,
@@ -59,7 +59,7 @@ impl NetworkWriter {
         slices.collect()
     }
 
-    /// A vehicle may have been joined before the trip update of its run was there.
+    /// Joins all vehicles again: one may have been joined before the trip update of its run was known.
     fn rejoin_all(&mut self, dataset: Option<&Dataset>) {
         for working in &mut self.workings {
             let timetable = dataset.map(|dataset| &*dataset.timetable);
@@ -68,7 +68,7 @@ impl NetworkWriter {
         }
     }
 
-    /// Swaps in the state under another schedule, or under none.
+    /// Swaps in the state with another schedule, or without one.
     pub(super) fn swap_dataset(
         &self,
         before: &NetworkState,
@@ -90,7 +90,7 @@ impl NetworkWriter {
         next
     }
 
-    /// Drops what a feed said: its records, and the schedule if it was one.
+    /// Removes the data of a feed: its records, and the schedule if the feed was one.
     pub(crate) fn clear_feed(&mut self, number: usize, now: UnixMillis) {
         let before = self.network.state();
         let mut changes = Vec::new();
@@ -110,8 +110,8 @@ impl NetworkWriter {
         }
     }
 
-    /// Takes over what its feeds brought to other networks, whose writers have ended: to be called before anything else
-    /// is taken and before anybody sees the network. `doing` says how each of its feeds is, in their order.
+    /// Takes over the feeds' data from other networks, whose writers have ended. Call it before any input is applied
+    /// and before the network is visible. `doing` contains the status of each feed, in order.
     pub(crate) fn inherit_networks(
         &mut self,
         from: &[NetworkWriter],
@@ -178,8 +178,7 @@ impl NetworkWriter {
         InheritedNetwork { before, changes }
     }
 
-    /// Tells cells of the map what another schedule made of vehicles that they hold: to be called once readers see the
-    /// network.
+    /// Publishes the changes of records in map cells under the other schedule. Call it once readers see the network.
     pub(crate) fn announce_areas(&mut self, inherited: &InheritedNetwork) {
         let next = self.network.state();
         if let Some(publisher) = &mut self.publisher {
@@ -188,7 +187,7 @@ impl NetworkWriter {
     }
 }
 
-/// What a feed last said, whole; none before its first message.
+/// Returns the whole last content of a feed as one message; `None` before its first message.
 fn full_message(slice: &FeedSlice, working: &EntityTable) -> Option<ShallowMessage> {
     let header = slice.header.clone()?;
     let full = FeedHeader { incrementality: None, ..header };

@@ -1,4 +1,4 @@
-//! Calls: what SIRI says of a stop of a journey, as a stop time update.
+//! Mapping of SIRI calls to stop time updates.
 
 use lineside_formats::{
     gtfs_rt::proto::trip_update::{
@@ -17,18 +17,18 @@ use smol_str::SmolStr;
 use super::{IdKind, SiriIds, first_text, terms, to_unix_seconds};
 use crate::normalize::clamp_to_i32;
 
-/// How a journey's calls are taken.
+/// The rules for mapping a journey's calls.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallMapper<'a> {
     pub(super) ids: &'a SiriIds,
-    /// Whether the schedule does not have these calls, so that a planned time is all that is known of when they are.
+    /// True if the schedule does not contain the calls, so that their aimed times are all that is known.
     pub(super) is_own: bool,
-    /// Whether nothing of the journey runs, whatever is said of its calls.
+    /// True if the journey does not run, whatever its calls say.
     pub(super) is_off: bool,
 }
 
 impl CallMapper<'_> {
-    /// A call as a stop time update; none without a stop.
+    /// Maps a call to a stop time update; `None` without a stop.
     pub(super) fn map_call(self, call: &SiriCall, is_over: bool) -> Option<StopTimeUpdate> {
         let quays = CallQuays::from_call(call);
         let stop = quays.planned.or(call.stop_point_ref.as_ref())?;
@@ -44,7 +44,7 @@ impl CallMapper<'_> {
         };
         if self.is_off || is_call_skipped(call) {
             update.schedule_relationship = Some(ScheduleRelationship::Skipped as i32);
-            // A board that lists what does not run wants to say when it would have.
+            // A board that lists cancelled trips needs their scheduled times.
             if self.is_own {
                 update.arrival = planned_event(call.aimed_arrival_time);
                 update.departure = planned_event(call.aimed_departure_time);
@@ -96,19 +96,19 @@ impl CallMapper<'_> {
             time: Some(time),
             delay: aimed.map(|aimed| clamp_to_i32(time.saturating_sub(aimed))),
             scheduled_time: aimed,
-            // What has happened is certain.
+            // A past event is certain.
             uncertainty: times.actual.map(|_| 0),
         })
     }
 }
 
-/// What is said of when a vehicle arrives or departs.
+/// The times of an arrival or a departure.
 #[derive(Clone, Copy, Debug)]
 struct EventTimes {
     aimed: Option<SiriTime>,
     expected: Option<SiriTime>,
     actual: Option<SiriTime>,
-    /// Whether it is said to be as planned, so that no time has to be given.
+    /// True if the status says that the aimed time holds.
     is_as_planned: bool,
 }
 
@@ -117,7 +117,7 @@ fn planned_event(aimed: Option<SiriTime>) -> Option<StopTimeEvent> {
     Some(StopTimeEvent { time: Some(time), scheduled_time: Some(time), ..StopTimeEvent::default() })
 }
 
-/// The quays of a call, where they are told apart.
+/// The quays of a call, if aimed and expected quay are given.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CallQuays<'a> {
     pub(super) planned: Option<&'a SmolStr>,
@@ -139,7 +139,7 @@ impl<'a> CallQuays<'a> {
 fn stop_time_properties(call: &SiriCall, assigned: Option<SmolStr>) -> Option<StopTimeProperties> {
     let platform =
         first_text(&call.departure_platform_names).or(first_text(&call.arrival_platform_names));
-    // Of a call that is left out the activities say nothing more.
+    // A skipped call needs no further properties.
     let is_served = !is_call_skipped(call);
     let none = |is_none: bool| (is_none && is_served).then_some(DropOffPickupType::None as i32);
     let properties = StopTimeProperties {
@@ -162,21 +162,22 @@ fn call_occupancy(call: &SiriCall) -> Option<i32> {
     occupancy.map(|occupancy| occupancy as i32)
 }
 
-/// Whether nobody can get on or off: taken out, or passed without a stop.
+/// Returns true if passengers can neither board nor alight: the call is cancelled, or the vehicle passes without
+/// stopping.
 pub(super) fn is_call_skipped(call: &SiriCall) -> bool {
     let cancelled = Some(CallStatus::Cancelled);
     let arrives = call.aimed_arrival_time.is_some() || call.arrival_status.is_some();
     let departs = call.aimed_departure_time.is_some() || call.departure_status.is_some();
     let is_passed = call.arrival_boarding_activity == Some(ArrivalBoardingActivity::PassThru)
         || call.departure_boarding_activity == Some(DepartureBoardingActivity::PassThru);
-    // Where only one half is taken out, one can still get off or on.
+    // If only one half is cancelled, boarding or alighting is still possible.
     let is_out = (call.arrival_status == cancelled || !arrives)
         && (call.departure_status == cancelled || !departs)
         && (arrives || departs);
     call.cancellation == Some(true) || is_out || is_passed
 }
 
-/// The last moment that a call speaks of, Unix seconds.
+/// Returns the latest time of a call, in Unix seconds.
 pub(super) fn last_call_time(call: &SiriCall) -> Option<i64> {
     let times = [
         call.aimed_arrival_time,

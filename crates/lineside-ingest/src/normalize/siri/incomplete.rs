@@ -1,7 +1,7 @@
-//! Journeys with calls that no schedule has, of which not all calls are told: the planned ones are put among them.
+//! Journeys with extra calls whose other calls are incomplete: missing calls are taken from the timetable.
 //!
-//! A trip whose calls come from its update alone calls nowhere else. A producer that tells of an extra call and of what is
-//! near it, and does not say that this is the whole sequence, does not mean that.
+//! A trip whose calls come from its update alone calls nowhere else. A producer that reports an extra call and its
+//! neighbours, without declaring the sequence complete, does not mean that.
 
 use lineside_formats::{
     gtfs::{StopTime, Timetable},
@@ -16,7 +16,7 @@ use lineside_formats::{
 use super::{GRACE_SECONDS, SiriEntity};
 use crate::normalize::{CallForecast, ScheduledRun, TripKey, event_time, nonempty_text};
 
-/// Which of the calls that are told no schedule has, where others may not have been told.
+/// Returns the indexes of extra calls, if other calls may be missing.
 pub(super) fn find_extra_calls(
     journey: &VehicleJourney,
     update: &TripUpdate,
@@ -29,8 +29,8 @@ pub(super) fn find_extra_calls(
     is_extra.enumerate().filter_map(|(at, is_extra)| is_extra.then_some(at)).collect()
 }
 
-/// Puts the calls that the timetable has among those that are told, where not all are; what it does not know stays as it
-/// is told.
+/// Inserts the timetable's calls among the reported ones if those may be incomplete. A trip unknown to the timetable is
+/// unchanged.
 pub(super) fn fill_planned_calls(entity: &mut SiriEntity, timetable: &Timetable) {
     let extra = std::mem::take(&mut entity.extra_calls);
     let update = entity.entity.trip_update.as_mut().filter(|_| !extra.is_empty());
@@ -64,32 +64,32 @@ pub(super) fn fill_planned_calls(entity: &mut SiriEntity, timetable: &Timetable)
     merged.put_planned_until(usize::MAX);
     update.stop_time_update = merged.calls;
     let ends = last.map(|last| last.saturating_add(GRACE_SECONDS));
-    // Who does not say when it ends is held for long anyhow.
+    // A journey without an end is retained for long anyway.
     entity.until = entity.until.map(|until| ends.map_or(until, |ends| until.max(ends)));
 }
 
 fn find_run<'a>(update: &TripUpdate, timetable: &'a Timetable) -> Option<ScheduledRun<'a>> {
     let key = TripKey::from_descriptor(&update.trip)?;
     let trip = timetable.find_trip(key.trip_id)?;
-    // Of a repeated trip nothing but the start says which run it is.
+    // Only the start time identifies a run of a frequency-based trip.
     let is_named = !timetable.trip(trip).has_frequencies || !key.start_time.is_empty();
     ScheduledRun::from_descriptor(timetable, trip, key.start_date, key.start_time)
         .filter(|_| is_named)
 }
 
-/// Calls in the order of the journey.
+/// Calls in the order of the journey, while they are merged.
 struct MergedCalls<'a> {
     run: ScheduledRun<'a>,
-    /// What is told of calls that the timetable has.
+    /// The reported calls that are in the timetable.
     regular: &'a TripUpdate,
     planned: Vec<(usize, StopTime<'a>)>,
-    /// The first planned call that is not among the calls yet.
+    /// The index of the first scheduled call not added yet.
     next: usize,
     calls: Vec<StopTimeUpdate>,
 }
 
 impl MergedCalls<'_> {
-    /// The planned call that a told one is.
+    /// Returns the index of the scheduled call that equals a reported one.
     fn find_planned_call(&self, call: &StopTimeUpdate) -> Option<usize> {
         let stop = nonempty_text(&call.stop_id)?;
         let ahead = self.planned.get(self.next..)?;
@@ -105,7 +105,7 @@ impl MergedCalls<'_> {
         self.calls.push(call.clone());
     }
 
-    /// Puts an extra call before the planned one that is told next. Between its neighbours it goes by its time.
+    /// Adds an extra call before the next reported scheduled call. Among the calls in between, its time decides.
     fn put_extra_call(&mut self, call: &StopTimeUpdate, told_next: Option<usize>) {
         let event = call.departure.as_ref().or(call.arrival.as_ref());
         let time = event.and_then(|event| event.scheduled_time.or(event_time(event, None)));
@@ -119,7 +119,7 @@ impl MergedCalls<'_> {
         self.calls.push(call.clone());
     }
 
-    /// Puts the planned calls before one that are not there yet.
+    /// Adds the missing scheduled calls before `until`.
     fn put_planned_until(&mut self, until: usize) {
         let until = until.min(self.planned.len());
         for at in self.next..until {
@@ -129,7 +129,7 @@ impl MergedCalls<'_> {
         self.next = self.next.max(until);
     }
 
-    /// A planned call of which nothing is told: as late as what is told of those before it makes it.
+    /// Returns a scheduled call that is not reported, with the delay propagated from earlier calls.
     fn unreported_call(&self, at: usize, call: &StopTime<'_>) -> StopTimeUpdate {
         let delay = match self.run.forecast_call(self.regular, at) {
             CallForecast::Predicted { delay, .. } => Some(delay),
@@ -170,7 +170,7 @@ mod tests {
     /// 12:00 on 21 November 2026 in UTC.
     const NOON: i64 = 1_795_262_400;
 
-    /// Trip T is at A at noon, and at B, C and D ten minutes after each other.
+    /// Returns a timetable with trip T: at A at noon, then at B, C and D at intervals of ten minutes.
     fn timetable() -> Timetable {
         let text = "# agency.txt
             agency_id,agency_name,agency_url,agency_timezone
@@ -200,7 +200,7 @@ mod tests {
         load_timetable(&mut TextFiles::from_sections(text), &DatasetLimits::default()).unwrap().0
     }
 
-    /// A call that is a minute late; one at minute 0 says no time.
+    /// Returns a call that is a minute late; one at minute 0 has no time.
     fn call(stop: &str, minute: u8, is_extra: bool) -> String {
         let late = minute + 1;
         let times = format!(
@@ -214,7 +214,7 @@ mod tests {
         )
     }
 
-    /// Stops and minutes after noon, of a journey that calls so.
+    /// Returns stops and minutes after noon of a journey with these calls.
     fn merged(trip: &str, calls: &[String], inside: &str) -> Vec<(String, Option<i64>)> {
         let text = format!(
             "<Siri xmlns=\"http://www.siri.org.uk/siri\"><ServiceDelivery>\
@@ -252,9 +252,9 @@ mod tests {
         let (b, x) = (call("B", 10, false), call("X", 25, true));
         let all = [("A", 0), ("B", 11), ("C", 21), ("X", 26), ("D", 31)];
         check(&[b.clone(), x.clone()], &all);
-        // Nothing is told before the extra call: what comes after is planned.
+        // No call is reported before the extra one: the calls after it are as scheduled.
         check(std::slice::from_ref(&x), &[("A", 0), ("B", 10), ("C", 20), ("X", 26), ("D", 30)]);
-        // What is told next comes after it, whatever the times say.
+        // A later reported call comes after it, whatever the times.
         check(&[x, b], &[("A", 0), ("X", 26), ("B", 11), ("C", 21), ("D", 31)]);
     }
 
@@ -272,7 +272,7 @@ mod tests {
         let complete = "<IsCompleteStopSequence>true</IsCompleteStopSequence>";
         assert_eq!(merged("T", &calls, complete), told);
         assert_eq!(merged("unknown", &calls, ""), told);
-        // Without an extra call the schedule has the rest anyhow.
+        // Without an extra call the schedule has the remaining calls anyway.
         assert_eq!(merged("T", &calls[..1], ""), told[..1]);
     }
 }

@@ -1,5 +1,5 @@
-//! Journeys with one name and day that something else tells apart. One of them keeps the name, as the schedule may know
-//! it; that of another stands behind what differs, and what its vehicles say of their trip does too.
+//! Distinct journeys with the same name and day. One of them keeps the name, since the schedule may know it; the others
+//! get a distinguishing prefix, also in the trips of their vehicles.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -13,21 +13,21 @@ use super::{
 };
 use crate::normalize::nonempty_text;
 
-/// What may tell journeys of one name apart.
+/// The kinds of marks that distinguish journeys with the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JourneyMark {
-    /// Where the data come from, or who gives out the ids.
+    /// The source of the data, or the issuer of the ids.
     Source,
-    /// Who delivers.
+    /// The producer that delivers.
     Producer,
     Operator,
     Line,
-    /// In which frame names are given once, where that is no date.
+    /// The frame in which names are unique, if it is not a date.
     Frame,
 }
 
 impl JourneyMark {
-    /// All, the one that says most of a journey first.
+    /// All marks, the most specific first.
     pub(crate) const ALL: [JourneyMark; 5] = [
         JourneyMark::Source,
         JourneyMark::Producer,
@@ -37,13 +37,13 @@ impl JourneyMark {
     ];
 }
 
-/// What is said of a journey besides its name and its day.
+/// The marks of a journey besides its name and day.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JourneyMarks {
     said: [Option<SmolStr>; JourneyMark::ALL.len()],
-    /// Which of them stand before the name, the last one first in it.
+    /// The marks that prefix the name; the last one comes first in it.
     taken: Vec<(JourneyMark, SmolStr)>,
-    /// Whether the form of the name says that it is given once, whoever runs the journey.
+    /// True if the form of the name shows that it is unique, whoever operates the journey.
     is_unique: bool,
 }
 
@@ -67,7 +67,7 @@ impl JourneyMarks {
         }
     }
 
-    /// Says who has delivered the message.
+    /// Sets the producer of the message.
     pub(super) fn set_producer(&mut self, producer: Option<&SmolStr>) {
         self.said[JourneyMark::Producer as usize] = producer.cloned().filter(|it| !it.is_empty());
     }
@@ -76,18 +76,18 @@ impl JourneyMarks {
         self.said[mark as usize].as_ref()
     }
 
-    /// Whether it says this of itself.
+    /// Returns true if the mark has this value.
     pub(crate) fn has_mark(&self, mark: JourneyMark, said: &SmolStr) -> bool {
         self.get(mark) == Some(said)
     }
 
-    /// Whether both say it, and not the same.
+    /// Returns true if both journeys have the mark, with different values.
     pub(crate) fn differs_in(&self, other: &JourneyMarks, mark: JourneyMark) -> bool {
         self.get(mark).zip(other.get(mark)).is_some_and(|(own, others)| own != others)
     }
 
-    /// Whether a journey says the same of itself from one answer to the next. One producer may have several servers, frames
-    /// are given new names, and who runs a journey of a unique name, or on which line, may be corrected.
+    /// Returns true if a mark stays the same from one reply to the next. A producer may have several servers, frames
+    /// get new names, and the operator or line of a journey with a unique name may be corrected.
     pub(crate) fn is_stable_mark(&self, mark: JourneyMark) -> bool {
         match mark {
             JourneyMark::Source => true,
@@ -96,13 +96,14 @@ impl JourneyMarks {
         }
     }
 
-    /// Whether something stands before the name.
+    /// Returns true if a mark prefixes the name.
     pub(crate) fn is_any_applied(&self) -> bool {
         !self.taken.is_empty()
     }
 }
 
-/// Whose a journey's name is, where that does not say so itself, or does not any more when it has become the schedule's.
+/// Returns the issuer of a journey's name, if the name itself does not state it, or no longer does after its mapping to
+/// the schedule's id.
 fn find_journey_source(name: &str, journey: &VehicleJourney, ids: &SiriIds) -> Option<SmolStr> {
     match (netex_codespace(name), ids) {
         (Some(space), SiriIds::Netex) => Some(space),
@@ -113,7 +114,7 @@ fn find_journey_source(name: &str, journey: &VehicleJourney, ids: &SiriIds) -> O
     }
 }
 
-/// Tells journeys of one message apart that have one name: the first by the alphabet keeps it.
+/// Distinguishes journeys of one message with the same name: the alphabetically first mark keeps it.
 pub(super) fn disambiguate_journeys(entities: &mut [SiriEntity]) {
     for mark in JourneyMark::ALL {
         if !has_duplicate_names(entities) {
@@ -138,7 +139,7 @@ fn has_duplicate_names(entities: &[SiriEntity]) -> bool {
     !journeys.all(|it| known.insert(it.entity.id.as_str()))
 }
 
-/// The ids that journeys have of which this differs, with all that they say.
+/// Returns all values of a mark by journey id, for ids with several values.
 fn group_shared_ids(
     entities: &[SiriEntity],
     mark: JourneyMark,
@@ -165,7 +166,7 @@ impl SiriEntity {
         }
     }
 
-    /// The id of the entity of its journey.
+    /// Returns the id of its journey's entity.
     fn journey_id(&self) -> Option<SmolStr> {
         if self.is_journey() {
             return Some(SmolStr::new(&self.entity.id));
@@ -174,7 +175,7 @@ impl SiriEntity {
         Some(journey_entity_id(PREFIX, &trip.trip_id, trip.start_date.as_deref()))
     }
 
-    /// The id of the entity of its journey, and the one that it has where another one has the name.
+    /// Returns the id of its journey's entity, and the prefixed id for when another journey has the name.
     pub(crate) fn ids_with_mark(&self, mark: JourneyMark) -> Option<(SmolStr, SmolStr)> {
         let said = self.marks.get(mark)?;
         let id = self.journey_id()?;
@@ -182,7 +183,7 @@ impl SiriEntity {
         Some((id, own))
     }
 
-    /// Has what it says of itself stand before the name of its journey.
+    /// Prefixes the name of its journey with a mark.
     pub(crate) fn apply_mark(&mut self, mark: JourneyMark) {
         if self.is_journey()
             && let Some((_, own)) = self.ids_with_mark(mark)
@@ -194,7 +195,7 @@ impl SiriEntity {
         self.marks.taken.push((mark, said));
     }
 
-    /// The id that the entity of its journey had before it took its own name, what it says there, and for which mark.
+    /// Returns the id of its journey's entity before the last prefix, with that mark and its value.
     pub(crate) fn previous_id(&self) -> Option<(SmolStr, JourneyMark, &SmolStr)> {
         let (mark, said) = self.marks.taken.last()?;
         let id = self.journey_id()?;
@@ -202,7 +203,7 @@ impl SiriEntity {
         Some((format_smolstr!("{PREFIX}{rest}"), *mark, said))
     }
 
-    /// Has its journey go by the name that it had before it took its own.
+    /// Removes the last prefix from the name of its journey.
     pub(crate) fn restore_name(&mut self) {
         let Some((id, ..)) = self.previous_id() else { return };
         if self.is_journey() {

@@ -1,4 +1,4 @@
-//! Journeys with expected times, as trip updates.
+//! Mapping of estimated journeys to trip updates.
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use lineside_formats::{
@@ -19,10 +19,10 @@ use super::{
 };
 use crate::normalize::{format_gtfs_date, nonempty_text};
 
-/// What entities' ids of journeys begin with.
+/// The prefix of entity ids of journeys.
 pub(super) const PREFIX: &str = "journey";
 
-/// A journey as an entity.
+/// Maps a journey to an entity.
 pub(super) fn map_journey(
     journey: &VehicleJourney,
     frame_recorded_at: Option<SiriTime>,
@@ -32,11 +32,12 @@ pub(super) fn map_journey(
     let calls = || journey.recorded_calls.iter().chain(&journey.estimated_calls);
     let mut trip = journey_trip(journey, has_own_calls(journey, calls()), ids);
     let start = JourneyStart::from_journey(journey, rules.zone);
-    // Runs by headway share the name of their journey. An extra journey has one of its own, whether its start is said or not.
+    // Frequency-based runs share the name of their journey. An extra journey has its own name, with or without a start
+    // time.
     trip.start_time = start.time.clone().filter(|_| journey.headway_service == Some(true));
     let id = entity_id(&trip, journey);
     start.fill_trip_start(&mut trip);
-    // One that does not run after all was never in the schedule: nobody else knows when it would have run.
+    // A cancelled extra journey was never in the schedule: only this message has its times.
     let is_off = journey.extra_journey == Some(true) && journey.cancellation == Some(true);
     let taking = CallMapper { ids, is_own: is_off || has_update_only_calls(&trip), is_off };
     let over = journey.recorded_calls.iter().map(|call| (call, true));
@@ -48,7 +49,7 @@ pub(super) fn map_journey(
         Some((call.extra_call == Some(true), update))
     });
     let (is_extra, mut stop_time_update): (Vec<bool>, Vec<_>) = told.unzip();
-    // What is said of the vehicle holds from where it is now.
+    // The vehicle's occupancy applies to the next call.
     if let Some(occupancy) = journey.occupancy.and_then(terms::map_occupancy)
         && let Some(next) = stop_time_update.get_mut(journey.recorded_calls.len())
         && next.departure_occupancy_status.is_none()
@@ -73,7 +74,7 @@ pub(super) fn map_journey(
     SiriEntity { extra_calls, marks, aimed, told, ..SiriEntity::from_entity(entity, until) }
 }
 
-/// Whether the journey calls where no schedule has it call.
+/// Returns true if the journey has calls that are not in the schedule.
 pub(super) fn has_own_calls<'a>(
     journey: &VehicleJourney,
     calls: impl Iterator<Item = &'a SiriCall>,
@@ -82,12 +83,12 @@ pub(super) fn has_own_calls<'a>(
     journey.extra_journey != Some(true) && calls.any(|call| call.extra_call == Some(true))
 }
 
-/// Whether the calls of a trip come from what is said of it alone.
+/// Returns true if the calls of a trip come from its update alone.
 fn has_update_only_calls(trip: &TripDescriptor) -> bool {
     crate::normalize::is_extra_trip(trip)
 }
 
-/// The trip that a journey is. What is cancelled stays so, whatever else is said of it.
+/// Returns the trip of a journey. A cancelled journey stays cancelled, whatever else it says.
 pub(super) fn journey_trip(
     journey: &VehicleJourney,
     has_own_calls: bool,
@@ -114,7 +115,8 @@ pub(super) fn journey_trip(
     }
 }
 
-/// Whether `Order` numbers the calls of an extra journey as `stop_sequence` does: the schedule has no numbers of them.
+/// Returns true if `Order` can serve as `stop_sequence` of an extra journey's calls, which the schedule does not
+/// number.
 pub(super) fn has_sequence_order(journey: &VehicleJourney) -> bool {
     let calls = journey.recorded_calls.iter().chain(&journey.estimated_calls);
     let orders = calls.map(|call| call.order.filter(|order| *order > 0));
@@ -123,16 +125,16 @@ pub(super) fn has_sequence_order(journey: &VehicleJourney) -> bool {
         && orders.is_sorted_by(|a, b| a < b)
 }
 
-/// When a journey starts, as GTFS counts and writes it.
+/// The start of a journey in GTFS terms.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JourneyStart {
     pub(super) date: Option<String>,
-    /// Only where name and day do not say it: of a run by headway, and of an extra journey.
+    /// The start time, only for runs that name and day do not identify: frequency-based runs and extra journeys.
     pub(super) time: Option<String>,
 }
 
 impl JourneyStart {
-    /// Reads the start of a journey. An extra journey without a day of its own is of the day in `zone` on which it starts.
+    /// Reads the start of a journey. An extra journey without a date belongs to the day in `zone` on which it starts.
     pub(super) fn from_journey(journey: &VehicleJourney, zone: &TimeZone) -> JourneyStart {
         let is_extra = journey.extra_journey == Some(true);
         let named = journey.framed_vehicle_journey_ref.as_ref().and_then(framed_date);
@@ -149,7 +151,7 @@ impl JourneyStart {
     }
 }
 
-/// A moment as time of a service day.
+/// Formats a Unix time as a time of a service day.
 fn service_day_time(date: &str, moment: i64, zone: &TimeZone) -> Option<String> {
     let noon = Date::strptime("%Y%m%d", date).ok()?.at(12, 0, 0, 0).to_zoned(zone.clone()).ok()?;
     let midnight = noon.timestamp().as_second() - 12 * 3_600;
@@ -157,12 +159,12 @@ fn service_day_time(date: &str, moment: i64, zone: &TimeZone) -> Option<String> 
     Some(format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60))
 }
 
-/// The day of a journey as GTFS writes it, where the producer names it by its date.
+/// Returns the date of a journey as in GTFS, if its frame is named by date.
 pub(super) fn framed_date(framed: &FramedVehicleJourneyRef) -> Option<String> {
     let text = framed.data_frame_ref.as_deref()?;
     let digits: String = match text.len() {
         8 => text.to_owned(),
-        // A time or a zone after the date says nothing more of the day.
+        // A time or time zone after the date is ignored.
         _ => {
             let date = text.get(..10)?;
             let is_date = date.bytes().enumerate().all(|(at, byte)| match at {
@@ -175,7 +177,7 @@ pub(super) fn framed_date(framed: &FramedVehicleJourneyRef) -> Option<String> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then_some(digits)
 }
 
-/// A direction where the producer counts as GTFS does; by any other name it says which of two only to who knows it.
+/// Parses a direction that is 0 or 1 as in GTFS; other names cannot be mapped.
 pub(super) fn parse_direction(text: &str) -> Option<u32> {
     text.parse().ok().filter(|&direction| direction <= 1)
 }
@@ -189,8 +191,8 @@ fn trip_properties(journey: &VehicleJourney) -> Option<TripProperties> {
     (properties != TripProperties::default()).then_some(properties)
 }
 
-/// The id of a journey's entity. Without a reference it is known by its line and when it starts, and by what else of it
-/// stays the same from one message to the next: several journeys of a line may start at once.
+/// Returns the id of a journey's entity. A journey without a reference is identified by its line, its start and other
+/// stable properties: several journeys of a line may start at once.
 fn entity_id(trip: &TripDescriptor, journey: &VehicleJourney) -> SmolStr {
     match nonempty_text(&trip.trip_id) {
         Some(trip_id) => {
@@ -207,7 +209,7 @@ fn entity_id(trip: &TripDescriptor, journey: &VehicleJourney) -> SmolStr {
     }
 }
 
-/// A name for a journey whose producer gives it none, out of what is planned of it.
+/// Returns a name for a journey without a reference, made of its planned properties.
 pub(super) fn name_by_content(journey: &VehicleJourney, first: Option<&SiriCall>) -> String {
     let mut name = format!(
         "{}:{}",
@@ -232,7 +234,7 @@ pub(super) fn name_by_content(journey: &VehicleJourney, first: Option<&SiriCall>
     name
 }
 
-/// The id of an entity of a journey that has a name.
+/// Returns the id of an entity of a named journey.
 pub(super) fn journey_entity_id(prefix: &str, trip_id: &str, start_date: Option<&str>) -> SmolStr {
     match start_date {
         Some(date) => format_smolstr!("{prefix}:{trip_id}:{date}"),

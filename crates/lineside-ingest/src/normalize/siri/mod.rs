@@ -1,12 +1,12 @@
-//! SIRI in the terms of GTFS-Realtime: a journey becomes a trip update, a vehicle's activity a vehicle, a situation an
-//! alert, visits of stops the calls of trip updates. From here on they are records like those of any other feed.
+//! Normalization of SIRI to GTFS-Realtime: a journey becomes a trip update, a vehicle activity a vehicle, a situation
+//! an alert, stop visits the calls of trip updates. The result is handled like any other feed.
 //!
-//! Every element becomes one entity, whether the timetable knows its journey or not, and nothing but the message decides
-//! what becomes of it: the same bytes give the same entities at any time. Only a journey with extra calls of which not all
-//! calls are told takes the others from the timetable, one after midnight may take its service day from it, and one that comes
-//! to a stop more than once the numbers of its calls. What SIRI
-//! says and GTFS-Realtime has no field for is left out, but for a platform's name and the date that such a journey is named
-//! by, which have fields of our own.
+//! Every element becomes one entity, whether the timetable knows its journey or not, and only the message determines
+//! the result: the same bytes always give the same entities. There are three exceptions: a journey with extra calls and
+//! an incomplete sequence takes the others from the timetable, a journey after midnight may take its service day from
+//! it, and a journey that visits a stop more than once the numbers of its calls. SIRI elements without a field in
+//! GTFS-Realtime are dropped, except for a platform's name and the date in such a journey's reference, which have
+//! extension fields of our own.
 
 mod calls;
 mod incomplete;
@@ -42,49 +42,48 @@ pub(crate) use visits::{JourneyVisits, VisitStop};
 use super::nonempty_text;
 use crate::source::{IdKind, SiriIds};
 
-/// How long a journey is kept after its last call, and a vehicle after it was seen, if nobody takes it back. As long as
-/// SIRI's servers keep it themselves.
+/// Seconds for which a journey is retained after its last call, and a vehicle after its last report, unless it is
+/// cancelled. SIRI servers use the same time.
 pub(crate) const GRACE_SECONDS: i64 = 10 * 60;
-/// How long after its day, as UTC has it, a journey is kept that says nothing of when it ends: wherever the day is.
+/// Seconds after the end of its day in UTC for which a journey without times is retained, whatever its time zone.
 const AFTER_DAY_SECONDS: i64 = 36 * 60 * 60;
-/// How long one is kept that does not say its day either.
+/// Seconds for which a journey without times or date is retained.
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 
-/// An element as an entity.
+/// A SIRI element as an entity.
 #[derive(Clone, Debug)]
 pub(crate) struct SiriEntity {
     pub(crate) entity: FeedEntity,
-    /// Until when it means something if nothing more is said of it, Unix seconds; none where what it says of itself has
-    /// no end.
+    /// The time in Unix seconds until which the element is valid without an update; `None` if it states no end.
     pub(crate) until: Option<i64>,
-    /// The visits that it is made of, if it is made of visits.
+    /// The visits from which the entity was made, if any.
     pub(crate) visits: Option<JourneyVisits>,
-    /// What its producer may call it that takes it back, if it is a vehicle. Another's may be called the same.
+    /// The names by which the producer may cancel a vehicle. Another producer's vehicle may have the same names.
     pub(crate) names: Vec<SmolStr>,
-    /// What tells its journey apart from another of the same name.
+    /// Marks that distinguish its journey from others with the same name.
     pub(crate) marks: JourneyMarks,
-    /// When its journey is planned, by its producer.
+    /// The producer's aimed times of the journey.
     aimed: Vec<AimedCall>,
-    /// Which of its calls no schedule has, in order, where the producer does not say that it has told all calls.
+    /// Indexes of the calls that no schedule has, in order, unless the producer declares the sequence complete.
     extra_calls: Vec<usize>,
-    /// What says which call of its trip each told one is; of visits they say it themselves.
+    /// Hints that identify each reported call in the trip; visits carry their own hints.
     told: Vec<CallHints>,
-    /// The same of the call that its vehicle is at.
+    /// Hints that identify the vehicle's current call.
     near: Option<CallHints>,
 }
 
-/// Which of a trip's entities one is.
+/// The part of a trip that an entity describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TripPart {
-    /// The whole journey, as an estimated timetable tells it.
+    /// The whole journey, from an estimated timetable.
     Journey,
-    /// What is known of it at monitored stops.
+    /// Calls at monitored stops.
     Visits,
-    /// The vehicle on it.
+    /// The vehicle.
     Vehicle,
 }
 
-/// A trip as entities name it.
+/// A reference to a trip in entities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TripRef {
     pub(crate) trip_id: SmolStr,
@@ -95,14 +94,14 @@ impl TripRef {
     fn from_descriptor(trip: &TripDescriptor) -> Option<TripRef> {
         Some(TripRef {
             trip_id: nonempty_text(&trip.trip_id)?.into(),
-            // By the date that its producer names, as it also takes things back by it.
+            // The date as the producer names it, because cancellations use it too.
             start_date: nonempty_text(&trip.named_start_date)
                 .or(nonempty_text(&trip.start_date))
                 .map(SmolStr::new),
         })
     }
 
-    /// Whether both may be the same trip: one that does not say its day is that of any.
+    /// Returns true if both may be the same trip: a missing date matches any.
     pub(crate) fn may_be_same_trip(&self, other: &TripRef) -> bool {
         let (own, others) = (&self.start_date, &other.start_date);
         self.trip_id == other.trip_id && (own.is_none() || others.is_none() || own == others)
@@ -124,7 +123,7 @@ impl SiriEntity {
         }
     }
 
-    /// Of which trip it tells, and what; none of an alert, or where it names none.
+    /// Returns the trip and the part of it that the entity describes; `None` for an alert or without a trip.
     pub(crate) fn trip_ref(&self) -> Option<(TripRef, TripPart)> {
         if let Some(vehicle) = &self.entity.vehicle {
             return Some((TripRef::from_descriptor(vehicle.trip.as_ref()?)?, TripPart::Vehicle));
@@ -134,8 +133,8 @@ impl SiriEntity {
         Some((trip, if is_of_visits { TripPart::Visits } else { TripPart::Journey }))
     }
 
-    /// Until when it means something, Unix seconds, also where it says nothing of when it ends: a journey until well after
-    /// its day, or a day after `made_at`, when it was told; a vehicle for a while; an alert until it is closed.
+    /// Returns the expiry in Unix seconds, even if the entity states no end: for a journey well after its day, or a day
+    /// after the report at `made_at`; for a vehicle after a while; for an alert never until it is closed.
     pub(crate) fn expires_at(&self, made_at: i64) -> Option<i64> {
         if self.until.is_some() || self.entity.alert.is_some() {
             return self.until;
@@ -149,55 +148,55 @@ impl SiriEntity {
     }
 }
 
-/// When the day after a date of GTFS begins in UTC, Unix seconds.
+/// Returns the start of the day after a GTFS date in UTC, in Unix seconds.
 fn next_day_start(date: &str) -> Option<i64> {
     let date = jiff::civil::Date::strptime("%Y%m%d", date).ok()?.tomorrow().ok()?;
     Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second())
 }
 
-/// What is taken back, by one of the names that it may have.
+/// A cancellation, with the names that the cancelled element may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CancelledEntity {
-    /// A vehicle's activity.
+    /// A cancelled vehicle activity.
     Vehicle {
-        /// What the producer may call it, the surest name first.
+        /// Possible names of the vehicle, the most reliable first.
         names: Vec<SmolStr>,
         trip: Option<TripRef>,
     },
-    /// A visit of a stop.
+    /// A cancelled stop visit.
     Visit { item: Option<SmolStr>, trip: Option<TripRef>, at: VisitStop },
 }
 
-/// What the deliveries of a message say.
+/// The normalized deliveries of a message.
 #[derive(Debug, Default)]
 pub(crate) struct NormalizedMessage {
     pub(crate) entities: Vec<SiriEntity>,
     pub(crate) cancelled: Vec<CancelledEntity>,
     pub(crate) problems: Problems,
-    /// What had no room.
+    /// The report of dropped elements.
     losses: ConversionReport,
-    /// When the answer was made, Unix seconds.
+    /// The time of the reply, in Unix seconds.
     pub(crate) made_at: Option<i64>,
-    /// What the producer refuses, in its words.
+    /// The producer's refusals.
     pub(crate) refusals: Vec<String>,
-    /// How many deliveries of services it does not refuse.
+    /// The number of deliveries that are not refusals.
     answered: usize,
 }
 
-/// How elements become entities.
+/// The rules for mapping elements to entities.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MappingRules<'a> {
     pub(crate) ids: &'a SiriIds,
-    /// Whether what vehicles say of their journeys counts: not where estimated timetables say it too.
+    /// True if the delays that vehicles report are used: not if estimated timetables contain them.
     pub(crate) vehicles_tell_delays: bool,
-    /// The schedule's, in which runs of a repeated journey are told apart by when they start.
+    /// The schedule's time zone, in which the start of a frequency-based run is given.
     pub(crate) zone: &'a TimeZone,
 }
 
-/// A message as GTFS-Realtime has it: each journey, vehicle and situation is an entity, the visits of a journey are one
-/// unless its estimated timetable is there too. What vehicles say of their journeys counts where the message holds no estimated timetable.
-/// `zone` is the schedule's, whose calls are put among those of journeys with extra ones. Each element that is in none of
-/// the entities counts as a loss.
+/// Converts a message to GTFS-Realtime: each journey, vehicle and situation becomes an entity, and so do the visits of
+/// a journey unless the message contains its estimated timetable. Delays of vehicles are used if the message contains
+/// no estimated timetable. Journeys with extra calls are completed from `schedule`. Each element that is in no entity
+/// is counted in the report.
 pub fn siri_to_gtfs_rt(
     message: &SiriMessage,
     ids: &SiriIds,
@@ -221,7 +220,7 @@ pub fn siri_to_gtfs_rt(
     (FeedMessage { header, entity }, normalized.problems, losses)
 }
 
-/// Why a message gives nothing, in the words of its producer; none if it gives something.
+/// Returns the producer's reason for a refused message; `None` if the message contains data.
 pub(crate) fn message_refusal(message: &SiriMessage) -> Option<String> {
     let zone = &TimeZone::UTC;
     let rules = MappingRules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
@@ -229,7 +228,7 @@ pub(crate) fn message_refusal(message: &SiriMessage) -> Option<String> {
     normalized.is_refused().then(|| normalized.refusals.join("; "))
 }
 
-/// The header of a message that was made at a moment, Unix seconds.
+/// Returns the header of a message made at a time in Unix seconds.
 pub(crate) fn feed_header(made_at: Option<i64>) -> FeedHeader {
     FeedHeader {
         gtfs_realtime_version: "2.0".to_owned(),
@@ -262,7 +261,7 @@ pub(crate) fn normalize_message(
 }
 
 impl NormalizedMessage {
-    /// Whether the producer gives nothing at all.
+    /// Returns true if the producer refuses all requested services.
     pub(crate) fn is_refused(&self) -> bool {
         !self.refusals.is_empty() && self.answered == 0
     }
@@ -329,9 +328,9 @@ impl NormalizedMessage {
         });
     }
 
-    /// Puts in what the schedule alone knows: the service days of journeys after midnight that their producer names by the
-    /// day after it, the planned calls of journeys with extra ones where not all are told, and which calls are meant of trips
-    /// that come to a stop more than once.
+    /// Applies knowledge of the schedule: service days of journeys after midnight that the producer names by the next
+    /// day, missing scheduled calls of journeys with extra ones, and stop sequences of trips that visit a stop more
+    /// than once.
     pub(crate) fn apply_schedule(&mut self, timetable: &Timetable) {
         for it in &mut self.entities {
             service_days::put_service_day(it, timetable);
@@ -340,7 +339,7 @@ impl NormalizedMessage {
         }
     }
 
-    /// Counts the journeys with extra calls of which not all calls are told, and no schedule has the others.
+    /// Counts the journeys with extra calls that are incomplete because there is no schedule with the other calls.
     fn count_cut_journeys(&mut self) {
         for it in self.entities.iter().filter(|it| !it.extra_calls.is_empty()) {
             let why = "no schedule is there to take the calls from that are not told";
@@ -348,7 +347,7 @@ impl NormalizedMessage {
         }
     }
 
-    /// Leaves out the visits of journeys whose estimated timetables tell of all their calls.
+    /// Removes the visits of journeys whose estimated timetables contain all their calls.
     fn prefer_timetables(&mut self) {
         if self.entities.iter().all(|it| it.visits.is_none()) {
             return;
@@ -376,7 +375,7 @@ impl NormalizedMessage {
         });
     }
 
-    /// Keeps of what is in the message twice under the same id what was said later.
+    /// Keeps only the last of several elements with the same id.
     pub(crate) fn keep_last_duplicates(&mut self) {
         let mut known: HashSet<SmolStr> = HashSet::with_capacity(self.entities.len());
         self.entities.reverse();
@@ -393,7 +392,7 @@ impl NormalizedMessage {
         self.entities.reverse();
     }
 
-    /// An id stands once in a message: what comes again under the same is told apart by its number, and named.
+    /// Makes ids unique: a repeated id gets a number and is reported.
     fn rename_duplicates(&mut self) {
         let mut known: HashSet<SmolStr> = HashSet::with_capacity(self.entities.len());
         let mut number = 1_u32;
@@ -416,28 +415,28 @@ impl NormalizedMessage {
     }
 }
 
-/// A moment as Unix seconds.
+/// Converts a time to Unix seconds.
 fn to_unix_seconds(time: Option<SiriTime>) -> Option<i64> {
     time.map(SiriTime::as_seconds)
 }
 
-/// A moment as messages of GTFS-Realtime have it; none before 1970.
+/// Converts a time to a GTFS-Realtime timestamp; `None` before 1970.
 fn to_timestamp(time: Option<SiriTime>) -> Option<u64> {
     to_unix_seconds(time).and_then(|seconds| u64::try_from(seconds).ok())
 }
 
-/// The first text, whatever its language.
+/// Returns the first non-empty text, in any language.
 fn first_text(texts: &[LanguageText]) -> Option<&str> {
     texts.iter().map(|text| text.value.as_str()).find(|text| !text.is_empty())
 }
 
-/// Texts in their languages, those of one language as paragraphs; none without any.
+/// Converts texts to a translated string, where several texts of one language become paragraphs; `None` without texts.
 fn to_translated_string<'a>(
     texts: impl IntoIterator<Item = &'a LanguageText>,
     language: Option<&str>,
 ) -> Option<TranslatedString> {
     let mut translation: Vec<Translation> = Vec::new();
-    // By language: where its text is, and what is in it. A situation may have hundreds of thousands of texts.
+    // Index and known texts by language. A situation may have hundreds of thousands of texts.
     let mut known: HashMap<Option<String>, (usize, HashSet<&str>)> = HashMap::new();
     for text in texts.into_iter().filter(|text| !text.value.is_empty()) {
         let language = text.lang.as_deref().or(language).filter(|it| !it.is_empty());
@@ -459,7 +458,7 @@ fn to_translated_string<'a>(
     (!translation.is_empty()).then_some(TranslatedString { translation })
 }
 
-/// A span of time whose ends may be open.
+/// Converts a period with optional start and end.
 fn time_range(start: Option<SiriTime>, end: Option<SiriTime>) -> TimeRange {
     TimeRange { start: to_timestamp(start), end: to_timestamp(end) }
 }

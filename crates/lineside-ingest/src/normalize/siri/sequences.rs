@@ -1,8 +1,8 @@
-//! Which of the schedule's calls the told ones are, where a trip comes to a stop more than once: there the stop alone does
-//! not say it, so `stop_sequence` does.
+//! Matching of reported calls with scheduled ones for trips that visit a stop more than once: there the stop alone does
+//! not identify the call, so `stop_sequence` does.
 //!
-//! What is planned decides, then the producer's own numbers, then the order in which calls are told. Where all of that leaves
-//! several, none is named: a reader may guess as well as we can.
+//! The aimed times decide, then the producer's own numbers, then the order of the reported calls. If several candidates
+//! remain, no number is set: a reader can guess as well.
 
 use jiff::Timestamp;
 use lineside_formats::{
@@ -14,15 +14,15 @@ use lineside_formats::{
 use super::{SiriEntity, calls::CallQuays, to_unix_seconds};
 use crate::normalize::{ScheduledRun, TripKey, is_extra_trip, nonempty_text};
 
-/// What a producer says of which call of its journey one is.
+/// A producer's hints that identify a call within its journey.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallHints {
-    /// When it is planned to be, Unix seconds.
+    /// The aimed arrival, in Unix seconds.
     pub(super) aimed_arrival: Option<i64>,
     pub(super) aimed_departure: Option<i64>,
-    /// Its place among the calls of the journey.
+    /// The call's position in the journey.
     order: Option<u32>,
-    /// The how manieth call at its stop it is.
+    /// The count of visits to the call's stop so far.
     visit_number: Option<u32>,
 }
 
@@ -36,7 +36,7 @@ impl CallHints {
         }
     }
 
-    /// Of each call that becomes a stop time update.
+    /// Returns the hints of each call that becomes a stop time update.
     pub(super) fn from_calls<'c>(calls: impl Iterator<Item = &'c SiriCall>) -> Vec<CallHints> {
         let has_stop = |call: &&SiriCall| {
             CallQuays::from_call(call).planned.or(call.stop_point_ref.as_ref()).is_some()
@@ -45,8 +45,8 @@ impl CallHints {
     }
 }
 
-/// Has the calls of an entity's trip, and the one that its vehicle is at, say their `stop_sequence`, where the timetable has
-/// the trip come to a stop more than once.
+/// Sets the `stop_sequence` of an entity's calls and of its vehicle's current call, if the timetable's trip visits a
+/// stop more than once.
 pub(super) fn put_sequences(entity: &mut SiriEntity, timetable: &Timetable) {
     let (told, near) = (std::mem::take(&mut entity.told), entity.near.take());
     if let Some(update) = &mut entity.entity.trip_update
@@ -71,17 +71,17 @@ pub(super) fn put_sequences(entity: &mut SiriEntity, timetable: &Timetable) {
     }
 }
 
-/// A trip that comes to a stop more than once, as the timetable has it.
+/// A scheduled trip that visits a stop more than once.
 struct TripPlan<'a> {
     timetable: &'a Timetable,
     trip: TripIdx,
     calls: Vec<StopTime<'a>>,
-    /// The run that is meant, where that is said.
+    /// The run, if it is identified.
     run: Option<ScheduledRun<'a>>,
 }
 
 impl<'a> TripPlan<'a> {
-    /// None of a trip whose calls come from its update alone.
+    /// Returns `None` for a trip whose calls come from its update alone.
     fn from_trip(trip: &TripDescriptor, timetable: &'a Timetable) -> Option<TripPlan<'a>> {
         let key = TripKey::from_descriptor(trip).filter(|_| !is_extra_trip(trip))?;
         let trip = timetable.find_trip(key.trip_id)?;
@@ -89,20 +89,20 @@ impl<'a> TripPlan<'a> {
         stops.sort_unstable();
         stops.windows(2).find(|pair| pair.first() == pair.last())?;
         let run = ScheduledRun::from_descriptor(timetable, trip, key.start_date, key.start_time);
-        // Of a repeated trip nothing but the start says which run it is.
+        // Only the start time identifies a run of a frequency-based trip.
         let is_named = !timetable.trip(trip).has_frequencies || !key.start_time.is_empty();
         let calls = timetable.stop_times(trip).collect();
         Some(TripPlan { timetable, trip, calls, run: run.filter(|_| is_named) })
     }
 
-    /// The numbers of calls in the order of the journey, as far as it is sure which they are.
+    /// Returns the stop sequences of calls in the order of the journey, where they are certain.
     fn assign_sequences(&self, updates: &[StopTimeUpdate], told: &[CallHints]) -> Vec<Option<u32>> {
         let may_be: Vec<Vec<usize>> = updates
             .iter()
             .zip(told)
             .map(|(update, told)| self.candidate_calls(update, *told))
             .collect();
-        // As early as the calls before it allow, and as late as those after it do.
+        // Each call as early as the preceding calls allow, and as late as the following ones allow.
         let mut next = 0;
         let earliest: Vec<Option<usize>> = may_be
             .iter()
@@ -127,7 +127,7 @@ impl<'a> TripPlan<'a> {
         sure.collect()
     }
 
-    /// Which calls one may be by what is said of it alone.
+    /// Returns the indexes of the scheduled calls that a call may be by its own hints.
     fn candidate_calls(&self, update: &StopTimeUpdate, told: CallHints) -> Vec<usize> {
         let stop = nonempty_text(&update.stop_id).and_then(|stop| self.timetable.find_stop(stop));
         let calls = self.calls.iter().enumerate();
@@ -140,7 +140,7 @@ impl<'a> TripPlan<'a> {
         }
     }
 
-    /// The one that the timetable has nearest to when it is planned by the producer.
+    /// Returns the call whose scheduled time is nearest to the aimed time.
     fn find_by_time(&self, here: &[usize], told: CallHints) -> Option<usize> {
         let mut by_distance: Vec<(u64, usize)> = here
             .iter()
@@ -154,7 +154,7 @@ impl<'a> TripPlan<'a> {
         }
     }
 
-    /// How far from when a call is planned by the producer the timetable has it, in seconds.
+    /// Returns the difference between the aimed and the scheduled time of a call, in seconds.
     fn time_distance(&self, call: &StopTime<'_>, told: CallHints) -> Option<u64> {
         let departs = told.aimed_departure.filter(|_| call.departure.is_some());
         let aimed = departs.or(told.aimed_arrival)?;
@@ -172,14 +172,14 @@ impl<'a> TripPlan<'a> {
         if self.timetable.trip(self.trip).has_frequencies {
             return None;
         }
-        // A journey of which no day is said may have begun the day before.
+        // A journey without a date may have begun on the day before.
         let zone = self.timetable.timezone().clone();
         let today = Timestamp::from_second(aimed).ok()?.to_zoned(zone).date();
         let days = [Some(today), today.yesterday().ok()].into_iter().flatten();
         days.filter_map(|day| of(ScheduledRun::new(self.timetable, self.trip, day, None))).min()
     }
 
-    /// The one that its producer's number names, which counts from 1, or as the schedule does.
+    /// Returns the call with the producer's number, counted from 1 or as in the schedule.
     fn find_by_order(&self, here: &[usize], told: CallHints) -> Option<usize> {
         let order = told.order?;
         let is_it = |at: &&usize| {
@@ -191,7 +191,7 @@ impl<'a> TripPlan<'a> {
     }
 }
 
-/// The one that its producer's count of calls at the stop names. Many write 1 at each.
+/// Returns the call with the producer's visit number. Many producers write 1 for every call.
 fn find_by_visit(here: &[usize], told: CallHints) -> Option<usize> {
     let number = usize::try_from(told.visit_number?).ok().filter(|number| *number > 1)?;
     here.get(number - 1).copied()

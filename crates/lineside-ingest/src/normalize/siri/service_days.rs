@@ -1,7 +1,7 @@
-//! Journeys after midnight that their producer names by the date of the calendar, where the timetable has them on the
-//! service day before, with times from 24:00 on.
+//! Journeys after midnight whose producer uses the calendar date, while the timetable has them on the preceding service
+//! day with times from 24:00 on.
 //!
-//! The times that are planned decide, and nothing else: a trip that runs every day runs on the named date, too.
+//! Only the aimed times decide: a trip that runs every day runs on the named date, too.
 
 use jiff::civil::Date;
 use lineside_formats::{
@@ -14,22 +14,22 @@ use smol_str::SmolStr;
 use super::{IdKind, SiriEntity, SiriIds, calls::CallQuays, visits::journey_calls};
 use crate::normalize::{format_gtfs_date, nonempty_text, parse_gtfs_date};
 
-/// How far the planned times of producer and timetable may be from each other, in seconds, for the day to be told by them.
-/// Both may round, and one may be of a plan that was moved by a little; what is further off is another plan.
+/// Maximum difference in seconds between the times of producer and timetable for the times to decide the day. Both may
+/// round, and the plan may have changed a little; a larger difference means another plan.
 const FITS_SECONDS_MAX: u64 = 5 * 60;
-/// Of how many calls of a journey the planned times are looked at until the timetable has one.
+/// Maximum number of a journey's calls whose aimed times are compared until the timetable has one.
 const AIMED_MAX: usize = 4;
 
-/// When a call is planned to be, by the producer.
+/// The producer's aimed times of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct AimedCall {
-    /// The first of the trip where it is not said which.
+    /// The stop; `None` means the first one of the trip.
     stop_id: Option<SmolStr>,
     arrival: Option<i64>,
     departure: Option<i64>,
 }
 
-/// What is planned of a journey: of its first calls that may be in a timetable, and of its start.
+/// Returns the aimed times of a journey: of its first calls that may be in a timetable, and of its start.
 pub(super) fn aimed_calls(journey: &VehicleJourney, ids: &SiriIds) -> Vec<AimedCall> {
     let told = journey.recorded_calls.iter().chain(&journey.estimated_calls);
     let calls = told.chain(journey_calls(journey).map(|(call, _)| call));
@@ -46,7 +46,7 @@ pub(super) fn aimed_calls(journey: &VehicleJourney, ids: &SiriIds) -> Vec<AimedC
     calls.filter_map(of_call).take(AIMED_MAX).chain(start).collect()
 }
 
-/// Has a journey be of the service day before the date that it is named by, where its planned times say so.
+/// Moves a journey to the service day before the date in its reference, if its aimed times require it.
 pub(super) fn put_service_day(entity: &mut SiriEntity, timetable: &Timetable) {
     let aimed = std::mem::take(&mut entity.aimed);
     let update = entity.entity.trip_update.as_mut().map(|update| &mut update.trip);
@@ -58,7 +58,7 @@ pub(super) fn put_service_day(entity: &mut SiriEntity, timetable: &Timetable) {
     }
 }
 
-/// The service day of a trip, where it is the one before the date that it is named by.
+/// Returns the service day of a trip if it is the one before the date in its reference.
 fn previous_service_day(
     trip: &TripDescriptor,
     aimed: &[AimedCall],
@@ -67,7 +67,7 @@ fn previous_service_day(
     let named = parse_gtfs_date(nonempty_text(&trip.start_date)?)?;
     let before = named.yesterday().ok()?;
     let known = timetable.find_trip(nonempty_text(&trip.trip_id)?)?;
-    // Of a repeated trip the times are of no run.
+    // The times of a frequency-based trip belong to no run.
     if timetable.trip(known).has_frequencies {
         return None;
     }
@@ -80,7 +80,7 @@ fn previous_service_day(
     (!fits(named) && fits(before)).then_some(before)
 }
 
-/// When the timetable has a call, in seconds of the service day, and when the producer has it, Unix seconds.
+/// Returns a call's scheduled time in seconds of the service day, and its aimed time in Unix seconds.
 fn planned_times(timetable: &Timetable, trip: TripIdx, aimed: &AimedCall) -> Option<(i32, i64)> {
     let mut calls = timetable.stop_times(trip);
     let call = match aimed.stop_id.as_deref() {

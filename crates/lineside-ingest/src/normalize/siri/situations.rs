@@ -1,4 +1,4 @@
-//! Situations, as alerts.
+//! Mapping of situations to alerts.
 
 use lineside_formats::{
     ConversionReport,
@@ -18,10 +18,10 @@ use super::{
     time_range, to_translated_string,
 };
 
-/// Most things that an alert is about; what a situation affects beyond that is not told.
+/// Maximum number of selectors of an alert; further affected items are dropped.
 const SELECTORS_MAX: usize = 1_000;
 
-/// A situation as an entity.
+/// Maps a situation to an entity.
 pub(super) fn map_situation(
     situation: &PtSituationElement,
     ids: &SiriIds,
@@ -70,7 +70,7 @@ pub(super) fn map_situation(
     SiriEntity::from_entity(entity, until)
 }
 
-/// Numbers of situations are unique for who gives them out.
+/// Returns the id of a situation, whose number is unique per participant only.
 fn situation_id(situation: &PtSituationElement) -> SmolStr {
     let number = situation.situation_number.as_deref().unwrap_or_default();
     match situation.participant_ref.as_deref().filter(|name| !name.is_empty()) {
@@ -79,7 +79,7 @@ fn situation_id(situation: &PtSituationElement) -> SmolStr {
     }
 }
 
-/// When it holds. What is closed is over, whatever was said of when it would end.
+/// Returns the active periods. A closed situation has ended, whatever end it states.
 fn active_periods(situation: &PtSituationElement) -> Vec<TimeRange> {
     let of = |period: &TimePeriod| time_range(period.start_time, period.end_time);
     let mut periods: Vec<TimeRange> = situation.validity_periods.iter().map(of).collect();
@@ -137,7 +137,7 @@ fn link_translations<'a>(
     to_translated_string([&LanguageText { lang: None, value: uri.clone() }], None)
 }
 
-/// Whom it concerns: each once, in the order of the message.
+/// Lists the selectors of affected items, each once, in the order of the message.
 fn list_selectors(
     situation: &PtSituationElement,
     ids: &SiriIds,
@@ -162,13 +162,13 @@ fn list_selectors(
 struct SelectorBuilder<'a> {
     ids: &'a SiriIds,
     found: Vec<EntitySelector>,
-    /// How many there is no room for; one of them that is named twice counts twice.
+    /// The number of selectors beyond the limit; a repeated one counts twice.
     n_beyond: u64,
 }
 
 impl SelectorBuilder<'_> {
     fn push_selector(&mut self, selector: EntitySelector) {
-        // Of what there is no room for, only the first are looked for.
+        // Repetitions are searched only for the first selectors beyond the limit.
         if self.n_beyond < SELECTORS_MAX as u64 && self.found.contains(&selector) {
             return;
         }
@@ -215,8 +215,8 @@ impl SelectorBuilder<'_> {
         }
     }
 
-    /// All lines of a network, or those of its operators, or those of one kind of vehicle. Which network is meant by its name
-    /// only its producer knows; to us it is the one that the feed tells of.
+    /// Adds all lines of a network, of its operators, or of one vehicle mode. Only the producer knows which network a
+    /// name means; here it is taken as the feed's own.
     fn add_all_lines(&mut self, network: &AffectedNetwork) {
         let operators = network.affected_operators.iter();
         let operators = operators.filter_map(|it| it.operator_ref.as_deref());
@@ -227,7 +227,7 @@ impl SelectorBuilder<'_> {
         let mode = network.vehicle_mode.as_deref().filter(|mode| *mode != "all");
         let types: &[i32] = match mode {
             Some(mode) => terms::map_route_types(mode),
-            // An agency says all of it by itself.
+            // An agency by itself covers all its lines.
             None if !operators.is_empty() => &[],
             None if is_whole => &terms::ROUTE_TYPES,
             None => &[],
@@ -276,7 +276,7 @@ impl SelectorBuilder<'_> {
         }
     }
 
-    /// A stop of what else is selected.
+    /// Adds a stop, restricted by the selector `of`.
     fn add_stop(&mut self, stop: &AffectedStopPoint, of: &EntitySelector) {
         let name = stop.stop_point_ref.as_deref().or(stop.stop_place_ref.as_deref());
         let Some(name) = name else { return };
@@ -307,7 +307,7 @@ impl SelectorBuilder<'_> {
     }
 }
 
-/// The directions of a line that are affected; none for both, also where one goes by a name that GTFS does not have.
+/// Returns the affected direction of a line; `None` for both, or if a direction has a name unknown to GTFS.
 pub(super) fn affected_directions(line: &AffectedLine) -> Vec<Option<u32>> {
     let named = line.directions.iter().map(|it| parse_direction(it.direction_ref.as_deref()?));
     let mut directions: Vec<Option<u32>> = named.collect();

@@ -1,4 +1,4 @@
-//! SIRI's terms and what they are called in GTFS-Realtime.
+//! Mapping of SIRI's enumerations to GTFS-Realtime.
 
 use lineside_formats::{
     gtfs_rt::proto::{
@@ -8,7 +8,7 @@ use lineside_formats::{
     siri::{Occupancy, Severity},
 };
 
-/// How full; SIRI's *undefined* says nothing.
+/// Maps an occupancy; SIRI's *undefined* has no equivalent.
 pub(super) fn map_occupancy(occupancy: Occupancy) -> Option<OccupancyStatus> {
     Some(match occupancy {
         Occupancy::Empty => OccupancyStatus::Empty,
@@ -27,7 +27,7 @@ pub(super) fn map_occupancy(occupancy: Occupancy) -> Option<OccupancyStatus> {
     })
 }
 
-/// How grave.
+/// Maps a severity.
 pub(super) fn map_severity(severity: Severity) -> SeverityLevel {
     match severity {
         Severity::NoImpact | Severity::VerySlight | Severity::Slight => SeverityLevel::Info,
@@ -37,7 +37,7 @@ pub(super) fn map_severity(severity: Severity) -> SeverityLevel {
     }
 }
 
-/// Parts of the names of SIRI's reasons, and the cause that each stands for; the first that fits counts.
+/// Parts of the names of SIRI reasons with their causes; the first match wins.
 const CAUSES: [(&str, Cause); 36] = [
     ("strike", Cause::Strike),
     ("industrialaction", Cause::Strike),
@@ -77,20 +77,20 @@ const CAUSES: [(&str, Cause); 36] = [
     ("powercut", Cause::TechnicalProblem),
 ];
 
-/// Whose list of reasons a reason is of, where its name alone tells nothing.
+/// The list that a reason belongs to, which determines the cause of an unknown name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReasonList {
-    /// Nobody's in particular.
+    /// No particular list.
     Any,
-    /// What vehicles and tracks are made of.
+    /// Vehicles, tracks and other equipment.
     Equipment,
     /// Weather and nature.
     Environment,
-    /// People have come together.
+    /// Events with crowds.
     PublicEvent,
 }
 
-/// Why something is so, by the name of a reason.
+/// Maps the name of a reason to a cause.
 pub(super) fn map_cause(reason: &str, of: ReasonList) -> Cause {
     let plain: String =
         reason.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
@@ -105,7 +105,7 @@ pub(super) fn map_cause(reason: &str, of: ReasonList) -> Cause {
     }
 }
 
-/// SIRI's conditions of service, and what each comes to, the gravest first.
+/// SIRI's service conditions with their effects, the most severe first.
 const EFFECTS: [(&str, Effect); 23] = [
     ("noservice", Effect::NoService),
     ("cancelled", Effect::NoService),
@@ -132,7 +132,7 @@ const EFFECTS: [(&str, Effect); 23] = [
     ("ontime", Effect::NoEffect),
 ];
 
-/// What follows for passengers; the gravest of what is said.
+/// Maps service conditions to the most severe of their effects.
 pub(super) fn map_effect<'a>(conditions: impl Iterator<Item = &'a str>) -> Effect {
     let at = |condition: &str| {
         let plain: String = condition.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -149,10 +149,10 @@ pub(super) fn map_effect<'a>(conditions: impl Iterator<Item = &'a str>) -> Effec
     }
 }
 
-/// Each `route_type` of GTFS itself: together they are all lines.
+/// All basic `route_type`s of GTFS: together they cover all routes.
 pub(super) const ROUTE_TYPES: [i32; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 11, 12];
 
-/// The `route_type`s of a kind of vehicle; none of one that GTFS does not tell apart.
+/// Returns the `route_type`s of a vehicle mode; none for a mode that GTFS does not distinguish.
 pub(super) fn map_route_types(mode: &str) -> &'static [i32] {
     match mode {
         "tram" => &[0, 5],

@@ -1,5 +1,5 @@
-//! What becomes of SIRI, on small messages made here, and counted on real ones where a folder with some lies beside the
-//! repository.
+//! Tests of SIRI normalization on small messages made here, and counts on real ones if a folder with them is next to
+//! the repository.
 
 mod extra;
 mod producers;
@@ -41,7 +41,7 @@ fn normalized(deliveries: &str, ids: &SiriIds) -> NormalizedMessage {
     )
 }
 
-/// One journey as the delivery of an estimated timetable.
+/// Normalizes a journey from an estimated timetable.
 fn journey(inside: &str) -> TripUpdate {
     let deliveries = format!(
         "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame><EstimatedVehicleJourney>\
@@ -340,7 +340,7 @@ fn a_file_tells_of_a_journey_by_its_timetable_and_not_by_visits_too() {
     assert_eq!((ids, problems.total_count()), (vec!["journey:J:20261121"], 0));
 }
 
-/// The ids and labels of the vehicles of activities, each of which is on a journey.
+/// Returns the ids and labels of the vehicles of activities with these journeys.
 fn named(journeys: &[&str]) -> Vec<(String, Option<String>)> {
     let activity = |inside: &&str| {
         format!(
@@ -372,7 +372,7 @@ fn vehicles_of_several_producers_may_have_one_name() {
     assert_eq!(named(&[trondheim, stavanger]), [of("ATB:277"), of("KOL:277")]);
     assert_eq!(named(&[stavanger]), [of("KOL:277")], "an id does not depend on who else is there");
     for (inside, id) in [
-        // Lines in the other's town, and lines whose ids are nobody's.
+        // A line of another town's producer, and a line whose id has no codespace.
         ("<LineRef>KOL:Line:1</LineRef><DataSource>ATB</DataSource>", "ATB:277"),
         ("<LineRef>22</LineRef><OperatorRef>X:Operator:CRTB</OperatorRef>", "CRTB:277"),
     ] {
@@ -413,14 +413,14 @@ fn what_a_producer_refuses_is_told() {
     assert_eq!(out.refusals, ["AccessNotAllowedError: Unknown requestor"]);
 }
 
-/// How often an element begins in a text, by its local name.
+/// Counts the elements with a local name in a text.
 fn count(text: &str, name: &str) -> usize {
     let starts = text.split('<').skip(1);
     let names = starts.filter_map(|tag| tag.split([' ', '>', '/', '\t', '\r', '\n']).next());
     names.filter(|it| it.rsplit(':').next() == Some(name)).count()
 }
 
-/// Comments hold whole elements in the examples of a profile.
+/// Removes comments, because those in the profile's examples contain whole elements.
 fn without_comments(text: &str) -> String {
     let mut rest = text;
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! What vehicles do, as vehicles, and as trip updates where nothing else tells of their journeys.
+//! Mapping of vehicle activities to vehicles, and to trip updates if nothing else reports their journeys.
 
 use lineside_formats::{
     gtfs_rt::proto::{
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::normalize::is_extra_trip;
 
-/// An activity as an entity; none if it tells of no journey.
+/// Maps an activity to an entity; `None` without a journey.
 pub(super) fn map_activity(
     activity: &VehicleActivity,
     rules: MappingRules<'_>,
@@ -68,7 +68,7 @@ pub(super) fn map_activity(
     Some(SiriEntity { names, marks, aimed, told, near, ..SiriEntity::from_entity(entity, until) })
 }
 
-/// What a producer calls a vehicle, the surest name first.
+/// Returns the producer's names of a vehicle, the most reliable first.
 pub(super) fn vehicle_names<'a>(
     activity: &'a VehicleActivity,
     journey: &'a VehicleJourney,
@@ -81,8 +81,8 @@ pub(super) fn vehicle_names<'a>(
     names.map(|name| name.filter(|name| !name.is_empty()))
 }
 
-/// The vehicle on a journey; none where it has no name. Where its producer's name may be another's too, that is its label
-/// and its id says whose it is.
+/// Returns the vehicle of a journey; `None` without a name. If other producers may use the same name, it becomes the
+/// label and the id gets a prefix.
 pub(super) fn vehicle_descriptor(
     journey: &VehicleJourney,
     ids: &SiriIds,
@@ -93,9 +93,9 @@ pub(super) fn vehicle_descriptor(
     Some(VehicleDescriptor { id: Some(id.into()), label, ..VehicleDescriptor::default() })
 }
 
-/// A vehicle's name, unlike that of any other vehicle of the feed. A feed may be of several producers, and each numbers its
-/// vehicles as it likes; the one that is meant stands before the name, whether or not another uses it at the time, so that
-/// a vehicle does not change its id when another appears.
+/// Returns a vehicle's name, made unique within the feed. A feed may have several producers, each with its own vehicle
+/// numbers, so the producer prefixes the name, whether or not another one currently uses it: a vehicle must not change
+/// its id when another appears.
 fn scoped_vehicle_id(name: &SmolStr, journey: &VehicleJourney, ids: &SiriIds) -> SmolStr {
     match find_vehicle_scope(name, journey, ids) {
         Some((_, scope)) => format_smolstr!("{scope}:{name}"),
@@ -103,17 +103,17 @@ fn scoped_vehicle_id(name: &SmolStr, journey: &VehicleJourney, ids: &SiriIds) ->
     }
 }
 
-/// What says whose a vehicle is.
+/// The origin of a vehicle name's prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VehicleScope {
-    /// Where the data come from.
+    /// The source of the data.
     Source,
-    /// Who gives the line its id.
+    /// The issuer of the line's id.
     Line,
     Operator,
 }
 
-/// What stands before a vehicle's name, and from where it is; none where the name says it by itself.
+/// Returns the prefix of a vehicle's name and its origin; `None` if the name is unique by itself.
 pub(super) fn find_vehicle_scope(
     name: &str,
     journey: &VehicleJourney,
@@ -133,14 +133,14 @@ pub(super) fn find_vehicle_scope(
     scope.filter(|(_, scope)| netex_codespace(name).is_none() && !is_own(scope))
 }
 
-/// Who gives an id of NeTEx out, such as `RUT` of `RUT:Line:18`; none of other ids.
+/// Returns the issuer of a NeTEx id, such as `RUT` of `RUT:Line:18`; `None` for other ids.
 pub(super) fn netex_codespace(id: &str) -> Option<SmolStr> {
     let (space, rest) = id.split_once(':')?;
     let is_id = !space.is_empty() && rest.split_once(':').is_some();
     is_id.then(|| SmolStr::new(space))
 }
 
-/// What a vehicle tells of its journey: how late it is, or what is expected at its calls.
+/// Returns a vehicle's data about its journey as a trip update: the delay, or predictions for its calls.
 pub(super) fn vehicle_trip_update(
     journey: &VehicleJourney,
     rules: MappingRules<'_>,
@@ -181,8 +181,8 @@ fn map_position(journey: &VehicleJourney) -> Option<Position> {
     })
 }
 
-/// The id of a vehicle's entity: it stays the same from one journey to the next where the producer names vehicles. Where
-/// it names neither vehicle nor journey it is known by where and when it began.
+/// Returns the id of a vehicle's entity: stable across journeys if the producer names vehicles. Without a vehicle or
+/// journey name, the journey's line and start identify it.
 fn entity_id(activity: &VehicleActivity, journey: &VehicleJourney, ids: &SiriIds) -> SmolStr {
     let name = vehicle_names(activity, journey).into_iter().flatten().next();
     let unnamed = || journey.journey_ref().filter(|name| !name.is_empty());
@@ -192,7 +192,7 @@ fn entity_id(activity: &VehicleActivity, journey: &VehicleJourney, ids: &SiriIds
     }
 }
 
-/// What a vehicle's cancellation takes back.
+/// Maps the cancellation of a vehicle activity.
 pub(super) fn cancelled_vehicle(
     activity: &VehicleActivityCancellation,
     ids: &SiriIds,

@@ -1,4 +1,4 @@
-//! Visits of stops: what is told of one journey at one stop. The visits of a journey make one trip update.
+//! Mapping of stop visits, the data about a journey at one stop. The visits of a journey make one trip update.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,51 +18,51 @@ use super::{
 };
 use crate::{limits::VISITS_OF_JOURNEY_MAX, normalize::nonempty_text};
 
-/// What ids of entities begin with that the visits of a journey make. A journey's own entity has another one: who tells
-/// of what happens at some stops does not take back what is told of all.
+/// The prefix of entity ids made of visits. A journey's own entity has another prefix: data about some stops must not
+/// replace those about all.
 const PREFIX: &str = "stop-visits";
 
-/// The visits of a journey, and what they tell of its calls. Bound: [`VISITS_OF_JOURNEY_MAX`] of each.
+/// The visits of a journey and their calls. Bounded: [`VISITS_OF_JOURNEY_MAX`] of each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JourneyVisits {
     items: Vec<StopVisit>,
     calls: Vec<VisitCall>,
 }
 
-/// One visit of a stop.
+/// A stop visit.
 #[derive(Clone, Debug)]
 struct StopVisit {
-    /// The name that its producer takes it back by.
+    /// The name by which the producer cancels the visit.
     item: SmolStr,
     at: VisitStop,
-    /// Where the journey really calls, if that is a part of the stop that is monitored.
+    /// The stop at which the journey calls, if that is a part of the monitored stop.
     call_stop_id: Option<SmolStr>,
 }
 
-/// At which stop a visit is.
+/// The stop of a visit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct VisitStop {
-    /// The stop that is monitored.
+    /// The monitored stop.
     pub(crate) stop_id: Option<SmolStr>,
-    /// The how manieth visit of the journey there.
+    /// The number of the journey's visit to this stop.
     pub(crate) number: Option<u32>,
 }
 
-/// What is told of one call.
+/// A call reported by a visit.
 #[derive(Clone, Debug)]
 struct VisitCall {
     update: StopTimeUpdate,
     told: CallHints,
-    /// The visit that it goes with.
+    /// The name of the visit that determines the call.
     item: SmolStr,
-    /// Whether that is the visit of this stop, and not of one before or after it.
+    /// True if the visit monitors this stop, not an earlier or later one.
     is_monitored: bool,
 }
 
-/// A visit as an entity; none if it tells of no journey.
+/// Maps a visit to an entity; `None` without a journey.
 pub(super) fn map_visit(visit: &MonitoredStopVisit, ids: &SiriIds) -> Option<SiriEntity> {
     let journey = visit.monitored_vehicle_journey.as_deref()?;
-    // What is said of a call says nothing of the journey: that does not call here, and may well run elsewhere.
+    // A cancelled call does not cancel the journey: it skips this stop and may run elsewhere.
     let trip = journey_trip(journey, false, ids);
     let monitored = journey.monitored_call.as_deref();
     let stop_id = visit.monitoring_ref.as_deref().map(|stop| ids.map_id(IdKind::Stop, stop));
@@ -107,8 +107,8 @@ pub(super) fn map_visit(visit: &MonitoredStopVisit, ids: &SiriIds) -> Option<Sir
     Some(SiriEntity { visits: Some(visits), aimed, ..SiriEntity::from_entity(entity, until) })
 }
 
-/// The id of the entity that a visit belongs to, and the name that it is taken back by, which a visit without one has from
-/// its journey, stop and planned time.
+/// Returns the id of the visit's entity and the name by which the visit is cancelled; a visit without a name gets one
+/// from its journey, stop and aimed time.
 fn visit_names(
     visit: &MonitoredStopVisit,
     journey: &VehicleJourney,
@@ -132,7 +132,7 @@ fn visit_names(
     (id, item)
 }
 
-/// The calls of a monitored journey in their order, and whether they are over.
+/// Returns the calls of a monitored journey in order, each with true if it is over.
 pub(super) fn journey_calls(journey: &VehicleJourney) -> impl Iterator<Item = (&SiriCall, bool)> {
     let over = journey.previous_calls.iter().map(|call| (call, true));
     let here = journey.monitored_call.as_deref().map(|call| (call, false));
@@ -140,7 +140,7 @@ pub(super) fn journey_calls(journey: &VehicleJourney) -> impl Iterator<Item = (&
     over.chain(here).chain(ahead)
 }
 
-/// What a visit's cancellation takes back.
+/// Maps the cancellation of a visit.
 pub(super) fn cancelled_visit(
     visit: &MonitoredStopVisitCancellation,
     ids: &SiriIds,
@@ -156,7 +156,7 @@ pub(super) fn cancelled_visit(
     CancelledEntity::Visit { item: visit.item_ref.clone(), trip, at }
 }
 
-/// Makes one entity of all visits of a journey. What a journey has beyond [`VISITS_OF_JOURNEY_MAX`] is left out.
+/// Merges all visits of a journey into one entity. Visits beyond [`VISITS_OF_JOURNEY_MAX`] are dropped.
 pub(super) fn merge_visits(entities: &mut Vec<SiriEntity>) {
     let is_visit = |it: &SiriEntity| it.visits.is_some();
     if !entities.iter().any(is_visit) {
@@ -182,7 +182,7 @@ pub(super) fn merge_visits(entities: &mut Vec<SiriEntity>) {
             }
         }
     }
-    // Once for all of its visits, and not at each.
+    // Once for all visits of a journey, instead of for each.
     for at in grown {
         merged[at].write_calls();
     }
@@ -190,13 +190,13 @@ pub(super) fn merge_visits(entities: &mut Vec<SiriEntity>) {
 }
 
 impl SiriEntity {
-    /// Takes in what a later visit of the same journey says. Of a call that both tell of, the later word counts.
+    /// Merges a later visit of the same journey. For a call in both, the later data win.
     pub(crate) fn merge_later_visit(&mut self, later: SiriEntity) {
         self.absorb_visit(later);
         self.write_calls();
     }
 
-    /// The same, while its calls are still told as before.
+    /// Merges a later visit without rewriting the calls.
     fn absorb_visit(&mut self, later: SiriEntity) {
         let (Some(known), Some(new)) = (&mut self.visits, later.visits) else { return };
         known.merge_later(new);
@@ -207,12 +207,12 @@ impl SiriEntity {
         }
     }
 
-    /// Takes a visit back. Tells whether none is left.
+    /// Removes a visit; returns true if none is left.
     pub(crate) fn remove_visit(&mut self, item: &str) -> bool {
         self.remove_visits_if(|visit| visit.item == item)
     }
 
-    /// Takes back the visits at a stop, or all where it is not said at which. Tells whether none is left.
+    /// Removes the visits at a stop, or all without a stop; returns true if none is left.
     pub(crate) fn remove_visits_at(&mut self, at: &VisitStop) -> bool {
         self.remove_visits_if(|visit| {
             let is_here = |stop_id| {
@@ -225,7 +225,7 @@ impl SiriEntity {
         })
     }
 
-    /// The names of its visits.
+    /// Returns the names of the visits.
     pub(crate) fn visit_names(&self) -> impl Iterator<Item = &SmolStr> {
         self.visits.iter().flat_map(|visits| visits.items.iter().map(|visit| &visit.item))
     }
@@ -249,14 +249,14 @@ impl SiriEntity {
 
 impl JourneyVisits {
     fn merge_later(&mut self, later: JourneyVisits) {
-        // What a visit said before it says again now, if it still holds.
+        // The later data of a visit replace all its earlier ones.
         later.items.iter().for_each(|visit| self.forget_visit(&visit.item));
         let room = VISITS_OF_JOURNEY_MAX.saturating_sub(self.items.len());
         self.items.extend(later.items.into_iter().take(room));
         for call in later.calls {
             let has_room = self.calls.len() < VISITS_OF_JOURNEY_MAX;
             match self.calls.iter_mut().find(|known| known.is_same_call(&call)) {
-                // The visit of a stop before this one may know more of it by now, and does not take it over.
+                // The visit of an earlier stop may have newer data about this call, but does not take it over.
                 Some(known) if known.is_monitored && !call.is_monitored => {
                     let item = known.item.clone();
                     *known = VisitCall { item, is_monitored: true, ..call };
@@ -274,7 +274,7 @@ impl JourneyVisits {
         self.calls.retain(|call| call.item != item);
     }
 
-    /// What says which calls they are, one for each.
+    /// Returns the hints that identify the calls, one for each.
     pub(super) fn call_hints(&self) -> impl Iterator<Item = CallHints> {
         self.calls.iter().map(|call| call.told)
     }
@@ -291,7 +291,7 @@ impl JourneyVisits {
 }
 
 impl VisitCall {
-    /// Whether both are the same call. A journey may call twice at a stop, at other times.
+    /// Returns true if both are the same call. A journey may call at a stop twice, at different times.
     fn is_same_call(&self, other: &VisitCall) -> bool {
         let arrivals = self.told.aimed_arrival.zip(other.told.aimed_arrival);
         let departures = self.told.aimed_departure.zip(other.told.aimed_departure);
@@ -299,7 +299,7 @@ impl VisitCall {
             && arrivals.or(departures).is_none_or(|(own, others)| own == others)
     }
 
-    /// When it is planned to be, else when it is told to be.
+    /// Returns the aimed time, else the scheduled or predicted one.
     fn call_time(&self) -> i64 {
         let event = || self.update.departure.as_ref().or(self.update.arrival.as_ref());
         let told = || event().and_then(|event| event.scheduled_time.or(event.time));

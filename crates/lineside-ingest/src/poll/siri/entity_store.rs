@@ -1,4 +1,4 @@
-//! What a producer of SIRI has said and nobody has taken back.
+//! The current entities of a SIRI producer: reported and not cancelled.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,22 +10,22 @@ use crate::{
     normalize::{CancelledEntity, JourneyMark, JourneyMarks, SiriEntity, TripPart, TripRef},
 };
 
-/// Entities by their ids.
+/// Entities by id.
 #[derive(Debug, Default)]
 pub(super) struct EntityStore {
     entities: BTreeMap<SmolStr, StoredEntity>,
-    /// In which entity a visit is, by the name that its producer takes it back by.
+    /// The entity of each visit, by the name for cancelling it.
     visits: HashMap<SmolStr, SmolStr>,
-    /// The entities of vehicles, by the names that their producers take them back by.
+    /// The entities of vehicles, by the names for cancelling them.
     vehicles: HashMap<SmolStr, BTreeSet<SmolStr>>,
-    /// The entities that tell of a trip, by its id: of which of its days they tell what. One id may have very many.
+    /// The entities of each trip by trip id, with part and date. One id may have very many.
     trips: HashMap<SmolStr, BTreeSet<(TripPart, Option<SmolStr>, SmolStr)>>,
-    /// Whether there may be a journey that does not go by its plain name.
+    /// True if a journey may have a prefixed name.
     has_own_names: bool,
-    /// The number of the answer that is being taken.
+    /// The number of the current answer.
     answer: u64,
-    /// The first answer of those that together say all that there is. What came before them is still known, and let go of
-    /// when they are complete and have not said it again.
+    /// The first answer of a full refresh. Older entities stay until it is complete, and are then removed unless they
+    /// were repeated.
     since: u64,
 }
 
@@ -33,36 +33,36 @@ pub(super) struct EntityStore {
 struct StoredEntity {
     raw: RawEntity,
     until: Option<i64>,
-    /// The answer that it was last in.
+    /// The last answer with this entity.
     seen: u64,
-    /// Of which trip it tells, and what.
+    /// The trip and part that the entity describes.
     trip: Option<(TripRef, TripPart)>,
-    /// Under which names a vehicle is to be found.
+    /// The names by which a vehicle is found.
     names: Vec<SmolStr>,
-    /// What tells its journey apart from another of the same name.
+    /// Marks that distinguish its journey from others with the same name.
     marks: JourneyMarks,
-    /// What later visits of the same journey are put to.
+    /// The entity to which later visits of the same journey are added.
     of_visits: Option<Box<SiriEntity>>,
 }
 
-/// What became of an entity that was to be held.
+/// The outcome of storing an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PutOutcome {
-    /// The answer had not said it before.
+    /// The current answer did not contain the entity before.
     New,
-    /// The answer says it again.
+    /// The current answer contained the entity before.
     Again,
-    /// There is no room for it.
+    /// The store is full.
     NoRoom,
 }
 
 impl EntityStore {
-    /// Knows nothing any more: what comes next is of another source, or goes by other ids.
+    /// Removes everything: the next content is of another source, or uses other ids.
     pub(super) fn clear(&mut self) {
         *self = EntityStore { answer: self.answer, since: self.since, ..EntityStore::default() };
     }
 
-    /// From the next answer on all that there is comes again, until the [sweep](Held::remove_unseen).
+    /// Begins a full refresh: the next answers repeat all data, until [`remove_unseen`](Self::remove_unseen).
     pub(super) fn begin_full_refresh(&mut self) {
         self.since = self.answer + 1;
     }
@@ -71,7 +71,7 @@ impl EntityStore {
         self.answer += 1;
     }
 
-    /// Holds an entity until a moment, in the place of the one of its id.
+    /// Stores an entity until a time, replacing the one with its id.
     pub(super) fn put_entity(
         &mut self,
         entity: SiriEntity,
@@ -118,8 +118,8 @@ impl EntityStore {
         if is_again { PutOutcome::Again } else { PutOutcome::New }
     }
 
-    /// Has a journey, or a vehicle on it, go by the name that is the journey's here: once it goes by its own it keeps that
-    /// while it is held, and so does the one that has the plain one. Tells whether that is not the name it came with.
+    /// Renames a journey, or a vehicle's journey, to its name in this store, which stays stable while it is stored.
+    /// Returns true if the name has changed.
     fn disambiguate_journey(&self, entity: &mut SiriEntity) -> bool {
         let mut is_renamed = false;
         while self.has_previous_name(entity) {
@@ -135,13 +135,13 @@ impl EntityStore {
         is_renamed
     }
 
-    /// Whether the name that the journey had before it took its own is its name here.
+    /// Returns true if the journey's name before its last prefix is its name in this store.
     fn has_previous_name(&self, entity: &SiriEntity) -> bool {
         let Some((id, mark, said)) = entity.previous_id() else { return false };
         self.entities.get(&id).is_some_and(|holder| holder.marks.has_mark(mark, said))
     }
 
-    /// Whether the name of the journey is that of another one here, of which this differs.
+    /// Returns true if the journey's name belongs to another stored journey that this mark distinguishes.
     fn is_name_of_other(&self, entity: &SiriEntity, mark: JourneyMark) -> bool {
         let Some((id, own)) = entity.ids_with_mark(mark) else { return false };
         if self.has_own_names && self.entities.contains_key(&own) {
@@ -155,7 +155,7 @@ impl EntityStore {
         })
     }
 
-    /// Lets go of what a producer takes back.
+    /// Removes the cancelled entity.
     pub(super) fn apply_cancellation(&mut self, cancelled: &CancelledEntity) {
         match cancelled {
             CancelledEntity::Vehicle { names, trip } => {
@@ -177,7 +177,7 @@ impl EntityStore {
         }
     }
 
-    /// Has visits taken back from an entity, and lets go of it if none is left in it.
+    /// Removes visits from an entity, and the entity if none is left.
     fn remove_visits(&mut self, id: &str, take: impl FnOnce(&mut SiriEntity) -> bool) {
         let Some(entry) = self.entities.get_mut(id) else { return };
         let Some(entity) = &mut entry.of_visits else { return };
@@ -194,7 +194,7 @@ impl EntityStore {
         entry.raw = RawEntity::from_entity(&entity.entity, 0);
     }
 
-    /// The vehicle that has one of the names, or runs the trip. Where several go by a name, it is the one on the trip.
+    /// Returns the vehicle with one of the names, or on the trip. If several have the name, the one on the trip.
     fn find_vehicle(&self, names: &[SmolStr], trip: Option<&TripRef>) -> Option<SmolStr> {
         let on_trip = trip.and_then(|trip| self.find_by_trip(trip, TripPart::Vehicle));
         let mut known = names.iter().filter_map(|name| self.vehicles.get(name));
@@ -205,7 +205,7 @@ impl EntityStore {
         only.cloned().or(on_trip)
     }
 
-    /// The entity that tells this of a trip; of one on a day rather the one of that day than one that says none.
+    /// Returns the entity for a part of a trip; one with the trip's date takes precedence over one without a date.
     fn find_by_trip(&self, trip: &TripRef, part: TripPart) -> Option<SmolStr> {
         let known = self.trips.get(&trip.trip_id)?;
         let from = |date: Option<SmolStr>| {
@@ -247,19 +247,19 @@ impl EntityStore {
         Some(entry)
     }
 
-    /// How much of what is held the answers have said that say all there is, from 0 to 1.
+    /// Returns the share of entities that the full refresh has repeated, from 0 to 1.
     pub(super) fn share_seen(&self) -> f64 {
         let seen = self.entities.values().filter(|entry| entry.seen >= self.since).count();
         seen as f64 / self.entities.len().max(1) as f64
     }
 
-    /// Lets go of what the answers have not said that say all there is. Tells whether there was any.
+    /// Removes the entities that the full refresh has not repeated; returns true if there were any.
     pub(super) fn remove_unseen(&mut self) -> bool {
         let since = self.since;
         self.remove_entries_if(|entry| entry.seen < since)
     }
 
-    /// Lets go of what is over at a moment, Unix seconds. Tells whether there was any.
+    /// Removes the entities that expired before `now`, in Unix seconds; returns true if there were any.
     pub(super) fn remove_expired(&mut self, now: i64) -> bool {
         self.remove_entries_if(|entry| entry.until.is_some_and(|until| until < now))
     }
@@ -273,8 +273,7 @@ impl EntityStore {
         !over.is_empty()
     }
 
-    /// All that is held, in the order of the ids. Visits of a journey are left out where its estimated timetable is held,
-    /// which tells of all its calls.
+    /// Returns all entities in the order of their ids, without visits of journeys whose estimated timetable is stored.
     pub(super) fn list_raw_entities(&self) -> Vec<RawEntity> {
         let is_told_better = |entry: &&StoredEntity| match &entry.trip {
             Some((trip, TripPart::Visits)) => self.find_by_trip(trip, TripPart::Journey).is_some(),

@@ -1,4 +1,4 @@
-//! What a producer of SIRI is asked.
+//! Requests to a SIRI producer.
 
 use lineside_formats::siri::{
     EstimatedTimetableRequest, MessagePayload, ServiceRequest, SiriMessage, SiriTime,
@@ -15,14 +15,14 @@ use crate::{
     source::{Secret, SiriEnvelope, SiriMode, SiriService, SiriSource},
 };
 
-/// The version of SIRI in which requests are made: what each producer has.
+/// The SIRI version of requests, which every producer supports.
 pub(super) const VERSION: &str = "2.0";
 
-/// The requests of one feed.
+/// Builds the requests of one feed.
 #[derive(Debug)]
 pub(crate) struct SiriRequests {
     rng: fastrand::Rng,
-    /// Under what name of ours a producer remembers what it has answered.
+    /// The session under which a producer remembers what it has sent.
     session: u64,
 }
 
@@ -32,12 +32,12 @@ impl SiriRequests {
         SiriRequests { session: rng.u64(..), rng }
     }
 
-    /// The next answers are to hold all that there is.
+    /// Starts a new session, so that the next answers contain all data.
     pub(super) fn request_full_state(&mut self) {
         self.session = self.rng.u64(..);
     }
 
-    /// What is asked now.
+    /// Returns the next request.
     pub(crate) fn next_request(&mut self, config: &FeedConfig, now: UnixMillis) -> SourceRequest {
         let Some(source) = config.siri.as_deref() else { return SourceRequest::Plain };
         match (source.mode, &source.requestor_ref) {
@@ -46,13 +46,13 @@ impl SiriRequests {
                 SourceRequest::Parameter("requestorId", self.requestor_name(source, requestor))
             }
             (SiriMode::Request, _) => self.build_request(source, now),
-            // What is asked then depends on what was agreed on before.
+            // The request depends on the state of the subscription.
             (SiriMode::Subscribe, _) => SourceRequest::Plain,
         }
     }
 
-    /// By what name of ours we ask. Who answers with changes, and remembers an earlier process of ours, would leave out what
-    /// that one was told.
+    /// Returns the requestor's name. A producer that sends changes must not associate it with an earlier process, or it
+    /// would omit what that process received.
     fn requestor_name(&self, source: &SiriSource, requestor: &Secret) -> String {
         match source.answers_changes() {
             true => session_name(requestor, self.session),
@@ -71,15 +71,15 @@ impl SiriRequests {
     }
 }
 
-/// Under what name of ours a producer remembers what it has answered. One that remembers an earlier process of ours would
-/// leave out what that one was told. Producers repeat such names, and what they answer is shown to everybody: so it tells
-/// nothing of the requestor, which is a secret.
+/// Returns a requestor name for a session. A producer that remembers an earlier process would omit what that one
+/// received. Producers echo the name in answers that are published, so it reveals nothing of the secret requestor
+/// reference.
 fn session_name(requestor: &Secret, session: u64) -> String {
     let hash = xxh3_128_with_seed(requestor.reveal().as_bytes(), session);
     format!("lineside-{hash:032x}")
 }
 
-/// Something to send, in the envelope that the producer wants; `action` is what SOAP calls it.
+/// Builds a POST in the producer's envelope; `action` is the SOAP action.
 pub(super) fn build_post(
     source: &SiriSource,
     payload: MessagePayload,
@@ -98,7 +98,7 @@ pub(super) fn build_post(
     })
 }
 
-/// What the operation is called that asks for a service.
+/// Returns the SOAP action of a service request.
 fn soap_action(service: &SiriService) -> &'static str {
     match service {
         SiriService::Timetables => "GetEstimatedTimetable",
@@ -114,7 +114,7 @@ fn build_service_request(source: &SiriSource, now: UnixMillis, id: &SmolStr) -> 
     let own = source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr());
     let mut request = ServiceRequest {
         request_timestamp: at,
-        // The schema wants a name. One that was there before would be told changes by who remembers names.
+        // The schema requires a name. An earlier name would get only changes from a producer that remembers names.
         requestor_ref: own.or_else(|| Some(id.clone())),
         message_identifier: Some(id.clone()),
         ..ServiceRequest::default()
@@ -202,7 +202,7 @@ pub(in crate::poll::siri) mod tests {
         request
     }
 
-    /// Compares a message with the golden file, or writes it where `LINESIDE_BLESS` is set.
+    /// Compares a message with the golden file, or writes the file if `LINESIDE_BLESS` is set.
     pub(in crate::poll::siri) fn golden(name: &str, text: &str) {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
         let (path, text) = (folder.join(name), text.replace("><", ">\n<") + "\n");

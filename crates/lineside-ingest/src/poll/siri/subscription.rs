@@ -1,5 +1,5 @@
-//! A subscription to a producer of SIRI: asked for, renewed before it ends, and asked for anew when nothing more is heard
-//! of it. What the producer then has to say, it brings to the feed's inbox by itself.
+//! A subscription to a SIRI producer: requested, renewed before it ends, and requested again when it falls silent. The
+//! producer delivers its data to the feed's inbox by itself.
 
 mod agreement;
 mod lifecycle;
@@ -38,12 +38,12 @@ use crate::{
     source::SiriMode,
 };
 
-/// How long a producer may take to hear that the subscription is over.
+/// Maximum time for sending the TerminateSubscription request.
 const FAREWELL_MAX: Duration = Duration::from_millis(1_500);
-/// A subscription that was renewed has told all that there is again if it has told so much of what was known.
+/// Share of entities that must be repeated for a renewed subscription to count as a full refresh.
 const TOLD_AGAIN_SHARE: f64 = 0.5;
 
-/// The last word to a producer, which may not be the feed's any more.
+/// A TerminateSubscription request, possibly to a producer that is no longer the feed's.
 #[derive(Debug)]
 pub(in crate::poll) struct PendingTermination {
     pub(in crate::poll) fetcher: SourceFetcher,
@@ -51,7 +51,7 @@ pub(in crate::poll) struct PendingTermination {
     pub(in crate::poll) question: SourceRequest,
 }
 
-/// Says it, for as long as that may take. Whether it was heard changes nothing: the subscription ends by itself.
+/// Sends the request within a time limit. Its outcome does not matter: the subscription expires by itself.
 async fn send_termination(
     fetcher: &mut SourceFetcher,
     place: &RateLimitBucket,
@@ -71,26 +71,26 @@ async fn send_termination(
 }
 
 impl FeedPoller {
-    /// Whether what is new comes by itself.
+    /// Returns true if the feed is a subscription.
     pub(in crate::poll) fn is_subscribing(&self) -> bool {
         self.feed.config().siri.as_ref().is_some_and(|siri| siri.mode == SiriMode::Subscribe)
     }
 
-    /// How long until the producer has to be asked for its subscription again; none where that is now, or where nothing is
-    /// subscribed to.
+    /// Returns the time until the next request of the subscription; `None` if it is due now or there is no
+    /// subscription.
     pub(in crate::poll) fn subscription_wait(&self) -> Option<Duration> {
         let rest = self.siri.subscription.next_request_wait(self.clock.monotonic())?;
         self.is_subscribing().then_some(rest)
     }
 
-    /// What is asked of a producer that is subscribed to, or is to be: what it has announced, or to go on.
+    /// Returns the next request of a subscription: for announced data, for the status, or for the subscription itself.
     ///
     /// # Errors
-    /// If there is no address for what the producer has to say.
+    /// Returns an error if no address for deliveries is configured.
     pub(in crate::poll) async fn next_subscription_request(
         &mut self,
     ) -> Result<SourceRequest, FetchError> {
-        // What waits to be read may announce the same again.
+        // A waiting delivery may announce the same data again.
         for _ in 0..DELIVERIES_MAX {
             let Ok(delivery) = self.deliveries.try_recv() else { break };
             self.accept_inbox_delivery(delivery).await;
@@ -100,14 +100,14 @@ impl FeedPoller {
             SubscriptionAction::Check => self.check_status_request(),
             SubscriptionAction::Subscription => self.build_subscribe_request().await?,
         };
-        // Whatever it is asked, it may repeat the key that it was told when it was asked for news.
+        // Any answer may echo the key that the subscription request contained.
         if let (SourceRequest::Post(post), Some(inbox)) = (&mut question, self.feed.inbox()) {
             post.secret = Some(inbox.key().clone());
         }
         Ok(question)
     }
 
-    /// What asks whether the producer is there.
+    /// Builds the CheckStatus request.
     fn check_status_request(&self) -> SourceRequest {
         let source = self.feed.config().siri.clone().unwrap_or_default();
         let now = self.clock.wall_time();
@@ -119,7 +119,7 @@ impl FeedPoller {
         build_post(&source, MessagePayload::CheckStatusRequest(request), "CheckStatus")
     }
 
-    /// What fetches everything that was announced.
+    /// Builds the request for all announced data.
     fn data_supply_request(&self) -> SourceRequest {
         let source = self.feed.config().siri.clone().unwrap_or_default();
         let now = self.clock.wall_time();
@@ -133,7 +133,7 @@ impl FeedPoller {
         build_post(&source, MessagePayload::DataSupplyRequest(request), "DataSupply")
     }
 
-    /// Takes what the producer answers.
+    /// Accepts the answer to the last request.
     pub(in crate::poll) async fn accept_subscription_reply(
         &mut self,
         body: FetchedBody,
@@ -159,14 +159,14 @@ impl FeedPoller {
         Ok("new")
     }
 
-    /// What was announced could not be fetched: nobody knows what was in it, so all there is is asked for.
+    /// After a failed request for announced data, their content is unknown, so all data are requested.
     pub(in crate::poll) fn record_supply_failure(&mut self) {
         if self.siri.subscription.asking == SubscriptionAction::Supply {
             self.siri.subscription = self.siri.subscription.to_abandoned();
         }
     }
 
-    /// Whether a failure is that of a question which the producer does not know; then it is not asked that again.
+    /// Returns true if a failure shows that the producer does not support CheckStatus; it is then not used again.
     pub(in crate::poll) fn is_check_unsupported(&mut self, failure: &FetchError) -> bool {
         use FailureCode::{Decode, Empty, Html, Http, Truncated};
         let is_unknown = self.siri.subscription.asking == SubscriptionAction::Check
@@ -178,8 +178,8 @@ impl FeedPoller {
         is_unknown
     }
 
-    /// Takes the answer to the question whether the producer is there. That it is keeps the subscription for a while, and
-    /// tells nothing of the data: who is there may have news that do not reach us.
+    /// Accepts the answer to CheckStatus. A positive one extends the subscription, but says nothing about the data: a
+    /// running producer may have data that do not reach us.
     async fn accept_check_status(&mut self, body: FetchedBody) -> Result<&'static str, FetchError> {
         let (config, zone) = (self.feed.shared_config().clone(), self.default_time_zone());
         let reading = tokio::task::spawn_blocking(move || {
@@ -200,22 +200,23 @@ impl FeedPoller {
         Ok("checked")
     }
 
-    /// The producer has ended the subscription, or knows nothing of it any more; how long it is left alone, if there was one.
+    /// Ends the subscription after the producer has ended or forgotten it; returns the time until the next request, if
+    /// there was a subscription.
     fn end_subscription(&mut self) -> Option<Duration> {
-        // Who says so again and again is not asked any later, nor any sooner.
+        // A repeated notification must not change the time of the next request.
         self.siri.subscription.renew_at?;
         let now = self.clock.monotonic();
         self.siri.subscription = self.siri.subscription.to_ended(now);
         self.siri.subscription.next_request_wait(now)
     }
 
-    /// What is asked to begin a subscription, or to go on with it.
+    /// Builds the request that begins or renews a subscription.
     ///
     /// # Errors
-    /// If there is no address for what the producer has to say.
+    /// Returns an error if no address for deliveries is configured.
     async fn build_subscribe_request(&mut self) -> Result<SourceRequest, FetchError> {
         if self.siri.subscription.is_silent(self.clock.monotonic()) {
-            // Who was silent may have lost anything: what comes next is all that there is.
+            // A silent producer may have lost data, so a full refresh is needed.
             self.siri.subscription = self.siri.subscription.to_abandoned();
             self.siri.subscription.is_doubted = true;
             let detail = "nothing was heard of the subscription";
@@ -240,7 +241,7 @@ impl FeedPoller {
         Some(format!("{base}/siri/inbox/{}?key={}", self.feed.id(), inbox.key().reveal()))
     }
 
-    /// Takes the answer to a request for a subscription.
+    /// Accepts the answer to a subscription request.
     async fn accept_agreement(&mut self, body: FetchedBody) -> Result<&'static str, FetchError> {
         let (config, zone) = (self.feed.shared_config().clone(), self.default_time_zone());
         let reading = tokio::task::spawn_blocking(move || {
@@ -250,7 +251,7 @@ impl FeedPoller {
         let in_doubt = self.siri.subscription.to_unconfirmed();
         let before = std::mem::replace(&mut self.siri.subscription, in_doubt);
         let read = reading.await.unwrap_or_else(|_| Err(decoder_crash_failure()))?;
-        // What a producer says may repeat what it was sent: the key of the inbox is in each request.
+        // The producer's text may echo the request, which contains the key of the inbox.
         let shown = |said: &str| self.redact_producer_text(said);
         let mut agreement = read.map_err(|not| not.to_failure(shown))?;
         agreement.refused.iter_mut().for_each(|said| *said = shown(said));
@@ -258,21 +259,21 @@ impl FeedPoller {
         self.siri.held.begin_full_refresh();
         self.siri.subscription = before.with_agreement(agreement, now, wall);
         self.status.failures_in_a_row = 0;
-        // Who was silent has promised before.
+        // A promise of a producer that fell silent before does not clear the failure.
         if !self.siri.subscription.is_doubted {
             self.clear_trouble();
         }
         Ok("subscribed")
     }
 
-    /// The producer is there, whether it has told anything or not.
+    /// Clears failures after a sign of life from the producer.
     pub(super) fn clear_trouble(&mut self) {
         self.status.last_error = None;
         self.status.failures_in_a_row = 0;
         self.status.failing_since = None;
     }
 
-    /// Takes what the producer has brought.
+    /// Accepts a delivery.
     pub(in crate::poll) async fn accept_inbox_delivery(&mut self, delivery: InboxDelivery) {
         let bytes = delivery.bytes.clone();
         let asked = self.ledger.begin_poll(&self.status);
@@ -292,14 +293,14 @@ impl FeedPoller {
                 self.update_health().await;
                 self.postpone_check();
                 self.ledger.record_delivery(asked, &self.feed, &self.status);
-                // Of a feed that is as well as before, too, when it was heard last is told.
+                // The time of the last message is reported even if nothing else has changed.
                 self.feed.set_status(self.status.clone());
             }
             Err(failure) => {
                 self.record_failure(failure).await;
                 self.ledger.record_delivery(asked, &self.feed, &self.status);
-                // Nobody knows what was in it, so the producer is asked for all there is, as after a failed poll. It may go on
-                // with changes all the same.
+                // Its content is unknown, so all data are requested, as after a failed poll. The producer may
+                // nevertheless continue with changes.
                 self.siri.subscription = self.siri.subscription.to_unconfirmed();
                 let wait = self.compute_wait();
                 self.reschedule_poll(wait);
@@ -333,7 +334,7 @@ impl FeedPoller {
             SubscriptionEvent::Alive(started) => self.siri.subscription.has_restarted(started),
             SubscriptionEvent::Over => true,
             SubscriptionEvent::Ready => {
-                // Without a subscription all there is is asked for anyway.
+                // Without a subscription all data are requested anyway.
                 if self.siri.subscription.renew_at.is_some() {
                     self.siri.subscription.supply.is_due = true;
                     self.reschedule_poll(Duration::ZERO);
@@ -341,7 +342,7 @@ impl FeedPoller {
                 return;
             }
             SubscriptionEvent::OtherOver => {
-                // Taken, and without effect: who meant this feed's is to see why.
+                // Accepted without effect; logged for an operator who meant this feed's subscription.
                 tracing::info!(feed = %self.feed.snapshot_key(), "the producer has ended another subscription than this feed's");
                 return;
             }
@@ -358,30 +359,30 @@ impl FeedPoller {
         }
     }
 
-    /// Lets go of what the producer has not told again of what was known before the subscription, once it is through. A
-    /// renewed one may go on with changes only: then nothing is to be let go of.
+    /// Once the full refresh is complete, removes the entities that were not repeated. After a renewal the producer may
+    /// send only changes: then nothing is removed.
     pub(in crate::poll) async fn remove_unseen_when_complete(&mut self) {
         let now = self.clock.monotonic();
         let is_settled = self.status.is_beginning && !self.is_initial_load();
         if is_settled {
             self.status.is_beginning = false;
             self.siri.is_whole = true;
-            // Readers hear of it also where nothing else changes.
+            // Readers must see the change even if nothing else changes.
             self.feed.set_status(self.status.clone());
         }
         let is_swept = self.siri.subscription.check_caught_up(now).is_some_and(|again| {
             let is_all = !again || self.siri.held.share_seen() >= TOLD_AGAIN_SHARE;
             is_all && self.siri.held.remove_unseen()
         });
-        // What was held back until now is told, unless the producer is in trouble: then with its next word.
+        // Data held back so far are published now, or after a failure with the producer's next message.
         let is_untold = is_settled && !self.siri.tells_parts;
         if is_swept || (is_untold && self.status.failures_in_a_row == 0) {
             self.resend_entities().await;
         }
     }
 
-    /// Whether the producer may not have told yet all that there is since nothing was known: its first deliveries are parts
-    /// of that, however many they are.
+    /// Returns true if the producer may not have sent all data yet since the last reset: the first deliveries are
+    /// parts.
     pub(in crate::poll::siri) fn is_initial_load(&mut self) -> bool {
         if self.siri.is_whole || !self.is_subscribing() {
             return false;
@@ -390,7 +391,7 @@ impl FeedPoller {
         now < *self.siri.began_at.get_or_insert(now) + TELLING_MAX
     }
 
-    /// Who was heard of just now is asked later than was thought before.
+    /// Postpones the next request after a sign of life from the producer.
     fn postpone_check(&mut self) {
         let now = self.clock.monotonic();
         if let Some(rest) =
@@ -400,7 +401,7 @@ impl FeedPoller {
         }
     }
 
-    /// Has the next poll after `wait`, whenever it would have been.
+    /// Moves the next poll to `wait` from now.
     fn reschedule_poll(&mut self, wait: Duration) {
         let now = self.clock.monotonic();
         drop(std::mem::take(&mut self.next));
@@ -411,7 +412,7 @@ impl FeedPoller {
         self.feed.set_status(self.status.clone());
     }
 
-    /// What ends the subscription at the producer, if there is one.
+    /// Builds the TerminateSubscription request, if there is a subscription.
     pub(in crate::poll) fn termination_request(&self) -> Option<SourceRequest> {
         if self.siri.subscription.renew_at.is_none() || !self.is_subscribing() {
             return None;
@@ -430,7 +431,7 @@ impl FeedPoller {
         Some(build_post(&source, payload, "DeleteSubscription"))
     }
 
-    /// Tells the producer that nothing more is wanted.
+    /// Terminates the subscription.
     pub(in crate::poll) async fn terminate_subscription(&mut self) {
         self.terminate_previous().await;
         let Some(question) = self.termination_request() else { return };
@@ -438,7 +439,7 @@ impl FeedPoller {
         send_termination(&mut self.fetcher, &self.place, question, &self.clock).await;
     }
 
-    /// Tells the producer that the feed had before that nothing more is wanted.
+    /// Terminates the subscription at the previous producer.
     pub(in crate::poll) async fn terminate_previous(&mut self) {
         if let Some(PendingTermination { mut fetcher, place, question }) = self.farewell.take() {
             send_termination(&mut fetcher, &place, question, &self.clock).await;

@@ -1,6 +1,6 @@
-//! What of SIRI does not come into GTFS-Realtime: each element is told to be used here, or it is counted as lost, also one
-//! that is read from tomorrow on. What is used only where nothing else is in its place is counted
-//! [by what gives way](precedence).
+//! Counting of SIRI elements that have no equivalent in GTFS-Realtime: each element is either marked as mapped here or
+//! counted as dropped, so new elements are counted by default. Elements that are mapped only if nothing takes
+//! precedence are counted in [`precedence`].
 
 mod precedence;
 
@@ -11,7 +11,7 @@ use lineside_formats::{
 };
 use smol_str::SmolStr;
 
-/// What is said of elements without a place of their own.
+/// Reasons for dropping elements.
 const NO_FIELD: &str = "GTFS-Realtime has no field for it";
 const SCHEDULE: &str = "the schedule has it";
 const NO_SCHEDULE: &str = "no schedule is there that numbers the calls";
@@ -19,7 +19,7 @@ const EXCHANGE: &str = "it is about the exchange of messages";
 const TIMETABLES: &str = "estimated timetables tell of calls";
 const TAKEN_BACK: &str = "what is taken back is left out";
 
-/// Counts what of a message comes into no entity. `zone` is the schedule's, if there is one.
+/// Counts the elements of a message that are in no entity. `zone` is the time zone of the schedule, if there is one.
 pub(super) fn count_dropped_fields(
     message: &SiriMessage,
     vehicles_tell_delays: bool,
@@ -47,7 +47,7 @@ pub(super) fn count_dropped_fields(
     precedence::count_shadowed_fields(message, vehicles_tell_delays, has_schedule, zone, losses);
 }
 
-/// What an element stands in.
+/// The context of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EnclosingElement {
     Message,
@@ -64,13 +64,13 @@ enum EnclosingElement {
     /// The journey of a visit.
     Visiting,
     Calls,
-    /// The calls of a monitored journey, to which it cannot add any.
+    /// The calls of a monitored journey, to which they cannot add any.
     MonitoredCalls,
     Call,
     MonitoredCall,
-    /// The call that a vehicle is at.
+    /// The current call of a vehicle.
     VehicleCall,
-    /// The call that a vehicle is at, where estimated timetables tell of it.
+    /// The current call of a vehicle, if estimated timetables contain it.
     NextCall,
     Quays,
     Occupancies,
@@ -85,7 +85,7 @@ enum EnclosingElement {
     Scope,
     Information,
     Content,
-    /// Whom a situation itself affects, and where that is told otherwise.
+    /// The scope of a situation, and scopes elsewhere.
     Affects,
     AffectsMore,
     Networks,
@@ -98,15 +98,15 @@ enum EnclosingElement {
     Places,
     Journeys,
     JourneyOf,
-    /// Everything in it is used.
+    /// A context all of whose elements are mapped.
     All,
 }
 
-/// What becomes of an element.
+/// The mapping of an element.
 enum ElementMapping {
     Used,
     Lost(&'static str),
-    /// That of what is in it.
+    /// Determined by the elements within.
     Within(EnclosingElement),
 }
 
@@ -118,7 +118,7 @@ struct DroppedFieldCounter<'l> {
     losses: &'l mut ConversionReport,
 }
 
-/// A journey, activity, visit or situation: what is lost of it is told by its name, which may come last.
+/// A journey, activity, visit or situation: its dropped elements are reported with its name, which may come last.
 #[derive(Default)]
 struct NamedElement {
     depth: usize,
@@ -180,7 +180,7 @@ impl ElementVisitor for DroppedFieldCounter<'_> {
         {
             thing.id.get_or_insert_with(|| SmolStr::new(text));
         }
-        // What is not so is not said either.
+        // An element with the default value "false" says nothing.
         let is_usual = text == "false" && USUALLY_FALSE.contains(&element);
         if let ElementMapping::Lost(why) = self.current_mapping(element)
             && !is_usual
@@ -190,7 +190,7 @@ impl ElementVisitor for DroppedFieldCounter<'_> {
     }
 }
 
-/// What things are called by.
+/// Elements that name journeys, vehicles and situations.
 const NAMES: [&str; 5] = [
     "DatedVehicleJourneyRef",
     "EstimatedVehicleJourneyCode",
@@ -199,7 +199,7 @@ const NAMES: [&str; 5] = [
     "SituationNumber",
 ];
 
-/// Elements of which "false" says the same as nothing.
+/// Elements whose value "false" equals their absence.
 const USUALLY_FALSE: [&str; 11] = [
     "ExtraJourney",
     "Cancellation",
@@ -214,7 +214,7 @@ const USUALLY_FALSE: [&str; 11] = [
     "MoreData",
 ];
 
-/// What becomes of an element in a place. What is named nowhere here is lost.
+/// Returns the mapping of an element in a context. An unlisted element is dropped.
 fn element_mapping(
     place: EnclosingElement,
     element: &str,
@@ -505,7 +505,7 @@ fn affects_mapping(place: EnclosingElement, element: &str) -> Option<ElementMapp
     })
 }
 
-/// What the schedule says better.
+/// Elements that the schedule describes better.
 const OF_SCHEDULE: [&str; 21] = [
     "JourneyPatternRef",
     "JourneyPatternName",
@@ -562,7 +562,7 @@ fn drop_reason(place: EnclosingElement, element: &str) -> &'static str {
     }
 }
 
-/// Whether estimated timetables tell it better than vehicles.
+/// Returns true if estimated timetables describe an element better than vehicles do.
 fn is_call_element(element: &str) -> bool {
     let is_call = matches!(element, "PreviousCalls" | "OnwardCalls" | "Delay");
     is_call

@@ -1,5 +1,5 @@
-//! What comes into no entity because something else is in its place: other names of a journey, texts in further languages,
-//! times that a surer one replaces.
+//! Counting of SIRI values that are dropped because another value takes precedence: further names of a journey, texts
+//! in further languages, times replaced by more certain ones.
 
 use jiff::tz::TimeZone;
 use lineside_formats::{
@@ -36,7 +36,7 @@ const ONE_TERM: &str = "there is room for one term, and the gravest or first cou
 const NO_STOP: &str = "it names no stop";
 const NO_TIMES: &str = "no call of it tells a time";
 
-/// Something and how often.
+/// Counts dropped values of an item with this id.
 struct ShadowCounter<'a, 'l> {
     id: Option<&'a str>,
     losses: &'l mut ConversionReport,
@@ -96,7 +96,7 @@ pub(super) fn count_shadowed_fields(
             of.record_if_dropped("MonitoringRef", TOLD, is_lost);
             let is_at = |call: &SiriCall| call.stop_point_ref.is_some();
             let told = journey_calls(journey).filter(|(call, _)| match monitored {
-                // It is at the stop that is monitored.
+                // The monitored call may only name the stop that is monitored.
                 Some(monitored) if std::ptr::eq(*call, monitored) => is_at(call),
                 _ => true,
             });
@@ -112,7 +112,7 @@ fn journey_id(journey: &VehicleJourney) -> Option<&str> {
     journey.journey_ref().map(|id| id.as_str())
 }
 
-/// `numbers` says why a number of a call is lost.
+/// Counts an estimated journey. `numbers` is the reason for which a call's number is dropped.
 fn count_in_estimated(
     journey: &VehicleJourney,
     rules: MappingRules<'_>,
@@ -142,7 +142,7 @@ fn count_in_estimated(
     count_in_calls(journey, over.chain(ahead), &mut of);
 }
 
-/// The names of a journey after the first, and what of its names says nothing to GTFS.
+/// Counts the names of a journey after the first, and parts of its names without meaning in GTFS.
 fn count_in_names(journey: &VehicleJourney, of: &mut ShadowCounter<'_, '_>) {
     let framed = journey.framed_vehicle_journey_ref.as_ref();
     let mut is_named = framed.is_some_and(|it| it.dated_vehicle_journey_ref.is_some());
@@ -165,7 +165,7 @@ fn count_in_names(journey: &VehicleJourney, of: &mut ShadowCounter<'_, '_>) {
     of.record_if_dropped("DirectionRef", "GTFS knows the directions 0 and 1 alone", is_lost);
 }
 
-/// When they start is said of runs by headway and of extra journeys alone.
+/// Counts a start time, which is mapped only for frequency-based runs and extra journeys.
 fn count_in_start(
     journey: &VehicleJourney,
     rules: MappingRules<'_>,
@@ -178,7 +178,7 @@ fn count_in_start(
     }
 }
 
-/// What would say whose a vehicle is, if it had to be said.
+/// Counts references that would identify a vehicle's source, if they are not needed for that.
 fn count_in_scope(
     journey: &VehicleJourney,
     name: Option<&str>,
@@ -259,7 +259,7 @@ fn count_in_activity(
     );
 }
 
-/// Whether a call says at most at which stop the vehicle is, and what is told of no call.
+/// Returns true if a call says no more than the stop of the vehicle.
 fn names_stop_only(call: &SiriCall) -> bool {
     let SiriCall { stop_point_ref, vehicle_at_stop, visit_number, order, stop_point_names, .. } =
         call.clone();
@@ -358,9 +358,9 @@ fn count_in_call(call: &SiriCall, is_over: bool, is_own: bool, of: &mut ShadowCo
     departure.count_in_event(is_off, is_own, of);
 }
 
-/// What is said of an arrival or of a departure.
+/// The values of an arrival or a departure.
 struct EventFields {
-    /// Of the aimed, expected, less sure and actual time.
+    /// Names of the aimed, expected, less certain and actual times.
     names: [&'static str; 4],
     aimed: Option<SiriTime>,
     expected: Option<SiriTime>,
@@ -378,7 +378,7 @@ impl EventFields {
         let is_told = !is_off && !silent;
         let has_time = self.actual.or(self.expected).or(self.later).is_some();
         let aims = self.aimed.is_some();
-        // Without a time the plan is one where it is said to hold, or where no schedule has it.
+        // Without other times, the aimed time is an event if it is confirmed or if no schedule has it.
         let is_event = has_time || (aims && (self.is_as_planned || is_own));
         of.record_if_dropped(
             aimed,

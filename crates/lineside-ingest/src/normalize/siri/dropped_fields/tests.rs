@@ -1,4 +1,4 @@
-//! Each element that is read changes what comes out, or the losses.
+//! Test that each element that is read changes either the output or the report of dropped elements.
 
 use jiff::tz::TimeZone;
 use lineside_formats::{
@@ -9,7 +9,7 @@ use lineside_formats::{
 use super::*;
 use crate::{normalize::siri_to_gtfs_rt, source::SiriIds};
 
-/// An element, and what is in it: others, or a text.
+/// An element with its children or text.
 #[derive(Clone, Debug, Default)]
 struct Node {
     name: String,
@@ -17,7 +17,7 @@ struct Node {
     children: Vec<Node>,
 }
 
-/// Makes a tree of what it is shown, and a list of the ways to its texts.
+/// Collects the visited elements as a tree, and the paths to its texts.
 #[derive(Default)]
 struct Tree {
     open: Vec<Node>,
@@ -64,7 +64,7 @@ fn tree_of(xml: &str) -> Tree {
 }
 
 impl Node {
-    /// Puts a text at the end of a way.
+    /// Puts a text at the end of a path.
     fn put(&mut self, way: &[String], text: &str) {
         let [name, rest @ ..] = way else { return };
         let at = match self.children.iter().rposition(|child| child.name == *name) {
@@ -99,7 +99,7 @@ fn converted(tree: &Node) -> (FeedMessage, ConversionReport) {
     (out, losses)
 }
 
-/// Small deliveries, one of each service, in which each element that can be used is.
+/// Small deliveries, one per service, which contain the elements needed for others to be mapped.
 const SMALL: [&str; 5] = [
     "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame><EstimatedVehicleJourney>\
      <LineRef>L</LineRef><RecordedCalls><RecordedCall><StopPointRef>R</StopPointRef>\
@@ -144,7 +144,7 @@ fn small(delivery: &str) -> Node {
     tree.open.pop().unwrap()
 }
 
-/// A text that means something where the name of the element does not.
+/// Returns a meaningful text for elements for which their own name is not.
 fn meant<'t>(name: &str, text: &'t str) -> &'t str {
     match name {
         "DataFrameRef" => "2026-11-21",
@@ -154,7 +154,7 @@ fn meant<'t>(name: &str, text: &'t str) -> &'t str {
     }
 }
 
-/// What the reader takes of a message: the ways to the texts of one delivery in which nothing is missing.
+/// Returns the paths to all texts of a delivery in which no element is missing.
 fn ways() -> Vec<(Vec<String>, String)> {
     let ways = tree_of(&sample_delivery_xml()).ways;
     assert!(ways.len() > 500, "{}", ways.len());
@@ -170,7 +170,7 @@ fn an_element_more_changes_what_comes_out_or_the_losses() {
         let before = converted(&without);
         for (way, text) in ways().iter().filter(|(way, _)| way.len() < 3 || way[1] == *service) {
             let mut with = without.clone();
-            // What is there already is taken away instead.
+            // An existing element is removed instead.
             if !remove(&mut with, way) {
                 with.put(way, meant(way.last().unwrap(), text));
             }
@@ -183,7 +183,7 @@ fn an_element_more_changes_what_comes_out_or_the_losses() {
     assert!(silent.is_empty(), "neither used nor lost: {silent:#?}");
 }
 
-/// Takes away what is at the end of a way, if anything is.
+/// Removes the element at the end of a path and returns true if there was one.
 fn remove(node: &mut Node, way: &[String]) -> bool {
     let [name, rest @ ..] = way else { return false };
     let before = node.children.len();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// An extra journey with calls of these numbers, as a trip update.
+/// Normalizes an extra journey with calls of these orders.
 fn extra(inside: &str, orders: &[u32]) -> (String, TripUpdate) {
     let calls: String = orders
         .iter()

@@ -1,4 +1,4 @@
-//! What becomes of journeys of several producers.
+//! Tests of journeys of several producers.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn timetables(journeys: &[String]) -> String {
     )
 }
 
-/// The ids of entities, and of the trips that they tell of.
+/// Returns the ids of entities and of their trips.
 fn named(deliveries: &str) -> Vec<(String, String)> {
     let mut out = normalized(deliveries, &SiriIds::Same);
     out.keep_last_duplicates();
@@ -43,7 +43,7 @@ const B: &str = "<DataSource>B</DataSource>";
 fn journeys_of_two_producers_with_one_name_are_two() {
     let both = pairs(&[("journey:7:20261121", "7"), ("journey:B:7:20261121", "B:7")]);
     assert_eq!(named(&timetables(&[of(A, "7", "S"), of(B, "7", "T")])), both);
-    // Whatever their order.
+    // The order does not matter.
     let mut reversed = named(&timetables(&[of(B, "7", "T"), of(A, "7", "S")]));
     reversed.reverse();
     assert_eq!(reversed, both);
@@ -74,7 +74,7 @@ fn journeys_of_one_name_are_two_where_anything_tells_them_apart() {
         ([operator("B"), operator("A")], ["B:7", "7"]),
         ([line("1"), line("2")], ["7", "2:7"]),
         ([frame("night"), frame("day")], ["night:7", "7"]),
-        // Its form says that the name is given once; two that stand beside each other are two all the same.
+        // The form of the name shows that it is unique; two journeys in one message are distinct all the same.
         (
             [operator("A"), operator("B")].map(|it| it.replace(">7<", ">X:SJ:7<")),
             ["X:SJ:7", "B:X:SJ:7"],
@@ -85,7 +85,7 @@ fn journeys_of_one_name_are_two_where_anything_tells_them_apart() {
         assert_eq!(trips, expected, "{journeys:?}");
         assert_ne!(entities[0].0, entities[1].0);
     }
-    // One thing may tell some of them apart, and another the rest.
+    // One mark may distinguish some of them, and another the rest.
     let both = |name: &str, on: &str| operator(name).replace(">L<", &format!(">{on}<"));
     let three = named(&timetables(&[both("A", "1"), both("B", "1"), both("B", "2")]));
     let trips: Vec<&str> = three.iter().map(|(_, trip)| trip.as_str()).collect();

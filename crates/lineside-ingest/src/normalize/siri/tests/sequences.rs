@@ -1,4 +1,4 @@
-//! Which call is meant of a trip that comes to a stop more than once.
+//! Tests of stop sequences for trips that visit a stop more than once.
 
 use lineside_formats::{
     gtfs::{DatasetLimits as LoadLimits, TextFiles, load_timetable},
@@ -7,7 +7,7 @@ use lineside_formats::{
 
 use super::*;
 
-/// `T` goes round: stop 1 is its first and its last; `E` goes on to another stop.
+/// Trip `T` is circular: stop 1 is its first and its last; `E` continues to another stop.
 fn timetable() -> Timetable {
     let text = "# agency.txt
         agency_id,agency_name,agency_url,agency_timezone
@@ -78,20 +78,20 @@ fn the_call_is_told_that_is_meant() {
     let unnamed = "<DatedVehicleJourneyRef>T</DatedVehicleJourneyRef>";
     for (name, calls, expected) in [
         (FRAMED, vec![call(3, &aimed(10)), call(1, &aimed(15))], vec![Some(30), Some(40)]),
-        // By when it is planned, also if the plan has moved by a little, or no day is said.
+        // By the aimed time, even if it differs a little or there is no date.
         (FRAMED, vec![call(1, &aimed(15))], vec![Some(40)]),
         (FRAMED, vec![call(1, &aimed(2))], vec![Some(10)]),
         (unnamed, vec![call(1, &aimed(15))], vec![Some(40)]),
-        // By the producer's numbers: of the call among all, or as the schedule counts, or at the stop.
+        // By the producer's numbers: the position of the call, its sequence in the schedule, or the visit number.
         (FRAMED, vec![call(1, &order(4))], vec![Some(40)]),
         (FRAMED, vec![call(1, &order(40))], vec![Some(40)]),
         (FRAMED, vec![call(1, &visit(2))], vec![Some(40)]),
-        // By the calls around it.
+        // By the neighbouring calls.
         (FRAMED, vec![call(3, ""), call(1, "")], vec![Some(30), Some(40)]),
         (FRAMED, vec![call(1, ""), call(2, "")], vec![Some(10), Some(20)]),
-        // Many say that each is the first.
+        // Many producers number each visit 1.
         (FRAMED, vec![call(1, &visit(1)), call(1, &visit(1))], vec![Some(10), Some(40)]),
-        // Nobody can know.
+        // Ambiguous.
         (FRAMED, vec![call(1, "")], vec![None]),
         (FRAMED, vec![call(1, &visit(3))], vec![None]),
         (FRAMED, vec![call(9, &aimed(15)), call(1, &aimed(15))], vec![None, Some(40)]),
@@ -106,7 +106,7 @@ fn other_trips_are_told_by_their_stops_alone() {
     assert_eq!(sequences(&estimated(FRAMED, &round)), [Some(10), Some(20)]);
     let other = FRAMED.replace(">T<", ">E<");
     assert_eq!(sequences(&estimated(&other, &round)), [None, None]);
-    // No schedule has the calls of an extra journey.
+    // The calls of an extra journey are not in the schedule.
     let extra = format!("{FRAMED}<ExtraJourney>true</ExtraJourney>");
     assert_eq!(sequences(&estimated(&extra, &round)), [None, None]);
 }
@@ -121,7 +121,7 @@ fn visits_and_vehicles_say_it_too() {
         aimed(15)
     );
     assert_eq!(sequences(&delivery), [Some(40)]);
-    // It stays so when later visits of the journey come.
+    // The sequence stays the same when later visits of the journey arrive.
     let mut visits = normalized(&delivery, &SiriIds::Same);
     visits.apply_schedule(&timetable());
     let mut known = visits.entities.remove(0);

@@ -1,4 +1,4 @@
-//! Of which service day journeys after midnight are, whatever date their producer names.
+//! Tests of the service day of journeys after midnight, whatever date their producer uses.
 
 use lineside_formats::gtfs::{DatasetLimits as LoadLimits, TextFiles, load_timetable};
 
@@ -62,7 +62,7 @@ fn call(stop: &str, aimed: &str) -> String {
     )
 }
 
-/// The entity of a message of one, and how often what was found on the day before is told.
+/// Returns the entity of a message with one, and the number of dates reported as moved.
 fn taken(message: &SiriMessage) -> (lineside_formats::gtfs_rt::proto::FeedEntity, u64) {
     let timetable = timetable();
     let zone = timetable.timezone();
@@ -88,13 +88,13 @@ fn planned_times_say_the_service_day_where_the_date_is_that_of_the_calendar() {
         ("night", "2026-11-22", at_ten_past.as_str(), SATURDAY),
         ("night", "2026-11-22", &call("T", "2026-11-22T00:35:00"), SATURDAY),
         ("night", "2026-11-22", cancelled, SATURDAY),
-        // A trip of the same name runs on the named date, too, and is not this one.
+        // A trip with the same name runs on the named date, too, but is another one.
         ("daily", "2026-11-22", &at_ten_past, SATURDAY),
         ("daily", "2026-11-22", &call("S", "2026-11-23T00:10:00"), SUNDAY),
-        // The producer counts as the schedule does.
+        // The producer uses service days like the schedule.
         ("night", "2026-11-21", &at_ten_past, SATURDAY),
         ("morning", "2026-11-22", &at_ten_past, SUNDAY),
-        // Too far off to be this plan, or no plan at all, or not in the timetable.
+        // The time is too different, missing, or the trip is not in the timetable.
         ("night", "2026-11-22", &call("S", "2026-11-22T00:16:00"), SUNDAY),
         ("night", "2026-11-22", unplanned, SUNDAY),
         ("night", "2026-11-22", "", SUNDAY),

@@ -1,4 +1,4 @@
-//! What becomes of situations.
+//! Tests of situations.
 
 use lineside_formats::gtfs_rt::proto::alert::SeverityLevel;
 
@@ -75,7 +75,7 @@ fn a_situation_keeps_its_time_severity_languages_and_what_it_affects() {
     );
 }
 
-/// Whom a situation concerns that affects networks: agencies and kinds of lines.
+/// Returns the agencies and route types selected by a situation that affects networks.
 fn networks(inside: &str) -> Vec<(Option<String>, Option<i32>)> {
     let affects = format!("<Affects><Networks>{inside}</Networks></Affects>");
     let selectors = situation(&affects).entity.alert.unwrap().informed_entity;

@@ -1,4 +1,4 @@
-//! What is held, of messages made here.
+//! Tests of the entity store with messages made here.
 
 use jiff::tz::TimeZone;
 use lineside_formats::siri::{self, MessageLimits};
@@ -9,11 +9,11 @@ use crate::{
     source::SiriIds,
 };
 
-/// When the messages were made, 12:00 on 21 November 2026 in UTC.
+/// The time of the messages, 12:00 on 21 November 2026 in UTC.
 const NOON: i64 = 1_795_262_400;
 const HOUR: i64 = 3_600;
 
-/// Takes an answer in; its entities are taken as the poller takes them.
+/// Stores the entities of an answer, like the poller.
 fn take(held: &mut EntityStore, deliveries: &str) {
     let text = format!(
         "<Siri xmlns=\"http://www.siri.org.uk/siri\"><ServiceDelivery>{deliveries}\
@@ -66,7 +66,7 @@ fn expected(stop: &str, minute: u8) -> String {
     )
 }
 
-/// A visit of journey J at a monitored stop, where it calls at `call` at a planned minute.
+/// Returns a visit of journey J at a monitored stop, with a call at `call` at an aimed minute.
 fn visit(item: &str, stop: &str, call: &str, minute: u8, late: u8) -> String {
     let item = match item {
         "" => String::new(),
@@ -87,7 +87,7 @@ fn visits(inside: &str) -> String {
     format!("<StopMonitoringDelivery>{inside}</StopMonitoringDelivery>")
 }
 
-/// What takes back the visit of journey J at a stop.
+/// Returns the cancellation of a visit of journey J.
 fn cancelled(inside: &str) -> String {
     visits(&format!(
         "<MonitoredStopVisitCancellation>{inside}<VehicleJourneyRef>{}</VehicleJourneyRef>\
@@ -100,7 +100,7 @@ fn ids(held: &EntityStore) -> Vec<String> {
     held.list_raw_entities().iter().map(|raw| raw.entity_id().to_owned()).collect()
 }
 
-/// The calls of all trip updates: stop and seconds of lateness.
+/// Returns the stop and delay of the calls of all trip updates.
 fn calls(held: &EntityStore) -> Vec<(String, Option<i32>)> {
     let updates = held
         .list_raw_entities()
@@ -117,7 +117,7 @@ fn call(stop: &str, delay: i32) -> (String, Option<i32>) {
     (stop.to_owned(), Some(delay))
 }
 
-/// A whole answer.
+/// Stores a complete answer.
 fn take_whole(held: &mut EntityStore, deliveries: &str) {
     held.begin_full_refresh();
     take(held, deliveries);
@@ -214,7 +214,7 @@ fn visits_of_a_journey_are_put_together_and_those_of_an_answer_before_are_not() 
 #[test]
 fn a_visit_is_taken_back_by_its_name_and_its_own_call_goes() {
     let mut held = EntityStore::default();
-    // The stop that is monitored has platforms, and the journey calls at one of them.
+    // The monitored stop has platforms, and the journey calls at one of them.
     take(&mut held, &visits(&(visit("1", "A", "A2", 10, 30) + &visit("2", "B", "B1", 20, 40))));
     take(&mut held, &cancelled("<ItemRef>unknown</ItemRef><MonitoringRef>C</MonitoringRef>"));
     assert_eq!(calls(&held), [call("A2", 30), call("B1", 40)]);
@@ -331,7 +331,7 @@ fn what_is_told_of_a_trip_is_found_by_its_day() {
     assert_eq!(of(&held, None, journey).as_deref(), Some("journey:J:20261120"));
 }
 
-/// Each that goes costs as much as if it were alone; were it looked for among all, this would take minutes.
+/// Removing an entity must not depend on the number of others: with a linear search this would take minutes.
 #[test]
 fn very_many_days_of_one_journey_go_as_they_came() {
     let dated = |n: u32| {
@@ -373,7 +373,7 @@ fn journeys_of_two_producers_in_two_deliveries_are_two() {
         take(&mut held, &of("B", "T"));
         assert_eq!(trips(&held), ["7", "A:7"], "each takes the place of its own");
     }
-    // What is held of one goes on by its name when the other is gone.
+    // A journey keeps its prefixed name after the other one is gone.
     held.begin_full_refresh();
     take(&mut held, &of("A", "S"));
     held.remove_unseen();
@@ -413,7 +413,7 @@ fn a_unique_name_is_that_of_one_journey_whoever_runs_it_next() {
     take(&mut held, &timetables(&[of("A", 10)]));
     take(&mut held, &timetables(&[of("B", 11)]));
     assert_eq!(calls(&held), [call("S", 11 * 60)]);
-    // Who stand beside each other in one answer are two.
+    // Two journeys in one answer are distinct.
     take(&mut held, &timetables(&[of("A", 12) + &of("B", 13)]));
     assert_eq!(held.list_raw_entities().len(), 2);
 }

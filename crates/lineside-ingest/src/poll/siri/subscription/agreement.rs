@@ -1,34 +1,34 @@
-//! What a producer says to a request for a subscription.
+//! The answer to a subscription request.
 
 use lineside_formats::siri::{MessagePayload, SiriMessage, SiriTime, SubscriptionResponse};
 
 use crate::fetch::{FailureCode, FetchError};
 
-/// Most refusals of one answer that are told: no request subscribes to more.
+/// Maximum number of reported refusals per answer: no request contains more subscriptions.
 const REFUSALS_MAX: usize = 1_010;
 
-/// What a producer has agreed to.
+/// The terms of an accepted subscription.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SubscriptionAgreement {
-    /// Until when, by its clock.
+    /// The end of the subscription, by the producer's clock.
     pub(super) valid_until: Option<SiriTime>,
-    /// Since when it is up, by its clock.
+    /// The start time of the producer's service, by its clock.
     pub(super) started: Option<SiriTime>,
-    /// What it refuses of it, in its words, in which nothing is hidden. Bound: [`REFUSALS_MAX`].
+    /// Refused parts with the producer's unredacted reasons. Bounded: [`REFUSALS_MAX`].
     pub(super) refused: Vec<String>,
 }
 
-/// Why there is no agreement.
+/// The reason why there is no subscription.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SubscriptionRefusal {
-    /// The producer refuses, with these words, in which nothing is hidden.
+    /// The producer refuses, with this unredacted text.
     Refused(String),
-    /// The message is no answer to a request for a subscription.
+    /// The message is not an answer to a subscription request.
     NoAnswer,
 }
 
 impl SubscriptionRefusal {
-    /// What is told of it; `shown` hides what nobody is to see in the words of a producer.
+    /// Converts to a failure; `shown` redacts secrets in the producer's text.
     pub(super) fn to_failure(&self, shown: impl Fn(&str) -> String) -> FetchError {
         match self {
             SubscriptionRefusal::Refused(said) => {
@@ -45,7 +45,7 @@ impl SubscriptionRefusal {
 
 impl SubscriptionAgreement {
     /// # Errors
-    /// If all of it is refused, or the message is no answer to a request for a subscription.
+    /// Returns an error if everything is refused, or if the message is not an answer to a subscription request.
     pub(super) fn from_message(
         message: &SiriMessage,
     ) -> Result<SubscriptionAgreement, SubscriptionRefusal> {
@@ -67,7 +67,7 @@ impl SubscriptionAgreement {
     }
 
     /// # Errors
-    /// What the producer says, if it agrees to nothing.
+    /// Returns the producer's reason if everything is refused.
     fn add_response(&mut self, response: &SubscriptionResponse) -> Result<(), String> {
         let mut refused = Vec::new();
         for status in &response.response_statuses {

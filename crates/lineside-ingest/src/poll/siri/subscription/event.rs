@@ -1,23 +1,23 @@
-//! What a producer says of a subscription, besides what it brings.
+//! Events of a subscription in a producer's messages, besides data.
 
 use lineside_formats::siri::{MessagePayload, SiriMessage, SiriTime};
 use smol_str::SmolStr;
 
-/// What a producer says besides its news.
+/// An event of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::poll) enum SubscriptionEvent {
-    /// It goes on, and has been up since then.
+    /// The producer is running, since this time.
     Alive(Option<SiriTime>),
-    /// The subscription is over.
+    /// The subscription has ended.
     Over,
-    /// There is something to be fetched.
+    /// Data are available to be fetched.
     Ready,
-    /// Another one is over, such as one of an earlier configuration or of another server that goes by the same name.
+    /// Another subscription has ended, such as one of an earlier configuration or of another server with the same name.
     OtherOver,
 }
 
 impl SubscriptionEvent {
-    /// What is said besides news to whom subscribes by these names; none where nothing is said of a subscription.
+    /// Returns the event in a message for a subscriber with these names; `None` if there is none.
     pub(in crate::poll::siri) fn from_message(
         message: &SiriMessage,
         names: &[SmolStr],
@@ -39,7 +39,7 @@ impl SubscriptionEvent {
         })
     }
 
-    /// What is said to whom asks whether the producer is there; none where that is not said.
+    /// Returns the event in an answer to CheckStatus; `None` if there is none.
     pub(super) fn from_check_status(message: &SiriMessage) -> Option<SubscriptionEvent> {
         message.payloads.iter().find_map(|payload| match payload {
             MessagePayload::CheckStatusResponse(it) if it.status == Some(false) => {
