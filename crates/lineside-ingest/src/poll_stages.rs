@@ -1,29 +1,29 @@
-//! How long the stages of a poll take, over all feeds.
+//! Durations of the stages of polls, over all feeds.
 
 use std::time::Duration;
 
 use lineside_sync::histogram::{Histogram, HistogramSnapshot};
 use lineside_sync::stage;
 
-/// What a poll goes through.
+/// A stage of a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PollStage {
-    /// From asking the source until its answer is there, whole, or has failed.
+    /// From the request until the complete reply or the failure.
     Fetch,
-    /// From new bytes to what they say.
+    /// Decoding of new bytes.
     Decode,
-    /// From what they say to the network's new state, which readers then see.
+    /// From the decoded content to the network's new state, visible to readers.
     Apply,
-    /// From the new state to changes in every room that somebody listens to, and their sessions signaled.
+    /// From the new state to publications in every room with subscribers, with their sessions signalled.
     Publish,
 }
 
 impl PollStage {
-    /// All, in the order of a poll.
+    /// All stages, in order.
     pub const ALL: [PollStage; 4] =
         [PollStage::Fetch, PollStage::Decode, PollStage::Apply, PollStage::Publish];
 
-    /// One word for it.
+    /// The name of the stage.
     pub const fn name(self) -> &'static str {
         match self {
             PollStage::Fetch => "fetch",
@@ -33,7 +33,7 @@ impl PollStage {
         }
     }
 
-    /// As a thread says it that is at it.
+    /// The label of a thread that executes the stage.
     pub(crate) const fn thread_stage(self) -> stage::WorkStage {
         match self {
             PollStage::Fetch => stage::WorkStage::Fetch,
@@ -44,7 +44,7 @@ impl PollStage {
     }
 }
 
-/// The durations of all stages, in nanoseconds of the clock that was handed in; clones share them.
+/// The durations of all stages, in nanoseconds of the injected clock; clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StageTimes([Histogram; PollStage::ALL.len()]);
 

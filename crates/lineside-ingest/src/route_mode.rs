@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-/// A mode of transport as riders know it. The order is that of lists.
+/// A mode of transport as riders know it, in the order of lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RouteMode {
     /// Trams and light rail.
@@ -21,7 +21,7 @@ pub enum RouteMode {
     Other,
 }
 
-/// The `route_type`s of each mode, the basic ones and the extended ones.
+/// The basic and extended `route_type`s of each mode.
 const ROUTE_TYPES: &[(RouteMode, &[RangeInclusive<u16>])] = &[
     (RouteMode::Tram, &[0..=0, 900..=999]),
     (RouteMode::Metro, &[1..=1, 400..=499, 500..=699]),
@@ -32,7 +32,7 @@ const ROUTE_TYPES: &[(RouteMode, &[RangeInclusive<u16>])] = &[
 ];
 
 impl RouteMode {
-    /// The mode of a `route_type`.
+    /// Returns the mode of a `route_type`.
     pub fn from_route_type(route_type: u16) -> RouteMode {
         let found = ROUTE_TYPES
             .iter()
@@ -40,7 +40,7 @@ impl RouteMode {
         found.map_or(RouteMode::Other, |(mode, _)| *mode)
     }
 
-    /// The mode that a folded word of a search names, in some languages of riders.
+    /// Returns the mode that a folded search word names, in several languages.
     pub(crate) fn from_word(word: &str) -> Option<RouteMode> {
         Some(match word {
             "tram" | "trams" | "tramway" | "streetcar" | "strassenbahn" | "trikk" => {
@@ -55,7 +55,7 @@ impl RouteMode {
         })
     }
 
-    /// The mode that a letter before a line's number stands for, as in T1.
+    /// Returns the mode of a letter before a line's number, as in T1.
     pub(crate) fn from_letter(letter: char) -> Option<RouteMode> {
         Some(match letter {
             't' => RouteMode::Tram,

@@ -1,10 +1,11 @@
-//! The ways of a line: what its trips have in common, from its patterns. Short trips are part of a long one's way, a branch is a
-//! way of its own, and trips the other way round are too, whether the timetable says directions or not.
+//! Route variants: a route's stop sequences, merged from the patterns of its trips. Short trips are part of a long
+//! variant; a branch is a variant of its own, and so are trips in the opposite direction, whether the timetable states
+//! directions or not.
 //!
-//! One way is put together after the other: the first of the patterns that are left begins it, and of the others, in order,
-//! each that fits comes in, and is no longer asked for. To ask whether a pattern fits takes a look at each of its stops until it is known not to, and
-//! makes nothing; to put it in takes as many steps as it and the way have stops. So p patterns of n stops together take
-//! O(p · n) looks if nearly all nearly fit, and mostly some for each two of them.
+//! Variants are built one after the other: the first remaining pattern begins one, and each other pattern that fits, in
+//! order, is merged and removed. Testing a pattern visits its stops until a mismatch and allocates nothing; merging
+//! takes as many steps as pattern and variant have stops. So p patterns of n stops together take O(p · n) comparisons
+//! if nearly all fit, and otherwise mostly a few for each pair of them.
 
 use std::{
     cmp::Reverse,
@@ -14,43 +15,43 @@ use std::{
 
 use lineside_formats::gtfs::{PatternIdx, RouteIdx, StopIdx, Timetable};
 
-/// Ways of a line that are shown in each direction, those of most trips; what goes otherwise stands beside them.
+/// Maximum number of variants per direction, those with most trips; others are only counted.
 const WAYS_MAX: usize = 8;
-/// Patterns of a line that are looked at, those of most trips first.
+/// Maximum number of examined patterns of a route, those with most trips first.
 const PATTERNS_MAX: usize = 500;
-/// Stops of these patterns together.
+/// Maximum total number of stops of these patterns.
 const STOPS_LOOKED_AT_MAX: usize = 100_000;
-/// Stops of a pattern that is looked at, and of a way that is put together.
+/// Maximum number of stops of a pattern and of a variant.
 const STOPS_MAX: usize = 1_000;
-/// Names of where trips go that a way remembers.
+/// Maximum number of headsigns per variant.
 const HEADSIGNS_MAX: usize = 32;
 
-/// The ways of a line.
+/// The variants of a route.
 #[derive(Debug)]
 pub struct RouteVariants<S = StopIdx> {
-    /// Those that are shown, by direction, those of most trips first.
+    /// The shown variants by direction, those with most trips first.
     pub shown: Vec<RouteVariant<S>>,
-    /// Trips of the timetable that go other ways.
+    /// The number of trips that follow other variants.
     pub n_left_out: usize,
-    /// Each stop with the number of a way and the first place there that has it, in order.
+    /// Each stop with a variant's number and the first place of the stop there, in order.
     standing: Vec<(S, usize, usize)>,
     #[cfg(test)]
     n_looks: usize,
 }
 
-/// One way of a line.
+/// A variant of a route.
 #[derive(Debug)]
 pub struct RouteVariant<S = StopIdx> {
     /// `direction_id`.
     pub id: Option<u8>,
-    /// Where its trips say that they go.
+    /// The headsigns of its trips.
     pub headsigns: BTreeSet<String>,
-    /// Its stops in order; of a station all from which its trips leave.
+    /// The stops in order; a station with all its stops that the trips use.
     pub places: Vec<Vec<S>>,
     n_trips: usize,
 }
 
-/// What the trips of a pattern say.
+/// Headsigns and number of the trips of a pattern.
 #[derive(Debug, Default)]
 struct PatternTrips {
     headsigns: BTreeSet<String>,
@@ -58,7 +59,7 @@ struct PatternTrips {
 }
 
 impl RouteVariants {
-    /// The ways of a line. O(t log p) for t trips of p patterns, and what putting them together takes.
+    /// Computes the variants of a route. O(t log p) for t trips of p patterns, plus the merging.
     pub(crate) fn for_route(timetable: &Timetable, route: RouteIdx) -> RouteVariants {
         let mut variants: BTreeMap<(Option<u8>, PatternIdx), PatternTrips> = BTreeMap::new();
         for &idx in timetable.route_trips(route) {
@@ -84,7 +85,7 @@ impl RouteVariants {
         RouteVariants { n_left_out: n_trips - n_shown, ..ways }
     }
 
-    /// Bytes that it takes, about.
+    /// Returns the approximate memory size in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let of_headsign = |it: &String| it.len() + 2 * size_of::<String>();
         let of_place =
@@ -101,7 +102,8 @@ impl RouteVariants {
 }
 
 impl<S: Copy + Ord> RouteVariants<S> {
-    /// Where a stop stands, in the order of ways: the number of a way, and of the first place there that has the stop.
+    /// Returns the positions of a stop, in the order of variants: the variant's number and the first place of the stop
+    /// there.
     pub fn stop_positions(&self, stop: S) -> impl DoubleEndedIterator<Item = (usize, usize)> {
         let from = self.standing.partition_point(|(it, ..)| *it < stop);
         let to = self.standing.partition_point(|(it, ..)| *it <= stop);
@@ -109,7 +111,7 @@ impl<S: Copy + Ord> RouteVariants<S> {
     }
 }
 
-/// Of patterns, each with its direction, those of most trips, within what is looked at. One that is too long stands in no other's way.
+/// Returns the patterns with most trips within the limits. A pattern that is too long does not displace others.
 fn busiest_patterns<P: Copy>(
     mut patterns: Vec<(Option<u8>, P, PatternTrips)>,
     n_stops: impl Fn(P) -> usize,
@@ -126,7 +128,7 @@ fn busiest_patterns<P: Copy>(
     patterns
 }
 
-/// The ways of patterns, each with its direction.
+/// Computes the variants of patterns, each with its direction.
 fn choose_variants<S: Copy + Ord + Hash, K: Eq + Hash>(
     patterns: Vec<(Option<u8>, Vec<S>, PatternTrips)>,
     station: impl Fn(S) -> K,
@@ -163,7 +165,7 @@ fn choose_variants<S: Copy + Ord + Hash, K: Eq + Hash>(
     }
 }
 
-/// What stops of one station have in common: where the timetable has no stations, their name.
+/// Returns the key that the stops of a station share: their name if the timetable has no stations.
 fn station_key(timetable: &Timetable, stop: StopIdx) -> (Option<StopIdx>, &str) {
     let it = timetable.stop(stop);
     match it.parent {
@@ -172,7 +174,7 @@ fn station_key(timetable: &Timetable, stop: StopIdx) -> (Option<StopIdx>, &str) 
     }
 }
 
-/// Where each stop stands on ways.
+/// Returns the positions of each stop on the variants.
 fn index_stop_positions<S: Copy + Ord>(ways: &[RouteVariant<S>]) -> Vec<(S, usize, usize)> {
     let mut all: Vec<_> = ways
         .iter()
@@ -188,19 +190,19 @@ fn index_stop_positions<S: Copy + Ord>(ways: &[RouteVariant<S>]) -> Vec<(S, usiz
     all
 }
 
-/// A stop and its station, by numbers from 0.
+/// A stop and its station, numbered from 0.
 #[derive(Clone, Copy, Debug)]
 struct NumberedStop {
     stop: u32,
     station: u32,
 }
 
-/// Stops and stations by number.
+/// Numbers of stops and stations.
 #[derive(Debug)]
 struct StopNumbering<S, K> {
     calls: HashMap<S, NumberedStop>,
     stations: HashMap<K, u32>,
-    /// The stop of each number.
+    /// Stops by number.
     stops: Vec<S>,
 }
 
@@ -211,7 +213,7 @@ impl<S, K> Default for StopNumbering<S, K> {
 }
 
 impl<S: Copy + Eq + Hash, K: Eq + Hash> StopNumbering<S, K> {
-    /// A stop by its numbers; its station is asked for once.
+    /// Returns the numbers of a stop; calls `station` once per stop.
     fn number_stop(&mut self, stop: S, station: impl Fn(S) -> K) -> NumberedStop {
         *self.calls.entry(stop).or_insert_with(|| {
             let next = self.stations.len() as u32;
@@ -222,12 +224,12 @@ impl<S: Copy + Eq + Hash, K: Eq + Hash> StopNumbering<S, K> {
     }
 }
 
-/// The ways of one direction that have most trips.
+/// Returns the variants of one direction with most trips.
 fn variants_of_direction(
     mut left: Vec<(Vec<NumberedStop>, PatternTrips)>,
     tracing: &mut VariantBuilder,
 ) -> Vec<RouteVariant<u32>> {
-    // What most trips do begins. Then the long ones come: others are parts of them.
+    // The pattern with most trips first, then the others by length: shorter ones are parts of them.
     left.sort_by_key(|(_, variant)| Reverse(variant.n_trips));
     if let Some(others) = left.get_mut(1..) {
         others.sort_by_key(|(calls, _)| Reverse(calls.len()));
@@ -245,7 +247,7 @@ fn variants_of_direction(
             }
             !comes_in
         });
-        // All are put together, however long or short; of those that cannot be among the first, no more is kept.
+        // All variants are computed, but only those that can be among the first are stored.
         if ways.iter().filter(|way| way.n_trips >= n_trips).count() < WAYS_MAX {
             ways.push(RouteVariant {
                 id: None,
@@ -260,27 +262,27 @@ fn variants_of_direction(
     ways
 }
 
-/// Where a station is that is not on the way.
+/// The position of a station that is not on the variant.
 const NOWHERE: u32 = u32::MAX;
-/// Where a station is that is there more than once.
+/// The position of a station that occurs more than once.
 const OFTEN: u32 = u32::MAX - 1;
 
-/// The way that is being put together. A place has a number, which it keeps wherever it comes to stand.
+/// The variant under construction. The number of a place is stable, whatever its position.
 #[derive(Debug)]
 struct VariantBuilder {
-    /// The places in the order of the way.
+    /// Places in the order of the variant.
     order: Vec<u32>,
-    /// Where in it each place is.
+    /// The position of each place.
     ranks: Vec<u32>,
     /// The station of each place.
     stations: Vec<u32>,
-    /// Each stop with its place, as they came.
+    /// Each stop with its place, in the order of insertion.
     stops: Vec<(NumberedStop, u32)>,
-    /// Where on the way each station is, [`NOWHERE`] or [`OFTEN`].
+    /// The position of each station, [`NOWHERE`] or [`OFTEN`].
     spots: Vec<u32>,
-    /// The places of each station, in order. Their room is kept from one way to the next.
+    /// The places of each station, in order. The allocations are reused across variants.
     of_station: Vec<Vec<u32>>,
-    /// The places of each stop, likewise.
+    /// The places of each stop, in order. The allocations are reused across variants.
     of_stop: Vec<Vec<u32>>,
     #[cfg(test)]
     n_looks: usize,
@@ -301,7 +303,7 @@ impl VariantBuilder {
         }
     }
 
-    /// Begins a way with these stops.
+    /// Begins a variant with these stops.
     fn begin_variant(&mut self, calls: &[NumberedStop]) {
         for (call, _) in self.stops.drain(..) {
             self.of_stop[call.stop as usize].clear();
@@ -314,7 +316,7 @@ impl VariantBuilder {
         self.merge_pattern_stops(calls);
     }
 
-    /// Takes the stops of a further pattern in, if it fits.
+    /// Merges the stops of another pattern if it fits.
     fn try_merge_pattern(&mut self, calls: &[NumberedStop]) -> bool {
         let fits = self.can_merge_pattern(calls);
         if fits {
@@ -323,8 +325,8 @@ impl VariantBuilder {
         fits
     }
 
-    /// Whether a pattern fits: not if it goes the other way round, has not two stations in common with the way, or begins or
-    /// ends on a branch.
+    /// Returns true if a pattern fits: it goes in the same direction, shares at least two stations with the variant,
+    /// and neither begins nor ends on a branch.
     fn can_merge_pattern(&mut self, calls: &[NumberedStop]) -> bool {
         if !self.may_end_on_variant(calls) {
             return false;
@@ -335,7 +337,7 @@ impl VariantBuilder {
             if self.spots[call.station as usize] == NOWHERE {
                 continue;
             }
-            // One that lies behind already: it goes the other way round.
+            // The station is already passed: the pattern goes in the opposite direction.
             let Some(rank) = self.find_station_ahead(call, next) else { return false };
             let begins_beside = n_common == 0 && at > 0 && rank > 0;
             if begins_beside {
@@ -350,7 +352,8 @@ impl VariantBuilder {
         n_common >= 2 && !ends_beside && n_places + calls.len() - n_common <= STOPS_MAX
     }
 
-    /// Whether a pattern that leaves the way could have been at its end; most branches need not be followed to say that they were not.
+    /// Returns true if a pattern ends on the variant or leaves it at its end; this rejects most branches without
+    /// following them.
     fn may_end_on_variant(&mut self, calls: &[NumberedStop]) -> bool {
         let last = self.order.last().map(|&place| self.stations[place as usize]);
         for (n_beside, call) in calls.iter().rev().enumerate() {
@@ -362,8 +365,8 @@ impl VariantBuilder {
         false
     }
 
-    /// Where on the way the next place of a stop's station is, from `next` on. A way may pass a station, or villages whose stops
-    /// are called alike, more than once: then this very stop counts.
+    /// Returns the position of the next place of a stop's station, from `next` on. A variant may pass a station, or
+    /// several with the same name, more than once: then the stop itself decides.
     fn find_station_ahead(&self, call: NumberedStop, next: u32) -> Option<u32> {
         match self.spots[call.station as usize] {
             NOWHERE => None,
@@ -379,7 +382,7 @@ impl VariantBuilder {
         }
     }
 
-    /// Puts the stops of a pattern where they are on the way, and those that are not between them.
+    /// Merges the stops of a pattern into their places, and inserts the others between them.
     fn merge_pattern_stops(&mut self, calls: &[NumberedStop]) {
         let mut order = Vec::with_capacity(self.order.len() + calls.len());
         let mut places = Vec::with_capacity(calls.len());
@@ -416,7 +419,7 @@ impl VariantBuilder {
         }
     }
 
-    /// The stops of each place, in the order of the way.
+    /// Returns the stops of each place, in the order of the variant.
     fn ordered_place_stops(&self) -> Vec<Vec<u32>> {
         let mut places = vec![Vec::new(); self.order.len()];
         for &(call, place) in &self.stops {
@@ -433,7 +436,7 @@ impl VariantBuilder {
     }
 }
 
-/// Puts a place among others, which are in order; false if it is there.
+/// Inserts a place into an ordered list; returns false if it is there already.
 fn insert_place(places: &mut Vec<u32>, place: u32, ranks: &[u32]) -> bool {
     let rank = |place: u32| ranks[place as usize];
     let at = places.partition_point(|&it| rank(it) < rank(place));

@@ -1,4 +1,4 @@
-//! Where the system has no files in memory that can be sealed, bodies stay where they are.
+//! A substitute for memory files on systems without sealed ones: bodies stay in ordinary memory.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -6,35 +6,35 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-/// Bytes in a file in memory; here there are none.
+/// Bytes in a memory file; never exists here.
 #[derive(Debug)]
 pub struct Sealed(Infallible);
 
 impl Sealed {
-    /// None.
+    /// Returns `None`.
     pub fn new(_bytes: &[u8]) -> Option<Arc<Self>> {
         None
     }
 
-    /// Nothing to allow.
+    /// Does nothing.
     pub fn allow(_n: usize) {}
 
-    /// All of it.
+    /// Returns all bytes.
     pub fn bytes(self: &Arc<Self>) -> Bytes {
         match self.0 {}
     }
 
-    /// How many bytes it has.
+    /// The number of bytes.
     pub fn length(&self) -> usize {
         match self.0 {}
     }
 
-    /// What a socket takes them from.
+    /// The file from which a socket sends the bytes.
     pub fn file(&self) -> &File {
         match self.0 {}
     }
 
-    /// Where in the file these bytes lie.
+    /// Returns the offset of a slice in the file.
     pub fn find(&self, _part: &[u8]) -> Option<usize> {
         match self.0 {}
     }

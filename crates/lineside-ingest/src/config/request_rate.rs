@@ -1,14 +1,14 @@
-//! `4/min` and `1/10min`: how many requests in how much time.
+//! Request rates such as `4/min` and `1/10min`.
 
 use std::{fmt, time::Duration};
 
 use crate::limits::RATE_COUNT_MAX;
 
-/// At most so many requests in any stretch of so much time.
+/// A maximum number of requests in any period of a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestRate {
     count: u32,
-    /// How many units long the time is.
+    /// The length of the period in units.
     units: u32,
     unit: &'static RateUnit,
 }
@@ -26,7 +26,7 @@ const UNITS: [RateUnit; 4] = [
     RateUnit { name: "day", seconds: 86_400 },
 ];
 
-/// A text that is no rate.
+/// An invalid rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected a rate: 1 to {RATE_COUNT_MAX} requests per s, min, h or day, or per several of them, \
@@ -35,10 +35,10 @@ const UNITS: [RateUnit; 4] = [
 pub struct InvalidRate;
 
 impl RequestRate {
-    /// Reads `4/min`, `1/s`, `100/h`, `2000/day` or `1/10min`.
+    /// Parses `4/min`, `1/s`, `100/h`, `2000/day` or `1/10min`.
     ///
     /// # Errors
-    /// If it is none.
+    /// Returns an error if the text is not a rate.
     pub fn parse(text: &str) -> Result<RequestRate, InvalidRate> {
         let (count, time) = text.split_once('/').ok_or(InvalidRate)?;
         let time = time.trim();
@@ -51,12 +51,12 @@ impl RequestRate {
         Ok(RequestRate { count: parse_count(count.trim())?, units, unit })
     }
 
-    /// How many requests.
+    /// The maximum number of requests.
     pub fn max_requests(self) -> usize {
         self.count as usize
     }
 
-    /// In any stretch of this time.
+    /// The length of the period.
     pub fn period(self) -> Duration {
         Duration::from_secs(u64::from(self.units) * u64::from(self.unit.seconds))
     }
@@ -67,7 +67,7 @@ impl RequestRate {
     }
 }
 
-/// A whole number from 1 to [`RATE_COUNT_MAX`], without a sign.
+/// Parses a whole number from 1 to [`RATE_COUNT_MAX`] without a sign.
 fn parse_count(text: &str) -> Result<u32, InvalidRate> {
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(InvalidRate);
@@ -117,7 +117,7 @@ mod tests {
         };
         assert!(implies("4/min", "5/min") && implies("4/h", "4/min") && implies("1/s", "1/s"));
         assert!(implies("1/10min", "1/min") && !implies("6/h", "1/10min"), "no bursts");
-        // Neither says all of the other: one forbids bursts, the other the sum.
+        // Neither implies the other: one forbids bursts, the other limits the sum.
         assert!(!implies("1/s", "30/min") && !implies("30/min", "1/s"));
     }
 }

@@ -1,9 +1,9 @@
-//! A GBFS system: its discovery file is polled as any feed is, and says which other files there are. Each of those has a
-//! poller of its own, which asks by the file's own `ttl`; the budget of their host counts them all together.
+//! A GBFS system: its discovery file is polled like any feed and lists the other files. Each of them has its own
+//! poller, which follows the file's `ttl`; the rate limit of their host counts all of them together.
 //!
-//! The operator has named the host of the discovery file and no other. Whoever writes that file could otherwise have
-//! this server ask any machine that it reaches, so files on other hosts are asked for as strangers' addresses are: of
-//! the public internet only, and as nobody.
+//! The operator has configured the host of the discovery file and no other. The author of that file could otherwise
+//! make this server contact any machine in its reach, so files on other hosts are treated like URLs of untrusted users:
+//! only on the public internet, and without credentials.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -34,32 +34,32 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct SystemPollers {
     shared: PollerContext,
-    /// Its network.
+    /// The system's network.
     told: Option<NetworkLink>,
     running: HashMap<SmolStr, RunningFile>,
     is_following: bool,
 }
 
-/// A file that is polled for as long as this is there.
+/// A file that is polled until this value is dropped.
 #[derive(Debug)]
 struct RunningFile {
     part: GbfsFeedFile,
-    /// The network hears of what it says.
+    /// True if the network receives the file's records.
     is_told: bool,
     _stop: DropGuard,
 }
 
-/// A file as the discovery file has it.
+/// A file listed in the discovery file.
 #[derive(Debug)]
 struct ListedFile {
-    /// Its name with its language: no other file of the system has the same.
+    /// The name with its language, unique within the system.
     key: SmolStr,
     language: Option<SmolStr>,
     name: SmolStr,
     url: Url,
-    /// It is not on the host that the operator named.
+    /// True if the file is not on the configured host.
     is_elsewhere: bool,
-    /// No file before it in the list, of another language or by another name, is of its kind.
+    /// True if no earlier file in the list is of the same kind, in another language or by another name.
     is_first: bool,
 }
 
@@ -68,21 +68,20 @@ impl SystemPollers {
         SystemPollers { shared: shared.clone(), told, running: HashMap::new(), is_following: false }
     }
 
-    /// Whether it polls the files of a discovery file.
+    /// Returns true once the files of a discovery file are polled.
     pub(super) fn is_following_discovery(&self) -> bool {
         self.is_following
     }
 
-    /// Has all files polled at once that the budget has room for.
+    /// Polls all files at once, as far as the rate limit allows.
     pub(super) fn poll_immediately(&self) {
         for asks in self.running.values().filter_map(|running| running.part.feed.poll_requests()) {
-            // One that is asked for already is.
+            // A failed send means that a poll is already requested.
             let _ = asks.try_send(oneshot::channel().0);
         }
     }
 
-    /// Has the listed files polled, and no others any more. Adds what is wrong with the list, and to `status` the requests
-    /// for files that are gone.
+    /// Polls exactly the listed files. Adds problems of the list, and adds the counters of removed files to `status`.
     async fn follow_discovery(
         &mut self,
         feed: &Arc<Feed>,
@@ -92,7 +91,7 @@ impl SystemPollers {
     ) {
         let SourceLocation::Http(base) = &feed.config().url else { return };
         let mut running = std::mem::take(&mut self.running);
-        // Those of the system as it was configured before are shown too, and not running any more.
+        // Files of the system's former configuration are visible too, but no longer polled.
         let parts = feed.gbfs_files();
         let mut shown: HashMap<&SmolStr, &Arc<Feed>> =
             parts.iter().map(|part| (part.feed.gbfs_file_name(), &part.feed)).collect();
@@ -101,14 +100,14 @@ impl SystemPollers {
         for wanted in list_wanted_files(base, discovery, problems) {
             unsaid.retain(|kind| SystemKind::from_file_name(&wanted.name) != Some(*kind));
             if let Some(shared) = now.iter().find(|part| wanted.matches_file(part)) {
-                // A file that languages share is asked for once.
+                // A file shared by languages is polled once.
                 let part =
                     GbfsFeedFile { language: wanted.language, ..GbfsFeedFile::clone(shared) };
                 now.push(part);
                 continue;
             }
             let known = shown.remove(&wanted.key).or_else(|| {
-                // One that languages share goes by the first of them, which may be another now.
+                // A file shared by languages is named after the first of them, which may have changed.
                 let same = parts.iter().find(|part| wanted.matches_file(part))?;
                 let known = shown.remove(same.feed.gbfs_file_name())?;
                 self.shared.snapshots.forget_snapshot(&known.snapshot_key());
@@ -125,7 +124,7 @@ impl SystemPollers {
             self.running.insert(wanted.key, running);
         }
         feed.set_gbfs_files(now);
-        // Before it is told that a file is gone: no poller of it is to say anything afterwards.
+        // Pollers end before their file is reported as missing: they must not send anything afterwards.
         drop(running);
         if let Some(told) = &self.told {
             for kind in unsaid {
@@ -139,7 +138,7 @@ impl SystemPollers {
         self.is_following = true;
     }
 
-    /// Begins to poll a file. One that is known keeps its last good bytes until there are others.
+    /// Starts polling a file. A known file keeps its last good bytes until there are newer ones.
     async fn start_file(
         &self,
         feed: &Arc<Feed>,
@@ -169,7 +168,7 @@ impl SystemPollers {
         RunningFile { part, is_told: wanted.is_first, _stop: stop.drop_guard() }
     }
 
-    /// Gives a file back what is kept of it: all, or if it has its bytes, what their source said of them.
+    /// Restores a file's stored bytes and validators; only the validators if it has its bytes already.
     async fn restore_file(&self, part: &Feed) {
         let (snapshots, key) = (Arc::clone(&self.shared.snapshots), part.snapshot_key());
         let read = tokio::task::spawn_blocking(move || snapshots.read_snapshot(&key)).await;
@@ -194,7 +193,7 @@ impl RunningFile {
 }
 
 impl ListedFile {
-    /// Whether it is this file, which is another language's.
+    /// Returns true if both are the same file, possibly in different languages.
     fn matches_file(&self, part: &GbfsFeedFile) -> bool {
         self.name == part.name && is_file_at_url(part, &self.url)
     }
@@ -204,7 +203,7 @@ fn is_file_at_url(part: &GbfsFeedFile, url: &Url) -> bool {
     matches!(&part.feed.config().url, SourceLocation::Http(its) if its == url)
 }
 
-/// The files that are to be polled; why others are not is a problem each.
+/// Returns the files to poll; each other file is a problem.
 fn list_wanted_files(
     base: &Url,
     discovery: &gbfs::DiscoveryFile,
@@ -215,7 +214,7 @@ fn list_wanted_files(
     for entry in discovery.entries.iter().filter(|entry| &*entry.name != "gbfs") {
         let mut refuse = |code, why: &str| {
             let detail = format!("the file is not fetched: {why}");
-            // Not with the address: the producer may have written into it what the operator keeps to itself.
+            // The URL is left out: it may contain secrets of the operator.
             problems.push(Problem::new(&*entry.name, code, detail));
         };
         let Ok(url) = base.join(&entry.url) else {
@@ -242,7 +241,7 @@ fn list_wanted_files(
         let language = entry.language.as_deref().map(SmolStr::new);
         let name = SmolStr::new(&entry.name);
         let key = join_language_path(language.as_deref(), &name);
-        // Two names of one kind, of an old version and of a new one, would each take back what the other says.
+        // Two names of one kind, of an old and a new GBFS version, would overwrite each other's records.
         let is_same = |other: &SmolStr| match gbfs::FileKind::from_name(&name) {
             Some(kind) => gbfs::FileKind::from_name(other) == Some(kind),
             None => *other == name,
@@ -253,7 +252,7 @@ fn list_wanted_files(
     all
 }
 
-/// A file is asked for as its system is; what is secret goes to the origin that the operator named and to no other.
+/// Returns a file's configuration: like its system's, but secrets are sent only to the configured origin.
 fn file_config(system: &FeedConfig, base: &Url, wanted: &ListedFile) -> FeedConfig {
     let mut config = FeedConfig {
         url: SourceLocation::Http(wanted.url.clone()),
@@ -270,7 +269,7 @@ fn file_config(system: &FeedConfig, base: &Url, wanted: &ListedFile) -> FeedConf
     config
 }
 
-/// A file's name in its address, if it lies in the folder of the discovery file.
+/// Returns a file's name in its URL, if it is in the folder of the discovery file.
 fn sibling_file_name(base: &Url, url: &Url) -> Option<SmolStr> {
     let (folder, _) = base.path().rsplit_once('/')?;
     let (its_folder, name) = url.path().rsplit_once('/')?;
@@ -279,7 +278,7 @@ fn sibling_file_name(base: &Url, url: &Url) -> Option<SmolStr> {
 }
 
 impl FeedPoller {
-    /// Takes in a file of a system: the discovery file, or one that it lists.
+    /// Accepts a file of a GBFS system: the discovery file, or one that it lists.
     pub(super) async fn accept_gbfs(&mut self, body: &Bytes) -> Result<(), FetchError> {
         let refused = |error: lineside_formats::Error| FetchError::from_decoder_error(&error);
         self.body_ttl = gbfs::parse_ttl(body).map_err(refused)?;
@@ -295,7 +294,7 @@ impl FeedPoller {
         let (discovery, mut problems) =
             gbfs::decode_discovery(body, &gbfs::DiscoveryLimits::default()).map_err(refused)?;
         if discovery.entries.is_empty() {
-            // A list that is empty for a moment would take all that is known of the system away.
+            // A temporarily empty list would remove all data of the system.
             return Err(FetchError::new(FailureCode::Empty, "the discovery file lists no file"));
         }
         let own = (&mut self.status, &mut self.rng);
@@ -306,7 +305,7 @@ impl FeedPoller {
         Ok(())
     }
 
-    /// How often a file is asked for unless the operator says: as long as it is good by its own word, within bounds.
+    /// Returns the default poll interval of a file: its `ttl`, within limits.
     pub(super) fn gbfs_interval(&self) -> Option<Duration> {
         let is_gbfs = self.feed.config().format == Some(Format::Gbfs);
         let ttl = self.body_ttl.unwrap_or(GBFS_TTL_USUAL);
@@ -320,7 +319,7 @@ mod tests {
 
     const BASE: &str = "https://bikes.example/v2/gbfs.json?key=1";
 
-    /// The files that are polled of a list of such addresses, and what is said of the others.
+    /// Returns the files polled for these URLs, and the problems of the others.
     fn listed(urls: &[&str]) -> (Vec<ListedFile>, Vec<(&'static str, String)>) {
         let entry = |(n, url): (usize, &&str)| gbfs::DiscoveryEntry {
             language: None,

@@ -1,6 +1,6 @@
-//! When a source is asked: a decision from how its feed is doing and what its producer said, and nothing else.
+//! The poll schedule: computes the time until the next poll from a feed's failures and its producer's advice only.
 //!
-//! It never looks at a clock and never waits; whoever polls does (docs/operate/manners.md has the rules in words).
+//! It never reads a clock and never waits; the poller does (docs/operate/manners.md describes the rules).
 
 mod stagger;
 
@@ -12,39 +12,39 @@ use crate::limits::{
     BACKOFF_MAX, FRESH_POLLS_MAX, FRESH_TIME_MAX, POLL_MIN, RETRY_AFTER_LEAST_MAX,
 };
 
-/// A feed in trouble is asked again after this time at first, if its polls are rarer.
+/// Initial retry delay of a failing feed, if its poll interval is longer.
 const RETRY_FIRST: Duration = Duration::from_secs(15);
-/// Its waits grow to this many times the first one.
+/// Maximum retry delay, as a multiple of the initial one.
 const RETRY_GROWTH_MAX: u32 = 8;
-/// How much a wait may differ from the interval, so that feeds of one producer drift apart.
+/// Relative jitter of the poll interval, so that feeds of one producer drift apart.
 const JITTER: f64 = 0.05;
-/// The same for a feed in trouble: what failed together is not to come back together.
+/// Relative jitter of retry delays, so that feeds that failed together do not retry together.
 const JITTER_IN_TROUBLE: f64 = 0.2;
 
-/// What a producer said about the next request, in its last reply.
+/// A producer's advice about the next request, from its last reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PollAdvice {
-    /// How long the reply stays fresh.
+    /// The time for which the reply stays fresh.
     pub(crate) fresh_for: Option<Duration>,
-    /// How long to stay away after a refusal.
+    /// The `Retry-After` time of an error reply.
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// What the next wait is decided by.
+/// The inputs that determine the next wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PollSchedule {
-    /// How often the operator wants the feed polled.
+    /// The configured poll interval.
     pub(crate) interval: Duration,
-    /// How long the operator takes a reply as fresh in any case.
+    /// The configured minimum freshness of a reply.
     pub(crate) ttl: Duration,
     /// Failures since the last success.
     pub(crate) failures_in_a_row: u32,
-    /// What the producer said.
+    /// The producer's advice.
     pub(crate) advice: PollAdvice,
 }
 
 impl PollSchedule {
-    /// How long until the source is asked again.
+    /// Returns the time until the next poll.
     pub(crate) fn next_wait(&self, rng: &mut fastrand::Rng) -> Duration {
         let interval = self.interval.max(POLL_MIN);
         let (usual, floor) = match self.failures_in_a_row {
@@ -54,7 +54,7 @@ impl PollSchedule {
                 self.retry_after_wait(interval),
             ),
         };
-        // What a producer asked for is never undercut, so chance only adds to it.
+        // The wait is never shorter than the producer's advice, so jitter only adds to it.
         if usual >= floor { usual } else { floor + floor.mul_f64(JITTER * rng.f64()) }
     }
 
@@ -69,18 +69,18 @@ impl PollSchedule {
     }
 }
 
-/// How long to leave somebody in peace who gave nothing for so many times in a row.
+/// Returns the retry delay after consecutive failures.
 pub(crate) fn retry_delay(first: Duration, failures_in_a_row: u32, advice: PollAdvice) -> Duration {
     let said = advice.retry_after.unwrap_or_default().min(RETRY_AFTER_LEAST_MAX);
     backoff_delay(first, failures_in_a_row.max(1)).max(said)
 }
 
-/// A producer may stretch a wait up to here: a slip of its pen must not silence a feed.
+/// Returns the maximum wait that a producer can cause: a mistake must not silence a feed.
 fn longest_obeyed_wait(interval: Duration) -> Duration {
     interval.saturating_mul(FRESH_POLLS_MAX).min(FRESH_TIME_MAX).max(interval)
 }
 
-/// One probe at a time, each twice as far from the last as that was from the one before it.
+/// Returns the retry delay, which doubles with each failure.
 fn backoff_delay(interval: Duration, failures_in_a_row: u32) -> Duration {
     let first = interval.min(RETRY_FIRST);
     let most = interval.max(first * RETRY_GROWTH_MAX).min(BACKOFF_MAX.max(first));
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// Waits of many chances lie within these bounds, in seconds.
+    /// Asserts the limits of the wait in seconds for many random seeds.
     #[track_caller]
     fn check(asked: PollSchedule, least: f64, most: f64) {
         for seed in 0..200 {
@@ -148,9 +148,9 @@ mod tests {
         check(PollSchedule { advice: fresh(60), ..asked(15) }, 60.0, 63.0);
         // Ten polls of 15 s, whatever the producer says.
         check(PollSchedule { advice: fresh(86_400), ..asked(15) }, 150.0, 158.0);
-        // A reply that ages sooner than the operator polls changes nothing.
+        // A freshness shorter than the interval changes nothing.
         check(PollSchedule { advice: fresh(5), ..asked(100) }, 95.0, 105.0);
-        // Nor is an interval of a week cut to the bound of a day.
+        // An interval of a week is not reduced to the limit of a day.
         check(
             PollSchedule { advice: fresh(700_000), ..asked(604_800) },
             604_800.0 * 0.95,
@@ -182,7 +182,7 @@ mod tests {
         for (failures_in_a_row, seconds) in waits {
             check(PollSchedule { failures_in_a_row, ..asked(15) }, seconds * 0.8, seconds * 1.2);
         }
-        // A schedule is not left for an hour because it failed once.
+        // A schedule is not left unpolled for an hour after one failure.
         check(PollSchedule { failures_in_a_row: 50, ..asked(3_600) }, 240.0, 360.0);
     }
 

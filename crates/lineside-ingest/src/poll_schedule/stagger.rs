@@ -1,4 +1,4 @@
-//! When each feed is asked for the first time: the feeds of one host not together, and not all hosts at once.
+//! Staggering of first polls: neither all feeds of one host nor all hosts at once.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -7,15 +7,15 @@ use crate::{
     limits::{START_GAP, START_GAP_OF_HOST},
 };
 
-/// How long each feed waits after the start.
+/// The delay of each feed after the start.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StartStagger(HashMap<FeedId, Duration>);
 
 impl StartStagger {
-    /// Feeds from this machine's disk wait for nobody.
+    /// Computes the delays. Feeds on the local disk have none.
     ///
-    /// The feeds of one host follow each other by [`START_GAP_OF_HOST`], or closer where they would not all be asked
-    /// within the shortest of their intervals; all feeds together by [`START_GAP`].
+    /// The feeds of one host are [`START_GAP_OF_HOST`] apart, or less if they would not all be polled within the
+    /// shortest of their intervals; all feeds together are [`START_GAP`] apart.
     pub(crate) fn new<'a>(
         feeds: impl Iterator<Item = &'a FeedConfig>,
         rng: &mut fastrand::Rng,
@@ -41,7 +41,7 @@ impl StartStagger {
         StartStagger(starts)
     }
 
-    /// How long this feed waits.
+    /// Returns the delay of a feed.
     pub(crate) fn delay_of_feed(&self, feed: &FeedId) -> Duration {
         self.0.get(feed).copied().unwrap_or_default()
     }
@@ -66,7 +66,7 @@ mod tests {
         (0..n).map(feed).collect()
     }
 
-    /// When the feeds start, in order of time.
+    /// Returns the start times of feeds in order.
     fn starts(feeds: &[FeedConfig]) -> Vec<Duration> {
         let spread = StartStagger::new(feeds.iter(), &mut fastrand::Rng::with_seed(5));
         let mut starts: Vec<_> = feeds.iter().map(|feed| spread.delay_of_feed(&feed.id)).collect();

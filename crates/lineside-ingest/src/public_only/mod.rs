@@ -1,8 +1,8 @@
-//! Requests to addresses that strangers name: only to hosts that anybody on the internet may reach.
+//! HTTP requests to untrusted URLs: only to hosts of the public internet.
 //!
-//! A name is looked up for each connection, and what it leads to is judged then and connected to as it was judged: no
-//! second answer can lead elsewhere. Redirects are judged as the first address is. No proxy of the environment is
-//! used, for it would look up names itself.
+//! Names are resolved for each connection; the resolved addresses are checked, and only these are used: a second
+//! resolution cannot redirect the connection. Redirects are checked like the first URL. No proxy of the environment is
+//! used, since it would resolve names itself.
 
 mod ranges;
 
@@ -25,40 +25,40 @@ use url::{Host, Url};
 pub use self::ranges::is_public;
 use crate::{dns_lookup::lookup_marker, limits::REDIRECTS_MAX};
 
-/// A client that reaches public addresses only.
+/// A client that connects to public addresses only.
 #[derive(Clone, Debug)]
 pub struct PublicOnly {
     client: Client,
     is_allowed: fn(IpAddr) -> bool,
 }
 
-/// Why an address is not asked.
+/// The reason why a URL is not requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotPublic {
-    /// Neither `http:` nor `https:`.
+    /// The scheme is neither `http:` nor `https:`.
     #[error("only http and https addresses are fetched")]
     Scheme,
-    /// It names a user or a password: what a stranger names is asked as nobody.
+    /// The URL contains a user or a password: untrusted URLs are requested without credentials.
     #[error("an address with a user or a password is not fetched")]
     Credentials,
-    /// Its host is, or leads to, an address that is not public.
+    /// The host is, or resolves to, an address that is not public.
     #[error("the host is not on the public internet")]
     Host,
-    /// It leads from one address to the next.
+    /// Too many redirects.
     #[error("more than {REDIRECTS_MAX} redirects")]
     Redirects,
 }
 
-/// A name that nobody knows.
+/// A name that cannot be resolved.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct UnknownHost(String);
 
-/// How names become addresses; the system's way, except in tests.
+/// A function that resolves names; the system's resolver, except in tests.
 type Lookup =
     dyn Fn(String) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> + Send + Sync;
 
-/// Which addresses may be reached.
+/// The policy that decides which addresses may be contacted.
 #[derive(Clone)]
 pub(crate) struct AddressPolicy {
     is_allowed: fn(IpAddr) -> bool,
@@ -66,19 +66,18 @@ pub(crate) struct AddressPolicy {
 }
 
 impl PublicOnly {
-    /// Completes a client that is otherwise as `builder` says.
+    /// Completes `builder` to a client.
     ///
     /// # Errors
-    /// If the client cannot be set up.
+    /// Returns an error if the client cannot be built.
     pub fn new(builder: ClientBuilder) -> reqwest::Result<PublicOnly> {
         PublicOnly::with_policy(AddressPolicy::default(), builder)
     }
 
-    /// Whether an address may be one of the internet's, by what it says itself; where its name leads is judged when it
-    /// is asked.
+    /// Checks a URL without resolving its name; the resolved addresses are checked when the request is sent.
     ///
     /// # Errors
-    /// Why not.
+    /// Returns the reason why the URL is rejected.
     pub fn check_url(url: &Url) -> Result<(), NotPublic> {
         check_url_address(url, is_public)
     }
@@ -97,7 +96,7 @@ impl PublicOnly {
         PublicOnly::with_redirect_policy(Policy::custom(follow), judge, builder)
     }
 
-    /// One that gives redirects back as they are: whoever follows them asks anew.
+    /// Creates a client that returns redirects as replies; the caller follows them by new requests.
     pub(crate) fn without_redirects(
         judge: AddressPolicy,
         builder: ClientBuilder,
@@ -115,27 +114,27 @@ impl PublicOnly {
         builder.build().map(|client| PublicOnly { client, is_allowed })
     }
 
-    /// One that follows no redirects, for what is sent to an address and to no other that it might name.
+    /// Creates a client that follows no redirects, for requests that only the given URL may receive.
     ///
     /// # Errors
-    /// If the client cannot be set up.
+    /// Returns an error if the client cannot be built.
     pub fn new_direct(builder: ClientBuilder) -> reqwest::Result<PublicOnly> {
         PublicOnly::without_redirects(AddressPolicy::default(), builder)
     }
 
-    /// Begins a request; names are judged when it is sent, with [`NotPublic`] among the causes of its failure.
+    /// Begins a GET request; names are checked when it is sent, with [`NotPublic`] among the causes of a failure.
     ///
     /// # Errors
-    /// If the address itself cannot be one of the internet's.
+    /// Returns an error if the URL itself is rejected.
     pub fn begin_get(&self, url: &Url) -> Result<RequestBuilder, NotPublic> {
         check_url_address(url, self.is_allowed)?;
         Ok(self.client.get(url.clone()))
     }
 
-    /// The same to send something.
+    /// Begins a POST request; names are checked when it is sent, with [`NotPublic`] among the causes of a failure.
     ///
     /// # Errors
-    /// If the address itself cannot be one of the internet's.
+    /// Returns an error if the URL itself is rejected.
     pub fn begin_post(&self, url: &Url) -> Result<RequestBuilder, NotPublic> {
         check_url_address(url, self.is_allowed)?;
         Ok(self.client.post(url.clone()))
@@ -152,7 +151,7 @@ impl Default for AddressPolicy {
 }
 
 impl AddressPolicy {
-    /// Whether the host that an address names is public; none if it has no address here.
+    /// Returns true if the host of a URL is public; `None` if it cannot be resolved.
     pub(crate) async fn is_public_host(&self, url: &Url) -> Option<bool> {
         let name = match url.host()? {
             Host::Ipv4(address) => return Some((self.is_allowed)(IpAddr::V4(address))),
@@ -163,7 +162,7 @@ impl AddressPolicy {
         Some(found.iter().all(|address| (self.is_allowed)(*address)))
     }
 
-    /// Whether an address may be reached.
+    /// Returns the check of addresses.
     pub(crate) fn is_allowed(&self) -> fn(IpAddr) -> bool {
         self.is_allowed
     }
@@ -171,12 +170,12 @@ impl AddressPolicy {
 
 #[cfg(test)]
 impl AddressPolicy {
-    /// One with other addresses than those of the internet.
+    /// Creates a policy with other public addresses.
     pub(crate) fn for_addresses(is_allowed: fn(IpAddr) -> bool) -> AddressPolicy {
         AddressPolicy { is_allowed, ..AddressPolicy::default() }
     }
 
-    /// The same, for which every name leads to this address.
+    /// Resolves every name to this address.
     pub(crate) fn with_fixed_address(self, address: IpAddr) -> AddressPolicy {
         let lookup = Arc::new(move |_| -> Pin<Box<dyn Future<Output = _> + Send>> {
             Box::pin(async move { Ok(vec![address]) })
@@ -191,7 +190,7 @@ impl fmt::Debug for AddressPolicy {
     }
 }
 
-/// Judges what the address itself says; one of numbers is never looked up.
+/// Checks a URL itself; a numeric address is never resolved.
 fn check_url_address(url: &Url, is_allowed: fn(IpAddr) -> bool) -> Result<(), NotPublic> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(NotPublic::Scheme);
@@ -222,7 +221,7 @@ impl Resolve for AddressPolicy {
             let found = lookup(name.as_str().to_owned()).await;
             looks_up.store(false, Ordering::Relaxed);
             let found = found.map_err(|error| UnknownHost(error.to_string()))?;
-            // One that leads to both is a trick, or a mistake that would fail now and then.
+            // A name with both public and private addresses is an attack, or a mistake that would fail occasionally.
             if found.is_empty() || !found.iter().all(|address| is_allowed(*address)) {
                 return Err(NotPublic::Host.into());
             }

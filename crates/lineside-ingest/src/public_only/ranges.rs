@@ -1,52 +1,52 @@
-//! Which addresses anybody on the internet may reach.
+//! Ranges of public internet addresses.
 //!
-//! By IANA's registries of special-purpose addresses (RFC 6890 and its updates). An address that carries another one
-//! inside is judged by that, if anything at all is to be reached through it.
+//! The ranges follow IANA's registries of special-purpose addresses (RFC 6890 and its updates). An address that embeds
+//! another one is judged by the embedded one, if it is reachable at all.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What no host on the internet has: first address, length of the prefix.
+/// IPv4 ranges of no internet host: first address and prefix length.
 const NOT_PUBLIC_V4: &[(Ipv4Addr, u32)] = &[
     // This network (RFC 791), private networks (RFC 1918), addresses shared by a provider's customers (RFC 6598).
     (Ipv4Addr::new(0, 0, 0, 0), 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
     (Ipv4Addr::new(100, 64, 0, 0), 10),
-    // This host (RFC 1122), this link (RFC 3927): also where clouds keep what only their guests may know.
+    // This host (RFC 1122), this link (RFC 3927), where clouds serve instance metadata.
     (Ipv4Addr::new(127, 0, 0, 0), 8),
     (Ipv4Addr::new(169, 254, 0, 0), 16),
     (Ipv4Addr::new(172, 16, 0, 0), 12),
-    // Protocols' own (RFC 6890), documentation (RFC 5737), relays of 6to4 (RFC 7526).
+    // Protocol assignments (RFC 6890), documentation (RFC 5737), 6to4 relays (RFC 7526).
     (Ipv4Addr::new(192, 0, 0, 0), 24),
     (Ipv4Addr::new(192, 0, 2, 0), 24),
     (Ipv4Addr::new(192, 88, 99, 0), 24),
     (Ipv4Addr::new(192, 168, 0, 0), 16),
-    // Measurements (RFC 2544), documentation.
+    // Benchmarks (RFC 2544), documentation.
     (Ipv4Addr::new(198, 18, 0, 0), 15),
     (Ipv4Addr::new(198, 51, 100, 0), 24),
     (Ipv4Addr::new(203, 0, 113, 0), 24),
-    // Multicast (RFC 5771), reserved, and the broadcast at its end (RFC 1112, RFC 919).
+    // Multicast (RFC 5771), reserved, broadcast (RFC 1112, RFC 919).
     (Ipv4Addr::new(224, 0, 0, 0), 4),
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// All that is assigned to hosts (RFC 4291): what lies outside is private, of a link, multicast or not in use.
+/// The range of global unicast addresses (RFC 4291): others are private, link-local, multicast or unused.
 const UNICAST_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// What of it no host on the internet has.
+/// IPv6 unicast ranges of no internet host.
 const NOT_PUBLIC_V6: &[(Ipv6Addr, u32)] = &[
-    // Protocols' own (RFC 2928): Teredo, measurements, ORCHID. What is reached through Teredo is anybody's guess.
+    // Protocol assignments (RFC 2928): Teredo, benchmarks, ORCHID. The destination of Teredo is unpredictable.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     // Documentation (RFC 3849, RFC 9637).
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
-    // 6to4 (RFC 3056, RFC 7526): goes to an IPv4 address by whatever relay there is.
+    // 6to4 (RFC 3056, RFC 7526): reaches an IPv4 address through an arbitrary relay.
     (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16),
 ];
 
-/// Where networks without IPv4 find hosts that have nothing else (RFC 6052); the last 32 bits are their address.
+/// NAT64 (RFC 6052): IPv6-only networks reach IPv4 hosts through it; the last 32 bits are the IPv4 address.
 const NAT64: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
-/// Whether a host with this address is one that anybody may reach.
+/// Returns true if an address is one of the public internet.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),

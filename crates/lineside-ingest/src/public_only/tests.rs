@@ -1,4 +1,4 @@
-//! Nothing but what is allowed is ever connected to, whatever names and redirects lead to.
+//! Tests that only allowed addresses are connected to, whatever names and redirects lead to.
 
 use std::{
     error::Error,
@@ -13,7 +13,7 @@ use tokio::{
 
 use super::*;
 
-/// The one address that the tests allow, and its neighbour.
+/// The only address that the tests allow, and a forbidden one.
 const ALLOWED: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
 const FORBIDDEN: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
@@ -21,7 +21,7 @@ fn is_allowed(address: IpAddr) -> bool {
     address == IpAddr::V4(ALLOWED)
 }
 
-/// A client whose names lead to `answers`, one after the other, and then to the last of them for ever.
+/// Returns a client whose names resolve to `answers` in order, and then always to the last one.
 fn client(answers: &'static [&'static [Ipv4Addr]]) -> PublicOnly {
     let asked = AtomicUsize::new(0);
     let lookup: Arc<Lookup> = Arc::new(move |_| {
@@ -29,12 +29,12 @@ fn client(answers: &'static [&'static [Ipv4Addr]]) -> PublicOnly {
         let found = answers[n].iter().map(|address| IpAddr::V4(*address)).collect();
         Box::pin(async move { Ok(found) })
     });
-    // Each request looks a name up anew.
+    // Each request resolves the name again.
     let builder = Client::builder().pool_max_idle_per_host(0);
     PublicOnly::with_policy(AddressPolicy { is_allowed, lookup }, builder).expect("a client")
 }
 
-/// A server on one address that answers everything with this, and its port.
+/// Starts a server on an address that answers every request alike; returns its port.
 async fn server(address: Ipv4Addr, reply: String) -> u16 {
     let listener = TcpListener::bind((address, 0)).await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -53,7 +53,7 @@ fn reply(status: &str, location: Option<&str>) -> String {
     format!("HTTP/1.1 {status}\r\n{location}content-length: 0\r\nconnection: close\r\n\r\n")
 }
 
-/// The status, or why nothing was asked.
+/// Returns the status, or the reason why nothing was requested.
 async fn ask(client: &PublicOnly, url: &str) -> Result<u16, NotPublic> {
     let url = Url::parse(url).expect("an address");
     match client.begin_get(&url)?.send().await {
@@ -84,7 +84,7 @@ fn what_cannot_be_on_the_internet_is_refused_before_anything_is_asked() {
         ("http://127.0.0.1/", NotPublic::Host),
         ("http://[::1]:8080/", NotPublic::Host),
         ("http://[::ffff:10.0.0.1]/", NotPublic::Host),
-        // Other ways to write 127.0.0.1 and 169.254.169.254.
+        // Other notations of 127.0.0.1 and 169.254.169.254.
         ("http://2130706433/", NotPublic::Host),
         ("http://0x7f.1/", NotPublic::Host),
         ("http://0251.0376.0251.0376/", NotPublic::Host),

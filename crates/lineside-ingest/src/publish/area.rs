@@ -1,4 +1,4 @@
-//! Cells of the map: vehicles and stations of any feed, and the state of each feed that has one there.
+//! Publishing to map cells: vehicles and stations of any feed, and the status of each feed with a record in the cell.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,16 +14,16 @@ use crate::{
     record::{Record, RecordKind},
 };
 
-/// How many vehicles and stations of each feed of this network are in the cells that somebody listens to.
+/// The number of vehicles and stations of each feed of this network in cells with subscribers.
 ///
-/// Bound: the living rooms of cells.
+/// Bounded by the existing rooms of cells.
 #[derive(Debug, Default)]
 pub(super) struct AreaCounts {
     cells: HashMap<u64, HashMap<FeedId, usize>, HashSeed>,
 }
 
 impl AreaCounts {
-    /// Nobody listens to a cell.
+    /// Clears the counts, when no cell has subscribers.
     pub(super) fn clear_counts(&mut self) {
         self.cells.clear();
     }
@@ -48,7 +48,7 @@ impl AreaCounts {
         }
     }
 
-    /// Cells that nobody listened to so far are counted in the state before, the others are gone.
+    /// Counts the records of newly subscribed cells in the state before, and drops cells without subscribers.
     fn recount_cells(&mut self, targets: &TargetRooms, before: &NetworkState) {
         let mut known = std::mem::take(&mut self.cells);
         for room in targets.rooms() {
@@ -112,14 +112,14 @@ impl AreaCounts {
     }
 }
 
-/// Counts a vehicle or station in; whether it is the first of its feed.
+/// Counts an entering record; returns true if it is the first of its feed.
 fn count_entering(counts: &mut HashMap<FeedId, usize>, feed: &FeedId) -> bool {
     let count = counts.entry(feed.clone()).or_default();
     *count += 1;
     *count == 1
 }
 
-/// Counts a vehicle or station out; whether it was the last of its feed.
+/// Counts a leaving record; returns true if it was the last of its feed.
 fn count_leaving(counts: &mut HashMap<FeedId, usize>, feed: &FeedId) -> bool {
     let Some(count) = counts.get_mut(feed) else { return false };
     *count = count.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! The boards of stops that somebody listens to: told anew, and compared with what was told before.
+//! Publishing of stop boards with subscribers: each board is recomputed and compared with the published one.
 
 use std::{
     collections::HashMap,
@@ -17,7 +17,7 @@ use crate::{
     network::NetworkState, normalize::nonempty_text, record::Record, record::RemovalReason,
 };
 
-/// What each living room of a stop was last told. Bound: the living rooms of stops.
+/// The last published board of each existing room of a stop. Bounded by these rooms.
 #[derive(Debug, Default)]
 pub(super) struct PublishedBoards {
     told: HashMap<u64, PublishedBoard>,
@@ -30,12 +30,12 @@ struct PublishedBoard {
 }
 
 impl PublishedBoards {
-    /// The next board of each room is compared with the state before it, not with what is kept here.
+    /// Forgets the boards, so that the next one of each room is compared with the board of the state before.
     pub(super) fn forget_boards(&mut self) {
         self.told.clear();
     }
 
-    /// Adds to the rooms of stops what differs on their boards; `touched` are the stops to look at, if not all.
+    /// Adds the board changes of stop rooms; `touched` are the stops to check, if not all.
     pub(super) fn put_board_changes(
         &mut self,
         targets: &mut TargetRooms,
@@ -54,7 +54,7 @@ impl PublishedBoards {
                 }
                 continue;
             }
-            // A room that lived before under the same key may have been told something else.
+            // An earlier room with the same key may have received another board.
             let told = known.remove(&id).filter(|told| told.room.ptr_eq(&Arc::downgrade(&room)));
             let old =
                 told.map_or_else(|| list_board_records(before, &stop), |told| told.departures);
@@ -70,12 +70,12 @@ impl PublishedBoards {
 #[derive(Debug)]
 pub(super) struct TouchedStops<'a> {
     timetable: &'a Timetable,
-    /// A bit for each stop.
+    /// One bit per stop.
     stops: Vec<u64>,
 }
 
 impl<'a> TouchedStops<'a> {
-    /// The stops that trips with changed updates call at, by schedule or by what is said, and their stations.
+    /// Collects the scheduled and reported stops of trips with changed updates, and their stations.
     pub(super) fn from_changes(
         changes: &[RecordChange],
         timetable: &'a Timetable,
@@ -110,7 +110,7 @@ impl<'a> TouchedStops<'a> {
         }
     }
 
-    /// A stop, and what it belongs to: a station shows the departures of all its platforms.
+    /// Adds a stop and its parents: a station shows the departures of all its platforms.
     fn add_stop(&mut self, stop: StopIdx) {
         let mut next = Some(stop);
         while let Some(stop) = next {
@@ -129,7 +129,7 @@ impl<'a> TouchedStops<'a> {
     }
 }
 
-/// Departures that say what they said keep their record, and with it their JSON.
+/// Reuses the records of unchanged departures, and with them their JSON.
 fn reuse_unchanged(old: &[Arc<Record>], new: Vec<Arc<Record>>) -> Vec<Arc<Record>> {
     let by_id: HashMap<&str, &Arc<Record>> =
         old.iter().map(|record| (record.id.as_str(), record)).collect();
@@ -140,7 +140,7 @@ fn reuse_unchanged(old: &[Arc<Record>], new: Vec<Arc<Record>>) -> Vec<Arc<Record
     kept.collect()
 }
 
-/// A board's records are bounded in number and size, so that all its changes fit one message.
+/// A board's records are limited in number and size, so that all its changes fit into one message.
 fn put_board_difference(
     targets: &mut TargetRooms,
     key: Key,

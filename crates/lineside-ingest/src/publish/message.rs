@@ -1,4 +1,4 @@
-//! Messages: the JSON data of publications and of states, put together from records that are JSON already.
+//! Messages: the JSON of publications and states, assembled from records that are already JSON.
 
 use std::io::Write;
 
@@ -7,17 +7,17 @@ use lineside_sync::UnixMillis;
 
 use crate::limits::MESSAGE_BYTES_MAX;
 
-/// What a message takes besides its changes.
+/// Bytes of a message besides its changes.
 pub(crate) const MESSAGE_OVERHEAD: usize = 96;
 
-/// Changes on their way into one message.
+/// Changes collected for one message.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeMessage {
     items: Vec<u8>,
 }
 
 impl ChangeMessage {
-    /// Adds a change in JSON.
+    /// Adds a change as JSON.
     pub(crate) fn push(&mut self, item: &[u8]) {
         self.push_with(|items| items.extend_from_slice(item));
     }
@@ -30,7 +30,7 @@ impl ChangeMessage {
         write(&mut self.items);
     }
 
-    /// Whether a change of that many bytes would make the message too long.
+    /// Returns true if a change of `bytes` would make the message too long.
     pub(crate) fn is_full_for(&self, bytes: usize) -> bool {
         !self.items.is_empty() && MESSAGE_OVERHEAD + self.items.len() + bytes > MESSAGE_BYTES_MAX
     }
@@ -39,14 +39,14 @@ impl ChangeMessage {
         self.items.is_empty()
     }
 
-    /// The data of a publication; nothing is left to add.
+    /// Returns the collected changes as a publication and clears them.
     pub(crate) fn take_message(&mut self, at: UnixMillis) -> Bytes {
         let message = self.encode_message(at, None);
         self.items.clear();
         message
     }
 
-    /// The data of one part of a state, counted from 1.
+    /// Returns the changes as one part of a state; parts are counted from 1.
     pub(crate) fn encode_state_part(&self, at: UnixMillis, part: usize, parts: usize) -> Bytes {
         self.encode_message(at, Some((part, parts)))
     }
@@ -67,7 +67,7 @@ impl ChangeMessage {
     }
 }
 
-/// The parts of a state made of these changes; at least one.
+/// Encodes a state as one or more parts.
 pub fn encode_state_parts<'a>(
     at: UnixMillis,
     upserts: impl IntoIterator<Item = &'a Bytes>,
@@ -89,7 +89,7 @@ pub fn encode_state_parts<'a>(
         .collect()
 }
 
-/// The publications that tell of these changes, in their order; none if there are none.
+/// Encodes changes as publications in order; none without changes.
 pub fn encode_publications(at: UnixMillis, items: &[Bytes]) -> Vec<Bytes> {
     let (mut messages, mut changes) = (Vec::new(), ChangeMessage::default());
     for item in items {

@@ -1,8 +1,8 @@
-//! Publishing: which room hears of which change.
+//! Publishing: distributes changes to rooms.
 //!
-//! First the new state is swapped in, then rooms are looked up, so that a subscriber either is found here or reads the
-//! new state. Kinds of channels that nobody listens to cost one atomic load each; of the others only the rooms that
-//! live are touched, and a record is encoded once for all of them.
+//! The new state is swapped in before rooms are looked up, so that a subscriber is either found here or reads the new
+//! state. Kinds of channels without subscribers cost one atomic load each; of the others only existing rooms are
+//! touched, and a record is encoded once for all of them.
 
 mod area;
 mod board;
@@ -17,7 +17,7 @@ use smol_str::SmolStr;
 
 pub(crate) use message::{MESSAGE_OVERHEAD, encode_state_parts};
 
-/// Messages of channels beside those of the networks, put together as theirs are.
+/// Messages of channels outside of networks, in the same format.
 pub mod messages {
     pub use super::message::{encode_publications, encode_state_parts};
 }
@@ -40,27 +40,27 @@ use crate::{
     status::FeedState,
 };
 
-/// What one poll came to, besides its changes.
+/// The outcome of a poll, besides its changes.
 #[derive(Debug)]
 pub(crate) struct PollOutcome {
-    /// Which departures may differ.
+    /// The boards whose departures may differ.
     pub(crate) boards: AffectedBoards,
     /// The changes of each revision.
     pub(crate) chunks: Vec<Range<usize>>,
 }
 
-/// Which boards of stops a poll may have changed.
+/// The stop boards that a poll may have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AffectedBoards {
-    /// None.
+    /// No boards.
     Same,
-    /// Those of stops that a changed trip calls at.
+    /// Boards of stops that a changed trip calls at.
     Touched,
-    /// All, because time went on.
+    /// All boards, because the displayed time has changed.
     All,
 }
 
-/// Whether anybody listens.
+/// Presence of subscribers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ListenerStatus {
     pub(crate) network: bool,
@@ -97,7 +97,7 @@ impl NetworkPublisher {
         }
     }
 
-    /// Publishes what leads from `before` to `next`, which readers see already.
+    /// Publishes the changes from `before` to `next`, which is already visible to readers.
     pub(crate) fn publish_revision(
         &mut self,
         before: &NetworkState,
@@ -134,7 +134,7 @@ impl NetworkPublisher {
         for room in hub.rooms_of_group(group) {
             batch.restate_room(&room, Some(at));
         }
-        // Cells belong to no network: they hear of what changed only.
+        // Cells belong to no network: they receive only the changes.
         self.publish_areas(&mut batch, before, next, changes);
         self.boards.forget_boards();
         batch.finish();
@@ -145,7 +145,7 @@ impl NetworkPublisher {
         Position { epoch: self.network.epoch(), offset }
     }
 
-    /// The network's own channel: every revision is one publication there.
+    /// Publishes to the network's own channel, where every revision is one publication.
     fn publish_network_room(
         &self,
         batch: &mut PublishBatch<'_>,
@@ -169,8 +169,8 @@ impl NetworkPublisher {
         }
     }
 
-    /// The channels that carry a part of the network. A room hears all that a poll brings it under one revision, so
-    /// records and departures go into the same messages.
+    /// Publishes to channels with a part of the network. A room receives everything of a poll under one revision, so
+    /// records and departures share messages.
     fn publish_filtered_rooms(
         &mut self,
         batch: &mut PublishBatch<'_>,
@@ -190,7 +190,7 @@ impl NetworkPublisher {
         self.put_boards(&mut targets, before, next, changes, boards);
         let first = before.revision + 1;
         targets.flush_messages(next.at, |room, part, is_last, data| {
-            // Rooms other than the network's own need not hear of every revision, only of rising ones.
+            // Rooms other than the network's own need not receive every revision, but increasing ones.
             let offset = if is_last { next.revision } else { first + part };
             batch.append_publication(room, Some(self.position_at(offset)), data);
         });
@@ -230,7 +230,7 @@ impl NetworkPublisher {
         }
     }
 
-    /// The departures of the stops that somebody listens to.
+    /// Adds the departures of stops with subscribers.
     fn put_boards(
         &mut self,
         targets: &mut TargetRooms,
@@ -253,14 +253,14 @@ impl NetworkPublisher {
         self.boards.put_board_changes(targets, touched.as_ref(), before, next);
     }
 
-    /// Whether a room of the network holds the state of `feed`.
+    /// Returns true if a room of the network contains the status of `feed`.
     fn concerns_room(&self, kind: RoomKind, room: &Room, feed: &FeedId) -> bool {
         let Some(name) = room.channel().decoded_segments().nth(1) else { return false };
         let merges = matches!(kind, RoomKind::Route | RoomKind::Stop);
         name == feed.as_str() || merges && name == self.network.id().as_str()
     }
 
-    /// The living rooms that carry a record, but for the network's own.
+    /// Collects the existing rooms that contain a record, except for the network's own.
     fn collect_room_keys(
         &self,
         record: &Record,
@@ -278,7 +278,7 @@ impl NetworkPublisher {
         };
         put(RoomKind::Feed, &|| number as u64);
         match record.kind {
-            // A vehicle for rent has another id after each rental: there is nothing to follow.
+            // A rental vehicle gets another id after each rental, so it cannot be followed.
             RecordKind::Vehicle if record.rental_vehicle().is_none() => {
                 put(RoomKind::Vehicle, &|| kinds::feed_room_id(self.seed, number, &record.id));
             }
@@ -300,7 +300,7 @@ impl NetworkPublisher {
         }
     }
 
-    /// Tells cells what changed, where nobody else hears of it.
+    /// Publishes changes to cells only.
     pub(crate) fn announce_areas(
         &mut self,
         before: &NetworkState,
@@ -333,7 +333,7 @@ impl NetworkPublisher {
     }
 }
 
-/// Why a record leaves a room: it is elsewhere now, unless it is nowhere.
+/// Returns the reason why a record leaves a room: it has moved, unless it is removed.
 fn room_removal_reason(change: &RecordChange) -> RemovalReason {
     if change.new.is_some() { RemovalReason::Moved } else { change.why }
 }
@@ -346,12 +346,12 @@ fn push_change(message: &mut ChangeMessage, change: &RecordChange) {
     }
 }
 
-/// A feed's state as a record.
+/// Returns a feed's status as a record.
 pub(crate) fn build_feed_record(feed: &FeedId, record: FeedRecord) -> Record {
     Record::new_local(feed.clone(), SmolStr::new(feed.as_str()), RecordBody::Feed(Box::new(record)))
 }
 
-/// The state of a feed that was not polled yet.
+/// Returns the status of a feed that has not been polled yet.
 pub(crate) fn build_empty_feed_record(feed: &FeedId, now: UnixMillis) -> Record {
     let reason = "has not been polled yet".to_owned();
     let state = FeedState::Unknown;

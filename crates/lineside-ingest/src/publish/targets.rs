@@ -1,4 +1,4 @@
-//! The living rooms of one poll, each with the changes that it is about to hear.
+//! The existing rooms that receive a poll's changes, each with its messages.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,17 +14,17 @@ use crate::{
     record::{Record, encode_removal},
 };
 
-/// A room by kind and id.
+/// The kind and id of a room.
 pub(super) type Key = (RoomKind, u64);
 
-/// Rooms and what they hear.
+/// Rooms and their messages.
 #[derive(Debug, Default)]
 pub(super) struct TargetRooms {
-    /// Which kinds have a room, one bit each.
+    /// The kinds with rooms, one bit each.
     kinds: u16,
     rooms: HashMap<(u8, u64), usize, HashSeed>,
     targets: Vec<TargetRoom>,
-    /// Those that hear something, in the order in which they first did.
+    /// Indexes of rooms with messages, in the order of their first one.
     touched: Vec<usize>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct TargetRooms {
 struct TargetRoom {
     kind: RoomKind,
     room: Arc<Room>,
-    /// Full messages, then the one that still takes changes.
+    /// Full messages, followed by `open`, which still takes changes.
     full: Vec<ChangeMessage>,
     open: ChangeMessage,
 }
@@ -72,14 +72,14 @@ impl TargetRooms {
         self.targets.iter().map(|target| &target.room)
     }
 
-    /// The room with that key hears of `upsert`.
+    /// Adds `upsert` to the room with a key.
     pub(super) fn put_upsert(&mut self, (kind, id): Key, upsert: &Bytes) {
         if let Some(&at) = self.rooms.get(&(kind as u8, id)) {
             self.open_message(at, upsert.len()).push(upsert);
         }
     }
 
-    /// The room with that key hears that a record left it.
+    /// Adds the removal of a record to the room with a key.
     pub(super) fn put_removal(&mut self, (kind, id): Key, record: &Record, why: RemovalReason) {
         if let Some(&at) = self.rooms.get(&(kind as u8, id)) {
             let bytes = crate::change::REMOVAL_BYTES_MAX + 6 * record.id.len();
@@ -87,7 +87,7 @@ impl TargetRooms {
         }
     }
 
-    /// All rooms for which `is_concerned` holds hear of `upsert`.
+    /// Adds `upsert` to all rooms for which `is_concerned` returns true.
     pub(super) fn put_upsert_where(
         &mut self,
         upsert: &Bytes,
@@ -114,8 +114,8 @@ impl TargetRooms {
         &mut target.open
     }
 
-    /// Hands out the messages of each room that hears something: the room, the message's number from 0, whether it is
-    /// the room's last, and its data.
+    /// Passes the messages of each room to `append`: the room, the message's number from 0 (`u64::MAX` for the last),
+    /// true for the room's last message, and its data.
     pub(super) fn flush_messages(
         mut self,
         at: UnixMillis,

@@ -1,10 +1,10 @@
-//! Which feeds a producer counts as one: those that show it the same credential.
+//! Grouping of feeds by credential: a producer counts feeds with the same credential as one client.
 
 use std::collections::HashMap;
 
 use crate::{config::FeedConfig, source::SourceLocation};
 
-/// Headers that say what is asked for, not who asks.
+/// Headers that describe the request, not the client.
 const NO_CREDENTIALS: [&str; 8] = [
     "accept",
     "accept-charset",
@@ -16,7 +16,7 @@ const NO_CREDENTIALS: [&str; 8] = [
     "user-agent",
 ];
 
-/// What of one feed may be a credential: a name and a value, never to be shown.
+/// Returns the possible credentials of a feed as secret pairs of name and value.
 fn credential_marks(feed: &FeedConfig) -> Vec<(String, String)> {
     let headers = feed.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value));
     let headers = headers.filter(|(name, _)| !NO_CREDENTIALS.contains(&name.as_str()));
@@ -42,7 +42,7 @@ fn credential_marks(feed: &FeedConfig) -> Vec<(String, String)> {
     marks
 }
 
-/// Puts those feeds together that share a credential, also by way of others; those that show none are together too.
+/// Groups feeds that share a credential, also indirectly; those without one form a group too.
 pub(super) fn group_by_credential<'a>(feeds: &[&'a FeedConfig]) -> Vec<Vec<&'a FeedConfig>> {
     let mut groups: Vec<Vec<&FeedConfig>> = Vec::new();
     let mut group_of: HashMap<(String, String), usize> = HashMap::new();
@@ -71,7 +71,7 @@ pub(super) fn group_by_credential<'a>(feeds: &[&'a FeedConfig]) -> Vec<Vec<&'a F
     groups
 }
 
-/// Whether the feed shows no credential at all.
+/// Returns true if the feed has no credential.
 pub(super) fn is_anonymous(feed: &FeedConfig) -> bool {
     credential_marks(feed).is_empty()
 }

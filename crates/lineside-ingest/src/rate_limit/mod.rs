@@ -1,11 +1,11 @@
-//! How much a producer is asked by all feeds together: `rate` and `serial`.
+//! Rate limits of requests to producers over all feeds: `rate` and `serial`.
 //!
-//! A feed books its next request when it knows when it wants it, so that it can say when its turn comes. All that
-//! share a host and a credential share one book. Each holds one booking at a time and gets the first moment that is
-//! free when it asks, so nobody waits for more than one request of each of the others. When its time has come, it takes
-//! its turn; the order of coming decides, and what was really sent is counted, not what was booked.
+//! A feed reserves its next request as soon as it knows the time, so that it can report when it will be sent. Feeds
+//! with the same host and credential share a group. Each feed holds one reservation at a time, for the first free
+//! moment at the time of reserving, so no feed waits for more than one request of each of the others. At that time it
+//! takes its permit: the order of arrival decides, and sent requests count, not reserved ones.
 //!
-//! One turn is for one request, redirects included, and nobody who has a turn waits for another one.
+//! A permit is for one request, redirects included, and a holder of a permit never waits for another one.
 
 mod credential;
 mod window;
@@ -20,7 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use self::window::RateWindow;
 use crate::config::{FeedConfig, FeedId, RequestRate};
 
-/// The budgets of all hosts. Hosts of which no feed has a `rate` or is `serial` have none.
+/// The rate limits of all hosts. A host has none unless one of its feeds has a `rate` or is `serial`.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimiter {
     hosts: ArcSwap<HashMap<String, HostRateLimit>>,
@@ -28,18 +28,18 @@ pub(crate) struct RateLimiter {
 
 #[derive(Debug)]
 struct HostRateLimit {
-    /// There is one permit, where requests come one at a time.
+    /// The semaphore with one permit, if requests must be sequential.
     serial: Option<Arc<Semaphore>>,
     by_feed: HashMap<FeedId, Arc<RateLimitGroup>>,
-    /// Of requests that show no credential.
+    /// The group of requests without credentials.
     anonymous: Option<Arc<RateLimitGroup>>,
 }
 
-/// The requests that are counted together.
+/// Requests that are counted together.
 #[derive(Debug)]
 struct RateLimitGroup {
     window: Mutex<RateWindow>,
-    /// Who is first to come is first to go. Bound: one waits per feed.
+    /// Serves feeds in the order of arrival. Bounded: one waits per feed.
     door: Arc<Semaphore>,
 }
 
@@ -50,8 +50,8 @@ impl RateLimiter {
         budgets
     }
 
-    /// The same for other feeds. What was sent stays counted: feeds that are counted together now have sent all that any of
-    /// them was counted with before.
+    /// Applies another list of feeds. Sent requests stay counted: feeds in a new group have sent all requests of their
+    /// former groups.
     pub(crate) fn update_feeds<'a>(&self, feeds: impl Iterator<Item = &'a FeedConfig>) {
         let mut by_host: HashMap<String, Vec<&FeedConfig>> = HashMap::new();
         for feed in feeds {
@@ -68,7 +68,8 @@ impl RateLimiter {
         self.hosts.store(Arc::new(hosts.collect()));
     }
 
-    /// Where a feed's requests to `host` are counted. At a host that is not its own it shows no credential.
+    /// Returns the bucket that counts a feed's requests to `host`. A feed sends no credentials to hosts other than its
+    /// own.
     pub(crate) fn bucket_for_feed(&self, feed: &FeedConfig, host: Option<&str>) -> RateLimitBucket {
         let hosts = self.hosts.load();
         let Some(found) = host.and_then(|host| hosts.get(host)) else {
@@ -94,7 +95,7 @@ impl HostRateLimit {
             }
             let window = RateWindow::new(rates);
             let books = known.map(|known| known.groups_of_feeds(&group)).unwrap_or_default();
-            // Feeds that parted are not counted together any more.
+            // Feeds with different credentials now are no longer counted together.
             let is_free = |book| !by_feed.values().any(|taken| Arc::ptr_eq(taken, book));
             let book = match &books[..] {
                 [only] if is_free(only) && only.window.lock().has_same_rates(&window) => {
@@ -110,7 +111,7 @@ impl HostRateLimit {
         HostRateLimit { serial, by_feed, anonymous }
     }
 
-    /// The books that any of these feeds is counted in, each once.
+    /// Returns the groups in which any of these feeds is counted, each once.
     fn groups_of_feeds(&self, feeds: &[&FeedConfig]) -> Vec<Arc<RateLimitGroup>> {
         let mut books: Vec<Arc<RateLimitGroup>> = Vec::new();
         let own = feeds.iter().filter_map(|feed| self.by_feed.get(&feed.id));
@@ -125,14 +126,14 @@ impl HostRateLimit {
 }
 
 impl RateLimitGroup {
-    /// One that counts what was sent by these.
+    /// Creates a group that includes the sent requests of former groups.
     fn from_previous(mut window: RateWindow, books: &[Arc<RateLimitGroup>]) -> RateLimitGroup {
         books.iter().for_each(|book| window.merge_sent_requests(&book.window.lock()));
         RateLimitGroup { window: Mutex::new(window), door: Arc::new(Semaphore::new(1)) }
     }
 }
 
-/// Where requests are counted. One without a book and not serial lets all pass.
+/// A bucket in which requests are counted. One without group and semaphore is unlimited.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RateLimitBucket {
     book: Option<Arc<RateLimitGroup>>,
@@ -140,7 +141,7 @@ pub(crate) struct RateLimitBucket {
 }
 
 impl RateLimitBucket {
-    /// Whether requests are counted there, too, and nowhere else.
+    /// Returns true if both buckets count the same requests.
     pub(crate) fn is_same_bucket(&self, other: &RateLimitBucket) -> bool {
         fn is_same_arc<T>(one: &Option<Arc<T>>, other: &Option<Arc<T>>) -> bool {
             match (one, other) {
@@ -151,7 +152,7 @@ impl RateLimitBucket {
         is_same_arc(&self.book, &other.book) && is_same_arc(&self.serial, &other.serial)
     }
 
-    /// Books the first free moment from `from` on.
+    /// Reserves the first free moment from `from` on.
     pub(crate) fn reserve_from(&self, from: Duration, now: Duration) -> RateLimitReservation {
         let booked = self.book.as_ref().map(|book| {
             let (ticket, at) = book.window.lock().reserve_moment(from, now);
@@ -165,7 +166,7 @@ impl RateLimitBucket {
     }
 }
 
-/// A moment that is kept for one request.
+/// A moment reserved for one request.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimitReservation {
     ticket: Option<WindowReservation>,
@@ -174,21 +175,21 @@ pub(crate) struct RateLimitReservation {
 }
 
 impl RateLimitReservation {
-    /// When it is, on the monotonic clock.
+    /// The reserved time, on the monotonic clock.
     pub(crate) fn reserved_at(&self) -> Duration {
         self.at
     }
 
-    /// Waits until the request may be sent, which then is at once. To be asked for when its time has come.
+    /// Waits until the request may be sent; it must then be sent at once. Call it when the reserved time has come.
     ///
-    /// Cancel safe: a turn that is not waited for any more is given back.
+    /// Cancel safe: the permit is returned if the future is dropped.
     pub(crate) async fn wait_for_permit(self, clock: Arc<dyn Clock>) -> RateLimitPermit {
         let RateLimitReservation { ticket, serial, .. } = self;
         let door = match &ticket {
             Some(ticket) => Arc::clone(&ticket.book.door).acquire_owned().await.ok(),
             None => None,
         };
-        // First the rate, then the host: who waits for the rate does not keep others from the host.
+        // First the rate, then the host: a feed that waits for its rate must not block others from the host.
         if let Some(ticket) = &ticket {
             while let Err(opens) = ticket.check_start(clock.monotonic()) {
                 clock.sleep_until(opens).await;
@@ -208,7 +209,7 @@ impl RateLimitReservation {
     }
 }
 
-/// A place in a book, which is given back when it is dropped.
+/// A reservation in a group, cancelled when dropped.
 #[derive(Debug)]
 struct WindowReservation {
     book: Arc<RateLimitGroup>,
@@ -220,7 +221,8 @@ impl WindowReservation {
         self.book.window.lock().check_start(now)
     }
 
-    /// Counts the request. Between [`may_start`](WindowReservation::check_start) and this nobody else has come through the door.
+    /// Counts the request. No other feed can pass the door between [`check_start`](WindowReservation::check_start) and
+    /// this call.
     fn record_start(self, now: Duration) {
         self.book.window.lock().record_start(now);
     }
@@ -232,16 +234,16 @@ impl Drop for WindowReservation {
     }
 }
 
-/// The right to one request, until it is dropped.
+/// The permission for one request, until it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimitPermit {
     _only: Option<OwnedSemaphorePermit>,
-    /// Where it was counted, and when.
+    /// The group and time under which the request was counted.
     counted: Option<(Arc<RateLimitGroup>, Duration)>,
 }
 
 impl RateLimitPermit {
-    /// Ends it without a request: it is as if it had not been.
+    /// Returns a permit whose request was not sent; it no longer counts.
     pub(crate) fn return_unused(self) {
         if let Some((book, at)) = self.counted {
             book.window.lock().undo_start(at);

@@ -1,4 +1,4 @@
-//! Whatever the feeds: no window of a rate is passed, no host that wants it so is asked twice at a time, nobody starves.
+//! Tests with random feeds: no rate is exceeded, serial hosts get no concurrent requests, and no feed starves.
 
 use std::{
     cell::{Cell, RefCell},
@@ -14,20 +14,20 @@ use proptest::prelude::*;
 use super::*;
 use crate::source::{Secret, SourceLocation};
 
-/// How long the feeds ask.
+/// The simulated time.
 const HORIZON: Duration = Duration::from_secs(20 * 60);
 
 /// A feed of a test.
 #[derive(Clone, Debug)]
 struct Wish {
     host: u8,
-    /// The key that it shows; none for 0.
+    /// The credential; none for 0.
     key: u8,
     rate: Option<(u32, bool)>,
     serial: bool,
-    /// Seconds between the end of a request and the next one, if nobody stands in the way.
+    /// Seconds between the end of a request and the next one, if nothing delays it.
     interval: u64,
-    /// Seconds that its producer takes.
+    /// Seconds that the producer takes to answer.
     service: u64,
 }
 
@@ -49,18 +49,18 @@ impl Wish {
     }
 }
 
-/// One request, as its feed lived it.
+/// A request as its feed experienced it.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     feed: usize,
-    /// When it was wanted, when it was booked for, when it was sent and when it ended.
+    /// The times at which the request was due, reserved, sent and completed.
     wanted: Duration,
     booked: Duration,
     began: Duration,
     ended: Duration,
 }
 
-/// What was sent, and how often anything began or ended.
+/// The sent requests, and a counter of all events.
 #[derive(Clone, Default)]
 struct Log {
     sent: Rc<RefCell<Vec<Sent>>>,
@@ -87,7 +87,7 @@ async fn ask(number: usize, wish: Wish, place: RateLimitBucket, clock: Simulated
     }
 }
 
-/// Lets all feeds ask for the whole time, and gives what they sent.
+/// Runs all feeds for the whole time and returns their requests.
 fn run(wishes: &[Wish]) -> Vec<Sent> {
     let feeds: Vec<FeedConfig> =
         wishes.iter().enumerate().map(|(number, wish)| wish.feed(number)).collect();
@@ -102,7 +102,7 @@ fn run(wishes: &[Wish]) -> Vec<Sent> {
     }
     let mut context = Context::from_waker(Waker::noop());
     loop {
-        // What one does may let another go on, and shows in the log.
+        // One feed's progress may allow another to proceed, which changes the counter.
         loop {
             let before = log.steps.get();
             tasks.retain_mut(|task| task.as_mut().poll(&mut context).is_pending());
@@ -119,7 +119,7 @@ fn run(wishes: &[Wish]) -> Vec<Sent> {
     log.sent.take()
 }
 
-/// Which feeds are counted together, told in another way than the budgets do it.
+/// Groups the feeds that are counted together, independently of the rate limiter's code.
 fn together(wishes: &[Wish]) -> BTreeMap<(u8, u8), Vec<usize>> {
     let mut together: BTreeMap<(u8, u8), Vec<usize>> = BTreeMap::new();
     for (number, wish) in wishes.iter().enumerate() {
@@ -169,7 +169,7 @@ fn check(wishes: &[Wish]) {
     }
 }
 
-/// Who waits, waits for a turn of each of the others, and what it was told about when it comes is so.
+/// Asserts that a feed waits for at most one request of each of the others, and that reserved times are met.
 fn no_feed_starves(
     one: &Sent,
     feeds: &BTreeMap<usize, Vec<Duration>>,
@@ -178,7 +178,7 @@ fn no_feed_starves(
 ) {
     let n_feeds = u32::try_from(feeds.len()).unwrap();
     if is_serial {
-        // Each of those before it may wait for the host, where each may be slow.
+        // Each feed before it may wait for the host, where each request may be slow.
         let at_host: u64 = wishes.iter().map(|wish| wish.service).sum();
         let longest = (slowest + Duration::from_secs(at_host)) * (n_feeds + 1);
         assert!(one.began <= one.wanted + longest, "{one:?} of {wishes:?}");
@@ -198,7 +198,7 @@ fn wish() -> impl Strategy<Value = Wish> {
     let serial = proptest::bool::weighted(0.15);
     (0_u8..2, 0_u8..3, rate, serial, 0_u64..100, 0_u64..5).prop_map(
         |(host, key, rate, serial, interval, service)| {
-            // A request takes its time, or one who has no rate would ask without end.
+            // A request takes time: otherwise a feed without a rate would send requests endlessly.
             let interval = interval.max(u64::from(service == 0));
             Wish { host, key, rate, serial, interval, service }
         },
@@ -276,7 +276,7 @@ fn other_rates_do_not_forget_what_was_sent() {
     let turn =
         pin!(before.reserve_from(Duration::ZERO, Duration::ZERO).wait_for_permit(Arc::new(clock)));
     assert!(turn.poll(&mut Context::from_waker(Waker::noop())).is_ready());
-    // The same again is the same book; another rate is another one, which knows what was sent.
+    // The same feeds have the same group; another rate gives another group, which knows the sent requests.
     budgets.update_feeds(feeds.iter());
     assert!(place(&feeds[0]).is_same_bucket(&before));
     let stricter =

@@ -1,7 +1,7 @@
-//! Which moments a rate leaves free: those of requests that were sent, and of those that are booked.
+//! The moments that rates leave free, given sent and reserved requests.
 //!
-//! Everything is sorted times and arithmetic. What was sent is never in question; what is booked is a promise among
-//! the feeds that share the budget, so that each can say when its turn comes.
+//! Everything is sorted times and arithmetic. Sent requests are facts; reservations are promises among the feeds that
+//! share the limit, so that each can report when its request will be sent.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -10,14 +10,14 @@ use std::{
 
 use crate::config::RequestRate;
 
-/// What several rates leave free at once.
+/// The requests counted against several rates at once.
 #[derive(Debug)]
 pub(super) struct RateWindow {
-    /// None of them implies another. Bound: one per feed that shares the budget.
+    /// Rates, none of which implies another. Bounded: one per feed that shares the limit.
     rates: Vec<RequestRate>,
-    /// When requests were sent, in order. Bound: the largest count of the rates.
+    /// The times of sent requests, in order. Bounded by the largest count of the rates.
     sent: VecDeque<Duration>,
-    /// What is booked, by ticket. Bound: one per feed, and one for a redirect that it follows.
+    /// Reserved times by ticket. Bounded: one per feed, and one for a redirect that it follows.
     booked: BTreeMap<u64, Duration>,
     next_ticket: u64,
 }
@@ -35,7 +35,7 @@ impl RateWindow {
         RateWindow { rates: strict, sent, booked, next_ticket: 0 }
     }
 
-    /// Whether it leaves the same free as `other` would.
+    /// Returns true if both have the same rates.
     pub(super) fn has_same_rates(&self, other: &RateWindow) -> bool {
         let all_in = |some: &RateWindow, all: &RateWindow| {
             some.rates.iter().all(|it| all.rates.contains(it))
@@ -43,7 +43,7 @@ impl RateWindow {
         all_in(self, other) && all_in(other, self)
     }
 
-    /// Counts what was sent by another one as sent here.
+    /// Adds the sent requests of another window.
     pub(super) fn merge_sent_requests(&mut self, other: &RateWindow) {
         let mut sent: Vec<Duration> = self.sent.iter().chain(&other.sent).copied().collect();
         sent.sort_unstable();
@@ -51,10 +51,10 @@ impl RateWindow {
         self.sent = sent.split_off(surplus).into();
     }
 
-    /// Books the first free moment from `from` on.
+    /// Reserves the first free moment from `from` on.
     pub(super) fn reserve_moment(&mut self, from: Duration, now: Duration) -> (u64, Duration) {
         let mut times: Vec<Duration> = self.sent.iter().copied().collect();
-        // Who is overdue comes as soon as it can.
+        // An overdue reservation is served as soon as possible.
         times.extend(self.booked.values().map(|at| (*at).max(now)));
         times.sort_unstable();
         let at = first_free_for_all(&times, &self.rates, from.max(now));
@@ -64,15 +64,15 @@ impl RateWindow {
         (ticket, at)
     }
 
-    /// Gives a booked moment back.
+    /// Cancels a reservation.
     pub(super) fn cancel_reservation(&mut self, ticket: u64) {
         self.booked.remove(&ticket);
     }
 
-    /// Whether what was sent leaves room for a request now.
+    /// Returns `Ok` if sent requests leave room for another one now.
     ///
     /// # Errors
-    /// When there will be room, unless others are sent meanwhile.
+    /// Returns the time at which there will be room, unless others are sent meanwhile.
     pub(super) fn check_start(&self, now: Duration) -> Result<(), Duration> {
         let opens = |rate: &RequestRate| {
             let nth_last = self.sent.len().checked_sub(rate.max_requests())?;
@@ -84,7 +84,7 @@ impl RateWindow {
         }
     }
 
-    /// Counts a request that is sent now.
+    /// Counts a request sent now.
     pub(super) fn record_start(&mut self, now: Duration) {
         self.sent.push_back(now);
         let most = self.count_max();
@@ -93,7 +93,8 @@ impl RateWindow {
         }
     }
 
-    /// A request that was counted at this time was not sent. What it pushed out of the count was too old to matter then.
+    /// Removes a request counted at this time that was not sent. The request that it displaced was already too old to
+    /// matter.
     pub(super) fn undo_start(&mut self, at: Duration) {
         if let Some(place) = self.sent.iter().rposition(|sent| *sent == at) {
             self.sent.remove(place);
@@ -105,11 +106,11 @@ impl RateWindow {
     }
 }
 
-/// The first moment from `from` on that each of the rates leaves free.
+/// Returns the first moment from `from` on that is free for each rate.
 fn first_free_for_all(times: &[Duration], rates: &[RequestRate], from: Duration) -> Duration {
     let mut at = from;
     loop {
-        // Each rate only moves it on, and after the last of the times a place is free for all of them.
+        // Each rate only moves the moment later, and after the last time all rates have room.
         let moved = rates
             .iter()
             .fold(at, |at, rate| first_free_moment(times, rate.max_requests(), rate.period(), at));
@@ -120,16 +121,16 @@ fn first_free_for_all(times: &[Duration], rates: &[RequestRate], from: Duration)
     }
 }
 
-/// The first moment from `from` on that can be added to `times`, so that no `per` holds more than `count` of them that
-/// did not before. Looks at each time once.
+/// Returns the first moment from `from` on that can be added to `times` without a new period of `per` with more than
+/// `count` of them. Visits each time once.
 fn first_free_moment(times: &[Duration], count: usize, per: Duration, from: Duration) -> Duration {
-    // The last place at which `count` of the times already fill a stretch by themselves.
+    // The last index at which `count` times already fill a period by themselves.
     let mut full_from: Option<usize> = None;
     for gap in 0..times.len() {
         if gap > 0 && is_full_at(times, count, per, gap - 1) {
             full_from = Some(gap - 1);
         }
-        // What would stand within a full stretch is one too many.
+        // A moment within a full period would exceed the count.
         if full_from.is_some_and(|full| gap < full + count) {
             continue;
         }
@@ -146,12 +147,12 @@ fn first_free_moment(times: &[Duration], count: usize, per: Duration, from: Dura
     earliest_at_gap(times, count, per, times.len()).max(from)
 }
 
-/// Whether the `count` times from `first` on lie within less than `per`.
+/// Returns true if the `count` times from `first` on are within less than `per`.
 fn is_full_at(times: &[Duration], count: usize, per: Duration, first: usize) -> bool {
     times.get(first + count - 1).is_some_and(|last| *last - times[first] < per)
 }
 
-/// The least moment for what comes before the time at `gap`, by what stands before it.
+/// Returns the earliest moment for a request before the time at `gap`, given the preceding times.
 fn earliest_at_gap(times: &[Duration], count: usize, per: Duration, gap: usize) -> Duration {
     let previous = gap.checked_sub(1).map(|at| times[at]).unwrap_or_default();
     let opens = gap.checked_sub(count).map(|at| times[at] + per).unwrap_or_default();
@@ -186,7 +187,7 @@ mod tests {
         check(&[0], 2, 5, 5);
         check(&[0, 5], 2, 6, 60);
         check(&[0, 5], 2, 61, 61);
-        // Before one that is booked for later there is room, if it leaves that one its own.
+        // There is room before a later reservation, if that one keeps its own.
         check(&[0, 200], 1, 70, 70);
         check(&[0, 100], 1, 70, 160);
         check(&[0, 100, 110], 2, 10, 10);
@@ -233,7 +234,7 @@ mod tests {
                 let before: Vec<Duration> = window.booked.values().copied().collect();
                 let (_, at) = window.reserve_moment(from, Duration::ZERO);
                 prop_assert!(at >= from);
-                // Whole seconds in, whole seconds out: each of them can be tried.
+                // All times are whole seconds, so each can be tried.
                 let tried = (from.as_secs()..=at.as_secs()).map(Duration::from_secs);
                 let first = tried.into_iter().find(|at| {
                     let with = || before.iter().copied().chain([*at]).collect();

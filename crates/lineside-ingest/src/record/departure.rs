@@ -1,4 +1,4 @@
-//! One departure: what the schedule says, and what is known of it now.
+//! A departure: its scheduled and its realtime data.
 
 use jiff::{Timestamp, tz::TimeZone};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -7,21 +7,21 @@ use smol_str::SmolStr;
 use super::join::HexColor;
 use crate::config::FeedId;
 
-/// How sure a departure is.
+/// The status of a departure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DepartureStatus {
-    /// Only the schedule speaks of it.
+    /// Only the schedule contains the departure.
     Scheduled,
     /// A trip update predicts it.
     Realtime,
     /// The trip does not run.
     Cancelled,
-    /// The trip runs and leaves this stop out.
+    /// The trip runs but skips this stop.
     Skipped,
 }
 
 impl DepartureStatus {
-    /// The word for it in messages.
+    /// The name in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             DepartureStatus::Scheduled => "scheduled",
@@ -32,59 +32,58 @@ impl DepartureStatus {
     }
 }
 
-/// One departure from a stop. Its JSON leaves out `id` and `age`: a change carries the id, and an age would change
-/// with every look.
+/// A departure from a stop. Its JSON omits `id` and `age`: a change carries the id, and an age would always change.
 #[derive(Clone, Debug)]
 pub struct Departure {
     /// `<trip_id>:<start_date>:<start_time>:<stop_sequence>`.
     pub id: SmolStr,
-    /// The schedule feed, whose ids these are.
+    /// The schedule feed, which defines the ids.
     pub feed: FeedId,
-    /// The trip.
+    /// The trip id.
     pub trip_id: SmolStr,
-    /// Its route.
+    /// The route id.
     pub route_id: SmolStr,
     /// The route's short name, else its long one.
     pub route_short_name: SmolStr,
-    /// Red, green, blue.
+    /// Red, green and blue.
     pub route_color: Option<[u8; 3]>,
-    /// Red, green, blue.
+    /// Red, green and blue.
     pub route_text_color: Option<[u8; 3]>,
     /// GTFS `route_type`.
     pub route_type: u16,
-    /// Where it is headed.
+    /// The headsign.
     pub headsign: Option<SmolStr>,
-    /// The platform's code.
+    /// The platform code.
     pub platform: Option<SmolStr>,
-    /// The code of the scheduled platform, where it leaves from another.
+    /// The code of the scheduled platform, if the departure was moved to another one.
     pub scheduled_platform: Option<SmolStr>,
-    /// The stop or platform.
+    /// The stop or platform id.
     pub stop_id: SmolStr,
     /// `stop_sequence` of the call.
     pub stop_sequence: u32,
-    /// Scheduled departure, Unix seconds; for a trip that no schedule knows the first announced one.
+    /// Scheduled departure in Unix seconds; for a trip without schedule the first announced one.
     pub scheduled: i64,
-    /// Predicted departure, Unix seconds.
+    /// Predicted departure in Unix seconds.
     pub expected: Option<i64>,
-    /// Seconds behind the schedule; negative is early.
+    /// Seconds behind the schedule; negative if early.
     pub delay: Option<i32>,
-    /// How sure it is.
+    /// The status.
     pub status: DepartureStatus,
-    /// The feed that says so: a real-time feed, or the schedule itself.
+    /// The feed behind the data: a realtime feed, or the schedule itself.
     pub source: FeedId,
-    /// Seconds since that feed's data were made; `None` for the schedule.
+    /// The age of that feed's data in seconds; `None` for the schedule.
     pub age: Option<u64>,
-    /// The agency's time zone, in which the times are written.
+    /// The agency's time zone, used for formatting.
     pub zone: TimeZone,
 }
 
 impl Departure {
-    /// When it leaves, as well as is known, Unix seconds.
+    /// Returns the predicted departure, else the scheduled one, in Unix seconds.
     pub fn departure_time(&self) -> i64 {
         self.expected.unwrap_or(self.scheduled)
     }
 
-    /// A time of this departure as RFC 3339 in the agency's time zone.
+    /// Formats a Unix time as RFC 3339 in the agency's time zone.
     pub fn format_local_time(&self, unix: i64) -> String {
         match Timestamp::from_second(unix) {
             Ok(timestamp) => {
@@ -96,7 +95,7 @@ impl Departure {
     }
 }
 
-/// Equal if a passenger would be told the same; the age does not count.
+/// Equal if a passenger would see the same; the age does not count.
 impl PartialEq for Departure {
     fn eq(&self, other: &Departure) -> bool {
         let Departure { id, feed, trip_id, route_id, route_short_name, .. } = self;

@@ -1,4 +1,4 @@
-//! Records as JSON, written by hand where serde has nothing to add: around the record, not inside it.
+//! JSON of records: the envelope is written by hand, the content by serde.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::RemovalReason;
 use super::{Record, RecordBody, RecordKind};
 use crate::config::FeedId;
 
-/// The upsert of `record`, and where in it the record's own JSON is.
+/// Returns the upsert of `record`, and the range of the record's own JSON in it.
 pub(super) fn encode_upsert(record: &Record) -> (Vec<u8>, Range<usize>) {
     let mut out = Vec::with_capacity(record.bytes_max().min(4096));
     put_head(&mut out, "upsert", &record.feed, record.kind, &record.id);
@@ -35,7 +35,7 @@ pub(super) fn encode_upsert(record: &Record) -> (Vec<u8>, Range<usize>) {
     (out, json)
 }
 
-/// The removal of the record under that key.
+/// Appends the removal of a record.
 pub(crate) fn encode_removal(out: &mut Vec<u8>, record: &Record, why: RemovalReason) {
     put_head(out, "remove", &record.feed, record.kind, &record.id);
     out.extend_from_slice(b",\"why\":\"");
@@ -46,7 +46,7 @@ pub(crate) fn encode_removal(out: &mut Vec<u8>, record: &Record, why: RemovalRea
 fn put_head(out: &mut Vec<u8>, op: &str, feed: &FeedId, kind: RecordKind, id: &str) {
     out.extend_from_slice(b"{\"op\":\"");
     out.extend_from_slice(op.as_bytes());
-    // A feed id and a kind hold nothing that JSON would escape.
+    // A feed id and a kind contain nothing that JSON would escape.
     out.extend_from_slice(b"\",\"feed\":\"");
     out.extend_from_slice(feed.as_str().as_bytes());
     out.extend_from_slice(b"\",\"kind\":\"");
@@ -55,7 +55,7 @@ fn put_head(out: &mut Vec<u8>, op: &str, feed: &FeedId, kind: RecordKind, id: &s
     write_json(out, id);
 }
 
-/// Adds `"lineside":{…}` to the object that `out` ends with.
+/// Adds `"lineside":{…}` to the object at the end of `out`.
 fn put_lineside(out: &mut Vec<u8>, record: &Record) {
     if out.last() == Some(&b'}') {
         out.pop();

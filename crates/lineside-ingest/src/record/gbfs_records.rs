@@ -1,5 +1,5 @@
-//! What stands at a GBFS system's places: its stations, and its vehicles that can be rented. Both are kept as the JSON
-//! that clients read, with the words of GBFS 3; a station is joined of two files, which come one by one.
+//! The stations and rental vehicles of a GBFS system. Both are stored as the JSON that clients receive, with the field
+//! names of GBFS 3; a station is joined from two files, which arrive separately.
 
 use bytes::Bytes;
 
@@ -9,32 +9,32 @@ pub(crate) type Place = (f64, f64);
 /// A station.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Station {
-    /// An object: how it is, with its id.
+    /// A JSON object with the station information, including the id.
     pub(crate) information: Option<Bytes>,
-    /// An object: how it is now, without its id.
+    /// A JSON object with the station status, without the id.
     pub(crate) status: Option<Bytes>,
     pub(crate) place: Option<Place>,
     pub(crate) available: u32,
 }
 
 impl Station {
-    /// How many vehicles can be rented here now.
+    /// The number of vehicles that can currently be rented here.
     pub fn vehicles_available(&self) -> u32 {
         self.available
     }
 
-    /// Whether it was said how it is now.
+    /// Returns true if the station has a status.
     pub fn has_status(&self) -> bool {
         self.status.is_some()
     }
 
-    /// An upper bound of the bytes of its JSON, but for its id.
+    /// Returns an upper bound of its JSON in bytes, without the id.
     pub(super) fn bytes_max(&self) -> usize {
         let half = |half: &Option<Bytes>| half.as_ref().map_or(0, Bytes::len);
         AROUND + half(&self.information) + half(&self.status)
     }
 
-    /// Both halves as one object.
+    /// Writes information and status as one object.
     pub(super) fn write_json(&self, out: &mut Vec<u8>, id: &str) {
         match &self.information {
             Some(information) => out.extend_from_slice(information),
@@ -57,17 +57,17 @@ impl Station {
     }
 }
 
-/// A vehicle. Its id is another one after each rental, so nothing is told of where it was before.
+/// A vehicle. Its id changes after each rental, so that its past cannot be followed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RentalVehicle {
-    /// An object.
+    /// A JSON object.
     pub(crate) json: Bytes,
     pub(crate) place: Option<Place>,
     pub(crate) is_available: bool,
 }
 
 impl RentalVehicle {
-    /// Whether it can be rented now, and stands at no station, which would count it too.
+    /// Returns true if the vehicle can currently be rented and is at no station, which would count it too.
     pub fn is_available(&self) -> bool {
         self.is_available
     }

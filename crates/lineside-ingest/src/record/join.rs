@@ -1,39 +1,39 @@
-//! What the timetable adds to a record.
+//! The timetable's additions to a record.
 
 use serde::{Serialize, Serializer};
 use smol_str::SmolStr;
 
-/// Route, direction, headsign, next stop and delay, as far as they are known; in JSON the object `lineside`.
+/// Route, direction, headsign, next stop and delay, as far as known; the object `lineside` in JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TimetableJoin {
-    /// The route's id in the schedule, else the one that the feed gives.
+    /// The route id of the schedule, else of the feed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub route_id: Option<SmolStr>,
     /// The route's short name, else its long one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub route_short_name: Option<SmolStr>,
-    /// Red, green, blue; in JSON six hexadecimal digits.
+    /// Red, green and blue; six hexadecimal digits in JSON.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "hex")]
     pub route_color: Option<[u8; 3]>,
-    /// Red, green, blue; in JSON six hexadecimal digits.
+    /// Red, green and blue; six hexadecimal digits in JSON.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "hex")]
     pub route_text_color: Option<[u8; 3]>,
     /// GTFS `route_type`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub route_type: Option<u16>,
-    /// Where the trip is headed.
+    /// The headsign.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headsign: Option<SmolStr>,
-    /// In which of its route's directions the schedule has the trip go, as GTFS counts them.
+    /// GTFS `direction_id` of the scheduled trip.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction_id: Option<u8>,
-    /// Seconds behind the schedule; negative is early.
+    /// Seconds behind the schedule; negative if early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<i32>,
-    /// The stop that comes next.
+    /// The id of the next stop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_stop_id: Option<SmolStr>,
-    /// Its name.
+    /// The name of the next stop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_stop_name: Option<SmolStr>,
 }
@@ -45,7 +45,7 @@ fn hex<S: Serializer>(color: &Option<[u8; 3]>, serializer: S) -> Result<S::Ok, S
     }
 }
 
-/// A color as GTFS writes it: six hexadecimal digits.
+/// A color in GTFS notation: six hexadecimal digits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HexColor(pub(crate) [u8; 3]);
 

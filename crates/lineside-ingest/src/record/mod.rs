@@ -1,7 +1,7 @@
-//! Records: one normalized thing of one feed, with what the timetable adds to it.
+//! Records: normalized items of feeds, with the timetable's additions.
 //!
-//! A record never changes; a change is another record under the same key. Its JSON is made when somebody first needs
-//! it and then shared by all channels that carry it.
+//! A record is immutable; a change is another record under the same key. Its JSON is encoded on first use and then
+//! shared by all channels with the record.
 
 mod departure;
 mod encode;
@@ -35,27 +35,27 @@ use crate::{
     status::{FeedState, FeedStatus},
 };
 
-/// What a record is about.
+/// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RecordKind {
-    /// Where a vehicle is.
+    /// The position of a vehicle.
     Vehicle,
-    /// How a trip runs.
+    /// The realtime data of a trip.
     TripUpdate,
-    /// Something to tell passengers.
+    /// An alert for passengers.
     Alert,
     /// A departure from a stop.
     Departure,
     /// The schedule in use.
     Dataset,
-    /// How a feed is doing.
+    /// The status of a feed.
     Feed,
     /// A station of a GBFS system.
     Station,
 }
 
 impl RecordKind {
-    /// The word for it in messages.
+    /// The name in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             RecordKind::Vehicle => "vehicle",
@@ -69,48 +69,48 @@ impl RecordKind {
     }
 }
 
-/// What a record says: the specification's own message where there is one.
+/// The content of a record: a protobuf message of the specification if there is one.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(
     clippy::large_enum_variant,
     reason = "most records are vehicles; a box would cost each an allocation"
 )]
 pub enum RecordBody {
-    /// GTFS-Realtime, `start_date` filled in where the feed leaves it out.
+    /// A GTFS-Realtime vehicle, with `start_date` filled in if missing.
     Vehicle(proto::VehiclePosition),
-    /// GTFS-Realtime, `start_date` filled in where the feed leaves it out.
+    /// A GTFS-Realtime trip update, with `start_date` filled in if missing.
     TripUpdate(Box<proto::TripUpdate>),
-    /// GTFS-Realtime.
+    /// A GTFS-Realtime alert.
     Alert(Box<proto::Alert>),
     /// A departure.
     Departure(Box<Departure>),
     /// A schedule.
     Dataset(Box<DatasetRecord>),
-    /// A feed's state.
+    /// A feed's status.
     Feed(Box<FeedRecord>),
     /// A station of a GBFS system.
     Station(Box<Station>),
-    /// A vehicle of a GBFS system: of the kind of vehicles too.
+    /// A vehicle of a GBFS system; its kind is [`RecordKind::Vehicle`] too.
     RentalVehicle(Box<RentalVehicle>),
 }
 
-/// The state of a feed, as every state of a channel holds it.
+/// The status of a feed, which every state of a channel contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedRecord {
     /// The state.
     pub state: FeedState,
-    /// Why.
+    /// The reason for the state.
     pub reason: String,
-    /// Since when.
+    /// The time at which the state began.
     pub since: UnixMillis,
     /// The state before an admin paused the feed; `None` unless it is paused.
     pub state_before_pause: Option<FeedState>,
-    /// Since when people have had no reliable live data; `None` while they are reliable.
+    /// The time since which passengers have had no reliable live data; `None` while they are reliable.
     pub unreliable_since: Option<UnixMillis>,
 }
 
 impl FeedRecord {
-    /// What a status says to subscribers.
+    /// Returns the part of a status that subscribers receive.
     pub(crate) fn from_status(status: &FeedStatus) -> FeedRecord {
         FeedRecord {
             state: status.state,
@@ -122,41 +122,41 @@ impl FeedRecord {
     }
 }
 
-/// The schedule that a network is joined with.
+/// The schedule with which a network is joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatasetRecord {
-    /// Hash of its bytes, in hexadecimal.
+    /// Hash of the bytes, in hexadecimal.
     pub version: SmolStr,
-    /// `feed_version`.
+    /// GTFS `feed_version`.
     pub feed_version: Option<String>,
     /// First and last service date.
     pub service: Option<(jiff::civil::Date, jiff::civil::Date)>,
-    /// Its number of stops.
+    /// The number of stops.
     pub stops: usize,
-    /// Its number of routes.
+    /// The number of routes.
     pub routes: usize,
-    /// Its number of trips.
+    /// The number of trips.
     pub trips: usize,
 }
 
-/// One normalized thing of one feed.
+/// A normalized item of a feed.
 #[derive(Debug)]
 pub struct Record {
-    /// The feed that says it.
+    /// The feed with the record.
     pub feed: FeedId,
-    /// What it is about.
+    /// The kind.
     pub kind: RecordKind,
-    /// Its id among the feed's records of that kind (docs/protocol/messages.md).
+    /// The id, unique among the feed's records of the kind (docs/protocol/messages.md).
     pub id: SmolStr,
-    /// The GTFS-Realtime entity that it came in, extensions and all; empty for records that Lineside makes.
+    /// The original GTFS-Realtime entity with its extensions; empty for records that Lineside makes.
     pub raw: Bytes,
-    /// What it says.
+    /// The content.
     pub body: RecordBody,
-    /// What the timetable adds.
+    /// The timetable's additions.
     pub join: TimetableJoin,
-    /// Its number among all records of this process, from 1. A later record of the same thing has a higher one.
+    /// The number among all records of this process, from 1. A later version of a record has a higher one.
     pub(crate) number: u64,
-    /// Upper bound of its bytes in a message.
+    /// Upper bound of the size in a message, in bytes.
     bytes_max: usize,
     encoded: OnceLock<EncodedRecord>,
 }
@@ -168,7 +168,7 @@ struct EncodedRecord {
 }
 
 impl Record {
-    /// A record; nothing is encoded yet.
+    /// Creates a record without encoding it.
     pub fn new(
         feed: FeedId,
         id: SmolStr,
@@ -192,17 +192,17 @@ impl Record {
         Record { feed, kind, id, raw, body, join, number, bytes_max, encoded: OnceLock::new() }
     }
 
-    /// A record that the feed did not send: its state, a departure, a dataset.
+    /// Creates a record that the feed did not send: a status, a departure or a dataset.
     pub(crate) fn new_local(feed: FeedId, id: SmolStr, body: RecordBody) -> Record {
         Record::new(feed, id, Bytes::new(), body, TimetableJoin::default())
     }
 
-    /// The record as JSON: the body's own fields, then `lineside`. Made once.
+    /// Returns the record as JSON: the body's own fields, then `lineside`. Encoded once.
     pub fn json(&self) -> &Bytes {
         &self.encode_once().json
     }
 
-    /// The change that brings this record, as JSON. Made once.
+    /// Returns the upsert of this record as JSON. Encoded once.
     pub(crate) fn upsert_json(&self) -> &Bytes {
         &self.encode_once().upsert
     }
@@ -217,17 +217,17 @@ impl Record {
         })
     }
 
-    /// Upper bound of the bytes that its upsert takes in a message, known without encoding it.
+    /// Returns an upper bound of the upsert's size in a message, in bytes, without encoding it.
     pub(crate) fn bytes_max(&self) -> usize {
         self.bytes_max
     }
 
-    /// Whether both say the same, whatever bytes they came in.
+    /// Returns true if both have the same content, whatever the original bytes.
     pub(crate) fn content_eq(&self, other: &Record) -> bool {
         self.join == other.join && self.body == other.body
     }
 
-    /// The vehicle's position message, if this is one.
+    /// Returns the vehicle position message, if this is one.
     pub fn vehicle(&self) -> Option<&proto::VehiclePosition> {
         match &self.body {
             RecordBody::Vehicle(vehicle) => Some(vehicle),
@@ -235,7 +235,7 @@ impl Record {
         }
     }
 
-    /// The trip update, if this is one.
+    /// Returns the trip update, if this is one.
     pub fn trip_update(&self) -> Option<&proto::TripUpdate> {
         match &self.body {
             RecordBody::TripUpdate(update) => Some(update),
@@ -243,7 +243,7 @@ impl Record {
         }
     }
 
-    /// The alert, if this is one.
+    /// Returns the alert, if this is one.
     pub fn alert(&self) -> Option<&proto::Alert> {
         match &self.body {
             RecordBody::Alert(alert) => Some(alert),
@@ -251,7 +251,7 @@ impl Record {
         }
     }
 
-    /// The station, if this is one.
+    /// Returns the station, if this is one.
     pub fn station(&self) -> Option<&Station> {
         match &self.body {
             RecordBody::Station(station) => Some(station),
@@ -259,7 +259,7 @@ impl Record {
         }
     }
 
-    /// The vehicle of a GBFS system, if this is one.
+    /// Returns the vehicle of a GBFS system, if this is one.
     pub fn rental_vehicle(&self) -> Option<&RentalVehicle> {
         match &self.body {
             RecordBody::RentalVehicle(vehicle) => Some(vehicle),
@@ -267,7 +267,7 @@ impl Record {
         }
     }
 
-    /// The trip that the record speaks of.
+    /// Returns the trip of a vehicle or trip update.
     pub fn trip_descriptor(&self) -> Option<&proto::TripDescriptor> {
         match &self.body {
             RecordBody::Vehicle(vehicle) => vehicle.trip.as_ref(),
@@ -276,8 +276,8 @@ impl Record {
         }
     }
 
-    /// Latitude and longitude in degrees, where a vehicle or a station has a position. One that cannot be right was a
-    /// problem of its entity and is not here.
+    /// Returns latitude and longitude in degrees, if a vehicle or a station has a position. An impossible one was
+    /// removed as a problem of the entity.
     pub fn position(&self) -> Option<(f64, f64)> {
         match &self.body {
             RecordBody::Station(station) => return station.place,
@@ -288,7 +288,7 @@ impl Record {
         Some((f64::from(position.latitude), f64::from(position.longitude)))
     }
 
-    /// The trip ids that the record is about; an alert may name several.
+    /// Returns the trip ids of the record; an alert may name several.
     pub(crate) fn trip_ids(&self) -> impl Iterator<Item = &str> {
         let own = self.trip_descriptor().and_then(|trip| trip.trip_id.as_deref());
         let informed =
@@ -296,7 +296,7 @@ impl Record {
         own.into_iter().chain(informed).filter(|id| !id.is_empty())
     }
 
-    /// The route ids that the record is about; an alert may name several, also twice.
+    /// Returns the route ids of the record; an alert may name several, also repeatedly.
     pub(crate) fn route_ids(&self) -> impl Iterator<Item = &str> {
         let own = self.join.route_id.as_deref();
         let informed = self.informed_entities().filter_map(|entity| {
@@ -311,7 +311,7 @@ impl Record {
     }
 }
 
-/// A time as messages write it.
+/// Formats a time as in messages.
 pub(crate) fn format_rfc3339(at: UnixMillis) -> String {
     match Timestamp::from_millisecond(at.0) {
         Ok(timestamp) => timestamp.to_string(),

@@ -1,16 +1,16 @@
-//! How long a record's JSON may get, told without writing it.
+//! Upper bounds of a record's JSON size, computed without encoding it.
 //!
-//! Publications are cut by these bounds, so that the cuts are the same whether or not anybody listens and nothing is
-//! encoded to find them. They are upper bounds: fixed parts are counted with every optional number at its longest.
+//! Publications are split by these bounds, so the splits do not depend on subscribers, and nothing is encoded to find
+//! them. Fixed parts are counted with every optional number at its longest.
 
 use lineside_formats::gtfs_rt::proto;
 
 use super::{Departure, RecordBody, TimetableJoin};
 use crate::config::FeedId;
 
-/// Around a record: `{"op":"upsert","feed":"","kind":"trip_update","id":,"record":}` and a comma.
+/// The envelope of a record: `{"op":"upsert","feed":"","kind":"trip_update","id":,"record":}` and a comma.
 const ENVELOPE: usize = 80;
-/// Numbers, names of fields and of enumerations, quotes and braces of one message without its texts and lists.
+/// Numbers, names of fields and enumeration values, quotes and braces of one message without its texts and lists.
 const VEHICLE: usize = 480;
 const TRIP: usize = 285;
 const DESCRIPTOR: usize = 130;
@@ -56,7 +56,7 @@ pub(super) fn upsert_bytes_max(
     ENVELOPE + feed.as_str().len() + text_max(id) + body + join_max(join)
 }
 
-/// A text with what JSON escapes in it: control characters take six bytes, quotes and backslashes two.
+/// Returns the length of a text with JSON escapes: control characters take six bytes, quotes and backslashes two.
 fn text_max(text: &str) -> usize {
     let escaped = text.bytes().map(|byte| match byte {
         0..=0x1F => 5,
@@ -141,7 +141,7 @@ fn stop_time_update_max(update: &proto::trip_update::StopTimeUpdate) -> usize {
         + properties
 }
 
-/// By what is present, because a trip of hundreds of calls must not be refused for what it does not say.
+/// Counts only fields that are present: a trip of hundreds of calls must not be rejected for absent ones.
 fn event_max(event: &proto::trip_update::StopTimeEvent) -> usize {
     STOP_TIME_EVENT
         + max_if_present(event.delay.is_some(), DELAY)
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use crate::record::{FeedRecord, Record};
 
-    /// Texts with everything that JSON escapes.
+    /// Generates texts with everything that JSON escapes.
     fn any_text() -> impl Strategy<Value = Option<String>> {
         proptest::option::of(
             proptest::string::string_regex("[\\x00-\\x7F\\u{80}-\\u{10FF}]{0,12}").unwrap(),
@@ -248,7 +248,7 @@ mod tests {
                         modified_trip,
                         schedule_relationship,
                     };
-                    // The longest name, as often as a number that has none.
+                    // The longest name, as often as a number without a name.
                     if schedule_relationship.is_some_and(|number| number % 2 == 0) {
                         trip.set_schedule_relationship(
                             proto::trip_descriptor::ScheduleRelationship::Unscheduled,

@@ -1,4 +1,4 @@
-//! Ways of lines, of timetables that are made for it.
+//! Tests of route variants, with timetables made here.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ fn variant(n_trips: usize) -> PatternTrips {
     PatternTrips { n_trips, ..PatternTrips::default() }
 }
 
-/// The ways of patterns, each by the numbers of its stops; stops of one ten are of one station.
+/// Asserts the variants of patterns given as stop numbers; stops with the same tens belong to one station.
 #[track_caller]
 fn check(patterns: &[&[u32]], expect: &[&[&[u32]]]) {
     let told = patterns.iter().map(|stops| (None, stops.to_vec(), variant(1)));
@@ -69,9 +69,9 @@ fn a_ring_ends_where_it_began() {
 
 #[test]
 fn a_stop_that_is_called_like_another_on_the_way_is_itself() {
-    // Two villages, each with a stop at its church, whose station is the name.
+    // Two villages have a stop "church", whose station is the name.
     check(&[&[10, 20, 30, 21, 40], &[21, 40], &[30, 21]], &[&[&[10], &[20], &[30], &[21], &[40]]]);
-    // A station that is passed twice, from other platforms.
+    // A station that is passed twice, from different platforms.
     check(&[&[20, 10, 30, 11, 40], &[10, 30, 12]], &[&[&[20], &[10], &[30], &[11, 12], &[40]]]);
     check(&[&[20, 10, 30, 11, 40], &[12, 30, 11]], &[&[&[20], &[10, 12], &[30], &[11], &[40]]]);
 }
@@ -135,7 +135,7 @@ fn of_patterns_those_of_most_trips_are_looked_at_within_bounds() {
     assert_eq!(of(&many), [vec![4], vec![STOPS_MAX; n_long - 1], vec![2]].concat());
 }
 
-/// How often a station was asked for, and how many stops were looked up, to put patterns of one direction together.
+/// Returns how often a station was requested and a stop was compared to merge patterns of one direction.
 fn work(patterns: impl Iterator<Item = Vec<u32>>) -> (usize, usize) {
     let n_asked = Cell::new(0);
     let ways = choose_variants(patterns.map(|stops| (None, stops, variant(1))).collect(), |stop| {
@@ -165,16 +165,16 @@ fn patterns_that_nearly_fit_take_a_look_at_each_stop_of_each_two_at_most() {
     let length = STOPS_LOOKED_AT_MAX / PATTERNS_MAX;
     let n_pairs = PATTERNS_MAX * (PATTERNS_MAX - 1) / 2;
     let trunk = || 0..length as u32 - 2;
-    // All are alike, but turn back to other stops at their ends.
+    // All are alike, but turn to other stops at their ends.
     let turn = |n: u32| trunk().chain([n % 25, 50 + n / 25]).collect();
     let (n_asked, n_looks) = work((0..PATTERNS_MAX as u32).map(turn));
     assert_eq!(n_asked, length - 2, "each stop once");
     assert!((n_pairs * (length - 2)..=n_pairs * (length + 1)).contains(&n_looks), "{n_looks}");
-    // They go to other stops there: that is seen at once.
+    // They leave to other stops there, which is detected at once.
     let branch = |n: u32| trunk().chain([1_000 + n, 2_000 + n]).collect();
     let (_, n_looks) = work((0..PATTERNS_MAX as u32).map(branch));
     assert_eq!(n_looks, n_pairs * 3);
-    // They are alike: each is asked for once.
+    // All are equal: each is tested once.
     let (_, n_looks) = work((0..PATTERNS_MAX).map(|_| trunk().collect()));
     assert_eq!(n_looks, (PATTERNS_MAX - 1) * (length - 2 + 1));
 }
@@ -230,7 +230,7 @@ fn the_ways_of_a_line_are_put_together_once_for_each_version() {
     assert!(Arc::ptr_eq(&ways, &first.route_variants(line("A"))));
     assert!(!Arc::ptr_eq(&ways, &second.route_variants(line("A"))), "another version's");
     assert!(first.route_variants(line("B")).shown.is_empty(), "another line's");
-    // They are gone with the version.
+    // The variants are freed with the version.
     drop(first);
     assert_eq!(Arc::strong_count(&ways), 1);
 }

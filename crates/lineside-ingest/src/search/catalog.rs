@@ -1,4 +1,4 @@
-//! The catalog's search: feeds by what is configured of them, and by the routes and stops of their schedules.
+//! Catalog search: feeds by their configuration, and by the routes and stops of their schedules.
 
 use std::sync::Arc;
 
@@ -11,46 +11,46 @@ use super::{
 };
 use crate::{dataset::Dataset, feed::Feed, limits::SEARCH_LIMIT_MAX, network::Network};
 
-/// What of a feed was found.
+/// The kind of a hit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CatalogHitKind {
-    /// The feed itself: its id, name, publisher, theme, description or format.
+    /// A feed, by its id, name, publisher, theme, description or format.
     Feed,
-    /// A route of its schedule.
+    /// A route of the feed's schedule.
     Route {
         /// `route_id`.
         id: String,
         /// Short name and long name.
         name: String,
     },
-    /// A stop of its schedule.
+    /// A stop of the feed's schedule.
     Stop {
         /// `stop_id`.
         id: String,
-        /// Its name.
+        /// The stop's name.
         name: String,
     },
 }
 
-/// A thing that was found, and the feed that has it.
+/// A hit and its feed.
 #[derive(Clone, Debug)]
 pub struct CatalogHit {
     /// The feed.
     pub feed: Arc<Feed>,
-    /// What of it.
+    /// The kind of the hit.
     pub kind: CatalogHitKind,
 }
 
-/// What a search of the catalog found.
+/// The results of a catalog search.
 #[derive(Clone, Debug, Default)]
 pub struct CatalogResults {
-    /// Feeds, then routes, then stops, at most [`SEARCH_LIMIT_MAX`] of each; the best matching ones of each first.
+    /// Feeds, then routes, then stops, at most [`SEARCH_LIMIT_MAX`] of each, the best matches first.
     pub hits: Vec<CatalogHit>,
-    /// The corrected query, where the query as written finds nothing.
+    /// The corrected query, if the original one has no hits.
     pub corrected: Option<String>,
 }
 
-/// Finds feeds, then routes, then stops, at most `limit` of each. A query that finds nothing is tried again with its
+/// Searches for feeds, then routes, then stops, at most `limit` of each. A query without hits is repeated with its
 /// misspelled words corrected.
 pub(crate) fn search_catalog(
     feeds: &[Arc<Feed>],
@@ -128,7 +128,7 @@ fn search_routes(networks: &[Arc<Network>], query: &RouteQuery, limit: usize) ->
     found.into_iter().take(limit).map(|(_, hit)| hit).collect()
 }
 
-/// The routes of a dataset that fit, with how well they do: the least is best.
+/// Returns the matching routes of a dataset with their rank: the least is best.
 fn rank_routes(
     dataset: &Dataset,
     query: &RouteQuery,
@@ -141,8 +141,7 @@ fn rank_routes(
 }
 
 impl Dataset {
-    /// The routes of the timetable that a text names, the best matching ones first: by names, and as in "line 1", "tram 1"
-    /// and "T1".
+    /// Returns the routes that a text names, the best matches first: by names, and as in "line 1", "tram 1" and "T1".
     pub fn find_routes(&self, text: &str) -> Vec<RouteIdx> {
         let words = query_words(text);
         if words.is_empty() {

@@ -1,12 +1,12 @@
-//! Text as people search it: without case, diacritics and punctuation.
+//! Text folding for search: removes case, diacritics and punctuation.
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 use crate::limits::{SEARCH_CHARS_MAX, SEARCH_WORDS_MAX};
 
-/// Characters of a text that are searched; a name has a hundred.
+/// Maximum number of characters of a text that are searched; a name has a hundred.
 const FOLDED_CHARS_MAX: usize = 1_000;
-/// Letters that no decomposition takes apart, as people without them type them.
+/// Letters without a Unicode decomposition, as people without them type them.
 const SPELLED_OUT: [(char, &str); 9] = [
     ('ß', "ss"),
     ('æ', "ae"),
@@ -19,7 +19,7 @@ const SPELLED_OUT: [(char, &str); 9] = [
     ('ı', "i"),
 ];
 
-/// The words of a text, folded, separated by single spaces.
+/// Returns the folded words of a text, separated by single spaces.
 pub(crate) fn fold_text(text: &str) -> String {
     let mut folded = String::with_capacity(text.len().min(FOLDED_CHARS_MAX));
     let letters = text.chars().take(FOLDED_CHARS_MAX).nfkd();
@@ -41,7 +41,7 @@ pub(crate) fn fold_text(text: &str) -> String {
     folded
 }
 
-/// The words that a query asks for.
+/// Returns the folded words of a query.
 pub(super) fn query_words(query: &str) -> Vec<String> {
     let query: String = query.chars().take(SEARCH_CHARS_MAX).collect();
     fold_text(&query)
@@ -52,7 +52,7 @@ pub(super) fn query_words(query: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether each word begins a word of the folded text.
+/// Returns true if each word begins a word of the folded text.
 pub(super) fn has_words(folded: &str, words: &[String]) -> bool {
     words.iter().all(|word| folded.split(' ').any(|other| other.starts_with(word.as_str())))
 }

@@ -1,4 +1,4 @@
-//! Search: stops by name, by nearness and by box; feeds, routes and stops for the catalog.
+//! Search: stops by name, distance or box; feeds, routes and stops for the catalog.
 
 mod catalog;
 mod fold;

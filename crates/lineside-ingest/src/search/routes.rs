@@ -1,24 +1,24 @@
-//! Routes as riders ask for them: "1", "line 1", "tram 1", "T1".
+//! Route search by the names that riders use: "1", "line 1", "tram 1", "T1".
 
 use super::fold::has_words;
 use crate::route_mode::RouteMode;
 
-/// Words that stand before a line's name and say nothing.
+/// Generic words before a line's name.
 const LINE_WORDS: [&str; 6] = ["line", "route", "linie", "ligne", "linje", "linea"];
 
 /// A search for routes.
 #[derive(Debug)]
 pub(super) struct RouteQuery {
-    /// All words, as written.
+    /// All words of the query.
     words: Vec<String>,
-    /// The words that name the line where others name its mode, or say no more than that it is one.
+    /// The words without a generic word or a mode.
     name: Vec<String>,
     mode: Option<RouteMode>,
-    /// A number behind a letter that stands for a mode, as in T1.
+    /// A number after a letter for a mode, as in T1.
     number: Option<(RouteMode, String)>,
 }
 
-/// Whether a folded word says that a line is meant, or which mode.
+/// Returns true if a folded word is generic or names a mode.
 pub(super) fn is_generic_word(word: &str) -> bool {
     LINE_WORDS.contains(&word) || RouteMode::from_word(word).is_some()
 }
@@ -35,7 +35,7 @@ impl RouteQuery {
         RouteQuery { name, mode, number, words }
     }
 
-    /// How well a route fits, 0 best; `None` if it does not. `folded` is its short and long name.
+    /// Returns the rank of a route, 0 is best; `None` if it does not match. `folded` is its short and long name.
     pub(super) fn rank_route(&self, folded: &str, short_name: &str, route_type: u16) -> Option<u8> {
         let mode = RouteMode::from_route_type(route_type);
         let fits_mode = self.mode.is_none_or(|wanted| wanted == mode);
@@ -53,7 +53,7 @@ impl RouteQuery {
     }
 }
 
-/// A word of a letter that stands for a mode and a number.
+/// Parses a letter for a mode followed by a number.
 fn parse_mode_and_number(word: &str) -> Option<(RouteMode, String)> {
     let mut letters = word.chars();
     let mode = RouteMode::from_letter(letters.next()?)?;

@@ -1,13 +1,13 @@
-//! Typing errors in a search: which known word a misspelled one stands for.
+//! Correction of misspelled search words by known ones.
 
-/// Shorter words are not corrected: too many words are near them. In characters.
+/// Minimum length of a corrected word in characters: too many words are similar to shorter ones.
 const CORRECTED_CHARS_MIN: usize = 4;
-/// From this length on two errors are allowed, else one. In characters.
+/// Length in characters from which two errors are allowed, else one.
 const TWO_ERRORS_CHARS_MIN: usize = 8;
-/// Longer words are not compared.
+/// Maximum length of a compared word.
 const COMPARED_CHARS_MAX: usize = 40;
 
-/// Looks for the known word that a misspelled one is nearest to.
+/// Searches for the known word nearest to a misspelled one.
 #[derive(Debug)]
 pub(super) struct SpellingMatcher {
     word: Vec<char>,
@@ -18,7 +18,7 @@ pub(super) struct SpellingMatcher {
 /// A known word. The least is the best.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SpellingCandidate {
-    /// Errors up to the end of the misspelled word: its writer may not have typed all of it.
+    /// Errors up to the end of the misspelled word, which may be incomplete.
     prefix_errors: usize,
     /// Errors in the whole word.
     errors: usize,
@@ -26,7 +26,7 @@ struct SpellingCandidate {
 }
 
 impl SpellingMatcher {
-    /// `None` for a word that is not corrected: a short one, or a number.
+    /// Returns `None` for a word that is not corrected: a short one, or a number.
     pub(super) fn new(word: &str) -> Option<SpellingMatcher> {
         let letters: Vec<char> = word.chars().collect();
         let is_corrected = (CORRECTED_CHARS_MIN..=COMPARED_CHARS_MAX).contains(&letters.len())
@@ -35,7 +35,7 @@ impl SpellingMatcher {
         is_corrected.then_some(SpellingMatcher { word: letters, errors_max, best: None })
     }
 
-    /// The letter that corrections begin with: first letters are rarely wrong, and so few words are compared.
+    /// The letter with which corrections begin: first letters are rarely wrong, and so few words are compared.
     pub(super) fn first_letter(&self) -> char {
         self.word[0]
     }
@@ -58,7 +58,7 @@ impl SpellingMatcher {
         }
     }
 
-    /// The nearest known word.
+    /// Returns the nearest known word.
     pub(super) fn into_best(self) -> Option<String> {
         self.best.map(|best| best.text)
     }
@@ -70,8 +70,8 @@ impl SpellingCandidate {
     }
 }
 
-/// Insertions, deletions, substitutions and swaps of neighbors between a word and a known one: up to the word's end, and in
-/// all. `None` if there are more than `most` up to the word's end.
+/// Counts insertions, deletions, substitutions and swaps of neighbours between a word and a known one: up to the word's
+/// end, and in total. `None` if there are more than `most` up to the word's end.
 fn count_errors(word: &[char], known: &[char], most: usize) -> Option<(usize, usize)> {
     let width = known.len() + 1;
     let mut before: Vec<usize> = Vec::new();

@@ -1,4 +1,4 @@
-//! The course of a subscription: when its producer is asked what, as a function of what was heard and of the present.
+//! The lifecycle of a subscription: a function of the received messages and the time that determines the next request.
 
 use std::time::Duration;
 
@@ -8,90 +8,91 @@ use lineside_sync::UnixMillis;
 use super::agreement::SubscriptionAgreement;
 use crate::limits::BACKOFF_MAX;
 
-/// For how long a producer is asked to go on; half of it later it is asked again.
+/// The requested duration of a subscription; it is renewed after half of it.
 pub(super) const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
-/// After how long without a word a producer is asked whether it is there: two heartbeats, and a little.
+/// Time without a message after which the producer's status is checked: two heartbeats, and a little.
 const CHECK_AFTER: Duration = Duration::from_secs(130);
-/// How long nothing may be known of a producer,
+/// Time without any sign of life from the producer after which the subscription counts as silent.
 const SILENCE_MAX: Duration = Duration::from_secs(190);
-/// and how long nothing may be heard of a subscription whose producer is there.
+/// Time without a delivery or notification after which the subscription counts as silent, although the producer is
+/// running.
 const UNHEARD_MAX: Duration = Duration::from_secs(10 * 60);
-/// How long after its first delivery a subscription has told all that there is: producers cut it into parts, and each
-/// service comes by itself.
+/// Time after its first delivery at which a subscription has sent all data: producers split the data, and each service
+/// sends its own.
 pub(super) const TELLING_MAX: Duration = Duration::from_secs(60);
-/// A subscription is not renewed more often than this.
+/// Minimum time between renewals.
 const RENEWAL_MIN: Duration = Duration::from_secs(60);
-/// How long after its last agreement a producer that has ended it is asked again at the soonest. Doubles with each agreement
-/// that it ends before it has delivered anything, up to [`BACKOFF_MAX`].
+/// Initial time between an agreement and a new request after the producer has ended the subscription. Doubles with each
+/// agreement that is ended without a delivery, up to [`BACKOFF_MAX`].
 const AGAIN_MIN: Duration = Duration::from_secs(15);
 
-/// What is known of a feed's subscription.
+/// The state of a feed's subscription.
 #[derive(Debug, Default)]
 pub(in crate::poll::siri) struct SiriSubscription {
-    /// When the producer is to be asked again, on the monotonic clock; none without a subscription.
+    /// The time of the next renewal, on the monotonic clock; `None` without a subscription.
     pub(super) renew_at: Option<Duration>,
     pub(super) heard_at: Duration,
-    /// When the producer last said, because it was asked, that it is there.
+    /// The time of the producer's last positive answer to CheckStatus.
     pub(super) vouched_at: Option<Duration>,
-    /// Whether the producer does not know how to say so.
+    /// True if the producer does not support CheckStatus.
     pub(super) has_no_checks: bool,
-    /// What it is asked, or was asked last.
+    /// The current or last request.
     pub(super) asking: SubscriptionAction,
-    /// Since when the producer is up, by its own clock.
+    /// The start time of the producer's service, by its own clock.
     started: Option<SiriTime>,
-    /// What the producer refuses of it, in its words, as they may be shown.
+    /// The producer's redacted reasons for refused parts.
     refused: Vec<String>,
-    /// Whether there was a delivery.
+    /// True after the first delivery.
     pub(super) has_told: bool,
-    /// Whether the producer was silent before, and nothing has come since.
+    /// True if the producer fell silent before and has not sent anything since.
     pub(super) is_doubted: bool,
     telling: CatchUpState,
     pub(super) supply: PendingSupply,
-    /// Whether what was told before it, as by a subscription that goes on at the producer, need not be told again.
+    /// True if data from before, for example from a subscription that continues at the producer, need not be repeated.
     is_renewal: bool,
-    /// When the producer last agreed, to this subscription or to one before it, on the monotonic clock.
+    /// The time of the producer's last agreement to this or an earlier subscription, on the monotonic clock.
     agreed_at: Option<Duration>,
-    /// How many agreements in a row it has ended without a delivery.
+    /// The number of consecutive agreements that the producer has ended without a delivery.
     n_ended: u32,
-    /// When a producer that has ended it is asked again, on the monotonic clock.
+    /// The time of the next request after the producer has ended the subscription, on the monotonic clock.
     again_at: Option<Duration>,
 }
 
-/// What a producer has announced instead of bringing it.
+/// Data that the producer has announced instead of delivering them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PendingSupply {
-    /// Whether there is something to be fetched. However often that is said, it is fetched once.
+    /// True if there are announced data. Several announcements lead to one fetch.
     pub(super) is_due: bool,
-    /// How many answers in a row said that there is more.
+    /// The number of consecutive answers with more data.
     pub(super) pages: u32,
 }
 
-/// What a producer is asked.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum SubscriptionAction {
-    /// To begin a subscription, or to go on with it.
+    /// Begins or renews the subscription.
     #[default]
     Subscription,
-    /// For what it has announced.
+    /// Fetches announced data.
     Supply,
-    /// Whether it is there.
+    /// Checks the producer's status.
     Check,
 }
 
-/// How far a producer is in telling all that there is.
+/// The progress of a full refresh.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum CatchUpState {
-    /// It has told it.
+    /// All data have been sent.
     #[default]
     Done,
-    /// It is about to, or will do so again because its subscription was renewed.
+    /// A refresh is expected, possibly after a renewal.
     Awaited { again: bool },
-    /// It has begun, and will be through at this moment on the monotonic clock.
+    /// A refresh has begun and is complete at `through_at`, on the monotonic clock.
     Begun { again: bool, through_at: Duration },
 }
 
 impl SiriSubscription {
-    /// One that was agreed on at `now`, on both clocks.
+    /// Returns the subscription after an agreement at `now`, given on both clocks.
     pub(super) fn with_agreement(
         self,
         agreement: SubscriptionAgreement,
@@ -101,7 +102,7 @@ impl SiriSubscription {
         let again = self.renew_at.is_some() || self.is_renewal;
         let valid = agreement.valid_until.and_then(|until| {
             let millis = until.as_millis().saturating_sub(wall.0);
-            // By a clock that is far behind ours it would be over already.
+            // If the producer's clock is far behind ours, the subscription would have ended already.
             u64::try_from(millis).ok().filter(|&millis| millis > 0).map(Duration::from_millis)
         });
         let lifetime = valid.unwrap_or(LIFETIME).min(LIFETIME);
@@ -119,33 +120,34 @@ impl SiriSubscription {
         }
     }
 
-    /// The producer has ended it: what it agrees to next is another one.
+    /// Returns the state after the producer has ended the subscription: the next agreement is another subscription.
     pub(super) fn to_ended(&self, now: Duration) -> SiriSubscription {
         let given_up = self.to_abandoned();
         let ended = SiriSubscription { n_ended: self.n_ended.saturating_add(1), ..given_up };
         SiriSubscription { again_at: Some(now + ended.wait_after_end(now)), ..ended }
     }
 
-    /// Something of it was not understood: it is asked for again, and goes on at the producer meanwhile.
+    /// Returns the state after an unreadable message: the subscription is requested again, and continues at the
+    /// producer meanwhile.
     pub(super) fn to_unconfirmed(&self) -> SiriSubscription {
         let is_renewal = self.renew_at.is_some() || self.is_renewal;
         SiriSubscription { is_renewal, ..self.to_abandoned() }
     }
 
-    /// It is not relied on any more.
+    /// Returns the state without a subscription.
     pub(super) fn to_abandoned(&self) -> SiriSubscription {
         let SiriSubscription { agreed_at, n_ended, has_no_checks, .. } = *self;
         SiriSubscription { agreed_at, n_ended, has_no_checks, ..SiriSubscription::default() }
     }
 
-    /// How long a producer that has ended what it agreed to is left alone.
+    /// Returns the time to wait before a new request after the producer has ended the subscription.
     fn wait_after_end(&self, now: Duration) -> Duration {
         let doublings = self.n_ended.saturating_sub(1).min(u32::BITS - 1);
         let gap = AGAIN_MIN.saturating_mul(1 << doublings).min(BACKOFF_MAX);
         self.agreed_at.map_or(Duration::ZERO, |at| (at + gap).saturating_sub(now))
     }
 
-    /// How long until the producer has to be asked; none where there is no subscription, and none was ended.
+    /// Returns the time until the next request; `None` if there neither is nor was a subscription.
     pub(super) fn next_request_wait(&self, now: Duration) -> Option<Duration> {
         let Some(renew_at) = self.renew_at else {
             return self.again_at.map(|at| at.saturating_sub(now));
@@ -160,7 +162,7 @@ impl SiriSubscription {
         Some(renew_at.min(silent_at).saturating_sub(now))
     }
 
-    /// Decides what is asked now.
+    /// Determines the next request.
     pub(super) fn next_action(&mut self, now: Duration) -> SubscriptionAction {
         let is_due = std::mem::take(&mut self.supply.is_due);
         let is_sound = self.renew_at.is_some() && !self.is_silent(now);
@@ -174,7 +176,7 @@ impl SiriSubscription {
         self.asking
     }
 
-    /// When something was known of the producer last.
+    /// The time of the producer's last sign of life.
     fn last_alive_at(&self) -> Duration {
         self.vouched_at.map_or(self.heard_at, |at| at.max(self.heard_at))
     }
@@ -185,20 +187,20 @@ impl SiriSubscription {
             && now.saturating_sub(self.last_alive_at()) >= CHECK_AFTER
     }
 
-    /// Whether nothing is known of it any more, or has come for so long that it is not believed to go on.
+    /// Returns true if the subscription is silent: without a sign of life or without messages for too long.
     pub(super) fn is_silent(&self, now: Duration) -> bool {
         self.renew_at.is_some()
             && (now.saturating_sub(self.last_alive_at()) >= SILENCE_MAX
                 || now.saturating_sub(self.heard_at) >= UNHEARD_MAX)
     }
 
-    /// Whether a producer that is up since then is not the one that agreed. Both times are by its own clock.
+    /// Returns true if the producer has restarted since the agreement. Both times are by its own clock.
     pub(super) fn has_restarted(&mut self, started: Option<SiriTime>) -> bool {
         let Some(started) = started else { return false };
         started > *self.started.get_or_insert(started)
     }
 
-    /// There was a delivery.
+    /// Records a delivery.
     pub(in crate::poll::siri) fn record_delivery(&mut self, now: Duration) {
         self.has_told = true;
         self.n_ended = 0;
@@ -207,7 +209,7 @@ impl SiriSubscription {
         }
     }
 
-    /// Whether the producer has told all that there is by now, and if so, whether it had done so before.
+    /// Returns `Some` once when a full refresh is complete, with true if it followed a renewal.
     pub(super) fn check_caught_up(&mut self, now: Duration) -> Option<bool> {
         let CatchUpState::Begun { again, through_at } = self.telling else { return None };
         (now >= through_at).then(|| {
@@ -216,7 +218,7 @@ impl SiriSubscription {
         })
     }
 
-    /// What of it is not as it was asked for.
+    /// Returns the refused parts as problems.
     pub(in crate::poll::siri) fn problems(&self) -> Problems {
         let mut problems = Problems::new();
         for said in &self.refused {
@@ -245,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_producer_has_restarted_when_it_says_another_start_than_before() {
-        // Its clock may be hours ahead of ours.
+        // The producer's clock may be hours ahead of ours.
         let mut told =
             agreed(SubscriptionAgreement { started: at(5), ..SubscriptionAgreement::default() });
         assert!(!told.has_restarted(at(5)) && !told.has_restarted(None));
@@ -262,7 +264,7 @@ mod tests {
             (at(2), 3_600),
             (at(100), 12 * 3_600),
             (SiriTime::from_millis(NOON.0 + 30_000), 60),
-            // By a clock that is behind ours.
+            // The producer's clock is behind ours.
             (at(-3), 12 * 3_600),
         ] {
             let subscription =
@@ -309,7 +311,7 @@ mod tests {
             first.with_agreement(SubscriptionAgreement::default(), 999 * SECOND, NOON);
         renewed.record_delivery(1_000 * SECOND);
         assert_eq!(renewed.check_caught_up(1_060 * SECOND), Some(true));
-        // One of which something was not understood goes on, and one that was ended does not.
+        // An unreadable message keeps the subscription, an end does not.
         for (before, expected) in [
             (renewed.to_unconfirmed().to_unconfirmed(), true),
             (renewed.to_ended(1_070 * SECOND), false),
@@ -336,7 +338,7 @@ mod tests {
             assert_eq!(quiet.next_action(at(asked)), SubscriptionAction::Check, "{asked}");
             quiet.vouched_at = Some(at(asked));
         }
-        // That somebody is there is not that anything comes.
+        // A running producer does not mean that data arrive.
         assert_eq!(quiet.next_request_wait(at(520)), Some(80 * SECOND));
         assert!(!quiet.is_silent(at(599)) && quiet.is_silent(at(600)));
         assert_eq!(quiet.next_action(at(600)), SubscriptionAction::Subscription);
@@ -351,7 +353,7 @@ mod tests {
             (SubscriptionAction::Check, SubscriptionAction::Check)
         );
         assert_eq!(gone.next_action(at(190)), SubscriptionAction::Subscription);
-        // Who does not know the question is not asked it again.
+        // A producer without CheckStatus is never asked again.
         let mut unasked =
             SiriSubscription { has_no_checks: true, ..agreed(SubscriptionAgreement::default()) };
         assert_eq!(unasked.next_request_wait(at(0)), Some(SILENCE_MAX));

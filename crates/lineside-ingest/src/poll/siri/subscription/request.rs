@@ -1,4 +1,4 @@
-//! What a producer is asked to begin a subscription.
+//! The subscription request.
 
 use lineside_formats::siri::{
     DurationSeconds, EstimatedTimetableRequest, EstimatedTimetableSubscriptionRequest, SiriTime,
@@ -15,28 +15,27 @@ use crate::{
     source::{SiriService, SiriSource},
 };
 
-/// How often a producer is asked to say that it is there.
+/// The requested heartbeat interval.
 const HEARTBEAT_SECONDS: i32 = 60;
 
-/// Who asks: by the name that the producer has given, else as whoever subscribes. Producers repeat the subscriber in each
-/// delivery, and deliveries are shown to everybody; so that one is never the requestor, which is a secret.
+/// Returns the requestor reference: the one that the producer has assigned, else the subscriber. Producers echo the
+/// subscriber in each delivery, which is published, so it is never the secret requestor reference.
 pub(super) fn requestor_name(source: &SiriSource, subscriber: &str) -> SmolStr {
     let own = source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr());
     own.unwrap_or_else(|| subscriber.into())
 }
 
-/// What a feed's subscription to a service is called: the same each time, so that a producer takes the new one for the
-/// old one.
+/// Returns the id of a feed's subscription to a service: stable, so that a new subscription replaces the old one.
 fn subscription_name(config: &FeedConfig, service: SiriService) -> SmolStr {
     format_smolstr!("lineside-{}-{service}", config.id)
 }
 
-/// What its subscription to a stop is called.
+/// Returns the id of the feed's subscription to a stop.
 fn stop_subscription_name(config: &FeedConfig, stop: &str) -> SmolStr {
     format_smolstr!("{}-{stop}", subscription_name(config, SiriService::Stops))
 }
 
-/// What all its subscriptions are called.
+/// Returns the ids of all subscriptions of the feed.
 pub(in crate::poll::siri) fn subscription_names(
     config: &FeedConfig,
     source: &SiriSource,
@@ -50,7 +49,7 @@ pub(in crate::poll::siri) fn subscription_names(
     source.services.iter().flat_map(of).collect()
 }
 
-/// What is the same in the subscriptions to all services.
+/// Builds the common parts of subscriptions to all services.
 macro_rules! subscription {
     ($by:expr, $name:expr, $Request:ident { $($field:ident: $value:expr)? }, $Subscription:ident $(.. $rest:expr)?) => {
         $Subscription {
@@ -69,7 +68,7 @@ macro_rules! subscription {
     };
 }
 
-/// What asks for all services of a feed, under the name of a subscriber, to be brought to an address.
+/// Builds the request for all services of a feed, under a subscriber's name, to be delivered to an address.
 pub(super) fn build_subscription_request(
     config: &FeedConfig,
     source: &SiriSource,
