@@ -1,4 +1,4 @@
-//! The trips of each service day of a timetable, as a calendar shows them.
+//! The number of trips on each service day of a timetable, for calendars.
 
 use jiff::{ToSpan as _, civil::Date};
 use lineside_formats::gtfs::Timetable;
@@ -6,25 +6,25 @@ use lineside_formats::gtfs::Timetable;
 /// Years before and after a day that are counted: some calendars cover centuries.
 const YEARS: i16 = 20;
 
-/// The trips of each day from the first to the last service day of a timetable.
+/// The number of trips on each day from the first to the last service day of a timetable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceCalendar {
     first: Date,
     trips: Vec<u64>,
 }
 
-/// A part of a [`ServiceCalendar`]: days in a row.
+/// Consecutive days of a [`ServiceCalendar`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceDays<'a> {
     /// The first day.
     pub first: Date,
-    /// The trips of each day, at least one.
+    /// The number of trips on each day, for at least one day.
     pub trips: &'a [u64],
 }
 
 impl ServiceCalendar {
-    /// The calendar of a timetable, at most 40 years of it; `None` if no service of it ever runs. `around` is a day that is
-    /// kept, or the service day that is nearest to it.
+    /// Computes the calendar of a timetable, at most 40 years of it; `None` if no service ever runs. The calendar
+    /// includes `around`, or the service day nearest to it.
     pub fn from_timetable(timetable: &Timetable, around: Date) -> Option<ServiceCalendar> {
         let (first, last) = timetable.service_range()?;
         let around = around.clamp(first, last);
@@ -38,8 +38,8 @@ impl ServiceCalendar {
         day_after(self.first, self.trips.len().saturating_sub(1))
     }
 
-    /// Whole months, at most twelve: from the month of `today` on, from the first month of a timetable that begins later, or up
-    /// to the last month of one that has ended.
+    /// Returns at most twelve whole months: beginning with the month of `today`, or with the first month of a later
+    /// timetable, or ending with the last month of an expired one.
     pub fn year_around(&self, today: Date) -> Option<ServiceDays<'_>> {
         let last = self.last();
         let start = if last < today {
@@ -56,7 +56,7 @@ impl ServiceCalendar {
 }
 
 impl<'a> ServiceDays<'a> {
-    /// Each day with its trips.
+    /// Iterates over the days with their numbers of trips.
     pub fn iter(self) -> impl Iterator<Item = (Date, u64)> + 'a {
         self.first.series(1.day()).zip(self.trips.iter().copied())
     }
@@ -76,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    /// One trip on the first of each month, none on other days.
+    /// Returns a calendar with one trip on the first of each month.
     fn calendar(first: Date, last: Date) -> ServiceCalendar {
         let days = first.series(1.day()).take_while(|day| *day <= last);
         let trips = days.map(|day| u64::from(day.day() == 1)).collect();

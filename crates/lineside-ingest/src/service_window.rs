@@ -1,51 +1,51 @@
-//! The service days of a timetable: when it begins, when it ends, and how long that is from now.
+//! The first and last service day of a timetable, relative to the present.
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use lineside_formats::gtfs::Timetable;
 use lineside_sync::UnixMillis;
 
-/// Days before the end from which a timetable is said to expire soon.
+/// Number of days before its end from which a timetable expires soon.
 pub const EXPIRES_SOON_DAYS: i64 = 7;
 
-/// From the first to the last service day of a timetable, in the agency's zone.
+/// The first and last service day of a timetable, in the agency's time zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceWindow {
     /// The first day on which any service runs.
     pub start: Date,
     /// The last day on which any service runs.
     pub end: Date,
-    /// The agency's zone, in which days begin and end.
+    /// The agency's time zone, in which days begin and end.
     pub zone: TimeZone,
 }
 
-/// When the service of a timetable ended.
+/// The end of a timetable's service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceEnd {
     /// The last service day.
     pub last_day: Date,
-    /// The end of that day in the agency's zone.
+    /// The end of that day in the agency's time zone.
     pub at: UnixMillis,
 }
 
 impl ServiceWindow {
-    /// The window of a timetable; `None` if no service of it ever runs.
+    /// Returns the window of a timetable; `None` if no service ever runs.
     pub fn from_timetable(timetable: &Timetable) -> Option<ServiceWindow> {
         let (start, end) = timetable.service_range()?;
         Some(ServiceWindow { start, end, zone: timetable.timezone().clone() })
     }
 
-    /// Days from today to the last service day: 0 on that day, negative once it is past. `None` if `now` is no time that
-    /// a calendar has.
+    /// Returns the days from today to the last service day: 0 on that day, negative afterwards. `None` if `now` is out
+    /// of the calendar's range.
     pub fn days_left(&self, now: UnixMillis) -> Option<i64> {
         Some(i64::from((self.end - self.today(now)?).get_days()))
     }
 
-    /// Days from today to the first service day: 0 once it has come.
+    /// Returns the days from today to the first service day: 0 on that day and afterwards.
     pub fn days_until_start(&self, now: UnixMillis) -> Option<i64> {
         Some(i64::from((self.start - self.today(now)?).get_days()).max(0))
     }
 
-    /// Whether its first service day is yet to come.
+    /// Returns true if the first service day is in the future.
     pub fn is_not_yet_valid(&self, now: UnixMillis) -> bool {
         self.days_until_start(now).is_some_and(|days| days > 0)
     }
@@ -55,19 +55,19 @@ impl ServiceWindow {
         Some(at.to_zoned(self.zone.clone()).date())
     }
 
-    /// The end of the last service day: the first moment of the day after it.
+    /// Returns the end of the last service day, which is the start of the next day.
     pub fn end_of_service(&self) -> Option<UnixMillis> {
         let end = self.end.tomorrow().ok()?.to_zoned(self.zone.clone()).ok()?;
         Some(UnixMillis(end.timestamp().as_millisecond()))
     }
 
-    /// The end of service, if it is past.
+    /// Returns the end of service, if it has passed.
     pub fn service_end(&self, now: UnixMillis) -> Option<ServiceEnd> {
         let at = self.end_of_service()?;
         (at <= now).then_some(ServiceEnd { last_day: self.end, at })
     }
 
-    /// The days left, if the window ends within [`EXPIRES_SOON_DAYS`] and has not ended yet.
+    /// Returns the days left, if the window ends within [`EXPIRES_SOON_DAYS`] and has not ended yet.
     pub fn expires_in_days(&self, now: UnixMillis) -> Option<i64> {
         self.days_left(now).filter(|days| (0..=EXPIRES_SOON_DAYS).contains(days))
     }
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(window.expires_in_days(at("2024-05-25T10:00:00Z")), Some(7));
         assert_eq!(window.expires_in_days(at("2024-05-24T10:00:00Z")), None);
         assert_eq!(window.days_left(UnixMillis(i64::MAX)), None);
-        // Its 1 January begins an hour earlier than in winter: at 11:00.
+        // In its summer, 1 January begins an hour earlier: at 11:00.
         let day_before = at("2023-12-31T10:59:59Z");
         assert_eq!(window.days_until_start(day_before), Some(1));
         assert!(window.is_not_yet_valid(day_before));

@@ -1,4 +1,4 @@
-//! The last good bytes of a feed, with what is known of them.
+//! Snapshots: the last good bytes of a feed with their metadata.
 
 use std::io::{self, Read, Seek};
 
@@ -11,29 +11,29 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 /// One version of a feed's bytes.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// The body as the source sent it, inflated.
+    /// The body as the source sent it, decompressed.
     pub bytes: Bytes,
     /// Hash of the bytes.
     pub hash: u128,
-    /// What the bytes are.
+    /// The format of the bytes.
     pub format: Format,
-    /// The source's media type, else the usual one of the format.
+    /// The source's media type, else the default one of the format.
     pub content_type: String,
-    /// A name for downloads.
+    /// The file name for downloads.
     pub file_name: String,
-    /// When these bytes first came.
+    /// The time at which these bytes were first fetched.
     pub fetched_at: UnixMillis,
-    /// When the source says that they changed, where that can be: see [`changed_at`](Self::changed_at).
+    /// The time at which the source says the bytes changed, if plausible: see [`changed_at`](Self::changed_at).
     pub last_modified: Option<UnixMillis>,
 }
 
 impl Snapshot {
-    /// The hash that tells one body from another.
+    /// Returns the hash by which bodies are compared.
     pub(crate) fn hash_bytes(bytes: &[u8]) -> u128 {
         xxh3_128(bytes)
     }
 
-    /// The same of a body that lies elsewhere, which is read from its beginning.
+    /// Hashes a body from the beginning of a reader.
     pub(crate) fn hash_reader(reader: &mut (impl Read + Seek)) -> io::Result<u128> {
         let mut hasher = Xxh3::new();
         let mut buffer = vec![0; 64 << 10];
@@ -48,15 +48,17 @@ impl Snapshot {
         Ok(hasher.digest128())
     }
 
-    /// A strong entity tag, in quotes.
+    /// Returns a strong entity tag, in quotes.
     pub fn etag(&self) -> SmolStr {
         format_smolstr!("\"{:032x}\"", self.hash)
     }
 
-    /// When bytes changed that came now, by what their source `said`; none stands for the moment at which they came.
+    /// Returns the modification time of bytes received `now`, given the source's `said` time; `None` means the time of
+    /// receipt.
     ///
-    /// Who asks by date alone would be told that it has them, if they had no later one than other bytes `before` them, in
-    /// the whole seconds of HTTP: so a date that stands still, goes back or is of the future does not count.
+    /// A client that requests by date alone would be told that its bytes are current unless the new bytes have a later
+    /// date than those `before`, in whole seconds of HTTP: so a date that stays the same, decreases or is in the future
+    /// is ignored.
     pub(crate) fn changed_at(
         said: Option<UnixMillis>,
         now: UnixMillis,
@@ -66,17 +68,17 @@ impl Snapshot {
         let Some(before) = before else { return said };
         let least = UnixMillis::from_seconds(before.modified_at().unix_seconds() + 1);
         let said = said.filter(|at| *at >= least);
-        // A clock that went back, or two versions within a second.
+        // The clock went back, or there are two versions within a second.
         said.or((now < least).then_some(least))
     }
 
-    /// When the content changed: by the source, else when it was first seen.
+    /// Returns the time at which the content changed: by the source, else when it was first fetched.
     pub fn modified_at(&self) -> UnixMillis {
         self.last_modified.unwrap_or(self.fetched_at)
     }
 }
 
-/// The usual media type of a body of a format.
+/// Returns the default media type for a body of a format.
 pub(crate) fn media_type(format: Format, body: &[u8]) -> &'static str {
     match format {
         Format::Netex if is_zip_body(body) => "application/zip",
@@ -88,12 +90,12 @@ pub(crate) fn media_type(format: Format, body: &[u8]) -> &'static str {
     }
 }
 
-/// NeTEx is one file or a zip of many.
+/// Returns true for a zip: NeTEx is one file or a zip of many.
 fn is_zip_body(body: &[u8]) -> bool {
     body.starts_with(b"PK\x03\x04")
 }
 
-/// A file name for a feed whose address ends in none.
+/// Returns a file name for a feed whose URL has none.
 pub(crate) fn default_file_name(feed: &str, format: Format, body: &[u8]) -> String {
     match format {
         Format::Netex if is_zip_body(body) => format!("{feed}.zip"),

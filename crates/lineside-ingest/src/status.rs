@@ -1,4 +1,4 @@
-//! How a feed is doing, and why, in words.
+//! The status of a feed: its state, the reason and counters.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -13,22 +13,22 @@ use crate::{
 /// The states of a feed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FeedState {
-    /// The source answers, and what it says is fresh.
+    /// The source answers with fresh data.
     Ok,
-    /// The source answers, but its data are old by their own time.
+    /// The source answers, but its data are old by their own timestamp.
     Late,
-    /// The last poll failed and the last good data are served and not yet old, or the source answers with data that are
-    /// older than [`stale_after`].
+    /// The last poll failed while the last good data are served and not yet old, or the source answers with data older
+    /// than [`stale_after`].
     Stale,
-    /// The last service day of the schedule is past.
+    /// The last service day of the schedule has passed.
     Expired,
-    /// Polls fail, and there is nothing good to serve or it is old.
+    /// Polls fail, and there are no good data, or they are old.
     Failing,
-    /// The source answers with nothing in it.
+    /// The source answers without content.
     Empty,
     /// An admin has paused it: the source is not polled.
     Paused,
-    /// Not polled yet.
+    /// The source has not been polled yet.
     #[default]
     Unknown,
 }
@@ -46,12 +46,12 @@ impl FeedState {
         FeedState::Unknown,
     ];
 
-    /// Whether somebody should look after the feed.
+    /// Returns true if the state needs attention.
     pub fn is_trouble(self) -> bool {
         !matches!(self, FeedState::Ok | FeedState::Paused | FeedState::Unknown)
     }
 
-    /// The word for it, in messages and pages.
+    /// The name of the state in messages and pages.
     pub fn as_str(self) -> &'static str {
         match self {
             FeedState::Ok => "ok",
@@ -65,7 +65,7 @@ impl FeedState {
         }
     }
 
-    /// The state of that word.
+    /// Parses the name of a state.
     pub fn parse(word: &str) -> Option<FeedState> {
         FeedState::ALL.into_iter().find(|state| state.as_str() == word)
     }
@@ -77,66 +77,66 @@ impl fmt::Display for FeedState {
     }
 }
 
-/// A feed's state at one moment.
+/// A feed's status at one time.
 #[derive(Clone, Debug, Default)]
 pub struct FeedStatus {
     /// The state.
     pub state: FeedState,
-    /// Why, in words that stay the same while the state does.
+    /// The reason as text, which does not change while the state stays the same.
     pub reason: String,
-    /// Since when the state holds.
+    /// The time since which the state holds.
     pub since: UnixMillis,
     /// The state before an admin paused the feed; `None` unless it is paused.
     pub state_before_pause: Option<FeedState>,
-    /// Since when people have had no reliable live data: the time of the last ones, where it is known. `None` while the
-    /// data are reliable, and for schedules.
+    /// The time since which passengers have had no reliable live data: the time of the last reliable ones, if known.
+    /// `None` while the data are reliable, and for schedules.
     pub unreliable_since: Option<UnixMillis>,
-    /// When a poll last brought good data or confirmed them.
+    /// The time at which a poll last brought or confirmed good data.
     pub last_success: Option<UnixMillis>,
-    /// When the source was last asked.
+    /// The time of the last poll.
     pub last_attempt: Option<UnixMillis>,
-    /// The time that the data give themselves.
+    /// The timestamp in the data.
     pub data_time: Option<UnixMillis>,
-    /// Whether the data give themselves a time after the year 9999; then `data_time` is `None`.
+    /// True if the timestamp in the data is after the year 9999; then `data_time` is `None`.
     pub has_impossible_time: bool,
-    /// When the source is asked next.
+    /// The time of the next poll.
     pub next_poll: Option<UnixMillis>,
-    /// Real time: records served. Schedules: trips.
+    /// The number of served records; for schedules, of trips.
     pub entities: u64,
-    /// What the decoder complained about in the data served.
+    /// The decoder's problems with the served data.
     pub problems: Arc<Problems>,
-    /// Times that the source was asked.
+    /// The number of fetches.
     pub fetches: u64,
-    /// Of these, how many failed.
+    /// The number of failed fetches.
     pub failures: u64,
     /// Failures since the last success.
     pub failures_in_a_row: u32,
-    /// When the first of these was.
+    /// The time of the first failure since the last success.
     pub failing_since: Option<UnixMillis>,
-    /// Since when the source, of real time, answers with nothing in its body; none once something came.
+    /// The time since which a realtime source answers with an empty body; `None` after a body with content.
     pub nothing_since: Option<UnixMillis>,
-    /// How fetches ended: `new`, `same`, `not_modified`, `nothing`, or a failure's code.
+    /// Fetches by outcome: `new`, `same`, `not_modified`, `nothing`, or a failure's code.
     pub outcomes: Vec<(SmolStr, u64)>,
-    /// The last failure, unless a success came after it.
+    /// The last failure, unless followed by a success.
     pub last_error: Option<FetchFailure>,
-    /// What the feed is, once known.
+    /// The format, once known.
     pub format: Option<Format>,
-    /// Bytes that came in bodies.
+    /// Bytes received in bodies.
     pub bytes: u64,
-    /// Whether all that is known of it comes from before this start: the source has not been asked since.
+    /// True if all data come from before this start: the source has not been polled since.
     pub is_restored: bool,
-    /// Whether nothing is known but a part of its first answer, which readers are told when it is whole.
+    /// True if only a part of the first answer has arrived, which is published once it is complete.
     pub is_gathering: bool,
-    /// Whether the producer that it is subscribed to may not have told all that there is yet.
+    /// True if a subscription's producer may not have sent all data yet.
     pub is_beginning: bool,
-    /// Whether it tells of alerts, and is not known to have told of a trip or a vehicle.
+    /// True if the feed has alerts and is not known to have reported a trip or a vehicle.
     pub tells_of_alerts_only: bool,
-    /// Of a system, the worst state of its files with the reason, if any is in trouble.
+    /// The worst failure state of a GBFS system's files and its reason, if there is one.
     pub of_parts: Option<(FeedState, String)>,
 }
 
 impl FeedStatus {
-    /// Counts one fetch that ended as `outcome`.
+    /// Counts a fetch by its outcome.
     pub(crate) fn count_outcome(&mut self, outcome: &str) {
         self.fetches += 1;
         match self.outcomes.iter_mut().find(|(name, _)| name == outcome) {
@@ -145,7 +145,7 @@ impl FeedStatus {
         }
     }
 
-    /// Adds the requests of another, and what came of them.
+    /// Adds the counters of another status.
     pub(crate) fn add_counts(&mut self, other: &FeedStatus) {
         self.fetches += other.fetches;
         self.failures += other.failures;
@@ -158,9 +158,9 @@ impl FeedStatus {
         }
     }
 
-    /// Judges the state; `since` moves only if it changed.
+    /// Updates the state; `since` changes only with the state.
     ///
-    /// `data_now` is the present on the clock of the data, which in a replay is the recorded one.
+    /// `data_now` is the present on the clock of the data: the recorded time during a replay.
     pub(crate) fn update_state(
         &mut self,
         now: UnixMillis,
@@ -176,7 +176,7 @@ impl FeedStatus {
             self.state_before_pause = None;
             self.evaluate_state(now, data_now, rules)
         };
-        // A timetable that has ended did so on its last day, whenever that was noticed.
+        // An expired timetable ended on its last day, whenever that was detected.
         if let Some(end) = rules.ended.filter(|_| state == FeedState::Expired) {
             self.since = end.at;
         } else if state != self.state || self.since == UnixMillis::default() {
@@ -187,7 +187,7 @@ impl FeedStatus {
         self.update_reliability(now, data_now, rules);
     }
 
-    /// Sets since when the data have not been reliable. The moment stays the same until they are reliable again, whichever
+    /// Updates the time since which the data are unreliable. It stays the same until they are reliable again, whichever
     /// states the feed passes through.
     fn update_reliability(&mut self, now: UnixMillis, data_now: UnixMillis, rules: &HealthRules) {
         let late_after = self.data_late_after(rules);
@@ -199,9 +199,9 @@ impl FeedStatus {
         let is_unreliable = is_live
             && match self.state {
                 FeedState::Ok | FeedState::Expired => false,
-                // Nothing is known of it since the start: what was said before stands.
+                // Nothing is known since the start, so the earlier value holds.
                 FeedState::Unknown => self.unreliable_since.is_some(),
-                // The last good data are served, and may be seconds old.
+                // The last good data are served and may be seconds old.
                 FeedState::Stale | FeedState::Paused => age.is_none_or(|age| age > late_after),
                 FeedState::Late | FeedState::Failing | FeedState::Empty => true,
             };
@@ -214,14 +214,14 @@ impl FeedStatus {
                 age => age.unwrap_or_default(),
             };
             let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-            // The age was taken a moment before `now`, and the times of messages are whole seconds.
+            // The age was computed a moment before `now`, and message timestamps are whole seconds.
             let nearest_second = now.0.saturating_sub(age).saturating_add(500).div_euclid(1_000);
             self.unreliable_since = Some(UnixMillis(nearest_second.saturating_mul(1_000)).min(now));
         }
     }
 
-    /// From which age on its data are late. What is asked for once per `ttl`, as is usual, and was good for as long when it
-    /// came is twice as old at the most.
+    /// Returns the age from which the data are late. Data polled once per `ttl`, as usual, and valid for as long on
+    /// arrival are at most twice as old.
     fn data_late_after(&self, rules: &HealthRules) -> Duration {
         rules.late_after.max(rules.ttl.saturating_mul(2))
     }
@@ -268,7 +268,7 @@ impl FeedStatus {
         self.of_parts.clone().unwrap_or_else(|| self.evaluate_data(data_now, rules))
     }
 
-    /// How a feed is that answers: by what it says.
+    /// Returns the state of a feed that answers, by its content.
     fn evaluate_data(&self, data_now: UnixMillis, rules: &HealthRules) -> (FeedState, String) {
         let late_after = self.data_late_after(rules);
         let age = self.data_time.map(|at| data_now.duration_since(at));
@@ -318,7 +318,7 @@ impl FeedStatus {
     }
 }
 
-/// The state of a real-time feed whose message is empty, or that answers without a body. `age` is that of the message.
+/// Returns the state of a realtime feed with an empty message or body. `age` is that of the message.
 fn evaluate_empty_message(
     expectation: &ContentExpectation,
     age: Option<Duration>,
@@ -330,17 +330,17 @@ fn evaluate_empty_message(
         return (FeedState::Ok, format!("{NOTHING}, as expected: no trips are running"));
     }
     if !expectation.tells_of_trips {
-        // Of alerts there may be none for weeks.
+        // A feed may have no alerts for weeks.
         return (FeedState::Ok, format!("{NOTHING}; it has contained no trips or vehicles so far"));
     }
     (FeedState::Empty, NOTHING.to_owned())
 }
 
-/// The state of a feed whose data are older than `late_after`.
+/// Returns the state of a feed whose data are older than `late_after`.
 fn evaluate_data_age(age: Duration, late_after: Duration) -> (FeedState, String) {
     let is_stale = age > stale_after(late_after);
     let state = if is_stale { FeedState::Stale } else { FeedState::Late };
-    // The words have to stay the same for a while: each new reason is a message to all subscribers.
+    // The text must stay the same for a while: each new reason is a message to all subscribers.
     let words = match age {
         age if age < late_after.max(COARSE_STEP) => {
             format!("more than {}", format_duration(late_after))
@@ -355,12 +355,12 @@ fn evaluate_data_age(age: Duration, late_after: Duration) -> (FeedState, String)
     (state, format!("answers, but data are {words} old"))
 }
 
-/// The age from which data are stale and no longer just late: 12 times `late_after`, and at least an hour.
+/// Returns the age from which data are stale instead of late: 12 times `late_after`, and at least an hour.
 pub(crate) fn stale_after(late_after: Duration) -> Duration {
     late_after.saturating_mul(12).max(HOUR)
 }
 
-/// The state of a schedule whose last service day is past.
+/// Returns the state of a schedule whose last service day has passed.
 fn expired_state(end: ServiceEnd) -> (FeedState, String) {
     (FeedState::Expired, format!("the timetable ended on {}", end.last_day.strftime("%-d %B %Y")))
 }
@@ -368,28 +368,28 @@ fn expired_state(end: ServiceEnd) -> (FeedState, String) {
 const HOUR: Duration = Duration::from_secs(3600);
 /// Steps in which the age in a reason grows below an hour.
 const COARSE_STEP: Duration = Duration::from_secs(600);
-/// How old an empty message may be: some producers publish none while nothing runs, as over a weekend.
+/// Maximum age of an empty message: some producers publish none while nothing runs, for example over a weekend.
 const EMPTY_STALE_AFTER: Duration = Duration::from_secs(3 * 24 * 3600);
-/// The reason of a feed that says nothing.
+/// The reason for the state of an empty feed.
 const NOTHING: &str = "the feed is empty";
-/// The reason of a feed that gives itself a time that cannot be.
+/// The reason for an impossible timestamp.
 const IMPOSSIBLE_TIME: &str =
     "answers, but the timestamp of its data is impossible: their age is unknown";
-/// The reason of a paused feed.
+/// The reason for the state of a paused feed.
 const PAUSED: &str = "paused by an admin: the source is not polled, the last data stay available";
 
-/// What a feed is judged by: what its configuration says about age, and what it should be saying.
+/// The rules for a feed's state: configured ages and expected content.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HealthRules {
     pub(crate) late_after: Duration,
     pub(crate) max_age: Option<Duration>,
-    /// Its source is left alone.
+    /// True if the source is not polled.
     pub(crate) paused: bool,
-    /// When the service of its timetable ended, if it has.
+    /// The end of the timetable's service, if it has passed.
     pub(crate) ended: Option<ServiceEnd>,
-    /// How long its data are good by their own word; zero if they have none.
+    /// The `ttl` of the data; zero if they have none.
     pub(crate) ttl: Duration,
-    /// What it should be saying.
+    /// The expected content.
     pub(crate) expectation: ContentExpectation,
 }
 
@@ -407,7 +407,7 @@ impl HealthRules {
     }
 }
 
-/// An age of an hour or more in whole hours, from two days on in whole days: `2 h`, `3 009 days`.
+/// Formats an age of an hour or more in whole hours, from two days on in whole days: `2 h`, `3 009 days`.
 fn format_rounded_age(age: Duration) -> String {
     match age.as_secs() / 3600 {
         hours if hours < 48 => format!("{hours} h"),
@@ -415,7 +415,7 @@ fn format_rounded_age(age: Duration) -> String {
     }
 }
 
-/// A number with thin spaces between thousands, as pages show it.
+/// Formats a number with thin spaces between thousands, as on pages.
 fn format_grouped(number: u64) -> String {
     match number {
         0..1000 => number.to_string(),
@@ -423,7 +423,7 @@ fn format_grouped(number: u64) -> String {
     }
 }
 
-/// A duration as people say it: `5 min`, `90 s`, `2 h`.
+/// Formats a duration: `5 min`, `90 s`, `2 h`.
 fn format_duration(duration: Duration) -> String {
     match duration.as_secs() {
         0 => format!("{} ms", duration.as_millis()),

@@ -1,4 +1,4 @@
-//! Stops: an index per dataset, a search over all of them.
+//! Stop search: an index per dataset, and a search over all of them.
 
 use std::sync::Arc;
 
@@ -18,40 +18,41 @@ use crate::{
 
 /// Mean radius of the earth in meters.
 const EARTH_RADIUS: f64 = 6_371_008.8;
-/// Nearest candidates looked at for each hit wanted, because nearness in degrees is not nearness in meters.
+/// Number of nearest candidates examined per requested hit: the order of distances in degrees differs from that in
+/// meters.
 const NEAR_CANDIDATES: usize = 4;
 
-/// What to look for; all that is given must hold.
+/// A search for stops; all given conditions must hold.
 #[derive(Clone, Debug, Default)]
 pub struct StopQuery {
-    /// Words, each the beginning of a word of the name, or the whole of the id or code.
+    /// Words, each the beginning of a word of the name; or the whole id or code.
     pub text: Option<String>,
-    /// Where.
+    /// The box that must contain the stop.
     pub bbox: Option<BoundingBox>,
-    /// Latitude and longitude: the nearest come first.
+    /// Latitude and longitude of a point: the nearest stops come first.
     pub near: Option<(f64, f64)>,
-    /// At most that many.
+    /// The maximum number of hits.
     pub limit: usize,
 }
 
-/// A stop that was found.
+/// A stop that matches a search.
 #[derive(Clone, Debug)]
 pub struct StopHit {
-    /// The network that has it.
+    /// The network of the stop.
     pub network: Arc<Network>,
-    /// Its dataset.
+    /// The dataset of the stop.
     pub dataset: Arc<Dataset>,
     /// The stop.
     pub stop: StopIdx,
-    /// Meters from the point that was asked for.
+    /// Distance in meters from the requested point.
     pub distance: Option<f64>,
 }
 
-/// Finds stops in all networks: stations rather than their platforms, no entrances; the nearest first, else the best
-/// matching names.
+/// Searches for stops in all networks: stations instead of their platforms, no entrances; the nearest first, else the
+/// best matching names.
 pub(crate) fn search_stops(networks: &[Arc<Network>], query: &StopQuery) -> Vec<StopHit> {
     let hits = search_stops_by_words(networks, query);
-    // A box asks for what lies in it, so an empty answer is no sign of a misspelling.
+    // For a box, an empty result is no sign of a misspelling.
     let is_corrected = hits.is_empty() && query.bbox.is_none();
     let corrected = query.text.as_deref().filter(|_| is_corrected);
     match corrected.and_then(|text| correct_words(networks, &query_words(text))) {
@@ -63,8 +64,8 @@ pub(crate) fn search_stops(networks: &[Arc<Network>], query: &StopQuery) -> Vec<
     }
 }
 
-/// The query's words with the misspelled ones corrected: those that begin no word of any stop or route. `None` if there is
-/// nothing to correct.
+/// Corrects the misspelled words of a query: those that begin no word of any stop or route. `None` if there is nothing
+/// to correct.
 pub(super) fn correct_words(networks: &[Arc<Network>], words: &[String]) -> Option<Vec<String>> {
     let datasets: Vec<Arc<Dataset>> = networks.iter().filter_map(|it| it.dataset()).collect();
     let mut left = SPELLING_COMPARISONS_MAX;
@@ -96,7 +97,7 @@ fn correct_words_by(
     is_changed.then_some(corrected)
 }
 
-/// Stops in all networks whose words the query has, as it is written.
+/// Searches for stops in all networks by the query's words as written.
 pub(super) fn search_stops_by_words(networks: &[Arc<Network>], query: &StopQuery) -> Vec<StopHit> {
     let limit = query.limit.min(SEARCH_LIMIT_MAX);
     let mut hits: Vec<(f64, StopHit)> = Vec::new();
@@ -117,35 +118,35 @@ pub(super) fn search_stops_by_words(networks: &[Arc<Network>], query: &StopQuery
     hits.into_iter().map(|(_, hit)| hit).collect()
 }
 
-/// What of one dataset is searched: where stops are, their words, the routes' names.
+/// The search index of a dataset: positions and words of stops, and names of routes.
 #[derive(Debug)]
 pub(crate) struct StopIndex {
-    /// Folded names, one after another.
+    /// Concatenated folded names.
     names: String,
-    /// Start and end of a stop's name in `names`.
+    /// Start and end of each stop's name in `names`.
     spans: Vec<(StopIdx, u32, u32)>,
-    /// Starts of all words in `names` with the number of their span, in order of the words.
+    /// Start of each word in `names` with the index of its span, in the order of the words.
     words: Vec<(u32, u32)>,
-    /// Numbers of the spans, in order of their names.
+    /// Indexes of the spans, in the order of their names.
     by_name: Vec<u32>,
     places: RTree<IndexedStop>,
     routes: Vec<Box<str>>,
 }
 
-/// One page of a network's stops.
+/// A page of a network's stops.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StopPage {
     /// The stops of the page.
     pub stops: Vec<StopIdx>,
-    /// All stops that were found.
+    /// The number of all matching stops.
     pub total: usize,
-    /// The corrected query, where the query as written finds nothing.
+    /// The corrected query, if the original one has no hits.
     pub corrected: Option<String>,
 }
 
 impl Dataset {
-    /// The stops of the timetable that people look for, without entrances and the platforms of stations: from number `skip`
-    /// on, at most `limit`. Without words all stops in order of their names, else the best matching ones first.
+    /// Returns the searchable stops of the timetable, without entrances and the platforms of stations: from index
+    /// `skip` on, at most `limit`. Without words all stops in the order of their names, else the best matches first.
     pub fn stop_page(&self, text: &str, skip: usize, limit: usize) -> StopPage {
         let words = query_words(text);
         if words.is_empty() {
@@ -191,7 +192,7 @@ impl PointDistance for IndexedStop {
     }
 }
 
-/// Whether the stop is one that people look for: not an entrance, a node, or a platform of a station.
+/// Returns true if the stop is searchable: not an entrance, a node or a platform of a station.
 fn is_searchable(location_type: u8, has_parent: bool) -> bool {
     location_type == 1 || location_type == 0 && !has_parent
 }
@@ -228,7 +229,8 @@ impl StopIndex {
         let mut by_name: Vec<u32> = (0..spans.len() as u32).collect();
         let mut index =
             StopIndex { names, spans, words: Vec::new(), by_name: Vec::new(), places, routes };
-        // A name ends where its span does, or names that are all alike would be compared to the end of all.
+        // A word is compared only up to the end of its name: otherwise equal names would be compared to the end of all
+        // names.
         words.sort_by(|&a, &b| index.word_with_suffix(a).cmp(index.word_with_suffix(b)));
         index.words = words;
         by_name.sort_by(|&a, &b| index.folded_name(a).cmp(index.folded_name(b)).then(a.cmp(&b)));
@@ -236,13 +238,13 @@ impl StopIndex {
         index
     }
 
-    /// The folded name of a span.
+    /// Returns the folded name of a span.
     fn folded_name(&self, span: u32) -> &str {
         let (_, start, end) = self.spans[span as usize];
         &self.names[start as usize..end as usize]
     }
 
-    /// Whether a folded word begins a word of a stop or a route.
+    /// Returns true if a folded word begins a word of a stop or a route.
     pub(super) fn has_prefix(&self, word: &str) -> bool {
         let first = self.words.partition_point(|&known| self.word_with_suffix(known) < word);
         let is_of_stop =
@@ -251,8 +253,8 @@ impl StopIndex {
         is_of_stop || self.routes.iter().any(|name| has_words(name, &own))
     }
 
-    /// Compares a misspelled word with the words of stops and routes that begin with the same letter, as long as comparisons
-    /// are `left`.
+    /// Compares a misspelled word with the words of stops and routes that begin with the same letter, with at most
+    /// `left` comparisons.
     pub(super) fn compare_spelling(&self, matcher: &mut SpellingMatcher, left: &mut usize) {
         let letter = matcher.first_letter();
         let mut begin = [0; 4];
@@ -277,7 +279,7 @@ impl StopIndex {
         }
     }
 
-    /// The words with the misspelled ones corrected by this index; `None` if there is nothing to correct.
+    /// Corrects misspelled words by this index; `None` if there is nothing to correct.
     fn correct_words(&self, words: &[String]) -> Option<Vec<String>> {
         let mut left = SPELLING_COMPARISONS_MAX;
         correct_words_by(
@@ -289,18 +291,18 @@ impl StopIndex {
         )
     }
 
-    /// A word with the rest of its name.
+    /// Returns a word with the rest of its name.
     fn word_with_suffix(&self, (at, span): (u32, u32)) -> &str {
         let (_, _, end) = self.spans[span as usize];
         &self.names[at as usize..end as usize]
     }
 
-    /// The folded names of the routes, in the order of their indices.
+    /// Returns the folded names of the routes, in the order of their indexes.
     pub(super) fn route_names(&self) -> &[Box<str>] {
         &self.routes
     }
 
-    /// Stops with their rank (small is good) and their distance.
+    /// Returns stops with their rank (smaller is better) and their distance.
     fn find_stops(
         &self,
         timetable: &Timetable,
@@ -331,7 +333,8 @@ impl StopIndex {
         ranked
     }
 
-    /// Stops with their distance from a point, the nearest first: those that the words or a code name, else all.
+    /// Returns stops with their distance from a point, the nearest first: those that match the words or a code, else
+    /// all.
     fn find_stops_near(
         &self,
         timetable: &Timetable,
@@ -365,7 +368,7 @@ impl StopIndex {
         measured
     }
 
-    /// Stops that have a word for each of `words`; the longest one is looked up, the others compared.
+    /// Returns the stops that match each of `words`; the longest one is looked up, the others are compared.
     fn find_by_words<'a>(&'a self, words: &'a [String]) -> impl Iterator<Item = StopIdx> + 'a {
         let longest = words.iter().max_by_key(|word| word.len()).map_or("", String::as_str);
         let first = self.words.partition_point(|&word| self.word_with_suffix(word) < longest);
@@ -395,7 +398,7 @@ impl StopIndex {
         boxes.flat_map(|it| self.places.locate_in_envelope(&it)).map(|place| place.stop).collect()
     }
 
-    /// Names that begin with the query come first, then stations, then short names.
+    /// Returns the rank of a stop: names that begin with the query come first, then stations, then short names.
     fn rank_stop(&self, timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
         let stop = timetable.stop(stop);
         let kind = if stop.location_type == 1 { 0.0 } else { 1000.0 };
@@ -414,7 +417,7 @@ impl StopIndex {
     }
 }
 
-/// The stops whose id or code the whole query is. Stops on both sides of a street may share a code.
+/// Returns the stops whose id or code equals the query. Stops on both sides of a street may share a code.
 fn find_by_code<'a>(
     timetable: &'a Timetable,
     query: &'a StopQuery,
@@ -433,7 +436,7 @@ fn is_in_box(timetable: &Timetable, stop: StopIdx, bbox: Option<BoundingBox>) ->
     stop.lat.zip(stop.lon).is_some_and(|(lat, lon)| bbox.contains(lat, lon))
 }
 
-/// Meters between two points given as latitude and longitude.
+/// Returns the distance in meters between two points of latitude and longitude.
 fn distance_meters((lat_a, lon_a): (f64, f64), (lat_b, lon_b): (f64, f64)) -> f64 {
     let half = |degrees: f64| (degrees.to_radians() / 2.0).sin().powi(2);
     let across = lat_a.to_radians().cos() * lat_b.to_radians().cos();

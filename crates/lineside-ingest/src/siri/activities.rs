@@ -1,4 +1,4 @@
-//! Vehicles as monitored vehicles.
+//! Encoding of vehicles as vehicle activities.
 
 use lineside_formats::{
     gtfs_rt::proto::{
@@ -22,7 +22,7 @@ use crate::{
     record::Record,
 };
 
-/// The activity of a vehicle.
+/// Encodes a vehicle as a vehicle activity.
 pub(super) fn vehicle_activity(
     look: RecordContext<'_>,
     record: &Record,
@@ -62,7 +62,7 @@ fn vehicle_journey(
             ..Location::default()
         });
         journey.bearing = position.bearing.map(widen_degrees);
-        // SIRI has whole metres a second, not negative.
+        // SIRI requires whole, non-negative metres per second.
         let speed = position.speed.filter(|speed| *speed >= 0.0);
         journey.velocity = speed.map(|speed| f64::from(speed.round()));
     }
@@ -75,7 +75,7 @@ fn vehicle_journey(
     journey
 }
 
-/// The journey, with the call that the vehicle is at or heads for.
+/// Encodes the journey with the call at which the vehicle is or to which it is heading.
 fn journey_with_call(
     look: RecordContext<'_>,
     record: &Record,
@@ -123,7 +123,7 @@ fn journey_with_call(
     journey
 }
 
-/// A decimal as the producer's 32 bits have it, without digits that nobody gave.
+/// Converts a 32-bit value to the shortest equal decimal, without meaningless digits.
 fn widen_degrees(value: f32) -> f64 {
     value.to_string().parse().unwrap_or_else(|_| f64::from(value))
 }

@@ -1,4 +1,4 @@
-//! The calls of a journey: what the timetable aims at, what an update expects, and what of that is over.
+//! The calls of a journey: aimed times from the timetable, expected times from an update, and the calls that are over.
 
 use std::ops::Range;
 
@@ -31,40 +31,40 @@ pub(super) use order::{
     clear_past_predictions, count_past_calls, enforce_time_order, have_rising_sequences,
 };
 
-/// Arrival and departure, Unix seconds.
+/// Arrival and departure in Unix seconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StopCallTimes {
     pub(super) arrival: Option<i64>,
     pub(super) departure: Option<i64>,
 }
 
-/// A call before it is told.
+/// A call before it is encoded.
 #[derive(Clone, Debug)]
 pub(super) struct PlannedCall<'a> {
-    /// The stop of the plan.
+    /// The scheduled stop.
     pub(super) stop_id: Option<&'a str>,
-    /// GTFS `stop_sequence`, where it is known.
+    /// GTFS `stop_sequence`, if known.
     pub(super) sequence: Option<u32>,
     pub(super) aimed: StopCallTimes,
-    /// Whether nobody plans the departure, and it is aimed at when it is expected.
+    /// True if there is no planned departure, so that the aimed one equals the expected one.
     is_aimed_as_expected: bool,
     pub(super) expected: StopCallTimes,
-    /// Times of which nothing is predicted, so that the times of the journey do not run backwards.
-    /// See [`enforce_time_order`].
+    /// Adjusted times of events without a prediction, so that the times of the journey never decrease. See
+    /// [`enforce_time_order`].
     carried: StopCallTimes,
     is_skipped: bool,
-    /// Whether the plan of the journey does not have it, though it has the journey.
+    /// True if the schedule contains the journey, but not this call.
     is_extra: bool,
     headsign: Option<&'a str>,
-    /// `pickup_type` and `drop_off_type` are "not available".
+    /// True if `pickup_type` is "not available"; likewise `no_alighting` for `drop_off_type`.
     no_boarding: bool,
     no_alighting: bool,
-    /// What the update says of this very call.
+    /// The stop time update of this call.
     said: Option<&'a StopTimeUpdate>,
 }
 
 impl PlannedCall<'_> {
-    /// When the vehicle is through with the call as far as is known.
+    /// Returns the time at which the vehicle completes the call, if predicted.
     fn through_time(&self) -> Option<i64> {
         self.expected.departure.or(self.expected.arrival)
     }
@@ -73,17 +73,18 @@ impl PlannedCall<'_> {
         self.aimed.departure.or(self.aimed.arrival)
     }
 
-    /// The departure that a timetable or the feed plans. An aimed time that is only the expected one changes with it.
+    /// Returns the departure that a timetable or the feed plans. An aimed time that only equals the expected one
+    /// changes with it.
     pub(super) fn planned_departure(&self) -> Option<i64> {
         self.aimed.departure.filter(|_| !self.is_aimed_as_expected)
     }
 
-    /// When the vehicle is expected to come.
+    /// Returns the expected arrival, else the expected departure.
     fn expected_arrival(&self) -> Option<i64> {
         self.expected.arrival.or(self.expected.departure)
     }
 
-    /// How late the vehicle is expected to be from this call on, seconds.
+    /// Returns the expected delay from this call on, in seconds.
     fn delay_seconds(&self) -> Option<i64> {
         let (expected, aimed) = (self.expected, self.aimed);
         let departure = delay_between(expected.departure, aimed.departure);
@@ -91,8 +92,8 @@ impl PlannedCall<'_> {
     }
 }
 
-/// The calls of a run that the timetable holds, with what an update says of them. Delays are carried on to the calls
-/// after them, never to those before.
+/// Returns the calls of a scheduled run with the data of an update. Delays are propagated to later calls, never to
+/// earlier ones.
 pub(super) fn calls_of_run<'a>(
     run: ScheduledRun<'a>,
     update: Option<&'a TripUpdate>,
@@ -141,7 +142,7 @@ fn build_planned_call<'a>(
     }
 }
 
-/// GTFS: `pickup_type` and `drop_off_type` that let nobody in or out.
+/// GTFS: a `pickup_type` or `drop_off_type` that does not allow boarding or alighting.
 const NOT_AVAILABLE: u8 = 1;
 
 fn refuses_passengers(said: Option<i32>, planned: u8) -> bool {
@@ -151,7 +152,7 @@ fn refuses_passengers(said: Option<i32>, planned: u8) -> bool {
     }
 }
 
-/// What is expected of a call, and the delay that is carried on from it.
+/// Returns the expected times of a call, and updates the delay that is propagated from it.
 fn expected_times(
     aimed: StopCallTimes,
     own: Option<&StopTimeUpdate>,
@@ -164,7 +165,7 @@ fn expected_times(
         return StopCallTimes { arrival, departure };
     };
     match own.schedule_relationship() {
-        // A stop that is left out says nothing about the stops after it.
+        // A skipped stop says nothing about later stops.
         ScheduleRelationship::Skipped => return StopCallTimes::default(),
         ScheduleRelationship::NoData => {
             *carried = None;
@@ -183,11 +184,11 @@ fn expected_times(
         arrival: delay_between(said.arrival, aimed.arrival).map(i64::from),
         departure: delay_between(said.departure, aimed.departure).map(i64::from),
     };
-    // Where a journey ends some producers give a departure only.
+    // Some producers give only a departure for the last call.
     let at_end = if is_last { delays.departure } else { None };
     let before = *carried;
     *carried = delays.departure.or(delays.arrival).or(before);
-    // A vehicle that makes up time has arrived when it departs.
+    // A vehicle that makes up time arrives no later than it departs.
     let arrival = late(aimed.arrival, at_end.or(before));
     let arrival = arrival.map(|time| said.departure.map_or(time, |departs| time.min(departs)));
     StopCallTimes {
@@ -200,8 +201,8 @@ fn is_call_skipped(own: &StopTimeUpdate) -> bool {
     own.schedule_relationship() == ScheduleRelationship::Skipped
 }
 
-/// The calls of a journey that only its update knows. Where `is_added`, a call without a planned time is planned when it is
-/// expected: the journey has no other plan, and readers of SIRI need an aimed time.
+/// Returns the calls of a journey that only its update knows. If `is_added`, a missing aimed time is set to the
+/// expected one: the journey has no other plan, and SIRI consumers need an aimed time.
 pub(super) fn calls_of_update(update: &TripUpdate, is_added: bool) -> Vec<PlannedCall<'_>> {
     let calls = update.stop_time_update.iter().map(|own| {
         let planned = |event: &Option<StopTimeEvent>| {
@@ -242,9 +243,9 @@ pub(super) fn calls_of_update(update: &TripUpdate, is_added: bool) -> Vec<Planne
     calls.collect()
 }
 
-/// The calls of a journey that runs otherwise than planned, beside its plan: those that are not in the plan are extra, and those
-/// of the plan that it leaves out stand among them as such. What is left out before all others and past at `at`, Unix seconds,
-/// may have been served; producers leave out what is over.
+/// Merges the calls of a modified journey with the scheduled ones: calls that are not in the schedule become extra, and
+/// missing scheduled calls are added as skipped. Past calls, at `at` in Unix seconds, before the first reported one are
+/// left out: they may have been served, and producers drop past calls.
 pub(super) fn merge_with_plan<'a>(
     run: ScheduledRun<'a>,
     told: Vec<PlannedCall<'a>>,
@@ -279,11 +280,11 @@ pub(super) fn merge_with_plan<'a>(
     calls
 }
 
-/// Most pairs of calls that are compared: what has more is told as it is.
+/// Maximum number of compared pairs of calls: a larger journey is encoded as reported.
 const COMPARED_MAX: usize = 100_000;
 
-/// Which call of the plan each told one is, so that as many as can be are one; a call at another platform of the same station is
-/// the same. Takes time and memory for each pair.
+/// Returns the index of the scheduled call for each reported one, for as many as possible; calls at different platforms
+/// of a station are equal. Takes time and memory for each pair.
 fn align_with_plan(
     timetable: &Timetable,
     plan: &[StopTime<'_>],
@@ -296,7 +297,7 @@ fn align_with_plan(
     let planned: Vec<StopIdx> = plan.iter().map(|call| place(call.stop)).collect();
     let find = |call: &PlannedCall<'_>| timetable.find_stop(call.stop_id?).map(place);
     let told: Vec<Option<StopIdx>> = told.iter().map(find).collect();
-    // How many are the same of those from here on, for each told call and after the last, by planned ones.
+    // For each reported call, and after the last one: the number of equal calls from there on, by scheduled call.
     let mut rest = vec![vec![0_usize; planned.len() + 1]];
     for told in told.iter().rev() {
         let after = rest.last().cloned().unwrap_or_default();
@@ -312,7 +313,7 @@ fn align_with_plan(
     let mut next = 0;
     let places = told.iter().zip(rest.iter().rev()).map(|(told, row)| {
         let is_it = |number: usize| planned.get(number).is_some_and(|it| *told == Some(*it));
-        // What can be left out of the plan without a loss is.
+        // Skip scheduled calls that can be skipped without loss.
         while next < planned.len() && !is_it(next) && row[next + 1] == row[next] {
             next += 1;
         }
@@ -324,24 +325,24 @@ fn align_with_plan(
     Some(places.collect())
 }
 
-/// How the calls of one journey are told.
+/// Encodes the calls of a journey.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallEncoder<'a> {
     pub(super) timetable: Option<&'a Timetable>,
-    /// The data's own time, Unix seconds.
+    /// The timestamp of the data, in Unix seconds.
     pub(super) at: i64,
-    /// Whether the journey does not run.
+    /// True if the journey does not run.
     pub(super) is_off: bool,
-    /// Where the journey is headed, where its calls do not say otherwise.
+    /// The journey's headsign, for calls without their own.
     pub(super) headsign: Option<&'a str>,
-    /// Whether calls before the first one are missing.
+    /// True if calls before the first one are missing.
     pub(super) is_cut: bool,
-    /// Whether `Order` is the `stop_sequence`; else calls are counted from 1.
+    /// True if `Order` is the `stop_sequence`; else calls are counted from 1.
     pub(super) is_numbered: bool,
 }
 
 impl CallEncoder<'_> {
-    /// Call number `index`, as one that is over or to come.
+    /// Encodes the call at `index` as past or future.
     pub(super) fn encode_call(
         &self,
         calls: &[PlannedCall<'_>],
@@ -375,7 +376,7 @@ impl CallEncoder<'_> {
             destination_displays: untagged_text(planned.headsign.or(self.headsign)),
             ..SiriCall::default()
         };
-        // By what the producer calls it now, which the stop of the plan knows nothing of.
+        // The platform name in the update takes precedence over that of the scheduled stop.
         let platform = assigned_platform(planned).or(stop.and_then(|stop| stop.platform_code));
         let platform = untagged_text(platform);
         let assignment = assigned.map(|assigned| StopAssignment {
@@ -393,7 +394,7 @@ impl CallEncoder<'_> {
             if is_end {
                 cancel_departure(&mut call);
             }
-            // The schema has it elsewhere in calls that are over, of which nobody needs it.
+            // In past calls the schema has these elsewhere, where no consumer needs them.
             if !is_over {
                 call.departure_platform_names = platform;
             }
@@ -402,7 +403,8 @@ impl CallEncoder<'_> {
         call
     }
 
-    /// Whether a call has no arrival because the journey begins there, and no departure because it ends there.
+    /// Returns true if the call is the first one, without an arrival, and true if it is the last one, without a
+    /// departure.
     fn find_ends(&self, calls: &[PlannedCall<'_>], index: usize) -> (bool, bool) {
         let PlannedCall { aimed, expected, .. } = &calls[index];
         let arrives = aimed.arrival.or(expected.arrival).is_some();
@@ -432,7 +434,7 @@ impl CallEncoder<'_> {
         *place = expected.and_then(to_siri_time).or(*place);
         let is_there = is_over || expected.is_some_and(|expected| expected < self.at);
         call.arrival_status = match call_status(aimed, expected, is_off) {
-            // Nobody reports when a call was that is over.
+            // Nobody reports the times of past calls.
             Some(CallStatus::NoReport) if is_over => None,
             status @ Some(CallStatus::Cancelled | CallStatus::NoReport) => status,
             _ if is_there => Some(CallStatus::Arrived),
@@ -468,20 +470,20 @@ impl CallEncoder<'_> {
         call.departure_boarding_activity = closed.then_some(DepartureBoardingActivity::NoBoarding);
     }
 
-    /// A carried time; a journey that does not run has none.
+    /// Formats an adjusted time; a journey that does not run has none.
     fn format_carried(&self, time: Option<i64>) -> Option<SiriTime> {
         time.filter(|_| !self.is_off).and_then(to_siri_time)
     }
 }
 
-/// Whether a call is served and all calls after it are skipped, so that the vehicle ends there.
+/// Returns true if a call is served and all later calls are skipped, so that the vehicle ends there.
 fn is_before_skipped_tail(calls: &[PlannedCall<'_>], index: usize) -> bool {
     let after = calls.get(index + 1..).unwrap_or_default();
     !calls[index].is_skipped && !after.is_empty() && after.iter().all(|call| call.is_skipped)
 }
 
-/// Marks the departure of the call where a shortened journey ends as cancelled. Its time stays as an expected one, as in the
-/// examples of the Nordic profile: readers compare it with the times around it.
+/// Marks the departure of the call where a shortened journey ends as cancelled. Its time stays as an expected one, as
+/// in the examples of the Nordic profile: consumers compare it with neighbouring times.
 fn cancel_departure(call: &mut SiriCall) {
     let time = call.actual_departure_time.take();
     call.expected_departure_time = call.expected_departure_time.or(time);
@@ -489,13 +491,13 @@ fn cancel_departure(call: &mut SiriCall) {
     call.departure_boarding_activity = Some(DepartureBoardingActivity::NoBoarding);
 }
 
-/// The stop that an update assigns to a call instead of the planned one.
+/// Returns the stop that an update assigns to a call instead of the scheduled one.
 fn assigned_stop<'a>(planned: &PlannedCall<'a>) -> Option<&'a str> {
     let properties: &StopTimeProperties = planned.said?.stop_time_properties.as_ref()?;
     nonempty_text(&properties.assigned_stop_id)
 }
 
-/// The platform that an update names for a call.
+/// Returns the platform that an update names for a call.
 fn assigned_platform<'a>(planned: &PlannedCall<'a>) -> Option<&'a str> {
     let properties: &StopTimeProperties = planned.said?.stop_time_properties.as_ref()?;
     nonempty_text(&properties.platform)
@@ -506,7 +508,7 @@ fn is_inaccurate(planned: &PlannedCall<'_>) -> bool {
     events.flatten().any(|event| event.uncertainty.is_some_and(|it| it >= INACCURATE_SECONDS))
 }
 
-/// How a time stands: nothing is reported where none is expected, and nothing compared where none is planned.
+/// Returns the status of a call's time: no report without an expected time, and none without an aimed time to compare.
 fn call_status(aimed: Option<i64>, expected: Option<i64>, is_off: bool) -> Option<CallStatus> {
     if is_off {
         return Some(CallStatus::Cancelled);

@@ -1,4 +1,5 @@
-//! What of GTFS-Realtime is in no element of SIRI. Every field is named here, so that one that is added is thought of.
+//! Counting of GTFS-Realtime fields that have no equivalent in SIRI. Every field is listed here, so that a new field is
+//! not forgotten.
 
 use lineside_formats::{
     ConversionReport,
@@ -29,12 +30,12 @@ const NO_STOP: &str = "it names no stop, and no schedule is there to find it by"
 const NO_TIME: &str = "no schedule is there to count it from";
 const CLOSER: &str = "what else is named with it says it more closely";
 
-/// What of a message is lost when the records of its entities become [`SiriElements`](super::SiriElements). Without a schedule
-/// what points into one is lost too.
+/// Counts the fields of a message that are dropped when its records become [`SiriElements`](super::SiriElements).
+/// Without a schedule, references into one are dropped too.
 pub fn conversion_report(message: &FeedMessage, has_schedule: bool) -> ConversionReport {
     let mut losses = ConversionReport::new();
     let FeedMessage { header, entity } = message;
-    // The version is that of the other format.
+    // The version is of the other format.
     let FeedHeader { gtfs_realtime_version: _, incrementality, timestamp: _, feed_version } =
         header;
     let mut of = DropCounter { id: None, has_schedule, losses: &mut losses };
@@ -52,14 +53,14 @@ fn has_time(event: &Option<StopTimeEvent>) -> bool {
     event.as_ref().is_some_and(|event| event.time.or(event.scheduled_time).is_some())
 }
 
-/// Whether the first calls of an extra journey are not told any more.
+/// Returns true if the first calls of an extra journey are no longer reported.
 fn lacks_first_calls(update: &TripUpdate) -> bool {
     let mut sequences = update.stop_time_update.iter().map(|call| call.stop_sequence);
     let first = sequences.next().flatten().filter(|_| is_extra_trip(&update.trip));
     first.is_some_and(|first| !is_first_number(first, sequences.next().flatten()))
 }
 
-/// What is lost of one entity.
+/// Counts the dropped fields of one entity.
 struct DropCounter<'a, 'l> {
     id: Option<&'a str>,
     has_schedule: bool,
@@ -74,7 +75,7 @@ impl DropCounter<'_, '_> {
     }
 
     fn check_entity(&mut self, entity: &FeedEntity) {
-        // What is deleted is counted by who knows which records there are. An id is how entities are told apart.
+        // Deletions are counted where the existing records are known. The id only distinguishes entities.
         let FeedEntity {
             id: _,
             is_deleted: _,
@@ -137,7 +138,7 @@ impl DropCounter<'_, '_> {
         }
     }
 
-    /// What is lost of a trip: of a journey with its calls, or where it is only named.
+    /// Counts the dropped fields of a trip, either of a journey with its calls or of a reference.
     fn check_trip(&mut self, trip: &TripDescriptor, is_journey: bool) {
         use trip_descriptor::ScheduleRelationship::{Scheduled, Unscheduled};
         let TripDescriptor {
@@ -181,7 +182,8 @@ impl DropCounter<'_, '_> {
         );
     }
 
-    /// Counts the fields of a call that are lost. Without a schedule, `Order` is written only if the numbers of all calls increase.
+    /// Counts the dropped fields of a call. Without a schedule, `Order` is written only if the numbers of all calls
+    /// increase.
     fn check_call(&mut self, call: &StopTimeUpdate, is_numbered: bool) {
         let StopTimeUpdate {
             stop_sequence,
@@ -236,7 +238,7 @@ impl DropCounter<'_, '_> {
         let said = scheduled_time.zip(*time).map(|(aimed, time)| time.saturating_sub(aimed));
         let is_other = said.zip(*delay).is_some_and(|(said, delay)| said != i64::from(delay));
         self.record_if_dropped("delay", "its times say another", is_other);
-        // What is certain has happened, which is told.
+        // A certain time has happened, which SIRI expresses.
         let is_unsure = uncertainty.is_some_and(|it| it != 0);
         self.record_if_dropped(
             "uncertainty",
@@ -340,7 +342,8 @@ impl DropCounter<'_, '_> {
         informed_entity.iter().for_each(|selector| self.check_selector(selector));
     }
 
-    /// The most particular of what is named counts, with what SIRI can say beside it.
+    /// Counts the dropped fields of a selector: SIRI keeps the most specific reference, and others only if they fit
+    /// beside it.
     fn check_selector(&mut self, selector: &EntitySelector) {
         let EntitySelector { agency_id, route_id, route_type, trip, stop_id, direction_id } =
             selector;

@@ -1,4 +1,4 @@
-//! The lines and stops of a network, for who wants to ask about them.
+//! Discovery: the lines and stops of a network that can be requested.
 
 use lineside_formats::{
     gtfs::{Stop, Timetable},
@@ -12,7 +12,7 @@ use smol_str::{SmolStr, format_smolstr};
 use super::{RecordFilter, journeys::route_operator, untagged_text};
 use crate::network::NetworkState;
 
-/// The lines of a network's schedule; none without one.
+/// Returns the lines of a network's schedule; none without a schedule.
 pub fn list_lines<'a>(
     state: &'a NetworkState,
     wanted: &'a RecordFilter,
@@ -38,12 +38,12 @@ pub fn list_lines<'a>(
     })
 }
 
-/// A name, which the schema wants; without one it is the id.
+/// Returns the name, which the schema requires, or the id without one.
 fn name_or_id(name: &str, id: &str) -> Vec<LanguageText> {
     untagged_text(Some(if name.is_empty() { id } else { name }))
 }
 
-/// Where trips end and in which directions they go, each once.
+/// Returns the destinations and directions of trips, each once.
 fn list_destinations(
     timetable: &Timetable,
     trips: &[lineside_formats::gtfs::TripIdx],
@@ -81,10 +81,10 @@ fn list_destinations(
     (destinations.collect(), directions.collect())
 }
 
-/// GTFS `location_type`s at which one can ask for departures: stops and stations.
+/// GTFS `location_type`s with departures: stops and stations.
 const LOCATIONS: std::ops::RangeInclusive<u8> = 0..=1;
 
-/// The stops and stations of a network's schedule at which something calls; none without one.
+/// Returns the stops and stations with calls of a network's schedule; none without a schedule.
 pub fn list_stop_points<'a>(
     state: &'a NetworkState,
     wanted: &'a RecordFilter,
@@ -119,7 +119,7 @@ pub fn list_stop_points<'a>(
     })
 }
 
-/// The lines that call at a stop or at any stop of a station.
+/// Returns the lines that call at a stop or at any stop of a station.
 fn list_lines_at_stop<'t>(timetable: &'t Timetable, stop: &Stop<'_>) -> Vec<&'t str> {
     let stops = timetable.stop_and_descendants(stop.idx);
     let routes = stops.into_iter().flat_map(|stop| timetable.stop_routes(stop));
@@ -129,7 +129,7 @@ fn list_lines_at_stop<'t>(timetable: &'t Timetable, stop: &Stop<'_>) -> Vec<&'t 
     lines
 }
 
-/// Whether any feed of the network says how things go.
+/// Returns true if any feed of the network has realtime data.
 fn has_realtime_feed(state: &NetworkState) -> bool {
     state.feeds.iter().any(|feed| feed.header.is_some())
 }

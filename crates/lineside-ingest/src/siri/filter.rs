@@ -1,4 +1,5 @@
-//! What a consumer asks for, and what its references mean: `<feed>:<id>`, or the id alone where only one network has it.
+//! The filter of a consumer's request, and resolution of its references: `<feed>:<id>`, or the id alone if only one
+//! network has it.
 
 use std::time::Duration;
 
@@ -17,42 +18,42 @@ use crate::{
     record::{Record, RecordKind},
 };
 
-/// A reference to something of a network.
+/// A resolved reference to an item of a network.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ResolvedRef {
-    /// A feed of the network; without one it is of any.
+    /// A feed of the network; any feed if absent.
     pub feed: Option<SmolStr>,
-    /// The id there.
+    /// The id within the feed.
     pub id: SmolStr,
 }
 
-/// What a reference is to.
+/// The kind of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RefKind {
-    /// A line: a route.
+    /// A line, a route in GTFS.
     Line,
     /// A stop.
     Stop,
-    /// An operator: an agency.
+    /// An operator, an agency in GTFS.
     Operator,
     /// A vehicle.
     Vehicle,
 }
 
-/// Why a reference means nothing.
+/// The reason why a reference cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefError {
-    /// Nobody has it.
+    /// No network has the item.
     Unknown,
-    /// These networks have it.
+    /// Several networks have the item.
     Ambiguous(Vec<SmolStr>),
 }
 
-/// What a reference means among these networks. What a network without a timetable or a vehicle's id is may become
-/// known later, so that is never unknown.
+/// Resolves a reference among networks. A vehicle's id, or an id of a network without a timetable, may become known
+/// later, so these are never unknown.
 ///
 /// # Errors
-/// If it is of no network, or of several.
+/// Returns an error if no network or several networks have the item.
 pub fn resolve_ref<'a>(
     states: impl Iterator<Item = &'a NetworkState> + Clone,
     kind: RefKind,
@@ -80,7 +81,7 @@ pub fn resolve_ref<'a>(
     }
 }
 
-/// Whether any of these networks has by now what a reference is to.
+/// Returns true if any of these networks currently has the referenced item.
 pub fn is_ref_known<'a>(
     mut states: impl Iterator<Item = &'a NetworkState>,
     kind: RefKind,
@@ -89,8 +90,8 @@ pub fn is_ref_known<'a>(
     states.any(|state| is_ref_in_network(reference, state) && knows_id(state, kind, &reference.id))
 }
 
-/// Whether a network would know a thing of that kind if there were one: it has a timetable, or is a GBFS system, which
-/// never has lines, stops of journeys or operators.
+/// Returns true if a network knows all its items of a kind: it has a timetable, or is a GBFS system, which never has
+/// lines, stops of journeys or operators.
 fn has_kind_data(state: &NetworkState, kind: RefKind) -> bool {
     let is_system = state.feeds.iter().any(|feed| {
         let tables = &feed.tables;
@@ -113,29 +114,29 @@ fn knows_id(state: &NetworkState, kind: RefKind, id: &str) -> bool {
     }
 }
 
-/// Which records a consumer wants; nothing that is empty leaves anything out.
+/// A filter of records; an empty field matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RecordFilter {
-    /// Of these feeds, or of the networks that they name.
+    /// Matches records of these feeds, or of the networks that they name.
     pub datasets: Vec<SmolStr>,
-    /// Not of these.
+    /// Excludes records of these feeds or networks.
     pub excluded: Vec<SmolStr>,
-    /// Of these lines.
+    /// Matches records of these lines.
     pub lines: Vec<ResolvedRef>,
-    /// In this direction.
+    /// Matches records in this direction.
     pub direction: Option<SmolStr>,
-    /// Of these operators.
+    /// Matches records of these operators.
     pub operators: Vec<ResolvedRef>,
-    /// These vehicles.
+    /// Matches these vehicles.
     pub vehicles: Vec<ResolvedRef>,
-    /// That concern these stops.
+    /// Matches records about these stops.
     pub stops: Vec<ResolvedRef>,
-    /// Journeys that begin within this time.
+    /// Matches journeys that begin within this time.
     pub preview: Option<Duration>,
 }
 
 impl RecordFilter {
-    /// Whether anything of a network may be wanted.
+    /// Returns true if the filter may match records of a network.
     pub fn matches_network(&self, state: &NetworkState) -> bool {
         let is_named =
             |names: &[SmolStr]| names.iter().any(|name| state.find_feed_slice(name).is_some());
@@ -146,7 +147,7 @@ impl RecordFilter {
         (self.datasets.is_empty() || is_named(&self.datasets)) && !is_excluded(network)
     }
 
-    /// Whether a record is wanted. `now` is the present of its network's data, Unix seconds.
+    /// Returns true if the filter matches a record. `now` is the present of its network's data, in Unix seconds.
     pub(super) fn matches_record(
         &self,
         state: &NetworkState,
@@ -161,7 +162,7 @@ impl RecordFilter {
                     self.matches_stops(state, record) && self.matches_agencies(state, record)
                 }
                 SiriOutput::EstimatedTimetable => {
-                    // Each journey is published once, by the requested feed that has most of it.
+                    // Each journey is published once, by the requested feed with the best update.
                     let takes = |feed: &FeedId| self.matches_feed(state, feed.as_str());
                     self.matches_journey(state, record, now)
                         && !is_superseded(state, record, now, takes)
@@ -216,13 +217,13 @@ impl RecordFilter {
             && self.journey_horizon(now).is_none_or(begins_in_time)
     }
 
-    /// Until when journeys have to begin, Unix seconds, where that is wanted.
+    /// Returns the latest start of matching journeys in Unix seconds, if there is a limit.
     pub(super) fn journey_horizon(&self, now: i64) -> Option<i64> {
         let preview = i64::try_from(self.preview?.as_secs()).unwrap_or(i64::MAX);
         Some(now.saturating_add(preview))
     }
 
-    /// When the journey of a record begins, Unix seconds.
+    /// Returns the start of a record's journey, in Unix seconds.
     pub(super) fn journey_start(state: &NetworkState, record: &Record) -> Option<i64> {
         let none = Default::default();
         let subject = TripSubject::from_descriptor(
@@ -233,7 +234,7 @@ impl RecordFilter {
         planned.iter().find_map(|call| call.expected.departure.or(call.aimed.departure))
     }
 
-    /// Whether an alert names one of the stops, or what it belongs to or consists of.
+    /// Returns true if an alert names one of the stops, its parents or its platforms.
     fn matches_stops(&self, state: &NetworkState, record: &Record) -> bool {
         if self.stops.is_empty() {
             return true;

@@ -1,4 +1,4 @@
-//! Trip updates as estimated journeys, and what all journeys have in common.
+//! Encoding of trip updates as estimated journeys, and the common parts of all journeys.
 
 use lineside_formats::{
     gtfs::{Route, Timetable, TripIdx},
@@ -20,7 +20,7 @@ use crate::{
     record::Record,
 };
 
-/// The journey of a trip update.
+/// Encodes a trip update as a journey.
 pub(super) fn journey_of_update(
     look: RecordContext<'_>,
     record: &Record,
@@ -48,7 +48,7 @@ pub(super) fn journey_of_update(
         is_numbered: subject.is_numbered(&planned),
     };
     let told = |is_over: bool, range: std::ops::Range<usize>| {
-        // A call at a stop of which only the number is known cannot be told.
+        // A call whose stop is unknown cannot be encoded.
         let named = range.filter(|&index| planned[index].stop_id.is_some());
         named.map(|index| telling.encode_call(&planned, index, is_over)).collect()
     };
@@ -74,12 +74,12 @@ pub(super) fn journey_of_update(
     if journey.destination_names.is_empty() {
         journey.destination_names = untagged_text(record.join.headsign.as_deref());
     }
-    // An estimated journey has to name a direction.
+    // The schema requires a direction.
     journey.direction_ref.get_or_insert(SmolStr::new_static(NO_DIRECTION));
     journey
 }
 
-/// Names a journey as one of the timetable or as an extra one.
+/// Names a journey as a scheduled or as an extra one.
 fn name_journey(
     look: RecordContext<'_>,
     record: &Record,
@@ -98,35 +98,36 @@ fn name_journey(
     }
 }
 
-/// What a direction is called that is not known, where one has to be named.
+/// The name of an unknown direction, where the schema requires one.
 pub const NO_DIRECTION: &str = "unknown";
 
-/// Whether the journey does not run.
+/// Returns true if the journey does not run.
 pub(super) fn is_cancelled_trip(trip: &TripDescriptor) -> bool {
     use ScheduleRelationship::{Canceled, Deleted};
     matches!(trip.schedule_relationship(), Canceled | Deleted)
 }
 
-/// Whether the journey comes on top of the timetable.
+/// Returns true if the journey runs in addition to the timetable.
 fn is_added_trip(trip: &TripDescriptor) -> bool {
     use ScheduleRelationship::{Added, Duplicated, New};
     matches!(trip.schedule_relationship(), Added | New | Duplicated)
 }
 
-/// Whether the journey was to come on top of the timetable, and does not run. It keeps the name under which it was told.
+/// Returns true if the journey was announced in addition to the timetable and does not run. It keeps the name under
+/// which it was announced.
 fn is_unknown_extra(look: RecordContext<'_>, update: &TripUpdate) -> bool {
     let find = |timetable: &Timetable| timetable.find_trip(nonempty_text(&update.trip.trip_id)?);
     is_cancelled_extra_trip(update) && look.timetable.and_then(find).is_none()
 }
 
-/// A trip, as far as it is known.
+/// A trip, as far as known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TripSubject<'a> {
     timetable: Option<&'a Timetable>,
     descriptor: &'a TripDescriptor,
     trip: Option<TripIdx>,
     route: Option<Route<'a>>,
-    /// The run by the timetable, if it has the trip as it runs.
+    /// The scheduled run, if the timetable contains the trip as it runs.
     run: Option<ScheduledRun<'a>>,
     own_id: Option<&'a str>,
     own_date: Option<&'a str>,
@@ -136,7 +137,7 @@ pub(super) struct TripSubject<'a> {
 }
 
 impl<'a> TripSubject<'a> {
-    /// The trip that a vehicle says it runs, or a departure is of.
+    /// Creates the subject from the descriptor of a vehicle or a departure.
     pub(super) fn from_descriptor(
         look: RecordContext<'a>,
         descriptor: &'a TripDescriptor,
@@ -172,7 +173,7 @@ impl<'a> TripSubject<'a> {
         }
     }
 
-    /// The trip of an update, which may have names of its own.
+    /// Creates the subject from an update, which may have its own names.
     pub(super) fn from_update(
         look: RecordContext<'a>,
         descriptor: &'a TripDescriptor,
@@ -189,7 +190,7 @@ impl<'a> TripSubject<'a> {
         subject
     }
 
-    /// Its calls: by the timetable where that has it as it runs, else what the update says.
+    /// Returns the calls: from the timetable if it contains the trip as it runs, else from the update.
     pub(super) fn planned_calls(&self, update: Option<&'a TripUpdate>) -> Vec<PlannedCall<'a>> {
         match (self.run, update) {
             (Some(run), update) => calls::calls_of_run(run, update),
@@ -198,7 +199,7 @@ impl<'a> TripSubject<'a> {
         }
     }
 
-    /// The run of the timetable in whose place it runs, if the timetable has that.
+    /// Returns the scheduled run that the trip replaces, if the timetable contains it.
     fn replaced_run(&self) -> Option<ScheduledRun<'a>> {
         let relationship = self.descriptor.schedule_relationship();
         let is_replaced = relationship == ScheduleRelationship::Replacement;
@@ -206,19 +207,19 @@ impl<'a> TripSubject<'a> {
         ScheduledRun::from_descriptor(self.timetable?, self.trip?, key.start_date, key.start_time)
     }
 
-    /// Whether its calls come from the timetable.
+    /// Returns true if the calls come from the timetable.
     fn is_planned(&self) -> bool {
         self.run.is_some() || self.replaced_run().is_some()
     }
 
-    /// Whether the `Order` of its calls is the `stop_sequence` of the feed: calls that the timetable does not count may not
-    /// begin at the first one.
+    /// Returns true if the `Order` of the calls is the feed's `stop_sequence`: calls outside of the timetable may not
+    /// begin with the first one.
     pub(super) fn is_numbered(&self, planned: &[PlannedCall<'_>]) -> bool {
         !self.is_planned() && calls::have_rising_sequences(planned.iter().map(|call| call.sequence))
     }
 
-    /// Whether these are all its calls; `None` where that is not known. Producers leave out calls of an extra journey once
-    /// they are over, so the first one that is left says whether there were others before it.
+    /// Returns true if no call is missing; `None` if unknown. Producers drop past calls of an extra journey, so the
+    /// first remaining one shows if there were others before it.
     fn has_all_calls(&self, planned: &[PlannedCall<'_>]) -> Option<bool> {
         if self.is_planned() {
             return Some(true);
@@ -235,19 +236,19 @@ impl<'a> TripSubject<'a> {
         }
     }
 
-    /// Whether calls before the first one are missing.
+    /// Returns true if calls before the first one are missing.
     pub(super) fn lacks_first_calls(&self, planned: &[PlannedCall<'_>]) -> bool {
         self.has_all_calls(planned) == Some(false)
     }
 
-    /// When an extra journey begins as planned, Unix seconds, where date and time are known.
+    /// Returns the planned start of an extra journey in Unix seconds, if date and time are known.
     fn planned_start(&self) -> Option<i64> {
         let timetable = self.timetable.filter(|_| is_extra_trip(self.descriptor))?;
         let date = parse_gtfs_date(self.own_date?)?;
         Some(timetable.service_time(date, parse_gtfs_time(self.own_time?)?))
     }
 
-    /// What identifies and describes it.
+    /// Encodes the journey's identity and description.
     pub(super) fn encode_journey(&self, planned: &[PlannedCall<'_>]) -> VehicleJourney {
         let trip = self.timetable.zip(self.trip).map(|(timetable, trip)| timetable.trip(trip));
         let is_cut = self.lacks_first_calls(planned);
@@ -261,7 +262,7 @@ impl<'a> TripSubject<'a> {
             untagged_text(stop)
         };
         let framed = self.framed_journey_ref();
-        // Without its day a journey has a name all the same.
+        // A journey without a date still has a name.
         let dayless = self.own_id.filter(|_| framed.is_none()).map(SmolStr::new);
         VehicleJourney {
             line_ref: self
@@ -297,7 +298,7 @@ impl<'a> TripSubject<'a> {
         }
     }
 
-    /// Whether it runs about as often as is said and not at times of its own (`exact_times` 0 of `frequencies.txt`).
+    /// Returns true if the trip runs at a headway instead of exact times (`exact_times` 0 of `frequencies.txt`).
     fn runs_by_headway(&self) -> bool {
         self.timetable.zip(self.trip).is_some_and(|(timetable, trip)| {
             timetable.frequencies(trip).iter().any(|repeated| !repeated.exact)
@@ -322,13 +323,14 @@ impl<'a> TripSubject<'a> {
     }
 }
 
-/// Whether a `stop_sequence` is that of the first call of a journey. Where numbers rise by 5 or 10, the first is the step.
+/// Returns true if a `stop_sequence` is that of the first call of a journey. If numbers increase by 5 or 10, the first
+/// one equals the step.
 pub(super) fn is_first_number(first: u32, second: Option<u32>) -> bool {
     let step = second.and_then(|second| second.checked_sub(first)).unwrap_or(1);
     first <= step.max(1)
 }
 
-/// The agency of a route; of a timetable with one agency it is that.
+/// Returns the agency of a route; the only agency of the timetable if the route has none.
 pub(super) fn route_operator<'a>(timetable: &'a Timetable, route: Route<'a>) -> Option<&'a str> {
     let only = || timetable.agencies().next().filter(|_| timetable.agencies().len() == 1);
     let agency = route.agency.map(|agency| timetable.agency(agency)).or_else(only)?;

@@ -1,10 +1,10 @@
-//! SIRI out: what a state knows, in SIRI's terms.
+//! SIRI output: encodes a network's state as SIRI elements.
 //!
 //! Each trip update becomes an `EstimatedVehicleJourney`, each vehicle a `VehicleActivity`, each alert a
-//! `PtSituationElement`, each departure a `MonitoredStopVisit`; the timetable gives the aimed times and the names. Ids
-//! stay those of the feed. What is not known is left out: no expected time is made up where the producer gave none.
+//! `PtSituationElement`, each departure a `MonitoredStopVisit`; the timetable provides the aimed times and the names.
+//! Ids remain those of the feed. Unknown values are omitted: no expected time is invented if the producer gave none.
 //!
-//! A pure function of the state and of a moment. It knows neither XML nor requests over HTTP.
+//! A pure function of the state and a time, independent of XML and HTTP requests.
 
 mod activities;
 mod calls;
@@ -40,17 +40,17 @@ use crate::{
     record::{Record, RecordKind},
 };
 
-/// How long a vehicle's position is good after it was taken.
+/// How long a vehicle's position is valid after it was measured.
 pub const VEHICLE_VALID_FOR: Duration = Duration::from_secs(5 * 60);
-/// A call is on time if it is less than this early or late.
+/// Seconds of delay from which a call is late, or early in the other direction.
 const ON_TIME_SECONDS: i64 = 60;
-/// A prediction that may be wrong by this much is told to be inaccurate.
+/// Seconds of uncertainty from which a prediction counts as inaccurate.
 const INACCURATE_SECONDS: i32 = 5 * 60;
 
-/// What records of a network become.
+/// A SIRI service that records are encoded for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SiriOutput {
-    /// Trip updates: journeys with expected times.
+    /// Trip updates, as journeys with expected times.
     EstimatedTimetable,
     /// Vehicles.
     VehicleMonitoring,
@@ -68,19 +68,19 @@ impl SiriOutput {
     }
 }
 
-/// What records have become.
+/// Encoded records.
 #[derive(Clone, Debug, Default)]
 pub struct SiriElements {
-    /// Of trip updates.
+    /// Encoded trip updates.
     pub journeys: Vec<VehicleJourney>,
-    /// Of vehicles.
+    /// Encoded vehicles.
     pub activities: Vec<VehicleActivity>,
-    /// Of alerts.
+    /// Encoded alerts.
     pub situations: Vec<PtSituationElement>,
 }
 
 impl SiriElements {
-    /// Adds what a record of the state becomes: one element. Returns about how many bytes of XML that takes.
+    /// Encodes a record of the state as one element and returns its approximate size in bytes of XML.
     pub fn push_record(&mut self, state: &NetworkState, record: &Record) -> usize {
         let look = RecordContext::for_record(state, record);
         if let Some(update) = record.trip_update() {
@@ -101,23 +101,23 @@ impl SiriElements {
         }
     }
 
-    /// How many there are.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.journeys.len() + self.activities.len() + self.situations.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// From where a record is looked at.
+/// The context of encoding a record.
 #[derive(Clone, Copy, Debug)]
 struct RecordContext<'a> {
     state: &'a NetworkState,
     timetable: Option<&'a Timetable>,
-    /// When the record's message was made, Unix seconds.
+    /// The timestamp of the record's message, in Unix seconds.
     message_time: i64,
 }
 
@@ -133,12 +133,12 @@ impl<'a> RecordContext<'a> {
         }
     }
 
-    /// When a record was made that may say so itself, Unix seconds.
+    /// Returns the time of a record in Unix seconds: its own timestamp, else that of the message.
     fn made_at(&self, timestamp: Option<u64>) -> i64 {
         nonzero_seconds(timestamp).unwrap_or(self.message_time)
     }
 
-    /// When an alert was gone from its feed.
+    /// Returns the time at which an alert was removed from its feed.
     fn closed_at(&self, record: &Record) -> Option<SiriTime> {
         let feed = self.state.find_feed_slice(record.feed.as_str())?;
         SiriTime::from_millis(feed.closed.closed_at(record)?.0)
@@ -153,24 +153,24 @@ impl<'a> RecordContext<'a> {
     }
 }
 
-/// A moment as SIRI has it.
+/// Converts Unix seconds to a SIRI time.
 fn to_siri_time(seconds: i64) -> Option<SiriTime> {
     SiriTime::from_millis(seconds.checked_mul(1_000)?)
 }
 
-/// A text in no particular language; none where it is empty.
+/// Returns a text without a language; empty if there is none.
 fn untagged_text(text: Option<&str>) -> Vec<LanguageText> {
     let text = text.filter(|text| !text.is_empty());
     text.map(|text| LanguageText { lang: None, value: SmolStr::new(text) }).into_iter().collect()
 }
 
-/// A GTFS date, `20260304`, as SIRI names days.
+/// Converts a GTFS date such as `20260304` to a SIRI data frame reference.
 fn data_frame_ref(date: &str) -> Option<SmolStr> {
     let is_date = date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit());
     is_date.then(|| smol_str::format_smolstr!("{}-{}-{}", &date[..4], &date[4..6], &date[6..]))
 }
 
-/// The difference of two moments as a delay.
+/// Returns the difference of two times as a delay.
 fn delay_between(expected: Option<i64>, aimed: Option<i64>) -> Option<i32> {
     Some(clamp_to_i32(expected?.saturating_sub(aimed?)))
 }

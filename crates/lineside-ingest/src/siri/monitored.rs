@@ -1,9 +1,9 @@
-//! The call of a journey at which its vehicle, or a stop, is monitored.
+//! The monitored call of a journey.
 
 use lineside_formats::siri::{SiriCall, VehicleJourney};
 
-/// Puts the call that is monitored into its journey. The schema has less in such a call than in others: what is expected of
-/// the vehicle is said of the journey, and that the call is left out by its status.
+/// Puts the monitored call into its journey. The schema has fewer elements in such a call than in others: predictions
+/// about the vehicle move to the journey, and the status shows that the call is skipped.
 pub(super) fn put_monitored_call(journey: &mut VehicleJourney, mut call: SiriCall) {
     journey.prediction_inaccurate = call.prediction_inaccurate.take();
     journey.occupancy = call.occupancy.take();

@@ -1,39 +1,39 @@
-//! Which records of a state a consumer is to be told: all, or those that are newer than what it was told last.
+//! Selection of a state's records for a consumer: all, or those newer than the last answer.
 //!
-//! Records are numbered as they are made, and one that changes is made anew. So one number says what a consumer of a
-//! network knows, however much it is. What is gone since is not told, save alerts: who knows something is told for ten
-//! minutes that one is closed, because it may have no end.
+//! Records are numbered as they are created, and a changed record is a new one. So a single number describes a
+//! consumer's knowledge of a network. Removed records are not reported, except for alerts: for ten minutes a consumer
+//! receives a closed one, because it may have no end.
 
 use std::sync::Arc;
 
 use super::{RecordFilter, SiriOutput};
 use crate::{network::NetworkState, record::Record};
 
-/// Records in the order in which they were made.
+/// Records in the order of their creation.
 #[derive(Debug)]
 pub struct RecordSelection<'a> {
     /// The records.
     pub records: Vec<&'a Arc<Record>>,
-    /// The number up to which all that is wanted is told with them.
+    /// The number up to which the consumer has received all matching records.
     pub up_to: u64,
-    /// Whether there is more that is wanted.
+    /// True if there are more matching records.
     pub has_more: bool,
-    /// Up to when journeys begin of which all that is wanted is told with them, Unix seconds; none where it is not wanted that
-    /// they begin by some time.
+    /// The start time up to which the consumer has received all matching journeys, in Unix seconds; `None` without a
+    /// limit on start times.
     pub horizon: Option<i64>,
 }
 
-/// What a consumer was told before.
+/// The position of a consumer after its previous answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConsumerPosition {
-    /// Records up to this number,
+    /// The number up to which records were sent.
     pub number: u64,
-    /// of which those that are wanted once they begin soon were told if they begin up to then, Unix seconds.
+    /// The start time up to which journeys were sent, in Unix seconds, if the filter limits start times.
     pub horizon: Option<i64>,
 }
 
-/// The wanted records of a service that are newer than number `after`, at most `most` of them, the oldest first. `now`
-/// is the present of the network's data, Unix seconds.
+/// Returns at most `most` matching records of a service with a number above `after`, oldest first. `now` is the present
+/// of the network's data, in Unix seconds.
 pub fn select_new_records<'a>(
     state: &'a NetworkState,
     service: SiriOutput,
@@ -46,8 +46,8 @@ pub fn select_new_records<'a>(
     select_records_after(state, service, wanted, now, before, most)
 }
 
-/// The same for who was told something before. A journey that was too far ahead then is told when it is near enough, also if
-/// nothing of it has changed since; such journeys come before what is newer.
+/// Returns matching records after a consumer's position. A journey that was too far ahead then is returned once it is
+/// near enough, even if it has not changed; such journeys precede newer records.
 pub fn select_records_after<'a>(
     state: &'a NetworkState,
     service: SiriOutput,
@@ -89,15 +89,15 @@ pub fn select_records_after<'a>(
         _ => newest,
     };
     let records = near.into_iter().map(|(_, record)| record).chain(records).collect();
-    // What begins within the old horizon of what is left over is newer, and told by its number.
+    // Remaining records that begin within the old horizon are newer, so their numbers find them.
     RecordSelection { records, up_to, has_more, horizon }
 }
 
-/// Records that were told of by number while they were too far ahead, and are near enough now.
+/// Records below the consumer's number that were too far ahead before and are near enough now.
 struct NearJourneys<'a> {
-    /// With when they begin, the soonest first.
+    /// Records with their start times, earliest first.
     records: Vec<(i64, &'a Arc<Record>)>,
-    /// Up to when journeys begin that are near enough now.
+    /// The latest start time of journeys that are near enough now.
     horizon: Option<i64>,
 }
 
@@ -127,7 +127,7 @@ impl<'a> NearJourneys<'a> {
         NearJourneys { records, horizon }
     }
 
-    /// As many of them as there is room for, and those that begin with the last of these.
+    /// Returns as many records as fit, and all that begin at the same time as the last of them.
     fn into_selection(mut self, before: ConsumerPosition, most: usize) -> RecordSelection<'a> {
         let last = most.checked_sub(1).and_then(|last| self.records.get(last));
         let horizon = last.map(|(begins, _)| *begins).or(before.horizon);

@@ -1,4 +1,4 @@
-//! Alerts as situations.
+//! Encoding of alerts as situations.
 
 use lineside_formats::{
     gtfs_rt::proto::{Alert, EntitySelector, TranslatedString},
@@ -17,7 +17,7 @@ use crate::{
     record::Record,
 };
 
-/// The situation of an alert. One that its feed no longer has is closed, and ends when it was gone where it has no end.
+/// Encodes an alert as a situation. A removed alert is closed, and ends at its removal if it has no end.
 pub(super) fn situation_of_alert(
     look: RecordContext<'_>,
     record: &Record,
@@ -25,7 +25,7 @@ pub(super) fn situation_of_alert(
 ) -> PtSituationElement {
     let begins =
         alert.active_period.iter().filter_map(|period| nonzero_seconds(period.start)).min();
-    // An alert does not say when it was made: when it began, or when the message was made if that was before.
+    // An alert has no creation time: use its start, or the message's timestamp if that is earlier.
     let gone_at = look.closed_at(record);
     let message_time = gone_at.map_or(i64::MAX, SiriTime::as_seconds).min(look.message_time);
     let created = begins.unwrap_or(message_time).min(message_time);
@@ -77,7 +77,7 @@ pub(super) fn situation_of_alert(
     situation
 }
 
-/// A text in all its languages.
+/// Returns a text in all its languages.
 fn list_translations(text: &Option<TranslatedString>) -> Vec<LanguageText> {
     let all = text.iter().flat_map(|text| &text.translation);
     let given = all.filter(|translation| !translation.text.is_empty());
@@ -93,7 +93,7 @@ fn language_code(language: &Option<String>) -> Option<SmolStr> {
     nonempty_text(language).map(SmolStr::new)
 }
 
-/// Pages in several languages are several links, each called by its language.
+/// Returns a link per language, labelled with the language.
 fn info_links(url: &Option<TranslatedString>) -> Vec<InfoLink> {
     let pages = list_translations(url).into_iter();
     pages
@@ -112,13 +112,13 @@ fn alert_consequence(alert: &Alert) -> Option<Consequence> {
     alert.effect?;
     Some(Consequence {
         conditions: vec![terms::map_condition(alert.effect())?],
-        // The schema has none without.
+        // The schema requires a severity.
         severity: Some(terms::map_severity(alert.severity_level())),
         ..Consequence::default()
     })
 }
 
-/// Whom and what an alert names.
+/// Encodes the items that an alert affects.
 fn alert_affects(look: RecordContext<'_>, alert: &Alert) -> Option<Affects> {
     let mut affects = Affects::default();
     let mut lines = AffectedNetwork::default();
@@ -137,7 +137,7 @@ fn alert_affects(look: RecordContext<'_>, alert: &Alert) -> Option<Affects> {
         } else if let Some(stop) = nonempty_text(&entity.stop_id) {
             put_affected_stop(look, &mut affects, stop);
         } else if let Some(route_type) = entity.route_type {
-            // A mode that SIRI has no word for cannot be told: the whole network would be too much.
+            // A mode without a SIRI term is dropped: the whole network would be too much.
             let mode = u16::try_from(route_type).ok().and_then(terms::map_vehicle_mode);
             let operator = nonempty_text(&entity.agency_id).map(affected_operator);
             affects.networks.extend(mode.map(|mode| AffectedNetwork {
@@ -173,7 +173,7 @@ fn affected_stop_point(look: RecordContext<'_>, id: &str) -> AffectedStopPoint {
     }
 }
 
-/// The route of one stop of a line or journey.
+/// Returns the route restricted to one stop of a line or journey.
 fn affected_route_at_stop(look: RecordContext<'_>, stop: &Option<String>) -> Vec<AffectedRoute> {
     let stop = nonempty_text(stop).map(|stop| AffectedRoute {
         stop_points: vec![affected_stop_point(look, stop)],
@@ -201,7 +201,7 @@ fn put_affected_stop(look: RecordContext<'_>, affects: &mut Affects, id: &str) {
     }
 }
 
-/// A line stands once, with all its directions and stops that are named.
+/// Adds a line once, with all its named directions and stops.
 fn put_affected_line(
     look: RecordContext<'_>,
     lines: &mut Vec<AffectedLine>,
@@ -250,7 +250,7 @@ fn affected_journey(
             }),
             None,
         ),
-        // Without a date it is the trip of every day.
+        // Without a date the trip of every day is meant.
         None => (None, trip.map(SmolStr::new)),
     };
     AffectedVehicleJourney {

@@ -1,31 +1,31 @@
-//! About how many bytes of XML elements take, told before they are written: what bounds the memory of an answer.
+//! Approximate XML sizes of elements, computed before encoding to limit the memory of an answer.
 //!
-//! Estimates by what real elements take; names and ids of usual length are in them.
+//! The estimates are based on real elements and include names and ids of usual length.
 
 use lineside_formats::siri::{Affects, LanguageText, PtSituationElement, VehicleJourney};
 
-/// A journey without its calls.
+/// Bytes of a journey without its calls.
 const JOURNEY_BYTES: usize = 1_500;
-/// A call with its times and statuses.
+/// Bytes of a call with its times and statuses.
 const CALL_BYTES: usize = 600;
-/// A vehicle's activity.
+/// Bytes of a vehicle activity.
 pub const ACTIVITY_BYTES: usize = 2_500;
-/// A visit of a stop.
+/// Bytes of a stop visit.
 pub const VISIT_BYTES: usize = 2_500;
-/// A situation without its texts, and without what it affects.
+/// Bytes of a situation without its texts and affected items.
 const SITUATION_BYTES: usize = 1_500;
-/// What stands around a text.
+/// Bytes around a text.
 const TEXT_BYTES: usize = 60;
-/// A line, stop or journey that a situation affects.
+/// Bytes of a line, stop or journey that a situation affects.
 const AFFECTED_BYTES: usize = 250;
 
-/// About how many bytes a journey takes.
+/// Returns the approximate size of a journey in bytes.
 pub fn journey_bytes(journey: &VehicleJourney) -> usize {
     let calls = journey.recorded_calls.len() + journey.estimated_calls.len();
     JOURNEY_BYTES + calls * CALL_BYTES
 }
 
-/// About how many bytes a situation takes.
+/// Returns the approximate size of a situation in bytes.
 pub fn situation_bytes(situation: &PtSituationElement) -> usize {
     let PtSituationElement { summaries, descriptions, details, reason_names, .. } = situation;
     let texts = [summaries, descriptions, details, reason_names].into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Terms of GTFS as SIRI has them.
+//! Mapping of GTFS enumerations to SIRI.
 
 use lineside_formats::{
     gtfs_rt::proto::{
@@ -9,7 +9,7 @@ use lineside_formats::{
 };
 use smol_str::SmolStr;
 
-/// The vehicles of a `route_type`, by the terms of SIRI 2.0; what those do not have is left out.
+/// Maps a `route_type` to a vehicle mode of SIRI 2.0; `None` without an equivalent.
 pub(super) fn map_vehicle_mode(route_type: u16) -> Option<SmolStr> {
     let mode = match route_type {
         0 | 5 | 900..=999 => "tram",
@@ -24,7 +24,7 @@ pub(super) fn map_vehicle_mode(route_type: u16) -> Option<SmolStr> {
     Some(SmolStr::new_static(mode))
 }
 
-/// How full a vehicle is; nothing where nothing is known.
+/// Maps an occupancy; `None` if unknown.
 pub(super) fn map_occupancy(status: OccupancyStatus) -> Option<Occupancy> {
     match status {
         OccupancyStatus::Empty => Some(Occupancy::Empty),
@@ -49,7 +49,7 @@ pub(super) fn map_severity(level: SeverityLevel) -> Severity {
     }
 }
 
-/// Puts a cause where SIRI has causes of its kind.
+/// Puts a cause into the reason list to which it belongs.
 pub(super) fn put_cause(situation: &mut PtSituationElement, cause: Cause) {
     let (place, term) = match cause {
         Cause::UnknownCause => (&mut situation.unknown_reason, "unknown"),
@@ -74,7 +74,7 @@ pub(super) fn put_cause(situation: &mut PtSituationElement, cause: Cause) {
     *place = Some(SmolStr::new_static(term));
 }
 
-/// What follows for services; nothing where SIRI has no term for it.
+/// Maps an effect to a service condition; `None` without an equivalent.
 pub(super) fn map_condition(effect: Effect) -> Option<SmolStr> {
     let term = match effect {
         Effect::NoService => "noService",
@@ -92,7 +92,7 @@ pub(super) fn map_condition(effect: Effect) -> Option<SmolStr> {
     Some(SmolStr::new_static(term))
 }
 
-/// Whether a cause comes unforeseen; the Nordic profile tells incidents from the rest.
+/// Returns true if a cause is unforeseen; the Nordic profile distinguishes incidents.
 pub(super) fn is_incident_cause(cause: Cause) -> bool {
     !matches!(
         cause,

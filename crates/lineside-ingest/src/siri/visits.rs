@@ -1,4 +1,4 @@
-//! Departures from a stop as monitored visits, also those of which only the timetable speaks.
+//! Encoding of departures from a stop as monitored stop visits, including scheduled-only ones.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -24,30 +24,30 @@ use crate::{
     record::{Departure, DepartureStatus},
 };
 
-/// Which visits of a stop a consumer wants.
+/// A query for the visits of a stop.
 #[derive(Clone, Debug)]
 pub struct VisitQuery<'a> {
     /// The stop or station.
     pub stop_id: &'a str,
-    /// What its answer is called.
+    /// The reference that the answer repeats.
     pub monitoring_ref: &'a str,
-    /// From when on.
+    /// The start of the requested period.
     pub from: UnixMillis,
-    /// How far ahead.
+    /// The length of the requested period.
     pub preview: Duration,
-    /// Of which lines, directions, operators.
+    /// The filter of lines, directions and operators.
     pub wanted: &'a RecordFilter,
-    /// To which last stop.
+    /// The id of the requested last stop.
     pub destination: Option<&'a str>,
-    /// At most how many.
+    /// The requested maximum number of visits.
     pub most: usize,
-    /// At least how many of each line, as far as there are, also where that makes more than `most`.
+    /// The minimum number of visits per line, if there are as many, even beyond `most`.
     pub least_per_line: usize,
-    /// At most how many, whatever else is wanted.
+    /// The absolute maximum number of visits.
     pub limit: usize,
 }
 
-/// The next visits of a stop or of all stops of a station, the soonest first; `None` if there is no such stop.
+/// Returns the next visits of a stop or of all stops of a station, in time order; `None` if there is no such stop.
 pub fn find_stop_visits(
     state: &NetworkState,
     visits: &VisitQuery<'_>,
@@ -115,7 +115,7 @@ fn encode_visit(
     let now = look.message_time;
     let said =
         TripKey::from_descriptor(&descriptor).and_then(|key| find_run_update(look.state, key, now));
-    // What is as the timetable has it, because what was said is old, is told as the timetable has it.
+    // A departure that shows the scheduled times because its update is outdated must be encoded without that update.
     let is_plain = departure.status == DepartureStatus::Scheduled;
     let said = said.filter(|said| !is_plain || !said.is_out_of_date(now));
     let update = said.as_ref().map(|said| said.update);
@@ -148,8 +148,8 @@ fn encode_visit(
     }
 }
 
-/// The feed by which a visit is named: the schedule's. Who tells of a departure may be another feed at any moment, and it
-/// is the same visit all the same.
+/// Returns the feed for a visit's id: the schedule's. The feed that reports a departure may change at any time, but the
+/// visit stays the same.
 fn naming_feed<'a>(look: RecordContext<'a>, departure: &'a Departure) -> &'a FeedId {
     look.state.dataset.as_ref().map_or(&departure.source, |dataset| &dataset.feed)
 }
@@ -161,7 +161,7 @@ fn finish_journey(mut journey: VehicleJourney, departure: &Departure) -> Vehicle
     journey
 }
 
-/// Which call the departure is. Those of extra trips are counted where the feed does not number them.
+/// Returns the index of the departure's call. Calls of extra trips are counted if the feed does not number them.
 fn find_call_index(
     planned: &[PlannedCall<'_>],
     departure: &Departure,
@@ -175,7 +175,7 @@ fn find_call_index(
     })
 }
 
-/// The trip that a departure is of, as a feed would name it: its id has date and time after the trip's.
+/// Returns the trip of a departure as a descriptor: the departure's id contains date and time after the trip id.
 fn departure_trip(departure: &Departure) -> TripDescriptor {
     let rest = departure.id.strip_prefix(departure.trip_id.as_str());
     let mut parts = rest.and_then(|rest| rest.strip_prefix(':')).unwrap_or_default().split(':');

@@ -1,33 +1,34 @@
-//! What a version of a schedule says of itself, as far as it is kept beside its bytes.
+//! Facts about a version of a schedule, stored with its bytes.
 
 use jiff::civil::Date;
 use lineside_formats::gtfs::Timetable;
 
 use crate::limits::VERSION_CHARS_MAX;
 
-/// What is told of a dataset in a list of versions.
+/// The facts shown about a dataset in a list of versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DatasetFacts {
-    /// What its publisher calls this version: `feed_version`.
+    /// The publisher's version name: `feed_version`.
     pub publisher_version: Option<String>,
-    /// The first day that it is good for, as `2026-03-04`: the publisher's word, else the first day of service.
+    /// The first day of validity, such as `2026-03-04`: from the publisher, else the first day of service.
     pub valid_from: Option<String>,
-    /// The last one.
+    /// The last day of validity.
     pub valid_until: Option<String>,
-    /// The first day of service, as `2026-03-04`; unknown of versions that an earlier release of the program stored.
+    /// The first day of service, such as `2026-03-04`; unknown for versions stored by an earlier release of the
+    /// program.
     pub service_start: Option<String>,
-    /// The last day of service, likewise.
+    /// The last day of service; unknown likewise.
     pub service_end: Option<String>,
-    /// Its lines.
+    /// The number of routes.
     pub routes: u64,
-    /// Its stops, stations among them.
+    /// The number of stops, including stations.
     pub stops: u64,
-    /// Its trips.
+    /// The number of trips.
     pub trips: u64,
 }
 
 impl DatasetFacts {
-    /// Those of a timetable.
+    /// Returns the facts about a timetable.
     pub fn from_timetable(timetable: &Timetable) -> DatasetFacts {
         let info = timetable.feed_info();
         let (first, last) = timetable.service_range().unzip();
@@ -45,19 +46,19 @@ impl DatasetFacts {
         }
     }
 
-    /// Whether it is over: the last day that it is good for is past, or its last day of service.
+    /// Returns true if the last day of validity or of service has passed.
     pub fn has_ended(&self, today: Date) -> bool {
         let mut ends = [&self.valid_until, &self.service_end].into_iter().filter_map(parse_day);
         ends.any(|end| end < today)
     }
 
-    /// Whether the first day that it is good for, or its first day of service, is yet to come.
+    /// Returns true if the first day of validity or of service is in the future.
     pub fn is_not_yet_valid(&self, today: Date) -> bool {
         let mut starts = [&self.valid_from, &self.service_start].into_iter().filter_map(parse_day);
         starts.any(|start| start > today)
     }
 
-    /// How its counts differ from those of the version before it.
+    /// Returns the differences from the counts of the previous version.
     pub fn count_changes(&self, previous: &DatasetFacts) -> CountChanges {
         let difference = |now: u64, before: u64| {
             let size = i64::try_from(now.abs_diff(before)).unwrap_or(i64::MAX);
@@ -75,14 +76,14 @@ fn parse_day(day: &Option<String>) -> Option<Date> {
     day.as_deref()?.parse().ok()
 }
 
-/// The differences between the counts of two versions of a schedule; negative where there are fewer.
+/// Differences between the counts of two versions of a schedule; negative if there are fewer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CountChanges {
-    /// Of lines.
+    /// The difference of routes.
     pub routes: i64,
-    /// Of stops.
+    /// The difference of stops.
     pub stops: i64,
-    /// Of trips.
+    /// The difference of trips.
     pub trips: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Last good bytes as long as the process runs.
+//! The in-memory snapshot store.
 
 use std::{
     collections::HashMap,
@@ -11,13 +11,13 @@ use lineside_sync::UnixMillis;
 use super::{CacheValidators, DatasetFacts, Done, SnapshotHead, SnapshotKey, SnapshotStore};
 use crate::config::FeedId;
 
-/// [`SnapshotStore`] without a disk. It shares the bytes that feeds hold anyhow, and has no versions but the last.
+/// A [`SnapshotStore`] without a disk. Shares the bytes with the feeds, and has only the last version.
 #[derive(Debug, Default)]
 pub struct MemorySnapshotStore(Mutex<HashMap<SnapshotKey, (SnapshotHead, Bytes)>>);
 
 impl MemorySnapshotStore {
     fn lock_snapshots(&self) -> MutexGuard<'_, HashMap<SnapshotKey, (SnapshotHead, Bytes)>> {
-        // One entry is put at a time: whatever broke left the others whole.
+        // Each insertion touches one entry, so a panic left the others intact.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

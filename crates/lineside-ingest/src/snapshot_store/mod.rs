@@ -1,7 +1,7 @@
-//! Last good bytes that outlive the process: what is known of them, and whoever keeps them.
+//! Storage of last good bytes across restarts.
 //!
-//! A feed's task has its bytes kept before it gives them out ([`SnapshotWriter`]). Where they lie, on a disk or in memory
-//! ([`MemorySnapshotStore`]), ingest does not know.
+//! A feed's task stores its bytes before serving them ([`SnapshotWriter`]). This crate does not know if they are stored
+//! on a disk or in memory ([`MemorySnapshotStore`]).
 
 mod facts;
 mod writer;
@@ -20,17 +20,17 @@ pub use facts::{CountChanges, DatasetFacts};
 pub use memory::MemorySnapshotStore;
 pub(crate) use writer::{SnapshotMetadata, SnapshotWriter, describe_source};
 
-/// Whose bytes they are.
+/// The key of stored bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SnapshotKey {
     /// The feed.
     pub feed: FeedId,
-    /// The file, of a feed that has several; else empty.
+    /// The file name, for a feed with several files; else empty.
     pub file: SmolStr,
 }
 
 impl SnapshotKey {
-    /// The only bytes of a feed.
+    /// Returns the key of a feed with one file.
     pub fn for_feed(feed: &FeedId) -> SnapshotKey {
         SnapshotKey { feed: feed.clone(), file: SmolStr::default() }
     }
@@ -45,45 +45,45 @@ impl fmt::Display for SnapshotKey {
     }
 }
 
-/// What a source said by which it can tell later whether the bytes are still good, as it said it.
+/// HTTP validators of the bytes, as the source sent them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheValidators {
     /// `ETag`.
     pub etag: Option<Vec<u8>>,
-    /// `LastPoll-Modified`.
+    /// `Last-Modified`.
     pub last_modified: Option<Vec<u8>>,
 }
 
-/// What is known of bytes that were kept.
+/// Metadata of stored bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotHead {
-    /// The address that they came from, as it may be shown: with another one they are of no use.
+    /// The redacted URL of the source: the bytes are used only if it is unchanged.
     pub source: String,
     /// Hash of the bytes.
     pub hash: u128,
-    /// What they are.
+    /// The format.
     pub format: Format,
-    /// Their media type.
+    /// The media type.
     pub content_type: String,
-    /// A name for downloads.
+    /// The file name for downloads.
     pub file_name: String,
-    /// When they first came.
+    /// The time at which the bytes were first fetched.
     pub fetched_at: UnixMillis,
-    /// When the source says that they changed.
+    /// The time at which the source says the bytes changed.
     pub last_modified: Option<UnixMillis>,
-    /// What the source is asked with.
+    /// The validators for the next request.
     pub validators: CacheValidators,
-    /// When the source last gave them or confirmed them.
+    /// The time at which the source last sent or confirmed the bytes.
     pub confirmed_at: UnixMillis,
 }
 
 impl SnapshotHead {
-    /// The format of that name, for who wrote it down.
+    /// Parses the name of a format, for implementations of the store.
     pub fn parse_format(name: &str) -> Option<Format> {
         Format::from_name(name)
     }
 
-    /// The bytes with what is known of them.
+    /// Returns a snapshot of the bytes with this metadata.
     pub(crate) fn to_snapshot(&self, bytes: Bytes) -> Snapshot {
         Snapshot {
             hash: Snapshot::hash_bytes(&bytes),
@@ -97,17 +97,17 @@ impl SnapshotHead {
     }
 }
 
-/// Is told, once, whether the bytes are kept for good.
+/// Called once with true if the bytes are durably stored, with false if they will not be.
 pub type Done = Box<dyn FnOnce(bool) + Send>;
 
-/// Where last good bytes are kept.
+/// A store of last good bytes.
 ///
-/// Telling returns at once, whatever becomes of it: polling never fails with a disk. Of one key nothing is saved while the
-/// save before has not ended. Reading may take its time and is to be done where that blocks nobody.
+/// Saving returns at once and reports no errors to the caller: polling never fails because of a disk. A key is not
+/// saved again before the previous save has ended. Reading may block, so call it where blocking is allowed.
 pub trait SnapshotStore: Send + Sync + fmt::Debug + 'static {
-    /// Keeps these bytes in place of those before. `done` hears of it once they outlive a crash and a power cut, or will
-    /// not be kept; until then the ones before are. With `facts` they are a version of a schedule, which may stay when
-    /// the next one comes.
+    /// Stores bytes, replacing the previous ones. `done` is called once they survive a crash and a power failure, or
+    /// will not be stored; until then the previous ones remain. With `facts` they are a version of a schedule, which
+    /// may be retained when the next one comes.
     fn save_snapshot(
         &self,
         key: &SnapshotKey,
@@ -117,18 +117,18 @@ pub trait SnapshotStore: Send + Sync + fmt::Debug + 'static {
         done: Done,
     );
 
-    /// The source has confirmed the kept bytes.
+    /// Records that the source has confirmed the stored bytes.
     fn confirm_snapshot(&self, key: &SnapshotKey, at: UnixMillis, validators: CacheValidators);
 
-    /// What is known of the kept bytes.
+    /// Returns the metadata of the stored bytes.
     fn find_head(&self, key: &SnapshotKey) -> Option<SnapshotHead>;
 
-    /// The kept bytes, whole; none if they are damaged.
+    /// Returns the stored bytes; `None` if they are missing or damaged.
     fn read_snapshot(&self, key: &SnapshotKey) -> Option<(SnapshotHead, Bytes)>;
 
-    /// These bytes are not wanted any more: their feed has no such file.
+    /// Deletes the bytes of a file that the feed no longer has.
     fn forget_snapshot(&self, key: &SnapshotKey);
 
-    /// These are all feeds that there are: what is kept of others may go in time.
+    /// Allows the store to delete the bytes of feeds that are not listed.
     fn retain_feeds(&self, feeds: &[FeedId]);
 }

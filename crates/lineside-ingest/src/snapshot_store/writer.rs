@@ -1,7 +1,7 @@
-//! One feed's way to whoever keeps its last good bytes: they are kept before they are given out.
+//! Storing one feed's last good bytes before they are served.
 //!
-//! The feed's task waits for that, but not for ever: a disk that hangs must not keep new bytes from clients. Then they
-//! are served before they are kept, the log says so once, and the next poll tries again.
+//! The feed's task waits for that, but not forever: a disk that hangs must not keep new bytes from clients. Then they
+//! are served before they are stored, the log says so once, and the next poll tries again.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,31 +17,31 @@ use crate::{
     source::{Secret, SourceLocation},
 };
 
-/// What is kept beside bytes.
+/// Metadata stored with bytes.
 #[derive(Debug, Default)]
 pub(crate) struct SnapshotMetadata {
-    /// What their source said of them.
+    /// The source's validators.
     pub(crate) validators: CacheValidators,
-    /// What they say of themselves, if they are a schedule.
+    /// Facts about the bytes, if they are a schedule.
     pub(crate) facts: Option<DatasetFacts>,
 }
 
-/// Keeps the bytes of one key.
+/// Stores the bytes of one key.
 #[derive(Debug)]
 pub(crate) struct SnapshotWriter {
     snapshots: Arc<dyn SnapshotStore>,
     clock: Arc<dyn Clock>,
     key: SnapshotKey,
     source: String,
-    /// A recording plays from its beginning at each start: nothing of it is kept.
+    /// False for a recording: it plays from its beginning at each start, so nothing is stored.
     is_kept: bool,
-    /// The hash of what is kept.
+    /// The hash of the stored bytes.
     saved: Option<u128>,
-    /// What is on its way, and who says what became of it. Without a hash it is of another source.
+    /// The save in progress with its result. Without a hash, its bytes are of another source.
     saving: Option<(Option<u128>, oneshot::Receiver<bool>)>,
-    /// When it was last told that the source confirmed the bytes.
+    /// The time at which a confirmation was last stored.
     confirmed: Option<Duration>,
-    /// Whether the last bytes were served before they were kept.
+    /// True if the last bytes were served before they were stored.
     is_late: bool,
 }
 
@@ -65,8 +65,8 @@ impl SnapshotWriter {
         }
     }
 
-    /// Goes on with the bytes of another source. What is on its way is waited for as ever: of one key nothing is saved
-    /// while the save before has not ended.
+    /// Switches to another source. A save in progress is still awaited: a key is not saved again before the previous
+    /// save has ended.
     pub(crate) fn reconfigure(&mut self, config: &FeedConfig) {
         self.source = describe_source(config);
         self.is_kept = !config.is_recording();
@@ -76,12 +76,12 @@ impl SnapshotWriter {
         }
     }
 
-    /// These bytes were kept by an earlier process.
+    /// Records that an earlier process has stored these bytes.
     pub(crate) fn mark_saved(&mut self, hash: u128) {
         self.saved = Some(hash);
     }
 
-    /// Has the bytes kept, and waits for that as long as it may take. Cancel safety: they are kept all the same.
+    /// Stores the bytes and waits within a time limit. Cancel safety: they are stored anyway.
     pub(crate) async fn save_snapshot(
         &mut self,
         snapshot: &Snapshot,
@@ -106,11 +106,11 @@ impl SnapshotWriter {
         } else if self.is_late && is_saved {
             tracing::info!(feed = %self.key.feed, "bytes of the feed are kept before they are served again");
         }
-        // What failed at once after a disk hung is not kept either.
+        // A save that fails at once after a disk hung has not stored the bytes either.
         self.is_late = is_late || self.is_late && !is_saved;
     }
 
-    /// The source has confirmed the bytes. What could not be kept before is tried again.
+    /// Records that the source has confirmed the bytes, and retries a failed save.
     pub(crate) fn confirm_snapshot(
         &mut self,
         snapshot: &Snapshot,
@@ -148,7 +148,7 @@ impl SnapshotWriter {
         self.saving = Some((Some(snapshot.hash), saved));
         self.confirmed = Some(self.clock.monotonic());
         let done = Box::new(move |is_saved| {
-            // The feed's task may be gone.
+            // The feed's task may have ended.
             let _ = reply.send(is_saved);
         });
         self.snapshots.save_snapshot(&self.key, head, snapshot.bytes.clone(), said.facts, done);
@@ -166,7 +166,7 @@ impl SnapshotWriter {
         }
     }
 
-    /// Takes note of what became of bytes that were on their way.
+    /// Handles the result of a completed save.
     fn settle_save(&mut self) {
         let Some((hash, saved)) = &mut self.saving else { return };
         let hash = *hash;
@@ -185,8 +185,8 @@ impl SnapshotWriter {
     }
 }
 
-/// The address that a feed's bytes come from, as it may be shown. Its own parameters, which are not, make another address of
-/// it: of these there is a short hash that gives none of them away. A key among them does not: it may be renewed.
+/// Returns the redacted URL of a feed's bytes. The feed's own parameters are secret but make a different source, so a
+/// short hash of them is appended that does not reveal them. Keys are left out of the hash, since they may be renewed.
 pub(crate) fn describe_source(config: &FeedConfig) -> String {
     let is_part = |(name, _): &&(String, Secret)| !SourceLocation::is_secret_parameter(name);
     let mut parts = config.query.iter().filter(is_part).peekable();
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use crate::{FeedId, snapshot_store::Done};
 
-    /// A disk that answers when it is told to.
+    /// A disk that completes saves on request.
     #[derive(Debug, Default)]
     struct Disk {
         waiting: Mutex<Vec<Waiting>>,
@@ -296,7 +296,7 @@ mod tests {
         }
     }
 
-    /// Polls once.
+    /// Polls a future once.
     fn poll(future: impl Future<Output = ()>) -> bool {
         let mut future = std::pin::pin!(future);
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
@@ -345,7 +345,7 @@ mod tests {
         assert!(save(&mut bench, "b"), "what comes next does not wait");
         assert_eq!(bench.disk.waiting.lock().len(), 1, "and is not put behind it");
         assert_eq!(bench.disk.answer(true), "a");
-        // What was served meanwhile is kept as soon as that is possible.
+        // Bytes served meanwhile are stored as soon as possible.
         let b = self::snapshot("b");
         bench.keeper.confirm_snapshot(&b, SnapshotMetadata::default(), UnixMillis(9));
         assert_eq!(bench.disk.answer(true), "b");

@@ -1,4 +1,4 @@
-//! How a feed shows its producer who it is, beyond headers and parameters.
+//! Credentials of a feed, besides headers and parameters.
 
 use std::fmt;
 
@@ -15,22 +15,22 @@ pub struct BasicAuth {
     pub password: Secret,
 }
 
-/// A client that gets its tokens by its own name (RFC 6749, section 4.4).
+/// An OAuth 2 client with the client credentials grant (RFC 6749, section 4.4).
 #[derive(Clone, PartialEq, Eq)]
 pub struct OAuth2Client {
-    /// Where tokens are given out.
+    /// The URL of the token endpoint.
     pub token_url: Url,
-    /// The client's name there.
+    /// The client id.
     pub client_id: String,
-    /// What it shows there.
+    /// The client secret.
     pub client_secret: Secret,
-    /// What the token is to be good for.
+    /// The requested scope.
     pub scope: Option<String>,
-    /// Whom the token is meant for; some who give tokens out want it.
+    /// The audience of the token, which some token endpoints require.
     pub audience: Option<String>,
 }
 
-/// An address may hold a password.
+/// Omits the URL, which may contain a password.
 impl fmt::Debug for OAuth2Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OAuth2")

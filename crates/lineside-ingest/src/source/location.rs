@@ -1,4 +1,4 @@
-//! The address of a source.
+//! The location of a source.
 
 use std::{
     fmt,
@@ -7,39 +7,39 @@ use std::{
 
 use url::Url;
 
-/// The value of a query parameter is hidden when an address is shown if its name, but for case, is one of these,
+/// Names of query parameters whose values are redacted when a URL is shown, ignoring case.
 const SECRET_PARAMETERS: [&str; 9] =
     ["app_id", "appid", "auth", "authorization", "code", "jwt", "k", "pass", "sig"];
-/// or ends with one of these, as `app_key`, `subscription-key` and `access_token` do.
+/// Endings of such names, as in `app_key`, `subscription-key` and `access_token`.
 const SECRET_ENDS: [&str; 8] =
     ["key", "token", "secret", "password", "passwd", "pwd", "credential", "signature"];
 
-/// Where a feed is polled.
+/// The source from which a feed is polled.
 #[derive(Clone, PartialEq)]
 pub enum SourceLocation {
-    /// An `http` or `https` address.
+    /// An `http` or `https` URL.
     Http(Url),
-    /// A file, or a folder that holds the files of a schedule, in GTFS or NeTEx: whichever stands there when it is asked.
+    /// A file, or a folder with the files of a GTFS or NeTEx schedule; checked at each poll.
     Path(PathBuf),
-    /// A folder of successive snapshots, played in the order of their times.
+    /// A folder of successive snapshots, played in time order.
     Replay {
         /// The folder.
         dir: PathBuf,
-        /// How many recorded seconds pass in one real second, above 0.
+        /// Recorded seconds per real second, above 0.
         speed: f64,
     },
 }
 
-/// A text that is no address of a source.
+/// An invalid location.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadLocation(String);
 
 impl SourceLocation {
-    /// Reads `https://…`, `http://…`, `file://…`, `file:…`, `replay://DIR?speed=10`, or a path.
+    /// Parses `https://…`, `http://…`, `file://…`, `file:…`, `replay://DIR?speed=10`, or a path.
     ///
     /// # Errors
-    /// What is wrong with the text; it shows no password.
+    /// Returns what is wrong with the text, without passwords.
     pub fn parse(text: &str) -> Result<SourceLocation, BadLocation> {
         if text.is_empty() {
             return Err(BadLocation("the address is empty".into()));
@@ -48,7 +48,7 @@ impl SourceLocation {
             return parse_replay(rest);
         }
         match text.split_once("://") {
-            // `file:/path` is one as well.
+            // `file:/path` is a file too.
             None => Ok(SourceLocation::Path(text.strip_prefix("file:").unwrap_or(text).into())),
             Some(("file", path)) => Ok(SourceLocation::Path(path.into())),
             Some(("http" | "https", _)) => match Url::parse(text) {
@@ -63,7 +63,7 @@ impl SourceLocation {
         }
     }
 
-    /// The folder of a schedule, if one stands there now.
+    /// Returns the path if it currently is a folder.
     pub fn schedule_folder(&self) -> Option<&Path> {
         match self {
             SourceLocation::Path(path) if path.is_dir() => Some(path),
@@ -71,25 +71,25 @@ impl SourceLocation {
         }
     }
 
-    /// Whether the source is on this machine's disk.
+    /// Returns true if the source is on the local disk.
     pub fn is_local(&self) -> bool {
         !matches!(self, SourceLocation::Http(_))
     }
 
-    /// The host that is asked, with its port unless that is the usual one; `None` for what lies on this machine's disk.
+    /// Returns the host, with its port unless that is the default one; `None` for the local disk.
     pub fn host_with_port(&self) -> Option<String> {
         let SourceLocation::Http(url) = self else { return None };
         url_host(url)
     }
 
-    /// Whether the value of a parameter of that name is a key that is not to be shown.
+    /// Returns true if the value of a parameter with this name is a secret.
     pub(crate) fn is_secret_parameter(name: &str) -> bool {
         let name = name.to_ascii_lowercase();
         SECRET_PARAMETERS.contains(&name.as_str())
             || SECRET_ENDS.iter().any(|end| name.ends_with(end))
     }
 
-    /// Where the feed comes from, as everybody may know it: of a file or a folder on this machine only its name.
+    /// Returns the location as it may be published: only the name of a local file or folder.
     pub fn public_name(&self) -> String {
         let path = match self {
             SourceLocation::Http(_) => return self.to_string(),
@@ -99,7 +99,7 @@ impl SourceLocation {
         path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// The last segment of the address, as a file name for downloads.
+    /// Returns the last segment of the URL or path, as a file name for downloads.
     pub fn file_name(&self) -> Option<&str> {
         match self {
             SourceLocation::Http(url) => {
@@ -111,7 +111,7 @@ impl SourceLocation {
     }
 }
 
-/// The host of an address, with its port unless that is the usual one: `http` and `https` are the same machine.
+/// Returns the host of a URL, with its port unless that is the default one: `http` and `https` share a host.
 pub(crate) fn url_host(url: &Url) -> Option<String> {
     let host = url.host_str()?;
     Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
@@ -145,7 +145,7 @@ fn parse_replay(rest: &str) -> Result<SourceLocation, BadLocation> {
     Ok(SourceLocation::Replay { dir: PathBuf::from(dir), speed })
 }
 
-/// Shows the address without user, password or keys.
+/// Shows the URL without user, password or keys.
 impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -167,7 +167,7 @@ impl fmt::Debug for SourceLocation {
 fn redact_url(url: &Url) -> Url {
     let mut shown = url.clone();
     if !shown.username().is_empty() || shown.password().is_some() {
-        // Both fail only for addresses without a host, which `parse` refuses.
+        // Both calls fail only for URLs without a host, which `parse` rejects.
         let _ = shown.set_username("***");
         let _ = shown.set_password(None);
     }

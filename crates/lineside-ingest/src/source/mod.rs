@@ -1,4 +1,4 @@
-//! Sources: where a feed is polled from, and the secrets that it takes. Nothing here reads a byte.
+//! Sources: the location from which a feed is polled, and its credentials. Nothing here performs I/O.
 
 mod credential;
 mod location;

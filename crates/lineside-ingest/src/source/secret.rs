@@ -1,23 +1,23 @@
-//! A text that is sent and never shown.
+//! Secrets: texts that are sent but never shown.
 
 use std::fmt;
 
-/// A password, key or token. Printing it gives `***`; [`Secret::reveal`] is the only way to its text.
+/// A password, key or token. Printing it yields `***`; only [`Secret::reveal`] returns the text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Box<str>);
 
 impl Secret {
-    /// Keeps `text` from being shown.
+    /// Wraps a text.
     pub fn new(text: impl Into<Box<str>>) -> Secret {
         Secret(text.into())
     }
 
-    /// The text, to be sent to the source and nowhere else.
+    /// Returns the text, to be sent to the source only.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Whether `bytes` hold it.
+    /// Returns true if `bytes` contain the secret.
     pub(crate) fn occurs_in(&self, bytes: &[u8]) -> bool {
         let own = self.0.as_bytes();
         !own.is_empty() && bytes.windows(own.len()).any(|window| window == own)

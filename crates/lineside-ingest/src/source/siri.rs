@@ -1,11 +1,11 @@
-//! How a producer of SIRI is asked, and what of its answers is believed.
+//! Settings for requests to a SIRI producer and for the interpretation of its answers.
 
 use std::fmt;
 
 use super::Secret;
 use super::SiriIds;
 
-/// Names of choices, as a configuration has them.
+/// Defines enumerations with their names in the configuration.
 macro_rules! choices {
     ($($(#[$about:meta])* pub enum $Name:ident { $($(#[$meaning:meta])* $Choice:ident = $word:literal,)+ })+) => { $(
         $(#[$about])*
@@ -13,15 +13,15 @@ macro_rules! choices {
         pub enum $Name { $($(#[$meaning])* $Choice,)+ }
 
         impl $Name {
-            /// All of them.
+            /// All variants.
             pub const ALL: &[$Name] = &[$($Name::$Choice,)+];
 
-            /// The word for it.
+            /// The name in the configuration.
             pub fn as_str(self) -> &'static str {
                 match self { $($Name::$Choice => $word,)+ }
             }
 
-            /// What the word means.
+            /// Parses the configured name.
             pub fn parse(word: &str) -> Option<$Name> {
                 $Name::ALL.iter().copied().find(|it| it.as_str() == word)
             }
@@ -38,65 +38,65 @@ macro_rules! choices {
 choices! {
     /// A service of SIRI.
     pub enum SiriService {
-        /// Estimated timetables: how journeys run.
+        /// Estimated timetables: realtime data of journeys.
         Timetables = "et",
-        /// Vehicle monitoring: where vehicles are.
+        /// Vehicle monitoring: positions of vehicles.
         Vehicles = "vm",
-        /// Situation exchange: what passengers should know.
+        /// Situation exchange: information for passengers.
         Situations = "sx",
-        /// Stop monitoring: what calls at stops.
+        /// Stop monitoring: calls at stops.
         Stops = "sm",
     }
 
-    /// How a producer is asked.
+    /// The kind of requests to a producer.
     pub enum SiriMode {
-        /// By POST, with a request of SIRI.
+        /// POST with a SIRI request.
         Request = "request",
-        /// By GET, at an address that says what is wanted.
+        /// GET of a URL that states the request.
         Lite = "lite",
-        /// Once: from then on it brings what is new by itself.
+        /// One subscription, after which the producer delivers by itself.
         Subscribe = "subscribe",
     }
 
-    /// What one answer is of all that there is.
+    /// The content of an answer.
     pub enum SiriAnswers {
-        /// All of it: what an answer does not hold is gone.
+        /// All data: items that an answer does not contain are removed.
         Whole = "whole",
-        /// What changed since the answer before.
+        /// Changes since the preceding answer.
         Changes = "changes",
     }
 
-    /// What requests are sent in.
+    /// The envelope of requests.
     pub enum SiriEnvelope {
-        /// Nothing: plain XML.
+        /// Plain XML without an envelope.
         Xml = "xml",
-        /// SOAP, as the French profile has it.
+        /// SOAP, as in the French profile.
         Soap = "soap",
     }
 }
 
-/// The part of a feed's configuration that only SIRI has.
+/// The SIRI settings of a feed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiriSource {
-    /// What it is asked for.
+    /// The requested services.
     pub services: Vec<SiriService>,
-    /// How.
+    /// The kind of requests.
     pub mode: SiriMode,
-    /// Who asks.
+    /// The requestor reference.
     pub requestor_ref: Option<Secret>,
-    /// What answers hold, if that is not the usual: changes from an address of SIRI Lite that is told who asks and from
-    /// subscriptions, else all.
+    /// The content of answers, if not the default: changes for subscriptions and for SIRI Lite with a requestor
+    /// reference, else all data.
     pub answers: Option<SiriAnswers>,
-    /// What requests are sent in.
+    /// The envelope of requests.
     pub envelope: SiriEnvelope,
-    /// What its ids are in the schedule.
+    /// The mapping of ids to those of the schedule.
     pub ids: SiriIds,
-    /// The stops that stop monitoring asks about.
+    /// The stops for stop monitoring.
     pub stops: Vec<String>,
 }
 
 impl Default for SiriSource {
-    /// An address that answers a plain GET, with the schedule's ids.
+    /// Returns the settings of a URL that answers a plain GET, with the schedule's ids.
     fn default() -> SiriSource {
         SiriSource {
             services: vec![SiriService::Timetables],
@@ -111,7 +111,7 @@ impl Default for SiriSource {
 }
 
 impl SiriSource {
-    /// Whether answers hold what changed since the answer before, and not all that there is.
+    /// Returns true if answers contain changes since the preceding answer instead of all data.
     pub(crate) fn answers_changes(&self) -> bool {
         match (self.mode, self.answers) {
             (SiriMode::Subscribe, _) => true,
@@ -121,7 +121,7 @@ impl SiriSource {
         }
     }
 
-    /// Whether it is asked the same as `other` is.
+    /// Returns true if both settings lead to the same requests.
     pub(crate) fn has_same_requests(&self, other: &SiriSource) -> bool {
         let ids = SiriIds::Same;
         SiriSource { ids: ids.clone(), ..self.clone() } == SiriSource { ids, ..other.clone() }

@@ -1,4 +1,4 @@
-//! Which state a feed is in, by what is known of it.
+//! Tests of feed states.
 
 use super::*;
 use crate::fetch::{FailureCode, FetchError};
@@ -64,7 +64,7 @@ fn each_state_has_its_reason() {
     check(failed(good(1000), 1070), 1070, &strict, FeedState::Failing, "too old");
 }
 
-/// Since when the data of a status have not been reliable at a moment, in seconds.
+/// Updates a status at a time and returns the time since which its data are unreliable, in seconds.
 fn unreliable_since(status: &mut FeedStatus, now: i64, rules: &HealthRules) -> Option<i64> {
     let now = UnixMillis::from_seconds(now);
     status.update_state(now, now, rules);
@@ -149,7 +149,7 @@ fn an_answer_without_a_body_is_judged_like_a_message_with_nothing_in_it() {
         ..RULES
     };
     let at = UnixMillis::from_seconds(9_000);
-    // The good data from before are old by now; that is not what it is judged by.
+    // The age of the earlier good data is irrelevant.
     let nothing = FeedStatus { nothing_since: Some(at), ..good(1000) };
     check(nothing.clone(), 9_000, &under_way(Some(0)), FeedState::Ok, "no trips are running");
     check(nothing.clone(), 9_000, &under_way(Some(50)), FeedState::Empty, "is empty");

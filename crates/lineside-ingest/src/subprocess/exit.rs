@@ -1,10 +1,10 @@
-//! How a program ended, in words.
+//! Descriptions of a program's exit status.
 
 use std::{os::unix::process::ExitStatusExt as _, process::ExitStatus};
 
 use nix::sys::signal::Signal;
 
-/// What was wrong with how it ended; none if nothing was.
+/// Describes an unsuccessful exit; `None` if the program succeeded.
 pub(super) fn exit_fault(status: ExitStatus) -> Option<String> {
     if status.success() {
         return None;

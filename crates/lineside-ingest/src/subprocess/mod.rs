@@ -1,8 +1,8 @@
-//! The operator's own programs: one of them run once over some bytes, within bounds of time, memory and output.
+//! External programs of the operator: a program runs once on some bytes, with limits on time, memory and output.
 //!
-//! What the bytes mean and what becomes of the result it does not know. A program is started without a shell between it
-//! and its arguments, in a folder of its own that goes with it, and with nothing of this process's environment but
-//! `PATH`. When it ends, or has to, everything that it started ends with it, also what has left its process group.
+//! The meaning of the bytes and the use of the result are unknown here. A program is started without a shell parsing
+//! its arguments, in a temporary folder of its own, and with only `PATH` from this process's environment. When it ends
+//! or is stopped, all processes that it started end too, including those that have left its process group.
 
 mod exit;
 mod process_group;
@@ -38,23 +38,23 @@ use self::{
 };
 use crate::{config::ExternalProgram, limits::PROGRAM_FILE_TIMES, source::Secret};
 
-/// Stands in an argument for the file that has the bytes. Without it they come on the standard input.
+/// The placeholder in an argument for the input file. Without it the input is written to the standard input.
 const INPUT: &str = "{input}";
-/// Stands in an argument for the file that the result is to be in. Without it that is what comes on the standard output.
+/// The placeholder in an argument for the output file. Without it the result is read from the standard output.
 const OUTPUT: &str = "{output}";
-/// Where programs are looked for if this process has no `PATH`.
+/// Search path for programs if this process has no `PATH`.
 const PATH_USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
-/// How often it is tried to take a folder away.
+/// Maximum number of attempts to remove a folder.
 const REMOVALS_MAX: usize = 8;
-/// How long a program that was killed may take to be gone.
+/// Maximum time for a killed program to end.
 const ENDING_MAX: Duration = Duration::from_secs(5);
-/// Sets the limits of memory (KiB), files (512 bytes) and core files, and becomes the program, at a low priority: whoever
-/// serves comes first. POSIX has no other way that needs no unsafe code.
+/// Shell script that limits memory (KiB), files (512 bytes) and core files, and executes the program at a low priority,
+/// because serving comes first. POSIX has no other way without unsafe code.
 const LIMITS: &str =
     r#"ulimit -c 0; ulimit -v "$1" && ulimit -f "$2" && shift 2 && exec nice -n 10 "$@""#;
 
 impl ExternalProgram {
-    /// Its arguments and what they set, which may be secrets.
+    /// Returns the arguments and their values, which may be secrets.
     pub(crate) fn argument_secrets(&self) -> Vec<Secret> {
         let is_own = |it: &&String| ![INPUT, OUTPUT].iter().any(|name| it.contains(name));
         let arguments = self.command.iter().skip(1).filter(is_own);
@@ -70,7 +70,7 @@ impl ExternalProgram {
         self.find_executable().err()
     }
 
-    /// Where it is.
+    /// Returns the path of the executable.
     fn find_executable(&self) -> Result<PathBuf, String> {
         let name = self.name();
         if name.contains('/') {
@@ -101,41 +101,41 @@ fn search_path() -> OsString {
     env::var_os("PATH").unwrap_or_else(|| PATH_USUAL.into())
 }
 
-/// How a program is given its input, and what of it counts as a result.
+/// The input and output conventions of a program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunMode {
-    /// What the file is called that `{input}` stands for.
+    /// The name of the file for `{input}`.
     input: &'static str,
-    /// The file that is the result where the program has made a folder of `{output}`.
+    /// The result file, if the program has created a folder at `{output}`.
     in_folder: Option<&'static str>,
-    /// Whether it may end with any exit code, and make nothing.
+    /// True if any exit code and an empty result are allowed.
     is_lenient: bool,
 }
 
 impl RunMode {
-    /// All has to be well, and something made.
+    /// Requires success and a result.
     const STRICT: RunMode = RunMode { input: "input", in_folder: None, is_lenient: false };
 }
 
-/// What a program made.
+/// The result of a program.
 #[derive(Debug)]
 pub(crate) struct ProgramOutput {
-    /// The result.
+    /// The output.
     pub(crate) output: Bytes,
-    /// What was wrong with how it ended, where that is no reason to refuse the result.
+    /// A problem with the exit that does not invalidate the output.
     pub(crate) fault: Option<String>,
-    /// What it wrote to its standard error.
+    /// The standard error output.
     pub(crate) said: StderrCapture,
-    /// How long it took.
+    /// The run time.
     pub(crate) took: Duration,
 }
 
-/// Why there is no result.
+/// The failure of a program.
 #[derive(Debug)]
 pub(crate) struct RunFailure {
-    /// In words that say what the program did, such as `ended with exit code 1`.
+    /// The reason as text, such as `ended with exit code 1`.
     pub(crate) why: String,
-    /// What it wrote to its standard error.
+    /// The standard error output.
     pub(crate) said: StderrCapture,
 }
 
@@ -145,12 +145,12 @@ impl From<String> for RunFailure {
     }
 }
 
-/// Runs a program over these bytes, for the sake of `feed`. Its result may have so many bytes at most.
+/// Runs a program on `input` for `feed`. Its result may have at most `output_max` bytes.
 ///
 /// # Errors
-/// Why there is no result. None of its processes is left then, nor any of its files.
+/// Returns the reason why there is no result. All its processes have then ended and its files are removed.
 ///
-/// Cancel safety: dropped, it ends the program and takes its folder away.
+/// Cancel safety: dropping the future kills the program and removes its folder.
 pub(crate) async fn run_strict(
     program: &ExternalProgram,
     input: Bytes,
@@ -161,7 +161,7 @@ pub(crate) async fn run_strict(
     run_in_mode(RunMode::STRICT, program, input, output_max, feed, clock).await
 }
 
-/// The same in some manner.
+/// Runs a program in a mode.
 async fn run_in_mode(
     manner: RunMode,
     program: &ExternalProgram,
@@ -182,7 +182,7 @@ async fn run_in_mode(
     let mut running = RunningProgram { child: None, place: Some(place) };
     let spawned = command.spawn().map_err(|error| format!("could not be started: {error}"));
     let child = running.child.insert(spawned?);
-    // After the folder: what still writes there ends before that goes.
+    // Declared after the folder, so that processes that still write there end before it is removed.
     let group = ProcessGroup::for_child(child);
     let (mut said, has_ended) = (StderrCapture::default(), AtomicBool::new(false));
     let work = watch_program(child, (&group, &folder), (&input, output_max), &mut said, &has_ended);
@@ -196,7 +196,7 @@ async fn run_in_mode(
         match evaluate_output(ended, has_ended.into_inner(), program.timeout, output_max, manner) {
             Ok((piped, fault)) => {
                 let output = running.finish_run(is_piped.then_some(piped), output_max).await;
-                // How it ended says more than that there is nothing.
+                // The exit status is more specific than a missing result.
                 output.map(|output| (output, fault.clone())).map_err(|why| fault.unwrap_or(why))
             }
             Err(why) => {
@@ -216,13 +216,13 @@ async fn run_in_mode(
     }
 }
 
-/// How a program ended, and what it wrote to its standard output.
+/// The exit status of a program and its standard output.
 type Ended = (io::Result<ExitStatus>, Result<Vec<u8>, OutputTooLarge>);
 
-/// What came through the pipe of one that ended well and in time, and what was not so well about that.
+/// Returns the standard output of a program that ended in time, with any tolerated exit problem.
 ///
 /// # Errors
-/// What was wrong, in words.
+/// Returns the problem as text.
 fn evaluate_output(
     ended: Option<Ended>,
     has_ended: bool,
@@ -244,7 +244,7 @@ fn evaluate_output(
     }
 }
 
-/// A program that was started, and its folder, which goes where that may block.
+/// A started program and its folder, which is removed on a blocking thread.
 #[derive(Debug)]
 struct RunningProgram {
     child: Option<Child>,
@@ -252,7 +252,7 @@ struct RunningProgram {
 }
 
 impl RunningProgram {
-    /// What it has made: what came through its pipe, else what is in its output file. Its folder goes.
+    /// Returns the result: the standard output if given, else the output file. Removes the folder.
     async fn finish_run(
         mut self,
         piped: Option<Vec<u8>>,
@@ -267,12 +267,12 @@ impl RunningProgram {
         .await
     }
 
-    /// Takes its folder away, once it writes there no more: it was told to end.
+    /// Removes the folder after the killed program has stopped writing to it.
     async fn remove_folder(mut self, clock: &dyn Clock) {
         if let Some(child) = &mut self.child {
             tokio::select! {
                 biased;
-                // How it ended is known, or says nothing: it had to.
+                // The exit status is known or meaningless, since the program was killed.
                 _ = child.wait() => {}
                 () = clock.sleep(ENDING_MAX) => {}
             }
@@ -280,7 +280,7 @@ impl RunningProgram {
         let place = self.place.take();
         let emptying = run_blocking(move || {
             let Some(place) = &place else { return Ok(()) };
-            // What it has started may still be about to end, and write a last file.
+            // Its child processes may still be ending and write a last file.
             for _ in 0..REMOVALS_MAX {
                 if fs::remove_dir_all(place.folder.path()).is_ok() {
                     break;
@@ -288,12 +288,12 @@ impl RunningProgram {
             }
             Ok(())
         });
-        // A folder that cannot be taken away is left to who keeps the folder for temporary files.
+        // A folder that cannot be removed is left to the system's cleanup of temporary files.
         let _: Result<(), String> = emptying.await;
     }
 }
 
-/// One that is given up: its folder may be large.
+/// Removes the folder of an abandoned program on a blocking thread, since it may be large.
 impl Drop for RunningProgram {
     fn drop(&mut self) {
         if let Some(place) = self.place.take()
@@ -307,7 +307,7 @@ impl Drop for RunningProgram {
     }
 }
 
-/// Ends a program with all that it started, while it can be told whose children they are.
+/// Kills a program and its descendants while their parents are still known.
 async fn kill_all(group: &ProcessGroup, folder: &Path) {
     if let Some(leader) = group.leader_pid() {
         reap_orphans(folder, Some(leader)).await;
@@ -322,7 +322,7 @@ async fn reap_orphans(folder: &Path, leader: Option<Pid>) {
         orphan_reaper::kill_orphans(&folder, leader);
         Ok(())
     });
-    // None may be left.
+    // There may be none left.
     let _: Result<(), String> = ending.await;
 }
 
@@ -330,12 +330,12 @@ fn output_too_large(max: u64) -> String {
     format!("made more than {max} bytes")
 }
 
-/// The result was larger than it may be.
+/// The result exceeds the limit.
 #[derive(Debug)]
 struct OutputTooLarge;
 
-/// Gives a program its input, takes what it says, and at most so many bytes of what it makes, until it has ended and nobody
-/// writes any more. Says in `has_ended` that the program itself has.
+/// Writes a program's input and reads its output up to a limit, until the program and all writers have ended. Sets
+/// `has_ended` once the program itself has ended.
 async fn watch_program(
     child: &mut Child,
     (group, folder): (&ProcessGroup, &Path),
@@ -347,7 +347,7 @@ async fn watch_program(
     let ended = async {
         let status = child.wait().await;
         has_ended.store(true, Ordering::Relaxed);
-        // Who is left would hold the pipes open.
+        // Remaining processes would keep the pipes open.
         group.kill_processes();
         reap_orphans(folder, None).await;
         status
@@ -364,7 +364,7 @@ async fn watch_program(
     (status, output)
 }
 
-/// The folder in which a program runs once.
+/// The folder of one run.
 #[derive(Debug)]
 struct RunFolder {
     folder: TempDir,
@@ -426,14 +426,14 @@ impl RunFolder {
         command
     }
 
-    /// What a program left in its output file, after all its processes have ended.
+    /// Returns the content of the output file after all processes have ended.
     fn read_output_file(&self, max: u64) -> Result<Vec<u8>, String> {
         let mut path = self.output_file();
         let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
         if let Some(name) = self.manner.in_folder.filter(|_| is_folder(&path)) {
             path.push(name);
         }
-        // A pipe in its place would never end, and a link leads elsewhere.
+        // Reading a pipe would never end, and a link leads elsewhere.
         let is_file = |found: fs::Metadata| found.is_file();
         if !fs::symlink_metadata(&path).is_ok_and(is_file) {
             return Err("left no output file".to_owned());
@@ -449,7 +449,7 @@ impl RunFolder {
     }
 }
 
-/// Runs disk work where it may block.
+/// Runs blocking disk work.
 async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {

@@ -1,4 +1,4 @@
-//! A program run once, for whoever has no feed, or to say what is wrong with the data of one.
+//! Running a program once, outside of a feed or to validate a feed's data.
 
 use std::{fmt, time::Duration};
 
@@ -9,24 +9,25 @@ use lineside_sync::Clock;
 use super::{ExternalProgram, RunMode, run_in_mode, run_strict};
 use crate::{config::FeedConfig, fetch::Redactor, source::Secret};
 
-/// The file that the reference validator of GTFS writes into the folder that it is given.
+/// The report file that the reference GTFS validator writes into its output folder.
 const REPORT: &str = "report.json";
 
-/// Why a program made nothing.
+/// The failure of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramError {
-    /// In words that say what the program did, such as `ended with exit code 1`.
+    /// The reason as text, such as `ended with exit code 1`.
     pub why: String,
-    /// What it wrote to its standard error, at most its beginning and its end.
+    /// The beginning and end of the standard error output.
     pub said: String,
 }
 
-/// Runs a program over these bytes. Its result may have `output_max` bytes at most; `about` is what it is told it works for.
+/// Runs a program on `input`. Its result may have at most `output_max` bytes; `about` is passed to it as the feed that
+/// it works for.
 ///
 /// # Errors
-/// Why there is no result. None of its processes is left then, nor any of its files.
+/// Returns the reason why there is no result. All its processes have then ended and its files are removed.
 ///
-/// Cancel safety: dropped, it ends the program and takes its folder away.
+/// Cancel safety: dropping the future kills the program and removes its folder.
 pub async fn run_program(
     program: &ExternalProgram,
     input: Bytes,
@@ -42,20 +43,20 @@ pub async fn run_program(
     }
 }
 
-/// What a validator said of some bytes.
+/// The output of a validator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidatorOutput {
-    /// Its result, which may be empty.
+    /// The result, which may be empty.
     pub output: Bytes,
-    /// That it ended with another exit code than 0, in words.
+    /// The description of an exit code other than 0.
     pub fault: Option<String>,
-    /// What it wrote to its standard error, at most its beginning and its end.
+    /// The beginning and end of the standard error output.
     pub said: String,
-    /// How long it took.
+    /// The run time.
     pub took: Duration,
 }
 
-/// What may not be shown of what a program says: its own arguments, and the secrets of the feed that it is run for.
+/// Redacts a program's output: its own arguments, and the secrets of the feed that it is run for.
 pub struct OutputRedactor(Redactor);
 
 impl fmt::Debug for OutputRedactor {
@@ -65,27 +66,28 @@ impl fmt::Debug for OutputRedactor {
 }
 
 impl OutputRedactor {
-    /// That of a program that is run for a feed.
+    /// Creates the redactor for a program that is run for a feed.
     pub fn for_program(program: &ExternalProgram, feed: &FeedConfig) -> OutputRedactor {
         let arguments = program.argument_secrets();
         let arguments: Vec<&Secret> = arguments.iter().collect();
         OutputRedactor(Redactor::for_feed(feed, &arguments))
     }
 
-    /// The first of `bytes` as text of at most `max` bytes that everybody may see, with nothing in it that moves what
-    /// stands around it.
+    /// Returns the first of `bytes` as redacted text of at most `max` bytes, without characters that move surrounding
+    /// text.
     pub fn redact_output(&self, bytes: &[u8], max: usize) -> String {
         self.0.redact_first_bytes(bytes, max)
     }
 }
 
-/// Runs a validator over a schedule of `feed`. `{input}` is a file whose name ends as its kind does, `{output}` a file or a
-/// folder with a `report.json`; the exit code is told and not judged. The result may have `output_max` bytes at most.
+/// Runs a validator on a schedule of `feed`. `{input}` is a file with the extension of its format, `{output}` a file or
+/// a folder with a `report.json`; the exit code is reported but not judged. The result may have at most `output_max`
+/// bytes.
 ///
 /// # Errors
-/// Why there is no result. None of its processes is left then, nor any of its files.
+/// Returns the reason why there is no result. All its processes have then ended and its files are removed.
 ///
-/// Cancel safety: dropped, it ends the program and takes its folder away.
+/// Cancel safety: dropping the future kills the program and removes its folder.
 pub async fn run_validator(
     program: &ExternalProgram,
     input: Bytes,

@@ -1,8 +1,9 @@
-//! Processes that a program started and that have left its process group, as `setsid` has it; of Linux, where `/proc` tells.
+//! Killing processes that a program started and that left its process group, for example by `setsid`; uses `/proc` of
+//! Linux.
 //!
-//! They are known by the folder of the run, which no other run has: it is in the environment that they were given, or they
-//! are at work in it; and by their parents, as long as those are there. One that has another environment, works elsewhere
-//! and has outlived its parents is nobody's that can be told.
+//! They are recognised by the unique folder of the run, in their environment or as their working directory, and by
+//! their ancestors while these exist. A process with another environment and working directory that has outlived its
+//! parents cannot be recognised.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,14 +18,14 @@ use nix::{
     unistd::Pid,
 };
 
-/// How often it is looked for more: what is about to end may have started another.
+/// Maximum number of passes: a process that is ending may have started another one.
 const LOOKS_MAX: usize = 16;
-/// Most processes of the machine that are looked at.
+/// Maximum number of processes of the machine that are examined.
 const PROCESSES_MAX: usize = 100_000;
-/// Where the kernel tells of processes.
+/// The kernel's process file system.
 const PROCESSES: &str = "/proc";
 
-/// Ends whoever is left of a run in this folder, and of `leader` if it still runs; may block.
+/// Kills the remaining processes of a run in this folder, and descendants of `leader` if it still runs; may block.
 pub(super) fn kill_orphans(folder: &Path, leader: Option<Pid>) {
     let mut ended = HashSet::new();
     for _ in 0..LOOKS_MAX {
@@ -32,7 +33,7 @@ pub(super) fn kill_orphans(folder: &Path, leader: Option<Pid>) {
         let mut is_done = true;
         for process in found {
             is_done &= !ended.insert(process);
-            // It may just have ended; and so soon its number is nobody else's.
+            // The process may just have ended; its number is not reused so soon.
             let _ = kill(process, Signal::SIGKILL);
         }
         if is_done {
@@ -41,7 +42,7 @@ pub(super) fn kill_orphans(folder: &Path, leader: Option<Pid>) {
     }
 }
 
-/// The processes of a run, but not its leader.
+/// Returns the processes of a run without its leader.
 fn find_orphans(folder: &Path, leader: Option<Pid>) -> Vec<Pid> {
     let mut parents = HashMap::new();
     let mut found: HashSet<Pid> = HashSet::new();
@@ -59,7 +60,7 @@ fn find_orphans(folder: &Path, leader: Option<Pid>) -> Vec<Pid> {
             found.insert(process);
         }
     }
-    // Whose parent, or whose parent's parent, is one of them.
+    // Processes with one of them as an ancestor.
     let is_below = |process: Pid| {
         let mut at = process;
         (0..LOOKS_MAX).any(|_| match parents.get(&at) {
@@ -75,16 +76,16 @@ fn find_orphans(folder: &Path, leader: Option<Pid>) -> Vec<Pid> {
     all.filter(|process| Some(*process) != leader).collect()
 }
 
-/// Whose child a process is; none of one that has ended.
+/// Returns the parent of a process; `None` if the process has ended.
 fn parent_pid(own: &Path) -> Option<Pid> {
     let stat = fs::read_to_string(own.join("stat")).ok()?;
-    // The name, in parentheses, may hold any of them.
+    // The name in parentheses may contain any of these characters.
     let mut rest = stat.rsplit_once(") ")?.1.split(' ');
     let state = rest.next().filter(|state| !matches!(*state, "Z" | "X"));
     state.and(rest.next())?.parse().ok().map(Pid::from_raw)
 }
 
-/// Whether a process was given the folder as its own, or is at work in it.
+/// Returns true if a process has the folder in its environment or as its working directory.
 fn belongs_to_folder(own: &Path, folder: &Path) -> bool {
     let works_there = || fs::read_link(own.join("cwd")).is_ok_and(|at| at.starts_with(folder));
     let was_given = || {

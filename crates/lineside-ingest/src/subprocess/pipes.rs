@@ -1,4 +1,4 @@
-//! What goes into a program and what comes out of it, bounded.
+//! The pipes of a program, with limits.
 
 use std::collections::VecDeque;
 
@@ -8,15 +8,15 @@ use super::OutputTooLarge;
 use crate::fetch::Redactor;
 use crate::limits::{SAID_HEAD_BYTES_MAX, SAID_TAIL_BYTES_MAX};
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What a program wrote to its standard error: how it begins and how it ends.
+/// The beginning and end of a program's standard error output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StderrCapture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
-    /// Bytes between the two that were not kept.
+    /// The number of bytes dropped between the two.
     left_out: u64,
 }
 
@@ -31,8 +31,8 @@ impl StderrCapture {
         self.left_out += beyond as u64;
     }
 
-    /// All that was kept, as it may be shown to everybody, with a line of its own where something was left out. What is hidden
-    /// may have been cut in two there.
+    /// Returns the captured text redacted, with a line where bytes were dropped. A secret may have been cut in two
+    /// there.
     pub(crate) fn redact_text(&self, hidden: &Redactor) -> String {
         let tail: Vec<u8> = self.tail.iter().copied().collect();
         if self.left_out == 0 {
@@ -43,29 +43,29 @@ impl StderrCapture {
     }
 }
 
-/// Writes all of the input, as far as the program takes it.
+/// Writes the input, as far as the program reads it.
 pub(super) async fn write_input(pipe: Option<impl tokio::io::AsyncWrite + Unpin>, input: &[u8]) {
     if let Some(mut pipe) = pipe {
-        // A program need not read all of it: whether that was right, its result says.
+        // A program need not read all input: its result shows if that was right.
         let _ = pipe.write_all(input).await;
         let _ = pipe.shutdown().await;
     }
 }
 
-/// Reads the output to its end, or until it is too much.
+/// Reads the output to its end, or until it exceeds the limit.
 pub(super) async fn read_output(
     pipe: Option<impl AsyncRead + Unpin>,
     max: u64,
 ) -> Result<Vec<u8>, OutputTooLarge> {
     let mut output = Vec::new();
     if let Some(pipe) = pipe {
-        // Breaking off is like ending: how the program ended says more.
+        // A read error counts as the end: the exit status is more specific.
         let _ = pipe.take(max.saturating_add(1)).read_to_end(&mut output).await;
     }
     if output.len() as u64 > max { Err(OutputTooLarge) } else { Ok(output) }
 }
 
-/// Reads all that is said, and keeps the beginning and the end.
+/// Reads all standard error output and stores its beginning and end.
 pub(super) async fn read_stderr(pipe: Option<impl AsyncRead + Unpin>, said: &mut StderrCapture) {
     let Some(mut pipe) = pipe else { return };
     let mut piece = vec![0; PIECE_BYTES];

@@ -1,4 +1,4 @@
-//! A process and all that it started.
+//! The process group of a program.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +8,7 @@ use nix::{
 };
 use tokio::process::Child;
 
-/// A process group that ends when this is dropped, if not before.
+/// A process group that is killed when dropped.
 #[derive(Debug)]
 pub(super) struct ProcessGroup {
     leader: Option<Pid>,
@@ -16,24 +16,24 @@ pub(super) struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// That of a process which was started as the first of its group.
+    /// Returns the group of a process that was started as its leader.
     pub(super) fn for_child(child: &Child) -> ProcessGroup {
         let leader = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
         ProcessGroup { leader, has_ended: AtomicBool::new(false) }
     }
 
-    /// Its first process, while that is known to be there.
+    /// The first process, while it is known to exist.
     pub(super) fn leader_pid(&self) -> Option<Pid> {
         self.leader.filter(|_| !self.has_ended.load(Ordering::Relaxed))
     }
 
-    /// Ends all that is left of it, at once. Only the first call does: later the number may be another group's. While a
-    /// process is left the number is taken, and right after the last has ended the system gives it to nobody.
+    /// Kills all remaining processes. Only the first call does: later the number may belong to another group. The
+    /// number stays in use while a process remains, and the system does not reuse it right after.
     pub(super) fn kill_processes(&self) {
         if let Some(leader) = self.leader
             && !self.has_ended.swap(true, Ordering::Relaxed)
         {
-            // None may be left.
+            // There may be none left.
             let _ = killpg(leader, Signal::SIGKILL);
         }
     }

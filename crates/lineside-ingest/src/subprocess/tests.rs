@@ -1,4 +1,4 @@
-//! Programs that every Unix has, run for real.
+//! Tests with real programs that every Unix has.
 
 use lineside_formats::Format;
 use lineside_sync::{RealClock, SimulatedClock, UnixMillis};
@@ -10,7 +10,7 @@ use crate::{
     source::SourceLocation,
 };
 
-/// Longer than anything here takes on a busy machine.
+/// Longer than any test takes on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
 fn program(command: &[&str]) -> ExternalProgram {
@@ -18,12 +18,12 @@ fn program(command: &[&str]) -> ExternalProgram {
     ExternalProgram { command, timeout: LONG, memory: 1 << 30 }
 }
 
-/// A script that writes to its standard output.
+/// Returns a script that writes to its standard output.
 fn shell(script: &str) -> ExternalProgram {
     program(&["sh", "-c", script])
 }
 
-/// A script that writes into the file `$1`.
+/// Returns a script that writes to the file `$1`.
 fn filing(script: &str) -> ExternalProgram {
     program(&["sh", "-c", script, "sh", OUTPUT])
 }
@@ -53,7 +53,7 @@ async fn bytes_go_through_pipes_and_files() {
     assert_eq!(output(&program(&["cat", INPUT]), b"by a file").await, "by a file");
     assert_eq!(output(&program(&["cp", INPUT, OUTPUT]), b"both").await, "both");
     assert_eq!(output(&program(&["tee", OUTPUT]), b"into a file").await, "into a file");
-    // One that does not read what it is given is no fault.
+    // A program that does not read its input is no failure.
     assert_eq!(output(&program(&["echo", "{other}"]), &[b'x'; 900_000]).await, "{other}\n");
 }
 
@@ -86,7 +86,7 @@ async fn a_result_beyond_its_bound_is_refused_while_it_comes() {
     check_fault(run_over(&program(&["yes"]), b"").await, "made more than 1000 bytes");
     let large = filing("head -c 2000 /dev/zero > \"$1\"");
     check_fault(run_over(&large, b"").await, "made more than 1000 bytes");
-    // A file that would fill the disk ends its writer.
+    // A file that would fill the disk ends the process that writes it.
     let failed = run_over(&filing("exec cat /dev/zero > \"$1\""), b"").await;
     check_fault(failed, "wrote a file larger than it may");
 }
@@ -105,7 +105,7 @@ async fn memory_is_bounded() {
     assert!(!said.is_empty());
 }
 
-/// Whether a process is there and runs.
+/// Returns true if a process exists and runs.
 fn is_running(id: &str) -> bool {
     let status = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let state = status.rsplit(") ").next().and_then(|rest| rest.chars().next());
@@ -120,7 +120,7 @@ async fn until_gone(id: &str) {
     }
 }
 
-/// Starts a process in the background, and says which it is, in a file.
+/// Starts a background process and writes its id to a file.
 fn leaving_one(folder: &Path, then: &str) -> ExternalProgram {
     shell(&format!("sleep 1000 & echo $! > {}/id; {then}", folder.display()))
 }
@@ -129,7 +129,7 @@ fn leaving_one(folder: &Path, then: &str) -> ExternalProgram {
 async fn whoever_takes_too_long_ends_with_all_that_it_started() {
     let folder = tempfile::tempdir().unwrap();
     let slow = leaving_one(folder.path(), "echo begun >&2; wait");
-    // The first runs may end before they have begun; each takes longer than the one before.
+    // The first runs may be killed before they have begun; each lasts longer than the one before.
     let mut timeout = Duration::from_millis(500);
     let id = loop {
         let slow = ExternalProgram { timeout, ..slow.clone() };
@@ -142,7 +142,7 @@ async fn whoever_takes_too_long_ends_with_all_that_it_started() {
     until_gone(id.trim()).await;
 }
 
-/// Runs what never ends of itself until its time is over, which is once it has said in a file that it has begun.
+/// Runs an endless program until its timeout, which passes once it has reported in a file that it has begun.
 async fn run_out(program: &ExternalProgram, begun: &Path) -> Result<ProgramOutput, RunFailure> {
     let clock = SimulatedClock::new(UnixMillis(0));
     let running = run_strict(program, Bytes::new(), 1_000, "city", &clock);
@@ -153,7 +153,7 @@ async fn run_out(program: &ExternalProgram, begun: &Path) -> Result<ProgramOutpu
             real.sleep(Duration::from_millis(5)).await;
         }
         clock.advance(program.timeout);
-        // The time that a killed program has to be gone does not pass on this clock.
+        // The time for a killed program to end does not pass on this clock.
         std::future::pending::<()>().await
     };
     tokio::select! {
@@ -177,8 +177,8 @@ async fn the_folder_goes_once_the_program_that_was_stopped_is_gone() {
 async fn a_program_that_has_ended_is_not_blamed_for_what_it_left_behind() {
     let folder = tempfile::tempdir().unwrap();
     let (begun, apart) = (folder.path().join("begun"), folder.path().join("apart"));
-    // It leaves the group first, with nothing of the run about it and no parent, so that nobody can tell whose it is, and says
-    // that it has begun once the program is gone.
+    // It leaves the group first, without environment and parent, so that it cannot be recognised, and reports that it
+    // has begun once the program is gone.
     let left = format!(
         "touch {}; while kill -0 $1 2> /dev/null; do :; done; echo $$ > {}; exec sleep 1000",
         apart.display(),
@@ -215,7 +215,7 @@ async fn nothing_of_a_program_goes_on_after_it() {
 async fn what_has_left_the_group_of_a_program_ends_with_it_as_well() {
     let folder = tempfile::tempdir().unwrap();
     let ids = folder.path().join("ids");
-    // One that leaves, one that has another environment, and one whose parent is gone.
+    // One that leaves the group, one with another environment, and one whose parent has ended.
     let leaves = format!(
         "setsid sleep 1000 & echo $! >> {0}; env -i setsid sleep 1000 & echo $! >> {0}; \
          setsid sh -c 'sleep 1000 & echo $! >> {0}'; echo made",
@@ -233,7 +233,7 @@ async fn what_has_left_the_group_of_a_program_ends_with_it_as_well() {
 async fn whoever_takes_too_long_takes_with_it_what_has_left_its_group() {
     let folder = tempfile::tempdir().unwrap();
     let begun = folder.path().join("begun");
-    // The parent is what tells whose it is.
+    // Only its parent identifies the process.
     let script = format!(
         "cd /; setsid env -i sleep 1000 & while grep -qs {0} /proc/$!/environ; do :; done; \
          echo $! > {1}; wait",
@@ -283,7 +283,7 @@ async fn a_validator_may_leave_a_folder_and_end_as_it_likes() {
     assert_eq!(&judged.output[..], b"found\n");
     assert_eq!(judged.fault.as_deref(), Some("ended with exit code 1"));
     assert_eq!(judged.said, "two faults\n");
-    // Nothing to be said is fine, unless a file was asked for.
+    // An empty result is fine, unless a file was requested.
     assert!(judge(&program(&["true"]), Format::Gtfs).await.unwrap().output.is_empty());
     let left = async |script: &str| judge(&filing(script), Format::Gtfs).await.unwrap_err().why;
     assert_eq!(left("mkdir \"$1\"").await, "left no output file");

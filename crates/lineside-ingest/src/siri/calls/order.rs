@@ -1,9 +1,9 @@
-//! The order of a journey's calls in time: which of them are over, and times that never run backwards.
+//! The order of a journey's calls in time: the number of past calls, and times that never decrease.
 
 use super::{PlannedCall, StopCallTimes};
 
-/// How many of the calls are over at a moment: all up to the last one of which that is known. What lies before the
-/// first prediction is over if its time by the timetable is, because producers leave out what is.
+/// Counts the past calls: all up to the last one known to be over. Calls before the first prediction are over if their
+/// scheduled time has passed, because producers drop past calls.
 pub(in crate::siri) fn count_past_calls(calls: &[PlannedCall<'_>], at: i64) -> usize {
     let is_before = |time: Option<i64>| time.is_some_and(|time| time < at);
     let known = calls.iter().rposition(|call| is_before(call.through_time()));
@@ -11,7 +11,7 @@ pub(in crate::siri) fn count_past_calls(calls: &[PlannedCall<'_>], at: i64) -> u
     let first = first_predicted_index(calls);
     let unsaid =
         calls[..first].iter().take_while(|call| is_before(call.aimed_through_time())).count();
-    // An early vehicle has passed calls that are planned later than it is expected at the next one.
+    // An early vehicle has passed calls that are scheduled later than its expected arrival at the next one.
     let has_begun = calls.first().is_some_and(|call| is_before(call.aimed_through_time()));
     let due = calls.get(first).and_then(PlannedCall::expected_arrival).filter(|_| has_begun);
     let is_after =
@@ -20,7 +20,7 @@ pub(in crate::siri) fn count_past_calls(calls: &[PlannedCall<'_>], at: i64) -> u
     known.max(unsaid).max(passed_early)
 }
 
-/// Whether all calls have a `stop_sequence` from 1 on that rises, as `Order` has to.
+/// Returns true if all calls have an increasing `stop_sequence` from 1 on, as `Order` requires.
 pub(in crate::siri) fn have_rising_sequences(sequences: impl Iterator<Item = Option<u32>>) -> bool {
     let mut last = Some(0);
     let mut sequences = sequences;
@@ -31,22 +31,22 @@ pub(in crate::siri) fn have_rising_sequences(sequences: impl Iterator<Item = Opt
     })
 }
 
-/// The number of the first call with a predicted time; 0 where there is none.
+/// Returns the index of the first call with a predicted time; 0 if there is none.
 fn first_predicted_index(calls: &[PlannedCall<'_>]) -> usize {
     calls.iter().position(|call| call.through_time().is_some()).unwrap_or(0)
 }
 
-/// Removes predicted times from calls that are over. The delay of a vehicle says when it will be at the calls to come, and
-/// not when it was at those before.
+/// Removes predicted times from past calls. A vehicle's delay predicts the future calls, but not the times of past
+/// ones.
 pub(in crate::siri) fn clear_past_predictions(over: &mut [PlannedCall<'_>]) {
     for call in over {
         call.expected = StopCallTimes::default();
     }
 }
 
-/// Gives times to arrivals and departures of which nothing is predicted where planned times would run backwards. A call
-/// that is left out has the delay of the call before it, no time is later than the next prediction, and none is earlier
-/// than the prediction before it.
+/// Adjusts the times of arrivals and departures without a prediction where scheduled times would decrease. A skipped
+/// call gets the delay of the preceding call, no time is later than the next prediction, and none is earlier than the
+/// preceding one.
 pub(in crate::siri) fn enforce_time_order(calls: &mut [PlannedCall<'_>]) {
     carry_delays_to_skipped_calls(calls);
     let mut next = None;
@@ -90,13 +90,13 @@ struct CallEvent<'c> {
 }
 
 impl CallEvent<'_> {
-    /// Its time where nothing is predicted of it.
+    /// Returns the time of an event without a prediction.
     fn time(&self) -> Option<i64> {
         self.carried.or(self.aimed)
     }
 }
 
-/// The arrivals and departures in the order of the journey.
+/// Returns the arrivals and departures in the order of the journey.
 fn events<'c>(calls: &'c mut [PlannedCall<'_>]) -> impl DoubleEndedIterator<Item = CallEvent<'c>> {
     calls.iter_mut().flat_map(|call| {
         let PlannedCall { aimed, expected, carried: StopCallTimes { arrival, departure }, .. } =
