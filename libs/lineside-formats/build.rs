@@ -1,5 +1,5 @@
-//! Compiles proto/gtfs-realtime.proto with protox, so no protoc is needed, to prost messages that serde can
-//! read and write, and to the tables of all fields, of those that the specification requires, and of lists.
+//! Compiles proto/gtfs-realtime.proto with protox, so no protoc is needed. The output is prost messages with serde
+//! support, and tables of all fields, required fields and lists.
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
@@ -52,7 +52,8 @@ mod gtfs_rt {
         format!(".{}", field.full_name())
     }
 
-    /// How one field looks in JSON: snake_case out, camelCase too on the way in, nothing where nothing is said.
+    /// Returns the serde attribute of a field: snake_case names on output, camelCase also accepted on input, absent
+    /// values omitted.
     fn serde_attribute(field: &FieldDescriptor) -> String {
         let mut parts = Vec::new();
         if field.json_name() != field.name() {
@@ -82,7 +83,8 @@ mod gtfs_rt {
         format!("#[serde({})]", parts.join(", "))
     }
 
-    /// `transit_realtime.TripUpdate.StopTimeUpdate.ScheduleRelationship` as prost names it.
+    /// Returns the path of prost's type for a name such as
+    /// `transit_realtime.TripUpdate.StopTimeUpdate.ScheduleRelationship`.
     fn rust_path(full_name: &str) -> String {
         let mut segments: Vec<_> = full_name.split('.').skip(1).collect();
         let last = segments.pop().unwrap_or_default();
@@ -101,7 +103,7 @@ mod gtfs_rt {
         path
     }
 
-    /// One row per message: all its fields, and which of them are messages again.
+    /// Builds a table with a row per message: its fields, each with the row of its message type, if any.
     fn known_fields_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
         let messages: Vec<_> = pool.all_messages().filter(is_realtime_message).collect();
         let mut table = "static MESSAGES: &[SchemaMessage] = &[\n".to_owned();
@@ -125,7 +127,7 @@ mod gtfs_rt {
         Ok(table)
     }
 
-    /// One row per message: its required fields, and the fields through which required ones are reached.
+    /// Builds a table with a row per message: its required fields, and the fields that lead to required ones.
     fn required_fields_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
         let is_required = |field: &FieldDescriptor| field.cardinality() == Cardinality::Required;
         build_table(pool, is_required, |field| {
@@ -133,21 +135,23 @@ mod gtfs_rt {
         })
     }
 
-    /// One row per message: its lists, with the bytes of one value in memory, and the fields through which lists are reached.
+    /// Builds a table with a row per message: its lists with the size of one value in memory, and the fields that lead
+    /// to lists.
     fn list_fields_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
         build_table(pool, FieldDescriptor::is_list, |field| {
             let bytes = match field.kind() {
                 _ if !field.is_list() => "0".to_owned(),
                 Kind::Message(one) => format!("size_of::<{}>()", rust_path(one.full_name())),
                 Kind::String => "size_of::<String>()".to_owned(),
-                // A packed list has more than one value in a field.
+                // A packed list has several values in one field, so its values cannot be counted by field.
                 _ => return Err(format!("{} is a list of numbers", field.full_name()).into()),
             };
             Ok(format!("value_bytes: {bytes}"))
         })
     }
 
-    /// One row per message: its fields that are wanted, and those through which such are reached, each with what `told` says.
+    /// Builds a table with a row per message: its wanted fields and those that lead to wanted ones, each with the text
+    /// of `told`.
     fn build_table(
         pool: &DescriptorPool,
         is_wanted: impl Fn(&FieldDescriptor) -> bool,
@@ -179,14 +183,14 @@ mod gtfs_rt {
         Ok(table)
     }
 
-    /// Which messages have such a field, by themselves or in one that is in them.
+    /// Returns, for each message, true if it or a message nested in it has a wanted field.
     fn find_messages_leading_to(
         messages: &[MessageDescriptor],
         is_wanted: impl Fn(&FieldDescriptor) -> bool,
     ) -> Vec<bool> {
         let mut needs = vec![false; messages.len()];
         let index = |message: &MessageDescriptor| messages.iter().position(|it| it == message);
-        // Messages nest a few levels deep only, so going over them until nothing changes is cheap.
+        // Messages nest only a few levels deep, so repeating the pass until nothing changes is cheap.
         loop {
             let before = needs.clone();
             for (i, message) in messages.iter().enumerate() {

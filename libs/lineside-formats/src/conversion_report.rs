@@ -1,4 +1,4 @@
-//! What a conversion could not carry over, kept in bounded number and counted exactly.
+//! The report of what a conversion dropped: a bounded number of examples, exact counts.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -6,15 +6,14 @@ use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 use crate::problem::shorten_value;
 
-/// What a conversion from one format to another leaves behind: what kind of thing, how many of it, and why.
+/// The fields and objects that a conversion from one format to another dropped, with counts and reasons.
 ///
-/// A loss is no fault of the data, which is a [`Problem`](crate::Problem), but something that the other format cannot
-/// say, or that is not translated. As JSON: `{"total", "losses": [{"kind", "why", "count", "examples"}]}`, ordered by
-/// kind and reason.
+/// A drop is no fault of the data, which would be a [`Problem`](crate::Problem). It is something that the other format
+/// cannot express or that is not converted. As JSON: `{"total", "losses": [{"kind", "why", "count", "examples"}]}`,
+/// ordered by kind and reason.
 ///
-/// Bound: kinds are texts of the program or names of elements, of which a decoder tells a bounded number of bounded
-/// length, reasons are texts of the program, and of each pair at most [`ConversionReport::EXAMPLES_MAX`] ids are kept.
-/// Totals are exact.
+/// Bounds: kinds are constants or names of elements, of which a decoder reports a bounded number of bounded length.
+/// Reasons are constants. Each pair has at most [`ConversionReport::EXAMPLES_MAX`] ids. Totals are exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConversionReport {
     by_reason: BTreeMap<(Cow<'static, str>, &'static str), DroppedCount>,
@@ -27,29 +26,29 @@ struct DroppedCount {
     examples: Vec<Box<str>>,
 }
 
-/// The things of one kind that were left behind for one reason.
+/// The objects of one kind that were dropped for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct DroppedField<'a> {
-    /// What they are, in the words of the format that they came from, such as `FlexibleLine`.
+    /// The kind, in the terms of the source format, such as `FlexibleLine`.
     pub kind: &'a str,
-    /// Why they were left behind: lower case, no full stop.
+    /// The reason, in lower case and without a full stop.
     pub why: &'static str,
-    /// How many there were.
+    /// The number of dropped objects.
     pub count: u64,
     /// The first few ids.
     pub examples: &'a [Box<str>],
 }
 
 impl ConversionReport {
-    /// Ids kept of one kind and reason; further ones are only counted.
+    /// Maximum number of example ids of one kind and reason; further ones are only counted.
     pub const EXAMPLES_MAX: usize = 5;
 
-    /// No losses.
+    /// Creates an empty report.
     pub fn new() -> ConversionReport {
         ConversionReport::default()
     }
 
-    /// Counts one thing of `kind` that was left behind; `id` says which, where it has one.
+    /// Counts one dropped object of `kind`, with its `id` if it has one.
     pub fn record_dropped(
         &mut self,
         kind: impl Into<Cow<'static, str>>,
@@ -64,7 +63,7 @@ impl ConversionReport {
         }
     }
 
-    /// Counts `n` things of `kind` at once; none is no loss.
+    /// Counts `n` dropped objects of `kind`; zero adds no entry.
     pub fn record_dropped_many(
         &mut self,
         kind: impl Into<Cow<'static, str>>,
@@ -77,17 +76,17 @@ impl ConversionReport {
         }
     }
 
-    /// How many things were left behind.
+    /// Returns the number of dropped objects.
     pub fn total_dropped(&self) -> u64 {
         self.total
     }
 
-    /// Whether everything was carried over.
+    /// Returns true if nothing was dropped.
     pub fn is_empty(&self) -> bool {
         self.total == 0
     }
 
-    /// The losses, ordered by kind and reason.
+    /// Returns the drops, ordered by kind and reason.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = DroppedField<'_>> {
         self.by_reason.iter().map(|((kind, why), counted)| DroppedField {
             kind,
@@ -97,7 +96,7 @@ impl ConversionReport {
         })
     }
 
-    /// Adds the losses of another step of the conversion, within the same bounds.
+    /// Adds the drops of another step of the conversion, within the same limits.
     pub fn merge(&mut self, other: ConversionReport) {
         self.total += other.total;
         for (key, more) in other.by_reason {

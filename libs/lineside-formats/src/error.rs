@@ -1,13 +1,12 @@
-//! Refusals: what makes a whole body unusable. A fault in one row or entity is a
-//! [`Problem`](crate::Problem) instead.
+//! The error of a body that is unusable as a whole. A fault in one row or entity is a [`Problem`](crate::Problem)
+//! instead.
 
 use std::{error, fmt, io};
 
-/// Why a body was refused as a whole.
+/// The reason why a whole body was refused.
 ///
-/// Opaque: look at [`kind`](Error::kind) to decide, show [`Display`](fmt::Display) to people. The
-/// text is one sentence without a full stop that names the file inside the archive where there is
-/// one.
+/// Opaque: use [`kind`](Error::kind) to decide, [`Display`](fmt::Display) to show. The text is one sentence without a
+/// full stop and names the file inside the archive, if any.
 #[derive(Debug)]
 pub struct Error(Box<ErrorInner>);
 
@@ -19,36 +18,36 @@ struct ErrorInner {
     source: Option<io::Error>,
 }
 
-/// The kinds of refusal.
+/// The kinds of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The bytes are no zip archive, or its directory is damaged.
     NotAZip,
-    /// There are no bytes, or nothing in them.
+    /// There are no bytes, or only whitespace.
     Empty,
-    /// A web page came where data were promised.
+    /// The body is a web page instead of data.
     Html,
-    /// Something exceeds a stated limit.
+    /// A limit is exceeded.
     TooLarge,
     /// An archive that inflates far beyond its size, or whose entries overlap.
     Bomb,
-    /// A file that the format cannot do without is absent.
+    /// A required file is missing.
     MissingFile,
-    /// A file's first row does not name the columns that it needs.
+    /// The first row of a file lacks required columns.
     BadHeader,
-    /// The text is in an encoding that cannot be read, such as UTF-16.
+    /// The text is in an unsupported encoding.
     Encoding,
     /// The bytes end too early.
     Truncated,
     /// The bytes do not follow the format.
     Decode,
-    /// Reading failed underneath.
+    /// The underlying reader failed.
     Io,
 }
 
 impl ErrorKind {
-    /// The kind as a snake_case code, as used in metrics and reasons.
+    /// Returns the kind as a snake_case code, as used in metrics and error responses.
     pub fn as_str(self) -> &'static str {
         match self {
             ErrorKind::NotAZip => "not_a_zip",
@@ -67,14 +66,13 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// A refusal of `kind`; `detail` says what is wrong, lower case and without a full stop.
+    /// Creates an error of `kind`; `detail` says what is wrong, in lower case and without a full stop.
     pub fn new(kind: ErrorKind, detail: impl Into<Box<str>>) -> Error {
         Error(Box::new(ErrorInner { kind, file: None, detail: detail.into(), source: None }))
     }
 
-    /// A failure of the reader underneath. An unexpected end counts as [`ErrorKind::Truncated`],
-    /// data that the reader calls invalid (a damaged deflate stream) as [`ErrorKind::Decode`]. A
-    /// refusal that a reader passed on inside an I/O error comes out as it went in.
+    /// Converts an error of the underlying reader. An unexpected end becomes [`ErrorKind::Truncated`], and invalid data
+    /// (a damaged deflate stream) [`ErrorKind::Decode`]. An [`Error`] wrapped in the I/O error is returned unchanged.
     pub fn from_io(source: io::Error) -> Error {
         let source = match source.downcast::<Error>() {
             Ok(refusal) => return refusal,
@@ -89,19 +87,19 @@ impl Error {
         Error(Box::new(ErrorInner { kind, file: None, detail, source: Some(source) }))
     }
 
-    /// The same refusal, naming the file that it concerns.
+    /// Adds the name of the file that the error concerns.
     #[must_use]
     pub fn with_file(mut self, file: &str) -> Error {
         self.0.file = Some(file.into());
         self
     }
 
-    /// What kind of refusal this is.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The file inside the archive that the refusal concerns.
+    /// Returns the file inside the archive that the error concerns.
     pub fn file_name(&self) -> Option<&str> {
         self.0.file.as_deref()
     }

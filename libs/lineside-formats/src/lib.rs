@@ -1,8 +1,7 @@
-//! Public-transport formats: bytes to records and back.
+//! Decoders and encoders of public-transport formats.
 //!
-//! Decoders are total: any bytes give records and [`Problems`], or a refusal ([`Error`]), in
-//! bounded memory. They do no I/O of their own, know no clock and no network; bytes and dates come
-//! in as arguments. One feature per format.
+//! Decoders are total: any bytes give records and [`Problems`], or a refusal ([`Error`]), in bounded memory. They do no
+//! I/O of their own and use no clock or network; bytes and dates are arguments. Each format is a feature.
 
 #![warn(missing_docs)]
 

@@ -1,24 +1,24 @@
-//! A decoder's complaints about bytes, kept in bounded number and counted exactly.
+//! Problems that decoders find in their input: a bounded number is retained, all are counted.
 
 use std::{collections::BTreeMap, fmt};
 
-/// One thing that a decoder could not take as it stands, and where.
+/// A fault that a decoder found in its input, and its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The file of the dataset, or a decoder's name for the message (`entity`).
     pub file: Box<str>,
-    /// Line in the file, counted from 1 with the header; the first line of the row where quotes
-    /// span several.
+    /// The line in the file, counted from 1 including the header; the first line of a row whose quoted values span
+    /// several.
     pub line: Option<u64>,
-    /// What its producer calls the record that it is in, at most [`Problem::VALUE_CHARS_MAX`] characters of it.
+    /// The producer's id of the record, at most [`Problem::VALUE_CHARS_MAX`] characters of it.
     pub id: Option<Box<str>>,
     /// The column or field.
     pub field: Option<Box<str>>,
-    /// What stands there, at most [`Problem::VALUE_CHARS_MAX`] characters of it.
+    /// The faulty value, at most [`Problem::VALUE_CHARS_MAX`] characters of it.
     pub value: Option<Box<str>>,
-    /// What is wrong, in snake_case; MobilityData's notice code where one exists.
+    /// The fault in snake_case: MobilityData's notice code if there is one.
     pub code: &'static str,
-    /// What is wrong, in words: lower case, no full stop.
+    /// A description of the fault, in lower case and without a full stop.
     pub detail: Box<str>,
 }
 
@@ -26,7 +26,7 @@ impl Problem {
     /// Longest value that a problem quotes, in characters.
     pub const VALUE_CHARS_MAX: usize = 120;
 
-    /// A problem of the whole of `file`.
+    /// Creates a problem that concerns the whole of `file`.
     pub fn new(
         file: impl Into<Box<str>>,
         code: &'static str,
@@ -43,28 +43,28 @@ impl Problem {
         }
     }
 
-    /// The same problem, at `line`.
+    /// Sets the line.
     #[must_use]
     pub fn with_line(mut self, line: u64) -> Problem {
         self.line = Some(line);
         self
     }
 
-    /// The same problem, in the record with that id, cut to [`Problem::VALUE_CHARS_MAX`] characters.
+    /// Sets the id of the record, cut to [`Problem::VALUE_CHARS_MAX`] characters.
     #[must_use]
     pub fn with_record(mut self, id: &str) -> Problem {
         self.id = Some(shorten_value(id));
         self
     }
 
-    /// The same problem, in `field`.
+    /// Sets the field.
     #[must_use]
     pub fn with_field(mut self, field: &str) -> Problem {
         self.field = Some(field.into());
         self
     }
 
-    /// The same problem, quoting `value`, cut to [`Problem::VALUE_CHARS_MAX`] characters.
+    /// Sets the value, cut to [`Problem::VALUE_CHARS_MAX`] characters.
     #[must_use]
     pub fn with_value(mut self, value: &str) -> Problem {
         self.value = Some(shorten_value(value));
@@ -72,7 +72,7 @@ impl Problem {
     }
 }
 
-/// The text, cut to [`Problem::VALUE_CHARS_MAX`] characters.
+/// Cuts a text to [`Problem::VALUE_CHARS_MAX`] characters.
 pub(crate) fn shorten_value(text: &str) -> Box<str> {
     match text.char_indices().nth(Problem::VALUE_CHARS_MAX - 1) {
         Some((cut, last)) if cut + last.len_utf8() < text.len() => {
@@ -102,10 +102,10 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The problems of one decoding: the first few of each kind, and how many there were of each.
+/// The problems of one decoding: the first few of each code, and exact counts.
 ///
-/// Bound: at most [`Problems::KEPT_MAX`] kept, at most [`Problems::KEPT_PER_CODE_MAX`] of one code
-/// in one file. Totals are exact.
+/// Retains at most [`Problems::KEPT_MAX`] problems, and at most [`Problems::KEPT_PER_CODE_MAX`] of one code in one
+/// file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
     kept: Vec<Problem>,
@@ -114,25 +114,25 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// Problems kept of one code in one file; further ones are only counted.
+    /// Maximum number of retained problems of one code in one file; further ones are only counted.
     pub const KEPT_PER_CODE_MAX: usize = 50;
-    /// Problems kept in all; further ones are only counted.
+    /// Maximum number of retained problems in all; further ones are only counted.
     pub const KEPT_MAX: usize = 1_000;
 
-    /// No problems.
+    /// Creates an empty list.
     pub fn new() -> Problems {
         Problems::default()
     }
 
-    /// Counts `problem`, and keeps it while there is room.
+    /// Counts `problem`, and retains it if the limits allow.
     pub fn push(&mut self, problem: Problem) {
         if self.count_problem(&problem.file, problem.code, 1) {
             self.kept.push(problem);
         }
     }
 
-    /// Counts a problem of `code` in `file` and builds it only if it is to be kept: cheap when a
-    /// million rows share one fault.
+    /// Counts a problem of `code` in `file`, and builds it only if it will be retained. This is cheap when a million
+    /// rows have the same fault.
     pub fn push_lazily(
         &mut self,
         file: &str,
@@ -144,7 +144,7 @@ impl Problems {
         }
     }
 
-    /// Counts, and tells whether a problem of this kind would still be kept.
+    /// Counts `n` problems and returns true if one of them may be retained.
     fn count_problem(&mut self, file: &str, code: &'static str, n: u64) -> bool {
         self.total += n;
         let codes = match self.counts.get_mut(file) {
@@ -156,29 +156,30 @@ impl Problems {
         *count <= Problems::KEPT_PER_CODE_MAX as u64 && self.kept.len() < Problems::KEPT_MAX
     }
 
-    /// How many there were, kept or not.
+    /// Returns the number of problems, retained or not.
     pub fn total_count(&self) -> u64 {
         self.total
     }
 
-    /// Whether there were none.
+    /// Returns true if there are no problems.
     pub fn is_empty(&self) -> bool {
         self.total == 0
     }
 
-    /// The ones that were kept, in the order in which they were found.
+    /// Returns the retained problems, in the order in which they were found.
     pub fn retained_problems(&self) -> &[Problem] {
         &self.kept
     }
 
-    /// How many there were of each code in each file, ordered by file and code.
+    /// Returns the number of problems of each code in each file, ordered by file and code.
     pub fn problem_counts(&self) -> impl Iterator<Item = (&str, &'static str, u64)> {
         self.counts
             .iter()
             .flat_map(|(file, codes)| codes.iter().map(move |(&code, &n)| (&**file, code, n)))
     }
 
-    /// Takes back the problems of one field that are told in other words: those that were kept, and `n` of the count.
+    /// Removes the problems of one field, which the caller reports in another form: the retained ones, and `n` of the
+    /// count.
     #[cfg(feature = "netex")]
     pub(crate) fn retract_field_problems(
         &mut self,
@@ -201,7 +202,7 @@ impl Problems {
         self.counts.retain(|_, codes| !codes.is_empty());
     }
 
-    /// The same problems, told of `file`.
+    /// Moves all problems to `file`.
     #[must_use]
     pub fn relabel_file(self, file: &str) -> Problems {
         let mut told = Problems { total: self.total, ..Problems::default() };
@@ -212,7 +213,7 @@ impl Problems {
         told
     }
 
-    /// Adds the problems of `other` after these, within the same bounds.
+    /// Appends the problems of `other`, within the same limits.
     pub fn merge(&mut self, other: Problems) {
         for problem in other.kept {
             let already = self

@@ -1,30 +1,30 @@
-//! What a body is, by its content: names and media types lie too often.
+//! Detects the format of a body by its content, because file names and media types are often wrong.
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
-/// The most bytes of a body that are looked at for text marks.
+/// Number of leading bytes that are searched for text marks.
 const TEXT_LOOK_BYTES: usize = 1_024;
-/// The bytes at a zip's end in which the names of its files are looked for.
+/// Number of bytes at the end of a zip that are searched for file names.
 const TAIL_BYTES: usize = 64 << 10;
-/// The most protobuf fields that are stepped over in search of a feed header.
+/// Maximum number of protobuf fields that are skipped in search of a feed header.
 const FIELDS_LOOK_MAX: usize = 100_000;
-/// Longest GTFS-Realtime header that is believed.
+/// Maximum length of a GTFS-Realtime header, in bytes.
 const HEADER_BYTES_MAX: usize = 64 * 1_024;
 
-/// The formats that bodies are decoded as.
+/// The formats of bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Format {
     /// A GTFS schedule: a zip of text tables.
     Gtfs,
-    /// GTFS-Realtime: a protobuf message or its JSON twin.
+    /// GTFS-Realtime: a protobuf message or its JSON form.
     GtfsRt,
-    /// A GBFS system: a discovery file and those that it lists, in JSON. Its content alone does not tell it.
+    /// A GBFS system: a discovery file and the files that it lists, in JSON. It cannot be detected by content.
     Gbfs,
     /// NeTEx: a schedule in XML, as one file or a zip of many.
     Netex,
     /// SIRI: a message in XML, in a SOAP envelope, or in JSON.
     Siri,
-    /// Anything else: kept and served as it is.
+    /// Anything else: stored and served unchanged.
     Raw,
 }
 
@@ -33,7 +33,7 @@ impl Format {
     pub const ALL: [Format; 6] =
         [Format::Gtfs, Format::GtfsRt, Format::Gbfs, Format::Netex, Format::Siri, Format::Raw];
 
-    /// The name used in configuration and in the API.
+    /// Returns the name used in configuration and in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Format::Gtfs => "gtfs",
@@ -45,28 +45,26 @@ impl Format {
         }
     }
 
-    /// Whether it says how service is planned: stops, lines, trips, days.
+    /// Returns true if the format describes planned service: stops, lines, trips, days.
     pub fn is_schedule(self) -> bool {
         matches!(self, Format::Gtfs | Format::Netex)
     }
 
-    /// Whether it says how service runs now: vehicles, journeys, what passengers should know.
+    /// Returns true if the format describes current service: vehicles, journeys, alerts.
     pub fn is_realtime(self) -> bool {
         matches!(self, Format::GtfsRt | Format::Siri)
     }
 
-    /// The format of that [name](Format::as_str).
+    /// Returns the format with that [name](Format::as_str).
     pub fn from_name(name: &str) -> Option<Format> {
         Format::ALL.into_iter().find(|format| format.as_str() == name)
     }
 }
 
-/// The format that the content of `body` shows: never wrong about a sound feed, `None` only if
-/// there is no content.
+/// Detects the format of `body`: always right for a valid feed, `None` only if there is no content.
 ///
-/// Cost: a few hundred bytes are looked at, in a zip its tail, and of a zip of XML files the list of
-/// its files and the beginning of a few. Any zip counts as GTFS when it holds a name such as
-/// `stops.txt`.
+/// Cost: reads a few hundred bytes, of a zip its tail, and of a zip of XML files also the list of its files and the
+/// beginning of a few. A zip is GTFS if it holds a name such as `stops.txt`.
 pub fn sniff_format(body: &[u8]) -> Option<Format> {
     let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     if start.iter().all(u8::is_ascii_whitespace) {
@@ -85,14 +83,14 @@ pub fn sniff_format(body: &[u8]) -> Option<Format> {
     })
 }
 
-/// The format of a schedule that lies in a file or elsewhere, as [`sniff_format`] tells it of one in memory; `None` if it is
-/// no schedule.
+/// Detects the format of a schedule in a file or another reader, as [`sniff_format`] does for bytes in memory. Returns
+/// `None` if it is not a schedule.
 ///
-/// Cost: as that of [`sniff_format`]; never more than some tens of KiB are in memory.
+/// Cost: as for [`sniff_format`]; at most some tens of KiB are in memory.
 ///
 /// # Errors
 ///
-/// If it cannot be read.
+/// Returns an error if the reader fails.
 pub fn sniff_schedule(mut reader: impl Read + Seek) -> io::Result<Option<Format>> {
     let length = reader.seek(SeekFrom::End(0))?;
     let mut look = |from: u64, bytes: usize| {
@@ -110,7 +108,7 @@ pub fn sniff_schedule(mut reader: impl Read + Seek) -> io::Result<Option<Format>
     Ok(is_netex_schedule(reader)?.then_some(Format::Netex))
 }
 
-/// Whether a body that begins so may be a schedule, however it goes on: a zip, or one XML file of NeTEx.
+/// Returns true if a body with this beginning may be a schedule: a zip, or one XML file of NeTEx.
 pub fn may_be_schedule(start: &[u8]) -> bool {
     is_zip(start) || is_netex_publication(start)
 }
@@ -120,7 +118,7 @@ fn is_netex_schedule(reader: impl Read + Seek) -> io::Result<bool> {
     crate::netex::looks_like_netex(reader)
 }
 
-/// A build without the decoder serves NeTEx as raw bytes.
+/// NeTEx is not detected without its decoder.
 #[cfg(not(feature = "netex"))]
 fn is_netex_schedule(_: impl Read + Seek) -> io::Result<bool> {
     Ok(false)
@@ -131,6 +129,7 @@ fn is_netex_publication(start: &[u8]) -> bool {
     crate::netex::is_publication_delivery(start)
 }
 
+/// NeTEx is not detected without its decoder.
 #[cfg(not(feature = "netex"))]
 fn is_netex_publication(_: &[u8]) -> bool {
     false
@@ -141,7 +140,7 @@ fn is_siri_message(body: &[u8]) -> bool {
     crate::siri::looks_like_siri(body)
 }
 
-/// A build without the decoder serves SIRI as raw bytes.
+/// SIRI is not detected without its decoder.
 #[cfg(not(feature = "siri"))]
 fn is_siri_message(_: &[u8]) -> bool {
     false
@@ -162,9 +161,8 @@ fn is_zip(body: &[u8]) -> bool {
 }
 
 fn mentions_gtfs_tables(head: &[u8], tail: &[u8]) -> bool {
-    // The central directory with all names is the archive's tail; 64 KiB of it hold hundreds of
-    // names. An archive that was cut off has no tail, but its first local header shows a name too.
-    // Tables are read whichever letters are capitals.
+    // The central directory with all names is the archive's tail; 64 KiB of it hold hundreds of names. A truncated
+    // archive has no tail, but its first local header also holds a name. Names of tables are case-insensitive.
     let has = |bytes: &[u8], name: &[u8]| {
         bytes.windows(name.len()).any(|window| window.eq_ignore_ascii_case(name))
     };
@@ -175,8 +173,8 @@ fn contains_bytes(bytes: &[u8], needle: &[u8]) -> bool {
     bytes.windows(needle.len()).any(|window| window == needle)
 }
 
-/// Whether a body that is a message of GTFS-Realtime is its JSON twin, and not protobuf: whose first byte is a line feed, after which
-/// a header of 123 bytes has a brace.
+/// Returns true if a GTFS-Realtime body is JSON and not protobuf. A protobuf body may look similar: its first byte is a
+/// line feed, and the length of a header of 123 bytes is a brace.
 pub fn is_gtfs_rt_json(body: &[u8]) -> bool {
     body.trim_ascii_start().starts_with(b"{") && !is_feed_message(body)
 }
@@ -190,8 +188,7 @@ fn is_feed_message_json(start: &[u8]) -> bool {
             || contains_bytes(look, b"\"gtfsRealtimeVersion\""))
 }
 
-/// Whether the bytes read as a protobuf message whose field 1 is a message with a version text in
-/// its field 1.
+/// Returns true if the bytes are a protobuf message whose field 1 is a message with a version text in its field 1.
 fn is_feed_message(body: &[u8]) -> bool {
     let mut rest = body;
     for _ in 0..FIELDS_LOOK_MAX {
@@ -222,7 +219,7 @@ fn is_feed_header(mut header: &[u8]) -> bool {
     false
 }
 
-/// Takes one protobuf field off `rest`: its number, and its bytes if it is length-delimited.
+/// Removes one protobuf field from `rest` and returns its number, and its bytes if it is length-delimited.
 fn take_protobuf_field<'a>(rest: &mut &'a [u8]) -> Option<(u64, Option<&'a [u8]>)> {
     let key = take_varint(rest)?;
     let skip = |rest: &mut &'a [u8], n: u64| -> Option<&'a [u8]> {
@@ -272,7 +269,7 @@ mod tests {
     fn protobuf_is_not_taken_for_its_json_twin() {
         assert!(is_gtfs_rt_json(b"\n {\"header\": {\"gtfs_realtime_version\": \"2.0\"}}"));
         assert!(!is_gtfs_rt_json(b"\x0A\x05\x0A\x032.0"));
-        // A header as long as a brace is a number: 123 bytes.
+        // The length of the header, 123, is the code of a brace.
         let mut message = b"\x0A\x7B\x0A\x032.0\x22\x74".to_vec();
         message.resize(2 + 123, b'v');
         assert_eq!(sniff_format(&message), Some(Format::GtfsRt));

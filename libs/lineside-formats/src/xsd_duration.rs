@@ -1,7 +1,7 @@
-//! Spans of time as XML Schema writes them: `PT1M30S`.
+//! Durations of XML Schema, such as `PT1M30S`.
 
-/// Whole seconds of a span, which may be negative. A month counts as 30 days and a year as 365; fractions of a second are
-/// left out. `None` where the text is no span, or longer than 68 years.
+/// Parses a duration, which may be negative, to whole seconds. A month counts as 30 days and a year as 365; fractions
+/// of a second are cut off. Returns `None` if the text is not a duration, or if it exceeds 68 years.
 pub(crate) fn parse_seconds(text: &str) -> Option<i32> {
     let (is_negative, text) = match text.strip_prefix('-') {
         Some(text) => (true, text),
@@ -18,7 +18,7 @@ pub(crate) fn parse_seconds(text: &str) -> Option<i32> {
     i32::try_from(if is_negative { -sum } else { sum }).ok()
 }
 
-/// The sum of numbers that each stand before their unit, in seconds.
+/// Sums numbers that each precede their unit, in seconds.
 fn sum_duration_units(mut text: &str, units: &[(char, i64)]) -> Option<i64> {
     let mut sum = 0_i64;
     while !text.is_empty() {

@@ -1,21 +1,21 @@
-//! What version 3 asks of the contacts in a system's information, and files of version 2 need not have.
+//! Contacts in a system's information that version 3 requires and version 2 does not.
 
 use smol_str::SmolStr;
 
 use super::file::FileContent;
 use crate::ConversionReport;
 
-/// The `feed_contact_email` of a system that names nobody: version 3 requires one. The domain is reserved for examples
+/// The `feed_contact_email` of a system without one, because version 3 requires it. The domain is reserved for examples
 /// (RFC 2606).
 pub const FEED_CONTACT_STAND_IN: &str = "feed-contact-unknown@example.org";
 
-/// Digits of a telephone number of E.164.
+/// Maximum number of digits of an E.164 telephone number.
 const PHONE_DIGITS_MAX: usize = 15;
 
 impl FileContent {
-    /// Has a system's information say its contacts as version 3 asks for them: the telephone number in the form of E.164, an
-    /// address for questions about the feed, and the manifest at `manifest_url`, that of the producer lists other addresses.
-    /// Returns what is left out.
+    /// Adapts a system's contacts to version 3: the telephone number in E.164 form, an address for questions about the
+    /// feed, and the manifest at `manifest_url` instead of the producer's, which lists other addresses. Returns what
+    /// was dropped.
     pub fn adapt_contacts_to_v3(&mut self, manifest_url: Option<&str>) -> ConversionReport {
         let mut losses = ConversionReport::new();
         let FileContent::SystemInformation(system) = self else { return losses };
@@ -43,7 +43,7 @@ impl FileContent {
     }
 }
 
-/// A telephone number without the signs between its digits; none where it does not begin with `+` and a country.
+/// Removes the separators of a telephone number; `None` if it does not begin with `+` and a country code.
 fn normalize_phone(text: &str) -> Option<SmolStr> {
     let is_sign = |c: char| matches!(c, ' ' | '-' | '.' | '\u{a0}');
     let digits: String = text.trim().strip_prefix('+')?.chars().filter(|c| !is_sign(*c)).collect();

@@ -1,4 +1,4 @@
-//! The discovery file, `gbfs.json`: which files a system has, by language in version 1 and 2, and where they are.
+//! The discovery file, `gbfs.json`: the files of a system, by language in version 1 and 2, and their URLs.
 
 use std::{collections::HashSet, ops::Range};
 
@@ -11,29 +11,29 @@ use super::{
 };
 use crate::{Error, ErrorKind, Problem, Problems};
 
-/// The name that problems give it.
+/// The file name in problems.
 const FILE: &str = "gbfs.json";
 
-/// What a discovery file lists.
+/// The content of a discovery file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiscoveryFile {
-    /// In the order of the file. Of the same name in the same language there is one.
+    /// The entries in the order of the file. A name occurs once per language.
     pub entries: Vec<DiscoveryEntry>,
 }
 
 /// A file of the system.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DiscoveryEntry {
-    /// Its language; `None` from version 3 on.
+    /// The language; `None` from version 3 on.
     pub language: Option<Box<str>>,
-    /// Its name without an ending, such as `station_information`: letters, digits, `_`, `-` and `.`.
+    /// The name without an extension, such as `station_information`: letters, digits, `_`, `-` and `.`.
     pub name: Box<str>,
-    /// Where it is, as written; nothing is known of it but its length.
+    /// The URL as written; only its length is checked.
     pub url: Box<str>,
 }
 
 impl DiscoveryFile {
-    /// The languages that files have, each once, in the order of the file.
+    /// Returns the distinct languages of the entries, in the order of the file.
     pub fn list_languages(&self) -> Vec<&str> {
         let mut languages: Vec<&str> = Vec::new();
         for language in self.entries.iter().filter_map(|entry| entry.language.as_deref()) {
@@ -44,7 +44,7 @@ impl DiscoveryFile {
         languages
     }
 
-    /// The file of that name, in that language; without one in the first language that has it.
+    /// Returns the file with that name and language; without a language, the first one with that name.
     pub fn find_entry(&self, language: Option<&str>, name: &str) -> Option<&DiscoveryEntry> {
         let fits = |entry: &&DiscoveryEntry| {
             &*entry.name == name
@@ -54,10 +54,10 @@ impl DiscoveryFile {
     }
 }
 
-/// Reads a discovery file.
+/// Decodes a discovery file.
 ///
 /// # Errors
-/// If it is too large, or no JSON with a list of files.
+/// Returns an error if the file is too large, or if it is not JSON with a list of files.
 pub fn decode_discovery(
     body: &[u8],
     limits: &DiscoveryLimits,
@@ -83,10 +83,10 @@ pub fn decode_discovery(
     Ok((discovery, reader.problems))
 }
 
-/// The same file with other addresses, as `url_of` says; where it says nothing the producer's stays. All else is as it was.
+/// Replaces the URLs by those of `url_of`, or leaves them where it returns `None`. All else is copied unchanged.
 ///
 /// # Errors
-/// As [`decode_discovery`].
+/// Returns the errors of [`decode_discovery`].
 pub fn rewrite_discovery(
     body: &[u8],
     limits: &DiscoveryLimits,
@@ -100,7 +100,7 @@ pub fn rewrite_discovery(
         let Some(url) = url_of(&entry) else { continue };
         let url = serde_json::to_string(&url)
             .map_err(|error| Error::new(ErrorKind::Decode, error.to_string()))?;
-        // Places come in the order of the file.
+        // Entries come in the order of the file.
         written.extend_from_slice(body.get(copied..span.start).unwrap_or_default());
         written.extend_from_slice(url.as_bytes());
         copied = span.end;
@@ -109,7 +109,7 @@ pub fn rewrite_discovery(
     Ok(written)
 }
 
-/// A file with where its address stands in the body, quotes and all.
+/// An entry with the position of its URL in the body, including the quotes.
 struct EntryUrlSpan {
     entry: DiscoveryEntry,
     span: Range<usize>,
@@ -202,7 +202,7 @@ impl DiscoveryReader<'_> {
         }
     }
 
-    /// Whether it may stand in an address as it is.
+    /// Returns true if the name may be used in a URL without escaping.
     fn is_valid_name(&self, name: &str) -> bool {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
         !name.is_empty()
@@ -216,7 +216,7 @@ impl DiscoveryReader<'_> {
     }
 }
 
-/// Where a piece of the body stands in it.
+/// Returns the position of `piece`, a slice of the body, in it.
 fn find_span(body: &[u8], piece: &str) -> Option<Range<usize>> {
     let start = (piece.as_ptr() as usize).checked_sub(body.as_ptr() as usize)?;
     let span = start..start.checked_add(piece.len())?;

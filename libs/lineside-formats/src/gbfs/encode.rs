@@ -1,4 +1,4 @@
-//! Files as version 2.3 or 3.0 has them.
+//! Encodes files as version 2.3 or 3.0.
 
 use super::{
     file::{FileContent, FileHeader},
@@ -9,17 +9,17 @@ use super::{
 };
 use crate::ConversionReport;
 
-/// A file that was written.
+/// An encoded file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedFile {
-    /// Its bytes.
+    /// The bytes of the file.
     pub body: Vec<u8>,
-    /// What this version cannot say, by field.
+    /// The values that this version cannot express, by field.
     pub lost: ConversionReport,
 }
 
-/// Writes a file; `None` if this version has none of the kind. Where a version has only one language, it is `language`
-/// as far as texts are in it.
+/// Encodes a file; `None` if this version has no file of the kind. If the version allows only one language, texts in
+/// `language` are preferred.
 pub fn encode_file(
     content: &FileContent,
     head: &FileHeader,
@@ -32,8 +32,8 @@ pub fn encode_file(
     Some(EncodedFile { body: writing.text, lost: writing.lost })
 }
 
-/// Writes a discovery file with these files and addresses, by the language that they are in; from version 3 on, where one
-/// file has all languages, those of the first.
+/// Encodes a discovery file with these files and URLs by language. From version 3 on one file has all languages, so
+/// only the files of the first are written.
 pub fn encode_discovery<'a>(
     languages: &[(String, Vec<(&'a str, String)>)],
     head: &FileHeader,
@@ -63,19 +63,19 @@ pub fn encode_discovery<'a>(
     writing.text
 }
 
-/// A station's information as an object with the fields of version 3.
+/// Encodes a station's information as an object with the fields of version 3.
 pub fn encode_station(station: &StationInformation) -> Vec<u8> {
     encode_object(|writing| station.write_fields(writing))
 }
 
-/// A station's status as an object with the fields of version 3, without its id: what stands in one object with its
-/// information.
+/// Encodes a station's status as an object with the fields of version 3. It has no id, because it is merged with the
+/// station's information.
 pub fn encode_station_status(status: &StationStatus) -> Vec<u8> {
     let nameless = StationStatus { station_id: Id::default(), ..status.clone() };
     encode_object(|writing| nameless.write_fields(writing))
 }
 
-/// A vehicle as an object with the fields of version 3.
+/// Encodes a vehicle as an object with the fields of version 3.
 pub fn encode_vehicle(vehicle: &VehicleStatus) -> Vec<u8> {
     encode_object(|writing| vehicle.write_fields(writing))
 }

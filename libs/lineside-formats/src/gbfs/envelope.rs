@@ -1,4 +1,4 @@
-//! What every GBFS file has in common.
+//! The outer object that all GBFS files share.
 
 use std::{fmt, time::Duration};
 
@@ -10,10 +10,10 @@ use serde_json::value::RawValue;
 
 use crate::{Error, ErrorKind};
 
-/// The longest `ttl` that is told: a year means as good as never.
+/// Maximum `ttl` that is returned; a longer one is of no use.
 const TTL_MAX: Duration = Duration::from_secs(366 * 86_400);
 
-/// The frame of a file. Everything stays as text.
+/// The outer object of a file. All values remain JSON text.
 #[derive(Deserialize)]
 pub(super) struct FileEnvelope<'a> {
     #[serde(borrow)]
@@ -26,25 +26,26 @@ pub(super) struct FileEnvelope<'a> {
     pub(super) data: &'a RawValue,
 }
 
-/// An object as its keys and what stands behind them, in the order of the file.
+/// The keys and values of an object, in the order of the file.
 pub(super) struct ObjectPairs<'a>(pub(super) Vec<(String, &'a RawValue)>);
 
-/// Keys of one object that are looked at, such as the languages of a discovery file; the further ones are passed over.
+/// Maximum number of keys that are read of one object, such as the languages of a discovery file; further ones are
+/// skipped.
 const PAIRS_MAX: usize = 200;
 
-/// How long a file stays good by its own `ttl`, in whole seconds, at most a year; `None` if it does not say.
+/// Returns the `ttl` of a file in whole seconds, at most a year; `None` if the file has none.
 ///
 /// # Errors
-/// If the body is no GBFS file: no JSON object with `data`.
+/// Returns an error if the body is not a GBFS file: a JSON object with `data`.
 pub fn parse_ttl(body: &[u8]) -> Result<Option<Duration>, Error> {
     let document = parse_envelope(body)?;
     let Some(ttl) = document.ttl else { return Ok(None) };
-    // Some write the number as a text.
+    // Some producers write the number as a string.
     let Ok(seconds) = ttl.get().trim_matches('"').parse::<f64>() else { return Ok(None) };
     Ok((seconds >= 0.0).then(|| Duration::from_secs(seconds as u64).min(TTL_MAX)))
 }
 
-/// The part of a file that is its own.
+/// Returns the `data` of a file.
 pub(super) fn parse_data(body: &[u8]) -> Result<&RawValue, Error> {
     parse_envelope(body).map(|document| document.data)
 }

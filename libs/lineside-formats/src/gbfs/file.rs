@@ -1,4 +1,5 @@
-//! A file with its frame and its records. Of a list one record at a time is a tree of values; all else streams by.
+//! Decodes a file with its header and records. Only one record of a list at a time is a JSON tree; all else is
+//! streamed.
 
 use std::{collections::HashSet, fmt};
 
@@ -24,40 +25,40 @@ use super::{
 };
 use crate::{Error, ErrorKind, Problems};
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FileContent {
-    /// Who runs the system.
+    /// The operator and other facts of the system.
     SystemInformation(Box<SystemInformation>),
     /// Kinds of vehicles.
     VehicleTypes(Vec<VehicleType>),
-    /// Stations, as they seldom change.
+    /// Static information about stations.
     StationInformation(Vec<StationInformation>),
-    /// Stations, as they are now.
+    /// Current status of stations.
     StationStatus(Vec<StationStatus>),
-    /// Vehicles that can be rented: `vehicle_status`, before version 3 `free_bike_status`.
+    /// Vehicles for rent: `vehicle_status`, before version 3 `free_bike_status`.
     VehicleStatus(Vec<VehicleStatus>),
-    /// When vehicles can be rented in the time to come, from version 3.1 on.
+    /// Future availability of vehicles, from version 3.1 on.
     VehicleAvailability(Vec<VehicleAvailability>),
-    /// Parts of the area.
+    /// Regions of the service area.
     Regions(Vec<Region>),
-    /// What renting costs.
+    /// Prices of rentals.
     PricingPlans(Vec<PricingPlan>),
-    /// What customers are told.
+    /// Notices for customers.
     Alerts(Vec<Alert>),
-    /// Areas with rules.
+    /// Geofencing zones and their rules.
     GeofencingZones(GeofencingZones),
-    /// When one may rent, before version 3.
+    /// Rental hours, before version 3.
     Hours(Vec<RentalHours>),
-    /// The days of the year on which the system runs, before version 3.
+    /// Operating days of the year, before version 3.
     Calendar(Vec<Calendar>),
-    /// The versions that the system is in: `gbfs_versions`.
+    /// Available versions of the system: `gbfs_versions`.
     Versions(Vec<VersionEntry>),
-    /// Systems: `manifest`.
+    /// Systems of a publisher: `manifest`.
     Manifest(Vec<Dataset>),
 }
 
-/// What a file is.
+/// The kinds of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the words of `Content`")]
 pub enum FileKind {
@@ -77,7 +78,7 @@ pub enum FileKind {
     Manifest,
 }
 
-/// How a kind of file is called from version 3 on and before, and the list that it is.
+/// The file names of a kind from version 3 on and before, and the keys of its list.
 #[derive(Debug)]
 struct FileKindNames {
     kind: FileKind,
@@ -121,7 +122,7 @@ const NAMED: [FileKindNames; 14] = [
 ];
 
 impl FileKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [FileKind; 14] = {
         let mut all = [FileKind::SystemInformation; NAMED.len()];
         let mut n = 0;
@@ -132,20 +133,20 @@ impl FileKind {
         all
     };
 
-    /// The kind of a file with that name, as discovery files have it; `None` for the discovery file itself.
+    /// Returns the kind of the file with that name in discovery files; `None` for the discovery file itself.
     pub fn from_name(name: &str) -> Option<FileKind> {
         let name = name.strip_suffix(".json").unwrap_or(name);
         let is_it = |it: &&FileKindNames| it.now == Some(name) || it.before == Some(name);
         NAMED.iter().find(is_it).map(|it| it.kind)
     }
 
-    /// Its name in a major version; `None` if that has no such file.
+    /// Returns the name of the file in a major version; `None` if the version has no such file.
     pub fn file_name(self, major: u8) -> Option<&'static str> {
         let named = self.kind_names();
         if major >= 3 { named.now } else { named.before }
     }
 
-    /// The list that it is in a major version; empty where it is none.
+    /// Returns the key of the list in a major version; empty if the file is no list.
     pub(super) fn list_key(self, major: u8) -> &'static str {
         let named = self.kind_names();
         if major >= 3 { named.list } else { named.list_before }
@@ -157,7 +158,7 @@ impl FileKind {
 }
 
 impl FileContent {
-    /// What the file is.
+    /// Returns the kind of the file.
     pub fn file_kind(&self) -> FileKind {
         match self {
             FileContent::SystemInformation(_) => FileKind::SystemInformation,
@@ -177,7 +178,7 @@ impl FileContent {
         }
     }
 
-    /// How many records it has.
+    /// Returns the number of records.
     pub fn record_count(&self) -> usize {
         match self {
             FileContent::SystemInformation(_) => 1,
@@ -198,7 +199,7 @@ impl FileContent {
     }
 }
 
-/// What every file says of itself.
+/// The header fields of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileHeader {
     /// `last_updated`, seconds since 1970.
@@ -209,21 +210,21 @@ pub struct FileHeader {
     pub version: Option<SmolStr>,
 }
 
-/// A file.
+/// A decoded file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GbfsFile {
-    /// What it says of itself.
+    /// The header.
     pub head: FileHeader,
-    /// Its records.
+    /// The records.
     pub content: FileContent,
 }
 
-/// Reads a file of which the name says what it is. Texts that do not say their language are taken to be in `language`.
+/// Decodes a file of a known kind. `language` is the language of texts that do not state one.
 ///
-/// Whatever is wrong with a record or a field is a problem that names it, and the others stay.
+/// A faulty record or field becomes a problem that names it; the others are retained.
 ///
 /// # Errors
-/// If it is too large, or no JSON object with `data`.
+/// Returns an error if the file is too large, or if it is not a JSON object with `data`.
 pub fn decode_file(
     kind: FileKind,
     body: &[u8],
@@ -244,7 +245,8 @@ pub fn decode_file(
     Ok((GbfsFile { head, content }, reading.problems))
 }
 
-/// Version 1.0 does not say which it is, and neither do some others; only from 3 on times are texts.
+/// Returns the major version. Version 1.0 and some other files do not state theirs; times are strings only from version
+/// 3 on.
 fn detect_major_version(document: &FileEnvelope<'_>) -> u8 {
     let is_text = |raw: &&RawValue| raw.get().starts_with('"');
     let said = document.version.and_then(|raw| raw.get().trim_matches('"').chars().next());
@@ -307,14 +309,14 @@ fn read_content(
     })
 }
 
-/// A record of a list.
+/// A record in the list of a file.
 pub(super) trait ListRecord: FieldValue {
-    /// What no other record of the list may have; a record without it is dropped.
+    /// Returns the id, which is unique within the list; a record without it is dropped.
     fn record_id(&self) -> Option<&str> {
         None
     }
 
-    /// Where it is.
+    /// Returns the coordinates.
     fn coordinates_mut(&mut self) -> Option<[&mut Option<f64>; 2]> {
         None
     }
@@ -369,8 +371,8 @@ fn read_records<T: ListRecord>(
     reading.read_at_key(name, |reading| read_each_record(raw, reading))
 }
 
-/// Each record of a list, one after the other. `null` is a list of none, as some programs write it; anything else that is
-/// no list says nothing, and is refused.
+/// Reads the records of a list one by one. `null` is an empty list, as some programs write it; any other value that is
+/// not a list is an error.
 fn read_each_record<T: ListRecord>(
     raw: &RawValue,
     reading: &mut RecordReader<'_>,
@@ -432,7 +434,7 @@ fn read_one_record<T: ListRecord>(
     Some(record)
 }
 
-/// A place that cannot be right is none.
+/// Removes coordinates that cannot be right.
 fn check_coordinates(lat: &mut Option<f64>, lon: &mut Option<f64>, reading: &mut RecordReader<'_>) {
     let is_right = match (&lat, &lon) {
         (Some(lat), Some(lon)) => {
@@ -449,7 +451,7 @@ fn check_coordinates(lat: &mut Option<f64>, lon: &mut Option<f64>, reading: &mut
     }
 }
 
-/// One record as a tree, if it is not too large or too deep.
+/// Parses one record to a tree, unless it is too large or too deep.
 fn parse_record_tree(raw: &RawValue, reading: &mut RecordReader<'_>) -> Option<Value> {
     let most = reading.limits().record_bytes;
     if raw.get().len() > most {
@@ -488,7 +490,7 @@ fn read_zones(data: &RawValue, reading: &mut RecordReader<'_>) -> Result<Geofenc
     Ok(zones)
 }
 
-/// Gives each item of a list away as it comes.
+/// Passes each item of a list to a callback.
 struct EachItem<F>(F);
 
 impl<'de, F: FnMut(&'de RawValue)> DeserializeSeed<'de> for EachItem<F> {

@@ -1,11 +1,11 @@
-//! The opening hours of version 1 and 2, which are lists of hours and of days of the year, as version 3's text in the
-//! form of OpenStreetMap.
+//! Converts the opening hours of version 1 and 2, which are lists of hours and of days of the year, to the text of
+//! version 3 in OpenStreetMap's format.
 
 use std::fmt::Write as _;
 
 use super::records::{Calendar, RentalHours};
 
-/// How OpenStreetMap names what producers call `mon` to `sun`.
+/// Day names of producers and of OpenStreetMap.
 const DAYS: [(&str, &str); 7] = [
     ("mon", "Mo"),
     ("tue", "Tu"),
@@ -19,9 +19,9 @@ const DAYS: [(&str, &str); 7] = [
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// The hours of anybody, on each day and in each part of the year: members of the system may have longer ones. Without
-/// hours a system never closes, without a calendar it runs all year, as the specification has it. `None` where hours or
-/// parts of the year are said and none of them can be read: nobody knows then.
+/// Formats the hours for nonmembers, on each day and in each part of the year; members may have longer ones. As in the
+/// specification, a system without hours never closes, and one without a calendar runs all year. Returns `None` if
+/// hours or a calendar are given but none can be read, because the hours are then unknown.
 pub(super) fn format_opening_hours(hours: &[RentalHours], calendar: &[Calendar]) -> Option<String> {
     let weekly = format_weekly_hours(hours);
     let parts: Vec<String> = calendar.iter().filter_map(format_part_of_year).collect();
@@ -44,7 +44,7 @@ pub(super) fn format_opening_hours(hours: &[RentalHours], calendar: &[Calendar])
     })
 }
 
-/// `Mo,Tu 05:00-23:00` for each set of days with the same hours.
+/// Formats each set of days with equal hours, such as `Mo,Tu 05:00-23:00`.
 fn format_weekly_hours(hours: &[RentalHours]) -> Vec<String> {
     let is_for_all = |it: &&RentalHours| {
         it.user_types.is_empty() || it.user_types.iter().any(|kind| kind.0 == "nonmember")
@@ -69,7 +69,7 @@ fn format_weekly_hours(hours: &[RentalHours]) -> Vec<String> {
     said.into_iter().map(|(days, spans)| format!("{} {spans}", days.join(","))).collect()
 }
 
-/// `05:00-23:00`; the last second of a day is its end.
+/// Formats a time span, such as `05:00-23:00`; an end in the last minute of a day becomes 24:00.
 fn format_time_span(hours: &RentalHours) -> Option<String> {
     let (from, _) = format_clock(hours.start_time.as_deref()?)?;
     let (until, is_last_minute) = format_clock(hours.end_time.as_deref()?)?;
@@ -77,22 +77,22 @@ fn format_time_span(hours: &RentalHours) -> Option<String> {
     Some(format!("{from}-{until}"))
 }
 
-/// Hours and minutes, and whether it is the last minute of a day.
+/// Returns hours and minutes, and true if it is the last minute of a day.
 fn format_clock(text: &str) -> Option<(String, bool)> {
     let mut parts = text.split(':').map(|part| part.trim().parse::<u8>().ok());
     let (hours, minutes) = (parts.next()??, parts.next()??);
-    // Hours of the day after run to 47:59.
+    // Hours past midnight run to 47:59.
     let is_time = hours < 48 && minutes < 60;
     is_time.then(|| (format!("{hours:02}:{minutes:02}"), (hours, minutes) == (23, 59)))
 }
 
-/// `Apr 01-Nov 03`, with its years if it has them.
+/// Formats a range such as `Apr 01-Nov 03`, with its years if it has them.
 fn format_part_of_year(calendar: &Calendar) -> Option<String> {
     let day = |year: Option<u32>, month: Option<u32>, day: Option<u32>| {
         let month = MONTHS.get(usize::try_from(month?.checked_sub(1)?).ok()?)?;
         let day = day.filter(|day| (1..=31).contains(day))?;
         let mut text = year.map(|year| format!("{year} ")).unwrap_or_default();
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{month} {day:02}");
         Some(text)
     };

@@ -1,5 +1,5 @@
-//! What several files say of one thing: the same in other languages, which before version 3 have files of their own, and the
-//! hours of a system.
+//! Merges files about one thing: its translations, which are files of their own before version 3, and the hours of a
+//! system.
 
 use std::collections::HashMap;
 
@@ -13,8 +13,8 @@ use super::{
     records::{Calendar, RentalHours},
 };
 
-/// The name under which a file can go out in a version. What is only of later versions than ours stays in; which versions
-/// and systems there are is for who serves them to say.
+/// Returns the name of a file in a version's output. Fields of later versions remain in it. Files that list versions or
+/// systems return `None`, because the server writes its own.
 pub fn output_name(kind: FileKind, version: GbfsVersion) -> Option<&'static str> {
     match kind {
         FileKind::VehicleAvailability | FileKind::Versions | FileKind::Manifest => None,
@@ -23,8 +23,8 @@ pub fn output_name(kind: FileKind, version: GbfsVersion) -> Option<&'static str>
 }
 
 impl FileContent {
-    /// Takes over the texts of the same file in another language, record by record, by their ids. Records that only the
-    /// other has are left there, and so are zones, which have none.
+    /// Adds the texts of the file in another language, matching records by id. Records that only `other` has are
+    /// ignored, and so are zones, because they have no ids.
     pub fn add_language(&mut self, other: &FileContent) {
         match (self, other) {
             (FileContent::SystemInformation(mine), FileContent::SystemInformation(other)) => {
@@ -49,8 +49,8 @@ impl FileContent {
         }
     }
 
-    /// Adds to a system's information what version 3 asks for and others say elsewhere: its language, and its opening hours
-    /// by its files of hours and of days of the year, where both could be read, or are not there.
+    /// Adds what version 3 requires in a system's information and earlier versions state elsewhere: its language, and
+    /// its opening hours. `hours` are the files of hours and of days, and `None` if one of them could not be read.
     pub fn complete_for_v3(
         &mut self,
         language: &str,

@@ -1,6 +1,6 @@
-//! How much of a discovery file is taken.
+//! Limits on GBFS files.
 
-/// Bounds on one discovery file; what exceeds them is refused or dropped, never cut.
+/// Limits on one discovery file; data beyond them are refused or dropped, never cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiscoveryLimits {
     /// Longest body, in bytes; a longer one is refused.
@@ -19,12 +19,12 @@ impl Default for DiscoveryLimits {
     }
 }
 
-/// Bounds on one of the other files.
+/// Limits on one file other than the discovery file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileLimits {
     /// Longest body, in bytes; a longer one is refused.
     pub body_bytes: usize,
-    /// Longest record, in bytes: only one of them is a tree of values at a time.
+    /// Longest record, in bytes; one record at a time is a tree in memory.
     pub record_bytes: usize,
     /// Most records; further ones are dropped with a problem.
     pub records: usize,

@@ -1,11 +1,11 @@
-//! GBFS 1.0 to 3.1: the discovery file of a system, read and rewritten, and every other file, read into one set of
-//! records with the words of version 3 and written as 2.3 or 3.0.
+//! GBFS 1.0 to 3.1. Reads and rewrites the discovery file of a system; reads every other file to one set of records
+//! with the names of version 3, and writes these as 2.3 or 3.0.
 //!
-//! A discovery file is never put together anew when it is passed on: the addresses in it are cut out and others put in
-//! their place, so that everything else stays as its producer wrote it, down to the digits of its numbers.
+//! A discovery file is never re-encoded when it is forwarded. Only its URLs are replaced, so all else stays as its
+//! producer wrote it, down to the digits of its numbers.
 //!
-//! Of a record every field is read for itself (`record.rs` has how), by what producers write and not only by what they
-//! should: whatever is odd is a problem that names file and field, and a bad field costs nothing else.
+//! Each field of a record is read independently (see `record.rs`), and common deviations from the specification are
+//! accepted. Every deviation is a problem that names file and field; a bad field does not affect the others.
 
 mod contacts;
 mod discovery;

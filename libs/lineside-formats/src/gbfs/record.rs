@@ -1,20 +1,20 @@
-//! How a record is described: a row for each field says how version 3 calls it, how version 2 did, and since when there
-//! is such a field. Reading and writing of every version go by the same rows.
+//! Declares records by rows, one for each field: its name in version 3 and version 2, and whether version 2 has it.
+//! Readers and writers of all versions use the same rows.
 
 use serde_json::{Map, Value};
 
 use super::{record_reader::RecordReader, record_writer::RecordWriter};
 
-/// A field's names.
+/// The names of a field.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FieldNames {
-    /// Version 3's.
+    /// The name in version 3.
     pub(super) key: &'static str,
-    /// Version 2's, where it differs.
+    /// The name in version 2, if it differs.
     pub(super) old: Option<&'static str>,
-    /// Others that are read and never written: of drafts and of common mistakes.
+    /// Other names, of drafts and common mistakes, that are read and never written.
     pub(super) also: &'static [&'static str],
-    /// Version 2 has no such field.
+    /// True if version 2 has no such field.
     pub(super) is_new: bool,
 }
 
@@ -23,43 +23,43 @@ impl FieldNames {
         FieldNames { key, old: None, also: &[], is_new: false }
     }
 
-    /// With that name in version 2.
+    /// Sets the name in version 2.
     pub(super) const fn named_in_v2(self, old: &'static str) -> FieldNames {
         FieldNames { old: Some(old), ..self }
     }
 
-    /// With those names read too.
+    /// Sets further names that are read.
     pub(super) const fn with_aliases(self, also: &'static [&'static str]) -> FieldNames {
         FieldNames { also, ..self }
     }
 
-    /// Of version 3 only.
+    /// Marks a field that version 2 does not have.
     pub(super) const fn only_in_v3(self) -> FieldNames {
         FieldNames { is_new: true, ..self }
     }
 
-    /// All its names, the newest first.
+    /// Returns all names, the newest first.
     pub(super) fn all_names(&self) -> impl Iterator<Item = &'static str> + use<> {
         [self.key].into_iter().chain(self.old).chain(self.also.iter().copied())
     }
 }
 
-/// One value.
+/// A JSON value of a field.
 pub(super) trait FieldValue: Sized {
-    /// `None` where nothing can be made of it; why is told.
+    /// Reads a value. Returns `None` and reports a problem if the JSON is unusable.
     fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<Self>;
     fn write_value(&self, writing: &mut RecordWriter);
 }
 
-/// What a field holds: a value that may be absent, or several.
+/// The type of a field: an optional value, or a list.
 pub(super) trait RecordField: Default {
-    /// The default where nothing can be made of it; why is told.
+    /// Reads a field. Returns the default and reports a problem if the JSON is unusable.
     fn read_field(json: &Value, reading: &mut RecordReader<'_>) -> Self;
-    /// Writes what is not absent.
+    /// Writes the field's value.
     fn write_field(&self, writing: &mut RecordWriter);
-    /// Whether there is nothing to be written.
+    /// Returns true if there is no value to write.
     fn is_absent(&self) -> bool;
-    /// Takes over what the same field says in a language that this one has not.
+    /// Adds the texts of the other field in languages that this one does not have.
     fn add_language(&mut self, _other: &Self) {}
 }
 
@@ -93,19 +93,19 @@ impl<T: FieldValue> RecordField for Vec<T> {
     }
 }
 
-/// An object with rows.
+/// An object whose fields are declared by rows.
 pub(super) trait GbfsRecord: Default {
-    /// The names of all its fields.
+    /// The names of all fields.
     const ROWS: &'static [FieldNames];
-    /// Takes each field for itself: a bad one is absent.
+    /// Reads each field independently: a bad one is absent.
     fn read_fields(&mut self, object: &Map<String, Value>, reading: &mut RecordReader<'_>);
-    /// Writes the fields that are there.
+    /// Writes the fields that are not absent.
     fn write_fields(&self, writing: &mut RecordWriter);
-    /// Takes over what the same record says in a language that this one has not.
+    /// Adds the texts of the other record in languages that this one does not have.
     fn add_language(&mut self, _other: &Self) {}
 }
 
-/// A record with its rows: `field: Type = "key"`, and after the key what [`FieldNames`] can be.
+/// Declares a record by rows: `field: Type = "key"`, followed by methods of [`FieldNames`].
 macro_rules! record {
     ($(#[$meta:meta])* $name:ident {
         $($field:ident: $type:ty = $key:literal $(.$say:ident($($with:expr),*))*,)*

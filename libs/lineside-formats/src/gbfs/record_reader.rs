@@ -1,4 +1,4 @@
-//! Reading one record: where in the file we are, what is expected there, and what is told of what stands there instead.
+//! Reads one record, tracks the path in the file, and reports unexpected values.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
@@ -10,24 +10,24 @@ use super::{
 };
 use crate::{Problem, Problems};
 
-/// A step from the file's data to a value.
+/// A step of the path from the file's data to a value.
 #[derive(Clone, Copy, Debug)]
 enum PathStep {
     Key(&'static str),
     At(usize),
 }
 
-/// The place in a file, and what is told of it.
+/// The position in a file, and the problems found so far.
 #[derive(Debug)]
 pub(super) struct RecordReader<'l> {
     file: &'static str,
-    /// The version that the file says to be of.
+    /// The major version that the file states.
     pub(super) major: u8,
-    /// Of texts that do not say theirs.
+    /// The language of texts that do not state one.
     pub(super) language: &'l str,
     limits: &'l FileLimits,
     path: Vec<PathStep>,
-    /// Unknown fields that were told: each once, however many records have it.
+    /// Reported unknown fields: each once, however many records have it.
     unknown: BTreeSet<String>,
     pub(super) problems: Problems,
 }
@@ -53,7 +53,7 @@ impl<'l> RecordReader<'l> {
         self.limits
     }
 
-    /// What a field of the object says, by whichever of its names.
+    /// Reads a field of the object, under any of its names.
     pub(super) fn read_field<T: RecordField>(
         &mut self,
         object: &Map<String, Value>,
@@ -66,7 +66,7 @@ impl<'l> RecordReader<'l> {
         self.read_at_key(name, |reading| T::read_field(json, reading))
     }
 
-    /// An object, field by field; what it has beside is told once, unless it is an extension by its name.
+    /// Reads an object field by field. An unknown field is reported once, unless its name marks it as an extension.
     pub(super) fn read_record<T: GbfsRecord>(&mut self, json: &Value) -> Option<T> {
         let Value::Object(object) = json else {
             self.report_bad_value("an object is expected", json);
@@ -87,7 +87,7 @@ impl<'l> RecordReader<'l> {
         Some(record)
     }
 
-    /// A list; a lone value is taken for a list of one.
+    /// Reads a list; a lone value counts as a list of one.
     pub(super) fn read_list<T: FieldValue>(&mut self, json: &Value) -> Vec<T> {
         let Value::Array(items) = json else {
             self.report_unexpected_type("a list is expected", json);
@@ -108,7 +108,7 @@ impl<'l> RecordReader<'l> {
         list
     }
 
-    /// A text that is not empty and not too long.
+    /// Returns a text that is neither empty nor too long.
     pub(super) fn read_text<'j>(&mut self, json: &'j Value) -> Option<&'j str> {
         let text = json.as_str()?.trim();
         if text.chars().nth(self.limits.text_chars).is_some() {
@@ -145,12 +145,12 @@ impl<'l> RecordReader<'l> {
         value
     }
 
-    /// Something was understood that should have been written in another way.
+    /// Reports a value that was understood but should have another form.
     pub(super) fn report_unexpected_type(&mut self, detail: &str, json: &Value) {
         self.report_problem("unexpected_type", detail, Some(json));
     }
 
-    /// Something was not understood and is left out.
+    /// Reports a value that was not understood and is dropped.
     pub(super) fn report_bad_value(&mut self, detail: &str, json: &Value) {
         self.report_problem("bad_value", detail, Some(json));
     }
@@ -175,11 +175,11 @@ impl<'l> RecordReader<'l> {
     }
 }
 
-/// `stations[3].rental_uris.web`.
+/// Formats a path, such as `stations[3].rental_uris.web`.
 fn format_path(path: &[PathStep]) -> String {
     let mut text = String::new();
     for step in path {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = match step {
             PathStep::Key(key) if text.is_empty() => write!(text, "{key}"),
             PathStep::Key(key) => write!(text, ".{key}"),
@@ -189,5 +189,5 @@ fn format_path(path: &[PathStep]) -> String {
     text
 }
 
-/// Unknown fields of a file that are told.
+/// Maximum number of unknown fields that are reported for a file.
 const UNKNOWN_MAX: usize = 50;

@@ -1,4 +1,4 @@
-//! Writing records as version 2.3 or 3.0 has them, and counting what 2.3 cannot say.
+//! Writes records as version 2.3 or 3.0, and counts values that 2.3 cannot express.
 
 use smol_str::SmolStr;
 
@@ -15,10 +15,10 @@ pub enum GbfsVersion {
 }
 
 impl GbfsVersion {
-    /// All of them.
+    /// All versions.
     pub const ALL: [GbfsVersion; 2] = [GbfsVersion::Two, GbfsVersion::Three];
 
-    /// As files say it.
+    /// Returns the version as files state it.
     pub fn as_str(self) -> &'static str {
         match self {
             GbfsVersion::Two => "2.3",
@@ -26,7 +26,7 @@ impl GbfsVersion {
         }
     }
 
-    /// The number that addresses have.
+    /// Returns the number used in URLs.
     pub fn major_version(self) -> u8 {
         match self {
             GbfsVersion::Two => 2,
@@ -34,7 +34,7 @@ impl GbfsVersion {
         }
     }
 
-    /// The version with that major number.
+    /// Returns the version with that major number.
     pub fn from_major(major: &str) -> Option<GbfsVersion> {
         match major {
             "2" => Some(GbfsVersion::Two),
@@ -44,16 +44,16 @@ impl GbfsVersion {
     }
 }
 
-/// JSON as it grows.
+/// A writer of JSON.
 #[derive(Debug)]
 pub(super) struct RecordWriter {
     pub(super) version: GbfsVersion,
-    /// The one that is written where only one can be.
+    /// The preferred language where only one can be written.
     pub(super) language: SmolStr,
     pub(super) text: Vec<u8>,
-    /// Values that were left out, by field.
+    /// The dropped values, by field.
     pub(super) lost: ConversionReport,
-    /// The field that is written.
+    /// The current field.
     field: &'static str,
 }
 
@@ -63,7 +63,7 @@ impl RecordWriter {
         RecordWriter { version, language, text, lost: ConversionReport::new(), field: "" }
     }
 
-    /// A field with its name in this version, unless it is absent.
+    /// Writes a field with its name in this version, unless it is absent.
     pub(super) fn write_field<T: RecordField>(&mut self, row: &FieldNames, value: &T) {
         if value.is_absent() {
             return;
@@ -80,12 +80,12 @@ impl RecordWriter {
         self.field = outer;
     }
 
-    /// So many values of the present field cannot be said.
+    /// Counts `n` dropped values of the current field.
     pub(super) fn count_dropped_values(&mut self, n: usize) {
         self.lost.record_dropped_many(self.field, CANNOT, n as u64);
     }
 
-    /// A value of that field cannot be said.
+    /// Counts one dropped value of the given field.
     pub(super) fn count_dropped_field(&mut self, field: &'static str) {
         self.lost.record_dropped(field, CANNOT, None);
     }
@@ -113,30 +113,31 @@ impl RecordWriter {
         self.text.push(b']');
     }
 
-    /// A name with its colon.
+    /// Writes a key with its colon.
     pub(super) fn write_key(&mut self, name: &str) {
         self.write_separator(b'{');
         self.write_json(name);
         self.text.push(b':');
     }
 
-    /// A comma, unless something has just begun. A text ends in a quote, so no value is taken for a beginning.
+    /// Writes a comma, unless an object or list has just begun. A string ends in a quote, so no value looks like a
+    /// beginning.
     fn write_separator(&mut self, beginning: u8) {
         if self.text.last().is_some_and(|last| *last != beginning) {
             self.text.push(b',');
         }
     }
 
-    /// A value that has one way to be written.
+    /// Writes a value whose form is the same in all versions.
     pub(super) fn write_json<T: serde::Serialize + ?Sized>(&mut self, value: &T) {
         let before = self.text.len();
         if serde_json::to_writer(&mut self.text, value).is_err() {
-            // Texts and finite numbers are written without fail; whatever else it was, the rest stays readable.
+            // Strings and finite numbers cannot fail; in any other case the rest stays valid JSON.
             self.text.truncate(before);
             self.text.extend_from_slice(b"null");
         }
     }
 }
 
-/// Why something is lost: the one reason there is.
+/// The only reason for which the writer drops a value.
 const CANNOT: &str = "version 2.3 has no way to say it";

@@ -1,4 +1,4 @@
-//! The records, with the words of version 3. What a producer of version 1 or 2 says is told in these words too.
+//! The records, with the names of version 3. Those of version 1 and 2 are converted to these.
 
 use super::{
     record::record,
@@ -9,7 +9,7 @@ use super::{
 };
 
 record! {
-    /// Who runs the system, and where to turn to.
+    /// The operator of the system and its contacts.
     SystemInformation {
         system_id: Id = "system_id",
         languages: LanguageList = "languages".named_in_v2("language"),
@@ -40,7 +40,7 @@ record! {
 }
 
 record! {
-    /// How the system looks.
+    /// Logos and colour of the system.
     BrandAssets {
         brand_last_modified: Option<Date> = "brand_last_modified",
         brand_terms_url: Option<Text> = "brand_terms_url",
@@ -51,7 +51,7 @@ record! {
 }
 
 record! {
-    /// Programs to rent with.
+    /// Rental apps.
     RentalApps {
         android: Option<RentalApp> = "android",
         ios: Option<RentalApp> = "ios",
@@ -59,7 +59,7 @@ record! {
 }
 
 record! {
-    /// A program to rent with.
+    /// A rental app of one platform.
     RentalApp {
         store_uri: Option<Text> = "store_uri",
         discovery_uri: Option<Text> = "discovery_uri",
@@ -67,7 +67,7 @@ record! {
 }
 
 record! {
-    /// Where a vehicle or a station can be rented.
+    /// Deep links to rent a vehicle or at a station.
     RentalUris {
         android: Option<Text> = "android",
         ios: Option<Text> = "ios",
@@ -107,7 +107,7 @@ record! {
 }
 
 record! {
-    /// How a country classes a vehicle.
+    /// An environmental label of a country for a vehicle.
     EcoLabel {
         country_code: Option<Word> = "country_code",
         eco_sticker: Option<Word> = "eco_sticker",
@@ -115,7 +115,7 @@ record! {
 }
 
 record! {
-    /// Pictures of a kind of vehicle.
+    /// Icons of a kind of vehicle.
     VehicleAssets {
         icon_url: Option<Text> = "icon_url",
         icon_url_dark: Option<Text> = "icon_url_dark",
@@ -124,7 +124,7 @@ record! {
 }
 
 record! {
-    /// A station, as it seldom changes.
+    /// Static information about a station.
     StationInformation {
         station_id: Id = "station_id",
         name: LocalizedTexts = "name",
@@ -155,7 +155,7 @@ record! {
 }
 
 record! {
-    /// A station, as it is now.
+    /// The current status of a station.
     StationStatus {
         station_id: Id = "station_id",
         num_vehicles_available: Option<Count> = "num_vehicles_available".named_in_v2("num_bikes_available"),
@@ -172,7 +172,7 @@ record! {
 }
 
 record! {
-    /// How many vehicles of a kind a station has.
+    /// Number of available vehicles of one kind at a station.
     TypeAvailable {
         vehicle_type_id: Id = "vehicle_type_id",
         count: Option<Count> = "count",
@@ -180,7 +180,7 @@ record! {
 }
 
 record! {
-    /// A vehicle that can be rented. Its id is another one after each rental.
+    /// A vehicle for rent. Its id changes after each rental.
     VehicleStatus {
         vehicle_id: Id = "vehicle_id".named_in_v2("bike_id"),
         lat: Option<Number> = "lat",
@@ -201,7 +201,7 @@ record! {
 }
 
 record! {
-    /// When a vehicle can be rented in the time to come.
+    /// Future availability of a vehicle.
     VehicleAvailability {
         vehicle_id: Id = "vehicle_id",
         vehicle_type_id: Option<Id> = "vehicle_type_id",
@@ -213,7 +213,7 @@ record! {
 }
 
 record! {
-    /// From when to when.
+    /// A period in which a vehicle is available.
     Availability {
         from: Option<DateTime> = "from",
         until: Option<DateTime> = "until",
@@ -221,7 +221,7 @@ record! {
 }
 
 record! {
-    /// A part of the area.
+    /// A region of the service area.
     Region {
         region_id: Id = "region_id",
         name: LocalizedTexts = "name",
@@ -229,7 +229,7 @@ record! {
 }
 
 record! {
-    /// What renting costs.
+    /// The price of a rental.
     PricingPlan {
         plan_id: Id = "plan_id",
         url: Option<Text> = "url",
@@ -247,7 +247,7 @@ record! {
 }
 
 record! {
-    /// What each further kilometre or minute costs.
+    /// A segment of the price per kilometre or minute.
     Rate {
         start: Option<Number> = "start",
         rate: Option<Number> = "rate",
@@ -257,7 +257,7 @@ record! {
 }
 
 record! {
-    /// Something to tell customers.
+    /// A notice for customers.
     Alert {
         alert_id: Id = "alert_id",
         kind: Option<LowercaseWord> = "type",
@@ -272,7 +272,7 @@ record! {
 }
 
 record! {
-    /// From when to when.
+    /// A period in which a notice applies.
     Period {
         start: Option<GbfsTime> = "start",
         end: Option<GbfsTime> = "end",
@@ -280,7 +280,7 @@ record! {
 }
 
 record! {
-    /// What the features of geofencing say.
+    /// The properties of a geofencing zone.
     ZoneProperties {
         name: LocalizedTexts = "name",
         start: Option<GbfsTime> = "start",
@@ -290,7 +290,7 @@ record! {
 }
 
 record! {
-    /// When one may rent, in version 1 and 2.
+    /// Rental hours, in version 1 and 2.
     RentalHours {
         user_types: Vec<LowercaseWord> = "user_types",
         days: Vec<LowercaseWord> = "days",
@@ -312,7 +312,7 @@ record! {
 }
 
 record! {
-    /// The system in another version.
+    /// The system's feed in one version.
     VersionEntry {
         version: Option<Word> = "version",
         url: Option<Text> = "url",

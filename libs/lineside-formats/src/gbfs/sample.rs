@@ -1,4 +1,4 @@
-//! Records by chance, as a decoder would leave them: for the tests of what is written and read again.
+//! Random records, as a decoder produces them, for the round-trip tests.
 
 use smol_str::{SmolStr, format_smolstr};
 
@@ -97,7 +97,7 @@ impl RandomSample for LanguageList {
 
 impl RandomSample for VehicleTypeCounts {
     fn sample(chance: &mut fastrand::Rng) -> VehicleTypeCounts {
-        // Version 2 has an object, which has no order.
+        // In version 2 this is an object, which has no order.
         let mut all: Vec<TypeCount> = Vec::sample(chance);
         all.sort_by(|a, b| a.vehicle_type_ids.cmp(&b.vehicle_type_ids));
         VehicleTypeCounts(all)
@@ -134,7 +134,7 @@ impl RandomSample for GeofencingZone {
     }
 }
 
-/// A file of each kind.
+/// Returns a random file of each kind.
 pub(super) fn sample_contents(chance: &mut fastrand::Rng) -> Vec<FileContent> {
     let mut stations: Vec<super::records::StationInformation> = Vec::sample(chance);
     for station in &mut stations {

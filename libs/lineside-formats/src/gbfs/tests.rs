@@ -1,4 +1,4 @@
-//! What is written is read again, and what producers write is understood.
+//! Round trips of records, and files as producers write them.
 
 use proptest::prelude::*;
 
@@ -73,12 +73,12 @@ proptest! {
     }
 }
 
-/// A file of that version with a list of one record.
+/// Returns a file of that version with a list of one record.
 fn of_one(version: &str, list: &str, record: &str) -> String {
     format!("{{\"version\":\"{version}\",\"data\":{{\"{list}\":[{record}]}}}}")
 }
 
-/// The status of a station with such fields, and what is told of them, by code and field.
+/// Decodes a station's status with these fields and returns it with the problems, by code and field.
 #[track_caller]
 fn status(version: &str, fields: &str) -> (records::StationStatus, Vec<(&'static str, String)>) {
     let body = of_one(version, "stations", &format!("{{\"station_id\":\"s\",{fields}}}"));
@@ -88,7 +88,7 @@ fn status(version: &str, fields: &str) -> (records::StationStatus, Vec<(&'static
     (all.remove(0), problems.retained_problems().iter().map(told).collect())
 }
 
-/// That `written` is understood as `expect` in `field`, and what is told of it.
+/// Checks that `written` is read as `expect`, and that the problem has `code`.
 #[track_caller]
 fn check_renting(version: &str, written: &str, expect: Option<bool>, code: Option<&'static str>) {
     let (status, told) = status(version, &format!("\"is_renting\":{written}"));
@@ -212,7 +212,7 @@ fn both_forms_of_a_text_are_read() {
         assert_eq!(all[0].region_id, "3");
         (all.remove(0).name, problems.total_count())
     };
-    // That the id is a number is told of each.
+    // The numeric id is a problem each time.
     assert_eq!(name("2.3", "\"Nord\"").1, 1);
     let list = r#"[{"text":"Nord","language":"fr"},{"text":"North","language":"en"}]"#;
     let (texts, told) = name("3.0", list);

@@ -1,4 +1,4 @@
-//! What stands in fields, and how producers write it: as the specification says, and as they do.
+//! The types of field values, read as the specification and as producers write them.
 
 use std::collections::HashSet;
 
@@ -12,37 +12,37 @@ use super::{
     record_writer::{GbfsVersion, RecordWriter},
 };
 
-/// What names a thing within its file.
+/// The identifier of an object within its file.
 pub type Id = SmolStr;
-/// What people read, an address, a colour.
+/// A text for display, a URL or a colour.
 pub type Text = SmolStr;
-/// One of a few words that the specification lists; others are kept as they are.
+/// A value of an enumeration; unknown ones are retained as written.
 pub type Word = SmolStr;
-/// A day, as written.
+/// A date, as written.
 pub type Date = SmolStr;
-/// A number of things.
+/// A count.
 pub type Count = u32;
 /// A finite number.
 pub type Number = f64;
 
-/// A moment in whole seconds since 1970: a number in version 1 and 2, a text with an offset in version 3.
+/// A time in whole seconds since 1970: a number in version 1 and 2, a string with an offset in version 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GbfsTime(pub i64);
 
-/// A moment that is a text with an offset in every version.
+/// A time that is a string with an offset in every version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DateTime(pub i64);
 
-/// A word in lower case, whatever case it is written in.
+/// A word, converted to lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LowercaseWord(pub SmolStr);
 
-/// What a vehicle looks like, in lower case. Version 3 has two words for what others call a scooter: the one that is meant
-/// unless it is said to have a seat is `scooter_standing`.
+/// A vehicle's form factor in lower case. Version 3 has two words for a scooter; without a statement about a seat it is
+/// `scooter_standing`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FormFactor(pub SmolStr);
 
-/// The same in one or more languages; one that is not said is that of the file.
+/// A text in one or more languages; a text without a language has that of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LocalizedTexts(pub Vec<InLanguage>);
 
@@ -55,27 +55,27 @@ record! {
 }
 
 record! {
-    /// So many for any of these kinds of vehicles.
+    /// A count for any of these kinds of vehicles.
     TypeCount {
         vehicle_type_ids: Vec<Id> = "vehicle_type_ids".with_aliases(&["vehicle_type_id"]),
         count: Option<Count> = "count",
     }
 }
 
-/// How many there is room for, by kinds of vehicles: in version 2 an object with a number for each kind.
+/// Number of free docks by kinds of vehicles: in version 2 an object with a number for each kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VehicleTypeCounts(pub Vec<TypeCount>);
 
-/// Languages: one in version 2.
+/// Languages; only one in version 2.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LanguageList(pub Vec<Word>);
 
-/// Polygons, each with its outer ring and its holes, of longitude and latitude.
+/// Polygons, each an outer ring and its holes, of longitude and latitude.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MultiPolygon(pub Vec<Vec<Vec<[f64; 2]>>>);
 
 impl LocalizedTexts {
-    /// In that language, else in the first.
+    /// Returns the text in that language, else the first.
     pub fn find_text(&self, language: Option<&str>) -> Option<&str> {
         let same = self.0.iter().find(|text| Some(text.language.as_str()) == language);
         same.or(self.0.first()).map(|text| text.text.as_str())
@@ -158,7 +158,7 @@ impl FieldValue for bool {
         };
         match said {
             None => reading.report_bad_value("true or false is expected", json),
-            // Version 1 has it so.
+            // Version 1 writes numbers.
             Some(_) if reading.major < 2 && json.is_number() => {}
             Some(_) => reading.report_unexpected_type("true or false is expected", json),
         }
@@ -186,7 +186,7 @@ impl FieldValue for f64 {
     }
 
     fn write_value(&self, writing: &mut RecordWriter) {
-        // Whole numbers without a point, as most producers write them.
+        // Whole numbers are written without a point, as most producers do.
         if self.fract() == 0.0 && self.abs() < WHOLE_MAX {
             writing.write_json(&(*self as i64));
         } else {
@@ -210,7 +210,7 @@ impl FieldValue for u32 {
             }
             (true, true) => reading
                 .report_unexpected_type("a whole number without a fraction is expected", json),
-            // That it is a text was told.
+            // The string was already reported.
             (true, false) => {}
         }
         is_count.then_some(number as u32)
@@ -221,7 +221,7 @@ impl FieldValue for u32 {
     }
 }
 
-/// A moment in any of the ways in which they are written; told if it is not the one that is `due`.
+/// Reads a time in any known form, and reports one that is not in the form that is due.
 fn read_timestamp(json: &Value, is_text_due: bool, reading: &mut RecordReader<'_>) -> Option<i64> {
     let number = match json {
         Value::Number(number) => number.as_f64(),
@@ -242,7 +242,7 @@ fn read_timestamp(json: &Value, is_text_due: bool, reading: &mut RecordReader<'_
             }
         },
     };
-    // Through a timestamp, so that whatever is kept can be written.
+    // The conversion ensures that every retained time can be written.
     let Ok(at) = Timestamp::from_second(seconds as i64) else {
         reading.report_bad_value("there is no such time", json);
         return None;
@@ -382,7 +382,7 @@ impl RecordField for VehicleTypeCounts {
             self.0.write_field(writing);
             return;
         }
-        // One number for several kinds, and two for one, cannot be said.
+        // A count for several kinds, or two counts for one kind, cannot be expressed.
         let mut said: HashSet<&str> = HashSet::new();
         let mut lost = 0;
         writing.write_object(|writing| {
@@ -410,7 +410,7 @@ impl FieldValue for MultiPolygon {
         let coordinates = json.get("coordinates");
         let polygons = match (kind, coordinates) {
             (Some("MultiPolygon"), Some(said)) => parse_all_items(said, parse_polygon),
-            // What some write for one.
+            // Some producers write a Polygon.
             (Some("Polygon"), Some(said)) => {
                 reading.report_unexpected_type("a MultiPolygon is expected", json);
                 parse_polygon(said).map(|polygon| vec![polygon])
@@ -440,7 +440,7 @@ fn parse_polygon(json: &Value) -> Option<Vec<Vec<[f64; 2]>>> {
     parse_all_items(json, |ring| parse_all_items(ring, parse_position))
 }
 
-/// All or nothing: an area with a corner less would be another area.
+/// Reads all items or none: an area without one of its corners is another area.
 fn parse_all_items<T>(json: &Value, read: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
     json.as_array()?.iter().map(read).collect()
 }
@@ -452,7 +452,7 @@ fn parse_position(json: &Value) -> Option<[f64; 2]> {
     (lon.abs() <= 180.0 && lat.abs() <= 90.0).then_some([lon, lat])
 }
 
-/// From here on a number of seconds would lie beyond the year 5000, so it counts milliseconds.
+/// From this number on, seconds would lie beyond the year 5000, so the unit is milliseconds.
 const MILLISECONDS_FROM: f64 = 1e11;
-/// Below this every whole number is exact.
+/// Whole numbers below this are exact.
 const WHOLE_MAX: f64 = 9e15;

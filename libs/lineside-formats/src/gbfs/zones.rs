@@ -1,4 +1,4 @@
-//! Geofencing: areas as GeoJSON with rules, and rules for everywhere else.
+//! Geofencing: zones as GeoJSON with rules, and global rules.
 
 use serde_json::{Map, Value};
 
@@ -10,28 +10,28 @@ use super::{
     values::{Count, Id, MultiPolygon},
 };
 
-/// Areas with rules.
+/// Zones and their rules.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GeofencingZones {
-    /// The areas.
+    /// The zones.
     pub zones: Vec<GeofencingZone>,
-    /// What holds outside of them; version 2 cannot say it.
+    /// The rules outside of all zones; version 2 cannot express them.
     pub global_rules: Vec<GeofencingRule>,
 }
 
-/// An area with rules.
+/// A zone with its rules.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GeofencingZone {
-    /// Its name, when it is in force, and its rules.
+    /// The name, validity and rules.
     pub properties: ZoneProperties,
-    /// Where it is.
+    /// The area.
     pub geometry: Option<MultiPolygon>,
 }
 
-/// What one may do in an area. Version 2 has one `ride_allowed` for beginning and ending a ride.
+/// The rules for vehicles in a zone. Version 2 has one `ride_allowed` for starting and ending a ride.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GeofencingRule {
-    /// `vehicle_type_ids`; all, if there are none.
+    /// `vehicle_type_ids`; empty means all.
     pub vehicle_type_ids: Vec<Id>,
     /// `ride_start_allowed`.
     pub ride_start_allowed: Option<bool>,
@@ -51,7 +51,7 @@ const END: FieldNames = FieldNames::new("ride_end_allowed").with_aliases(&["ride
 const THROUGH: FieldNames = FieldNames::new("ride_through_allowed");
 const SPEED: FieldNames = FieldNames::new("maximum_speed_kph");
 const PARKING: FieldNames = FieldNames::new("station_parking");
-/// Beginning and ending as one.
+/// The key of version 2, for starting and ending a ride.
 const RIDE: FieldNames = FieldNames::new("ride_allowed");
 
 impl GbfsRecord for GeofencingRule {
@@ -74,7 +74,7 @@ impl GbfsRecord for GeofencingRule {
                 writing.write_field(&END, &self.ride_end_allowed);
             }
             GbfsVersion::Two => {
-                // Whoever may not do both is better told that neither is allowed.
+                // If only one of both is allowed, version 2 states that neither is.
                 let is_same = self.ride_start_allowed == self.ride_end_allowed;
                 let said = if is_same { self.ride_start_allowed } else { Some(false) };
                 writing.write_field(&RIDE, &said);

@@ -1,19 +1,19 @@
-//! Addresses of pages and of mail, as strictly as the reference validator has them: hosts lie under a
-//! top-level domain that exists, or are numbers.
+//! Checks web and mail addresses as strictly as the reference validator: a host is a number, or a name under an
+//! existing top-level domain.
 
 use std::{collections::HashSet, net::Ipv4Addr, sync::OnceLock};
 
-/// The top-level domains that the reference validator knows, which are those of February 2017 (IANA),
-/// those beyond ASCII in both forms, and `example`, which is for documents (RFC 2606).
+/// The top-level domains of the reference validator, which are those of February 2017 (IANA), non-ASCII ones in both
+/// forms, and `example` for documentation (RFC 2606).
 const TOP_DOMAINS: &str = include_str!("top_domains.txt");
-/// Characters of a host's name (RFC 1035).
+/// Maximum length of a host name, in characters (RFC 1035).
 const HOST_CHARS_MAX: usize = 253;
-/// Characters of one part of it.
+/// Maximum length of one part of a host name, in characters.
 const LABEL_CHARS_MAX: usize = 63;
-/// Characters before the `@` (RFC 5321), in code units of UTF-16.
+/// Maximum length of the part before the `@` (RFC 5321), in UTF-16 code units.
 const MAILBOX_CHARS_MAX: usize = 64;
 
-/// Whether a text is the address of a page: a scheme, a host, a path, and what it asks for.
+/// Returns true if the text is a URL: a scheme, a host, a path and a query.
 pub fn is_url(text: &str) -> bool {
     let text = text.split_once('#').map_or(text, |(text, _)| text);
     let (text, query) = text.split_once('?').map_or((text, ""), |(text, query)| (text, query));
@@ -30,8 +30,7 @@ fn is_blank(c: char) -> bool {
     matches!(c, '\t'..='\r' | ' ')
 }
 
-/// A host behind somebody's name perhaps, and a port behind it perhaps. Blanks at the end are let
-/// pass.
+/// Returns true for a host with optional user info and port. Trailing blanks are ignored.
 fn is_authority(text: &str) -> bool {
     let text = text.trim_end_matches(|c| c <= ' ');
     if let Some((address, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -51,7 +50,7 @@ fn is_authority(text: &str) -> bool {
     is_port && (is_host(host) || host.parse::<Ipv4Addr>().is_ok())
 }
 
-/// A name and perhaps a password.
+/// Returns true for a user name with an optional password.
 fn is_user_info(text: &str) -> bool {
     let is_plain = |text: &str| {
         text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"%&'()*+,-._~!$;=".contains(&byte))
@@ -60,7 +59,7 @@ fn is_user_info(text: &str) -> bool {
     !name.is_empty() && is_plain(name) && is_plain(password)
 }
 
-/// A path of plain letters and a few signs that stays below its root and has no empty steps.
+/// Returns true for a path of allowed characters that stays below its root and has no empty segments.
 fn is_path(path: &str) -> bool {
     let is_plain =
         |byte: u8| byte.is_ascii_alphanumeric() || b"-_/:@&?=+,.!~*'%$;()".contains(&byte);
@@ -79,14 +78,14 @@ fn is_path(path: &str) -> bool {
     true
 }
 
-/// A name of at least two parts, the last of which is a top-level domain.
+/// Returns true for a name of at least two parts, the last of which is a top-level domain.
 fn is_host(text: &str) -> bool {
     let name = text.strip_suffix('.').unwrap_or(text);
     let Some((rest, top)) = name.rsplit_once('.') else { return false };
     text.chars().count() <= HOST_CHARS_MAX && rest.split('.').all(is_label) && is_top_domain(top)
 }
 
-/// Letters and digits, and hyphens between them.
+/// Returns true for letters and digits, with hyphens between them.
 fn is_label(label: &str) -> bool {
     let is_inner = |c: char| c == '-' || is_label_end(c);
     (1..=LABEL_CHARS_MAX).contains(&label.chars().count())
@@ -105,7 +104,7 @@ fn is_top_domain(name: &str) -> bool {
     known.contains(name) || known.contains(name.to_lowercase().as_str())
 }
 
-/// Whether a text is a mail address: a name, `@` and a host.
+/// Returns true if the text is a mail address: a name, `@` and a host.
 pub fn is_mail_address(text: &str) -> bool {
     let Some((mailbox, host)) = text.rsplit_once('@') else { return false };
     if text.ends_with('.') || !is_mailbox(mailbox) {
@@ -117,7 +116,7 @@ pub fn is_mail_address(text: &str) -> bool {
     }
 }
 
-/// Words with dots between them; a word is plain, or stands in quotes.
+/// Returns true for words separated by dots; a word is plain or quoted.
 fn is_mailbox(text: &str) -> bool {
     let mut rest = text;
     loop {
@@ -129,7 +128,7 @@ fn is_mailbox(text: &str) -> bool {
     }
 }
 
-/// What follows the word at the beginning; `None` if none stands there.
+/// Returns the text after the first word; `None` if it does not begin with a word.
 fn strip_mailbox_word(text: &str) -> Option<&str> {
     if let Some(quoted) = text.strip_prefix('"') {
         let mut is_escaped = false;

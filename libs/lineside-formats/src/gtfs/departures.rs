@@ -1,4 +1,4 @@
-//! What the schedule says about a stop and about now: departures, and trips under way.
+//! Departures from a stop, and the trips that are active at a time.
 
 use std::collections::BinaryHeap;
 
@@ -9,11 +9,10 @@ use super::{
     timetable::{CallTimes, NO_TIME},
 };
 
-/// `pickup_type` of a call at which nobody may board.
+/// `pickup_type` of a call without boarding.
 const NO_PICKUP: u8 = 1;
 
-/// Seconds further from a service date than any of its calls: what an interval is cut to, so that
-/// sums stay small.
+/// A number of seconds larger than any time of a call. Intervals are cut to it, so that sums do not overflow.
 const FAR: i64 = 1 << 40;
 
 /// One call of one trip on one service date.
@@ -27,14 +26,13 @@ pub struct ScheduledDeparture {
     pub trip: TripIdx,
     /// Its service date.
     pub service_date: Date,
-    /// For a run of `frequencies.txt`: when it leaves the first stop, in seconds after noon minus
-    /// 12 h.
+    /// For a run of `frequencies.txt`: its departure from the first stop, in seconds after noon minus 12 h.
     pub start_time: Option<i32>,
-    /// Which of the trip's calls, counted from 0.
+    /// The index of the call within the trip, from 0.
     pub stop_time_index: u32,
     /// `stop_sequence` of that call.
     pub stop_sequence: u32,
-    /// The stop: where a station was asked for, the platform.
+    /// The stop; for a request about a station, the platform.
     pub stop: StopIdx,
 }
 
@@ -45,12 +43,11 @@ pub struct TripInstance {
     pub trip: TripIdx,
     /// Its service date.
     pub service_date: Date,
-    /// For a run of `frequencies.txt`: when it leaves the first stop, in seconds after noon minus
-    /// 12 h.
+    /// For a run of `frequencies.txt`: its departure from the first stop, in seconds after noon minus 12 h.
     pub start_time: Option<i32>,
 }
 
-/// The interval that is asked for, on one service date, in seconds after that date's zero.
+/// The requested interval on one service date, in seconds after that date's zero.
 #[derive(Clone, Copy)]
 struct ServiceDateWindow {
     date: Date,
@@ -60,12 +57,12 @@ struct ServiceDateWindow {
 }
 
 impl Timetable {
-    /// The departures from a stop within `from..=until` (Unix seconds), the earliest first, at most
-    /// `limit`. A station means all its platforms. A trip's last call is no departure, nor one at
-    /// which nobody may board (`pickup_type` 1).
+    /// Returns the departures from a stop within `from..=until` (Unix seconds), the earliest first, at most `limit`. A
+    /// station includes all its platforms. A trip's last call is no departure, nor is one without boarding
+    /// (`pickup_type` 1).
     ///
-    /// Cost: a binary search for each profile that serves the stop, then proportional to what lies
-    /// in the interval; memory proportional to `limit`.
+    /// Cost: a binary search for each profile that serves the stop, then proportional to the departures in the
+    /// interval. Memory is proportional to `limit`.
     pub fn departures(
         &self,
         stop: StopIdx,
@@ -85,8 +82,8 @@ impl Timetable {
         soonest.heap.into_sorted_vec()
     }
 
-    /// The trips that are under way at any time within `from..=until` (Unix seconds): between their
-    /// first departure and their last arrival. In order of trip, date and start.
+    /// Returns the trips that are active at any time within `from..=until` (Unix seconds), that is between their first
+    /// departure and their last arrival. They are ordered by trip, date and start.
     pub fn active_trips(&self, from: i64, until: i64) -> Vec<TripInstance> {
         let mut active = Vec::new();
         for window in self.service_windows(from, until) {
@@ -98,7 +95,7 @@ impl Timetable {
         active
     }
 
-    /// The trips that are under way at a moment (Unix seconds).
+    /// Returns the trips that are active at a time (Unix seconds).
     pub fn trip_instances_at(&self, unix: i64) -> Vec<TripInstance> {
         self.active_trips(unix, unix)
     }
@@ -157,7 +154,7 @@ impl Timetable {
                 for frequency in self.frequencies_on(trip, window.date) {
                     let mut runs =
                         frequency.run_starts(window.from - departure, window.until - departure);
-                    // Stops at the first run that is too late for the board.
+                    // Stops at the first run that is later than all retained departures.
                     runs.all(|run| {
                         soonest.insert_if_earlier(scheduled(trip, run, Some(run), times))
                     });
@@ -199,8 +196,7 @@ impl Timetable {
         }
     }
 
-    /// The trips of a profile that start within `from..=until`, with their starts, in order of the
-    /// starts.
+    /// Returns the trips of a profile that start within `from..=until`, with their starts, ordered by start.
     fn trips_starting_between(
         &self,
         profile: u32,
@@ -216,7 +212,7 @@ impl Timetable {
             .take_while(move |&(_, at)| i64::from(at) <= until)
     }
 
-    /// The frequencies of a trip, if it runs on that date.
+    /// Returns the frequencies of a trip if it runs on that date, else none.
     fn frequencies_on(&self, trip: TripIdx, date: Date) -> &[Frequency] {
         if self.is_running_on(trip, date) { self.frequencies.trip_frequencies(trip) } else { &[] }
     }
@@ -230,7 +226,7 @@ fn known_time(time: i32) -> Option<i32> {
     (time != NO_TIME).then_some(time)
 }
 
-/// The first and the last known time of a profile, in seconds after the trip's start.
+/// Returns the first and the last known time of a profile, in seconds after the trip's start.
 fn profile_span(times: &[CallTimes]) -> Option<(i64, i64)> {
     let first = times.iter().find_map(|t| known_time(t.departure).or(known_time(t.arrival)))?;
     let last =
@@ -238,14 +234,14 @@ fn profile_span(times: &[CallTimes]) -> Option<(i64, i64)> {
     Some((i64::from(first), i64::from(last)))
 }
 
-/// The earliest calls seen so far, at most `limit`.
+/// The earliest calls found so far, at most `limit`.
 struct EarliestDepartures {
     heap: BinaryHeap<ScheduledDeparture>,
     limit: usize,
 }
 
 impl EarliestDepartures {
-    /// Takes `call` if it is among the earliest. Tells whether a later one could still be.
+    /// Adds `call` if it is among the earliest. Returns true if a later call may still be.
     fn insert_if_earlier(&mut self, call: ScheduledDeparture) -> bool {
         if self.heap.len() < self.limit {
             self.heap.push(call);

@@ -1,37 +1,36 @@
-//! The named bounds of reading a schedule.
+//! Limits on reading a schedule.
 
-/// How much of a dataset is read before it is refused. The defaults hold the largest national feeds
-/// with room to spare.
+/// Limits beyond which a dataset is refused. The defaults leave ample room for the largest national feeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatasetLimits {
-    /// Entries of the archive.
+    /// Maximum number of files in the archive.
     pub entries: usize,
-    /// Bytes of one file, inflated.
+    /// Maximum size of one file, in bytes, uncompressed.
     pub entry_bytes: u64,
-    /// Bytes of all files, inflated.
+    /// Maximum size of all files, in bytes, uncompressed.
     pub total_bytes: u64,
-    /// Bytes of one row; a longer one is skipped with a problem. Also how much of a file is in
-    /// memory at once.
+    /// Maximum length of one row, in bytes; a longer one is skipped with a problem. This is also the size of the read
+    /// buffer.
     pub line_bytes: usize,
-    /// How many times larger than its compressed bytes a file may inflate, looked at from
-    /// [`DatasetLimits::RATIO_FREE_BYTES`] on: tables compress 5 to 40 times, bombs about 1,000 times.
+    /// Maximum compression ratio of a file, checked from [`DatasetLimits::RATIO_FREE_BYTES`] on: tables compress 5 to
+    /// 40 times, zip bombs about 1,000 times.
     pub ratio: u64,
-    /// Rows of one file; further ones are left out with a problem. Stop times and shape points take
-    /// at most 32 bytes of memory each.
+    /// Maximum number of rows of one file; further ones are dropped with a problem. Stop times and shape points take at
+    /// most 32 bytes of memory each.
     pub rows: u64,
-    /// Agencies, stops, routes, weekly services or trips, likewise. These take about 100 bytes
-    /// each.
+    /// Maximum number of agencies, stops, routes, weekly services or trips, each; further ones are dropped with a
+    /// problem. These take about 100 bytes each.
     pub things: u64,
 }
 
 impl DatasetLimits {
-    /// Inflated bytes of a file that are not held against it, however small it was.
+    /// Number of uncompressed bytes of a file up to which its compression ratio is not checked.
     pub const RATIO_FREE_BYTES: u64 = 16 << 20;
-    /// Bytes of one id, or of a reference to one; a row with a longer one is skipped with a problem.
+    /// Maximum length of an id or a reference to one, in bytes; a row with a longer one is skipped with a problem.
     pub const ID_BYTES: usize = 1 << 10;
-    /// Bytes of any other cell; a longer one is cut with a problem.
+    /// Maximum length of any other cell, in bytes; a longer one is cut with a problem.
     pub const CELL_BYTES: usize = 64 << 10;
-    /// Bytes of all distinct texts that a timetable keeps: ids, names and headsigns.
+    /// Maximum total size of the distinct texts of a timetable, in bytes: ids, names and headsigns.
     pub const TEXT_BYTES: usize = 2 << 30;
 }
 

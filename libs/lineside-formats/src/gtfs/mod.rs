@@ -1,9 +1,8 @@
-//! GTFS schedules: a zip of tables to a [`Timetable`].
+//! GTFS schedules: decodes a zip of tables to a [`Timetable`].
 //!
-//! Reading is streaming: no file is ever whole in memory, each row of each file of the reference is
-//! counted and its types are checked against the field tables, and what is wrong becomes a
-//! [`Problem`](crate::Problem), never the end of a feed. The timetable keeps what departures, maps
-//! and real-time need.
+//! Reading is streaming: no file is ever whole in memory. Each row of each file of the reference is counted, and its
+//! types are checked against the field tables. A fault becomes a [`Problem`](crate::Problem) and never stops the load.
+//! The timetable holds the data that departures, maps and real-time need.
 
 pub mod addresses;
 mod departures;

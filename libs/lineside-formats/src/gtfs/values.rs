@@ -1,15 +1,15 @@
-//! Cells to values: what each kind of field takes, and what is said about the rest.
+//! Parses cells to values and finds their faults, by the kind of the field.
 
 use jiff::civil::Date;
 
 use super::fields::{FieldKind, NumberSign};
 
-/// What is wrong about a value.
+/// A fault of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellFault {
-    /// In snake_case; MobilityData's notice code where one exists.
+    /// The code in snake_case: MobilityData's notice code if there is one.
     pub code: &'static str,
-    /// In words: lower case, no full stop.
+    /// A description, in lower case and without a full stop.
     pub detail: &'static str,
 }
 
@@ -17,12 +17,11 @@ const fn new_fault(code: &'static str, detail: &'static str) -> CellFault {
     CellFault { code, detail }
 }
 
-/// The latest time that is taken, in seconds: 999 hours after the zero of the service day.
+/// The latest accepted time, in seconds: 999 hours after the zero of the service day.
 pub const TIME_MAX: i32 = 999 * 3_600;
-/// The latest time that is believed without a word: seven days, as the longest train rides on earth
-/// take.
+/// The latest time without a warning, in seconds: seven days, the duration of the longest train rides.
 const TIME_PLAUSIBLE: i32 = 7 * 24 * 3_600;
-/// The years that a schedule of our time speaks about.
+/// The years without a warning.
 const YEARS_PLAUSIBLE: std::ops::RangeInclusive<i16> = 2000..=2099;
 
 const NOT_A_TIME: CellFault = new_fault("invalid_time", "not a time of the form HH:MM:SS");
@@ -35,11 +34,11 @@ const NOT_IN_LIST: CellFault =
     new_fault("unexpected_enum_value", "none of the values that the reference lists");
 const NOT_A_COLOR: CellFault = new_fault("invalid_color", "not a color of six hexadecimal digits");
 
-/// A time in seconds: hours of one to three digits, so also beyond midnight.
+/// Parses a time to seconds. Hours have one to three digits and may exceed 24.
 ///
 /// # Errors
 ///
-/// The fault, if it is none.
+/// Returns the fault if the text is not a time.
 #[inline]
 pub fn parse_time(text: &[u8]) -> Result<i32, CellFault> {
     let (hours, minutes, seconds) = match *text {
@@ -68,7 +67,7 @@ pub fn parse_time(text: &[u8]) -> Result<i32, CellFault> {
     }
 }
 
-/// What is wrong about a time that no form of one to three hour digits fits.
+/// Returns the fault of a text that matches no form with one to three hour digits.
 #[cold]
 fn diagnose_time(text: &[u8]) -> CellFault {
     let parts: Vec<&[u8]> = text.split(|&byte| byte == b':').take(4).collect();
@@ -83,7 +82,7 @@ fn parse_two_digits(tens: u8, ones: u8) -> Option<i32> {
     (tens < 10 && ones < 10).then_some(i32::from(tens) * 10 + i32::from(ones))
 }
 
-/// What is remarkable about a time that was taken.
+/// Returns a warning about a valid but implausible time.
 #[inline]
 pub fn find_time_warning(time: i32) -> Option<CellFault> {
     (time > TIME_PLAUSIBLE).then_some(new_fault(
@@ -92,11 +91,11 @@ pub fn find_time_warning(time: i32) -> Option<CellFault> {
     ))
 }
 
-/// A date.
+/// Parses a date.
 ///
 /// # Errors
 ///
-/// The fault, if it is none.
+/// Returns the fault if the text is not a date.
 pub fn parse_date(text: &[u8]) -> Result<Date, CellFault> {
     let [y1, y2, y3, y4, m1, m2, d1, d2] = *text else { return Err(NOT_A_DATE) };
     let parts = (
@@ -109,29 +108,28 @@ pub fn parse_date(text: &[u8]) -> Result<Date, CellFault> {
     Date::new((century * 100 + year) as i16, month as i8, day as i8).map_err(|_| NOT_A_DATE)
 }
 
-/// What is remarkable about a date that was taken.
+/// Returns a warning about a valid but implausible date.
 pub fn find_date_warning(date: Date) -> Option<CellFault> {
     (!YEARS_PLAUSIBLE.contains(&date.year()))
         .then_some(new_fault("implausible_date", "of another century"))
 }
 
-/// A finite decimal number.
+/// Parses a finite decimal number.
 ///
 /// # Errors
 ///
-/// The fault, if it is none.
+/// Returns the fault if the text is not such a number.
 pub fn parse_float(text: &[u8]) -> Result<f64, CellFault> {
     if let Some(number) = parse_short_float(text) {
         return Ok(number);
     }
-    // `parse` also takes `inf` and `nan`.
+    // `parse` also accepts `inf` and `nan`.
     let number: f64 = utf8_or_empty(text).parse().map_err(|_| NOT_A_NUMBER)?;
     if number.is_finite() { Ok(number) } else { Err(NOT_A_NUMBER) }
 }
 
-/// A number of at most 15 digits with at most one point, which is what nearly all cells hold. Both
-/// the digits and the power of ten are exact as floats, so their quotient is the nearest float, as
-/// `parse` gives.
+/// Parses a number of at most 15 digits with at most one point, which covers nearly all cells. The digits and the power
+/// of ten are both exact as floats, so their quotient is the nearest float, equal to the result of `parse`.
 fn parse_short_float(bytes: &[u8]) -> Option<f64> {
     const POWERS: [f64; 16] =
         [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
@@ -160,24 +158,24 @@ fn parse_short_float(bytes: &[u8]) -> Option<f64> {
     Some(if is_negative { -number } else { number })
 }
 
-/// A number of degrees within `±limit`.
+/// Parses a number of degrees within `±limit`.
 ///
 /// # Errors
 ///
-/// The fault, if it is none.
+/// Returns the fault if the text is not a number or out of range.
 pub fn parse_degrees(text: &[u8], limit: f64) -> Result<f64, CellFault> {
     let number = parse_float(text)?;
     if number.abs() <= limit { Ok(number) } else { Err(OUT_OF_RANGE) }
 }
 
-/// A whole number from 0.
+/// Parses a non-negative whole number.
 ///
 /// # Errors
 ///
-/// The fault, if it is none.
+/// Returns the fault if the text is not a whole number, or if it is negative or too large.
 #[inline]
 pub fn parse_unsigned(text: &[u8]) -> Result<u32, CellFault> {
-    // Nine digits always fit; what is longer takes the slow way.
+    // Nine digits always fit; longer texts take the slow path.
     if (1..=9).contains(&text.len()) && text.iter().all(u8::is_ascii_digit) {
         return Ok(text.iter().fold(0, |number, byte| number * 10 + u32::from(byte - b'0')));
     }
@@ -187,11 +185,11 @@ pub fn parse_unsigned(text: &[u8]) -> Result<u32, CellFault> {
     }
 }
 
-/// A whole number.
+/// Parses a whole number.
 ///
 /// # Errors
 ///
-/// If it is none, or beyond 64 bits.
+/// Returns the fault if the text is not a whole number, or if it exceeds 64 bits.
 pub fn parse_integer(text: &[u8]) -> Result<i64, CellFault> {
     match utf8_or_empty(text).parse::<i64>() {
         Ok(number) => Ok(number),
@@ -204,16 +202,16 @@ pub fn parse_integer(text: &[u8]) -> Result<i64, CellFault> {
     }
 }
 
-/// The bytes as text. Cells are UTF-8 when they come here; anything else would parse as nothing.
+/// Returns the bytes as text. Callers pass valid UTF-8; other bytes give an empty text, which does not parse.
 fn utf8_or_empty(text: &[u8]) -> &str {
     std::str::from_utf8(text).unwrap_or_default()
 }
 
-/// One of `values`.
+/// Parses a number that must be one of `values`.
 ///
 /// # Errors
 ///
-/// The fault, if it is none.
+/// Returns the fault if the text is not one of them.
 #[inline]
 pub fn parse_choice(text: &[u8], values: &[u16]) -> Result<u16, CellFault> {
     let number = match *text {
@@ -223,11 +221,11 @@ pub fn parse_choice(text: &[u8], values: &[u16]) -> Result<u16, CellFault> {
     if values.contains(&number) { Ok(number) } else { Err(NOT_IN_LIST) }
 }
 
-/// A route type: 0 to 7, 11, 12, or one of the extended list's hundreds.
+/// Parses a route type: 0 to 7, 11, 12, or 100 to 1702 of the extended list.
 ///
 /// # Errors
 ///
-/// The fault, if it is none.
+/// Returns the fault if the text is not a route type.
 pub fn parse_route_type(text: &[u8]) -> Result<u16, CellFault> {
     match u16::try_from(parse_integer(text)?) {
         Ok(number @ (0..=7 | 11 | 12 | 100..=1702)) => Ok(number),
@@ -235,11 +233,11 @@ pub fn parse_route_type(text: &[u8]) -> Result<u16, CellFault> {
     }
 }
 
-/// A color of six hexadecimal digits: red, green, blue.
+/// Parses a color of six hexadecimal digits: red, green, blue.
 ///
 /// # Errors
 ///
-/// The fault, if it is none.
+/// Returns the fault if the text is not a color.
 pub fn parse_color(text: &[u8]) -> Result<[u8; 3], CellFault> {
     let [r1, r2, g1, g2, b1, b2] = *text else { return Err(NOT_A_COLOR) };
     let digit = |byte: u8| char::from(byte).to_digit(16);
@@ -250,11 +248,11 @@ pub fn parse_color(text: &[u8]) -> Result<[u8; 3], CellFault> {
     }
 }
 
-/// Checks a cell that is not empty against its kind.
+/// Checks a non-empty cell against the kind of its field.
 ///
 /// # Errors
 ///
-/// The fault, if it is none.
+/// Returns the fault if the cell is not valid.
 pub fn check_cell(kind: FieldKind, text: &[u8]) -> Result<(), CellFault> {
     match kind {
         FieldKind::Id | FieldKind::Ref(_) | FieldKind::Text => Ok(()),

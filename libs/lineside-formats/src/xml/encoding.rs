@@ -1,4 +1,4 @@
-//! Bytes of a document to its text, whatever they are encoded in.
+//! Decodes the bytes of an XML document to text.
 
 use std::{borrow::Cow, str::Utf8Error};
 
@@ -11,14 +11,15 @@ use quick_xml::{
 use super::truncated_error;
 use crate::{Error, ErrorKind};
 
-/// The most bytes in which the declaration of the encoding is looked for.
+/// Number of leading bytes that are searched for the encoding declaration.
 const DECLARATION_BYTES: usize = 1_024;
 
-/// The text of a document without its byte order mark: UTF-8 as it stands, UTF-16 and what the declaration names
-/// decoded. A declaration of UTF-16 in a document of single bytes is passed over; .NET writes such.
+/// Decodes a document and removes its byte order mark. UTF-16 is detected; other encodings are those of the
+/// declaration, UTF-8 by default. A declaration of UTF-16 in a single-byte document is ignored, because .NET writes
+/// such.
 ///
 /// # Errors
-/// Refuses an encoding that is not known, and bytes that are not of the encoding that they claim.
+/// Returns an error if the encoding is unknown, or if the bytes are not valid in it.
 pub(crate) fn decode_document(body: &[u8]) -> Result<Cow<'_, str>, Error> {
     match detect_encoding(body) {
         Some(DetectedEncoding::Utf8Bom) => decode_utf8(&body[3..]),
@@ -35,7 +36,7 @@ pub(crate) fn decode_document(body: &[u8]) -> Result<Cow<'_, str>, Error> {
     }
 }
 
-/// The text of the beginning of a document, wherever it was cut: in UTF-16 if its first bytes show that.
+/// Decodes the beginning of a document, which may be cut anywhere: UTF-16 if its first bytes show that.
 pub(crate) fn decode_document_start(start: &[u8]) -> Cow<'_, str> {
     let unit: fn([u8; 2]) -> u16 = match detect_encoding(start) {
         Some(DetectedEncoding::Utf16BeBom | DetectedEncoding::Utf16BeLike) => u16::from_be_bytes,

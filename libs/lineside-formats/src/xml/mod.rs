@@ -1,8 +1,8 @@
-//! XML as the decoders see it: elements, their texts and attributes, one after the other, never a tree.
+//! A pull reader for XML: elements, their texts and attributes, one after the other, never a tree.
 //!
-//! quick-xml finds the events; this puts bounds on them. Document types are refused, and entities but the five of XML
-//! and characters by number: nothing is ever expanded. Names are told without their prefix, because producers agree on
-//! namespaces less than on names; who wants to know asks for the [namespace](XmlReader::element_namespace).
+//! quick-xml parses; this module adds limits. Document types are refused, as are all entities but XML's five and
+//! numeric characters, so nothing is ever expanded. Names are reported without their prefix, because producers agree on
+//! names more than on namespaces; the [namespace](XmlReader::element_namespace) is available on demand.
 
 mod encoding;
 
@@ -16,17 +16,17 @@ use quick_xml::{
     name::{NamespaceResolver, QName, ResolveResult},
 };
 
-/// The name, with prefix, and the attributes of an element, as the document has them.
+/// The name, with prefix, and the attributes of an element, as written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StartTag<'a>(&'a str, &'a str);
 
 impl<'a> StartTag<'a> {
-    /// Its name without prefix.
+    /// Returns the name without prefix.
     pub(crate) fn local_name(self) -> &'a str {
         memchr(b':', self.0.as_bytes()).map_or(self.0, |colon| &self.0[colon + 1..])
     }
 
-    /// An attribute by its name without prefix.
+    /// Returns the attribute with that name, without prefix.
     pub(crate) fn attribute(self, name: &str) -> Option<Cow<'a, str>> {
         if self.1.is_empty() {
             return None;
@@ -47,7 +47,7 @@ pub(crate) use encoding::{decode_document, decode_document_start};
 
 use crate::{Error, ErrorKind};
 
-/// How much of a document is taken.
+/// Limits on a document.
 #[derive(Clone, Debug)]
 pub(crate) struct XmlLimits {
     /// Deepest nesting of elements.
@@ -56,7 +56,7 @@ pub(crate) struct XmlLimits {
     pub(crate) attribute_bytes: usize,
     /// Most attributes of one element.
     pub(crate) attributes: usize,
-    /// Most namespaces that are declared at one place.
+    /// Most namespaces declared by one element.
     pub(crate) namespaces: usize,
 }
 
@@ -66,35 +66,35 @@ impl Default for XmlLimits {
     }
 }
 
-/// What an event comes to that is neither a tag nor plain text.
+/// The result of an event that is neither a tag nor plain text.
 enum RareEvent {
-    /// A comment and the like.
+    /// A comment or another event that is ignored.
     Nothing,
-    /// A character that was written by its name or number.
+    /// A character that was written as a reference.
     Character(char),
-    /// The document is over.
+    /// The end of the document.
     End,
 }
 
-/// Attributes shorter than this cannot be more than [`XmlLimits::attributes`], so they are not counted.
+/// Attributes shorter than this cannot exceed [`XmlLimits::attributes`], so they are not counted.
 const UNCOUNTED_BYTES: usize = 256;
 
-/// Elements between two times at which it is asked whether to read on: a millisecond or less.
+/// Number of elements between two cancel checks: a millisecond or less.
 const ELEMENTS_PER_ASKING: u64 = 1_024;
 
-/// A document that is being read. There is always one open element, at first the document itself.
+/// A reader of one document. There is always one open element, at first the document itself.
 pub(crate) struct XmlReader<'a> {
     text: &'a str,
     reader: Reader<&'a [u8]>,
     resolver: NamespaceResolver,
     limits: XmlLimits,
     depth: usize,
-    /// Whether the open element is of the form `<name/>`, so that its end is no event.
+    /// True if the open element has the form `<name/>`, so that no end event follows.
     is_empty: bool,
-    /// The element that was opened last.
+    /// The most recently opened element.
     tag: StartTag<'a>,
     lone_ampersands: u64,
-    /// Elements so far.
+    /// Number of elements opened so far.
     n_opened: u64,
     goes_on: Option<&'a dyn Fn() -> bool>,
 }
@@ -107,10 +107,10 @@ impl fmt::Debug for XmlReader<'_> {
 }
 
 impl<'a> XmlReader<'a> {
-    /// Begins to read a document, which has no byte order mark any more.
+    /// Creates a reader of a document without byte order mark.
     pub(crate) fn new(text: &'a str, limits: XmlLimits) -> XmlReader<'a> {
         let mut reader = Reader::from_str(text);
-        // A lone ampersand is how names such as "A & B" come from careless producers.
+        // Careless producers write names such as "A & B" with a lone ampersand.
         reader.config_mut().allow_dangling_amp = true;
         let mut resolver = NamespaceResolver::default();
         resolver.set_max_namespace_bindings(limits.namespaces);
@@ -136,8 +136,8 @@ impl<'a> XmlReader<'a> {
         self
     }
 
-    /// Opens the next child of the open element and tells its name without prefix. `None`: there is none any more,
-    /// and the open element is closed.
+    /// Opens the next child of the open element and returns its name without prefix. After the last child it closes the
+    /// open element and returns `None`.
     pub(crate) fn next_child(&mut self) -> Result<Option<&'a str>, Error> {
         if self.is_empty {
             self.close_element();
@@ -160,7 +160,7 @@ impl<'a> XmlReader<'a> {
         }
     }
 
-    /// The text of the open element, which it closes. Elements inside it are passed over.
+    /// Returns the text of the open element and closes it. Elements inside it are skipped.
     pub(crate) fn element_text(&mut self) -> Result<Cow<'a, str>, Error> {
         self.collect_element_text(false)
     }
@@ -211,7 +211,7 @@ impl<'a> XmlReader<'a> {
         }
     }
 
-    /// Passes over what is in the open element, and closes it.
+    /// Skips the rest of the open element and closes it.
     pub(crate) fn skip_element(&mut self) -> Result<(), Error> {
         let outside = self.depth.saturating_sub(1);
         if self.is_empty {
@@ -234,18 +234,18 @@ impl<'a> XmlReader<'a> {
         Ok(())
     }
 
-    /// An attribute of the element that was opened last, by its name without prefix.
+    /// Returns the attribute with that name, without prefix, of the most recently opened element.
     pub(crate) fn attribute(&self, name: &str) -> Option<Cow<'a, str>> {
         self.tag.attribute(name)
     }
 
-    /// The element that was opened last.
+    /// Returns the most recently opened element.
     #[cfg(feature = "netex")]
     pub(crate) fn start_tag(&self) -> StartTag<'a> {
         self.tag
     }
 
-    /// The namespace of the element that was opened last; `None` where it has none.
+    /// Returns the namespace of the most recently opened element, if any.
     pub(crate) fn element_namespace(&self) -> Option<&str> {
         match self.resolver.resolve_element(QName(self.tag.0)).0 {
             ResolveResult::Bound(namespace) => Some(namespace.0),
@@ -253,12 +253,12 @@ impl<'a> XmlReader<'a> {
         }
     }
 
-    /// How many ampersands stood alone, so far as texts were read.
+    /// Returns the number of lone ampersands in the texts read so far.
     pub(crate) fn lone_ampersand_count(&self) -> u64 {
         self.lone_ampersands
     }
 
-    /// What most documents have little of. Events are large, so the frequent ones do not pass through here.
+    /// Handles events that are rare in most documents. Events are large, so the frequent ones do not pass through here.
     fn handle_rare_event(&self, event: Result<Event<'a>, XmlError>) -> Result<RareEvent, Error> {
         match event {
             Ok(Event::GeneralRef(reference)) => {
@@ -276,8 +276,8 @@ impl<'a> XmlReader<'a> {
     }
 
     fn open_element(&mut self, start: &BytesStart<'a>, is_empty: bool) -> Result<&'a str, Error> {
-        // The event only lends its name; the document itself has it for longer. What the event holds ends before
-        // `>` or `/>`.
+        // The name borrowed from the event lives too short, so it is taken from the document. The content of the event
+        // ends before `>` or `/>`.
         let end = self.reader.buffer_position() as usize - 1 - usize::from(is_empty);
         let tag = self.text.get(end - start.len()..end).unwrap_or_default();
         let (name, attributes) = tag.split_at(start.name().as_ref().len());
@@ -304,13 +304,13 @@ impl<'a> XmlReader<'a> {
     fn close_element(&mut self) {
         self.depth = self.depth.saturating_sub(1);
         self.is_empty = false;
-        // Most elements declare no namespace, so the resolver is told only of levels that do.
+        // Most elements declare no namespace, so only levels that declare one are passed to the resolver.
         if usize::from(self.resolver.level()) > self.depth {
             self.resolver.set_level(self.nesting_level());
         }
     }
 
-    /// How deep the open element is, as the resolver of namespaces counts.
+    /// Returns the depth of the open element as a level of the namespace resolver.
     fn nesting_level(&self) -> u16 {
         u16::try_from(self.depth).unwrap_or(u16::MAX)
     }
@@ -337,7 +337,7 @@ impl<'a> XmlReader<'a> {
 
     fn error_from_xml(&self, error: &XmlError) -> Error {
         match error {
-            // What quick-xml calls a fault of syntax is some markup whose end it did not find.
+            // quick-xml reports markup without an end as a syntax error.
             XmlError::Syntax(_) | XmlError::IllFormed(IllFormedError::MissingEndTag(_)) => {
                 truncated_error()
             }
@@ -361,7 +361,7 @@ fn append_text<'a>(text: &mut Cow<'a, str>, piece: Cow<'a, str>) {
     }
 }
 
-/// The character that a reference stands for.
+/// Returns the character of a reference.
 fn resolve_character_reference(reference: &BytesRef<'_>) -> Result<char, Error> {
     let name: &str = reference.as_ref();
     let character = match name {
@@ -379,7 +379,7 @@ fn resolve_character_reference(reference: &BytesRef<'_>) -> Result<char, Error> 
     })
 }
 
-/// What is said of ampersands that stand alone.
+/// Returns the message for lone ampersands.
 pub(crate) fn describe_lone_ampersands(n: u64) -> String {
     match n {
         1 => "an ampersand stands alone, where &amp; is due".to_owned(),

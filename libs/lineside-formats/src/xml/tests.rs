@@ -1,8 +1,8 @@
-//! The bounds of the XML layer, by themselves.
+//! Tests of the limits of the XML reader.
 
 use super::*;
 
-/// The elements of a document as `name(text)`, children of one level in order.
+/// Returns the elements of a document as `name(text)`, children of one level in order.
 fn leaves(text: &str) -> Result<String, Error> {
     let mut xml = XmlReader::new(text, XmlLimits::default());
     let mut all = String::new();

@@ -1,4 +1,4 @@
-//! Transfers, pathways, demand-responsive services, and what the feed says about itself.
+//! Tables of transfers, pathways, demand-responsive services, feed information and the like.
 
 use super::{FieldKind, FieldPresence, FileSpec, NumberSign, field_spec, file_spec};
 

@@ -1,4 +1,4 @@
-//! Fares, in both versions, and the areas and networks that they refer to.
+//! Tables of fares, in both versions, and of the areas and networks to which fares refer.
 
 use super::{FieldKind, FieldPresence, FileSpec, NumberSign, field_spec, file_spec};
 
@@ -160,7 +160,7 @@ pub(super) static FARE_TRANSFER_RULES: FileSpec = file_spec(
     &[
         field_spec("from_leg_group_id", FieldKind::Ref(&["fare_leg_rules.leg_group_id"]), OPTIONAL),
         field_spec("to_leg_group_id", FieldKind::Ref(&["fare_leg_rules.leg_group_id"]), OPTIONAL),
-        // -1, or above zero; what else stands there has a rule of its own.
+        // Valid values are -1 and positive numbers; a separate rule checks the others.
         field_spec("transfer_count", FieldKind::Integer(NumberSign::Any), CONDITIONAL),
         field_spec("duration_limit", FieldKind::Integer(NumberSign::Positive), OPTIONAL),
         field_spec("duration_limit_type", FieldKind::Enum(&[0, 1, 2, 3]), CONDITIONAL),

@@ -1,5 +1,5 @@
-//! The files and fields of the GTFS Schedule reference (as of June 2026), as tables: fare, flex and
-//! pathway files included. What can be said of a field in one line stands here and nowhere else.
+//! Tables of the files and fields of the GTFS Schedule reference (as of June 2026), including fares, flex and pathways.
+//! They are the only place for facts about a single field.
 
 mod extras;
 mod fares;
@@ -10,10 +10,9 @@ mod schedule;
 pub struct FileSpec {
     /// Its name, such as `stops.txt`.
     pub name: &'static str,
-    /// Whether a dataset must have it.
+    /// States whether a dataset requires the file.
     pub presence: FieldPresence,
-    /// The fields whose values together are given to one row only; empty where the reference names
-    /// none, or all.
+    /// The fields whose combined values are unique to a row; empty if the reference names none, or all.
     pub key: &'static [&'static str],
     /// Its fields, in the order of the reference.
     pub fields: &'static [FieldSpec],
@@ -24,37 +23,37 @@ pub struct FileSpec {
 pub struct FieldSpec {
     /// Its name, such as `stop_lat`.
     pub name: &'static str,
-    /// What its values look like.
+    /// The kind of its values.
     pub kind: FieldKind,
-    /// Whether a row must have it.
+    /// States whether a row requires the field.
     pub presence: FieldPresence,
-    /// Whether the column must be there though its cells may be empty.
+    /// True if the column is required although its cells may be empty.
     pub column_required: bool,
-    /// Whether riders read it, who expect letters of both cases.
+    /// True if riders read the text and expect mixed case.
     pub mixed_case: bool,
 }
 
-/// Whether a file or a field must be there.
+/// The presence that the reference demands of a file or a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldPresence {
-    /// Always.
+    /// Always required.
     Required,
-    /// It depends on other values (required in some cases, forbidden in others).
+    /// Required, optional or forbidden, depending on other values.
     Conditional,
-    /// Better with it.
+    /// Recommended.
     Recommended,
-    /// As one likes.
+    /// Optional.
     Optional,
 }
 
-/// What the values of a field look like.
+/// The kind of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FieldKind {
-    /// Any characters, to identify a row or a group.
+    /// An identifier of a row or a group, of any characters.
     Id,
-    /// An id that stands in one of these `file.field`s.
+    /// An id that occurs in one of these `file.field`s.
     Ref(&'static [&'static str]),
-    /// Any text for people.
+    /// Text for display.
     Text,
     /// An absolute `http` or `https` address.
     Url,
@@ -92,20 +91,20 @@ pub enum FieldKind {
     Timezone,
 }
 
-/// Which numbers a field takes.
+/// The sign that the numbers of a field may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberSign {
-    /// All.
+    /// Any number.
     Any,
-    /// Zero and above.
+    /// Zero or positive.
     NonNegative,
-    /// Above zero.
+    /// Positive.
     Positive,
-    /// All but zero.
+    /// Any number but zero.
     NonZero,
 }
 
-/// All tables of the reference, in its order. `locations.geojson` is no table and not among them.
+/// All tables of the reference, in its order. `locations.geojson` is not a table and not included.
 pub static FILES: [&FileSpec; 31] = [
     &schedule::AGENCY,
     &schedule::STOPS,
@@ -140,16 +139,16 @@ pub static FILES: [&FileSpec; 31] = [
     &extras::ATTRIBUTIONS,
 ];
 
-/// The name of the one file that is GeoJSON.
+/// The name of the only GeoJSON file.
 pub const LOCATIONS: &str = "locations.geojson";
 
-/// The table of that name.
+/// Returns the table with that name.
 pub fn find_file_spec(name: &str) -> Option<&'static FileSpec> {
     FILES.iter().copied().find(|file| file.name == name)
 }
 
 impl FileSpec {
-    /// The field of that name.
+    /// Returns the field with that name.
     pub fn find_field_spec(&self, name: &str) -> Option<&'static FieldSpec> {
         self.fields.iter().find(|field| field.name == name)
     }
@@ -160,13 +159,13 @@ const fn field_spec(name: &'static str, kind: FieldKind, presence: FieldPresence
 }
 
 impl FieldSpec {
-    /// The same, of text that riders read.
+    /// Marks the field as text that riders read.
     const fn with_mixed_case(mut self) -> FieldSpec {
         self.mixed_case = true;
         self
     }
 
-    /// The same, of a column that must be there.
+    /// Marks the column as required.
     const fn with_required_column(mut self) -> FieldSpec {
         self.column_required = true;
         self

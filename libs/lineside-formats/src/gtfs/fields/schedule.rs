@@ -1,4 +1,4 @@
-//! The tables that make up the timetable.
+//! Tables of the timetable: stops, routes, trips, stop times and calendars.
 
 use super::{FieldKind, FieldPresence, FileSpec, NumberSign, field_spec, file_spec};
 

@@ -1,4 +1,4 @@
-//! Where the tables come from: a zip, texts in memory, or whatever else implements [`FileSet`].
+//! Sources of a dataset's files: a zip, texts in memory, or any other [`FileSet`].
 
 mod text;
 mod zip;
@@ -9,31 +9,30 @@ use crate::{Error, ErrorKind, Problems};
 
 pub use self::{text::TextFiles, zip::ZipFiles};
 
-/// The files of one dataset. A file may be opened again after it was read.
+/// The files of one dataset. A file may be opened again after it has been read.
 pub trait FileSet {
-    /// The names of all files, without directories.
+    /// Returns the names of all files, without directories.
     fn file_names(&mut self) -> Vec<String>;
 
-    /// Opens a file by its name, or says that there is none.
+    /// Opens the file with that name; `None` if there is none.
     ///
     /// # Errors
     ///
-    /// If the file is there and cannot be read.
+    /// Returns an error if the file exists and cannot be read.
     fn open_file<'a>(&'a mut self, name: &str) -> Result<Option<Box<dyn Read + 'a>>, Error>;
 
-    /// How many bytes a file has, as its container says, which may be wrong; none where nothing says so.
+    /// Returns the size of a file in bytes as its container states it, which may be wrong; `None` if it states none.
     fn file_size_hint(&mut self, _name: &str) -> Option<u64> {
         None
     }
 
-    /// What was found wrong about the dataset as a whole, such as files in a sub-directory; each
-    /// problem once.
+    /// Returns the problems of the dataset as a whole, such as files in a sub-directory, and removes them.
     fn take_problems(&mut self) -> Problems {
         Problems::new()
     }
 }
 
-/// A reader that stops with a refusal where a limit is passed.
+/// A reader that fails once a limit is exceeded.
 pub(crate) struct LimitedReader<R> {
     reader: R,
     left: u64,
@@ -45,7 +44,7 @@ impl<R> LimitedReader<R> {
         LimitedReader { reader, left: bytes, refusal }
     }
 
-    /// How many more bytes may be read.
+    /// Returns the number of bytes that may still be read.
     pub(crate) fn bytes_left(&self) -> u64 {
         self.left
     }
@@ -64,7 +63,7 @@ impl<R: Read> Read for LimitedReader<R> {
     }
 }
 
-/// The refusal of a file that is larger than the limits.
+/// Returns the error for a file larger than the limits.
 pub(crate) fn too_large_error() -> Error {
     Error::new(ErrorKind::TooLarge, "is larger than the limit when inflated")
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io::Read};
 use super::FileSet;
 use crate::Error;
 
-/// Tables from one text in sections: a line `# stops.txt` begins a file, the lines after it are its rows.
+/// Tables from one text in sections: a line `# stops.txt` begins a file, and the following lines are its rows.
 ///
 /// ```
 /// use lineside_formats::gtfs::{FileSet, TextFiles};
@@ -23,13 +23,12 @@ pub struct TextFiles {
 }
 
 impl TextFiles {
-    /// No files.
+    /// Creates an empty set.
     pub fn new() -> TextFiles {
         TextFiles::default()
     }
 
-    /// Reads the sections. White space around lines is left out, and so are empty lines; what
-    /// stands before the first section is ignored.
+    /// Parses the sections. White space around lines, empty lines and text before the first section are ignored.
     pub fn from_sections(text: &str) -> TextFiles {
         let mut files = TextFiles::new();
         let mut current = None;
@@ -45,14 +44,14 @@ impl TextFiles {
         files
     }
 
-    /// The same with one more file, byte for byte, in place of one of that name.
+    /// Adds a file with exactly these bytes, or replaces the one with that name.
     #[must_use]
     pub fn with_file(mut self, name: &str, bytes: impl Into<Vec<u8>>) -> TextFiles {
         self.files.insert(name.to_owned(), bytes.into());
         self
     }
 
-    /// The same without a file.
+    /// Removes a file.
     #[must_use]
     pub fn without_file(mut self, name: &str) -> TextFiles {
         self.files.remove(name);

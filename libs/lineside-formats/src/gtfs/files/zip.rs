@@ -1,5 +1,5 @@
-//! A dataset in a zip, read as if a stranger had sent it: sizes in the directory are not believed,
-//! entries may not overlap, and what inflates beyond the limits is refused while it streams.
+//! Reads a dataset from an untrusted zip. Sizes in the directory are not trusted, entries may not overlap, and data
+//! that inflate beyond the limits are refused while they stream.
 
 use std::{
     collections::BTreeMap,
@@ -16,16 +16,16 @@ use crate::{
     gtfs::{DatasetLimits, fields},
 };
 
-/// How many bytes are looked at to say what a body is if it is no zip.
+/// Number of bytes that are read to describe a body that is not a zip.
 const LOOK_BYTES: u64 = 1_024;
 
 /// The files of a zip archive.
 ///
-/// The tables are found at the top or, with a problem, in one sub-directory. What macOS adds
-/// (`__MACOSX`, `._…`, `.DS_Store`) is ignored.
+/// The tables are at the top level or, with a problem, in one sub-directory. Files that macOS adds (`__MACOSX`, `._…`,
+/// `.DS_Store`) are ignored.
 pub struct ZipFiles<R> {
     archive: ZipArchive<R>,
-    /// Name to entry of the archive.
+    /// Indexes of the archive's entries by name.
     entries: BTreeMap<String, usize>,
     limits: DatasetLimits,
     total_left: u64,
@@ -43,19 +43,18 @@ impl<R: Read + Seek> ZipFiles<R> {
     ///
     /// # Errors
     ///
-    /// If the bytes are no zip, if its entries overlap or are too many or too large, or if it holds
-    /// no table of GTFS that could be told from others: none, or several datasets in
-    /// sub-directories.
+    /// Returns an error if the bytes are not a zip, if its entries overlap or exceed a limit, or if it is not clear
+    /// which tables to read: there are none, or several datasets in sub-directories.
     pub fn new(reader: R, limits: &DatasetLimits) -> Result<ZipFiles<R>, Error> {
         ZipFiles::open_with_selection(reader, limits, find_tables)
     }
 
-    /// Reads the directory of an archive of which only the files at the top count, whatever they
-    /// are. Of several of one name the first is read.
+    /// Reads the directory of an archive, of which all files at the top level are used. If several have the same name,
+    /// the first is used.
     ///
     /// # Errors
     ///
-    /// If the bytes are no zip, or its entries overlap or are too many or too large.
+    /// Returns an error if the bytes are not a zip, or if its entries overlap or exceed a limit.
     pub fn from_top_level(reader: R, limits: &DatasetLimits) -> Result<ZipFiles<R>, Error> {
         let mut files = ZipFiles::open_with_selection(reader, limits, |_, _| Ok(BTreeMap::new()))?;
         for entry in 0..files.archive.len() {
@@ -69,12 +68,12 @@ impl<R: Read + Seek> ZipFiles<R> {
         Ok(files)
     }
 
-    /// The paths of all files of an archive, with `/` between the segments, and their sizes in
-    /// bytes, as its directory says; those of directories are left out.
+    /// Returns the paths of all files of an archive, with `/` between the segments, and their sizes in bytes as its
+    /// directory states them. Directories are omitted.
     ///
     /// # Errors
     ///
-    /// If the bytes are no zip, or its entries overlap or are too many or too large.
+    /// Returns an error if the bytes are not a zip, or if its entries overlap or exceed a limit.
     pub fn list_paths(reader: R, limits: &DatasetLimits) -> Result<Vec<(String, u64)>, Error> {
         let mut files = ZipFiles::open_with_selection(reader, limits, |_, _| Ok(BTreeMap::new()))?;
         let mut paths = Vec::new();
@@ -88,17 +87,18 @@ impl<R: Read + Seek> ZipFiles<R> {
         Ok(paths)
     }
 
-    /// Reads the directory of an archive of XML files, which go by their paths.
+    /// Reads the directory of an archive of XML files, which are named by their paths.
     ///
     /// # Errors
     ///
-    /// If the bytes are no zip, if its entries overlap or are too many or too large, or if none of them is XML.
+    /// Returns an error if the bytes are not a zip, if its entries overlap or exceed a limit, or if none of them is
+    /// XML.
     #[cfg(feature = "netex")]
     pub fn from_xml_archive(reader: R, limits: &DatasetLimits) -> Result<ZipFiles<R>, Error> {
         ZipFiles::open_with_selection(reader, limits, |paths, _| find_xml_files(paths))
     }
 
-    /// Reads the archive's directory; `choose` says which of the files count, and by which names.
+    /// Reads the archive's directory; `choose` selects and names the files.
     fn open_with_selection(
         mut reader: R,
         limits: &DatasetLimits,
@@ -107,7 +107,7 @@ impl<R: Read + Seek> ZipFiles<R> {
         let is_begun = check_zip_start(&mut reader)?;
         let mut archive =
             ZipArchive::new(reader).map_err(|error| match error_from_zip(&error) {
-                // The directory stands at the end: an archive without one was cut off.
+                // The directory is at the end, so an archive without one was truncated.
                 refused if is_begun && refused.kind() == ErrorKind::NotAZip => Error::new(
                     ErrorKind::Truncated,
                     "the zip archive breaks off: the list of its files, which ends it, is missing",
@@ -144,8 +144,8 @@ impl<R: Read + Seek> ZipFiles<R> {
     }
 }
 
-/// Empty bodies and web pages get their own words; everything else is left to the zip reader. Tells
-/// whether the bytes begin as a zip does.
+/// Refuses empty bodies and web pages with an error of their own; the zip reader refuses all else. Returns true if the
+/// bytes begin like a zip.
 fn check_zip_start(reader: &mut (impl Read + Seek)) -> Result<bool, Error> {
     let mut start = Vec::new();
     reader.rewind().map_err(Error::from_io)?;
@@ -164,12 +164,12 @@ fn check_zip_start(reader: &mut (impl Read + Seek)) -> Result<bool, Error> {
     Ok(start.starts_with(b"PK\x03\x04"))
 }
 
-/// An entry's path with `/` between the segments: some programs write `\`.
+/// Returns an entry's path with `/` between the segments, because some programs write `\`.
 fn normalize_path(name: &str) -> String {
     name.replace('\\', "/")
 }
 
-/// The archive's files by path, without what macOS adds.
+/// Returns the archive's files by path, without those that macOS adds.
 fn list_entries<R: Read + Seek>(archive: &ZipArchive<R>) -> Vec<(String, usize)> {
     let mut paths = Vec::new();
     for entry in 0..archive.len() {
@@ -184,7 +184,7 @@ fn list_entries<R: Read + Seek>(archive: &ZipArchive<R>) -> Vec<(String, usize)>
     paths
 }
 
-/// Chooses the directory that holds the tables, and lists its files.
+/// Finds the directory that holds the tables, and returns its files.
 fn find_tables(
     paths: &[(String, usize)],
     problems: &mut Problems,
@@ -198,7 +198,7 @@ fn find_tables(
     if directories.values().any(|files| files.keys().any(|name| is_table(name))) {
         directories.retain(|_, files| files.keys().any(|name| is_table(name)));
     } else {
-        // Whichever letters of their names are capitals.
+        // Names of tables are case-insensitive.
         let is_any = |name: &String| is_table(&name.to_ascii_lowercase());
         directories.retain(|_, files| files.keys().any(is_any));
     }
@@ -224,7 +224,7 @@ fn find_tables(
     }
 }
 
-/// Files with the names of tables as the reference writes them: one that is called so in the archive comes before others.
+/// Converts names of tables to the reference's case. An exact match in the archive takes precedence.
 fn lowercase_table_names(files: BTreeMap<String, usize>) -> BTreeMap<String, usize> {
     let mut named: BTreeMap<String, usize> = BTreeMap::new();
     for (name, entry) in files {
@@ -272,7 +272,7 @@ fn no_tables_error(paths: &[(String, usize)]) -> Error {
     }
 }
 
-/// The first few names, for a message.
+/// Joins the first few names for a message.
 fn join_first_names(names: &[&str]) -> String {
     const SHOWN: usize = 5;
     let shown: Vec<String> =
@@ -300,7 +300,7 @@ impl<R: Read + Seek> FileSet for ZipFiles<R> {
         } else {
             (by_size, too_large_error)
         };
-        // What says so of itself is not inflated until it is found out.
+        // A file that declares too large a size is refused before it is inflated.
         if file.size() > bytes {
             return Err(why().with_file(name));
         }
@@ -310,7 +310,7 @@ impl<R: Read + Seek> FileSet for ZipFiles<R> {
         })))
     }
 
-    /// No more than may be read of it, whatever the archive's list has.
+    /// Returns at most the number of bytes that may be read, whatever the directory states.
     fn file_size_hint(&mut self, name: &str) -> Option<u64> {
         let file = self.archive.by_index_raw(*self.entries.get(name)?).ok()?;
         let (size, packed) = (file.size(), file.compressed_size());
@@ -324,7 +324,7 @@ impl<R: Read + Seek> FileSet for ZipFiles<R> {
     }
 }
 
-/// Takes what was read off the archive's total.
+/// A reader that subtracts the bytes read from the archive's total.
 struct CountingReader<'a, R> {
     reader: LimitedReader<R>,
     total_left: &'a mut u64,

@@ -1,4 +1,4 @@
-//! `agency.txt` with the time zone, and `feed_info.txt`.
+//! Loads `agency.txt`, which has the time zone, and `feed_info.txt`.
 
 use jiff::tz::TimeZone;
 
@@ -51,7 +51,7 @@ impl TimetableLoader {
         Ok(())
     }
 
-    /// All agencies must be in one zone; the first that is known counts.
+    /// Sets the time zone: all agencies must share one; the first known one is used.
     fn choose_timezone(&mut self) {
         let zone = |text: TextId| {
             let name = self.strings.get(text);
@@ -88,7 +88,7 @@ impl TimetableLoader {
                 .map(|name| rows.find_column(name));
         let [email, contact] =
             ["feed_contact_email", "feed_contact_url"].map(|name| rows.find_column(name));
-        // Their types are checked on the way; what is wrong is left out here without a second word.
+        // The reader has already reported invalid dates, so they are dropped silently here.
         let [start, end] = ["feed_start_date", "feed_end_date"].map(|name| rows.find_column(name));
         while let Some(row) = rows.next_row(&mut self.problems)? {
             let given =

@@ -1,4 +1,4 @@
-//! The indexes over a timetable whose tables are all read.
+//! Builds the indexes of a timetable after all tables are loaded.
 
 use super::TimetableLoader;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl TimetableLoader {
-    /// The timetable, with what was wrong about the dataset.
+    /// Returns the timetable and the problems of the dataset.
     pub(super) fn build_timetable(mut self) -> Result<(Timetable, Problems), Error> {
         if self.strings.is_full() {
             return Err(Error::new(
@@ -106,7 +106,7 @@ impl TimetableLoader {
         self.frequencies.trips.sort_unstable();
     }
 
-    /// The earliest and the latest time of any call.
+    /// Returns the earliest and the latest time of any call.
     fn measure_time_range(&self) -> Option<(i32, i32)> {
         let mut day: Option<(i32, i32)> = None;
         let mut include = |first: i32, last: i32| {
@@ -132,7 +132,7 @@ impl TimetableLoader {
         day
     }
 
-    /// The least and the greatest time of a profile.
+    /// Returns the earliest and the latest time of a profile.
     fn profile_time_range(&self, profile: u32) -> Option<(i32, i32)> {
         let times = self.patterns.profile_times(profile).iter();
         let known = times

@@ -1,4 +1,4 @@
-//! `frequencies.txt`.
+//! Loads `frequencies.txt`.
 
 use super::{LimitedFileSet, NOT_FOUND, TimetableLoader, require_columns};
 use crate::{
@@ -11,9 +11,9 @@ use crate::{
 };
 
 const FILE: &str = "frequencies.txt";
-/// The longest headway that is taken: a week, in seconds.
+/// The longest accepted headway, in seconds: a week.
 const HEADWAY_MAX: u32 = 7 * 24 * 3_600;
-/// The most runs of a trip in a day that are meant to be: one every 43 seconds around the clock.
+/// The largest plausible number of runs of a trip per day: one every 43 seconds around the clock.
 const RUNS_MAX: i64 = 2_000;
 const HEADWAY: CellFault =
     CellFault { code: "number_out_of_range", detail: "is no headway between a second and a week" };
@@ -78,7 +78,7 @@ impl TimetableLoader {
 }
 
 impl TimetableLoader {
-    /// Reports trips that run more often in a day than boards look through.
+    /// Reports trips with more runs per day than [`RUNS_MAX`].
     fn report_too_many_runs(&mut self) {
         let runs_of = |row: &Frequency| {
             let span = i64::from(row.end) - i64::from(row.start);
@@ -107,7 +107,7 @@ fn read_headway(text: &[u8]) -> Result<i32, CellFault> {
     }
 }
 
-/// A time, with a word about it if it is hard to believe.
+/// Parses a time, and reports a warning if it is implausible.
 pub(super) fn read_time_with_warning(
     row: &TableRow<'_>,
     column: TableColumn,

@@ -1,20 +1,19 @@
-//! Rows that belong together, whether or not they stand together.
+//! Groups rows by key, also if the rows of a key are not consecutive.
 //!
-//! Almost every feed writes the stop times of a trip, and the points of a shape, one after the
-//! other. Such a group is given out as soon as the next begins, so only one is ever in memory. A
-//! key that comes again later is *scattered*; whoever takes the groups is told and has to put them
-//! together.
+//! Almost every feed writes the stop times of a trip, and the points of a shape, consecutively. Such a group is passed
+//! on as soon as the next begins, so only one is ever in memory. A key that occurs again later is *scattered*: the
+//! receiver of the groups is notified and has to merge them.
 
-/// What a group is of its key's rows.
+/// The occurrence of a key that a group belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GroupOccurrence {
-    /// The first group of the key, for almost all the only one.
+    /// The first group of the key, which usually is the only one.
     First,
-    /// A further one.
+    /// A further group of the key.
     Further,
 }
 
-/// Groups rows by key in the order of a file.
+/// Groups rows by key, in the order of a file.
 #[derive(Debug)]
 pub(super) struct RowGrouper<T> {
     current: Option<(u32, GroupOccurrence)>,
@@ -27,7 +26,7 @@ impl<T> RowGrouper<T> {
         RowGrouper { current: None, rows: Vec::new(), seen: Vec::new() }
     }
 
-    /// Adds a row. When it begins a new group, `take` gets the one before.
+    /// Adds a row. If it begins a new group, the previous group is passed to `take`.
     pub(super) fn push_row(
         &mut self,
         key: u32,
@@ -46,7 +45,7 @@ impl<T> RowGrouper<T> {
         self.rows.push(row);
     }
 
-    /// Gives the last group to `take`.
+    /// Passes the last group to `take`.
     pub(super) fn flush_group(&mut self, take: impl FnOnce(u32, GroupOccurrence, &mut Vec<T>)) {
         if let Some((key, part)) = self.current.take() {
             take(key, part, &mut self.rows);
@@ -54,7 +53,7 @@ impl<T> RowGrouper<T> {
         self.rows.clear();
     }
 
-    /// Notes a key; false if it was noted before.
+    /// Marks a key as seen; returns false if it was seen before.
     fn mark_key_seen(&mut self, key: u32) -> bool {
         let (word, bit) = (key as usize / 64, 1_u64 << (key % 64));
         if word >= self.seen.len() {
@@ -66,7 +65,7 @@ impl<T> RowGrouper<T> {
     }
 }
 
-/// Groups rows that were collected from all over a file; those of one key stay in their order.
+/// Groups rows that were collected from all over a file. The rows of a key stay in their order.
 pub(super) fn group_scattered_rows<T>(
     mut rows: Vec<(u32, T)>,
     mut take: impl FnMut(u32, &mut Vec<T>),

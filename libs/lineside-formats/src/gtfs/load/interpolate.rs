@@ -1,12 +1,11 @@
-//! Times that a feed leaves out between two stops with times: by `shape_dist_traveled` where it is
-//! known and rises, else evenly.
+//! Interpolates missing times between two timed stops: by `shape_dist_traveled` if it is known and increases, else
+//! evenly.
 
 use super::stop_times::RawCall;
 use crate::gtfs::timetable::NO_TIME;
 
-/// Completes the times of one trip's calls, in their order. An arrival stands in for a missing
-/// departure and the other way round. Calls before the first or after the last known time stay
-/// without.
+/// Completes the times of one trip's calls, in their order. An arrival replaces a missing departure and vice versa.
+/// Calls before the first or after the last known time remain untimed.
 pub(super) fn complete_trip_times(calls: &mut [RawCall]) {
     for call in calls.iter_mut() {
         match (call.arrival, call.departure) {
@@ -27,7 +26,7 @@ pub(super) fn complete_trip_times(calls: &mut [RawCall]) {
     }
 }
 
-/// Fills the times between the first and the last call, which are known.
+/// Interpolates between the first and the last call, whose times are known.
 fn interpolate_times(calls: &mut [RawCall]) {
     let last = calls.len() - 1;
     let (from, until) = (f64::from(calls[0].departure), f64::from(calls[last].arrival));
@@ -53,7 +52,7 @@ mod tests {
 
     const NAN: f32 = f32::NAN;
 
-    /// Arrival, departure and distance of each call, to arrival and departure.
+    /// Completes calls of (arrival, departure, distance) and compares the results as (arrival, departure).
     fn check(calls: &[(i32, i32, f32)], expected: &[(i32, i32)]) {
         let raw = |&(arrival, departure, distance)| RawCall {
             arrival,

@@ -1,4 +1,4 @@
-//! `locations.geojson`: the zones of demand-responsive services, counted as they stream by.
+//! Counts the zones of demand-responsive services in `locations.geojson` while it streams.
 
 use std::fmt;
 
@@ -35,12 +35,12 @@ fn error_from_json(error: serde_json::Error) -> Error {
     }
 }
 
-/// A FeatureCollection, of which only the number of features is kept.
+/// A FeatureCollection of which only the number of features is read.
 struct FeatureCollection {
     n_features: Option<u64>,
 }
 
-/// A list, of which only the length is kept.
+/// A list of which only the length is read.
 struct ListLength(u64);
 
 impl<'de> Deserialize<'de> for FeatureCollection {

@@ -1,5 +1,4 @@
-//! A dataset to a timetable: one file after the other, each streamed once, in the order in which
-//! they refer to each other.
+//! Loads a dataset into a timetable: each file is streamed once, in an order in which references point to loaded files.
 
 mod agencies;
 mod finish;
@@ -40,17 +39,15 @@ use super::{
 };
 use crate::{Error, ErrorKind, Problem, Problems, gtfs::ServiceIdx};
 
-/// Reads a dataset.
+/// Loads a dataset.
 ///
-/// Streams each file once (`stop_times.txt` and `shapes.txt` a second time if their rows are not
-/// grouped by trip or shape). Memory: the timetable, one row, and while it is built the tables that
-/// find equal texts and patterns.
+/// Streams each file once (`stop_times.txt` and `shapes.txt` a second time if their rows are not grouped by trip or
+/// shape). Memory: the timetable, one row, and during the load the hash tables that deduplicate texts and patterns.
 ///
 /// # Errors
 ///
-/// If the dataset is of no use as a whole: `stops.txt`, `routes.txt`, `trips.txt` or
-/// `stop_times.txt` is missing, lacks a column that it cannot do without, or cannot be read to its
-/// end; or a limit is passed. Everything else is a problem.
+/// Returns an error if the dataset is useless as a whole: `stops.txt`, `routes.txt`, `trips.txt` or `stop_times.txt` is
+/// missing, lacks a required column, or is truncated; or a limit is exceeded. All other faults are problems.
 pub fn load_timetable(
     files: &mut dyn FileSet,
     limits: &DatasetLimits,
@@ -69,13 +66,13 @@ struct LimitedFileSet<'a> {
     limits: &'a DatasetLimits,
 }
 
-/// The tables of which each row is a thing that the timetable keeps by itself.
+/// The tables to which [`DatasetLimits::things`] applies.
 const THINGS: [&str; 5] = ["agency.txt", "stops.txt", "routes.txt", "calendar.txt", "trips.txt"];
 
 type TableRows<'a> = TableReader<Box<dyn Read + 'a>>;
 
 impl LimitedFileSet<'_> {
-    /// Opens a table; `None` if it is not there, or empty.
+    /// Opens a table; `None` if it is missing or empty.
     fn open_table(
         &mut self,
         name: &str,
@@ -101,7 +98,7 @@ impl LimitedFileSet<'_> {
     }
 }
 
-/// A timetable that is being built.
+/// A timetable during the load.
 struct TimetableLoader {
     problems: Problems,
     row_counts: BTreeMap<Box<str>, u64>,
@@ -134,8 +131,7 @@ const TWICE: CellFault = CellFault {
 
 impl TimetableLoader {
     fn new() -> TimetableLoader {
-        // Ids come from strangers: hashes that nobody can foresee keep lookups fast whatever they
-        // send.
+        // Ids are untrusted input: a random seed keeps lookups fast against crafted collisions.
         let seed = RandomState::new().hash_one("ids");
         let ids = || IdIndex::new(seed);
         TimetableLoader {
@@ -160,7 +156,7 @@ impl TimetableLoader {
         }
     }
 
-    /// Loads what the rows of stop times refer to, and all that comes before them.
+    /// Loads the tables that stop times refer to, and all those before them.
     fn load_until_stop_times(
         &mut self,
         names: &[String],
@@ -178,7 +174,7 @@ impl TimetableLoader {
         self.run_optional_step("frequencies.txt", |loader| loader.load_frequencies(source))
     }
 
-    /// Loads what comes after the stop times.
+    /// Loads the tables after the stop times.
     fn load_from_stop_times(
         mut self,
         source: &mut LimitedFileSet<'_>,
@@ -192,10 +188,10 @@ impl TimetableLoader {
         self.build_timetable()
     }
 
-    /// Refuses a dataset without its main tables and complains about other missing files.
+    /// Refuses a dataset without its main tables and reports other missing files.
     fn check_required_files(&mut self, names: &[String]) -> Result<(), Error> {
         let has = |name: &str| names.iter().any(|other| other == name);
-        // A purely demand-responsive dataset has zones or groups in place of stops.
+        // A purely demand-responsive dataset has zones or groups instead of stops.
         let places = ["stops.txt", fields::LOCATIONS, "location_groups.txt"];
         if !places.into_iter().any(has) {
             return Err(missing_file_error("stops.txt"));
@@ -219,8 +215,8 @@ impl TimetableLoader {
         Ok(())
     }
 
-    /// Runs a step that the timetable can do without: a file that breaks off becomes a problem.
-    /// Passing a limit stays a refusal.
+    /// Runs a step without which the timetable is still usable: a truncated file becomes a problem. An exceeded limit
+    /// remains an error.
     fn run_optional_step(
         &mut self,
         name: &str,
@@ -247,7 +243,7 @@ impl TimetableLoader {
         self.row_counts.insert(spec_name.into(), rows);
     }
 
-    /// Streams a table that the timetable does not keep, for its count and its problems.
+    /// Streams a table that the timetable does not use, to count its rows and find its problems.
     fn check_unindexed_table(
         &mut self,
         spec: &FileSpec,
@@ -263,7 +259,7 @@ impl TimetableLoader {
         Ok(())
     }
 
-    /// A file that is there without even a header has no rows; one that is not there has no count.
+    /// Counts zero rows for a file without a header; a missing file has no count.
     fn count_empty_file(
         &mut self,
         name: &str,
@@ -280,7 +276,7 @@ fn missing_file_error(name: &str) -> Error {
     Error::new(ErrorKind::MissingFile, "is missing").with_file(name)
 }
 
-/// Refuses a table without a column that nothing can be made of it without.
+/// Returns an error if a required column is missing.
 fn require_columns(file: &str, columns: &[(&str, TableColumn)]) -> Result<(), Error> {
     match columns.iter().find(|(_, column)| !column.is_present()) {
         Some((name, column)) => {
@@ -291,7 +287,7 @@ fn require_columns(file: &str, columns: &[(&str, TableColumn)]) -> Result<(), Er
     }
 }
 
-/// The refusal of a table that has more rows, or more text, than indices of 32 bits reach.
+/// Returns the error for a table that has more rows, or more text, than a 32-bit index can address.
 fn too_many_rows_error(file: &str) -> Error {
     Error::new(ErrorKind::TooLarge, "holds more than fits 32 bits").with_file(file)
 }

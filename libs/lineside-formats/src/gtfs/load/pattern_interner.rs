@@ -1,4 +1,4 @@
-//! Finds the pattern and the profile that a trip's calls repeat, or adds them.
+//! Finds the existing pattern and profile of a trip's calls, or adds them.
 
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -11,18 +11,18 @@ use crate::gtfs::{
     },
 };
 
-/// The tables of what there is already, and the trip at hand in the form in which it is compared.
+/// Hash tables of the existing patterns and profiles, and buffers that hold the current trip in the same form.
 #[derive(Debug)]
 pub(super) struct PatternInterner {
     seed: u64,
-    /// Hash and number of each pattern, and of each profile.
+    /// Hash and number of each pattern.
     patterns: HashTable<(u64, u32)>,
     profiles: HashTable<(u64, u32)>,
     calls: Vec<PatternCall>,
     times: Vec<CallTimes>,
-    /// Sequence numbers, if one is beyond 16 bits.
+    /// The sequence numbers, if one exceeds 16 bits.
     sequences: Vec<u32>,
-    /// Headsigns, if any call has one.
+    /// The headsigns, if any call has one.
     headsigns: Vec<u32>,
     bytes: Vec<u8>,
 }
@@ -41,8 +41,8 @@ impl PatternInterner {
         }
     }
 
-    /// The profile of a trip with these calls, which are in order and at least one, and the second
-    /// at which it starts.
+    /// Returns the profile of a trip with these calls, and the trip's start in seconds. The calls are ordered and not
+    /// empty.
     pub(super) fn intern_trip_calls(
         &mut self,
         route: RouteIdx,
@@ -127,8 +127,8 @@ impl PatternInterner {
     }
 }
 
-/// The times relative to the first departure, into `times`; returns that departure, or [`NO_TIME`]
-/// if no call has a time.
+/// Writes the times relative to the first departure to `times`. Returns that departure, or [`NO_TIME`] if no call has a
+/// time.
 fn stage_times(raw: &[RawCall], times: &mut Vec<CallTimes>) -> i32 {
     let known = |time: i32| Some(time).filter(|&time| time != NO_TIME);
     let start = raw.iter().find_map(|call| known(call.departure).or(known(call.arrival)));

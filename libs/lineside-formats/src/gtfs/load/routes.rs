@@ -1,4 +1,4 @@
-//! `routes.txt`.
+//! Loads `routes.txt`.
 
 use super::{
     LimitedFileSet, NOT_FOUND, TWICE, TimetableLoader, require_columns, too_many_rows_error,
@@ -12,7 +12,7 @@ use crate::{
 };
 
 const FILE: &str = "routes.txt";
-/// What a route is taken for whose type is missing or unknown: a bus.
+/// The type of a route whose own is missing or unknown: bus.
 const KIND_UNKNOWN: u16 = 3;
 
 impl TimetableLoader {

@@ -1,4 +1,4 @@
-//! `calendar.txt` and `calendar_dates.txt`.
+//! Loads `calendar.txt` and `calendar_dates.txt`.
 
 use jiff::civil::Date;
 
@@ -15,7 +15,7 @@ use crate::{
 
 const WEEKDAYS: [&str; 7] =
     ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-/// `exception_type` of a date that is added.
+/// `exception_type` of an added date.
 const ADDED: u16 = 1;
 
 impl TimetableLoader {
@@ -43,7 +43,7 @@ impl TimetableLoader {
             }
             let start = read_date(&row, start, &mut self.problems);
             let end = read_date(&row, end, &mut self.problems);
-            // Without both dates the week cannot be placed: only exceptions are left.
+            // The weekdays apply to no date without both ends of the range, so only exceptions remain.
             let (runs, start, end) =
                 start.zip(end).map_or((0, Date::ZERO, Date::ZERO), |(a, b)| (runs, a, b));
             let n_before = self.service_rows.len();
@@ -72,7 +72,7 @@ impl TimetableLoader {
         let id = rows.find_column("service_id");
         let [date, kind] = ["date", "exception_type"].map(|name| rows.claim_column(name));
         require_columns(FILE, &[("service_id", id)])?;
-        // Rows of one service mostly follow each other.
+        // Rows of one service are mostly consecutive.
         let mut last = (String::new(), None);
         while let Some(row) = rows.next_row(&mut self.problems)? {
             if row.get(id).is_empty() {
@@ -101,7 +101,7 @@ impl TimetableLoader {
         Ok(())
     }
 
-    /// The service of that id; one that never runs if it was not seen before.
+    /// Returns the service with that id; a new one never runs.
     pub(super) fn find_or_add_service(
         &mut self,
         id: &str,

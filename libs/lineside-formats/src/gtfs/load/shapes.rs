@@ -1,4 +1,4 @@
-//! `shapes.txt`.
+//! Loads `shapes.txt`.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::{
 
 const FILE: &str = "shapes.txt";
 
-/// A point with its place in the shape.
+/// A point with its sequence number.
 #[derive(Clone, Copy, Debug)]
 struct RawPoint {
     sequence: u32,
@@ -47,7 +47,7 @@ impl TimetableLoader {
         Ok(())
     }
 
-    /// Reads the shapes whose points stand in several places, in a second pass.
+    /// Reads shapes whose points are scattered in the file, in a second pass.
     fn reload_shapes(
         &mut self,
         source: &mut LimitedFileSet<'_>,
@@ -60,7 +60,7 @@ impl TimetableLoader {
                 rows.push((shape, point));
             }
         })?;
-        // The second pass finds the same faults again.
+        // The second pass finds the same problems again.
         self.problems = problems;
         group_scattered_rows(rows, |shape, points| self.finish_shape(shape, points));
         self.drop_unused_points();
@@ -98,7 +98,7 @@ impl TimetableLoader {
         Ok(())
     }
 
-    /// The number of the shape of that id, which is added if it is new.
+    /// Returns the number of the shape with that id, and adds it if it is new.
     fn find_or_add_shape(&mut self, id: &str) -> Result<u32, Error> {
         let number =
             u32::try_from(self.shapes.rows.len()).map_err(|_| too_many_rows_error(FILE))?;
@@ -120,7 +120,7 @@ impl TimetableLoader {
         self.shapes.points.extend(points.iter().map(|point| point.point));
     }
 
-    /// Leaves out what the first pass kept of scattered shapes.
+    /// Removes points that the first pass stored of scattered shapes.
     fn drop_unused_points(&mut self) {
         let n_points = self.shapes.rows.iter().map(|row| row.len as usize).sum();
         let mut points = Vec::with_capacity(n_points);

@@ -1,4 +1,4 @@
-//! `stop_times.txt`: by far the largest table, read in one pass and shared as it comes.
+//! Loads `stop_times.txt`, by far the largest table, in one pass, and shares equal patterns during the load.
 
 use std::{collections::BTreeSet, ops::Range};
 
@@ -22,14 +22,14 @@ pub(super) const WITHOUT_STOP: CellFault =
     CellFault { code: "missing_required_field", detail: "is empty, and no other place is named" };
 const NEGATIVE: CellFault = CellFault { code: "number_out_of_range", detail: "is below zero" };
 
-/// A row, as far as the timetable keeps it.
+/// The values of a row that the timetable uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawCall {
     pub(super) sequence: u32,
     pub(super) stop: u32,
     pub(super) arrival: i32,
     pub(super) departure: i32,
-    /// `shape_dist_traveled`, NaN if it is not given.
+    /// `shape_dist_traveled`; NaN if absent.
     pub(super) distance: f32,
     pub(super) headsign: TextId,
     pub(super) flags: CallFlags,
@@ -51,16 +51,16 @@ impl Default for RawCall {
     }
 }
 
-/// Where the trip at hand will probably call next: where the last trip of its route and direction
-/// did, else where any trip did after the stop before. A right guess spares looking the stop up.
+/// Predicts the next stop of the current trip: the next stop of the previous trip of its route and direction, else the
+/// stop that most recently followed the previous stop in any trip. A right prediction saves a lookup.
 pub(super) struct StopPredictor {
     /// The last trip of each route and direction.
     models: Vec<u32>,
-    /// The calls of the model that are still to come, in
+    /// The remaining calls of the model trip, as indexes of
     /// [`PatternTable::calls`](crate::gtfs::timetable::PatternTable).
     ahead: Range<usize>,
     last: u32,
-    /// The stop that came after each stop the last time.
+    /// The stop that most recently followed each stop.
     next: Vec<u32>,
 }
 
@@ -74,7 +74,7 @@ impl StopPredictor {
         }
     }
 
-    /// Takes the last trip of the same route and direction for a model of `trip`.
+    /// Sets the last trip of the same route and direction as the model of `trip`.
     fn begin_trip(&mut self, trip: u32, loader: &TimetableLoader) {
         let row = &loader.trips.rows[trip as usize];
         let model = &mut self.models[2 * row.route.get() + usize::from(row.direction == 1)];
@@ -87,7 +87,7 @@ impl StopPredictor {
         *model = trip;
     }
 
-    /// The stop with that id, if one of the guesses is right.
+    /// Returns the stop with that id if a prediction is right.
     #[inline]
     pub(super) fn predict_stop(&mut self, id: &[u8], loader: &TimetableLoader) -> Option<u32> {
         let is_it = |stop: &u32| {
@@ -102,7 +102,7 @@ impl StopPredictor {
         Some(stop)
     }
 
-    /// The stop with that id, if it has to be looked up.
+    /// Looks up the stop with that id.
     pub(super) fn look_up_stop(&mut self, id: &[u8], loader: &TimetableLoader) -> Option<u32> {
         let stop = loader.find_stop_number(id)?;
         self.next[self.last as usize] = stop;
@@ -111,7 +111,7 @@ impl StopPredictor {
     }
 }
 
-/// The trip whose rows come at the moment: rows of one trip mostly follow each other.
+/// The trip of the current rows: rows of one trip are mostly consecutive.
 pub(super) struct CurrentTrip {
     pub(super) id: Vec<u8>,
     pub(super) trip: Option<u32>,
@@ -124,7 +124,7 @@ impl CurrentTrip {
         CurrentTrip { id: Vec::new(), trip: None, guide }
     }
 
-    /// The trip of a row, by its id.
+    /// Returns the trip of a row by its id.
     #[inline]
     pub(super) fn switch_to_trip(&mut self, id: &[u8], loader: &TimetableLoader) -> Option<u32> {
         if self.id != id {
@@ -139,11 +139,11 @@ impl CurrentTrip {
     }
 }
 
-/// Calls on their way to their trips: each trip is finished as soon as the rows of the next come.
+/// Collects the calls of trips: each trip is finished as soon as the rows of the next begin.
 pub(super) struct TripAssembler {
     sharing: PatternInterner,
     grouping: RowGrouper<RawCall>,
-    /// The calls of trips that had rows before, in another place.
+    /// The calls of trips whose earlier rows are elsewhere in the file.
     further: Vec<(u32, RawCall)>,
 }
 
@@ -162,8 +162,8 @@ impl TripAssembler {
         });
     }
 
-    /// Finishes the last trip, and those whose rows stood in several places. Gives back what it was done with, and of the
-    /// latter those whose rows have to be read again; none if `has_distances` is false.
+    /// Finishes the last trip, and those whose rows are scattered in the file. Returns the interner, and the scattered
+    /// trips that need a second pass; none if `has_distances` is false.
     pub(super) fn finish_trips(
         self,
         has_distances: bool,
@@ -177,7 +177,7 @@ impl TripAssembler {
         let mut again = BTreeSet::new();
         group_scattered_rows(further, |trip, calls| {
             calls.splice(0..0, loader.restore_raw_calls(trip));
-            // The distances that the first group's times were interpolated by are not kept: the file has to be asked
+            // The distances by which the first group's times were interpolated are gone, so the file has to be read
             // again.
             if has_distances && calls.iter().any(RawCall::is_untimed) {
                 again.insert(trip);
@@ -198,7 +198,7 @@ impl RawCall {
 struct StopTimeColumns {
     trip: TableColumn,
     stop: TableColumn,
-    /// Places of demand-responsive services, which stand in for a stop.
+    /// Locations of demand-responsive services, which replace a stop.
     areas: [TableColumn; 2],
     sequence: TableColumn,
     arrival: TableColumn,
@@ -220,7 +220,7 @@ impl TimetableLoader {
         if again.is_empty() { Ok(()) } else { self.reload_trips(source, &again, &mut sharing) }
     }
 
-    /// Reads the trips whose rows stand in several places, in a second pass.
+    /// Reads trips whose rows are scattered in the file, in a second pass.
     fn reload_trips(
         &mut self,
         source: &mut LimitedFileSet<'_>,
@@ -234,14 +234,13 @@ impl TimetableLoader {
                 rows.push((trip, call));
             }
         })?;
-        // The second pass finds the same faults again.
+        // The second pass finds the same problems again.
         self.problems = problems;
         group_scattered_rows(rows, |trip, calls| self.finish_trip(trip, calls, sharing));
         Ok(())
     }
 
-    /// The calls that a trip has so far, as far as they can be had back: interpolated times are
-    /// unknown again.
+    /// Returns the calls that a trip has so far; interpolated times become unknown again.
     fn restore_raw_calls(&self, trip: u32) -> Vec<RawCall> {
         let row = &self.trips.rows[trip as usize];
         let Some(profile) = number_unless_none(row.profile) else { return Vec::new() };
@@ -319,7 +318,7 @@ impl TimetableLoader {
         let problems = &mut self.problems;
         let sequence = row.parse_cell(columns.sequence, values::parse_unsigned, problems);
         let arrival = read_time_with_warning(row, columns.arrival, problems).unwrap_or(NO_TIME);
-        // Most vehicles leave at the minute at which they come: the same text is the same time.
+        // Most vehicles depart in the minute of arrival, so equal text is not parsed twice.
         let same = arrival != NO_TIME
             && row.cell_bytes(columns.departure) == row.cell_bytes(columns.arrival);
         let departure = if same {
@@ -354,15 +353,14 @@ impl TimetableLoader {
         })
     }
 
-    /// What a call shows as its destination, where that is not what its trip shows.
+    /// Returns the headsign of a call if it differs from that of its trip, else the empty text.
     pub(super) fn distinct_headsign(&mut self, trip: u32, text: &str) -> TextId {
         let of_trip = self.strings.get(self.trips.rows[trip as usize].headsign);
-        // The trip's own headsign needs no repeating, and leaves patterns alike.
+        // A repetition of the trip's headsign would only make equal patterns differ.
         if text == of_trip { TextId::EMPTY } else { self.strings.intern(text) }
     }
 
-    /// The trip of that id. Where stop times are in the order of `trips.txt` it is the one after
-    /// the last.
+    /// Returns the trip with that id. If stop times are in the order of `trips.txt`, it is the one after the last.
     fn find_trip_after(&self, last: Option<u32>, id: &[u8]) -> Option<u32> {
         let guess = last.map_or(0, |trip| trip + 1);
         match self.trips.rows.get(guess as usize) {
@@ -394,7 +392,7 @@ impl TimetableLoader {
         found
     }
 
-    /// Takes all calls of a trip, in any order.
+    /// Adds all calls of a trip, in any order.
     fn finish_trip(&mut self, trip: u32, calls: &mut Vec<RawCall>, sharing: &mut PatternInterner) {
         if !calls.is_sorted_by(|a, b| a.sequence < b.sequence) {
             calls.sort_by_key(|call| call.sequence);
@@ -428,7 +426,7 @@ fn read_distance(text: &[u8]) -> Result<f32, CellFault> {
     }
 }
 
-/// A type of pickup or drop-off.
+/// Returns the pickup or drop-off type.
 #[inline]
 fn read_boarding_type(row: &TableRow<'_>, column: TableColumn, problems: &mut Problems) -> u8 {
     match *row.cell_bytes(column) {

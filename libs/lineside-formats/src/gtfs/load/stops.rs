@@ -1,4 +1,4 @@
-//! `stops.txt`: places, and the tree that they form.
+//! Loads `stops.txt`: locations and their hierarchy.
 
 use super::{
     LimitedFileSet, NOT_FOUND, TWICE, TimetableLoader, require_columns, too_many_rows_error,
@@ -31,7 +31,7 @@ const PARENT_OF_STATION: CellFault = CellFault {
     detail: "is a station and names one; the parent is left out",
 };
 
-/// A parent that was named, to be found when all rows are known.
+/// A reference to a parent station, resolved when all rows are known.
 struct ParentReference {
     child: u32,
     line: u64,
@@ -107,8 +107,8 @@ impl TimetableLoader {
         Ok(())
     }
 
-    /// A boarding area belongs to a platform, everything else to a station. Other parents are left
-    /// out, which also keeps the tree free of cycles.
+    /// Resolves parents: that of a boarding area is a platform, all others are stations. Other parents are dropped,
+    /// which also excludes cycles.
     fn link_parents(&mut self, namings: &[ParentReference]) {
         for naming in namings {
             let parent = self.strings.get(naming.parent);
@@ -137,7 +137,7 @@ impl TimetableLoader {
     }
 }
 
-/// A place; none, and a problem, where it cannot be right.
+/// Parses a point; reports a problem and returns `None` if it cannot be right.
 pub(super) fn read_point(
     row: &TableRow<'_>,
     lat: TableColumn,

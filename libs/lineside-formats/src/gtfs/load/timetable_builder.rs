@@ -1,4 +1,4 @@
-//! Tables that are loaded while they are written: stop times, which are nearly all of a schedule, never become text.
+//! Builds a timetable while tables are written: stop times, nearly all of a schedule, never become text.
 
 use std::{borrow::Cow, fmt};
 
@@ -18,13 +18,14 @@ use crate::{
     },
 };
 
-/// The tables that may come after the stop times, besides those that no timetable keeps.
+/// The tables that may follow the stop times, apart from those that the timetable does not use.
 const AFTER: [&str; 2] = ["feed_info.txt", fields::LOCATIONS];
 
-/// Tables that become a timetable: what [`load`](crate::gtfs::load) would make of [`MemoryTables`] with the same rows.
+/// A writer of tables whose result equals that of [`load_timetable`](crate::gtfs::load_timetable) for [`MemoryTables`]
+/// with the same rows.
 ///
-/// Stop times come by [`TableWriter::write_stop_time`], after all tables that [`load`](crate::gtfs::load) reads before them; only
-/// the other tables are held as texts.
+/// Stop times are written by [`TableWriter::write_stop_time`], after all tables that
+/// [`load_timetable`](crate::gtfs::load_timetable) reads before them; only the other tables are held as text.
 pub struct TimetableBuilder {
     limits: DatasetLimits,
     tables: MemoryTables,
@@ -38,16 +39,16 @@ impl fmt::Debug for TimetableBuilder {
 }
 
 impl TimetableBuilder {
-    /// No tables.
+    /// Creates a builder without tables.
     pub fn new(limits: DatasetLimits) -> TimetableBuilder {
         TimetableBuilder { limits, tables: MemoryTables::new(), intake: None }
     }
 
-    /// The timetable, with what was wrong about the tables.
+    /// Returns the timetable and the problems of the tables.
     ///
     /// # Errors
     ///
-    /// As [`load`](crate::gtfs::load), if it was not refused before.
+    /// Returns the errors of [`load_timetable`](crate::gtfs::load_timetable).
     pub fn build_timetable(mut self) -> Result<(Timetable, Problems), Error> {
         let Some(intake) = self.intake else {
             return super::load_timetable(&mut self.tables, &self.limits);
@@ -96,7 +97,7 @@ impl TableWriter for TimetableBuilder {
     }
 }
 
-/// A loader to which stop times come row by row.
+/// A loader that receives stop times row by row.
 struct StopTimeIntake {
     loader: TimetableLoader,
     at_hand: CurrentTrip,
@@ -174,7 +175,7 @@ impl StopTimeIntake {
         })
     }
 
-    /// A time, with a word about it where a reader of its text would have one.
+    /// Converts a time, and reports the warning that a reader of its text would report.
     #[inline]
     fn convert_time(&mut self, field: &str, time: Option<i32>) -> i32 {
         match time {
@@ -203,7 +204,7 @@ impl StopTimeIntake {
 
     #[inline]
     fn find_stop_number(&mut self, id: &str) -> Option<u32> {
-        // The ids that are known are sound, so one of them that is guessed right is, too.
+        // Known ids are valid, so a predicted one is, too.
         if !id.is_empty()
             && let Some(stop) = self.at_hand.guide.predict_stop(id.as_bytes(), &self.loader)
         {
@@ -221,7 +222,7 @@ impl StopTimeIntake {
         found
     }
 
-    /// The line of the row that came last, if it stood in a file: the header is the first.
+    /// Returns the line that the last row would have in a file, where the header is the first.
     fn current_line(&self) -> u64 {
         self.count + 1
     }

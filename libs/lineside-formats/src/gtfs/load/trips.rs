@@ -1,4 +1,4 @@
-//! `trips.txt`.
+//! Loads `trips.txt`.
 
 use super::{
     LimitedFileSet, NOT_FOUND, TWICE, TableRows, TimetableLoader, require_columns,
@@ -16,7 +16,7 @@ use crate::{
 
 const FILE: &str = "trips.txt";
 
-/// Where the fields of a trip stand.
+/// The columns of a trip.
 struct TripColumns {
     id: TableColumn,
     route: TableColumn,
@@ -74,8 +74,7 @@ impl TimetableLoader {
         Ok(())
     }
 
-    /// The trip of a row; `None` if the row lacks what every trip has, or names a route that is not
-    /// there.
+    /// Returns the trip of a row; `None` if the row lacks a required value or its route does not exist.
     fn read_trip_row(
         &mut self,
         row: &TableRow<'_>,

@@ -1,6 +1,6 @@
-//! The tables that are read for their counts and problems only.
+//! The tables that are read only for their counts and problems.
 
-/// Their names, in the order of the reference.
+/// The names, in the order of the reference.
 pub(super) const TABLES: [&str; 21] = [
     "fare_attributes.txt",
     "fare_rules.txt",
