@@ -9,8 +9,8 @@ pub struct DatasetLimits {
     pub entry_bytes: u64,
     /// Maximum size of all files, in bytes, uncompressed.
     pub total_bytes: u64,
-    /// Maximum length of one row, in bytes; a longer one is skipped with a problem. This is also the size of the read
-    /// buffer.
+    /// Maximum length of one row, in bytes; a longer one is skipped with a problem. No more of a file is
+    /// in memory at once.
     pub line_bytes: usize,
     /// Maximum compression ratio of a file, checked from [`DatasetLimits::RATIO_FREE_BYTES`] on: tables compress 5 to
     /// 40 times, zip bombs about 1,000 times.

@@ -1,4 +1,4 @@
-//! Decodes a whole message at once: for tools and tests, where there is no poll before to compare with.
+//! Decodes a whole message at once, for tools and tests that do not compare polls.
 
 use bytes::Bytes;
 
@@ -8,7 +8,7 @@ use crate::{Error, Problems};
 /// Decodes the message in `body` with all its entities. A damaged entity is dropped with a problem.
 ///
 /// # Errors
-/// As [`decode_shallow`].
+/// Returns the errors of [`decode_shallow`].
 pub fn decode_message(
     body: Bytes,
     limits: &FeedMessageLimits,

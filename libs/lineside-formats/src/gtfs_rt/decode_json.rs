@@ -1,4 +1,4 @@
-//! Decodes the JSON twin of a message, as producers publish it beside the protobuf.
+//! Decodes the JSON form of a message, which some producers publish in addition to protobuf.
 
 use std::{fmt, str::Utf8Error};
 
@@ -16,16 +16,16 @@ use super::{
 };
 use crate::{Error, ErrorKind, Problem, Problems};
 
-/// JSON takes about five times the bytes of protobuf, with indentation ten: what a text may be longer than the entity
-/// that it spells.
+/// Maximum ratio of the JSON text of an entity to its protobuf size. JSON is about five times as large, with
+/// indentation ten times.
 const TEXT_PER_ENTITY_BYTE: usize = 16;
 
-/// Decodes the JSON twin of a message: names in snake_case or camelCase, enumerations by name or number, numbers also
-/// as text. A faulty entity is dropped with a problem, its number given as the line.
+/// Decodes the JSON form of a message: names in snake_case or camelCase, enumerations by name or number, numbers also
+/// as strings. A faulty entity is dropped with a problem whose line is the entity's number.
 ///
 /// # Errors
-/// Refuses a body that is empty, larger than the limits, in itself or once decoded, a web page, cut off, no JSON in UTF-8, or
-/// without a feed header.
+/// Returns an error if the body is empty, a web page, truncated, not JSON in UTF-8 or without a feed header, or if its
+/// encoded or decoded size exceeds the limits.
 pub fn decode_json(
     body: &[u8],
     limits: &FeedMessageLimits,
@@ -82,7 +82,7 @@ fn truncated_error() -> Error {
 }
 
 fn error_from_json(error: serde_json::Error, text: &str) -> Error {
-    // A minus or a point as the last byte is a syntax error to serde_json, not an early end.
+    // serde_json reports a minus or a point as the last byte as a syntax error, not as an early end.
     let begun = text.trim_start().starts_with('{') && !text.trim_end().ends_with('}');
     if error.is_eof() || begun {
         return truncated_error();
@@ -122,7 +122,7 @@ fn decode_entity(
     }
 }
 
-/// The message with its entities still as text, so that one faulty entity costs only itself.
+/// The message with its entities as JSON text, so that a faulty entity does not affect the others.
 #[derive(Deserialize)]
 struct JsonEnvelope<'a> {
     header: Option<proto::FeedHeader>,
@@ -130,7 +130,7 @@ struct JsonEnvelope<'a> {
     entity: Option<EntityTexts<'a>>,
 }
 
-/// Bound: at most [`FeedMessageLimits::ENTITIES_MAX`].
+/// The entities as JSON text, at most [`FeedMessageLimits::ENTITIES_MAX`].
 #[derive(Default)]
 struct EntityTexts<'a>(Vec<&'a RawValue>);
 

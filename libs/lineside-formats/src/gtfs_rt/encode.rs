@@ -1,4 +1,4 @@
-//! Puts messages together, from entities that are encoded already.
+//! Encodes messages from encoded entities.
 
 use std::io;
 
@@ -11,10 +11,10 @@ use super::proto;
 /// Keys of `FeedMessage.header` and `FeedMessage.entity`: length-delimited fields 1 and 2.
 const HEADER_KEY: u8 = 0x0A;
 const ENTITY_KEY: u8 = 0x12;
-/// Longest key with a length.
+/// Maximum length of a key and a length, in bytes.
 const FIELD_HEAD_BYTES_MAX: usize = 11;
 
-/// Encodes a message from a header and encoded entities, whose extensions thereby survive.
+/// Encodes a message from a header and encoded entities, whose extensions are thereby preserved.
 pub fn encode_feed<E>(header: &proto::FeedHeader, entities: impl IntoIterator<Item = E>) -> Bytes
 where
     E: AsRef<[u8]>,
@@ -35,13 +35,13 @@ fn put_length_delimited(message: &mut BytesMut, key: u8, bytes: &[u8]) {
     message.put_slice(bytes);
 }
 
-/// Writes the JSON twin of a message as it goes, one entity at a time.
+/// Writes the JSON form of a message as a stream, one entity at a time.
 ///
-/// An entity is anything that serializes to the twin of a [`proto::FeedEntity`]: the entity itself, or text that was
-/// made before (`&serde_json::value::RawValue`).
+/// An entity is any value that serializes to the JSON form of a [`proto::FeedEntity`]: the entity itself, or text that
+/// was serialized earlier (`&serde_json::value::RawValue`).
 ///
 /// # Errors
-/// Those of the writer.
+/// Returns the errors of the writer.
 pub fn write_json<W, E>(
     writer: W,
     header: &proto::FeedHeader,
@@ -60,8 +60,8 @@ where
     Ok(())
 }
 
-/// Removes the fields of our own (numbers from 9400 on), of which the JSON form of the specification has no names, so that
-/// JSON parsers of protobuf would refuse the message. Returns the names of those that were there.
+/// Removes Lineside's own fields (numbers from 9400 on). The specification's JSON form has no names for them, so
+/// protobuf's JSON parsers would refuse the message. Returns the names of the removed fields.
 pub fn remove_extensions(entity: &mut proto::FeedEntity) -> Vec<&'static str> {
     let mut removed = Vec::new();
     let of_update = entity.trip_update.as_mut().map(|update| &mut update.trip);
@@ -84,7 +84,7 @@ pub fn remove_extensions(entity: &mut proto::FeedEntity) -> Vec<&'static str> {
     removed
 }
 
-/// Serializes an iterator as a list; serde asks for a shared reference, an iterator can be used only once.
+/// Serializes an iterator as a list; serde passes a shared reference, but an iterator can be used only once.
 struct SerializeOnce<I>(std::cell::Cell<Option<I>>);
 
 impl<I: Iterator<Item: Serialize>> Serialize for SerializeOnce<I> {

@@ -1,4 +1,5 @@
-//! Finds the fields of an entity that the schema does not know: producers' own, which have numbers and no names here.
+//! Finds the fields of an entity that the schema does not define: producers' own fields, of which only the numbers are
+//! known.
 
 use super::wire::{WireFields, WireValue};
 
@@ -11,21 +12,21 @@ struct SchemaMessage {
 struct SchemaField {
     number: u32,
     name: &'static str,
-    /// Place of the field's own message in the table, if it is one.
+    /// Index in the table of the field's message type, if it is a message.
     message: Option<usize>,
 }
 
 include!(concat!(env!("OUT_DIR"), "/known.rs"));
 
-/// Hands each field of an encoded entity that the schema does not know to `take`: its number, and the path of the message
-/// that it is a field of, such as `trip_update.trip`; empty for the entity itself. What cannot be read is passed over.
+/// Calls `take` for each field of an encoded entity that the schema does not define, with its number and the path of
+/// its message, such as `trip_update.trip`; the path of the entity itself is empty. Malformed parts are skipped.
 pub(super) fn for_each_unknown_field(entity: &[u8], mut take: impl FnMut(u32, &str)) {
     if let Some(message) = MESSAGES.iter().find(|message| message.name == "FeedEntity") {
         walk_unknown_fields(message, entity, &mut String::new(), &mut take);
     }
 }
 
-/// Depth is bounded by the schema, which does not nest a message in itself.
+/// Visits a message and its nested messages. The schema bounds the depth, because no message nests itself.
 fn walk_unknown_fields(
     message: &SchemaMessage,
     bytes: &[u8],
@@ -64,9 +65,9 @@ mod tests {
 
     #[test]
     fn unknown_fields_are_told_with_their_place() {
-        // Field 1001, the number 7.
+        // Field 1001 with the value 7.
         check(b"\x0A\x01a\xC8\x3E\x07", &[(1001, "")]);
-        // A trip update whose trip has it, then two calls, of which the second has it.
+        // The trip of a trip update has the field, and so does the second of its two calls.
         check(
             b"\x0A\x01a\x1A\x0F\x0A\x06\x0A\x01t\xC8\x3E\x07\x12\x00\x12\x03\xC8\x3E\x07",
             &[(1001, "trip_update.trip"), (1001, "trip_update.stop_time_update")],

@@ -1,8 +1,8 @@
-//! How the protobuf values look in JSON: enumerations by name, 64-bit numbers as numbers, nothing where nothing is said.
+//! The JSON form of protobuf values: enumerations by name, 64-bit numbers as numbers, absent values omitted.
 //!
-//! Reading is wider than writing, because the JSON twins of real producers come from many libraries: enumerations by
-//! name or number, numbers as text (protobuf's own JSON mapping does so for 64 bits), null for absent, unknown
-//! fields ignored. An enumeration name that is not known counts as absent, as proto2 has it.
+//! Reading accepts more than writing produces, because the JSON of real producers comes from many libraries:
+//! enumerations by name or number, numbers as strings (protobuf's own JSON mapping does so for 64 bits), null for
+//! absent; unknown fields are ignored. An unknown enumeration name counts as absent, as in proto2.
 
 use std::{fmt, marker::PhantomData};
 
@@ -51,7 +51,7 @@ named!(
     stop::WheelchairBoarding,
 );
 
-/// Writes the name, or the number where it is one that the schema does not know.
+/// Writes the name, or the number if the schema does not define it.
 pub(super) fn write_name<E: SchemaEnum, S: Serializer>(
     value: &Option<i32>,
     serializer: S,
@@ -98,7 +98,7 @@ impl<E: SchemaEnum> Visitor<'_> for NameVisitor<E> {
     }
 }
 
-/// Reads a value where null stands for the default.
+/// Reads a value; null is the default.
 pub(super) fn read_or_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: Deserialize<'de> + Default,
@@ -116,7 +116,7 @@ where
     Ok(read_option_number(deserializer)?.unwrap_or_default())
 }
 
-/// Reads a number, given as a number or as text; null is absent.
+/// Reads a number or a numeric string; null is absent.
 pub(super) fn read_option_number<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: SchemaNumber,
@@ -139,8 +139,8 @@ macro_rules! integers {
                 Self::try_from(integer).ok()
             }
 
-            // 1.7e9 is how some libraries write a timestamp. The cast saturates, so a value out of range does not
-            // come back equal and is refused.
+            // Some libraries write a timestamp as 1.7e9. The cast saturates, so a value out of range differs after the
+            // round trip and is refused.
             fn from_float(float: f64) -> Option<Self> {
                 let integer = float as i128;
                 if integer as f64 == float { Self::try_from(integer).ok() } else { None }

@@ -1,26 +1,26 @@
-//! How much of a message is taken.
+//! Limits on GTFS-Realtime messages.
 
-/// Bounds on one message; what exceeds them is refused or dropped, never cut.
+/// Limits on one message; data beyond them are refused or dropped, never cut.
 ///
-/// A decoded entity takes 1.7 KB and up to 160 times its bytes, reached only by one made of empty parts, which is what
-/// [`FeedMessageLimits::record_bytes`] is for; a real one takes five to ten times.
+/// A decoded entity takes 1.7 KB and five to ten times its encoded size. Only an entity of empty parts reaches 160
+/// times; [`FeedMessageLimits::record_bytes`] bounds these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedMessageLimits {
     /// Longest body, in bytes; a longer one is refused.
     pub body_bytes: usize,
-    /// Longest entity, in bytes; a longer one is dropped with a problem. The default leaves about 130 bytes to each
-    /// call of a trip of 500, twice what producers send.
+    /// Longest entity, in bytes; a longer one is dropped with a problem. The default allows about 130 bytes for each of
+    /// 500 calls of a trip, twice what producers send.
     pub entity_bytes: usize,
     /// Most entities; a message with more is refused.
     pub entities: usize,
-    /// Most memory of all decoded entities of a message, in bytes; a message that needs more is refused before any of it is
-    /// decoded, or in JSON as soon as it is. Texts count as long as they are, and a list may take twice what is in it, one of a single value four times. The default is
-    /// enough for 1.5 million calls with a text of 20 bytes and two events each.
+    /// Most memory of all decoded entities of a message, in bytes. A larger message is refused before it is decoded, or
+    /// during decoding if it is JSON. Texts count by their length; a list may take twice the size of its items, a list
+    /// of one item four times. The default suffices for 1.5 million calls with a text of 20 bytes and two events each.
     pub record_bytes: usize,
 }
 
 impl FeedMessageLimits {
-    /// The most entities that any message may have.
+    /// Upper bound of the number of entities of any message.
     pub const ENTITIES_MAX: usize = 1_000_000;
 }
 

@@ -1,7 +1,7 @@
-//! Reckons what the entities of a message take in memory once they are decoded, from their bytes alone.
+//! Estimates the memory of decoded entities from their encoded bytes.
 //!
-//! A call that says nothing has two bytes, and a hundred times as much as a record. What the bytes can come to at most is
-//! enough to know for all but large messages; only where that is beyond the bound are the lists in them counted.
+//! An empty call has two bytes encoded, and a hundred times as much decoded. An upper bound by the number of bytes
+//! suffices for all but large messages; the lists are counted only if that bound exceeds the limit.
 
 use super::{
     FeedMessageLimits, RawEntity, proto,
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{Error, ErrorKind};
 
-/// A message of the schema: its lists, and the fields through which lists are reached.
+/// A message of the schema: its lists, and the fields that lead to lists.
 struct SchemaMessage {
     name: &'static str,
     fields: &'static [SchemaField],
@@ -17,34 +17,34 @@ struct SchemaMessage {
 
 struct SchemaField {
     number: u32,
-    /// What one value more takes in memory; 0 if the field is no list.
+    /// Memory of one value, in bytes; 0 if the field is not a list.
     value_bytes: usize,
-    /// Place of the field's own message in the table, if there are lists in that.
+    /// Index in the table of the field's message type, if that leads to lists.
     message: Option<usize>,
 }
 
 include!(concat!(env!("OUT_DIR"), "/lists.rs"));
 
-/// Memory that any entity takes, also while it is not decoded.
+/// Memory of any entity, in bytes, including its encoded form.
 const ENTITY_BYTES: usize = size_of::<proto::FeedEntity>() + size_of::<RawEntity>();
-/// Memory for each encoded byte at most: a value of a list has two of them or more, and what an alert is about takes most; the
-/// other one is for texts.
+/// Maximum memory per encoded byte: a value of a list has at least two encoded bytes, and an entity selector of an
+/// alert is the largest value; the additional byte is for texts.
 const PER_BYTE_MAX: usize = size_of::<proto::EntitySelector>() / 2 + 1;
 
-/// An entity, encoded or not.
+/// An entity, encoded or decoded.
 pub(super) trait EntitySize {
-    /// How many bytes it has where it is encoded.
+    /// Returns the length of the encoded entity, in bytes.
     fn encoded_bytes(&self) -> usize;
 
-    /// What it takes in memory where it is decoded, as [`decoded_entity_bytes`] has it.
+    /// Returns the memory of the decoded entity, in bytes, according to [`decoded_entity_bytes`].
     fn record_bytes(&self) -> usize;
 }
 
-/// The memory of a message's entities so far.
+/// The memory of the entities of a message so far.
 #[derive(Debug, Default)]
 pub(super) struct RecordMemory {
     bytes: usize,
-    /// They are counted, not only bounded.
+    /// True if the bytes are counted instead of bounded.
     are_counted: bool,
 }
 
@@ -52,7 +52,7 @@ impl RecordMemory {
     /// Adds an entity to the `earlier` ones.
     ///
     /// # Errors
-    /// Refuses a message whose entities take more than `limits` allow.
+    /// Returns an error if the entities take more memory than `limits` allow.
     pub(super) fn add_entity<E: EntitySize>(
         &mut self,
         entity: &E,
@@ -79,15 +79,16 @@ impl RecordMemory {
     }
 }
 
-/// What an encoded entity takes in memory once it is decoded, in bytes: its record, the values of all lists in it, and its texts,
-/// which are no longer than it is.
+/// Returns the memory of an encoded entity after decoding, in bytes: its record, the values of all its lists, and its
+/// texts, which are no longer than the entity.
 pub(super) fn decoded_entity_bytes(entity: &[u8]) -> usize {
     let message = MESSAGES.iter().find(|message| message.name == "FeedEntity");
     let lists = message.map_or(0, |message| decoded_message_bytes(message, entity));
     ENTITY_BYTES + entity.len() + lists
 }
 
-/// Depth is bounded by the schema, which does not nest a message in itself. What cannot be read is not decoded either.
+/// Sums the list values of a message and its nested messages. The schema bounds the depth, because no message nests
+/// itself. Malformed parts are not decoded and do not count.
 fn decoded_message_bytes(message: &SchemaMessage, bytes: &[u8]) -> usize {
     let mut sum = 0;
     for found in WireFields::new(bytes).map_while(Result::ok) {
@@ -123,16 +124,16 @@ mod tests {
         check(b"", 0);
         check(b"\x0A\x01a\x1A\x04\x0A\x02\x0A\x00", 0);
         check(b"\x0A\x01a\x1A\x06\x0A\x00\x12\x00\x12\x00", 2 * CALL_BYTES);
-        // A payload in two pieces is put together.
+        // A payload in two parts is merged.
         check(b"\x1A\x02\x12\x00\x1A\x02\x12\x00", 2 * CALL_BYTES);
         // An alert's header in two translations.
         let translation = size_of::<proto::translated_string::Translation>();
         check(b"\x2A\x06\x52\x04\x0A\x00\x0A\x00", 2 * translation);
-        // A detour: two start times, and trips of which one has an id.
+        // A detour: two start times, and selected trips, one of them with an id.
         let selected = size_of::<proto::trip_modifications::SelectedTrips>();
         let texts = 3 * size_of::<String>();
         check(b"\x42\x0A\x12\x00\x12\x00\x0A\x00\x0A\x02\x0A\x00", 2 * selected + texts);
-        // What is cut off counts as far as it goes.
+        // A truncated entity counts up to its end.
         check(b"\x1A\x03\x12\x00\x12", CALL_BYTES);
     }
 

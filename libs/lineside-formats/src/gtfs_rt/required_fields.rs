@@ -1,7 +1,7 @@
-//! Finds fields that the specification requires and an entity leaves out.
+//! Finds required fields that an entity lacks.
 //!
-//! prost fills them with defaults, a vehicle without a latitude would then stand at 0; and other readers refuse a
-//! whole message for one such entity, so it must not get into what we publish.
+//! prost fills them with defaults, so a vehicle without a latitude would be at 0. Other readers refuse the whole
+//! message because of one such entity, so it must not be published.
 
 use serde_json::Value as Json;
 
@@ -10,7 +10,7 @@ use super::{
     wire::{WireFault, WireFields, WireValue},
 };
 
-/// A message of the schema: its required fields, and those through which required ones are reached.
+/// A message of the schema: its required fields, and the fields that lead to required ones.
 struct SchemaMessage {
     name: &'static str,
     fields: &'static [SchemaField],
@@ -20,13 +20,13 @@ struct SchemaField {
     number: u32,
     name: &'static str,
     required: bool,
-    /// Place of the field's own message in the table, if that has something to check.
+    /// Index in the table of the field's message type, if that leads to required fields.
     message: Option<usize>,
 }
 
 include!(concat!(env!("OUT_DIR"), "/required.rs"));
 
-/// The path of the first required field that the encoded entity lacks, such as `vehicle.position.latitude`.
+/// Returns the path of the first required field that the encoded entity lacks, such as `vehicle.position.latitude`.
 pub(super) fn missing_field_in_entity(entity: &[u8]) -> Result<Option<String>, WireFault> {
     match find_schema_message("FeedEntity") {
         Some(message) => missing_field_in_bytes(message, entity),
@@ -34,7 +34,7 @@ pub(super) fn missing_field_in_entity(entity: &[u8]) -> Result<Option<String>, W
     }
 }
 
-/// The same for the encoded header.
+/// Returns the path of the first required field that the encoded header lacks.
 pub(super) fn missing_field_in_header(header: &[u8]) -> Result<Option<String>, WireFault> {
     match find_schema_message("FeedHeader") {
         Some(message) => missing_field_in_bytes(message, header),
@@ -42,12 +42,12 @@ pub(super) fn missing_field_in_header(header: &[u8]) -> Result<Option<String>, W
     }
 }
 
-/// The same for an entity of the JSON twin.
+/// Returns the path of the first required field that an entity in JSON lacks.
 pub(super) fn missing_field_in_json(entity: &Json) -> Option<String> {
     find_schema_message("FeedEntity").and_then(|message| missing_field_in_object(message, entity))
 }
 
-/// The path of a required number that is there but is none (NaN or infinite), which no JSON can say.
+/// Returns the path of a required number that is NaN or infinite, which JSON cannot express.
 pub(super) fn find_non_finite_number(entity: &proto::FeedEntity) -> Option<&'static str> {
     let position = entity.vehicle.as_ref()?.position.as_ref()?;
     match (position.latitude.is_finite(), position.longitude.is_finite()) {
@@ -61,7 +61,7 @@ fn find_schema_message(name: &str) -> Option<&'static SchemaMessage> {
     MESSAGES.iter().find(|message| message.name == name)
 }
 
-/// Depth is bounded by the schema, which does not nest a message in itself.
+/// Checks a message and its nested messages. The schema bounds the depth, because no message nests itself.
 fn missing_field_in_bytes(
     message: &SchemaMessage,
     bytes: &[u8],

@@ -1,7 +1,7 @@
-//! Takes a message apart into its header and its entities, still encoded.
+//! Splits a message into its header and its entities, which remain encoded.
 //!
-//! Most of a poll is what the poll before it said. Hashing the encoded entities tells which those are at a fortieth of
-//! the cost of decoding them, and the views share the body's memory.
+//! Most entities of a poll equal those of the previous one. Hashes of the encoded entities detect this at a fortieth of
+//! the cost of decoding, and the entities share the body's memory.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use crate::{
     body_prefix::{looks_like_gzip, looks_like_html},
 };
 
-/// A message whose entities are found but not decoded.
+/// A message with a decoded header and encoded entities.
 #[derive(Clone, Debug)]
 pub struct ShallowMessage {
     /// The header, decoded.
@@ -30,12 +30,12 @@ pub struct ShallowMessage {
 }
 
 impl ShallowMessage {
-    /// Whether the message adds to the ones before it instead of replacing them.
+    /// Returns true if the message adds to earlier ones instead of replacing them.
     pub fn is_differential(&self) -> bool {
         self.header.incrementality() == proto::feed_header::Incrementality::Differential
     }
 
-    /// A message as if it had arrived encoded: the way in for the JSON twin.
+    /// Converts a decoded message, such as one in JSON.
     pub fn from_message(message: &proto::FeedMessage) -> ShallowMessage {
         let entities = message.entity.iter().zip(1..);
         ShallowMessage {
@@ -47,25 +47,25 @@ impl ShallowMessage {
     }
 }
 
-/// One entity as it stands in the body, with what a first look shows.
+/// An encoded entity with the values of its outermost fields.
 #[derive(Clone, Debug)]
 pub struct RawEntity {
-    /// The encoded entity, extensions and all. It is a view that keeps the whole body in memory: whoever keeps an
-    /// entity for longer than the body copies it (`Bytes::copy_from_slice`).
+    /// The encoded entity, including extensions. It is a slice that keeps the whole body in memory; to retain an entity
+    /// longer than the body, copy it (`Bytes::copy_from_slice`).
     pub bytes: Bytes,
-    /// xxh3 of the bytes. Equal hashes are taken for equal entities.
+    /// xxh3 of the bytes. Entities with equal hashes are considered equal.
     pub hash: u64,
-    /// What the entity speaks of.
+    /// The payloads of the entity.
     pub payload: EntityPayloads,
-    /// Whether it is taken back; only meaningful in a differential message.
+    /// True if the entity is deleted; only meaningful in a differential message.
     pub is_deleted: bool,
-    /// Place in the message, counted from 1.
+    /// Position in the message, from 1.
     pub number: u32,
     id: Range<u32>,
 }
 
 impl RawEntity {
-    /// The entity's id.
+    /// Returns the entity's id.
     pub fn entity_id(&self) -> &str {
         let range = self.id.start as usize..self.id.end as usize;
         self.bytes.get(range).and_then(|id| std::str::from_utf8(id).ok()).unwrap_or_default()
@@ -74,8 +74,8 @@ impl RawEntity {
     /// Decodes the entity.
     ///
     /// # Errors
-    /// The problem of this entity: damaged, of a wrong type, or without a field that the specification requires (or
-    /// with one that is not a number).
+    /// Returns a problem if the entity is damaged, has a field of a wrong type, or lacks a required field, or if a
+    /// required number is not finite.
     pub fn decode_entity(&self) -> Result<proto::FeedEntity, Problem> {
         let missing = required_fields::missing_field_in_entity(&self.bytes);
         if let Some(path) =
@@ -94,13 +94,13 @@ impl RawEntity {
         }
     }
 
-    /// Hands each of its fields that the schema does not know, such as an extension, to `take`: its number, and where it is,
-    /// such as `trip_update.trip`; the place is empty for the entity itself.
+    /// Calls `take` for each field that the schema does not define, such as an extension, with its number and the path
+    /// of its message, such as `trip_update.trip`; the path of the entity itself is empty.
     pub fn for_each_extension(&self, take: impl FnMut(u32, &str)) {
         extensions::for_each_unknown_field(&self.bytes, take);
     }
 
-    /// The entity as it would stand in a body. `number` is its place, from 1.
+    /// Encodes an entity. `number` is its position in the message, from 1.
     pub fn from_entity(entity: &proto::FeedEntity, number: u32) -> RawEntity {
         let bytes = Bytes::from(entity.encode_to_vec());
         let hash = xxh3_64(&bytes);
@@ -127,30 +127,30 @@ impl EntitySize for RawEntity {
     }
 }
 
-/// Which of an entity's payloads are present; normally one.
+/// The payloads that an entity has, normally one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntityPayloads(u8);
 
 impl EntityPayloads {
-    /// How one trip runs.
+    /// Delays and changes of one trip.
     pub const TRIP_UPDATE: EntityPayloads = EntityPayloads::from_field_number(3);
-    /// Where one vehicle is.
+    /// The position of one vehicle.
     pub const VEHICLE: EntityPayloads = EntityPayloads::from_field_number(4);
-    /// Something to tell passengers.
+    /// An alert for passengers.
     pub const ALERT: EntityPayloads = EntityPayloads::from_field_number(5);
-    /// A path that the schedule does not hold.
+    /// A shape that the schedule does not have.
     pub const SHAPE: EntityPayloads = EntityPayloads::from_field_number(6);
-    /// A stop that the schedule does not hold.
+    /// A stop that the schedule does not have.
     pub const STOP: EntityPayloads = EntityPayloads::from_field_number(7);
-    /// A detour for many trips.
+    /// A detour of several trips.
     pub const TRIP_MODIFICATIONS: EntityPayloads = EntityPayloads::from_field_number(8);
 
-    /// Whether all payloads of `other` are present.
+    /// Returns true if all payloads of `other` are present.
     pub const fn contains(self, other: EntityPayloads) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether the schema knows nothing of what is in the entity.
+    /// Returns true if the entity has no payload that the schema defines.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -172,21 +172,21 @@ impl EntityPayloads {
     }
 }
 
-/// Takes the message in `body` apart; the entities are views into it.
+/// Splits the message in `body`; the entities are slices of it.
 ///
-/// Cost: one pass over the body's outline, one over its bytes for the hashes; of a message of megabytes one more over the
-/// outline of its entities. A damaged entity is dropped with a problem, its number given as the line; bytes of extensions
-/// are passed over.
+/// Cost: one pass over the outermost fields and one over all bytes for the hashes; for a message of megabytes one more
+/// pass over the fields of its entities. A damaged entity is dropped with a problem whose line is the entity's number;
+/// extensions are skipped.
 ///
 /// # Errors
-/// Refuses a body that is empty, larger than the limits, in itself or once decoded, a web page, cut off, no protobuf, or without
-/// a feed header.
+/// Returns an error if the body is empty, a web page, truncated, not protobuf or without a feed header, or if its
+/// encoded or decoded size exceeds the limits.
 pub fn decode_shallow(
     body: Bytes,
     limits: &FeedMessageLimits,
 ) -> Result<(ShallowMessage, Problems), Error> {
     check_body_limits(&body, limits)?;
-    // As protobuf an opening brace would begin a group of field 15, which no message has.
+    // In protobuf an opening brace would begin a group of field 15, which no message has.
     if body.starts_with(b"{") || body.starts_with(b"\xEF\xBB\xBF{") {
         return Err(Error::new(
             ErrorKind::Decode,
@@ -203,7 +203,7 @@ pub fn decode_shallow(
     Ok((ShallowMessage { header, entities: found.entities }, found.problems))
 }
 
-/// What needs no decoding to be refused.
+/// Refuses bodies that need no decoding to be recognized as invalid.
 pub(super) fn check_body_limits(body: &[u8], limits: &FeedMessageLimits) -> Result<(), Error> {
     let (kind, detail) = if body.is_empty() {
         (ErrorKind::Empty, "the body is empty".to_owned())
@@ -213,7 +213,7 @@ pub(super) fn check_body_limits(body: &[u8], limits: &FeedMessageLimits) -> Resu
     } else if looks_like_html(body) {
         (ErrorKind::Html, "a web page came where GTFS-Realtime was expected".to_owned())
     } else if looks_like_gzip(body) {
-        // Field 3 with a wire type that no protobuf has: no message begins so.
+        // The first byte is field 3 with an invalid wire type, so no message begins like this.
         let detail = "the bytes are compressed with gzip, not GTFS-Realtime; unpack them first";
         (ErrorKind::Decode, detail.to_owned())
     } else {
@@ -266,7 +266,7 @@ impl ShallowBuilder {
         }
     }
 
-    /// A header that comes in pieces is put together, as protobuf has it.
+    /// Merges a header that comes in several parts, as protobuf requires.
     fn merge_header(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let refused = |error: String| {
             Error::new(ErrorKind::Decode, format!("the feed header cannot be decoded: {error}"))
@@ -314,7 +314,7 @@ impl ShallowBuilder {
     }
 }
 
-/// Looks at the outermost fields of an entity.
+/// Reads the outermost fields of an entity.
 fn outline_entity(bytes: Bytes, number: u32) -> Result<RawEntity, Problem> {
     let mut id = None;
     let mut is_deleted = false;

@@ -1,7 +1,7 @@
 //! Steps over the fields of one protobuf message without decoding them (protobuf.dev, "Encoding").
 //!
-//! prost only decodes whole messages and loses where it was when one is damaged; this keeps the place, and tells
-//! bytes that end too early from bytes that are wrong.
+//! prost only decodes whole messages and does not report the position of a fault. This module reports it, and
+//! distinguishes truncated bytes from malformed ones.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ const LENGTH_MAX: u64 = i32::MAX as u64;
 /// Bytes of the longest variable-length integer.
 const VARINT_BYTES_MAX: usize = 10;
 
-/// One field as it stands in the bytes.
+/// One field of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WireField<'a> {
     pub(super) number: u32,
     pub(super) value: WireValue<'a>,
 }
 
-/// What a field holds, as far as the encoding tells.
+/// The value of a field, as far as the encoding determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WireValue<'a> {
     Varint(u64),
@@ -29,12 +29,12 @@ pub(super) enum WireValue<'a> {
     Other,
 }
 
-/// Why the fields cannot be followed further.
+/// The fault that ends the iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WireFault {
     /// The bytes end inside a field.
     Truncated,
-    /// The bytes are no protobuf.
+    /// The bytes are not protobuf.
     Malformed(&'static str),
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for WireFault {
     }
 }
 
-/// The fields of a message in order. After a fault there is nothing more.
+/// An iterator over the fields of a message. It ends after a fault.
 #[derive(Clone, Debug)]
 pub(super) struct WireFields<'a> {
     rest: &'a [u8],
@@ -82,7 +82,7 @@ impl<'a> WireFields<'a> {
         }
     }
 
-    /// Nearly all keys and lengths have one byte, and taking those apart from the others halves the time of stepping.
+    /// Nearly all keys and lengths have one byte; a separate path for these halves the time per field.
     #[inline]
     fn read_varint(&mut self) -> Result<u64, WireFault> {
         match self.rest {
@@ -99,7 +99,7 @@ impl<'a> WireFields<'a> {
         for (i, &byte) in self.rest.iter().take(VARINT_BYTES_MAX).enumerate() {
             value |= u64::from(byte & 0x7F) << (7 * i);
             if byte < 0x80 {
-                // The tenth byte has room for one bit only.
+                // The tenth byte may only hold one bit.
                 if i + 1 == VARINT_BYTES_MAX && byte > 1 {
                     break;
                 }
@@ -116,7 +116,7 @@ impl<'a> WireFields<'a> {
 
     fn read_length_delimited(&mut self) -> Result<&'a [u8], WireFault> {
         match self.read_varint()? {
-            // A length that no message can have is damage, not a short read.
+            // A length beyond any message is damage, not a truncated read.
             length if length > LENGTH_MAX => Err(WireFault::Malformed("a length is beyond 2 GiB")),
             length => self.take_bytes(length as usize),
         }

@@ -1,5 +1,4 @@
-//! The rows of one table, streamed: each is counted, and its cells are checked against the field
-//! table as it passes.
+//! Streams the rows of one table: each row is counted, and its cells are checked against the field tables.
 
 mod plain;
 mod split;
@@ -14,18 +13,18 @@ use super::{
 };
 use crate::{Error, ErrorKind, Problem, Problems, body_prefix::looks_like_html};
 
-/// How many bytes of a file are looked at to tell text from something else.
+/// Number of leading bytes that are examined to recognize text.
 const LOOK_BYTES: usize = 1_024;
 
 /// A table that is being read.
 pub struct TableReader<R> {
     splitter: CsvSplitter<R>,
     spec: &'static FileSpec,
-    /// The field of the reference at each position of the header, if it is one.
+    /// The field of the reference at each position of the header, if any.
     header: Vec<Option<&'static FieldSpec>>,
     required: Vec<(usize, &'static FieldSpec)>,
     checked: Vec<(usize, &'static FieldSpec)>,
-    /// What the header as a whole gets wrong.
+    /// A hint about a fault of the header as a whole.
     hint: &'static str,
     count: u64,
     rows_max: u64,
@@ -40,39 +39,39 @@ impl<R> std::fmt::Debug for TableReader<R> {
     }
 }
 
-/// Where a field of the reference is in a table's rows.
+/// The position of a reference field in the rows of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct TableColumn {
     name: &'static str,
-    /// [`ABSENT`] where the table lacks it.
+    /// The position, or [`ABSENT`] if the table lacks the column.
     position: usize,
-    /// Whether it is claimed by the caller and must not be empty.
+    /// True if the caller claimed the column and its cells are required.
     required: bool,
-    /// What the header as a whole gets wrong, for the complaint that this column is not there.
+    /// A hint about a fault of the header as a whole, for the problem that this column is missing.
     hint: &'static str,
 }
 
-/// The position of a column that is not there: beyond the fields of any row.
+/// The position of a missing column: beyond the fields of any row.
 const ABSENT: usize = usize::MAX;
 
 impl TableColumn {
-    /// Whether the table has this column.
+    /// Returns true if the table has this column.
     pub fn is_present(self) -> bool {
         self.position != ABSENT
     }
 
-    /// What to add to the complaint that the table lacks this column; mostly nothing.
+    /// Returns a hint to append to the problem that the table lacks this column; usually empty.
     pub(crate) fn missing_hint(self) -> &'static str {
         self.hint
     }
 }
 
 impl<R: Read> TableReader<R> {
-    /// Reads the header of a table. `None` if there is nothing in the file, which is a problem.
+    /// Reads the header of a table. If the file is empty, reports a problem and returns `None`.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is a web page, or is text in UTF-16.
+    /// Returns an error if the file cannot be read, is a web page, or is text in UTF-16.
     pub fn new(
         reader: R,
         spec: &'static FileSpec,
@@ -119,7 +118,7 @@ impl<R: Read> TableReader<R> {
         }
     }
 
-    /// Notes which cells of a row are to be looked at.
+    /// Determines which cells of a row are checked.
     fn plan_checks(&mut self, problems: &mut Problems) {
         for field in self.spec.fields {
             let position = self
@@ -146,7 +145,7 @@ impl<R: Read> TableReader<R> {
         }
     }
 
-    /// The column of a field.
+    /// Returns the column of a field.
     pub fn find_column(&self, name: &'static str) -> TableColumn {
         let is_it =
             |field: &Option<&'static FieldSpec>| field.is_some_and(|field| field.name == name);
@@ -154,8 +153,8 @@ impl<R: Read> TableReader<R> {
         TableColumn { name, position, required: false, hint: self.hint }
     }
 
-    /// The column of a field that the caller [parses](TableRow::parse_cell), and complains about, itself: it
-    /// is not looked at here any more.
+    /// Returns the column of a field and stops checking it here: the caller [parses](TableRow::parse_cell) its cells
+    /// and reports their faults.
     pub(crate) fn claim_column(&mut self, name: &'static str) -> TableColumn {
         self.checked.retain(|(_, field)| field.name != name);
         let n_required = self.required.len();
@@ -163,16 +162,16 @@ impl<R: Read> TableReader<R> {
         TableColumn { required: self.required.len() < n_required, ..self.find_column(name) }
     }
 
-    /// How many rows there were so far, those that were too long to be read included.
+    /// Returns the number of rows so far, including rows that were skipped because of their length.
     pub fn row_count(&self) -> u64 {
         self.count
     }
 
-    /// The next row, after it was checked; `None` at the end of the file.
+    /// Checks and returns the next row; `None` at the end of the file.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read on.
+    /// Returns an error if reading fails.
     #[inline]
     pub fn next_row(&mut self, problems: &mut Problems) -> Result<Option<TableRow<'_>>, Error> {
         Ok(if self.advance_to_next_row(problems)? { Some(self.current_row()) } else { None })
@@ -187,7 +186,7 @@ impl<R: Read> TableReader<R> {
         }
     }
 
-    /// Finds and checks the next row. Tells whether there is one.
+    /// Finds and checks the next row; returns false at the end of the file.
     fn advance_to_next_row(&mut self, problems: &mut Problems) -> Result<bool, Error> {
         let name = self.spec.name;
         loop {
@@ -239,8 +238,8 @@ impl<R: Read> TableReader<R> {
         Ok(true)
     }
 
-    /// Says which cells of a row are too long. False if one of them is an id: the row is of no use without it, and half an
-    /// id is another one.
+    /// Reports the cells of a row that are too long. Returns false if one of them is an id: without it the row is
+    /// useless, and a cut id is a different one.
     #[cold]
     fn report_long_cells(&self, problems: &mut Problems) -> bool {
         let row = self.current_row();
@@ -276,7 +275,7 @@ impl<R: Read> TableReader<R> {
         }
     }
 
-    /// Says what is wrong about a row as a whole.
+    /// Reports faults of a row as a whole.
     #[cold]
     fn report_record_faults(&self, problems: &mut Problems) {
         let (row, name) = (self.current_row(), self.spec.name);
@@ -314,7 +313,7 @@ const ID_TOO_LONG: CellFault =
 const TEXT_TOO_LONG: CellFault =
     CellFault { code: "text_too_long", detail: "is longer than 64 KiB and was cut" };
 
-/// Says what is wrong about a cell.
+/// Reports the fault of a cell.
 #[cold]
 pub(crate) fn report_cell_fault(
     (file, line, field): (&str, u64, &str),
@@ -333,7 +332,7 @@ fn check_table_start(start: &[u8]) -> Result<(), Error> {
     let look = &start[..start.len().min(LOOK_BYTES)];
     let wide = look.starts_with(b"\xFF\xFE") || look.starts_with(b"\xFE\xFF");
     let n_nuls = memchr::memchr_iter(0, look).count();
-    // Latin text in UTF-16 is half NULs; a single one is somebody's slip.
+    // Latin text in UTF-16 is half NULs; a single NUL is a mistake.
     if wide || n_nuls > look.len() / 8 {
         return Err(Error::new(ErrorKind::Encoding, "is no UTF-8 text, but UTF-16 or binary"));
     }
@@ -343,7 +342,7 @@ fn check_table_start(start: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Words about a header that is one column because other signs than commas stand between its names.
+/// Returns a hint for a header of one column whose names are not separated by commas.
 fn separator_hint(record: &CsvRecord<'_>) -> &'static str {
     let only = record.field_bytes(0);
     if record.len() == 1 && (only.contains(&b';') || only.contains(&b'\t')) {
@@ -381,14 +380,14 @@ fn read_header(
     header
 }
 
-/// As much of a cell as is read.
+/// Cuts a cell to [`DatasetLimits::CELL_BYTES`].
 #[cold]
 fn truncate_cell(cell: &[u8]) -> &[u8] {
     let text = utf8_or_empty(cell.trim_ascii());
     &text.as_bytes()[..text.floor_char_boundary(DatasetLimits::CELL_BYTES)]
 }
 
-/// The text of a cell. All are UTF-8, or were made so.
+/// Returns the text of a cell. All cells are UTF-8 or were converted to it.
 fn utf8_or_empty(cell: &[u8]) -> &str {
     std::str::from_utf8(cell).unwrap_or_default()
 }
@@ -402,19 +401,19 @@ pub struct TableRow<'a> {
 }
 
 impl<'a> TableRow<'a> {
-    /// The line on which it begins, counted from 1 with the header.
+    /// Returns the line on which the row begins, counted from 1 including the header.
     #[inline]
     pub fn line_number(&self) -> u64 {
         self.line
     }
 
-    /// A cell without the white space around it; empty if the column or the cell is not there.
+    /// Returns a cell without surrounding white space; empty if the column or the cell is missing.
     #[inline]
     pub fn get(&self, column: TableColumn) -> &'a str {
         utf8_or_empty(self.cell_bytes(column))
     }
 
-    /// The same as bytes, which are UTF-8.
+    /// Returns a cell like [`get`](TableRow::get), as UTF-8 bytes.
     #[inline]
     pub fn cell_bytes(&self, column: TableColumn) -> &'a [u8] {
         self.cell_at(column.position)
@@ -425,16 +424,15 @@ impl<'a> TableRow<'a> {
         let cell = self.record.field_bytes(position);
         let cell = if cell.len() > DatasetLimits::CELL_BYTES { truncate_cell(cell) } else { cell };
         match cell {
-            // Only white space and control characters are at or below the space; few cells have
-            // any.
+            // Only white space and control characters are at or below the space; few cells begin or end with one.
             [first, .., last] if *first > b' ' && *last > b' ' => cell,
             [only] if *only > b' ' => cell,
             _ => cell.trim_ascii(),
         }
     }
 
-    /// A cell of a claimed column read by `parse`; nothing if it is empty, and nothing but a
-    /// problem if it is wrong.
+    /// Parses a cell of a claimed column with `parse`. Returns `None` if the cell is empty, and reports a problem if it
+    /// is invalid or if a required cell is empty.
     #[inline]
     pub(crate) fn parse_cell<T>(
         &self,
@@ -458,7 +456,7 @@ impl<'a> TableRow<'a> {
         }
     }
 
-    /// A problem of one column's cell of this row.
+    /// Reports the fault of one cell of this row.
     #[cold]
     pub(crate) fn report_column_fault(
         &self,
@@ -486,7 +484,7 @@ mod tests {
     use super::*;
     use crate::gtfs::fields::find_file_spec;
 
-    /// Reads all rows of `stops.txt` and says what they hold and what was wrong.
+    /// Reads all rows of `stops.txt` and compares the values and the problems.
     fn check(text: &[u8], expected: &[&str], expected_problems: &[&str]) {
         let mut problems = Problems::new();
         let spec = find_file_spec("stops.txt").unwrap();

@@ -1,23 +1,22 @@
-//! Records without quotes, which nearly all are: found in one pass, eight bytes at a time, and used
-//! where they stand.
+//! Finds records without quotes, which nearly all are: in one pass, eight bytes at a time, and without copying.
 
 const LOWS: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = LOWS * 0x80;
-/// Above all signs that mean something in a record: line ends, quotes and commas.
+/// Above all bytes that have a meaning in a record: line ends, quotes and commas.
 const ABOVE_SIGNS: u64 = b',' as u64 + 1;
 
-/// A record that was found.
+/// A record without quotes.
 pub(super) struct PlainRecord {
-    /// Its bytes without the line's end, which is one byte.
+    /// The length in bytes without the line end, which is one byte.
     pub(super) len: usize,
     pub(super) n_fields: usize,
-    /// Whether a carriage return ends it, and not a line feed.
+    /// True if the line end is a carriage return instead of a line feed.
     pub(super) has_carriage_return: bool,
 }
 
-/// The record that `input` begins with, and where its fields end, each before its comma. `None` if
-/// it has a quote, is not UTF-8, has more fields than there is room for, or goes on (nearly) to the
-/// end of `input`: somebody else is to look.
+/// Finds the record at the beginning of `input`, and writes the ends of its fields, each before its comma. Returns
+/// `None` if the record has a quote, is not UTF-8, has more fields than `ends` holds, or extends (nearly) to the end of
+/// `input`. The general parser handles these cases.
 #[inline]
 pub(super) fn find_plain_record(input: &[u8], ends: &mut [usize]) -> Option<PlainRecord> {
     let (words, _) = input.as_chunks::<8>();
@@ -25,7 +24,7 @@ pub(super) fn find_plain_record(input: &[u8], ends: &mut [usize]) -> Option<Plai
     for (at, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
         above_ascii |= word & HIGHS;
-        // The high bit of each byte that is below the bound: none borrows from its neighbor.
+        // Sets the high bit of each byte below the bound: no byte borrows from its neighbor.
         let mut signs = !((word | HIGHS) - LOWS * ABOVE_SIGNS) & !word & HIGHS;
         while signs != 0 {
             let bit = signs.trailing_zeros();

@@ -1,8 +1,7 @@
-//! Bytes to CSV records, in bounded memory.
+//! Splits bytes into CSV records, in bounded memory.
 //!
-//! `csv-core` knows the grammar; this adds what its callers must: where a record begins, records
-//! that are too long, and text that is not UTF-8. At most `limit` bytes of a record are ever held:
-//! the csv crate's own reader would buffer a 2 GB line.
+//! `csv-core` implements the grammar; this module adds the line of each record, a length limit and handling of text
+//! that is not UTF-8. It holds at most `limit` bytes of a record; the csv crate's own reader would buffer a 2 GB line.
 
 use std::{
     io::{self, Read},
@@ -13,24 +12,23 @@ use csv_core::ReadRecordResult;
 
 use super::plain;
 
-/// Bytes asked of the reader at a time.
+/// Size of one read, in bytes.
 const CHUNK_BYTES: usize = 64 << 10;
-/// How often after an overlong record reading goes on with the very next line. A quote that is
-/// never closed then costs one row; beyond this count everything that was scanned is skipped, so
-/// that time stays linear.
+/// Number of overlong records after which parsing resumes on the very next line, so that an unclosed quote costs only
+/// one row. Beyond this number all scanned bytes are skipped, so that time stays linear.
 const RESUMES_MAX: u32 = 16;
 
-/// One record: its fields one after the other, each UTF-8 text by itself.
+/// One record: its fields in order, each of them UTF-8 text.
 #[derive(Clone, Copy, Debug)]
 pub struct CsvRecord<'a> {
     bytes: &'a [u8],
-    /// Where each field ends.
+    /// The end of each field.
     ends: &'a [usize],
-    /// How many bytes stand between two fields: a comma, or nothing where quotes were taken off.
+    /// Number of bytes between two fields: 1 for a comma, or 0 if quotes were removed.
     gap: usize,
 }
 
-/// One record whose text was looked at as a whole.
+/// One record whose text was validated as a whole.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordText<'a> {
     text: &'a str,
@@ -39,7 +37,7 @@ pub struct RecordText<'a> {
 }
 
 impl<'a> RecordText<'a> {
-    /// The field at a position, as written; empty beyond the last.
+    /// Returns the field at a position, as written; empty beyond the last.
     #[inline]
     pub fn field_text(&self, position: usize) -> &'a str {
         let field = field_range(self.ends, self.gap, position);
@@ -47,7 +45,7 @@ impl<'a> RecordText<'a> {
     }
 }
 
-/// Where a field stands among the bytes of its record.
+/// Returns the range of a field within the bytes of its record.
 #[inline]
 fn field_range(ends: &[usize], gap: usize, position: usize) -> Option<Range<usize>> {
     let end = *ends.get(position)?;
@@ -55,26 +53,25 @@ fn field_range(ends: &[usize], gap: usize, position: usize) -> Option<Range<usiz
 }
 
 impl<'a> CsvRecord<'a> {
-    /// How many fields there are; a record always has one.
+    /// Returns the number of fields; a record has at least one.
     #[expect(clippy::len_without_is_empty, reason = "no record is empty")]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// How many bytes its fields have together, and what stands between them.
+    /// Returns the length of all fields, including the separators between them.
     #[inline]
     pub fn byte_len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The field at a position, as written; empty beyond the last.
+    /// Returns the field at a position, as written; empty beyond the last.
     #[inline]
     pub fn field_bytes(&self, position: usize) -> &'a [u8] {
         field_range(self.ends, self.gap, position).map_or(b"", |field| &self.bytes[field])
     }
 
-    /// The record with its fields as texts, for whoever asks for most of them: it is cheaper than
-    /// looking at each by itself.
+    /// Returns the record with its fields as text. This is cheaper than a conversion of each field if most are used.
     #[inline]
     pub fn to_record_text(&self) -> RecordText<'a> {
         let text = std::str::from_utf8(self.bytes).unwrap_or_default();
@@ -82,12 +79,12 @@ impl<'a> CsvRecord<'a> {
     }
 }
 
-/// What comes next in a file, and on which line it begins.
+/// The result of a search for the next record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextRecord {
-    /// A record, to be had from [`CsvSplitter::current_record`].
+    /// A record, available from [`CsvSplitter::current_record`].
     Record,
-    /// A record on this line that is longer than the limit; it was skipped.
+    /// A record on this line exceeds the limit and was skipped.
     TooLong(u64),
     /// The end of the file.
     End,
@@ -97,37 +94,37 @@ pub enum NextRecord {
 pub struct CsvSplitter<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// The bytes of `buffer` that were read and not yet used.
+    /// The unused bytes of `buffer`.
     filled: Range<usize>,
     finished: bool,
     limit: usize,
     /// The line that begins at `filled.start`.
     line: u64,
-    /// Whether a line feed right at `filled.start` belongs to the carriage return before it.
+    /// True if a line feed at `filled.start` belongs to the preceding carriage return.
     skip_line_feed: bool,
     resumes: u32,
-    /// The sign at the beginning of lines that are passed over.
+    /// The first byte of lines that are skipped as comments.
     remark: Option<u8>,
     grammar: csv_core::Reader,
-    /// The line of the record that was found.
+    /// The line of the current record.
     record_line: u64,
-    /// Its fields, unquoted, end to end.
+    /// The fields of the current record, unquoted and concatenated.
     text: Vec<u8>,
     text_len: usize,
-    /// Where each ends.
+    /// The end of each field.
     ends: Vec<usize>,
     n_fields: usize,
-    /// Whether the file has a NUL so far, which no text has.
+    /// True if the file has had a NUL so far, which valid text does not have.
     has_nul: bool,
-    /// Whether the text had to be converted, and then it, and which fields were converted.
+    /// True if the current record was converted; then `converted` is its text, and `odd` lists the converted fields.
     latin1: bool,
     converted: String,
     odd: Vec<usize>,
-    /// How many bytes before `filled.start` the record takes, as it stands in the file.
+    /// Length in bytes of the current record in the file; it ends at `filled.start`.
     raw_len: usize,
-    /// Whether the grammar has read a record: it looks at the file's first bytes by itself.
+    /// True if the grammar has read a record: only it handles the first bytes of a file.
     has_begun: bool,
-    /// How long the record is if it is plain: used where it stands in the buffer.
+    /// The length of a plain record, which is used in place in the buffer.
     plain_len: Option<usize>,
 }
 
@@ -138,7 +135,7 @@ impl<R> std::fmt::Debug for CsvSplitter<R> {
 }
 
 impl<R: Read> CsvSplitter<R> {
-    /// Records of at most `limit` bytes (at least one chunk, at most 1 GiB).
+    /// Creates a splitter for records of at most `limit` bytes, which is clamped to one chunk and 1 GiB.
     pub fn new(reader: R, limit: usize) -> CsvSplitter<R> {
         CsvSplitter {
             reader,
@@ -166,8 +163,8 @@ impl<R: Read> CsvSplitter<R> {
         }
     }
 
-    /// Records of what is in memory already, used where it stands: the first `n` bytes of a buffer. They may be at most as
-    /// long as with [`new`](CsvSplitter::new).
+    /// Creates a splitter for the first `n` bytes of a buffer, which are used in place. The limit is that of
+    /// [`new`](CsvSplitter::new).
     pub fn from_buffer(buffer: Vec<u8>, n: usize, limit: usize) -> CsvSplitter<R>
     where
         R: Default,
@@ -179,48 +176,48 @@ impl<R: Read> CsvSplitter<R> {
         splitter
     }
 
-    /// The buffer that it has read from, to be used again.
+    /// Returns the buffer for reuse.
     pub fn into_buffer(self) -> Vec<u8> {
         self.buffer
     }
 
-    /// The same, of a part of a file that begins with this line. The mark of UTF-8 is only one at the beginning of a file;
-    /// within it is part of a value.
+    /// Sets the line of the first byte, for a part of a file that begins there. A byte order mark is only special at
+    /// the beginning of a file, so here it is part of a value.
     #[must_use]
     pub fn starting_at_line(mut self, line: u64) -> CsvSplitter<R> {
         self.line = line;
-        // An empty line is no record, and what follows it is within the file.
+        // An empty line is not a record, and the bytes after it are no longer the beginning of a file.
         self.grammar.read_record(b"\n", &mut [], &mut []);
         self
     }
 
-    /// The same, passing over lines that begin with a sign.
+    /// Skips lines that begin with `sign`.
     #[must_use]
     pub fn with_comment_prefix(mut self, sign: u8) -> CsvSplitter<R> {
         self.remark = Some(sign);
         self
     }
 
-    /// The next bytes of the file, without using them up: at least `n` if there are as many.
+    /// Returns the next bytes of the file without consuming them: at least `n` if available.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn peek_bytes(&mut self, n: usize) -> io::Result<&[u8]> {
         while self.filled.len() < n && self.fill_buffer()? {}
         Ok(&self.buffer[self.filled.clone()])
     }
 
-    /// Leaves out bytes that [`peek`](CsvSplitter::peek_bytes) showed.
+    /// Consumes bytes that [`peek_bytes`](CsvSplitter::peek_bytes) returned.
     pub fn skip_bytes(&mut self, bytes: usize) {
         self.filled.start = (self.filled.start + bytes).min(self.filled.end);
     }
 
-    /// Finds the next record; empty lines are none.
+    /// Finds the next record; empty lines are skipped.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read on.
+    /// Returns an error if reading fails.
     pub fn find_record(&mut self) -> io::Result<NextRecord> {
         self.skip_line_ends()?;
         self.record_line = self.line;
@@ -231,7 +228,7 @@ impl<R: Read> CsvSplitter<R> {
         let line_feeds_before = self.grammar.line();
         let (mut read, mut text_len, mut n_fields) = (0, 0, 0);
         loop {
-            // The record's bytes stay in the buffer until it is whole.
+            // The bytes of the record stay in the buffer until it is complete.
             let input = &self.buffer[self.filled.start + read..self.filled.end];
             if input.is_empty() && !self.finished {
                 if read >= self.limit {
@@ -256,8 +253,7 @@ impl<R: Read> CsvSplitter<R> {
             }
         }
         let last = self.buffer[self.filled.start..self.filled.start + read].last();
-        // The grammar counts line feeds; a carriage return that ends the record is a line's end as
-        // well.
+        // The grammar counts line feeds; a carriage return that ends the record is a line end as well.
         self.skip_line_feed = last == Some(&b'\r');
         self.line += self.grammar.line() - line_feeds_before + u64::from(self.skip_line_feed);
         self.filled.start += read;
@@ -275,7 +271,7 @@ impl<R: Read> CsvSplitter<R> {
         })
     }
 
-    /// Finds the next record without the grammar, if it is a plain one. Tells whether it did.
+    /// Finds the next record without the grammar, if it is plain. Returns true if it is.
     #[inline]
     fn find_plain_record(&mut self) -> bool {
         let input = &self.buffer[self.filled.clone()];
@@ -293,7 +289,7 @@ impl<R: Read> CsvSplitter<R> {
         true
     }
 
-    /// The record that [`find`](CsvSplitter::find_record) has just found.
+    /// Returns the record that [`find_record`](CsvSplitter::find_record) found last.
     #[inline]
     pub fn current_record(&self) -> CsvRecord<'_> {
         let (bytes, gap) = match self.plain_len {
@@ -304,43 +300,42 @@ impl<R: Read> CsvSplitter<R> {
         CsvRecord { bytes, ends: &self.ends[..self.n_fields], gap }
     }
 
-    /// Whether the record is known to have no quotes and to be UTF-8; others may be so, too.
+    /// Returns true if the record is known to have no quotes and to be UTF-8; false does not rule this out.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.plain_len.is_some()
     }
 
-    /// The line on which the record begins, counted from 1.
+    /// Returns the line on which the record begins, counted from 1.
     #[inline]
     pub fn record_line(&self) -> u64 {
         self.record_line
     }
 
-    /// Whether the record's bytes were not UTF-8 and were read as Latin-1.
+    /// Returns true if the record was not UTF-8 and was read as Latin-1.
     #[inline]
     pub fn is_latin1(&self) -> bool {
         self.latin1
     }
 
-    /// The positions of the fields that were not UTF-8 and were read as Latin-1.
+    /// Returns the positions of the fields that were not UTF-8 and were read as Latin-1.
     pub fn latin1_fields(&self) -> &[usize] {
         if self.latin1 { &self.odd } else { &[] }
     }
 
-    /// The record as it stands in the file, with its quotes and its line end.
+    /// Returns the record as it is in the file, with its quotes and its line end.
     #[inline]
     pub fn raw_bytes(&self) -> &[u8] {
         &self.buffer[self.filled.start.saturating_sub(self.raw_len)..self.filled.start]
     }
 
-    /// Whether the record has a NUL.
+    /// Returns true if the record has a NUL.
     #[inline]
     pub fn has_nul_byte(&self) -> bool {
         self.has_nul && memchr::memchr(0, self.current_record().bytes).is_some()
     }
 
-    /// Whether each field is UTF-8 text: they stand end to end, so the whole being so is not
-    /// enough.
+    /// Returns true if each field is UTF-8. The fields are concatenated, so validity of the whole is not enough.
     fn is_utf8(&self) -> bool {
         let (bytes, ends) = (&self.text[..self.text_len], &self.ends[..self.n_fields]);
         bytes.is_ascii()
@@ -348,8 +343,8 @@ impl<R: Read> CsvSplitter<R> {
                 .is_ok_and(|text| ends.iter().all(|&end| text.is_char_boundary(end)))
     }
 
-    /// Reads the fields that are not UTF-8 as Latin-1, which gives each byte a letter: ids stay
-    /// distinct, and most names of old feeds come out right.
+    /// Reads the fields that are not UTF-8 as Latin-1, which maps each byte to a letter: ids remain distinct, and most
+    /// names of old feeds are right.
     fn convert_latin1_fields(&mut self) {
         self.converted.clear();
         self.odd.clear();
@@ -368,7 +363,7 @@ impl<R: Read> CsvSplitter<R> {
         }
     }
 
-    /// Uses up the line ends and remarks before a record, and counts their lines.
+    /// Consumes the line ends and comments before a record, and counts their lines.
     fn skip_line_ends(&mut self) -> io::Result<()> {
         loop {
             while let Some(&byte) = self.buffer[self.filled.clone()].first() {
@@ -394,8 +389,7 @@ impl<R: Read> CsvSplitter<R> {
         }
     }
 
-    /// Leaves a record that is too long: a line without an end, a quote that was opened by mistake,
-    /// or harm.
+    /// Skips a record that is too long: a line without end, an unclosed quote, or an attack.
     fn abandon_record(&mut self, read: usize) -> io::Result<()> {
         self.grammar.reset();
         if self.resumes < RESUMES_MAX {
@@ -408,7 +402,7 @@ impl<R: Read> CsvSplitter<R> {
         self.skip_line()
     }
 
-    /// Skips to the end of the line, however far that is.
+    /// Skips to the end of the line, at any distance.
     fn skip_line(&mut self) -> io::Result<()> {
         loop {
             match memchr::memchr2(b'\n', b'\r', &self.buffer[self.filled.clone()]) {
@@ -424,7 +418,7 @@ impl<R: Read> CsvSplitter<R> {
         }
     }
 
-    /// Reads more bytes behind those that are not used yet. Tells whether there were any.
+    /// Reads more bytes after the unused ones. Returns false at the end of the file.
     fn fill_buffer(&mut self) -> io::Result<bool> {
         if self.finished {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Agencies, and what the feed says about itself.
+//! Agencies and the feed information.
 
 use jiff::civil::Date;
 
@@ -9,7 +9,7 @@ use super::{AgencyIdx, TextId, Timetable};
 pub struct Agency<'a> {
     /// Its index.
     pub idx: AgencyIdx,
-    /// `agency_id`, empty where the only agency has none.
+    /// `agency_id`; empty if the only agency has none.
     pub id: &'a str,
     /// `agency_name`.
     pub name: &'a str,
@@ -55,12 +55,12 @@ pub struct FeedInfo {
 }
 
 impl Timetable {
-    /// The agencies, in the order of the file.
+    /// Returns the agencies, in the order of the file.
     pub fn agencies(&self) -> impl ExactSizeIterator<Item = Agency<'_>> {
         (0..self.agencies.len() as u32).map(|number| self.agency(AgencyIdx::new(number)))
     }
 
-    /// An agency of this timetable.
+    /// Returns an agency of this timetable.
     pub fn agency(&self, idx: AgencyIdx) -> Agency<'_> {
         let row = &self.agencies[idx.get()];
         Agency {
@@ -74,7 +74,7 @@ impl Timetable {
         }
     }
 
-    /// What the feed says about itself, if it has a `feed_info.txt`.
+    /// Returns the content of `feed_info.txt`, if the feed has the file.
     pub fn feed_info(&self) -> Option<&FeedInfo> {
         self.feed_info.as_ref()
     }

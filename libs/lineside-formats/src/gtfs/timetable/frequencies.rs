@@ -1,24 +1,24 @@
-//! Frequencies: trips that run again and again within a part of the day.
+//! Frequencies: trips that repeat during a part of the day.
 
 use super::{PatternIdx, Timetable, TripIdx};
 
 /// A row of `frequencies.txt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frequency {
-    /// The trip that is repeated.
+    /// The repeated trip.
     pub trip: TripIdx,
     /// First departure from the first stop, in seconds after noon minus 12 h.
     pub start: i32,
-    /// No run starts at this time or later.
+    /// The end, exclusive: no run starts at this time or later.
     pub end: i32,
     /// Seconds between two runs, at least 1.
     pub headway: i32,
-    /// Whether the runs leave exactly at these times (`exact_times` 1), or about as often.
+    /// True if the runs depart exactly at these times (`exact_times` 1), false if they are approximate.
     pub exact: bool,
 }
 
 impl Frequency {
-    /// The starts of its runs within `from..=until`, both in seconds after noon minus 12 h.
+    /// Returns the starts of the runs within `from..=until`, in seconds after noon minus 12 h.
     pub(crate) fn run_starts(self, from: i64, until: i64) -> impl Iterator<Item = i32> {
         let (start, headway) = (i64::from(self.start), i64::from(self.headway.max(1)));
         let first = if from <= start {
@@ -31,7 +31,7 @@ impl Frequency {
         (first..=last).step_by(headway as usize).map(|run| run as i32)
     }
 
-    /// The number of its runs.
+    /// Returns the number of runs.
     pub(crate) fn n_runs(&self) -> u64 {
         let length = i64::from(self.end) - i64::from(self.start);
         length.max(0).unsigned_abs().div_ceil(u64::from(self.headway.max(1).unsigned_abs()))
@@ -40,9 +40,9 @@ impl Frequency {
 
 #[derive(Debug, Default)]
 pub(crate) struct FrequencyTable {
-    /// In order of trip and start.
+    /// The rows, ordered by trip and start.
     pub(crate) rows: Vec<Frequency>,
-    /// The trips that have some, in order of their patterns.
+    /// The trips with frequencies, ordered by pattern.
     pub(crate) trips: Vec<(PatternIdx, TripIdx)>,
 }
 
@@ -66,7 +66,7 @@ impl FrequencyTable {
 }
 
 impl Timetable {
-    /// The rows of `frequencies.txt` for a trip, in order of their starts.
+    /// Returns the rows of `frequencies.txt` for a trip, ordered by start.
     pub fn frequencies(&self, trip: TripIdx) -> &[Frequency] {
         self.frequencies.trip_frequencies(trip)
     }

@@ -1,8 +1,8 @@
-//! Lists by key, laid end to end: one array of items and where each key's items begin.
+//! Lists by key, concatenated: one array of items, and the start of each key's items.
 
 use std::ops::Range;
 
-/// For each key from 0, its items, in the order in which they were given.
+/// The items of each key from 0, in the order in which they were given.
 #[derive(Debug)]
 pub(crate) struct GroupedItems<T> {
     starts: Vec<u32>,
@@ -16,8 +16,7 @@ impl<T> Default for GroupedItems<T> {
 }
 
 impl<T: Copy> GroupedItems<T> {
-    /// Groups `pairs` of a key below `n_keys` and an item. The iterator is walked twice and must
-    /// give the same twice.
+    /// Groups `pairs` of a key below `n_keys` and an item. The iterator is walked twice and must yield the same items.
     pub(crate) fn new(
         n_keys: usize,
         pairs: impl Iterator<Item = (usize, T)> + Clone,
@@ -41,7 +40,7 @@ impl<T: Copy> GroupedItems<T> {
         GroupedItems { starts, items }
     }
 
-    /// The items of `key`; none for a key that is out of range.
+    /// Returns the items of `key`; empty if the key is out of range.
     pub(crate) fn group_items(&self, key: usize) -> &[T] {
         &self.items[self.group_range(key)]
     }

@@ -1,4 +1,4 @@
-//! Indices: a small number for each thing of a timetable, valid for that timetable only.
+//! Indices: a number for each object of a timetable, valid only in that timetable.
 
 macro_rules! indices {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
@@ -7,17 +7,17 @@ macro_rules! indices {
         pub struct $name(u32);
 
         impl $name {
-            /// The index of that number, counted from 0 in the order of the file.
+            /// Creates an index from a number, counted from 0 in the order of the file.
             pub const fn new(number: u32) -> $name {
                 $name(number)
             }
 
-            /// The number, to index a slice with.
+            /// Returns the number as an index into a slice.
             pub const fn get(self) -> usize {
                 self.0 as usize
             }
 
-            /// The number as it is kept.
+            /// Returns the number as it is stored.
             pub const fn number(self) -> u32 {
                 self.0
             }
@@ -42,10 +42,10 @@ indices! {
     PatternIdx
 }
 
-/// Stands for "none" where an index is kept as a bare number.
+/// The value for "none" where an index is stored as a plain number.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// The number, unless it stands for none.
+/// Returns the number unless it is [`NONE`].
 pub(crate) fn number_unless_none(number: u32) -> Option<u32> {
     (number != NONE).then_some(number)
 }

@@ -1,8 +1,7 @@
-//! The timetable: a schedule in memory, small and ready to be asked.
+//! The timetable: a compact schedule in memory, indexed for queries.
 //!
-//! Everything refers to everything else by index; texts stand once in one arena; stop times are
-//! shared between trips that repeat (see `patterns`). A timetable never changes: a new dataset
-//! becomes a new one.
+//! All references are indices. Texts are stored once in an arena, and repeating trips share their stop times (see
+//! `patterns`). A timetable is immutable: a new dataset becomes a new timetable.
 
 mod agencies;
 mod frequencies;
@@ -43,7 +42,7 @@ pub use self::{
     trips::Trip,
 };
 
-/// A GTFS schedule, indexed: compact, never changing, ready to be asked.
+/// A GTFS schedule: compact, immutable and indexed for queries.
 #[derive(Debug)]
 pub struct Timetable {
     pub(crate) row_counts: BTreeMap<Box<str>, u64>,
@@ -60,30 +59,28 @@ pub struct Timetable {
     pub(crate) trips: TripTable,
     pub(crate) patterns: PatternTable,
     pub(crate) frequencies: FrequencyTable,
-    /// The earliest and the latest second of a service day, after noon minus 12 h, at which
-    /// anything calls.
+    /// The earliest and the latest time of any call, in seconds after noon minus 12 h of its service day.
     pub(crate) day_span: (i32, i32),
 }
 
 impl Timetable {
-    /// The rows of each file of the reference that the dataset holds, without headers; for
-    /// `locations.geojson` its features.
+    /// Returns the number of rows of each reference file in the dataset, without headers; for `locations.geojson` the
+    /// number of features.
     pub fn row_counts(&self) -> &BTreeMap<Box<str>, u64> {
         &self.row_counts
     }
 
-    /// The time zone of the agencies, in which all times of the schedule are.
+    /// Returns the time zone of the agencies, which is that of all times in the schedule.
     pub fn timezone(&self) -> &TimeZone {
         &self.timezone
     }
 
-    /// The IANA name of the [time zone](Timetable::timezone); `UTC` if the feed names none that is
-    /// known.
+    /// Returns the IANA name of the [time zone](Timetable::timezone); `UTC` if the feed has no known one.
     pub fn timezone_name(&self) -> &str {
         &self.timezone_name
     }
 
-    /// How many rows of `stop_times.txt` the trips have.
+    /// Returns the number of stop times of all trips.
     pub fn stop_time_count(&self) -> u64 {
         self.trips
             .rows
@@ -93,7 +90,7 @@ impl Timetable {
             .sum()
     }
 
-    /// The bytes that the timetable takes in memory, allocator overhead aside.
+    /// Returns the memory that the timetable uses in bytes, without allocator overhead.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Timetable>()
             + self.strings.memory_bytes()
@@ -107,7 +104,7 @@ impl Timetable {
             + self.frequencies.memory_bytes()
     }
 
-    /// The bytes of it that hold stop times: calls, times, and the indexes over them.
+    /// Returns the memory used by stop times in bytes: calls, times and their indexes.
     pub fn stop_time_bytes(&self) -> usize {
         self.patterns.memory_bytes()
     }

@@ -1,14 +1,14 @@
-//! Stop times, shared: a *pattern* is the calls that trips of one route have in common, a *profile*
-//! the times of a pattern relative to the trip's start. A trip is then a profile and a start.
+//! Shared stop times: a *pattern* is the calls that trips of one route have in common, a *profile* is the times of a
+//! pattern relative to the trip's start. A trip is then a profile and a start.
 //!
-//! A call takes 8 bytes and its times 8 bytes; trips that repeat share both, so a city's stop times
-//! cost about two bytes each.
+//! A call takes 8 bytes and its times 8 bytes. Repeating trips share both, so a city's stop times cost about two bytes
+//! each.
 
 use std::ops::Range;
 
 use super::{GroupedItems, PatternIdx, RouteIdx, StopIdx, TextId, Timetable, TripIdx, idx};
 
-/// Stands for a time that is not known.
+/// The value for an unknown time.
 pub(crate) const NO_TIME: i32 = i32::MIN;
 
 /// One call of a trip at a stop: a row of `stop_times.txt`.
@@ -18,24 +18,23 @@ pub struct StopTime<'a> {
     pub stop: StopIdx,
     /// `stop_sequence`.
     pub stop_sequence: u32,
-    /// Arrival in seconds after noon minus 12 h of the service date; `None` if it can neither be
-    /// read nor derived.
+    /// Arrival in seconds after noon minus 12 h of the service date; `None` if it can be neither read nor interpolated.
     pub arrival: Option<i32>,
-    /// Departure, likewise.
+    /// Departure, in the unit of `arrival`.
     pub departure: Option<i32>,
-    /// Whether the times were derived from the neighboring stops because the feed leaves them out.
+    /// True if the times were interpolated because the feed omits them.
     pub interpolated: bool,
     /// `pickup_type`: 0 regular, 1 none, 2 phone the agency, 3 ask the driver.
     pub pickup: u8,
-    /// `drop_off_type`, likewise.
+    /// `drop_off_type`, with the values of `pickup`.
     pub drop_off: u8,
-    /// Whether the feed calls the times exact (`timepoint` 1 or empty).
+    /// True if the times are exact (`timepoint` 1 or empty).
     pub timepoint: bool,
-    /// `stop_headsign`, where it differs from the trip's.
+    /// `stop_headsign`, if it differs from the trip's headsign.
     pub headsign: Option<&'a str>,
 }
 
-/// What a call has besides its stop and its times, in 16 bits.
+/// The other values of a call, in 16 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CallFlags(u16);
 
@@ -43,7 +42,7 @@ impl CallFlags {
     const APPROXIMATE: u16 = 1 << 4;
     const INTERPOLATED: u16 = 1 << 5;
 
-    /// `pickup` and `drop_off` are within 0 to 3.
+    /// Packs the values; `pickup` and `drop_off` are within 0 to 3.
     pub(crate) fn new(pickup: u8, drop_off: u8, timepoint: bool) -> CallFlags {
         let approximate = if timepoint { 0 } else { CallFlags::APPROXIMATE };
         CallFlags(u16::from(pickup & 3) | u16::from(drop_off & 3) << 2 | approximate)
@@ -70,7 +69,7 @@ impl CallFlags {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PatternCall {
     pub(crate) stop: StopIdx,
-    /// The sequence number, unless the pattern keeps wide ones.
+    /// The sequence number, unless the pattern has numbers beyond 16 bits.
     pub(crate) sequence: u16,
     pub(crate) flags: CallFlags,
 }
@@ -101,19 +100,19 @@ impl CallTimes {
 #[derive(Debug)]
 pub(crate) struct PatternRow {
     pub(crate) route: RouteIdx,
-    /// Its calls in [`PatternTable::calls`].
+    /// The first of its calls in [`PatternTable::calls`].
     pub(crate) first: u32,
     pub(crate) len: u32,
-    /// Where its sequence numbers begin in [`PatternTable::extra`], if one is beyond 16 bits.
+    /// The first of its sequence numbers in [`PatternTable::extra`], if one exceeds 16 bits.
     pub(crate) sequences: u32,
-    /// Where its headsigns begin in [`PatternTable::extra`], if any call has one.
+    /// The first of its headsigns in [`PatternTable::extra`], if any call has one.
     pub(crate) headsigns: u32,
 }
 
 #[derive(Debug)]
 pub(crate) struct ProfileRow {
     pub(crate) pattern: PatternIdx,
-    /// Its times in [`PatternTable::times`], as many as the pattern has calls.
+    /// The first of its times in [`PatternTable::times`]; there are as many as calls of the pattern.
     pub(crate) first: u32,
 }
 
@@ -124,11 +123,11 @@ pub(crate) struct PatternTable {
     pub(crate) profiles: Vec<ProfileRow>,
     pub(crate) times: Vec<CallTimes>,
     pub(crate) extra: Vec<u32>,
-    /// The patterns that call at a stop, each once.
+    /// The distinct patterns that call at a stop.
     pub(crate) by_stop: GroupedItems<PatternIdx>,
     /// The profiles of a pattern.
     pub(crate) profiles_of: GroupedItems<u32>,
-    /// The trips of a profile in order of their starts, without those of `frequencies.txt`.
+    /// The trips of a profile ordered by start, without those of `frequencies.txt`.
     pub(crate) trips_of: GroupedItems<TripIdx>,
 }
 
@@ -145,7 +144,7 @@ impl PatternTable {
         &self.calls[self.pattern_calls_range(pattern)]
     }
 
-    /// Where the calls of a pattern are.
+    /// Returns the range of a pattern's calls.
     pub(crate) fn pattern_calls_range(&self, pattern: PatternIdx) -> Range<usize> {
         let row = &self.rows[pattern.get()];
         row.first as usize..row.first as usize + row.len as usize
@@ -185,33 +184,32 @@ impl PatternTable {
 }
 
 impl Timetable {
-    /// How many patterns there are; their indices are the numbers below it.
+    /// Returns the number of patterns; their indices are the numbers below it.
     pub fn pattern_count(&self) -> usize {
         self.patterns.rows.len()
     }
 
-    /// The stops of a pattern, in the order of travel.
+    /// Returns the stops of a pattern, in the order of travel.
     pub fn pattern_stops(&self, idx: PatternIdx) -> impl ExactSizeIterator<Item = StopIdx> {
         self.patterns.pattern_calls(idx).iter().map(|call| call.stop)
     }
 
-    /// The calls of a trip, in order of their sequence numbers. For a trip of `frequencies.txt`
-    /// these are the times of its pattern; a run's own times are later by the run's start minus
-    /// [`trip_start`](Timetable::trip_start).
+    /// Returns the calls of a trip, ordered by sequence number. For a trip of `frequencies.txt` they have the times of
+    /// its pattern; the times of a run are later by the run's start minus [`trip_start`](Timetable::trip_start).
     pub fn stop_times(&self, trip: TripIdx) -> impl ExactSizeIterator<Item = StopTime<'_>> {
         let n_calls =
             self.trip_pattern(trip).map_or(0, |pattern| self.patterns.pattern_calls(pattern).len());
         (0..n_calls).map(move |call| self.stop_time_at(trip, call))
     }
 
-    /// The call number `index` of a trip, counted from 0.
+    /// Returns the call with that `index` within the trip, from 0.
     pub fn stop_time(&self, trip: TripIdx, index: usize) -> Option<StopTime<'_>> {
         let pattern = self.trip_pattern(trip)?;
         (index < self.patterns.pattern_calls(pattern).len()).then(|| self.stop_time_at(trip, index))
     }
 
-    /// When a trip starts: the departure at its first stop, in seconds after noon minus 12 h;
-    /// `None` if it has no times.
+    /// Returns the start of a trip: the departure from its first stop, in seconds after noon minus 12 h; `None` if it
+    /// has no times.
     pub fn trip_start(&self, trip: TripIdx) -> Option<i32> {
         let row = &self.trips.rows[trip.get()];
         idx::number_unless_none(row.profile).filter(|_| row.start != NO_TIME).map(|_| row.start)

@@ -1,4 +1,4 @@
-//! Routes and what belongs to each: trips, patterns, and the lines to draw on a map.
+//! Routes with their trips, patterns and lines on a map.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub struct Route<'a> {
     pub idx: RouteIdx,
     /// `route_id`.
     pub id: &'a str,
-    /// The agency of `agency_id`, or the only one there is.
+    /// The agency of `agency_id`, or the only one.
     pub agency: Option<AgencyIdx>,
     /// `route_short_name`, such as `12`; may be empty.
     pub short_name: &'a str,
@@ -31,7 +31,7 @@ pub struct Route<'a> {
 }
 
 impl<'a> Route<'a> {
-    /// What to call it: the short name, else the long one, else the id.
+    /// Returns the short name, else the long name, else the id.
     pub fn display_name(&self) -> &'a str {
         [self.short_name, self.long_name]
             .into_iter()
@@ -67,22 +67,22 @@ impl RouteTable {
     }
 }
 
-/// One line of a route on a map: a shape, or the stops of a pattern that has none.
+/// One line of a route on a map: a shape, or the stops of a pattern without one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouteLine {
-    /// The shape that it follows.
+    /// The shape of the line.
     pub shape: Option<ShapeIdx>,
     /// Latitude and longitude in degrees; at least two points.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Timetable {
-    /// The routes, in the order of the file.
+    /// Returns the routes, in the order of the file.
     pub fn routes(&self) -> impl ExactSizeIterator<Item = Route<'_>> {
         (0..self.routes.rows.len() as u32).map(|number| self.route(RouteIdx::new(number)))
     }
 
-    /// A route of this timetable.
+    /// Returns a route of this timetable.
     pub fn route(&self, idx: RouteIdx) -> Route<'_> {
         let row = &self.routes.rows[idx.get()];
         Route {
@@ -98,18 +98,18 @@ impl Timetable {
         }
     }
 
-    /// The route with that `route_id`.
+    /// Returns the route with that `route_id`.
     pub fn find_route(&self, id: &str) -> Option<RouteIdx> {
         let id_of = |number: u32| self.strings.get(self.routes.rows[number as usize].id);
         self.routes.ids.find_row(id, id_of).map(RouteIdx::new)
     }
 
-    /// The trips of a route, in the order of the file.
+    /// Returns the trips of a route, in the order of the file.
     pub fn route_trips(&self, idx: RouteIdx) -> &[TripIdx] {
         self.routes.trips.group_items(idx.get())
     }
 
-    /// The stops that the route's trips call at, each once, in order of their indices.
+    /// Returns the distinct stops of the route's trips, ordered by index.
     pub fn route_stops(&self, idx: RouteIdx) -> Vec<StopIdx> {
         let mut stops: Vec<StopIdx> = self
             .route_patterns(idx)
@@ -121,7 +121,7 @@ impl Timetable {
         stops
     }
 
-    /// The patterns of a route, the one with the most trips first.
+    /// Returns the patterns of a route, the one with the most trips first.
     pub fn route_patterns(&self, idx: RouteIdx) -> Vec<PatternIdx> {
         let mut counts: Vec<(usize, PatternIdx)> = Vec::new();
         let mut patterns: Vec<PatternIdx> =
@@ -134,8 +134,8 @@ impl Timetable {
         counts.into_iter().map(|(_, pattern)| pattern).collect()
     }
 
-    /// A few lines that together show where the route goes: beginning with what most trips follow,
-    /// each further line adds stops that the ones before leave out.
+    /// Returns a few lines that together cover the stops of the route. The first is the most frequent variant; each
+    /// further line adds stops that the previous ones lack.
     pub fn route_lines(&self, idx: RouteIdx) -> Vec<RouteLine> {
         let mut lines: Vec<RouteLine> = Vec::new();
         let mut seen: BTreeSet<StopIdx> = BTreeSet::new();
@@ -161,7 +161,7 @@ impl Timetable {
         lines
     }
 
-    /// The pairs of pattern and shape that the route's trips follow, the most frequent first.
+    /// Returns the pairs of pattern and shape of the route's trips, the most frequent first.
     fn route_variants(&self, idx: RouteIdx) -> Vec<(PatternIdx, Option<ShapeIdx>)> {
         let mut ways: Vec<(PatternIdx, Option<ShapeIdx>)> = self
             .route_trips(idx)

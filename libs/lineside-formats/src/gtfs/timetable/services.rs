@@ -1,5 +1,5 @@
-//! Services: the days on which trips run. A week and its exceptions, never unrolled, so a calendar
-//! of a thousand years costs as much as one of a week.
+//! Services: the days on which trips run. They are stored as a week and its exceptions and never expanded, so a
+//! calendar of a thousand years costs as much as one of a week.
 
 use jiff::{ToSpan as _, civil::Date};
 
@@ -9,7 +9,7 @@ use super::{Frequency, GroupedItems, ServiceIdx, TextId, Timetable};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServiceRow {
     pub(crate) id: TextId,
-    /// Bit 0 is Monday. 0 where only `calendar_dates.txt` names the service.
+    /// The weekdays; bit 0 is Monday. 0 if only `calendar_dates.txt` names the service.
     pub(crate) weekdays: u8,
     pub(crate) start: Date,
     pub(crate) end: Date,
@@ -25,13 +25,12 @@ pub(crate) struct ServiceException {
 #[derive(Debug, Default)]
 pub(crate) struct ServiceTable {
     pub(crate) rows: Vec<ServiceRow>,
-    /// By service, in order of their dates.
+    /// The exceptions by service, ordered by date.
     pub(crate) exceptions: GroupedItems<ServiceException>,
 }
 
 impl ServiceTable {
-    /// Sorts the exceptions of each service; of two for one date the first stays the one that
-    /// counts.
+    /// Sorts the exceptions of each service by date; of two for the same date the first applies.
     pub(crate) fn link_exceptions(&mut self, exceptions: &[(ServiceIdx, ServiceException)]) {
         let pairs = exceptions.iter().map(|&(service, exception)| (service.get(), exception));
         self.exceptions = GroupedItems::new(self.rows.len(), pairs);
@@ -53,7 +52,7 @@ impl ServiceTable {
         self.rows.capacity() * size_of::<ServiceRow>() + self.exceptions.memory_bytes()
     }
 
-    /// For each day from `first` to `last`, the sum of `weights` of the services that run on it.
+    /// Returns, for each day from `first` to `last`, the sum of `weights` of the services that run on it.
     fn sum_by_day(&self, weights: &[u64], first: Date, last: Date) -> Vec<u64> {
         let index_of = |date: Date| usize::try_from((date - first).get_days()).unwrap_or(0);
         if last < first {
@@ -84,7 +83,7 @@ impl ServiceTable {
         for (service, &weight) in weights.iter().enumerate() {
             let mut previous = None;
             for exception in self.exceptions.group_items(service) {
-                // Of two for one date the first counts.
+                // Of two exceptions for one date the first applies.
                 let is_first = previous.replace(exception.date) != Some(exception.date);
                 if !is_first || !(first..=last).contains(&exception.date) {
                     continue;
@@ -102,41 +101,42 @@ impl ServiceTable {
 }
 
 impl ServiceRow {
-    /// Whether the week of `calendar.txt` has the date, whatever its exceptions say.
+    /// Returns true if the week of `calendar.txt` includes the date, ignoring exceptions.
     fn is_regular_on(&self, date: Date) -> bool {
         self.weekdays & (1 << weekday_of(date)) != 0 && (self.start..=self.end).contains(&date)
     }
 }
 
-/// 0 is Monday.
+/// Returns the weekday of a date; 0 is Monday.
 fn weekday_of(date: Date) -> usize {
     usize::try_from(date.weekday().to_monday_zero_offset()).unwrap_or(0)
 }
 
 impl Timetable {
-    /// How many services there are; their indices are the numbers below it.
+    /// Returns the number of services; their indices are the numbers below it.
     pub fn service_count(&self) -> usize {
         self.services.rows.len()
     }
 
-    /// The `service_id`.
+    /// Returns the `service_id`.
     pub fn service_id(&self, idx: ServiceIdx) -> &str {
         self.strings.get(self.services.rows[idx.get()].id)
     }
 
-    /// Whether the service runs on that service date.
+    /// Returns true if the service runs on that service date.
     pub fn is_service_active(&self, service: ServiceIdx, date: Date) -> bool {
         self.services.is_service_active(service, date)
     }
 
-    /// The first and the last date on which any service may run, exceptions included.
+    /// Returns the first and the last date on which any service may run, including exceptions.
     pub fn service_range(&self) -> Option<(Date, Date)> {
         self.service_range
     }
 
-    /// The trips of each service day from `first` to `last`. A trip of `frequencies.txt` counts once per run.
+    /// Returns the number of trips on each service day from `first` to `last`. A trip of `frequencies.txt` counts once
+    /// per run.
     ///
-    /// O(trips + services + exceptions + days): a week is not unrolled per service.
+    /// O(trips + services + exceptions + days): a week is not expanded per service.
     pub fn count_trips_by_day(&self, first: Date, last: Date) -> Vec<u64> {
         self.services.sum_by_day(&self.count_trips_by_service(), first, last)
     }
@@ -156,7 +156,7 @@ impl Timetable {
 }
 
 impl ServiceTable {
-    /// What [`Timetable::service_range`] says.
+    /// Computes [`Timetable::service_range`].
     pub(crate) fn active_date_range(&self) -> Option<(Date, Date)> {
         let weeks = self.rows.iter().filter(|row| row.weekdays != 0 && row.start <= row.end);
         let weeks = weeks.flat_map(|row| [row.start, row.end]);

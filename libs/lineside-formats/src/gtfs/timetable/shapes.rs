@@ -1,4 +1,4 @@
-//! Shapes: the ways that vehicles take, as points of 2 × i32.
+//! Shapes: the paths of vehicles, as points of 2 × i32.
 
 use super::{IdIndex, ShapeIdx, TextId, Timetable, stops::GeoPoint};
 
@@ -30,22 +30,22 @@ impl ShapeTable {
 }
 
 impl Timetable {
-    /// The shapes, in the order in which they first appear in the file.
+    /// Returns the shapes, in the order in which they first appear in the file.
     pub fn shapes(&self) -> impl ExactSizeIterator<Item = ShapeIdx> {
         (0..self.shapes.rows.len() as u32).map(ShapeIdx::new)
     }
 
-    /// The points of a shape in their order: latitude and longitude in degrees.
+    /// Returns the points of a shape in order: latitude and longitude in degrees.
     pub fn shape_points(&self, idx: ShapeIdx) -> impl ExactSizeIterator<Item = (f64, f64)> {
         self.shapes.shape_points(idx).iter().map(|point| point.to_degrees())
     }
 
-    /// The `shape_id`.
+    /// Returns the `shape_id`.
     pub fn shape_id(&self, idx: ShapeIdx) -> &str {
         self.strings.get(self.shapes.rows[idx.get()].id)
     }
 
-    /// The shape with that `shape_id`.
+    /// Returns the shape with that `shape_id`.
     pub fn find_shape(&self, id: &str) -> Option<ShapeIdx> {
         let id_of = |number: u32| self.strings.get(self.shapes.rows[number as usize].id);
         self.shapes.ids.find_row(id, id_of).map(ShapeIdx::new)

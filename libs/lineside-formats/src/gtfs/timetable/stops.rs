@@ -1,8 +1,8 @@
-//! Stops, stations, entrances: the places of `stops.txt` and their tree.
+//! Stops, stations and entrances: the locations of `stops.txt` and their hierarchy.
 
 use super::{GroupedItems, IdIndex, PatternIdx, RouteIdx, StopIdx, TextId, Timetable, idx};
 
-/// Degrees in one step of a kept coordinate: 1e-7°, about a centimeter.
+/// Steps of a stored coordinate per degree: a step is 1e-7°, about a centimeter.
 const STEPS_PER_DEGREE: f64 = 1e7;
 
 /// A row of `stops.txt`.
@@ -12,9 +12,9 @@ pub struct Stop<'a> {
     pub idx: StopIdx,
     /// `stop_id`.
     pub id: &'a str,
-    /// `stop_code`: what riders see on the sign.
+    /// `stop_code`: the code shown to riders.
     pub code: Option<&'a str>,
-    /// `stop_name`, empty where the feed gives none.
+    /// `stop_name`; empty if the feed has none.
     pub name: &'a str,
     /// `stop_lat` in degrees; `None` if it is missing or cannot be right.
     pub lat: Option<f64>,
@@ -30,7 +30,7 @@ pub struct Stop<'a> {
     pub wheelchair: u8,
 }
 
-/// A point on the earth in steps of 1e-7°, latitude first.
+/// A point on Earth in steps of 1e-7°, latitude first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GeoPoint {
     pub(crate) lat: i32,
@@ -38,7 +38,7 @@ pub(crate) struct GeoPoint {
 }
 
 impl GeoPoint {
-    /// The point at `lat` and `lon` degrees, which are within ±90 and ±180.
+    /// Creates a point from degrees, which are within ±90 and ±180.
     pub(crate) fn new(lat: f64, lon: f64) -> GeoPoint {
         GeoPoint {
             lat: (lat * STEPS_PER_DEGREE).round() as i32,
@@ -46,7 +46,7 @@ impl GeoPoint {
         }
     }
 
-    /// Latitude and longitude in degrees.
+    /// Returns latitude and longitude in degrees.
     pub(crate) fn to_degrees(self) -> (f64, f64) {
         (f64::from(self.lat) / STEPS_PER_DEGREE, f64::from(self.lon) / STEPS_PER_DEGREE)
     }
@@ -72,7 +72,7 @@ pub(crate) struct StopTable {
 }
 
 impl StopTable {
-    /// Lists the children of each stop, once all rows are there.
+    /// Builds the lists of children after all rows are loaded.
     pub(crate) fn link_children(&mut self) {
         let parents = self.rows.iter().enumerate().filter_map(|(number, row)| {
             idx::number_unless_none(row.parent)
@@ -90,13 +90,12 @@ impl StopTable {
 }
 
 impl Timetable {
-    /// All rows of `stops.txt`, in the order of the file: stops, stations, entrances, nodes and
-    /// boarding areas.
+    /// Returns all rows of `stops.txt`, in the order of the file: stops, stations, entrances, nodes and boarding areas.
     pub fn stops(&self) -> impl ExactSizeIterator<Item = Stop<'_>> {
         (0..self.stops.rows.len() as u32).map(|number| self.stop(StopIdx::new(number)))
     }
 
-    /// A stop of this timetable.
+    /// Returns a stop of this timetable.
     pub fn stop(&self, idx: StopIdx) -> Stop<'_> {
         let row = &self.stops.rows[idx.get()];
         let degrees = row.point.map(GeoPoint::to_degrees);
@@ -114,22 +113,22 @@ impl Timetable {
         }
     }
 
-    /// The stop with that `stop_id`.
+    /// Returns the stop with that `stop_id`.
     pub fn find_stop(&self, id: &str) -> Option<StopIdx> {
         let id_of = |number: u32| self.strings.get(self.stops.rows[number as usize].id);
         self.stops.ids.find_row(id, id_of).map(StopIdx::new)
     }
 
-    /// The stops whose `parent_station` this is.
+    /// Returns the stops that have this one as `parent_station`.
     pub fn child_stops(&self, idx: StopIdx) -> &[StopIdx] {
         self.stops.children.group_items(idx.get())
     }
 
-    /// The stop with all that belong to it: a station's platforms and their boarding areas.
+    /// Returns the stop with all its descendants: a station's platforms and their boarding areas.
     pub fn stop_and_descendants(&self, idx: StopIdx) -> Vec<StopIdx> {
         let mut all = vec![idx];
         let mut at = 0;
-        // The loader keeps parents free of cycles, so this ends.
+        // The loader excludes cycles of parents, so this ends.
         while let Some(&stop) = all.get(at) {
             all.extend_from_slice(self.child_stops(stop));
             at += 1;
@@ -137,12 +136,12 @@ impl Timetable {
         all
     }
 
-    /// The patterns that call at the stop itself.
+    /// Returns the patterns that call at the stop itself.
     pub fn stop_patterns(&self, idx: StopIdx) -> &[PatternIdx] {
         self.patterns.stop_patterns(idx)
     }
 
-    /// The routes that call at the stop, or at any stop of the station, in order of their indices.
+    /// Returns the routes that call at the stop, or at any stop of the station, ordered by index.
     pub fn stop_routes(&self, idx: StopIdx) -> impl Iterator<Item = RouteIdx> {
         let mut routes: Vec<RouteIdx> = self
             .stop_and_descendants(idx)

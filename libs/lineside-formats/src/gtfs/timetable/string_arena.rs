@@ -1,4 +1,4 @@
-//! All texts of a timetable in one arena, each kept once.
+//! Stores all texts of a timetable in one arena, each once.
 
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -21,7 +21,7 @@ impl TextId {
     }
 }
 
-/// The arena: the texts end to end, and where each ends.
+/// The arena: the concatenated texts and the end of each.
 #[derive(Debug, Default)]
 pub(crate) struct StringArena {
     bytes: String,
@@ -29,7 +29,7 @@ pub(crate) struct StringArena {
 }
 
 impl StringArena {
-    /// The text, empty if there is none of that number.
+    /// Returns the text; empty if there is no text with that number.
     #[inline]
     pub(crate) fn get(&self, text: TextId) -> &str {
         let at = text.0 as usize;
@@ -38,7 +38,7 @@ impl StringArena {
         &self.bytes[start as usize..end as usize]
     }
 
-    /// The text, or `None` if it is empty: in GTFS an empty cell means "not given".
+    /// Returns the text, or `None` if it is empty: in GTFS an empty cell means "no value".
     pub(crate) fn get_non_empty(&self, text: TextId) -> Option<&str> {
         Some(self.get(text)).filter(|text| !text.is_empty())
     }
@@ -48,7 +48,7 @@ impl StringArena {
     }
 }
 
-/// An arena that is being filled, with the table that finds equal texts.
+/// An arena during the load, with the hash table that finds equal texts.
 #[derive(Debug)]
 pub(crate) struct StringInterner {
     strings: StringArena,
@@ -58,7 +58,7 @@ pub(crate) struct StringInterner {
 }
 
 impl StringInterner {
-    /// An empty arena. `seed` makes the hashes unforeseeable for whoever writes the texts.
+    /// Creates an empty arena. The random `seed` prevents crafted hash collisions.
     pub(crate) fn new(seed: u64) -> StringInterner {
         let strings = StringArena { bytes: String::new(), ends: vec![0] };
         let mut interner = StringInterner { strings, table: HashTable::new(), seed, full: false };
@@ -67,8 +67,8 @@ impl StringInterner {
         interner
     }
 
-    /// Keeps `text`, once. Beyond [`DatasetLimits::TEXT_BYTES`] nothing more is kept and
-    /// [`is_full`](StringInterner::is_full) says so.
+    /// Stores `text` once. Beyond [`DatasetLimits::TEXT_BYTES`] nothing more is stored and
+    /// [`is_full`](StringInterner::is_full) returns true.
     pub(crate) fn intern(&mut self, text: &str) -> TextId {
         if text.is_empty() {
             return TextId::EMPTY;
@@ -121,7 +121,7 @@ pub(crate) fn hash_text(seed: u64, text: &[u8]) -> u64 {
     xxh3_64_with_seed(text, seed)
 }
 
-/// Finds the number of a row by its id. Holds numbers only: the ids stay in the arena.
+/// Finds the number of a row by its id. It stores only numbers; the ids remain in the arena.
 #[derive(Debug, Default)]
 pub(crate) struct IdIndex {
     table: HashTable<u32>,
@@ -133,7 +133,7 @@ impl IdIndex {
         IdIndex { table: HashTable::new(), seed }
     }
 
-    /// The number of the row whose id, as `id_of` gives it, is `id`.
+    /// Returns the number of the row whose id, according to `id_of`, is `id`.
     pub(crate) fn find_row<'a>(
         &self,
         id: impl AsRef<[u8]>,
@@ -144,7 +144,7 @@ impl IdIndex {
         self.table.find(hash_text(self.seed, id), is_it).copied()
     }
 
-    /// Adds the row `number` with `id`, or returns the one that has the id already.
+    /// Adds the row `number` with `id`; returns the existing row with that id as the error.
     pub(crate) fn insert<'a>(
         &mut self,
         id: &str,

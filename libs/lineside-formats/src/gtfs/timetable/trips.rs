@@ -27,12 +27,11 @@ pub struct Trip<'a> {
     pub wheelchair: u8,
     /// `bikes_allowed`: 0 unknown, 1 possible, 2 not.
     pub bikes: u8,
-    /// Whether `frequencies.txt` lets it run again and again; its own times are then only a
-    /// pattern.
+    /// True if `frequencies.txt` repeats the trip; its own times are then only a pattern.
     pub has_frequencies: bool,
 }
 
-/// Stands for a `direction_id` that is not given.
+/// The value for a missing `direction_id`.
 pub(crate) const NO_DIRECTION: u8 = u8::MAX;
 
 #[derive(Debug)]
@@ -44,9 +43,9 @@ pub(crate) struct TripRow {
     pub(crate) short_name: TextId,
     pub(crate) block_id: TextId,
     pub(crate) shape: u32,
-    /// Its profile: pattern and relative times; none while it has no stop times.
+    /// The profile, pattern and relative times; [`NONE`](idx::NONE) until the trip has stop times.
     pub(crate) profile: u32,
-    /// Seconds after noon minus 12 h at which the profile's times begin.
+    /// The start of the profile's times, in seconds after noon minus 12 h.
     pub(crate) start: i32,
     pub(crate) direction: u8,
     pub(crate) wheelchair: u8,
@@ -67,12 +66,12 @@ impl TripTable {
 }
 
 impl Timetable {
-    /// The trips, in the order of the file.
+    /// Returns the trips, in the order of the file.
     pub fn trips(&self) -> impl ExactSizeIterator<Item = Trip<'_>> {
         (0..self.trips.rows.len() as u32).map(|number| self.trip(TripIdx::new(number)))
     }
 
-    /// A trip of this timetable.
+    /// Returns a trip of this timetable.
     pub fn trip(&self, idx: TripIdx) -> Trip<'_> {
         let row = &self.trips.rows[idx.get()];
         Trip {
@@ -91,13 +90,13 @@ impl Timetable {
         }
     }
 
-    /// The trip with that `trip_id`.
+    /// Returns the trip with that `trip_id`.
     pub fn find_trip(&self, id: &str) -> Option<TripIdx> {
         let id_of = |number: u32| self.strings.get(self.trips.rows[number as usize].id);
         self.trips.ids.find_row(id, id_of).map(TripIdx::new)
     }
 
-    /// The pattern that a trip follows; none if it has no stop times.
+    /// Returns the pattern of a trip; `None` if it has no stop times.
     pub fn trip_pattern(&self, idx: TripIdx) -> Option<PatternIdx> {
         idx::number_unless_none(self.trips.rows[idx.get()].profile)
             .map(|profile| self.patterns.profiles[profile as usize].pattern)

@@ -1,11 +1,11 @@
-//! Tables in memory, which the loader reads as it reads any files.
+//! Tables in memory, which the loader reads like files.
 
 use std::{collections::BTreeMap, io::Read};
 
 use super::{TableWriter, append_row};
 use crate::{Error, gtfs::FileSet};
 
-/// Tables as texts in memory: rows go in, and [`load`](crate::gtfs::load) reads them out again.
+/// Tables as text in memory: a [`TableWriter`] whose rows [`load_timetable`](crate::gtfs::load_timetable) reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryTables {
     tables: BTreeMap<&'static str, Vec<u8>>,
@@ -13,7 +13,7 @@ pub struct MemoryTables {
 }
 
 impl MemoryTables {
-    /// No tables.
+    /// Creates an empty set.
     pub fn new() -> MemoryTables {
         MemoryTables::default()
     }

@@ -1,6 +1,6 @@
-//! Rows to tables: to a zip that any reader of GTFS takes, or to tables in memory.
+//! Writes rows to tables: to a zip for any reader of GTFS, or to memory.
 //!
-//! A conversion writes rows and does not know which of the two it is: [`TableWriter`].
+//! A conversion writes to a [`TableWriter`] and does not depend on the kind of output.
 
 mod memory;
 mod stop_times;
@@ -17,54 +17,54 @@ pub use self::{
     zip::ZipTables,
 };
 
-/// Where rows go: one table after the other, each begun once.
+/// An output for rows: one table after the other, each begun once.
 pub trait TableWriter {
     /// Begins a table of the reference, such as `stops.txt`, and writes its header.
     ///
     /// # Errors
     ///
-    /// If it cannot be written.
+    /// Returns an error if writing fails.
     fn begin_table(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error>;
 
-    /// Writes a row of the table that was begun last, in the order of its columns. What GTFS does not allow in a value
-    /// is made sound: white space around it is left out, line breaks and other control characters become spaces.
+    /// Writes a row of the current table, in the order of its columns. Values are adapted to GTFS: surrounding white
+    /// space is removed; line breaks and other control characters become spaces.
     ///
     /// # Errors
     ///
-    /// If it cannot be written.
+    /// Returns an error if writing fails.
     fn write_row(&mut self, cells: &[&str]) -> Result<(), Error>;
 
-    /// Writes a row that lacks a value that GTFS requires. `completed` is the row with a documented stand-in, for files
-    /// that other software has to load; tables that are not such a file take `cells`.
+    /// Writes a row that lacks a value that GTFS requires. `completed` is the row with a documented placeholder, for
+    /// files that other software loads; other outputs use `cells`.
     ///
     /// # Errors
     ///
-    /// If it cannot be written.
+    /// Returns an error if writing fails.
     fn write_incomplete_row(&mut self, cells: &[&str], completed: &[&str]) -> Result<(), Error> {
         let _ = completed;
         self.write_row(cells)
     }
 
-    /// Whether rows are still wanted: asked where much is worked out before the next one.
+    /// Checks for cancellation; called before expensive steps between rows.
     ///
     /// # Errors
     ///
-    /// If they are not.
+    /// Returns an error if the conversion was cancelled.
     fn check_cancelled(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Writes a row of `stop_times.txt`, which was begun last, with [`StopTimeRow::COLUMNS`].
+    /// Writes a row of `stop_times.txt`, the current table, with the columns [`StopTimeRow::COLUMNS`].
     ///
     /// # Errors
     ///
-    /// If it cannot be written.
+    /// Returns an error if writing fails.
     fn write_stop_time(&mut self, row: &StopTimeRow<'_>) -> Result<(), Error> {
         row.write_cells_with(|cells| self.write_row(cells))
     }
 }
 
-/// Both get every row.
+/// Writes each row to both outputs.
 impl<A: TableWriter, B: TableWriter> TableWriter for (A, B) {
     fn begin_table(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error> {
         self.0.begin_table(table, columns)?;
@@ -92,7 +92,7 @@ impl<A: TableWriter, B: TableWriter> TableWriter for (A, B) {
     }
 }
 
-/// A value as it is read out of a row that was written.
+/// Returns a value as a reader of the written row sees it.
 pub(crate) fn normalize_cell(cell: &str) -> Cow<'_, str> {
     let cell = cell.trim();
     if !cell.bytes().any(|byte| byte.is_ascii_control()) {
@@ -102,7 +102,7 @@ pub(crate) fn normalize_cell(cell: &str) -> Cow<'_, str> {
     Cow::Owned(spaced.trim_ascii().to_owned())
 }
 
-/// Appends a row, with its line break.
+/// Appends a row with its line break.
 fn append_row(line: &mut Vec<u8>, cells: &[&str]) {
     for (at, cell) in cells.iter().enumerate() {
         if at > 0 {
@@ -114,7 +114,7 @@ fn append_row(line: &mut Vec<u8>, cells: &[&str]) {
 }
 
 fn append_cell(line: &mut Vec<u8>, cell: &str) {
-    // A lone empty cell would be an empty line, which readers pass over; no table has one column that may be empty.
+    // A lone empty cell would be an empty line, which readers skip; no table has a single column that may be empty.
     if !cell.bytes().any(|byte| matches!(byte, b',' | b'"') || byte.is_ascii_control()) {
         line.extend_from_slice(cell.as_bytes());
         return;

@@ -1,16 +1,16 @@
-//! A row of `stop_times.txt` as values.
+//! A row of `stop_times.txt` as typed values.
 
 use crate::Error;
 
-/// Whether riders may board or alight, as `pickup_type` and `drop_off_type` say it.
+/// A value of `pickup_type` or `drop_off_type`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BoardingType {
-    /// As usual.
+    /// Regular boarding or alighting.
     #[default]
     Regular = 0,
-    /// Not at all.
+    /// No boarding or alighting.
     None = 1,
-    /// They have to ask the driver.
+    /// Riders have to ask the driver.
     AskDriver = 3,
 }
 
@@ -29,15 +29,15 @@ impl BoardingType {
 pub struct StopTimeRow<'a> {
     /// `trip_id`.
     pub trip_id: &'a str,
-    /// `arrival_time`, in seconds after the day's beginning.
+    /// `arrival_time`, in seconds after the start of the service day.
     pub arrival: Option<i32>,
-    /// `departure_time`, likewise.
+    /// `departure_time`, in the unit of `arrival`.
     pub departure: Option<i32>,
     /// `stop_id`.
     pub stop_id: &'a str,
     /// `stop_sequence`.
     pub sequence: u32,
-    /// `stop_headsign`; empty where it is the trip's.
+    /// `stop_headsign`; empty if it is that of the trip.
     pub headsign: &'a str,
     /// `pickup_type`.
     pub pickup: BoardingType,
@@ -46,7 +46,7 @@ pub struct StopTimeRow<'a> {
 }
 
 impl StopTimeRow<'_> {
-    /// The columns that are written.
+    /// The columns of the written table.
     pub const COLUMNS: [&'static str; 8] = [
         "trip_id",
         "arrival_time",
@@ -58,7 +58,7 @@ impl StopTimeRow<'_> {
         "drop_off_type",
     ];
 
-    /// Hands the row's cells, in the order of the columns, to `write`.
+    /// Passes the row's cells, in the order of the columns, to `write`.
     pub(super) fn write_cells_with(
         &self,
         write: impl FnOnce(&[&str]) -> Result<(), Error>,
@@ -78,7 +78,7 @@ impl StopTimeRow<'_> {
     }
 }
 
-/// A time in seconds as GTFS writes it.
+/// Formats a time in seconds as in GTFS.
 pub(crate) fn format_clock(time: i32) -> String {
     let parts = [time / 3_600, time / 60 % 60, time % 60];
     if parts[0] > 99 || time < 0 {

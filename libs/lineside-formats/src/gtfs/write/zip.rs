@@ -1,4 +1,4 @@
-//! Tables as a zip.
+//! Writes tables to a zip.
 
 use std::{
     fmt,
@@ -10,12 +10,12 @@ use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
 use super::{TableWriter, append_row};
 use crate::{Error, ErrorKind};
 
-/// How many bytes of rows are collected before they are compressed.
+/// Number of bytes of rows that are buffered before compression.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// A dataset as a zip that is being written. The same rows give the same bytes: entries carry no time.
+/// A writer of a dataset as a zip. Equal rows give equal bytes, because entries have no timestamp.
 ///
-/// Memory: one chunk of rows and the compressor, besides what the writer underneath holds.
+/// Memory: one chunk of rows and the compressor, in addition to the underlying writer.
 pub struct ZipTables<W: Write + Seek> {
     zip: ZipWriter<W>,
     rows: Vec<u8>,
@@ -28,16 +28,16 @@ impl<W: Write + Seek> fmt::Debug for ZipTables<W> {
 }
 
 impl<W: Write + Seek> ZipTables<W> {
-    /// An archive without tables so far.
+    /// Creates an archive without tables.
     pub fn new(writer: W) -> ZipTables<W> {
         ZipTables { zip: ZipWriter::new(writer), rows: Vec::new() }
     }
 
-    /// Writes what is left and the list of the tables, which ends the archive.
+    /// Flushes the rows and writes the directory, which ends the archive.
     ///
     /// # Errors
     ///
-    /// If it cannot be written.
+    /// Returns an error if writing fails.
     pub fn finish_archive(mut self) -> Result<W, Error> {
         self.flush_rows()?;
         self.zip.finish().map_err(|error| error_from_write(error.into()))
@@ -65,7 +65,7 @@ impl<W: Write + Seek> TableWriter for ZipTables<W> {
         if self.rows.len() < CHUNK_BYTES { Ok(()) } else { self.flush_rows() }
     }
 
-    /// A zip is for software that refuses incomplete rows.
+    /// Writes the completed row, because readers of a zip may refuse incomplete rows.
     fn write_incomplete_row(&mut self, _: &[&str], completed: &[&str]) -> Result<(), Error> {
         self.write_row(completed)
     }

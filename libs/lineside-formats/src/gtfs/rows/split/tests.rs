@@ -1,10 +1,10 @@
-//! Records of texts that are cut anywhere, held against what the crate reads of the whole.
+//! Compares records of texts that are cut anywhere with the csv crate's records of the whole text.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// A reader that hands out a few bytes at a time.
+/// A reader that returns a few bytes at a time.
 struct Slowly<'a>(&'a [u8], usize);
 
 impl Read for Slowly<'_> {
@@ -20,7 +20,7 @@ fn split(text: &[u8], step: usize) -> Vec<(u64, Vec<String>)> {
     records(CsvSplitter::new(Slowly(text, step), 0))
 }
 
-/// The same of a buffer in which something else stands behind the text.
+/// Splits the text in place, in a buffer that has other bytes after it.
 fn split_over(text: &[u8]) -> Vec<(u64, Vec<String>)> {
     let buffer = [text, b"\",x\0\n\"y"].concat();
     records(CsvSplitter::<io::Empty>::from_buffer(buffer, text.len(), 0))
@@ -120,8 +120,7 @@ fn an_open_quote_costs_one_row() {
 
 #[test]
 fn quotes_that_stay_open_cost_linear_time() {
-    // Each of these lines, read by itself, opens a quote that the next line's first quote
-    // closes and reopens.
+    // Each of these lines, read alone, opens a quote that the next line's first quote closes and reopens.
     let text = "a\",\"\n".repeat(400_000);
     let records = split(text.as_bytes(), 10_000);
     assert!(records.len() < 100, "{}", records.len());
