@@ -1,4 +1,4 @@
-//! When things hold: day types, what they are assigned to, periods, operating days and availability conditions.
+//! Reads validity: day types and their assignments, periods, operating days and availability conditions.
 
 use super::{
     days::{ALL_WEEK, Day},
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{Error, gtfs::TextId};
 
-/// What else than weekdays narrows the days of a type.
+/// Elements other than weekdays that restrict the days of a day type.
 const NARROWING: [&str; 7] = [
     "HolidayTypes",
     "WeeksOfMonth",
@@ -37,7 +37,7 @@ impl PublicationReader<'_, '_> {
         Ok(())
     }
 
-    /// Reads what a day type says of its days. Weekdays are known; of what else narrows them no day is known.
+    /// Reads the properties of a day type's days. Weekdays are converted; the days of other restrictions are not known.
     fn read_property_of_day(&mut self, day_type: &mut DayType) -> Result<(), Error> {
         while let Some(name) = self.xml.next_child()? {
             if name == "DaysOfWeek" {
@@ -80,7 +80,7 @@ impl PublicationReader<'_, '_> {
                 _ => self.xml.skip_element()?,
             }
         }
-        // What only takes days away leaves as many without it.
+        // An unreadable exclusion can only lead to more days, so it does not count.
         if !assignment.excludes {
             self.mark_unread_days(assignment.day_type, n_unread)?;
         }
@@ -123,8 +123,8 @@ impl PublicationReader<'_, '_> {
         Ok(())
     }
 
-    /// Reads an `AvailabilityCondition` or a `ValidBetween` and tells its id. Of one that has no id it makes one, so that what it stands in
-    /// can name it.
+    /// Reads an `AvailabilityCondition` or a `ValidBetween` and returns its id. A condition without an id gets one, so
+    /// that the enclosing object can refer to it.
     pub(super) fn read_condition(&mut self) -> Result<TextId, Error> {
         self.count_bytes(size_of::<AvailabilityCondition>())?;
         let n_unread = self.unread_count();
@@ -153,7 +153,8 @@ impl PublicationReader<'_, '_> {
         Ok(id)
     }
 
-    /// Reads an `AvailabilityCondition` that stands in no journey. Journeys may name it; a frame holds as long as its own.
+    /// Reads an `AvailabilityCondition` outside of journeys. Journeys may refer to it; directly in a frame it is the
+    /// frame's validity.
     pub(super) fn read_lone_condition(&mut self) -> Result<(), Error> {
         let n_unread = self.unread_count();
         self.read_condition()?;
@@ -164,7 +165,7 @@ impl PublicationReader<'_, '_> {
         Ok(())
     }
 
-    /// Reads a `ServiceCalendar`: the period for which its day types hold, and what else is in it.
+    /// Reads a `ServiceCalendar`: the validity of its day types, and its other members.
     pub(super) fn read_service_calendar(&mut self) -> Result<(), Error> {
         let (mut from, mut to, mut n_unread) = (None, None, self.unread_count());
         while let Some(name) = self.xml.next_child()? {
@@ -196,7 +197,7 @@ impl PublicationReader<'_, '_> {
         Ok(())
     }
 
-    /// Takes in for which days a frame holds; `n_unread` values could not be read before it.
+    /// Records the validity of a frame; `n_unread` is the count of unreadable values before it.
     fn record_frame_validity(&mut self, from: Option<Day>, to: Option<Day>, n_unread: u64) {
         if let (Some(from), Some(to)) = (from, to) {
             self.widen_validity(from, to);
@@ -216,7 +217,7 @@ impl PublicationReader<'_, '_> {
     }
 }
 
-/// The days of the week that a list of their names, or of groups of them, names.
+/// Returns the weekdays in a list of names of days or groups of days.
 fn parse_weekdays(text: &str) -> u8 {
     const NAMES: [(&str, u8); 10] = [
         ("Monday", 1),

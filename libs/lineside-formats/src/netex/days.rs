@@ -1,4 +1,4 @@
-//! Days as numbers, and sets of them.
+//! Days as numbers, and sets of days.
 
 use std::ops::RangeInclusive;
 
@@ -13,15 +13,15 @@ const EPOCH: Date = date(1970, 1, 1);
 /// Every day of the week, bit 0 is Monday.
 pub(super) const ALL_WEEK: u8 = 0b111_1111;
 
-/// The years that are taken: all that a timetable speaks about, and few enough to go through.
+/// The accepted years: they cover any timetable, and their days are few enough to iterate over.
 const YEARS: RangeInclusive<i16> = 1900..=2199;
-/// Their days.
+/// The days of [`YEARS`].
 const DAYS: RangeInclusive<Day> = -25_567..=84_005;
 
-/// From when to when something runs of which nobody says it: a timetable of another century is taken for a fault.
+/// The range of days where a start or an end is missing; a timetable of another century is considered a fault.
 pub(super) const OPEN: RangeInclusive<Day> = 10_957..=47_481;
 
-/// The day of a date, or of a moment's local date: `2024-05-01`, `2024-05-01T00:00:00+02:00`.
+/// Parses a date, or the local date of a timestamp: `2024-05-01`, `2024-05-01T00:00:00+02:00`.
 pub(super) fn parse_day(text: &str) -> Option<Day> {
     let date: Date = text.get(..10)?.parse().ok()?;
     if !YEARS.contains(&date.year()) {
@@ -30,37 +30,37 @@ pub(super) fn parse_day(text: &str) -> Option<Day> {
     Some(date.duration_since(EPOCH).as_hours().div_euclid(24) as Day)
 }
 
-/// As GTFS writes it: `20240501`.
+/// Formats a day as in GTFS: `20240501`.
 pub(super) fn format_gtfs_date(day: Day) -> String {
     let date = EPOCH.saturating_add(jiff::SignedDuration::from_hours(i64::from(day) * 24));
     format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
 }
 
-/// The bit of a day's weekday. 1970-01-01 was a Thursday.
+/// Returns the bit of a day's weekday. 1970-01-01 was a Thursday.
 pub(super) fn weekday_bit(day: Day) -> u8 {
     1 << (day + 3).rem_euclid(7)
 }
 
-/// A set of days: a bit for each, in words from that of the first one to that of the last one. So ten years take half a
-/// kilobyte, and sets are brought together word by word, however they are made up.
+/// A set of days: a bitmap from the first day's word to the last day's word. Ten years take half a kilobyte, and sets
+/// of any structure are combined word by word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct DaySet {
-    /// The days of the first word begin with 64 times this.
+    /// The number of the first word; its first day is 64 times this.
     first_word: i32,
     words: Vec<u64>,
 }
 
-/// Days of a word.
+/// Number of days in a word.
 const WORD: i32 = u64::BITS as i32;
 
 impl DaySet {
-    /// The days from `first` to `last` whose weekday is among `weekdays`.
+    /// Creates the set of days from `first` to `last` whose weekday is in `weekdays`.
     pub(super) fn from_weekdays(first: Day, last: Day, weekdays: u8) -> DaySet {
         let (first, last) = (first.max(*DAYS.start()), last.min(*DAYS.end()));
         DaySet::from_days((first..=last).filter(|&day| weekday_bit(day) & weekdays != 0))
     }
 
-    /// Days in any order. Those beyond the years that are taken are left out.
+    /// Creates a set from days in any order. Days outside [`YEARS`] are dropped.
     pub(super) fn from_days(days: impl IntoIterator<Item = Day>) -> DaySet {
         let mut all = DaySet::default();
         for day in days.into_iter().filter(|day| DAYS.contains(day)) {
@@ -70,7 +70,7 @@ impl DaySet {
         all
     }
 
-    /// The word of that number, for which room is made.
+    /// Returns the word with that number, and extends the set to it.
     fn word_mut(&mut self, number: i32) -> &mut u64 {
         if self.words.is_empty() {
             self.first_word = number;
@@ -101,14 +101,14 @@ impl DaySet {
         }
     }
 
-    /// The days in order.
+    /// Returns the days in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = Day> + '_ {
         (self.first_word..).zip(&self.words).flat_map(|(number, &word)| {
             (0..WORD).filter(move |bit| word & (1 << bit) != 0).map(move |bit| number * WORD + bit)
         })
     }
 
-    /// A hash that sets of the same days have in common, whatever room was made for them.
+    /// Returns a hash that is equal for sets of the same days, regardless of their allocated words.
     pub(super) fn content_hash(&self) -> u128 {
         let is_some = |word: &u64| *word != 0;
         let Some(first) = self.words.iter().position(is_some) else { return 0 };
@@ -121,7 +121,7 @@ impl DaySet {
         hasher.digest128()
     }
 
-    /// How much memory it takes, in bytes.
+    /// Returns the memory of the set, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         size_of::<DaySet>() + self.words.capacity() * size_of::<u64>()
     }
@@ -138,7 +138,7 @@ impl DaySet {
         self.word_at(day.div_euclid(WORD)) & (1 << day.rem_euclid(WORD)) != 0
     }
 
-    /// The days that are in this one, and in `other` or not.
+    /// Retains the days that are in `other` if `keep_common` is true, else those that are not.
     pub(super) fn retain_days(&mut self, other: &DaySet, keep_common: bool) {
         for (number, word) in (self.first_word..).zip(&mut self.words) {
             let common = other.word_at(number);
@@ -147,12 +147,12 @@ impl DaySet {
     }
 }
 
-/// Days as a row of `calendar.txt` with its exceptions, or as exceptions alone: whatever takes fewer rows.
+/// Days as a row of `calendar.txt` with exceptions, or as exceptions alone, whichever needs fewer rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct CalendarRows {
-    /// The weekdays on which it runs, and from when to when.
+    /// The weekdays, the first and the last day.
     pub(super) week: Option<(u8, Day, Day)>,
-    /// Days that differ, and whether it runs on them.
+    /// The exceptions: true for an added day, false for a removed one.
     pub(super) exceptions: Vec<(Day, bool)>,
 }
 
@@ -165,7 +165,7 @@ impl CalendarRows {
             ends = Some((ends.map_or(day, |(first, _)| first), day));
         }
         let Some((first, last)) = ends else { return CalendarRows::default() };
-        // A weekday that runs on more than half of its days is written as running.
+        // A weekday that runs on more than half of its days is set in the row.
         let weekdays = (0..7_usize).filter(|&weekday| {
             let of_kind = (first..=last).filter(|&day| weekday_bit(day) == 1 << weekday).count();
             runs[weekday] * 2 > of_kind as i32

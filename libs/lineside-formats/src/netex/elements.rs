@@ -1,4 +1,4 @@
-//! All elements of a publication, one after the other, for those who look at more than a timetable needs.
+//! Visits all elements of a publication in order, for callers that need more than the timetable.
 
 use std::borrow::Cow;
 
@@ -12,40 +12,40 @@ use crate::{
     xml::{self, XmlReader},
 };
 
-/// What is done about an element that was opened.
+/// The visitor's decision about an opened element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VisitAction {
-    /// What is in it is walked through.
+    /// Visits the children of the element.
     Inside,
-    /// Its text is told, and it is closed.
+    /// Reads the text of the element and closes it.
     Text,
-    /// It is passed over, and closed without a word.
+    /// Skips the element without further calls.
     PassOver,
 }
 
-/// An attribute of the open element by its name without prefix.
+/// Returns an attribute of the open element by its name without prefix.
 pub type Attributes<'a> = dyn Fn(&str) -> Option<Cow<'a, str>> + 'a;
 
-/// Whoever looks at elements.
+/// A visitor of elements.
 pub trait PublicationVisitor {
-    /// A file begins.
+    /// Called at the beginning of a file.
     fn begin_file(&mut self, name: &str);
 
-    /// An element opens.
+    /// Called for each opened element.
     fn open_element(&mut self, name: &str, attributes: &Attributes<'_>) -> VisitAction;
 
-    /// The text of an element that was asked for.
+    /// Called with the text of an element for which the visitor returned [`VisitAction::Text`].
     fn visit_text(&mut self, name: &str, text: &str);
 
-    /// An element whose inside was walked through closes.
+    /// Called at the end of an element whose children were visited.
     fn close_element(&mut self, name: &str);
 }
 
-/// Goes through all XML files of a publication, whatever their root elements are. One file is in memory at a time.
+/// Visits all XML files of a publication, with any root element. One file at a time is in memory.
 ///
 /// # Errors
 ///
-/// As [`decode`](super::decode_publication), but for limits of records.
+/// Returns the errors of [`decode_publication`](super::decode_publication), except for those of record limits.
 pub fn visit_elements(
     files: &mut dyn FileSet,
     limits: &PublicationLimits,
@@ -70,7 +70,7 @@ pub fn visit_elements(
     Ok(())
 }
 
-/// As deep as the reader lets elements be.
+/// Visits the children of the open element. The reader limits the depth.
 fn visit_children(
     xml: &mut XmlReader<'_>,
     visit: &mut dyn PublicationVisitor,

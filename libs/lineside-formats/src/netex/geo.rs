@@ -1,4 +1,4 @@
-//! Where things are: a `Location` to degrees. Coordinates come in WGS84, and in France in Lambert 93 (EPSG:2154).
+//! Converts a `Location` to degrees. Coordinates are in WGS84, in France also in Lambert 93 (EPSG:2154).
 
 use super::{reader::PublicationReader, record::Degrees};
 use crate::Error;
@@ -33,7 +33,7 @@ impl PublicationReader<'_, '_> {
             .filter(|&(latitude, longitude)| latitude.abs() <= 90.0 && longitude.abs() <= 180.0))
     }
 
-    /// Reads a `gml:pos`: a point, or the name of a reference system that is not known.
+    /// Reads a `gml:pos`: returns a point, or the name of an unknown reference system as the inner error.
     fn read_gml_position(&mut self) -> Result<Result<Degrees, String>, Error> {
         let system = self.xml.attribute("srsName").unwrap_or_default().into_owned();
         let text = self.read_text()?;
@@ -50,15 +50,16 @@ impl PublicationReader<'_, '_> {
     }
 }
 
-/// Degrees of a point in Lambert 93, the conformal conic projection of France on the ellipsoid GRS80, whose constants
-/// the French mapping agency (IGN) publishes: the exponent, the radius of the projection, and the pole's coordinates.
+/// Converts a point in Lambert 93 to degrees. This is France's conformal conic projection on the ellipsoid GRS80; the
+/// mapping agency (IGN) publishes its constants: the exponent, the radius of the projection, and the pole's
+/// coordinates.
 fn lambert_93_to_degrees(x: f64, y: f64) -> Degrees {
     const EXPONENT: f64 = 0.725_607_765_053_267;
     const RADIUS: f64 = 11_754_255.426_1;
     const POLE: (f64, f64) = (700_000.0, 12_655_612.049_9);
     const ECCENTRICITY: f64 = 0.081_819_191_042_816;
     const MERIDIAN_DEGREES: f64 = 3.0;
-    /// Each round gains two digits; after eight nothing moves any more.
+    /// Each round gains two digits; eight reach the precision of f64.
     const ROUNDS: usize = 8;
 
     let (east, south) = (x - POLE.0, POLE.1 - y);
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn lambert_93_is_turned_into_degrees() {
-        // The tower's place, and the pole's meridian at the parallel of origin.
+        // The Eiffel Tower, and the meridian of the pole at the parallel of origin.
         for ((x, y), (latitude, longitude)) in [
             ((648_228.5, 6_862_427.0), (48.859_796_0, 2.294_361_1)),
             ((700_000.0, 6_600_000.0), (46.5, 3.0)),

@@ -1,4 +1,4 @@
-//! Journeys with their times, and on which days dated ones run.
+//! Reads journeys with their times, and the days of dated journeys.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{Error, gtfs::TextId};
 
-/// The furthest that a time may be from its journey's first day, in days: the reach of GTFS's times.
+/// Maximum day offset of a time within a journey: the range of GTFS times.
 const DAY_OFFSET_MAX: i32 = 40;
 
 impl PassingTime {
@@ -87,7 +87,7 @@ impl PublicationReader<'_, '_> {
         Ok(())
     }
 
-    /// Reads a field of a journey that names something else.
+    /// Reads a field of a journey that refers to another object.
     fn read_journey_field(
         &mut self,
         name: &str,
@@ -122,7 +122,7 @@ impl PublicationReader<'_, '_> {
         Ok(())
     }
 
-    /// Conditions that a journey names or holds itself.
+    /// Reads the conditions that a journey refers to or contains.
     fn read_conditions(&mut self) -> Result<Range<u32>, Error> {
         let mut found = Vec::new();
         while let Some(name) = self.xml.next_child()? {
@@ -176,7 +176,7 @@ impl PublicationReader<'_, '_> {
             }
         }
         time.has_offset = arrival_days.is_some() || departure_days.is_some();
-        // Where only one of the two says its day, the other is on the same, or the stop is over midnight.
+        // If only one of both times has a day, the other is on the same day, or the stop lasts over midnight.
         let is_over_midnight = time.arrival > time.departure && time.departure != NO_TIME;
         let over = i32::from(is_over_midnight);
         let (arrival_days, departure_days) = (
@@ -194,7 +194,7 @@ impl PublicationReader<'_, '_> {
         Ok(())
     }
 
-    /// Reads the arrival or the departure of a call: its time, and its day where that is said.
+    /// Reads the arrival or the departure of a call: its time, and its day offset if there is one.
     fn read_call_half(&mut self, call: &mut PassingTime) -> Result<(i32, Option<i32>), Error> {
         let (mut time, mut days) = (NO_TIME, None);
         while let Some(name) = self.xml.next_child()? {
@@ -259,7 +259,7 @@ impl PublicationReader<'_, '_> {
     }
 }
 
-/// Whether an alteration means that the journey does not run.
+/// Returns true if an alteration means that the journey does not run.
 fn is_cancellation(alteration: &str) -> bool {
     matches!(alteration, "cancellation" | "replaced")
 }

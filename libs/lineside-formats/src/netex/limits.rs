@@ -1,26 +1,26 @@
-//! The named bounds of reading a publication.
+//! Limits on reading a publication.
 
 use crate::gtfs;
 
-/// How much of a publication is read before it is refused. The defaults hold national publications.
+/// Limits beyond which a publication is refused. The defaults suffice for national publications.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicationLimits {
-    /// Bounds on the archive, and on each file as it inflates. A file is in memory while it is read.
+    /// Limits on the archive, and on each uncompressed file. One file at a time is in memory.
     pub files: gtfs::DatasetLimits,
-    /// Longest text of one element, in bytes; a longer one is left out with a problem.
+    /// Longest text of one element, in bytes; a longer one is dropped with a problem.
     pub text_bytes: usize,
-    /// Most memory of all records and of the sets of days that they come to, in bytes, besides their texts.
+    /// Most memory of all records and the sets of days derived from them, in bytes, without their texts.
     pub record_bytes: usize,
 }
 
 impl PublicationLimits {
-    /// Deepest nesting of elements; frames in frames reach about 20.
+    /// Deepest nesting of elements; nested frames reach about 20.
     pub const DEPTH: usize = 100;
-    /// Most days that calendars name one by one, all together.
+    /// Maximum number of individual days in all calendars.
     pub const EXCEPTIONS: u64 = 20_000_000;
-    /// Most points of a pattern, and most calls of a journey.
+    /// Maximum number of points of a pattern, and of calls of a journey.
     pub const CALLS: usize = 10_000;
-    /// Most calls of all journeys: five times those of a national publication.
+    /// Maximum number of calls of all journeys: five times those of a national publication.
     pub const CALLS_IN_ALL: u64 = 50_000_000;
 }
 

@@ -1,13 +1,12 @@
-//! NeTEx: timetables in XML, one file, a folder or a zip of many, in the Nordic, French, Swiss and European (EPIP)
-//! profiles.
+//! NeTEx: timetables in XML, as one file, or a folder or zip of several, in the Nordic, French, Swiss and European
+//! (EPIP) profiles.
 //!
-//! [`decode_publication`] goes once over each file and keeps records in NeTEx's own terms: frames of any kind and depth are walked
-//! through, what a timetable does not need is passed over while it streams. References are looked up when all files are
-//! read, so it does not matter which file holds what. [`write_gtfs`] is the one place where words change: it writes the
-//! records as rows of GTFS, into a zip or to the loader, and [`load_timetable`] makes of them the timetable that a GTFS zip gives.
-//! So there is one timetable and one loader of it, and what boards show is what the converted zip says.
+//! [`decode_publication`] reads each file once and returns records in NeTEx's terms. It visits frames of any kind and
+//! depth, and skips elements that a timetable does not need. References are resolved after all files are read, so
+//! objects may be in any file. Only [`write_gtfs`] converts terms: it writes the records as rows of GTFS, to a zip or
+//! to the loader. [`load_timetable`] builds the timetable from these rows, so departure boards equal the converted zip.
 //!
-//! What is wrong is a [`Problem`](crate::Problem) that names file and id; what GTFS cannot say is a
+//! A fault is a [`Problem`](crate::Problem) that names file and id. Data that GTFS cannot express are a
 //! [`DroppedField`](crate::DroppedField).
 
 mod calendar;
@@ -37,14 +36,14 @@ pub use self::{
     source::{PublicationSource, looks_like_netex},
 };
 
-/// Reads all XML files of a publication.
+/// Decodes all XML files of a publication.
 ///
 /// Memory: the records, and one file at a time.
 ///
 /// # Errors
 ///
-/// If nothing of it is NeTEx; if a file cannot be read, is cut off, is not well-formed, declares a document type, or
-/// uses entities of its own; or if a limit is passed. Everything else is a problem.
+/// Returns an error if no file is NeTEx; if a file cannot be read, is truncated or not well-formed, declares a document
+/// type, or uses custom entities; or if a limit is exceeded. All other faults are problems.
 pub fn decode_publication(
     files: &mut dyn FileSet,
     limits: &PublicationLimits,
@@ -52,23 +51,23 @@ pub fn decode_publication(
     reader::decode_files(files, limits, &|| true, None)
 }
 
-/// Of a publication what can be read.
+/// The readable part of a publication.
 #[derive(Debug)]
 pub struct PartialPublication {
-    /// The records; of a file that cannot be read those before where it breaks off.
+    /// The records; of a damaged file those before the damage.
     pub publication: Publication,
-    /// What is wrong in the files.
+    /// The problems of the files.
     pub problems: Problems,
-    /// Why files cannot be read that could not, each named.
+    /// The errors of files that could not be read, each with the file's name.
     pub refused: Vec<Error>,
 }
 
-/// The same as [`decode_publication`] of the files that can be read, as long as `goes_on` says so: it is asked at every thousandth
-/// element or so, and once it says no, that is an error.
+/// Decodes the files that can be read, like [`decode_publication`]. `goes_on` is called about every thousand elements;
+/// once it returns false, decoding fails.
 ///
 /// # Errors
 ///
-/// If no file can be read, or none is NeTEx; if a limit is passed.
+/// Returns an error if no file can be read, if none is NeTEx, if a limit is exceeded, or if `goes_on` returned false.
 pub fn decode_readable_files(
     files: &mut dyn FileSet,
     limits: &PublicationLimits,
@@ -79,11 +78,11 @@ pub fn decode_readable_files(
     Ok(PartialPublication { publication, problems, refused })
 }
 
-/// Writes a publication as GTFS, and tells what of it GTFS cannot say. References that lead nowhere are problems.
+/// Writes a publication as GTFS, and returns the data that GTFS cannot express. Dangling references are problems.
 ///
 /// # Errors
 ///
-/// If the tables cannot be written.
+/// Returns an error if the tables cannot be written.
 pub fn write_gtfs(
     publication: &Publication,
     tables: &mut dyn gtfs::TableWriter,
@@ -92,8 +91,8 @@ pub fn write_gtfs(
     to_gtfs::write_tables(publication, tables, problems)
 }
 
-/// What is wrong about the tables that [`write_gtfs`] wrote, by what the loader of their timetable says: without what is
-/// told of the publication already, in its own words.
+/// Filters the loader's problems of the tables that [`write_gtfs`] wrote: removes those that were already reported for
+/// the publication.
 pub fn drop_known_table_problems(mut problems: Problems, timetable: &Timetable) -> Problems {
     let n = timetable.agencies().filter(|agency| agency.url.is_none()).count() as u64;
     problems.retract_field_problems("agency.txt", "missing_required_field", "agency_url", n);
@@ -103,24 +102,24 @@ pub fn drop_known_table_problems(mut problems: Problems, timetable: &Timetable) 
     problems
 }
 
-/// What a publication comes to as a timetable.
+/// A publication loaded as a timetable.
 #[derive(Debug)]
 pub struct LoadedPublication {
-    /// The timetable, as a GTFS zip would give it.
+    /// The timetable, equal to that of the GTFS zip.
     pub timetable: Timetable,
-    /// How much of what was read.
+    /// The number of records by kind.
     pub counts: RecordCounts,
-    /// What was wrong: in the files of the publication, and in the tables that were made of it.
+    /// The problems of the publication's files, and of the tables made from them.
     pub problems: Problems,
-    /// What GTFS cannot say.
+    /// The data that GTFS cannot express.
     pub losses: ConversionReport,
 }
 
-/// Reads a publication into a timetable.
+/// Loads a publication as a timetable.
 ///
 /// # Errors
 ///
-/// As [`decode_publication`], and if a limit of the timetable is passed.
+/// Returns the errors of [`decode_publication`], and an error if a limit of the timetable is exceeded.
 pub fn load_timetable(
     files: &mut dyn FileSet,
     limits: &PublicationLimits,

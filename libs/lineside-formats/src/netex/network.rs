@@ -1,4 +1,4 @@
-//! Who runs what: organisations, networks, lines, routes, patterns with their points, and how long links take.
+//! Reads organisations, networks, lines, routes, patterns with their points, and running times.
 
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ impl PublicationReader<'_, '_> {
         Ok(())
     }
 
-    /// Reads a `LineNetwork` or `GroupOfLines`, which may hold others, and lines.
+    /// Reads a `Network` or `GroupOfLines`, which may contain others, and lines.
     pub(super) fn read_network(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<LineNetwork>())?;
         let mut network = LineNetwork { id: self.intern_id(), ..LineNetwork::default() };
@@ -116,7 +116,7 @@ impl PublicationReader<'_, '_> {
         Ok(())
     }
 
-    /// Reads the routes that a line lists, or holds.
+    /// Reads the routes that a line refers to or contains.
     fn read_line_routes(&mut self, line: TextId) -> Result<(), Error> {
         while let Some(name) = self.xml.next_child()? {
             match name {
@@ -245,7 +245,7 @@ impl PublicationReader<'_, '_> {
         Ok(start as u32..points.len() as u32)
     }
 
-    /// Reads a point of a pattern, the `number`th from 0, which may only be one to time.
+    /// Reads the point of a pattern with index `number`; with `passes` it is a timing point without a stop.
     fn read_pattern_point(&mut self, number: u32, passes: bool) -> Result<(), Error> {
         self.count_bytes(size_of::<PatternPoint>())?;
         let order = self.xml.attribute("order").and_then(|order| order.parse().ok());
@@ -271,7 +271,7 @@ impl PublicationReader<'_, '_> {
         Ok(())
     }
 
-    /// Reads one of the fields that say what riders may do at a call.
+    /// Reads a field about boarding, alighting or stopping at a call.
     pub(super) fn read_stop_use_field(
         &mut self,
         name: &str,
@@ -319,7 +319,7 @@ impl PublicationReader<'_, '_> {
         Ok(())
     }
 
-    /// Reads how long links take, or how long one waits at points.
+    /// Reads run times of links, or wait times at points.
     fn read_durations(&mut self) -> Result<Range<u32>, Error> {
         let start = self.out.durations.len() as u32;
         while self.xml.next_child()?.is_some() {

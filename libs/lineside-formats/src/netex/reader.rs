@@ -1,4 +1,4 @@
-//! Goes through the files: frames of any kind and depth are walked through, and what is a record is read where it stands.
+//! Reads the files: visits frames of any kind and depth, and reads each record in place.
 
 use std::{
     borrow::Cow,
@@ -18,7 +18,7 @@ use crate::{
 /// The namespace of NeTEx.
 const NAMESPACE: &str = "http://www.netex.org.uk/netex";
 
-/// Elements that are passed over whole: large, and without records inside.
+/// Elements that are skipped as a whole: large, and without records inside.
 const PASSED_OVER: [&str; 18] = [
     "PublicationRequest",
     "ServiceLink",
@@ -40,7 +40,7 @@ const PASSED_OVER: [&str; 18] = [
     "typesOfValue",
 ];
 
-/// Things for riders that are not translated, with the reason.
+/// Rider-facing elements that are not converted, with the reason.
 const UNTRANSLATED: [(&str, &str); 9] = [
     ("Notice", "GTFS has no notes on trips"),
     ("ServiceLink", "its line on the map is not translated"),
@@ -53,8 +53,8 @@ const UNTRANSLATED: [(&str, &str); 9] = [
     ("StopPlaceEntrance", "entrances are not translated"),
 ];
 
-/// Reads all XML files as long as `goes_on` says so. What cannot be read is refused, or told in `refused` if there is such a
-/// list, and the others are read all the same.
+/// Decodes all XML files, as long as `goes_on` returns true. The error of an unreadable file is returned; if `refused`
+/// is given, it is added there, and the other files are still read.
 pub(super) fn decode_files(
     files: &mut dyn FileSet,
     limits: &PublicationLimits,
@@ -68,7 +68,7 @@ pub(super) fn decode_files(
     names.sort_unstable();
     let mut left = limits.files.total_bytes;
     let (mut record_bytes, mut n_read) = (0, 0);
-    // One room for all files: it grows to the largest, and no more.
+    // One buffer for all files, which grows to the size of the largest.
     let mut body = Vec::new();
     for name in &names {
         let mut read = || -> Result<bool, Error> {
@@ -117,7 +117,7 @@ pub(super) fn decode_files(
     Ok((publication, problems))
 }
 
-/// Why none of these files can be read; of many the first few are told.
+/// Combines the errors of all files, of which the first few are quoted.
 fn join_errors(mut refused: Vec<Error>) -> Option<Error> {
     const TOLD: usize = 5;
     let [first, _, ..] = refused.as_slice() else { return refused.pop() };
@@ -128,24 +128,23 @@ fn join_errors(mut refused: Vec<Error>) -> Option<Error> {
     Some(Error::new(first.kind(), detail))
 }
 
-/// A publication without records. Ids come from strangers: hashes that nobody can foresee keep lookups fast whatever
-/// they send.
+/// Creates an empty publication. Ids are untrusted input: a random seed keeps lookups fast against crafted collisions.
 fn new_publication() -> Publication {
     Publication::new(RandomState::new().hash_one("ids"))
 }
 
-/// Whether a refusal is about one file, and says nothing of the others.
+/// Returns true if an error concerns one file and not the others.
 fn is_file_error(kind: ErrorKind) -> bool {
     use ErrorKind::{Decode, Empty, Encoding, Html, Truncated};
     matches!(kind, Decode | Empty | Encoding | Html | Truncated)
 }
 
-/// Whether a file is looked at by its name.
+/// Returns true if the name is that of an XML file.
 pub(super) fn is_xml_file_name(name: &str) -> bool {
     name.len() >= 4 && name.as_bytes()[name.len() - 4..].eq_ignore_ascii_case(b".xml")
 }
 
-/// Reads a file into `body`, in place of what is in it.
+/// Reads a file into `body`, replacing its content.
 pub(super) fn read_file_into(
     files: &mut dyn FileSet,
     name: &str,
@@ -153,7 +152,8 @@ pub(super) fn read_file_into(
     body: &mut Vec<u8>,
 ) -> Result<(), Error> {
     body.clear();
-    // Room that is made at once is as large as the file; room that grows is up to twice that, and there twice while it does.
+    // A buffer allocated at once has the size of the file. A growing one takes up to twice that, and more while it is
+    // reallocated.
     let bytes = files.file_size_hint(name).unwrap_or(0).min(bytes_max);
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(1);
     if body.capacity() < bytes {
@@ -181,7 +181,7 @@ pub(super) fn check_body_start(body: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// One file that is being read.
+/// A reader of one file.
 pub(super) struct PublicationReader<'x, 'o> {
     pub(super) xml: XmlReader<'x>,
     pub(super) file: u32,
@@ -191,25 +191,25 @@ pub(super) struct PublicationReader<'x, 'o> {
     limits: &'o PublicationLimits,
     record_bytes: usize,
     within: ElementContext,
-    /// The object that is being read.
+    /// The current object.
     pub(super) of: StartTag<'x>,
-    /// Values so far that could not be read.
+    /// Number of unreadable values so far.
     pub(super) n_unread: u64,
 }
 
-/// What the element that was opened last stands in.
+/// The context of the most recently opened element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ElementContext {
     /// A frame.
     Frame,
     /// The `validityConditions` of a frame.
     ConditionsOfFrame,
-    /// Something else, such as an object of a frame: how long a car park is there says nothing of the timetable.
+    /// Any other element, such as an object of a frame, whose validity does not concern the timetable.
     Other,
 }
 
 impl<'x> PublicationReader<'x, '_> {
-    /// Reads a document. Tells whether it is NeTEx.
+    /// Reads a document. Returns true if it is NeTEx.
     fn read_document(&mut self) -> Result<bool, Error> {
         let mut is_netex = false;
         while let Some(name) = self.xml.next_child()? {
@@ -250,7 +250,7 @@ impl<'x> PublicationReader<'x, '_> {
         Ok(())
     }
 
-    /// Walks through the open element, which is no frame.
+    /// Reads the members of the open element, which is not a frame.
     pub(super) fn read_members(&mut self) -> Result<(), Error> {
         self.read_members_in(ElementContext::Other)
     }
@@ -264,12 +264,12 @@ impl<'x> PublicationReader<'x, '_> {
         Ok(())
     }
 
-    /// Whether the element that was opened last says how long a frame holds.
+    /// Returns true if the most recently opened element states the validity of a frame.
     pub(super) fn is_frame_validity(&self) -> bool {
         self.within != ElementContext::Other
     }
 
-    /// Reads the element that was opened last: a record, or something that may hold records.
+    /// Reads the most recently opened element: a record, or an element that may contain records.
     fn read_member(&mut self, name: &'x str) -> Result<(), Error> {
         let outside = std::mem::replace(&mut self.of, self.xml.start_tag());
         self.read_object(name)?;
@@ -277,7 +277,7 @@ impl<'x> PublicationReader<'x, '_> {
         Ok(())
     }
 
-    /// Reads what stands in the object that is being read and is one itself: what is told of it is told by its id, if it has one.
+    /// Reads an object inside the current object. Its problems name its own id, if it has one.
     pub(super) fn read_nested_object<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, Error>,
@@ -332,7 +332,7 @@ impl<'x> PublicationReader<'x, '_> {
             "validityConditions" if self.within == ElementContext::Frame => {
                 self.read_members_in(ElementContext::ConditionsOfFrame)
             }
-            // A type is an object as any other.
+            // `TypeOfFrame` is an ordinary object.
             _ if name.ends_with("Frame") && name != "TypeOfFrame" => {
                 self.read_members_in(ElementContext::Frame)
             }
@@ -340,7 +340,7 @@ impl<'x> PublicationReader<'x, '_> {
         }
     }
 
-    /// The time zone and the language of a frame; those that stand first count.
+    /// Reads the time zone and the language of a frame; the first ones apply.
     fn read_frame_defaults(&mut self) -> Result<(), Error> {
         while let Some(name) = self.xml.next_child()? {
             if name == "DefaultLocale" { self.read_locale()? } else { self.xml.skip_element()? }
@@ -379,12 +379,12 @@ impl<'x> PublicationReader<'x, '_> {
         Ok(())
     }
 
-    /// The text of the open element, without white space around it; empty if it is longer than the limit.
+    /// Reads the text of the open element without surrounding white space; empty if it exceeds the limit.
     pub(super) fn read_text(&mut self) -> Result<Cow<'x, str>, Error> {
         Ok(self.read_named_text()?.1)
     }
 
-    /// The same, with the name of the element.
+    /// Reads the text like [`read_text`](Self::read_text), and returns it with the name of the element.
     pub(super) fn read_named_text(&mut self) -> Result<(&'x str, Cow<'x, str>), Error> {
         let name = self.xml.start_tag().local_name();
         let text = self.xml.element_or_inner_text()?;
@@ -399,13 +399,13 @@ impl<'x> PublicationReader<'x, '_> {
         })
     }
 
-    /// The text of the open element, in the arena.
+    /// Reads the text of the open element into the arena.
     pub(super) fn intern_text(&mut self) -> Result<TextId, Error> {
         let text = self.read_text()?;
         Ok(self.out.texts.intern(&text))
     }
 
-    /// The text of the open element, unless `place` has one already.
+    /// Reads the text of the open element into `place` unless that has one already.
     pub(super) fn intern_text_if_empty(&mut self, place: &mut TextId) -> Result<(), Error> {
         let text = self.intern_text()?;
         if *place == TextId::EMPTY {
@@ -414,13 +414,13 @@ impl<'x> PublicationReader<'x, '_> {
         Ok(())
     }
 
-    /// The `id` of the element that was opened last.
+    /// Returns the `id` of the most recently opened element.
     pub(super) fn intern_id(&mut self) -> TextId {
         let id = self.xml.attribute("id").unwrap_or_default();
         self.out.texts.intern(&id)
     }
 
-    /// What the open element, which it closes, refers to.
+    /// Reads and closes a reference and returns the id that it refers to.
     pub(super) fn read_reference(&mut self) -> Result<TextId, Error> {
         let id = self.xml.attribute("ref").unwrap_or_default();
         let id = self.out.texts.intern(&id);
@@ -428,7 +428,7 @@ impl<'x> PublicationReader<'x, '_> {
         Ok(id)
     }
 
-    /// The references in the open element whose names end alike, one after the other.
+    /// Reads and stores the references in the open element whose names end in `suffix`.
     pub(super) fn read_references(&mut self, suffix: &str) -> Result<Range<u32>, Error> {
         let mut found = Vec::new();
         while let Some(name) = self.xml.next_child()? {
@@ -441,7 +441,7 @@ impl<'x> PublicationReader<'x, '_> {
         self.store_references(&found)
     }
 
-    /// Keeps references together, and tells where.
+    /// Stores references contiguously, and returns their range.
     pub(super) fn store_references(&mut self, found: &[TextId]) -> Result<Range<u32>, Error> {
         self.count_bytes(size_of_val(found))?;
         let start = self.out.references.len() as u32;
@@ -449,7 +449,7 @@ impl<'x> PublicationReader<'x, '_> {
         Ok(start..self.out.references.len() as u32)
     }
 
-    /// Counts the memory of what is about to be kept.
+    /// Counts the memory of a record before it is stored.
     #[inline]
     pub(super) fn count_bytes(&mut self, bytes: usize) -> Result<(), Error> {
         self.record_bytes += bytes;
@@ -462,7 +462,7 @@ impl<'x> PublicationReader<'x, '_> {
     }
 }
 
-/// The zone that has these offsets from UTC in winter and in summer, in hours.
+/// Returns the time zone with these offsets from UTC in winter and in summer, in hours.
 fn zone_for_offsets(winter: Option<i32>, summer: Option<i32>) -> Option<&'static str> {
     match (winter?, summer) {
         (0, Some(1)) => Some("WET"),
@@ -473,7 +473,7 @@ fn zone_for_offsets(winter: Option<i32>, summer: Option<i32>) -> Option<&'static
     }
 }
 
-/// Where a profile is at home, by the version that a publication says it is of: `1.10:FR-NETEX-2.2`.
+/// Returns the time zone of a profile, by the version that a publication states: `1.10:FR-NETEX-2.2`.
 fn zone_for_profile(version: &str) -> Option<&'static str> {
     let is_of = |mark: &str| version.contains(mark);
     if is_of(":FR") {

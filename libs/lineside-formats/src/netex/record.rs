@@ -1,5 +1,5 @@
-//! The records of a publication, in NeTEx's own terms. Ids, names and references are texts of one arena; what names what
-//! is looked up when all files are read.
+//! The records of a publication, in NeTEx's terms. Ids, names and references are texts in one arena; references are
+//! resolved after all files are read.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -14,24 +14,24 @@ use crate::{
     gtfs::{StringInterner, TextId},
 };
 
-/// Stands for a time that is not given.
+/// The value for a missing time.
 pub(super) const NO_TIME: i32 = i32::MIN;
 
-/// A publication that was read: all records of all its files.
+/// A decoded publication: the records of all its files.
 #[derive(Debug)]
 pub struct Publication {
     pub(super) texts: StringInterner,
-    /// The names of the files, by the numbers that records carry.
+    /// The names of the files, indexed by the file numbers of records.
     pub(super) files: Vec<Box<str>>,
-    /// The time zone that the frames name first, or that their profile is at home in.
+    /// The first time zone of the frames, or that of the profile's country.
     pub(super) timezone: Option<Box<str>>,
-    /// The language that the frames name first.
+    /// The first language of the frames.
     pub(super) language: Option<Box<str>>,
-    /// Who published it.
+    /// The publisher.
     pub(super) participant: TextId,
-    /// The days for which the frames of all files say that they hold, first and last.
+    /// The validity of the frames of all files: first and last day.
     pub(super) validity: Option<(Day, Day)>,
-    /// The same of each file that says it, by its number.
+    /// The validity of the frames of each file that states one, by its number.
     pub(super) validity_of_file: BTreeMap<u32, (Day, Day)>,
     pub(super) organisations: Vec<Organisation>,
     pub(super) networks: Vec<LineNetwork>,
@@ -41,7 +41,8 @@ pub struct Publication {
     pub(super) train_numbers: Vec<NamedRecord>,
     pub(super) stop_places: Vec<StopSite>,
     pub(super) quays: Vec<StopSite>,
-    /// Quays that stop places list, and the stop places; and zones that quays say they are in, which may be stop places.
+    /// Pairs of a quay and a stop place that refers to it, and of a quay and a zone that it refers to, which may be a
+    /// stop place.
     pub(super) place_of_quay: Vec<(TextId, TextId)>,
     pub(super) stop_points: Vec<StopPoint>,
     pub(super) stop_assignments: Vec<PassengerStopAssignment>,
@@ -49,9 +50,9 @@ pub struct Publication {
     pub(super) pattern_points: Vec<PatternPoint>,
     pub(super) demand_types: Vec<TimeDemandType>,
     pub(super) timing_links: Vec<TimingLink>,
-    /// Routes that lines list, and the lines.
+    /// Pairs of a route that a line refers to, and that line.
     pub(super) line_of_route: Vec<(TextId, TextId)>,
-    /// Links and how long they take, points and how long one waits there; [`NO_TIME`] where that cannot be read.
+    /// Links with their run times, and points with their wait times; [`NO_TIME`] if unreadable.
     pub(super) durations: Vec<(TextId, i32)>,
     pub(super) day_types: Vec<DayType>,
     pub(super) day_assignments: Vec<DayTypeAssignment>,
@@ -61,22 +62,22 @@ pub struct Publication {
     pub(super) journeys: Vec<ServiceJourney>,
     pub(super) passing_times: Vec<PassingTime>,
     pub(super) dated_journeys: Vec<DatedServiceJourney>,
-    /// References that records have several of, by their ranges.
+    /// The lists of references of all records, addressed by ranges.
     pub(super) references: Vec<TextId>,
-    /// Day types, periods, operating days and conditions with a value that is there and cannot be read, day types with such an
-    /// assignment, and stops with such coordinates.
+    /// Ids of day types, periods, operating days, conditions and stops that have an unreadable value, and of day types
+    /// with an unreadable assignment.
     pub(super) unread: HashSet<TextId>,
-    /// Files with a frame of which that is so of the days for which it holds.
+    /// Files with a frame whose validity is unreadable.
     pub(super) unread_validity: HashSet<u32>,
-    /// Whether a frame names a time zone that is none.
+    /// True if a frame has an invalid time zone.
     pub(super) has_unread_timezone: bool,
-    /// What was passed over on the way and is of use to riders.
+    /// Skipped elements that matter to riders.
     pub(super) untranslated: ConversionReport,
-    /// How much memory what is made of the records may take, besides the tables, in bytes.
+    /// Memory left for data derived from the records, except the tables, in bytes.
     pub(super) bytes_left: usize,
 }
 
-/// How many records were read of the kinds that one counts.
+/// The number of records by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RecordCounts {
     /// `Line` and `FlexibleLine`.
@@ -143,7 +144,7 @@ impl Publication {
         }
     }
 
-    /// How many records there are of each kind.
+    /// Returns the number of records by kind.
     pub fn record_counts(&self) -> RecordCounts {
         RecordCounts {
             lines: self.lines.len(),
@@ -166,16 +167,16 @@ impl Publication {
         self.files.get(number as usize).map_or("publication", |name| name)
     }
 
-    /// References of a record.
+    /// Returns the references in a range.
     pub(super) fn references_in(&self, range: &Range<u32>) -> &[TextId] {
         self.references.get(range.start as usize..range.end as usize).unwrap_or_default()
     }
 }
 
-/// A point on the earth in degrees, latitude first.
+/// A point on Earth in degrees, latitude first.
 pub(super) type Degrees = (f64, f64);
 
-/// Anything of which only a name is kept.
+/// An object of which only the name is stored.
 #[derive(Debug)]
 pub(super) struct NamedRecord {
     pub(super) id: TextId,
@@ -193,12 +194,12 @@ pub(super) struct Organisation {
     pub(super) email: TextId,
 }
 
-/// A `LineNetwork` or a `GroupOfLines`.
+/// A `Network` or a `GroupOfLines`.
 #[derive(Debug, Default)]
 pub(super) struct LineNetwork {
     pub(super) id: TextId,
     pub(super) authority: TextId,
-    /// The lines that it lists itself.
+    /// The lines that it refers to.
     pub(super) lines: Range<u32>,
 }
 
@@ -221,7 +222,7 @@ pub(super) struct Line {
     pub(super) file: u32,
 }
 
-/// A `LineRoute`: which way a line goes.
+/// A `Route`: the path and direction of a line.
 #[derive(Debug, Default)]
 pub(super) struct LineRoute {
     pub(super) id: TextId,
@@ -234,11 +235,11 @@ pub(super) struct LineRoute {
 pub(super) struct StopSite {
     pub(super) id: TextId,
     pub(super) name: TextId,
-    /// What stands on a sign at a quay.
+    /// The text on a sign at a quay.
     pub(super) label: TextId,
     pub(super) public_code: TextId,
     pub(super) point: Option<Degrees>,
-    /// The place that it is in.
+    /// The place that contains it.
     pub(super) parent: TextId,
     pub(super) wheelchair: Option<bool>,
     pub(super) file: u32,
@@ -254,7 +255,7 @@ pub(super) struct StopPoint {
     pub(super) file: u32,
 }
 
-/// A `PassengerStopAssignment`: at which place the stop point is.
+/// A `PassengerStopAssignment`: the place of a stop point.
 #[derive(Debug, Default)]
 pub(super) struct PassengerStopAssignment {
     pub(super) stop_point: TextId,
@@ -263,7 +264,7 @@ pub(super) struct PassengerStopAssignment {
     pub(super) file: u32,
 }
 
-/// A pattern of a journey, by any of its names.
+/// A journey pattern, under any of its element names.
 #[derive(Debug, Default)]
 pub(super) struct JourneyPattern {
     pub(super) id: TextId,
@@ -286,13 +287,13 @@ pub(super) struct PatternPoint {
     pub(super) use_of: StopUse,
 }
 
-/// What riders may do at a call.
+/// The use of a call by riders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StopUse {
     pub(super) may_board: bool,
     pub(super) may_alight: bool,
     pub(super) on_request: bool,
-    /// The vehicle does not stop.
+    /// True if the vehicle does not stop.
     pub(super) passes: bool,
 }
 
@@ -302,7 +303,7 @@ impl Default for StopUse {
     }
 }
 
-/// A `TimingLink`: from which point to which.
+/// A `TimingLink` with its end points.
 #[derive(Debug, Default)]
 pub(super) struct TimingLink {
     pub(super) id: TextId,
@@ -310,7 +311,7 @@ pub(super) struct TimingLink {
     pub(super) to: TextId,
 }
 
-/// A `TimeDemandType`: how long links take, and how long one waits at points.
+/// A `TimeDemandType`: run times of links, and wait times at points.
 #[derive(Debug, Default)]
 pub(super) struct TimeDemandType {
     pub(super) id: TextId,
@@ -324,13 +325,13 @@ pub(super) struct DayType {
     pub(super) id: TextId,
     /// The number of its file.
     pub(super) file: u32,
-    /// The days of the week, bit 0 is Monday; none are given where it is 0.
+    /// The weekdays; bit 0 is Monday. 0 if none are given.
     pub(super) weekdays: u8,
-    /// Whether something narrows its days that is not read, such as holidays.
+    /// True if unsupported properties, such as holidays, restrict its days.
     pub(super) is_otherwise: bool,
 }
 
-/// What a `DayTypeAssignment` makes a day type hold for.
+/// A `DayTypeAssignment`: days on which a day type applies.
 #[derive(Debug, Default)]
 pub(super) struct DayTypeAssignment {
     pub(super) day_type: TextId,
@@ -349,12 +350,12 @@ pub(super) struct OperatingPeriod {
     pub(super) to: Option<Day>,
     pub(super) from_day: TextId,
     pub(super) to_day: TextId,
-    /// A digit per day from the first on, where it is given.
+    /// A digit per day from the first on, if given.
     pub(super) bits: TextId,
 }
 
 impl OperatingPeriod {
-    /// Whether it says only one of its ends, so that the other is that of the frames.
+    /// Returns true if an end is missing, which is then that of the frames.
     pub(super) fn has_missing_end(&self) -> bool {
         let has_from = self.from.is_some() || self.from_day != TextId::EMPTY;
         let has_to = self.to.is_some() || self.to_day != TextId::EMPTY;
@@ -381,7 +382,7 @@ pub(super) struct AvailabilityCondition {
     pub(super) excludes: bool,
 }
 
-/// A `ServiceJourney`, or a template of such.
+/// A `ServiceJourney` or a `TemplateServiceJourney`.
 #[derive(Debug)]
 pub(super) struct ServiceJourney {
     pub(super) id: TextId,
@@ -399,9 +400,9 @@ pub(super) struct ServiceJourney {
     pub(super) times: Range<u32>,
     pub(super) demand_type: TextId,
     pub(super) departure: i32,
-    /// Whether it says when it begins, or how often it runs, and that cannot be read.
+    /// True if its start or its headway is unreadable.
     pub(super) has_unread_start: bool,
-    /// First and last departure and the seconds between, where it runs again and again.
+    /// First and last departure and the seconds between departures, for repeated journeys.
     pub(super) headways: Vec<(i32, i32, i32)>,
     pub(super) is_cancelled: bool,
     pub(super) file: u32,
@@ -410,17 +411,17 @@ pub(super) struct ServiceJourney {
 /// A `TimetabledPassingTime` or a `Call`.
 #[derive(Debug)]
 pub(super) struct PassingTime {
-    /// The point of the pattern, where it is named.
+    /// The point of the pattern, if named.
     pub(super) point: TextId,
-    /// The stop point, where a call names it itself.
+    /// The stop point, if the call names it itself.
     pub(super) stop_point: TextId,
     pub(super) arrival: i32,
     pub(super) departure: i32,
-    /// Whether a time is there and cannot be read.
+    /// True if it has an unreadable time.
     pub(super) has_unread_time: bool,
-    /// Whether it says on which day its times are.
+    /// True if it states the day of its times.
     pub(super) has_offset: bool,
-    /// Whether it only says between which times the vehicle comes.
+    /// True if it only states a window of times.
     pub(super) is_window: bool,
     pub(super) use_of: Option<StopUse>,
 }

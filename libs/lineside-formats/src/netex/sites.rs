@@ -1,4 +1,4 @@
-//! Places and stop points: `StopPlace`, `Quay`, `ScheduledStopPoint`, and which is where.
+//! Reads locations: `StopPlace`, `Quay`, `ScheduledStopPoint`, and the relations between them.
 
 use super::{
     reader::PublicationReader,
@@ -18,7 +18,7 @@ impl PublicationReader<'_, '_> {
                             "Quay" => {
                                 self.read_nested_object(|reader| reader.read_quay(place.id))?
                             }
-                            // A quay that stands beside it, and mostly does not name it itself.
+                            // A quay outside of the place, which usually does not refer to the place.
                             "QuayRef" => {
                                 let quay = self.read_reference()?;
                                 self.count_bytes(size_of::<(TextId, TextId)>())?;
@@ -36,7 +36,7 @@ impl PublicationReader<'_, '_> {
         Ok(())
     }
 
-    /// Reads a `Quay`, which stands in the stop place `parent` or alone.
+    /// Reads a `Quay`, which is inside the stop place `parent` or alone.
     pub(super) fn read_quay(&mut self, parent: TextId) -> Result<(), Error> {
         self.count_bytes(size_of::<StopSite>())?;
         let mut quay =
@@ -46,7 +46,7 @@ impl PublicationReader<'_, '_> {
                 "SiteRef" | "ParentSiteRef" if quay.parent == TextId::EMPTY => {
                     quay.parent = self.read_reference()?;
                 }
-                // How the French profile names its stop place; others name zones of fares so.
+                // The French profile refers to the stop place by this element; others use it for fare zones.
                 "ParentZoneRef" => {
                     let zone = self.read_reference()?;
                     self.count_bytes(size_of::<(TextId, TextId)>())?;
@@ -76,7 +76,7 @@ impl PublicationReader<'_, '_> {
         Ok(())
     }
 
-    /// What an assessment says about wheelchairs, or else about everybody who walks badly.
+    /// Reads the accessibility for wheelchairs, or else for all persons with impaired mobility.
     fn read_wheelchair_access(&mut self) -> Result<Option<bool>, Error> {
         let (mut overall, mut wheelchair) = (None, None);
         while let Some(name) = self.xml.next_child()? {
@@ -99,7 +99,7 @@ impl PublicationReader<'_, '_> {
         Ok(wheelchair.or(overall))
     }
 
-    /// Whether something is so; nothing where it is so in part, or nobody knows.
+    /// Reads a boolean; `None` if it is partial or unknown.
     fn read_limitation_status(&mut self) -> Result<Option<bool>, Error> {
         Ok(match &*self.read_text()? {
             "true" | "1" => Some(true),

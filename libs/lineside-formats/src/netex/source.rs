@@ -1,4 +1,4 @@
-//! What a publication comes as: one XML file, or a zip of them.
+//! The container of a publication: one XML file, or a zip of several.
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
@@ -7,14 +7,14 @@ use crate::{
     gtfs::{DatasetLimits, FileSet, ZipFiles},
 };
 
-/// The bytes at a file's start in which its root element is looked for: declarations and comments stand before it.
+/// Number of leading bytes of a file that are searched for its root element; declarations and comments precede it.
 const LOOK_BYTES: usize = 8 << 10;
-/// How many files of a zip are looked into to say what they are.
+/// Maximum number of files of a zip that are opened to detect the format.
 const FILES_LOOK_MAX: usize = 3;
-/// The name that a single file goes by in problems.
+/// The name of a single file in problems.
 const SINGLE: &str = "publication.xml";
 
-/// A publication where it lies, in memory or in a file: a zip, or one XML file.
+/// A publication in memory or in a file: a zip, or one XML file.
 #[derive(Debug)]
 pub struct PublicationSource<R>(SourceContainer<R>);
 
@@ -25,11 +25,11 @@ enum SourceContainer<R> {
 }
 
 impl<'a> PublicationSource<Cursor<&'a [u8]>> {
-    /// Takes a body in memory for what it is.
+    /// Opens a body in memory and detects its container.
     ///
     /// # Errors
     ///
-    /// If it begins as a zip and is damaged, too large, or holds no XML file.
+    /// Returns an error if the body begins like a zip and is damaged, too large, or without an XML file.
     pub fn new(
         body: &'a [u8],
         limits: &DatasetLimits,
@@ -39,11 +39,12 @@ impl<'a> PublicationSource<Cursor<&'a [u8]>> {
 }
 
 impl<R: Read + Seek> PublicationSource<R> {
-    /// Takes what a reader gives from its beginning for what it is; of a zip the list of its files is read now.
+    /// Detects the container at the beginning of a reader; of a zip it reads the directory.
     ///
     /// # Errors
     ///
-    /// If it cannot be read, or begins as a zip and is damaged, too large, or holds no XML file.
+    /// Returns an error if the reader fails, or if it begins like a zip and is damaged, too large, or without an XML
+    /// file.
     pub fn from_reader(
         mut reader: R,
         limits: &DatasetLimits,
@@ -95,7 +96,7 @@ fn begins_as_zip(body: &[u8]) -> bool {
     body.starts_with(b"PK\x03\x04") || body.starts_with(b"PK\x05\x06")
 }
 
-/// The first bytes of what a reader gives.
+/// Reads the first bytes of a reader.
 fn read_start(reader: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     reader.rewind()?;
@@ -104,14 +105,13 @@ fn read_start(reader: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// Whether what a reader gives is NeTEx by its content: an XML file whose root is a `PublicationDelivery`, or a zip of
-/// such.
+/// Returns true if the content is NeTEx: an XML file whose root is a `PublicationDelivery`, or a zip with such files.
 ///
-/// Cost: of an XML file its first bytes, of a zip its list of names and the first bytes of a few files.
+/// Cost: reads the first bytes of an XML file; of a zip its directory and the first bytes of a few files.
 ///
 /// # Errors
 ///
-/// If it cannot be read.
+/// Returns an error if the reader fails.
 pub fn looks_like_netex(mut reader: impl Read + Seek) -> io::Result<bool> {
     let start = read_start(&mut reader)?;
     if !begins_as_zip(&start) {
@@ -131,7 +131,7 @@ pub fn looks_like_netex(mut reader: impl Read + Seek) -> io::Result<bool> {
     }))
 }
 
-/// Whether an XML file that begins so has a `PublicationDelivery` as its root.
+/// Returns true if an XML file with this beginning has a `PublicationDelivery` as its root.
 pub(crate) fn is_publication_delivery(start: &[u8]) -> bool {
     let text = crate::xml::decode_document_start(start);
     let mut rest = text.trim_start();

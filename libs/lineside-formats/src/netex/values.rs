@@ -1,4 +1,5 @@
-//! Texts to values: what is none is told by the id of its object, and kept in mind, so that nobody takes it for missing.
+//! Parses texts to values. An invalid value is a problem of its object, and is recorded, so that it is not reported as
+//! missing.
 
 use super::{
     days::{self, Day},
@@ -28,21 +29,21 @@ impl PublicationReader<'_, '_> {
         self.read_parsed("invalid_date", "is no date and is left out", days::parse_day)
     }
 
-    /// A whole number.
+    /// Reads a whole number.
     pub(super) fn read_integer(&mut self) -> Result<Option<i32>, Error> {
         let detail = "is no whole number and is left out";
         self.read_parsed("invalid_integer", detail, |text| text.parse().ok())
     }
 
-    /// A decimal number.
+    /// Reads a decimal number.
     pub(super) fn read_number(&mut self) -> Result<Option<f64>, Error> {
         let detail = "is no number and is left out";
-        // `parse` also takes `inf` and `nan`.
+        // `parse` also accepts `inf` and `nan`.
         let parse = |text: &str| text.parse().ok().filter(|number: &f64| number.is_finite());
         self.read_parsed("invalid_float", detail, parse)
     }
 
-    /// The same as [`Reader::read_time_with_warning`]; `is_unread` becomes true of one that is there and cannot be read.
+    /// Reads a time like [`read_time`](Self::read_time), and sets `is_unread` if it is unreadable.
     pub(super) fn read_time_or_flag(&mut self, is_unread: &mut bool) -> Result<i32, Error> {
         let n_unread = self.unread_count();
         let time = self.read_time()?;
@@ -50,7 +51,7 @@ impl PublicationReader<'_, '_> {
         Ok(time)
     }
 
-    /// A time of day in seconds.
+    /// Reads a time of day in seconds; [`NO_TIME`] if it is missing or unreadable.
     pub(super) fn read_time(&mut self) -> Result<i32, Error> {
         let (name, text) = self.read_named_text()?;
         // Fractions and time zones may follow; timetables are in local time.
@@ -72,7 +73,7 @@ impl PublicationReader<'_, '_> {
         }
     }
 
-    /// A duration such as `PT1M30S` in seconds.
+    /// Reads a duration such as `PT1M30S` in seconds.
     pub(super) fn read_duration(&mut self) -> Result<Option<i32>, Error> {
         self.read_parsed("invalid_duration", "is no duration and is left out", |text| {
             xsd_duration::parse_seconds(text)
@@ -80,7 +81,7 @@ impl PublicationReader<'_, '_> {
         })
     }
 
-    /// The value of the open element; none, which is told, of a text that is no such value.
+    /// Parses the text of the open element; reports a problem and returns `None` if it is invalid.
     fn read_parsed<T>(
         &mut self,
         code: &'static str,
@@ -95,7 +96,7 @@ impl PublicationReader<'_, '_> {
         Ok(value)
     }
 
-    /// Tells of an element that has no value, whatever is said of what it is in.
+    /// Reports and counts an element with an unreadable value.
     #[cold]
     pub(super) fn report_unreadable(
         &mut self,
@@ -108,7 +109,7 @@ impl PublicationReader<'_, '_> {
         self.report_problem(name, code, detail, value);
     }
 
-    /// Tells what is wrong with an element of the object that is being read.
+    /// Reports a problem of an element of the current object.
     #[cold]
     pub(super) fn report_problem(
         &mut self,
@@ -127,12 +128,12 @@ impl PublicationReader<'_, '_> {
         });
     }
 
-    /// Values so far that could not be read.
+    /// Returns the number of unreadable values so far.
     pub(super) fn unread_count(&self) -> u64 {
         self.n_unread
     }
 
-    /// Keeps in mind that what a record says of days cannot be read, if there were more such values since `n`.
+    /// Marks a record as unreadable if there were unreadable values since the count was `n`.
     pub(super) fn mark_unread_days(&mut self, record: TextId, n: u64) -> Result<(), Error> {
         let is_new = self.n_unread > n && record != TextId::EMPTY;
         if is_new && self.out.unread.insert(record) {

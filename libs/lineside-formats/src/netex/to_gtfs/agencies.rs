@@ -1,4 +1,4 @@
-//! `agency.txt`: the organisations that lines are run for, and `feed_info.txt`.
+//! Writes `agency.txt`, the organisations of the lines, and `feed_info.txt`.
 
 use std::{
     borrow::Cow,
@@ -15,16 +15,16 @@ use crate::{
     },
 };
 
-/// The `agency_url` of zips where the publication has none: software that reads GTFS refuses a feed without it. The domain is
+/// The `agency_url` in zips if the publication has none, because GTFS software refuses a feed without it. The domain is
 /// reserved for examples (RFC 2606).
 pub(super) const AGENCY_URL_STAND_IN: &str = "https://example.org/agency-url-unknown";
 
-/// The agency of each line, by the line's id.
+/// The agency of each line, by line id.
 pub(super) type AgencyOf = HashMap<TextId, TextId>;
 
 impl GtfsWriter<'_, '_> {
-    /// Writes the agencies that lines need: the authority of a line's network, which is what riders know, or else who
-    /// operates it.
+    /// Writes the agencies of the lines: the authority of a line's network, which is the name that riders know, or else
+    /// its operator.
     pub(super) fn write_agencies(&mut self) -> Result<AgencyOf, Error> {
         let columns = ["agency_id", "agency_name", "agency_url", "agency_timezone", "agency_lang"];
         let [id, name, url, timezone, lang] = columns;
@@ -52,7 +52,7 @@ impl GtfsWriter<'_, '_> {
         Ok(agencies)
     }
 
-    /// The networks that list lines, by the lines' ids.
+    /// Returns the networks that refer to lines, by line id.
     fn index_networks_by_line(&self) -> HashMap<TextId, u32> {
         let mut networks = HashMap::new();
         for (number, network) in (0..).zip(&self.publication.networks) {
@@ -70,7 +70,7 @@ impl GtfsWriter<'_, '_> {
         let of_network = find_record(all, networks, line.id).map(authority);
         let given = [of_group.unwrap_or_default(), of_network.unwrap_or_default()];
         let known = [line.authority, given[0], given[1], line.operator];
-        // One that is in no file is only better than none.
+        // An organisation that is in no file is only used if there is no other.
         let is_known = |id: &TextId| self.index.organisations.contains_key(id);
         known.into_iter().find(is_known).unwrap_or_else(|| first_non_empty(&known))
     }
@@ -116,14 +116,14 @@ impl GtfsWriter<'_, '_> {
         }
         let detail = "neither the organisation nor the operator or the line has a Url, which GTFS requires; \
                       the GTFS zip has a stand-in at example.org";
-        // That the organisation is in no file is reported already.
+        // The missing organisation is already reported.
         if !is_unresolved {
             self.report_problem(line.file, "missing_url", detail, record);
         }
         self.tables.write_incomplete_row(&row, &completed)
     }
 
-    /// Reports an address that validators of GTFS refuse, and that the GTFS zip therefore does not have.
+    /// Reports a URL that GTFS validators refuse and that the GTFS zip therefore lacks.
     #[cold]
     fn report_bad_url(&mut self, file: u32, code: &'static str, of: TextId, value: &str) {
         let (file, of) = (self.publication.file_name(file), self.resolve_text(of));
@@ -133,7 +133,7 @@ impl GtfsWriter<'_, '_> {
         });
     }
 
-    /// Writes who published it and for which days, where GTFS would have all that it asks for.
+    /// Writes the publisher and the validity, if all values that GTFS requires are known.
     pub(super) fn write_feed_info(&mut self) -> Result<(), Error> {
         let publication = self.publication;
         let urls = publication
@@ -162,7 +162,7 @@ impl GtfsWriter<'_, '_> {
     }
 }
 
-/// The address with its scheme, which producers like to leave out.
+/// Returns the URL with its scheme, which producers often omit.
 fn to_absolute_url(url: &str) -> Cow<'_, str> {
     if url.is_empty() || url.contains("://") {
         Cow::Borrowed(url)

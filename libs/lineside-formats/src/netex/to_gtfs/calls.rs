@@ -1,4 +1,4 @@
-//! The calls of a journey: its times brought together with the points of its pattern.
+//! Combines the times of a journey with the points of its pattern to calls.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -21,43 +21,43 @@ const DAY_SECONDS: i32 = 24 * 3_600;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScheduledCall {
     pub(super) stop_point: TextId,
-    /// Whether it has a time that cannot be read.
+    /// True if it has an unreadable time.
     has_unread_time: bool,
     pub(super) arrival: i32,
     pub(super) departure: i32,
     pub(super) use_of: StopUse,
-    /// The destination that is shown from here on; empty where nothing changes.
+    /// The destination shown from this call on; empty if it does not change.
     pub(super) display: TextId,
 }
 
-/// Why a journey has no calls.
+/// The reason why a journey has no calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JourneyFault {
-    /// Its pattern is in no file.
+    /// The pattern is in no file.
     UnknownPattern,
-    /// It names a point that its pattern does not have, or has more times than its pattern has points.
+    /// The journey refers to a point that its pattern does not have, or has more times than its pattern has points.
     UnknownPoint,
-    /// It has no times, or they cannot be computed because a link's is missing.
+    /// There are no times, or they cannot be computed because that of a link is missing.
     NoTimes,
-    /// The same, of times that are there and cannot be read.
+    /// There are times, but they are unreadable.
     UnreadTimes,
-    /// It only says between which times it comes.
+    /// The journey only has windows of times.
     Windows,
-    /// It begins on the day before.
+    /// The journey starts on the previous day.
     DayBefore,
-    /// It has more calls, or its pattern more points, than are taken.
+    /// The calls of the journey or the points of its pattern exceed the limit.
     TooLong,
 }
 
-/// How long a demand type's links take, by their ids and by their ends, and how long it waits at points. [`NO_TIME`] of a
-/// link stands for a time that cannot be read.
+/// The run times of a demand type's links, by their ids and by their ends, and its wait times at points. [`NO_TIME`]
+/// marks an unreadable run time.
 pub(super) struct DemandTypeTimes {
     links: HashMap<TextId, i32>,
     ends: HashMap<(TextId, TextId), i32>,
     waits: HashMap<TextId, i32>,
 }
 
-/// Those of all demand types. Where a link or a point stands twice, the first counts that can be read.
+/// Computes the times of all demand types. Of several values for one link or point the first readable one applies.
 pub(super) fn compute_demand_type_times(publication: &Publication) -> Vec<DemandTypeTimes> {
     let links = index_by_id(&publication.timing_links, |link| link.id);
     let listed = |range: &Range<u32>| {
@@ -82,7 +82,7 @@ pub(super) fn compute_demand_type_times(publication: &Publication) -> Vec<Demand
     publication.demand_types.iter().map(|it| pace(&it.runs, &it.waits)).collect()
 }
 
-/// The points of a pattern.
+/// Returns the points of a pattern.
 pub(super) fn pattern_points<'p>(
     publication: &'p Publication,
     pattern: &JourneyPattern,
@@ -91,7 +91,7 @@ pub(super) fn pattern_points<'p>(
     publication.pattern_points.get(range).unwrap_or_default()
 }
 
-/// Puts the calls of a journey into `calls`.
+/// Replaces `calls` by the calls of a journey.
 pub(super) fn read_calls(
     publication: &Publication,
     index: &RecordIndex,
@@ -130,7 +130,7 @@ pub(super) fn read_calls(
     Ok(())
 }
 
-/// Pairs passing times with points: by the points that they name, or one by one.
+/// Pairs passing times with points: by the points that they refer to, or by position.
 fn pair_times_with_points(
     publication: &Publication,
     journey: &ServiceJourney,
@@ -155,7 +155,7 @@ fn pair_times_with_points(
             (TextId::EMPTY, None) => return Err(JourneyFault::UnknownPoint),
             (stop_point, _) => stop_point,
         };
-        // A call may stand beside a pattern with other points; what is said there is then not about it.
+        // A call may differ from the pattern's points; data of another point do not apply to it.
         let point = point.filter(|point| point.stop_point == stop_point);
         let mut call = ScheduledCall {
             stop_point,
@@ -169,7 +169,7 @@ fn pair_times_with_points(
             if *time_of == NO_TIME {
                 continue;
             }
-            // Past midnight, and nothing says so: times go back by more than half a day.
+            // The time is after midnight without an offset: it goes back by more than half a day.
             if !time.has_offset
                 && latest != NO_TIME
                 && time_of.saturating_add(days) < latest - DAY_SECONDS / 2
@@ -186,8 +186,9 @@ fn pair_times_with_points(
     Ok(())
 }
 
-/// Passing times, each with the number of its point in the pattern: in the order of the points where all name theirs, else
-/// as they stand. Where none names its point and there are as many as calls, the points that are only passed have none.
+/// Returns the passing times, each with the index of its point in the pattern. They are in the order of the points if
+/// all refer to one, else in their own. If none refers to a point and their number equals that of the calls, points
+/// without a stop have no time.
 fn order_passing_times<'t>(
     times: &'t [PassingTime],
     points: &[PatternPoint],
@@ -215,14 +216,14 @@ fn order_passing_times<'t>(
     placed
 }
 
-/// Computes the times from the departure, how long each link takes, and how long one waits at each point.
+/// Computes the times from the departure, the run times of links and the wait times at points.
 fn compute_call_times(
     journey: &ServiceJourney,
     pace: &DemandTypeTimes,
     points: &[PatternPoint],
     calls: &mut Vec<ScheduledCall>,
 ) -> Result<(), JourneyFault> {
-    // What is not there is told, whatever else cannot be read.
+    // A missing value is reported even if others are unreadable.
     let mut is_unread = false;
     let mut now = match (journey.departure, journey.headways.first()) {
         (NO_TIME, Some(&(first, ..))) => first,
@@ -250,7 +251,7 @@ fn compute_call_times(
         });
         if let Some(next) = next {
             let takes = match point.link {
-                // Where a point does not say which link it begins, the link is known by its ends.
+                // A point that does not name its link is matched by the ends of the link.
                 TextId::EMPTY => pace.ends.get(&(point.stop_point, next.stop_point)),
                 named => pace.links.get(&named),
             };

@@ -1,7 +1,7 @@
-//! NeTEx's words to those of GTFS: the one place where they change.
+//! Converts NeTEx to GTFS. No other module converts between their terms.
 //!
-//! Tables are written one after the other, each from the records, so nothing of GTFS is held in memory but what rows
-//! have in common: which stop a stop point is, and which services there are.
+//! Tables are written one after the other directly from the records. Only data that rows share are held in memory: the
+//! stops of stop points, and the services.
 
 mod agencies;
 mod calls;
@@ -47,12 +47,12 @@ pub(super) fn write_tables(
     writer.write_services(&services)?;
     writer.write_trips(&trips, &services)?;
     writer.write_frequencies(&trips)?;
-    // Whoever loads the tables as they come has by now all that stop times refer to.
+    // Stop times come last, so a loader that reads tables as they come knows all objects that they refer to.
     writer.write_stop_times(&trips)?;
     Ok(writer.losses)
 }
 
-/// A dataset that is being written.
+/// A writer of one dataset.
 struct GtfsWriter<'p, 'o> {
     publication: &'p Publication,
     index: RecordIndex,
@@ -63,7 +63,7 @@ struct GtfsWriter<'p, 'o> {
     stop_of: HashMap<TextId, TextId>,
 }
 
-/// Records by their ids. Of several of one id the first counts.
+/// The index of records by id. Of several records with one id the first applies.
 struct RecordIndex {
     organisations: HashMap<TextId, u32>,
     networks: HashMap<TextId, u32>,
@@ -76,7 +76,7 @@ struct RecordIndex {
     place_of_quay: HashMap<TextId, TextId>,
     patterns: HashMap<TextId, u32>,
     demand_types: HashMap<TextId, u32>,
-    /// Of each demand type.
+    /// The times of each demand type.
     paces: Vec<DemandTypeTimes>,
     line_of_route: HashMap<TextId, TextId>,
 }
@@ -101,8 +101,8 @@ impl RecordIndex {
     }
 }
 
-/// The stop place of each quay: that in which it stands, or that it names, or else the first that lists it. One that
-/// consists of others is nobody's station.
+/// Returns the stop place of each quay: the one that contains it, else the one that it refers to, else the first that
+/// refers to it. A place that contains other places is not a station.
 fn map_quays_to_places(publication: &Publication) -> HashMap<TextId, TextId> {
     let own = publication.quays.iter().filter(|quay| quay.parent != TextId::EMPTY);
     let mut places: HashMap<TextId, TextId> = own.map(|quay| (quay.id, quay.parent)).collect();
@@ -116,7 +116,7 @@ fn map_quays_to_places(publication: &Publication) -> HashMap<TextId, TextId> {
     places
 }
 
-/// The number of each record by its id.
+/// Returns the index of each record by its id.
 fn index_by_id<T>(records: &[T], id_of: impl Fn(&T) -> TextId) -> HashMap<TextId, u32> {
     let mut index = HashMap::with_capacity(records.len());
     for (number, record) in (0..).zip(records) {
@@ -128,7 +128,7 @@ fn index_by_id<T>(records: &[T], id_of: impl Fn(&T) -> TextId) -> HashMap<TextId
     index
 }
 
-/// The record of an id.
+/// Returns the record with an id.
 fn find_record<'r, T>(records: &'r [T], index: &HashMap<TextId, u32>, id: TextId) -> Option<&'r T> {
     records.get(*index.get(&id)? as usize)
 }
@@ -138,7 +138,7 @@ impl<'p> GtfsWriter<'p, '_> {
         self.publication.resolve_text(text)
     }
 
-    /// Tells of a reference that leads nowhere: in which file, of which record, and to what.
+    /// Reports a dangling reference `to` in a field of the record `of`.
     #[cold]
     fn report_dangling_reference(
         &mut self,
@@ -156,7 +156,7 @@ impl<'p> GtfsWriter<'p, '_> {
         });
     }
 
-    /// Tells what is wrong about a record.
+    /// Reports a problem of a record.
     #[cold]
     fn report_problem(&mut self, file: u32, code: &'static str, detail: &str, of: TextId) {
         let (file, of) = (self.publication.file_name(file), self.resolve_text(of));
@@ -164,7 +164,7 @@ impl<'p> GtfsWriter<'p, '_> {
     }
 }
 
-/// The first text that is not empty.
+/// Returns the first non-empty text.
 fn first_non_empty(texts: &[TextId]) -> TextId {
     texts.iter().copied().find(|&text| text != TextId::EMPTY).unwrap_or_default()
 }

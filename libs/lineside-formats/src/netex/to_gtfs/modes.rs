@@ -1,6 +1,6 @@
-//! Modes of transport as numbers of `route_type`.
+//! Modes of transport as `route_type` values.
 
-/// Modes, with the basic number where there is one, else the extended one.
+/// Modes with the basic route type if there is one, else the extended one.
 const MODES: [(&str, u16); 17] = [
     ("air", 1_100),
     ("bus", 3),
@@ -21,7 +21,7 @@ const MODES: [(&str, u16); 17] = [
     ("water", 4),
 ];
 
-/// Submodes that say more than their mode does.
+/// Submodes that are more specific than their mode.
 const SUBMODES: [(&str, u16); 32] = [
     ("airportLinkBus", 700),
     ("airportLinkRail", 100),
@@ -57,7 +57,7 @@ const SUBMODES: [(&str, u16); 32] = [
     ("shuttleBus", 711),
 ];
 
-/// The `route_type` of a mode and a submode; `None` where neither is known.
+/// Returns the `route_type` of a mode and a submode; `None` if both are unknown.
 pub(super) fn route_type(mode: &str, submode: &str) -> Option<u16> {
     let find = |table: &[(&str, u16)], name: &str| {
         table.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)

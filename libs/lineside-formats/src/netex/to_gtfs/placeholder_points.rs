@@ -1,9 +1,9 @@
-//! Where stops are put in a GTFS zip of which no file of the publication says where they are.
+//! Placeholder coordinates in a GTFS zip for stops without a location in the publication.
 //!
-//! Software that reads GTFS refuses a stop without coordinates. A station is put where its first stop is, any other stop
-//! where the nearest stop before or after it on a pattern or journey is. What is left is put around the middle of the located
-//! stops, and where no stop is located around a point in the city of the time zone: OpenTripPlanner refuses a schedule of
-//! which all stops are at one point.
+//! GTFS software refuses a stop without coordinates. A station gets the location of its first stop, any other stop that
+//! of the nearest stop before or after it on a pattern or journey. The remaining stops are placed around the middle of
+//! the located stops, or around a point in the city of the time zone if no stop is located: OpenTripPlanner refuses a
+//! schedule whose stops are all at one point.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use crate::{
     netex::record::{Degrees, Publication},
 };
 
-/// Cities of the time zones of publications that hold no coordinates at all.
+/// Cities of time zones, for publications without any coordinates.
 const CITIES: [(&str, Degrees); 21] = [
     ("Europe/Amsterdam", (52.3791, 4.9003)),
     ("Europe/Athens", (37.9838, 23.7275)),
@@ -37,24 +37,24 @@ const CITIES: [(&str, Degrees); 21] = [
     ("Europe/Warsaw", (52.2288, 21.0031)),
     ("Europe/Zurich", (47.3782, 8.5402)),
 ];
-/// The observatory of Greenwich: not 0, 0, which readers of GTFS take for a mistake.
+/// The Greenwich observatory: readers of GTFS consider 0, 0 a mistake.
 const GREENWICH: Degrees = (51.4779, -0.0015);
-/// Degrees between two stops that are put around one point, some 20 m.
+/// Distance in degrees between two stops that are placed around one point, about 20 m.
 const SPACING: f64 = 0.0002;
 
-/// A place for a stop that has none itself.
+/// A placeholder location of a stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum PlaceholderPoint {
-    /// That of a stop next to it, or in it.
+    /// The location of an adjacent or contained stop.
     Neighbour(Degrees),
     /// The middle of all located stops.
     Middle(Degrees),
-    /// The city of the time zone: no stop of the publication is located.
+    /// The city of the time zone, because no stop of the publication is located.
     City(Degrees),
 }
 
 impl PlaceholderPoint {
-    /// The same, moved by some degrees.
+    /// Moves the point by some degrees.
     fn offset_by(self, (lat, lon): Degrees) -> PlaceholderPoint {
         let moved = |point: Degrees| (point.0 + lat, point.1 + lon);
         match self {
@@ -72,7 +72,7 @@ impl PlaceholderPoint {
         }
     }
 
-    /// What a problem says of the stop.
+    /// Returns the detail of the stop's problem.
     pub(super) fn problem_detail(self) -> &'static str {
         match self {
             PlaceholderPoint::Neighbour(_) => {
@@ -88,15 +88,15 @@ impl PlaceholderPoint {
     }
 }
 
-/// Places for stops that have none themselves.
+/// Placeholder locations of stops.
 pub(super) struct PlaceholderPoints {
     by_stop_id: HashMap<TextId, PlaceholderPoint>,
-    /// For a stop that was not among the rows.
+    /// The location of a stop that was not among the rows.
     elsewhere: PlaceholderPoint,
 }
 
 impl PlaceholderPoints {
-    /// Finds places for the `rows` without one. `stop_of` has the `stop_id` of each stop point.
+    /// Computes locations for the `rows` without one. `stop_of` has the `stop_id` of each stop point.
     pub(super) fn new(
         publication: &Publication,
         stop_of: &HashMap<TextId, TextId>,
@@ -112,13 +112,13 @@ impl PlaceholderPoints {
         if !search.missing.is_empty() && !search.located.is_empty() {
             search.locate_stations(rows);
             search.locate_from_sequences(publication, stop_of);
-            // Stations of which only now a stop has a place.
+            // Some stations have a stop with a location only now.
             search.locate_stations(rows);
         }
         let neighbours = search.found.into_iter();
         let mut by_stop_id: HashMap<TextId, PlaceholderPoint> =
             neighbours.map(|(stop, point)| (stop, PlaceholderPoint::Neighbour(point))).collect();
-        // In the order of the rows, so that the same publication gives the same zip.
+        // The order of the rows makes the zip deterministic.
         let unplaced = rows.iter().filter(|row| search.missing.contains(&row.id));
         by_stop_id.extend(
             unplaced
@@ -134,14 +134,14 @@ impl PlaceholderPoints {
     }
 }
 
-/// Offsets in degrees that fill a square around 0, 0 row by row.
+/// Returns offsets in degrees that fill a square around 0, 0 row by row.
 fn square_offsets(n: usize) -> impl Iterator<Item = Degrees> {
     let side = (1..).find(|side| side * side >= n).unwrap_or(1);
     let offset = move |at: usize| (at as f64 - (side - 1) as f64 / 2.0) * SPACING;
     (0..n).map(move |at| (offset(at / side), offset(at % side)))
 }
 
-/// The place of stops that no located stop is near.
+/// Returns the location of stops without a located stop nearby.
 fn find_default_point(publication: &Publication, rows: &[GtfsStop]) -> PlaceholderPoint {
     let points = || rows.iter().filter_map(|row| row.point);
     let n = points().count();
@@ -154,16 +154,16 @@ fn find_default_point(publication: &Publication, rows: &[GtfsStop]) -> Placehold
     PlaceholderPoint::City(city.map_or(GREENWICH, |(_, point)| *point))
 }
 
-/// A search for places of stops.
+/// A search for locations of stops.
 struct PlaceholderSearch {
     missing: HashSet<TextId>,
-    /// Places that the publication gives.
+    /// Locations in the publication.
     located: HashMap<TextId, Degrees>,
     found: HashMap<TextId, Degrees>,
 }
 
 impl PlaceholderSearch {
-    /// Puts stations where their first stop with a place is.
+    /// Gives stations the location of their first located stop.
     fn locate_stations(&mut self, rows: &[GtfsStop]) {
         for row in rows {
             if let Some(point) = row.point.or_else(|| self.found.get(&row.id).copied())
@@ -174,7 +174,7 @@ impl PlaceholderSearch {
         }
     }
 
-    /// Puts stops where the nearest stop of a pattern or journey is.
+    /// Gives stops the location of the nearest stop on a pattern or journey.
     fn locate_from_sequences(
         &mut self,
         publication: &Publication,
@@ -213,7 +213,7 @@ impl PlaceholderSearch {
     }
 }
 
-/// For each stop of a sequence the place of the nearest located stop in it, before or after it.
+/// Returns, for each stop of a sequence, the location of the nearest located stop before or after it.
 fn nearest_located_points(
     stops: &[TextId],
     located: &HashMap<TextId, Degrees>,

@@ -1,4 +1,4 @@
-//! `routes.txt`: the lines.
+//! Writes `routes.txt`: the lines.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::{
     netex::record::{Line, ServiceJourney},
 };
 
-/// What a line runs with whose mode nobody names: a bus.
+/// The route type of a line without a known mode: bus.
 const MODE_UNKNOWN: u16 = 3;
 
 impl<'p> GtfsWriter<'p, '_> {
@@ -64,7 +64,7 @@ impl<'p> GtfsWriter<'p, '_> {
         ])
     }
 
-    /// The modes of journeys, by line: for lines that name none themselves.
+    /// Returns the modes of journeys by line, for lines without a mode.
     fn index_journey_modes(&self) -> HashMap<TextId, TextId> {
         let mut modes = HashMap::new();
         if self.publication.lines.iter().any(|line| line.mode == TextId::EMPTY) {
@@ -77,7 +77,7 @@ impl<'p> GtfsWriter<'p, '_> {
         modes
     }
 
-    /// The line of a journey: its own, its pattern's, or that of the route.
+    /// Returns the line of a journey: its own, that of its pattern, or that of the route.
     pub(super) fn line_for_journey(&self, journey: &ServiceJourney) -> Option<&'p Line> {
         let publication = self.publication;
         let pattern = find_record(&publication.patterns, &self.index.patterns, journey.pattern);
@@ -96,7 +96,7 @@ impl<'p> GtfsWriter<'p, '_> {
     }
 }
 
-/// The last six digits of a color: some have transparency before them. Empty if it is none.
+/// Returns the last six digits of a color, because some are preceded by transparency. Empty if it is invalid.
 fn parse_color(text: &str) -> &str {
     let digits = text.strip_prefix('#').unwrap_or(text);
     let color = match digits.len() {

@@ -1,4 +1,4 @@
-//! `calendar.txt` and `calendar_dates.txt`: the days on which journeys run, each set of days once.
+//! Writes `calendar.txt` and `calendar_dates.txt`: the distinct sets of days on which journeys run.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// The services of a publication, as journeys ask for them.
+/// The services of a publication, computed on demand for journeys.
 pub(super) struct JourneyServices<'p> {
     publication: &'p Publication,
     operating_days: HashMap<TextId, u32>,
@@ -27,29 +27,30 @@ pub(super) struct JourneyServices<'p> {
     conditions: HashMap<TextId, u32>,
     /// The assignments of each day type.
     assignments: HashMap<TextId, Vec<u32>>,
-    /// The days of dated journeys, and whether they run, by journey.
+    /// The days of dated journeys by journey; true if they run, false if they are cancelled.
     dated: HashMap<TextId, Vec<(Day, bool)>>,
     unread: UnreadDays,
-    /// The days of day types, of conditions (none for those that say nothing), and of what journeys name together.
+    /// Cached days of day types, of conditions (`None` if they state no days), and of combinations that journeys refer
+    /// to.
     of_types: HashMap<TextId, Rc<DaySet>>,
     of_conditions: HashMap<(TextId, MissingEnd), Option<Rc<DaySet>>>,
     of_names: HashMap<Names, Rc<DaySet>>,
-    /// Services by a hash of their days.
+    /// Services by the hash of their days.
     by_days: HashMap<u128, u32>,
     pub(super) rows: Vec<GtfsService>,
     /// Memory of the sets of days, in bytes.
     bytes: usize,
 }
 
-/// What journeys name: day types and conditions, each once.
+/// The distinct day types and conditions that a journey refers to.
 type Names = (Vec<TextId>, Vec<TextId>);
 
-/// What the end of a condition is that does not say it.
+/// The meaning of a missing start or end of a condition.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum MissingEnd {
-    /// None: a condition that narrows other days takes those away that it says, and no others.
+    /// Unlimited: a condition that restricts other days only removes the days that it states.
     Open,
-    /// That of the frames, where they have one: the condition alone says the days.
+    /// The end of the frames, if they have one, because the condition alone determines the days.
     OfFrames,
 }
 
@@ -91,23 +92,23 @@ impl<'p> JourneyServices<'p> {
         }
     }
 
-    /// Whether a day type is in any file.
+    /// Returns true if any file has the day type.
     pub(super) fn has_day_type(&self, day_type: TextId) -> bool {
         self.day_types.contains_key(&day_type)
     }
 
-    /// Whether anything cannot be read of what says on which days a journey runs, whose service was asked for.
+    /// Returns true if data about the days of a journey are unreadable. Its service must have been computed before.
     pub(super) fn has_unread_day(&self, journey: &ServiceJourney) -> bool {
         let types = self.publication.references_in(&journey.day_types).iter();
         let mut days = types.filter_map(|id| self.of_types.get(id));
         self.unread.affects_journey(self.publication, journey, days.any(|days| !days.is_empty()))
     }
 
-    /// The service of a journey: the days of its day types on which its conditions hold, and those of its dated
-    /// journeys. `None` if it runs on no day.
+    /// Returns the service of a journey: the days of its day types on which its conditions apply, and those of its
+    /// dated journeys. Returns `None` if it runs on no day.
     ///
     /// # Errors
-    /// If the sets of days take more memory than is left for them.
+    /// Returns an error if the sets of days exceed the memory limit.
     pub(super) fn service_for_journey(
         &mut self,
         journey: &ServiceJourney,
@@ -145,7 +146,7 @@ impl<'p> JourneyServices<'p> {
         let of =
             |which: bool| DaySet::from_days(dated.iter().filter(|it| it.1 == which).map(|it| it.0));
         let (run, mut cancelled) = (of(true), of(false));
-        // A day on which another dated journey of the same journey runs stays.
+        // A day on which another dated journey of the same journey runs is retained.
         cancelled.retain_days(&run, false);
         let mut all = DaySet::clone(&days);
         all.union_with(&run);
@@ -153,7 +154,7 @@ impl<'p> JourneyServices<'p> {
         self.service_for_days(&all, journey.id)
     }
 
-    /// The service of these days, which goes by the first thing that named it and a hash of its days.
+    /// Returns the service of these days. Its id consists of the first reference to it and a hash of its days.
     fn service_for_days(&mut self, days: &DaySet, named: TextId) -> Option<u32> {
         if days.is_empty() {
             return None;
@@ -169,8 +170,8 @@ impl<'p> JourneyServices<'p> {
         }))
     }
 
-    /// The days of the day types, or all, on which the conditions hold. A condition that is in no file, or that says
-    /// nothing, takes no day away.
+    /// Returns the days of the day types, or all days, on which the conditions apply. A condition that is in no file,
+    /// or that states no days, has no effect.
     fn days_for_names(&mut self, (day_types, conditions): &Names) -> DaySet {
         let mut days = DaySet::default();
         for &id in day_types {
@@ -199,9 +200,9 @@ impl<'p> JourneyServices<'p> {
         days
     }
 
-    /// The days of a day type: what it is assigned to; where it is assigned to nothing, its weekdays as long as the
-    /// frames of its file hold, and also where dates are only taken from it. One whose days are not known by their weekdays has none of
-    /// a period.
+    /// Returns the days of a day type: those of its assignments. Without assignments, or with exclusions only, these
+    /// are its weekdays during the validity of its file's frames. A day type with unsupported restrictions and no
+    /// weekdays has no days of a period.
     fn days_for_day_type(&mut self, id: TextId) -> Rc<DaySet> {
         if let Some(days) = self.of_types.get(&id) {
             return Rc::clone(days);
@@ -216,7 +217,7 @@ impl<'p> JourneyServices<'p> {
                 if let Some((from, to)) = validity.filter(|_| only_excludes) {
                     runs = DaySet::from_weekdays(from, to, weekdays.unwrap_or(0));
                 }
-                // What is excluded is so on each day of a period.
+                // An exclusion applies to each day of a period.
                 let weekdays = weekdays.unwrap_or(ALL_WEEK);
                 for &number in assignments {
                     let assignment = &self.publication.day_assignments[number as usize];
@@ -235,13 +236,15 @@ impl<'p> JourneyServices<'p> {
         days
     }
 
-    /// The weekdays of a day type, none of one whose days are known otherwise; `None` where it says nothing of its days.
+    /// Returns the weekdays of a day type: 0 if only unsupported properties restrict it, `None` if it states nothing
+    /// about days.
     fn day_type_weekdays(&self, day_type: TextId) -> Option<u8> {
         let day_type = super::find_record(&self.publication.day_types, &self.day_types, day_type)?;
         Some(day_type.weekdays).filter(|weekdays| *weekdays != 0 || day_type.is_otherwise)
     }
 
-    /// The first and the last day for which a day type holds: those of its file's frames, or of all where those say none.
+    /// Returns the first and the last day of a day type: those of its file's frames, or of all frames if its file has
+    /// none.
     fn day_type_validity(&self, day_type: TextId) -> Option<(Day, Day)> {
         let day_type = super::find_record(&self.publication.day_types, &self.day_types, day_type);
         let of_file = day_type.and_then(|it| self.publication.validity_of_file.get(&it.file));
@@ -261,7 +264,7 @@ impl<'p> JourneyServices<'p> {
         self.days_between(from, to, period.bits, weekdays)
     }
 
-    /// The days on which a condition holds; `None` of one that says nothing about days.
+    /// Returns the days of a condition; `None` if it states none.
     fn days_for_condition(
         &mut self,
         condition: &AvailabilityCondition,
@@ -293,7 +296,7 @@ impl<'p> JourneyServices<'p> {
         } else if !day_types.is_empty() {
             let mut days = DaySet::default();
             for &id in day_types {
-                // The weekdays of a type that is assigned to nothing hold for the condition's time.
+                // The weekdays of a day type without assignments apply for the duration of the condition.
                 if self.assignments.contains_key(&id) {
                     days.union_with(&self.days_for_day_type(id));
                 } else {
@@ -324,9 +327,8 @@ impl<'p> JourneyServices<'p> {
             .date
     }
 
-    /// The days of a period: those whose digit is 1, or all, that are of these weekdays; digits know better where the weekdays
-    /// are not known. Where only one end is said, the
-    /// other is that of the frames.
+    /// Returns the days of a period: those whose digit is 1, or all, restricted to these weekdays. With digits, unknown
+    /// weekdays (0) do not restrict. A missing end is that of the frames.
     fn days_between(
         &self,
         from: Option<Day>,
@@ -350,14 +352,14 @@ impl<'p> JourneyServices<'p> {
     }
 }
 
-/// Those of a list, in its order.
+/// Returns the distinct references of a list, in its order.
 fn dedup_references(list: &[TextId]) -> Vec<TextId> {
     let mut seen = HashSet::new();
     list.iter().copied().filter(|&text| list.len() < 2 || seen.insert(text)).collect()
 }
 
 impl GtfsWriter<'_, '_> {
-    /// Tells of days and periods that are named and in no file.
+    /// Reports references to days and periods that are in no file.
     pub(super) fn check_day_references(&mut self, services: &JourneyServices<'_>) {
         let publication = self.publication;
         for assignment in &publication.day_assignments {

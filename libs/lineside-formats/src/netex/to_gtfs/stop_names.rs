@@ -1,5 +1,5 @@
-//! What quays and stop places are called, where they do not say it themselves: as the stop points that are there, as
-//! their labels, as each other.
+//! Finds names for quays and stop places without their own: those of assigned stop points, labels, or those of each
+//! other.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::{
     netex::record::{Publication, StopSite},
 };
 
-/// Names by the ids of what has them; without those of stops that nothing names.
+/// Names of quays and stop places by id; objects without any name are absent.
 pub(super) struct StopNames {
     of_quays: HashMap<TextId, TextId>,
     of_places: HashMap<TextId, TextId>,
@@ -37,7 +37,7 @@ impl StopNames {
                 }
             }
         }
-        // The other quays of such a place may have said it later.
+        // Another quay of the place may have named it later.
         for quay in &publication.quays {
             let name = names.stop_place_name(parent_place(index, quay));
             if name != TextId::EMPTY {
@@ -47,7 +47,7 @@ impl StopNames {
         names
     }
 
-    /// Takes the names of stop points for where they are assigned to.
+    /// Adds the names of stop points to the places to which they are assigned.
     fn add_stop_point_names(&mut self, publication: &Publication, index: &RecordIndex) {
         let points = super::index_by_id(&publication.stop_points, |point| point.id);
         for assignment in &publication.stop_assignments {
@@ -62,18 +62,18 @@ impl StopNames {
         }
     }
 
-    /// The name of a quay; empty where it has none.
+    /// Returns the name of a quay; empty if it has none.
     pub(super) fn quay_name(&self, quay: TextId) -> TextId {
         self.of_quays.get(&quay).copied().unwrap_or_default()
     }
 
-    /// The name of a stop place; empty where it has none.
+    /// Returns the name of a stop place; empty if it has none.
     pub(super) fn stop_place_name(&self, place: TextId) -> TextId {
         self.of_places.get(&place).copied().unwrap_or_default()
     }
 }
 
-/// Those that are the first of their id.
+/// Returns the records that are the first with their id.
 fn first_of_each_id<'p>(
     places: &'p [StopSite],
     index: &HashMap<TextId, u32>,
@@ -82,7 +82,7 @@ fn first_of_each_id<'p>(
     numbered.filter(|(number, it)| index.get(&it.id) == Some(number)).map(|(_, it)| it)
 }
 
-/// The stop place that a quay is in; empty where none is said.
+/// Returns the stop place of a quay; empty if it has none.
 pub(super) fn parent_place(index: &RecordIndex, quay: &StopSite) -> TextId {
     index.place_of_quay.get(&quay.id).copied().unwrap_or_default()
 }

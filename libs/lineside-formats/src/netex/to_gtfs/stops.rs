@@ -1,6 +1,6 @@
-//! `stops.txt`: quays in their stop places, and a stop for each stop point that is nowhere else.
+//! Writes `stops.txt`: stop places, their quays, and a stop for each stop point without either.
 //!
-//! A stop goes by the id of its quay, even if that is in no file: real-time data name quays.
+//! A stop has the id of its quay, even if that is in no file, because real-time data refer to quays.
 
 use std::collections::HashSet;
 
@@ -20,11 +20,11 @@ const STOP: &str = "";
 
 /// A row of `stops.txt`.
 pub(super) struct GtfsStop {
-    /// The number of the file that names it.
+    /// The number of the file that refers to it.
     file: u32,
     pub(super) id: TextId,
     code: TextId,
-    /// Its id where it is empty.
+    /// The name; the id is written if it is empty.
     name: TextId,
     pub(super) point: Option<Degrees>,
     kind: &'static str,
@@ -58,7 +58,7 @@ impl GtfsWriter<'_, '_> {
         self.write_stop_rows(&stops.rows)
     }
 
-    /// Adds the stop places, and returns those that are stations: that have quays.
+    /// Adds the stop places, and returns the stations: those with quays.
     fn add_stop_places(&mut self, names: &StopNames, stops: &mut GtfsStopRows) -> HashSet<TextId> {
         let publication = self.publication;
         let places = &publication.stop_places;
@@ -100,7 +100,7 @@ impl GtfsWriter<'_, '_> {
         stations
     }
 
-    /// Tells of a stop that nothing gives a name.
+    /// Reports a stop for which no name was found.
     fn report_missing_name(&mut self, file: u32, name: TextId, id: TextId) {
         if name == TextId::EMPTY {
             let detail = "has no name, nor has what is there; its id stands for it";
@@ -149,7 +149,7 @@ impl GtfsWriter<'_, '_> {
         }
     }
 
-    /// Says which stop each stop point is, and adds stops for those that are at no place of the publication.
+    /// Determines the stop of each stop point, and adds stops for those at no place of the publication.
     fn assign_stop_points(
         &mut self,
         names: &StopNames,
@@ -178,7 +178,7 @@ impl GtfsWriter<'_, '_> {
                 }
                 assignment.quay
             } else if stations.contains(&station) || station == TextId::EMPTY {
-                // Nobody may call at a station as a whole, so the stop point stands in it by itself.
+                // A trip cannot call at a station as a whole, so the stop point becomes a stop in it.
                 assignment.stop_point
             } else {
                 if !self.index.stop_places.contains_key(&station) {
@@ -208,13 +208,13 @@ impl GtfsWriter<'_, '_> {
         self.add_unknown_points(stops);
     }
 
-    /// Adds stops for the stop points that patterns and calls name and no file has.
+    /// Adds stops for stop points that are in no file but that patterns and calls refer to.
     fn add_unknown_points(&mut self, stops: &mut GtfsStopRows) {
         let publication = self.publication;
         let of_patterns = publication.patterns.iter().flat_map(|pattern| {
             let points = &publication.pattern_points
                 [pattern.points.start as usize..pattern.points.end as usize];
-            // Where nobody calls there need not be a stop.
+            // A point without a call does not need a stop.
             let calls = points.iter().filter(|point| !point.use_of.passes);
             calls.map(|point| (pattern.file, pattern.id, point.stop_point))
         });
@@ -235,8 +235,8 @@ impl GtfsWriter<'_, '_> {
         }
     }
 
-    /// Adds a stop for a stop point, with the file that names it, the station that it is in and the name of its stop place,
-    /// if it has them.
+    /// Adds a stop for a stop point, with the file that refers to it, its station and the name of its stop place, if it
+    /// has them.
     fn add_stop_point(
         &mut self,
         id: TextId,
@@ -246,7 +246,7 @@ impl GtfsWriter<'_, '_> {
     ) {
         let name = point.map_or(TextId::EMPTY, |point| point.name);
         let name = first_non_empty(&[name, name_of_place]);
-        // That the point is in no file is told where it is named.
+        // A missing point is reported where it is referred to.
         if let Some(point) = point {
             self.report_missing_name(point.file, name, id);
         }
@@ -272,7 +272,7 @@ impl GtfsWriter<'_, '_> {
         });
     }
 
-    /// Writes the rows, in the order in which the publication names the stops.
+    /// Writes the rows, in the order of the publication.
     fn write_stop_rows(&mut self, rows: &[GtfsStop]) -> Result<(), Error> {
         let stand_ins = PlaceholderPoints::new(self.publication, &self.stop_of, rows);
         for stop in rows {
@@ -300,7 +300,7 @@ impl GtfsWriter<'_, '_> {
                 continue;
             }
             let stand_in = stand_ins.placeholder_for(stop.id);
-            // That its coordinates cannot be read is reported already.
+            // Unreadable coordinates are already reported.
             if !self.publication.unread.contains(&stop.id) {
                 self.report_problem(
                     stop.file,

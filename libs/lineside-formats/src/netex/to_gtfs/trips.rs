@@ -1,4 +1,4 @@
-//! `trips.txt`, `stop_times.txt` and `frequencies.txt`: the journeys.
+//! Writes `trips.txt`, `stop_times.txt` and `frequencies.txt`: the journeys.
 
 use std::collections::HashSet;
 
@@ -17,20 +17,20 @@ use crate::{
     },
 };
 
-/// A journey that becomes a trip: its number, and that of its service.
+/// A journey that becomes a trip: its index, and that of its service.
 pub(super) struct ChosenTrip {
     journey: u32,
     service: u32,
     line: TextId,
-    /// What the vehicle shows as its destination at the start.
+    /// The destination shown at the start.
     headsign: TextId,
 }
 
 impl GtfsWriter<'_, '_> {
-    /// Chooses the journeys that GTFS can say, and tells why of the others.
+    /// Selects the journeys that GTFS can express, and reports the reason for the others.
     ///
     /// # Errors
-    /// If their days take too much memory.
+    /// Returns an error if their days exceed the memory limit.
     pub(super) fn choose_trips(
         &mut self,
         services: &mut JourneyServices<'_>,
@@ -80,7 +80,7 @@ impl GtfsWriter<'_, '_> {
             JourneyFault::UnknownPoint => {
                 ("unmatched_passing_time", "has a time at a point that its pattern does not have")
             }
-            // That is told already.
+            // The unreadable times are already reported.
             JourneyFault::UnreadTimes => ("", "has times that cannot be read"),
             JourneyFault::NoTimes => {
                 ("journey_without_times", "has no times, or none at its first or last call")
@@ -100,7 +100,7 @@ impl GtfsWriter<'_, '_> {
         self.losses.record_dropped("ServiceJourney", why, Some(id));
     }
 
-    /// Tells why a journey runs on no day.
+    /// Reports why a journey runs on no day.
     fn report_no_service_days(&mut self, journey: &ServiceJourney, services: &JourneyServices<'_>) {
         let mut why = "runs on no day that is in the files";
         let day_types = self.publication.references_in(&journey.day_types);
@@ -108,7 +108,7 @@ impl GtfsWriter<'_, '_> {
             Some(&day_type) => {
                 self.report_dangling_reference(journey.file, "DayTypeRef", journey.id, day_type)
             }
-            // That is told already.
+            // The unreadable day is already reported.
             None if services.has_unread_day(journey) => {
                 why = "runs on no day that can be read";
             }
@@ -151,7 +151,7 @@ impl GtfsWriter<'_, '_> {
         Ok(())
     }
 
-    /// What the vehicle shows as its destination at the start.
+    /// Returns the destination shown at the start.
     fn first_headsign(&self, journey: &ServiceJourney, calls: &[ScheduledCall]) -> TextId {
         let publication = self.publication;
         let pattern = find_record(&publication.patterns, &self.index.patterns, journey.pattern);
@@ -241,7 +241,7 @@ impl GtfsWriter<'_, '_> {
         self.tables.begin_table("frequencies.txt", &columns)?;
         for journey in repeated {
             for &(first, last, every) in &journey.headways {
-                // In GTFS the end is no departure any more.
+                // In GTFS the end is exclusive.
                 let (start, end) = (format_clock(first), format_clock(last + 1));
                 self.tables.write_row(&[
                     self.resolve_text(journey.id),

@@ -1,4 +1,4 @@
-//! Which journeys have days that cannot be read: nobody knows whether they run on any, and that is told already.
+//! Finds journeys whose days are unreadable: it is unknown if they run, and the unreadable value is already reported.
 
 use std::collections::HashSet;
 
@@ -8,16 +8,17 @@ use crate::{
     netex::record::{AvailabilityCondition, DayTypeAssignment, Publication, ServiceJourney},
 };
 
-/// What of that which says days cannot be read. What only takes days away is not asked: without it there would be no fewer.
+/// Objects whose days are unreadable. Exclusions are ignored: without them there would not be fewer days.
 #[derive(Debug, Default)]
 pub(super) struct UnreadDays {
     types: HashSet<TextId>,
     conditions: HashSet<TextId>,
-    /// Conditions whose days are not known only where a journey has no day types beside them: they hold as long as the frames.
+    /// Conditions whose days are unknown only for journeys without day types, because they then apply during the
+    /// validity of the frames.
     alone: HashSet<TextId>,
-    /// Journeys with a dated one whose day cannot be read.
+    /// Journeys with a dated journey whose day is unreadable.
     journeys: HashSet<TextId>,
-    /// Whether it cannot be read how long a frame holds.
+    /// True if the validity of a frame is unreadable.
     has_frames: bool,
 }
 
@@ -54,7 +55,7 @@ impl UnreadDays {
         let of_assignments = running().filter(|it| has_unread_day(it)).map(|it| it.day_type);
         let assigned: HashSet<TextId> = running().map(|it| it.day_type).collect();
         let types = publication.day_types.iter().filter(|it| {
-            // One that runs on no day that is said runs on its weekdays for as long as its frames hold.
+            // A day type without assigned days runs on its weekdays during the validity of its frames.
             let is_of_frames = !assigned.contains(&it.id) && it.weekdays != 0;
             is_unread(it.id) || is_of_frames && has_unread_frames(publication, it.file)
         });
@@ -65,7 +66,7 @@ impl UnreadDays {
         let is_unread = |id: &TextId| publication.unread.contains(id);
         let assigned: HashSet<TextId> =
             publication.day_assignments.iter().map(|it| it.day_type).collect();
-        // One that is assigned to nothing holds here as long as the condition.
+        // A day type without assignments applies here for the duration of the condition.
         let is_unread_type = |id: &TextId| {
             if assigned.contains(id) { self.types.contains(id) } else { is_unread(id) }
         };
@@ -73,7 +74,7 @@ impl UnreadDays {
         for condition in publication.conditions.iter().filter(|it| !it.excludes) {
             let days = publication.references_in(&condition.operating_days);
             let types = publication.references_in(&condition.day_types);
-            // Days that are named stand before types, and both before digits.
+            // Operating days take precedence over day types, and both over digits.
             let is_open_type = |id: &TextId| !assigned.contains(id);
             let needs = match (days, types) {
                 ([], []) => condition_dependence(condition),
@@ -95,8 +96,8 @@ impl UnreadDays {
         (self.conditions, self.alone) = (conditions, alone);
     }
 
-    /// Whether anything cannot be read of what says on which days a journey runs; `has_types` where its day types come to days,
-    /// which conditions narrow.
+    /// Returns true if data about the days of a journey are unreadable. `has_types` is true if its day types have days,
+    /// which conditions restrict.
     pub(super) fn affects_journey(
         &self,
         publication: &Publication,
@@ -116,27 +117,27 @@ impl UnreadDays {
     }
 }
 
-/// Whether the days of a condition depend on how long the frames hold.
+/// The dependence of a condition's days on the validity of the frames.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FrameDependence {
     Not,
-    /// Where no day types stand beside it.
+    /// Only if the journey has no day types.
     Alone,
     Always,
 }
 
-/// Of one that names neither days nor types. Digits say on their own when they end, and not when they begin.
+/// Returns the dependence of a condition without days and types. Digits determine the end, but not the start.
 fn condition_dependence(condition: &AvailabilityCondition) -> FrameDependence {
     match (condition.from, condition.to) {
         (None, _) if condition.bits != TextId::EMPTY => FrameDependence::Always,
         _ if condition.bits != TextId::EMPTY => FrameDependence::Not,
         (None, Some(_)) | (Some(_), None) => FrameDependence::Alone,
-        // It says both ends, or nothing.
+        // The condition has both ends or states nothing.
         _ => FrameDependence::Not,
     }
 }
 
-/// Of one whose types hold on their weekdays for as long as it does.
+/// Returns the dependence of a condition whose day types apply on their weekdays for its duration.
 fn day_type_dependence(condition: &AvailabilityCondition) -> FrameDependence {
     if condition.from.is_some() && condition.to.is_some() {
         FrameDependence::Not
@@ -145,7 +146,7 @@ fn day_type_dependence(condition: &AvailabilityCondition) -> FrameDependence {
     }
 }
 
-/// Whether it cannot be read how long the frames hold of a file, or all frames where those of the file say nothing.
+/// Returns true if the validity of a file's frames is unreadable; without a stated one, that of any frame counts.
 fn has_unread_frames(publication: &Publication, file: u32) -> bool {
     let is_said = publication.validity_of_file.contains_key(&file);
     let has_any = !publication.unread_validity.is_empty();
