@@ -1,4 +1,4 @@
-//! Takes a message apart: the envelope, and in it what the message is sent for.
+//! Decodes a message: the envelope and the payloads in it.
 
 use jiff::tz::TimeZone;
 use smol_str::SmolStr;
@@ -24,14 +24,14 @@ use crate::{
 /// A message.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SiriMessage {
-    /// The version of SIRI that it says it is of.
+    /// The version of SIRI that the message states.
     pub version: Option<SmolStr>,
-    /// What it is sent for; nearly always one thing.
+    /// The payloads, nearly always one.
     pub payloads: Vec<MessagePayload>,
 }
 
 impl SiriMessage {
-    /// The deliveries in it.
+    /// Returns the deliveries of the message.
     pub fn deliveries(&self) -> impl Iterator<Item = &ServiceDelivery> {
         self.payloads.iter().filter_map(|payload| match payload {
             MessagePayload::ServiceDelivery(delivery) => Some(delivery),
@@ -39,7 +39,7 @@ impl SiriMessage {
         })
     }
 
-    /// Whether a producer says that there is more to be asked for.
+    /// Returns true if the producer states that more data can be requested.
     pub fn has_more_data(&self) -> bool {
         self.deliveries().any(|delivery| {
             let heads = delivery
@@ -55,56 +55,56 @@ impl SiriMessage {
     }
 }
 
-/// What a message is sent for.
+/// The payload of a message.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum MessagePayload {
-    /// News, as an answer or to a subscriber.
+    /// Data, as an answer or for a subscriber.
     ServiceDelivery(ServiceDelivery),
-    /// Whether a producer is up.
+    /// The answer to a status request.
     CheckStatusResponse(CheckStatusResponse),
-    /// A producer says that it is up.
+    /// A heartbeat of a producer.
     HeartbeatNotification(HeartbeatNotification),
-    /// How subscriptions went.
+    /// The results of subscription requests.
     SubscriptionResponse(SubscriptionResponse),
-    /// How the end of subscriptions went.
+    /// The results of the termination of subscriptions.
     TerminateSubscriptionResponse(TerminateSubscriptionResponse),
-    /// A producer has ended a subscription.
+    /// The producer terminated a subscription.
     SubscriptionTerminatedNotification(SubscriptionTerminatedNotification),
-    /// There is something to be fetched.
+    /// Data are ready to be fetched.
     DataReadyNotification(DataReadyNotification),
-    /// Fetches what was announced.
+    /// Fetches announced data.
     DataSupplyRequest(DataSupplyRequest),
-    /// Says that an announcement has come.
+    /// Acknowledges an announcement.
     DataReadyAcknowledgement(DataReadyAcknowledgement),
-    /// Asks whether a producer is up.
+    /// Requests the status of a producer.
     CheckStatusRequest(CheckStatusRequest),
-    /// Asks for news.
+    /// Requests data.
     ServiceRequest(ServiceRequest),
-    /// Subscribes to news.
+    /// Subscribes to data.
     SubscriptionRequest(SubscriptionRequest),
-    /// Ends subscriptions.
+    /// Terminates subscriptions.
     TerminateSubscriptionRequest(TerminateSubscriptionRequest),
-    /// Which lines there are.
+    /// The available lines.
     LinesDelivery(LinesDelivery),
-    /// Which stops there are.
+    /// The available stops.
     StopPointsDelivery(StopPointsDelivery),
-    /// Asks which lines there are.
+    /// Requests the available lines.
     LinesRequest(LinesRequest),
-    /// Asks which stops there are.
+    /// Requests the available stops.
     StopPointsRequest(StopPointsRequest),
-    /// The envelope says no.
+    /// A fault of the envelope.
     Fault(SoapFault),
-    /// Something else of SIRI, by the name of its element, such as a service that is not read. A message holds the first of
-    /// each name, and few names; of the others only their number is known, as what was passed over.
+    /// Any other SIRI element, such as an unsupported service, by its name. A message contains the first one of each
+    /// name, and few names; the others are only counted as skipped.
     Other(SmolStr),
 }
 
-/// Decodes a message, XML or JSON as its first byte shows. Moments that do not say their offset from UTC are taken in
+/// Decodes a message, in XML or JSON according to its first byte. Times without an offset from UTC are interpreted in
 /// `zone`, each with a problem.
 ///
 /// # Errors
-/// As [`decode_xml`] and [`decode_json`].
+/// Returns the errors of [`decode_xml`] and [`decode_json`].
 pub fn decode_message(
     body: &[u8],
     zone: &TimeZone,
@@ -113,11 +113,11 @@ pub fn decode_message(
     decode_with_report(body, zone, limits).map(|(message, problems, _)| (message, problems))
 }
 
-/// The same, with what of the message is in no record: elements that are not read, by their names, each counted once with
-/// all that is in it, and values that another of the same name took the place of.
+/// Decodes a message like [`decode_message`], and reports the data that are in no record: unsupported elements by name,
+/// each counted once with its content, and values that a later element of the same name replaced.
 ///
 /// # Errors
-/// As [`decode_xml`] and [`decode_json`].
+/// Returns the errors of [`decode_xml`] and [`decode_json`].
 pub fn decode_with_report(
     body: &[u8],
     zone: &TimeZone,
@@ -130,12 +130,12 @@ pub fn decode_with_report(
     }
 }
 
-/// Decodes a message in XML: plain, or in a SOAP envelope. What is wrong inside a record is a problem with the path of
-/// the element and the record's id, and costs no more than that element.
+/// Decodes a message in XML: plain, or in a SOAP envelope. A fault inside a record is a problem with the path of the
+/// element and the record's id; only that element is dropped.
 ///
 /// # Errors
-/// Refuses a body that is empty, larger than the limits, a web page, cut off, in an unknown or wrong encoding, not
-/// well-formed, with a document type or entities of its own, nested too deeply, or without SIRI in it.
+/// Returns an error if the body is empty, larger than the limits, a web page, truncated, in an unknown or wrong
+/// encoding, not well-formed, nested too deeply or without SIRI, or if it has a document type or custom entities.
 pub fn decode_xml(
     body: &[u8],
     zone: &TimeZone,
@@ -155,12 +155,12 @@ fn read_xml_message(
     read_message(MessageReader::new(XmlReader::new(&text, bounds), zone, limits), "XML")
 }
 
-/// Decodes a message in JSON, as SIRI Lite has it: the elements' names as keys, lists where an element is repeated,
-/// texts as they are or as `{"value": …, "lang": …}`.
+/// Decodes a message in JSON, as in SIRI Lite: element names as keys, lists for repeated elements, texts as strings or
+/// as `{"value": …, "lang": …}`.
 ///
 /// # Errors
-/// Refuses a body that is empty, larger than the limits, a web page, cut off, no JSON in UTF-8, nested too deeply, or
-/// without SIRI in it.
+/// Returns an error if the body is empty, larger than the limits, a web page, truncated, not JSON in UTF-8, nested too
+/// deeply or without SIRI.
 pub fn decode_json(
     body: &[u8],
     zone: &TimeZone,
@@ -183,10 +183,10 @@ fn read_json_message(
     read_message(MessageReader::new(JsonSource::new(text), zone, limits), "JSON")
 }
 
-/// How much of a body is looked at for marks of SIRI.
+/// Number of leading bytes that are searched for marks of SIRI.
 const LOOK_BYTES: usize = 4_096;
 
-/// Whether the beginning of a body shows SIRI: its namespace, or its names as keys of JSON.
+/// Returns true if the beginning of a body shows SIRI: its namespace, or its names as JSON keys.
 pub fn looks_like_siri(body: &[u8]) -> bool {
     let look = xml::decode_document_start(body.get(..LOOK_BYTES).unwrap_or(body));
     let marks: &[&str] = match look.trim_ascii_start().bytes().next() {
@@ -228,24 +228,24 @@ fn read_message<'a, S: MessageSource<'a>>(
     Ok((message, problems, losses))
 }
 
-/// Where in the envelope something stands.
+/// The level in the envelope.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EnvelopeLevel {
     Root,
     Inside,
 }
 
-/// What of a message is read no further.
+/// Elements of a message that are not decoded.
 #[derive(Default)]
 struct UnreadPayloads {
-    /// How many roots are not SIRI's; 1 where there is none at all.
+    /// Number of root elements that are not SIRI; 1 if there is no root.
     n_strange: u32,
-    /// The names of the [others](MessagePayload::RareEvent) that the message holds. Bound: [`OTHERS_MAX`].
+    /// The names of the [others](MessagePayload::Other) in the message, at most [`OTHERS_MAX`].
     others: Vec<SmolStr>,
 }
 
 impl UnreadPayloads {
-    /// Whether a payload that is not read is held by its name.
+    /// Returns true if an unsupported payload is added to the message by its name.
     fn retain_name(&mut self, name: &str) -> bool {
         let is_held = self.others.len() < OTHERS_MAX
             && name.len() <= NAME_BYTES_MAX
@@ -257,10 +257,10 @@ impl UnreadPayloads {
     }
 }
 
-/// Most payloads of a message that are not read and held by their names.
+/// Maximum number of unsupported payloads of a message that are retained by name.
 const OTHERS_MAX: usize = 20;
 
-/// Reads what stands at one level of the envelope.
+/// Reads the elements at one level of the envelope.
 fn read_envelope_level<'a, S: MessageSource<'a>>(
     reader: &mut MessageReader<'a, S>,
     message: &mut SiriMessage,
@@ -308,7 +308,7 @@ fn read_envelope_level<'a, S: MessageSource<'a>>(
     Ok(())
 }
 
-/// Reads the element that was opened last; `None` where it is nothing that is read, and stays open.
+/// Reads the most recently opened element. An unsupported element remains open, and the function returns `None`.
 fn read_payload<'a, S: MessageSource<'a>>(
     reader: &mut MessageReader<'a, S>,
     name: &str,
@@ -344,7 +344,7 @@ fn read_payload<'a, S: MessageSource<'a>>(
             reader,
             "DataReadyAcknowledgement",
         )?),
-        // What was fetched is a delivery as any other.
+        // Fetched data are an ordinary delivery.
         "DataSupplyResponse" => {
             MessagePayload::ServiceDelivery(read_new_record(reader, "ServiceDelivery")?)
         }
@@ -362,7 +362,7 @@ fn read_payload<'a, S: MessageSource<'a>>(
     }))
 }
 
-/// The same of what is asked for.
+/// Reads the most recently opened element if it is a request.
 fn read_request_payload<'a, S: MessageSource<'a>>(
     reader: &mut MessageReader<'a, S>,
     name: &str,
@@ -399,7 +399,7 @@ fn read_request_payload<'a, S: MessageSource<'a>>(
     }))
 }
 
-/// Reads what the French envelope has around the request for one service, whose fields stand in an element by itself.
+/// Reads a request for one service in the French envelope, which has the service's fields in an element of their own.
 fn read_single_request<'a, S: MessageSource<'a>>(
     reader: &mut MessageReader<'a, S>,
     name: &str,
@@ -435,8 +435,8 @@ fn read_new_record<'a, S: MessageSource<'a>, T: SiriRecord>(
     Ok(record)
 }
 
-/// Whether an element of the French envelope holds a delivery: `GetStopMonitoringResponse`, `NotifyStopMonitoring`, and
-/// what Israel makes of it, `getStopMonitoringServiceResponse`.
+/// Returns true for elements of the French envelope that contain a delivery: `GetStopMonitoringResponse`,
+/// `NotifyStopMonitoring`, and Israel's variant `getStopMonitoringServiceResponse`.
 fn is_delivery_element(name: &str) -> bool {
     let service = match name.strip_prefix("Get").or(name.strip_prefix("get")) {
         Some(rest) => rest.strip_suffix("ServiceResponse").or(rest.strip_suffix("Response")),

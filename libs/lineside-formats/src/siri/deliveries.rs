@@ -1,4 +1,4 @@
-//! What messages are sent for: deliveries of each service, and the answers around requests and subscriptions.
+//! Records of producers' messages: deliveries of each service, and answers to requests and subscriptions.
 
 use smol_str::SmolStr;
 
@@ -12,16 +12,16 @@ use super::{
 };
 use crate::Error;
 
-/// Why something was refused.
+/// The reason for a refusal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ErrorCondition {
     /// The name of the error, such as `AccessNotAllowedError`.
     pub kind: Option<SmolStr>,
-    /// Its number, where the producer has numbers.
+    /// The error number, if the producer uses numbers.
     pub number: Option<SmolStr>,
-    /// What the producer says about it.
+    /// The producer's text.
     pub text: Option<SmolStr>,
-    /// What else it says.
+    /// A further description.
     pub description: Option<SmolStr>,
 }
 
@@ -88,22 +88,22 @@ impl SiriRecord for ErrorCondition {
 
 elements!(ErrorCondition, read_record);
 
-/// The name of an error that has no name of its own.
+/// The name of an unnamed error.
 const OTHER: &str = "OtherError";
 
-/// Whether an element is one of SIRI's errors; what is not spelled so could not be written again.
+/// Returns true if the element is one of SIRI's errors. Other spellings could not be written again.
 fn is_error_element(name: &str) -> bool {
     name.ends_with("Error") && name.len() <= 100 && name.bytes().all(|it| it.is_ascii_alphabetic())
 }
 
-/// A fault of the SOAP envelope, of version 1.1 or 1.2: an answer, though one that says no.
+/// A fault of the SOAP envelope, version 1.1 or 1.2. It is an answer, not a decoding error.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SoapFault {
-    /// Whose fault it is: a name that ends in `Client`, `Server`, `Sender` or `Receiver`.
+    /// The code: a name that ends in `Client`, `Server`, `Sender` or `Receiver`.
     pub code: Option<SmolStr>,
-    /// What is said about it.
+    /// The reason as a text.
     pub reason: Option<SmolStr>,
-    /// What SIRI has to say about it.
+    /// The SIRI error.
     pub error_condition: Option<ErrorCondition>,
 }
 
@@ -156,36 +156,36 @@ impl SiriRecord for SoapFault {
 }
 
 records! {
-    /// What the deliveries of all services begin with.
+    /// The common head of the deliveries of all services.
     pub struct DeliveryHead {
         ?unread,
-        /// The version of SIRI, and of the profile.
+        /// The version of SIRI and of the profile.
         version: Option<SmolStr> = "version" | "Version",
-        /// When it was made.
+        /// Time of the response.
         response_timestamp: Option<SiriTime> = "ResponseTimestamp",
-        /// The request that it answers.
+        /// The answered request.
         request_message_ref: Option<SmolStr> = "RequestMessageRef",
-        /// Who subscribed.
+        /// The subscriber.
         subscriber_ref: Option<SmolStr> = "SubscriberRef",
-        /// To what.
+        /// The subscription.
         subscription_ref: Option<SmolStr> = "SubscriptionRef",
-        /// Whether all went well.
+        /// True for success.
         status: Option<bool> = "Status",
-        /// Why not.
+        /// The error, if the status is false.
         error_condition: Option<ErrorCondition> = "ErrorCondition",
-        /// Until when it holds.
+        /// End of validity.
         valid_until: Option<SiriTime> = "ValidUntil",
-        /// How often there may be news.
+        /// Shortest interval between updates.
         shortest_possible_cycle: Option<DurationSeconds> = "ShortestPossibleCycle",
-        /// The language of texts that do not say theirs.
+        /// The language of texts that do not state one.
         default_language: Option<SmolStr> = "DefaultLanguage",
-        /// Whether there is more to be asked for.
+        /// True if more data can be requested.
         more_data: Option<bool> = "MoreData",
     }
 
-    /// Journeys of one version of the plan.
+    /// Journeys of one version of the timetable.
     pub struct EstimatedJourneyVersionFrame {
-        /// When it was recorded.
+        /// Time of recording.
         recorded_at_time: Option<SiriTime> = "RecordedAtTime",
         /// The version.
         version_ref: Option<SmolStr> = "VersionRef",
@@ -200,27 +200,27 @@ records! {
         frames: Vec<EstimatedJourneyVersionFrame> = "EstimatedJourneyVersionFrame",
     }
 
-    /// Vehicles and where they are.
+    /// Vehicles and their positions.
     pub struct VehicleMonitoringDelivery: delivery {
         ..head: DeliveryHead,
         /// The vehicles.
         vehicle_activities: Vec<VehicleActivity> = "VehicleActivity",
-        /// What is taken back.
+        /// Cancelled activities.
         cancellations: Vec<VehicleActivityCancellation> = "VehicleActivityCancellation",
-        /// What there is to say.
+        /// Notes.
         notes: Vec<LanguageText> = "VehicleActivityNote",
     }
 
     /// Calls at stops.
     pub struct StopMonitoringDelivery: delivery {
         ..head: DeliveryHead,
-        /// The stops that were asked for.
+        /// The requested stops.
         monitoring_refs: Vec<SmolStr> = "MonitoringRef",
         /// The calls.
         monitored_stop_visits: Vec<MonitoredStopVisit> = "MonitoredStopVisit",
-        /// What is taken back.
+        /// Cancelled visits.
         cancellations: Vec<MonitoredStopVisitCancellation> = "MonitoredStopVisitCancellation",
-        /// What there is to say.
+        /// Notes.
         notes: Vec<LanguageText> = "Note",
     }
 
@@ -231,24 +231,24 @@ records! {
         situations: Vec<PtSituationElement> = "Situations" > "PtSituationElement",
     }
 
-    /// News of any services, as an answer or to a subscriber.
+    /// Data of any services, as an answer or for a subscriber.
     pub struct ServiceDelivery: payload {
         ?unread,
-        /// When it was made.
+        /// Time of the response.
         response_timestamp: Option<SiriTime> = "ResponseTimestamp",
-        /// Who made it.
+        /// The producer.
         producer_ref: Option<SmolStr> = "ProducerRef",
-        /// Where it can be asked.
+        /// The producer's address for requests.
         address: Option<SmolStr> = "Address",
-        /// Its name.
+        /// The id of this message.
         response_message_identifier: Option<SmolStr> = "ResponseMessageIdentifier",
-        /// The request that it answers.
+        /// The answered request.
         request_message_ref: Option<SmolStr> = "RequestMessageRef",
-        /// Whether all went well.
+        /// True for success.
         status: Option<bool> = "Status",
-        /// Why not.
+        /// The error, if the status is false.
         error_condition: Option<ErrorCondition> = "ErrorCondition",
-        /// Whether there is more to be asked for.
+        /// True if more data can be requested.
         more_data: Option<bool> = "MoreData",
         /// Journeys.
         estimated_timetables: Vec<EstimatedTimetableDelivery> = "EstimatedTimetableDelivery",
@@ -260,123 +260,123 @@ records! {
         situation_exchanges: Vec<SituationExchangeDelivery> = "SituationExchangeDelivery",
     }
 
-    /// Whether a producer is up: the answer to a `CheckStatusRequest`.
+    /// The status of a producer: the answer to a `CheckStatusRequest`.
     pub struct CheckStatusResponse: payload {
-        /// When it was made.
+        /// Time of the response.
         response_timestamp: Option<SiriTime> = "ResponseTimestamp",
-        /// Who made it.
+        /// The producer.
         producer_ref: Option<SmolStr> = "ProducerRef",
-        /// The request that it answers.
+        /// The answered request.
         request_message_ref: Option<SmolStr> = "RequestMessageRef",
-        /// Whether the producer is up.
+        /// True if the producer is up.
         status: Option<bool> = "Status",
-        /// Whether its data are there.
+        /// True if its data are available.
         data_ready: Option<bool> = "DataReady",
-        /// Why not.
+        /// The error, if the status is false.
         error_condition: Option<ErrorCondition> = "ErrorCondition",
-        /// Until when this holds.
+        /// End of validity.
         valid_until: Option<SiriTime> = "ValidUntil",
-        /// How often there may be news.
+        /// Shortest interval between updates.
         shortest_possible_cycle: Option<DurationSeconds> = "ShortestPossibleCycle",
-        /// Since when it is up; before, subscriptions were lost.
+        /// Start of the service; earlier subscriptions are lost.
         service_started_time: Option<SiriTime> = "ServiceStartedTime",
     }
 
-    /// A producer says that it is up.
+    /// A heartbeat of a producer.
     pub struct HeartbeatNotification: payload {
-        /// When it was made.
+        /// Time of the heartbeat.
         request_timestamp: Option<SiriTime> = "RequestTimestamp" | "ResponseTimestamp",
-        /// Who made it.
+        /// The producer.
         producer_ref: Option<SmolStr> = "ProducerRef",
-        /// Its name.
+        /// The id of this message.
         message_identifier: Option<SmolStr> = "MessageIdentifier" | "ResponseMessageIdentifier",
-        /// Whether the producer is up.
+        /// True if the producer is up.
         status: Option<bool> = "Status",
-        /// Why not.
+        /// The error, if the status is false.
         error_condition: Option<ErrorCondition> = "ErrorCondition",
-        /// Until when this holds.
+        /// End of validity.
         valid_until: Option<SiriTime> = "ValidUntil",
-        /// How often there may be news.
+        /// Shortest interval between updates.
         shortest_possible_cycle: Option<DurationSeconds> = "ShortestPossibleCycle",
-        /// Since when it is up; before, subscriptions were lost.
+        /// Start of the service; earlier subscriptions are lost.
         service_started_time: Option<SiriTime> = "ServiceStartedTime",
     }
 
-    /// How one subscription went.
+    /// The result of one subscription request.
     pub struct ResponseStatus {
-        /// When this was said.
+        /// Time of the response.
         response_timestamp: Option<SiriTime> = "ResponseTimestamp",
-        /// The request that it answers.
+        /// The answered request.
         request_message_ref: Option<SmolStr> = "RequestMessageRef",
-        /// Who subscribed.
+        /// The subscriber.
         subscriber_ref: Option<SmolStr> = "SubscriberRef",
-        /// To what.
+        /// The subscription.
         subscription_ref: Option<SmolStr> = "SubscriptionRef",
-        /// Whether it went well.
+        /// True for success.
         status: Option<bool> = "Status",
-        /// Why not.
+        /// The error, if the status is false.
         error_condition: Option<ErrorCondition> = "ErrorCondition",
-        /// Until when it holds.
+        /// End of validity.
         valid_until: Option<SiriTime> = "ValidUntil",
-        /// How often there may be news.
+        /// Shortest interval between updates.
         shortest_possible_cycle: Option<DurationSeconds> = "ShortestPossibleCycle",
     }
 
-    /// How subscriptions went.
+    /// The results of subscription requests.
     pub struct SubscriptionResponse: payload {
-        /// When it was made.
+        /// Time of the response.
         response_timestamp: Option<SiriTime> = "ResponseTimestamp",
-        /// Who made it.
+        /// The responder.
         responder_ref: Option<SmolStr> = "ResponderRef",
-        /// The request that it answers.
+        /// The answered request.
         request_message_ref: Option<SmolStr> = "RequestMessageRef",
-        /// How each went.
+        /// The result of each request.
         response_statuses: Vec<ResponseStatus> = "ResponseStatus",
-        /// Where subscriptions are managed.
+        /// The address for the management of subscriptions.
         subscription_manager_address: Option<SmolStr> = "SubscriptionManagerAddress",
-        /// Since when the producer is up.
+        /// Start of the producer's service.
         service_started_time: Option<SiriTime> = "ServiceStartedTime",
     }
 
-    /// How the end of subscriptions went that the subscriber asked for.
+    /// The results of the termination of subscriptions, requested by the subscriber.
     pub struct TerminateSubscriptionResponse: payload {
-        /// When it was made.
+        /// Time of the response.
         response_timestamp: Option<SiriTime> = "ResponseTimestamp",
-        /// Who made it.
+        /// The responder.
         responder_ref: Option<SmolStr> = "ResponderRef",
-        /// The request that it answers.
+        /// The answered request.
         request_message_ref: Option<SmolStr> = "RequestMessageRef",
-        /// How each went.
+        /// The result of each termination.
         termination_response_statuses: Vec<ResponseStatus> = "TerminationResponseStatus",
     }
 
-    /// A producer has ended a subscription by itself.
+    /// The producer terminated subscriptions.
     pub struct SubscriptionTerminatedNotification: payload {
-        /// When it was made.
+        /// Time of the notification.
         response_timestamp: Option<SiriTime> = "ResponseTimestamp",
-        /// Who made it.
+        /// The producer.
         producer_ref: Option<SmolStr> = "ProducerRef",
-        /// Who subscribed.
+        /// The subscriber.
         subscriber_ref: Option<SmolStr> = "SubscriberRef",
-        /// To what.
+        /// The terminated subscriptions.
         subscription_refs: Vec<SmolStr> = "SubscriptionRef",
-        /// Why.
+        /// The reason.
         error_condition: Option<ErrorCondition> = "ErrorCondition",
     }
 
-    /// There is something to be fetched.
+    /// Data are ready to be fetched.
     pub struct DataReadyNotification: payload {
-        /// When it was made.
+        /// Time of the notification.
         request_timestamp: Option<SiriTime> = "RequestTimestamp",
-        /// Who made it.
+        /// The producer.
         producer_ref: Option<SmolStr> = "ProducerRef",
-        /// Its name.
+        /// The id of this message.
         message_identifier: Option<SmolStr> = "MessageIdentifier",
     }
 }
 
 impl EstimatedTimetableDelivery {
-    /// The journeys of all versions.
+    /// Returns the journeys of all versions.
     pub fn journeys(&self) -> impl Iterator<Item = &VehicleJourney> {
         self.frames.iter().flat_map(|frame| &frame.estimated_vehicle_journeys)
     }

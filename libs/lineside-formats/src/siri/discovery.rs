@@ -1,4 +1,4 @@
-//! Which lines and stops there are: what consumers ask before they ask for anything else.
+//! Discovery of available lines and stops, which consumers request first.
 
 use smol_str::SmolStr;
 
@@ -8,99 +8,99 @@ use super::{
 };
 
 records! {
-    /// Where journeys of a line end.
+    /// A destination of a line's journeys.
     pub struct AnnotatedDestination {
         /// The last stop.
         destination_ref: Option<SmolStr> = "DestinationRef",
         /// Its name.
         place_names: Vec<LanguageText> = "PlaceName",
-        /// The direction in which it lies.
+        /// The direction of the destination.
         direction_ref: Option<SmolStr> = "DirectionRef",
     }
 
     /// A direction of a line.
     pub struct RouteDirection {
-        /// The direction, by the producer's names.
+        /// The direction, by the producer's id.
         direction_ref: Option<SmolStr> = "DirectionRef",
         /// Its name.
         direction_names: Vec<LanguageText> = "DirectionName",
     }
 
-    /// A line that can be asked for.
+    /// An available line.
     pub struct AnnotatedLineRef: named {
         /// The line.
         line_ref: Option<SmolStr> = "LineRef",
         /// Its name or number.
         line_names: Vec<LanguageText> = "LineName",
-        /// Whether there are real-time data of it.
+        /// True if the line has real-time data.
         monitored: Option<bool> = "Monitored",
-        /// Where its journeys end.
+        /// The destinations of its journeys.
         destinations: Vec<AnnotatedDestination> = "Destinations" > "Destination",
         /// Its directions.
         directions: Vec<RouteDirection> = "Directions" > "Direction",
     }
 
-    /// A stop that can be asked for.
+    /// An available stop.
     pub struct AnnotatedStopPointRef: named {
         /// The stop or quay.
         stop_point_ref: Option<SmolStr> = "StopPointRef",
-        /// Whether vehicles wait there for their time.
+        /// True if vehicles wait at the stop for their scheduled time.
         timing_point: Option<bool> = "TimingPoint",
-        /// Whether there are real-time data of it.
+        /// True if the stop has real-time data.
         monitored: Option<bool> = "Monitored",
         /// Its name.
         stop_names: Vec<LanguageText> = "StopName",
-        /// The place to which it belongs.
+        /// The place that contains it.
         stop_area_ref: Option<SmolStr> = "StopAreaRef",
         /// The lines that call there.
         lines: Vec<SmolStr> = "Lines" > "LineRef",
-        /// Where it is.
+        /// The position.
         location: Option<Location> = "Location",
-        /// A page about it.
+        /// A web page about it.
         url: Option<SmolStr> = "Url",
     }
 
-    /// The lines that there are.
+    /// The available lines.
     pub struct LinesDelivery: answer {
         ..head: DeliveryHead,
         /// The lines.
         annotated_line_refs: Vec<AnnotatedLineRef> = "AnnotatedLineRef",
     }
 
-    /// The stops that there are.
+    /// The available stops.
     pub struct StopPointsDelivery: answer {
         ..head: DeliveryHead,
         /// The stops.
         annotated_stop_point_refs: Vec<AnnotatedStopPointRef> = "AnnotatedStopPointRef",
     }
 
-    /// Asks which lines there are.
+    /// Requests the available lines.
     pub struct LinesRequest: payload {
-        /// When it was made.
+        /// Time of the request.
         request_timestamp: Option<SiriTime> = "RequestTimestamp",
-        /// Who asks.
+        /// The requestor.
         requestor_ref: Option<SmolStr> = "RequestorRef",
-        /// Its name.
+        /// The id of this message.
         message_identifier: Option<SmolStr> = "MessageIdentifier",
-        /// Of which operator.
+        /// The operator of the requested lines.
         operator_ref: Option<SmolStr> = "OperatorRef",
-        /// How much of each.
+        /// The level of detail.
         lines_detail_level: Option<SmolStr> = "LinesDetailLevel",
     }
 
-    /// Asks which stops there are.
+    /// Requests the available stops.
     pub struct StopPointsRequest: payload {
-        /// When it was made.
+        /// Time of the request.
         request_timestamp: Option<SiriTime> = "RequestTimestamp",
-        /// Who asks.
+        /// The requestor.
         requestor_ref: Option<SmolStr> = "RequestorRef",
-        /// Its name.
+        /// The id of this message.
         message_identifier: Option<SmolStr> = "MessageIdentifier",
-        /// Of which operator.
+        /// The operator at the requested stops.
         operator_ref: Option<SmolStr> = "OperatorRef",
-        /// Of which line.
+        /// The line at the requested stops.
         line_ref: Option<SmolStr> = "LineRef",
-        /// How much of each.
+        /// The level of detail.
         stop_points_detail_level: Option<SmolStr> = "StopPointsDetailLevel",
     }
 }

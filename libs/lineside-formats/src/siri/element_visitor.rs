@@ -1,4 +1,4 @@
-//! All that a message says, element by element, for those who ask what becomes of each.
+//! Visits all elements of a decoded message, to track the use of each.
 
 use super::{
     ServiceDelivery, SiriMessage,
@@ -8,20 +8,20 @@ use super::{
     values::TextForm,
 };
 
-/// Who is shown what a message says.
+/// A visitor of the elements of a message.
 pub trait ElementVisitor {
-    /// An element with others in it. Tells whether to show them too; if not, this is all that is shown of it.
+    /// Called for an element with children. Returns true to visit them, false to skip them.
     fn enter_element(&mut self, element: &str) -> bool;
 
-    /// The end of an element that was entered.
+    /// Called at the end of an element that was entered.
     fn leave_element(&mut self);
 
-    /// An element with a text, or with nothing in it; a list of texts comes one by one.
+    /// Called for an element with a text or without content; a list of texts causes one call for each.
     fn visit_text(&mut self, element: &str, text: &str);
 }
 
-/// Shows the elements of a message in the order in which they would be written. What only an envelope has (a fault), and
-/// what is known by its name alone, is left out.
+/// Visits the elements of a message in the order in which they are written. Faults, which only an envelope has, and
+/// payloads that are known only by name are skipped.
 pub fn visit_message(message: &SiriMessage, walker: &mut impl ElementVisitor) {
     let mut sink = VisitorSink { walker, n_hidden: 0 };
     for payload in &message.payloads {
@@ -29,8 +29,8 @@ pub fn visit_message(message: &SiriMessage, walker: &mut impl ElementVisitor) {
     }
 }
 
-/// A delivery in XML that holds each element that is read of one, once, with a value of its kind; a text is its element's
-/// name.
+/// Returns a delivery in XML that contains each supported element once, with a value of its type; a text is the name of
+/// its element.
 pub fn sample_delivery_xml() -> String {
     let mut sink = XmlSink::default();
     sink.begin_element("Siri");
@@ -44,7 +44,7 @@ pub fn sample_delivery_xml() -> String {
 
 struct VisitorSink<'w, W> {
     walker: &'w mut W,
-    /// How many elements are open that are not shown.
+    /// Number of open elements that are skipped.
     n_hidden: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Messages back to bytes: plain XML, and the JSON of SIRI Lite. Envelopes are [elsewhere](super::encode_soap).
+//! Encodes messages as plain XML, or as the JSON of SIRI Lite. [`encode_soap`](super::encode_soap) writes envelopes.
 
 use super::{
     MessagePayload, SiriMessage,
@@ -7,11 +7,11 @@ use super::{
 
 pub(super) const DECLARATION: &str = r#"<?xml version="1.0" encoding="UTF-8"?>"#;
 pub(super) const SIRI: &str = "http://www.siri.org.uk/siri";
-/// The version that a message has if it does not say one.
+/// The version of a message that states none.
 const VERSION: &str = "2.0";
 
-/// Encodes a message as plain XML. What only an envelope has (a fault), and what is known by its name alone, is left
-/// out.
+/// Encodes a message as plain XML. Faults, which only an envelope has, and payloads that are known only by name are
+/// omitted.
 pub fn encode_xml(message: &SiriMessage) -> String {
     let mut sink = XmlSink::default();
     sink.text.push_str(DECLARATION);
@@ -19,8 +19,8 @@ pub fn encode_xml(message: &SiriMessage) -> String {
     sink.text
 }
 
-/// Encodes a message as SIRI Lite has it in JSON. What only an envelope has (a fault), and what is known by its name
-/// alone, is left out.
+/// Encodes a message as JSON, as in SIRI Lite. Faults, which only an envelope has, and payloads that are known only by
+/// name are omitted.
 pub fn encode_json(message: &SiriMessage) -> String {
     let mut sink = JsonSink::default();
     sink.text.push('{');

@@ -1,25 +1,25 @@
-//! What of a message is in no record: counted by name while it is read.
+//! Counts the elements that are in no record, by name, during decoding.
 
 use smol_str::SmolStr;
 
 use crate::ConversionReport;
 
-/// Most names of elements that are told apart.
+/// Maximum number of distinct names.
 const NAMES_MAX: usize = 100;
-/// Longest name that is told, in bytes; SIRI's own are shorter.
+/// Maximum length of a reported name, in bytes; SIRI's own names are shorter.
 pub(super) const NAME_BYTES_MAX: usize = 64;
 
-/// Elements that were left out, by their names. A name is kept when it comes first; after that counting takes no memory.
+/// Counts of ignored elements by name. Only the first occurrence of a name takes memory.
 #[derive(Debug, Default)]
 pub(super) struct IgnoredElements {
     unread: Vec<(SmolStr, u64)>,
-    /// Unread elements of other names.
+    /// Number of unread elements with further names.
     others: u64,
     repeated: Vec<(&'static str, u64)>,
 }
 
 impl IgnoredElements {
-    /// Counts an element that no table has.
+    /// Counts an element that is in no table.
     pub(super) fn count_unread(&mut self, name: &str) {
         if let Some((_, count)) = self.unread.iter_mut().find(|(known, _)| known == name) {
             *count += 1;
@@ -30,7 +30,7 @@ impl IgnoredElements {
         }
     }
 
-    /// Counts a value that another of the same name took the place of.
+    /// Counts a value that a later element of the same name replaced.
     #[cold]
     pub(super) fn count_repeated(&mut self, name: &'static str) {
         match self.repeated.iter_mut().find(|(known, _)| *known == name) {

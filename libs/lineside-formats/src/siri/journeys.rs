@@ -1,4 +1,4 @@
-//! How vehicles run: journeys with their calls, as estimated timetables, vehicle monitoring and stop monitoring say it.
+//! Records of journeys and calls, in estimated timetables, vehicle monitoring and stop monitoring.
 
 use smol_str::SmolStr;
 
@@ -10,162 +10,162 @@ use super::{
 };
 
 records! {
-    /// A journey by its day and its name on that day.
+    /// A journey, by day and id within the day.
     pub struct FramedVehicleJourneyRef {
-        /// The day, mostly as a date, sometimes any name.
+        /// The day: usually a date, sometimes another id.
         data_frame_ref: Option<SmolStr> = "DataFrameRef",
         /// The journey.
         dated_vehicle_journey_ref: Option<SmolStr> = "DatedVehicleJourneyRef",
     }
 
-    /// A place, in degrees of WGS 84 unless the message says otherwise.
+    /// A position, in degrees of WGS 84 unless the message states another system.
     pub struct Location {
         /// Degrees east.
         longitude: Option<f64> = "Longitude",
         /// Degrees north.
         latitude: Option<f64> = "Latitude",
-        /// Both, or a point of another system, as the producer writes it.
+        /// Both coordinates, or a point in another system, as written.
         coordinates: Option<SmolStr> = "Coordinates",
-        /// Metres within which it is right.
+        /// Precision in metres.
         precision: Option<f64> = "Precision",
     }
 
-    /// At which quay a vehicle stops, as planned, expected and seen.
+    /// The planned, expected and actual quay of a stop.
     pub struct StopAssignment {
-        /// The quay of the plan.
+        /// The planned quay.
         aimed_quay_ref: Option<SmolStr> = "AimedQuayRef",
         /// Its name.
         aimed_quay_names: Vec<LanguageText> = "AimedQuayName",
-        /// The quay that is expected.
+        /// The expected quay.
         expected_quay_ref: Option<SmolStr> = "ExpectedQuayRef",
         /// Its name.
         expected_quay_names: Vec<LanguageText> = "ExpectedQuayName",
-        /// The quay at which the vehicle is or was.
+        /// The actual quay.
         actual_quay_ref: Option<SmolStr> = "ActualQuayRef",
         /// Its name.
         actual_quay_names: Vec<LanguageText> = "ActualQuayName",
     }
 
-    /// How full a vehicle is expected to leave (2.1).
+    /// The expected occupancy at departure (2.1).
     pub struct DepartureOccupancy {
-        /// For whom this holds.
+        /// The fare class that it applies to.
         fare_class: Option<SmolStr> = "FareClass",
-        /// How full.
+        /// The occupancy level.
         occupancy_level: Option<Occupancy> = "OccupancyLevel",
-        /// How full, of 100.
+        /// The occupancy in percent.
         occupancy_percentage: Option<f64> = "OccupancyPercentage",
     }
 
-    /// A situation by its name.
+    /// A full reference to a situation.
     pub struct SituationFullRef {
-        /// Its country.
+        /// The country.
         country_ref: Option<SmolStr> = "CountryRef",
-        /// Whose situation it is.
+        /// The participant that owns the situation.
         participant_ref: Option<SmolStr> = "ParticipantRef",
-        /// Its number there.
+        /// The number within the participant.
         situation_number: Option<SmolStr> = "SituationNumber",
-        /// Its version.
+        /// The version.
         version: Option<SmolStr> = "Version",
     }
 
-    /// A situation that concerns this.
+    /// A reference to a situation.
     pub struct SituationRef {
-        /// By its number alone.
+        /// The number of the situation.
         situation_simple_ref: Option<SmolStr> = "SituationSimpleRef",
-        /// By its whole name.
+        /// The full reference.
         situation_full_ref: Option<Box<SituationFullRef>> = "SituationFullRef",
     }
 
-    /// A call of a journey: recorded, estimated, monitored, previous or onward. The list says which. The order is the
-    /// schema's of estimated calls, and recorded ones are written in their own; a monitored call has what was seen before
-    /// what is expected, so one that has both is not written as the schema has it.
+    /// A recorded, estimated, monitored, previous or onward call of a journey, depending on its list. Fields are in the
+    /// schema's order of estimated calls; recorded calls are written in their own order. Monitored calls have actual
+    /// before expected values, so a call with both is not written in the schema's order.
     pub struct SiriCall: call {
         ?unread,
         /// The stop or quay.
         stop_point_ref: Option<SmolStr> = "StopPointRef",
-        /// The how manieth visit of this journey to this stop, from 1.
+        /// The number of this visit of the journey to the stop, from 1.
         visit_number: Option<u32> = "VisitNumber",
-        /// Its place in the journey.
+        /// The position in the journey.
         order: Option<u32> = "Order",
         /// The name of the stop.
         stop_point_names: Vec<LanguageText> = "StopPointName",
-        /// Whether the timetable does not have it.
+        /// True if the call is not in the timetable.
         extra_call: Option<bool> = "ExtraCall",
-        /// Whether the vehicle does not stop here.
+        /// True if the vehicle does not stop here.
         cancellation: Option<bool> = "Cancellation",
-        /// Whether the vehicle is here.
+        /// True if the vehicle is at the stop.
         vehicle_at_stop: Option<bool> = "VehicleAtStop",
-        /// Where the vehicle stops.
+        /// The position at which the vehicle stops.
         vehicle_location_at_stop: Option<Box<Location>> = "VehicleLocationAtStop",
-        /// Whether the prediction is less certain than usual.
+        /// True if the prediction is less certain than usual.
         prediction_inaccurate: Option<bool> = "PredictionInaccurate",
-        /// How full the vehicle is.
+        /// The occupancy of the vehicle.
         occupancy: Option<Occupancy> = "Occupancy",
-        /// Whether the vehicle waits here for its time.
+        /// True if the vehicle waits here for its scheduled time.
         timing_point: Option<bool> = "TimingPoint",
-        /// Whether passengers can get on and off anywhere from here on.
+        /// True if passengers can board and alight anywhere from here on.
         boarding_stretch: Option<bool> = "BoardingStretch",
-        /// Whether the vehicle stops on request only.
+        /// True if the vehicle stops only on request.
         request_stop: Option<bool> = "RequestStop",
-        /// From where, as the vehicle shows it.
+        /// The origin, as the vehicle shows it.
         origin_displays: Vec<LanguageText> = "OriginDisplay",
-        /// To where, as the vehicle shows it.
+        /// The destination, as the vehicle shows it.
         destination_displays: Vec<LanguageText> = "DestinationDisplay",
-        /// What there is to say.
+        /// Notes.
         call_notes: Vec<LanguageText> = "CallNote",
-        /// Situations that concern it.
+        /// References to situations that affect the call.
         situation_refs: Vec<SituationRef> = "SituationRef",
-        /// Arrival by the timetable.
+        /// Scheduled arrival.
         aimed_arrival_time: Option<SiriTime> = "AimedArrivalTime",
-        /// Arrival as expected.
+        /// Expected arrival.
         expected_arrival_time: Option<SiriTime> = "ExpectedArrivalTime",
-        /// Arrival as it was.
+        /// Actual arrival.
         actual_arrival_time: Option<SiriTime> = "ActualArrivalTime",
-        /// The latest arrival that is expected.
+        /// Latest expected arrival.
         latest_expected_arrival_time: Option<SiriTime> = "LatestExpectedArrivalTime",
-        /// How the arrival stands.
+        /// Status of the arrival.
         arrival_status: Option<CallStatus> = "ArrivalStatus",
-        /// The same in words.
+        /// Status of the arrival as a text.
         arrival_proximity_texts: Vec<LanguageText> = "ArrivalProximityText",
-        /// The platform at which the vehicle arrives.
+        /// The arrival platform.
         arrival_platform_names: Vec<LanguageText> = "ArrivalPlatformName",
-        /// What passengers can do.
+        /// Alighting at the arrival.
         arrival_boarding_activity: Option<ArrivalBoardingActivity> = "ArrivalBoardingActivity",
-        /// The quay at which the vehicle arrives.
+        /// The arrival quay.
         arrival_stop_assignments: Vec<StopAssignment> = "ArrivalStopAssignment",
-        /// Departure by the timetable.
+        /// Scheduled departure.
         aimed_departure_time: Option<SiriTime> = "AimedDepartureTime",
-        /// Departure as expected.
+        /// Expected departure.
         expected_departure_time: Option<SiriTime> = "ExpectedDepartureTime",
-        /// Departure as expected by default, before the vehicle reports.
+        /// Expected departure by default, before the vehicle reports.
         provisional_expected_departure_time: Option<SiriTime> = "ProvisionalExpectedDepartureTime",
-        /// The earliest departure that is expected.
+        /// Earliest expected departure.
         earliest_expected_departure_time: Option<SiriTime> = "EarliestExpectedDepartureTime",
-        /// Departure as it was.
+        /// Actual departure.
         actual_departure_time: Option<SiriTime> = "ActualDepartureTime",
-        /// How the departure stands.
+        /// Status of the departure.
         departure_status: Option<CallStatus> = "DepartureStatus",
-        /// The same in words.
+        /// Status of the departure as a text.
         departure_proximity_texts: Vec<LanguageText> = "DepartureProximityText",
-        /// The platform from which the vehicle departs.
+        /// The departure platform.
         departure_platform_names: Vec<LanguageText> = "DeparturePlatformName",
-        /// What passengers can do.
+        /// Boarding at the departure.
         departure_boarding_activity: Option<DepartureBoardingActivity> = "DepartureBoardingActivity",
-        /// The quay from which the vehicle departs.
+        /// The departure quay.
         departure_stop_assignments: Vec<StopAssignment> = "DepartureStopAssignment",
-        /// How full the vehicle is expected to leave.
+        /// Expected occupancy at departure.
         expected_departure_occupancies: Vec<DepartureOccupancy> = "ExpectedDepartureOccupancy",
-        /// Time to the vehicle before, by the timetable.
+        /// Scheduled interval to the previous vehicle.
         aimed_headway_interval: Option<DurationSeconds> = "AimedHeadwayInterval",
-        /// Time to the vehicle before, as expected.
+        /// Expected interval to the previous vehicle.
         expected_headway_interval: Option<DurationSeconds> = "ExpectedHeadwayInterval",
-        /// Metres from the vehicle to the stop.
+        /// Distance of the vehicle from the stop in metres.
         distance_from_stop: Option<f64> = "DistanceFromStop",
-        /// Stops from the vehicle to this one.
+        /// Number of stops between the vehicle and this one.
         number_of_stops_away: Option<u32> = "NumberOfStopsAway",
     }
 
-    /// A place on the way.
+    /// An intermediate place.
     pub struct Via {
         /// The place.
         place_ref: Option<SmolStr> = "PlaceRef",
@@ -173,29 +173,29 @@ records! {
         place_names: Vec<LanguageText> = "PlaceName",
     }
 
-    /// A journey of an estimated timetable (`EstimatedVehicleJourney`), or of a vehicle or stop that is monitored
+    /// A journey of an estimated timetable (`EstimatedVehicleJourney`), or of a monitored vehicle or stop
     /// (`MonitoredVehicleJourney`).
     pub struct VehicleJourney: journey {
         ?unread,
-        /// When it was recorded.
+        /// Time of recording.
         recorded_at_time: Option<SiriTime> = "RecordedAtTime",
         /// The line.
         line_ref: Option<SmolStr> = "LineRef",
-        /// The direction, by the producer's names.
+        /// The direction, by the producer's id.
         direction_ref: Option<SmolStr> = "DirectionRef",
-        /// The journey by its day and its name on that day.
+        /// The journey, by day and id within the day.
         framed_vehicle_journey_ref: Option<FramedVehicleJourneyRef> = "FramedVehicleJourneyRef",
-        /// The journey by a name that is good for one day only.
+        /// The journey, by an id that is unique to one day.
         dated_vehicle_journey_ref: Option<SmolStr> = "DatedVehicleJourneyRef",
-        /// The name of a journey that the timetable does not have.
+        /// The id of a journey that is not in the timetable.
         estimated_vehicle_journey_code: Option<SmolStr> = "EstimatedVehicleJourneyCode",
-        /// Whether the timetable does not have it.
+        /// True if the journey is not in the timetable.
         extra_journey: Option<bool> = "ExtraJourney",
-        /// Whether it does not run.
+        /// True if the journey is cancelled.
         cancellation: Option<bool> = "Cancellation",
-        /// The list of stops that it serves.
+        /// The journey pattern.
         journey_pattern_ref: Option<SmolStr> = "JourneyPatternRef",
-        /// Its name.
+        /// Name of the pattern.
         journey_pattern_names: Vec<LanguageText> = "JourneyPatternName",
         /// The kinds of vehicle: `bus`, `rail` and so on.
         vehicle_modes: Vec<SmolStr> = "VehicleMode",
@@ -203,7 +203,7 @@ records! {
         route_ref: Option<SmolStr> = "RouteRef",
         /// The name or number of the line, for passengers.
         published_line_names: Vec<LanguageText> = "PublishedLineName",
-        /// The network or other group that the line belongs to.
+        /// The network or group of the line.
         group_of_lines_ref: Option<SmolStr> = "GroupOfLinesRef",
         /// The name of the direction.
         direction_names: Vec<LanguageText> = "DirectionName",
@@ -211,171 +211,171 @@ records! {
         external_line_ref: Option<SmolStr> = "ExternalLineRef",
         /// The first stop.
         origin_ref: Option<SmolStr> = "OriginRef",
-        /// Its name.
+        /// Name of the origin.
         origin_names: Vec<LanguageText> = "OriginName",
-        /// Places on the way.
+        /// Intermediate places.
         vias: Vec<Via> = "Via",
         /// The last stop.
         destination_ref: Option<SmolStr> = "DestinationRef",
-        /// Its name.
+        /// Name of the destination.
         destination_names: Vec<LanguageText> = "DestinationName",
         /// The operator.
         operator_ref: Option<SmolStr> = "OperatorRef",
         /// The product: `express` and so on.
         product_category_ref: Option<SmolStr> = "ProductCategoryRef",
-        /// What the service offers.
+        /// Features of the service.
         service_feature_refs: Vec<SmolStr> = "ServiceFeatureRef",
-        /// What the vehicle offers.
+        /// Features of the vehicle.
         vehicle_feature_refs: Vec<SmolStr> = "VehicleFeatureRef",
         /// The name or number of the journey, for passengers.
         vehicle_journey_names: Vec<LanguageText> = "VehicleJourneyName",
-        /// What there is to say.
+        /// Notes.
         journey_notes: Vec<LanguageText> = "JourneyNote",
-        /// Whether it runs by headway, without times.
+        /// True if the journey runs by headway, without times.
         headway_service: Option<bool> = "HeadwayService",
-        /// Departure from the first stop, by the timetable.
+        /// Scheduled departure from the first stop.
         origin_aimed_departure_time: Option<SiriTime> = "OriginAimedDepartureTime",
-        /// Arrival at the last stop, by the timetable.
+        /// Scheduled arrival at the last stop.
         destination_aimed_arrival_time: Option<SiriTime> = "DestinationAimedArrivalTime",
-        /// Whether it is the first or last of its day.
+        /// Marks the first or last journey of the day.
         first_or_last_journey: Option<SmolStr> = "FirstOrLastJourney",
-        /// Situations that concern it.
+        /// References to situations that affect the journey.
         situation_refs: Vec<SituationRef> = "SituationRef",
-        /// Whether its vehicle reports.
+        /// True if the vehicle reports.
         monitored: Option<bool> = "Monitored",
-        /// Why it does not.
+        /// The reasons why the vehicle does not report.
         monitoring_errors: Vec<SmolStr> = "MonitoringError",
-        /// Whether its vehicle is held up by traffic.
+        /// True if traffic delays the vehicle.
         in_congestion: Option<bool> = "InCongestion",
-        /// Whether its driver has raised an alarm.
+        /// True if the driver raised an alarm.
         in_panic: Option<bool> = "InPanic",
-        /// Whether predictions are less certain than usual.
+        /// True if predictions are less certain than usual.
         prediction_inaccurate: Option<bool> = "PredictionInaccurate",
-        /// The system from which this comes.
+        /// The source system of the data.
         data_source: Option<SmolStr> = "DataSource",
-        /// How far this is to be believed.
+        /// The level of confidence.
         confidence_level: Option<SmolStr> = "ConfidenceLevel",
-        /// Where its vehicle is.
+        /// Position of the vehicle.
         vehicle_location: Option<Location> = "VehicleLocation",
-        /// When it was there.
+        /// Time of the position.
         location_recorded_at_time: Option<SiriTime> = "LocationRecordedAtTime",
-        /// Where its vehicle heads, in degrees clockwise from north.
+        /// Bearing of the vehicle, in degrees clockwise from north.
         bearing: Option<f64> = "Bearing",
         /// `normalProgress`, `slowProgress`, `noProgress` and so on.
         progress_rate: Option<SmolStr> = "ProgressRate",
-        /// How fast its vehicle is, mostly in metres a second.
+        /// Speed of the vehicle, usually in metres per second.
         velocity: Option<f64> = "Velocity",
-        /// Whether its engine runs.
+        /// True if the engine is on.
         engine_on: Option<bool> = "EngineOn",
-        /// How full its vehicle is.
+        /// Occupancy of the vehicle.
         occupancy: Option<Occupancy> = "Occupancy",
-        /// How late it is; negative is early.
+        /// Delay; negative means early.
         delay: Option<DurationSeconds> = "Delay",
-        /// What there is to say about how it goes.
+        /// Progress as a text.
         progress_statuses: Vec<LanguageText> = "ProgressStatus",
         /// `expected`, `assigned`, `inProgress`, `aborted` and so on.
         vehicle_status: Option<SmolStr> = "VehicleStatus",
-        /// The block of journeys that its vehicle runs.
+        /// The block of journeys of the vehicle.
         block_ref: Option<SmolStr> = "BlockRef",
-        /// Its run.
+        /// The run of the journey.
         course_of_journey_ref: Option<SmolStr> = "CourseOfJourneyRef",
         /// The journey in the producer's system.
         vehicle_journey_ref: Option<SmolStr> = "VehicleJourneyRef",
         /// The vehicle.
         vehicle_ref: Option<SmolStr> = "VehicleRef",
-        /// Journeys that run together with it.
+        /// Journeys that run together with this one.
         additional_vehicle_journey_refs: Vec<FramedVehicleJourneyRef> = "AdditionalVehicleJourneyRef",
-        /// Its driver.
+        /// The driver.
         driver_ref: Option<SmolStr> = "DriverRef",
         /// The numbers of the train.
         train_number_refs: Vec<SmolStr> = "TrainNumbers" > "TrainNumberRef",
-        /// Calls that are over, of a monitored journey.
+        /// Past calls of a monitored journey.
         previous_calls: Vec<SiriCall> = "PreviousCalls" > "PreviousCall",
-        /// The call at the stop that is monitored, or the one next to the vehicle.
+        /// The call at the monitored stop, or the one next to the vehicle.
         monitored_call: Option<Box<SiriCall>> = "MonitoredCall",
-        /// Calls that are to come, of a monitored journey.
+        /// Future calls of a monitored journey.
         onward_calls: Vec<SiriCall> = "OnwardCalls" > "OnwardCall",
-        /// Calls that are over, of an estimated journey.
+        /// Past calls of an estimated journey.
         recorded_calls: Vec<SiriCall> = "RecordedCalls" > "RecordedCall",
-        /// Calls that are to come, of an estimated journey.
+        /// Future calls of an estimated journey.
         estimated_calls: Vec<SiriCall> = "EstimatedCalls" > "EstimatedCall",
-        /// Whether these are all calls.
+        /// True if these are all calls.
         is_complete_stop_sequence: Option<bool> = "IsCompleteStopSequence",
     }
 
-    /// How far a vehicle has come from one stop to the next.
+    /// The progress of a vehicle between two stops.
     pub struct ProgressBetweenStops {
-        /// Metres between the stops.
+        /// Distance between the stops in metres.
         link_distance: Option<f64> = "LinkDistance",
-        /// How much of that is done, of 100.
+        /// The covered part of the distance in percent.
         percentage: Option<f64> = "Percentage",
     }
 
-    /// What one vehicle does.
+    /// The activity of one vehicle.
     pub struct VehicleActivity: named {
         ?unread,
-        /// When it was recorded.
+        /// Time of recording.
         recorded_at_time: Option<SiriTime> = "RecordedAtTime",
-        /// The name of this piece of news.
+        /// The id of this item.
         item_identifier: Option<SmolStr> = "ItemIdentifier",
-        /// Until when it holds.
+        /// End of validity.
         valid_until_time: Option<SiriTime> = "ValidUntilTime",
-        /// The vehicle, or the group of vehicles that was asked for.
+        /// The vehicle, or the requested group of vehicles.
         vehicle_monitoring_ref: Option<SmolStr> = "VehicleMonitoringRef",
-        /// How far it has come.
+        /// The progress to the next stop.
         progress_between_stops: Option<ProgressBetweenStops> = "ProgressBetweenStops",
-        /// The journey that it runs.
+        /// The journey of the vehicle.
         monitored_vehicle_journey: Option<Box<VehicleJourney>> = "MonitoredVehicleJourney",
-        /// What there is to say.
+        /// Notes.
         vehicle_activity_notes: Vec<LanguageText> = "VehicleActivityNote",
     }
 
-    /// Takes a vehicle's activity back.
+    /// The cancellation of a vehicle activity.
     pub struct VehicleActivityCancellation: named {
-        /// When it was recorded.
+        /// Time of recording.
         recorded_at_time: Option<SiriTime> = "RecordedAtTime",
-        /// The name of the news that is taken back.
+        /// The id of the cancelled item.
         item_ref: Option<SmolStr> = "ItemRef",
         /// The vehicle.
         vehicle_monitoring_ref: Option<SmolStr> = "VehicleMonitoringRef",
-        /// The journey that it ran.
+        /// The journey of the vehicle.
         vehicle_journey_ref: Option<FramedVehicleJourneyRef> = "VehicleJourneyRef",
         /// The line.
         line_ref: Option<SmolStr> = "LineRef",
         /// The direction.
         direction_ref: Option<SmolStr> = "DirectionRef",
-        /// Why.
+        /// The reason.
         reasons: Vec<LanguageText> = "Reason",
     }
 
-    /// One call at a stop that is monitored.
+    /// A call at a monitored stop.
     pub struct MonitoredStopVisit: named {
         ?unread,
-        /// When it was recorded.
+        /// Time of recording.
         recorded_at_time: Option<SiriTime> = "RecordedAtTime",
-        /// The name of this piece of news.
+        /// The id of this item.
         item_identifier: Option<SmolStr> = "ItemIdentifier",
-        /// Until when it holds.
+        /// End of validity.
         valid_until_time: Option<SiriTime> = "ValidUntilTime",
-        /// The stop that was asked for.
+        /// The requested stop.
         monitoring_ref: Option<SmolStr> = "MonitoringRef",
-        /// What the news was called when it is to be cleared.
+        /// The id under which the item is to be cleared.
         clear_down_ref: Option<SmolStr> = "ClearDownRef",
-        /// The journey that calls there.
+        /// The calling journey.
         monitored_vehicle_journey: Option<Box<VehicleJourney>> = "MonitoredVehicleJourney",
-        /// What there is to say.
+        /// Notes.
         stop_visit_notes: Vec<LanguageText> = "StopVisitNote",
     }
 
-    /// Takes a call at a stop back.
+    /// The cancellation of a call at a stop.
     pub struct MonitoredStopVisitCancellation: named {
-        /// When it was recorded.
+        /// Time of recording.
         recorded_at_time: Option<SiriTime> = "RecordedAtTime",
-        /// The name of the news that is taken back.
+        /// The id of the cancelled item.
         item_ref: Option<SmolStr> = "ItemRef",
         /// The stop.
         monitoring_ref: Option<SmolStr> = "MonitoringRef",
-        /// The how manieth visit, from 1.
+        /// The number of the visit, from 1.
         visit_number: Option<u32> = "VisitNumber",
         /// The line.
         line_ref: Option<SmolStr> = "LineRef",
@@ -383,24 +383,25 @@ records! {
         direction_ref: Option<SmolStr> = "DirectionRef",
         /// The journey.
         vehicle_journey_ref: Option<FramedVehicleJourneyRef> = "VehicleJourneyRef",
-        /// Why.
+        /// The reason.
         reasons: Vec<LanguageText> = "Reason",
     }
 }
 
-/// The first field that says where a journey begins and ends.
+/// The first field about the origin and destination of a journey.
 const ENDS: &str = "OriginRef";
-/// What is offered, and by whom: it stands before the ends of a journey that is monitored, and after them of one that is
-/// estimated.
+/// Fields about the operator and the features: they precede origin and destination of a monitored journey, and follow
+/// them in an estimated one.
 const SERVICE: [&str; 4] =
     ["OperatorRef", "ProductCategoryRef", "ServiceFeatureRef", "VehicleFeatureRef"];
 
 /// The platform of a departure.
 const PLATFORM: &str = "DeparturePlatformName";
-/// What stands behind it in a recorded call, and before it in all others: the schema's own mistake, which messages keep to.
+/// This field follows the platform in a recorded call and precedes it in all others. The schema is inconsistent here,
+/// and messages comply with it.
 const DEPARTED: &str = "ActualDepartureTime";
 
-/// Takes the fields of a table that stand before one of them.
+/// Selects the fields of a table that precede the given one.
 fn fields_before(field: &'static str) -> impl FnMut(&'static str) -> bool {
     let mut is_before = true;
     move |name| {
@@ -410,7 +411,7 @@ fn fields_before(field: &'static str) -> impl FnMut(&'static str) -> bool {
 }
 
 impl SiriCall {
-    /// Writes it in the order that it has where it is recorded.
+    /// Writes the call in the order of recorded calls.
     fn write_recorded_order<W: MessageSink>(&self, sink: &mut W) {
         if self.departure_platform_names.is_empty() {
             return self.write_children(sink);
@@ -423,7 +424,7 @@ impl SiriCall {
 }
 
 impl VehicleJourney {
-    /// Writes it in the order that it has where it is monitored.
+    /// Writes the journey in the order of monitored journeys.
     fn write_monitored_order<W: MessageSink>(&self, sink: &mut W) {
         self.write_fields(fields_before(ENDS), sink);
         self.write_fields(|name| SERVICE.contains(&name), sink);
@@ -431,7 +432,7 @@ impl VehicleJourney {
         self.write_fields(|name| !is_before(name) && !SERVICE.contains(&name), sink);
     }
 
-    /// What the producer calls the journey: the first of its names that is there.
+    /// Returns the producer's id of the journey: the first of its ids that is present.
     pub fn journey_ref(&self) -> Option<&SmolStr> {
         let framed = self.framed_vehicle_journey_ref.as_ref();
         framed

@@ -1,6 +1,6 @@
-//! JSON as named elements: keys are names, a list repeats its key, null is nothing, and a text may stand in an object
-//! with its language. serde_json reads what is small (texts, numbers, what is passed over); this follows objects and
-//! lists, so that no tree is built.
+//! Reads JSON as named elements: a key is a name, a list repeats its key, null is absent, and a text may be in an
+//! object with its language. serde_json parses small values (texts, numbers, skipped values); this module walks objects
+//! and lists, so no tree is built.
 
 use std::{borrow::Cow, fmt};
 
@@ -13,24 +13,24 @@ use serde_json::value::RawValue;
 use super::{MessageLimits, source::MessageSource};
 use crate::{Error, ErrorKind};
 
-/// A message that is being read.
+/// A reader of one message.
 pub(super) struct JsonSource<'a> {
     text: &'a str,
     at: usize,
-    /// The open elements, from the message itself on.
+    /// The open elements, beginning with the message itself.
     open: Vec<OpenElement<'a>>,
 }
 
 /// An open element.
 struct OpenElement<'a> {
     value: ElementProgress,
-    /// The key whose list is being read.
+    /// The key of the open list.
     list: Option<&'a str>,
-    /// Whether nothing was read yet of the list, or of the object where no list is open.
+    /// True if nothing has been read yet of the list, or of the object if no list is open.
     is_first: bool,
 }
 
-/// How far the value of an element is read.
+/// The progress in the value of an element.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ElementProgress {
     Unread,
@@ -45,7 +45,7 @@ impl<'a> JsonSource<'a> {
         JsonSource { text, at: 0, open: vec![UNREAD] }
     }
 
-    /// The next byte that is not white space.
+    /// Returns the next byte that is not white space.
     fn peek_byte(&mut self) -> Result<u8, Error> {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         let n_white = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
@@ -61,7 +61,7 @@ impl<'a> JsonSource<'a> {
         Ok(())
     }
 
-    /// Lets serde_json read one value.
+    /// Parses one value with serde_json.
     fn parse_value<T: Deserialize<'a>>(&mut self) -> Result<T, Error> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<T>();
@@ -92,7 +92,7 @@ impl<'a> JsonSource<'a> {
         Ok(Some(name))
     }
 
-    /// Whether there is another item before `end`, at which the cursor then stands.
+    /// Returns true if another item precedes `end`; else consumes `end`.
     fn has_next_item(&mut self, end: u8, is_first: bool) -> Result<bool, Error> {
         if self.peek_byte()? == end {
             self.at += 1;
@@ -104,7 +104,7 @@ impl<'a> JsonSource<'a> {
         Ok(true)
     }
 
-    /// The next item of the list, if a list is open and has one.
+    /// Returns the next item of the open list, if any.
     fn next_list_item(&mut self) -> Result<Option<&'a str>, Error> {
         let Some(OpenElement { list: Some(name), is_first, .. }) = self.open.last() else {
             return Ok(None);
@@ -127,7 +127,7 @@ impl<'a> JsonSource<'a> {
         Ok(None)
     }
 
-    /// The next key of the object, or the first item of its list.
+    /// Returns the next key of the object, or the first item of its list.
     fn next_object_key(&mut self) -> Result<Option<&'a str>, Error> {
         loop {
             let is_first = self.open.last().is_some_and(|top| top.is_first);
@@ -139,7 +139,7 @@ impl<'a> JsonSource<'a> {
                 top.is_first = false;
             }
             self.peek_byte()?;
-            // No name of SIRI needs an escape, so a key with one is none that is known.
+            // No SIRI name needs an escape, so a key with one is unknown.
             let name = match self.parse_value::<JsonText<'a>>()?.0 {
                 Cow::Borrowed(name) => name,
                 Cow::Owned(_) => "",
@@ -235,7 +235,7 @@ fn truncated_error() -> Error {
     Error::new(ErrorKind::Truncated, "the JSON ends too early, so it was cut off")
 }
 
-/// A text, borrowed where it has no escapes.
+/// A text, borrowed if it has no escapes.
 struct JsonText<'a>(Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for JsonText<'a> {

@@ -1,25 +1,25 @@
-//! How much of a message is taken.
+//! Limits on SIRI messages.
 
-/// Bounds on one message; what exceeds them is refused or left out, never cut.
+/// Limits on one message; data beyond them are refused or dropped, never cut.
 ///
-/// The records of a real message take about as much memory as its bytes; those of one that is made of empty elements up
-/// to sixty times as much, which is what [`MessageLimits::record_bytes`] is for.
+/// The records of a real message take about as much memory as its bytes, those of a message of empty elements up to
+/// sixty times as much; [`MessageLimits::record_bytes`] bounds these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageLimits {
     /// Longest body, in bytes; a longer one is refused.
     pub body_bytes: usize,
-    /// Longest text of one element, in bytes; a longer one is left out with a problem.
+    /// Longest text of one element, in bytes; a longer one is dropped with a problem.
     pub text_bytes: usize,
-    /// Most memory of all records of a message, and of what it is sent for, in bytes; a message that needs more is
-    /// refused. Texts beyond 23 bytes come on top, and are together no longer than the body; a list may take twice what
-    /// is in it.
+    /// Most memory of all records and payloads of a message, in bytes; a message that needs more is refused. Texts
+    /// longer than 23 bytes are not included, and together are no longer than the body; a list may take twice the size
+    /// of its items.
     pub record_bytes: usize,
 }
 
 impl MessageLimits {
     /// Deepest nesting of elements or of JSON; situations reach about 20.
     pub const DEPTH: usize = 100;
-    /// Problems that are kept of one journey, activity, visit or situation; further ones are only counted.
+    /// Retained problems of one journey, activity, visit or situation; further ones are only counted.
     pub const PROBLEMS_PER_RECORD: usize = 20;
 }
 

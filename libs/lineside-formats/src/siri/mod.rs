@@ -1,13 +1,13 @@
-//! SIRI 2.0 and 2.1: estimated timetables, vehicle monitoring, situation exchange and stop monitoring, with the messages
-//! around them and the discovery of lines and stops, in XML, in SOAP envelopes, and in the JSON of SIRI Lite.
+//! SIRI 2.0 and 2.1: estimated timetables, vehicle monitoring, situation exchange and stop monitoring, with their
+//! requests and subscriptions, and the discovery of lines and stops, in XML, SOAP envelopes, and the JSON of SIRI Lite.
 //!
-//! [`decode`] goes once over a message and makes records in SIRI's own terms. No tree is built; a message costs about
-//! what its records take. XML and JSON are one stream of named elements to the records, and one table per record says
-//! which element belongs to which field, so the two cannot come apart.
+//! [`decode_message`] reads a message once and returns records in SIRI's terms. No tree is built; a message costs about
+//! as much memory as its records. XML and JSON are both a stream of named elements, and one table per record maps
+//! elements to fields, so the two formats cannot diverge.
 //!
-//! What is wrong inside a record is a [`Problem`](crate::Problem) that names the path and the record's id; a message
-//! that is cut off is refused as a whole, because what is missing would count as gone. A SOAP fault and a delivery that
-//! reports an error are answers, not refusals.
+//! A fault inside a record is a [`Problem`](crate::Problem) with the path and the record's id. A truncated message is
+//! refused as a whole, because missing records would count as removed. A SOAP fault and a delivery with an error are
+//! answers, not decoding errors.
 
 mod decode;
 mod deliveries;

@@ -1,4 +1,4 @@
-//! Reads records from a source: follows the path, counts, and keeps what is wrong until the record's id is known.
+//! Reads records from a source: tracks the path, counts memory, and holds problems until the record's id is known.
 
 use jiff::tz::TimeZone;
 use smol_str::SmolStr;
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{ConversionReport, Error, ErrorKind, Problem, Problems};
 
-/// The namespaces in which SIRI and its envelopes are written.
+/// The namespaces of SIRI and its envelopes.
 const NAMESPACES: [&str; 7] = [
     "http://www.siri.org.uk/siri",
     "http://www.siri.org.uk/",
@@ -24,7 +24,7 @@ const NAMESPACES: [&str; 7] = [
     "http://www.w3.org/2003/05/soap-envelope",
 ];
 
-/// Elements around what a message says, in the French envelope; what is in them belongs to the message.
+/// Elements around the content of a message in the French envelope; their children belong to the message.
 const ENVELOPES: [&str; 18] = [
     "ServiceRequestInfo",
     "SubscriptionRequestInfo",
@@ -46,25 +46,25 @@ const ENVELOPES: [&str; 18] = [
     "DataReadyNotifyInfo",
 ];
 
-/// Reading in progress.
+/// A reader of one message.
 pub(super) struct MessageReader<'a, S: MessageSource<'a>> {
     pub(super) source: S,
     zone: &'a TimeZone,
     limits: &'a MessageLimits,
     problems: Problems,
     passed_over: IgnoredElements,
-    /// The names of the open records, from the payload on.
+    /// The names of the open records, beginning with the payload.
     path: Vec<&'static str>,
-    /// Where the path of the record that problems are told of begins.
+    /// The depth of the path at which the record named in problems begins.
     named_depth: usize,
     pending: Vec<PendingProblem>,
-    /// What cannot be read of the records that are open, and none of them keeps yet.
+    /// Unreadable elements of open records that have not been moved to a record yet.
     unread: UnreadElements,
     n_named: u64,
     record_bytes: usize,
 }
 
-/// What is wrong inside a record whose id is not known yet.
+/// A problem inside a record whose id is not known yet.
 struct PendingProblem {
     path: Box<str>,
     fault: ValueFault,
@@ -92,7 +92,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         }
     }
 
-    /// What was wrong, and what was passed over.
+    /// Returns the problems, and the report of skipped elements.
     pub(super) fn into_problems_and_report(mut self) -> (Problems, ConversionReport) {
         match self.source.lone_ampersand_count() {
             0 => {}
@@ -104,7 +104,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         (self.problems, self.passed_over.into_report())
     }
 
-    /// Reads a value into a place, which stays as it is where the text is none.
+    /// Reads a value into `place`, which remains unchanged if the text is invalid.
     #[inline]
     pub(super) fn read_value<T: TextValue>(
         &mut self,
@@ -120,7 +120,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         Ok(())
     }
 
-    /// The value of a text.
+    /// Parses the value of a text.
     #[inline]
     pub(super) fn parse_value<T: TextValue>(
         &mut self,
@@ -146,13 +146,13 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         value
     }
 
-    /// Notes that an element of the record that was opened last is there and has no value.
+    /// Notes an unreadable element of the innermost open record.
     #[cold]
     fn note_unreadable(&mut self, name: &'static str) {
         self.unread.add_element(self.path.last().copied().unwrap_or_default(), name);
     }
 
-    /// Has a record keep what could not be read of it, if it does.
+    /// Moves the noted unreadable elements to a record, if its type stores them.
     #[cold]
     fn move_unread_to_record<T: SiriRecord>(&mut self, record: &mut T) -> Result<(), Error> {
         let Some(kept) = record.unread_mut() else { return Ok(()) };
@@ -160,7 +160,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         self.count_bytes(UnreadElements::BYTES)
     }
 
-    /// Reads what is in the open element into a record.
+    /// Reads the open element into a record.
     pub(super) fn read_record<T: SiriRecord>(
         &mut self,
         name: &'static str,
@@ -180,7 +180,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         }
     }
 
-    /// An attribute of the element that was opened last.
+    /// Reads an attribute of the most recently opened element.
     pub(super) fn read_attribute(&mut self, name: &'static str) -> Option<SmolStr> {
         let value = self.source.attribute(name)?;
         self.parse_value(name, &value)
@@ -215,13 +215,13 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         self.skip_and_count(name)
     }
 
-    /// Passes over the element of this name, which was opened last, and counts it.
+    /// Skips the most recently opened element, which has this name, and counts it.
     pub(super) fn skip_and_count(&mut self, name: &str) -> Result<(), Error> {
         self.passed_over.count_unread(name);
         self.source.skip_element()
     }
 
-    /// Reads children of one name into a list, and passes over others.
+    /// Reads children with one name into a list, and skips others.
     pub(super) fn read_wrapped_list(
         &mut self,
         name: &'static str,
@@ -236,7 +236,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         Ok(())
     }
 
-    /// Reads a record that problems are told of by its id.
+    /// Reads a record whose problems name its id.
     pub(super) fn read_identified_record<T: SiriRecord + IdentifiedRecord>(
         &mut self,
         name: &'static str,
@@ -248,7 +248,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         self.read_record(name, record)?;
         self.named_depth = outside;
         let missing = record.missing_field();
-        // What is there and cannot be read is told as such.
+        // An unreadable field is already reported.
         let is_there = |field: &str| self.pending.iter().any(|it| *it.path == *field);
         if let Some(field) = missing.filter(|field| !is_there(field)) {
             self.pending.push(PendingProblem { path: field.into(), fault: MISSING, value: None });
@@ -259,7 +259,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         Ok(())
     }
 
-    /// Counts the memory of a record or text that is about to be kept.
+    /// Counts the memory of a record or text before it is stored.
     #[inline]
     pub(super) fn count_bytes(&mut self, bytes: usize) -> Result<(), Error> {
         self.record_bytes += bytes;
@@ -271,7 +271,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         Err(Error::new(ErrorKind::TooLarge, detail))
     }
 
-    /// Complains where the element that was opened last is in a namespace of something else.
+    /// Reports the most recently opened element if it is in a foreign namespace.
     pub(super) fn check_namespace(&mut self, name: &'static str) {
         let Some(namespace) = self.source.element_namespace() else { return };
         if !NAMESPACES.contains(&namespace) {
@@ -282,7 +282,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         }
     }
 
-    /// Whether the element that was opened last is said to be SIRI's.
+    /// Returns true if the most recently opened element is in a namespace of SIRI.
     pub(super) fn is_siri_namespace(&self) -> bool {
         self.source.element_namespace().is_some_and(|namespace| NAMESPACES.contains(&namespace))
     }
@@ -290,7 +290,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
     #[cold]
     fn report_fault(&mut self, field: &'static str, fault: ValueFault, value: Option<&str>) {
         let is_inside = self.named_depth > 0;
-        // The first name of a path says what the problem is of.
+        // Outside of identified records the first name of the path is the subject of the problem.
         let depth = if is_inside { self.named_depth } else { self.path.len().min(1) };
         let (outside, path) = self.path.split_at(depth);
         if is_inside && self.pending.len() < MessageLimits::PROBLEMS_PER_RECORD {
@@ -336,7 +336,7 @@ fn join_path(path: &[&str], field: &str) -> Box<str> {
     joined.into()
 }
 
-/// Characters of a value that a problem holds on to.
+/// Maximum number of characters of a value that a pending problem stores.
 const QUOTED_CHARS: usize = Problem::VALUE_CHARS_MAX;
 
 const TOO_LONG: ValueFault =

@@ -1,5 +1,5 @@
-//! The one place that says which element belongs to which field: a table per record, in the order in which SIRI's schema
-//! has the elements. XML and JSON are both read and written through it.
+//! The tables that map elements to fields, one per record, in the order of SIRI's schema. XML and JSON are both read
+//! and written through these tables only.
 
 use smol_str::SmolStr;
 
@@ -13,25 +13,25 @@ use super::{
 };
 use crate::Error;
 
-/// What reading comes to; what is wrong with one element is a problem of the reader's and no error.
+/// The result of a read. A fault of one element is a problem of the reader, not an error.
 pub(super) type Read<T> = Result<T, Error>;
 
-/// What holds named elements.
+/// A record with named elements.
 pub(super) trait SiriRecord: Default {
-    /// Whether it is what a message is sent for, so that the elements of an envelope may stand around its fields.
+    /// True if the record is a payload, whose fields may be inside elements of an envelope.
     const IS_PAYLOAD: bool = false;
 
-    /// Where the version goes that an attribute names.
+    /// Returns the field for the version in an attribute.
     fn version_mut(&mut self) -> Option<&mut Option<SmolStr>> {
         None
     }
 
-    /// Where it is kept what of it is there and cannot be read; `None` where that is for what it stands in to keep.
+    /// Returns the field for unreadable elements; `None` if the enclosing record stores them.
     fn unread_mut(&mut self) -> Option<&mut UnreadElements> {
         None
     }
 
-    /// Reads the child that was opened last, if the table has its name.
+    /// Reads the most recently opened child, if the table has its name.
     fn read_child<'a, S: MessageSource<'a>>(
         &mut self,
         tag: &str,
@@ -41,29 +41,29 @@ pub(super) trait SiriRecord: Default {
     /// Writes all fields, in the order of the table.
     fn write_children<W: MessageSink>(&self, sink: &mut W);
 
-    /// Writes all fields in the order that they have in an element of that name.
+    /// Writes all fields, in the order that they have in an element with that name.
     fn write_children_of<W: MessageSink>(&self, _element: &str, sink: &mut W) {
         self.write_children(sink);
     }
 
-    /// Writes each field once, with something in it.
+    /// Writes each field once, with a sample value.
     fn write_samples<W: MessageSink>(sink: &mut W);
 
-    /// A record with something in `fill` of 100 fields.
+    /// Returns a record in which `fill` percent of the fields have a value.
     #[cfg(test)]
     fn random(rng: &mut fastrand::Rng, fill: u8) -> Self;
 }
 
-/// A record that problems are told of by its id.
+/// A record whose problems name its id.
 pub(super) trait IdentifiedRecord {
-    /// What its producer calls it.
+    /// Returns the producer's id of the record.
     fn record_id(&self) -> Option<&str>;
 
-    /// A field without which it means nothing, if it is missing.
+    /// Returns a missing field without which the record is meaningless.
     fn missing_field(&self) -> Option<&'static str>;
 }
 
-/// A field: how one element is read into it, and how it is written.
+/// A field: reads and writes one kind of element.
 pub(super) trait RecordElement: Default {
     fn read_element<'a, S: MessageSource<'a>>(
         &mut self,
@@ -73,13 +73,13 @@ pub(super) trait RecordElement: Default {
 
     fn write_element<W: MessageSink>(&self, name: &'static str, sink: &mut W);
 
-    /// Writes one with something in it.
+    /// Writes the element with a sample value.
     fn write_sample<W: MessageSink>(name: &'static str, sink: &mut W);
 
-    /// Whether there is nothing to write.
+    /// Returns true if there is nothing to write.
     fn is_absent(&self) -> bool;
 
-    /// A field with something in it.
+    /// Returns a field with a random value.
     #[cfg(test)]
     fn random(rng: &mut fastrand::Rng, fill: u8) -> Self;
 }
@@ -175,7 +175,7 @@ impl RecordElement for Vec<LanguageText> {
         reader.count_bytes(size_of::<LanguageText>())?;
         let (language, text) = reader.source.element_text_in_language()?;
         if let Some(value) = reader.parse_value(name, &text) {
-            // Nearly all texts come in one language.
+            // Nearly all texts are in one language.
             self.reserve_exact(usize::from(self.is_empty()));
             let lang = language.and_then(|language| reader.parse_value(name, &language));
             self.push(LanguageText { lang, value });
@@ -207,7 +207,7 @@ impl RecordElement for Vec<LanguageText> {
     }
 }
 
-/// An element that says something by being there, whatever is in it; false is said by `false` alone.
+/// An element whose presence is its meaning, whatever it contains; only the text `false` means false.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PresenceFlag(pub bool);
 
@@ -241,7 +241,7 @@ impl RecordElement for PresenceFlag {
     }
 }
 
-/// Makes a record a field: once, in a box, or as a list.
+/// Implements a field for a record: optional, boxed, or as a list.
 macro_rules! elements {
     ($Name:ty, $read:ident) => {
         impl $crate::siri::record::RecordElement for Option<$Name> {
@@ -278,7 +278,7 @@ macro_rules! elements {
                 reader: &mut $crate::siri::reader::MessageReader<'a, S>,
             ) -> Result<(), $crate::Error> {
                 reader.count_bytes(size_of::<$Name>())?;
-                // Records are large, so they are filled where they stay.
+                // Records are large, so they are filled in place.
                 self.push(<$Name>::default());
                 match self.last_mut() {
                     Some(record) => reader.$read(name, record),
@@ -333,11 +333,10 @@ macro_rules! elements {
     };
 }
 
-/// Declares records with the names of their elements: `field: Type = "RecordElement"`, or `= "List" > "RecordElement"` where a list
-/// has an element of its own around it. After the name of the record: `payload`, `delivery` (it has a head, with
-/// version), `answer` (it is both), `versioned`, `named`, `journey` (it is named, and has another order where it is
-/// monitored) or `call` (it has another order where it is recorded); `..head: Type` takes what the table does not name;
-/// `?unread` keeps what cannot be read.
+/// Declares records with the names of their elements: `field: Type = "Element"`, or `= "List" > "Element"` for a list
+/// inside an element. After the name of the record: `payload`, `delivery` (has a head and a version), `answer` (is
+/// both), `versioned`, `named`, `journey` (is named, and has another order if monitored) or `call` (has another order
+/// if recorded). `..head: Type` reads elements that the table does not name; `?unread` stores unreadable elements.
 macro_rules! records {
     ($(
         $(#[$about:meta])*
@@ -351,11 +350,11 @@ macro_rules! records {
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct $Name {
             $(
-                /// What every such record begins with.
+                /// The common head of such records.
                 pub $base: $Base,
             )?
             $(
-                /// What is there and cannot be read, down to records that keep it themselves.
+                /// Unreadable elements, except those of nested records that store their own.
                 pub $unread: $crate::siri::UnreadElements,
             )?
             $($(#[$meaning])* pub $field: $Type,)*
@@ -409,7 +408,7 @@ macro_rules! records {
         }
 
         impl $Name {
-            /// Writes those of the table's fields that are taken by the names of their elements.
+            /// Writes the fields of the table whose element names `takes` accepts.
             fn write_fields<W: $crate::siri::sink::MessageSink>(
                 &self,
                 mut takes: impl FnMut(&'static str) -> bool,
@@ -496,7 +495,7 @@ pub(super) use {elements, records};
 mod tests {
     use super::super::{SiriCall, VehicleJourney};
 
-    /// A feed has hundreds of thousands of calls.
+    /// The sizes matter because a feed has hundreds of thousands of calls.
     #[test]
     fn records_are_compact() {
         assert!(size_of::<SiriCall>() <= 512, "{}", size_of::<SiriCall>());

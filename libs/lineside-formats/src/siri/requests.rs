@@ -1,4 +1,5 @@
-//! What a consumer sends: requests, subscriptions, and their end. Read where we serve, written where we ask.
+//! Records of consumers' messages: requests, subscriptions, and their termination. The server reads them, the client
+//! writes them.
 
 use smol_str::SmolStr;
 
@@ -13,263 +14,263 @@ records! {
         direction_ref: Option<SmolStr> = "DirectionRef",
     }
 
-    /// Asks for journeys.
+    /// Requests journeys.
     pub struct EstimatedTimetableRequest: versioned {
-        /// The version of SIRI, and of the profile.
+        /// The version of SIRI and of the profile.
         version: Option<SmolStr> = "version" | "Version",
-        /// When it was made.
+        /// Time of the request.
         request_timestamp: Option<SiriTime> = "RequestTimestamp",
-        /// Its name.
+        /// The id of this message.
         message_identifier: Option<SmolStr> = "MessageIdentifier",
-        /// How far ahead.
+        /// Length of the preview.
         preview_interval: Option<DurationSeconds> = "PreviewInterval",
-        /// Of which version of the plan.
+        /// The version of the timetable.
         timetable_version_ref: Option<SmolStr> = "TimetableVersionRef",
-        /// Of which operators.
+        /// The operators.
         operator_refs: Vec<SmolStr> = "OperatorRef",
-        /// Of which lines.
+        /// The lines.
         lines: Vec<LineDirection> = "Lines" > "LineDirection",
     }
 
-    /// Asks for vehicles.
+    /// Requests vehicles.
     pub struct VehicleMonitoringRequest: versioned {
-        /// The version of SIRI, and of the profile.
+        /// The version of SIRI and of the profile.
         version: Option<SmolStr> = "version" | "Version",
-        /// When it was made.
+        /// Time of the request.
         request_timestamp: Option<SiriTime> = "RequestTimestamp",
-        /// Its name.
+        /// The id of this message.
         message_identifier: Option<SmolStr> = "MessageIdentifier",
-        /// Of which group of vehicles.
+        /// The group of vehicles.
         vehicle_monitoring_ref: Option<SmolStr> = "VehicleMonitoringRef",
-        /// Which vehicle.
+        /// The vehicle.
         vehicle_ref: Option<SmolStr> = "VehicleRef",
-        /// Of which line.
+        /// The line.
         line_ref: Option<SmolStr> = "LineRef",
-        /// In which direction.
+        /// The direction.
         direction_ref: Option<SmolStr> = "DirectionRef",
-        /// At most how many.
+        /// Maximum number of vehicles.
         maximum_vehicles: Option<u32> = "MaximumVehicles",
-        /// How much of each.
+        /// The level of detail.
         vehicle_monitoring_detail_level: Option<SmolStr> = "VehicleMonitoringDetailLevel",
     }
 
-    /// Asks for calls at a stop.
+    /// Requests calls at a stop.
     pub struct StopMonitoringRequest: versioned {
-        /// The version of SIRI, and of the profile.
+        /// The version of SIRI and of the profile.
         version: Option<SmolStr> = "version" | "Version",
-        /// When it was made.
+        /// Time of the request.
         request_timestamp: Option<SiriTime> = "RequestTimestamp",
-        /// Its name.
+        /// The id of this message.
         message_identifier: Option<SmolStr> = "MessageIdentifier",
-        /// How far ahead.
+        /// Length of the preview.
         preview_interval: Option<DurationSeconds> = "PreviewInterval",
-        /// From when on.
+        /// Start of the preview.
         start_time: Option<SiriTime> = "StartTime",
-        /// At which stop.
+        /// The stop.
         monitoring_ref: Option<SmolStr> = "MonitoringRef",
-        /// Of which operator.
+        /// The operator.
         operator_ref: Option<SmolStr> = "OperatorRef",
-        /// Of which line.
+        /// The line.
         line_ref: Option<SmolStr> = "LineRef",
-        /// In which direction.
+        /// The direction.
         direction_ref: Option<SmolStr> = "DirectionRef",
-        /// To where.
+        /// The destination.
         destination_ref: Option<SmolStr> = "DestinationRef",
         /// `all`, `arrivals`, `departures`.
         stop_visit_types: Option<SmolStr> = "StopVisitTypes",
-        /// At most how many.
+        /// Maximum number of visits.
         maximum_stop_visits: Option<u32> = "MaximumStopVisits",
-        /// At least how many of each line.
+        /// Minimum number of visits per line.
         minimum_stop_visits_per_line: Option<u32> = "MinimumStopVisitsPerLine",
-        /// How much of each.
+        /// The level of detail.
         stop_monitoring_detail_level: Option<SmolStr> = "StopMonitoringDetailLevel",
     }
 
-    /// Asks for situations.
+    /// Requests situations.
     pub struct SituationExchangeRequest: versioned {
-        /// The version of SIRI, and of the profile.
+        /// The version of SIRI and of the profile.
         version: Option<SmolStr> = "version" | "Version",
-        /// When it was made.
+        /// Time of the request.
         request_timestamp: Option<SiriTime> = "RequestTimestamp",
-        /// Its name.
+        /// The id of this message.
         message_identifier: Option<SmolStr> = "MessageIdentifier",
-        /// How far ahead.
+        /// Length of the preview.
         preview_interval: Option<DurationSeconds> = "PreviewInterval",
-        /// From when on.
+        /// Start of the preview.
         start_time: Option<SiriTime> = "StartTime",
-        /// At least how bad.
+        /// Minimum severity.
         severity: Option<Severity> = "Severity",
-        /// Concerning which operators.
+        /// The affected operators.
         operator_refs: Vec<SmolStr> = "OperatorRef",
-        /// Concerning which lines.
+        /// The affected lines.
         line_refs: Vec<SmolStr> = "LineRef",
-        /// Concerning which stops.
+        /// The affected stops.
         stop_point_refs: Vec<SmolStr> = "StopPointRef",
     }
 
-    /// Asks for news of any services.
+    /// Requests data of any services.
     pub struct ServiceRequest: payload {
-        /// When it was made.
+        /// Time of the request.
         request_timestamp: Option<SiriTime> = "RequestTimestamp",
-        /// Who asks.
+        /// The requestor.
         requestor_ref: Option<SmolStr> = "RequestorRef",
-        /// Its name.
+        /// The id of this message.
         message_identifier: Option<SmolStr> = "MessageIdentifier",
-        /// For journeys.
+        /// The requests for journeys.
         estimated_timetables: Vec<EstimatedTimetableRequest> = "EstimatedTimetableRequest",
-        /// For vehicles.
+        /// The requests for vehicles.
         vehicle_monitorings: Vec<VehicleMonitoringRequest> = "VehicleMonitoringRequest",
-        /// For calls at stops.
+        /// The requests for calls at stops.
         stop_monitorings: Vec<StopMonitoringRequest> = "StopMonitoringRequest",
-        /// For situations.
+        /// The requests for situations.
         situation_exchanges: Vec<SituationExchangeRequest> = "SituationExchangeRequest",
     }
 
-    /// What holds for all subscriptions of a request.
+    /// Settings of all subscriptions of a request.
     pub struct SubscriptionContext {
-        /// How often the producer is to say that it is up.
+        /// Requested interval of heartbeats.
         heartbeat_interval: Option<DurationSeconds> = "HeartbeatInterval",
     }
 
     /// Subscribes to journeys.
     pub struct EstimatedTimetableSubscriptionRequest {
-        /// Who subscribes.
+        /// The subscriber.
         subscriber_ref: Option<SmolStr> = "SubscriberRef",
-        /// What the subscriber calls it.
+        /// The subscriber's id of the subscription.
         subscription_identifier: Option<SmolStr> = "SubscriptionIdentifier",
-        /// Until when.
+        /// End of the subscription.
         initial_termination_time: Option<SiriTime> = "InitialTerminationTime",
-        /// To what.
+        /// The subscribed request.
         request: Option<Box<EstimatedTimetableRequest>> = "EstimatedTimetableRequest",
-        /// Whether only changes are to be sent.
+        /// True if only changes are requested.
         incremental_updates: Option<bool> = "IncrementalUpdates",
-        /// From which change of a time on.
+        /// Minimum change of a time that causes an update.
         change_before_updates: Option<DurationSeconds> = "ChangeBeforeUpdates",
     }
 
     /// Subscribes to vehicles.
     pub struct VehicleMonitoringSubscriptionRequest {
-        /// Who subscribes.
+        /// The subscriber.
         subscriber_ref: Option<SmolStr> = "SubscriberRef",
-        /// What the subscriber calls it.
+        /// The subscriber's id of the subscription.
         subscription_identifier: Option<SmolStr> = "SubscriptionIdentifier",
-        /// Until when.
+        /// End of the subscription.
         initial_termination_time: Option<SiriTime> = "InitialTerminationTime",
-        /// To what.
+        /// The subscribed request.
         request: Option<Box<VehicleMonitoringRequest>> = "VehicleMonitoringRequest",
-        /// Whether only changes are to be sent.
+        /// True if only changes are requested.
         incremental_updates: Option<bool> = "IncrementalUpdates",
-        /// From which change of a time on.
+        /// Minimum change of a time that causes an update.
         change_before_updates: Option<DurationSeconds> = "ChangeBeforeUpdates",
-        /// How often.
+        /// Interval of updates.
         update_interval: Option<DurationSeconds> = "UpdateInterval",
     }
 
     /// Subscribes to calls at a stop.
     pub struct StopMonitoringSubscriptionRequest {
-        /// Who subscribes.
+        /// The subscriber.
         subscriber_ref: Option<SmolStr> = "SubscriberRef",
-        /// What the subscriber calls it.
+        /// The subscriber's id of the subscription.
         subscription_identifier: Option<SmolStr> = "SubscriptionIdentifier",
-        /// Until when.
+        /// End of the subscription.
         initial_termination_time: Option<SiriTime> = "InitialTerminationTime",
-        /// To what.
+        /// The subscribed request.
         request: Option<Box<StopMonitoringRequest>> = "StopMonitoringRequest",
-        /// Whether only changes are to be sent.
+        /// True if only changes are requested.
         incremental_updates: Option<bool> = "IncrementalUpdates",
-        /// From which change of a time on.
+        /// Minimum change of a time that causes an update.
         change_before_updates: Option<DurationSeconds> = "ChangeBeforeUpdates",
     }
 
     /// Subscribes to situations.
     pub struct SituationExchangeSubscriptionRequest {
-        /// Who subscribes.
+        /// The subscriber.
         subscriber_ref: Option<SmolStr> = "SubscriberRef",
-        /// What the subscriber calls it.
+        /// The subscriber's id of the subscription.
         subscription_identifier: Option<SmolStr> = "SubscriptionIdentifier",
-        /// Until when.
+        /// End of the subscription.
         initial_termination_time: Option<SiriTime> = "InitialTerminationTime",
-        /// To what.
+        /// The subscribed request.
         request: Option<Box<SituationExchangeRequest>> = "SituationExchangeRequest",
-        /// Whether only changes are to be sent.
+        /// True if only changes are requested.
         incremental_updates: Option<bool> = "IncrementalUpdates",
     }
 
-    /// Subscribes to news of any services.
+    /// Subscribes to data of any services.
     pub struct SubscriptionRequest: payload {
-        /// When it was made.
+        /// Time of the request.
         request_timestamp: Option<SiriTime> = "RequestTimestamp",
-        /// Where the news are to be sent.
+        /// Address for the data.
         address: Option<SmolStr> = "Address",
-        /// Who asks.
+        /// The requestor.
         requestor_ref: Option<SmolStr> = "RequestorRef",
-        /// Its name.
+        /// The id of this message.
         message_identifier: Option<SmolStr> = "MessageIdentifier",
-        /// Where the news are to be sent, where that is not where answers go.
+        /// Address for the data, if it differs from that for answers.
         consumer_address: Option<SmolStr> = "ConsumerAddress",
-        /// What holds for all.
+        /// Settings of all subscriptions.
         subscription_context: Option<SubscriptionContext> = "SubscriptionContext",
-        /// To journeys.
+        /// The subscriptions to journeys.
         estimated_timetables: Vec<EstimatedTimetableSubscriptionRequest> = "EstimatedTimetableSubscriptionRequest",
-        /// To vehicles.
+        /// The subscriptions to vehicles.
         vehicle_monitorings: Vec<VehicleMonitoringSubscriptionRequest> = "VehicleMonitoringSubscriptionRequest",
-        /// To calls at stops.
+        /// The subscriptions to calls at stops.
         stop_monitorings: Vec<StopMonitoringSubscriptionRequest> = "StopMonitoringSubscriptionRequest",
-        /// To situations.
+        /// The subscriptions to situations.
         situation_exchanges: Vec<SituationExchangeSubscriptionRequest> = "SituationExchangeSubscriptionRequest",
     }
 
-    /// Ends subscriptions.
+    /// Terminates subscriptions.
     pub struct TerminateSubscriptionRequest: payload {
-        /// When it was made.
+        /// Time of the request.
         request_timestamp: Option<SiriTime> = "RequestTimestamp",
-        /// Who asks.
+        /// The requestor.
         requestor_ref: Option<SmolStr> = "RequestorRef",
-        /// Its name.
+        /// The id of this message.
         message_identifier: Option<SmolStr> = "MessageIdentifier",
-        /// Who subscribed.
+        /// The subscriber.
         subscriber_ref: Option<SmolStr> = "SubscriberRef",
-        /// Whether all are to end.
+        /// True to terminate all subscriptions.
         all: PresenceFlag = "All",
-        /// Those that are, by name.
+        /// The subscriptions to terminate.
         subscription_refs: Vec<SmolStr> = "SubscriptionRef",
     }
 
-    /// Fetches what a producer has announced.
+    /// Fetches announced data.
     pub struct DataSupplyRequest: payload {
-        /// When it was made.
+        /// Time of the request.
         request_timestamp: Option<SiriTime> = "RequestTimestamp",
-        /// Who asks.
+        /// The consumer.
         consumer_ref: Option<SmolStr> = "ConsumerRef",
-        /// Its name.
+        /// The id of this message.
         message_identifier: Option<SmolStr> = "MessageIdentifier",
-        /// The announcement that it answers.
+        /// The answered announcement.
         notification_ref: Option<SmolStr> = "NotificationRef",
-        /// Whether all that there is is wanted, and not only what was not fetched yet.
+        /// True to fetch all data, also those already fetched.
         all_data: Option<bool> = "AllData",
     }
 
-    /// Says that an announcement has come.
+    /// Acknowledges an announcement.
     pub struct DataReadyAcknowledgement: payload {
-        /// When it was made.
+        /// Time of the acknowledgement.
         response_timestamp: Option<SiriTime> = "ResponseTimestamp",
-        /// Who says it.
+        /// The consumer.
         consumer_ref: Option<SmolStr> = "ConsumerRef",
         /// The announcement.
         request_message_ref: Option<SmolStr> = "RequestMessageRef",
-        /// Whether it was understood.
+        /// True if it was understood.
         status: Option<bool> = "Status",
-        /// Why not.
+        /// The error, if the status is false.
         error_condition: Option<ErrorCondition> = "ErrorCondition",
     }
 
-    /// Asks whether a producer is up.
+    /// Requests the status of a producer.
     pub struct CheckStatusRequest: payload {
-        /// When it was made.
+        /// Time of the request.
         request_timestamp: Option<SiriTime> = "RequestTimestamp",
-        /// Who asks.
+        /// The requestor.
         requestor_ref: Option<SmolStr> = "RequestorRef",
-        /// Its name.
+        /// The id of this message.
         message_identifier: Option<SmolStr> = "MessageIdentifier",
     }
 }

@@ -1,33 +1,33 @@
-//! Where records are written to: XML or JSON, the mirror of a [source](super::source).
+//! The output of records: XML or JSON, the counterpart of a [source](super::source).
 
 use std::fmt::Write as _;
 
 use super::{record::SiriRecord, values::TextForm};
 
-/// A message that is being written. There is always one open element.
+/// A writer of one message. There is always one open element.
 pub(super) trait MessageSink: Sized {
     /// Opens an element.
     fn begin_element(&mut self, name: &str);
 
-    /// Closes it.
+    /// Closes the element with that name.
     fn end_element(&mut self, name: &str);
 
-    /// Writes an attribute of the element that was opened last, before anything is in it.
+    /// Writes an attribute of the most recently opened element, before any content.
     fn write_attribute(&mut self, name: &str, value: &str);
 
     /// Writes an element with a text.
     fn write_leaf(&mut self, name: &str, text: &str, form: TextForm);
 
-    /// Writes a text that may say its language.
+    /// Writes a text with an optional language.
     fn write_localized_text(&mut self, name: &str, lang: Option<&str>, text: &str);
 
-    /// Writes an element that only has to be there.
+    /// Writes an element whose presence is its meaning.
     fn write_flag(&mut self, name: &str);
 
-    /// Writes elements of one name, each by `write`.
+    /// Writes elements with one name, each with `write`.
     fn write_list<T>(&mut self, name: &str, items: &[T], write: impl FnMut(&mut Self, &T));
 
-    /// Writes an element with a record in it.
+    /// Writes a record as an element.
     fn write_record<R: SiriRecord>(&mut self, name: &str, record: &R) {
         self.begin_element(name);
         record.write_children_of(name, self);
@@ -39,13 +39,13 @@ pub(super) trait MessageSink: Sized {
 #[derive(Debug, Default)]
 pub(super) struct XmlSink {
     pub(super) text: String,
-    /// Whether the tag that was written last still takes attributes.
+    /// True if the most recent tag is still open for attributes.
     in_tag: bool,
     prefix: &'static str,
 }
 
 impl XmlSink {
-    /// Writes elements with a prefix from here on, or without one.
+    /// Sets the prefix of further elements; empty for none.
     pub(super) fn set_prefix(&mut self, prefix: &'static str) {
         self.prefix = prefix;
     }
@@ -64,10 +64,10 @@ impl XmlSink {
                 '<' => self.text.push_str("&lt;"),
                 '>' => self.text.push_str("&gt;"),
                 '"' => self.text.push_str("&quot;"),
-                // A parser would make a line feed of it.
+                // A parser would convert it to a line feed.
                 '\r' => self.text.push_str("&#13;"),
                 '\n' | '\t' => self.text.push(character),
-                // XML has no way to write these.
+                // XML cannot express these characters.
                 '\0'..'\u{20}' | '\u{FFFE}' | '\u{FFFF}' => {}
                 _ => self.text.push(character),
             }
@@ -104,7 +104,7 @@ impl MessageSink for XmlSink {
     }
 
     fn write_leaf(&mut self, name: &str, text: &str, _: TextForm) {
-        // The version of a delivery is what its tag says.
+        // The version of a delivery is an attribute.
         if name == "version" && self.in_tag {
             self.write_attribute(name, text);
         } else {
@@ -134,7 +134,7 @@ impl MessageSink for XmlSink {
     }
 }
 
-/// The names of references that are plain texts in JSON: of messages, of what answers them, and of a journey on its day.
+/// References that are plain strings in JSON: to messages, to the objects of answers, and to a journey within its day.
 const PLAIN_REFS: [&str; 9] = [
     "ProducerRef",
     "RequestorRef",
@@ -146,23 +146,23 @@ const PLAIN_REFS: [&str; 9] = [
     "ItemRef",
     "ItemIdentifierRef",
 ];
-/// Identifiers that are written as references are.
+/// Identifiers that are written like references.
 const IDENTIFIERS: [&str; 1] = ["SituationNumber"];
-/// Texts of which the schema has one, so that they are no lists.
+/// Texts that occur only once in the schema, so they are not lists.
 const SINGLE_TEXTS: [&str; 2] = ["ArrivalPlatformName", "DeparturePlatformName"];
-/// A journey on its day, in which the name of the journey is a plain text.
+/// A framed journey reference, in which the id of the journey is a plain string.
 const FRAMED: &str = "FramedVehicleJourneyRef";
 
-/// Writes JSON as SIRI Lite has it in France (PRIM of Île-de-France Mobilités): `{"value": …}` for references, and lists of
-/// such objects for texts.
+/// A writer of JSON as in France's SIRI Lite (PRIM of Île-de-France Mobilités): `{"value": …}` for references, and
+/// lists of such objects for texts.
 #[derive(Debug, Default)]
 pub(super) struct JsonSink {
     pub(super) text: String,
-    /// Whether something stands before, so that a comma is due.
+    /// True if a comma is due because an item precedes.
     has_before: bool,
-    /// Whether the next element is an item of a list, which has no key.
+    /// True if the next element is an item of a list, which has no key.
     in_list: bool,
-    /// Whether the open element is [`FRAMED`].
+    /// True if the open element is [`FRAMED`].
     in_framed: bool,
 }
 
@@ -183,11 +183,11 @@ impl JsonSink {
         is_reference || IDENTIFIERS.contains(&name)
     }
 
-    /// A moment in UTC, always with three digits after the second.
+    /// Writes a time in UTC, always with three fractional digits.
     fn write_utc_moment(&mut self, text: &str) {
         let moment = text.strip_suffix('Z').unwrap_or(text);
         let (seconds, fraction) = moment.split_once('.').unwrap_or((moment, ""));
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         _ = write!(self.text, "\"{seconds}.{fraction:0<3}Z\"");
     }
 
@@ -200,7 +200,7 @@ impl JsonSink {
                 '\n' => self.text.push_str("\\n"),
                 '\r' => self.text.push_str("\\r"),
                 '\t' => self.text.push_str("\\t"),
-                // A control character has no other way.
+                // JSON has no other form for control characters.
                 '\0'..'\u{20}' => {
                     self.text.push_str("\\u00");
                     for digit in [character as u32 / 16, character as u32 % 16] {

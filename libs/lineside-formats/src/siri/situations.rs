@@ -1,4 +1,4 @@
-//! What passengers should know: situations, whom they affect, and what follows from them.
+//! Records of situations for passengers, their scope and their consequences.
 
 use smol_str::SmolStr;
 
@@ -9,7 +9,7 @@ use super::{
 };
 
 records! {
-    /// A time from its start to its end; without an end it is open.
+    /// A period; without an end it is open.
     pub struct TimePeriod {
         /// The first moment.
         start_time: Option<SiriTime> = "StartTime",
@@ -17,15 +17,15 @@ records! {
         end_time: Option<SiriTime> = "EndTime",
     }
 
-    /// Another situation, and what it has to do with this one.
+    /// A reference to a related situation, and the kind of relation.
     pub struct RelatedToRef {
-        /// When that was made.
+        /// Creation time of the other situation.
         creation_time: Option<SiriTime> = "CreationTime",
-        /// Its country.
+        /// The country.
         country_ref: Option<SmolStr> = "CountryRef",
-        /// Whose situation it is.
+        /// The participant that owns the situation.
         participant_ref: Option<SmolStr> = "ParticipantRef",
-        /// Its number there.
+        /// The number within the participant.
         situation_number: Option<SmolStr> = "SituationNumber",
         /// Its version.
         version: Option<SmolStr> = "Version",
@@ -33,25 +33,25 @@ records! {
         related_as: Option<SmolStr> = "RelatedAs",
     }
 
-    /// From where a situation is known.
+    /// The source of a situation.
     pub struct SituationSource {
         /// The country.
         country: Option<SmolStr> = "Country",
         /// `directReport`, `feed` and so on.
         source_type: Option<SmolStr> = "SourceType",
-        /// Who says it.
+        /// Name of the source.
         names: Vec<LanguageText> = "Name",
     }
 
-    /// A page with more about it.
+    /// A link to a web page with more information.
     pub struct InfoLink {
-        /// Its address.
+        /// The URL.
         uri: Option<SmolStr> = "Uri",
-        /// What to call it.
+        /// The link text.
         labels: Vec<LanguageText> = "Label",
     }
 
-    /// An operator that is affected.
+    /// An affected operator.
     pub struct AffectedOperator {
         /// The operator.
         operator_ref: Option<SmolStr> = "OperatorRef",
@@ -59,15 +59,15 @@ records! {
         operator_names: Vec<LanguageText> = "OperatorName",
     }
 
-    /// The operators that are affected.
+    /// The affected operators.
     pub struct AffectedOperators {
-        /// Whether it is all of them.
+        /// True for all operators.
         all_operators: PresenceFlag = "AllOperators",
-        /// Those that are, by name.
+        /// Individual operators.
         affected_operators: Vec<AffectedOperator> = "AffectedOperator",
     }
 
-    /// A direction that is affected.
+    /// An affected direction.
     pub struct AffectedDirection {
         /// The direction.
         direction_ref: Option<SmolStr> = "DirectionRef",
@@ -87,15 +87,15 @@ records! {
         last_quay_ref: Option<SmolStr> = "LastQuayRef",
     }
 
-    /// A section that is affected.
+    /// An affected section.
     pub struct AffectedSection {
-        /// The section by its name.
+        /// The section by its id.
         section_ref: Option<SmolStr> = "SectionRef",
         /// The section by its ends.
         indirect_section_ref: Option<IndirectSectionRef> = "IndirectSectionRef",
     }
 
-    /// A stop or quay that is affected.
+    /// An affected stop or quay.
     pub struct AffectedStopPoint {
         /// The stop or quay.
         stop_point_ref: Option<SmolStr> = "StopPointRef",
@@ -103,29 +103,29 @@ records! {
         stop_point_names: Vec<LanguageText> = "StopPointName",
         /// `busStop`, `railPlatform` and so on.
         stop_point_type: Option<SmolStr> = "StopPointType",
-        /// Where it is.
+        /// The position.
         location: Option<Box<Location>> = "Location",
-        /// The place to which it belongs.
+        /// The place that contains it.
         stop_place_ref: Option<SmolStr> = "StopPlaceRef",
         /// Its name.
         stop_place_names: Vec<LanguageText> = "StopPlaceName",
-        /// Who is affected there: `stop`, `notStopping`, `exceptionalStop`, `destination` and so on.
+        /// The affected use: `stop`, `notStopping`, `exceptionalStop`, `destination` and so on.
         stop_conditions: Vec<SmolStr> = "StopCondition",
     }
 
-    /// A part of a place, such as a lift.
+    /// A component of a place, such as a lift.
     pub struct AffectedComponent {
-        /// The part.
+        /// The component.
         component_ref: Option<SmolStr> = "ComponentRef",
         /// Its name.
         component_names: Vec<LanguageText> = "ComponentName",
-        /// What it is.
+        /// Its kind.
         component_type: Option<SmolStr> = "ComponentType",
-        /// The kind of way in or out.
+        /// The kind of access.
         access_feature_type: Option<SmolStr> = "AccessFeatureType",
     }
 
-    /// A place that is affected.
+    /// An affected place.
     pub struct AffectedStopPlace {
         /// The place.
         stop_place_ref: Option<SmolStr> = "StopPlaceRef",
@@ -133,11 +133,11 @@ records! {
         place_names: Vec<LanguageText> = "PlaceName",
         /// `railStation` and so on.
         stop_place_type: Option<SmolStr> = "StopPlaceType",
-        /// Its parts that are, if it is not the whole.
+        /// The affected components, if not the whole place is affected.
         affected_components: Vec<AffectedComponent> = "AffectedComponents" > "AffectedComponent",
     }
 
-    /// A route that is affected.
+    /// An affected route.
     pub struct AffectedRoute {
         /// The route.
         route_ref: Option<SmolStr> = "RouteRef",
@@ -149,15 +149,15 @@ records! {
         stop_points: Vec<AffectedStopPoint> = "StopPoints" > "AffectedStopPoint",
     }
 
-    /// A line that is affected.
+    /// An affected line.
     pub struct AffectedLine {
-        /// Who runs it.
+        /// Its operators.
         affected_operators: Vec<AffectedOperator> = "AffectedOperator",
         /// The line.
         line_ref: Option<SmolStr> = "LineRef",
         /// Its name or number, for passengers.
         published_line_names: Vec<LanguageText> = "PublishedLineName",
-        /// Where its journeys end that are affected.
+        /// Destinations of the affected journeys.
         destinations: Vec<AffectedStopPoint> = "Destinations",
         /// Its directions.
         directions: Vec<AffectedDirection> = "Direction",
@@ -169,9 +169,9 @@ records! {
         stop_points: Vec<AffectedStopPoint> = "StopPoints" > "AffectedStopPoint",
     }
 
-    /// A network that is affected.
+    /// An affected network.
     pub struct AffectedNetwork {
-        /// Who runs it.
+        /// Its operators.
         affected_operators: Vec<AffectedOperator> = "AffectedOperator",
         /// The network.
         network_ref: Option<SmolStr> = "NetworkRef",
@@ -179,15 +179,15 @@ records! {
         network_names: Vec<LanguageText> = "NetworkName",
         /// The kind of vehicle: `bus`, `rail` and so on.
         vehicle_mode: Option<SmolStr> = "VehicleMode",
-        /// Whether it is all its lines.
+        /// True for all lines of the network.
         all_lines: PresenceFlag = "AllLines",
-        /// Those that are, by name.
+        /// Individual lines.
         affected_lines: Vec<AffectedLine> = "AffectedLine",
     }
 
-    /// A journey that is affected.
+    /// An affected journey.
     pub struct AffectedVehicleJourney {
-        /// The journey by its day and its name on that day.
+        /// The journey, by day and id within the day.
         framed_vehicle_journey_ref: Option<FramedVehicleJourneyRef> = "FramedVehicleJourneyRef",
         /// The journey.
         vehicle_journey_refs: Vec<SmolStr> = "VehicleJourneyRef",
@@ -195,7 +195,7 @@ records! {
         dated_vehicle_journey_refs: Vec<SmolStr> = "DatedVehicleJourneyRef",
         /// Its name.
         journey_names: Vec<LanguageText> = "JourneyName",
-        /// Who runs it.
+        /// Its operator.
         operator: Option<AffectedOperator> = "Operator",
         /// Its line.
         line_ref: Option<SmolStr> = "LineRef",
@@ -207,15 +207,15 @@ records! {
         origins: Vec<AffectedStopPoint> = "Origins",
         /// Its last stops.
         destinations: Vec<AffectedStopPoint> = "Destinations",
-        /// Its routes, with the stops of each that are affected.
+        /// Its routes, with the affected stops of each.
         routes: Vec<AffectedRoute> = "Route",
-        /// When it leaves its first stop, by the timetable.
+        /// Scheduled departure from the first stop.
         origin_aimed_departure_time: Option<SiriTime> = "OriginAimedDepartureTime",
-        /// When it reaches its last stop, by the timetable.
+        /// Scheduled arrival at the last stop.
         destination_aimed_arrival_time: Option<SiriTime> = "DestinationAimedArrivalTime",
     }
 
-    /// A place that is affected and is no stop.
+    /// An affected place that is not a stop.
     pub struct AffectedPlace {
         /// The place.
         place_ref: Option<SmolStr> = "PlaceRef",
@@ -223,13 +223,13 @@ records! {
         place_names: Vec<LanguageText> = "PlaceName",
     }
 
-    /// A vehicle that is affected.
+    /// An affected vehicle.
     pub struct AffectedVehicle {
         /// The vehicle.
         vehicle_ref: Option<SmolStr> = "VehicleRef",
     }
 
-    /// Whom and what it affects.
+    /// The persons and objects that a situation affects.
     pub struct Affects {
         /// Operators.
         operators: Option<AffectedOperators> = "Operators",
@@ -243,19 +243,19 @@ records! {
         places: Vec<AffectedPlace> = "Places" > "AffectedPlace",
         /// Journeys.
         vehicle_journeys: Vec<AffectedVehicleJourney> = "VehicleJourneys" > "AffectedVehicleJourney",
-        /// Vehicles, whatever they run.
+        /// Vehicles, on any journey.
         vehicles: Vec<AffectedVehicle> = "Vehicles" > "AffectedVehicle",
     }
 
-    /// Whether those who plan journeys should avoid what is affected.
+    /// Exclusion of the affected objects from journey planners.
     pub struct Blocking {
-        /// In planning.
+        /// True for planning.
         journey_planner: Option<bool> = "JourneyPlanner",
-        /// In predictions.
+        /// True for predictions.
         real_time: Option<bool> = "RealTime",
     }
 
-    /// What passengers can do at stops that are affected.
+    /// Boarding and alighting at affected stops.
     pub struct Boarding {
         /// At arrivals.
         arrival_boarding_activity: Option<ArrivalBoardingActivity> = "ArrivalBoardingActivity",
@@ -263,75 +263,75 @@ records! {
         departure_boarding_activity: Option<DepartureBoardingActivity> = "DepartureBoardingActivity",
     }
 
-    /// How late services are.
+    /// Delays of services.
     pub struct Delays {
-        /// Between which bounds.
+        /// The band of the delay.
         delay_band: Option<SmolStr> = "DelayBand",
         /// `delayed`, `diverted` and so on.
         delay_type: Option<SmolStr> = "DelayType",
-        /// How late.
+        /// The delay.
         delay: Option<DurationSeconds> = "Delay",
     }
 
-    /// What follows from a situation.
+    /// A consequence of a situation.
     pub struct Consequence {
-        /// When.
+        /// The periods.
         periods: Vec<TimePeriod> = "Period",
         /// `cancelled`, `delayed`, `diverted`, `noService` and so on.
         conditions: Vec<SmolStr> = "Condition",
-        /// How bad.
+        /// The severity.
         severity: Option<Severity> = "Severity",
-        /// Whom and what it affects, where that is not what the situation affects.
+        /// The affected objects, if they differ from those of the situation.
         affects: Option<Box<Affects>> = "Affects",
-        /// What planners should avoid.
+        /// Exclusion from journey planners.
         blocking: Option<Blocking> = "Blocking",
-        /// What passengers can do.
+        /// Boarding and alighting.
         boarding: Option<Boarding> = "Boarding",
-        /// How late services are.
+        /// Delays.
         delays: Option<Delays> = "Delays",
     }
 
-    /// Texts of one length, in several languages, split by what they say: how Swiss and German producers inform.
+    /// Texts of one length in several languages, divided by subject, as Swiss and German producers publish them.
     pub struct TextualContent {
         /// `S`, `M` or `L`.
         textual_content_size: Option<SmolStr> = "TextualContentSize",
-        /// What it is.
+        /// Summary.
         summary_texts: Vec<LanguageText> = "SummaryContent" > "SummaryText",
-        /// Why.
+        /// Reason.
         reason_texts: Vec<LanguageText> = "ReasonContent" > "ReasonText",
-        /// More about it.
+        /// Description.
         description_texts: Vec<LanguageText> = "DescriptionContent" > "DescriptionText",
-        /// What follows.
+        /// Consequence.
         consequence_texts: Vec<LanguageText> = "ConsequenceContent" > "ConsequenceText",
-        /// What to do.
+        /// Recommendation.
         recommendation_texts: Vec<LanguageText> = "RecommendationContent" > "RecommendationText",
-        /// How long.
+        /// Duration.
         duration_texts: Vec<LanguageText> = "DurationContent" > "DurationText",
-        /// What else there is to say.
+        /// Remarks.
         remarks: Vec<LanguageText> = "RemarkContent" > "Remark",
-        /// Pages with more about it.
+        /// Links to web pages.
         info_links: Vec<InfoLink> = "InfoLink",
     }
 
-    /// What to tell passengers.
+    /// A text for passengers.
     pub struct PassengerInformationAction {
-        /// Its name.
+        /// The id of the action.
         action_ref: Option<SmolStr> = "ActionRef",
-        /// When it was recorded.
+        /// Time of recording.
         recorded_at_time: Option<SiriTime> = "RecordedAtTime",
-        /// When it is to be told.
+        /// The periods of publication.
         publication_windows: Vec<TimePeriod> = "PublicationWindow",
-        /// Its version.
+        /// The version.
         version: Option<SmolStr> = "Version",
-        /// Whose it is.
+        /// The owner.
         owner_ref: Option<SmolStr> = "OwnerRef",
-        /// For whom: `general`, `line`, `stopPoint`, `vehicleJourney`.
+        /// The audience: `general`, `line`, `stopPoint`, `vehicleJourney`.
         perspectives: Vec<SmolStr> = "Perspective",
         /// The texts.
         textual_contents: Vec<TextualContent> = "TextualContent",
     }
 
-    /// Where something is to be told.
+    /// The place of publication.
     pub struct PublishAtScope {
         /// `line`, `stopPlace` and so on.
         scope_type: Option<SmolStr> = "ScopeType",
@@ -339,96 +339,96 @@ records! {
         affects: Option<Box<Affects>> = "Affects",
     }
 
-    /// Something to be told somewhere.
+    /// An instruction to publish texts.
     pub struct PublishingAction {
-        /// Where.
+        /// The place of publication.
         publish_at_scope: Option<PublishAtScope> = "PublishAtScope",
-        /// What.
+        /// The texts.
         passenger_information_actions: Vec<PassengerInformationAction> = "PassengerInformationAction",
     }
 
-    /// A situation that concerns public transport.
+    /// A situation in public transport.
     pub struct PtSituationElement: named {
         ?unread,
-        /// When it was made.
+        /// Creation time.
         creation_time: Option<SiriTime> = "CreationTime",
-        /// Its country.
+        /// The country.
         country_ref: Option<SmolStr> = "CountryRef",
-        /// Whose situation it is.
+        /// The participant that owns the situation.
         participant_ref: Option<SmolStr> = "ParticipantRef",
-        /// Its number there.
+        /// The number within the participant.
         situation_number: Option<SmolStr> = "SituationNumber",
-        /// Its version.
+        /// The version.
         version: Option<SmolStr> = "Version",
-        /// Situations that it has to do with.
+        /// Related situations.
         related_to_refs: Vec<RelatedToRef> = "References" > "RelatedToRef",
-        /// From where it is known.
+        /// The source.
         source: Option<SituationSource> = "Source",
-        /// When this version was made.
+        /// Creation time of this version.
         versioned_at_time: Option<SiriTime> = "VersionedAtTime",
-        /// Whether it has been verified.
+        /// The state of verification.
         verification: Option<SmolStr> = "Verification",
-        /// How far its handling has come.
+        /// The workflow status.
         progress: Option<Progress> = "Progress",
-        /// How certain it is.
+        /// The certainty.
         quality_index: Option<SmolStr> = "QualityIndex",
         /// `real`, `securityExercise`, `test` and so on.
         reality: Option<SmolStr> = "Reality",
-        /// When it holds.
+        /// The periods of validity.
         validity_periods: Vec<TimePeriod> = "ValidityPeriod",
-        /// When passengers are to know of it.
+        /// The periods of publication.
         publication_windows: Vec<TimePeriod> = "PublicationWindow",
-        /// The cause, by the one list of 2.1.
+        /// The cause, from the single list of 2.1.
         alert_cause: Option<SmolStr> = "AlertCause",
-        /// The cause is not known.
+        /// An unknown cause.
         unknown_reason: Option<SmolStr> = "UnknownReason",
-        /// A cause of no other kind.
+        /// A miscellaneous cause.
         miscellaneous_reason: Option<SmolStr> = "MiscellaneousReason",
-        /// A cause among staff.
+        /// A cause in personnel.
         personnel_reason: Option<SmolStr> = "PersonnelReason",
         /// A cause in equipment.
         equipment_reason: Option<SmolStr> = "EquipmentReason",
         /// A cause in the environment.
         environment_reason: Option<SmolStr> = "EnvironmentReason",
-        /// No cause is said.
+        /// True if the cause is undefined.
         undefined_reason: PresenceFlag = "UndefinedReason",
-        /// The event that causes it.
+        /// The event that is the cause.
         public_event_reason: Option<SmolStr> = "PublicEventReason",
-        /// The cause in words.
+        /// The cause as a text.
         reason_names: Vec<LanguageText> = "ReasonName",
-        /// How bad it is.
+        /// The severity.
         severity: Option<Severity> = "Severity",
-        /// How much it matters; 1 is most.
+        /// The priority; 1 is highest.
         priority: Option<u32> = "Priority",
-        /// How confidential it is.
+        /// The confidentiality.
         sensitivity: Option<SmolStr> = "Sensitivity",
-        /// Whom it is for.
+        /// The audience.
         audience: Option<SmolStr> = "Audience",
-        /// What kind of thing it affects: `line`, `stopPlace` and so on.
+        /// The kind of affected object: `line`, `stopPlace` and so on.
         scope_type: Option<SmolStr> = "ScopeType",
         /// `general` or `incident`, in the Nordic profile.
         report_type: Option<SmolStr> = "ReportType",
-        /// Whether it was planned.
+        /// True if the situation was planned.
         planned: Option<bool> = "Planned",
-        /// Words to find it by.
+        /// Keywords.
         keywords: Vec<SmolStr> = "Keywords",
-        /// The language of texts that do not say theirs.
+        /// The language of texts that do not state one.
         language: Option<SmolStr> = "Language",
-        /// What it is.
+        /// Summary.
         summaries: Vec<LanguageText> = "Summary",
-        /// More about it.
+        /// Description.
         descriptions: Vec<LanguageText> = "Description",
-        /// Still more.
+        /// Further details.
         details: Vec<LanguageText> = "Detail",
-        /// What to do.
+        /// Advice.
         advices: Vec<LanguageText> = "Advice",
-        /// Pages with more about it.
+        /// Links to web pages.
         info_links: Vec<InfoLink> = "InfoLinks" > "InfoLink",
-        /// Whom and what it affects.
+        /// The affected objects.
         affects: Option<Box<Affects>> = "Affects",
-        /// What follows.
+        /// The consequences.
         consequences: Vec<Consequence> = "Consequences" > "Consequence",
-        /// What is to be told where.
+        /// Instructions to publish texts.
         publishing_actions: Vec<PublishingAction> = "PublishingActions" > "PublishingAction",
     }
 }

@@ -1,5 +1,5 @@
-//! Messages in the SOAP envelope of the French profile: what is said about the message and what it says stand apart, each
-//! in an element of its own.
+//! Messages in the SOAP envelope of the French profile: the fields about a message and its content are in two separate
+//! elements.
 
 use smol_str::SmolStr;
 
@@ -16,7 +16,7 @@ use crate::xml::{self, XmlReader};
 const SOAP: &str = "http://schemas.xmlsoap.org/soap/envelope/";
 const WSDL: &str = "http://wsdl.siri.org.uk";
 
-/// What is said about a message; all else is what it says.
+/// The fields about a message; all others are its content.
 const INFO: [&str; 11] = [
     "ConsumerRef",
     "RequestorRef",
@@ -31,19 +31,19 @@ const INFO: [&str; 11] = [
     "RequestMessageRef",
 ];
 
-/// Why a message is sent.
+/// The purpose of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SoapExchange {
-    /// As an answer to a request.
+    /// The answer to a request.
     Answer,
-    /// As the answer to `GetSiriService`, whichever services that asks for. It is all that the envelope has for a delivery of
-    /// several services.
+    /// The answer to `GetSiriService`, for any services. It is the only form of the envelope for a delivery of several
+    /// services.
     SiriServiceAnswer,
-    /// As news for a subscriber.
+    /// Data for a subscriber.
     Notification,
 }
 
-/// The elements that stand around a payload.
+/// The elements around a payload.
 struct SoapFrame {
     name: &'static str,
     info: &'static str,
@@ -51,14 +51,15 @@ struct SoapFrame {
     extension: &'static str,
 }
 
-/// Whether a message came in an envelope: whether that is its first element.
+/// Returns true if the first element of a message is an envelope.
 pub fn is_soap_envelope(body: &[u8]) -> bool {
     let Ok(text) = xml::decode_document(body) else { return false };
     let mut xml = XmlReader::new(&text, xml::XmlLimits::default());
     matches!(xml.next_child(), Ok(Some("Envelope")))
 }
 
-/// What a message in an envelope is for: the name of the first element of its body. None of any other message.
+/// Returns the operation of a message in an envelope: the name of the first element of its body. Returns `None` for
+/// other messages.
 pub fn soap_operation(body: &[u8]) -> Option<SmolStr> {
     let text = xml::decode_document(body).ok()?;
     let mut xml = XmlReader::new(&text, xml::XmlLimits::default());
@@ -69,7 +70,7 @@ pub fn soap_operation(body: &[u8]) -> Option<SmolStr> {
     xml.next_child().ok()?.map(SmolStr::new)
 }
 
-/// Encodes a message in a SOAP envelope. What is known by its name alone is left out.
+/// Encodes a message in a SOAP envelope. Payloads that are known only by name are omitted.
 pub fn encode_soap(message: &SiriMessage, exchange: SoapExchange) -> String {
     let mut sink = XmlSink::default();
     sink.text.push_str(DECLARATION);
@@ -171,7 +172,7 @@ fn request_frame(name: &'static str, info: &'static str) -> SoapFrame {
     SoapFrame { name, info, body: "Request", extension: "RequestExtension" }
 }
 
-/// A request for one service has its fields in the body; one for several has them in elements of their own.
+/// Writes a request. For one service the fields are in the body; for several they are in elements of their own.
 fn write_service_request(record: &ServiceRequest, sink: &mut XmlSink) {
     let about = Some(record);
     let services = (
@@ -203,7 +204,8 @@ fn write_single_request<T: SiriRecord>(
     end_frame(name, Some("RequestExtension"), sink);
 }
 
-/// How subscriptions ended: the schema has all of it in the answer, and what is said about it before that once more.
+/// Writes the results of a termination. The schema requires all fields in the answer, and repeats the fields about the
+/// message before it.
 fn write_termination_answer(record: &TerminateSubscriptionResponse, sink: &mut XmlSink) {
     let name = "DeleteSubscriptionResponse";
     begin_frame(name, sink);
@@ -212,7 +214,7 @@ fn write_termination_answer(record: &TerminateSubscriptionResponse, sink: &mut X
     end_frame(name, Some("AnswerExtension"), sink);
 }
 
-/// The envelope has no answer to announcements; who wants one is told as in plain XML.
+/// Writes an acknowledgement as in plain XML, because the envelope has no form for it.
 fn write_acknowledgement(record: &DataReadyAcknowledgement, sink: &mut XmlSink) {
     let name = "DataReadyAcknowledgement";
     sink.set_prefix("siri:");
@@ -223,7 +225,8 @@ fn write_acknowledgement(record: &DataReadyAcknowledgement, sink: &mut XmlSink) 
     sink.set_prefix("");
 }
 
-/// A delivery of one service stands by itself in the answer: what the schema has no place for beside it is in the extension.
+/// Writes a delivery. That of one service is directly in the answer; fields without a place in the schema are in the
+/// extension.
 fn write_delivery(record: &ServiceDelivery, exchange: SoapExchange, sink: &mut XmlSink) {
     let (name, is_of_one) = delivery_name(record, exchange);
     let (body, extension) = match exchange {
@@ -249,14 +252,14 @@ fn write_delivery(record: &ServiceDelivery, exchange: SoapExchange, sink: &mut X
     close_frame(name, sink);
 }
 
-/// What is asked of any services, or answered to it: one element has all of it, as in plain XML, and nothing is beside it.
+/// Writes a request for any services, or its answer: a single element contains all fields, as in plain XML.
 fn write_siri_service<T: SiriRecord>(name: &str, body: &str, record: &T, sink: &mut XmlSink) {
     begin_frame(name, sink);
     write_whole_record(body, record, sink);
     close_frame(name, sink);
 }
 
-/// A notification all of which stands in one element.
+/// Writes a notification whose fields are all in one element.
 fn write_notification<T: SiriRecord>(
     name: &str,
     extension: Option<&str>,
@@ -268,7 +271,7 @@ fn write_notification<T: SiriRecord>(
     end_frame(name, extension, sink);
 }
 
-/// An answer all of which stands in one element.
+/// Writes an answer whose fields are all in one element.
 fn write_answer<T: SiriRecord>(name: &str, record: &T, sink: &mut XmlSink) {
     begin_frame(name, sink);
     write_whole_record("Answer", record, sink);
@@ -283,7 +286,7 @@ fn write_whole_record<T: SiriRecord>(name: &str, record: &T, sink: &mut XmlSink)
     sink.end_element(name);
 }
 
-/// The name of a delivery, and whether it is of one service.
+/// Returns the name of a delivery, and true if it is of one service.
 fn delivery_name(delivery: &ServiceDelivery, exchange: SoapExchange) -> (&'static str, bool) {
     let services = [
         (
@@ -315,7 +318,7 @@ fn write_frame<T: SiriRecord>(frame: &SoapFrame, record: &T, sink: &mut XmlSink)
     end_frame(frame.name, Some(frame.extension), sink);
 }
 
-/// Opens the element of an exchange; what it holds has no prefix.
+/// Opens the element of an exchange; its content has no prefix.
 fn begin_frame(name: &str, sink: &mut XmlSink) {
     sink.set_prefix("sw:");
     sink.begin_element(name);
@@ -324,17 +327,17 @@ fn begin_frame(name: &str, sink: &mut XmlSink) {
     sink.set_prefix("");
 }
 
-/// Whether a field is said about the message.
+/// Returns true for a field about the message.
 fn is_info_field(name: &str) -> bool {
     INFO.contains(&name)
 }
 
-/// Whether a field is the delivery of a service.
+/// Returns true for the delivery of a service.
 fn is_delivery_field(name: &str) -> bool {
     name.ends_with("Delivery")
 }
 
-/// Writes an element with the fields of a record that belong into it.
+/// Writes an element with the fields of a record for which `belongs` returns true.
 fn write_record_part<T: SiriRecord>(
     name: &str,
     belongs: fn(&str) -> bool,
@@ -362,17 +365,17 @@ fn close_frame(name: &str, sink: &mut XmlSink) {
     sink.end_element(name);
 }
 
-/// Writes a part of a record's fields.
+/// A sink that writes a part of a record's fields.
 struct PartSink<'s> {
     sink: &'s mut XmlSink,
     belongs: fn(&str) -> bool,
     depth: usize,
-    /// Whether the open field is of another part.
+    /// True if the open field is in another part.
     is_left_out: bool,
 }
 
 impl PartSink<'_> {
-    /// Whether something of that name is to be written here.
+    /// Returns true if a field with that name is written.
     fn includes_field(&self, name: &str) -> bool {
         if self.depth > 0 { !self.is_left_out } else { (self.belongs)(name) }
     }

@@ -1,32 +1,33 @@
-//! What XML and JSON have in common: named elements that hold elements or a text. The records read from here and do not
-//! know which of the two it is.
+//! The input of records: named elements that contain elements or a text. Records read from it without knowing if it is
+//! XML or JSON.
 
 use std::borrow::Cow;
 
 use crate::{Error, xml::XmlReader};
 
-/// A message that is being read. There is always one open element, at first the message itself.
+/// A reader of one message. There is always one open element, at first the message itself.
 pub(super) trait MessageSource<'a> {
-    /// Opens the next child of the open element and tells its name. `None`: there is none any more, and the open
-    /// element is closed.
+    /// Opens the next child of the open element and returns its name. After the last child it closes the open element
+    /// and returns `None`.
     fn next_child(&mut self) -> Result<Option<&'a str>, Error>;
 
-    /// The text of the open element, which it closes.
+    /// Returns the text of the open element and closes it.
     fn element_text(&mut self) -> Result<Cow<'a, str>, Error>;
 
-    /// The text of the open element, which it closes, with the language that it is said to be in.
+    /// Returns the text of the open element with its stated language, and closes the element.
     fn element_text_in_language(&mut self) -> Result<(Option<Cow<'a, str>>, Cow<'a, str>), Error>;
 
-    /// Passes over what is in the open element, and closes it.
+    /// Skips the rest of the open element and closes it.
     fn skip_element(&mut self) -> Result<(), Error>;
 
-    /// An attribute of the element that was opened last. JSON has children instead.
+    /// Returns an attribute of the most recently opened element. JSON has children instead.
     fn attribute(&self, name: &str) -> Option<Cow<'a, str>>;
 
-    /// The namespace of the element that was opened last, empty where it has none; `None` where there is no such thing.
+    /// Returns the namespace of the most recently opened element, empty if it has none; `None` if the format has no
+    /// namespaces.
     fn element_namespace(&self) -> Option<&str>;
 
-    /// What careless producers write instead of `&amp;`, counted.
+    /// Returns the number of ampersands that should have been `&amp;`.
     fn lone_ampersand_count(&self) -> u64;
 }
 

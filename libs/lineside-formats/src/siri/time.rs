@@ -1,4 +1,4 @@
-//! Moments and spans as XML Schema writes them.
+//! Times and durations of XML Schema.
 
 use std::{fmt, num::NonZeroI64};
 
@@ -6,49 +6,49 @@ use jiff::{SignedDuration, Timestamp, civil::date, tz::TimeZone};
 
 use crate::xsd_duration;
 
-/// A moment with milliseconds, in 8 bytes also where it is optional. The offset in which it was written is not kept.
+/// A time with milliseconds, in 8 bytes even if optional. The offset in which it was written is not stored.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiriTime(NonZeroI64);
 
-/// What is added to the milliseconds since 1970, so that no moment from the year 1 on is zero inside.
+/// The offset of the stored value from the milliseconds since 1970, which makes it nonzero from the year 1 on.
 const BIAS: i64 = 70_000_000_000_000;
 
-/// How a text reads as a moment.
+/// A text parsed as a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeText {
-    /// With its offset from UTC.
+    /// A time with an offset from UTC.
     Exact(SiriTime),
-    /// Without, so that it depends on the zone.
+    /// A time without an offset, which depends on the zone.
     Local(SiriTime),
-    /// It is no moment.
+    /// Not a time.
     Invalid,
 }
 
 impl SiriTime {
-    /// The moment so many milliseconds after the beginning of 1970 in UTC; `None` outside the years 1 to 9999.
+    /// Converts milliseconds since 1970 in UTC; `None` outside the years 1 to 9999.
     pub fn from_millis(millis: i64) -> Option<SiriTime> {
         let in_range = (-62_135_596_800_000..=253_402_300_799_999).contains(&millis);
         if in_range { NonZeroI64::new(millis + BIAS).map(SiriTime) } else { None }
     }
 
-    /// Milliseconds since the beginning of 1970 in UTC.
+    /// Returns milliseconds since 1970 in UTC.
     pub fn as_millis(self) -> i64 {
         self.0.get() - BIAS
     }
 
-    /// Whole seconds since the beginning of 1970 in UTC.
+    /// Returns whole seconds since 1970 in UTC.
     pub fn as_seconds(self) -> i64 {
         self.as_millis().div_euclid(1_000)
     }
 
-    /// Reads `2026-11-21T20:25:00.5+01:00` and its variants: any number of digits after the second, `Z`, an offset
-    /// without colon, a space for the `T`.
+    /// Parses `2026-11-21T20:25:00.5+01:00` and its variants: any number of fractional digits, `Z`, an offset without
+    /// colon, a space for the `T`.
     #[inline]
     pub(crate) fn parse_lenient(text: &str) -> TimeText {
         parse_bytes(text.as_bytes()).unwrap_or(TimeText::Invalid)
     }
 
-    /// The same, where the text says its offset.
+    /// Parses a time that has an offset.
     pub fn parse_exact(text: &str) -> Option<SiriTime> {
         match SiriTime::parse_lenient(text) {
             TimeText::Exact(time) => Some(time),
@@ -56,7 +56,7 @@ impl SiriTime {
         }
     }
 
-    /// The moment at which a clock in `zone` shows what this one shows in UTC; the earlier one where there are two.
+    /// Returns the time at which a clock in `zone` shows the time of this one in UTC; the earlier one if there are two.
     pub(crate) fn as_local_time_in(self, zone: &TimeZone) -> Option<SiriTime> {
         let shown = self.to_timestamp()?.to_zoned(TimeZone::UTC).datetime();
         let moment = zone.to_ambiguous_timestamp(shown).compatible().ok()?;
@@ -69,11 +69,11 @@ impl SiriTime {
 }
 
 impl fmt::Display for SiriTime {
-    /// In UTC, as `2026-11-21T19:25:00.5Z`.
+    /// Formats the time in UTC, such as `2026-11-21T19:25:00.5Z`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.to_timestamp() {
             Some(timestamp) => timestamp.fmt(f),
-            // The very ends of the years: producers write 9999-12-31 for "for ever".
+            // jiff does not cover the last hours of the year 9999, and producers write 9999-12-31 for "forever".
             None => {
                 let since = SignedDuration::from_millis(self.as_millis());
                 let moment = date(1970, 1, 1).at(0, 0, 0, 0).saturating_add(since);
@@ -135,7 +135,7 @@ fn parse_bytes(text: &[u8]) -> Option<TimeText> {
     }
 }
 
-/// Milliseconds after the second, and what follows.
+/// Parses the milliseconds, and returns them with the rest.
 fn parse_fraction(rest: &[u8]) -> Option<(i64, &[u8])> {
     let Some((b'.' | b',', after)) = rest.split_first() else { return Some((0, rest)) };
     let n = after.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -147,7 +147,7 @@ fn parse_fraction(rest: &[u8]) -> Option<(i64, &[u8])> {
     Some((digit(0) * 100 + digit(1) * 10 + digit(2), rest))
 }
 
-/// Minutes east of UTC; `Some(None)` where nothing is said.
+/// Parses the offset in minutes east of UTC; `Some(None)` if there is none.
 fn parse_utc_offset(rest: &[u8]) -> Option<Option<i32>> {
     let (sign, hours, minutes) = match *rest {
         [] => return Some(None),
@@ -166,7 +166,7 @@ fn parse_utc_offset(rest: &[u8]) -> Option<Option<i32>> {
     }
 }
 
-/// XML Schema's limit.
+/// Largest offset in XML Schema.
 const OFFSET_MINUTES_MAX: i32 = 14 * 60;
 
 #[inline]
@@ -185,7 +185,7 @@ fn days_in_month(year: i64, month: u8) -> Option<u8> {
     }
 }
 
-/// Years counted from March, so that the leap day is the last of its year; five months in turn have 153 days.
+/// Years count from March, so the leap day is the last of its year; every five months have 153 days.
 fn days_since_1970(year: i64, month: u8, day: u8) -> i64 {
     let month = i64::from(month);
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
@@ -193,12 +193,12 @@ fn days_since_1970(year: i64, month: u8, day: u8) -> i64 {
     days_before + (month * 153 + 2) / 5 + i64::from(day) - 719_469
 }
 
-/// A span of time in whole seconds; negative is early.
+/// A duration in whole seconds; negative means early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DurationSeconds(pub i32);
 
 impl DurationSeconds {
-    /// Reads `PT1M30S` or `-PT30S`. A month counts as 30 days and a year as 365: only heartbeats have such spans.
+    /// Parses `PT1M30S` or `-PT30S`. A month counts as 30 days and a year as 365: only heartbeats have such durations.
     pub fn parse(text: &str) -> Option<DurationSeconds> {
         xsd_duration::parse_seconds(text).map(DurationSeconds)
     }
@@ -281,7 +281,7 @@ mod tests {
         };
         assert_eq!(local("2026-07-01T12:00:00"), "2026-07-01T10:00:00Z");
         assert_eq!(local("2026-12-01T12:00:00"), "2026-12-01T11:00:00Z");
-        // The hour that there is twice, and the one that there is not.
+        // The repeated hour, and the skipped hour.
         assert_eq!(local("2026-10-25T02:30:00"), "2026-10-25T00:30:00Z");
         assert_eq!(local("2026-03-29T02:30:00"), "2026-03-29T01:30:00Z");
     }

@@ -1,45 +1,45 @@
-//! What of a record is there and cannot be read, so that nobody takes it for missing.
+//! Records unreadable elements, so that they are not considered missing.
 
-/// Elements of a record that are there and cannot be read, each with how often.
+/// The unreadable elements of a record, with their counts.
 ///
-/// Records that say the same are equal, whatever else of them could not be read.
+/// All values compare as equal, so that records with equal content are equal.
 #[derive(Clone, Debug, Default)]
 pub struct UnreadElements(Option<Box<UnreadNames>>);
 
-/// Bound: the names that the tables of records have.
+/// The names and counts; bounded by the names in the tables of records.
 #[derive(Clone, Debug, Default)]
 struct UnreadNames(Vec<(Name, u32)>);
 
-/// What an element stands in, empty where that is the record itself, and what it is called.
+/// The name of the enclosing element, empty for the record itself, and the name of the element.
 type Name = (&'static str, &'static str);
 
 impl UnreadElements {
-    /// The most that it takes for its first names, in bytes; a list grows by four at first.
+    /// Maximum memory of the first names, in bytes; a list first grows by four.
     pub(super) const BYTES: usize = size_of::<UnreadNames>() + 4 * size_of::<(Name, u32)>();
 
-    /// Whether there is nothing of the kind.
+    /// Returns true if there are no unreadable elements.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whether there is such an element: `CreationTime`, or `ValidityPeriod/StartTime` for one that stands in another.
+    /// Returns true if there is such an element: `CreationTime`, or `ValidityPeriod/StartTime` for a nested one.
     pub fn has_element(&self, element: &str) -> bool {
         self.count_element(element) > 0
     }
 
-    /// How many such elements there are.
+    /// Returns the number of such elements.
     pub fn count_element(&self, element: &str) -> u32 {
         let Some(names) = &self.0 else { return 0 };
         let name = element.rsplit_once('/').unwrap_or(("", element));
         names.0.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count)
     }
 
-    /// Adds an element of that name in another.
+    /// Adds an element with its enclosing element.
     pub(super) fn add_element(&mut self, within: &'static str, name: &'static str) {
         self.add_element_count((within, name), 1);
     }
 
-    /// Adds what `others` has, and empties it: what stands in `record` stands in this one itself.
+    /// Moves the elements of `others` here; those enclosed by `record` belong to this record itself.
     pub(super) fn absorb_unread(&mut self, others: &mut UnreadElements, record: &'static str) {
         let others = others.0.take().map(|names| names.0).unwrap_or_default();
         for ((within, name), count) in others {

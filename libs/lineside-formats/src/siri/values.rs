@@ -1,37 +1,37 @@
-//! Texts to values: what each kind of element takes, and what is said about the rest.
+//! Parses texts to values and finds their faults, by the type of the element.
 
 use jiff::tz::TimeZone;
 use smol_str::SmolStr;
 
 use super::{DurationSeconds, SiriTime, time::TimeText};
 
-/// What is wrong about a text.
+/// A fault of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ValueFault {
     pub(super) code: &'static str,
     pub(super) detail: &'static str,
 }
 
-/// How JSON has the text of a value.
+/// The JSON form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextForm {
-    /// In quotes.
+    /// A string.
     Quoted,
-    /// Without quotes: a number or a truth value.
+    /// A bare number or boolean.
     Bare,
-    /// In quotes, with milliseconds: readers in France cannot read a moment without a fraction.
+    /// A string with milliseconds: French readers cannot parse a time without a fraction.
     Moment,
 }
 
-/// A kind of value that one text holds.
+/// A type of value that is written as one text.
 pub(super) trait TextValue: Sized {
-    /// The value of a text that is neither empty nor has white space around it, and what is to be said about it.
+    /// Parses a non-empty, trimmed text, and returns the value and the fault, if any.
     fn parse(text: &str, zone: &TimeZone) -> (Option<Self>, Option<&'static ValueFault>);
 
-    /// Hands on the text of the value, and how JSON has it. What cannot be written is not handed on.
+    /// Passes the text of the value and its JSON form to `write`. A value that cannot be written is not passed.
     fn with_text(&self, write: impl FnOnce(&str, TextForm));
 
-    /// A text of such a value, in an element of that name.
+    /// Returns a sample text of a value, for an element with that name.
     fn sample(name: &'static str) -> &'static str;
 
     #[cfg(test)]
@@ -53,7 +53,7 @@ static NOT_A_BOOLEAN: ValueFault =
 static NOT_AN_INTEGER: ValueFault =
     ValueFault { code: "invalid_integer", detail: "not a whole number of the field's range" };
 static NOT_A_NUMBER: ValueFault = ValueFault { code: "invalid_float", detail: "not a number" };
-/// What is said of a term that an enumeration does not have.
+/// The fault of a term that an enumeration does not have.
 pub(super) static NOT_IN_LIST: ValueFault =
     ValueFault { code: "unexpected_enum_value", detail: "none of the values that SIRI lists" };
 
@@ -192,7 +192,7 @@ impl TextValue for u32 {
 impl TextValue for f64 {
     #[inline]
     fn parse(text: &str, _: &TimeZone) -> (Option<f64>, Option<&'static ValueFault>) {
-        // `parse` also takes `inf` and `nan`.
+        // `parse` also accepts `inf` and `nan`.
         value_or_fault(text.parse().ok().filter(|number: &f64| number.is_finite()), &NOT_A_NUMBER)
     }
 
@@ -212,16 +212,16 @@ impl TextValue for f64 {
     }
 }
 
-/// A text, with the language that it says it is in.
+/// A text with its stated language.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LanguageText {
-    /// The language, as `xml:lang` has it; some producers write country codes.
+    /// The language of `xml:lang`; some producers write country codes.
     pub lang: Option<SmolStr>,
     /// The text.
     pub value: SmolStr,
 }
 
-/// Declares enumerations of SIRI with the terms as they stand in messages.
+/// Declares enumerations of SIRI with their terms in messages.
 macro_rules! terms {
     ($($(#[$about:meta])* pub enum $Name:ident { $($(#[$meaning:meta])* $Term:ident = $text:literal,)+ })+) => { $(
         $(#[$about])*
@@ -233,12 +233,12 @@ macro_rules! terms {
             /// All terms.
             pub const ALL: &[$Name] = &[$($Name::$Term,)+];
 
-            /// The term as it stands in messages.
+            /// Returns the term as written in messages.
             pub fn as_str(self) -> &'static str {
                 match self { $($Name::$Term => $text,)+ }
             }
 
-            /// The term of that text; capitals and underscores do not matter.
+            /// Parses a term, ignoring case, underscores and hyphens.
             pub fn parse(text: &str) -> Option<$Name> {
                 match text {
                     $($text => Some($Name::$Term),)+
@@ -257,7 +257,7 @@ macro_rules! terms {
             }
 
             fn sample(_: &'static str) -> &'static str {
-                // What is listed last is not what is usual.
+                // The last term is never the default.
                 $Name::ALL.last().map_or("", |term| term.as_str())
             }
 
@@ -269,7 +269,7 @@ macro_rules! terms {
     )+ };
 }
 
-/// Whether two spellings are of one term: `ON_TIME` and `onTime`.
+/// Returns true if two spellings are of one term: `ON_TIME` and `onTime`.
 fn is_same_term(text: &str, term: &str) -> bool {
     let letters = |text: &'_ str| {
         let letters: Vec<u8> = text.bytes().filter(|&byte| byte != b'_' && byte != b'-').collect();
@@ -279,7 +279,7 @@ fn is_same_term(text: &str, term: &str) -> bool {
 }
 
 terms! {
-    /// How a call stands (`CallStatusEnumeration`).
+    /// The status of a call (`CallStatusEnumeration`).
     pub enum CallStatus {
         /// As planned.
         OnTime = "onTime",
@@ -287,27 +287,27 @@ terms! {
         Early = "early",
         /// Behind the plan.
         Delayed = "delayed",
-        /// It does not happen.
+        /// The call is cancelled.
         Cancelled = "cancelled",
-        /// The vehicle is there.
+        /// The vehicle is at the stop.
         Arrived = "arrived",
         /// The vehicle has left.
         Departed = "departed",
         /// The vehicle did not stop.
         Missed = "missed",
-        /// Nothing is known.
+        /// The vehicle does not report.
         NoReport = "noReport",
-        /// Nothing is expected.
+        /// The call is not expected.
         NotExpected = "notExpected",
     }
 
-    /// How full a vehicle is (`OccupancyEnumeration`, and what 2.1 adds).
+    /// The occupancy of a vehicle (`OccupancyEnumeration`, and the additions of 2.1).
     pub enum Occupancy {
-        /// Nothing is known.
+        /// The occupancy is unknown.
         Unknown = "unknown",
-        /// Nothing is said.
+        /// The occupancy is undefined.
         Undefined = "undefined",
-        /// Nobody is in it.
+        /// The vehicle is empty.
         Empty = "empty",
         /// Many seats are free.
         ManySeatsAvailable = "manySeatsAvailable",
@@ -315,73 +315,73 @@ terms! {
         SeatsAvailable = "seatsAvailable",
         /// Few seats are free.
         FewSeatsAvailable = "fewSeatsAvailable",
-        /// There is room to stand; the older term.
+        /// There is standing room; the older term.
         StandingAvailable = "standingAvailable",
-        /// There is room to stand only.
+        /// There is only standing room.
         StandingRoomOnly = "standingRoomOnly",
-        /// There is hardly room to stand.
+        /// There is hardly any standing room.
         CrushedStandingRoomOnly = "crushedStandingRoomOnly",
         /// There is no room.
         Full = "full",
-        /// Nobody is let in.
+        /// No more passengers may board.
         NotAcceptingPassengers = "notAcceptingPassengers",
     }
 
-    /// What passengers can do at an arrival.
+    /// Alighting at an arrival.
     pub enum ArrivalBoardingActivity {
-        /// Get off.
+        /// Passengers can alight.
         Alighting = "alighting",
-        /// Not get off.
+        /// Passengers cannot alight.
         NoAlighting = "noAlighting",
         /// The vehicle passes.
         PassThru = "passThru",
     }
 
-    /// What passengers can do at a departure.
+    /// Boarding at a departure.
     pub enum DepartureBoardingActivity {
-        /// Get on.
+        /// Passengers can board.
         Boarding = "boarding",
-        /// Not get on.
+        /// Passengers cannot board.
         NoBoarding = "noBoarding",
         /// The vehicle passes.
         PassThru = "passThru",
     }
 
-    /// How bad a situation or consequence is (`SeverityEnumeration`).
+    /// The severity of a situation or consequence (`SeverityEnumeration`).
     pub enum Severity {
-        /// Nothing is known.
+        /// The severity is unknown.
         Unknown = "unknown",
-        /// Nothing is said.
+        /// The severity is undefined.
         Undefined = "undefined",
-        /// Nobody is affected.
+        /// No passengers are affected.
         NoImpact = "noImpact",
-        /// Hardly anybody is affected.
+        /// Hardly any passengers are affected.
         VerySlight = "verySlight",
-        /// A little.
+        /// Slight impact.
         Slight = "slight",
-        /// As usual for a disruption.
+        /// Normal impact of a disruption.
         Normal = "normal",
-        /// Much.
+        /// Severe impact.
         Severe = "severe",
-        /// As much as can be.
+        /// Very severe impact.
         VerySevere = "verySevere",
     }
 
-    /// How far the handling of a situation has come (`WorkflowStatusEnumeration`).
+    /// The workflow status of a situation (`WorkflowStatusEnumeration`).
     pub enum Progress {
-        /// It is being written.
+        /// The situation is a draft.
         Draft = "draft",
-        /// It waits for approval.
+        /// The situation waits for approval.
         PendingApproval = "pendingApproval",
-        /// It is approved and not yet open.
+        /// The situation is approved and not yet open.
         ApprovedDraft = "approvedDraft",
-        /// It is open.
+        /// The situation is open.
         Open = "open",
-        /// It is open to the public.
+        /// The situation is published.
         Published = "published",
-        /// It is about to be over.
+        /// The situation is about to end.
         Closing = "closing",
-        /// It is over.
+        /// The situation has ended.
         Closed = "closed",
     }
 }

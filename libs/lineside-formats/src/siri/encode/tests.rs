@@ -1,5 +1,5 @@
-//! Whatever a record holds comes back as it was, through XML and through JSON. The records are made at random from their
-//! own tables, so no field can be forgotten.
+//! Round trips of records through XML and JSON. The records are random and made from their own tables, so they cover
+//! every field.
 
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
@@ -39,7 +39,7 @@ fn random(seed: u64) -> SiriMessage {
     SiriMessage { version: Some("2.1".into()), payloads: vec![payload] }
 }
 
-/// Decodes; missing required fields are the only problem that records made at random may have.
+/// Decodes a message and checks its problems: random records may only lack required fields.
 fn read(text: &str) -> SiriMessage {
     let (message, problems) =
         decode_message(text.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
@@ -63,7 +63,7 @@ proptest! {
 
     #[test]
     fn what_was_written_in_an_envelope_is_read_again(seed: u64) {
-        // An envelope does not say the version of what is in it.
+        // An envelope does not state the version of its content.
         let message = SiriMessage { version: None, ..random(seed) };
         for exchange in [SoapExchange::Answer, SoapExchange::SiriServiceAnswer, SoapExchange::Notification] {
             prop_assert_eq!(read(&encode_soap(&message, exchange)), message.clone());
