@@ -1,9 +1,9 @@
 //! Measures loading a GTFS zip: `cargo run --release --example gtfs_load -- <zip>
 //! [load|rows|floor|raw]`.
 //!
-//! `rows` only streams and checks the rows. `floor` is the least that anyone could do: inflate
-//! every table and walk its records with `csv`. `raw` is gtfs-structures' RawGtfs. One mode per
-//! process, because peak memory is the process's.
+//! `rows` only streams and checks the rows. `floor` is the minimum work: it inflates every table and walks its records
+//! with `csv`. `raw` is gtfs-structures' RawGtfs. Each process runs one mode, because peak memory is that of the
+//! process.
 #![expect(clippy::print_stdout, reason = "a command that reports")]
 #![expect(clippy::disallowed_methods, reason = "it measures real time")]
 
@@ -95,7 +95,7 @@ fn measure_raw_read(path: &str) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The process's greatest resident size so far, as Linux tells it.
+/// Returns the peak resident size of the process in KiB, as reported by Linux.
 fn peak_memory_kib() -> Result<u64, Box<dyn std::error::Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmHWM")).ok_or("no VmHWM")?;

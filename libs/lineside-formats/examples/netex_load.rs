@@ -1,7 +1,7 @@
 //! Measures reading a NeTEx publication: `cargo run --release --example netex_load -- <file> [rounds]`.
 //!
-//! Beside it, over the same bytes inflated and in turn: quick-xml's events by themselves, which is the least that anyone
-//! could do. The fastest round of each counts. With the variable `GTFS` set, what it comes to is written there.
+//! For comparison it runs, in turn over the same uncompressed bytes, quick-xml's events alone, which is the minimum
+//! work. The fastest round of each counts. If the variable `GTFS` is set, the result is written there.
 #![expect(clippy::print_stdout, reason = "a command that reports")]
 #![expect(clippy::disallowed_methods, reason = "it measures real time")]
 
@@ -69,7 +69,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Says what was read, what was wrong, and what is lost.
+/// Prints the records, the problems, and the dropped data.
 fn print_summary(
     body: &[u8],
     limits: &PublicationLimits,

@@ -1,7 +1,7 @@
 //! Measures decoding a SIRI message: `cargo run --release --example siri_decode -- <file> [rounds]`.
 //!
-//! Beside it, over the same bytes and in turn: quick-xml's events by themselves, with and without namespaces, which is the
-//! least that anyone could do. The fastest round of each counts.
+//! For comparison it runs, in turn over the same bytes, quick-xml's events alone, with and without namespaces, which is
+//! the minimum work. The fastest round of each counts.
 #![expect(clippy::print_stdout, reason = "a command that reports")]
 #![expect(clippy::disallowed_methods, reason = "it measures real time")]
 

@@ -1,15 +1,15 @@
-//! Bodies that are too large are refused by their length, before anything of them is read.
+//! Bodies that are too large are refused by their length, before they are read.
 #![cfg(all(feature = "gbfs", feature = "gtfs-rt", feature = "siri"))]
 
 use jiff::tz::TimeZone;
 use lineside_formats::{Error, ErrorKind, gbfs, gtfs_rt, siri};
 
-/// 200 MB of which the system keeps no byte until somebody reads it.
+/// Returns 200 MB of zeros, which take no memory until they are read.
 fn untouched() -> Vec<u8> {
     vec![0; 200_000_000]
 }
 
-/// The largest share of this process that was ever in memory, in KiB; none where the system does not tell.
+/// Returns the peak resident size of this process in KiB; `None` if the system does not report it.
 fn peak_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

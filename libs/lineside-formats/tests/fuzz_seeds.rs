@@ -1,4 +1,4 @@
-//! Every seed of the fuzzers through the checks that the fuzzers make, without a fuzzer: runs on stable.
+//! Runs the fuzzers' checks on all their seeds, without a fuzzer, so that it works on stable.
 #![cfg(all(
     feature = "gtfs",
     feature = "gtfs-rt",

@@ -1,4 +1,4 @@
-//! Discovery files of every version, and of those who mean no good.
+//! Discovery files of every version, and malicious ones.
 #![cfg(feature = "gbfs")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -39,7 +39,7 @@ fn names(discovery: &DiscoveryFile) -> Vec<(Option<&str>, &str)> {
     discovery.entries.iter().map(|entry| (entry.language.as_deref(), &*entry.name)).collect()
 }
 
-/// Puts `ours/<language>/<name>` into each place.
+/// Rewrites each URL to `ours/<language>/<name>`.
 fn ours(body: &str) -> String {
     let url = |entry: &DiscoveryEntry| {
         Some(format!("ours/{}/{}", entry.language.as_deref().unwrap_or("-"), entry.name))
@@ -106,7 +106,7 @@ fn a_file_that_is_not_ours_keeps_its_address() {
     assert_eq!(body, TWO.replace("https://a.example/gbfs?x=1&y=?", r#"\"quoted\"\n"#));
 }
 
-/// What is complained of in a discovery file whose list is `feeds`, and the names that are left.
+/// Checks the problem of a discovery file whose list is `feeds`, and the names that remain.
 #[track_caller]
 fn check(feeds: &str, code: &str, left: &[&str]) {
     let body = format!("{{\"data\":{{\"feeds\":[{feeds}]}}}}");
@@ -115,7 +115,7 @@ fn check(feeds: &str, code: &str, left: &[&str]) {
     let codes: Vec<_> = problems.problem_counts().map(|(_, code, _)| code).collect();
     assert_eq!(codes, [code], "{feeds}");
     assert_eq!(names(&discovery), left.iter().map(|name| (None, *name)).collect::<Vec<_>>());
-    // Whatever it is, it can be written again.
+    // Any decoded file can be rewritten.
     let written =
         rewrite_discovery(body.as_bytes(), &DiscoveryLimits::default(), |_| Some("x".to_owned()))
             .unwrap();
@@ -169,7 +169,7 @@ fn what_lists_nothing_is_refused() {
     }
     let small = DiscoveryLimits { body_bytes: 10, ..DiscoveryLimits::default() };
     assert_eq!(decode_discovery(ONE.as_bytes(), &small).unwrap_err().kind(), ErrorKind::TooLarge);
-    // A system that has nothing yet is one.
+    // A system without files is valid.
     assert!(read("{\"data\":{}}").entries.is_empty());
     assert!(read("{\"data\":{\"en\":{\"feeds\":[]}}}").entries.is_empty());
 }

@@ -1,4 +1,4 @@
-//! Files as versions 2.0 and 2.1 have them, what is read of them, and what becomes of them in 2.3 and 3.0.
+//! Decodes files of versions 2.0 and 2.1, and encodes them as 2.3 and 3.0.
 #![cfg(feature = "gbfs")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -18,7 +18,7 @@ fn read(kind: FileKind, version: &str, data: Value) -> GbfsFile {
     file
 }
 
-/// What stands in a file's `data` in a version, and what was lost.
+/// Returns the `data` of a file encoded as a version, and the dropped fields.
 fn written(file: &GbfsFile, version: GbfsVersion) -> (Value, Vec<(String, u64)>) {
     let written = encode_file(&file.content, &file.head, version, "en").unwrap();
     let mut body: Value = serde_json::from_slice(&written.body).unwrap();

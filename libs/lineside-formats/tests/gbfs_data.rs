@@ -1,5 +1,5 @@
-//! Real files, where a folder with some lies beside the repository (`../shared/data/gbfs`): each is read, and holds as
-//! much as another way of counting finds in it.
+//! Decodes real files, if their folder is next to the repository (`../shared/data/gbfs`), and compares the number of
+//! records and fields with those in the JSON tree.
 #![cfg(feature = "gbfs")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
@@ -21,12 +21,12 @@ use lineside_formats::{
 };
 use serde_json::Value as Json;
 
-/// `station_status-2.json` and `station_status.2.2.json` are both one.
+/// Returns the kind of a file: `station_status-2.json` and `station_status.2.2.json` are the same one.
 fn name_of(path: &Path) -> &str {
     path.file_name().unwrap().to_str().unwrap().split(['.', '-']).next().unwrap()
 }
 
-/// Fields whose number is compared, with what version 2 calls them.
+/// The counted fields, with their names in version 2.
 const COUNTED: [(&str, &str); 24] = [
     ("station_id", ""),
     ("vehicle_id", "bike_id"),
@@ -76,24 +76,24 @@ fn counts(json: &Json) -> BTreeMap<&'static str, usize> {
     counts
 }
 
-/// Where a record has its id.
+/// The fields that may be a record's id.
 const IDS: [&str; 5] = ["station_id", "bike_id", "vehicle_id", "region_id", "plan_id"];
 
-/// A file's tree, with each record once.
+/// Returns a file's tree without duplicate records.
 fn tree(body: &[u8], kind: FileKind) -> Json {
     let mut json: Json = serde_json::from_slice(body).unwrap();
     let lists = json["data"].as_object_mut().unwrap().values_mut();
     for list in lists.filter_map(Json::as_array_mut) {
         let mut seen = HashSet::new();
         let id = |record: &Json| IDS.iter().find_map(|id| Some(record.get(id)?.to_string()));
-        // A vehicle may name its station, so its own id is looked for first.
+        // A vehicle may refer to its station, so its own id is looked up first.
         let own = |record: &Json| record.get("bike_id").or(record.get("vehicle_id")).cloned();
         list.retain(|it| match own(it).map(|it| it.to_string()).or_else(|| id(it)) {
             Some(id) if kind != FileKind::Alerts => seen.insert(id),
             _ => true,
         });
         if kind == FileKind::VehicleStatus {
-            // Of a vehicle's name the specification knows nothing.
+            // The specification has no name of a vehicle.
             for vehicle in list.iter_mut().filter_map(Json::as_object_mut) {
                 vehicle.remove("name");
             }
@@ -102,7 +102,7 @@ fn tree(body: &[u8], kind: FileKind) -> Json {
     json
 }
 
-/// How many records a file has, by its tree.
+/// Returns the number of records of a file, from its tree.
 fn n_records(json: &Json) -> usize {
     let data = &json["data"];
     match data.as_object().unwrap().values().find_map(Json::as_array) {
@@ -119,7 +119,7 @@ fn read(kind: FileKind, body: &[u8]) -> (GbfsFile, Problems) {
     decode_file(kind, body, "en", &FileLimits::default()).unwrap()
 }
 
-/// The same in the words of version 3, which has two for a scooter.
+/// Converts content to the terms of version 3, which has two for a scooter.
 fn in_new_words(content: FileContent) -> FileContent {
     let mut content = content;
     if let FileContent::VehicleTypes(types) = &mut content {
@@ -161,7 +161,7 @@ fn real_files_hold_what_is_counted_in_them() {
     }
 }
 
-/// Every problem that is found in the real files, by folder, code and field: nothing is odd that was not looked at.
+/// All problems in the real files, by folder, code and field, so that each new one is noticed.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("bay-wheels", "duplicate_id", ""),
     ("bay-wheels", "unknown_field", "eightd_has_available_keys"),
@@ -196,7 +196,7 @@ fn every_problem_of_the_real_files_is_known() {
         let (_, problems) = read(kind, &fs::read(&path).unwrap());
         let folder = path.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
         for problem in problems.retained_problems() {
-            // Of each record alike.
+            // The path is cut to its last field, which is the same for all records.
             let field = problem.field.as_deref().unwrap_or_default();
             let field = field.rsplit(['.', ']']).next().unwrap_or_default().to_owned();
             told.push((folder.clone(), problem.code.to_owned(), field));

@@ -1,5 +1,5 @@
-//! A 2 GB line takes no more memory than a short one. A process of its own, because peak memory is
-//! the process's.
+//! A 2 GB line takes no more memory than a short one. The test has a process of its own, because peak memory is that of
+//! the process.
 #![cfg(all(feature = "gtfs", target_os = "linux"))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Each way in which a GTFS-Realtime body goes wrong, and what is said about it.
+//! Faulty GTFS-Realtime bodies and their problems and errors.
 #![cfg(feature = "gtfs-rt")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -37,7 +37,7 @@ fn check_json_refused(body: &str, kind: ErrorKind, words: &str) {
     assert!(error.to_string().contains(words), "{error}");
 }
 
-/// A sound entity before and after, so that it shows that only the faulty one is lost.
+/// Places a valid entity before and after the faulty one, to check that only the latter is dropped.
 fn check_dropped(entity: &[u8], sentence: &str) {
     let sound: &[u8] = b"\x0A\x05sound";
     let body = encode_feed(&header(), [sound, entity, sound]);
@@ -181,7 +181,7 @@ fn a_header_in_pieces_is_one_header() {
 
 #[test]
 fn unknown_fields_groups_and_extensions_are_passed_over_and_kept() {
-    // Field 1001 of the entity, a group in field 1002, and field 99, which nobody has defined.
+    // Field 1001 of the entity, a group in field 1002, and the undefined field 99.
     let entity = b"\x0A\x01x\xCA\x3E\x03abc\xD3\x3E\x08\x01\xD4\x3E\x98\x06\x05\x22\x00";
     let (shallow, problems) =
         decode_shallow(with_entity(entity), &FeedMessageLimits::default()).unwrap();
@@ -245,7 +245,7 @@ fn limits_are_kept() {
     assert_eq!(sentences(&problems), ["entity line 1: has 12 bytes, more than 10: \"abcdefghij\""]);
 }
 
-/// Entities of a trip with calls that say `call`.
+/// Returns entities of a trip whose calls are all `call`.
 fn trips_of_calls(n_trips: usize, n_calls: usize, call: &[u8]) -> Vec<Vec<u8>> {
     let update: Vec<u8> = [b"\x0A\x00", &*call.repeat(n_calls)].concat();
     let mut length = Vec::new();
@@ -266,7 +266,7 @@ fn a_message_of_calls_that_say_nothing_is_refused_for_its_memory() {
     let many = encode_feed(&header(), vec![b"\x0A\x00"; 1_000_000]);
     check_refused(many, ErrorKind::TooLarge, words);
 
-    // One by one, each counts as much as in protobuf.
+    // In JSON each entity takes as much as in protobuf.
     let limits = FeedMessageLimits { record_bytes: 1 << 20, ..FeedMessageLimits::default() };
     let json = |n_calls: usize| {
         let calls = vec!["{}"; n_calls].join(",");
@@ -285,7 +285,7 @@ fn a_message_of_calls_that_say_nothing_is_refused_for_its_memory() {
 
 #[test]
 fn a_message_of_a_whole_country_is_within_the_limits() {
-    // A number, both events with a delay and a time, and a stop.
+    // A sequence number, both events with a delay and a time, and a stop.
     let event = b"\x08\x9E\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01\x10\x80\xE2\xCF\xAA\x06";
     let stop = b"\x22\x14NSR:StopPlace:123456";
     let events = [b"\x12\x11", &event[..], b"\x1A\x11", &event[..]].concat();
@@ -297,7 +297,7 @@ fn a_message_of_a_whole_country_is_within_the_limits() {
     assert_eq!((shallow.entities.len(), problems.total_count()), (20_000, 0));
     let entity = shallow.entities[0].decode_entity().unwrap();
     assert_eq!(entity.trip_update.unwrap().stop_time_update.len(), 60);
-    // It takes three quarters of what it may.
+    // The message takes less than three quarters of the limit.
     let most = FeedMessageLimits::default().record_bytes;
     let limits = FeedMessageLimits { record_bytes: most / 4 * 3, ..FeedMessageLimits::default() };
     assert!(decode_shallow(body, &limits).is_ok());

@@ -1,4 +1,4 @@
-//! Real feeds, where a folder with some lies beside the repository (`../shared/data/gtfs-rt`).
+//! Decodes real feeds, if their folder is next to the repository (`../shared/data/gtfs-rt`).
 #![cfg(feature = "gtfs-rt")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
@@ -19,7 +19,7 @@ use prost::Message as _;
 
 use support::real_files;
 
-/// What prost by itself makes of the same bytes is what ours must make of them, shallow or in full.
+/// Compares our decoders, shallow and full, with prost's result for the same bytes.
 fn check_sound(path: &Path, body: &Bytes, expected: &proto::FeedMessage) {
     let name = path.display();
     let limits = FeedMessageLimits::default();

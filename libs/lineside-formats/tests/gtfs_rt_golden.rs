@@ -1,4 +1,4 @@
-//! The JSON twin as it is published: the files under `gtfs_rt/` are exactly what a message with all its fields becomes.
+//! The JSON form as it is published: the files under `gtfs_rt/` equal a message with all its fields.
 #![cfg(feature = "gtfs-rt")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -28,7 +28,7 @@ fn written(message: &proto::FeedMessage) -> String {
     serde_json::to_string_pretty(&json).unwrap() + "\n"
 }
 
-/// Through protobuf and back nothing of the file is lost, added or spelled otherwise.
+/// Checks that a round trip through protobuf does not change the file.
 fn check(name: &str) {
     let text = golden(name);
     let message = read(&text);
@@ -38,7 +38,7 @@ fn check(name: &str) {
     assert_eq!(written(&again), sorted(&text), "{name}");
 }
 
-/// serde_json keeps the fields of an object in alphabetical order; the files are in the order of the schema.
+/// Sorts the fields: serde_json orders an object's fields alphabetically, the files have the order of the schema.
 fn sorted(text: &str) -> String {
     let json: Json = serde_json::from_str(text).unwrap();
     serde_json::to_string_pretty(&json).unwrap() + "\n"

@@ -1,7 +1,7 @@
-//! What holds for every GTFS-Realtime message, and for bytes that are none.
+//! Properties of every GTFS-Realtime message, and of arbitrary bytes.
 //!
-//! Messages are made at random from the schema itself by a second implementation of protobuf (prost-reflect), so no
-//! field can be forgotten and an error of ours is not its own witness.
+//! A second implementation of protobuf (prost-reflect) creates random messages from the schema, so every field is
+//! covered, and a fault of our implementation cannot hide itself.
 #![cfg(feature = "gtfs-rt")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -34,7 +34,7 @@ thread_local! {
     static SCHEMA: MessageDescriptor = schema();
 }
 
-/// A random message of the schema; `fill` is how many in 100 of the optional fields are there.
+/// Returns a random message of the schema with `fill` percent of the optional fields.
 fn random(schema: &MessageDescriptor, rng: &mut fastrand::Rng, fill: u8) -> DynamicMessage {
     let mut message = DynamicMessage::new(schema.clone());
     for field in schema.fields() {
@@ -74,7 +74,7 @@ fn random_value(field: &FieldDescriptor, rng: &mut fastrand::Rng, fill: u8) -> V
         Kind::Uint32 => Value::U32(rng.u32(..) >> rng.u32(..32)),
         Kind::Uint64 => Value::U64(rng.u64(..) >> rng.u32(..64)),
         Kind::Float => Value::F32((rng.f32() - 0.5) * 360.0),
-        // Decimetres: serde_json reads longer fractions with an error in the last bit.
+        // Tenths, because serde_json reads longer fractions with an error in the last bit.
         Kind::Double => Value::F64(f64::from(rng.i32(..)) / 10.0),
         other => panic!("the schema has a field of kind {other:?}, which is not made here"),
     }
@@ -111,7 +111,7 @@ fn sound_twin(text: &[u8]) -> proto::FeedMessage {
     message
 }
 
-/// The same JSON as protobuf's own mapping has it: names in camelCase, 64-bit numbers as text.
+/// Converts JSON to protobuf's own mapping: names in camelCase, 64-bit numbers as strings.
 fn as_protobuf_maps(json: Json) -> Json {
     match json {
         Json::Array(values) => values.into_iter().map(as_protobuf_maps).collect(),

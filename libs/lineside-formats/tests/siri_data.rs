@@ -1,5 +1,5 @@
-//! Real messages, where a folder with some lies beside the repository (`../shared/data/siri`): each decodes, and holds
-//! as much as another way of counting finds in it.
+//! Decodes real messages, if their folder is next to the repository (`../shared/data/siri`), and compares the number of
+//! elements with those found by simpler means.
 #![cfg(feature = "siri")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
@@ -14,7 +14,7 @@ use lineside_formats::siri::{
 };
 use serde_json::Value as Json;
 
-/// The elements whose number is compared.
+/// The counted elements.
 const COUNTED: [&str; 17] = [
     "EstimatedVehicleJourney",
     "RecordedCall",
@@ -37,7 +37,7 @@ const COUNTED: [&str; 17] = [
 
 type Counts = BTreeMap<&'static str, usize>;
 
-/// The text without what stands between two marks.
+/// Removes the parts of a text between two marks.
 fn without(text: &str, begin: &str, end: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
@@ -48,7 +48,7 @@ fn without(text: &str, begin: &str, end: &str) -> String {
     plain + rest
 }
 
-/// Finds start tags by their text alone, without any knowledge of XML but comments. Situations on roads are not read.
+/// Counts start tags as plain text, ignoring comments. Road situations are not decoded.
 fn count_xml(text: &str) -> Counts {
     let plain = without(text, "<!--", "-->");
     let plain = without(&plain, "<RoadSituationElement>", "</RoadSituationElement>");
@@ -64,7 +64,7 @@ fn count_xml(text: &str) -> Counts {
     counts
 }
 
-/// Finds keys in a tree of JSON.
+/// Counts keys in a JSON tree.
 fn count_json(json: &Json, counts: &mut Counts) {
     match json {
         Json::Object(members) => {
@@ -144,8 +144,8 @@ fn count_calls(journey: &VehicleJourney, add: &mut impl FnMut(&'static str, usiz
     }
 }
 
-/// Messages that speak of such things beside what is read: requests, timetables and connections with calls of their
-/// own, and situations without a message around them.
+/// Files that contain such elements outside of decoded records: requests, timetables and connections with their own
+/// calls, and situations without a message.
 const APART: [&str; 9] = [
     "productiontimetable-request",
     "exm_PT_",
@@ -158,7 +158,7 @@ const APART: [&str; 9] = [
     "situationExchange_road",
 ];
 
-/// What is wrong in all of them together: of what, what, and how often.
+/// The problems of all messages together: record, code and count.
 const PROBLEMS: [(&str, &str, u64); 6] = [
     ("EstimatedVehicleJourney", "timestamp_without_zone", 202),
     ("PtSituationElement", "invalid_timestamp", 7),
@@ -216,7 +216,7 @@ fn every_message_decodes_and_nothing_of_it_is_lost() {
     }
     println!("{} files: {all:?}", paths.len());
     assert!(unequal.is_empty(), "{unequal:?}");
-    // No SIRI is in these: a fragment of XML, an answer of a gateway, somebody's configuration.
+    // These files are not SIRI: a fragment of XML, the answer of a gateway, a configuration.
     let no_siri = ["invalid-xml.xml", "stopmonitoring-lite-delivery-error.json", "data.xml"];
     refused.retain(|name| !no_siri.contains(&name.as_str()));
     assert!(refused.is_empty(), "{refused:?}");

@@ -74,7 +74,7 @@ impl GbfsRecord for GeofencingRule {
                 writing.write_field(&END, &self.ride_end_allowed);
             }
             GbfsVersion::Two => {
-                // If only one of both is allowed, version 2 states that neither is.
+                // Version 2 states that neither is allowed if only one is.
                 let is_same = self.ride_start_allowed == self.ride_end_allowed;
                 let said = if is_same { self.ride_start_allowed } else { Some(false) };
                 writing.write_field(&RIDE, &said);

@@ -176,7 +176,7 @@ impl PublicationReader<'_, '_> {
             }
         }
         time.has_offset = arrival_days.is_some() || departure_days.is_some();
-        // If only one of both times has a day, the other is on the same day, or the stop lasts over midnight.
+        // A time without a day is on the same day as the other, or the stop lasts over midnight.
         let is_over_midnight = time.arrival > time.departure && time.departure != NO_TIME;
         let over = i32::from(is_over_midnight);
         let (arrival_days, departure_days) = (

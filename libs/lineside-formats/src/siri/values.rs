@@ -281,11 +281,11 @@ fn is_same_term(text: &str, term: &str) -> bool {
 terms! {
     /// The status of a call (`CallStatusEnumeration`).
     pub enum CallStatus {
-        /// As planned.
+        /// On time.
         OnTime = "onTime",
-        /// Ahead of the plan.
+        /// Ahead of schedule.
         Early = "early",
-        /// Behind the plan.
+        /// Behind schedule.
         Delayed = "delayed",
         /// The call is cancelled.
         Cancelled = "cancelled",

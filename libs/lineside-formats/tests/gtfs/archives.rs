@@ -1,4 +1,4 @@
-//! Zips as strangers send them: each is read, or refused with a reason.
+//! Zips from untrusted senders: each is read, or refused with a reason.
 
 use std::io::{Cursor, Read, Write};
 
@@ -10,7 +10,7 @@ use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
 use super::town;
 
-/// The town's files as a zip, each name given by `rename`.
+/// Returns the town's files as a zip, with each name mapped by `rename`.
 fn zip_of_town(rename: impl Fn(&str) -> String) -> Vec<u8> {
     let mut files = town();
     let mut entries = Vec::new();
@@ -134,8 +134,7 @@ fn bombs_are_refused() {
     assert!(bomb.len() < 100_000);
     check_refused(&bomb, ErrorKind::Bomb, "stops.txt");
 
-    // The directory's sizes are the sender's own: the same bomb that calls itself small is refused
-    // as well.
+    // The sizes in the directory are the sender's, so a bomb that declares a small size is refused as well.
     let mut liar = bomb;
     let size = ((zeros.len() + 8) as u32).to_le_bytes();
     let at: Vec<usize> = (0..liar.len() - 4).filter(|&at| liar[at..at + 4] == size).collect();
@@ -152,7 +151,7 @@ fn a_file_that_inflates_to_more_than_the_list_says_is_refused() {
     let entries: Vec<usize> =
         (0..archive.len() - 4).filter(|&at| archive[at..at + 4] == *b"PK\x01\x02").collect();
     let last = entries[entries.len() - 1];
-    // The inflated size stands 24 bytes into each entry of the list.
+    // The inflated size is 24 bytes into each entry of the directory.
     archive[last + 24..last + 28].copy_from_slice(&1_u32.to_le_bytes());
     check_refused(&archive, ErrorKind::Decode, "declared");
 }
@@ -160,8 +159,8 @@ fn a_file_that_inflates_to_more_than_the_list_says_is_refused() {
 #[test]
 fn entries_that_share_bytes_are_refused() {
     let mut bytes = zip_of_town(str::to_owned);
-    // The local header offset stands 42 bytes into each entry of the central directory: make the
-    // second the first's.
+    // The local header offset is 42 bytes into each entry of the central directory: copies the first entry's to the
+    // second.
     let entries: Vec<usize> =
         (0..bytes.len() - 4).filter(|&at| bytes[at..at + 4] == *b"PK\x01\x02").collect();
     let first = bytes[entries[0] + 42..entries[0] + 46].to_vec();

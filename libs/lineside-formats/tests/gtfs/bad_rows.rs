@@ -1,5 +1,4 @@
-//! Rows that are wrong: each is a problem that says where and what, and the rest of the dataset
-//! stands.
+//! Faulty rows: each is a problem with its location and cause, and the rest of the dataset loads.
 
 use lineside_formats::{
     ErrorKind, Problem,
@@ -8,7 +7,7 @@ use lineside_formats::{
 
 use super::{load, town};
 
-/// The problems of the town with one file replaced.
+/// Returns the problems of the town with one file replaced.
 fn problems(name: &str, text: &str) -> Vec<String> {
     problems_of(town().with_file(name, text))
 }
@@ -201,7 +200,7 @@ fn a_trip_that_runs_all_the_time_is_reported_by_its_id_with_the_count() {
              out,06:00:00,07:00:00,{headway}\nout,07:00:00,08:00:00,{headway}\n"
         )
     };
-    // Two hours of 3,600 seconds.
+    // Two hours have 7,200 seconds.
     assert_eq!(problems("frequencies.txt", &rows(4)), [""; 0]);
     let (_, problems) = load(town().with_file("frequencies.txt", rows(3)));
     let [problem] = problems.retained_problems() else { panic!("{problems:?}") };

@@ -1,4 +1,4 @@
-//! What a board at a stop shows, and what is under way.
+//! Departures from a stop, and active trips.
 
 use jiff::civil::date;
 use lineside_formats::gtfs::{ScheduledDeparture, Timetable};
@@ -7,12 +7,12 @@ use super::{load_sound, town};
 
 const H: i64 = 3_600;
 
-/// Seconds after the zero of Monday 3 June 2024 in the town.
+/// Returns the Unix time of `seconds` after the zero of Monday 3 June 2024 in the town.
 fn monday(timetable: &Timetable, seconds: i64) -> i64 {
     timetable.service_time(date(2024, 6, 3), 0) + seconds
 }
 
-/// The departures from a stop on that Monday, as `trip stop time`.
+/// Returns the departures from a stop on that Monday, as `trip stop time`.
 fn board(timetable: &Timetable, stop: &str, from: i64, until: i64, limit: usize) -> Vec<String> {
     let stop = timetable.find_stop(stop).unwrap();
     let zero = monday(timetable, 0);
@@ -30,7 +30,7 @@ fn a_station_shows_what_leaves_its_platforms() {
     let timetable = load_sound(town());
     assert_eq!(board(&timetable, "center", 0, 24 * H, 10), ["out center:1 08:00"]);
     assert_eq!(board(&timetable, "center:1", 0, 24 * H, 10), ["out center:1 08:00"]);
-    // Where a trip ends nobody departs.
+    // A trip has no departure from its last stop.
     assert!(board(&timetable, "center:2", 0, 24 * H, 10).is_empty());
     assert_eq!(board(&timetable, "harbor", 0, 24 * H, 10), ["back harbor 08:20"]);
     assert_eq!(
@@ -80,11 +80,10 @@ out,200:00:00,200:00:00,harbor,2
 out,200:10:00,200:10:00,center:2,3
 ";
     let (timetable, _) = super::load(town().with_file("stop_times.txt", times));
-    // Monday's board: Friday's trip does not come, since Sunday has none; Tuesday's has Monday's.
+    // Monday has no departures, because there is no service on Sunday; Tuesday has those of Monday's trip.
     assert!(board(&timetable, "center:1", 0, 24 * H, 10).is_empty());
     assert_eq!(board(&timetable, "center:1", 24 * H, 48 * H, 10), ["out center:1 25:10"]);
-    // 200 hours are eight days and eight hours: what started on Monday comes on the Tuesday of the
-    // week after.
+    // 200 hours are eight days and eight hours, so Monday's trip arrives on the Tuesday of the following week.
     assert!(board(&timetable, "harbor", 0, 24 * H, 10).is_empty());
     assert_eq!(board(&timetable, "harbor", 24 * H, 48 * H, 10), ["out harbor 32:00"]);
 }

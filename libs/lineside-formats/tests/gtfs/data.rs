@@ -1,7 +1,7 @@
-//! Every schedule in the folder of real feeds loads, and has as many rows as its zip.
+//! Loads every schedule in the folder of real feeds, and compares the number of rows with its zip.
 //!
-//! The folder is `$LINESIDE_DATA`, else `shared/data` beside the repository. Without it the test
-//! says so and passes.
+//! The folder is `$LINESIDE_DATA`, else `shared/data` next to the repository. Without it the test prints a message and
+//! passes.
 
 use std::{collections::BTreeMap, fs::File, io::BufReader, path::Path};
 
@@ -18,7 +18,7 @@ fn load(path: &Path) -> Result<(Timetable, Problems), lineside_formats::Error> {
     gtfs::load_timetable(&mut files, &limits)
 }
 
-/// Counts the records of a zip's tables with the csv crate, wherever in the zip they are.
+/// Counts the records of a zip's tables with the csv crate, in any directory of the zip.
 fn count_rows(path: &Path) -> BTreeMap<String, u64> {
     let mut archive = zip::ZipArchive::new(File::open(path).unwrap()).unwrap();
     let mut counts = BTreeMap::new();
@@ -36,7 +36,7 @@ fn count_rows(path: &Path) -> BTreeMap<String, u64> {
     counts
 }
 
-/// Feeds that were made to be broken may be refused; all others must load.
+/// Returns true for feeds that are broken on purpose and may be refused; all others must load.
 fn may_be_refused(path: &Path) -> bool {
     let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap();
     folder == "bad" || folder.starts_with("corpus-")
@@ -71,7 +71,7 @@ fn every_real_feed_loads_with_all_its_rows() {
     eprintln!("{n_loaded} loaded, {n_refused} refused");
 }
 
-/// Everything that can be asked of a timetable is asked, and agrees with itself.
+/// Calls all queries of a timetable and checks that their answers are consistent.
 fn check_timetable(timetable: &Timetable, path: &Path) {
     let place = path.display();
     for stop in timetable.stops() {

@@ -1,5 +1,4 @@
-//! Departures and trips under way beside a model that knows no index: it walks all dates, trips and
-//! calls.
+//! Compares departures and active trips with a model without indexes, which iterates over all dates, trips and calls.
 
 use jiff::{ToSpan, civil::Date, civil::date, tz::TimeZone};
 use lineside_formats::gtfs::{
@@ -7,7 +6,7 @@ use lineside_formats::gtfs::{
 };
 use proptest::prelude::*;
 
-/// A schedule as it was made up.
+/// A random schedule.
 #[derive(Clone, Debug)]
 struct Plan {
     zone: &'static str,
@@ -18,7 +17,7 @@ struct Plan {
 #[derive(Clone, Debug)]
 struct Service {
     weekdays: [bool; 7],
-    /// Days after the first of the plan.
+    /// Start in days after the first day of the plan.
     start: i64,
     days: i64,
     exceptions: Vec<(i64, bool)>,
@@ -27,14 +26,14 @@ struct Service {
 #[derive(Clone, Debug)]
 struct Trip {
     service: usize,
-    /// Stop and seconds after the call before: arriving there, and staying.
+    /// Stop, travel seconds from the previous call, dwell seconds, and true if boarding is allowed.
     calls: Vec<(usize, i32, i32, bool)>,
     start: i32,
     frequency: Option<(i32, i32, i32)>,
 }
 
 const N_STOPS: usize = 5;
-/// Of which the last two are platforms of the station.
+/// The index of the station, whose platforms are the last two stops.
 const STATION: usize = N_STOPS;
 
 fn first_day() -> Date {
@@ -52,7 +51,7 @@ fn plans() -> impl Strategy<Value = Plan> {
     );
     let call = (0..N_STOPS, 0_i32..7_000, 0_i32..300, prop::bool::weighted(0.9));
     let frequency = (0_i32..90_000, 0_i32..9_000, 60_i32..4_000);
-    // Few distinct starts and gaps make trips that share profiles.
+    // Few distinct starts and gaps produce trips that share profiles.
     let start = prop_oneof![(0_i32..30).prop_map(|hour| hour * 3_600), 0_i32..720_000];
     let trip = (
         0_usize..3,
@@ -70,7 +69,7 @@ fn plans() -> impl Strategy<Value = Plan> {
         prop::sample::select(vec!["Europe/Oslo", "America/New_York", "UTC", "Australia/Lord_Howe"]);
     (zone, prop::collection::vec(service, 3), prop::collection::vec(trip, 1..8)).prop_map(
         |(zone, services, trips)| {
-            // Some trips again an hour later, so that patterns and profiles are shared.
+            // The trips are repeated an hour later, so that patterns and profiles are shared.
             let later = trips.iter().map(|trip| Trip { start: trip.start + 3_600, ..trip.clone() });
             let trips = trips.iter().cloned().chain(later).collect();
             Plan { zone, services, trips }
@@ -156,8 +155,8 @@ impl Plan {
         within && service.weekdays[date.weekday().to_monday_zero_offset() as usize]
     }
 
-    /// The runs of all trips on all days: trip, date, run's start, and what is to be added to each
-    /// call's times.
+    /// Returns the runs of all trips on all days: trip, date, start of the run, and the offset of the times of its
+    /// calls.
     fn runs(&self) -> Vec<(usize, Date, Option<i32>, i64)> {
         let zone = TimeZone::get(self.zone).unwrap();
         let mut runs = Vec::new();
@@ -221,11 +220,11 @@ impl Plan {
     }
 }
 
-/// Departure, arrival, trip, date, run, call, stop.
+/// Departure, arrival, trip, date, run, call and stop.
 type Row = (i64, i64, u32, Date, Option<i32>, u32, u32);
 
 impl Trip {
-    /// Stop, arrival and departure of each call, and whether one may board.
+    /// Returns stop, arrival, departure and boarding of each call.
     fn timed(&self) -> Vec<(usize, i32, i32, bool)> {
         let mut clock = self.start;
         let mut calls = Vec::new();

@@ -1,4 +1,4 @@
-//! What a timetable keeps of a dataset.
+//! The content of a loaded timetable.
 
 use jiff::civil::date;
 use lineside_formats::gtfs::{StopTime, Timetable, fields::FILES};
@@ -80,7 +80,7 @@ fn trips_that_repeat_share_their_stop_times() {
     let timetable =
         load_sound(town().with_file("trips.txt", trips).with_file("stop_times.txt", times));
     assert_eq!((timetable.pattern_count(), timetable.stop_time_count()), (1, 3_000));
-    // A start for each trip, and one pattern and profile for all.
+    // Each trip has a start; all trips share one pattern and one profile.
     assert!(timetable.stop_time_bytes() < 1_000 * 4 + 200, "{}", timetable.stop_time_bytes());
     assert_eq!(
         stop_times(&timetable, "61"),
@@ -112,7 +112,7 @@ fn stop_times_take_at_most_sixteen_bytes_even_if_no_trip_repeats() {
     let timetable = load_sound(files);
     assert_eq!(timetable.pattern_count(), 500);
     let rows = timetable.stop_time_count() as usize;
-    // Patterns, profiles and the index by stop take a little more than the rows themselves.
+    // Patterns, profiles and the index by stop take slightly more than the rows.
     let per_row = timetable.stop_time_bytes() as f64 / rows as f64;
     assert!(per_row < 16.0 + 8.0, "{per_row}");
 }
@@ -163,7 +163,7 @@ out,08:10:00,08:10:00,harbor,4294967295,,1,0
         .stop_times(trip)
         .map(|call| (call.stop_sequence, call.headsign, call.pickup, call.drop_off))
         .collect();
-    // A stop's headsign that is the trip's says nothing new.
+    // A stop's headsign that equals the trip's is not stored.
     assert_eq!(calls, [(7, None, 0, 1), (70_000, Some("Beach"), 2, 3), (u32::MAX, None, 1, 0)]);
     assert_eq!(timetable.stop_time(trip, 1), timetable.stop_times(trip).nth(1));
     assert_eq!(timetable.stop_time(trip, 3), None);
@@ -258,7 +258,7 @@ fn every_other_file_of_the_reference_is_counted() {
         if timetable_needs(spec.name) {
             continue;
         }
-        // Two rows of empty cells: complained about, and counted.
+        // Two rows of empty cells cause problems and are counted.
         let row = ",".repeat(header.len() - 1);
         files = files.with_file(spec.name, format!("{}\n{row}x\n{row}x\n", header.join(",")));
         n_files += 1;

@@ -1,5 +1,4 @@
-//! GTFS from bytes to answers: what loads, what is complained about, what is refused, and what a
-//! timetable says.
+//! Tests of GTFS: loading, problems, refusals, and queries of the timetable.
 #![cfg(feature = "gtfs")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "a test that is skipped says why")]

@@ -1,5 +1,4 @@
-//! What holds for any input: nothing panics, whatever the bytes, and the order of rows does not
-//! matter.
+//! Properties of any input: no bytes cause a panic, and the order of rows does not matter.
 
 use std::io::Cursor;
 
@@ -9,7 +8,7 @@ use proptest::prelude::*;
 
 use super::TOWN;
 
-/// Asks everything that can be asked.
+/// Calls all queries of a timetable.
 fn ask(timetable: &Timetable) -> usize {
     let mut n_answers = timetable.memory_bytes() + timetable.agencies().len();
     let noon = timetable.service_time(date(2024, 6, 3), 12 * 3_600);
@@ -39,7 +38,7 @@ fn load_and_ask(mut files: TextFiles) {
     }
 }
 
-/// A cell: something that fits somewhere, or something that fits nowhere.
+/// Returns cells that are valid in some column, or in none.
 fn cells() -> impl Strategy<Value = String> {
     let known = [
         "",
@@ -81,7 +80,7 @@ fn cells() -> impl Strategy<Value = String> {
     prop_oneof![9 => prop::sample::select(known.to_vec()).prop_map(str::to_owned), 1 => "\\PC{0,8}"]
 }
 
-/// A table of the reference with some of its columns and any cells.
+/// Returns a table of the reference with some of its columns and random cells.
 fn tables() -> impl Strategy<Value = (&'static str, String)> {
     let names = [
         "stops.txt",
@@ -131,7 +130,7 @@ fn base() -> TextFiles {
         .with_file("shapes.txt", shapes)
 }
 
-/// What does not depend on the order of rows, in words.
+/// Describes the part of a timetable that does not depend on the order of rows.
 fn describe(timetable: &Timetable) -> String {
     let mut text = String::new();
     for trip in timetable.trips() {
@@ -154,8 +153,7 @@ fn describe(timetable: &Timetable) -> String {
     text + &shapes.concat()
 }
 
-/// Stop times of two trips with distinct sequence numbers, some without times, in order of trip and
-/// number.
+/// Returns stop times of two trips with distinct sequence numbers, some without times, ordered by trip and number.
 fn stop_time_rows() -> impl Strategy<Value = Vec<String>> {
     let call =
         (any::<bool>(), prop::sample::select(vec!["harbor", "center:1", "center:2"]), 0_u32..2_000);

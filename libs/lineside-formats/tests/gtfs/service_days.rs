@@ -1,11 +1,11 @@
-//! When a time of the schedule is: service days, changes of clocks, calendars and their exceptions.
+//! Times of the schedule: service days, clock changes, calendars and their exceptions.
 
 use jiff::{Timestamp, ToSpan as _, civil::date, tz::TimeZone};
 use lineside_formats::gtfs::Timetable;
 
 use super::{load, load_sound, town};
 
-/// The local wall clock in the town at a time of the schedule.
+/// Returns the local wall clock in the town at a time of the schedule.
 fn local(timetable: &Timetable, day: jiff::civil::Date, seconds: i32) -> String {
     let at = Timestamp::from_second(timetable.service_time(day, seconds)).unwrap();
     at.to_zoned(timetable.timezone().clone()).strftime("%F %T %:z").to_string()
@@ -60,7 +60,7 @@ out,03:30:00,03:30:00,center:1,2
             format!("{} {}", call.service_date, at.strftime("%F %T"))
         })
         .collect();
-    // On the day of the change, 01:30 after noon minus 12 h is 00:30 by the clock.
+    // On the day of the clock change, 01:30 after noon minus 12 h is 00:30 on the clock.
     let expected = [
         "2024-03-09 2024-03-09 01:30:00",
         "2024-03-10 2024-03-10 00:30:00",
@@ -109,7 +109,7 @@ week,20240606,1
     assert!(!runs(week, 2023, 12, 29) && !runs(week, 2025, 1, 1));
     assert!(runs(extra, 2025, 1, 1) && !runs(extra, 2025, 1, 2) && !runs(extra, 2024, 6, 3));
     assert_eq!(timetable.service_range(), Some((date(2024, 1, 1), date(2025, 1, 1))));
-    // Each day's trips are those of the services that run on it, also where the range is cut.
+    // The trips of each day are those of the services that run on it, also for a part of the range.
     let days = |from: jiff::civil::Date, until| {
         let days = from.series(1.day()).take_while(move |day| *day <= until);
         let runs = |service, day| u64::from(timetable.is_service_active(service, day));

@@ -1,4 +1,4 @@
-//! What is written is read back: by the loader, by `csv`, and by `gtfs-structures`.
+//! Written tables are read back by the loader, by `csv`, and by `gtfs-structures`.
 
 use std::io::{Cursor, Read};
 
@@ -10,10 +10,10 @@ use proptest::prelude::*;
 
 use super::{load_sound, town};
 
-/// The name of a table, its columns, its rows.
+/// The name of a table, its columns and its rows.
 type Table = (&'static str, Vec<String>, Vec<Vec<String>>);
 
-/// The town's tables as rows, read by `csv`.
+/// Returns the town's tables as rows, read with `csv`.
 fn rows_of_town() -> Vec<Table> {
     let mut files = town();
     let names = gtfs::fields::FILES.iter().map(|spec| spec.name);
@@ -46,7 +46,7 @@ fn zip_of(tables: &[Table]) -> Vec<u8> {
     zip.finish_archive().unwrap().into_inner()
 }
 
-/// What a timetable says, row by row. Its tables of ids are hashed with chance, so they are not compared.
+/// Describes a timetable, row by row. Its hash tables have random seeds and are not compared.
 fn describe(timetable: &Timetable) -> String {
     let mut said = vec![format!("{:?}", timetable.row_counts())];
     said.extend(timetable.agencies().map(|agency| format!("{agency:?}")));
@@ -94,10 +94,10 @@ fn tables_in_memory_are_files() {
     assert_eq!(describe(&load_sound(town())), describe(&timetable));
 }
 
-/// Rows of stop times, most of which refer to something.
+/// Returns rows of stop times, most of which have valid references.
 fn any_row() -> impl Strategy<Value = StopTimeRow<'static>> {
     let one_of = |texts: &[&'static str]| prop::sample::select(texts.to_vec());
-    // None, plausible, of another week, and none that is read.
+    // Missing, plausible, implausible and invalid times.
     let time = || {
         prop_oneof![
             1 => Just(None),
@@ -159,7 +159,7 @@ fn write_town(rows: &[StopTimeRow<'_>], to: &mut dyn TableWriter) {
     }
 }
 
-/// Checks that rows come to the same whether they become text in between or not.
+/// Checks that rows give the same timetable with and without text in between.
 fn check_stop_times(rows: &[StopTimeRow<'_>], limits: &DatasetLimits) {
     let mut both = (MemoryTables::new(), TimetableBuilder::new(limits.clone()));
     write_town(rows, &mut both);
@@ -211,7 +211,7 @@ fn what_stop_times_refer_to_comes_before_them() {
 proptest! {
     #[test]
     fn stop_times_as_values_are_those_of_their_text(rows in prop::collection::vec(any_row(), 0..40)) {
-        // Each row of a number of its own; what stands there twice has a case above.
+        // Each row has a sequence number of its own; another test covers duplicates.
         let numbered = (0..).zip(&rows);
         let rows: Vec<_> = numbered
             .map(|(at, row)| StopTimeRow { sequence: row.sequence * 64 + at, ..*row })

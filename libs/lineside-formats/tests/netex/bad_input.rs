@@ -1,4 +1,4 @@
-//! Each way in which a publication goes wrong as a whole, and what is said about it.
+//! Publications that are faulty as a whole, and their errors.
 
 use std::cell::Cell;
 
@@ -204,7 +204,7 @@ fn what_can_be_read_is_read_beside_a_file_that_cannot() {
 
 #[test]
 fn one_long_file_is_read_as_long_as_somebody_waits() {
-    // Passed over or not, elements are counted.
+    // Skipped elements count as well.
     for element in ["<Line id=\"L\"/>", "<RoutePoint><x/></RoutePoint>"] {
         let text = publication(&element.repeat(50_000));
         let limits = PublicationLimits::default();
@@ -244,7 +244,7 @@ proptest! {
     }
 }
 
-/// Journeys that run on these days by this calendar.
+/// Returns journeys that run on these days of this calendar.
 fn running(calendar: &str, journeys: usize, days: impl Fn(usize) -> String) -> String {
     let journeys: String = (0..journeys)
         .map(|n| {
@@ -258,7 +258,7 @@ fn running(calendar: &str, journeys: usize, days: impl Fn(usize) -> String) -> S
     ))
 }
 
-/// A period of two centuries, from the day of a number on, whose days take 9 KB.
+/// Returns a period of two centuries from day `n` on, whose days take 9 KB.
 fn long_period(kind: &str, id: &str, n: usize) -> String {
     let first = jiff::civil::date(2000, 1, 1).saturating_add(jiff::Span::new().days(n as i64));
     format!("<{kind} id='{id}'><FromDate>{first}</FromDate><ToDate>2199-12-31</ToDate></{kind}>")
@@ -286,7 +286,7 @@ fn days_that_are_said_again_and_again_are_held_once() {
         )
     };
     let body = running(&calendar, TIMES, named);
-    // Room for the records, and for a small part of the days if each that says them held them.
+    // The limit suffices for the records, and for a small part of the days if they were stored once per reference.
     let limits = PublicationLimits { record_bytes: TIMES * 1_000, ..PublicationLimits::default() };
     assert!(TIMES * PERIOD_BYTES > 5 * limits.record_bytes);
     let loaded = read_within(body.as_bytes(), &limits).unwrap();

@@ -1,4 +1,4 @@
-//! The ways in which NeTEx says on which days something runs.
+//! The ways in which NeTEx specifies the days of a journey.
 
 use lineside_formats::{
     Error, ErrorKind, Problems,
@@ -11,7 +11,7 @@ use super::{
     zip_of,
 };
 
-/// A journey with `inside` runs on `expected`, by this calendar.
+/// Checks that a journey with `inside` runs on the `expected` days of this calendar.
 fn check(calendar: &str, inside: &str, expected: &[&str]) {
     let journey = format!(
         "<ServiceJourney id='J'>{inside}<JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>",
@@ -221,7 +221,7 @@ fn a_condition_adds_no_day_to_a_type_that_is_assigned_to_days() {
     let condition = "<AvailabilityCondition id='A'><FromDate>2024-05-01</FromDate><ToDate>2024-05-31</ToDate>\
                      <dayTypes><DayTypeRef ref='D'/></dayTypes></AvailabilityCondition>";
     let named = "<validityConditions><AvailabilityConditionRef ref='A'/></validityConditions>";
-    // Of five Fridays two are left out on purpose.
+    // Two of five Fridays are deliberately missing.
     let fridays = ["2024-05-03", "2024-05-17", "2024-05-31"];
     let dates: String =
         fridays.iter().map(|day| assignment(&format!("<Date>{day}</Date>"))).collect();
@@ -278,10 +278,10 @@ fn an_end_that_a_condition_does_not_say_is_open() {
         check(&calendar, &(from("03") + OF_D), &["2024-05-03", "2024-05-09"]);
         check(&calendar, &(to("08") + OF_D), &["2024-05-03"]);
     }
-    // By itself it says the days, as long as the frames hold.
+    // A condition without day types determines the days, within the validity of the frames.
     check(frame, &from("05"), &["2024-05-05", "2024-05-06"]);
     check(frame, &to("05"), &["2024-05-04", "2024-05-05"]);
-    // Where they do not say how long, nobody does.
+    // Without a validity of the frames the missing end is unknown.
     for (ends, runs) in [(from("05"), [false, true]), (to("05"), [true, false])] {
         let journey = format!(
             "<ServiceJourney id='J'>{ends}<JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>",
@@ -364,7 +364,7 @@ fn the_validity_of_one_file_is_not_that_of_others() {
     assert_eq!(days(&timetable, "Jb"), ["2024-05-15", "2024-05-22"]);
 }
 
-/// Tables of which nobody wants a row by the time that trips are chosen.
+/// A writer of tables that reports cancellation at the third check.
 #[derive(Default)]
 struct Unwanted {
     begun: Vec<&'static str>,
@@ -405,7 +405,7 @@ fn journeys_without_days_end_when_nobody_waits_any_more() {
     assert!(ended.unwrap_err().to_string().contains("it is enough"));
     assert_eq!(tables.asked, 3, "once for each journey");
     assert!(!tables.begun.contains(&"trips.txt"), "{:?}", tables.begun);
-    // One after the other they take no more than each takes.
+    // Two journeys are reported before the cancellation.
     let told = |problems: &Problems| {
         problems.retained_problems().iter().filter(|it| it.code == "journey_without_days").count()
     };

@@ -1,5 +1,5 @@
-//! Real publications, where a folder with some lies beside the repository (`../shared/data/netex`): each is read, and holds
-//! as many records as another way of counting finds in it.
+//! Decodes real publications, if their folder is next to the repository (`../shared/data/netex`), and compares the
+//! number of records with the number of start tags.
 
 use std::{collections::BTreeMap, fs, io::Read};
 
@@ -10,7 +10,7 @@ use lineside_formats::{
 
 use super::{read, support::real_files};
 
-/// The XML files of a publication, without comments.
+/// Returns the XML files of a publication, without comments.
 fn texts(body: &[u8]) -> Vec<String> {
     let mut files = PublicationSource::new(body, &PublicationLimits::default().files).unwrap();
     let names = files.file_names();
@@ -33,7 +33,7 @@ fn texts(body: &[u8]) -> Vec<String> {
     texts
 }
 
-/// How many start tags of these names there are.
+/// Counts the start tags with these names.
 fn count(texts: &[String], names: &[&str]) -> usize {
     let of = |text: &String, name: &str| {
         let tags = text.split('<').filter_map(|tag| tag.strip_prefix(name));
@@ -77,7 +77,7 @@ fn every_publication_is_read_whole() {
     }
 }
 
-/// What is wrong in all publications together: the kind of problem, and how often.
+/// The problems of all publications together: code and count.
 const PROBLEMS: &[(&str, u64)] = &[
     ("duplicate_in_timetable", 3),
     ("invalid_duration", 1),

@@ -1,4 +1,4 @@
-//! Journeys: their times in each of the ways in which they are told, and what goes wrong with one of them.
+//! Journeys: all forms of their times, and faults of a single journey.
 
 use proptest::prelude::*;
 
@@ -101,7 +101,7 @@ fn calls_name_their_stop_points_themselves() {
     );
 }
 
-/// The town with a time demand type of one link, which the pattern names or not.
+/// Returns the town with a time demand type of one link; the pattern refers to the link or not.
 fn timed_town(is_named: bool, journeys: &str) -> String {
     let link = "<TimingLink id='L'><FromPointRef ref='T:SSP:center'/><ToPointRef ref='T:SSP:harbor'/></TimingLink>\
                 <TimeDemandType id='TD'><runTimes><JourneyRunTime><TimingLinkRef ref='L'/><RunTime>P0Y0M0DT0H9M30.000S</RunTime>\

@@ -1,4 +1,4 @@
-//! NeTEx from bytes to answers: what is read, what is complained about, what is refused, and what becomes of it as GTFS.
+//! Tests of NeTEx: decoding, problems, refusals, and the conversion to GTFS.
 #![cfg(feature = "netex")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
@@ -26,7 +26,7 @@ use lineside_formats::{
 };
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
-/// Frames of a publication, in its envelope.
+/// Returns frames in the envelope of a publication.
 fn publication(frames: &str) -> String {
     format!(
         "<?xml version='1.0' encoding='UTF-8'?>\
@@ -68,7 +68,7 @@ const STOPS: &str = "
       </stopAssignments>
     </ServiceFrame>";
 
-/// Who runs what: one operator, one line with a route and a pattern of two points.
+/// One operator, and one line with a route and a pattern of two points.
 const NETWORK: &str = "
     <ResourceFrame id='R' version='1'><organisations>
       <Operator id='T:Operator:1' version='1'><Name>Town Lines</Name>
@@ -99,14 +99,14 @@ const CALENDAR: &str = "
       </dayTypeAssignments>
     </ServiceCalendarFrame>";
 
-/// A frame of journeys.
+/// Returns a frame of journeys.
 fn timetable_frame(journeys: &str) -> String {
     format!(
         "<TimetableFrame id='TF' version='1'><vehicleJourneys>{journeys}</vehicleJourneys></TimetableFrame>"
     )
 }
 
-/// A journey of that id on the town's pattern, with what else is in it.
+/// Returns a journey on the town's pattern with that id and content.
 fn journey(id: &str, inside: &str) -> String {
     format!(
         "<ServiceJourney id='{id}' version='1'><dayTypes><DayTypeRef ref='T:DayType:1'/></dayTypes>\
@@ -114,7 +114,7 @@ fn journey(id: &str, inside: &str) -> String {
     )
 }
 
-/// The passing times of a departure and an arrival at the town's two points.
+/// Returns the passing times of a departure and an arrival at the town's two points.
 fn times(departure: &str, arrival: &str) -> String {
     format!(
         "<passingTimes>\
@@ -128,7 +128,7 @@ fn plain_times() -> String {
     times("<DepartureTime>08:00:00</DepartureTime>", "<ArrivalTime>08:10:00</ArrivalTime>")
 }
 
-/// The town with these journeys.
+/// Returns the town with these journeys.
 fn town(journeys: &str) -> String {
     publication(&format!("{STOPS}{NETWORK}{CALENDAR}{}", timetable_frame(journeys)))
 }
@@ -150,7 +150,7 @@ fn try_read(body: &[u8]) -> Result<LoadedPublication, Error> {
     Ok(loaded)
 }
 
-/// Checks that the tables that are written of a publication come to the timetable that was made without them.
+/// Checks that the tables written from a publication load to the same timetable as the publication itself.
 fn check_tables(body: &[u8], limits: &PublicationLimits, loaded: &LoadedPublication) {
     let mut files = PublicationSource::new(body, &limits.files).unwrap();
     let (publication, mut problems) = decode_publication(&mut files, limits).unwrap();
@@ -163,7 +163,7 @@ fn check_tables(body: &[u8], limits: &PublicationLimits, loaded: &LoadedPublicat
     assert_eq!(describe(&timetable), describe(&loaded.timetable));
 }
 
-/// What a timetable says, row by row.
+/// Describes a timetable, row by row.
 fn describe(timetable: &Timetable) -> String {
     let mut said = vec![format!("{:?}", timetable.row_counts())];
     said.extend(timetable.stops().map(|stop| format!("{stop:?}")));
@@ -179,7 +179,7 @@ fn read(body: impl AsRef<[u8]>) -> LoadedPublication {
     try_read(body.as_ref()).unwrap()
 }
 
-/// Reads what must be right in everything.
+/// Loads a publication and checks that it has no problems.
 fn read_sound(body: impl AsRef<[u8]>) -> LoadedPublication {
     let loaded = read(body);
     assert_eq!(sentences(&loaded.problems), [""; 0]);
@@ -194,7 +194,7 @@ fn trip(timetable: &Timetable, id: &str) -> TripIdx {
     timetable.find_trip(id).unwrap_or_else(|| panic!("there is no trip {id}"))
 }
 
-/// The stops of a trip with arrival and departure, as `HH:MM`.
+/// Returns the stops of a trip with arrival and departure, as `HH:MM`.
 fn calls(timetable: &Timetable, id: &str) -> Vec<String> {
     let clock = |time: Option<i32>| {
         time.map_or("-".to_owned(), |time| format!("{:02}:{:02}", time / 3_600, time / 60 % 60))
@@ -208,7 +208,7 @@ fn calls(timetable: &Timetable, id: &str) -> Vec<String> {
         .collect()
 }
 
-/// The days on which a trip runs.
+/// Returns the days on which a trip runs.
 fn days(timetable: &Timetable, id: &str) -> Vec<String> {
     let service = timetable.trip(trip(timetable, id)).service;
     let (first, last) = timetable.service_range().unwrap();

@@ -1,5 +1,5 @@
-//! The same operators' exports as NeTEx and as GTFS, made on one day by one system, where a folder with some lies beside
-//! the repository: they say the same, but for what is explained here.
+//! Compares NeTEx and GTFS exports of one operator, made on one day by one system, if their folder is next to the
+//! repository. They are equal except for the differences explained here.
 
 use std::{collections::BTreeSet, fs, io::Cursor};
 
@@ -8,7 +8,7 @@ use lineside_formats::gtfs::{self, DatasetLimits, Timetable, ZipFiles};
 
 use super::{read, support::real_files, trip};
 
-/// Reads both exports of an operator; `None` where they are absent.
+/// Loads both exports of an operator; `None` if they are absent.
 fn pair(name: &str) -> Option<(Timetable, Timetable)> {
     let find =
         |folder: &str| real_files(folder, None).into_iter().find(|path| path.ends_with(name));
@@ -25,7 +25,7 @@ fn dates(timetable: &Timetable) -> Vec<Date> {
     first.series(1.day()).take_while(|&date| date <= last).collect()
 }
 
-/// A call: stop, arrival, departure, and whether one may board and alight.
+/// A call: stop, arrival, departure, pickup type and drop-off type.
 type Called = (String, Option<i32>, Option<i32>, u8, u8);
 
 fn calls(timetable: &Timetable, id: &str) -> Vec<Called> {
@@ -70,10 +70,10 @@ fn check_pair(name: &str) {
     check_boards(&ours, &theirs);
 }
 
-/// The NeTEx export names quays of the national register, which is a publication of its own and not in the zip; the GTFS
-/// export took their places, their stations and the platforms' codes from there, and lists quays that nothing calls at. So
-/// ours has the same ids wherever a trip calls, with the stop points' names, but no coordinates and no stations. The
-/// register calls a quay what its station is called, which is also how the stop points are named here.
+/// Compares stops. The NeTEx export refers to quays of the national register, a separate publication that is not in the
+/// zip. The GTFS export took coordinates, stations and platform codes from it, and includes quays without calls. So our
+/// timetable has the same ids wherever a trip calls, with the names of the stop points, but no coordinates and no
+/// stations. In the register a quay has the name of its station, as have the stop points here.
 fn check_stops(ours: &Timetable, theirs: &Timetable) {
     for stop in ours.stops() {
         let other = theirs.stop(theirs.find_stop(stop.id).expect("the register has every quay"));
@@ -87,7 +87,7 @@ fn check_stops(ours: &Timetable, theirs: &Timetable) {
     assert_eq!(called(ours), called(theirs));
 }
 
-/// The departures of every stop, on some dates.
+/// Compares the departures from every stop on some dates.
 fn check_boards(ours: &Timetable, theirs: &Timetable) {
     let board = |timetable: &Timetable, stop: &str, date: Date| -> Vec<(i64, String)> {
         let from = timetable.service_time(date, 0);

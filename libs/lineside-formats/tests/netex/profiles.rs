@@ -1,4 +1,4 @@
-//! Small schedules as the profiles of Europe and of France write them, with all that they say.
+//! Small schedules in the European and French profiles, and their complete content.
 
 use lineside_formats::{Format, gtfs::Timetable, netex::LoadedPublication, sniff_format};
 
@@ -11,7 +11,7 @@ const FRANCE: [(&str, &str); 3] = [
     ("offre_1.xml", include_str!("profiles/france_offre.xml")),
 ];
 
-/// The stops in their order: id, name, kind, place, parent, platform.
+/// Returns the stops in order: id, name, type, location, parent, platform.
 fn stops(timetable: &Timetable) -> Vec<String> {
     let of = |number: Option<f64>| number.map(|it| it.to_string()).unwrap_or_default();
     let stops = timetable.stops().map(|stop| {
@@ -25,7 +25,7 @@ fn stops(timetable: &Timetable) -> Vec<String> {
     stops
 }
 
-/// The one line: who runs it, its numbers and names, its kind and colour.
+/// Returns the only line: its operator, numbers and names, type and colour.
 fn line(loaded: &LoadedPublication) -> (String, String, u16, Option<[u8; 3]>) {
     let timetable = &loaded.timetable;
     assert_eq!(timetable.routes().len(), 1);

@@ -1,4 +1,4 @@
-//! A small town: what it says as NeTEx it says as a timetable, in one file or in many.
+//! A small town in NeTEx and its timetable, from one file or several.
 
 use std::collections::HashSet;
 use std::io::{Cursor, Read as _};
@@ -15,7 +15,7 @@ use super::{
     sentences, timetable_frame, town, zip_of,
 };
 
-/// What the town's timetable says, whichever files it came in.
+/// Checks the town's timetable, for any division into files.
 fn check_town(loaded: &netex::LoadedPublication) {
     let timetable = &loaded.timetable;
     assert_eq!(calls(timetable, "T:SJ:1"), ["T:Quay:1 08:00 08:00", "T:SSP:harbor 08:10 08:10"]);
@@ -159,7 +159,7 @@ fn the_written_zip_says_what_the_timetable_says() {
     assert_eq!(theirs.trips["T:SJ:1"].stop_times.len(), 2);
 }
 
-/// The GTFS zip of a publication, loaded as other software would.
+/// Loads the GTFS zip of a publication, as other software would.
 fn load_zip(body: &str) -> (gtfs::Timetable, Problems) {
     let limits = gtfs::DatasetLimits::default();
     let mut files = ZipFiles::new(Cursor::new(write_zip(body)), &limits).unwrap();
@@ -200,7 +200,7 @@ fn a_zip_has_a_stand_in_where_the_publication_lacks_what_gtfs_requires() {
     let body = town(&journey("T:SJ:1", &plain_times()))
         .replace("<Url>www.town.example</Url>", "")
         .replace("<Location><Longitude>10.74</Longitude><Latitude>59.90</Latitude></Location>", "");
-    // What is served from the timetable has no stand-ins.
+    // The served timetable has no placeholders.
     let loaded = read(&body);
     let codes: Vec<_> =
         loaded.problems.problem_counts().map(|(_, code, count)| (code, count)).collect();
@@ -217,7 +217,7 @@ fn a_zip_has_a_stand_in_where_the_publication_lacks_what_gtfs_requires() {
     assert_eq!(find(&zipped), Some((59.9101, 10.7501)), "the quay that the tram comes from");
 }
 
-/// The text without any element of this name.
+/// Removes all elements with this name.
 fn without_elements(text: &str, name: &str) -> String {
     let (start, end) = (format!("<{name}>"), format!("</{name}>"));
     let mut pieces = text.split(&start);
@@ -226,7 +226,7 @@ fn without_elements(text: &str, name: &str) -> String {
     rest
 }
 
-/// Where the stops of a town's GTFS zip are, in the order of their ids.
+/// Returns the locations of the stops in a town's GTFS zip, ordered by id.
 fn zipped_points(body: &str) -> Vec<(String, Option<(f64, f64)>)> {
     let (zipped, _) = load_zip(body);
     let points = zipped.stops().map(|stop| (stop.id.to_owned(), stop.lat.zip(stop.lon)));
@@ -252,12 +252,12 @@ fn a_zip_of_a_publication_without_any_location_has_its_stops_in_the_city_of_the_
             points.len() == 4 && points.iter().all(|it| it.1.is_some_and(is_near)),
             "{points:?}"
         );
-        // OpenTripPlanner refuses a schedule of which all stops are at one point.
+        // OpenTripPlanner refuses a schedule whose stops are all at one point.
         let different: HashSet<_> = points.iter().map(|it| format!("{:?}", it.1)).collect();
         assert_eq!(different.len(), 4);
     };
     all_near(&body, (59.9109, 10.7528));
-    // Not 0, 0, which validators take for a mistake.
+    // The point is not 0, 0, which validators consider a mistake.
     all_near(&body.replace(":NO-NeTEx-networktimetable", ""), (51.4779, -0.0015));
 }
 
@@ -273,7 +273,8 @@ fn a_station_is_where_a_stop_of_it_is_put_and_a_lone_stop_in_the_middle() {
         .replace("</stopPlaces>", lone);
     let points = zipped_points(&body);
     assert_eq!(points.len(), 5);
-    // The quay of the other end is beside the harbor, its station where the quay is, and the rest around the one located stop.
+    // The quay of the other end is near the harbor, its station where the quay is, and the rest around the only located
+    // stop.
     let is_near =
         |(lat, lon): (f64, f64)| (lat - 59.9).abs() < 0.001 && (lon - 10.74).abs() < 0.001;
     assert!(points.iter().all(|it| it.1.is_some_and(is_near)), "{points:?}");
@@ -340,19 +341,19 @@ fn a_stop_is_called_as_what_is_there() {
         assert_eq!(sentences(&loaded.problems), told.collect::<Vec<_>>(), "{body}");
     };
     check(&named, ["Center", "Center", "Center", "Harbor"], &[]);
-    // The stop point of quay 1 names that, and so its station and the other quay.
+    // The stop point of quay 1 names the quay, and thereby its station and the other quay.
     let by_point = mute.replace(POINT, "<Name>Central</Name>");
     check(&by_point, ["Central", "Central", "Central", "Harbor"], &[]);
     let own = by_point
         .replace("<PublicCode>1</PublicCode>", "<Name>Central A</Name><PublicCode>1</PublicCode>");
     check(&own, ["Central A", "Central A", "Central A", "Harbor"], &[]);
-    // A point at the place as a whole names it, too.
+    // A stop point at the whole place names the place, too.
     let at_place =
         by_point.replace("<QuayRef ref='T:Quay:1'/>", "<StopPlaceRef ref='T:StopPlace:1'/>");
     let at_place = at_place.replace("<ScheduledStopPoint id='T:SSP:center' version='1'>", "<ScheduledStopPoint id='T:SSP:center' version='1'><Location><Longitude>10.75</Longitude><Latitude>59.91</Latitude></Location>");
     check(&at_place, ["Central", "Central", "Central", "Harbor"], &[]);
     check(&labelled, ["Cathedral", "Cathedral", "Cathedral", "Harbor"], &[]);
-    // Where a quay has a name, a sign at it says nothing more.
+    // A label is ignored if the quay has a name.
     let signed = named.replace("<PublicCode>2</PublicCode>", "<Label>2</Label>");
     check(&signed, ["Center", "Center", "Center", "Harbor"], &[]);
     let ids = ["T:StopPlace:1", "T:Quay:1", "T:Quay:2"];

@@ -1,4 +1,4 @@
-//! Each way in which a SIRI message goes wrong, and what is said about it.
+//! Faulty SIRI messages and their problems and errors.
 
 use jiff::tz::TimeZone;
 use lineside_formats::{
@@ -17,7 +17,7 @@ fn check_refused(body: impl AsRef<[u8]>, kind: ErrorKind, words: &str) {
     assert!(error.to_string().contains(words), "{error}");
 }
 
-/// A journey with something wrong in it, between two that are sound, costs no more than that.
+/// Places a faulty journey between two valid ones, and checks its problem and that the others are unaffected.
 fn check_problem(inside: &str, sentence: &str) {
     let faulty = format!(
         "<EstimatedVehicleJourney><LineRef>bad</LineRef>{inside}\
@@ -64,7 +64,7 @@ fn nesting_is_bounded() {
     let json = format!(r#"{{"Siri": {}1{}}}"#, r#"{"Siri":"#.repeat(10_000), "}".repeat(10_000));
     check_refused(json, ErrorKind::TooLarge, "more than 100 deep");
     let lists = format!(r#"{{"Siri": {{"x": {}{}}}}}"#, "[".repeat(10_000), "]".repeat(10_000));
-    // What is not read may be as deep as it likes: it is passed over without a stack.
+    // Unread elements may be nested to any depth, because skipping needs no stack.
     assert_eq!(read_sound(&lists).payloads, [MessagePayload::Other("x".into())]);
     let envelopes = "<Answer>".repeat(90) + &"</Answer>".repeat(90);
     assert_eq!(read_sound(&delivery(&envelopes)).payloads.len(), 1);

@@ -1,4 +1,4 @@
-//! SIRI from bytes to records and back: what is read, what is complained about, what is refused.
+//! Tests of SIRI: decoding and encoding, problems, and refusals.
 #![cfg(feature = "siri")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -25,14 +25,14 @@ fn sentences(problems: &Problems) -> Vec<String> {
     problems.retained_problems().iter().map(ToString::to_string).collect()
 }
 
-/// A message around one delivery.
+/// Returns a message with one delivery.
 fn delivery(inside: &str) -> String {
     format!(
         r#"<Siri xmlns="http://www.siri.org.uk/siri" version="2.0"><ServiceDelivery>{inside}</ServiceDelivery></Siri>"#
     )
 }
 
-/// A message around estimated journeys.
+/// Returns a message with estimated journeys.
 fn journeys(inside: &str) -> String {
     delivery(&format!(
         "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame>{inside}\

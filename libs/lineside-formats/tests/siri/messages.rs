@@ -1,4 +1,4 @@
-//! What messages say, field by field, and that each way of saying it means the same.
+//! The content of messages, field by field, and the equivalence of all formats.
 
 use lineside_formats::siri::*;
 use smol_str::SmolStr;
@@ -81,7 +81,7 @@ fn siri_lite_in_json_says_the_same() {
         panic!("a delivery")
     };
     let modes = &mut delivery.estimated_timetables[0].frames[0].estimated_vehicle_journeys[0];
-    // The one term of these that is no enumeration here, in the capitals of another library.
+    // The only term here that is not an enumeration, in the capitals of another library.
     assert_eq!(modes.vehicle_modes, ["TRAM"]);
     modes.vehicle_modes = vec!["tram".into()];
     assert_eq!(json, xml);
@@ -186,7 +186,7 @@ fn texts_for_passengers_as_the_swiss_say_them() {
     assert_eq!(content.reason_texts, [text_in("de", "Bauarbeiten")]);
 }
 
-/// What is written is what was read, and reads as it was.
+/// Encodes decoded messages and decodes them again.
 #[test]
 fn messages_survive_being_written() {
     for text in [ESTIMATED_TIMETABLE, VEHICLE_MONITORING, STOP_MONITORING, SITUATIONS] {
@@ -196,7 +196,7 @@ fn messages_survive_being_written() {
         assert_eq!(read_sound(&encode_json(&message)), message);
         let inside = SiriMessage { version: None, ..message.clone() };
         assert_eq!(read_sound(&encode_soap(&inside, SoapExchange::Answer)), inside);
-        // Every element that is in the message is in what was written.
+        // Every element of the message occurs in the encoded one.
         let names = |text: &str| {
             let mut names: Vec<String> = text
                 .split('<')
@@ -263,7 +263,7 @@ fn an_envelope_is_written_as_the_french_profile_has_it() {
     let text = include_str!("soap.xml");
     let message = read_sound(text);
     let written = encode_soap(&message, SoapExchange::Answer);
-    // Without the declaration, the empty header and the white space it is the message that was read.
+    // Without the declaration, the empty header and white space it equals the original message.
     let tags = |text: &str| {
         let lines = text.lines().map(str::trim).collect::<String>();
         lines.replace("<S:Header/>", "").split_once("?>").unwrap().1.to_owned()
@@ -285,7 +285,7 @@ fn any_services_are_asked_for_and_answered_in_one_element() {
     let check = |written: &str, name: &str, body: &str, message: &SiriMessage| {
         assert_eq!(soap_operation(written.as_bytes()).as_deref(), Some(name));
         let inside = element(written, name);
-        // All that is said stands in it, what is about the message first.
+        // It contains all fields, those about the message first.
         assert!(inside.starts_with(&format!("<{body}><siri:")), "{inside}");
         assert!(inside.ends_with(&format!("</{body}>")), "{inside}");
         assert_eq!(inside.matches(&format!("<{body}>")).count(), 1, "{inside}");
@@ -295,7 +295,7 @@ fn any_services_are_asked_for_and_answered_in_one_element() {
     let written = encode_soap(&answer, SoapExchange::SiriServiceAnswer);
     check(&written, "GetSiriServiceResponse", "Answer", &answer);
     assert!(!written.contains("Info>") && !written.contains("Extension"), "{written}");
-    // What is of two services has no other answer.
+    // There is no other answer for two services.
     let mut both = answer.clone();
     let Some(MessagePayload::ServiceDelivery(delivery)) = both.payloads.first_mut() else {
         panic!()
@@ -496,7 +496,7 @@ fn what_a_producer_adds_is_passed_over() {
     assert!(journey.recorded_calls.is_empty());
 }
 
-/// Lines and stops stand in a message of their own, plain and in an envelope.
+/// Lists of lines and stops are messages of their own, plain and in an envelope.
 #[test]
 fn lines_and_stops_are_discovered() {
     let plain = r#"<Siri xmlns="http://www.siri.org.uk/siri" version="2.0"><LinesDelivery version="2.0">

@@ -1,13 +1,13 @@
-//! Real files, where a folder with some lies beside the repository. Without it a test that asks for some is skipped.
+//! Real files, if their folder is next to the repository. Without it, tests that need some are skipped.
 
 use std::{
     env, fs,
     path::{Path, PathBuf},
 };
 
-/// The files in a folder of the real ones (`gtfs`, `siri`, …) and in its folders, in order, with this extension if one is
-/// named; with a word if there are none. Which
-/// folder holds the real ones, `LINESIDE_DATA` says, if it is not `../shared/data`.
+/// Returns the files in a folder of the real ones (`gtfs`, `siri`, …) and its sub-folders, in order, with this
+/// extension if one is given. Prints a message if there are none. `LINESIDE_DATA` names the folder of the real files;
+/// the default is `../shared/data`.
 pub(crate) fn real_files(folder: &str, extension: Option<&str>) -> Vec<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let root = env::var_os("LINESIDE_DATA").map_or_else(beside, PathBuf::from).join(folder);

@@ -83,7 +83,7 @@ impl ServiceTable {
         for (service, &weight) in weights.iter().enumerate() {
             let mut previous = None;
             for exception in self.exceptions.group_items(service) {
-                // Of two exceptions for one date the first applies.
+                // The first of two exceptions for one date applies.
                 let is_first = previous.replace(exception.date) != Some(exception.date);
                 if !is_first || !(first..=last).contains(&exception.date) {
                     continue;
