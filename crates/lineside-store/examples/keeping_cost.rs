@@ -1,6 +1,6 @@
-//! What it costs to keep last good bytes: how long a feed waits before it may serve new ones.
+//! Measures the cost of saving snapshots: the time that a feed waits before it may serve new bytes.
 //!
-//! `cargo run --release -p lineside-store --example keeping_cost [FOLDER]`; the folder is on the disk that is measured.
+//! `cargo run --release -p lineside-store --example keeping_cost [FOLDER]`; the folder is on the measured disk.
 
 #![expect(clippy::print_stdout, reason = "this is what it is for")]
 #![expect(clippy::disallowed_methods, reason = "a measurement is outside, where time is real")]
@@ -12,7 +12,7 @@ use lineside_ingest::{CacheValidators, FeedId, SnapshotHead, SnapshotKey, Snapsh
 use lineside_store::{RetentionPolicy, Store};
 use lineside_sync::{RealClock, UnixMillis};
 
-/// Sizes of bodies, with how many feeds bring one at the same moment.
+/// Sizes of bodies, with the number of feeds that save one at the same time.
 const CASES: [(usize, usize); 6] =
     [(2_000, 1), (200_000, 1), (4_000_000, 1), (2_000, 50), (200_000, 50), (4_000_000, 8)];
 const ROUNDS: u64 = 40;
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// All feeds bring a body at once. Gives how long each waited.
+/// Saves a body for all feeds at once. Returns the wait of each.
 fn save_round(
     store: &Store,
     size: usize,
@@ -63,7 +63,7 @@ fn save_round(
         let told = told.clone();
         let key = SnapshotKey::for_feed(&FeedId::new(&format!("feed-{feed}"))?);
         let done = Box::new(move |is_saved| {
-            // Whoever measures waits for all of them.
+            // The receiver lives until all feeds are done.
             let _ = told.send((is_saved, began.elapsed()));
         });
         store.save_snapshot(&key, sample_head(), body, None, done);

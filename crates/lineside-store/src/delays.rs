@@ -1,4 +1,4 @@
-//! How many trips were late over the day: a row for each quarter of an hour of a feed, and of each of its lines.
+//! Counts of late trips over the day: a row for each quarter of an hour of a feed, and of each of its lines.
 
 use lineside_ingest::{ArchiveError, FeedId};
 use lineside_sync::UnixMillis;
@@ -6,41 +6,41 @@ use rusqlite::{Connection, Row, Transaction, params};
 
 use crate::{Store, limits::DELAYS_MAX, writer::WriteRequest};
 
-/// What was seen in a quarter of an hour, added up over its looks.
+/// The counts of a quarter of an hour, summed over its samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelayRow {
-    /// The feed, or the schedule that stands for several.
+    /// The feed, or the schedule that represents several feeds.
     pub feed: FeedId,
-    /// Which of its lines, by `route_id`; none for all of them together.
+    /// The line by `route_id`; `None` for all lines together.
     pub line: Option<String>,
-    /// When the quarter began.
+    /// Start of the quarter.
     pub start: UnixMillis,
-    /// Trips with known times, and those that did not run.
+    /// Number of trips with known times, plus cancelled ones.
     pub trips: u32,
-    /// Of these, those that were late.
+    /// Number of late trips among them.
     pub late: u32,
-    /// Of these, those that did not run.
+    /// Number of cancelled trips among them.
     pub cancelled: u32,
 }
 
 impl Store {
-    /// Keeps what was seen in a quarter, in the place of what was kept of it before.
+    /// Stores the rows, replacing earlier ones of the same quarter.
     pub fn store_delays(&self, rows: Vec<DelayRow>) {
         if !rows.is_empty() {
             self.send_to_writer(WriteRequest::Delays(rows));
         }
     }
 
-    /// What was seen from a moment on, in the order of time.
+    /// Returns the rows from a time on, ordered by time.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Returns an error if the read fails.
     pub fn list_delays(&self, from: UnixMillis) -> Result<Vec<DelayRow>, ArchiveError> {
         self.with_reader(|connection| select_rows(connection, from))
     }
 }
 
-/// Writes a row in the place of the one before.
+/// Inserts or replaces a row.
 pub(crate) fn upsert_row(
     transaction: &Transaction<'_>,
     feed: i64,
@@ -66,7 +66,7 @@ fn select_rows(connection: &Connection, from: UnixMillis) -> rusqlite::Result<Ve
     found.filter_map(Result::transpose).collect()
 }
 
-/// The row, unless its feed has a name that is none any more.
+/// Parses a row; `None` if the name of its feed is no longer valid.
 fn parse_row(row: &Row<'_>) -> rusqlite::Result<Option<DelayRow>> {
     let name: String = row.get(0)?;
     let Ok(feed) = FeedId::new(&name) else { return Ok(None) };

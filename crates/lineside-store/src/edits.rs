@@ -1,6 +1,6 @@
-//! What the operator changes while the server runs: what is laid over the configuration's file, and its history.
+//! The operator's changes while the server runs: overrides of the configuration file, and their history.
 //!
-//! An edit is committed by itself, with the disk's word for it, before it is answered; nothing else waits for it.
+//! Each edit is a transaction of its own, synced to the disk before the response; no other write waits for it.
 
 use std::sync::atomic::Ordering;
 
@@ -15,34 +15,34 @@ use crate::{
     store::Store,
 };
 
-/// One change of what is laid over one feed.
+/// One change of a feed's override.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverrideEdit {
     /// The feed.
     pub feed: FeedId,
-    /// When.
+    /// Time of the change.
     pub at: UnixMillis,
-    /// Who did it.
+    /// The author.
     pub who: String,
-    /// What it was, in a word.
+    /// A word for the kind of change.
     pub what: String,
-    /// What was laid over the feed before, as its owner writes it; none where nothing was. There may be keys in it.
+    /// The override before the change, as TOML text; `None` if there was none. It may contain keys.
     pub before: Option<Secret>,
-    /// The same afterwards.
+    /// The override after the change.
     pub after: Option<Secret>,
-    /// The edit that this one takes back.
+    /// The edit that this one undoes.
     pub undoes: Option<i64>,
 }
 
-/// An edit of the history, with its number: they rise, and none is given twice.
+/// An edit of the history with its number. Numbers increase and are never reused.
 pub type NumberedEdit = (i64, OverrideEdit);
 
 impl Store {
-    /// Puts an edit into the history and what it leads to in force; returns its number once neither a crash nor a power cut
-    /// can lose it.
+    /// Adds an edit to the history and applies it to the overrides. Returns its number once it survives a crash or a
+    /// power cut.
     ///
     /// # Errors
-    /// If the disk does not take it: then nothing has changed.
+    /// Returns an error if the write fails; then nothing has changed.
     pub fn commit_edit(&self, edit: &OverrideEdit) -> Result<i64, StoreError> {
         let write = || -> rusqlite::Result<i64> {
             let mut connection = schema::open_writer(self.database_path(), EDIT_WAIT)?;
@@ -74,31 +74,31 @@ impl Store {
             };
             transaction.execute("DELETE FROM edit WHERE n <= ?1", [number - EDITS_MAX])?;
             transaction.commit()?;
-            // Readers have to see it, also before the writer has opened the file for writing.
+            // Readers have to see the edit, even if the writer has not opened the file for writing yet.
             self.is_read_only.store(false, Ordering::Release);
             Ok(number)
         };
         write().map_err(|error| StoreError::from_sqlite(self.database_path(), &error))
     }
 
-    /// What is laid over each feed.
+    /// Returns the override of each feed.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Returns an error if the read fails.
     pub fn list_overrides(&self) -> Result<Vec<(FeedId, Secret)>, ArchiveError> {
         let rows: Vec<(String, String)> = self.with_reader(|connection| {
             let mut rows = connection.prepare_cached("SELECT feed, body FROM laid_over")?;
             rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         })?;
-        // Only we write it, so each is a feed's id.
+        // Only the store writes this table, so each name is a valid feed id.
         let read = |(id, body): (String, String)| Some((FeedId::new(&id).ok()?, Secret::new(body)));
         Ok(rows.into_iter().filter_map(read).collect())
     }
 
-    /// The newest edits of a feed, at most `limit`.
+    /// Returns the newest edits of a feed, at most `limit`.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// Returns an error if the read fails.
     pub fn list_edits(
         &self,
         feed: &FeedId,
@@ -115,10 +115,10 @@ impl Store {
         })
     }
 
-    /// The newest edits of all feeds that came before the one of this number, at most `limit`.
+    /// Returns the newest edits of all feeds before the edit with that number, at most `limit`.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// Returns an error if the read fails.
     pub fn list_all_edits(
         &self,
         before: i64,
@@ -130,7 +130,7 @@ impl Store {
                 "SELECT n, at, who, what, before, after, undoes, feed FROM edit \
                  WHERE n < ?1 ORDER BY n DESC LIMIT ?2",
             )?;
-            // Only we write it, so each is a feed's id.
+            // Only the store writes this table, so each name is a valid feed id.
             let edit = |row: &Row<'_>| match FeedId::new(&row.get::<_, String>(7)?) {
                 Ok(feed) => parse_edit(&feed, row).map(Some),
                 Err(_) => Ok(None),
@@ -140,10 +140,10 @@ impl Store {
         Ok(edits.into_iter().flatten().collect())
     }
 
-    /// One edit of a feed.
+    /// Returns one edit of a feed.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Returns an error if the read fails.
     pub fn find_edit(
         &self,
         feed: &FeedId,

@@ -1,13 +1,13 @@
-//! Why a store cannot be opened or written, in sentences that say what to do.
+//! Errors of opening and writing the store, with messages that say what to do.
 
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-/// Why the file is of no use.
+/// The reason why the database file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// A later version of the program wrote it.
+    /// A newer version of the program wrote the file.
     #[error(
         "{} was written by a newer Lineside: its tables are version {found}, and this one knows {known}; start that \
          version, or move the file away to begin a new one", path.display()
@@ -17,10 +17,10 @@ pub enum StoreError {
         path: PathBuf,
         /// The version of its tables.
         found: i64,
-        /// The latest version that is known here.
+        /// The latest version that this program knows.
         known: i64,
     },
-    /// It is no database, or no longer a whole one.
+    /// The file is not a database, or is damaged.
     #[error(
         "{} is damaged ({reason}): move it away, with the files beside it that begin with the same name, and a new one is \
          begun; or put a copy from before in its place. In it are the feeds that were added, changed, paused or removed while \
@@ -30,18 +30,18 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// The message of SQLite.
         reason: String,
     },
-    /// The disk or the folder do not let it be read or written.
+    /// The disk or the folder prevents reading or writing.
     #[error("{} cannot be used: {reason}", path.display())]
     Unusable {
         /// The file.
         path: PathBuf,
-        /// What SQLite or the system says.
+        /// The message of SQLite or the system.
         reason: String,
     },
-    /// What was told is not on the disk yet.
+    /// Data could not be written to the disk in time.
     #[error("{} could not be written in time", path.display())]
     NotWritten {
         /// The file.
@@ -50,7 +50,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// In the words of this file.
+    /// Converts an error of SQLite.
     pub(crate) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> StoreError {
         let (path, reason) = (path.to_owned(), error.to_string());
         match error.sqlite_error_code() {
@@ -66,7 +66,7 @@ impl StoreError {
     }
 }
 
-/// Whether the same may succeed when it is tried again.
+/// Returns true if a retry may succeed.
 pub(crate) fn is_transient(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),

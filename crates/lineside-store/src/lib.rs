@@ -1,27 +1,27 @@
-//! What is remembered on the disk: one SQLite file in the data folder, and a folder of bodies beside it.
+//! Persistent storage: one SQLite file in the data folder, and a folder of bodies next to it.
 //!
 //! # Layout
-//! - [`Store`]: the file, open; it is an [`Archive`](lineside_ingest::PollArchive) for those who poll and those who ask
-//! - `schema`: the tables, and how an older file comes to have them
-//! - `writable_file`: the connection that writes, and its opening once a full disk has room
-//! - `writer`: the one thread that writes, many things in one transaction
-//! - `readers`: a few connections that read, and never wait for the writer
-//! - `blobs`: last good bytes, each in a file named by its hash, and the threads that keep them
-//! - `snapshots`: which of them is which feed's
-//! - `versions`: what schedules were, and when
-//! - `reports`: what was found in them
-//! - `delays`: how many trips were late over the day
-//! - `edits`: what the operator changes, committed one by one
-//! - `notification`: what targets of notifications were told
-//! - `keeping`: what is let go of, and when
+//! - [`Store`]: the open file; it implements [`PollArchive`](lineside_ingest::PollArchive) for pollers and readers
+//! - `schema`: the tables, and the migration of older files
+//! - `writable_file`: the connection of the writer, which is opened later if the disk is full
+//! - `writer`: the only writing thread, which batches requests in one transaction
+//! - `reader_pool`: a few reading connections, which never wait for the writer
+//! - `blobs`: snapshots, each in a file named by its hash, and the threads that save them
+//! - `snapshots`: the references from feeds to snapshots
+//! - `versions`: the versions of schedules and their periods
+//! - `reports`: validation reports
+//! - `delays`: counts of late trips over the day
+//! - `edits`: the operator's changes, committed one by one
+//! - `notification`: the last notifications of each target
+//! - `retention`: the deletion of old rows
 //!
-//! # What it promises
-//! Telling never waits: a bounded queue takes it, and what does not fit is counted. What [`Store::flush`] has
-//! acknowledged is there after the process is killed, or the power is cut. A disk that fails is told of, tried again, and
-//! stops nothing else. A file that cannot be used is left as it is, and the error says what to do.
+//! # Guarantees
+//! Requests to write never block: they are added to a bounded queue, and dropped ones are counted. Data that
+//! [`Store::flush_writes`] acknowledged survive a crash or a power cut. A failing disk is reported, writes are retried,
+//! and nothing else stops. A file that cannot be used is left unchanged, and the error says what to do.
 //!
-//! It knows nothing of HTTP, and does not decide what is worth remembering. Reading and flushing block: they are not for
-//! threads that serve sockets.
+//! The crate does not know HTTP and does not decide what to store. Reads and flushes block, so threads that serve
+//! sockets must not call them.
 
 mod blobs;
 mod delays;

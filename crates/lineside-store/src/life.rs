@@ -1,10 +1,10 @@
-//! The starts of the server: when each began, and until when it is known to have run.
+//! The runs of the server: the start of each, and the last time at which it is known to have run.
 
 use lineside_sync::UnixMillis;
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
-/// Records a start of the server, and closes what the last one left open: nobody knows how a feed was while nobody polled
-/// it.
+/// Records a start of the server, and ends incidents that the last run left open, because the state of a feed is
+/// unknown without polls.
 pub(crate) fn insert_life(
     transaction: &Transaction<'_>,
     started_at: UnixMillis,
@@ -18,7 +18,7 @@ pub(crate) fn insert_life(
     Ok(transaction.last_insert_rowid())
 }
 
-/// Notes that the server still runs.
+/// Records that the server still runs.
 pub(crate) fn touch_life(
     transaction: &Transaction<'_>,
     life: i64,

@@ -1,31 +1,31 @@
-//! What targets of notifications were told.
+//! The last notifications of each target.
 
 use lineside_ingest::FeedId;
 use lineside_sync::UnixMillis;
 use rusqlite::{Row, Transaction, params};
 
-/// What one target was told last of one feed.
+/// The last notification of one kind to one target about one feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotificationRow {
-    /// The target, by a name that does not tell where it is.
+    /// The target, by a name that does not reveal its address.
     pub target: String,
     /// The feed.
     pub feed: FeedId,
-    /// What kind of notification.
+    /// The kind of notification.
     pub kind: String,
-    /// What was told, in short.
+    /// A summary of the notification.
     pub word: String,
-    /// When.
+    /// Time of the notification.
     pub at: UnixMillis,
-    /// The notification, if the target has not taken it yet.
+    /// The notification itself, if it has not been delivered yet.
     pub pending: Option<String>,
 }
 
-/// What is asked for, and put into words that [`parse_row`] takes apart.
+/// The query whose rows [`parse_row`] parses.
 pub(crate) const LIST: &str = "SELECT target, name, kind, word, at, pending FROM notification \
      JOIN feed ON feed.id = notification.feed ORDER BY at";
 
-/// The row, unless its feed has a name that is none any more.
+/// Parses a row; `None` if the name of its feed is no longer valid.
 pub(crate) fn parse_row(row: &Row<'_>) -> rusqlite::Result<Option<NotificationRow>> {
     let name: String = row.get(1)?;
     let Ok(feed) = FeedId::new(&name) else { return Ok(None) };
@@ -39,7 +39,7 @@ pub(crate) fn parse_row(row: &Row<'_>) -> rusqlite::Result<Option<NotificationRo
     }))
 }
 
-/// Writes it in the place of what was told before.
+/// Inserts or replaces a row.
 pub(crate) fn upsert_row(
     transaction: &Transaction<'_>,
     feed: i64,

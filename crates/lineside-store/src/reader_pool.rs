@@ -1,7 +1,7 @@
-//! A few connections that read. In WAL none of them waits for the writer, nor the writer for them.
+//! A few reading connections. In WAL mode readers and the writer never wait for each other.
 //!
-//! Until the file has been opened for writing, they read it as it was left: WAL needs a file next to it, for which a full
-//! disk has no room.
+//! Until the file has been opened for writing, connections read it as immutable: WAL needs a file next to it, for which
+//! a full disk has no room.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,7 +16,7 @@ use rusqlite::Connection;
 
 use crate::{limits::READERS_MAX, schema};
 
-/// The connections, of which each is lent to one reader at a time.
+/// The connections; each is lent to one reader at a time.
 #[derive(Debug)]
 pub(crate) struct ReaderPool {
     path: PathBuf,
@@ -27,12 +27,12 @@ pub(crate) struct ReaderPool {
 
 #[derive(Debug, Default)]
 struct PoolState {
-    /// Each with whether it was opened while the file could only be read.
+    /// Idle connections; true if opened while the file was read-only.
     idle: Vec<(Connection, bool)>,
     n_lent: usize,
 }
 
-/// A connection that goes back, also when its reader breaks.
+/// A lent connection, which is returned even if its reader panics.
 struct PooledConnection<'a> {
     readers: &'a ReaderPool,
     connection: Option<(Connection, bool)>,
@@ -48,14 +48,14 @@ impl ReaderPool {
         }
     }
 
-    /// Reads with a connection; waits while all of them are lent.
+    /// Calls `read` with a connection; waits while all are lent.
     pub(crate) fn with_connection<T>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
         let mut loan = self.lend_connection();
         let is_read_only = self.is_read_only.load(Ordering::Acquire);
-        // One that was opened while the file could only be read does not see what is written since.
+        // A connection from the read-only phase does not see later writes.
         let known =
             loan.connection.take().filter(|(_, was_read_only)| *was_read_only == is_read_only);
         let connection = match known {
@@ -67,7 +67,7 @@ impl ReaderPool {
         read(connection)
     }
 
-    /// Closes the connections that nobody reads with.
+    /// Closes the idle connections.
     pub(crate) fn close_idle(&self) {
         self.lent.lock().idle.clear();
     }

@@ -1,4 +1,4 @@
-//! Reports of validation in the tables: one for each version that was looked at, the latest look at it.
+//! Validation reports in the tables: the latest report on each validated version.
 
 use lineside_ingest::{ArchiveError, FeedId};
 use lineside_sync::UnixMillis;
@@ -6,44 +6,44 @@ use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
 use crate::{limits::REFUSED_REPORTS_MAX, store::Store, writer::WriteRequest};
 
-/// What was found in one version of a feed's data.
+/// A report on one version of a feed's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportRow {
     /// The feed.
     pub feed: FeedId,
-    /// What was looked at, or who looked: `dataset`, `realtime`, or `validator/` and a name.
+    /// The validated data, or the validator: `dataset`, `realtime`, or `validator/` and a name.
     pub subject: String,
-    /// Which of them: a hash of its bytes, as its address has it.
+    /// The version: a hash of its bytes, as in its URL.
     pub version: String,
-    /// When.
+    /// Time of the report.
     pub at: UnixMillis,
-    /// Whether the data were refused, so that what came before is served.
+    /// True if the data were refused, so that the previous data are served.
     pub refused: bool,
-    /// What it comes to, in JSON: for lists of many.
+    /// A summary in JSON, for lists.
     pub brief: String,
-    /// All that was found, in JSON.
+    /// The complete report in JSON.
     pub body: String,
 }
 
-/// A report in a list of many.
+/// A summary of a report, for lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportSummaryRow {
-    /// Which version it is about.
+    /// The version of the data.
     pub version: String,
-    /// What it comes to, in JSON; empty where an older version of the program kept it.
+    /// The summary in JSON; empty if an older version of the program stored the report.
     pub brief: String,
 }
 
 impl Store {
-    /// Keeps what was found in a version of a feed's data.
+    /// Stores a report on a version of a feed's data.
     pub fn store_report(&self, row: ReportRow) {
         self.send_to_writer(WriteRequest::Report(row));
     }
 
-    /// Reports of a feed, the latest first.
+    /// Returns the reports on a feed, the latest first.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// Returns an error if the read fails.
     pub fn list_reports(
         &self,
         feed: &FeedId,
@@ -53,10 +53,10 @@ impl Store {
         self.with_reader(|connection| select_rows(connection, feed.as_str(), subject, limit))
     }
 
-    /// What reports of a feed come to, the latest first.
+    /// Returns the summaries of a feed's reports, the latest first.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// Returns an error if the read fails.
     pub fn list_report_summaries(
         &self,
         feed: &FeedId,
@@ -66,10 +66,10 @@ impl Store {
         self.with_reader(|connection| select_summaries(connection, feed.as_str(), subject, limit))
     }
 
-    /// Reports of one version whose subjects begin so, in their order, at most so many.
+    /// Returns the reports on one version whose subjects begin with `subjects`, ordered by subject, at most `limit`.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// Returns an error if the read fails.
     pub fn list_version_reports(
         &self,
         feed: &FeedId,
@@ -82,10 +82,10 @@ impl Store {
         })
     }
 
-    /// The report of one version.
+    /// Returns the report on one version.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Returns an error if the read fails.
     pub fn find_report(
         &self,
         feed: &FeedId,
@@ -96,8 +96,8 @@ impl Store {
     }
 }
 
-/// Takes the place of what was found in that version before. What is refused may be other bytes each time, so those that are too many
-/// go at once.
+/// Inserts a report or replaces the earlier one on its version. Refused data may differ each time, so excess reports on
+/// them are deleted at once.
 pub(crate) fn upsert_row(
     transaction: &Transaction<'_>,
     feed: i64,
@@ -123,7 +123,7 @@ pub(crate) fn upsert_row(
     Ok(())
 }
 
-/// Lets go of those that are too many, of each feed and subject the oldest. What was refused takes no place of the others.
+/// Deletes excess reports, the oldest of each feed and subject. Reports on refused data are counted separately.
 pub(crate) fn trim_rows(transaction: &Transaction<'_>, most: usize) -> rusqlite::Result<()> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     transaction
@@ -136,7 +136,7 @@ pub(crate) fn trim_rows(transaction: &Transaction<'_>, most: usize) -> rusqlite:
     Ok(())
 }
 
-/// Lets go of all of a feed.
+/// Deletes all reports on a feed.
 pub(crate) fn delete_feed(transaction: &Transaction<'_>, feed: i64) -> rusqlite::Result<()> {
     transaction.prepare_cached("DELETE FROM report WHERE feed = ?1")?.execute([feed])?;
     Ok(())
@@ -145,7 +145,7 @@ pub(crate) fn delete_feed(transaction: &Transaction<'_>, feed: i64) -> rusqlite:
 const COLUMNS: &str = "SELECT name, subject, version, at, refused, brief, body FROM report JOIN feed ON feed.id = report.feed \
      WHERE name = ?1 AND subject = ?2";
 
-/// Of a feed, the latest first.
+/// Returns the reports on a feed, the latest first.
 fn select_rows(
     connection: &Connection,
     feed: &str,
@@ -159,7 +159,7 @@ fn select_rows(
     found.filter_map(Result::transpose).collect()
 }
 
-/// Of a feed, the latest first, without what was found.
+/// Returns the summaries of a feed's reports, the latest first.
 fn select_summaries(
     connection: &Connection,
     feed: &str,
@@ -177,7 +177,7 @@ fn select_summaries(
     found.collect()
 }
 
-/// That of one version.
+/// Returns the report on one version.
 fn find_row(
     connection: &Connection,
     feed: &str,
@@ -189,7 +189,7 @@ fn find_row(
     Ok(found.query_row(params![feed, subject, version], parse_row).optional()?.flatten())
 }
 
-/// Those of one version whose subjects begin so, in their order.
+/// Returns the reports on one version whose subjects begin with `subjects`, ordered by subject.
 fn select_version_rows(
     connection: &Connection,
     feed: &str,
@@ -206,7 +206,7 @@ fn select_version_rows(
     found.filter_map(Result::transpose).collect()
 }
 
-/// The row, unless its feed has a name that is none any more.
+/// Parses a row; `None` if the name of its feed is no longer valid.
 fn parse_row(row: &Row<'_>) -> rusqlite::Result<Option<ReportRow>> {
     let name: String = row.get(0)?;
     let Ok(feed) = FeedId::new(&name) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! What is let go of: detail after a day, the rest after as long as the operator says, and whatever is beyond its bound.
+//! Deletes old rows: detail after a day, the rest after the configured time, and rows beyond their limits.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use crate::limits::{
 };
 use crate::{RetentionPolicy, reports, snapshots, versions};
 
-/// Rows of one kind that grow old.
+/// A kind of rows that expire.
 struct RetentionRule {
-    /// The time of the row that is beyond the bound, the newest of those.
+    /// Selects the time of the newest row beyond the limit.
     beyond: &'static str,
     most: i64,
-    /// Deletes rows before a time, at most so many.
+    /// Deletes rows before a time, up to a number.
     delete: &'static str,
 }
 
@@ -50,7 +50,8 @@ const LIVES: RetentionRule = RetentionRule {
     delete: "DELETE FROM life WHERE id IN (SELECT id FROM life WHERE seen < ?1 ORDER BY seen LIMIT ?2)",
 };
 
-/// Lets go of what is too old at `now`; of bytes only if it is known which feeds there are. Tells whether that was all of it.
+/// Deletes rows that have expired at `now`; snapshots only if the configured feeds are known. Returns true if no
+/// expired rows are left.
 pub(crate) fn purge_expired(
     connection: &mut Connection,
     now: UnixMillis,
@@ -70,14 +71,14 @@ pub(crate) fn purge_expired(
         (FAILED_POLLS, keep),
         (INCIDENTS, keep),
         (LIVES, keep),
-        // A day's picture is of the day, however short the operator keeps the rest.
+        // The view of a day needs these rows, however short the configured retention.
         (DELAYS, DETAIL),
     ];
     for (kind, age) in kinds {
         is_all &= purge_rows(&transaction, &kind, now - age)?;
     }
     purge_bins(&transaction, now, keep)?;
-    // There are few: one for each feed and target.
+    // They are few: one for each feed, target and kind.
     transaction.execute("DELETE FROM notification WHERE at < ?1", [(now - NOTIFICATIONS).0])?;
     transaction.commit()?;
     Ok(is_all)
@@ -98,7 +99,7 @@ fn purge_rows(
     Ok(i64::try_from(deleted).is_ok_and(|deleted| deleted < PURGE_ROWS_MAX))
 }
 
-/// The newest bin of each feed that is too old stays: what it says holds until the next poll.
+/// Deletes expired bins, except the newest one of each feed, which is valid until the next poll.
 fn purge_bins(connection: &Connection, now: UnixMillis, keep: Duration) -> rusqlite::Result<()> {
     let mut feeds = connection.prepare_cached("SELECT id FROM feed")?;
     let feeds: Vec<i64> =

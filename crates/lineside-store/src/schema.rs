@@ -1,6 +1,6 @@
-//! The tables, and the steps that bring an older file to them.
+//! The tables, and the migration steps for older files.
 //!
-//! A step is never changed once it was released: the next one is appended. Each is done whole or not at all.
+//! A released step is never changed; new ones are appended. Each step is applied completely or not at all.
 
 use std::{
     ffi::OsString,
@@ -14,10 +14,10 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::{error::StoreError, limits::BUSY};
 
-/// Its owner's alone, as everything in the data folder that is not for everybody.
+/// Only the owner has access, as to all private files of the data folder.
 const MODE: u32 = 0o600;
 
-/// What each version adds to the one before. Times are milliseconds since 1970, durations milliseconds.
+/// The changes of each version. Times are in milliseconds since 1970, durations in milliseconds.
 const STEPS: &[&str] = &["
     CREATE TABLE feed (
         id INTEGER PRIMARY KEY,
@@ -185,27 +185,27 @@ const STEPS: &[&str] = &["
     ALTER TABLE version ADD COLUMN service_end TEXT;
 "];
 
-/// The latest version of the tables.
+/// Returns the latest version of the tables.
 pub(crate) fn latest_version() -> i64 {
     i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
 }
 
-/// Opens the file for writing, makes it if it is absent, and brings its tables to the latest version. If it has none,
-/// `begin` is done before they are made.
+/// Opens the file for writing, creates it if it is absent, and migrates its tables to the latest version. If it has no
+/// tables, `begin` is called before they are created.
 ///
 /// # Errors
-/// If it is damaged, newer, or not to be had; or what `begin` says.
+/// Returns an error if the file is damaged, newer or not accessible, or if `begin` fails.
 pub(crate) fn open_or_create(
     path: &Path,
     begin: impl FnOnce() -> Result<(), StoreError>,
 ) -> Result<Connection, StoreError> {
-    // SQLite would make it readable for everybody; what it puts beside it is as the file is.
+    // SQLite would make it readable for all users; the files that it adds have the permissions of this one.
     let made = OpenOptions::new().create(true).append(true).mode(MODE).open(path);
     made.map_err(|error| StoreError::from_io(path, &error))?;
     let fails = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
     let mut connection = open_writer(path, BUSY).map_err(fails)?;
     let found = read_version(&connection).map_err(fails)?;
-    // Before anything is changed: whoever wrote it may come back.
+    // This check comes before any change, because the newer program may be used again.
     if found > latest_version() {
         return Err(StoreError::Newer { path: path.to_owned(), found, known: latest_version() });
     }
@@ -216,7 +216,7 @@ pub(crate) fn open_or_create(
     Ok(connection)
 }
 
-/// Opens for writing a file that could only be read when the store was opened.
+/// Opens a file for writing that was read-only when the store was opened.
 pub(crate) fn reopen_for_writing(path: &Path) -> rusqlite::Result<Connection> {
     let mut connection = open_writer(path, BUSY)?;
     let found = read_version(&connection)?;
@@ -224,14 +224,14 @@ pub(crate) fn reopen_for_writing(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Switches to WAL, and brings the tables to the latest version.
+/// Switches to WAL, and migrates the tables to the latest version.
 fn prepare_tables(connection: &mut Connection, found: i64) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     migrate_tables(connection, found)
 }
 
-/// Tells whether the file has tables that can be read by themselves: an earlier process closed it and left no WAL with
-/// newer rows.
+/// Returns true if the tables can be read without a WAL: an earlier process closed the file and left no WAL with newer
+/// rows.
 pub(crate) fn is_readable_without_wal(path: &Path) -> bool {
     let mut wal = OsString::from(path);
     wal.push("-wal");
@@ -240,35 +240,35 @@ pub(crate) fn is_readable_without_wal(path: &Path) -> bool {
     !has_wal && found().is_ok_and(|found| (1..=latest_version()).contains(&found))
 }
 
-/// Moves the rows of a WAL into the file, as far as the disk has room. An exclusive connection has its index in memory, so
-/// it needs no file for that. Where it fails, the WAL stays as it is.
+/// Moves the rows of a WAL into the file, if the disk has room. An exclusive connection has the WAL index in memory and
+/// needs no file for it. On failure the WAL remains unchanged.
 ///
 /// # Errors
-/// If the disk does not take the rows.
+/// Returns an error if the rows cannot be written.
 pub(crate) fn merge_wal(path: &Path) -> rusqlite::Result<()> {
     let connection = open_writer(path, BUSY)?;
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
-/// Opens the file for writing, as it is. Whoever else writes is waited for so long.
+/// Opens the existing file for writing. `busy` is the timeout for locks of other writers.
 pub(crate) fn open_writer(path: &Path, busy: Duration) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(busy)?;
-    // One that begins by reading would not wait for whoever else writes, but fail at its first write.
+    // A transaction that begins with a read would not wait for other writers, but fail at its first write.
     connection.set_transaction_behavior(TransactionBehavior::Immediate);
     Ok(connection)
 }
 
-/// Opens the file for reading only.
+/// Opens the file read-only.
 pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Connection::open_with_flags(path, flags)
 }
 
-/// Opens the file for reading only, without the files that SQLite would make next to it, for which a full disk has no
-/// room. It sees nothing that is written later.
+/// Opens the file read-only, without the files that SQLite would create next to it, for which a full disk has no room.
+/// The connection does not see later writes.
 pub(crate) fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
     let mut uri = "file:".to_owned();
     for byte in path.as_os_str().as_bytes() {

@@ -1,4 +1,4 @@
-//! Last good bytes in the tables: which blob is which feed's, and what is known of it.
+//! Snapshots in the tables: the blob of each feed or file, and its metadata.
 
 use std::collections::HashSet;
 
@@ -8,18 +8,18 @@ use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
 use crate::{blobs::BlobHash, limits::UNUSED, reports, versions};
 
-/// One feed's bytes, or those of one of its files.
+/// The snapshot of a feed, or of one of its files.
 #[derive(Clone, Debug)]
 pub(crate) struct SnapshotRow {
     pub(crate) key: SnapshotKey,
     pub(crate) head: SnapshotHead,
     pub(crate) blob: BlobHash,
     pub(crate) size: u64,
-    /// What it says of itself, if it is a version of a schedule.
+    /// Facts about the schedule, if it is a version of one.
     pub(crate) facts: Option<DatasetFacts>,
 }
 
-/// Puts it in place of what was before. Gives the blob of that, if it is another.
+/// Inserts or replaces a row. Returns the previous blob if it differs.
 pub(crate) fn upsert_row(
     transaction: &Transaction<'_>,
     feed: i64,
@@ -58,7 +58,7 @@ pub(crate) fn upsert_row(
     Ok(before.and_then(|bytes| BlobHash::from_digest(&bytes)).filter(|before| *before != row.blob))
 }
 
-/// The source has confirmed the bytes.
+/// Records that the source has confirmed the bytes.
 pub(crate) fn confirm_row(
     transaction: &Transaction<'_>,
     feed: i64,
@@ -81,7 +81,7 @@ pub(crate) fn confirm_row(
     if key.file.is_empty() { versions::confirm_row(transaction, feed, at) } else { Ok(()) }
 }
 
-/// Lets go of the bytes of a file.
+/// Deletes the snapshot of a file.
 pub(crate) fn delete_row(
     transaction: &Transaction<'_>,
     feed: i64,
@@ -93,7 +93,8 @@ pub(crate) fn delete_row(
     Ok(())
 }
 
-/// Lets go of feeds that are no longer there, once nobody has confirmed their bytes for long.
+/// Deletes snapshots and reports of feeds that are no longer configured, once they have not been confirmed for
+/// [`UNUSED`].
 pub(crate) fn retain_feeds(
     transaction: &Transaction<'_>,
     feeds: &[FeedId],
@@ -116,7 +117,7 @@ pub(crate) fn retain_feeds(
     Ok(())
 }
 
-/// What is known of a feed's bytes, and their blob.
+/// Returns the metadata and the blob of a snapshot.
 pub(crate) fn find_row(
     connection: &Connection,
     key: &SnapshotKey,
@@ -131,7 +132,7 @@ pub(crate) fn find_row(
     Ok(found.flatten())
 }
 
-/// What we never write is as if it were not there.
+/// Parses a row; `None` if it has values that the store never writes.
 fn parse_head(row: &Row<'_>) -> rusqlite::Result<Option<(SnapshotHead, BlobHash)>> {
     let blob: Vec<u8> = row.get(0)?;
     let format: String = row.get(3)?;
@@ -154,7 +155,7 @@ fn parse_head(row: &Row<'_>) -> rusqlite::Result<Option<(SnapshotHead, BlobHash)
     Ok(Some((head, blob)))
 }
 
-/// Whether anything refers to a blob.
+/// Returns true if a blob is referenced.
 pub(crate) fn is_referenced(connection: &Connection, hash: &BlobHash) -> rusqlite::Result<bool> {
     connection
         .prepare_cached(
@@ -163,7 +164,7 @@ pub(crate) fn is_referenced(connection: &Connection, hash: &BlobHash) -> rusqlit
         .query_row([hash.as_bytes()], |row| row.get(0))
 }
 
-/// All blobs that something refers to.
+/// Returns all referenced blobs.
 pub(crate) fn referenced_blobs(connection: &Connection) -> rusqlite::Result<HashSet<BlobHash>> {
     let mut blobs =
         connection.prepare_cached("SELECT blob FROM snapshot UNION SELECT blob FROM version")?;

@@ -1,4 +1,4 @@
-//! The file, open.
+//! The open store.
 
 use std::{
     path::{Path, PathBuf},
@@ -35,71 +35,71 @@ use crate::{
     writer::{DatabaseWriter, WriteRequest, WriterCounters},
 };
 
-/// Where bodies are, beside the file.
+/// The folder of bodies next to the file.
 const BLOBS: &str = "blobs";
 
-/// What is remembered, in one file and a folder beside it. Dropping it writes what is left.
+/// Persistent storage in one file and a folder next to it. Dropping the store writes the queued data.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
     clock: Arc<dyn Clock>,
-    /// Whether the file has not been opened for writing yet, because the disk did not take it.
+    /// True if the file has not been opened for writing yet, because the disk prevented it.
     pub(crate) is_read_only: Arc<AtomicBool>,
     readers: Arc<ReaderPool>,
     counts: Arc<WriterCounters>,
     shelf: Arc<SaverShared>,
     saving: SnapshotSaver,
-    /// The row of this start of the server, once it is written.
+    /// The row of this run of the server, once it is written.
     life: Arc<OnceLock<i64>>,
-    /// None once it is being dropped, which ends the writer.
+    /// `None` while the store is dropped, which ends the writer.
     queue: Option<SyncSender<WriteRequest>>,
     writing: Option<JoinHandle<()>>,
 }
 
-/// What is kept for how long.
+/// The retention of stored data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetentionPolicy {
-    /// Failed polls, states of feeds and what polls came to by the hour.
+    /// Retention of failed polls, incidents and hourly sums of polls.
     pub availability: Duration,
-    /// Versions of each schedule, the one that is served among them.
+    /// Number of versions of each schedule, including the served one.
     pub versions: usize,
-    /// Versions that are no longer served, since they were last seen.
+    /// Retention of versions that are no longer served, since they were last seen.
     pub versions_age: Duration,
-    /// Reports of each feed.
+    /// Number of reports on each feed and subject.
     pub reports: usize,
 }
 
-/// What a store counts.
+/// Metrics of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreMetrics {
-    /// Things told that are written.
+    /// Number of written records.
     pub written: u64,
-    /// Things told that are not, and will not be.
+    /// Number of dropped records.
     pub lost: u64,
-    /// Times that writing failed.
+    /// Number of failed writes.
     pub failures: u64,
-    /// Whether it failed the last time.
+    /// True if the last write failed.
     pub is_failing: bool,
-    /// Size of the file.
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// Last good bytes that were kept.
+    /// Number of saved snapshots.
     pub snapshots: u64,
-    /// Last good bytes that could not be kept.
+    /// Number of snapshots that could not be saved.
     pub snapshots_failed: u64,
-    /// Whether the last ones could not.
+    /// True if the last snapshot could not be saved.
     pub snapshots_failing: bool,
-    /// Size of all bodies that are kept.
+    /// Size of all bodies in bytes.
     pub blob_bytes: u64,
 }
 
 impl Store {
-    /// Opens the file, makes it if it is absent, and begins to write. What is beyond `keep` is let go of. A file that the
-    /// disk does not let be written now is read, if no rows are in its WAL alone; it is written once it can be.
+    /// Opens the file, creates it if it is absent, and starts the writer. Data beyond `keep` are deleted. A file that
+    /// cannot be written now is opened read-only if no rows are only in its WAL, and opened for writing later.
     ///
-    /// A file has one store at a time; whoever opens it sees to that.
+    /// Only one store may be open per file; the caller has to ensure that.
     ///
     /// # Errors
-    /// If the file is damaged, newer, or not to be had.
+    /// Returns an error if the file is damaged, newer or not accessible.
     pub fn open(
         path: &Path,
         clock: Arc<dyn Clock>,
@@ -107,7 +107,7 @@ impl Store {
     ) -> Result<Store, StoreError> {
         let folder = path.with_file_name(BLOBS);
         let connection = match schema::open_or_create(path, || move_blobs_aside(path, &folder)) {
-            // As on a full disk: what is known holds, and the writer opens the file once there is room.
+            // The disk may be full: stored data remain readable, and the writer opens the file once there is room.
             Err(StoreError::Unusable { .. })
                 if schema::is_readable_without_wal(path)
                     || schema::merge_wal(path).is_ok() && schema::is_readable_without_wal(path) =>
@@ -131,7 +131,7 @@ impl Store {
             .map_err(|error| StoreError::from_io(path, &error))?;
         let readers = Arc::new(ReaderPool::new(path, Arc::clone(&is_read_only)));
         let blobs = BlobFolder::open_folder(folder);
-        // It reads by itself: keeping must not wait for whoever looks at long lists.
+        // The saver has readers of its own, so that it does not wait for queries of long lists.
         let own_readers = ReaderPool::new(path, Arc::clone(&is_read_only));
         let shelf = Arc::new(SaverShared::new(blobs, own_readers, &clock, queue.clone()));
         let saving = SnapshotSaver::start_threads(&shelf)
@@ -150,15 +150,15 @@ impl Store {
         })
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub fn database_path(&self) -> &Path {
         &self.path
     }
 
-    /// Waits until all that was told before is on the disk. Then neither a crash nor a power cut loses it.
+    /// Waits until all earlier requests are on the disk, where they survive a crash or a power cut.
     ///
     /// # Errors
-    /// If the disk does not take it in time.
+    /// Returns an error on timeout.
     pub fn flush_writes(&self) -> Result<(), StoreError> {
         let is_saved = self.saving.flush_saves();
         let (reply, done) = sync_channel(1);
@@ -172,7 +172,7 @@ impl Store {
         Err(StoreError::NotWritten { path: self.path.clone() })
     }
 
-    /// Waits until the writer says that it has written. A disk that takes nothing, such as a full one, is given up sooner.
+    /// Waits for the writer's reply. The timeout is shorter while writes fail, as on a full disk.
     fn wait_until_written(&self, done: &Receiver<()>) -> bool {
         for step in 0..FLUSH_MAX.as_millis() / FLUSH_STEP.as_millis() {
             match done.recv_timeout(FLUSH_STEP) {
@@ -188,15 +188,15 @@ impl Store {
         false
     }
 
-    /// Notes what a target of notifications was told, or that it has taken it.
+    /// Stores a notification to a target, or its delivery.
     pub fn store_notification(&self, row: NotificationRow) {
         self.send_to_writer(WriteRequest::Notification(row));
     }
 
-    /// What targets were told, the latest last.
+    /// Returns the last notifications of all targets, the latest last.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Returns an error if the read fails.
     pub fn list_notifications(&self) -> Result<Vec<NotificationRow>, ArchiveError> {
         self.with_reader(|connection| {
             let mut rows = connection.prepare_cached(notification::LIST)?;
@@ -207,7 +207,7 @@ impl Store {
         })
     }
 
-    /// What it counts.
+    /// Returns the metrics.
     pub fn metrics(&self) -> StoreMetrics {
         StoreMetrics {
             written: self.counts.written.load(Ordering::Relaxed),
@@ -243,12 +243,12 @@ impl Drop for Store {
     fn drop(&mut self) {
         self.saving.stop_threads();
         self.shelf.close_tables();
-        // Only a writer that is the last to close the file writes the WAL back and removes it.
+        // Only the last connection to close the file merges the WAL and removes it.
         self.readers.close_idle();
         self.counts.is_closing.store(true, Ordering::Relaxed);
         drop(self.queue.take());
         if let Some(writing) = self.writing.take() {
-            // It may be waiting to try again.
+            // The writer may be waiting for a retry.
             writing.thread().unpark();
             join_with_timeout(writing, "the thread that writes lineside.db");
         }
@@ -285,7 +285,7 @@ impl SnapshotStore for Store {
                     feed = %key.feed, file = %self.shelf.blobs.blob_path(&hash).display(), %error,
                     "the last good bytes of the feed are not used: it begins without them"
                 );
-                // So that the same bytes are written anew when they come again.
+                // The blob is deleted, so that a later save of the same bytes writes it again.
                 let _ = self.shelf.blobs.remove_blob(&hash);
                 None
             }
@@ -302,10 +302,10 @@ impl SnapshotStore for Store {
 }
 
 impl Store {
-    /// Versions of a feed's schedule: the one that is served, then those seen last.
+    /// Returns the versions of a feed's schedule: the served one first, then by last seen.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// Returns an error if the read fails.
     pub fn list_versions(
         &self,
         feed: &FeedId,
@@ -317,10 +317,10 @@ impl Store {
         })
     }
 
-    /// One of them.
+    /// Returns one version of a feed's schedule.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Returns an error if the read fails.
     pub fn find_version(
         &self,
         feed: &FeedId,
@@ -329,7 +329,7 @@ impl Store {
         self.with_reader(|connection| versions::find_row(connection, feed.as_str(), hash))
     }
 
-    /// Where the bytes with this hash are, if they are kept.
+    /// Returns the path of the bytes with this hash, if they are stored.
     pub fn blob_path(&self, hash: &BlobHash) -> PathBuf {
         self.shelf.blobs.blob_path(hash)
     }
@@ -345,8 +345,8 @@ impl Store {
     }
 }
 
-/// Moves away the bodies that a file from before referred to: nothing in a new one does, so they would be taken for what
-/// nobody needs. Whoever puts that file back has them.
+/// Renames the folder of bodies that an earlier file referred to: a new file has no references to them, so they would
+/// be deleted. They remain available if the earlier file is restored.
 fn move_blobs_aside(path: &Path, folder: &Path) -> Result<(), StoreError> {
     let aside = BlobFolder::move_folder_aside(folder)
         .map_err(|error| StoreError::from_io(folder, &error))?;
@@ -433,7 +433,7 @@ impl PollArchive for Store {
         from: UnixMillis,
         limit: usize,
     ) -> Result<Vec<(FeedId, FeedIncident)>, ArchiveError> {
-        // States that are no trouble, as `FeedState::is_trouble` has it.
+        // The states that are no trouble, as in `FeedState::is_trouble`.
         let [ok, paused, unknown] =
             [FeedState::Ok, FeedState::Paused, FeedState::Unknown].map(FeedState::as_str);
         self.with_reader(|connection| {
@@ -506,7 +506,7 @@ fn parse_incident(row: &Row<'_>) -> rusqlite::Result<FeedIncident> {
     })
 }
 
-/// What the file says, which only we write; nothing is promised of anything else.
+/// Converts a stored number. Only the store writes it, so any other value becomes `Nothing`.
 fn parse_serving(number: i64) -> ServedContent {
     ServedContent::from_number(number).unwrap_or(ServedContent::Nothing)
 }

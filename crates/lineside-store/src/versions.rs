@@ -1,4 +1,4 @@
-//! Versions of schedules in the tables: what each was, and from when until when it came from its source.
+//! Versions of schedules in the tables, with the period in which the source delivered each.
 
 use lineside_ingest::DatasetFacts;
 use lineside_sync::UnixMillis;
@@ -11,15 +11,15 @@ use crate::{RetentionPolicy, blobs::BlobHash, snapshots::SnapshotRow};
 pub struct ScheduleVersion {
     /// The SHA-256 of its bytes.
     pub hash: BlobHash,
-    /// How many there are.
+    /// The size in bytes.
     pub size: u64,
-    /// When it first came.
+    /// Time at which it first came.
     pub first_seen: UnixMillis,
-    /// When its source last gave or confirmed it.
+    /// Time at which its source last delivered or confirmed it.
     pub last_seen: UnixMillis,
-    /// Whether it is the one that is served.
+    /// True if it is the served version.
     pub is_current: bool,
-    /// What it says of itself.
+    /// Facts about the schedule.
     pub facts: DatasetFacts,
 }
 
@@ -27,7 +27,7 @@ const COLUMNS: &str = "blob, size, first_seen, last_seen, \
     blob IS (SELECT blob FROM snapshot WHERE snapshot.feed = version.feed AND file = '') AS is_current, \
     label, valid_from, valid_until, routes, stops, trips, service_start, service_end";
 
-/// This version is the feed's now. It may have been there before.
+/// Inserts the feed's current version, or updates it if it has been there before.
 pub(crate) fn upsert_row(
     transaction: &Transaction<'_>,
     feed: i64,
@@ -60,7 +60,7 @@ pub(crate) fn upsert_row(
     Ok(())
 }
 
-/// The source has confirmed the version that is served.
+/// Records that the source has confirmed the served version.
 pub(crate) fn confirm_row(
     transaction: &Transaction<'_>,
     feed: i64,
@@ -75,7 +75,7 @@ pub(crate) fn confirm_row(
     Ok(())
 }
 
-/// Lets go of versions that are too old or too many. The one that is served stays.
+/// Deletes versions that are too old or too many, but not the served one.
 pub(crate) fn trim_rows(
     transaction: &Transaction<'_>,
     keep: &RetentionPolicy,
@@ -95,13 +95,13 @@ pub(crate) fn trim_rows(
     Ok(())
 }
 
-/// Lets go of all of a feed.
+/// Deletes all versions of a feed.
 pub(crate) fn delete_feed(transaction: &Transaction<'_>, feed: i64) -> rusqlite::Result<()> {
     transaction.prepare_cached("DELETE FROM version WHERE feed = ?1")?.execute([feed])?;
     Ok(())
 }
 
-/// Versions of a feed, the one seen last first.
+/// Returns the versions of a feed: the served one first, then by last seen.
 pub(crate) fn select_rows(
     connection: &Connection,
     feed: &str,
@@ -118,7 +118,7 @@ pub(crate) fn select_rows(
     found.filter_map(Result::transpose).collect()
 }
 
-/// One of them.
+/// Returns one version of a feed.
 pub(crate) fn find_row(
     connection: &Connection,
     feed: &str,
@@ -131,7 +131,7 @@ pub(crate) fn find_row(
     Ok(found.query_row(params![feed, hash.as_bytes()], parse_row).optional()?.flatten())
 }
 
-/// What we never write is as if it were not there.
+/// Parses a row; `None` if it has values that the store never writes.
 fn parse_row(row: &Row<'_>) -> rusqlite::Result<Option<ScheduleVersion>> {
     let blob: Vec<u8> = row.get(0)?;
     let Some(hash) = BlobHash::from_digest(&blob) else { return Ok(None) };

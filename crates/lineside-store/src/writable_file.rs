@@ -1,5 +1,5 @@
-//! The connection that writes. Where the disk does not let the file be opened for writing when the server starts, it is
-//! opened when something is to be written later.
+//! The writing connection. If the file cannot be opened for writing when the server starts, it is opened at a later
+//! write.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,12 +13,12 @@ use rusqlite::Connection;
 
 use crate::schema;
 
-/// The file, which is opened for writing as soon as that succeeds.
+/// A file that is opened for writing as soon as possible.
 #[derive(Debug)]
 pub(crate) struct WritableFile {
     path: PathBuf,
     connection: Option<Connection>,
-    /// Whether readers have to do without the files next to it.
+    /// True if readers have to work without the files next to it.
     is_read_only: Arc<AtomicBool>,
 }
 
@@ -35,16 +35,16 @@ impl WritableFile {
         &self.path
     }
 
-    /// Opens it unless it is open.
+    /// Opens the file unless it is open.
     ///
     /// # Errors
-    /// If the disk still does not take it.
+    /// Returns an error if the file still cannot be opened.
     pub(crate) fn ensure_open(&mut self) -> rusqlite::Result<&mut Connection> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
                 let connection = schema::reopen_for_writing(&self.path)?;
-                // Before anything is written, which readers without a WAL would not see.
+                // This precedes the first write, which readers without a WAL would not see.
                 self.is_read_only.store(false, Ordering::Release);
                 connection
             }

@@ -1,5 +1,4 @@
-//! The one thread that writes: it takes what was told, many things at a time, and puts them on the disk in one
-//! transaction.
+//! The only writing thread: it collects requests and writes them to the disk in one transaction.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -33,36 +32,36 @@ use crate::{
     writable_file::WritableFile,
 };
 
-/// Something told.
+/// A request to write.
 #[derive(Debug)]
 pub(crate) enum WriteRequest {
     /// A poll has ended.
     Poll { feed: FeedId, poll: PollRecord },
-    /// A feed is paused, and this is served.
+    /// A feed was paused and serves this content.
     Pause { feed: FeedId, at: UnixMillis, serving: ServedContent },
-    /// A feed is in another state.
+    /// The state of a feed changed.
     State { feed: FeedId, state: FeedState, reason: String, since: UnixMillis },
-    /// Last good bytes lie on the disk and are these feeds' now. Whoever waits is told the blobs that were before; what
-    /// fails is not tried again, because newer bytes may come meanwhile.
+    /// Saved snapshots, whose blobs are on the disk. The reply has the replaced blobs. A failure is not retried,
+    /// because newer bytes may arrive in the meantime.
     Snapshots { rows: Vec<SnapshotRow>, reply: SyncSender<Result<Vec<BlobHash>, String>> },
-    /// A source has confirmed the last good bytes.
+    /// The source has confirmed a snapshot.
     Confirmed { key: SnapshotKey, at: UnixMillis, validators: CacheValidators },
-    /// The bytes of a file that its system no longer has.
+    /// A file that its system no longer has.
     Forgotten(SnapshotKey),
-    /// These are all feeds.
+    /// All configured feeds.
     Feeds(Vec<FeedId>),
-    /// A target was told something, or has taken it.
+    /// A notification to a target, or its delivery.
     Notification(NotificationRow),
-    /// A version of a feed's data was looked at.
+    /// A report on a version of a feed's data.
     Report(ReportRow),
-    /// What was seen of delays in a quarter of an hour.
+    /// Delay counts of a quarter of an hour.
     Delays(Vec<DelayRow>),
-    /// Somebody waits until all before this is on the disk.
+    /// Notifies the sender once all earlier requests are on the disk.
     Flush(SyncSender<()>),
 }
 
 impl WriteRequest {
-    /// Whether it has to outlive a power cut, and not only the process.
+    /// Returns true if the request has to survive a power cut, and not only a crash of the process.
     fn must_be_durable(&self) -> bool {
         matches!(
             self,
@@ -75,46 +74,46 @@ impl WriteRequest {
     }
 }
 
-/// What the writer counts.
+/// Counters of the writer.
 #[derive(Debug, Default)]
 pub(crate) struct WriterCounters {
     pub(crate) written: AtomicU64,
-    /// Of what was told, how much is lost.
+    /// Number of dropped records.
     pub(crate) lost: AtomicU64,
     pub(crate) failures: AtomicU64,
     pub(crate) is_failing: AtomicBool,
     pub(crate) bytes: AtomicU64,
-    /// Nothing is tried again any more.
+    /// True if failed writes are no longer retried.
     pub(crate) is_closing: AtomicBool,
 }
 
-/// The writer's thread, as a value.
+/// The state of the writing thread.
 #[derive(Debug)]
 pub(crate) struct DatabaseWriter {
     file: WritableFile,
     clock: Arc<dyn Clock>,
     keep: RetentionPolicy,
     counts: Arc<WriterCounters>,
-    /// The numbers of feeds in the file.
+    /// The row ids of feeds.
     feeds: HashMap<FeedId, i64>,
-    /// The row of this start of the server, once it is written.
+    /// The row of this run of the server, once it is written.
     life: Arc<OnceLock<i64>>,
-    /// When the server started.
+    /// Time of the server's start.
     started_at: UnixMillis,
-    /// All feeds that there are, once that was told.
+    /// All configured feeds, once known.
     configured: Option<Vec<FeedId>>,
-    /// When it was last noted that the server runs.
+    /// Time at which it was last recorded that the server runs.
     seen: UnixMillis,
-    /// When old rows were last looked for; none while some are left.
+    /// Time of the last deletion of old rows; `None` while some are left.
     purged: Option<UnixMillis>,
 }
 
 impl DatabaseWriter {
-    /// Records this start of the server in the file, and closes what the last one left open. On a disk that takes
-    /// nothing for now, the first commit that succeeds does so.
+    /// Records this start of the server in the file, and ends incidents that the last run left open. If the disk fails
+    /// temporarily, the first successful commit does so.
     ///
     /// # Errors
-    /// If writing fails for a reason that does not pass.
+    /// Returns an error if the write fails permanently.
     pub(crate) fn open_and_record_start(
         file: WritableFile,
         clock: Arc<dyn Clock>,
@@ -149,12 +148,12 @@ impl DatabaseWriter {
         Ok(())
     }
 
-    /// The row of this start of the server, once it is written.
+    /// Returns the row of this run of the server, once it is written.
     pub(crate) fn life_row(&self) -> Arc<OnceLock<i64>> {
         Arc::clone(&self.life)
     }
 
-    /// Writes until nobody can tell it anything any more, and then what is left.
+    /// Writes requests until the queue is closed, and then the rest.
     pub(crate) fn run_until_closed(mut self, told: &Receiver<WriteRequest>) {
         let mut batch = Vec::new();
         loop {
@@ -177,7 +176,7 @@ impl DatabaseWriter {
         }
     }
 
-    /// Writes the batch, which is empty afterwards unless the same may succeed later. Tells whether it did succeed.
+    /// Writes the batch and empties it, unless a retry may succeed. Returns true on success.
     fn write_batch(&mut self, batch: &mut Vec<WriteRequest>, now: UnixMillis) -> bool {
         match self.commit_batch(batch, now) {
             Ok(mut before) => {
@@ -188,7 +187,7 @@ impl DatabaseWriter {
                     tracing::info!(file = %self.file.file_path().display(), "can be written again");
                 }
                 for told in batch.drain(..) {
-                    // Who asked may have given up.
+                    // The sender may have given up.
                     match told {
                         WriteRequest::Flush(reply) => drop(reply.try_send(())),
                         WriteRequest::Snapshots { reply, .. } => {
@@ -200,7 +199,7 @@ impl DatabaseWriter {
                 true
             }
             Err(error) => {
-                // What the transaction would have made is not there.
+                // Rows that the failed transaction created do not exist.
                 self.feeds.clear();
                 self.note_failure(&error);
                 refuse_snapshots(batch, &error);
@@ -227,7 +226,7 @@ impl DatabaseWriter {
         batch.clear();
     }
 
-    /// Writes all in one transaction. Gives, for each [`WriteRequest::Snapshots`], the blobs that were before.
+    /// Writes all requests in one transaction. Returns the replaced blobs of each [`WriteRequest::Snapshots`].
     fn commit_batch(
         &mut self,
         batch: &[WriteRequest],
@@ -261,7 +260,7 @@ impl DatabaseWriter {
                     insert_incident(&transaction, feed, *state, reason, *since)?;
                 }
                 WriteRequest::Snapshots { rows, .. } => {
-                    // A version more may be one too many.
+                    // A new version may exceed the maximum number.
                     self.purged = self.purged.filter(|_| rows.iter().all(|it| it.facts.is_none()));
                     before.push_back(upsert_snapshots(&transaction, &mut self.feeds, rows)?);
                 }
@@ -309,7 +308,7 @@ impl DatabaseWriter {
         match purged {
             Ok(is_all) => self.purged = is_all.then_some(now),
             Err(error) => {
-                // Later: whether the disk fails shows when something is to be written.
+                // The next attempt comes after the interval; a failing disk is detected by writes.
                 self.purged = Some(now);
                 tracing::warn!(file = %self.file.file_path().display(), %error, "old rows cannot be deleted");
             }
@@ -317,7 +316,7 @@ impl DatabaseWriter {
     }
 }
 
-/// Writes the snapshots, and gives the blobs that they replace.
+/// Writes the snapshots and returns the replaced blobs.
 fn upsert_snapshots(
     transaction: &Transaction<'_>,
     feeds: &mut HashMap<FeedId, i64>,
@@ -352,7 +351,7 @@ fn upsert_delays(
     Ok(())
 }
 
-/// How many things of a batch are polls, states and reports.
+/// Returns the number of polls, states and reports in a batch.
 fn count_records(batch: &[WriteRequest]) -> u64 {
     batch.iter().filter(|told| is_counted_record(told)).count() as u64
 }
@@ -361,7 +360,7 @@ fn is_counted_record(told: &WriteRequest) -> bool {
     matches!(told, WriteRequest::Poll { .. } | WriteRequest::State { .. } | WriteRequest::Report(_))
 }
 
-/// Takes the snapshots out of a batch that could not be written, and says so to those who wait.
+/// Removes the snapshots from a batch that could not be written, and reports the failure to their senders.
 fn refuse_snapshots(batch: &mut Vec<WriteRequest>, error: &rusqlite::Error) {
     batch.retain(|told| match told {
         WriteRequest::Snapshots { reply, .. } => {
@@ -372,7 +371,7 @@ fn refuse_snapshots(batch: &mut Vec<WriteRequest>, error: &rusqlite::Error) {
     });
 }
 
-/// Waits for something told, and takes what is there besides. Tells whether nothing can come any more.
+/// Waits for a request and adds further queued ones. Returns true if the queue is closed.
 fn gather_batch(told: &Receiver<WriteRequest>, batch: &mut Vec<WriteRequest>) -> bool {
     let mut patience = if batch.is_empty() { HEARTBEAT } else { Duration::ZERO };
     while batch.len() < BATCH_MAX {
@@ -429,7 +428,7 @@ fn insert_poll(
     Ok(())
 }
 
-/// Adds to the bin of the moment in every span.
+/// Adds to the current bin of every span.
 fn insert_bins(
     transaction: &Transaction<'_>,
     feed: i64,
@@ -440,7 +439,7 @@ fn insert_bins(
         .try_for_each(|span| insert_bin(transaction, feed, span, &bin(span)))
 }
 
-/// Adds to a bin. `last_failed` is the number of what came last in it, which for polls is whether they failed.
+/// Adds to a bin. `last_failed` is the number of the last outcome in it.
 fn insert_bin(
     transaction: &Transaction<'_>,
     feed: i64,

@@ -1,7 +1,7 @@
-//! A process that writes is killed, many times, and nothing that it had acknowledged is lost.
+//! A writing process is killed many times, and all data that it acknowledged must remain.
 //!
-//! This program is both: asked to `write`, it tells a store one thing after another and says on its standard output what
-//! the store has acknowledged; else it starts such a process again and again, kills it, and looks at the file.
+//! This program has two roles. As `write` it sends records to a store and prints what the store has acknowledged.
+//! Otherwise it repeatedly starts such a process, kills it, and checks the file.
 
 use std::{
     env,
@@ -21,9 +21,9 @@ use lineside_sync::{SimulatedClock, UnixMillis};
 use rusqlite::Connection;
 
 const ROUNDS: usize = 40;
-/// A writer is killed after it acknowledged as many times as this, at most.
+/// Maximum number of acknowledgements before a writer is killed.
 const ACKNOWLEDGED_MAX: usize = 12;
-/// Things told between two times that the writer waits for the disk, at most.
+/// Maximum number of records between two flushes.
 const BETWEEN_MAX: u64 = 60;
 const SEED: u64 = 4;
 const KEEP: RetentionPolicy = RetentionPolicy {
@@ -32,7 +32,7 @@ const KEEP: RetentionPolicy = RetentionPolicy {
     versions_age: Duration::from_secs(90 * 86_400),
     reports: 100,
 };
-/// The polls of this test are numbered by their time, a second apart, from here.
+/// The polls of this test are numbered by their time, a second apart, from this one on.
 const START: UnixMillis = UnixMillis(1_772_607_600_000);
 const EVERYTHING: PollQuery =
     PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 1_000_000 };
@@ -74,13 +74,13 @@ fn poll(n: u64) -> PollRecord {
     }
 }
 
-/// What is laid over the feed, which is a number here.
+/// Returns the override of the feed, which is a number here.
 fn laid_over(store: &Store) -> Option<Secret> {
     let all = store.list_overrides().expect("it can be read");
     all.into_iter().next().map(|(_, body)| body)
 }
 
-/// Lays the number over the feed.
+/// Sets the number as the override of the feed.
 fn edit(store: &Store, next: u64) {
     let edit = OverrideEdit {
         feed: feed(),
@@ -94,7 +94,7 @@ fn edit(store: &Store, next: u64) {
     store.commit_edit(&edit).expect("the disk takes it");
 }
 
-/// Checks that the edits are one chain that ends in what is laid over, and that none that was acknowledged is missing.
+/// Checks that the edits form a chain that ends in the current override, and that no acknowledged one is missing.
 fn look_at_edits(store: &Store, acknowledged: u64, round: usize) {
     let edits = store.list_edits(&feed(), usize::MAX).expect("edits can be read");
     let now = laid_over(store);
@@ -106,7 +106,7 @@ fn look_at_edits(store: &Store, acknowledged: u64, round: usize) {
     }
 }
 
-/// Tells polls from number `next` on, and after some of them says how many the store has acknowledged.
+/// Records polls from number `next` on, and prints after some of them how many the store has acknowledged.
 fn write_for_ever(file: &Path, mut next: u64) {
     let store = open(file);
     let mut rng = fastrand::Rng::with_seed(SEED ^ next);
@@ -120,7 +120,7 @@ fn write_for_ever(file: &Path, mut next: u64) {
         store.begin_state(&feed(), state, "told", START + Duration::from_secs(next));
         store.flush_writes().expect("the disk takes it");
         edit(&store, next);
-        // Whoever killed this process no longer listens.
+        // The parent closes the pipe when it kills this process.
         let said = writeln!(output, "{next}").and_then(|()| output.flush());
         if said.is_err() {
             return;
@@ -141,7 +141,7 @@ fn kill_and_look() {
     assert!(known > 0, "the writers were killed before they wrote anything");
 }
 
-/// Starts a writer and kills it after it acknowledged so many times. Returns what it acknowledged last.
+/// Starts a writer and kills it after `times` acknowledgements. Returns the last acknowledged number.
 fn run_and_kill(file: &Path, next: u64, times: usize, rng: &mut fastrand::Rng) -> Option<u64> {
     let mut writer = Command::new(env::current_exe().expect("this program has a path"))
         .arg("write")
@@ -157,18 +157,18 @@ fn run_and_kill(file: &Path, next: u64, times: usize, rng: &mut fastrand::Rng) -
         let line = lines.next().expect("it writes until it is killed").expect("a line");
         last = Some(line.parse().expect("a number"));
     }
-    // Somewhere between two acknowledgements.
+    // The kill is at a random time between two acknowledgements.
     for _ in 0..rng.u32(..20_000) {
         std::hint::spin_loop();
     }
     writer.kill().expect("it runs");
     writer.wait().expect("it has ended");
-    // What it said before it was killed counts too; its last line may be cut off.
+    // Output before the kill counts too; its last line may be truncated.
     let rest = lines.map_while(Result::ok).filter_map(|line| line.parse().ok());
     rest.chain(last).max()
 }
 
-/// Checks that the file is whole and has all that was acknowledged. Returns how many polls it has.
+/// Checks that the file is valid and has all acknowledged data. Returns the number of its polls.
 fn look(file: &Path, acknowledged: u64, edited: u64, round: usize) -> u64 {
     let store = open(file);
     let mut polls = store.list_polls(&feed(), EVERYTHING).expect("polls can be read");
@@ -178,7 +178,7 @@ fn look(file: &Path, acknowledged: u64, edited: u64, round: usize) -> u64 {
     for (n, found) in (0..).zip(&polls) {
         assert_eq!(*found, poll(n), "round {round}");
     }
-    // A transaction is there whole or not at all: what is counted by hours and minutes is what there is.
+    // A transaction is complete or absent, so the bins have the same counts as the polls.
     for span in ArchiveSpan::ALL {
         let bins = store.list_bins(&feed(), span, UnixMillis(0)).expect("bins can be read");
         let counted: u64 = bins.iter().map(|bin| u64::from(bin.polls)).sum();

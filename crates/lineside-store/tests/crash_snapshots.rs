@@ -1,8 +1,7 @@
-//! A process that keeps last good bytes is killed, many times: what it said to be kept is there, whole, and nothing else
-//! is left lying around.
+//! A process that saves snapshots is killed many times: saved snapshots must remain complete, without leftovers.
 //!
-//! This program is both: asked to `save`, it keeps bodies of several feeds, one after another, and says on its standard
-//! output what is kept; else it starts such a process again and again, kills it, and looks at the folder.
+//! This program has two roles. As `save` it saves bodies of several feeds and prints which are saved. Otherwise it
+//! repeatedly starts such a process, kills it, and checks the folder.
 
 use std::{
     env, fs,
@@ -20,10 +19,10 @@ use lineside_store::{RetentionPolicy, Store};
 use lineside_sync::{SimulatedClock, UnixMillis};
 
 const ROUNDS: usize = 40;
-/// Bodies that a process says to be kept before it is killed, at most.
+/// Maximum number of saved bodies before a process is killed.
 const KEPT_MAX: usize = 30;
 const FEEDS: usize = 3;
-/// Sizes of bodies: below and above what has a thread of its own.
+/// Sizes of bodies: below and above the limit for large bodies.
 const SIZES: [usize; FEEDS] = [2_000, 200_000, 9 << 20];
 const SEED: u64 = 5;
 const KEEP: RetentionPolicy = RetentionPolicy {
@@ -52,7 +51,7 @@ fn key(feed: usize) -> SnapshotKey {
     SnapshotKey::for_feed(&FeedId::new(&format!("feed{feed}")).expect("a plain name"))
 }
 
-/// A body that shows its number, and whether it is whole.
+/// Returns a body that contains its number and reveals truncation.
 fn body(feed: usize, number: u64) -> Bytes {
     let mut body = number.to_le_bytes().repeat(SIZES[feed] / 8);
     body.push(feed as u8);
@@ -73,7 +72,7 @@ fn head(number: u64) -> SnapshotHead {
     }
 }
 
-/// Keeps bodies of all feeds, from number `next` on. Of each feed one is on its way at a time.
+/// Saves bodies of all feeds, from number `next` on, one at a time for each feed.
 fn save_for_ever(file: &Path, next: u64) {
     let store = Arc::new(open(file));
     let savers: Vec<_> = (0..FEEDS)
@@ -93,7 +92,7 @@ fn save_one_feed(store: &Store, feed: usize, next: u64) {
         let told = Box::new(move |is_saved| reply.send(is_saved).expect("somebody waits"));
         store.save_snapshot(&key(feed), head(number), body(feed, number), None, told);
         assert!(done.recv().expect("an answer"), "the disk takes it");
-        // Whoever killed this process no longer listens.
+        // The parent closes the pipe when it kills this process.
         let mut output = std::io::stdout().lock();
         if writeln!(output, "{feed} {number}").and_then(|()| output.flush()).is_err() {
             return;
@@ -111,7 +110,7 @@ fn kill_and_look() {
     for round in 0..ROUNDS {
         let kept = run_and_kill(&file, next, rng.usize(..KEPT_MAX), &mut rng);
         n_kept += kept.iter().filter(|number| **number >= next).count();
-        // What was kept in an earlier round has to be there too.
+        // Bodies saved in an earlier round have to remain, too.
         for (last, number) in last_kept.iter_mut().zip(kept) {
             *last = number.max(*last);
         }
@@ -120,7 +119,7 @@ fn kill_and_look() {
     assert!(n_kept >= ROUNDS, "the processes were killed before they kept anything");
 }
 
-/// Starts a process and kills it after it said so many bodies to be kept. Returns the last one of each feed.
+/// Starts a process and kills it after it saved `times` bodies. Returns the last number of each feed.
 fn run_and_kill(file: &Path, next: u64, times: usize, rng: &mut fastrand::Rng) -> [u64; FEEDS] {
     let mut saver = Command::new(env::current_exe().expect("this program has a path"))
         .args(["save".as_ref(), file.as_os_str(), next.to_string().as_ref()])
@@ -140,20 +139,20 @@ fn run_and_kill(file: &Path, next: u64, times: usize, rng: &mut fastrand::Rng) -
         let line = lines.next().expect("it saves until it is killed").expect("a line");
         note(line).expect("two numbers");
     }
-    // Somewhere between two of them.
+    // The kill is at a random time between two saves.
     for _ in 0..rng.u32(..200_000) {
         std::hint::spin_loop();
     }
     saver.kill().expect("it runs");
     saver.wait().expect("it has ended");
-    // What it said before it was killed counts too, as far as a line is whole.
+    // Output before the kill counts too, except for a truncated line.
     for line in lines.map_while(Result::ok) {
         note(line);
     }
     kept
 }
 
-/// Checks that all that was kept is there and whole, and nothing else for long. Returns the highest number there is.
+/// Checks that all saved bodies are complete, and that others are deleted. Returns the highest number.
 fn look(file: &Path, kept: [u64; FEEDS], round: usize) -> u64 {
     let store = open(file);
     let mut highest = 0;

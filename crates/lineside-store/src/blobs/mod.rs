@@ -1,7 +1,7 @@
-//! Bodies in a folder, each under its own SHA-256: written whole or not at all, and never changed.
+//! A folder of bodies, each named by its SHA-256: written completely or not at all, and never changed.
 //!
-//! `ab/cdef…` is the blob whose hash begins with `ab`. Who refers to a blob stands elsewhere; here it is only known how
-//! one is written, read, and taken away.
+//! `ab/cdef…` is the blob whose hash begins with `ab`. This module writes, reads and deletes blobs; references to them
+//! are stored elsewhere.
 
 pub(crate) mod snapshot_saver;
 
@@ -19,10 +19,10 @@ use bytes::Bytes;
 
 use crate::limits::BLOB_BYTES_MAX;
 
-/// Its owner's alone, as everything in the data folder.
+/// Only the owner has access, as to all files of the data folder.
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
-/// Where blobs are that are being written.
+/// The folder of unfinished blobs.
 const UNFINISHED: &str = "tmp";
 const HASH_BYTES: usize = 32;
 
@@ -31,14 +31,14 @@ const HASH_BYTES: usize = 32;
 pub struct BlobHash([u8; HASH_BYTES]);
 
 impl BlobHash {
-    /// The hash of these bytes.
+    /// Computes the hash of these bytes.
     pub fn from_content(bytes: &[u8]) -> BlobHash {
         let mut hash = [0; HASH_BYTES];
         hash.copy_from_slice(digest(&SHA256, bytes).as_ref());
         BlobHash(hash)
     }
 
-    /// Reads 64 hexadecimal digits in lower case, as [`Display`](fmt::Display) writes them.
+    /// Parses 64 hexadecimal digits in lower case, as [`Display`](fmt::Display) writes them.
     pub fn parse_hex(text: &str) -> Option<BlobHash> {
         let digits = text.as_bytes();
         if digits.len() != 2 * HASH_BYTES {
@@ -51,7 +51,7 @@ impl BlobHash {
         Some(BlobHash(hash))
     }
 
-    /// As it stands in the tables.
+    /// Returns the bytes as stored in the tables.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -81,27 +81,27 @@ impl fmt::Debug for BlobHash {
     }
 }
 
-/// The folder.
+/// The folder of blobs.
 #[derive(Debug)]
 pub(crate) struct BlobFolder {
     folder: PathBuf,
     n_begun: AtomicU64,
-    /// Whether its own name is certain to be on the disk.
+    /// True if the folder's own name has been synced to the disk.
     is_named: AtomicBool,
-    /// Bytes of all blobs, as far as they are known.
+    /// Total size of all blobs in bytes, as far as known.
     bytes: AtomicU64,
 }
 
-/// A blob that is not in its place yet.
+/// A blob that is not at its final path yet.
 #[derive(Debug)]
 pub(crate) struct PendingBlob {
     pub(crate) hash: BlobHash,
     size: u64,
-    /// None if the same is there already.
+    /// The temporary file; `None` if the blob already exists.
     file: Option<(PathBuf, File)>,
 }
 
-/// Why a blob is of no use.
+/// The reason why a blob cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BlobError {
     #[error("it cannot be read: {0}")]
@@ -111,9 +111,9 @@ pub(crate) enum BlobError {
 }
 
 impl BlobFolder {
-    /// The folder, which comes with its first blob. What was not finished in it by an earlier process goes.
+    /// Opens the folder and deletes unfinished blobs of an earlier process. The first blob creates the folder.
     pub(crate) fn open_folder(folder: PathBuf) -> BlobFolder {
-        // If that cannot be done it shows, and is told of, when something is to be written.
+        // A failure is reported by the next write.
         let _ = fs::remove_dir_all(folder.join(UNFINISHED));
         BlobFolder {
             folder,
@@ -123,11 +123,11 @@ impl BlobFolder {
         }
     }
 
-    /// Moves the folder beside itself if there are blobs in it. Gives its new name.
+    /// Renames the folder if it has blobs. Returns the new path.
     pub(crate) fn move_folder_aside(folder: &Path) -> io::Result<Option<PathBuf>> {
         match BlobFolder::open_folder(folder.to_owned()).list_blobs() {
             Ok(blobs) if blobs.is_empty() => return Ok(None),
-            // There are none in what is no folder; that is told of when something is to be written.
+            // A path that is not a folder has no blobs; the next write reports it.
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(None),
             listed => drop(listed?),
         }
@@ -146,19 +146,19 @@ impl BlobFolder {
         Ok(None)
     }
 
-    /// Bytes of all blobs.
+    /// Returns the total size of all blobs in bytes.
     pub(crate) fn total_bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Where a blob is.
+    /// Returns the path of a blob.
     pub(crate) fn blob_path(&self, hash: &BlobHash) -> PathBuf {
         let digits = hash.to_string();
         let (first, rest) = digits.split_at(2);
         self.folder.join(first).join(rest)
     }
 
-    /// Writes the bytes with this hash beside their place. They are not certain to be on the disk yet.
+    /// Writes the bytes with this hash to a temporary file, which is not synced yet.
     pub(crate) fn write_pending(&self, hash: BlobHash, bytes: &[u8]) -> io::Result<PendingBlob> {
         let size = bytes.len() as u64;
         if fs::metadata(self.blob_path(&hash)).is_ok_and(|known| known.len() == size) {
@@ -179,7 +179,7 @@ impl BlobFolder {
         }
     }
 
-    /// Puts a blob in its place, once it is on the disk. The name is certain after [`sync`](BlobFolder::sync_names).
+    /// Syncs a blob and moves it to its final path. Its name is durable after [`sync_names`](BlobFolder::sync_names).
     pub(crate) fn commit_pending(&self, unfinished: PendingBlob) -> io::Result<BlobHash> {
         let PendingBlob { hash, size, file } = unfinished;
         let Some((from, file)) = file else { return Ok(hash) };
@@ -189,7 +189,7 @@ impl BlobFolder {
             fs::rename(&from, &to)
         });
         if let Err(error) = placed {
-            // What cannot be taken away now goes at the next start.
+            // A file that cannot be deleted now is deleted at the next start.
             let _ = fs::remove_file(&from);
             return Err(error);
         }
@@ -197,7 +197,7 @@ impl BlobFolder {
         Ok(hash)
     }
 
-    /// Makes the names of these blobs certain.
+    /// Syncs the folders of these blobs, so that their names are durable.
     pub(crate) fn sync_names(&self, hashes: impl Iterator<Item = BlobHash>) -> io::Result<()> {
         let mut folders: Vec<PathBuf> =
             hashes.filter_map(|hash| Some(self.blob_path(&hash).parent()?.to_owned())).collect();
@@ -209,7 +209,7 @@ impl BlobFolder {
         if folders.is_empty() {
             return Ok(());
         }
-        // A folder that is new has a name too, and so has the one of all.
+        // The names of new subfolders and of the folder itself have to be durable, too.
         sync_folder(&self.folder)?;
         if !self.is_named.load(Ordering::Relaxed) {
             sync_folder(self.folder.parent().unwrap_or(&self.folder))?;
@@ -218,7 +218,7 @@ impl BlobFolder {
         Ok(())
     }
 
-    /// The whole blob, looked through before any of it is believed.
+    /// Reads a blob and verifies its hash.
     pub(crate) fn read_blob(&self, hash: &BlobHash) -> Result<Bytes, BlobError> {
         let file = File::open(self.blob_path(hash))?;
         let mut bytes = Vec::new();
@@ -232,7 +232,7 @@ impl BlobFolder {
         }
     }
 
-    /// Takes a blob away.
+    /// Deletes a blob.
     pub(crate) fn remove_blob(&self, hash: &BlobHash) -> io::Result<()> {
         let path = self.blob_path(hash);
         let size = fs::metadata(&path)?.len();
@@ -246,7 +246,7 @@ impl BlobFolder {
         let _ = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
     }
 
-    /// All blobs with their sizes.
+    /// Lists all blobs with their sizes.
     pub(crate) fn list_blobs(&self) -> io::Result<Vec<(BlobHash, u64)>> {
         let mut all = Vec::new();
         let folders = match fs::read_dir(&self.folder) {
@@ -270,17 +270,17 @@ impl BlobFolder {
         Ok(all)
     }
 
-    /// The bytes of all blobs are these.
+    /// Sets the total size of all blobs.
     pub(crate) fn set_total_bytes(&self, bytes: u64) {
         self.bytes.store(bytes, Ordering::Relaxed);
     }
 }
 
 impl PendingBlob {
-    /// Takes it away: it will not be finished.
+    /// Deletes the temporary file of an abandoned blob.
     pub(crate) fn discard_file(self) {
         if let Some((path, _)) = self.file {
-            // What cannot be taken away now goes at the next start.
+            // A file that cannot be deleted now is deleted at the next start.
             let _ = fs::remove_file(path);
         }
     }
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(fs::metadata(above).unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(blobs.read_blob(&hash).unwrap(), "abc");
         assert_eq!((blobs.total_bytes(), blobs.list_blobs().unwrap()), (3, vec![(hash, 3)]));
-        // The same again is not written again.
+        // An existing blob is not written again.
         assert!(begin(&blobs, "abc").file.is_none());
         blobs.remove_blob(&hash).unwrap();
         assert_eq!((blobs.total_bytes(), blobs.list_blobs().unwrap()), (0, vec![]));
@@ -338,7 +338,7 @@ mod tests {
         let hash = put(&blobs, "abc");
         fs::write(blobs.blob_path(&hash), "abd").unwrap();
         assert!(matches!(blobs.read_blob(&hash), Err(BlobError::Damaged)));
-        // One that was cut is put there anew.
+        // A truncated blob is written again.
         fs::write(blobs.blob_path(&hash), "ab").unwrap();
         put(&blobs, "abc");
         assert_eq!(blobs.read_blob(&hash).unwrap(), "abc");

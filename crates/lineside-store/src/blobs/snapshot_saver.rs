@@ -1,9 +1,8 @@
-//! The threads that put last good bytes on the disk, and take away what nothing refers to any more.
+//! The threads that save snapshots to the disk and delete unreferenced blobs.
 //!
-//! The order is what makes it hold: a blob is whole and on the disk, with its name, before the tables say that it is a
-//! feed's; and the blob before goes only once they no longer say so. Small bytes and large ones have a thread each, so
-//! that real time does not wait for a schedule. What waits for one is done together, with fewer syncs than each by
-//! itself.
+//! The order makes it crash-safe: a blob and its name are durable before the tables refer to it, and the previous blob
+//! is deleted only after they no longer do. Small and large bodies have a thread each, so that real time does not wait
+//! for a schedule. Waiting saves are batched, which takes fewer syncs.
 
 use std::{
     collections::HashMap,
@@ -32,7 +31,7 @@ use crate::{
     writer::WriteRequest,
 };
 
-/// What is to be saved.
+/// A snapshot to save.
 pub(crate) struct SaveRequest {
     pub(crate) key: SnapshotKey,
     pub(crate) head: SnapshotHead,
@@ -43,22 +42,22 @@ pub(crate) struct SaveRequest {
 
 enum SaveJob {
     Save(Box<SaveRequest>),
-    /// Somebody waits until all before this has ended.
+    /// Notifies the sender once all earlier jobs have ended.
     Flush(SyncSender<()>),
 }
 
-/// Why the tables do not say what was to be saved.
+/// The reason why the tables do not refer to the snapshot.
 #[derive(Debug, thiserror::Error)]
 enum TableWriteError {
-    /// And they will not.
+    /// The write failed.
     #[error("{0}")]
     Never(String),
-    /// They have not been written in time, and may be yet.
+    /// The write timed out and may still succeed.
     #[error("the file lineside.db could not be written in time")]
     Perhaps,
 }
 
-/// What is counted of it.
+/// Counters of saves.
 #[derive(Debug, Default)]
 pub(crate) struct SaveCounters {
     pub(crate) saved: AtomicU64,
@@ -66,23 +65,23 @@ pub(crate) struct SaveCounters {
     pub(crate) is_failing: AtomicBool,
 }
 
-/// What both threads share.
+/// The state shared by both threads.
 #[derive(Debug)]
 pub(crate) struct SaverShared {
     pub(crate) blobs: BlobFolder,
     readers: ReaderPool,
     pub(crate) counts: SaveCounters,
     clock: Arc<dyn Clock>,
-    /// Blobs on their way into the tables, with how many saves of each there are: none of them goes meanwhile.
+    /// The number of pending saves for each blob; such blobs are not deleted.
     on_their_way: Mutex<HashMap<BlobHash, usize>>,
-    /// None once nothing more is to be written.
+    /// `None` once nothing more may be written.
     tables: Mutex<Option<SyncSender<WriteRequest>>>,
 }
 
 /// The two threads.
 #[derive(Debug)]
 pub(crate) struct SnapshotSaver {
-    /// For small bodies and for large ones; none once it is being dropped.
+    /// The threads for small and for large bodies; `None` after the stop.
     lanes: [Option<SaverThread>; 2],
 }
 
@@ -109,18 +108,19 @@ impl SaverShared {
         }
     }
 
-    /// Lets go of the tables: nothing is saved any more.
+    /// Closes the connections to the tables: nothing is saved after this call.
     pub(crate) fn close_tables(&self) {
         self.tables.lock().take();
         self.readers.close_idle();
     }
 
-    /// Saves what was gathered, and says of each what became of it.
+    /// Saves a batch and reports the result of each snapshot.
     fn save_all(&self, saves: Vec<SaveRequest>) {
         let mut begun: Vec<(SaveRequest, PendingBlob)> = Vec::with_capacity(saves.len());
         for save in saves {
             let hash = BlobHash::from_content(&save.bytes);
-            // Before it is looked for: one that is there must not go because nothing refers to it yet.
+            // The count comes before the lookup, so that an existing blob without a reference is not deleted in
+            // between.
             *self.on_their_way.lock().entry(hash).or_default() += 1;
             match self.blobs.write_pending(hash, &save.bytes) {
                 Ok(unfinished) => begun.push((save, unfinished)),
@@ -158,7 +158,7 @@ impl SaverShared {
             .and_then(|()| self.write_tables(rows.collect()));
         for (save, hash) in placed {
             match &written {
-                // It waits in the queue: the tables may yet say it, and then the blob has to be there.
+                // The write is still queued: the tables may yet refer to the blob, so it has to remain.
                 Err(TableWriteError::Perhaps) => {}
                 _ => self.release_blob(&hash),
             }
@@ -172,7 +172,7 @@ impl SaverShared {
         }
     }
 
-    /// Has the tables say what is each feed's now. Gives the blobs that were before.
+    /// Writes the rows of the snapshots to the tables. Returns the replaced blobs.
     fn write_tables(&self, rows: Vec<SnapshotRow>) -> Result<Vec<BlobHash>, TableWriteError> {
         let (reply, written) = sync_channel(1);
         let told = WriteRequest::Snapshots { rows, reply };
@@ -190,7 +190,7 @@ impl SaverShared {
         }
     }
 
-    /// A blob is in the tables, or will not be.
+    /// Ends a pending save of a blob.
     fn release_blob(&self, hash: &BlobHash) {
         let mut on_their_way = self.on_their_way.lock();
         if let Some(count) = on_their_way.get_mut(hash) {
@@ -220,7 +220,7 @@ impl SaverShared {
         (save.done)(false);
     }
 
-    /// Takes a blob away unless something refers to it.
+    /// Deletes a blob unless it is referenced.
     fn remove_if_unreferenced(&self, hash: &BlobHash) {
         let on_their_way = self.on_their_way.lock();
         let is_free = !on_their_way.contains_key(hash)
@@ -228,7 +228,7 @@ impl SaverShared {
                 .readers
                 .with_connection(|tables| is_referenced(tables, hash))
                 .is_ok_and(|is| !is);
-        // What cannot be taken away now goes with a later sweep.
+        // A later sweep retries the deletion of a blob.
         let removed = is_free.then(|| self.blobs.remove_blob(hash));
         drop(on_their_way);
         if let Some(Err(error)) = removed {
@@ -236,7 +236,7 @@ impl SaverShared {
         }
     }
 
-    /// Takes away all blobs that nothing refers to.
+    /// Deletes all unreferenced blobs.
     pub(crate) fn sweep_unreferenced(&self) {
         let (listed, known) =
             (self.blobs.list_blobs(), self.readers.with_connection(referenced_blobs));
@@ -273,7 +273,7 @@ impl SaverShared {
         }
     }
 
-    /// Does a job, and with it what waits besides.
+    /// Runs a job together with other waiting jobs.
     fn run_job(&self, job: SaveJob, jobs: &Receiver<SaveJob>) {
         let (mut next, mut saves) = (Some(job), Vec::new());
         let (mut n_bytes, mut flush) = (0, None);
@@ -294,13 +294,13 @@ impl SaverShared {
         }
         self.save_all(saves);
         if let Some(reply) = flush {
-            // Who asked may have given up.
+            // The sender may have given up.
             let _ = reply.try_send(());
         }
     }
 }
 
-/// Waits until a thread has ended, but not for ever: a disk that hangs must not keep the program from ending.
+/// Waits for the end of a thread with a timeout: a hanging disk must not block the exit of the program.
 pub(crate) fn join_with_timeout(running: JoinHandle<()>, what: &str) {
     for _ in 0..FLUSH_MAX.as_millis() / END_LOOK.as_millis() {
         if running.is_finished() {
@@ -326,7 +326,7 @@ impl SnapshotSaver {
         Ok(SnapshotSaver { lanes: [lane("save", true)?, lane("save-large", false)?] })
     }
 
-    /// Has it saved as soon as its thread comes to it.
+    /// Queues a snapshot for its thread. A full queue is a failure.
     pub(crate) fn enqueue_save(&self, save: SaveRequest, counts: &SaveCounters) {
         let lane = &self.lanes[usize::from(save.bytes.len() >= LARGE_BYTES)];
         let Some(lane) = lane else { return (save.done)(false) };
@@ -339,7 +339,7 @@ impl SnapshotSaver {
         }
     }
 
-    /// Waits until what was told before has ended. Tells whether it did in time.
+    /// Waits until all earlier jobs have ended. Returns false on timeout.
     pub(crate) fn flush_saves(&self) -> bool {
         let waiting: Vec<_> = self
             .lanes
@@ -356,7 +356,7 @@ impl SnapshotSaver {
         waiting.into_iter().all(is_done)
     }
 
-    /// Ends the threads, after what was told.
+    /// Stops the threads after the queued jobs.
     pub(crate) fn stop_threads(&mut self) {
         for lane in &mut self.lanes {
             let Some(SaverThread { jobs, running }) = lane.take() else { continue };

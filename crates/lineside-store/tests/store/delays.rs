@@ -1,4 +1,4 @@
-//! What was seen of delays stays for a day, also through a restart, and the latest word of a quarter holds.
+//! Delay counts are retained for a day, also across a restart, and the latest row of a quarter applies.
 
 use lineside_store::DelayRow;
 
@@ -39,7 +39,7 @@ fn what_is_older_than_a_day_goes() {
     store.store_delays(starts().map(|start| row("city", None, start, 4)).collect());
     store.flush_writes().unwrap();
     drop(store);
-    // A quarter before its end the first nine are older than 25 hours.
+    // The first nine quarters are now older than 25 hours.
     place.clock.advance(Duration::from_secs(25 * 60 * 60) + QUARTER * 9);
     let store = place.open();
     wait_until("the old ones are gone", || {

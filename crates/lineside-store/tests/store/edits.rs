@@ -1,4 +1,4 @@
-//! What the operator changes.
+//! The operator's edits.
 
 use lineside_ingest::Secret;
 use lineside_store::OverrideEdit;

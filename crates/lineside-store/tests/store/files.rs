@@ -1,4 +1,4 @@
-//! Files that are older, newer, damaged or not to be had.
+//! Older, newer, damaged and inaccessible files.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use super::{
     *,
 };
 
-/// A change of what is laid over the feed.
+/// Returns a change of the feed's override.
 fn edit(before: Option<&str>, after: Option<&str>) -> OverrideEdit {
     let secret = |text: Option<&str>| text.map(Secret::new);
     OverrideEdit {
@@ -62,7 +62,7 @@ fn a_damaged_file_is_told_of_with_its_name_and_what_to_do() {
     assert_eq!(fs::read(place.file()).unwrap(), before);
 }
 
-/// The file, with those beside it that begin with the same name.
+/// Moves the database file and the files next to it with the same prefix.
 fn move_file(from: &Path, to: &Path) {
     for file in fs::read_dir(from).unwrap().map(Result::unwrap) {
         let name = file.file_name();
@@ -85,14 +85,14 @@ fn a_new_file_takes_no_bodies_of_the_one_before() {
     move_file(place.folder.path(), before.path());
     let store = place.open();
     assert_eq!(store.find_head(&key("city")), None);
-    // After one of the same lane, what is done at the start is over.
+    // The save runs in the thread that also sweeps at the start, so the sweep is over.
     assert!(save(&store, "city", "two"));
     drop(store);
     drop(place.open());
     let aside = found.join(body.strip_prefix(&lost).unwrap());
     assert_eq!(fs::read(&aside).unwrap(), b"one");
     assert!(place.file().exists() && !body.exists());
-    // Both back in their places are as they were.
+    // Both are restored to their original paths.
     fs::remove_dir_all(&lost).unwrap();
     fs::rename(&found, &lost).unwrap();
     move_file(place.folder.path(), tempfile::tempdir().unwrap().path());
@@ -122,8 +122,8 @@ fn the_file_is_its_owners_alone() {
     }
 }
 
-/// As on a full disk, SQLite cannot make the file that WAL needs next to the database: a link is in its place, which
-/// SQLite does not follow.
+/// Simulates a full disk, on which SQLite cannot create the file that WAL needs: puts a link in its place, which SQLite
+/// does not follow.
 fn prevent_wal(place: &Place) -> PathBuf {
     let file = place.folder.path().join("lineside.db-shm");
     symlink(place.folder.path().join("nowhere"), &file).unwrap();
@@ -148,7 +148,7 @@ fn a_start_after_a_clean_stop_reads_the_file_where_the_disk_has_no_room_for_a_wa
     assert_eq!(store.list_overrides().unwrap().len(), 1);
     store.record_poll(&feed("city"), poll(EIGHT + Duration::from_secs(1), false));
     wait_until("it was tried once more", || store.metrics().failures > 1);
-    // As soon as there is room, what is written is read.
+    // Once there is room, new writes are readable.
     fs::remove_file(&in_the_way).unwrap();
     let later = store.commit_edit(&edit(Some("paused = true"), None)).unwrap();
     assert!(later > number);
@@ -164,14 +164,14 @@ fn rows_that_a_killed_server_left_in_the_wal_are_read_where_the_disk_has_no_room
     drop(place.open());
     let store = place.open();
     store.commit_edit(&edit(None, Some("paused = true"))).unwrap();
-    // As a killed process leaves them, but for the index of the WAL.
+    // Copies the files as a killed process leaves them, without the WAL index.
     let [copy, locked] = [Place::new(), Place::new()];
     for to in [&copy, &locked] {
         for name in ["lineside.db", "lineside.db-wal"] {
             fs::copy(place.folder.path().join(name), to.folder.path().join(name)).unwrap();
         }
     }
-    // Where they cannot be moved into the file, it is not read without them.
+    // The store does not open without the WAL if it cannot be merged into the file.
     let other = rusqlite::Connection::open(locked.file()).unwrap();
     other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
     assert!(matches!(refused(&locked), StoreError::Unusable { .. }));
@@ -191,7 +191,7 @@ fn a_start_that_cannot_write_yet_reads_what_there_is_and_writes_later() {
     assert!(save(&store, "city", "the last good bytes"));
     store.record_poll(&feed("city"), poll(EIGHT, false));
     drop(store);
-    // As on a full disk, whatever is written fails for now.
+    // Every write fails for now, as on a full disk.
     let other = rusqlite::Connection::open(place.file()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let store = place.open();

@@ -1,4 +1,4 @@
-//! What a store promises to those who tell it things and to those who ask.
+//! Tests of the store's guarantees to writers and readers.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -31,7 +31,7 @@ const KEEP: RetentionPolicy = RetentionPolicy {
 const EVERYTHING: PollQuery =
     PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 1_000_000 };
 
-/// A folder, and the time in it.
+/// A folder and its clock.
 struct Place {
     folder: TempDir,
     clock: Arc<SimulatedClock>,
@@ -76,7 +76,7 @@ fn n_polls(store: &Store) -> usize {
     store.list_polls(&feed("city"), EVERYTHING).unwrap().len()
 }
 
-/// Waits until something holds, as long as a busy machine may take.
+/// Waits until a condition holds, for up to 20 s.
 #[track_caller]
 fn wait_until(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..2_000 {

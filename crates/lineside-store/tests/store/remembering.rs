@@ -1,4 +1,4 @@
-//! What was told is there, after a restart too, and goes when its time has come.
+//! Records remain across a restart, and are deleted when they expire.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use lineside_store::NotificationRow;
 
 use super::*;
 
-/// Tells two hours of polls by the minute, every tenth of them failed, and the states with them.
+/// Records two hours of polls by the minute, every tenth of them failed, and the states.
 fn tell(archive: &dyn PollArchive) {
     archive.begin_state(&feed("city"), FeedState::Unknown, "has not been polled yet", EIGHT);
     for minute in 0..120 {
@@ -102,7 +102,7 @@ fn a_restart_loses_nothing_and_shows_when_the_server_was_away() {
     let words: Vec<_> = strips.source.iter().map(|stretch| stretch.state.as_str()).collect();
     assert_eq!(words[words.len() - 2..], ["failed", "off"]);
     assert_eq!(last.until, now);
-    // What was open when it ended is no longer.
+    // The incident that was open at the end is now closed.
     let incidents = store.list_incidents(&feed("city"), EIGHT, 100).unwrap();
     assert_eq!(incidents[0].ended, Some(EIGHT + Duration::from_secs(2 * 3600)));
     assert_eq!(store.list_server_runs(EIGHT).unwrap().len(), 2);
@@ -115,7 +115,7 @@ fn detail_goes_after_a_day_and_the_rest_after_what_is_configured() {
     tell(&store);
     store.flush_writes().unwrap();
     place.clock.advance(Duration::from_secs(2 * 86_400));
-    // Old rows are looked for when something is written.
+    // A write triggers the deletion of old rows.
     store.record_poll(&feed("other"), poll(EIGHT + Duration::from_secs(2 * 86_400), false));
     wait_until("only failed polls are left", || n_polls(&store) == 12);
     let bins = |span: ArchiveSpan| store.list_bins(&feed("city"), span, EIGHT).unwrap();

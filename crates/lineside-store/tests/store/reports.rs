@@ -1,4 +1,4 @@
-//! Reports stay, as many as the operator says, and the latest look at a version takes the place of the one before.
+//! Reports are retained up to the configured number, and a new report on a version replaces the old one.
 
 use lineside_store::ReportRow;
 use lineside_sync::Clock as _;
@@ -81,7 +81,7 @@ fn the_oldest_go_when_there_are_too_many() {
         found(&place, &store, "city", &version.to_string(), "{}");
     }
     drop(store);
-    // What is too much is looked for at each start.
+    // Each start deletes excess reports.
     let store = place.open();
     wait_until("the oldest are gone", || versions(&store, "city").len() == KEEP.reports);
     assert_eq!(versions(&store, "city").last().unwrap(), "3");

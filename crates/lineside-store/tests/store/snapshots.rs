@@ -1,4 +1,4 @@
-//! Last good bytes are kept, given back whole, and let go of when nothing refers to them.
+//! Snapshots are saved, read back completely, and deleted when unreferenced.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::mpsc::sync_channel};
 
@@ -25,7 +25,7 @@ pub(crate) fn key(id: &str) -> SnapshotKey {
     SnapshotKey::for_feed(&feed(id))
 }
 
-/// Saves and waits for what came of it.
+/// Saves a snapshot and waits for the result.
 pub(crate) fn save(store: &Store, id: &str, bytes: impl Into<Bytes>) -> bool {
     let (reply, done) = sync_channel(1);
     let told = Box::new(move |is_saved| reply.send(is_saved).unwrap());
@@ -127,7 +127,7 @@ fn feeds_that_are_gone_are_forgotten_after_a_month() {
     store.flush_writes().unwrap();
     assert!(store.find_head(&key("city")).is_some(), "it may come back");
     place.clock.advance(Duration::from_secs(31 * 86_400));
-    // Nobody says it again: old rows are looked for from time to time.
+    // The list of feeds is not sent again; old rows are deleted periodically.
     store.record_poll(&feed("other"), poll(EIGHT, false));
     wait_until("its bytes went", || store.find_head(&key("city")).is_none());
     assert!(
@@ -145,7 +145,7 @@ fn a_disk_that_takes_nothing_is_told_of_and_the_bytes_before_stay() {
     let place = Place::new();
     let store = place.open();
     assert!(save(&store, "city", "one"));
-    // A file where a folder has to be: no disk, however full, takes less.
+    // A file in place of the folder fails like a full disk.
     let tmp = place.folder.path().join("blobs/tmp");
     fs::remove_dir_all(&tmp).unwrap();
     fs::write(&tmp, "in the way").unwrap();

@@ -1,4 +1,4 @@
-//! A disk that does not take what is written.
+//! A disk that fails to write.
 
 use lineside_store::limits::QUEUE_MAX;
 use rusqlite::{Connection, TransactionBehavior};
@@ -14,7 +14,7 @@ fn what_could_not_be_written_is_written_when_it_can_be_again() {
     store.record_poll(&feed("city"), poll(EIGHT, false));
     wait_until("writing fails", || store.metrics().is_failing);
     store.record_poll(&feed("city"), poll(EIGHT + Duration::from_secs(1), true));
-    // Readers do not notice.
+    // Readers are not affected.
     assert_eq!(n_polls(&store), 0);
     drop(locked);
     wait_until("both are written", || n_polls(&store) == 2);

@@ -1,4 +1,4 @@
-//! Versions of a schedule stay beside the one that is served, as many and as long as the operator says.
+//! Versions of a schedule are retained in addition to the served one, up to the configured number and age.
 
 use std::sync::mpsc::sync_channel;
 
@@ -24,7 +24,7 @@ fn facts(label: &str) -> DatasetFacts {
     }
 }
 
-/// A version comes, now.
+/// Saves a version now.
 fn come(place: &Place, store: &Store, id: &str, text: &'static str) {
     let now = place.clock.wall_time();
     let head = SnapshotHead {
@@ -82,7 +82,7 @@ fn each_version_is_told_with_when_it_was_there() {
     assert_eq!(store.find_version(&feed("city"), &one.hash).unwrap(), Some(one.clone()));
     assert_eq!(store.find_version(&feed("other"), &one.hash).unwrap(), None);
     assert_eq!(std::fs::read(store.blob_path(&one.hash)).unwrap(), b"one");
-    // A publisher that goes back to a version has not made another.
+    // A return to an earlier version does not create a new one.
     come(&place, &store, "city", "one");
     assert_eq!(labels(&store, "city"), ["one", "two"]);
     let again = store.find_version(&feed("city"), &one.hash).unwrap().unwrap();
@@ -102,7 +102,7 @@ fn beyond_their_number_and_their_age_versions_go_but_never_the_one_that_is_serve
     wait_until("only three are left", || labels(&store, "city") == ["ten", "six", "two"]);
     assert_eq!(labels(&store, "other"), ["one"], "each feed has its own");
     place.clock.advance(KEEP.versions_age + HOUR);
-    // What is too old is looked for when something is written.
+    // A write triggers the deletion of old versions.
     store.retain_feeds(&[feed("city"), feed("other")]);
     wait_until("only what is served is left", || labels(&store, "city") == ["ten"]);
     assert_eq!(labels(&store, "other"), ["one"]);
