@@ -1,6 +1,6 @@
-//! The machine's clocks, as the processes of a run share them.
+//! The machine's clocks, shared by the processes of a run.
 //!
-//! Sending and receiving are timed by the same monotonic clock, which all processes of a machine read alike.
+//! Sending and receiving use the same monotonic clock, which all processes of a machine share.
 
 use nix::time::{ClockId, clock_gettime};
 
@@ -9,7 +9,7 @@ pub(crate) type Nanos = u64;
 
 pub(crate) const SECOND: Nanos = 1_000_000_000;
 
-/// The time now. A clock that the kernel always has; without one everything would seem to take no time.
+/// Returns the current time. The kernel always has this clock; a failure gives 0, so that all durations are 0.
 pub(crate) fn now_nanos() -> Nanos {
     read_clock(ClockId::CLOCK_MONOTONIC)
 }
@@ -21,7 +21,7 @@ fn read_clock(clock: ClockId) -> Nanos {
     seconds.saturating_mul(SECOND).saturating_add(nanos)
 }
 
-/// From the time of day to monotonic time, as far apart as they were when it was made.
+/// Converts the time of day to monotonic time, with the offset sampled at construction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WallTime {
     wall_ahead: i128,
@@ -34,7 +34,7 @@ impl WallTime {
         }
     }
 
-    /// The monotonic time of milliseconds since 1970; `None` before the machine was started.
+    /// Converts milliseconds since 1970 to monotonic time; `None` before the start of the machine.
     pub(crate) fn to_monotonic(self, unix_millis: u64) -> Option<Nanos> {
         u64::try_from(i128::from(unix_millis) * 1_000_000 - self.wall_ahead).ok()
     }

@@ -1,20 +1,21 @@
-//! How values were distributed, as plain data that travels between processes.
+//! A distribution of values as plain data, which processes exchange.
 
 use lineside_sync::histogram::{BITS, HistogramSnapshot};
 use serde::{Deserialize, Serialize};
 
-/// Buckets of a histogram that hold something, with the exact least and greatest value.
+/// The non-empty buckets of a histogram, with the exact minimum and maximum.
 ///
 /// A quantile is at most 1/32 above the true one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
-    /// The greatest value of a bucket, and how many values are in it; rising. Bound: the buckets of a histogram.
+    /// The upper bound of each bucket and its count, ascending; at most the buckets of a histogram.
     buckets: Vec<(u64, u64)>,
     min: u64,
     max: u64,
 }
 
-/// Where the buckets of a histogram end: each value below 2^(BITS + 1) by itself, then 2^BITS to a power of two.
+/// Returns the upper bounds of the buckets of a histogram: every value below 2^(BITS + 1), then 2^BITS per power of
+/// two.
 pub(crate) fn bucket_bounds() -> Vec<u64> {
     let exact = 0..1_u64 << (BITS + 1);
     let powers = 1..=63 - BITS;
@@ -25,7 +26,7 @@ pub(crate) fn bucket_bounds() -> Vec<u64> {
 }
 
 impl Distribution {
-    /// What a histogram held; `bounds` are [`bucket_bounds`], which is worth making once.
+    /// Converts a snapshot of a histogram. `bounds` are [`bucket_bounds`], which callers compute once.
     pub(crate) fn from_snapshot(snapshot: &HistogramSnapshot, bounds: &[u64]) -> Self {
         let (Some(min), Some(max)) = (snapshot.min(), snapshot.max()) else {
             return Self::default();
@@ -40,7 +41,7 @@ impl Distribution {
         Self { buckets, min, max }
     }
 
-    /// Of a few values.
+    /// Creates the distribution of a few values.
     pub(crate) fn from_values(values: impl IntoIterator<Item = u64>) -> Self {
         let mut values: Vec<u64> = values.into_iter().collect();
         values.sort_unstable();
@@ -51,25 +52,25 @@ impl Distribution {
         Self { buckets: buckets.collect(), min, max }
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     #[must_use]
     pub fn value_count(&self) -> u64 {
         self.buckets.iter().map(|(_, count)| count).sum()
     }
 
-    /// The least value, exactly.
+    /// Returns the exact minimum.
     #[must_use]
     pub fn min(&self) -> Option<u64> {
         (!self.buckets.is_empty()).then_some(self.min)
     }
 
-    /// The greatest value, exactly.
+    /// Returns the exact maximum.
     #[must_use]
     pub fn max(&self) -> Option<u64> {
         (!self.buckets.is_empty()).then_some(self.max)
     }
 
-    /// The least value that the share `q` of all values does not exceed.
+    /// Returns the smallest value that the share `q` of all values does not exceed.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let count = self.value_count();
@@ -82,7 +83,7 @@ impl Distribution {
         found.map(|(greatest, _)| (*greatest).clamp(self.min, self.max))
     }
 
-    /// Takes in all values of another.
+    /// Adds all values of another distribution.
     pub(crate) fn merge_values(&mut self, other: &Self) {
         if other.buckets.is_empty() {
             return;

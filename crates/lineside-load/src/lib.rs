@@ -1,10 +1,10 @@
-//! Thousands of sessions from one thread, and what it takes a server to serve them: the engine of `lineside load`.
+//! The engine of `lineside load`: thousands of sessions from one thread, and the costs of the server that serves them.
 //!
-//! A run opens its sessions, waits until each holds what it asked for, then measures deliveries for a while: how late
-//! each session has each publication, whether one is missing or comes twice. Where the server runs on this machine its
-//! CPU and memory are read as well.
+//! A run opens its sessions, waits until each has its state, then measures deliveries: the latency of each publication
+//! in each session, and missing and duplicate publications. If the server runs on this machine, its CPU and memory are
+//! measured as well.
 //!
-//! It meets a server as any client does, through its public addresses; what is behind them it does not know.
+//! The engine is an ordinary client of the server's public addresses and does not depend on its internals.
 
 mod clock;
 mod distribution;
@@ -27,13 +27,13 @@ pub use report::{LatencyReport, LoadReport, ProcessCosts};
 pub use run::run_load;
 pub use workers::run_worker;
 
-/// Why a run could not be made. The text says what to do.
+/// The reason why a run failed. The text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// What was asked for makes no sense.
+    /// The plan is invalid.
     #[error("{0}")]
     Usage(String),
-    /// The server cannot be reached, or lets nobody in.
+    /// The server cannot be reached, or refuses all sessions.
     #[error("{0}")]
     Unreachable(String),
 }

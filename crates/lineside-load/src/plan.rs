@@ -1,4 +1,4 @@
-//! What a run is to do, checked before anything is opened.
+//! The plan of a run, validated before anything is opened.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
@@ -15,7 +15,7 @@ use crate::limits::{
     SLICES_MAX,
 };
 
-/// How sessions are connected.
+/// The transport of sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionTransport {
@@ -25,7 +25,7 @@ pub enum SessionTransport {
     Sse,
 }
 
-/// How messages over WebSocket are written.
+/// The encoding of messages over WebSocket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MessageFormat {
@@ -62,26 +62,26 @@ impl MessageFormat {
     }
 }
 
-/// The server: where it is, and how it is spoken to.
+/// The server's address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetServer {
-    /// As it was given, without a slash at the end.
+    /// The URL as given, without a trailing slash.
     pub url: String,
-    /// Its name, for the Host header and its certificate.
+    /// The host name, for the Host header and the certificate.
     pub(crate) host: String,
-    /// Where it is connected to.
+    /// The socket address to connect to.
     pub address: SocketAddr,
-    /// Whether TLS is spoken.
+    /// True for TLS.
     pub tls: bool,
-    /// What comes before every path.
+    /// The prefix of every path.
     prefix: String,
 }
 
 impl TargetServer {
-    /// Reads and resolves a server's address: `http`, `https`, `ws` or `wss`.
+    /// Parses and resolves a server's URL: `http`, `https`, `ws` or `wss`.
     ///
     /// # Errors
-    /// When it is no such address, or its name cannot be resolved.
+    /// Returns an error if the text is not such a URL, or if its name cannot be resolved.
     pub fn resolve_url(text: &str) -> Result<Self, LoadError> {
         let usage = |why: String| LoadError::Usage(format!("{text}: {why}"));
         let url = Url::parse(text).map_err(|error| {
@@ -112,12 +112,13 @@ impl TargetServer {
         })
     }
 
-    /// Whether the server is on this machine's loopback, where clients may have many addresses; that is so on Linux.
+    /// Returns true if the server is on this machine's loopback and the system is Linux, where clients may use many
+    /// addresses.
     pub(crate) fn is_on_loopback(&self) -> bool {
         cfg!(target_os = "linux") && matches!(self.address.ip(), IpAddr::V4(ip) if ip.is_loopback())
     }
 
-    /// Its name and port, as a request says them.
+    /// Returns host and port as in a request.
     pub(crate) fn host_authority(&self) -> String {
         let port = self.address.port();
         if self.host.contains(':') {
@@ -127,31 +128,31 @@ impl TargetServer {
         }
     }
 
-    /// One of the server's paths.
+    /// Returns one of the server's paths.
     pub(crate) fn join_path(&self, path: &str) -> String {
         format!("{}{path}", self.prefix)
     }
 
-    /// The first lines of a request, up to and with the Host header.
+    /// Returns the first lines of a request, up to and including the Host header.
     pub(crate) fn request_head(&self, method: &str, path: &str) -> String {
         let (path, authority) = (self.join_path(path), self.host_authority());
         format!("{method} {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: lineside-load\r\n")
     }
 }
 
-/// What is published during a run, through the server API.
+/// The publications of a run, sent through the server API.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PublishPlan {
-    /// Publications a second, over all channels.
+    /// Publications per second, over all channels.
     pub rate: f64,
-    /// Bytes of each one's data.
+    /// Size of the data of each publication, in bytes.
     pub bytes: usize,
-    /// What the server API asks for. Never printed.
+    /// The key of the server API. It is never printed.
     #[serde(skip)]
     pub key: ApiKey,
 }
 
-/// A key that is not shown.
+/// A key that is not printed.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ApiKey(pub String);
 
@@ -161,40 +162,40 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// A whole run.
+/// The plan of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadPlan {
     /// The server.
     pub target: TargetServer,
-    /// How many sessions, over all processes.
+    /// Number of sessions, over all processes.
     pub sessions: usize,
-    /// What each session subscribes to.
+    /// The channels that each session subscribes to.
     pub channels: Vec<String>,
-    /// How sessions are connected.
+    /// The transport of sessions.
     pub transport: SessionTransport,
-    /// How WebSocket messages are written.
+    /// The encoding of WebSocket messages.
     pub format: MessageFormat,
-    /// How long deliveries are measured once all sessions are there.
+    /// Duration of the measurement, once all sessions are ready.
     pub duration: Duration,
-    /// Sessions opened a second, over all processes; as fast as the server answers without it.
+    /// Sessions opened per second, over all processes; `None` for as fast as the server answers.
     pub ramp: Option<f64>,
-    /// What is published meanwhile; nothing if the channels change by themselves.
+    /// The publications during the measurement; `None` if the channels change on their own.
     pub publishing: Option<PublishPlan>,
-    /// At least so many processes.
+    /// Minimum number of processes.
     pub processes: usize,
-    /// The server's process, where it cannot be found by its port.
+    /// The id of the server's process, if it cannot be found by its port.
     pub server_process: Option<u32>,
-    /// Never sleep while deliveries are measured.
+    /// True to poll sockets without sleeping during the measurement.
     pub awake: bool,
 }
 
 impl LoadPlan {
-    /// Whether the operator's own back end publishes there, as we do here.
+    /// Returns true if the operator's back end publishes to the channel, as the run does.
     pub(crate) fn is_own_channel(channel: &str) -> bool {
         channel.starts_with("app/")
     }
 
-    /// How many publications of ours each channel gets; the last of a round may miss some channels.
+    /// Returns the number of own publications of each channel; some channels may lack the last one.
     pub(crate) fn publications_per_channel(&self) -> u64 {
         let publishing = self.publishing.as_ref();
         publishing.map_or(0, |publishing| {
@@ -202,20 +203,22 @@ impl LoadPlan {
         })
     }
 
-    /// How long a slice of the course is.
+    /// Returns the duration of a slice.
     pub(crate) fn slice_nanos(&self) -> Nanos {
         (duration_to_nanos(self.duration) / u64::from(SLICES_MAX)).max(duration_to_nanos(SLICE_MIN))
     }
 
-    /// The channels that we publish into.
+    /// Returns the channels to which the run publishes.
     pub(crate) fn own_channels(&self) -> impl Iterator<Item = (usize, &str)> {
         let publishes = self.publishing.is_some();
         let all = self.channels.iter().map(String::as_str).enumerate();
         all.filter(move |(_, channel)| publishes && Self::is_own_channel(channel))
     }
 
+    /// Checks the plan.
+    ///
     /// # Errors
-    /// When it asks for what makes no sense, or for more than one run may have.
+    /// Returns an error if the plan is invalid or exceeds a limit.
     pub fn validate_plan(&self) -> Result<(), LoadError> {
         let refuse = |why: String| Err(LoadError::Usage(why));
         if self.sessions == 0 {
@@ -266,24 +269,25 @@ fn find_duplicate_channel(channels: &[String]) -> Option<&String> {
         .map(|(_, channel)| channel)
 }
 
-/// One process's part of a run.
+/// The part of a run that one process executes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PlanShare {
     pub(crate) plan: LoadPlan,
-    /// The first of its sessions, counted over all processes.
+    /// The index of its first session, counted over all processes.
     pub(crate) first: usize,
-    /// How many it has.
+    /// Number of its sessions.
     pub(crate) sessions: usize,
-    /// The loopback address that the first session of the run has, where it has one of its own.
+    /// The loopback address of the first session of the run, if sessions have their own addresses.
     pub(crate) loopback: Ipv4Addr,
 }
 
-/// Splits a run over `processes`, as evenly as it goes.
+/// Divides a run between `processes` as evenly as possible.
 pub(crate) fn split_plan(plan: &LoadPlan, processes: usize) -> Vec<PlanShare> {
     let ramp = plan.ramp.map(|ramp| ramp / processes as f64);
     let plan = LoadPlan { ramp, ..plan.clone() };
     let begin = |process: usize| plan.sessions * process / processes;
-    // Ports of a run before this one are not free for a minute, and looking for others takes long.
+    // Ports of an earlier run are unavailable for a minute and a search for others is slow, so the addresses are
+    // random.
     let loopback = Ipv4Addr::new(127, fastrand::u8(1..=250), fastrand::u8(..), 1);
     let share = |process| PlanShare {
         plan: plan.clone(),

@@ -1,4 +1,4 @@
-//! What the kernel says of processes on this machine: who listens on a port, memory, CPU.
+//! Kernel data about processes on this machine: listeners, memory and CPU.
 
 use std::fs;
 use std::io;
@@ -7,18 +7,18 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
-/// A process whose figures can be read.
+/// A process whose usage can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessHandle(u32);
 
-/// What a process had used at one moment.
+/// The usage of a process at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessUsage {
-    /// CPU of all its threads since it began, in nanoseconds.
+    /// CPU of all its threads since its start, in nanoseconds.
     pub cpu_nanos: u64,
-    /// Memory that is resident, in bytes.
+    /// Resident memory, in bytes.
     pub resident_bytes: u64,
-    /// The most that ever was.
+    /// Peak resident memory, in bytes.
     pub resident_bytes_peak: u64,
 }
 
@@ -31,9 +31,10 @@ impl ProcessHandle {
         Self(std::process::id())
     }
 
-    /// Who listens there: the holder of the listening socket, if it is on this machine and may be looked at.
+    /// Finds the process that listens on the address, if it is on this machine and accessible.
     pub(crate) fn find_listener(address: SocketAddr) -> Option<Self> {
-        // Only an address of this machine can be bound; who listens on the same port here is somebody else.
+        // Only an address of this machine can be bound; for any other one the local listener on that port is a
+        // different server.
         UdpSocket::bind((address.ip(), 0)).ok()?;
         let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
         let inode = tables.iter().find_map(|table| {
@@ -53,7 +54,7 @@ impl ProcessHandle {
         self.0
     }
 
-    /// What it has used so far; `None` once it is gone, or where there is no /proc.
+    /// Returns the current usage; `None` if the process has ended, or without /proc.
     pub(crate) fn read_usage(self) -> Option<ProcessUsage> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.0)).ok()?;
         let field = |name: &str| {
@@ -67,7 +68,7 @@ impl ProcessHandle {
         })
     }
 
-    /// Also of threads that have ended, to the nanosecond.
+    /// Returns the CPU time, including ended threads, in nanoseconds.
     #[cfg(target_os = "linux")]
     fn read_cpu_nanos(self) -> Option<u64> {
         let id = nix::unistd::Pid::from_raw(i32::try_from(self.0).ok()?);
@@ -82,7 +83,7 @@ impl ProcessHandle {
     }
 }
 
-/// The inode in a line of /proc/net/tcp that describes a listener there.
+/// Returns the inode in a line of /proc/net/tcp that describes a listener on the address.
 fn parse_listener_inode(line: &str, address: SocketAddr) -> Option<&str> {
     const LISTENING: &str = "0A";
     let fields: Vec<&str> = line.split_whitespace().collect();
@@ -93,7 +94,7 @@ fn parse_listener_inode(line: &str, address: SocketAddr) -> Option<&str> {
     is_there.then(|| fields.get(9).copied()).flatten()
 }
 
-/// As the kernel prints it: each 32-bit word in the machine's own order.
+/// Formats an address like the kernel: each 32-bit word in native byte order.
 fn format_kernel_hex(ip: IpAddr) -> String {
     let octets = match ip {
         IpAddr::V4(ip) => ip.octets().to_vec(),
@@ -109,7 +110,7 @@ fn holds_socket(id: u32, socket: &str) -> bool {
     targets.any(|target| target.as_os_str() == socket)
 }
 
-/// Allows this process as many descriptors as its hard limit does, and says how many that are.
+/// Raises the descriptor limit of this process to the hard limit, and returns it.
 pub(crate) fn raise_descriptor_limit() -> io::Result<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     if soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_err() {

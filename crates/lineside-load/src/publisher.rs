@@ -1,8 +1,8 @@
-//! Publications of ours, through the server API, at the times when they are due.
+//! Sends own publications through the server API on schedule.
 //!
-//! A thread of its own with one connection, so that a busy receiver does not delay it. Each publication carries its
-//! number and when it was sent. If the server answers so slowly that the next one is late, that one's time is when it
-//! was due: what a slow server delays is not left out of its latencies.
+//! The publisher has its own thread and connection, so that a busy receiver does not delay it. Each publication has its
+//! number and its send time. If a slow server delays the next publication, its send time is the scheduled one, so that
+//! the delay counts as latency.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -19,21 +19,21 @@ use crate::message::write_own_data;
 use crate::plan::{LoadPlan, PublishPlan};
 use crate::run::failure_advice;
 
-/// How long a connection may take to open.
+/// Timeout for opening a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// So late is as good as on time.
+/// Delay up to which a publication counts as on time.
 const ON_TIME: Nanos = 1_000_000;
 
-/// What became of the publications.
+/// The results of the publications.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PublishTotals {
-    /// Accepted by the server, by channel of the plan.
+    /// Number of accepted publications, by channel of the plan.
     pub(crate) accepted: Vec<u64>,
-    /// Not accepted, by reason.
+    /// Number of failed publications, by reason.
     pub(crate) failed: Vec<(String, u64)>,
 }
 
-/// The number of a channel's last publication, when `all` are dealt out in turn to `channels` channels.
+/// Returns the number of a channel's last publication, if `all` are distributed in turn over `channels` channels.
 pub(crate) fn last_publication_number(all: u64, channels: u64, place: u64) -> u64 {
     (all + channels - 1 - place) / channels
 }
@@ -41,17 +41,17 @@ pub(crate) fn last_publication_number(all: u64, channels: u64, place: u64) -> u6
 trait ByteStream: Read + Write + Send {}
 impl<T: Read + Write + Send> ByteStream for T {}
 
-/// A connection to the server API that has been tried.
+/// A tested connection to the server API.
 pub(crate) struct ApiPublisher {
     plan: LoadPlan,
     publishing: PublishPlan,
     connection: Box<dyn ByteStream>,
-    /// The reply being read. Bound: [`ANSWER_BYTES_MAX`].
+    /// The reply being read, at most [`ANSWER_BYTES_MAX`].
     answer: Vec<u8>,
 }
 
 impl ApiPublisher {
-    /// Connects and asks something harmless, so that a wrong key is noticed before thousands of sessions are there.
+    /// Connects and sends a harmless request, so that a wrong key is detected before thousands of sessions are opened.
     pub(crate) fn open_connection(plan: &LoadPlan) -> Result<Option<Self>, LoadError> {
         let Some(publishing) = plan.publishing.clone() else { return Ok(None) };
         let connection = connect_to_api(plan)?;
@@ -78,7 +78,7 @@ impl ApiPublisher {
         }
     }
 
-    /// Publishes from `start` on, on a thread of its own.
+    /// Publishes from `start` on, in a thread of its own.
     pub(crate) fn spawn_publisher(self, start: Nanos) -> io::Result<JoinHandle<PublishTotals>> {
         thread::Builder::new()
             .name("publisher".to_owned())
@@ -117,7 +117,7 @@ impl ApiPublisher {
         let (status, answer) = match self.send_request("/api/publish", body) {
             Ok(answered) => answered,
             Err(error) => {
-                // A server that was restarted takes the next one.
+                // The new connection serves the next publication after a restart of the server.
                 if let Ok(connection) = connect_to_api(&self.plan) {
                     self.connection = connection;
                 }
@@ -135,7 +135,7 @@ impl ApiPublisher {
         }
     }
 
-    /// A request, and its answer's status and body.
+    /// Sends a request, and returns status and body of the response.
     fn send_request(&mut self, path: &str, body: &[u8]) -> io::Result<(u16, Vec<u8>)> {
         let head = self.plan.target.request_head("POST", path);
         let key = &self.publishing.key.0;
@@ -171,7 +171,7 @@ impl ApiPublisher {
     }
 }
 
-/// Status and body of an answer with a length; `Some(None)` while it is not whole, `None` if it never will be.
+/// Splits a response with a length into status and body; `Some(None)` if it is incomplete, `None` if it is invalid.
 fn split_response(answer: &[u8]) -> Option<Option<(u16, &[u8])>> {
     let Some(end) = memchr::memmem::find(answer, b"\r\n\r\n") else { return Some(None) };
     let head = std::str::from_utf8(&answer[..end]).ok()?;
@@ -207,7 +207,7 @@ fn connect_to_api(plan: &LoadPlan) -> Result<Box<dyn ByteStream>, LoadError> {
     Ok(Box::new(rustls::StreamOwned::new(connection, socket)))
 }
 
-/// Waits, and says as of when what follows is sent.
+/// Waits until a publication is due, and returns its send time.
 fn wait_until_due(due: Nanos) -> Nanos {
     loop {
         let now = clock::now_nanos();

@@ -1,4 +1,4 @@
-//! A run from its beginning to its end.
+//! Executes a run.
 
 use std::io;
 use std::process::Command;
@@ -13,14 +13,15 @@ use crate::publisher::{ApiPublisher, PublishTotals};
 use crate::report::{LoadReport, RunResults};
 use crate::workers::WorkerSet;
 
-/// Between the last session's readiness and the first publication.
+/// Pause between the last session's readiness and the first publication, in nanoseconds.
 const BREATH: Nanos = 100_000_000;
 
-/// Makes a run. `worker` gives the command that starts another process that calls [`work`](crate::run_worker) with its
-/// standard input and output; it is asked where one process has too few descriptors. `note` hears how far it is.
+/// Executes a run. `worker` returns the command that starts another process, which calls
+/// [`run_worker`](crate::run_worker) with its standard input and output; it is used if one process has too few
+/// descriptors. `note` receives progress messages.
 ///
 /// # Errors
-/// When the plan makes no sense, or no session could be opened.
+/// Returns an error if the plan is invalid, or if no session could be opened.
 pub fn run_load(
     plan: &LoadPlan,
     worker: &dyn Fn() -> io::Result<Command>,
@@ -72,7 +73,7 @@ pub fn run_load(
     ))
 }
 
-/// As many as were asked for, or as descriptors demand.
+/// Returns the requested number of processes, or more if descriptors require it.
 fn choose_process_count(plan: &LoadPlan) -> Result<usize, LoadError> {
     let descriptors = raise_descriptor_limit().unwrap_or(DESCRIPTORS_KEPT * 2);
     let each = usize::try_from(descriptors.saturating_sub(DESCRIPTORS_KEPT)).unwrap_or(usize::MAX);
@@ -102,7 +103,7 @@ fn no_session_error(plan: &LoadPlan, connected: &[ConnectOutcome]) -> LoadError 
     LoadError::Unreachable(format!("{}: {why}; {}", plan.target.url, failure_advice(why)))
 }
 
-/// What to do about it.
+/// Returns advice on a failure.
 pub(crate) fn failure_advice(why: &str) -> &'static str {
     let all = |words: &[&str]| words.iter().all(|word| why.contains(word));
     if all(&["listens"]) {

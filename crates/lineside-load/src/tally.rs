@@ -1,7 +1,7 @@
-//! What arrived, by session and channel: how late, what is missing, what came twice.
+//! Counts deliveries by session and channel: latencies, missing and duplicate ones.
 //!
-//! Offsets rise strictly, but only on some channels without holes. So what a session should have had is told by what
-//! any session has seen: the publications between where it began and where the measurement ends.
+//! Offsets increase strictly, but only some channels have no gaps. A session should therefore have received every
+//! publication that any session has received, between its own start and the end of the measurement.
 
 use std::collections::HashMap;
 
@@ -14,51 +14,51 @@ use crate::limits::PUBLICATIONS_TOLD_APART_MAX;
 use crate::message::{MessageCodec, PublicationData};
 use crate::plan::LoadPlan;
 
-/// A publication that some session has seen.
+/// A publication that at least one session has received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PublicationArrival {
     pub(crate) offset: u64,
-    /// When it was sent; `None` where it does not say.
+    /// Time at which it was sent; `None` if unknown.
     pub(crate) sent: Option<Nanos>,
-    /// When the first session had it, and the last.
+    /// Time at which the first session received it, and the last one.
     pub(crate) first: Nanos,
     pub(crate) last: Nanos,
     pub(crate) sessions: u64,
 }
 
-/// What a process saw of one channel.
+/// The results of one channel in one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ChannelReport {
-    /// Sessions that were subscribed until the end.
+    /// Number of sessions that were subscribed until the end.
     pub(crate) sessions: u64,
-    /// By offset, rising.
+    /// The publications, ordered by offset.
     pub(crate) publications: Vec<PublicationArrival>,
     pub(crate) missing: u64,
     pub(crate) duplicates: u64,
-    /// States that replaced what was not sent.
+    /// Number of states that replaced changes that were not sent.
     pub(crate) gaps: u64,
-    /// Where all of its sessions had begun, and the last offset that they were to have.
+    /// The offset at which all of its sessions had started, and the last offset that they should have.
     pub(crate) from: u64,
     pub(crate) cut: u64,
 }
 
-/// Deliveries of a stretch of time.
+/// The deliveries of a period.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DeliverySlice {
     pub(crate) latency: Distribution,
     pub(crate) deliveries: u64,
 }
 
-/// A session's way through a channel.
+/// The position of a session in a channel.
 #[derive(Clone, Copy, Debug)]
 struct SessionCursor {
-    /// The offset after which it is to have everything.
+    /// The offset after which the session should have every publication.
     start: u64,
     last: u64,
     received: u64,
 }
 
-/// The offset of nobody: the state has not come yet.
+/// The offset of a session whose state has not arrived.
 const NOWHERE: u64 = u64::MAX;
 
 #[derive(Debug)]
@@ -66,27 +66,27 @@ struct ChannelTally {
     wire_name: Vec<u8>,
     has_state: bool,
     publications: Vec<PublicationArrival>,
-    /// The one that was last seen: the next session most likely has the same.
+    /// The index of the most recent publication, which the next session most likely receives, too.
     recent: usize,
     missing: u64,
     duplicates: u64,
     gaps: u64,
     from: u64,
     cut: Option<u64>,
-    /// The last number of ours, once it has been seen.
+    /// The last number of an own publication that a session has received.
     own_last: u64,
 }
 
-/// What a delivery was.
+/// The effect of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeliveryEffect {
-    /// A channel that nobody subscribed to.
+    /// The channel is unknown.
     Unknown,
-    /// A part of a state, not its last.
+    /// A part of a state arrived, but not the last.
     StatePart,
-    /// The session now holds the channel's state for the first time.
+    /// The session received the channel's complete state for the first time.
     Ready,
-    /// A publication, or a state once more.
+    /// A publication, or a repeated state, arrived.
     Delivered,
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct DeliveryTally {
     channels: Vec<ChannelTally>,
     by_name: HashMap<Vec<u8>, usize>,
     recent: usize,
-    /// By session, then by channel.
+    /// The positions, ordered by session, then by channel.
     places: Vec<SessionCursor>,
     wall: WallTime,
     bounds: Vec<u64>,
@@ -137,7 +137,7 @@ impl DeliveryTally {
         }
     }
 
-    /// The session is subscribed. True if it has nothing more to wait for there.
+    /// Notes a subscription. Returns true if the session does not wait for the channel any more.
     pub(crate) fn note_subscribed(
         &mut self,
         session: usize,
@@ -157,7 +157,7 @@ impl DeliveryTally {
         let place = &mut self.places[session * self.by_name.len() + index];
         let first = place.start == NOWHERE;
         if !first {
-            // What the state took the place of is no more to come.
+            // Publications that the state replaced will not arrive.
             let expected = count_between(&channel.publications, place.start, place.last);
             channel.missing += expected.saturating_sub(place.received);
         }
@@ -166,7 +166,7 @@ impl DeliveryTally {
         first
     }
 
-    /// A publication for a session, read at `now`.
+    /// Counts a publication of a session, read at `now`.
     pub(crate) fn count_delivery(
         &mut self,
         session: usize,
@@ -177,7 +177,7 @@ impl DeliveryTally {
     ) -> DeliveryEffect {
         let Some(index) = self.find_channel(name) else { return DeliveryEffect::Unknown };
         if let Some((part, parts)) = data.state {
-            // A message leaves out an offset of 0: the server has never had anything of the feed.
+            // A message omits an offset of 0, which means that the server has no data of the feed.
             let complete_at = (part == parts).then_some(offset.unwrap_or(0));
             return self.count_state_part(session, index, complete_at, data.gap);
         }
@@ -189,7 +189,7 @@ impl DeliveryTally {
         if let Some((number, _)) = data.ours {
             channel.own_last = channel.own_last.max(number);
         }
-        // Where a channel keeps no log there are no offsets: then our own numbers serve.
+        // A channel without a log has no offsets, so the numbers of own publications replace them.
         let offset = offset.or(data.ours.map(|(number, _)| number));
         let is_late = channel.cut.is_some_and(|cut| offset.is_none_or(|offset| offset > cut));
         if self.measuring && !is_late {
@@ -250,7 +250,7 @@ impl DeliveryTally {
         }
     }
 
-    /// From here on latencies are recorded.
+    /// Starts the measurement of latencies.
     pub(crate) fn begin_measuring(&mut self) {
         self.measuring = true;
         for channel in &mut self.channels {
@@ -258,14 +258,15 @@ impl DeliveryTally {
         }
     }
 
-    /// What some session has seen by now is what everybody is to have, and all that is still measured.
+    /// Ends the measurement: sessions should have every publication that any session has received so far, and later
+    /// ones are ignored.
     pub(crate) fn cut_measurement(&mut self) {
         for channel in &mut self.channels {
             channel.cut = Some(channel.publications.last().map_or(0, |seen| seen.offset));
         }
     }
 
-    /// What was recorded since the last slice.
+    /// Returns the deliveries since the last slice.
     pub(crate) fn cut_slice(&mut self) -> DeliverySlice {
         let latency =
             Distribution::from_snapshot(&self.latency.histogram().snapshot(), &self.bounds);
@@ -273,12 +274,12 @@ impl DeliveryTally {
         DeliverySlice { latency, deliveries: std::mem::take(&mut self.deliveries) }
     }
 
-    /// Whether our own publication of this number has reached some session.
+    /// Returns true if the own publication with that number has reached a session.
     pub(crate) fn has_seen_own_publication(&self, index: usize, number: u64) -> bool {
         self.channels[index].own_last >= number
     }
 
-    /// Whether a session has all that it is to have.
+    /// Returns true if a session has received all that it should have.
     pub(crate) fn is_session_complete(&self, session: usize) -> bool {
         let places = &self.places[session * self.channels.len()..][..self.channels.len()];
         places.iter().zip(&self.channels).all(|(place, channel)| {
@@ -286,7 +287,7 @@ impl DeliveryTally {
         })
     }
 
-    /// What all this comes to. Sessions that were cut off are not asked what they miss.
+    /// Returns the results by channel. Closed sessions do not count as missing publications.
     pub(crate) fn into_channel_reports(
         self,
         is_open: impl Fn(usize) -> bool,
@@ -312,14 +313,14 @@ impl DeliveryTally {
     }
 }
 
-/// How many publications have an offset after `start`, up to `end`.
+/// Counts the publications with an offset after `start`, up to `end`.
 fn count_between(publications: &[PublicationArrival], start: u64, end: u64) -> u64 {
     let up_to = |offset| publications.partition_point(|seen| seen.offset <= offset);
     up_to(end).saturating_sub(up_to(start)) as u64
 }
 
 impl ChannelTally {
-    /// False if it can no longer be told apart.
+    /// Notes an arrival; returns false if the limit of distinguished publications is exceeded.
     fn note_arrival(&mut self, offset: u64, sent: Option<Nanos>, now: Nanos) -> bool {
         if self.publications.get(self.recent).is_none_or(|seen| seen.offset != offset) {
             let place = self.publications.binary_search_by_key(&offset, |seen| seen.offset);
@@ -359,7 +360,7 @@ mod tests {
         PublicationData { ours: Some((number, 1_000)), ..PublicationData::default() }
     }
 
-    /// Two sessions on a channel whose state is at 10.
+    /// Returns a tally of two sessions on a channel whose state is at 10.
     fn two() -> DeliveryTally {
         let mut tally = tally(&["feed/city"], 2);
         for session in 0..2 {
@@ -375,7 +376,7 @@ mod tests {
     #[test]
     fn what_one_session_had_and_another_did_not_is_missing() {
         let mut tally = two();
-        // Offsets need not follow one another.
+        // Offsets may have gaps.
         for offset in [12, 15, 30] {
             tally.count_delivery(0, b"feed/city", Some(offset), own(1), 2_000);
         }
@@ -384,7 +385,7 @@ mod tests {
         }
         tally.cut_measurement();
         assert!(tally.is_session_complete(0) && tally.is_session_complete(1));
-        // After the end only the next run would ask for it.
+        // Publications after the end are ignored.
         tally.count_delivery(0, b"feed/city", Some(31), own(1), 9_000);
         let slice = tally.cut_slice();
         assert_eq!(

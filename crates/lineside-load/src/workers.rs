@@ -1,4 +1,4 @@
-//! The processes of a run: this one alone, or others that it starts and speaks with over pipes, a line of JSON each way.
+//! The processes of a run: this one alone, or others that exchange lines of JSON with it over pipes.
 
 use std::io::{self, BufRead, BufReader, Read as _, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -12,14 +12,14 @@ use crate::engine::{ConnectOutcome, LoadEngine, MeasureOutcome, OpenConnections}
 use crate::limits::REPORT_BYTES_MAX;
 use crate::plan::PlanShare;
 
-/// Everyone who holds sessions.
+/// The processes that hold sessions.
 pub(crate) enum WorkerSet {
     Here(Box<LoadEngine>),
-    /// Bound: `PROCESSES_MAX`.
+    /// At most `PROCESSES_MAX`.
     Others(Vec<WorkerProcess>),
 }
 
-/// Who still holds the sessions of a run that has measured.
+/// The holder of the open sessions after the measurement.
 pub(crate) enum SessionHolder {
     Here(#[expect(dead_code, reason = "held, and let go of")] OpenConnections),
     Others(#[expect(dead_code, reason = "held, and let go of")] Vec<WorkerProcess>),
@@ -33,7 +33,7 @@ enum WorkerReply<T> {
     Unreachable(String),
 }
 
-/// A process of its own; ended if it is left behind.
+/// A worker process; it is killed when dropped.
 pub(crate) struct WorkerProcess {
     child: Child,
     orders: ChildStdin,
@@ -41,7 +41,7 @@ pub(crate) struct WorkerProcess {
 }
 
 impl WorkerSet {
-    /// `command` starts another process that calls [`run_worker`].
+    /// Starts the workers. `command` starts another process that calls [`run_worker`].
     pub(crate) fn start_workers(
         mut shares: Vec<PlanShare>,
         command: &dyn Fn() -> io::Result<Command>,
@@ -63,12 +63,12 @@ impl WorkerSet {
     pub(crate) fn connect_sessions(&mut self) -> Result<Vec<ConnectOutcome>, LoadError> {
         match self {
             Self::Here(engine) => Ok(vec![engine.connect_sessions()?]),
-            // They began when they were told their share.
+            // Workers begin to open sessions when they receive their share.
             Self::Others(workers) => workers.iter_mut().map(WorkerProcess::read_report).collect(),
         }
     }
 
-    /// Measures, from the same moment on. The sessions end when what comes with the findings is dropped.
+    /// Measures in all processes from the same time on. Dropping the returned [`SessionHolder`] ends the sessions.
     pub(crate) fn measure_deliveries(
         self,
         start: Nanos,
@@ -113,7 +113,7 @@ impl WorkerProcess {
 
 impl Drop for WorkerProcess {
     fn drop(&mut self) {
-        // One that has told everything ends by itself; one that has not is of no more use.
+        // A worker that has reported everything exits by itself; any other is not needed any more.
         _ = self.child.kill();
         _ = self.child.wait();
     }
@@ -125,10 +125,10 @@ fn worker_lost_error(error: &io::Error) -> LoadError {
     ))
 }
 
-/// The work of one process: takes its share and its orders from `orders`, and reports.
+/// Runs a worker process: reads its share and further orders from `orders`, and writes its results to `reports`.
 ///
 /// # Errors
-/// When nobody gives orders, or nobody listens.
+/// Returns an error if `orders` or `reports` is closed.
 pub fn run_worker(mut orders: impl BufRead, mut reports: impl Write) -> io::Result<()> {
     let share: PlanShare = read_line(&mut orders)?;
     let opened = crate::process::raise_descriptor_limit()
@@ -146,7 +146,7 @@ pub fn run_worker(mut orders: impl BufRead, mut reports: impl Write) -> io::Resu
         Err(failure) => (Err(failure), None),
     };
     write_report(&mut reports, measured)?;
-    // The sessions stay until whoever gives the orders has looked at the server.
+    // The sessions remain open until the parent has measured the server.
     io::copy(&mut orders, &mut io::sink()).map(|_| ())
 }
 

@@ -1,4 +1,4 @@
-//! A turn of the engine: what the sockets have, read and counted.
+//! One turn of the event loop: reads the ready sockets and counts their messages.
 
 use std::io;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use crate::limits::{READ_BYTES, SPARE_PIECES_MAX};
 use crate::message::{FIRST_SUBSCRIBE, ServerMessage, TruncatedMessage, code_text};
 use crate::tally::DeliveryEffect;
 
-/// Why a session ends: a sentence for whoever reads the result.
+/// The reason for the end of a session, as a sentence for the report.
 type Ended = String;
 
 const CLOSED: &str = "the server closed the connection";
 
 impl LoadEngine {
-    /// Waits for sockets, at most so long, and reads what they have.
+    /// Waits for ready sockets, at most `wait`, and serves them.
     pub(super) fn poll_sockets(&mut self, wait: Option<Duration>) -> io::Result<()> {
         match self.poll.poll(&mut self.events, wait) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
@@ -51,7 +51,7 @@ impl LoadEngine {
         Ok(())
     }
 
-    /// Writes what waits to be written, if anything does.
+    /// Writes the pending bytes of a session.
     fn write_pending(&mut self, index: usize) -> Result<(), Ended> {
         let Some(row) = self.rows[index].as_mut() else { return Ok(()) };
         row.stream.flush().map_err(|error| describe_socket_error(&error))?;
@@ -62,7 +62,7 @@ impl LoadEngine {
                 Err(error) => return Err(describe_socket_error(&error)),
             }
         }
-        // An idle session has no buffer.
+        // The buffer is freed, so that an idle session has none.
         row.to_write = BytesMut::new();
         if row.phase == SessionPhase::Opening {
             row.phase = SessionPhase::Asked;
@@ -88,7 +88,7 @@ impl LoadEngine {
         }
     }
 
-    /// What was read: an answer, or messages.
+    /// Processes the bytes that were read: a response head, or messages.
     fn take_payload(
         &mut self,
         index: usize,
@@ -109,7 +109,7 @@ impl LoadEngine {
         self.answer_controls(index)
     }
 
-    /// Puts what was kept of an unfinished message before the new bytes.
+    /// Copies the stored part of an unfinished message before the new bytes.
     fn prepend_partial(&mut self, into: usize, kept: Option<UnfinishedMessage>) -> (usize, usize) {
         let Some(kept) = kept else { return (into, 0) };
         let begin = into - kept.stored_bytes().len();
@@ -180,7 +180,7 @@ impl LoadEngine {
             let commands = self.commands.clone();
             return self.send_frame(index, self.language.frame_opcode(), &commands);
         }
-        // The stream itself says that it is subscribed.
+        // An event stream is subscribed without further messages.
         for channel in 0..self.plan.channels.len() {
             self.note_subscribed(index, channel, None, now);
         }
@@ -200,7 +200,7 @@ impl LoadEngine {
         }
     }
 
-    /// One channel less to wait for.
+    /// Counts one channel less to wait for.
     fn note_channel_ready(&mut self, index: usize, now: Nanos) {
         let Some(row) = self.rows[index].as_mut() else { return };
         row.waits_for = row.waits_for.saturating_sub(1);
@@ -221,7 +221,7 @@ impl LoadEngine {
         mut dropped: usize,
         now: Nanos,
     ) -> Result<(), Ended> {
-        // The buffer is read while rows are changed.
+        // The buffer is moved out, because rows change while it is read.
         let buffer = std::mem::take(&mut self.buffer);
         let result = loop {
             let message = match self.language.next_message(&buffer[begin..end], dropped) {
@@ -247,7 +247,7 @@ impl LoadEngine {
         result
     }
 
-    /// A state whose end has not come has begun all the same.
+    /// Notes the beginning of a state whose end has not arrived.
     fn note_first_byte(&mut self, index: usize, unfinished: &[u8], now: Nanos) {
         let Some(row) = self.rows[index].as_ref() else { return };
         if !row.has_state
@@ -342,7 +342,7 @@ fn close_code_reason(code: u32) -> Ended {
     )
 }
 
-/// A code, and what it means if this server is ours.
+/// Formats a code with its meaning in the protocol.
 fn describe_code(code: u32, words: Option<&str>) -> String {
     words.map_or_else(|| code.to_string(), |words| format!("{code} ({words})"))
 }

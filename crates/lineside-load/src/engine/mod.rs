@@ -1,6 +1,6 @@
-//! Thousands of sessions on one thread: one poll, rows in a slab, a buffer that all of them read through.
+//! Thousands of sessions on one thread, with one poll, rows in a slab, and a shared read buffer.
 //!
-//! A delivery costs one `read(2)` and a look at the beginning of what it brought. Nothing is allocated for it.
+//! A delivery costs one `read(2)` and a parse of the beginning of its bytes. Nothing is allocated for it.
 
 mod open;
 mod session_row;
@@ -31,37 +31,37 @@ use crate::process::{ProcessHandle, ProcessUsage};
 use crate::tally::{ChannelReport, DeliverySlice, DeliveryTally};
 use lineside_sync::histogram::{Histogram, LocalHistogram};
 
-/// How opening the sessions went.
+/// The result of opening the sessions.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ConnectOutcome {
-    /// Sessions that hold all that they asked for.
+    /// Number of sessions that have received the state of all their channels.
     pub(crate) ready: u64,
-    /// Sessions that do not, by reason.
+    /// Number of failed sessions, by reason.
     pub(crate) failed: Vec<(String, u64)>,
     pub(crate) began: Nanos,
     pub(crate) ended: Nanos,
-    /// From opening a connection to the server's acceptance, to the first byte of state, to the last.
+    /// Time from opening a connection to the server's acceptance, to the first byte of state, and to the last.
     pub(crate) accepted: Distribution,
     pub(crate) first_byte: Distribution,
     pub(crate) complete: Distribution,
     pub(crate) bytes: u64,
-    /// What this process used before there were sessions, and with them.
+    /// Usage of this process before there were sessions, and with them.
     pub(crate) before: Option<ProcessUsage>,
     pub(crate) usage: Option<ProcessUsage>,
 }
 
-/// What was delivered.
+/// The result of the measurement.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct MeasureOutcome {
     pub(crate) channels: Vec<ChannelReport>,
     pub(crate) slices: Vec<DeliverySlice>,
-    /// Sessions that ended before the run did, by reason.
+    /// Sessions that ended before the run, by reason.
     pub(crate) closed: Vec<(String, u64)>,
     pub(crate) bytes: u64,
     pub(crate) usage: Option<ProcessUsage>,
 }
 
-/// The sessions of a process that has measured: closing them would cost the server time that is no delivery's.
+/// The sessions of a finished process: closing them would cost the server CPU time that belongs to no delivery.
 pub(crate) struct OpenConnections {
     _rows: Vec<Option<SessionRow>>,
 }
@@ -75,11 +75,11 @@ pub(crate) struct LoadEngine {
     poll: Poll,
     events: Events,
     rows: Vec<Option<SessionRow>>,
-    /// How many of them are opened, not yet answered, and not yet ready.
+    /// Number of sessions that are opened, not answered yet, and not ready yet.
     opened: usize,
     unanswered: usize,
     unready: usize,
-    /// What each session says once it is let in; nothing where the request says it all.
+    /// The first message of a session after acceptance; empty if the request contains all.
     commands: BytesMut,
     random: fastrand::Rng,
     buffer: Box<[u8]>,
@@ -96,13 +96,14 @@ pub(crate) struct LoadEngine {
     before: Option<ProcessUsage>,
 }
 
-/// Where reads go in the buffer: before it lies what was kept of an unfinished message, and one more byte.
+/// The start of reads in the buffer: the space before it holds the stored part of an unfinished message, and one more
+/// byte.
 const READ_FROM: usize = UnfinishedMessage::BYTES_MAX + 1;
-/// Events taken from the kernel at once.
+/// Maximum number of events per poll.
 const EVENTS_MAX: usize = 1_024;
-/// After so many failures without a success the others are not tried.
+/// Number of failures without a success after which the other sessions are not tried.
 const HOPELESS_AFTER: u64 = 64;
-/// How often a waiting engine looks whether what it waits for has come.
+/// Interval at which a waiting engine checks its condition.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 impl LoadEngine {
@@ -174,14 +175,14 @@ impl LoadEngine {
         })
     }
 
-    /// Ends all that still wait: nothing has moved for long, or nothing ever worked.
+    /// Ends all waiting sessions, because nothing has arrived for long, or because none ever succeeded.
     fn fail_waiting_sessions(&mut self, reason: &str) {
         let late: Vec<usize> =
             (0..self.rows.len()).filter(|index| self.is_session_unready(*index)).collect();
         for index in late {
             self.end_session(index, reason);
         }
-        // Those that were never opened would not fare better.
+        // Sessions that were never opened count as failed for the same reason.
         let never = self.rows.len() - self.opened;
         count_reason(&mut self.ended, reason, never as u64);
         self.opened = self.rows.len();
@@ -191,8 +192,8 @@ impl LoadEngine {
         self.ended.iter().map(|(_, count)| count).sum()
     }
 
-    /// Measures deliveries from `start` on for as long as planned, and until what is under way has arrived. The
-    /// sessions end when what comes with the findings is dropped.
+    /// Measures deliveries from `start` on for the planned duration, and until those in transit have arrived. Dropping
+    /// the returned [`OpenConnections`] ends the sessions.
     pub(crate) fn measure_deliveries(
         mut self,
         start: Nanos,
@@ -237,7 +238,7 @@ impl LoadEngine {
         ))
     }
 
-    /// Whether the last publication of ours has reached somebody; of others nothing is known but the time.
+    /// Returns true if the last own publication has reached a session; for channels of others only the time counts.
     fn has_last_own_arrived(&self, waited: Nanos) -> bool {
         let wanted = self.plan.publications_per_channel();
         let ours: Vec<usize> = self.plan.own_channels().map(|(index, _)| index).collect();
@@ -283,7 +284,7 @@ fn polling_error(error: io::Error) -> LoadError {
     LoadError::Unreachable(format!("waiting for sockets failed: {error}"))
 }
 
-/// Counts a reason; what is too much to be told apart is counted together.
+/// Counts a reason; further distinct reasons are counted together.
 pub(crate) fn count_reason(reasons: &mut Vec<(String, u64)>, reason: &str, times: u64) {
     if times == 0 {
         return;
@@ -296,7 +297,7 @@ pub(crate) fn count_reason(reasons: &mut Vec<(String, u64)>, reason: &str, times
     }
 }
 
-/// A share of a second, in nanoseconds.
+/// Returns the interval of a rate in nanoseconds.
 fn rate_interval(per_second: f64) -> Nanos {
     (SECOND as f64 / per_second) as Nanos
 }

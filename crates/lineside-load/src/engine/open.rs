@@ -1,4 +1,4 @@
-//! Opening sessions, at the pace that was asked for or that the server keeps.
+//! Opens sessions, at the requested rate or as fast as the server answers.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -17,7 +17,7 @@ use crate::clock::{self, Nanos};
 use crate::limits::{OPENED_AT_ONCE, SESSIONS_PER_ADDRESS, UNANSWERED_MAX};
 use crate::plan::{LoadPlan, SessionTransport};
 
-/// What a session asks for. With WebSocket, each has a key of its own.
+/// Builds the request of a session. With WebSocket each session has its own key.
 pub(super) fn build_request(plan: &LoadPlan) -> BytesMut {
     let mut request = BytesMut::new();
     match plan.transport {
@@ -42,7 +42,7 @@ pub(super) fn build_request(plan: &LoadPlan) -> BytesMut {
 }
 
 impl LoadEngine {
-    /// Opens what may be opened by now.
+    /// Opens the sessions that are due.
     pub(super) fn open_due_sessions(&mut self, began: Nanos) {
         for _ in 0..OPENED_AT_ONCE {
             let is_due = self.next_opening_at(began) <= clock::now_nanos();
@@ -57,13 +57,13 @@ impl LoadEngine {
         }
     }
 
-    /// When the next session may be opened.
+    /// Returns the time at which the next session may be opened.
     fn next_opening_at(&self, began: Nanos) -> Nanos {
         let ramp = self.plan.ramp.map_or(0, rate_interval);
         began.saturating_add(ramp.saturating_mul(self.opened as u64))
     }
 
-    /// How long to wait for sockets before there is something to open.
+    /// Returns the time to wait for sockets until the next session is due.
     pub(super) fn until_next_opening(&self, began: Nanos) -> Option<Duration> {
         let may_open = self.opened < self.rows.len() && self.unanswered < UNANSWERED_MAX;
         let due = self.next_opening_at(began).saturating_sub(clock::now_nanos());
@@ -85,7 +85,7 @@ impl LoadEngine {
         Ok(())
     }
 
-    /// On loopback an address of its own for every so many sessions, so that ports suffice.
+    /// Returns a source address on loopback for every [`SESSIONS_PER_ADDRESS`] sessions, so that ports suffice.
     fn source_address(&self, index: usize) -> Option<SocketAddr> {
         let block = u32::try_from((self.first + index) / SESSIONS_PER_ADDRESS).ok()?;
         let ip = IpAddr::V4(Ipv4Addr::from_bits(self.loopback.to_bits() + block));
@@ -111,7 +111,7 @@ fn is_in_progress(error: &io::Error) -> bool {
         || error.raw_os_error() == Some(nix::errno::Errno::EINPROGRESS as i32)
 }
 
-/// What a socket's error means for who reads it.
+/// Describes a socket error for the report.
 pub(super) fn describe_socket_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "nobody listens there".to_owned(),

@@ -1,4 +1,4 @@
-//! One session: its connection, and where in its bytes it is.
+//! One session: its connection and the state of its parser.
 
 use bytes::BytesMut;
 
@@ -7,31 +7,31 @@ use crate::clock::Nanos;
 use crate::framing::{ControlFrame, PayloadFraming};
 use crate::limits::{HEAD_BYTES, TAIL_BYTES};
 
-/// How far a session has come.
+/// The progress of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SessionPhase {
     /// The socket is not connected, or the request is not written.
     Opening,
     /// The request is written.
     Asked,
-    /// The server has accepted; some channels are not there yet.
+    /// The server has accepted; the state of some channels has not arrived yet.
     Accepted,
-    /// It holds every channel's state.
+    /// The state of every channel has arrived.
     Ready,
 }
 
-/// Bound: 200 bytes, checked below; what is in boxes exists only while something is not whole.
+/// A session. Its size is at most 200 bytes, checked below; boxes exist only during an unfinished message.
 pub(crate) struct SessionRow {
     pub(crate) stream: SocketStream,
     pub(crate) framing: PayloadFraming,
     pub(crate) phase: SessionPhase,
-    /// Channels that it waits for.
+    /// Number of channels whose state has not arrived.
     pub(crate) waits_for: u32,
-    /// When it was opened.
+    /// Time at which the connection was opened.
     pub(crate) opened: Nanos,
     pub(crate) has_state: bool,
     pub(crate) unfinished: Option<UnfinishedMessage>,
-    /// What the socket has not taken. Bound: one request, or a first message, and pongs.
+    /// Bytes that the socket has not accepted: at most one request, or a first message, and pongs.
     pub(crate) to_write: BytesMut,
 }
 
@@ -56,8 +56,7 @@ impl SessionRow {
         }
     }
 
-    /// Takes the framing off what was read into `bytes[from..to]`. The payload then lies from `into` to what is
-    /// returned.
+    /// Removes the framing of `bytes[from..to]` and moves the payload to `into`. Returns the end of the payload.
     pub(crate) fn unframe_payload(
         &mut self,
         bytes: &mut [u8],
@@ -79,7 +78,7 @@ impl SessionRow {
     }
 }
 
-/// The beginning of a message whose end has not come: its first [`HEAD_BYTES`] and, if it is longer than these and
+/// The stored part of an unfinished message: its first [`HEAD_BYTES`] and, if it is longer than these and
 /// [`TAIL_BYTES`], its last ones.
 pub(crate) struct UnfinishedMessage(Box<MessagePieces>);
 
@@ -104,7 +103,7 @@ impl UnfinishedMessage {
         self.0.dropped
     }
 
-    /// Keeps what there is of a message, of which `dropped` bytes were already missing.
+    /// Stores the received part of a message, of which `dropped` bytes were dropped before.
     pub(crate) fn store_message(&mut self, message: &[u8], dropped: usize) {
         let more = message.len().saturating_sub(Self::BYTES_MAX);
         let pieces = &mut *self.0;

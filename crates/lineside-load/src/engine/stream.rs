@@ -1,4 +1,4 @@
-//! A connection's bytes, plain or through TLS, without ever waiting.
+//! A nonblocking connection, plain or with TLS.
 
 use std::io::{self, Read as _, Write as _};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) struct TlsStream {
     connection: ClientConnection,
 }
 
-/// What all connections through TLS share.
+/// The TLS settings of all connections.
 #[derive(Clone)]
 pub(crate) struct TlsClient {
     config: Arc<ClientConfig>,
@@ -28,7 +28,7 @@ pub(crate) struct TlsClient {
 }
 
 impl TlsClient {
-    /// Trusts what this machine trusts, and what `SSL_CERT_FILE` names.
+    /// Creates a client that trusts the machine's certificates, and those in `SSL_CERT_FILE`.
     pub(crate) fn for_host(host: &str) -> Result<Self, LoadError> {
         let broken = |error: rustls::Error| {
             LoadError::Unreachable(format!(
@@ -38,7 +38,7 @@ impl TlsClient {
         let builder = ClientConfig::builder().with_platform_verifier().map_err(broken)?;
         let mut config = builder.with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        // Every session is a client of its own, and none of them has been here before.
+        // Every session simulates a different client, so none resumes a TLS session.
         config.resumption = rustls::client::Resumption::disabled();
         let name = ServerName::try_from(host.to_owned()).map_err(|error| {
             LoadError::Usage(format!("{host}: no name for a certificate: {error}"))
@@ -68,7 +68,7 @@ impl SocketStream {
         }
     }
 
-    /// How many bytes came; 0 at the end of the connection.
+    /// Reads bytes and returns their number; 0 at the end of the connection.
     pub(crate) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.read(into),
@@ -76,12 +76,12 @@ impl SocketStream {
         }
     }
 
-    /// Whether a read of so many bytes has emptied the socket: then the next one would only say so.
+    /// Returns true if a short read shows that the socket is empty, which saves the next read.
     pub(crate) fn is_drained_by_read(&self, read: usize, asked: usize) -> bool {
         matches!(self, Self::Plain(_)) && read < asked
     }
 
-    /// How many bytes were taken.
+    /// Writes bytes and returns the number accepted.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.write(bytes),
@@ -93,7 +93,7 @@ impl SocketStream {
         }
     }
 
-    /// Writes what TLS has to say by itself.
+    /// Writes the pending bytes of TLS.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Plain(_) => Ok(()),

@@ -2,26 +2,26 @@
 
 use super::FramingError;
 
-/// Where in a chunk a connection is.
+/// The position of a connection within a chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ChunkDecoder {
-    /// Before or in the digits of a size.
+    /// At or in the digits of a size.
     #[default]
     Begin,
     Size(u32),
-    /// After the digits, up to the end of the line.
+    /// After the digits, before the end of the line.
     Extension(u32),
     Data(u32),
     /// The line break after the data.
     After,
 }
 
-/// Largest chunk that is believed.
+/// Largest accepted chunk, in bytes.
 const CHUNK_BYTES_MAX: u32 = 1 << 28;
 
 impl ChunkDecoder {
-    /// Moves what the chunks hold in `bytes[from..to]` together from `into` on, and says where it then ends.
-    /// `into` must not be after `from`.
+    /// Moves the content of the chunks in `bytes[from..to]` to `into`, and returns its end. `into` must not be after
+    /// `from`.
     pub(crate) fn compact_payload(
         &mut self,
         bytes: &mut [u8],
@@ -69,7 +69,7 @@ impl ChunkDecoder {
 mod tests {
     use super::*;
 
-    /// Reads `wire` in pieces of `step` bytes, as a connection gives them.
+    /// Decodes `wire` in pieces of `step` bytes, as a connection delivers them.
     fn read(wire: &[u8], step: usize) -> Result<Vec<u8>, FramingError> {
         let mut state = ChunkDecoder::default();
         let mut read = Vec::new();

@@ -1,7 +1,7 @@
-//! What lies around the messages in a connection's bytes, taken away in place.
+//! Removes the framing of messages from a connection's bytes, in place.
 //!
-//! Bytes are read into a buffer that all sessions share. A framing moves the payload together within it and keeps
-//! only a few numbers between two reads, so that an idle session has no buffer.
+//! All sessions share one read buffer. A framing compacts the payload within it and stores only a few numbers between
+//! two reads, so an idle session has no buffer.
 
 mod chunked;
 mod response_head;
@@ -11,10 +11,10 @@ pub(crate) use chunked::ChunkDecoder;
 pub(crate) use response_head::{ServerResponse, parse_response};
 pub(crate) use websocket::{ControlFrame, FrameDecoder};
 
-/// How a connection's payload is framed.
+/// The framing of a connection's payload.
 #[derive(Debug)]
 pub(crate) enum PayloadFraming {
-    /// Not at all: everything up to the end of the connection.
+    /// No framing: the payload is everything up to the end of the connection.
     Plain,
     /// HTTP/1.1 chunks.
     Chunked(ChunkDecoder),
@@ -22,7 +22,7 @@ pub(crate) enum PayloadFraming {
     Frames(FrameDecoder),
 }
 
-/// Why a connection cannot be read any further.
+/// The reason why a connection cannot be read any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FramingError {
     #[error("the size of a chunk cannot be read")]

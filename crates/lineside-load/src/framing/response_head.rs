@@ -1,17 +1,17 @@
-//! The head of an HTTP answer: what the server said, and how its body is framed.
+//! Parses the head of an HTTP response: its status and the framing of its body.
 
-/// What a server answered.
+/// The meaning of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServerResponse {
-    /// The stream begins; whether it is in chunks.
+    /// The stream begins; `chunked` states its framing.
     Stream { chunked: bool },
-    /// It speaks WebSocket from here on.
+    /// The connection is upgraded to WebSocket.
     Upgraded,
-    /// Something else, in words.
+    /// Any other response, as a text.
     Refused(String),
 }
 
-/// Reads a head up to and without its empty line. `rest` is what has come of the body.
+/// Parses a head without its final empty line. `rest` is the received part of the body.
 pub(crate) fn parse_response(head: &[u8], rest: &[u8]) -> ServerResponse {
     let head = String::from_utf8_lossy(head);
     let mut lines = head.split("\r\n");
@@ -46,7 +46,7 @@ fn describe_refusal(status: &str, retry_after: Option<&str>, body: &[u8]) -> Str
     text
 }
 
-/// What a problem reply says.
+/// Returns the text of a problem response.
 fn parse_problem_detail(body: &[u8]) -> Option<String> {
     let start = memchr::memchr(b'{', body)?;
     let mut values =

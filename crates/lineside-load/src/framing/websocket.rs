@@ -1,7 +1,7 @@
-//! WebSocket frames (RFC 6455 §5) as a client reads them.
+//! Decodes WebSocket frames (RFC 6455 §5) as a client.
 //!
-//! The reader of lineside-wire gives whole messages. Here ten thousand sessions may each be in the middle of a large
-//! one, of which only its ends are wanted: so frames are taken away as the bytes come, and nothing is gathered.
+//! The decoder of lineside-wire returns whole messages. Here ten thousand sessions may each be in the middle of a large
+//! message of which only both ends are needed, so frames are removed as bytes arrive, without buffering.
 
 use super::FramingError;
 
@@ -13,15 +13,15 @@ const PONG: u8 = 0xA;
 const FINAL: u8 = 0x80;
 const MASKED: u8 = 0x80;
 
-/// Longest frame that is believed.
+/// Longest accepted frame, in bytes.
 const FRAME_BYTES_MAX: u64 = 1 << 32;
 
-/// Where in a frame a connection is.
+/// The position of a connection within a frame.
 #[derive(Debug, Default)]
 pub(crate) struct FrameDecoder {
     state: FrameState,
     first: u8,
-    /// A control frame that is not whole yet.
+    /// An unfinished control frame.
     control: Option<Vec<u8>>,
 }
 
@@ -37,19 +37,18 @@ enum FrameState {
     Payload(u64),
 }
 
-/// A whole control frame.
+/// A complete control frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ControlFrame {
     Ping(Vec<u8>),
     Pong,
-    /// The server closes, with its code.
+    /// The server closes the connection, with this code.
     Close(Option<u16>),
 }
 
 impl FrameDecoder {
-    /// Moves the payload of the data frames in `bytes[from..to]` together from `into` on, and says where it then
-    /// ends. After the last frame of a text message it writes a line break, so that messages are lines; `into` must
-    /// therefore be before `from`.
+    /// Moves the payload of the data frames in `bytes[from..to]` to `into`, and returns its end. It appends a line
+    /// break to each text message, so that messages are lines; `into` must therefore be before `from`.
     pub(crate) fn compact_payload(
         &mut self,
         bytes: &mut [u8],
@@ -88,7 +87,7 @@ impl FrameDecoder {
     fn advance_state(&mut self, byte: u8) -> Result<FrameState, FramingError> {
         Ok(match self.state {
             FrameState::First => {
-                // Whether a continuation goes on with text shows in how the message ends: keep what it began with.
+                // The end of a message depends on its type, so a continuation keeps the opcode of the first frame.
                 let opcode = byte & 0x0F;
                 let known = matches!(opcode, 0 | TEXT | BINARY | CLOSE | PING | PONG);
                 if byte & 0x70 != 0 || !known {

@@ -1,4 +1,4 @@
-//! What the codes of the protocol mean.
+//! Texts for the codes of the protocol.
 
 use lineside_wire::centrifuge::codes::{DISCONNECTS, ERRORS, UNSUBSCRIBES};
 

@@ -1,23 +1,23 @@
-//! The beginning of a publication's data: what it is and when it was sent.
+//! Parses the beginning of a publication's data: its kind and the time at which it was sent.
 
 use super::{parse_number, parse_number_after};
 
-/// What the data of a publication say at their beginning.
+/// The values at the beginning of a publication's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PublicationData {
-    /// The number of a publication of ours, from 1, and when it was sent.
+    /// For an own publication its number, from 1, and the time at which it was sent.
     pub(crate) ours: Option<(u64, u64)>,
-    /// When the server had the bytes, in milliseconds since 1970.
+    /// Time at which the server received the data, in milliseconds since 1970.
     pub(crate) at_millis: Option<u64>,
-    /// A part of a channel's state, and of how many.
+    /// For a part of a channel's state its number, and the number of parts.
     pub(crate) state: Option<(u32, u32)>,
-    /// The state replaces changes that were not sent.
+    /// True if the state replaces changes that were not sent.
     pub(crate) gap: bool,
 }
 
 const OWN: &[u8] = b"{\"load\":";
 const SENT: &[u8] = b",\"sent\":";
-/// In the order of the alphabet, should a server write the object anew.
+/// The key is last in alphabetical order, in case a server re-encodes the object.
 const TAIL: &[u8] = b",\"tail\":\"";
 
 impl PublicationData {
@@ -43,7 +43,7 @@ impl PublicationData {
     }
 }
 
-/// The data of a publication of ours, filled up to `bytes`; never shorter than what it has to say.
+/// Writes the data of an own publication, padded to `bytes`; never shorter than its fields.
 pub(crate) fn write_own_data(number: u64, sent: u64, bytes: usize, into: &mut Vec<u8>) {
     into.clear();
     into.extend_from_slice(OWN);

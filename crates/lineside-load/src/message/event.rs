@@ -1,4 +1,4 @@
-//! A line of an event stream: `data: {"channel","epoch","offset"?,"data"}`; ids, comments and the rest are no news.
+//! Parses a line of an event stream: `data: {"channel","epoch","offset"?,"data"}`; other lines are ignored.
 
 use super::{
     PublicationData, ServerMessage, TruncatedMessage, UnreadableMessage, parse_number, split_quoted,

@@ -1,4 +1,4 @@
-//! The JSON form of the Centrifuge client protocol, as far as a receiver needs it.
+//! Parses the JSON form of the Centrifuge client protocol, as far as a receiver needs it.
 
 use super::{
     PublicationData, ServerMessage, TruncatedMessage, UnreadableMessage, parse_number,
@@ -6,7 +6,7 @@ use super::{
 };
 
 const OFFSET: &[u8] = b"\"offset\":";
-/// Within so many bytes of a push's end its offset stands, after data of any length.
+/// Number of bytes at the end of a push that contain its offset if it follows the data.
 const END_BYTES: usize = 128;
 
 pub(super) fn parse_message(
@@ -60,7 +60,7 @@ fn parse_push<'a>(push: &'a [u8], whole: TruncatedMessage<'a>) -> Option<ServerM
     Some(ServerMessage::Aside)
 }
 
-/// The offset stands before the data or after them; there, only what comes after them is looked at from the end.
+/// Parses a publication. The offset precedes the data or follows them; in the latter case it is searched from the end.
 fn parse_publication<'a>(
     channel: &'a [u8],
     publication: &'a [u8],

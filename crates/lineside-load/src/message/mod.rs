@@ -1,7 +1,7 @@
-//! What a message says, read where it lies: its channel, its offset, when it was sent. Nothing else is looked at.
+//! Parses the channel, the offset and the time of a message in place. Other fields are ignored.
 //!
-//! Of a long message that came in several reads only the beginning and the end are there; what is wanted stands in
-//! one of the two.
+//! Of a long message that arrived in several reads only the beginning and the end are available; they contain the
+//! fields.
 
 mod data;
 mod event;
@@ -21,7 +21,7 @@ pub(crate) use data::{PublicationData, write_own_data};
 use crate::limits::HEAD_BYTES;
 use crate::plan::{LoadPlan, MessageFormat, SessionTransport};
 
-/// How a connection's messages are written.
+/// The encoding of a connection's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MessageCodec {
     Events,
@@ -38,7 +38,7 @@ impl MessageCodec {
         }
     }
 
-    /// A channel's name as it stands in messages.
+    /// Encodes a channel's name as in messages.
     pub(crate) fn encode_channel(self, name: &str) -> Vec<u8> {
         match self {
             Self::Protobuf => name.as_bytes().to_vec(),
@@ -49,9 +49,9 @@ impl MessageCodec {
         }
     }
 
-    /// The first whole message at the beginning of `bytes`, and where the next one begins; `None` when none is whole.
+    /// Returns the range of the first message in `bytes` and the start of the next; `None` if it is incomplete.
     ///
-    /// `dropped` bytes of it are missing after its first [`HEAD_BYTES`].
+    /// `dropped` bytes are missing after its first [`HEAD_BYTES`].
     pub(crate) fn next_message(
         self,
         bytes: &[u8],
@@ -76,7 +76,7 @@ impl MessageCodec {
         }
     }
 
-    /// The first message of a client: who it is, and what it subscribes to.
+    /// Encodes the first message of a client: connects and subscribes to all channels.
     pub(crate) fn encode_commands(self, plan: &LoadPlan) -> BytesMut {
         let mut message = BytesMut::new();
         if self == Self::Events {
@@ -91,44 +91,44 @@ impl MessageCodec {
             plan.channels.iter().map(|channel| CommandRequest::Subscribe(subscribe(channel)));
         let requests = std::iter::once(CommandRequest::Connect(connect)).chain(subscribes);
         for (request, id) in requests.zip(1..) {
-            // Only data that is no JSON could not be written, and there is none.
+            // Encoding can only fail for data that are not JSON, and these commands have none.
             _ = Command { id, request }
                 .write_message(plan.format.to_protocol_format(), &mut message);
         }
         message
     }
 
-    /// What a client says to a ping.
+    /// Returns the payload of a client's pong.
     pub(crate) fn pong_payload(self) -> &'static [u8] {
         match self {
             Self::Events => b"",
             Self::Json => b"{}",
-            // A command without fields, by its length.
+            // A command without fields, prefixed by its length.
             Self::Protobuf => &[0],
         }
     }
 
-    /// What its messages travel as.
+    /// Returns the opcode of a client's frames.
     pub(crate) fn frame_opcode(self) -> Opcode {
         if self == Self::Protobuf { Opcode::Binary } else { Opcode::Text }
     }
 }
 
-/// How we are called in a client's first command.
+/// The client name in the connect command.
 const CLIENT_NAME: &str = "lineside-load";
-/// The command that subscribes to the first channel, others follow; 1 connects.
+/// The id of the command that subscribes to the first channel; the others follow. Id 1 connects.
 pub(crate) const FIRST_SUBSCRIBE: u32 = 2;
 
-/// A message of which a part in the middle may be missing.
+/// A message whose middle part may be missing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TruncatedMessage<'a> {
     pub(crate) bytes: &'a [u8],
-    /// How many bytes are missing after the first [`HEAD_BYTES`].
+    /// Number of missing bytes after the first [`HEAD_BYTES`].
     pub(crate) dropped: usize,
 }
 
 impl<'a> TruncatedMessage<'a> {
-    /// The part of the beginning that is there without a hole.
+    /// Returns the contiguous part at the beginning.
     fn message_head(self) -> &'a [u8] {
         let end =
             if self.dropped > 0 { HEAD_BYTES.min(self.bytes.len()) } else { self.bytes.len() };
@@ -136,7 +136,7 @@ impl<'a> TruncatedMessage<'a> {
     }
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerMessage<'a> {
     Publication {
@@ -162,16 +162,16 @@ pub(crate) enum ServerMessage<'a> {
         code: u32,
     },
     Ping,
-    /// Nothing that is measured.
+    /// A message that is not measured.
     Aside,
 }
 
-/// A message that is not what the protocol says.
+/// A message that violates the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the server sent a message that cannot be read")]
 pub(crate) struct UnreadableMessage;
 
-/// The number at the beginning of `text`.
+/// Parses the number at the beginning of `text`.
 fn parse_number(text: &[u8]) -> Option<u64> {
     text.first().filter(|byte| byte.is_ascii_digit())?;
     let mut digits = text.iter().take_while(|byte| byte.is_ascii_digit());
@@ -179,13 +179,13 @@ fn parse_number(text: &[u8]) -> Option<u64> {
         .try_fold(0_u64, |value, digit| value.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
 }
 
-/// The number after the first `key` in `text`.
+/// Parses the number after the first `key` in `text`.
 fn parse_number_after(key: &[u8], text: &[u8]) -> Option<u64> {
     let at = memchr::memmem::find(text, key)?;
     parse_number(&text[at + key.len()..])
 }
 
-/// A JSON string without its quotes, escapes left as they are, and what follows it.
+/// Splits a JSON string, returned without quotes and with its escapes, from the rest.
 fn split_quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.strip_prefix(b"\"")?;
     let mut from = 0;

@@ -1,6 +1,6 @@
-//! The protobuf form of the Centrifuge client protocol, as far as a receiver needs it.
+//! Parses the protobuf form of the Centrifuge client protocol, as far as a receiver needs it.
 //!
-//! Messages follow one another, each after its length. Field numbers are those of the protocol's public definitions.
+//! Each message is prefixed by its length. Field numbers are those of the protocol's public definitions.
 
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ mod push {
     pub(super) const DISCONNECT_CODE: u64 = 1;
 }
 
-/// The first whole message in `bytes`, without its length, and where the next one begins.
+/// Returns the range of the first message in `bytes`, including its length prefix, and the start of the next.
 pub(super) fn next_message(
     bytes: &[u8],
     dropped: usize,
@@ -43,7 +43,7 @@ pub(super) fn next_message(
         .ok()
         .and_then(|length| reader.at.checked_add(length)?.checked_sub(dropped));
     let end = end.filter(|end| *end >= reader.at).ok_or(UnreadableMessage)?;
-    // The hole is counted from the beginning of the length, so that stays with the message.
+    // The gap counts from the beginning of the length prefix, so the prefix remains part of the message.
     Ok((end <= bytes.len()).then_some((0..end, end)))
 }
 
@@ -79,7 +79,7 @@ fn parse_reply<'a>(reader: &mut FieldReader<'a>, length: u64) -> Option<ServerMe
             (_, FieldValue::Number(_)) => {}
         }
     }
-    // Nothing at all is a ping.
+    // An empty reply is a ping.
     Some(said.unwrap_or(if length == 0 { ServerMessage::Ping } else { ServerMessage::Aside }))
 }
 
@@ -133,11 +133,11 @@ fn parse_publication<'a>(
 
 enum FieldValue {
     Number(u64),
-    /// So many bytes follow.
+    /// A value of that many bytes follows.
     Length(u64),
 }
 
-/// Reads fields in order; positions count as if nothing were missing.
+/// Reads fields in order; positions count as if no bytes were missing.
 struct FieldReader<'a> {
     bytes: &'a [u8],
     dropped: usize,
@@ -145,7 +145,7 @@ struct FieldReader<'a> {
 }
 
 impl<'a> FieldReader<'a> {
-    /// Where a position lies in the bytes that are there; `None` in the hole.
+    /// Returns the index of a position in the available bytes; `None` in the gap.
     fn byte_index(&self, at: usize) -> Option<usize> {
         if self.dropped == 0 || at < HEAD_BYTES {
             return Some(at);
@@ -203,7 +203,7 @@ impl<'a> FieldReader<'a> {
         self.bytes.get(from..from + usize::try_from(length).ok()?)
     }
 
-    /// What is there of the next bytes, up to the hole.
+    /// Returns the available part of the next bytes, up to the gap.
     fn peek_bytes(&self, length: u64) -> &'a [u8] {
         let Some(from) = self.byte_index(self.at) else { return &[] };
         let hole =
@@ -212,7 +212,7 @@ impl<'a> FieldReader<'a> {
         self.bytes.get(from..end.min(hole)).unwrap_or_default()
     }
 
-    /// The number in a field of a message within.
+    /// Returns the number in a field of a nested message.
     fn find_number_field(&mut self, length: u64, wanted: u64) -> Option<Option<u64>> {
         let end = self.end_position(length)?;
         let mut found = None;
@@ -341,7 +341,7 @@ mod tests {
             assert_eq!(next_message(&whole[..end], 0), Ok(None), "{end}");
         }
         assert_eq!(next_message(&[0xFF; 10], 0), Err(UnreadableMessage));
-        // A length that no position can be added to.
+        // The sum of this length and any position overflows.
         let longest = [&[0xFF; 9][..], &[1]].concat();
         assert_eq!(next_message(&longest, 0), Err(UnreadableMessage));
         for bytes in [&[2, 0xFF, 0xFF][..], &[1, 0x22], &[2, 0x22, 9], &[1, 0x07]] {

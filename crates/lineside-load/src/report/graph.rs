@@ -1,4 +1,4 @@
-//! A report's course as a picture: how late deliveries were, and how many there were, over time.
+//! Renders a report as a graph of latencies and deliveries over time.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ const RIGHT: f64 = 776.0;
 const LATENCY: (f64, f64) = (76.0, 306.0);
 const COUNT: (f64, f64) = (346.0, 416.0);
 
-/// Colors come in pairs, for light and dark, and each line has a dash of its own.
+/// Colors come in pairs for light and dark mode; each line has its own dash pattern.
 const STYLE: &str = "
   svg { color-scheme: light dark; --paper: light-dark(#f6f5f1, #0f151b); --ink: light-dark(#16202a, #e8edf2);
     --ink-2: light-dark(#4d5b68, #a9b6c2); --rule: light-dark(#e0ddd6, #2a3642);
@@ -25,7 +25,7 @@ const STYLE: &str = "
 ";
 
 impl LoadReport {
-    /// As an SVG picture, readable in light and dark.
+    /// Renders the report as SVG, for light and dark mode.
     #[must_use]
     pub fn render_svg(&self) -> String {
         let mut svg = format!(
@@ -114,7 +114,7 @@ impl LoadReport {
         self.slices.last().map_or(1.0, |slice| slice.until_seconds)
     }
 
-    /// Seconds of a slice.
+    /// Returns the duration of a slice in seconds.
     fn slice_seconds(&self) -> f64 {
         self.end_seconds() / self.slices.len().max(1) as f64
     }
@@ -125,7 +125,7 @@ impl LoadReport {
     }
 }
 
-/// A scale in powers of ten.
+/// A logarithmic scale with base ten.
 struct LogScale {
     least: i32,
     most: i32,
@@ -160,7 +160,7 @@ fn draw_grid_line(svg: &mut String, y: f64, label: &str) {
     );
 }
 
-/// A line through the points that are there; a point by itself is a short line of its own.
+/// Builds a path through the existing points; an isolated point is a short line.
 fn build_path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
     let points: Vec<Option<(f64, f64)>> = points.collect();
     let mut path = String::new();

@@ -1,4 +1,4 @@
-//! What a run found: figures, and the table, the JSON and the graph that show them.
+//! The report of a run, and its table, JSON and graph.
 
 mod graph;
 mod table;
@@ -15,112 +15,112 @@ use crate::process::ProcessUsage;
 use crate::publisher::PublishTotals;
 use crate::tally::{DeliverySlice, PublicationArrival};
 
-/// All that was measured. Times are milliseconds unless a name says otherwise.
+/// The complete report. Times are in milliseconds unless the name has another unit.
 #[derive(Clone, Debug, Serialize)]
 pub struct LoadReport {
     /// The server's address.
     pub server: String,
-    /// How sessions were connected.
+    /// The transport of sessions.
     pub transport: SessionTransport,
-    /// How their messages were written.
+    /// The encoding of messages.
     pub format: MessageFormat,
-    /// Whether through TLS.
+    /// True for TLS.
     pub tls: bool,
-    /// What each subscribed to.
+    /// The channels of each session.
     pub channels: Vec<String>,
-    /// How many were asked for.
+    /// Number of requested sessions.
     pub sessions: usize,
-    /// From how many processes.
+    /// Number of processes.
     pub processes: usize,
-    /// How opening them went.
+    /// Results of opening the sessions.
     pub connect: ConnectReport,
-    /// What they were sent.
+    /// Results of the deliveries.
     pub deliveries: DeliveryReport,
-    /// How late they had it; `null` where nothing said when it was sent.
+    /// Latencies of deliveries; `null` if publications have no send time.
     pub latency_ms: Option<LatencyReport>,
-    /// What all this cost the server, where it runs on this machine.
+    /// Costs of the server, if it runs on this machine.
     pub server_process: Option<ProcessCosts>,
-    /// What it cost us.
+    /// Costs of the load generator.
     pub generator: Option<ProcessCosts>,
-    /// The course of it.
+    /// Results over time.
     pub slices: Vec<ReportSlice>,
 }
 
-/// How opening the sessions went.
+/// The results of opening the sessions.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConnectReport {
-    /// Sessions that hold all they asked for.
+    /// Number of sessions that have received the state of all their channels.
     pub ready: u64,
-    /// Those that do not, by reason.
+    /// Number of failed sessions, by reason.
     pub failed: BTreeMap<String, u64>,
-    /// How long it took.
+    /// Duration of opening, in seconds.
     pub seconds: f64,
-    /// Sessions a second.
+    /// Sessions per second.
     pub per_second: f64,
-    /// From opening a connection to the server's acceptance.
+    /// Time from opening a connection to the server's acceptance.
     pub accepted_ms: Option<QuantileSummary>,
-    /// To the first byte of a state.
+    /// Time to the first byte of a state.
     pub first_byte_ms: Option<QuantileSummary>,
-    /// To the whole state of every channel.
+    /// Time to the complete state of every channel.
     pub complete_ms: Option<QuantileSummary>,
     /// Bytes received until then.
     pub bytes: u64,
 }
 
-/// A distribution in short.
+/// A summary of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct QuantileSummary {
-    /// Half of all.
+    /// The median.
     pub p50: f64,
-    /// All but one in a hundred.
+    /// The 99th percentile.
     pub p99: f64,
-    /// The longest.
+    /// The maximum.
     pub last: f64,
 }
 
-/// What was delivered.
+/// The results of the deliveries.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeliveryReport {
-    /// How long deliveries were measured.
+    /// Duration of the measurement, in seconds.
     pub seconds: f64,
-    /// Publications that arrived somewhere, over all channels.
+    /// Publications that arrived at a session, over all channels.
     pub publications: u64,
-    /// Publications times sessions that had them.
+    /// Number of deliveries: each publication counts once per session.
     pub deliveries: u64,
-    /// Deliveries a second.
+    /// Deliveries per second.
     pub per_second: f64,
     /// Bytes received.
     pub bytes: u64,
-    /// Deliveries that somebody should have had and did not.
+    /// Number of missing deliveries.
     pub missing: u64,
-    /// Deliveries that came again, or after a later one.
+    /// Number of repeated deliveries, including those after a later one.
     pub duplicates: u64,
-    /// States that took the place of what was not sent.
+    /// Number of states that replaced changes that were not sent.
     pub gaps: u64,
-    /// Sessions that ended too early, by reason.
+    /// Sessions that ended early, by reason.
     pub closed: BTreeMap<String, u64>,
-    /// Publications that the server did not accept, by reason.
+    /// Publications that the server refused, by reason.
     pub refused: BTreeMap<String, u64>,
 }
 
-/// How late publications arrived. The first and the last session's are medians over all publications.
+/// Latencies of publications. Those of the first and the last session are medians over all publications.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LatencyReport {
-    /// The first session.
+    /// The median latency of the first session.
     pub first: f64,
-    /// Half of all deliveries.
+    /// The median of all deliveries.
     pub p50: f64,
-    /// All but one in a hundred.
+    /// The 99th percentile.
     pub p99: f64,
-    /// All but one in a thousand.
+    /// The 99.9th percentile.
     pub p99_9: f64,
-    /// The last session.
+    /// The median latency of the last session.
     pub last: f64,
-    /// The latest delivery of all.
+    /// The maximum of all deliveries.
     pub worst: f64,
 }
 
-/// What a process, or several, used.
+/// The costs of one process, or of several.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ProcessCosts {
     /// The server's process id.
@@ -129,30 +129,30 @@ pub struct ProcessCosts {
     pub cpu_us_per_session: f64,
     /// CPU per delivery, in microseconds; `null` without deliveries.
     pub cpu_us_per_delivery: Option<f64>,
-    /// Resident memory before, with all sessions, after all deliveries, and at most, in bytes.
+    /// Resident memory before the sessions, in bytes.
     pub resident_bytes_before: u64,
-    /// With all sessions there.
+    /// Resident memory with all sessions, in bytes.
     pub resident_bytes_idle: u64,
-    /// After all deliveries.
+    /// Resident memory after all deliveries, in bytes.
     pub resident_bytes_after: u64,
-    /// The most that ever was resident.
+    /// Peak resident memory, in bytes.
     pub resident_bytes_peak: u64,
-    /// What the sessions added to it, each, in bytes.
+    /// Additional resident memory per session, in bytes.
     pub resident_bytes_per_session: f64,
 }
 
-/// A stretch of the run.
+/// A period of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ReportSlice {
-    /// When it ends, in seconds.
+    /// End of the period, in seconds.
     pub until_seconds: f64,
-    /// What arrived in it.
+    /// Number of deliveries in the period.
     pub deliveries: u64,
-    /// How late it was.
+    /// Their latencies.
     pub latency_ms: Option<QuantileSummary>,
 }
 
-/// What a run brought together.
+/// The raw results of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunResults {
     pub(crate) processes: usize,
@@ -201,7 +201,7 @@ impl LoadReport {
         }
     }
 
-    /// Whether anybody did not get what it should have got, once.
+    /// Returns true if a session failed, or if a delivery is missing, duplicate or refused.
     #[must_use]
     pub fn has_losses(&self) -> bool {
         let DeliveryReport { missing, duplicates, closed, refused, .. } = &self.deliveries;
@@ -212,10 +212,10 @@ impl LoadReport {
             || !self.connect.failed.is_empty()
     }
 
-    /// As JSON.
+    /// Returns the report as JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
-        // Plain numbers and text always are JSON.
+        // Numbers and texts always serialize.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 }
@@ -273,7 +273,7 @@ fn report_connects(connected: &[ConnectOutcome]) -> ConnectReport {
     }
 }
 
-/// The publications of each channel, as all processes saw them.
+/// The publications of each channel, merged over all processes.
 type Publications = Vec<BTreeMap<u64, PublicationArrival>>;
 
 fn merge_publications(findings: &RunResults) -> Publications {
@@ -322,7 +322,8 @@ fn report_deliveries(
     }
 }
 
-/// What a whole process never saw: what other processes had, and what the server had accepted from us.
+/// Counts publications that a whole process missed: those that other processes received, and those that the server
+/// accepted from this run.
 fn count_unseen(findings: &RunResults, publications: &Publications) -> u64 {
     let mut missing = 0;
     for part in &findings.measured {
@@ -368,7 +369,7 @@ fn report_latency(publications: &Publications, slices: &[DeliverySlice]) -> Opti
     })
 }
 
-/// The slices of all processes, which began at the same moment.
+/// Merges the slices of all processes, which began at the same time.
 fn merge_slices(measured: &[MeasureOutcome]) -> Vec<DeliverySlice> {
     let length = measured.iter().map(|part| part.slices.len()).max().unwrap_or_default();
     let slice = |n: usize| {
@@ -391,7 +392,7 @@ fn report_slices(plan: &LoadPlan, slices: &[DeliverySlice]) -> Vec<ReportSlice> 
     slices.iter().enumerate().map(course).collect()
 }
 
-/// From what processes had used before, with sessions, and after.
+/// Computes costs from the usage of processes before the sessions, with them, and after the deliveries.
 fn report_costs(
     process: Option<u32>,
     used: &[(Option<ProcessUsage>, Option<ProcessUsage>, Option<ProcessUsage>)],

@@ -1,4 +1,4 @@
-//! A report as a table for the terminal.
+//! Formats a report as a table for the terminal.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -142,7 +142,7 @@ fn write_costs(f: &mut Formatter<'_>, who: &str, costs: &ProcessCosts) -> fmt::R
     )
 }
 
-/// 1234567 as 1,234,567.
+/// Formats 1234567 as 1,234,567.
 fn format_grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

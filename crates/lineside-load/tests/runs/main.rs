@@ -1,4 +1,4 @@
-//! Whole runs against a scripted server: what it does wrong is found, and nothing else is.
+//! Complete runs against a scripted server: its faults are detected, and no others.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -18,7 +18,7 @@ use server::{Script, Server};
 const SESSIONS: usize = 20;
 const PUBLICATIONS: u64 = 20;
 
-/// Twenty sessions and twenty publications in a fifth of a second.
+/// Returns a plan of twenty sessions and twenty publications in a fifth of a second.
 fn plan(url: &str) -> LoadPlan {
     LoadPlan {
         target: TargetServer::resolve_url(url).unwrap(),
@@ -40,7 +40,7 @@ fn run(plan: &LoadPlan) -> Result<LoadReport, LoadError> {
     lineside_load::run_load(plan, &no_worker, &mut |_| {})
 }
 
-/// Runs against a server with a script, as the plan is changed.
+/// Runs a changed plan against a server with a script.
 #[track_caller]
 fn report(script: Script, change: impl Fn(&mut LoadPlan)) -> LoadReport {
     let server = Server::start(script);
@@ -128,7 +128,7 @@ fn pings_of_both_kinds_are_answered() {
         let server = Server::start(Script { pings: true, ..Script::default() });
         let plan = LoadPlan { format, ..plan(&server.url) };
         nothing_is_lost(&run(&plan).unwrap());
-        // Those before the last publication were answered before it was delivered.
+        // Sessions answer the pings before the last publication before it is delivered.
         assert!(server.pongs() >= 2 * (PUBLICATIONS as usize - 1) * SESSIONS, "{}", server.pongs());
     }
 }
@@ -187,7 +187,7 @@ fn figures_go_out_as_json_and_as_a_picture() {
     let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
     assert_eq!(json["deliveries"]["missing"], 0);
     assert!(json["latency_ms"]["p99_9"].as_f64().unwrap() > 0.0);
-    // The server is a thread of this very process, and found by its port.
+    // The server is a thread of this process, which is found by its port.
     assert_eq!(json["server_process"]["process"], std::process::id());
     let picture = report.render_svg();
     assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));

@@ -1,5 +1,5 @@
-//! A server that plays a script over real sockets: it lets sessions in, passes publications on, and makes the mistakes
-//! that it is told to make.
+//! A scripted server with real sockets: it accepts sessions, forwards publications, and injects the faults of its
+//! script.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,18 +17,18 @@ use lineside_wire::websocket::{
     EndpointRole, Inflater, MESSAGE_BYTES_MAX, WebSocketEvent, WebSocketReader, handshake,
 };
 
-/// The server's mistakes. Sessions are counted from 0 in the order in which they came, offsets from 1.
+/// The injected faults. Sessions are counted from 0 in the order of arrival, offsets from 1.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Script {
-    /// Everybody is refused.
+    /// All sessions are refused.
     pub(crate) full: bool,
-    /// This session does not get this publication.
+    /// This session does not receive this publication.
     pub(crate) forgets: Option<(usize, u64)>,
-    /// This one gets it twice.
+    /// This session receives this publication twice.
     pub(crate) repeats: Option<(usize, u64)>,
-    /// This one is closed at it, as too slow.
+    /// This session is closed at this publication, as too slow.
     pub(crate) closes: Option<(usize, u64)>,
-    /// Everybody is pinged, in both ways there are, before each publication.
+    /// All sessions are pinged before each publication, in both forms.
     pub(crate) pings: bool,
     /// Frames are sent in two writes.
     pub(crate) tears: bool,
@@ -49,7 +49,7 @@ struct Shared {
 
 struct Session {
     socket: TcpStream,
-    /// `None` for an event stream.
+    /// The message format; `None` for an event stream.
     format: Option<ProtocolFormat>,
 }
 
@@ -62,14 +62,14 @@ impl Server {
         thread::spawn(move || {
             for socket in listener.incoming().flatten() {
                 let shared = Arc::clone(&accepting);
-                // A client that goes away ends its thread.
+                // The thread ends when the client disconnects.
                 thread::spawn(move || _ = shared.serve(socket));
             }
         });
         Self { url: format!("http://{address}"), shared }
     }
 
-    /// Answers to pings.
+    /// Returns the number of received pongs.
     pub(crate) fn pongs(&self) -> usize {
         self.shared.pongs.load(Ordering::SeqCst)
     }
@@ -157,7 +157,7 @@ impl Shared {
         Ok(offset)
     }
 
-    /// An event stream: of a feed the state comes first, in two parts.
+    /// Serves an event stream. A feed's state comes first, in two parts.
     fn stream(&self, socket: TcpStream, path: &str) -> std::io::Result<()> {
         let session = Session { socket, format: None };
         write(&session.socket, b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")?;
