@@ -1,8 +1,7 @@
-//! A look at data that somebody may stop: whoever waits for it says so through a flag, and the loops over rows look at that flag at
-//! the next row of a thousand.
+//! Cancellation of rules: the caller sets a flag, and loops over rows check the flag every thousand rows.
 //!
-//! A rule that is stopped ends by unwinding, from however deep it looks: it has nothing to give back, what it said so far is of no
-//! use, and joins that were half made are made anew by whoever asks next.
+//! A cancelled rule ends by unwinding from any depth. Its findings are discarded, and unfinished joins are computed
+//! again at the next use.
 
 use std::{
     io::{self, Read},
@@ -15,7 +14,7 @@ use std::{
     },
 };
 
-/// Has a look stopped, by any of its clones.
+/// A flag that cancels a validation run. All clones share the flag.
 #[derive(Clone, Debug, Default)]
 pub struct CancelToken {
     flag: Arc<AtomicBool>,
@@ -24,12 +23,12 @@ pub struct CancelToken {
 }
 
 impl CancelToken {
-    /// Stops the look, for good.
+    /// Cancels the run for good.
     pub fn cancel(&self) {
         self.flag.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was stopped.
+    /// Returns true if the run was cancelled.
     pub fn is_cancelled(&self) -> bool {
         #[cfg(test)]
         self.count();
@@ -37,7 +36,7 @@ impl CancelToken {
     }
 }
 
-/// Counts how often a look asks, and stops it at one of these times: so that tests need no clock.
+/// Counts the checks of a token and cancels it at a given check, so that tests need no clock.
 #[cfg(test)]
 mod asks {
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,14 +50,14 @@ mod asks {
     }
 
     impl CancelToken {
-        /// Stops the look when it asks for this time, counted from 1.
+        /// Returns a token that is cancelled at this check, counted from 1.
         pub(crate) fn after(asks: u64) -> CancelToken {
             let stop = CancelToken::default();
             stop.asks.last.store(asks, Ordering::Relaxed);
             stop
         }
 
-        /// How often it was asked.
+        /// Returns the number of checks so far.
         pub(crate) fn asked(&self) -> u64 {
             self.asks.n.load(Ordering::Relaxed)
         }
@@ -72,11 +71,11 @@ mod asks {
     }
 }
 
-/// With what a rule unwinds that is stopped. It is no fault, and nobody is told of it as of one.
+/// The panic payload of a cancelled rule. It is not a fault and is never reported as one.
 #[derive(Debug)]
 pub(crate) struct CancelUnwind;
 
-/// What comes of work that unwinds if it is stopped; nothing then.
+/// Runs the work and returns its result, or `None` if the work was cancelled.
 pub(crate) fn run_until_cancelled<T>(work: impl FnOnce() -> T) -> Option<T> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(done) => Some(done),
@@ -85,7 +84,7 @@ pub(crate) fn run_until_cancelled<T>(work: impl FnOnce() -> T) -> Option<T> {
     }
 }
 
-/// A stop as tables know it, which holds as long as rules run over them.
+/// The [`CancelToken`] of a feed's tables. It has an effect only while rules run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CancelCheck(Option<Arc<CancelState>>);
 
@@ -103,7 +102,7 @@ impl CancelCheck {
         })))
     }
 
-    /// Unwinds if the look was stopped.
+    /// Unwinds if the run was cancelled.
     #[inline]
     pub(crate) fn unwind_if_cancelled(&self) {
         if let Some(held) = &self.0
@@ -113,7 +112,7 @@ impl CancelCheck {
         }
     }
 
-    /// Rules have ended: whoever asks the tables from now on is not stopped any more.
+    /// Ends the effect of the token once the rules have finished: later readers of the tables are not cancelled.
     pub(crate) fn detach_cancel(&self) {
         if let Some(held) = &self.0 {
             held.is_over.store(true, Ordering::Relaxed);
@@ -125,16 +124,16 @@ impl CancelState {
     #[cold]
     fn unwind_cancelled(&self) {
         if !self.is_over.load(Ordering::Relaxed) {
-            // Unlike a panic it says nothing on standard error.
+            // Unlike a panic, this prints nothing to standard error.
             resume_unwind(Box::new(CancelUnwind));
         }
     }
 }
 
-/// Rows between two looks at the flag: some microseconds, and a look costs nothing beside them.
+/// Rows between two checks of the flag: some microseconds, so the checks cost next to nothing.
 const ROWS_PER_LOOK: u32 = 1_024;
 
-/// The numbers of a table's rows.
+/// An iterator over the row numbers of a table that unwinds once the run is cancelled.
 #[derive(Clone, Debug)]
 pub struct RowNumbers<'a> {
     rows: Range<u32>,
@@ -183,7 +182,7 @@ impl DoubleEndedIterator for RowNumbers<'_> {
 impl ExactSizeIterator for RowNumbers<'_> {}
 impl FusedIterator for RowNumbers<'_> {}
 
-/// A file that is read until the look is stopped.
+/// A file reader that fails once the run is cancelled.
 pub(crate) struct CancellableReader<'a> {
     pub(crate) file: &'a mut dyn Read,
     pub(crate) stop: &'a CancelToken,

@@ -1,14 +1,14 @@
-//! What is wrong with public-transport data: rules over its files, as notices and a report.
+//! Validation of public-transport data: rules over its files that produce notices and a report.
 //!
-//! Pure: bytes, the day and the country come in as arguments; nothing is fetched or written. Read
-//! in this order:
+//! The crate is pure: bytes, the day and the country are arguments; nothing is fetched or written. Read the modules in
+//! this order:
 //!
-//! - [`notice`]: what a rule says, and how many are kept;
-//! - [`gtfs`]: a schedule's files as typed columns, the checks of each cell, and what rules ask them;
-//! - [`rules`]: a table for each format, and a page for each kind of notice;
-//! - [`report`]: what was found, in the shape of the reference validator's `report.json`.
+//! - [`notice`]: notices, their totals and their samples;
+//! - [`gtfs`]: a schedule's files as typed columns, the checks of each cell, and the lookups that rules use;
+//! - [`rules`]: a table of rules for each format, and a page for each kind of notice;
+//! - [`report`]: the findings in the shape of the reference validator's `report.json`.
 //!
-//! Our own faults (a rule that panics) stand apart from the data's and are never mixed with them.
+//! Faults of the validator itself (a rule that panics) are reported apart from findings about the data.
 
 #![warn(missing_docs)]
 
@@ -23,14 +23,14 @@ pub use notice::{NoticeKind, Notices, Severity};
 
 use jiff::civil::Date;
 
-/// What rules are told besides the data.
+/// The inputs of rules besides the data.
 #[derive(Clone, Copy, Debug)]
 pub struct ValidationContext {
-    /// The day on which the data is judged, in no particular zone.
+    /// The day for which the data is judged, in no particular time zone.
     pub today: Date,
-    /// The country whose telephone numbers are expected (ISO 3166, capitals); unknown: numbers are
-    /// not judged.
+    /// The country whose telephone numbers are expected (ISO 3166, capitals). If unknown, telephone numbers are not
+    /// checked.
     pub country: Option<[u8; 2]>,
-    /// How many threads may work; at least one does.
+    /// The number of worker threads; at least one is used.
     pub threads: usize,
 }

@@ -1,23 +1,23 @@
-//! What rules say: notices, of which all are counted and some are kept.
+//! The notices of rules: all are counted, and the first few are retained as samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// How bad it is, as the reference validator judges it.
+/// The severity of a notice, as the reference validator assigns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Worth knowing.
+    /// Useful information.
     Info,
-    /// Against best practice; riders may see wrong information.
+    /// A violation of best practice; riders may see wrong information.
     Warning,
-    /// Breaks the specification; parts of the data cannot be used.
+    /// A violation of the specification; parts of the data cannot be used.
     Error,
 }
 
 impl Severity {
-    /// As written in reports: `ERROR`, `WARNING` or `INFO`.
+    /// Returns the severity as written in reports: `ERROR`, `WARNING` or `INFO`.
     pub fn report_name(self) -> &'static str {
         match self {
             Severity::Info => "INFO",
@@ -36,19 +36,18 @@ impl Serialize for Severity {
 /// A kind of notice: one code with its page.
 #[derive(Debug)]
 pub struct NoticeKind {
-    /// In snake_case, as the reference validator names it.
+    /// The code in snake_case, as the reference validator names it.
     pub code: &'static str,
-    /// How bad each of its notices is.
+    /// The severity of all notices of this kind.
     pub severity: Severity,
-    /// What a notice holds: the fields' names, in the order in which they are shown, and what each
-    /// means.
+    /// The name and the meaning of each field of a notice, in display order.
     pub fields: &'static [(&'static str, &'static str)],
-    /// The page about it, in Markdown: what it means, why it matters, and cases that are tests.
+    /// The page about the kind, in Markdown: its meaning, its impact, and examples that are run as tests.
     pub page: &'static str,
 }
 
 impl NoticeKind {
-    /// The page's first paragraph: what is wrong, in a sentence or two.
+    /// Returns the page's first paragraph, which describes the problem in a sentence or two.
     pub fn page_summary(&self) -> &'static str {
         let mut paragraphs = self.page.split("\n\n").map(str::trim);
         paragraphs.find(|paragraph| !paragraph.starts_with('#')).unwrap_or_default()
@@ -62,7 +61,7 @@ pub struct NoticeSample {
 }
 
 impl NoticeSample {
-    /// Says what a field holds. A value that is not there stays out.
+    /// Sets a field. A null value is left out.
     pub fn set_field(&mut self, name: &'static str, value: impl Into<Value>) -> &mut NoticeSample {
         let value = value.into();
         if !value.is_null() {
@@ -72,7 +71,7 @@ impl NoticeSample {
     }
 }
 
-/// The longest text that a notice quotes, in characters.
+/// The longest text that a notice quotes, in characters. Longer text is cut.
 const TEXT_CHARS_MAX: usize = 500;
 
 fn shorten_value(value: Value) -> Value {
@@ -88,15 +87,15 @@ fn shorten_value(value: Value) -> Value {
 /// The notices of one kind.
 #[derive(Clone, Debug)]
 pub struct NoticeGroup {
-    /// Their kind.
+    /// The kind.
     pub kind: &'static NoticeKind,
-    /// How many there were, kept or not.
+    /// The number of notices, whether retained or not.
     pub total: u64,
-    /// The first of them.
+    /// The first notices, as samples.
     pub samples: Vec<Map<String, Value>>,
 }
 
-/// What was found: exact totals of each kind, and the first few notices of it.
+/// All notices of a run: exact totals by kind, and the first few notices of each kind.
 #[derive(Clone, Debug)]
 pub struct Notices {
     found: BTreeMap<&'static str, NoticeGroup>,
@@ -105,15 +104,15 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// Notices of one kind that are kept unless somebody asks for another number.
+    /// The default number of notices of a kind that are retained as samples.
     pub const SAMPLES_MAX: usize = 100;
 
-    /// Nothing found yet; at most `samples_max` notices of each kind will be kept.
+    /// Returns an empty collection that retains at most `samples_max` notices of each kind.
     pub fn new(samples_max: usize) -> Notices {
         Notices { found: BTreeMap::new(), samples_max, left_off: BTreeSet::new() }
     }
 
-    /// Counts a notice, and has its fields filled in if it is one of those that are kept.
+    /// Counts a notice. Calls `fill` to fill in its fields only if the notice is retained as a sample.
     pub fn add_notice(&mut self, kind: &'static NoticeKind, fill: impl FnOnce(&mut NoticeSample)) {
         let samples_max = self.samples_max;
         let found = self.group_for_kind(kind);
@@ -125,8 +124,8 @@ impl Notices {
         }
     }
 
-    /// Counts `n` notices, and has the fields filled in of those that are kept; `fill` is told which
-    /// of the `n` it is, from 0. For pairs, of which there may be more than there is time.
+    /// Counts `n` notices. Calls `fill` only for those that are retained as samples, with their index among the `n`,
+    /// from 0. Rules over pairs use this, since there may be more pairs than can be visited.
     pub fn add_notices(
         &mut self,
         kind: &'static NoticeKind,
@@ -146,12 +145,12 @@ impl Notices {
         }
     }
 
-    /// Says that there may be more of a kind than is counted, as looking further would take too much.
+    /// Marks a kind as incomplete: its total is a lower bound, because counting further would cost too much.
     pub fn mark_incomplete(&mut self, kind: &'static NoticeKind) {
         self.left_off.insert(kind.code);
     }
 
-    /// The codes of which there may be more than is counted.
+    /// Returns the codes whose totals are lower bounds.
     pub fn incomplete_codes(&self) -> impl Iterator<Item = &'static str> {
         self.left_off.iter().copied()
     }
@@ -161,7 +160,7 @@ impl Notices {
         self.found.entry(kind.code).or_insert_with(nothing)
     }
 
-    /// Adds what others found after these.
+    /// Adds the notices of `others` after the notices of this collection.
     pub fn merge_notices(&mut self, others: Notices) {
         self.left_off.extend(others.left_off);
         for (code, other) in others.found {
@@ -178,27 +177,27 @@ impl Notices {
         }
     }
 
-    /// Lets go of all but these kinds.
+    /// Drops all kinds that `is_wanted` rejects.
     pub fn retain_kinds(&mut self, is_wanted: impl Fn(&'static NoticeKind) -> bool) {
         self.found.retain(|_, found| is_wanted(found.kind));
     }
 
-    /// An empty one with the same bound.
+    /// Returns an empty collection with the same limit of samples.
     pub fn new_empty_like(&self) -> Notices {
         Notices::new(self.samples_max)
     }
 
-    /// What was found, ordered by code.
+    /// Returns the notices by kind, ordered by code.
     pub fn iter(&self) -> impl Iterator<Item = &NoticeGroup> {
         self.found.values()
     }
 
-    /// What was found of one code.
+    /// Returns the notices with a code.
     pub fn get(&self, code: &str) -> Option<&NoticeGroup> {
         self.found.get(code)
     }
 
-    /// How many notices of this severity there are.
+    /// Returns the number of notices with this severity.
     pub fn count_by_severity(&self, severity: Severity) -> u64 {
         self.iter().filter(|found| found.kind.severity == severity).map(|found| found.total).sum()
     }

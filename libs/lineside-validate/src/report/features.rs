@@ -1,12 +1,12 @@
-//! Which features of GTFS a feed makes use of, by the names that gtfs.org gives them.
+//! Detection of the GTFS features that a feed uses, by the names that gtfs.org gives them.
 
 use crate::gtfs::{GtfsFeed, GtfsFile};
 
-/// What shows a feature.
+/// Evidence of a feature in a feed.
 enum FeatureSign {
-    /// A row of the file.
+    /// A row in the file.
     Row(GtfsFile),
-    /// A row of the file that has this field.
+    /// A row in the file with a value in this field.
     Field(GtfsFile, &'static str),
     /// A stop time that serves a zone or a group of stops instead of a stop.
     Instead(&'static str),
@@ -16,7 +16,8 @@ enum FeatureSign {
 
 use FeatureSign::{Deviation, Field, Instead, Row};
 
-/// A feature is there if all signs of one of its lists are.
+/// The name of a feature and lists of signs. The feed uses the feature if all signs of one list are
+/// present.
 type Feature = (&'static str, &'static [&'static [FeatureSign]]);
 
 const FEATURES: &[Feature] = &[
@@ -141,7 +142,7 @@ const FEATURES: &[Feature] = &[
     ("Cars Allowed", &[&[Field(GtfsFile::Trips, "cars_allowed")]]),
 ];
 
-/// The features that a feed makes use of.
+/// Returns the names of the features that a feed uses.
 pub fn detect_features(feed: &GtfsFeed) -> Vec<&'static str> {
     let is_there = |lists: &[&[FeatureSign]]| {
         lists.iter().any(|list| list.iter().all(|sign| is_sign_present(feed, sign)))

@@ -1,5 +1,4 @@
-//! What was found, in the shape of the reference validator's `report.json`, so that tools which read
-//! that one read this one.
+//! Reports in the shape of the reference validator's `report.json`, so that tools which read that file can read these.
 
 mod features;
 mod summary;
@@ -13,30 +12,30 @@ pub use self::{
 };
 use crate::{Notices, Severity, rules::SystemError};
 
-/// A whole report.
+/// A complete report.
 #[derive(Debug, Serialize)]
 pub struct ReportDocument<'a> {
-    /// What was looked at, and how.
+    /// A summary of the input and of the run.
     pub summary: FeedSummary,
-    /// What was found, ordered by code.
+    /// The notices by kind, ordered by code.
     pub notices: Vec<NoticeReport<'a>>,
 }
 
-/// One kind's notices.
+/// The notices of one kind.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NoticeReport<'a> {
-    /// The kind.
+    /// The code of the kind.
     pub code: &'static str,
-    /// How bad it is.
+    /// The severity of the kind.
     pub severity: Severity,
-    /// How many there were.
+    /// The total number of notices.
     pub total_notices: u64,
-    /// The first of them.
+    /// The first notices, as samples.
     pub sample_notices: &'a [Map<String, Value>],
 }
 
-/// The notices by code, as the reference validator lists them.
+/// Returns the notices by code, as the reference validator lists them.
 pub fn report_notices(notices: &Notices) -> Vec<NoticeReport<'_>> {
     notices
         .iter()
@@ -49,8 +48,7 @@ pub fn report_notices(notices: &Notices) -> Vec<NoticeReport<'_>> {
         .collect()
 }
 
-/// Our own faults, in the shape of the reference validator's `system_errors.json`: never mixed with
-/// the data's.
+/// Returns the validator's own faults in the shape of the reference validator's `system_errors.json`.
 pub fn report_system_errors(errors: &[SystemError]) -> Value {
     const CODE: &str = "runtime_exception_in_validator_error";
     let samples: Vec<Value> = errors

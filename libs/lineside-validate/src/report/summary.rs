@@ -1,4 +1,4 @@
-//! What a report says besides its notices: what was looked at, how, and what is in it.
+//! The summary of a report: the input, the run, and counts of the feed's contents.
 
 use jiff::civil::Date;
 use serde::Serialize;
@@ -6,28 +6,28 @@ use serde::Serialize;
 use super::detect_features;
 use crate::gtfs::{self, GtfsFeed, GtfsFile};
 
-/// How a schedule was looked at.
+/// The facts of one validation run.
 #[derive(Clone, Debug)]
 pub struct ValidationRun {
     /// The version of the program.
     pub version: String,
-    /// When, as RFC 3339.
+    /// The time of the run, as RFC 3339.
     pub at: String,
-    /// The file or address that was looked at.
+    /// The file or address of the input.
     pub input: String,
-    /// How many threads worked.
+    /// The number of worker threads.
     pub threads: usize,
-    /// The folder into which the report was written, if it was.
+    /// The folder of the written report; `None` if none was written.
     pub output: Option<String>,
-    /// The country that was assumed (ISO 3166), if one was.
+    /// The assumed country (ISO 3166), if any.
     pub country: Option<[u8; 2]>,
-    /// The day that was assumed.
+    /// The assumed day.
     pub today: Date,
-    /// How long it took, in seconds.
+    /// The duration of the run, in seconds.
     pub seconds: f64,
 }
 
-/// What was looked at, how, and what is in it.
+/// The summary of a report: the input, the run, and counts of the feed's contents.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FeedSummary {
@@ -47,7 +47,7 @@ pub struct FeedSummary {
     gtfs_features: Vec<&'static str>,
 }
 
-/// What the feed says about itself.
+/// The feed's own description, from `feed_info.txt`.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FeedInfo {
@@ -72,13 +72,13 @@ pub struct AgencySummary {
     timezone: String,
 }
 
-/// How many different things there are.
+/// The numbers of distinct entities.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct EntityCounts {
     /// Shapes.
     pub shapes: u64,
-    /// Stops of all kinds.
+    /// Stops of all location types.
     pub stops: u64,
     /// Routes.
     pub routes: u64,
@@ -86,12 +86,12 @@ pub struct EntityCounts {
     pub trips: u64,
     /// Agencies.
     pub agencies: u64,
-    /// Blocks that trips belong to.
+    /// Distinct blocks of trips.
     pub blocks: u64,
 }
 
 impl FeedSummary {
-    /// What is to be said of a feed.
+    /// Summarizes a feed and a run.
     pub fn new(feed: &GtfsFeed, run: &ValidationRun) -> FeedSummary {
         let country = run.country.map_or_else(
             || "ZZ".to_owned(),
@@ -116,7 +116,7 @@ impl FeedSummary {
 }
 
 impl EntityCounts {
-    /// Counts the things of a feed.
+    /// Counts the entities of a feed.
     pub fn count_entities(feed: &GtfsFeed) -> EntityCounts {
         let count = |file, field: &str| {
             let table = feed.table(file);
@@ -158,7 +158,7 @@ fn read_feed_info(feed: &GtfsFeed) -> FeedInfo {
     }
 }
 
-/// Agencies that a report lists; more are counted only.
+/// The largest number of agencies listed in a report; further agencies are only counted.
 const AGENCIES_MAX: u32 = 1_000;
 
 fn read_agencies(feed: &GtfsFeed) -> Vec<AgencySummary> {

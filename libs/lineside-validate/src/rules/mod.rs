@@ -1,8 +1,8 @@
-//! The rules, a table for each format, and how they are run: one after the other or on several
-//! threads, each by itself, so that one that fails takes nothing with it.
+//! The rules, in one table for each format, and the code that runs them on one or more threads. Each rule runs by
+//! itself, so that a failing rule does not affect the others.
 
-/// Makes the kinds of notices of one format and the list of them, `KINDS`: each by its name, its code, how bad it is and its fields.
-/// Its page lies in the folder `pages` beside where they are made.
+/// Defines the kinds of notices of one format and their list, `KINDS`, from name, code, severity and fields. The page
+/// of a kind is in the folder `pages` next to the calling file.
 macro_rules! kinds {
     ($($name:ident $code:literal $severity:ident $fields:expr;)*) => {
         $(pub(super) static $name: $crate::notice::NoticeKind = $crate::notice::NoticeKind {
@@ -12,7 +12,7 @@ macro_rules! kinds {
             page: include_str!(concat!("pages/", $code, ".md")),
         };)*
 
-        /// All of them.
+        /// All kinds.
         pub(super) static KINDS: &[&$crate::notice::NoticeKind] = &[$(&$name),*];
     };
 }
@@ -39,40 +39,39 @@ use crate::{
     notice::{NoticeKind, Notices},
 };
 
-/// The name of a field of a notice, and what it says.
+/// The name of a notice's field, and its meaning.
 type Field = (&'static str, &'static str);
 
-/// A rule: what it may say, and how it looks.
+/// A rule: the notices that it may report, and its check.
 #[derive(Debug)]
 pub struct Rule<S: ?Sized + 'static, F: 'static> {
-    /// What it says: mostly one kind of notice, several where one look finds them all.
+    /// The kinds that it reports: mostly one, or several if one pass finds them all.
     pub kinds: &'static [&'static NoticeKind],
-    /// The files without which it is passed over, as nothing can be relied on.
+    /// The files that the rule needs. It is skipped if one of them is missing or unreliable.
     pub files: &'static [F],
-    /// Looks at the subject and says what is wrong.
+    /// Checks the subject and reports notices.
     pub check: fn(&S, &ValidationContext, &mut Notices),
 }
 
-/// Our own fault: a rule that did not end as it should, or met a limit of ours.
+/// A fault of the validator itself: a rule that panicked, or a limit that was reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SystemError {
     /// The code of the rule's first kind.
     pub rule: &'static str,
-    /// What it said when it broke off, or which limit it met.
+    /// The panic message, or the limit that was reached.
     pub message: String,
 }
 
-/// How far rules came with a message.
+/// The outcome of a run besides its notices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValidationOutcome {
-    /// Our own faults: rules that broke off.
+    /// The validator's own faults: rules that panicked.
     pub errors: Vec<SystemError>,
-    /// The time ran out: some rules have not looked, or not at all of the message.
+    /// True if the time ran out, so that some rules did not run on all of the data.
     pub is_cut_short: bool,
 }
 
-/// Runs rules over a subject. Those that break off are told apart from what the data gets wrong; those that are
-/// stopped end without a word.
+/// Runs rules over a subject. Returns the faults of rules that panicked; cancelled rules end silently.
 pub fn run_rules<S: ?Sized + Sync, F: Sync>(
     rules: &[&'static Rule<S, F>],
     subject: &S,
@@ -81,7 +80,7 @@ pub fn run_rules<S: ?Sized + Sync, F: Sync>(
 ) -> Vec<SystemError> {
     let check = |rule: &&'static Rule<S, F>, out: &mut Notices| {
         let looked = catch_unwind(AssertUnwindSafe(|| (rule.check)(subject, context, out)));
-        // Who was stopped did nothing wrong.
+        // A cancelled rule is not a fault.
         let fault = looked.err().filter(|panic| !panic.is::<CancelUnwind>());
         fault.map(|panic| SystemError {
             rule: rule.kinds.first().map_or("", |kind| kind.code),
@@ -92,7 +91,7 @@ pub fn run_rules<S: ?Sized + Sync, F: Sync>(
     broken.chain(limit_errors(notices)).collect()
 }
 
-/// Where a limit of ours let a rule leave off: what is counted is less than there may be.
+/// Returns an error for each kind whose total is only a lower bound.
 fn limit_errors(notices: &Notices) -> Vec<SystemError> {
     let message = "there may be more than is counted: looking further would take too much";
     let codes = notices.incomplete_codes();
@@ -104,8 +103,8 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
-/// Does jobs in their order, on as many threads as the context allows. The results come in the
-/// order of the jobs, and so do the notices, whoever was first.
+/// Runs jobs on as many threads as the context allows. Results and notices are in the order of the jobs, regardless of
+/// which finished first.
 pub(crate) fn run_jobs<J: Sync, T: Send>(
     jobs: &[J],
     context: &ValidationContext,

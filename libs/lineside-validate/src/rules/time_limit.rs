@@ -1,13 +1,13 @@
-//! Looks that end when their time has run out: whoever waits is asked whether they go on.
+//! A time limit for checks: they end when a callback says that the time is up.
 
 use std::{cell::Cell, panic::resume_unwind};
 
 use crate::cancel::CancelUnwind;
 
-/// Records between two looks at the clock.
+/// Records between two calls of the callback.
 const RECORDS_PER_LOOK: u32 = 64;
 
-/// How long something is looked at.
+/// The time limit of a run.
 pub(super) struct TimeLimit<'a> {
     goes_on: &'a dyn Fn() -> bool,
     seen: Cell<u32>,
@@ -19,12 +19,12 @@ impl<'a> TimeLimit<'a> {
         TimeLimit { goes_on, seen: Cell::new(0), is_over: Cell::new(false) }
     }
 
-    /// Whether something was left out.
+    /// Returns true if the time ran out, so that something was left out.
     pub(super) fn was_exceeded(&self) -> bool {
         self.is_over.get()
     }
 
-    /// Whether there is time for one more record.
+    /// Returns true if there is time for one more record.
     pub(super) fn has_time_left(&self) -> bool {
         let seen = self.seen.get();
         self.seen.set(seen.wrapping_add(1));
@@ -34,7 +34,7 @@ impl<'a> TimeLimit<'a> {
         !self.is_over.get()
     }
 
-    /// Unwinds if there is no time for one more record, without a word.
+    /// Unwinds silently if there is no time for one more record.
     pub(super) fn unwind_if_over(&self) {
         if !self.has_time_left() {
             resume_unwind(Box::new(CancelUnwind));

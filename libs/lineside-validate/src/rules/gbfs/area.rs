@@ -1,25 +1,25 @@
-//! Areas, as GeoJSON has them.
+//! Checks of GeoJSON areas.
 
 use geo::{Coord, LineString, Polygon, Validation};
 use serde_json::Value;
 
-/// Points of a polygon whose lines are held against each other; what is longer is taken as it is.
+/// The largest polygon, in points, whose lines are checked for crossings.
 const POINTS_MAX: usize = 500;
-/// Fewer points make no ring (RFC 7946: the first comes again at the end).
+/// The fewest points of a ring (RFC 7946: the last point repeats the first).
 const RING_POINTS_MIN: usize = 4;
 
-/// What is wrong with an area.
+/// A fault of an area.
 pub(super) enum AreaFault {
-    /// It is none.
+    /// The value is not a valid area.
     Form(String),
-    /// Its lines cross.
+    /// The lines of a polygon cross.
     Crossing(String),
 }
 
-/// Looks at an area.
+/// Checks an area.
 pub(super) fn check_area(area: &Value) -> Result<(), AreaFault> {
     let polygons = parse_polygons(area).map_err(AreaFault::Form)?;
-    // Each by itself: zones of one area may touch.
+    // Each polygon is checked by itself: zones of one area may touch.
     polygons.into_iter().filter(|polygon| count_points(polygon) <= POINTS_MAX).try_for_each(
         |polygon| {
             polygon.check_validation().map_err(|error| AreaFault::Crossing(error.to_string()))

@@ -1,31 +1,31 @@
-//! What a field of a file may hold, and in which versions it is there.
+//! The types of GBFS fields, and the versions that have them.
 
 use super::version::SpecVersion;
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum FieldType {
-    /// Fields of its own.
+    /// An object with fields.
     Object,
-    /// Values in a row, at least so many.
+    /// A list with at least this many values.
     List(usize),
     /// Any text.
     Text,
-    /// The id of this record, which no other record of its kind has.
+    /// The id of this record, unique among the records of its kind.
     Key(RecordIdKind),
     /// The id of another record.
     Ref(RecordIdKind),
     /// A text in several languages.
     Texts,
-    /// An address in several languages.
+    /// A URL in several languages.
     Urls,
-    /// An address of any scheme.
+    /// A URL of any scheme.
     Url,
-    /// An address of mail.
+    /// An email address.
     Mail,
-    /// A telephone number after E.164.
+    /// A telephone number in E.164.
     Phone,
-    /// A language after BCP 47.
+    /// A BCP 47 language code.
     Language,
     /// A time zone of the IANA database.
     Zone,
@@ -33,40 +33,40 @@ pub(super) enum FieldType {
     Instant,
     /// A point in time that is RFC 3339 in every version.
     DateTime,
-    /// A day.
+    /// A date.
     Date,
     /// A time of the day, `hh:mm:ss`.
     Time,
-    /// A country after ISO 3166.
+    /// An ISO 3166 country code.
     Country,
-    /// A currency after ISO 4217.
+    /// An ISO 4217 currency code.
     Currency,
     /// A color as `#rrggbb`.
     Color,
-    /// One of these words.
+    /// One of these enum values.
     Word(&'static [&'static str]),
-    /// The number of a version.
+    /// A GBFS version number.
     VersionNumber,
-    /// Yes or no: a number before 2.0.
+    /// A boolean; before 2.0 a number.
     Flag,
-    /// A whole number from one to another.
+    /// An integer in an inclusive range.
     Whole(i64, i64),
-    /// Any number from one to another.
+    /// A number in an inclusive range.
     Number(f64, f64),
-    /// Numbers by id.
+    /// An object of numbers by id.
     NumbersBy(RecordIdKind),
-    /// An area as GeoJSON has it: a `MultiPolygon`.
+    /// A GeoJSON area: a `MultiPolygon`.
     Area,
 }
 
-/// Records that have ids.
+/// The kinds of records with ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RecordIdKind {
     Station,
-    /// The state of a station: its id stands once in the file and is that of a station.
+    /// The status of a station. Its id occurs once in the file and is the id of a station.
     StationState,
     Vehicle,
-    /// When a vehicle can be rented: its id stands once in the file.
+    /// The availability of a vehicle. Its id occurs once in the file.
     Availability,
     VehicleType,
     Plan,
@@ -75,44 +75,44 @@ pub(super) enum RecordIdKind {
     Dataset,
 }
 
-/// A whole number that counts something.
+/// An integer that counts things.
 pub(super) const COUNT: FieldType = FieldType::Whole(0, i64::MAX);
-/// A number that measures something.
+/// A number that measures something; not negative.
 pub(super) const AMOUNT: FieldType = FieldType::Number(0.0, f64::MAX);
-/// A part of a whole.
+/// A fraction from 0 to 1.
 pub(super) const PART: FieldType = FieldType::Number(0.0, 1.0);
 pub(super) const LAT: FieldType = FieldType::Number(-90.0, 90.0);
 pub(super) const LON: FieldType = FieldType::Number(-180.0, 180.0);
 
-/// A field.
+/// The rule for a field of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FieldRule {
-    /// Where it stands below `data`: names with dots between them, `[]` for each of a list.
+    /// The path below `data`: names separated by dots, with `[]` for each element of a list.
     pub(super) path: &'static str,
     pub(super) is: FieldType,
-    /// Whether it must be there if what it stands in is there.
+    /// True if the field is required whenever its parent is present.
     pub(super) must: bool,
     pub(super) from: SpecVersion,
     pub(super) to: SpecVersion,
 }
 
-/// A field that may be there, in all versions.
+/// Returns an optional field of all versions.
 pub(super) const fn optional_field(path: &'static str, is: FieldType) -> FieldRule {
     FieldRule { path, is, must: false, from: SpecVersion::V1_0, to: SpecVersion::V3_1 }
 }
 
-/// A field that must be there, in all versions.
+/// Returns a required field of all versions.
 pub(super) const fn required_field(path: &'static str, is: FieldType) -> FieldRule {
     FieldRule { must: true, ..optional_field(path, is) }
 }
 
 impl FieldRule {
-    /// The same, from this version on.
+    /// Restricts the field to this version and later ones.
     pub(super) const fn since_version(self, from: SpecVersion) -> FieldRule {
         FieldRule { from, ..self }
     }
 
-    /// The same, up to this version.
+    /// Restricts the field to this version and earlier ones.
     pub(super) const fn until_version(self, to: SpecVersion) -> FieldRule {
         FieldRule { to, ..self }
     }

@@ -1,4 +1,4 @@
-//! A look at one file: where it is, and what is said of it.
+//! The check of one file: its current path, and the notices about it.
 
 use serde_json::Value;
 
@@ -19,15 +19,15 @@ use crate::{
 /// Longest quoted value, in characters.
 const QUOTED_CHARS_MAX: usize = 120;
 
-/// A file as it is walked.
+/// The state of a check while it walks a file.
 pub(super) struct FileCheck<'a> {
     pub(super) file: &'static str,
-    /// What it is called in what is said of it.
+    /// The file's name in notices.
     shown: String,
     pub(super) version: SpecVersion,
-    /// The clock, in seconds since 1970.
+    /// The current time, in seconds since 1970.
     pub(super) now: i64,
-    /// When the source gave the file last, in seconds since 1970.
+    /// The time at which the source last delivered the file, in seconds since 1970.
     pub(super) given: i64,
     pub(super) known: &'a mut SystemIndex,
     pub(super) out: &'a mut Notices,
@@ -46,7 +46,7 @@ impl<'a> FileCheck<'a> {
         FileCheck { file, shown, version, now, given, known, out, patience, path: String::new() }
     }
 
-    /// Says something about the place where the look is.
+    /// Reports a notice about the current path.
     pub(super) fn report_here(
         &mut self,
         kind: &'static NoticeKind,
@@ -62,7 +62,7 @@ impl<'a> FileCheck<'a> {
         });
     }
 
-    /// Looks at what stands below a name.
+    /// Runs a check one level down, below a name.
     pub(super) fn check_below<T>(&mut self, name: &str, look: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.path.len();
         self.path.push('/');
@@ -73,7 +73,7 @@ impl<'a> FileCheck<'a> {
         done
     }
 
-    /// Looks at the records of a list below `data`.
+    /// Checks each record of a list below `data`.
     pub(super) fn check_each_record(
         &mut self,
         document: &Value,
@@ -91,7 +91,7 @@ impl<'a> FileCheck<'a> {
         });
     }
 
-    /// Says that something is missing.
+    /// Reports a missing field.
     pub(super) fn report_missing(&mut self, name: &str, because: &str) {
         self.check_below(name, |this| {
             this.report_here(&kinds::MISSING_FIELD, |sample| {
@@ -102,7 +102,7 @@ impl<'a> FileCheck<'a> {
         });
     }
 
-    /// Holds a value and all below it against what may stand there.
+    /// Checks a value and everything below it.
     pub(super) fn check_node(&mut self, node: &FieldNode, value: &Value) {
         let Some(is) = node.is else { return };
         if !self.check_value(is, value) {
@@ -130,7 +130,7 @@ impl<'a> FileCheck<'a> {
         }
     }
 
-    /// Holds a value against its kind; whether what is in it can be looked at.
+    /// Checks a value against its type. Returns true if its contents can be checked.
     fn check_value(&mut self, is: FieldType, value: &Value) -> bool {
         if let Some(FieldFault { kind, expected }) =
             values::find_value_fault(is, value, self.version)
@@ -176,7 +176,7 @@ impl<'a> FileCheck<'a> {
         true
     }
 
-    /// One of the languages of a text.
+    /// Checks one translation of a text.
     fn check_text(&mut self, is_url: bool, text: &Value) {
         if !self.check_value(FieldType::Object, text) {
             return;
@@ -218,7 +218,7 @@ impl<'a> FileCheck<'a> {
     }
 }
 
-/// A value as it stands in the file, shortened.
+/// Returns a value as written in the file, shortened.
 pub(super) fn quote_value(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! The files of a system: which there are, of which version, how old, and where.
+//! Checks of a system's set of files, their versions, and their ages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,14 +17,14 @@ use super::{
 };
 use crate::notice::Notices;
 
-/// Files that tell how things are now, and what the specification lets them be out of date, in seconds.
+/// Real-time files, and the age in seconds that the specification allows them.
 const LIVE: &[&str] =
     &["station_status", "free_bike_status", "vehicle_status", "vehicle_availability"];
 const LIVE_AGE_MAX_S: i64 = 300;
-/// How much older they must be to be told, in seconds: whoever fetched them may have kept them for a while.
+/// The extra age, in seconds, before an old file is reported: a cache on the way may have held it for a while.
 const OUTDATED_MORE_S: i64 = 600;
 
-/// The versions that files say they are of.
+/// The versions that files declare.
 #[derive(Debug)]
 pub(super) struct FileVersions {
     said: BTreeMap<String, Value>,
@@ -49,21 +49,21 @@ impl FileVersions {
         let of = |name: &str| {
             said.get(name).and_then(Value::as_str).and_then(SpecVersion::parse_version)
         };
-        // Without a word of the discovery file, the newest that any file says; version 1.0 says none.
+        // Without a version in the discovery file, the newest that any file declares; version 1.0 declares none.
         let any =
             || said.values().filter_map(Value::as_str).filter_map(SpecVersion::parse_version).max();
         let version = of("gbfs").or_else(any).unwrap_or(SpecVersion::V1_0);
         FileVersions { said, version }
     }
 
-    /// The version that a file is judged by.
+    /// Returns the version by which a file is judged.
     pub(super) fn file_version(&self, name: &str) -> SpecVersion {
         let own = self.said.get(name).and_then(Value::as_str).and_then(SpecVersion::parse_version);
         own.unwrap_or(self.version)
     }
 }
 
-/// Looks at which files there are.
+/// Checks that the required files are present and of one version.
 pub(super) fn check_file_set(system: &SystemFiles<'_>, heads: &FileVersions, out: &mut Notices) {
     let is_here = |name: &str| !system.shared.contains(&name);
     for (name, reason) in system.unread.iter().filter(|(name, _)| is_here(name)) {
@@ -75,7 +75,7 @@ pub(super) fn check_file_set(system: &SystemFiles<'_>, heads: &FileVersions, out
     for (name, version) in heads.said.iter().filter(|(name, _)| is_here(name)) {
         if let (Some(version), Some(discovery)) = (version.as_str(), discovery)
             && SpecVersion::parse_version(version).is_some_and(|version| version != heads.version)
-            // Theirs is the list of versions, so that any may hold it.
+            // These files list versions, so they may declare any.
             && !matches!(name.as_str(), "gbfs_versions" | "manifest")
         {
             out.add_notice(&kinds::MIXED_VERSIONS, |sample| {
@@ -91,11 +91,11 @@ pub(super) fn check_file_set(system: &SystemFiles<'_>, heads: &FileVersions, out
 
 fn has_file(system: &SystemFiles<'_>, name: &str) -> bool {
     let mut names = system.files.iter().map(|(name, _)| *name);
-    // One that is there and cannot be read has been told.
+    // A file that is present and unreadable is already reported.
     names.any(|other| other == name) || system.unread.iter().any(|(other, _)| *other == name)
 }
 
-/// Whether the first language lacks a file that a further one lacks, too.
+/// Returns true if this is a further language and the first language does not list the file either.
 fn is_missing_in_first_language(system: &SystemFiles<'_>, name: &str) -> bool {
     !system.language.is_empty() && !system.first.contains(&name)
 }
@@ -128,7 +128,7 @@ fn report_missing_file(system: &SystemFiles<'_>, name: &str, because: &str, out:
     });
 }
 
-/// Looks at what other files made necessary.
+/// Checks for files and fields that are required because other files refer to them.
 pub(super) fn check_files_made_necessary(
     system: &SystemFiles<'_>,
     heads: &FileVersions,
@@ -163,7 +163,7 @@ pub(super) fn check_files_made_necessary(
     }
 }
 
-/// Looks at what every file has around its data.
+/// Checks the fields around the data of every file.
 pub(super) fn check_file_frame(look: &mut FileCheck<'_>, document: &Value) {
     let field = |is, must| FieldNode { is: Some(is), must, ..FieldNode::default() };
     let has_version = look.version >= SpecVersion::V1_1;
@@ -193,7 +193,7 @@ pub(super) fn check_file_frame(look: &mut FileCheck<'_>, document: &Value) {
     }
 }
 
-/// Looks at the files that a discovery file lists: each once, and each one that the version has.
+/// Checks the files that a discovery file lists: each is listed once, and the version has it.
 fn check_discovery_feeds(look: &mut FileCheck<'_>, data: &Value) {
     let Some(languages) = data.as_object() else { return };
     let version = look.version;
@@ -222,7 +222,7 @@ fn check_feed_list(look: &mut FileCheck<'_>, feeds: &Value) {
         let Some(name) = feed["name"].as_str() else { continue };
         let is_known = tables::find_schema(name)
             .is_some_and(|table| (table.from..=table.to).contains(&version));
-        // Version 1.0 leaves it to producers which files they have besides.
+        // Version 1.0 lets producers add files of their own.
         let kind = if !seen.insert(name) {
             &kinds::DUPLICATE_FILE
         } else if !is_known && version >= SpecVersion::V1_1 {
@@ -245,13 +245,13 @@ fn check_feed_list(look: &mut FileCheck<'_>, feeds: &Value) {
     }
 }
 
-/// The files of a version.
+/// Returns the names of the files of a version, for a message.
 fn file_names(version: SpecVersion) -> String {
     let of_version = TABLES.iter().filter(|table| (table.from..=table.to).contains(&version));
     of_version.map(|table| table.name).collect::<Vec<_>>().join(", ")
 }
 
-/// What a list below `data` says of its file; stations are looked at more closely.
+/// The file that each list below `data` belongs to. Lists of stations need a closer look.
 const LISTS: &[(&str, &str)] = &[
     ("bikes", "free_bike_status"),
     ("vehicle_types", "vehicle_types"),
@@ -267,7 +267,7 @@ const LISTS: &[(&str, &str)] = &[
     ("feeds", "gbfs"),
 ];
 
-/// The file that a body is by what stands in it; `None` if it is none of GBFS.
+/// Returns the name of the GBFS file that a body is, judging by its contents; `None` if it is not GBFS.
 pub fn detect_file_name(body: &[u8]) -> Option<&'static str> {
     let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     if body.len() > super::FILE_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! What is said about a system: one page for each kind.
+//! The kinds of notices about a system, with one page each.
 
 use super::super::Field;
 

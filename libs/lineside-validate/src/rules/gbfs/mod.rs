@@ -1,8 +1,8 @@
-//! The rules over GBFS systems of the versions 1.0 to 3.1: one page for each kind of notice.
+//! Rules over GBFS systems of the versions 1.0 to 3.1, with one page for each kind of notice.
 //!
-//! The fields of each file stand in [`tables`]; most of what is said comes from there. Files are
-//! read one after the other, those first whose ids others name, and only one of them is a tree of
-//! values at a time: besides it, ids are kept, and a few places.
+//! [`tables`] defines the fields of each file; most notices come from there. Files are read one after the other,
+//! referenced files first. Only one file is in memory as a tree of values at a time; of the others, only ids and some
+//! locations are retained.
 
 mod area;
 mod field;
@@ -29,38 +29,39 @@ use crate::{
     notice::{NoticeKind, Notices},
 };
 
-/// Languages of one system that are looked at.
+/// The largest number of languages of a system that are checked.
 pub const LANGUAGES_MAX: usize = 20;
-/// Longest file that is looked at, in bytes. As a tree of values it may take a hundred times as much, of small objects.
+/// The largest file that is checked, in bytes. A tree of small objects may take a hundred times as much memory.
 const FILE_BYTES_MAX: usize = 64 << 20;
 
-/// A system, or some of its files.
+/// The files of a system, or some of them.
 #[derive(Debug, Default)]
 pub struct SystemFiles<'a> {
-    /// Its files with their names, which have no `.json`.
+    /// The bodies of the files by name, without `.json`.
     pub files: Vec<(&'a str, &'a [u8])>,
-    /// The names of those that could not be read, each with the reason.
+    /// The names of unreadable files, each with the reason.
     pub unread: Vec<(&'a str, &'a str)>,
-    /// Its files as they were some time before, of those that are [compared](is_compared_file); none if nobody knows.
+    /// Earlier bodies of those files that are [compared](is_compared_file); empty if unknown.
     pub before: Vec<(&'a str, &'a [u8])>,
-    /// Of the files in a further language: which one. It stands before their names then. Empty for the first.
+    /// The language code if these are the files of a further language; empty for the first language. Notices prefix
+    /// file names with it.
     pub language: &'a str,
-    /// Those that are those of the first language, with which they are told of. What they name is held against the files that
-    /// are not.
+    /// The names of files that are shared with the first language, whose run reports on them. Here they are only
+    /// checked against files that are not shared.
     pub shared: Vec<&'a str>,
     /// The names of the files that the first language lists.
     pub first: Vec<&'a str>,
-    /// Whether these are all the files that it has.
+    /// True if these are all the files of the system.
     pub is_whole: bool,
-    /// The time at which it is judged, in seconds since 1970.
+    /// The time for which the system is judged, in seconds since 1970.
     pub now: i64,
-    /// When files were given by their source last, in seconds since 1970, where that was before `now`. What is fetched seldom
-    /// grows old where it is kept, and that is not its producer's doing: its age is what it was then.
+    /// The times at which the source last delivered files, in seconds since 1970, where earlier than `now`. A file ages
+    /// in our cache if it is fetched seldom; its producer is judged by its age at delivery.
     pub given: Vec<(&'a str, i64)>,
 }
 
 impl SystemFiles<'_> {
-    /// What a file is called in what is said of it.
+    /// Returns the name of a file in notices.
     fn display_name(&self, name: &str) -> String {
         let is_of_language = !self.language.is_empty() && !self.shared.contains(&name);
         let language = if is_of_language { format!("{}/", self.language) } else { String::new() };
@@ -68,23 +69,23 @@ impl SystemFiles<'_> {
     }
 }
 
-/// All kinds of notices that a system may get.
+/// Returns all kinds of notices about a system.
 pub fn notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
     kinds::KINDS.iter().copied()
 }
 
-/// Whether a file of a system has this name, without `.json`.
+/// Returns true if a GBFS file has this name, without `.json`.
 pub fn is_gbfs_file(name: &str) -> bool {
     tables::find_schema(name).is_some()
 }
 
-/// Looks at a system. A look that breaks off at a file is told apart from what the file gets wrong.
+/// Validates a system. Returns the validator's own faults, such as a check that panics, apart from the notices.
 pub fn validate_system(system: &SystemFiles<'_>, notices: &mut Notices) -> Vec<SystemError> {
     validate_while(system, notices, &|| true).errors
 }
 
-/// The same for as long as there is time: `goes_on` is asked before each file and at every 64th record or so, and once it says
-/// no, the rest is left out. What is wrong between files is asked only when all of them were looked at.
+/// Validates a system while there is time. Calls `goes_on` before each file and about every 64 records, and stops once
+/// it returns false. Checks between files run only if all files were checked.
 pub fn validate_while(
     system: &SystemFiles<'_>,
     notices: &mut Notices,
@@ -103,7 +104,7 @@ pub fn validate_while(
             return ValidationOutcome { errors, is_cut_short: true };
         }
         let version = heads.file_version(table.name);
-        // What a version does not have is judged by the nearest one that has it.
+        // A file that this version does not have is judged by the nearest version that has it.
         let version = version.clamp(table.from, table.to);
         let before = system.before.iter().find(|(name, _)| *name == table.name);
         let mut of_shared = notices.new_empty_like();
@@ -129,7 +130,7 @@ pub fn validate_while(
             reference_file(kind).is_some_and(|other| !system.shared.contains(&other))
         });
         notices.merge_notices(of_shared);
-        // Who was stopped did nothing wrong.
+        // A cancelled check is not a fault.
         if let Err(panic) = looked
             && !panic.is::<CancelUnwind>()
         {
@@ -143,7 +144,7 @@ pub fn validate_while(
     ValidationOutcome { errors, is_cut_short: false }
 }
 
-/// The file that another is held against where such a notice is said of that.
+/// Returns the file against which notices of a kind are checked, if there is one.
 fn reference_file(kind: &NoticeKind) -> Option<&'static str> {
     let by = [
         (&kinds::UNKNOWN_STATION, "station_information"),
@@ -186,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// So many stations and what is with them, of which nothing is missing.
+    /// Returns the two files of a system with this many stations and no faults.
     fn pages(n: usize) -> [(&'static str, String); 2] {
         let page = |stations: Vec<String>| {
             let stations = stations.join(",");
@@ -238,7 +239,8 @@ mod tests {
 
     type File = (&'static str, String);
 
-    /// What is told of the languages of a system, by code and file; each language has its files, of which some are the first's.
+    /// Returns the notices about the languages of a system, by code and file. Each language has its files, some of them
+    /// shared with the first.
     fn told_of(languages: &[(&str, &[File], &[&str])]) -> Vec<String> {
         let mut notices = Notices::new(9);
         for (at, (language, files, shared)) in languages.iter().enumerate() {
@@ -343,7 +345,7 @@ mod tests {
         let files = pages.iter().map(|(name, page)| (*name, page.as_bytes())).collect();
         let system = SystemFiles { files, now: 1_767_250_000, ..SystemFiles::default() };
         let asked = Cell::new(0);
-        // The clock, which stops so many looks later.
+        // A clock that runs out after this many checks.
         let look = |until: u32| {
             asked.set(0);
             let mut notices = Notices::new(1);

@@ -1,4 +1,4 @@
-//! What the records of a file must keep to among themselves and with those of other files.
+//! Checks of the records of a file against each other and against the records of other files.
 
 use serde_json::Value;
 
@@ -12,9 +12,9 @@ use super::{
 };
 use crate::gtfs::haversine_distance_m;
 
-/// How far a clock may be ahead of ours, in seconds.
+/// The largest accepted lead of a timestamp over our clock, in seconds.
 const AHEAD_MAX_S: i64 = 300;
-/// The propulsions of vehicles with a motor.
+/// The propulsion types of vehicles with a motor.
 const MOTORS: &[&str] = &[
     "electric_assist",
     "electric",
@@ -25,7 +25,7 @@ const MOTORS: &[&str] = &[
     "hydrogen_fuel_cell",
 ];
 
-/// Looks at the records of a file whose fields were looked at.
+/// Checks the records of a file after its fields were checked.
 pub(super) fn check_records(look: &mut FileCheck<'_>, document: &Value) {
     match look.file {
         "system_information" => check_system(look, document),
@@ -45,7 +45,7 @@ pub(super) fn check_records(look: &mut FileCheck<'_>, document: &Value) {
     }
 }
 
-/// Says that of a time that has not come yet.
+/// Reports a time that lies in the future.
 pub(super) fn check_not_in_future(look: &mut FileCheck<'_>, holder: &Value, name: &str) {
     let Some(at) = parse_time(&holder[name]) else { return };
     let ahead = at - look.now;
@@ -58,23 +58,23 @@ pub(super) fn check_not_in_future(look: &mut FileCheck<'_>, holder: &Value, name
     }
 }
 
-/// A point in time, as either version has it.
+/// Parses a point in time in either version's form.
 pub(super) fn parse_time(value: &Value) -> Option<i64> {
     match value {
         Value::String(text) => parse_rfc3339(text),
-        // Beyond what a number of seconds can be, it is no time.
+        // A larger number is not a time in seconds.
         value => {
             value.as_f64().filter(|seconds| seconds.abs() < 1e12).map(|seconds| seconds as i64)
         }
     }
 }
 
-/// A count, as far as it is one.
+/// Returns a value as a count, if it is one.
 fn as_count(value: &Value) -> Option<i64> {
     value.as_i64().filter(|count| *count >= 0)
 }
 
-/// Yes or no, in either form.
+/// Parses a boolean in either version's form.
 fn as_flag(value: &Value) -> Option<bool> {
     value.as_bool().or_else(|| value.as_f64().map(|number| number != 0.0))
 }
@@ -100,7 +100,7 @@ fn check_system(look: &mut FileCheck<'_>, document: &Value) {
     });
 }
 
-/// Says it if fields are there of which only one may be.
+/// Reports fields that exclude each other.
 fn check_exclusive_fields(look: &mut FileCheck<'_>, holder: &Value, names: [&str; 2]) {
     if names.iter().all(|name| holder.get(name).is_some()) {
         look.report_here(&kinds::CONFLICTING_FIELDS, |sample| {
@@ -147,7 +147,7 @@ fn check_platforms(look: &mut FileCheck<'_>, record: &Value) {
     }
 }
 
-/// Says that of a place that cannot be right, and takes others in.
+/// Reports a location near 0, 0 or far from the middle of the system.
 fn check_location(look: &mut FileCheck<'_>, record: &Value, middle: Option<(f64, f64)>) {
     let (Some(lat), Some(lon)) = (record["lat"].as_f64(), record["lon"].as_f64()) else { return };
     if lat.abs() > 90.0 || lon.abs() > 180.0 {
@@ -168,7 +168,7 @@ fn check_location(look: &mut FileCheck<'_>, record: &Value, middle: Option<(f64,
     }
 }
 
-/// Takes the places of a list in, so that the middle of the system is known.
+/// Adds the locations of a list to the index, from which the middle of the system is computed.
 fn collect_locations(look: &mut FileCheck<'_>, document: &Value, list: &str) {
     for record in document["data"][list].as_array().into_iter().flatten() {
         if let (Some(lat), Some(lon)) = (record["lat"].as_f64(), record["lon"].as_f64())
@@ -229,7 +229,7 @@ fn check_station_state(look: &mut FileCheck<'_>, record: &Value) {
         });
     }
     check_sum(look, record, name, "vehicle_types_available", |said, sum| said == sum);
-    // A dock for several types is counted with each.
+    // A dock for several vehicle types is counted with each of them.
     check_sum(look, record, "num_docks_available", "vehicle_docks_available", |said, sum| {
         said <= sum
     });
@@ -245,7 +245,7 @@ fn check_station_state(look: &mut FileCheck<'_>, record: &Value) {
     }
 }
 
-/// Holds a count against what its parts come to.
+/// Compares a count with the sum of its parts.
 fn check_sum(
     look: &mut FileCheck<'_>,
     record: &Value,
@@ -337,7 +337,7 @@ fn check_geofencing_zones(look: &mut FileCheck<'_>, document: &Value) {
     }
 }
 
-/// Looks at what stands below several names.
+/// Runs a check below a path of names.
 fn check_below_names(
     look: &mut FileCheck<'_>,
     names: &[&str],

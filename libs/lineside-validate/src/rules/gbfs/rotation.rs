@@ -1,4 +1,5 @@
-//! Vehicles whose ids stay over a trip, by which riders could be followed: told by the same system some time before.
+//! Detection of vehicles that retain their id after a trip, so that riders could be tracked. An earlier copy of the
+//! file is the reference.
 
 use std::collections::HashMap;
 
@@ -12,16 +13,16 @@ use super::{
 };
 use crate::gtfs::haversine_distance_m;
 
-/// How far a vehicle is from where it was if it made a trip, in meters. Positions are some ten meters off, and vehicles
-/// that are in the way are put aside.
+/// The distance in meters from which a vehicle is taken to have made a trip. Positions err by some ten meters, and
+/// vehicles that are in the way are moved aside.
 const MOVED_M: f64 = 300.0;
 
-/// Whether a file is held against what it was before.
+/// Returns true if a file is compared with an earlier copy.
 pub fn is_compared_file(file: &str) -> bool {
     vehicle_list_of_file(file).is_some()
 }
 
-/// What the vehicles of a file are called, and their ids, if it has any.
+/// Returns the names of the vehicle list and of its id field, if the file has one.
 fn vehicle_list_of_file(file: &str) -> Option<(&'static str, &'static str)> {
     match file {
         "free_bike_status" => Some(("bikes", "bike_id")),
@@ -30,15 +31,15 @@ fn vehicle_list_of_file(file: &str) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Looks for vehicles of a file that are elsewhere under the id that they had in the same file before. Ids have to
-/// change after each trip since version 2.0. O(n) in the vehicles of both.
+/// Reports vehicles that are elsewhere under the id that they had in the earlier copy. Since version 2.0, ids must
+/// change after each trip. O(n) in the vehicles of both copies.
 pub(super) fn check_id_rotation(look: &mut FileCheck<'_>, document: &Value, before: &[u8]) {
     let Some((list, id)) = vehicle_list_of_file(look.file) else { return };
     let before = before.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(before);
     if look.version < SpecVersion::V2_0 || before.len() > FILE_BYTES_MAX {
         return;
     }
-    // What is wrong with the file as it was before is not asked here.
+    // Faults of the earlier copy are not reported here.
     let Ok(before) = serde_json::from_slice::<Value>(before) else { return };
     let vehicles = before["data"][list].as_array().into_iter().flatten();
     let places: HashMap<&str, (f64, f64)> = vehicles
@@ -60,7 +61,7 @@ pub(super) fn check_id_rotation(look: &mut FileCheck<'_>, document: &Value, befo
     });
 }
 
-/// Where a vehicle is, if that can be.
+/// Returns the location of a vehicle, if it is plausible.
 fn vehicle_location(vehicle: &Value) -> Option<(f64, f64)> {
     let (lat, lon) = (vehicle["lat"].as_f64()?, vehicle["lon"].as_f64()?);
     let is_there =

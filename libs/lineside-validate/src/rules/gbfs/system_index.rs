@@ -1,59 +1,62 @@
-//! What is known of a system from the files that were read before.
+//! An index of the ids and locations in the files that were already read.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::field::RecordIdKind;
 use crate::gtfs::haversine_distance_m;
 
-/// Points of a system that are kept to find its middle.
+/// The largest number of points that are retained to compute the middle of a system.
 const POINTS_MAX: usize = 10_000;
 
-/// How far from its middle nothing of a system is, in meters: further than nearly any country is wide.
+/// The distance from the middle, in meters, beyond which a point cannot belong to the system: more than nearly any
+/// country is wide.
 pub(super) const FAR_M: f64 = 2_000_000.0;
 
-/// A station, as far as its state is held against it.
+/// The facts about a station that its status is checked against.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StationEntry {
     pub(super) capacity: Option<i64>,
-    /// Whether more vehicles than its capacity can be there: they lie around it, or somebody takes them.
+    /// True if more vehicles than the capacity can be present: vehicles may be parked around the station, or staff
+    /// valet them.
     pub(super) is_open: bool,
 }
 
-/// What is known.
+/// The ids, references and locations of a system.
 #[derive(Debug, Default)]
 pub(super) struct SystemIndex {
     ids: BTreeMap<RecordIdKind, HashSet<String>>,
-    /// Whether the file that is read is one of those that another language has, too.
+    /// True if the current file is shared with another language.
     pub(super) is_shared: bool,
-    /// What was named although its file is not there, and whether by a file of the language's own.
+    /// The kinds of ids that are referenced although their file is missing. The value is true if a file of the
+    /// language's own refers to them.
     pub(super) named: BTreeMap<RecordIdKind, bool>,
     pub(super) stations: HashMap<String, StationEntry>,
-    /// The types of vehicles that have a motor.
+    /// The ids of vehicle types with a motor.
     pub(super) motors: HashSet<String>,
-    /// The platforms of programs that vehicles or stations are rented with, and whether a file of the language's own has them.
+    /// The platforms of the apps in `rental_uris`. The value is true if a file of the language's own has them.
     pub(super) platforms: BTreeMap<&'static str, bool>,
-    /// Programs that the system names, by platform; `None` before its information was read.
+    /// The platforms of the apps that the system declares; `None` until `system_information` was read.
     pub(super) programs: Option<BTreeSet<String>>,
     points: Vec<(f64, f64)>,
 }
 
 impl SystemIndex {
-    /// Says that a file was read, with ids or without.
+    /// Records that the file of a kind of ids was read, even if it has none.
     pub(super) fn mark_file_read(&mut self, of: RecordIdKind) {
         self.ids.entry(of).or_default();
     }
 
-    /// Whether a file with such ids was read.
+    /// Returns true if the file of a kind of ids was read.
     pub(super) fn has_file_read(&self, of: RecordIdKind) -> bool {
         self.ids.contains_key(&of)
     }
 
-    /// Takes an id in; false if it is there already.
+    /// Adds an id. Returns false if the id already exists.
     pub(super) fn add_id(&mut self, of: RecordIdKind, id: &str) -> bool {
         self.ids.entry(of).or_default().insert(id.to_owned())
     }
 
-    /// Whether an id is one, or nobody can tell as its file is not there.
+    /// Returns true if an id exists, or if its file was not read.
     pub(super) fn may_have_id(&mut self, of: RecordIdKind, id: &str) -> bool {
         match self.ids.get(&of) {
             Some(ids) => ids.contains(id),
@@ -64,7 +67,7 @@ impl SystemIndex {
         }
     }
 
-    /// The stations without a state, in order.
+    /// Returns the stations without a status, in order.
     pub(super) fn stations_without_status(&self) -> Vec<&str> {
         let (Some(stations), Some(states)) =
             (self.ids.get(&RecordIdKind::Station), self.ids.get(&RecordIdKind::StationState))
@@ -77,16 +80,17 @@ impl SystemIndex {
         missing
     }
 
-    /// Takes a place in.
+    /// Adds a location.
     pub(super) fn add_point(&mut self, lat: f64, lon: f64) {
         if self.points.len() < POINTS_MAX {
             self.points.push((lat, lon));
         }
     }
 
-    /// The middle of the system so far: the median of what lies where; `None` where little is known.
+    /// Returns the middle of the system so far: the median of the latitudes and of the longitudes. Returns `None` if
+    /// too little is known.
     pub(super) fn median_point(&self) -> Option<(f64, f64)> {
-        /// Fewer points have no middle.
+        /// The fewest points that have a middle.
         const POINTS_MIN: usize = 3;
         if self.points.len() < POINTS_MIN {
             return None;
@@ -99,7 +103,7 @@ impl SystemIndex {
         let middle = (median(|point| point.0)?, median(|point| point.1)?);
         let near =
             self.points.iter().filter(|point| haversine_distance_m(middle, **point) <= FAR_M);
-        // Where most of it is far away, nobody knows where it is.
+        // If most points are far away, the location of the system is unknown.
         (near.count() > self.points.len() / 2).then_some(middle)
     }
 }

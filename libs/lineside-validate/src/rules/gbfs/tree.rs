@@ -1,23 +1,23 @@
-//! The fields of a file in one version, as a tree along which a file is walked.
+//! The fields of a file in one version, as a tree that a check walks along.
 
 use super::{
     field::{FieldRule, FieldType},
     version::SpecVersion,
 };
 
-/// A place in a file.
+/// A node of the tree.
 #[derive(Debug, Default)]
 pub(super) struct FieldNode {
     pub(super) is: Option<FieldType>,
     pub(super) must: bool,
-    /// What stands in an object, by name; `*` is any name.
+    /// The fields of an object by name; `*` is any name.
     pub(super) fields: Vec<(&'static str, FieldNode)>,
-    /// What stands in a list.
+    /// The elements of a list.
     pub(super) item: Option<Box<FieldNode>>,
 }
 
 impl FieldNode {
-    /// The tree of those fields that a version has.
+    /// Builds the tree of the fields that a version has.
     pub(super) fn from_fields(fields: &[FieldRule], version: SpecVersion) -> FieldNode {
         let mut root =
             FieldNode { is: Some(FieldType::Object), must: true, ..FieldNode::default() };

@@ -1,4 +1,4 @@
-//! Whether a value is what its field may hold.
+//! Checks of values against the types of their fields.
 
 use jiff::{Timestamp, civil::Date};
 use serde_json::Value;
@@ -9,10 +9,10 @@ use crate::{
     notice::NoticeKind,
 };
 
-/// Why a value cannot stand where it stands.
+/// The reason why a value is invalid.
 pub(super) struct FieldFault {
     pub(super) kind: &'static NoticeKind,
-    /// What may stand there, in words.
+    /// A description of the expected value.
     pub(super) expected: String,
 }
 
@@ -23,7 +23,7 @@ fn some_fault(kind: &'static NoticeKind, expected: impl Into<String>) -> Option<
     Some(FieldFault { kind, expected: expected.into() })
 }
 
-/// What is wrong with the type of a value, if something is.
+/// Returns the fault of a value's JSON type, if any.
 fn find_type_fault(is: FieldType, value: &Value, version: SpecVersion) -> Option<FieldFault> {
     let (fits, expected) = match is {
         FieldType::Object | FieldType::NumbersBy(_) | FieldType::Area => {
@@ -44,7 +44,7 @@ fn find_type_fault(is: FieldType, value: &Value, version: SpecVersion) -> Option
     if fits { None } else { some_fault(&kinds::UNEXPECTED_TYPE, expected) }
 }
 
-/// Version 1.0 does not say whether it is a number or true and false.
+/// Returns true if a value is 0, 1 or, in version 1.0, a boolean: that version does not say which.
 fn is_number_flag(value: &Value, version: SpecVersion) -> bool {
     let is_bit = value.as_f64().is_some_and(|number| (0.0..=1.0).contains(&number));
     is_bit || (version == SpecVersion::V1_0 && value.is_boolean())
@@ -54,7 +54,7 @@ fn is_whole_number(value: &Value) -> bool {
     value.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
-/// What is wrong with a value, if something is.
+/// Returns the fault of a value, if any.
 pub(super) fn find_value_fault(
     is: FieldType,
     value: &Value,
@@ -98,7 +98,8 @@ fn find_range_fault(value: &Value, from: f64, to: f64) -> Option<FieldFault> {
     some_fault(&kinds::OUT_OF_RANGE, expected)
 }
 
-/// Before 2.3 the schemas let fractions of a second pass in most places.
+/// Checks a timestamp in seconds. Before 2.3 the schemas allow fractions of a second in most
+/// places.
 fn find_seconds_fault(value: &Value, version: SpecVersion) -> Option<FieldFault> {
     let least = if version == SpecVersion::V1_0 { 0.0 } else { OLDEST_S };
     let is_right = value.as_f64().is_some_and(|seconds| seconds >= least)
@@ -131,14 +132,14 @@ fn find_text_fault(is: FieldType, text: &str) -> Option<FieldFault> {
     if is_right { None } else { some_fault(kind, "") }
 }
 
-/// A point in time as RFC 3339 has it.
+/// Parses an RFC 3339 time as seconds since 1970.
 pub(super) fn parse_rfc3339(text: &str) -> Option<i64> {
     let is_full = text.len() >= "2026-01-31T08:00:00Z".len();
     let at: Timestamp = text.parse().ok().filter(|_| is_full)?;
     Some(at.as_second())
 }
 
-/// An address that says by which scheme it is reached, whatever that is: programs have their own.
+/// Returns true if a text is a URL with any scheme: apps have their own schemes.
 fn is_url(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else { return false };
     let mut letters = scheme.bytes();
@@ -161,7 +162,7 @@ fn is_email_address(text: &str) -> bool {
     !name.is_empty() && !name.contains(is_odd) && is_host
 }
 
-/// After E.164: `+`, and 2 to 15 digits of which the first is not 0.
+/// Returns true if a text is an E.164 number: `+` and 2 to 15 digits, the first not 0.
 fn is_phone_number(text: &str) -> bool {
     let digits = text.strip_prefix('+').unwrap_or_default();
     (2..=15).contains(&digits.len())
@@ -179,7 +180,7 @@ fn is_time_of_day(text: &str) -> bool {
         _ => None,
     });
     let mut next = |most: u8| parts.next().flatten().is_some_and(|number| number <= most);
-    // 24:00:00 and later stand for times after midnight.
+    // 24:00:00 and later mean times after midnight.
     next(47) && next(59) && next(59) && parts.next().is_none()
 }
 

@@ -27,7 +27,8 @@ impl SpecVersion {
         (SpecVersion::V3_1, "3.1"),
     ];
 
-    /// The version of a number; what leads up to a version (`3.1-RC2`) is judged as that version.
+    /// Parses a version number. A release candidate (`3.1-RC2`) is judged as the version that it
+    /// precedes.
     pub fn parse_version(text: &str) -> Option<SpecVersion> {
         let (number, candidate) = text.split_once("-RC").unwrap_or((text, ""));
         let is_known = candidate.bytes().all(|byte| byte.is_ascii_digit());
@@ -35,7 +36,7 @@ impl SpecVersion {
         found.map(|(version, _)| *version)
     }
 
-    /// Its number, as files write it.
+    /// Returns the version number as files write it.
     pub fn version_number(self) -> &'static str {
         SpecVersion::ALL.iter().find(|(version, _)| *version == self).map_or("", |(_, name)| name)
     }

@@ -1,15 +1,16 @@
-//! Which trips of a schedule run at a moment, and on which days.
+//! An index of the trips of a schedule that run at a moment, and of their service days.
 
 use jiff::{ToSpan as _, tz::TimeZone};
 
 use super::schedule_index::{NONE, TripEntry, random_seed};
 use crate::gtfs::{GtfsFeed, GtfsFile, TextDict, WEEK, date_from_day};
 
-/// Days in one word.
+/// Days in one word of a service's bit set.
 const WORD: i32 = 64;
-/// Words of all services together: 32 MiB. A service whose days lie beyond is not judged by its days.
+/// The largest number of words of all services together: 32 MiB. Trips of services beyond it are not checked by their
+/// days.
 const WORDS_MAX: usize = 1 << 22;
-/// Trips that share a bound of their ends. With 64, a million trips are passed over with sixteen
+/// Trips per block; a block records the latest end of its trips. With 64, a million trips are skipped with sixteen
 /// thousand comparisons.
 const TRIPS_PER_BLOCK: usize = 64;
 /// Seconds of a day.
@@ -17,14 +18,15 @@ const DAY_S: i64 = 86_400;
 
 /// The trips of a schedule by the time at which they run, and the days of their services.
 ///
-/// Trips that run by frequencies stay out, as a moment does not tell which of their runs is meant.
+/// Trips with frequencies are left out, because a moment does not identify one of their runs.
 #[derive(Debug, Default)]
 pub(super) struct ActiveTripIndex {
-    /// Of the first agency that tells it, as all are in one zone. Without it nothing is known of any day.
+    /// The zone of the first agency that has one, as all agencies share one zone. Without a zone, no service days are
+    /// known.
     zone: Option<TimeZone>,
     services: Vec<ServiceBits>,
     words: Vec<u64>,
-    /// By their start.
+    /// The trips, ordered by their start.
     spans: Vec<TripSpan>,
     /// The latest end of each block of trips.
     ends: Vec<i32>,
@@ -35,11 +37,11 @@ pub(super) struct ActiveTripIndex {
 pub(super) struct ServiceDay {
     /// Days since 1970-01-01.
     pub(super) number: i32,
-    /// When its clock stands at 0, in seconds since 1970: twelve hours before noon.
+    /// The start of the service day, in seconds since 1970: twelve hours before noon.
     pub(super) start: i64,
 }
 
-/// A service: its first word, and where its words lie.
+/// The days of a service: the number of its first word, and the range of its words.
 #[derive(Clone, Copy, Debug)]
 struct ServiceBits {
     first: i32,
@@ -56,8 +58,8 @@ struct TripSpan {
     service: u32,
 }
 
-/// The number of the service of each code of `service_id` in `trips.txt`. Of one that has a row whose
-/// days cannot be read nothing is known, so it has none.
+/// Returns the number of the service of each code of `service_id` in `trips.txt`. A service that has a row with
+/// unreadable days has no number.
 pub(super) fn services_of_trips(feed: &GtfsFeed) -> Vec<u32> {
     let (ids, services) =
         (feed.table(GtfsFile::Trips).text_column("service_id"), feed.service_calendar());
@@ -69,7 +71,7 @@ pub(super) fn services_of_trips(feed: &GtfsFeed) -> Vec<u32> {
     (0..ids.count_codes() as u32).map(service_of).collect()
 }
 
-/// The services that have a row whose days cannot be read.
+/// Returns the services that have a row with unreadable days.
 fn unread_services(feed: &GtfsFeed) -> TextDict {
     let mut unread = TextDict::new(random_seed());
     let (dates, calendar) = (["date", "exception_type"], ["start_date", "end_date"]);
@@ -92,7 +94,7 @@ fn unread_services(feed: &GtfsFeed) -> TextDict {
 }
 
 impl ActiveTripIndex {
-    /// O(n log n) in the trips, once.
+    /// Builds the index. O(n log n) in the trips.
     pub(super) fn new(feed: &GtfsFeed, trips: &[TripEntry]) -> ActiveTripIndex {
         let agencies = feed.table(GtfsFile::Agency);
         let zones = agencies.text_column("agency_timezone");
@@ -123,8 +125,8 @@ impl ActiveTripIndex {
         running
     }
 
-    /// The service days around a moment: the day before, that of the clock, and the one after. None
-    /// if the zone is not known.
+    /// Returns the service days around a moment: the day before, the current day, and the day after. Empty if the zone
+    /// is unknown.
     pub(super) fn days_around(&self, now: i64) -> Vec<ServiceDay> {
         let today = self.zone.as_ref().and_then(|zone| {
             let zoned = jiff::Timestamp::from_second(now).ok()?.to_zoned(zone.clone());
@@ -134,14 +136,14 @@ impl ActiveTripIndex {
         around.filter_map(|number| self.service_day(number)).collect()
     }
 
-    /// A service day by its number.
+    /// Returns the service day of a day number.
     pub(super) fn service_day(&self, number: i32) -> Option<ServiceDay> {
         let noon = date_from_day(number).at(12, 0, 0, 0).to_zoned(self.zone.clone()?).ok()?;
         let start = noon.checked_sub(12.hours()).ok()?.timestamp().as_second();
         Some(ServiceDay { number, start })
     }
 
-    /// Whether a service (its number) runs on a day. None if that is not known.
+    /// Returns true if a service (by its number) runs on a day. `None` if unknown.
     pub(super) fn runs_on(&self, service: u32, day: i32) -> Option<bool> {
         let days = self.services.get(service as usize).filter(|days| days.is_whole)?;
         let words = self.words.get(days.start..days.end)?;
@@ -150,8 +152,8 @@ impl ActiveTripIndex {
         Some(word >> day.rem_euclid(WORD) & 1 == 1)
     }
 
-    /// The trips (their codes) that run at a moment of a service day. O(trips / 64), and O(64) for
-    /// each block with one that may.
+    /// Returns the codes of the trips that run at a moment of a service day. O(trips / 64), and O(64) for each block
+    /// that may have one.
     pub(super) fn trips_running_at(&self, day: ServiceDay, now: i64) -> impl Iterator<Item = u32> {
         // No trip runs for longer than a hundred days.
         let time = i32::try_from((now - day.start).clamp(-100 * DAY_S, 100 * DAY_S)).unwrap_or(0);

@@ -1,14 +1,14 @@
-//! What time alone makes of a message: one that its source gives again and again grows old.
+//! Checks of the age of a message. A message that its source repeats ages without changing.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::{MessageSubject, realtime_rules, record_rule_result};
 use crate::{Notices, rules::SystemError};
 
-/// The codes that a message without them gets as time goes on.
+/// The codes that a message gets only because time passes.
 pub const OF_AGE: &[&str] = &["W008", "stale_trip_update", "stale_vehicle"];
 
-/// Judges only how old a message and what is in it are by now, as far as that is to the point. O(entities).
+/// Checks only the age of a message and of its entities, within the scope of the message. O(entities).
 pub fn validate_age(subject: &MessageSubject<'_>, notices: &mut Notices) -> Vec<SystemError> {
     let mut errors = Vec::new();
     let mut found = notices.new_empty_like();
@@ -19,7 +19,7 @@ pub fn validate_age(subject: &MessageSubject<'_>, notices: &mut Notices) -> Vec<
         let looked = catch_unwind(AssertUnwindSafe(|| look(subject, &mut found)));
         record_rule_result(rule, looked, &mut errors);
     }
-    // They are found together with others.
+    // The same rules report other codes too.
     found.retain_kinds(|kind| OF_AGE.contains(&kind.code) && subject.scope.has_code(kind.code));
     notices.merge_notices(found);
     errors

@@ -1,4 +1,4 @@
-//! What alerts say goes another way than its shape.
+//! Trips and routes that deviate from their shape according to alerts.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use lineside_formats::gtfs_rt::proto::{FeedMessage, alert::Effect};
 
 use super::{ScheduleIndex, subject::VehicleRef};
 
-/// The trips and routes of which an alert tells a detour.
+/// The trips and routes with an alert about a detour.
 #[derive(Debug)]
 pub(super) struct DetourIndex<'a> {
     trips: HashSet<&'a str>,
@@ -14,7 +14,7 @@ pub(super) struct DetourIndex<'a> {
 }
 
 impl<'a> DetourIndex<'a> {
-    /// What these messages tell. O(entities).
+    /// Collects the detours of these messages. O(entities).
     pub(super) fn from_messages(
         messages: impl Iterator<Item = &'a FeedMessage>,
     ) -> DetourIndex<'a> {
@@ -31,8 +31,8 @@ impl<'a> DetourIndex<'a> {
         DetourIndex { trips, routes }
     }
 
-    /// Whether the vehicle runs a trip, or a trip of a route, that goes another way. Where it names no route, the schedule
-    /// knows that of its trip.
+    /// Returns true if the vehicle's trip or route has a detour. If the vehicle names no route, the route of its trip
+    /// in the schedule counts.
     pub(super) fn has_detour_for(
         &self,
         vehicle: &VehicleRef<'_>,

@@ -1,4 +1,4 @@
-//! What notices about messages are made of.
+//! Building blocks of notices about messages.
 
 use crate::notice::{NoticeKind, Severity};
 
@@ -26,7 +26,7 @@ pub(super) const SERVICE_DATE: Field = ("serviceDate", "The service day, as `YYY
 pub(super) const RELATIONSHIP: Field =
     ("scheduleRelationship", "How the message relates to the schedule, as its number.");
 
-/// A kind of notice about what breaks the specification.
+/// Returns an error kind, for violations of the specification.
 pub(super) const fn error_kind(
     code: &'static str,
     fields: &'static [Field],
@@ -35,7 +35,7 @@ pub(super) const fn error_kind(
     NoticeKind { code, severity: Severity::Error, fields, page }
 }
 
-/// A kind of notice about what breaks recommendations.
+/// Returns a warning kind, for violations of recommendations.
 pub(super) const fn warning_kind(
     code: &'static str,
     fields: &'static [Field],

@@ -1,9 +1,9 @@
-//! The rules over GTFS-Realtime messages: those of the reference real-time validator, with its codes,
-//! and some that it has not, whose codes are words. One page for each code.
+//! Rules over GTFS-Realtime messages: those of the reference real-time validator, with its codes, and further rules,
+//! whose codes are words. Each code has a page.
 //!
-//! A schedule is prepared once, as a [`ScheduleIndex`]; each message is then a [`MessageSubject`] of its own.
-//! What a poll costs depends on the message, not on the schedule: ids are looked up in
-//! dictionaries, and shapes through boxes.
+//! A schedule is prepared once, as a [`ScheduleIndex`]; each message then becomes a [`MessageSubject`]. The cost of a
+//! message depends on the message, not on the schedule: ids are looked up in dictionaries, and shapes through bounding
+//! boxes.
 
 mod alerts;
 mod clock;
@@ -48,16 +48,15 @@ use crate::{Notices, ValidationContext, notice::NoticeKind};
 /// A rule over a message.
 #[derive(Debug)]
 pub struct RealtimeRule {
-    /// What it says: one kind of notice, or several where one look finds them all.
+    /// The kinds that it reports: one, or several if one pass finds them all.
     pub kinds: &'static [&'static NoticeKind],
-    /// Looks at all of the message but its stop time updates.
+    /// Checks the whole message except its stop time updates.
     on_message: Option<fn(&MessageSubject<'_>, &mut Notices)>,
-    /// Then looks at one trip update: all rules look at one before they go on to the next, as long
-    /// as it is at hand.
+    /// Then checks one trip update. All rules check one update before the next, while it is in the cache.
     on_update: Option<fn(&MessageSubject<'_>, &TripUpdateRef<'_>, &mut Notices)>,
 }
 
-/// All rules.
+/// Returns all rules.
 pub fn realtime_rules() -> impl Iterator<Item = &'static RealtimeRule> {
     let families = [
         header::RULES,
@@ -73,17 +72,17 @@ pub fn realtime_rules() -> impl Iterator<Item = &'static RealtimeRule> {
     families.into_iter().flatten().copied()
 }
 
-/// All kinds of notices that a message, or the schedule below it, may get.
+/// Returns all kinds of notices about a message, or about the schedule for real-time use.
 pub fn notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
     let schedule = schedule_index::KINDS.iter().copied();
     schedule.chain(realtime_rules().flat_map(|rule| rule.kinds.iter().copied()))
 }
 
-/// Trip updates between two looks at the clock.
+/// Trip updates between two calls of the clock.
 const UPDATES_PER_LOOK: usize = 64;
 
-/// Runs all rules over a message that are to the point for it. Those that break off are told apart from what the data gets
-/// wrong. One thread: a message is done before others have begun.
+/// Runs all rules in the subject's scope over a message. Returns the faults of rules that panicked. Runs on one thread:
+/// a message takes less time than starting others.
 pub fn validate_message(
     subject: &MessageSubject<'_>,
     _: &ValidationContext,
@@ -92,8 +91,8 @@ pub fn validate_message(
     validate_while(subject, notices, &|| true).errors
 }
 
-/// The same for as long as there is time: `goes_on` is asked before each rule and after every 64
-/// trip updates, and once it says no, the rest is left out.
+/// Validates a message while there is time. Calls `goes_on` before each rule and after every 64 trip updates, and stops
+/// once it returns false.
 pub fn validate_while(
     subject: &MessageSubject<'_>,
     notices: &mut Notices,
@@ -108,7 +107,7 @@ pub fn validate_while(
         &mut found,
         goes_on,
     );
-    // A look may find more than is asked.
+    // A check may report kinds outside the scope.
     found.retain_kinds(|kind| scope.has_code(kind.code));
     notices.merge_notices(found);
     verdict
@@ -143,7 +142,7 @@ fn run_realtime_rules(
     verdict
 }
 
-/// Whether a rule ended as it should; if not, that is said once.
+/// Returns true if a rule ended normally; otherwise records its fault.
 fn record_rule_result(
     rule: &RealtimeRule,
     looked: thread::Result<()>,
@@ -155,8 +154,7 @@ fn record_rule_result(
     false
 }
 
-/// What the schedule alone gets wrong for real-time messages: once for each schedule, not for each
-/// message.
+/// Reports problems of the schedule itself for real-time use, once for each schedule, not for each message.
 pub fn validate_schedule(timetable: &ScheduleIndex, notices: &mut Notices) {
     timetable.check_stop_times(notices);
 }

@@ -1,4 +1,4 @@
-//! A schedule, prepared for the messages about it: small records found by id.
+//! A schedule, prepared for checks of messages: small records found by id.
 
 use std::sync::Arc;
 
@@ -26,39 +26,39 @@ static UNUSABLE_STOP: NoticeKind = error_kind(
     include_str!("E010.md"),
 );
 
-/// How far vehicles may be outside the area that a schedule covers, in meters: a mile.
+/// The distance in meters that vehicles may be outside the schedule's area: a mile.
 const AREA_MARGIN_M: f64 = 1_609.0;
-/// With fewer shape points than this, the stops say what area a schedule covers.
+/// With fewer shape points, the stops define the schedule's area.
 const SHAPE_POINTS_MIN: usize = 4;
 
-/// Nothing: no route, no stop, no shape.
+/// A code that means no route, stop or shape.
 pub(super) const NONE: u32 = u32::MAX;
-/// What location_type and an empty cell call a stop or platform.
+/// The location type of a stop or platform, also that of an empty cell.
 pub(super) const STOP_OR_PLATFORM: i32 = 0;
 
-/// A schedule as real-time rules ask it. It keeps what it needs, so the feed may go.
+/// A schedule, prepared for real-time rules. It owns its data, so the feed may be dropped.
 ///
-/// It takes about 80 bytes and the id for each trip, 12 for each stop time and 8 for each point of a
-/// shape, and a bit for each day of each service.
+/// It takes about 80 bytes and the id for each trip, 12 for each stop time and 8 for each point of a shape, and a bit
+/// for each day of each service.
 #[derive(Debug)]
 pub struct ScheduleIndex {
     agencies: TextDict,
     routes: TextDict,
-    /// By the route's code.
+    /// The routes by code.
     about_routes: Vec<RouteEntry>,
     stops: TextDict,
-    /// By the stop's code.
+    /// The location types by the stop's code.
     location_types: Vec<i32>,
     ids: Arc<TripIds>,
-    /// By the code of the trip's id.
+    /// The trips by the code of their id.
     trips: Vec<TripEntry>,
-    /// Trip by trip, each in its order.
+    /// The stop times, trip by trip in order of sequence.
     stop_times: Vec<StopTimeEntry>,
-    /// Those with exact times, trip by trip.
+    /// The frequencies with exact times, trip by trip.
     frequencies: Vec<ExactFrequency>,
     lines: ShapeIndex,
     area: Option<BoundingBox>,
-    /// Where stops are: latitude and longitude.
+    /// The latitudes and longitudes of the stops.
     stop_points: Vec<[f32; 2]>,
     running: ActiveTripIndex,
 }
@@ -76,23 +76,23 @@ pub(super) struct TripEntry {
     /// The code of its id.
     pub(super) at: u32,
     pub(super) route: u32,
-    /// The number of its service.
+    /// The number of the trip's service.
     pub(super) service: u32,
     pub(super) direction: Option<i32>,
-    /// Trips of one block have the same number.
+    /// The number of the trip's block; trips of one block share it.
     pub(super) block: Option<u32>,
     line: u32,
     pub(super) stop_times: (u32, u32),
     frequencies: (u32, u32),
-    /// Its frequencies say about when it runs, not exactly.
+    /// True if the trip has frequencies without exact times.
     pub(super) is_loose: bool,
-    /// It comes to a stop more than once.
+    /// True if the trip visits a stop more than once.
     pub(super) is_loop: bool,
-    /// When it arrives, or else departs, at its first stop: seconds of the service day.
+    /// The arrival, or else departure, at the first stop, in seconds of the service day.
     pub(super) start: Option<i32>,
-    /// When it departs, or else arrives, at its last stop.
+    /// The departure, or else arrival, at the last stop, in seconds of the service day.
     pub(super) end: Option<i32>,
-    /// It runs by frequencies, exact or not.
+    /// True if the trip has frequencies, exact or not.
     pub(super) is_frequent: bool,
 }
 
@@ -105,7 +105,7 @@ pub(super) struct StopTimeEntry {
     pub(super) has_departure: bool,
 }
 
-/// A span in which a trip leaves at exact times.
+/// A period in which a trip departs at exact times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExactFrequency {
     pub(super) start: i32,
@@ -114,12 +114,11 @@ pub(super) struct ExactFrequency {
 }
 
 impl ScheduleIndex {
-    /// Prepares a schedule: O(n) in its rows, once. A row of it counts whatever is wrong with a field
-    /// that does not say what it is about.
+    /// Reads and prepares a schedule. O(n) in its rows. A row counts even if other fields than its keys are invalid.
     ///
     /// # Errors
     ///
-    /// If a file cannot be opened or inflated.
+    /// Returns an error if a file cannot be opened or inflated.
     pub fn read_schedule(
         source: &dyn FileSource,
         context: &ValidationContext,
@@ -128,18 +127,18 @@ impl ScheduleIndex {
         Ok(read.unwrap_or_else(ScheduleIndex::empty_schedule))
     }
 
-    /// The same until it is stopped: it ends within a moment then, and gives nothing.
+    /// Reads and prepares a schedule until cancelled. Returns `None` soon after it was cancelled.
     ///
     /// # Errors
     ///
-    /// If a file cannot be opened or inflated.
+    /// Returns an error if a file cannot be opened or inflated.
     pub fn read_schedule_until(
         source: &dyn FileSource,
         context: &ValidationContext,
         stop: &CancelToken,
     ) -> Result<Option<ScheduleIndex>, Error> {
         let mut feed = match load_for_realtime_until(source, context, stop) {
-            // What was stopped there looks like a file that breaks off.
+            // A cancelled read looks like a truncated file.
             _ if stop.is_cancelled() => return Ok(None),
             read => read?,
         };
@@ -180,7 +179,8 @@ impl ScheduleIndex {
         timetable
     }
 
-    /// One that has nothing: what a message without a schedule is held against, within a [`RuleScope`](super::RuleScope) that says so.
+    /// Returns an empty schedule, for messages without one. Use it with a [`RuleScope`](super::RuleScope) without a
+    /// schedule.
     pub fn empty_schedule() -> ScheduleIndex {
         let dict = || TextDict::new(random_seed());
         ScheduleIndex {
@@ -200,7 +200,7 @@ impl ScheduleIndex {
         }
     }
 
-    /// Returns the trips' ids.
+    /// Adds the trips. Returns the dictionary of their ids.
     fn add_trips(&mut self, feed: &GtfsFeed, routes: &TextDict, line_of: &[u32]) -> TextDict {
         let table = feed.table(GtfsFile::Trips);
         let (ids, route_ids) = (table.text_column("trip_id"), table.text_column("route_id"));
@@ -275,79 +275,79 @@ impl ScheduleIndex {
             }
         }
         if !are_known {
-            // The trip may leave at any time then.
+            // Unreadable frequencies: the trip may depart at any time.
             self.frequencies.truncate(first);
         }
         trip.frequencies = (first as u32, self.frequencies.len() as u32);
     }
 
-    /// The latitudes and longitudes of its stops, in degrees, as far as they have some.
+    /// Returns the latitudes and longitudes of the stops that have them, in degrees.
     pub fn stop_points(&self) -> &[[f32; 2]] {
         &self.stop_points
     }
 
-    /// The trip of an id.
+    /// Returns the trip with an id.
     pub(super) fn find_trip(&self, id: &str) -> Option<&TripEntry> {
         self.trips.get(self.ids.0.find_code(id)? as usize)
     }
 
-    /// The ids of all trips, which may be kept when the rest goes.
+    /// Returns the ids of all trips, which can outlive the schedule.
     pub fn trip_ids(&self) -> Arc<TripIds> {
         Arc::clone(&self.ids)
     }
 
-    /// The id of a trip.
+    /// Returns the id of a trip.
     pub(super) fn trip_id(&self, trip: &TripEntry) -> &str {
         self.ids.0.get(trip.at)
     }
 
-    /// The trip of a code.
+    /// Returns the trip with a code.
     pub(super) fn trip_at(&self, at: u32) -> Option<&TripEntry> {
         self.trips.get(at as usize)
     }
 
-    /// How many trips there are.
+    /// Returns the number of trips.
     pub(super) fn count_trips(&self) -> usize {
         self.trips.len()
     }
 
-    /// Which trips run when.
+    /// Returns the index of trips by running time.
     pub(super) fn active_trips(&self) -> &ActiveTripIndex {
         &self.running
     }
 
-    /// The code and the id of the agency of a route (its code), if it has one.
+    /// Returns the code and the id of the agency of a route (by its code), if any.
     pub(super) fn agency_of_route(&self, route: u32) -> Option<(u32, &str)> {
         let agency = self.about_routes.get(route as usize)?.agency;
         (agency != NONE).then(|| (agency, self.agencies.get(agency)))
     }
 
-    /// The id of a route (its code); empty if there is none.
+    /// Returns the id of a route (by its code); empty if there is none.
     pub(super) fn route_id(&self, route: u32) -> &str {
         self.routes.get(route)
     }
 
-    /// What kind of route a trip is of, as its number in routes.txt.
+    /// Returns the `route_type` of a trip's route.
     pub(super) fn route_type(&self, trip: &TripEntry) -> Option<i32> {
         self.about_routes.get(trip.route as usize)?.kind
     }
 
-    /// The trip that a message names.
+    /// Returns the trip that a descriptor refers to.
     pub(super) fn trip_of_descriptor(&self, descriptor: &TripDescriptor) -> Option<&TripEntry> {
         self.find_trip(descriptor.trip_id.as_deref()?)
     }
 
-    /// The trip's stop times, in their order.
+    /// Returns the stop times of a trip, in order.
     pub(super) fn stop_times(&self, trip: &TripEntry) -> &[StopTimeEntry] {
         &self.stop_times[trip.stop_times.0 as usize..trip.stop_times.1 as usize]
     }
 
-    /// The trip's frequencies with exact times.
+    /// Returns the frequencies of a trip with exact times.
     pub(super) fn exact_frequencies(&self, trip: &TripEntry) -> &[ExactFrequency] {
         &self.frequencies[trip.frequencies.0 as usize..trip.frequencies.1 as usize]
     }
 
-    /// The id of the trip's route; empty if routes.txt has it not.
+    /// Returns the id of the trip's route; empty if `routes.txt` does not have it.
     pub(super) fn route_id_of_trip(&self, trip: &TripEntry) -> &str {
         self.routes.get(trip.route)
     }
@@ -360,32 +360,32 @@ impl ScheduleIndex {
         self.agencies.find_code(id).is_some()
     }
 
-    /// The code of a stop's id.
+    /// Returns the code of a stop id.
     pub(super) fn find_stop(&self, id: &str) -> Option<u32> {
         self.stops.find_code(id)
     }
 
-    /// The id of a stop time's stop; none if stops.txt has it not.
+    /// Returns the code and the id of a stop time's stop; `None` if `stops.txt` does not have it.
     pub(super) fn stop_of_time(&self, time: &StopTimeEntry) -> Option<(u32, &str)> {
         (time.stop != NONE).then(|| (time.stop, self.stops.get(time.stop)))
     }
 
-    /// What kind of location a stop is.
+    /// Returns the location type of a stop.
     pub(super) fn location_type(&self, stop: u32) -> i32 {
         self.location_types.get(stop as usize).copied().unwrap_or(STOP_OR_PLATFORM)
     }
 
-    /// Whether a place lies in the area that the schedule covers, or a mile around it.
+    /// Returns true if a point is in the schedule's area or within a mile of it.
     pub(super) fn covers_point(&self, lat: f64, lon: f64) -> bool {
         self.area.is_none_or(|area| area.contains_point(lat, lon))
     }
 
-    /// Whether a place lies within so many meters of the trip's shape, if it has one.
+    /// Returns true if a point is near the trip's shape, as the reference validator measures it, or if it has no shape.
     pub(super) fn is_on_line(&self, trip: &TripEntry, (lat, lon): (f64, f64), meters: f64) -> bool {
         trip.line == NONE || self.lines.is_near(trip.line, lat, lon, meters)
     }
 
-    /// Whether a place lies within so many meters, along the surface, of the trip's shape.
+    /// Returns true if a point is within a distance of the trip's shape along the surface, or if the trip has no shape.
     pub(super) fn is_near_line(
         &self,
         trip: &TripEntry,
@@ -395,7 +395,7 @@ impl ScheduleIndex {
         trip.line == NONE || self.lines.is_truly_near(trip.line, lat, lon, meters)
     }
 
-    /// How far a place is from the trip's shape along the surface, in meters, if it has one.
+    /// Returns the distance of a point from the trip's shape along the surface, in meters, if the trip has a shape.
     pub(super) fn distance_to_line_m(
         &self,
         trip: &TripEntry,
@@ -421,7 +421,7 @@ impl ScheduleIndex {
     }
 }
 
-/// A start for hashes that nobody outside foresees.
+/// Returns a random seed for hashes, so that outsiders cannot provoke collisions.
 pub(super) fn random_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(0_u8)
@@ -436,7 +436,7 @@ pub(super) fn read_id_dict(feed: &GtfsFeed, file: GtfsFile, field: &'static str)
     dict
 }
 
-/// What is to be known of the routes, by the code of their ids.
+/// Reads the routes, by the code of their ids.
 fn read_routes(feed: &GtfsFeed, agencies: &TextDict) -> Vec<RouteEntry> {
     let table = feed.table(GtfsFile::Routes);
     let (ids, kinds) = (table.text_column("route_id"), table.number_column("route_type"));
@@ -489,7 +489,7 @@ fn stops_extent(feed: &GtfsFeed) -> Option<CoordinateExtent> {
     Some(extent)
 }
 
-/// The shapes, the line of each code of shape_id, and what area they cover.
+/// Reads the shapes. Returns them with the line of each code of `shape_id`, and the area that they cover.
 fn read_shape_lines(feed: &GtfsFeed) -> (ShapeIndex, Vec<u32>, Option<CoordinateExtent>) {
     let table = feed.table(GtfsFile::Shapes);
     let (lat, lon) = (table.float_column("shape_pt_lat"), table.float_column("shape_pt_lon"));

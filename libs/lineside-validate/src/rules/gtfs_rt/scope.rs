@@ -1,7 +1,8 @@
-//! Which rules are to the point: there may be no schedule, and a message may have been made of another format's.
+//! The scope of a validation: which rules apply. There may be no schedule, and a message may be translated from another
+//! format.
 
-/// The kinds that hold a message against its schedule, or that would blame it without one: the block of a trip excuses what `E047`
-/// says.
+/// Codes that compare a message with its schedule, or that would blame the message without one: `E047` needs the blocks
+/// of trips to excuse a disagreement.
 const OF_SCHEDULE: &[&str] = &[
     "E003",
     "E004",
@@ -34,35 +35,37 @@ const OF_SCHEDULE: &[&str] = &[
     "vehicle_on_ended_trip",
     "vehicle_on_future_trip",
 ];
-/// Those that ask for what is not there.
+/// Codes about missing data.
 const OF_WHOLE: &[&str] = &["agency_without_trips", "missing_trips"];
-/// Those that ask when something was said, which means little where all is said once.
+/// Codes about the interval between updates, which do not apply if each fact is published only once.
 const OF_PACE: &[&str] = &["feed_pause", "stale_vehicle", "timestamp_jump"];
-/// Said of the time of a trip update. Other formats have there when its news came, however long they hold.
+/// The code about the age of a trip update. In messages from other formats the timestamp is that of the last news,
+/// which may stay valid for long.
 const AGE_OF_UPDATE: &str = "stale_trip_update";
 
-/// Which rules are to the point for a message.
+/// The properties of a message that decide which rules apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuleScope {
-    /// There is a schedule that it belongs to.
+    /// True if the message has a schedule.
     pub has_schedule: bool,
-    /// It was made of what another format says, which has rules of its own for the form: none of the reference's is to the point.
+    /// True if the message was translated from another format. None of the reference validator's rules apply; the other
+    /// format has its own rules.
     pub is_translated: bool,
-    /// It is meant to name everything that runs.
+    /// True if the message should name everything that runs.
     pub is_whole: bool,
-    /// Everything in it was said anew when it was made, and not once when it changed.
+    /// True if every fact in the message is published again with each message, not only once when it changes.
     pub is_said_anew: bool,
 }
 
 impl Default for RuleScope {
-    /// All rules: a message of GTFS-Realtime with its schedule.
+    /// Returns the scope of a GTFS-Realtime message with its schedule: all rules.
     fn default() -> RuleScope {
         RuleScope { has_schedule: true, is_translated: false, is_whole: true, is_said_anew: true }
     }
 }
 
 impl RuleScope {
-    /// Whether what this code says is to the point.
+    /// Returns true if the rules with this code apply.
     pub fn has_code(&self, code: &str) -> bool {
         let is_of_reference = code.starts_with(['E', 'W']);
         (self.has_schedule || !OF_SCHEDULE.contains(&code))

@@ -1,30 +1,29 @@
-//! Where vehicles may be: around the shapes, or the stops, of a schedule.
+//! Areas around the shapes, or the stops, of a schedule, to check positions against.
 
 use std::ops::Range;
 
 /// Degrees along a great circle in one meter, on a sphere with the Earth's mean radius of
 /// 6,371,008.7714 m.
 const DEGREES_PER_M: f64 = 180.0 / (std::f64::consts::PI * 6_371_008.771_4);
-/// How finely places are kept: about a centimeter.
+/// The resolution of stored coordinates: about a centimeter.
 const STEPS_PER_DEGREE: f64 = 1e7;
-/// Pieces of a line that share a box. With 16, a line of a thousand points is passed over with some
-/// sixty comparisons.
+/// Segments of a line that share a box. With 16, a line of a thousand points is skipped with some sixty comparisons.
 const PIECES_PER_BOX: usize = 16;
 
 /// A range of latitudes and longitudes, in degrees.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BoundingBox {
     lat: (f64, f64),
-    /// May begin west of, or end east of, the line where dates change.
+    /// May extend beyond ±180, across the antimeridian.
     lon: (f64, f64),
 }
 
-/// The range of latitudes and longitudes of some places.
+/// The range of latitudes and longitudes of a set of points.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CoordinateExtent {
     lat: (f64, f64),
     lon: (f64, f64),
-    /// The longitudes from 0 to 360: narrower where places lie on both sides of ±180.
+    /// The longitudes from 0 to 360: narrower if the points lie on both sides of ±180.
     turned: (f64, f64),
 }
 
@@ -44,7 +43,7 @@ impl CoordinateExtent {
         widen_range(&mut self.turned, if lon < 0.0 { lon + 360.0 } else { lon });
     }
 
-    /// The area around these places, up to so many meters off. None if there are no places.
+    /// Returns the box around these points with this margin in meters. `None` if there are no points.
     pub(super) fn box_around(&self, meters: f64) -> Option<BoundingBox> {
         if self.lat.0 > self.lat.1 {
             return None;
@@ -53,7 +52,7 @@ impl CoordinateExtent {
         let lat = ((self.lat.0 - degrees).max(-90.0), (self.lat.1 + degrees).min(90.0));
         let is_turned = self.turned.1 - self.turned.0 < self.lon.1 - self.lon.0;
         let lon = if is_turned { self.turned } else { self.lon };
-        // Meridians come closer to each other towards a pole, and meet there.
+        // Meridians converge towards a pole and meet there.
         let furthest = self.lat.0.abs().max(self.lat.1.abs());
         let across = (degrees.to_radians().sin() / furthest.to_radians().cos()).asin().to_degrees();
         let is_all = furthest + degrees >= 90.0 || lon.1 - lon.0 + 2.0 * across >= 360.0;
@@ -70,21 +69,21 @@ impl BoundingBox {
     }
 }
 
-/// A place, in steps.
+/// A point, in steps.
 type Place = (i32, i32);
 
 /// The lines of shapes, with boxes around their pieces.
 #[derive(Debug, Default)]
 pub(super) struct ShapeIndex {
     places: Vec<Place>,
-    /// Lowest and highest latitude, lowest and highest longitude of some pieces.
+    /// The lowest and highest latitude, and the lowest and highest longitude, of some segments.
     boxes: Vec<[i32; 4]>,
-    /// Of each line: its places, and its first box.
+    /// The points and the first box of each line.
     lines: Vec<(Range<u32>, u32)>,
 }
 
 impl ShapeIndex {
-    /// Adds a line; returns its number.
+    /// Adds a line and returns its number.
     pub(super) fn add_line(&mut self, places: impl Iterator<Item = (f64, f64)>) -> u32 {
         let start = self.places.len();
         let steps = |degrees: f64| (degrees * STEPS_PER_DEGREE).round() as i32;
@@ -92,7 +91,7 @@ impl ShapeIndex {
         let line = &self.places[start..];
         let first_box = self.boxes.len() as u32;
         for at in (0..line.len()).step_by(PIECES_PER_BOX) {
-            // The last place of each box is the first one of the next.
+            // The last point of a box is the first point of the next.
             let pieces = &line[at..line.len().min(at + PIECES_PER_BOX + 1)];
             let mut around = [i32::MAX, i32::MIN, i32::MAX, i32::MIN];
             for &(lat, lon) in pieces {
@@ -112,20 +111,19 @@ impl ShapeIndex {
         self.boxes.shrink_to_fit();
     }
 
-    /// Whether a place lies within so many meters of a line. As the reference validator measures it,
-    /// a degree of longitude is as long as one of latitude: away from the equator, less of a
-    /// distance is granted to the east and west. O(boxes of the line), and O(1) for each box that
-    /// the place is close to.
+    /// Returns true if a point is within a distance of a line. As in the reference validator, a degree of longitude is
+    /// as long as a degree of latitude, so that away from the equator the distance is shorter to the east and west.
+    /// O(boxes of the line), and O(1) for each box that the point is close to.
     pub(super) fn is_near(&self, line: u32, lat: f64, lon: f64, meters: f64) -> bool {
         self.is_within_scaled(line, (lat, lon), meters, 1.0)
     }
 
-    /// The same, with degrees of longitude as short as they are there.
+    /// Returns true if a point is within a distance of a line, with the true length of a degree of longitude.
     pub(super) fn is_truly_near(&self, line: u32, lat: f64, lon: f64, meters: f64) -> bool {
         self.is_within_scaled(line, (lat, lon), meters, longitude_scale(lat))
     }
 
-    /// How far a place is from a line, in meters, as on a plane that touches the Earth there. None if
+    /// Returns the distance of a point from a line in meters, on a plane that touches the Earth at the point. `None` if
     /// there is no such line, or it is empty. O(points of the line).
     pub(super) fn distance_m(&self, line: u32, lat: f64, lon: f64) -> Option<f64> {
         let (range, _) = self.lines.get(line as usize)?;
@@ -140,7 +138,7 @@ impl ShapeIndex {
         Some(square.sqrt() / STEPS_PER_DEGREE / DEGREES_PER_M)
     }
 
-    /// `across` is how long a degree of longitude is taken to be, in degrees of latitude.
+    /// `across` is the length of a degree of longitude in degrees of latitude.
     fn is_within_scaled(
         &self,
         line: u32,
@@ -160,7 +158,7 @@ impl ShapeIndex {
                 continue;
             }
             let pieces = &places[at..places.len().min(at + PIECES_PER_BOX + 1)];
-            // A line may be one place.
+            // A line may have a single point.
             let ends = pieces.get(1..).filter(|ends| !ends.is_empty()).unwrap_or(pieces);
             let mut pairs = pieces.iter().zip(ends);
             let flat =
@@ -173,13 +171,12 @@ impl ShapeIndex {
     }
 }
 
-/// How long a degree of longitude is at a latitude, in degrees of latitude; at the poles, still more
-/// than nothing.
+/// Returns the length of a degree of longitude at a latitude, in degrees of latitude; more than zero at the poles.
 fn longitude_scale(lat: f64) -> f64 {
     lat.to_radians().cos().max(1e-6)
 }
 
-/// The square of the distance from 0, 0 to a piece of a line in the plane.
+/// Returns the squared distance of a segment from the origin.
 fn squared_distance(from: (f64, f64), to: (f64, f64)) -> f64 {
     let along = (to.0 - from.0, to.1 - from.1);
     let length = along.0 * along.0 + along.1 * along.1;

@@ -1,20 +1,20 @@
-//! The stop times of trips, as real-time rules ask for them.
+//! Access to the stop times of trips for real-time rules.
 
 use std::sync::Arc;
 
 use super::schedule_index::{NONE, StopTimeEntry, TripEntry};
 use crate::gtfs::{GtfsFeed, GtfsFile, NumberColumn, RowGroups, TextDict, UNRECOGNIZED};
 
-/// The time of a row, if there is one that can be read.
+/// Returns the time of a row, if present and readable.
 pub(super) fn read_time(times: &NumberColumn<'_>, row: u32) -> Option<i32> {
     times.get(row).filter(|&time| time != UNRECOGNIZED)
 }
 
-/// The rows of stop_times.txt by trip.
+/// The rows of `stop_times.txt` by trip.
 pub(super) struct StopTimeReader<'a> {
     feed: &'a GtfsFeed,
     groups: Arc<RowGroups>,
-    /// The stop's code by that of the row's stop_id.
+    /// The stop's code by the code of the row's `stop_id`.
     stops: Vec<u32>,
 }
 

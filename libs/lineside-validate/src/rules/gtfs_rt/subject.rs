@@ -1,4 +1,4 @@
-//! What rules look at: a message, and what stands beside it.
+//! The subject of the rules: a message and its context.
 
 use std::cell::OnceCell;
 
@@ -15,29 +15,30 @@ use super::{
     time,
 };
 
-/// Seconds after a message that named trips for which its feed is one of trips: also over the days on which nothing runs.
+/// The seconds after a message with trips during which its feed is expected to name trips. A week spans days without
+/// service.
 pub const TRIPS_EXPECTED_FOR_S: i64 = 7 * 86_400;
 
-/// Another version of the schedule that is held.
+/// Another stored version of the schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct AlternateSchedule<'a> {
-    /// What it is called.
+    /// The name of the version.
     pub name: &'a str,
-    /// Its trips.
+    /// The trips of the version.
     pub trips: &'a TripIds,
 }
 
-/// How many ids of one kind a message names, and how many of them the schedule has.
+/// The number of ids of one kind in a message, and the number that the schedule has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MatchRate {
-    /// How many are named.
+    /// The number of ids in the message.
     pub named: u64,
-    /// How many of these the schedule has.
+    /// The number of these ids that the schedule has.
     pub matched: u64,
 }
 
 impl MatchRate {
-    /// The part that the schedule has, in percent; 100 if none is named.
+    /// Returns the share that the schedule has, in percent; 100 if there are no ids.
     pub fn matched_percent(self) -> f64 {
         match self.named {
             0 => 100.0,
@@ -46,8 +47,7 @@ impl MatchRate {
     }
 }
 
-/// A message to be judged, with the schedule that it is about and what was heard before and
-/// elsewhere.
+/// A message to be checked, with its schedule, the feed's earlier messages, and other feeds' messages.
 #[derive(Debug)]
 pub struct MessageSubject<'a> {
     pub(super) message: &'a FeedMessage,
@@ -64,7 +64,7 @@ pub struct MessageSubject<'a> {
     detours: OnceCell<DetourIndex<'a>>,
 }
 
-/// A trip update of the message, and its trip in the schedule.
+/// A trip update of the message, with its trip in the schedule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TripUpdateRef<'a> {
     pub(super) entity: &'a FeedEntity,
@@ -72,7 +72,7 @@ pub(super) struct TripUpdateRef<'a> {
     pub(super) trip: Option<&'a TripEntry>,
 }
 
-/// A vehicle of the message, and its trip in the schedule.
+/// A vehicle of the message, with its trip in the schedule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VehicleRef<'a> {
     pub(super) entity: &'a FeedEntity,
@@ -80,7 +80,7 @@ pub(super) struct VehicleRef<'a> {
     pub(super) trip: Option<&'a TripEntry>,
 }
 
-/// A trip as an update or a vehicle names it.
+/// A reference to a trip in an update or a vehicle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TripRef<'a> {
     pub(super) entity: &'a FeedEntity,
@@ -90,8 +90,8 @@ pub(super) struct TripRef<'a> {
 }
 
 impl<'a> MessageSubject<'a> {
-    /// A message by itself. `now` is the time at which it was received, in seconds since 1970.
-    /// Looks each trip up once: O(entities).
+    /// Returns a message without context. `now` is the receive time, in seconds since 1970. Looks each trip up once:
+    /// O(entities).
     pub fn new(
         message: &'a FeedMessage,
         timetable: &'a ScheduleIndex,
@@ -125,43 +125,42 @@ impl<'a> MessageSubject<'a> {
         }
     }
 
-    /// The same with the message before it, of the same feed.
+    /// Sets the previous message of the same feed.
     #[must_use]
     pub fn with_previous(mut self, previous: Option<&'a FeedMessage>) -> MessageSubject<'a> {
         self.previous = previous;
         self
     }
 
-    /// The same with the last messages of the network's other feeds.
+    /// Sets the last messages of the network's other feeds.
     #[must_use]
     pub fn with_other_feeds(mut self, others: &'a [&'a FeedMessage]) -> MessageSubject<'a> {
         self.others = others;
         self
     }
 
-    /// The same with other versions of the schedule, the likeliest first.
+    /// Sets other versions of the schedule, the likeliest first.
     #[must_use]
     pub fn with_versions(mut self, versions: &'a [AlternateSchedule<'a>]) -> MessageSubject<'a> {
         self.versions = versions;
         self
     }
 
-    /// The same with what is known of the feed's earlier messages.
+    /// Sets the history of the feed's earlier messages.
     #[must_use]
     pub fn with_history(mut self, history: Option<&'a MessageHistory>) -> MessageSubject<'a> {
         self.history = history;
         self
     }
 
-    /// The same, judged only by the rules that are to the point.
+    /// Sets the scope, which decides which rules apply.
     #[must_use]
     pub fn with_scope(mut self, scope: RuleScope) -> MessageSubject<'a> {
         self.scope = scope;
         self
     }
 
-    /// Of the trips that updates and vehicles name and do not call added, those that the schedule
-    /// has. O(entities).
+    /// Returns the match rate of the trips in updates and vehicles, except those marked as added. O(entities).
     pub fn trip_match_rate(&self) -> MatchRate {
         let mut rate = MatchRate::default();
         for run in self.scheduled_trip_refs() {
@@ -171,12 +170,14 @@ impl<'a> MessageSubject<'a> {
         rate
     }
 
-    /// Whether it names trips: by an update, or by a vehicle on one that the schedule has. O(vehicles).
+    /// Returns true if the message names trips: in an update, or in a vehicle if the schedule has the trip.
+    /// O(vehicles).
     pub fn names_trips(&self) -> bool {
         !self.updates.is_empty() || self.vehicles.iter().any(|it| it.trip.is_some())
     }
 
-    /// Whether its feed is one that names trips: the message before did, or one of the last week. O(entities of that).
+    /// Returns true if the feed names trips: in this message, in the one before, or in one of the last week. O(entities
+    /// of the message before).
     pub(super) fn is_from_trip_feed(&self) -> bool {
         let is_named = |entity: &FeedEntity| {
             let trip = entity.vehicle.as_ref().and_then(|vehicle| vehicle.trip.as_ref());
@@ -189,20 +190,19 @@ impl<'a> MessageSubject<'a> {
             || self.history.and_then(MessageHistory::last_trips_named).is_some_and(is_recent)
     }
 
-    /// The trips that updates and vehicles name as the schedule's.
+    /// Returns the trip references with an id that are not marked as added.
     pub(super) fn scheduled_trip_refs(&self) -> impl Iterator<Item = TripRef<'a>> {
         let names =
             |run: &TripRef<'_>| run.descriptor.trip_id.as_deref().is_some_and(|id| !id.is_empty());
         self.referenced_trips().filter(move |run| names(run) && !run.is_added())
     }
 
-    /// The service days around the moment at which the message was received, the earliest first;
-    /// none if the schedule's zone is not known.
+    /// Returns the service days around the receive time, the earliest first; empty if the schedule's zone is unknown.
     pub(super) fn service_days(&self) -> &[ServiceDay] {
         self.days.get_or_init(|| self.timetable.active_trips().days_around(self.now))
     }
 
-    /// Whether an alert, of this feed or another one of the network, tells that the vehicle goes another way than its shape.
+    /// Returns true if an alert, of this feed or another one of the network, announces a detour for the vehicle.
     pub(super) fn is_on_detour(&self, vehicle: &VehicleRef<'_>) -> bool {
         let messages = || std::iter::once(self.message).chain(self.others.iter().copied());
         self.detours
@@ -210,13 +210,13 @@ impl<'a> MessageSubject<'a> {
             .has_detour_for(vehicle, self.timetable)
     }
 
-    /// The trips that updates and vehicles name.
+    /// Returns the trip references of all updates and vehicles.
     pub(super) fn referenced_trips(&self) -> impl Iterator<Item = TripRef<'a>> {
         let updates = self.updates.iter().map(TripUpdateRef::trip_ref);
         updates.chain(self.vehicles.iter().filter_map(VehicleRef::trip_ref))
     }
 
-    /// The timestamp of the header, if it has one.
+    /// Returns the timestamp of the header, if it has one.
     pub(super) fn header_timestamp(&self) -> Option<i64> {
         time::parse_timestamp(self.message.header.timestamp)
     }
@@ -230,27 +230,26 @@ impl<'a> TripUpdateRef<'a> {
 }
 
 impl<'a> VehicleRef<'a> {
-    /// The trip that it runs, if it says one.
+    /// Returns the reference to the vehicle's trip, if it has one.
     pub(super) fn trip_ref(&self) -> Option<TripRef<'a>> {
         let descriptor = self.position.trip.as_ref()?;
         let vehicle = self.position.vehicle.as_ref();
         Some(TripRef { entity: self.entity, descriptor, vehicle, trip: self.trip })
     }
 
-    /// The vehicle's id.
+    /// Returns the vehicle's id.
     pub(super) fn vehicle_id(&self) -> Option<&'a str> {
         self.position.vehicle.as_ref()?.id.as_deref()
     }
 }
 
 impl<'a> TripRef<'a> {
-    /// The vehicle's id.
+    /// Returns the vehicle's id.
     pub(super) fn vehicle_id(&self) -> Option<&'a str> {
         self.vehicle?.id.as_deref()
     }
 
-    /// Whether the trip runs besides the schedule: newer messages say NEW where older ones say
-    /// ADDED.
+    /// Returns true if the trip runs in addition to the schedule: newer messages use NEW where older ones use ADDED.
     pub(super) fn is_added(&self) -> bool {
         use ScheduleRelationship::{Added, New};
         let relationship = self.descriptor.schedule_relationship;

@@ -1,23 +1,23 @@
-//! Times as messages write them.
+//! Parsing of the times in messages.
 
-/// The first time that counts as one in seconds since 1970: 2005-01-01, before there was any
-/// GTFS-Realtime. The reference validator draws both lines here.
+/// The earliest time that counts as seconds since 1970: 2005-01-01, before GTFS-Realtime existed.
+/// The reference validator has both bounds.
 const POSIX_MIN: i64 = 1_104_537_600;
-/// The last one: 2033-02-10. Milliseconds lie far beyond.
+/// The latest time that counts as seconds since 1970: 2033-02-10. Milliseconds are far beyond.
 const POSIX_MAX: i64 = 1_991_620_134;
 
-/// Whether a time can be one in seconds since 1970.
+/// Returns true if a time can be in seconds since 1970.
 pub(super) fn is_posix_time(time: i64) -> bool {
     (POSIX_MIN..=POSIX_MAX).contains(&time)
 }
 
-/// A timestamp of a message; 0 counts as none.
+/// Returns a timestamp of a message; 0 counts as missing.
 pub(super) fn parse_timestamp(time: Option<u64>) -> Option<i64> {
-    // Numbers beyond 63 bits are no times whatever they are taken for.
+    // Numbers beyond 63 bits turn negative, and no unit makes them valid times.
     time.map(u64::cast_signed).filter(|&time| time != 0)
 }
 
-/// The seconds that a clock time stands for, if it is written as the schedule's times are compared:
+/// Parses a clock time as seconds, if it is written as the schedule's times are compared:
 /// `HH:MM:SS`, with two digits for hours below 100.
 pub(super) fn parse_clock_time(text: &str) -> Option<i32> {
     let (hours, rest) = text.split_once(':')?;
@@ -33,7 +33,7 @@ pub(super) fn parse_clock_time(text: &str) -> Option<i32> {
     (minutes < 60 && seconds < 60).then_some(hours * 3_600 + minutes * 60 + seconds)
 }
 
-/// Whether a start time has the form `H:MM:SS` or `HH:MM:SS`, with hours below 30.
+/// Returns true if a start time has the form `H:MM:SS` or `HH:MM:SS`, with hours below 30.
 pub(super) fn is_start_time(text: &str) -> bool {
     let bytes = match text.as_bytes() {
         [b'0'..=b'2', rest @ ..] if rest.len() == 7 => rest,
@@ -48,7 +48,8 @@ pub(super) fn is_start_time(text: &str) -> bool {
     }
 }
 
-/// Whether a start date has the form `YYYYMMDD`, with a month and a day that some month has.
+/// Returns true if a start date has the form `YYYYMMDD`, with a month from 1 to 12 and a day from 1
+/// to 31.
 pub(super) fn is_start_date(text: &str) -> bool {
     if text.len() != 8 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return false;

@@ -1,4 +1,4 @@
-//! The ids of a schedule's trips, which may be kept when the rest of it has gone.
+//! The ids of a schedule's trips, which can be retained without the rest of the schedule.
 
 use std::io::Read;
 
@@ -11,23 +11,23 @@ use crate::{
     gtfs::{FileSource, GtfsFile, TextDict, load_for_realtime_until},
 };
 
-/// The ids of a schedule's trips: what tells whether a message is about it.
+/// The ids of a schedule's trips, to check whether a message matches the schedule.
 #[derive(Debug)]
 pub struct TripIds(pub(super) TextDict);
 
 impl Default for TripIds {
-    /// None.
+    /// Returns an empty set.
     fn default() -> TripIds {
         TripIds(TextDict::new(random_seed()))
     }
 }
 
 impl TripIds {
-    /// Reads those of a schedule of which nothing else is asked: its other files are not opened. O(n) in the rows of `trips.txt`.
+    /// Reads only the trip ids of a schedule, without opening other files. O(n) in the rows of `trips.txt`.
     ///
     /// # Errors
     ///
-    /// If the file cannot be opened or inflated.
+    /// Returns an error if the file cannot be opened or inflated.
     pub fn read_trip_ids(
         source: &dyn FileSource,
         context: &ValidationContext,
@@ -36,11 +36,11 @@ impl TripIds {
         Ok(read.unwrap_or_default())
     }
 
-    /// The same until it is stopped: it ends within a moment then, and gives nothing.
+    /// Reads the trip ids of a schedule until cancelled. Returns `None` soon after it was cancelled.
     ///
     /// # Errors
     ///
-    /// If the file cannot be opened or inflated.
+    /// Returns an error if the file cannot be opened or inflated.
     pub fn read_trip_ids_until(
         source: &dyn FileSource,
         context: &ValidationContext,
@@ -58,28 +58,28 @@ impl TripIds {
         }))
     }
 
-    /// Adds one, if it is not there.
+    /// Adds an id, if it is new.
     pub fn add_trip_id(&mut self, id: &str) {
         self.0.intern_text(id);
     }
 
-    /// Whether a trip of the schedule has this id.
+    /// Returns true if a trip of the schedule has this id.
     pub fn has_trip_id(&self, id: &str) -> bool {
         self.0.find_code(id).is_some()
     }
 
-    /// How many there are.
+    /// Returns the number of ids.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no ids.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// A schedule of which only the trips are there.
+/// A source that shows only `trips.txt` of a schedule.
 struct TripsOnlySource<'a>(&'a dyn FileSource);
 
 impl FileSource for TripsOnlySource<'_> {

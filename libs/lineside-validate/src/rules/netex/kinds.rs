@@ -1,4 +1,4 @@
-//! What is said about a publication: one page for each kind.
+//! The kinds of notices about a publication, with one page each.
 
 use super::super::Field;
 

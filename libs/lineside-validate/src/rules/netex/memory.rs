@@ -1,52 +1,54 @@
-//! How much memory a look at a publication takes at most, reckoned before it begins.
+//! An upper bound of the memory that a check of a publication takes, computed in advance.
 //!
-//! What is kept comes of few signs: of elements that are records, of what has an id, a reference or a text. They are counted
-//! without reading the XML. `tests/memory_netex.rs` holds made publications against it, of the shapes that take the most.
+//! The bound follows from counts of markup: elements that are records, ids, references and texts. They are counted
+//! without parsing the XML. `tests/memory_netex.rs` compares it with publications generated to take the most memory.
 
 use std::io::Read;
 
 use lineside_formats::{Error, ErrorKind, gtfs::FileSet};
 use memchr::memchr2_iter;
 
-/// For each byte: texts, kept by a list that has just grown.
+/// For each byte: texts in a list that has just grown.
 const PER_BYTE: u64 = 2;
-/// For each byte of the largest file, which is in memory as it is read: as it is, or decoded to UTF-8, too.
+/// For each byte of the largest file, which is in memory while it is read: unchanged, or also decoded to UTF-8.
 const PER_BYTE_OF_LARGEST: u64 = 1;
 const PER_BYTE_DECODED: u64 = 4;
-/// For a journey, or what says when one runs, with the days that it has for its own.
+/// For a journey, or a condition about when one runs, with its own days.
 const PER_JOURNEY: u64 = 480;
-/// For any other record, and what leads to it by its id.
+/// For any other record, with the index entry of its id.
 const PER_RECORD: u64 = 256;
-/// For a time of a journey.
+/// For a passing time of a journey.
 const PER_CALL: u64 = 96;
 /// For an `id`, in hash tables that have just grown.
 const PER_ID: u64 = 72;
-/// For a `ref`, by which a text is kept.
+/// For a `ref` and its text.
 const PER_REFERENCE: u64 = 80;
-/// For a `ref` besides, as long as it leads nowhere, of which only so many are kept.
+/// For an unresolved `ref` in addition; the number of these is limited.
 const PER_OPEN: u64 = 250;
 const OPEN_MAX: u64 = 1_000_000;
-/// For an element that is not of the form `<name/>`: it may have a text that is kept.
+/// For an element not of the form `<name/>`: its text may be retained.
 const PER_END: u64 = 30;
 
-/// No publication takes more for each of its bytes: a record may be as short as `<Quay/>`.
+/// The largest bound for a byte of any publication: a record may be as short as `<Quay/>`.
 pub const MEMORY_PER_BYTE_MAX: u64 = 44;
 
-/// The signs before which the end of an element's name is looked for, as long as any name that counts with a prefix of that length.
+/// The bytes in which the end of an element's name is searched: enough for any counted name and a prefix of that
+/// length.
 const NAME_BYTES: usize = 64;
 
-/// Bytes that are read at a time.
+/// The size of the read buffer, in bytes.
 const READ_BYTES: usize = 1 << 16;
 
-/// The memory in bytes that a look at all these files takes at most: 2 for each byte, 1 for each of the largest file, or 4 where
-/// that is in single bytes, 480 for each journey and each condition of days, 96 for each of its times, 256 for each other record,
-/// 72 for each id, 80 for each reference and 250 more for each of the first million, and 30 for each end of an element; no more
-/// than [`MEMORY_PER_BYTE_MAX`] for each byte. Unpacks the files to count them. Not among it are sets of days that reach over many
-/// years, which `Limits::record_bytes` bounds.
+/// Returns an upper bound of the memory in bytes that a check of these files takes: 2 for each byte, 1 for each byte of
+/// the largest file, or 4 if it has a single-byte encoding, 480 for each journey and each condition of days, 96 for
+/// each passing time, 256 for each other record, 72 for each id, 80 for each reference and 250 more for each of the
+/// first million, and 30 for each end of an element; at most [`MEMORY_PER_BYTE_MAX`] for each byte. Unpacks the files
+/// to count them. The bound does not include sets of days that span many years, which `Limits::record_bytes` limits.
 ///
 /// # Errors
 ///
-/// If a file cannot be opened, or not be read to its end; what is damaged counts as far as it can be read.
+/// Returns an error if a file cannot be opened or cannot be read to its end. Corrupt files count as far as they can be
+/// read.
 pub fn estimate_memory(files: &mut dyn FileSet) -> Result<u64, Error> {
     let (mut signs, mut all, mut largest, mut untold) = (MarkupCounts::default(), 0_u64, 0, 0_u64);
     let mut buffer = vec![0; READ_BYTES];
@@ -60,7 +62,7 @@ pub fn estimate_memory(files: &mut dyn FileSet) -> Result<u64, Error> {
         let per_byte = match counted {
             Ok(FileEncoding::Utf8) => PER_BYTE_OF_LARGEST,
             Ok(FileEncoding::SingleBytes) => PER_BYTE_DECODED,
-            // What is damaged is left out, and the others are looked at.
+            // Corrupt files are skipped, and the other files are checked.
             Err(refused) if is_corrupt_data(refused.kind()) => PER_BYTE_OF_LARGEST,
             Ok(FileEncoding::Other) => {
                 untold = size.saturating_mul(MEMORY_PER_BYTE_MAX).saturating_add(untold);
@@ -80,7 +82,7 @@ fn is_corrupt_data(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Decode | ErrorKind::Truncated)
 }
 
-/// The signs that tell what is kept.
+/// The counts of markup in the files read so far.
 #[derive(Debug, Default)]
 struct MarkupCounts {
     journeys: u64,
@@ -105,13 +107,14 @@ impl MarkupCounts {
         counted.into_iter().fold(0, |sum, (n, bytes)| sum.saturating_add(n.saturating_mul(bytes)))
     }
 
-    /// Counts those of a file, and tells how it is encoded.
+    /// Counts the markup of a file and returns its encoding.
     fn count_file(
         &mut self,
         file: &mut dyn Read,
         buffer: &mut [u8],
     ) -> Result<FileEncoding, Error> {
-        // Bytes that are held, and those of them whose signs are counted: two stay before the next sign, and a name behind it.
+        // The number of bytes in the buffer, and the number of those already counted. Two bytes before the next tag or
+        // `=` stay in the buffer, and a whole name after it.
         let (mut held, mut counted) = (0, 0);
         let mut encoding = None;
         loop {
@@ -139,7 +142,7 @@ impl MarkupCounts {
         }
     }
 
-    /// Takes the sign that stands there.
+    /// Counts the `<` or `=` at a position.
     fn count_markup(&mut self, text: &[u8], at: usize) {
         let (before, from) = text.split_at_checked(at).unwrap_or_default();
         if let Some(tag) = from.strip_prefix(b"<") {
@@ -149,7 +152,7 @@ impl MarkupCounts {
         } else if before.ends_with(b"ef") {
             self.references += 1;
         } else if before.last().is_none_or(u8::is_ascii_whitespace) {
-            // Of which attribute it is stands further off.
+            // The attribute's name is further back, so both are counted.
             (self.ids, self.references) = (self.ids + 1, self.references + 1);
         }
     }
@@ -180,7 +183,7 @@ impl MarkupCounts {
     }
 }
 
-/// Records that are neither journeys nor times.
+/// Records other than journeys and passing times.
 const RECORDS: [&[u8]; 26] = [
     b"Operator",
     b"Authority",
@@ -210,21 +213,21 @@ const RECORDS: [&[u8]; 26] = [
     b"OperatingDay",
 ];
 
-/// The bytes at a file's start in which it says how it is encoded.
+/// The bytes at a file's start that contain its encoding declaration.
 const HEAD_BYTES: usize = 1_024;
 
-/// How a file is encoded.
+/// The encoding of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileEncoding {
     Utf8,
-    /// A byte for each sign, of which the first half are those of ASCII.
+    /// A single-byte encoding whose first half is ASCII.
     SingleBytes,
-    /// Signs cannot be told by single bytes.
+    /// An encoding whose markup cannot be found byte by byte.
     Other,
 }
 
 impl FileEncoding {
-    /// That of a file that begins so: what it declares, or UTF-8.
+    /// Returns the declared encoding of a file from its first bytes; UTF-8 by default.
     fn from_file_start(start: &[u8]) -> FileEncoding {
         let first = start.get(..4).unwrap_or(start);
         if first.contains(&0) || first.starts_with(b"\xFE\xFF") || first.starts_with(b"\xFF\xFE") {
@@ -242,7 +245,7 @@ impl FileEncoding {
         let name =
             name.trim_matches(|sign: char| matches!(sign, '"' | '\'') || sign.is_whitespace());
         match name.split(['"', '\'']).next().unwrap_or_default() {
-            // A declaration of UTF-16 in single bytes is passed over.
+            // A declaration of UTF-16 in single bytes is wrong and ignored.
             "utf-8" | "utf8" | "us-ascii" | "utf-16" => FileEncoding::Utf8,
             name if name.starts_with("iso-8859-") || name.starts_with("windows-") => {
                 FileEncoding::SingleBytes
@@ -268,7 +271,8 @@ mod tests {
         .unwrap()
     }
 
-    /// What is reckoned for more than its bytes, between so many that a cheaper bound does not matter.
+    /// Returns the bound for a text without the part that its bytes account for. The padding keeps the bound per byte
+    /// from applying.
     fn of_signs(text: &str) -> u64 {
         let text = format!("<PublicationDelivery>{text}{}", "x".repeat(200_000));
         reckoned(text.as_bytes()) - 3 * text.len() as u64

@@ -1,7 +1,7 @@
-//! The rules over NeTEx publications of any profile, with one page for each kind of notice.
+//! Rules over NeTEx publications of any profile, with one page for each kind of notice.
 //!
-//! One pass goes over all elements of all files. Ids and what names them are kept as hashes, so that a national
-//! publication takes some tens of bytes for each; journeys are looked at when they end, and forgotten.
+//! One pass visits all elements of all files. Ids and references are stored as hashes, so that a national publication
+//! takes some tens of bytes for each. A journey is checked at its end and then dropped.
 
 mod kinds;
 mod references;
@@ -28,16 +28,16 @@ use crate::{
     notice::{NoticeKind, Notices},
 };
 
-/// All kinds of notices that a publication may get.
+/// Returns all kinds of notices about a publication.
 pub fn notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
     kinds::KINDS.iter().copied()
 }
 
-/// Looks at a publication. A look that breaks off is told apart from what the publication gets wrong.
+/// Validates a publication. Returns the validator's own faults, such as a check that panics, apart from the notices.
 ///
 /// # Errors
 ///
-/// If a file cannot be read, is cut off, is not well-formed, or passes a limit.
+/// Returns an error if a file cannot be read, is truncated, is not well-formed, or exceeds a limit.
 pub fn validate_publication(
     files: &mut dyn FileSet,
     limits: &PublicationLimits,
@@ -55,20 +55,20 @@ pub fn validate_publication(
     looked.map(Option::unwrap_or_default)
 }
 
-/// How much of a publication there is to look at.
+/// The extent of the publication that is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PublicationExtent {
-    /// All of it.
+    /// All files.
     Whole,
-    /// Files are left out that cannot be read: what seems to lead nowhere may lead into them, and is not told.
+    /// Unreadable files are left out. Unresolved references are not reported, as they may refer to these files.
     Part,
 }
 
-/// The same until it is stopped, at one of the next thousand elements: then there is nothing to tell.
+/// Validates a publication until cancelled. Returns `None` within a thousand elements after it was cancelled.
 ///
 /// # Errors
 ///
-/// If a file cannot be read, is cut off, is not well-formed, or passes a limit.
+/// Returns an error if a file cannot be read, is truncated, is not well-formed, or exceeds a limit.
 pub fn validate_until(
     files: &mut dyn FileSet,
     extent: PublicationExtent,
@@ -92,7 +92,7 @@ pub fn validate_until(
     }
 }
 
-/// Says what is known when all files are read.
+/// Reports the findings that need all files.
 fn finish_check(
     look: PublicationCheck<'_>,
     extent: PublicationExtent,
@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    /// Files at whose opening the look is stopped.
+    /// Files that cancel the run when one of them is opened.
     struct Closing<'a, F>(F, &'a CancelToken);
 
     impl<F: FileSet> FileSet for Closing<'_, F> {

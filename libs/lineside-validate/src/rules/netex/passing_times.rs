@@ -1,15 +1,15 @@
-//! Passing times along journeys, and the patterns that they belong to.
+//! Checks of passing times along journeys, and of their number against journey patterns.
 
 use std::collections::HashMap;
 
 use super::{kinds, references::hash_text};
 use crate::notice::{NoticeSample, Notices};
 
-/// Journeys whose pattern has not come yet and that are kept; of further ones only that there may be more.
+/// The largest number of journeys that wait for their pattern. If there are more, the total is marked as incomplete.
 const WAITING_MAX: usize = 1_000_000;
 const DAY_S: i64 = 86_400;
 
-/// A call of a journey.
+/// The passing times of a journey at a stop.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PassingTimes {
     /// Seconds since midnight.
@@ -17,17 +17,17 @@ pub(super) struct PassingTimes {
     pub(super) departure: Option<i64>,
     pub(super) arrival_days: i64,
     pub(super) departure_days: i64,
-    /// Whether it says on which day it is.
+    /// True if a day offset is given.
     pub(super) has_offset: bool,
-    /// Whether it has a time that is there and cannot be read, which is told by whoever reads it for a timetable,
+    /// True if a time is unreadable; the conversion to a timetable reports it.
     pub(super) has_unread_time: bool,
-    /// or such an offset.
+    /// True if a day offset is unreadable.
     pub(super) has_unread_offset: bool,
-    /// Whether it says something else about when: between which times.
+    /// True if a time window is given instead.
     pub(super) is_window: bool,
 }
 
-/// A journey whose pattern has not come yet.
+/// A journey whose pattern was not read yet.
 #[derive(Debug)]
 struct PendingJourney {
     id: Box<str>,
@@ -36,10 +36,10 @@ struct PendingJourney {
     n: usize,
 }
 
-/// How many stop points patterns have.
+/// The numbers of points in journey patterns.
 #[derive(Debug, Default)]
 pub(super) struct PatternIndex {
-    /// Stops of a pattern, and its other points.
+    /// The numbers of stop points and of timing points of a pattern.
     points: HashMap<u64, (u32, u32)>,
     waiting: Vec<PendingJourney>,
     has_left_one: bool,
@@ -50,7 +50,7 @@ impl PatternIndex {
         self.points.insert(hash_text(id), (stops, timing_points));
     }
 
-    /// Takes a journey in, until its pattern is known.
+    /// Adds a journey that waits for its pattern, unless the known pattern matches.
     pub(super) fn add_pending_journey(&mut self, id: &str, pattern: &str, file: u32, n: usize) {
         let is_right = self
             .points
@@ -65,14 +65,14 @@ impl PatternIndex {
         }
     }
 
-    /// Says which journeys are unlike their patterns, when all files are read.
+    /// Reports journeys that do not match their patterns, once all files are read.
     pub(super) fn report_mismatches(self, files: &[String], out: &mut Notices) {
         if self.has_left_one {
             out.mark_incomplete(&kinds::UNLIKE_PATTERN);
         }
         for PendingJourney { id, pattern, file, n } in self.waiting {
             let Some(points) = self.points.get(&hash_text(&pattern)).copied() else { continue };
-            // A pattern that lists no points leaves them to its links.
+            // A pattern without points defines them in its links.
             if points.0 == 0 || is_plausible_count(points, n) {
                 continue;
             }
@@ -85,12 +85,13 @@ impl PatternIndex {
     }
 }
 
-/// Whether a journey with so many times may be of such a pattern: each stop has one, other points may.
+/// Returns true if a journey of the pattern may have this number of times: each stop has one, timing points may have
+/// one.
 fn is_plausible_count((stops, timing_points): (u32, u32), n: usize) -> bool {
     (u64::from(stops)..=u64::from(stops) + u64::from(timing_points)).contains(&(n as u64))
 }
 
-/// `hh:mm:ss`, with or without a zone behind it.
+/// Parses `hh:mm:ss`, with or without a zone after it.
 pub(super) fn parse_seconds(text: &str) -> Option<i64> {
     let mut parts = text.get(..8)?.split(':').map(|part| part.parse::<u32>().ok());
     let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
@@ -104,7 +105,7 @@ fn format_seconds(seconds: i64) -> String {
     if days == 0 { plain } else { format!("{plain}{days:+}d") }
 }
 
-/// Looks at the calls of a journey, in their order.
+/// Checks the passing times of a journey, in order.
 pub(super) fn check_passing_times(file: &str, id: &str, calls: &[PassingTimes], out: &mut Notices) {
     let has_offsets = calls.iter().any(|call| call.has_offset);
     let mut before: Option<i64> = None;
@@ -112,7 +113,7 @@ pub(super) fn check_passing_times(file: &str, id: &str, calls: &[PassingTimes], 
         let say = |sample: &mut NoticeSample| {
             _ = sample.set_field("filename", file).set_field("id", id).set_field("call", at + 1)
         };
-        // On which day it is, nobody knows.
+        // The day of the call is unknown.
         if call.has_unread_offset {
             continue;
         }
@@ -124,7 +125,7 @@ pub(super) fn check_passing_times(file: &str, id: &str, calls: &[PassingTimes], 
             }
             continue;
         };
-        // From before midnight to after it, without a word about the day.
+        // A step over midnight without day offsets is accepted.
         let is_next_day = |from: i64, to: i64| !has_offsets && from - to > DAY_S / 2;
         if last < first && !is_next_day(first, last) {
             out.add_notice(&kinds::BEFORE_ARRIVAL, |sample| {

@@ -1,4 +1,4 @@
-//! A look at all files of a publication, element by element.
+//! The check of all files of a publication, element by element.
 
 use jiff::civil::Date;
 use lineside_formats::netex::{Attributes, PublicationVisitor, VisitAction};
@@ -14,19 +14,19 @@ use crate::{
     notice::{NoticeKind, NoticeSample, Notices},
 };
 
-/// Calls of a journey that are looked at; no more stops are on any line.
+/// The largest number of calls of a journey that are checked; no line has more stops.
 const CALLS_MAX: usize = 10_000;
 
-/// Elements between two looks at whether the look was stopped: a millisecond or less.
+/// Elements between two checks for cancellation: a millisecond or less.
 const ELEMENTS_PER_LOOK: u32 = 1_024;
 
-/// An object that is open.
+/// An object whose end tag was not read yet.
 #[derive(Debug, Default)]
 struct OpenObject {
     name: &'static str,
     id: String,
     depth: usize,
-    /// Which of the needs are met.
+    /// A bit for each met requirement.
     met: u64,
     from: Option<Date>,
     to: Option<Date>,
@@ -35,16 +35,17 @@ struct OpenObject {
     call: PassingTimes,
     calls: Vec<PassingTimes>,
     points: u32,
-    /// Of a pattern: places between stops at which journeys may have a time.
+    /// The timing points of a pattern, at which journeys may have a time.
     timing_points: u32,
     /// The pattern of a journey.
     pattern: String,
-    /// Whether it only takes something away.
+    /// True if the object only deletes an earlier one.
     is_deleted: bool,
 }
 
 impl OpenObject {
-    /// Whether it is a journey with neither a way nor times, as partners of interchanges are.
+    /// Returns true if this is a journey with neither a pattern nor times, such as the partner of an
+    /// interchange.
     fn is_journey_reference_only(&self) -> bool {
         let met = |at: usize| self.met & (1 << at) != 0;
         let mut needs = NEEDS.iter().enumerate().filter(|(_, need)| need.of == "ServiceJourney");
@@ -52,23 +53,23 @@ impl OpenObject {
     }
 }
 
-/// The look, and what it knows so far.
+/// The state of a check.
 pub(super) struct PublicationCheck<'a> {
     pub(super) out: &'a mut Notices,
     pub(super) files: Vec<String>,
     pub(super) links: ReferenceIndex,
     pub(super) patterns: PatternIndex,
-    /// The last day of any frame; none if one has no end.
+    /// The latest end of any frame. Ignored if `is_open_ended`.
     pub(super) last_day: Option<Date>,
     pub(super) is_open_ended: bool,
     open: Vec<OpenObject>,
     depth: usize,
-    /// How deep the frames lie that are open.
+    /// The depths of the open frames.
     frames: Vec<usize>,
     brake: CancelCheck,
-    /// Elements so far.
+    /// The number of elements so far.
     seen: u32,
-    /// How deep the `validityConditions` of the innermost frame lie, while they are open.
+    /// The depth of the open `validityConditions` of the innermost frame.
     conditions: Option<usize>,
 }
 
@@ -94,7 +95,7 @@ impl<'a> PublicationCheck<'a> {
         u32::try_from(self.files.len().saturating_sub(1)).unwrap_or(u32::MAX)
     }
 
-    /// Says something of an object.
+    /// Reports a notice about an object.
     fn report_for_object(
         &mut self,
         kind: &'static NoticeKind,
@@ -111,7 +112,7 @@ impl<'a> PublicationCheck<'a> {
         });
     }
 
-    /// What stands in the open object.
+    /// Records a child element of the innermost open object.
     fn add_child_element(&mut self, name: &str, attributes: &Attributes<'_>) {
         let depth = self.depth;
         let Some(open) = self.open.last_mut() else { return };
@@ -143,7 +144,7 @@ impl<'a> PublicationCheck<'a> {
         }
     }
 
-    /// An object is whole.
+    /// Checks an object at its end tag.
     fn check_closed_object(&mut self, of: OpenObject) {
         if !of.is_deleted {
             for (at, need) in NEEDS.iter().enumerate() {
@@ -205,7 +206,7 @@ impl<'a> PublicationCheck<'a> {
             });
         }
         let is_condition = matches!(of.name, "ValidBetween" | "AvailabilityCondition");
-        // What stands in an object of the frame, as a network, is that object's.
+        // Conditions of an object within the frame, such as a network, apply to that object only.
         let around = Some(of.depth.saturating_sub(1));
         let is_of_frame = [self.frames.last().copied(), self.conditions].contains(&around);
         if is_condition && is_of_frame {
@@ -246,7 +247,7 @@ impl PublicationVisitor for PublicationCheck<'_> {
             self.brake.unwind_if_cancelled();
         }
         self.seen = self.seen.wrapping_add(1);
-        // What is no publication the decoder tells, and passes over.
+        // The decoder reports other documents and skips them.
         if self.depth == 0 && name != "PublicationDelivery" {
             return VisitAction::PassOver;
         }
@@ -254,14 +255,14 @@ impl PublicationVisitor for PublicationCheck<'_> {
         if name == "validityConditions" && self.frames.last() == Some(&(self.depth - 1)) {
             self.conditions = Some(self.depth);
         }
-        // `TypeOfFrame` is an object, and `typesOfFrame` a list of it.
+        // `TypeOfFrame` is an object, and `typesOfFrame` a list of them.
         if name.ends_with("Frame") && !name.ends_with("OfFrame") {
             self.frames.push(self.depth);
         }
         self.add_child_element(name, attributes);
         let id = attributes("id");
         if let Some(reference) = attributes("ref") {
-            // Only a reference with a version promises that the object is in the publication.
+            // Only a reference with a version promises that the publication has the object.
             if attributes("version").is_some() && attributes("versionRef").is_none() {
                 let file = self.current_file_number();
                 self.links.add_reference(name, &reference, file);
@@ -270,7 +271,7 @@ impl PublicationVisitor for PublicationCheck<'_> {
             let attribute = |name| attributes(name).unwrap_or_default();
             let (version, order) = (attribute("version"), attribute("order"));
             let is_new = self.links.add_object(name, id, &version, &order);
-            // Without a version it is a part of something, whose id is good there only.
+            // Without a version, the object is a part of another, and its id is local.
             if !is_new && !version.is_empty() {
                 let file = self.files.last().cloned().unwrap_or_default();
                 self.out.add_notice(&kinds::DUPLICATE, |sample| {
@@ -339,12 +340,12 @@ impl PublicationVisitor for PublicationCheck<'_> {
     }
 }
 
-/// A number of degrees; `inf` and the like are none.
+/// Parses a number of degrees; infinite numbers are invalid.
 fn parse_degrees(text: &str) -> Option<f64> {
     text.parse().ok().filter(|degrees: &f64| degrees.is_finite())
 }
 
-/// The day of a date, with or without a time behind it.
+/// Parses the day of a date, with or without a time after it.
 fn parse_day(text: &str) -> Option<Date> {
     text.get(..10)?.parse().ok()
 }

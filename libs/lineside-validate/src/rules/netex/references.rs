@@ -1,4 +1,4 @@
-//! Ids and what names them, as hashes: a national publication has millions of both.
+//! Ids and references as hashes: a national publication has millions of both.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,10 +7,11 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::kinds;
 use crate::notice::Notices;
 
-/// Names that lead nowhere so far and are kept; of further ones only that there may be more.
+/// The largest number of unresolved references. If there are more, the total is marked as
+/// incomplete.
 const OPEN_MAX: usize = 1_000_000;
 
-/// A name that may lead nowhere.
+/// A reference without an object so far.
 #[derive(Debug)]
 struct ObjectReference {
     reference: Box<str>,
@@ -19,11 +20,11 @@ struct ObjectReference {
     count: u64,
 }
 
-/// What has an id, and what is named.
+/// The ids of objects, and the references to them.
 #[derive(Debug, Default)]
 pub(super) struct ReferenceIndex {
     ids: HashSet<u64>,
-    /// Of the file that is being read, with kind, version and order.
+    /// Hashes of element, id, version and order of the objects in the current file.
     in_file: HashSet<u64>,
     named: HashMap<u64, ObjectReference>,
     assigned: HashSet<u64>,
@@ -37,12 +38,12 @@ pub(super) fn hash_text(text: &str) -> u64 {
 }
 
 impl ReferenceIndex {
-    /// A file begins.
+    /// Starts a new file.
     pub(super) fn begin_file(&mut self) {
         self.in_file.clear();
     }
 
-    /// Takes an id in; false if the same object of the same version is in this file already.
+    /// Adds an object. Returns false if the current file already has the object in this version.
     pub(super) fn add_object(
         &mut self,
         element: &str,
@@ -54,13 +55,13 @@ impl ReferenceIndex {
         self.in_file.insert(hash_text(&format!("{element}\n{id}\n{version}\n{order}")))
     }
 
-    /// Takes a name in.
+    /// Adds a reference.
     pub(super) fn add_reference(&mut self, element: &str, reference: &str, file: u32) {
         let key = hash_text(reference);
         if let Some(named) = self.named.get_mut(&key) {
             named.count += 1;
         } else if self.ids.contains(&key) {
-            // It leads somewhere.
+            // The reference is resolved.
         } else if self.named.len() >= OPEN_MAX {
             self.has_left_name = true;
         } else {
@@ -74,12 +75,12 @@ impl ReferenceIndex {
         }
     }
 
-    /// A place is assigned to a stop point.
+    /// Records that a stop point is assigned to a stop place or quay.
     pub(super) fn add_stop_assignment(&mut self, stop_point: &str) {
         self.assigned.insert(hash_text(stop_point));
     }
 
-    /// A pattern goes through a stop point.
+    /// Records that a pattern uses a stop point.
     pub(super) fn add_pattern_stop(&mut self, stop_point: &str) {
         let full = self.in_patterns.len() >= OPEN_MAX;
         match self.in_patterns.get_mut(&hash_text(stop_point)) {
@@ -89,7 +90,7 @@ impl ReferenceIndex {
         }
     }
 
-    /// Says what leads nowhere, when all files are read.
+    /// Reports unresolved references, once all files are read.
     pub(super) fn report_unresolved(self, files: &[String], out: &mut Notices) {
         let ReferenceIndex { ids, named, assigned, in_patterns, .. } = self;
         if self.has_left_name {
@@ -110,7 +111,7 @@ impl ReferenceIndex {
                 sample.set_field("count", named.count);
             });
         }
-        // Without any, places are another file's matter.
+        // Without any assignment, another publication has them.
         if assigned.is_empty() {
             return;
         }

@@ -1,9 +1,9 @@
-//! The objects that are looked at, and what each must have: what no profile does without.
+//! The objects that are checked, and the child elements that every profile requires.
 
 use super::kinds;
 use crate::notice::NoticeKind;
 
-/// What an object must have: at least one of these as its child.
+/// A requirement: the object must have at least one of these child elements.
 #[derive(Debug)]
 pub(super) struct ChildRequirement {
     pub(super) of: &'static str,
@@ -19,7 +19,7 @@ const fn recommended_child(of: &'static str, any_of: &'static [&'static str]) ->
     ChildRequirement { of, any_of, kind: &kinds::NOT_ADVISED }
 }
 
-/// Which way a journey goes: its calls say it too.
+/// The elements that define the route of a journey; its calls define it too.
 const JOURNEYS: &[&str] = &[
     "JourneyPatternRef",
     "ServiceJourneyPatternRef",
@@ -30,7 +30,7 @@ const JOURNEYS: &[&str] = &[
     "CopyOfJourneyRef",
     "ServiceJourneyRef",
 ];
-/// When a journey runs.
+/// The elements that define the times of a journey.
 const TIMES: &[&str] = &[
     "passingTimes",
     "calls",
@@ -43,7 +43,7 @@ const TIMES: &[&str] = &[
 ];
 const LOCATIONS: &[&str] = &["Centroid", "Polygon"];
 
-/// All needs; fewer than there are bits in a `u64`.
+/// All requirements; there must be fewer than the bits of a `u64`.
 pub(super) static NEEDS: &[ChildRequirement] = &[
     required_child("Line", &["Name", "ShortName", "PublicCode"]),
     recommended_child("Line", &["TransportMode"]),
@@ -80,7 +80,7 @@ pub(super) static NEEDS: &[ChildRequirement] = &[
     required_child("OperatingPeriod", &["ToDate", "ToOperatingDayRef"]),
 ];
 
-/// Objects that are looked at for something else.
+/// Objects that are checked in other ways.
 pub(super) static OTHERS: &[&str] = &[
     "ServiceJourney",
     "JourneyPattern",
@@ -96,13 +96,13 @@ pub(super) static OTHERS: &[&str] = &[
     "AvailabilityCondition",
 ];
 
-/// The object of that name, if it is one that is looked at.
+/// Returns the name as a static string if the object is checked.
 pub(super) fn find_object_spec(name: &str) -> Option<&'static str> {
     let needing = NEEDS.iter().map(|need| need.of);
     needing.chain(OTHERS.iter().copied()).find(|other| *other == name)
 }
 
-/// Elements whose text is read.
+/// The elements whose text is read.
 pub(super) static TEXTS: &[&str] = &[
     "ArrivalTime",
     "DepartureTime",

@@ -1,11 +1,11 @@
-//! Answers that say no, and messages that bring no news.
+//! Checks of refusals, and of messages without deliveries.
 
 use lineside_formats::siri::{ErrorCondition, MessagePayload, ServiceDelivery, SiriMessage};
 
 use super::{ESTIMATED, SITUATIONS, VEHICLES, VISITS, kinds};
 use crate::notice::Notices;
 
-/// Looks at what a message is, before what is in it.
+/// Checks the kind of a message before its contents.
 pub(super) fn check_message_payload(message: &SiriMessage, out: &mut Notices) {
     let mut others = message.payloads.iter();
     if let Some(fault) = others.find_map(|payload| match payload {
@@ -49,7 +49,7 @@ fn error_description(condition: Option<&ErrorCondition>) -> Option<&str> {
     description.as_deref().or(text.as_deref()).or(kind.as_deref())
 }
 
-/// What a message is that brings no news.
+/// Returns the name of a payload that is not a delivery.
 fn payload_name(payload: &MessagePayload) -> &'static str {
     match payload {
         MessagePayload::CheckStatusRequest(_) => "CheckStatusRequest",

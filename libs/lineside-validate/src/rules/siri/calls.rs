@@ -1,4 +1,4 @@
-//! The calls of a journey, in their order.
+//! Checks of the calls of a journey, in order.
 
 use lineside_formats::siri::{SiriCall, SiriTime, VehicleJourney};
 
@@ -8,10 +8,11 @@ use super::{
 };
 use crate::notice::{NoticeKind, NoticeSample};
 
-/// How much earlier an expected or actual time may be than the one before, in milliseconds: they are rounded, each in its own way.
+/// The milliseconds by which an expected or actual time may be earlier than the one before: producers round each time
+/// on its own.
 const ROUNDED_MS: i64 = 60_000;
 
-/// A call, and which of its journey it is.
+/// A call with its position in the journey.
 struct CallPosition<'a> {
     id: Option<&'a str>,
     at: usize,
@@ -34,7 +35,7 @@ impl CallPosition<'_> {
     }
 }
 
-/// What the call before left behind.
+/// The order and times of the previous call.
 #[derive(Default)]
 struct PreviousCall {
     order: Option<u32>,
@@ -42,7 +43,7 @@ struct PreviousCall {
     expected: Option<i64>,
 }
 
-/// Looks at all calls of a journey.
+/// Checks all calls of a journey.
 pub(super) fn check_calls(
     look: &mut DeliveryCheck<'_>,
     journey: &VehicleJourney,
@@ -64,7 +65,7 @@ pub(super) fn check_calls(
         check_call_order(look, &place, &mut before);
         let is_cancelled = call.cancellation == Some(true) || journey.cancellation == Some(true);
         if is_cancelled {
-            // Whatever is said of its times, nothing comes.
+            // The times do not matter: no vehicle calls here.
             if call.actual_departure_time.is_some() || call.actual_arrival_time.is_some() {
                 place.report_for_call(look, &kinds::CANCELLED_BUT_SEEN, |_| {});
             }
@@ -99,10 +100,10 @@ fn check_call_order(
     before.order = Some(order);
 }
 
-/// Times are told; aimed ones by the timetable, which has neither extra journeys nor extra calls.
+/// Checks that a call has times. Aimed times come from the timetable, which has neither extra journeys nor extra calls.
 fn check_required_times(look: &mut DeliveryCheck<'_>, place: &CallPosition<'_>, is_extra: bool) {
     let call = place.call;
-    // Nobody knows what cannot be read.
+    // An unreadable element may be anything, so it is not reported.
     let unread = |element: &str| call.unread.has_element(element);
     if unread("Cancellation") {
         return;
@@ -126,7 +127,7 @@ fn check_required_times(look: &mut DeliveryCheck<'_>, place: &CallPosition<'_>, 
     }
 }
 
-/// Arrival comes before departure.
+/// Checks that the departure does not precede the arrival.
 fn check_times_within_call(look: &mut DeliveryCheck<'_>, place: &CallPosition<'_>) {
     let call = place.call;
     for (element, arrival, departure, slack) in [
@@ -152,7 +153,7 @@ fn check_times_within_call(look: &mut DeliveryCheck<'_>, place: &CallPosition<'_
     }
 }
 
-/// A call comes after the one before it.
+/// Checks that a call does not precede the one before it.
 fn check_times_after_previous(
     look: &mut DeliveryCheck<'_>,
     place: &CallPosition<'_>,

@@ -1,4 +1,4 @@
-//! A look at one delivery: whose it is, and what is said of it.
+//! The check of one delivery, and the notices about it.
 
 use std::collections::HashSet;
 
@@ -11,13 +11,13 @@ use crate::{
     rules::time_limit::TimeLimit,
 };
 
-/// How far clocks may be apart, in milliseconds.
+/// The largest accepted lead of a time over the delivery's own, in milliseconds.
 const AHEAD_MAX_MS: i64 = 300_000;
 
-/// A delivery as it is looked at.
+/// The state of a check of a delivery.
 pub(super) struct DeliveryCheck<'a> {
     pub(super) delivery: &'static str,
-    /// When it was made, in milliseconds since 1970.
+    /// The creation time of the delivery, in milliseconds since 1970.
     pub(super) made: Option<i64>,
     pub(super) out: &'a mut Notices,
     patience: &'a TimeLimit<'a>,
@@ -40,7 +40,7 @@ impl<'a> DeliveryCheck<'a> {
         }
     }
 
-    /// The records of a list that there is time for.
+    /// Returns the records of a list while there is time.
     pub(super) fn records_in_time<'b, T>(
         &self,
         all: &'b [T],
@@ -49,7 +49,7 @@ impl<'a> DeliveryCheck<'a> {
         all.iter().take_while(move |_| patience.has_time_left())
     }
 
-    /// Says something of what has this name.
+    /// Reports a notice about the record with this id.
     pub(super) fn report_for_record(
         &mut self,
         kind: &'static NoticeKind,
@@ -63,7 +63,7 @@ impl<'a> DeliveryCheck<'a> {
         });
     }
 
-    /// Says that an element is missing unless it is there. What cannot be read of it is `unread`: that is told as such.
+    /// Reports a missing element, unless it is in `unread`: the decoder reports unreadable elements.
     pub(super) fn require_element(
         &mut self,
         is_there: bool,
@@ -76,19 +76,19 @@ impl<'a> DeliveryCheck<'a> {
         }
     }
 
-    /// Says that an element is missing.
+    /// Reports a missing element.
     pub(super) fn report_missing(&mut self, id: Option<&str>, element: &str) {
         self.report_for_record(&kinds::MISSING, id, |sample| {
             _ = sample.set_field("element", element)
         });
     }
 
-    /// Whether a name comes for the first time in this delivery.
+    /// Returns true if a name occurs for the first time in this delivery.
     pub(super) fn insert_if_first(&mut self, name: String) -> bool {
         self.seen.insert(name)
     }
 
-    /// Says that of a time that lies after the one at which the delivery was made.
+    /// Reports a time that is later than the delivery.
     pub(super) fn check_not_in_future(
         &mut self,
         at: Option<SiriTime>,
@@ -107,7 +107,7 @@ impl<'a> DeliveryCheck<'a> {
         }
     }
 
-    /// Says that of news that held no longer when they were sent.
+    /// Reports a record that had expired when the delivery was made.
     pub(super) fn check_not_expired(
         &mut self,
         until: Option<SiriTime>,
@@ -126,7 +126,7 @@ impl<'a> DeliveryCheck<'a> {
         }
     }
 
-    /// Looks at a place on Earth.
+    /// Checks a location.
     pub(super) fn check_location(&mut self, location: &Location, id: Option<&str>) {
         let (Some(longitude), Some(latitude)) = (location.longitude, location.latitude) else {
             return;
@@ -144,7 +144,7 @@ impl<'a> DeliveryCheck<'a> {
     }
 }
 
-/// A time as reports write it.
+/// Returns a time as reports write it.
 pub(super) fn format_time(millis: i64) -> String {
     Timestamp::from_millisecond(millis).map(|at| at.to_string()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Journeys with expected times, vehicles that are monitored, and calls at stops.
+//! Checks of estimated journeys, monitored vehicles, and stop visits.
 
 use lineside_formats::siri::{
     EstimatedTimetableDelivery, FramedVehicleJourneyRef, MonitoredStopVisit,
@@ -19,17 +19,17 @@ pub(super) fn check_estimated_timetable(
     }
 }
 
-/// Elements that name a journey.
+/// Elements that identify a journey.
 const NAMES: [&str; 3] = [
     "FramedVehicleJourneyRef/DatedVehicleJourneyRef",
     "DatedVehicleJourneyRef",
     "EstimatedVehicleJourneyCode",
 ];
 
-/// The day on which a journey has its name.
+/// The element with the operating day of a journey reference.
 const DAY: &str = "FramedVehicleJourneyRef/DataFrameRef";
 
-/// Elements that tell journeys of one name apart.
+/// Elements that distinguish journeys with one reference.
 const WHICH: [&str; 4] = ["LineRef", DAY, "HeadwayService", "OriginAimedDepartureTime"];
 
 fn check_estimated_journey(look: &mut DeliveryCheck<'_>, journey: &VehicleJourney) {
@@ -44,7 +44,7 @@ fn check_estimated_journey(look: &mut DeliveryCheck<'_>, journey: &VehicleJourne
     );
     check_framed_reference(look, journey, id);
     look.check_not_in_future(journey.recorded_at_time, id, "RecordedAtTime");
-    // A name without a day comes again the next day.
+    // A reference without a day may repeat the next day.
     let has_day = journey.framed_vehicle_journey_ref.is_some() || code.is_some();
     let is_told_apart = !WHICH.iter().any(|name| journey.unread.has_element(name));
     if let Some(name) = qualified_journey_name(journey).filter(|_| has_day && is_told_apart)
@@ -66,7 +66,8 @@ fn check_estimated_journey(look: &mut DeliveryCheck<'_>, journey: &VehicleJourne
     calls::check_calls(look, journey, id);
 }
 
-/// The name of a journey with its day and its line. Runs by headway share it, and are told apart by when they begin.
+/// Returns the reference of a journey with its day and line. Runs of a headway service share it and are distinguished
+/// by their start.
 fn qualified_journey_name(journey: &VehicleJourney) -> Option<String> {
     let begins =
         journey.origin_aimed_departure_time.filter(|_| journey.headway_service == Some(true));
@@ -122,7 +123,7 @@ fn check_vehicle_activity(look: &mut DeliveryCheck<'_>, activity: &VehicleActivi
     look.check_not_expired(activity.valid_until_time, id, "ValidUntilTime");
     check_framed_reference(look, journey, id);
     match vehicle {
-        // Numbers are each operator's own, and not all say who that is.
+        // Vehicle numbers are unique per operator, and some vehicles do not name their operator.
         Some(vehicle) => {
             let operator = journey.operator_ref.as_deref().unwrap_or_default();
             let line = journey.line_ref.as_deref().unwrap_or_default();
@@ -137,7 +138,7 @@ fn check_vehicle_activity(look: &mut DeliveryCheck<'_>, activity: &VehicleActivi
     }
     match &journey.vehicle_location {
         Some(location) => look.check_location(location, id),
-        // One that does not report is nowhere.
+        // A vehicle that is not monitored has no location.
         None if journey.monitored == Some(false) || journey.unread.has_element("Monitored") => {}
         None => look.report_for_record(&kinds::NO_LOCATION, id, |_| {}),
     }

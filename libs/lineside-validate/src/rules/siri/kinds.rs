@@ -1,4 +1,4 @@
-//! What is said about a message: one page for each kind.
+//! The kinds of notices about a message, with one page each.
 
 use super::super::Field;
 

@@ -1,9 +1,9 @@
-//! The rules over SIRI messages of 2.0 and 2.1: estimated timetables, vehicle monitoring, stop monitoring and situation
+//! Rules over SIRI 2.0 and 2.1 messages: estimated timetables, vehicle monitoring, stop monitoring and situation
 //! exchange, with one page for each kind of notice.
 //!
-//! What a message cannot be read for, its decoder tells, and no rule takes that for missing. The rules look at what was read: what the schema asks for and
-//! the decoder can do without, what cannot be in a world in which time goes on, and what helps nobody. The clock is the
-//! message's own: a recorded message is judged as on the day on which it was sent.
+//! The decoder reports unreadable elements, and no rule treats them as missing. The rules check the decoded data for
+//! elements that the schema requires and the decoder does not, for impossible times, and for useless records. The clock
+//! is the message's own: a recorded message is judged as of the day on which it was sent.
 
 mod answers;
 mod calls;
@@ -25,18 +25,18 @@ const VEHICLES: &str = "VehicleMonitoring";
 const VISITS: &str = "StopMonitoring";
 const SITUATIONS: &str = "SituationExchange";
 
-/// All kinds of notices that a message may get.
+/// Returns all kinds of notices about a message.
 pub fn notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
     kinds::KINDS.iter().copied()
 }
 
-/// Looks at a message. A look that breaks off is told apart from what the message gets wrong.
+/// Validates a message. Returns the validator's own faults, such as a check that panics, apart from the notices.
 pub fn validate_message(message: &SiriMessage, notices: &mut Notices) -> Vec<SystemError> {
     validate_while(message, notices, &|| true).errors
 }
 
-/// The same for as long as there is time: `goes_on` is asked before every 64th journey, vehicle, visit or situation, and
-/// once it says no, the rest is left out.
+/// Validates a message while there is time. Calls `goes_on` before every 64th journey, vehicle, visit or situation, and
+/// stops once it returns false.
 pub fn validate_while(
     message: &SiriMessage,
     notices: &mut Notices,
@@ -74,7 +74,7 @@ fn check_service_delivery(delivery: &ServiceDelivery, patience: &TimeLimit<'_>, 
     }
 }
 
-/// Begins with what deliveries of all services have.
+/// Starts the check of a delivery with the elements that all services share.
 fn begin_delivery_check<'a>(
     (name, head): (&'static str, &DeliveryHead),
     delivery: &ServiceDelivery,

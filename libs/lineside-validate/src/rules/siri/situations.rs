@@ -1,4 +1,4 @@
-//! Situations: whether anybody learns what it is about, whom it concerns, and when.
+//! Checks of situations: their texts, what they affect, and their periods.
 
 use lineside_formats::siri::{
     Affects, Progress, PtSituationElement, SiriTime, SituationExchangeDelivery, TimePeriod,
@@ -42,7 +42,7 @@ fn check_situation(look: &mut DeliveryCheck<'_>, situation: &PtSituationElement)
     for period in &situation.publication_windows {
         check_period_order(look, period, id, "PublicationWindow");
     }
-    // Where it cannot be read whether it is over, riders are shown it as one that is not.
+    // If the progress is unreadable, riders are shown the situation as an open one.
     let is_over = matches!(situation.progress, Some(Progress::Closed));
     if is_over {
         let mut periods = situation.validity_periods.iter();
@@ -50,7 +50,7 @@ fn check_situation(look: &mut DeliveryCheck<'_>, situation: &PtSituationElement)
         if !has_unread && periods.any(|period| period.end_time.is_none()) {
             look.report_for_record(&kinds::NEVER_ENDS, id, |_| {});
         }
-        // What is over need say no more.
+        // A closed situation needs no more.
         return;
     }
     if !has_text(situation) {

@@ -7,12 +7,12 @@ mod vehicles;
 
 use super::{field::FieldRule, version::SpecVersion};
 
-/// A file.
+/// The schema of a file.
 #[derive(Debug)]
 pub(super) struct FileSchema {
     /// Its name, without `.json`.
     pub(super) name: &'static str,
-    /// Its fields, those that hold others before these.
+    /// Its fields; parents come before their children.
     pub(super) fields: &'static [FieldRule],
     pub(super) from: SpecVersion,
     pub(super) to: SpecVersion,
@@ -22,7 +22,7 @@ const fn file_schema(name: &'static str, fields: &'static [FieldRule]) -> FileSc
     FileSchema { name, fields, from: SpecVersion::V1_0, to: SpecVersion::V3_1 }
 }
 
-/// All files, in the order in which they are read: what is named comes before what names it.
+/// All files in reading order: referenced files come before the files that refer to them.
 pub(super) static TABLES: &[FileSchema] = &[
     file_schema("gbfs", system::DISCOVERY),
     FileSchema { from: SpecVersion::V1_1, ..file_schema("gbfs_versions", system::VERSIONS) },
@@ -45,7 +45,7 @@ pub(super) static TABLES: &[FileSchema] = &[
     FileSchema { from: SpecVersion::V2_1, ..file_schema("geofencing_zones", vehicles::ZONES) },
 ];
 
-/// The file of that name.
+/// Returns the schema of the file with this name.
 pub(super) fn find_schema(name: &str) -> Option<&'static FileSchema> {
     TABLES.iter().find(|table| table.name == name)
 }

@@ -1,4 +1,4 @@
-//! Stations: what they are, and how they are now.
+//! The fields of station files: information and status.
 
 use SpecVersion::{V2_0, V2_1, V2_3, V3_0, V3_1};
 

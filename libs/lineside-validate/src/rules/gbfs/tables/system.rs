@@ -1,4 +1,4 @@
-//! The system as a whole: its files, who runs it, what it costs, what its customers are told.
+//! The fields of system-wide files: discovery, information, hours, regions, pricing and alerts.
 
 use SpecVersion::{V1_0, V1_1, V2_0, V2_1, V2_2, V2_3, V3_0, V3_1};
 
@@ -7,7 +7,8 @@ use crate::rules::gbfs::{
     version::SpecVersion,
 };
 
-/// From 3.0 on there is one list; before that, one for each language, which is looked at by itself.
+/// From 3.0 on, discovery is one list. Before, each language has a list, which is checked by
+/// itself.
 pub(super) const DISCOVERY: &[FieldRule] = &[
     required_field("feeds", FieldType::List(1)).since_version(V3_0),
     required_field("feeds[]", FieldType::Object).since_version(V3_0),
@@ -164,7 +165,7 @@ const ALERT_BEFORE: FieldType =
 const ALERT: FieldType =
     FieldType::Word(&["system_closure", "station_closure", "station_move", "other"]);
 
-/// Stations and regions of alerts are texts: what is closed for good has left the other files.
+/// Stations and regions of alerts are plain texts: closed ones have already left the other files.
 pub(super) const ALERTS: &[FieldRule] = &[
     required_field("alerts", FieldType::List(0)),
     required_field("alerts[]", FieldType::Object),

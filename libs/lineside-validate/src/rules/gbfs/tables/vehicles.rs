@@ -1,4 +1,4 @@
-//! Vehicles, their types, when they can be rented, and where they may go.
+//! The fields of vehicle files: vehicles, types, availability and geofencing zones.
 
 use SpecVersion::{V1_1, V2_0, V2_1, V2_2, V2_3, V3_0, V3_1};
 

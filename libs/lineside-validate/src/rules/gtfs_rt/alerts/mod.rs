@@ -1,4 +1,4 @@
-//! Alerts: what they are about.
+//! Rules about alerts.
 
 mod selectors;
 

@@ -1,4 +1,4 @@
-//! What alerts name: agencies, routes, trips and stops.
+//! Checks of the agencies, routes, trips and stops that alerts refer to.
 
 use lineside_formats::gtfs_rt::proto::{EntitySelector, FeedEntity};
 

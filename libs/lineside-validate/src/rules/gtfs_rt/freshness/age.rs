@@ -1,4 +1,4 @@
-//! Vehicles and trip updates that were not made anew for a while.
+//! Checks of vehicles and trip updates that were not updated for a while.
 
 use crate::{
     Notices,
@@ -28,7 +28,7 @@ static OLD_UPDATE: NoticeKind = warning_kind(
     include_str!("stale_trip_update.md"),
 );
 
-/// How old either may be, in seconds: what the best practices grant.
+/// The largest age of a vehicle or trip update, in seconds, as the best practices recommend.
 const AGE_MAX_S: i64 = 90;
 
 /// O(entities).

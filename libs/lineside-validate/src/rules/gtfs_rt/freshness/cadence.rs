@@ -1,4 +1,4 @@
-//! The pace of a feed, beside its own of the last messages.
+//! Checks of the interval between messages against the feed's usual interval.
 
 use crate::{
     Notices,
@@ -26,11 +26,11 @@ static JUMP: NoticeKind = warning_kind(
     include_str!("timestamp_jump.md"),
 );
 
-/// How many times the usual interval is a pause.
+/// The multiple of the usual interval from which an interval is a pause.
 const PAUSE_TIMES: i64 = 3;
-/// Seconds up to which nothing is a pause.
+/// Shorter intervals are never a pause, in seconds.
 const PAUSE_MIN_S: i64 = 60;
-/// How far a header's clock may go on otherwise than ours between two messages, in seconds.
+/// The largest difference between the intervals of the header's clock and of ours, in seconds.
 const JUMP_MIN_S: i64 = 60;
 
 /// O(1).
@@ -50,7 +50,7 @@ fn check_cadence(subject: &MessageSubject<'_>, out: &mut Notices) {
             sample.set_field("usualInterval", usual);
         });
     }
-    // A source that makes a message every few minutes is read once at any point of them.
+    // A source that publishes every few minutes is polled at any time within its interval.
     let slack = JUMP_MIN_S.max(usual.unwrap_or_default());
     if interval.saturating_sub(received).saturating_abs() > slack {
         out.add_notice(&JUMP, |sample| {

@@ -1,5 +1,4 @@
-//! How fresh a feed is, entity by entity and from one message to the next, beyond what the reference
-//! validator asks.
+//! Freshness of entities and of whole feeds, beyond the reference validator's rules.
 
 mod age;
 mod cadence;

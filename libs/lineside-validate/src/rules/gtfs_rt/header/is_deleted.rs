@@ -1,4 +1,4 @@
-//! Entities marked as deleted in a message that is the whole dataset.
+//! Check of entities marked as deleted in a message that is the whole dataset.
 
 use lineside_formats::gtfs_rt::proto::feed_header::Incrementality;
 

@@ -1,4 +1,4 @@
-//! The header, and every timestamp of a message.
+//! Rules about the header and all timestamps of a message.
 
 mod is_deleted;
 mod pace;

@@ -1,4 +1,4 @@
-//! How the header's timestamp goes on from one message to the next.
+//! Checks of the header's timestamp against the message before.
 
 use crate::{
     Notices,
@@ -29,8 +29,8 @@ static LATE: NoticeKind = warning_kind(
     include_str!("W007.md"),
 );
 
-/// Seconds between two messages that are no delay: half a minute, as the best practices want it,
-/// and some for the way.
+/// The longest accepted interval between two messages, in seconds: half a minute, as the best
+/// practices recommend, and some time for the transfer.
 const INTERVAL_MAX_S: i64 = 35;
 
 /// O(1), or O(message) where both have the same timestamp.

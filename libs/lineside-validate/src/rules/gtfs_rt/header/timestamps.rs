@@ -1,5 +1,5 @@
-//! Every time of a message: whether it is there, is in seconds since 1970, and fits the header and
-//! the clock.
+//! Checks of all timestamps of a message: they exist, are in seconds since 1970, and fit the header
+//! and the clock.
 
 use lineside_formats::gtfs_rt::proto::{
     FeedEntity,
@@ -52,9 +52,9 @@ static OLD: NoticeKind = warning_kind(
     include_str!("W008.md"),
 );
 
-/// How old a message may be when it is received, in seconds: what the reference validator grants.
+/// The largest age of a message when it is received, in seconds, as in the reference validator.
 const AGE_MAX_S: i64 = 65;
-/// How far clocks may be apart, in seconds: what the reference validator grants.
+/// The largest lead of a timestamp over the clock, in seconds, as in the reference validator.
 const CLOCKS_APART_MAX_S: i64 = 60;
 
 /// O(stop time updates).
@@ -94,7 +94,7 @@ fn check_timestamps(subject: &MessageSubject<'_>, out: &mut Notices) {
 
 fn check_header_timestamp(subject: &MessageSubject<'_>, out: &mut Notices) {
     let Some(time) = subject.header_timestamp() else {
-        // What is no version at all is judged by the last one.
+        // A version that is not a number is judged as the latest version.
         let version = parse_version(&subject.message.header.gtfs_realtime_version);
         if version.is_none_or(|number| number >= 2.0) {
             out.add_notice(&NO_HEADER_TIME, |_| {});
@@ -129,7 +129,7 @@ fn check_header_timestamp(subject: &MessageSubject<'_>, out: &mut Notices) {
     }
 }
 
-/// What has a timestamp.
+/// The entity and field that have a timestamp.
 #[derive(Clone, Copy)]
 struct TimestampOwner<'a> {
     field: &'static str,

@@ -1,4 +1,4 @@
-//! The version that a message says it is of, and what that version wants of the header.
+//! Checks of the declared version, and of the header fields that the version requires.
 
 use crate::{
     Notices,
@@ -18,10 +18,10 @@ static UNKNOWN_VERSION: NoticeKind =
 static NO_INCREMENTALITY: NoticeKind =
     error_kind("E049", &[("version", "The version that wants one.")], include_str!("E049.md"));
 
-/// The versions of the specification.
+/// The valid versions of the specification.
 const VERSIONS: [&str; 2] = ["1.0", "2.0"];
 
-/// The number of a version, if it is one.
+/// Parses a version as a number.
 pub(super) fn parse_version(version: &str) -> Option<f32> {
     version.trim().parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Vehicles that are in two places, or run two trips at once.
+//! Checks of vehicles that are in two places or run two trips at once.
 
 use crate::{
     Notices,
@@ -30,7 +30,7 @@ static TWO_TRIPS: NoticeKind = warning_kind(
     include_str!("vehicle_on_two_trips.md"),
 );
 
-/// Meters between two places of one vehicle that may be the same.
+/// The distance in meters from which two positions of a vehicle differ.
 const DISTANCE_MIN_M: f64 = 500.0;
 
 /// O(entities).
@@ -39,7 +39,7 @@ fn check_duplicate_vehicles(subject: &MessageSubject<'_>, out: &mut Notices) {
     check_updates(subject, out);
 }
 
-/// What was first said of each vehicle.
+/// The first report of each vehicle.
 struct FirstSeen<T> {
     ids: TextDict,
     said: Vec<T>,
@@ -50,7 +50,7 @@ impl<T: Copy> FirstSeen<T> {
         FirstSeen { ids: TextDict::new(random_seed()), said: Vec::new() }
     }
 
-    /// What was said before, if this is not the first.
+    /// Returns the first report of an id, or adds this one as the first.
     fn find_or_add(&mut self, id: &str, this: T) -> Option<T> {
         let at = self.ids.intern_text(id) as usize;
         let before = self.said.get(at).copied();
@@ -85,7 +85,8 @@ fn check_vehicles<'a>(vehicles: &[VehicleRef<'a>], out: &mut Notices) {
     }
 }
 
-/// A vehicle may be promised to one trip after the other, so only those that run at the moment count.
+/// Checks vehicles with several trip updates. A vehicle may be assigned to successive trips, so only trips that run now
+/// count.
 fn check_updates(subject: &MessageSubject<'_>, out: &mut Notices) {
     let Some(&today) = subject.service_days().get(1) else { return };
     let mut firsts: FirstSeen<TripRef<'_>> = FirstSeen::new();

@@ -1,4 +1,4 @@
-//! Vehicles that are elsewhere than they can have come to since the message before.
+//! Checks of vehicles that moved further since the last message than they can have driven.
 
 use std::collections::HashMap;
 
@@ -34,19 +34,19 @@ static JUMP: NoticeKind = warning_kind(
     include_str!("vehicle_jump.md"),
 );
 
-/// Meters that are no jump in whatever time: what satellites err by.
+/// A shorter distance is never a jump, in meters: satellite positions err by as much.
 const DISTANCE_MIN_M: f64 = 500.0;
 /// Kilometers per hour in one meter per second.
 const KM_PER_H: f64 = 3.6;
 
-/// How fast a vehicle can be, in meters per second, by the type of its route.
+/// Returns the highest plausible speed of a vehicle, in meters per second, by its route type.
 fn max_vehicle_speed(route_type: Option<i32>) -> f64 {
     let km_per_h = match route_type {
         // Trams, cable trams, gondolas, funiculars, ferries.
         Some(0 | 4..=7) => 120.0,
         // Underground, buses, trolleybuses, monorails.
         Some(1 | 3 | 11 | 12) => 180.0,
-        // Trains, and what is not said: the fastest that runs.
+        // Trains, and unknown types: the fastest in service.
         _ => 500.0,
     };
     km_per_h / KM_PER_H
@@ -66,8 +66,8 @@ fn check_vehicle_jumps(subject: &MessageSubject<'_>, out: &mut Notices) {
     }
 }
 
-/// The vehicles of the message before. Mostly they come in the same order; only if not, they are
-/// looked up.
+/// The vehicles of the previous message. They are usually in the same order; the map is built only
+/// if not.
 struct PreviousVehicles<'a> {
     vehicles: Vec<(&'a str, &'a VehiclePosition)>,
     by_id: Option<HashMap<&'a str, &'a VehiclePosition>>,
@@ -111,7 +111,7 @@ fn check_vehicle_jump(
     let distance = haversine_distance_m(from, here);
     let own = parse_timestamp(vehicle.position.timestamp).zip(parse_timestamp(last.timestamp));
     let header = || subject.header_timestamp().zip(parse_timestamp(previous.header.timestamp));
-    // Reports with one time and two places were made at least as far apart as their messages.
+    // If a vehicle's timestamp did not advance, the messages' timestamps give the elapsed time.
     let later = |(after, before): &(i64, i64)| after > before;
     let Some((after, before)) = own.filter(later).or_else(|| header().filter(later)) else {
         return;

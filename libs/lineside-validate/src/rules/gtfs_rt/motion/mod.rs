@@ -1,4 +1,5 @@
-//! Where vehicles are and were, beyond what the reference validator asks.
+//! Rules about the positions of vehicles over time and relative to shapes, beyond the reference
+//! validator's.
 
 mod duplicate_vehicles;
 mod jumps;

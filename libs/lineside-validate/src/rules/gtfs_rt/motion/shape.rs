@@ -1,4 +1,4 @@
-//! How far vehicles are from the shape of their trip, in meters along the surface.
+//! Check of the distance of vehicles from the shape of their trip, in meters along the surface.
 
 use crate::{
     Notices,
@@ -18,7 +18,8 @@ static OFF_SHAPE: NoticeKind = warning_kind(
     include_str!("vehicle_off_shape.md"),
 );
 
-/// How far a vehicle may be off, in meters: as far as satellites err between high houses.
+/// The largest accepted distance, in meters: the error of satellite positions between tall
+/// buildings.
 const OFF_MAX_M: f64 = 100.0;
 
 /// O(vehicles), and at worst O(points) of each one's shape, sixteen at a time.

@@ -1,4 +1,4 @@
-//! What the feeds of a network say beside each other.
+//! Rules that compare the feeds of a network.
 
 mod pairs;
 

@@ -1,4 +1,4 @@
-//! Which vehicle runs which trip, as trip updates have it and as vehicles do.
+//! Comparison of the assignments of vehicles to trips in trip updates and in vehicle positions.
 
 use lineside_formats::gtfs_rt::proto::FeedMessage;
 
@@ -35,7 +35,7 @@ static DIFFERENT: NoticeKind = error_kind(
 static ONE_SIDED: NoticeKind =
     warning_kind("W003", &[TRIP, VEHICLE, MISSING_IN], include_str!("W003.md"));
 
-/// Codes and what they were last said to go with, in the order in which they came.
+/// A map from codes to their last value, in insertion order.
 #[derive(Default)]
 struct CodePairs {
     order: Vec<u32>,
@@ -63,7 +63,7 @@ impl CodePairs {
     }
 }
 
-/// What trip updates say, or what vehicles do.
+/// The assignments of trip updates or of vehicle positions.
 #[derive(Default)]
 struct AssignmentPairs {
     vehicle_of: CodePairs,
@@ -79,7 +79,7 @@ impl AssignmentPairs {
     }
 }
 
-/// What all feeds say, each id as a code.
+/// The assignments of all feeds, with each id as a code.
 struct NetworkPairs<'a> {
     timetable: &'a ScheduleIndex,
     trips: TextDict,
@@ -90,14 +90,15 @@ struct NetworkPairs<'a> {
 
 /// O(entities of all feeds).
 fn check_network_pairs(subject: &MessageSubject<'_>, out: &mut Notices) {
-    // What others disagree about is told of them. An empty message of theirs is one of vehicles or of updates, as far as is known.
+    // A feed of alerts only is skipped: the disagreement is reported for the other feeds. An empty message may be of
+    // vehicles or updates, so it is checked.
     let is_of_alerts = subject.message.entity.iter().any(|it| it.alert.is_some());
     if is_of_alerts && subject.vehicles.is_empty() && subject.updates.is_empty() {
         return;
     }
     let messages = || std::iter::once(subject.message).chain(subject.others.iter().copied());
     let mut entities = messages().flat_map(|message| &message.entity);
-    // Most feeds have one kind, and nothing to compare it with.
+    // Most feeds have one kind of entity, so there is nothing to compare.
     let has_vehicles = !subject.vehicles.is_empty() || entities.any(|it| it.vehicle.is_some());
     let mut entities = messages().flat_map(|message| &message.entity);
     let has_updates = !subject.updates.is_empty() || entities.any(|it| it.trip_update.is_some());
@@ -117,7 +118,7 @@ fn check_network_pairs(subject: &MessageSubject<'_>, out: &mut Notices) {
         n_updates += updates;
         n_vehicles += vehicles;
     }
-    // What has no ids cannot be compared either.
+    // Entities without ids cannot be compared either.
     if n_updates > 0 && n_vehicles > 0 {
         network.check_updates(out);
         network.check_vehicles(out);
@@ -125,7 +126,7 @@ fn check_network_pairs(subject: &MessageSubject<'_>, out: &mut Notices) {
 }
 
 impl NetworkPairs<'_> {
-    /// Returns how many updates say their trip, and how many vehicles their id.
+    /// Returns the numbers of updates with a trip id and of vehicles with an id.
     fn add_message(&mut self, message: &FeedMessage) -> (usize, usize) {
         let (mut n_updates, mut n_vehicles) = (0, 0);
         for entity in &message.entity {
@@ -225,7 +226,7 @@ impl NetworkPairs<'_> {
         });
     }
 
-    /// Whether one vehicle runs both trips, so that feeds may be apart while it changes over.
+    /// Returns true if both trips belong to one block, so that feeds may disagree while the vehicle changes trips.
     fn are_in_same_block(&self, one: u32, other: u32) -> bool {
         let block =
             |trip| self.timetable.find_trip(self.trips.get(trip)).and_then(|trip| trip.block);

@@ -1,4 +1,4 @@
-//! Trips that run at the moment, and of which the message says nothing.
+//! Check of trips that run now and are missing from the feed.
 
 use std::collections::BTreeMap;
 
@@ -41,17 +41,17 @@ static NO_AGENCY: NoticeKind = warning_kind(
     include_str!("agency_without_trips.md"),
 );
 
-/// Seconds for which a trip may have run before it is missed, and before whose end it may be gone.
+/// The seconds after the start and before the end of a trip in which it may be missing.
 const GRACE_S: i64 = 120;
-/// Percent of a route's trips that may be missing.
+/// The percentage of a route's trips that may be missing.
 const MISSING_MAX: f64 = 10.0;
 
-/// What a route's, or an agency's, trips come to.
+/// The tally of a route's or an agency's trips.
 #[derive(Default)]
 struct CoverageTally {
     expected: u64,
     missing: u64,
-    /// The first that is missing.
+    /// The first missing trip.
     trip: Option<u32>,
 }
 
@@ -72,7 +72,7 @@ impl CoverageTally {
 /// O(entities of all feeds + trips that run + trips / 64).
 fn check_completeness(subject: &MessageSubject<'_>, out: &mut Notices) {
     let is_whole = subject.message.header.incrementality() == Incrementality::FullDataset;
-    // Of a feed that only ever tells of alerts no trip is expected.
+    // A feed that only ever has alerts is not expected to name trips.
     if !is_whole || !subject.is_from_trip_feed() || has_no_matches(subject.trip_match_rate()) {
         return;
     }
@@ -121,12 +121,13 @@ fn check_completeness(subject: &MessageSubject<'_>, out: &mut Notices) {
     }
 }
 
-/// Whether the schedule has none of the trips that are named, and that is said: what runs under other ids is not missing.
+/// Returns true if the schedule matches none of the referenced trips. That is reported elsewhere: trips that run under
+/// other ids are not missing.
 fn has_no_matches(rate: MatchRate) -> bool {
     rate.matched == 0 && rate.is_significant()
 }
 
-/// The trips that have begun a while ago and do not end for a while.
+/// Returns the trips that started a while ago and will run for a while.
 fn expected_trips<'a>(subject: &'a MessageSubject<'_>) -> impl Iterator<Item = &'a TripEntry> {
     let (timetable, now) = (subject.timetable, subject.now);
     subject.service_days().iter().flat_map(move |&day| {
@@ -184,7 +185,7 @@ mod tests {
             assert_eq!(has_no_matches(rate), is_so, "{rate:?}");
         };
         check(0, 0, false);
-        // A few are too few for a rate.
+        // Too few ids for a significant rate.
         check(4, 0, false);
         check(5, 0, true);
         check(14, 1, false);

@@ -1,4 +1,5 @@
-//! Trips on days on which they do not run, and vehicles on trips that are over or far ahead.
+//! Checks of trips on days without service, and of vehicles on trips that have ended or start much
+//! later.
 
 use crate::{
     Notices,
@@ -40,8 +41,8 @@ static AHEAD: NoticeKind = warning_kind(
     include_str!("vehicle_on_future_trip.md"),
 );
 
-/// How long after its scheduled end, or before its scheduled start, a vehicle may be on a trip: an
-/// hour, in seconds.
+/// The seconds that a vehicle may be on a trip after its scheduled end or before its scheduled
+/// start: an hour.
 const GRACE_S: i64 = 3_600;
 
 /// O(entities).
@@ -59,7 +60,7 @@ fn check_service_days(subject: &MessageSubject<'_>, out: &mut Notices) {
     }
 }
 
-/// Whether the trip is meant as the schedule has it.
+/// Returns true if the trip runs as scheduled.
 fn is_scheduled(run: TripRef<'_>) -> bool {
     run.descriptor.schedule_relationship.unwrap_or_default() == 0
 }
@@ -80,7 +81,7 @@ fn check_trip_day(
         around.or_else(|| running.service_day(number))
     });
     if date.is_some() && said.is_none() {
-        // The form of a date is another rule's.
+        // Another rule checks the form of dates.
         return;
     }
     let runs = |day: &ServiceDay| running.runs_on(trip.service, day.number);
@@ -99,7 +100,8 @@ fn check_trip_day(
         return;
     }
     let Some((start, end)) = trip.start.zip(trip.end).filter(|_| is_vehicle) else { return };
-    // By how much a day's run is over, or still to come; the day that fits best counts.
+    // The time after the end of a day's run, or negative before its start; the day with the
+    // smallest offset counts.
     let off = |day: &ServiceDay| {
         let time = subject.now - day.start;
         (time - i64::from(end)).max(0) - (i64::from(start) - time).max(0)

@@ -1,5 +1,5 @@
-//! Whether messages and schedule fit each other, which the reference validator does not ask: the
-//! part of the ids that match, and what should be there and is not.
+//! Rules about the match of messages and schedule, beyond the reference validator's: the share of
+//! matching ids, and missing trips.
 
 mod completeness;
 mod days;

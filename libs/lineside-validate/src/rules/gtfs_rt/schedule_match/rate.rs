@@ -1,4 +1,5 @@
-//! How many of a message's ids the schedule has, and whether another version has more of them.
+//! Checks of the share of a message's ids that the schedule has, and of other versions that match
+//! better.
 
 use crate::{
     Notices,
@@ -37,28 +38,29 @@ static SKEW: NoticeKind = warning_kind(
     include_str!("schedule_version_skew.md"),
 );
 
-/// Percent below which a schedule is taken for the wrong one.
+/// The percentage below which the schedule is probably the wrong one.
 const RATE_MIN: f64 = 80.0;
-/// Percent from which on nobody asks for a better version.
+/// The percentage from which other versions are not compared.
 const RATE_FINE: f64 = 98.0;
-/// How much better another version has to be, in points.
+/// The percentage points by which another version must be better.
 const BETTER_BY: f64 = 5.0;
-/// Ids from which on a part of them means something.
+/// The fewest ids for a significant rate.
 const NAMED_MIN: u64 = 5;
 
 impl MatchRate {
-    /// Whether so many are named that a part of them means something.
+    /// Returns true if enough ids are named for a significant rate.
     pub(super) fn is_significant(self) -> bool {
         self.named >= NAMED_MIN
     }
 
-    /// Whether so few of a message's trips match that other versions of the schedule are asked.
+    /// Returns true if so few of a message's trips match that other versions of the schedule should
+    /// be compared.
     pub fn needs_other_versions(self) -> bool {
         self.is_significant() && self.matched_percent() < RATE_FINE
     }
 }
 
-/// How many ids were asked for, and the first that was not there.
+/// A match rate, and the first id without a match.
 #[derive(Default)]
 struct MatchTally<'a> {
     rate: MatchRate,
@@ -75,7 +77,7 @@ impl<'a> MatchTally<'a> {
     }
 }
 
-/// O(entities), and if the rate is not fine, O(entities) for each other version.
+/// O(entities), and O(entities) for each other version if the rate is low.
 fn check_match_rates(subject: &MessageSubject<'_>, out: &mut Notices) {
     let [mut trips, mut routes, mut stops] = [(); 3].map(|()| MatchTally::default());
     for run in subject.scheduled_trip_refs() {
@@ -89,7 +91,7 @@ fn check_match_rates(subject: &MessageSubject<'_>, out: &mut Notices) {
             routes.add_id(route, is_own || timetable.has_route(route));
         }
     }
-    // The first stop of each trip stands for its others.
+    // The first stop of each trip represents its other stops.
     let firsts = subject.updates.iter().filter_map(|update| update.update.stop_time_update.first());
     let firsts = firsts.filter_map(|stop| stop.stop_id.as_deref());
     let at = subject.vehicles.iter().filter_map(|vehicle| vehicle.position.stop_id.as_deref());
@@ -132,7 +134,7 @@ fn check_versions(subject: &MessageSubject<'_>, current: MatchRate, out: &mut No
     }
 }
 
-/// Percent with one digit behind the point.
+/// Returns a percentage rounded to one decimal.
 fn rounded_percent(rate: MatchRate) -> f64 {
     (rate.matched_percent() * 10.0).round() / 10.0
 }

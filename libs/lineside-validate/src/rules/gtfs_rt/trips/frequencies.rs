@@ -1,4 +1,4 @@
-//! Trips that run by frequencies: what a message has to say of each run.
+//! Checks of the descriptors of trips with frequencies.
 
 use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
 
@@ -56,7 +56,7 @@ fn check_frequency_trips(subject: &MessageSubject<'_>, out: &mut Notices) {
     }
 }
 
-/// Whether a trip of this frequency leaves at this time.
+/// Returns true if a trip of this frequency departs at this time.
 fn is_departure_time(start: i32, frequency: &ExactFrequency) -> bool {
     let after = start - frequency.start;
     let is_on = if frequency.headway > 0 { after % frequency.headway == 0 } else { after == 0 };
@@ -81,7 +81,8 @@ fn check_inexact_trip(run: TripRef<'_>, out: &mut Notices) {
         });
     }
     use ScheduleRelationship::{Duplicated, Unscheduled};
-    // Copies of a trip came to the specification later, and are no part of its schedule either.
+    // Duplicated trips were added to the specification later, and are not part of the schedule
+    // either.
     let is_free = |number| number == Unscheduled as i32 || number == Duplicated as i32;
     if let Some(number) = descriptor.schedule_relationship.filter(|&number| !is_free(number)) {
         out.add_notice(&RELATED, |sample| {

@@ -1,4 +1,4 @@
-//! Trips and routes that the schedule has not, or has otherwise.
+//! Checks of trips and routes that the schedule lacks or contradicts.
 
 use lineside_formats::gtfs_rt::proto::{FeedEntity, TripDescriptor};
 
@@ -83,7 +83,7 @@ fn check_trip_id(run: TripRef<'_>, out: &mut Notices) {
             fill(sample);
             sample.set_field("routeId", run.descriptor.route_id.as_deref());
         }),
-        // A vehicle that runs no trip may say so with an empty id.
+        // A vehicle without a trip may have an empty trip id.
         (Some(""), None) if run.entity.trip_update.is_none() => {}
         (Some(_), None) if !run.is_added() => out.add_notice(&UNKNOWN_TRIP, fill),
         (Some(_), Some(_)) if run.is_added() => out.add_notice(&ADDED_BUT_THERE, fill),
@@ -93,7 +93,7 @@ fn check_trip_id(run: TripRef<'_>, out: &mut Notices) {
 
 fn check_route_id(subject: &MessageSubject<'_>, run: TripRef<'_>, out: &mut Notices) {
     let route = run.descriptor.route_id.as_deref().unwrap_or_default();
-    // Mostly it is the trip's own route, which need not be looked up.
+    // Usually it is the trip's own route, which saves the lookup.
     let is_own = run.trip.is_some_and(|trip| subject.timetable.route_id_of_trip(trip) == route);
     if !route.is_empty() && !is_own && !subject.timetable.has_route(route) {
         out.add_notice(&UNKNOWN_ROUTE, |sample| {

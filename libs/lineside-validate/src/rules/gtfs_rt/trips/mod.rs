@@ -1,4 +1,4 @@
-//! The trips that updates and vehicles name, against the schedule.
+//! Rules that compare the trips in updates and vehicles with the schedule.
 
 mod frequencies;
 mod ids;

@@ -1,4 +1,4 @@
-//! Trips and stops that do not say how they relate to the schedule.
+//! Checks of trips and stops without a schedule relationship.
 
 use lineside_formats::gtfs_rt::proto::{
     FeedEntity, TripDescriptor, trip_descriptor::ScheduleRelationship as OfTrip,
@@ -27,8 +27,8 @@ static UNSAID: NoticeKind = warning_kind(
     include_str!("W009.md"),
 );
 
-/// What every reader knows. Later words are like none to those who do not, the reference validator
-/// among them.
+/// The relationships of trips that every reader knows. To older readers, the reference validator
+/// among them, newer values are like missing ones.
 const OF_TRIP: [i32; 5] = [
     OfTrip::Scheduled as i32,
     OfTrip::Added as i32,
@@ -36,7 +36,7 @@ const OF_TRIP: [i32; 5] = [
     OfTrip::Canceled as i32,
     OfTrip::Replacement as i32,
 ];
-/// The same for stops.
+/// The relationships of stops that every reader knows.
 const OF_STOP: [i32; 3] = [OfStop::Scheduled as i32, OfStop::Skipped as i32, OfStop::NoData as i32];
 
 fn is_known_relationship(relationship: Option<i32>, known: &[i32]) -> bool {
@@ -49,7 +49,7 @@ fn check_update_relationships(
     update: &TripUpdateRef<'_>,
     out: &mut Notices,
 ) {
-    // One of a trip stands for all of it.
+    // One stop of a trip is reported for all.
     let mut stops = update.update.stop_time_update.iter();
     if let Some(stop) =
         stops.find(|stop| !is_known_relationship(stop.schedule_relationship, &OF_STOP))

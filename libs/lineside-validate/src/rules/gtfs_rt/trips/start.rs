@@ -1,4 +1,4 @@
-//! When trips start: the form of dates and times, and whether the schedule says the same.
+//! Checks of the start dates and times of trips: their form, and their match with the schedule.
 
 use crate::{
     Notices,
@@ -78,7 +78,7 @@ fn check_trip_starts(subject: &MessageSubject<'_>, out: &mut Notices) {
     }
 }
 
-/// When the schedule has the trip start. Trips that run by frequencies start more than once.
+/// Returns the scheduled start of a trip. Trips with frequencies have more than one.
 fn scheduled_start(run: TripRef<'_>) -> Option<i32> {
     let trip = run.trip?;
     trip.start.filter(|_| !trip.is_frequent)

@@ -1,4 +1,4 @@
-//! Stop time updates beside the trip's stop times, one after the other.
+//! Comparison of stop time updates with the trip's stop times, in order.
 
 use lineside_formats::gtfs_rt::proto::{
     trip_descriptor::ScheduleRelationship, trip_update::StopTimeUpdate,
@@ -62,13 +62,13 @@ static NO_SCHEDULED_TIME: NoticeKind =
 static UNKNOWN_SEQUENCE: NoticeKind =
     error_kind("E051", &[ENTITY, TRIP, STOP, SEQUENCE], include_str!("E051.md"));
 
-/// O(stop time updates and stop times of their trips): both are walked once, together.
+/// O(stop time updates + stop times of their trips): both are walked once, together.
 fn check_along_trip(subject: &MessageSubject<'_>, update: &TripUpdateRef<'_>, out: &mut Notices) {
     check_has_updates(update, out);
     check_stops(subject.timetable, update, out);
 }
 
-/// What says where an update is about.
+/// Fills in the fields that identify an update.
 pub(super) fn fill_update_fields(
     update: &TripUpdateRef<'_>,
     stop: &StopTimeUpdate,
@@ -119,7 +119,7 @@ fn check_stops(timetable: &ScheduleIndex, update: &TripUpdateRef<'_>, out: &mut 
         let is_unknown = walk.find_stop_time(stop, out);
         content::check_stop_update_content(update, stop, out);
         if is_unknown {
-            // From here on nothing of the schedule is left to compare with.
+            // The rest of the update has nothing in the schedule to compare with.
             out.add_notice(&UNKNOWN_SEQUENCE, |sample| fill_update_fields(update, stop, sample));
             break;
         }
@@ -142,13 +142,13 @@ fn check_consecutive_stops(
     }
 }
 
-/// The sequences of a trip's updates, those included that the schedule has to say.
+/// The sequences of a trip's updates, including those taken from the schedule.
 #[derive(Default)]
 struct SequenceOrder<'a> {
     last: Option<u32>,
     n: usize,
     has_guesses: bool,
-    /// The first one that does not rise, and what stands before it.
+    /// The first update whose sequence does not rise: its sequence, the one before, and the update.
     falls: Option<(u32, u32, &'a StopTimeUpdate)>,
 }
 
@@ -168,7 +168,7 @@ impl<'a> SequenceOrder<'a> {
                 sample.set_field("stopSequence", sequence).set_field("previousStopSequence", last);
             });
         } else if self.has_guesses && self.n < n_stops {
-            // Some stop was not found behind the one before it.
+            // Some stop was not found after the one before it.
             out.add_notice(&UNSORTED, |sample| {
                 sample.set_field("entityId", update.entity.id.as_str());
                 sample.set_field("tripId", update.update.trip.trip_id.as_deref());
@@ -177,18 +177,18 @@ impl<'a> SequenceOrder<'a> {
     }
 }
 
-/// On its way along the stop times of a trip.
+/// A walk along the stop times of a trip.
 struct StopTimeWalk<'a> {
     timetable: &'a ScheduleIndex,
-    /// What of the trip lies ahead.
+    /// The remaining stop times.
     times: &'a [StopTimeEntry],
     update: &'a TripUpdateRef<'a>,
     order: SequenceOrder<'a>,
 }
 
 impl<'a> StopTimeWalk<'a> {
-    /// Goes on to the stop time that an update is about. Returns whether the trip ended before a
-    /// sequence was found.
+    /// Advances to the stop time of an update. Returns true if the trip ended before its sequence
+    /// was found.
     fn find_stop_time(&mut self, stop: &'a StopTimeUpdate, out: &mut Notices) -> bool {
         while let [time, rest @ ..] = self.times {
             self.times = rest;

@@ -1,4 +1,4 @@
-//! What one stop time update says by itself.
+//! Checks of single stop time updates.
 
 use lineside_formats::gtfs_rt::proto::trip_update::{
     StopTimeUpdate, stop_time_update::ScheduleRelationship,

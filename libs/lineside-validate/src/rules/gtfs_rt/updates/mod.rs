@@ -1,4 +1,4 @@
-//! The stop time updates of trips: whether they rise, say something, and fit the schedule.
+//! Rules about stop time updates: their order, their content, and their match with the schedule.
 
 mod along;
 mod content;

@@ -1,4 +1,4 @@
-//! Stops that the schedule has not, or where nothing stops.
+//! Checks of stops that the schedule lacks, and of locations where vehicles do not stop.
 
 use crate::{
     Notices,
@@ -25,8 +25,8 @@ static UNKNOWN: NoticeKind =
 static NO_PLATFORM: NoticeKind =
     error_kind("E015", &[ENTITY, TRIP, VEHICLE, STOP, LOCATION_TYPE], include_str!("E015.md"));
 
-/// How far ahead a stop is looked for, so that a message with stops of other trips costs no more
-/// than others.
+/// The furthest distance to search ahead for a stop, so that messages with stops of other trips do
+/// not cost more.
 const SEARCH_MAX: usize = 64;
 
 /// O(vehicles and informed entities).
@@ -43,7 +43,7 @@ fn check_stop_references(subject: &MessageSubject<'_>, out: &mut Notices) {
     for entity in &subject.message.entity {
         for selector in entity.alert.iter().flat_map(|alert| &alert.informed_entity) {
             let Some(id) = selector.stop_id.as_deref() else { continue };
-            // Alerts may be about stations.
+            // Alerts may refer to stations.
             if timetable.find_stop(id).is_none() {
                 out.add_notice(&UNKNOWN, |sample| {
                     sample.set_field("entityId", entity.id.as_str()).set_field("stopId", id);
@@ -53,8 +53,7 @@ fn check_stop_references(subject: &MessageSubject<'_>, out: &mut Notices) {
     }
 }
 
-/// O(stop time updates). Their stops are mostly those of the trip, in its order, so few are looked
-/// up.
+/// O(stop time updates). Stops usually come in the order of the trip, so few are looked up.
 fn check_update_stops(subject: &MessageSubject<'_>, update: &TripUpdateRef<'_>, out: &mut Notices) {
     let timetable = subject.timetable;
     let mut ahead = update.trip.map_or(&[][..], |trip| timetable.stop_times(trip));
@@ -69,7 +68,7 @@ fn check_update_stops(subject: &MessageSubject<'_>, update: &TripUpdateRef<'_>, 
     }
 }
 
-/// The code of a stop, which is likely to be the next one of the trip.
+/// Returns the code of a stop, which is probably the next one of the trip.
 fn find_stop_ahead(
     timetable: &ScheduleIndex,
     ahead: &mut &[StopTimeEntry],

@@ -1,4 +1,4 @@
-//! Times along a trip, which have to rise.
+//! Checks that times increase along a trip.
 
 use lineside_formats::gtfs_rt::proto::trip_update::{StopTimeEvent, StopTimeUpdate};
 
@@ -73,7 +73,7 @@ fn check_time_order(_: &MessageSubject<'_>, update: &TripUpdateRef<'_>, out: &mu
 
 type Time = (&'static str, Option<i64>);
 
-/// One notice for each of the times before that this one does not come after.
+/// Reports one notice for each earlier event whose time this time does not follow.
 fn check_time_after(
     update: &TripUpdateRef<'_>,
     stop: &StopTimeUpdate,

@@ -1,4 +1,4 @@
-//! The ids of vehicles, by which riders and feeds tell them apart.
+//! Checks of vehicle ids.
 
 use crate::{
     Notices,

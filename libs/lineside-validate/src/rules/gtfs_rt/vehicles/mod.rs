@@ -1,4 +1,4 @@
-//! Vehicles: which they are, where, and how fast.
+//! Rules about vehicles: their ids, positions and speeds.
 
 mod ids;
 mod position;

@@ -1,4 +1,4 @@
-//! Where vehicles are, how fast, and which way they go.
+//! Checks of the positions, speeds and bearings of vehicles.
 
 use lineside_formats::gtfs_rt::proto::Position;
 
@@ -39,10 +39,10 @@ static SPEED: NoticeKind = warning_kind(
     include_str!("W004.md"),
 );
 
-/// The fastest that counts as real, in meters per second: about 60 miles per hour, as the reference
-/// validator has it.
+/// The highest plausible speed, in meters per second: about 60 miles per hour, as in the reference
+/// validator.
 const SPEED_MAX_M_PER_S: f32 = 26.0;
-/// How far a vehicle may be from the shape of its trip, in meters.
+/// The largest accepted distance of a vehicle from the shape of its trip, in meters.
 const OFF_LINE_MAX_M: f64 = 200.0;
 
 /// O(vehicles), and at worst O(points) of each one's shape, sixteen at a time.
